@@ -1,0 +1,256 @@
+//! Matrices as the layers above hand them to a backend: complete on the host, in a format the kernels of a backend
+//! understand. A backend keeps what it needs of them in its own memory.
+
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+
+/// Column indices: 32 bits where they suffice, 64 beyond.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Indices {
+    /// At most 2^32 columns.
+    U32(Vec<u32>),
+    /// More columns than that.
+    U64(Vec<u64>),
+}
+
+impl Indices {
+    /// How many indices there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Indices::U32(v) => v.len(),
+            Indices::U64(v) => v.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Index number `at`.
+    #[inline]
+    pub fn get(&self, at: usize) -> usize {
+        match self {
+            Indices::U32(v) => v[at] as usize,
+            Indices::U64(v) => v[at] as usize,
+        }
+    }
+
+    /// Bytes of one index.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Indices::U32(_) => 4,
+            Indices::U64(_) => 8,
+        }
+    }
+}
+
+/// Matrix entries of one of the four scalar types.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Values {
+    /// Real, 32 bits.
+    F32(Vec<f32>),
+    /// Real, 64 bits.
+    F64(Vec<f64>),
+    /// Complex of two 32-bit reals.
+    C32(Vec<num_complex::Complex<f32>>),
+    /// Complex of two 64-bit reals.
+    C64(Vec<C64>),
+}
+
+impl Values {
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        match self {
+            Values::F32(v) => v.len(),
+            Values::F64(v) => v.len(),
+            Values::C32(v) => v.len(),
+            Values::C64(v) => v.len(),
+        }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The scalar type of the entries.
+    pub fn dtype(&self) -> DType {
+        match self {
+            Values::F32(_) => DType::F32,
+            Values::F64(_) => DType::F64,
+            Values::C32(_) => DType::C32,
+            Values::C64(_) => DType::C64,
+        }
+    }
+
+    /// Entry number `at`, in double precision.
+    #[inline]
+    pub fn get(&self, at: usize) -> C64 {
+        match self {
+            Values::F32(v) => C64::new(f64::from(v[at]), 0.0),
+            Values::F64(v) => C64::new(v[at], 0.0),
+            Values::C32(v) => C64::new(f64::from(v[at].re), f64::from(v[at].im)),
+            Values::C64(v) => v[at],
+        }
+    }
+
+    /// The entries converted to `dtype`; a real type drops imaginary parts.
+    pub fn convert(&self, dtype: DType) -> Values {
+        let all = 0..self.len();
+        match dtype {
+            DType::F32 => Values::F32(all.map(|i| self.get(i).re as f32).collect()),
+            DType::F64 => Values::F64(all.map(|i| self.get(i).re).collect()),
+            DType::C32 => Values::C32(
+                all.map(|i| self.get(i))
+                    .map(|z| num_complex::Complex::new(z.re as f32, z.im as f32))
+                    .collect(),
+            ),
+            DType::C64 => Values::C64(all.map(|i| self.get(i)).collect()),
+        }
+    }
+
+    /// Bytes of all entries.
+    pub fn bytes(&self) -> usize {
+        self.len() * self.dtype().bytes()
+    }
+}
+
+/// A sparse matrix in compressed rows; columns ascend within a row and none stands twice.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Csr {
+    /// Number of rows held here.
+    pub rows: usize,
+    /// Number of columns, global.
+    pub cols: usize,
+    /// Where each row starts in `columns` and `values`; `rows + 1` entries.
+    pub row_start: Vec<usize>,
+    /// Column of each entry.
+    pub columns: Indices,
+    /// Value of each entry.
+    pub values: Values,
+}
+
+impl Csr {
+    /// Number of stored entries.
+    pub fn entries(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Bytes of indices, row starts and values.
+    pub fn bytes(&self) -> usize {
+        self.columns.len() * self.columns.bytes() + self.row_start.len() * 8 + self.values.bytes()
+    }
+
+    /// Checks that the parts fit together: what every constructor promises, said as an error where input came from
+    /// outside.
+    pub fn validate(&self) -> Result<()> {
+        let n = self.values.len();
+        let starts_fit = self.row_start.len() == self.rows + 1
+            && self.row_start.first() == Some(&0)
+            && self.row_start.last() == Some(&n)
+            && self.row_start.windows(2).all(|w| w[0] <= w[1]);
+        if !starts_fit || self.columns.len() != n {
+            return Err(Error::input(format!(
+                "sparse matrix of {} rows: row starts do not fit {n} entries",
+                self.rows
+            )));
+        }
+        for at in 0..n {
+            if self.columns.get(at) >= self.cols {
+                return Err(Error::input(format!(
+                    "column {} outside the {} columns",
+                    self.columns.get(at),
+                    self.cols
+                )));
+            }
+            let z = self.values.get(at);
+            if !z.re.is_finite() || !z.im.is_finite() {
+                return Err(Error::input(format!(
+                    "entry in column {} is not a finite number",
+                    self.columns.get(at)
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What happens to a hopping that leaves the lattice in one direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Wrap {
+    /// It is absent.
+    Open,
+    /// It comes in at the other side, times this phase when it leaves upwards (its conjugate when downwards).
+    Phase(C64),
+}
+
+/// One translation-invariant matrix element: `(H v)[c, to] += value * v[c + shift, from]` for every cell `c`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StencilTerm {
+    /// Displacement in cells, one entry a direction.
+    pub shift: Vec<i64>,
+    /// Row within the cell.
+    pub to: usize,
+    /// Column within the shifted cell.
+    pub from: usize,
+    /// The matrix element.
+    pub value: C64,
+}
+
+/// A matrix-free operator on a regular lattice of cells: row = cell * orbitals + orbital, the first direction fastest.
+/// Hermitian conjugates are listed like any other term.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stencil {
+    /// Scalar type of the operator.
+    pub dtype: DType,
+    /// Cells in each direction.
+    pub cells: Vec<usize>,
+    /// Rows a cell (sites times orbitals).
+    pub orbitals: usize,
+    /// Boundary of each direction.
+    pub wrap: Vec<Wrap>,
+    /// Matrix elements.
+    pub terms: Vec<StencilTerm>,
+    /// Real on-site energies, one a row, added to the terms.
+    pub diagonal: Option<Vec<f64>>,
+}
+
+impl Stencil {
+    /// Number of rows.
+    pub fn dim(&self) -> usize {
+        self.cells.iter().product::<usize>() * self.orbitals
+    }
+
+    /// The non-zero entries of one row as (column, value), unsorted; entries that meet in a column are not merged.
+    pub fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) {
+        entries.clear();
+        let (mut cell, orbital) = (row / self.orbitals, row % self.orbitals);
+        let mut at = [0i64; 16];
+        for (x, &n) in at.iter_mut().zip(&self.cells) {
+            *x = (cell % n) as i64;
+            cell /= n;
+        }
+        'terms: for term in self.terms.iter().filter(|t| t.to == orbital) {
+            let mut value = term.value;
+            let (mut target, mut stride) = (0, 1);
+            for (d, &n) in self.cells.iter().enumerate() {
+                let moved = at[d] + term.shift[d];
+                let crossings = moved.div_euclid(n as i64);
+                if crossings != 0 {
+                    match self.wrap[d] {
+                        Wrap::Open => continue 'terms,
+                        Wrap::Phase(p) if crossings > 0 => value *= p.powi(crossings as i32),
+                        Wrap::Phase(p) => value *= p.conj().powi(-crossings as i32),
+                    }
+                }
+                target += moved.rem_euclid(n as i64) as usize * stride;
+                stride *= n;
+            }
+            entries.push((target * self.orbitals + term.from, value));
+        }
+        if let Some(diagonal) = &self.diagonal {
+            entries.push((row, C64::new(diagonal[row], 0.0)));
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Umklapp: a scripting engine for quantum-lattice workflows.
+pub mod backend;
+pub mod error;
+pub mod number;
+pub mod task;

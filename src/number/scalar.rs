@@ -1,0 +1,228 @@
+//! The four scalar types that vectors and operators are made of.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Mul, Neg, Sub};
+
+use num_complex::Complex;
+
+/// A double-precision complex number: the host's and the scripts' `Complex`.
+pub type C64 = Complex<f64>;
+
+/// The scalar type of a vector or an operator, known at run time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DType {
+    /// Real, 32 bits.
+    F32,
+    /// Real, 64 bits.
+    F64,
+    /// Complex of two 32-bit reals.
+    C32,
+    /// Complex of two 64-bit reals.
+    C64,
+}
+
+impl DType {
+    /// Bytes of one scalar.
+    pub fn bytes(self) -> usize {
+        match self {
+            DType::F32 => 4,
+            DType::F64 | DType::C32 => 8,
+            DType::C64 => 16,
+        }
+    }
+
+    /// Whether the type is complex.
+    pub fn is_complex(self) -> bool {
+        matches!(self, DType::C32 | DType::C64)
+    }
+
+    /// Whether the type is built on 32-bit reals.
+    pub fn is_single(self) -> bool {
+        matches!(self, DType::F32 | DType::C32)
+    }
+
+    /// The type with the given precision and kind.
+    pub fn of(single: bool, complex: bool) -> DType {
+        match (single, complex) {
+            (true, false) => DType::F32,
+            (false, false) => DType::F64,
+            (true, true) => DType::C32,
+            (false, true) => DType::C64,
+        }
+    }
+
+    /// The complex type of the same precision.
+    pub fn to_complex(self) -> DType {
+        DType::of(self.is_single(), true)
+    }
+
+    /// The real type of the same precision.
+    pub fn to_real(self) -> DType {
+        DType::of(self.is_single(), false)
+    }
+
+    /// The smallest type that holds both: complex if either is, double if either is.
+    pub fn join(self, other: DType) -> DType {
+        DType::of(self.is_single() && other.is_single(), self.is_complex() || other.is_complex())
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DType::F32 => "real f32",
+            DType::F64 => "real f64",
+            DType::C32 => "complex f32",
+            DType::C64 => "complex f64",
+        })
+    }
+}
+
+/// A scalar of a vector or an operator.
+pub trait Scalar:
+    Copy
+    + Default
+    + PartialEq
+    + Send
+    + Sync
+    + fmt::Debug
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+    + 'static
+{
+    /// The type of the real and imaginary parts.
+    type Real: Real;
+    /// The run-time name of this type.
+    const DTYPE: DType;
+
+    /// From a double-precision complex number; a real type drops the imaginary part.
+    fn from_c64(z: C64) -> Self;
+    /// To a double-precision complex number.
+    fn to_c64(self) -> C64;
+    /// Complex conjugate.
+    fn conj(self) -> Self;
+    /// Real part.
+    fn re(self) -> Self::Real;
+    /// Imaginary part, zero for real types.
+    fn im(self) -> Self::Real;
+}
+
+/// A real scalar.
+pub trait Real: Scalar<Real = Self> + PartialOrd + num_real::Float {
+    /// From double precision.
+    fn from_f64(x: f64) -> Self;
+    /// To double precision.
+    fn to_f64(self) -> f64;
+}
+
+/// The few floating-point functions that kernels need beyond arithmetic.
+pub mod num_real {
+    /// Fused multiply-add and the like, for `f32` and `f64`.
+    pub trait Float: Copy {
+        /// `self * a + b` with one rounding.
+        fn fma(self, a: Self, b: Self) -> Self;
+        /// Absolute value.
+        fn magnitude(self) -> Self;
+    }
+}
+
+macro_rules! real_scalar {
+    ($t:ty, $dtype:expr) => {
+        impl Scalar for $t {
+            type Real = $t;
+            const DTYPE: DType = $dtype;
+            #[inline(always)]
+            fn from_c64(z: C64) -> Self {
+                z.re as $t
+            }
+            #[inline(always)]
+            fn to_c64(self) -> C64 {
+                C64::new(self as f64, 0.0)
+            }
+            #[inline(always)]
+            fn conj(self) -> Self {
+                self
+            }
+            #[inline(always)]
+            fn re(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn im(self) -> $t {
+                0.0
+            }
+        }
+
+        impl num_real::Float for $t {
+            #[inline(always)]
+            fn fma(self, a: Self, b: Self) -> Self {
+                self.mul_add(a, b)
+            }
+            #[inline(always)]
+            fn magnitude(self) -> Self {
+                self.abs()
+            }
+        }
+
+        impl Real for $t {
+            #[inline(always)]
+            fn from_f64(x: f64) -> Self {
+                x as $t
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+        }
+    };
+}
+
+real_scalar!(f32, DType::F32);
+real_scalar!(f64, DType::F64);
+
+macro_rules! complex_scalar {
+    ($t:ty, $dtype:expr) => {
+        impl Scalar for Complex<$t> {
+            type Real = $t;
+            const DTYPE: DType = $dtype;
+            #[inline(always)]
+            fn from_c64(z: C64) -> Self {
+                Complex::new(z.re as $t, z.im as $t)
+            }
+            #[inline(always)]
+            fn to_c64(self) -> C64 {
+                C64::new(self.re as f64, self.im as f64)
+            }
+            #[inline(always)]
+            fn conj(self) -> Self {
+                Complex::new(self.re, -self.im)
+            }
+            #[inline(always)]
+            fn re(self) -> $t {
+                self.re
+            }
+            #[inline(always)]
+            fn im(self) -> $t {
+                self.im
+            }
+        }
+    };
+}
+
+complex_scalar!(f32, DType::C32);
+complex_scalar!(f64, DType::C64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joining_promotes() {
+        assert_eq!(DType::F64.join(DType::C32), DType::C64);
+        assert_eq!(DType::F32.join(DType::C32), DType::C32);
+        assert_eq!(DType::F32.join(DType::F32), DType::F32);
+    }
+}
