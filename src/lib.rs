@@ -2,4 +2,5 @@
 pub mod backend;
 pub mod error;
 pub mod number;
+pub mod output;
 pub mod task;
