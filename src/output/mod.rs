@@ -3,6 +3,7 @@
 
 pub mod files;
 mod manifest;
+pub mod plot;
 pub mod progress;
 
 pub use manifest::Manifest;

@@ -21,13 +21,13 @@ fn write_array(out: impl Write, shape: &[u64], data: &Series) -> std::io::Result
         Series::Real(data) => {
             let mut writer =
                 npyz::WriteOptions::<f64>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
-            writer.extend(data)?;
+            writer.extend(data.iter().copied())?;
             writer.finish()
         }
         Series::Complex(data) => {
             let mut writer =
                 npyz::WriteOptions::<C64>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
-            writer.extend(data)?;
+            writer.extend(data.iter().copied())?;
             writer.finish()
         }
     }
