@@ -27,9 +27,8 @@ impl Layout {
 /// The comment lines of a file.
 fn head(data: &Data, table: &Table, manifest: Option<&Manifest>) -> Vec<String> {
     let mut lines = manifest.map_or(Vec::new(), Manifest::lines);
-    if !matches!(data, Data::Table(_)) {
-        lines.push(format!("kind: {}", data.kind()));
-    }
+    // This line also tells the reader that a line of names follows, whatever they look like.
+    lines.push(format!("kind: {}", data.kind()));
     if let Some(title) = table.title() {
         lines.push(format!("title: {}", title.replace(['\n', '\r'], " ")));
     }
@@ -108,8 +107,11 @@ pub fn load(path: &Path, layout: Layout) -> Result<Data> {
     let bytes = std::fs::read(path).map_err(io_error)?;
     let text = String::from_utf8(bytes).map_err(|_| Error::file("it is not text (UTF-8)"))?;
     let head = Head::of(&text);
-    let (names, columns) =
-        if layout == Layout::Aligned { aligned(&text, &head)? } else { separated(&text, layout)? };
+    let (names, columns) = if layout == Layout::Aligned {
+        aligned(&text, &head)?
+    } else {
+        separated(&text, layout, !head.kind.is_empty())?
+    };
     let mut table = joined(names.into_iter().zip(columns).collect())?;
     if let Some(title) = head.title {
         table = table.with_title(title);
@@ -138,7 +140,7 @@ fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("column{i}")).collect()
 }
 
-fn separated(text: &str, layout: Layout) -> Result<Columns> {
+fn separated(text: &str, layout: Layout, named: bool) -> Result<Columns> {
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(layout.delimiter())
         .comment(Some(b'#'))
@@ -152,7 +154,7 @@ fn separated(text: &str, layout: Layout) -> Result<Columns> {
         let line = record.position().map_or(0, |p| p.line());
         if i == 0 {
             columns = vec![Vec::new(); record.len()];
-            if !record.iter().all(|cell| cell.trim().parse::<f64>().is_ok()) {
+            if named || !record.iter().all(|cell| cell.trim().parse::<f64>().is_ok()) {
                 names = record.iter().map(|name| name.trim().to_string()).collect();
                 continue;
             }

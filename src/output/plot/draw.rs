@@ -3,12 +3,13 @@
 use kuva::backend::svg::SvgBackend;
 use kuva::plot::{Heatmap, LegendPosition, LinePlot, MarkerShape, ScatterPlot};
 use kuva::prelude::ColorMap;
-use kuva::render::layout::Layout;
+use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{Scene, render_multiple};
 
 use super::{Content, Curve, Map, Plot, Style};
 use crate::error::{Error, Result};
+use crate::number::format::real;
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito), the lightest left out.
 pub(super) const COLOURS: [&str; 7] =
@@ -51,9 +52,9 @@ impl Plot {
             Content::Curves(curves) => {
                 let mut plots = Vec::new();
                 for (i, curve) in curves.iter().enumerate() {
-                    let shown = self.visible(curve);
-                    if !shown.x.is_empty() {
-                        plots.extend(self.drawn(&shown, COLOURS[i % COLOURS.len()]));
+                    for (k, piece) in self.pieces(curve).iter().enumerate() {
+                        let named = self.has_legend() && k == 0;
+                        plots.extend(self.drawn(piece, COLOURS[i % COLOURS.len()], named));
                     }
                 }
                 if plots.is_empty() {
@@ -88,20 +89,24 @@ impl Plot {
         if map {
             layout = layout.with_show_grid(false);
         }
-        layout.with_legend_position(LegendPosition::OutsideRightTop).with_box_axes()
+        layout
+            .with_ticks(7)
+            .with_tick_format(TickFormat::Custom(std::sync::Arc::new(tick)))
+            .with_legend_position(LegendPosition::OutsideRightTop)
+            .with_legend_box(false)
+            .with_box_axes()
     }
 
-    /// The abscissa ends where the data end; a logarithmic axis ends at its decades.
+    /// The abscissa ends where the data end.
     fn extent(&self) -> Option<(f64, f64)> {
         match &self.content {
             Content::Map(map) => Some(edges(&map.x)),
-            Content::Curves(_) if self.log_x => None,
             Content::Curves(curves) => {
-                let finite = curves.iter().flat_map(|c| &c.x).copied().filter(|x| x.is_finite());
+                let finite = curves.iter().flat_map(|c| &c.x).copied().filter(|&x| fits(x, self.log_x));
                 let (low, high) =
                     finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
                 let marks = curves.iter().any(|c| c.style != Style::Lines);
-                let margin = if marks { 0.03 * (high - low) } else { 0.0 };
+                let margin = if marks && !self.log_x { 0.03 * (high - low) } else { 0.0 };
                 (low < high).then_some((low - margin, high + margin))
             }
         }
@@ -114,33 +119,30 @@ impl Plot {
         }
     }
 
-    /// The points of a curve that the axes can show, no more of them than pixels can.
-    fn visible(&self, curve: &Curve) -> Curve {
-        let fits = |x: f64, log: bool| x.is_finite() && (!log || x > 0.0);
+    /// The stretches of a curve that the axes can show, with no more points than pixels: a line does not bridge a gap
+    /// where there is no number, or none with a logarithm.
+    pub(super) fn pieces(&self, curve: &Curve) -> Vec<Curve> {
         let within = |x: f64| self.x_range.is_none_or(|(low, high)| (low..=high).contains(&x));
-        let n = curve.x.len().min(curve.y.len());
-        let kept: Vec<usize> = (0..n)
-            .filter(|&i| fits(curve.x[i], self.log_x) && within(curve.x[i]) && fits(curve.y[i], self.log_y))
-            .collect();
-        let kept = if curve.style == Style::Lines { thinned(&kept, &curve.y) } else { kept };
-        let pick =
-            |data: &[f64]| kept.iter().map(|&i| data.get(i).copied().unwrap_or(0.0)).collect::<Vec<f64>>();
-        Curve {
-            name: curve.name.clone(),
-            x: pick(&curve.x),
-            y: pick(&curve.y),
-            error: curve
-                .error
-                .as_ref()
-                .map(|error| pick(error).iter().map(|e| if e.is_finite() { e.abs() } else { 0.0 }).collect()),
-            style: curve.style,
+        let shown =
+            |i: usize| fits(curve.x[i], self.log_x) && within(curve.x[i]) && fits(curve.y[i], self.log_y);
+        let all: Vec<usize> = (0..curve.x.len().min(curve.y.len())).collect();
+        if curve.style == Style::Points {
+            let kept: Vec<usize> = all.into_iter().filter(|&i| shown(i)).collect();
+            return if kept.is_empty() { Vec::new() } else { vec![picked(curve, &kept)] };
         }
+        all.split(|&i| !shown(i))
+            .filter(|stretch| !stretch.is_empty())
+            .map(|stretch| {
+                let thin =
+                    if curve.style == Style::Lines { thinned(stretch, &curve.y) } else { stretch.to_vec() };
+                picked(curve, &thin)
+            })
+            .collect()
     }
 
-    fn drawn(&self, curve: &Curve, colour: &str) -> Vec<Drawn> {
+    fn drawn(&self, curve: &Curve, colour: &str, named: bool) -> Vec<Drawn> {
         let points: Vec<(f64, f64)> = curve.x.iter().copied().zip(curve.y.iter().copied()).collect();
         let mut plots = Vec::new();
-        let named = self.has_legend();
         if curve.style != Style::Points {
             let mut line =
                 LinePlot::new().with_data(points.clone()).with_color(colour).with_stroke_width(1.6);
@@ -173,6 +175,30 @@ impl Plot {
             plots.push(Drawn::Scatter(marks));
         }
         plots
+    }
+}
+
+/// Whether an axis has a place for the number.
+fn fits(x: f64, logarithmic: bool) -> bool {
+    x.is_finite() && (!logarithmic || x > 0.0)
+}
+
+/// The text beside a tick.
+pub(super) fn tick(x: f64) -> String {
+    let text = real(x, 5);
+    text.strip_suffix(".0").map_or(text.replace(".0e", "e"), str::to_string)
+}
+
+/// The curve at these points only.
+fn picked(curve: &Curve, kept: &[usize]) -> Curve {
+    let pick = |data: &[f64]| kept.iter().map(|&i| data.get(i).copied().unwrap_or(0.0)).collect::<Vec<f64>>();
+    let sound = |e: &f64| if e.is_finite() { e.abs() } else { 0.0 };
+    Curve {
+        name: curve.name.clone(),
+        x: pick(&curve.x),
+        y: pick(&curve.y),
+        error: curve.error.as_ref().map(|error| pick(error).iter().map(sound).collect()),
+        style: curve.style,
     }
 }
 
