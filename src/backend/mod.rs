@@ -13,8 +13,8 @@ use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use matrix::{Csr, Stencil};
-pub use vector::{BlockVector, Rows};
 pub(in crate::backend) use vector::Storage;
+pub use vector::{BlockVector, Rows};
 
 /// A backend as the layers above hold it.
 pub type Device = Arc<dyn Backend>;

@@ -64,7 +64,13 @@ pub(super) fn axpby(
     if !x.dtype.is_complex() && a.iter().chain(&b).any(|z| z.im != 0.0) {
         return Err(Error::internal("a complex factor on real vectors"));
     }
-    fn go<F: Lane>(threads: &Threads, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
+    fn go<F: Lane>(
+        threads: &Threads,
+        a: &[C64],
+        x: &BlockVector,
+        b: &[C64],
+        y: &mut BlockVector,
+    ) -> Result<()> {
         let (columns, complex) = (x.columns, x.dtype.is_complex());
         let stride = block(x).stride();
         let real = a.iter().chain(b).all(|z| z.im == 0.0);
@@ -102,7 +108,12 @@ pub(super) fn axpby(
     by_precision!(x, go(threads, &a, x, &b, y))
 }
 
-pub(super) fn multiply(threads: &Threads, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
+pub(super) fn multiply(
+    threads: &Threads,
+    x: &BlockVector,
+    z: &BlockVector,
+    y: &mut BlockVector,
+) -> Result<()> {
     conformal("product entry by entry", x, z)?;
     conformal("product entry by entry", x, y)?;
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
@@ -189,7 +200,13 @@ pub(super) fn gram(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Resul
     by_precision!(x, go(threads, x, y))
 }
 
-pub(super) fn combine(threads: &Threads, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+pub(super) fn combine(
+    threads: &Threads,
+    x: &BlockVector,
+    c: &[C64],
+    b: f64,
+    y: &mut BlockVector,
+) -> Result<()> {
     if x.rows != y.rows || x.dtype != y.dtype || c.len() != x.columns * y.columns {
         return Err(Error::input(format!(
             "product X C: {} times {} coefficients into {}",

@@ -153,7 +153,13 @@ impl Block {
         source: &Block,
         range: Range<usize>,
     ) -> Result<()> {
-        fn go<F: Lane>(threads: &Threads, to: &mut Block, at: usize, from: &Block, range: Range<usize>) -> Result<()> {
+        fn go<F: Lane>(
+            threads: &Threads,
+            to: &mut Block,
+            at: usize,
+            from: &Block,
+            range: Range<usize>,
+        ) -> Result<()> {
             let parts = if to.complex { 2 } else { 1 };
             let (to_width, from_width) = (to.columns, from.columns);
             let (to_stride, from_stride) = (to.stride(), from.stride());

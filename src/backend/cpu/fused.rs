@@ -52,7 +52,8 @@ fn store<F: Lane, const W: usize, const FMA: bool>(
     first: usize,
     sums: &mut [f64],
 ) {
-    let (alpha, beta, gamma) = (F::from_f64(pass.c.alpha), F::from_f64(pass.c.beta), F::from_f64(pass.c.gamma));
+    let (alpha, beta, gamma) =
+        (F::from_f64(pass.c.alpha), F::from_f64(pass.c.beta), F::from_f64(pass.c.gamma));
     let own: [F; W] = if pass.c.beta != 0.0 || pass.dots {
         load(pass.v, (row + pass.offset) * stride + lane)
     } else {

@@ -8,7 +8,9 @@ use super::block::Lane;
 use super::fused::{self, Pass, Walk};
 use super::{Isa, Threads};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values};
-use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Storage, Update, check_update};
+use crate::backend::{
+    BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Storage, Update, check_update,
+};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Scalar};
 
@@ -373,4 +375,3 @@ fn stencil_rows(stencil: &Stencil) -> Result<Csr> {
     };
     Ok(Csr { rows: dim, cols: dim, row_start, columns, values: Values::C64(values).convert(stencil.dtype) })
 }
-

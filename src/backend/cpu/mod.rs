@@ -133,7 +133,9 @@ impl Backend for Cpu {
         let Storage::Cpu(block) = &mut v.storage;
         for &(row, column, value) in entries {
             if row >= rows || column >= columns {
-                return Err(Error::input(format!("entry ({row}, {column}) of a block of {rows} x {columns}")));
+                return Err(Error::input(format!(
+                    "entry ({row}, {column}) of a block of {rows} x {columns}"
+                )));
             }
             block.set(row, column, value);
         }
@@ -180,7 +182,11 @@ impl Backend for Cpu {
 
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
         if data.len() != rows.local * columns {
-            return Err(Error::internal(format!("{} numbers for a block of {} x {columns}", data.len(), rows.local)));
+            return Err(Error::internal(format!(
+                "{} numbers for a block of {} x {columns}",
+                data.len(),
+                rows.local
+            )));
         }
         let mut out = self.zeros(dtype, rows, columns)?;
         let Storage::Cpu(block) = &mut out.storage;

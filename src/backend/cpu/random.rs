@@ -47,7 +47,9 @@ fn go<F: Lane>(
     random: &Random,
 ) -> Result<()> {
     let stride = block.stride();
-    let Some(y) = F::lanes_mut(block) else { return Err(Error::internal("random block of another precision")) };
+    let Some(y) = F::lanes_mut(block) else {
+        return Err(Error::internal("random block of another precision"));
+    };
     let ranges = threads.ranges(y.len() / stride.max(1), columns * 64);
     threads.run(&ranges, stride, y, |rows, y| {
         for (row, y) in rows.zip(y.chunks_exact_mut(stride)) {
