@@ -2,7 +2,22 @@
 //! (`Series`, `Matrix`, `Table`). Nothing here knows devices, physics or Rhai.
 
 pub mod memory;
+pub mod format;
+mod function;
+pub mod linalg;
+mod matrix;
+mod matrix_display;
 pub mod philox;
+mod reduce;
 mod scalar;
+mod series;
+mod table;
+mod table_display;
+mod value;
 
+pub use function::Function;
+pub use matrix::{Matrix, Pauli};
 pub use scalar::{C64, DType, Real, Scalar};
+pub use series::Series;
+pub use table::Table;
+pub use value::{Arithmetic, Number};

@@ -1,0 +1,69 @@
+//! Numbers as people read them on a screen: a stated number of significant digits, no trailing noise.
+
+use super::C64;
+
+/// A real number with at most `digits` significant digits: `0.25`, `1000.0`, `1.5e-12`, `NaN`.
+pub fn real(x: f64, digits: usize) -> String {
+    if !x.is_finite() {
+        return if x.is_nan() {
+            "NaN".into()
+        } else if x > 0.0 {
+            "inf".into()
+        } else {
+            "-inf".into()
+        };
+    }
+    if x == 0.0 {
+        return "0.0".into();
+    }
+    let digits = digits.max(1);
+    let scientific = format!("{:.*e}", digits - 1, x);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..digits.max(6) as i32).contains(&exponent) {
+        let decimals = (digits as i32 - 1 - exponent).max(1) as usize;
+        trimmed(&format!("{x:.decimals$}"))
+    } else {
+        format!("{}e{exponent}", trimmed(mantissa))
+    }
+}
+
+/// A complex number as scripts write it: `1.0 - 0.5i`.
+pub fn complex(z: C64, digits: usize) -> String {
+    let sign = if z.im.is_sign_negative() { '-' } else { '+' };
+    format!("{} {sign} {}i", real(z.re, digits), real(z.im.abs(), digits))
+}
+
+/// Without needless zeros, but with one decimal, so that a float looks like one.
+fn trimmed(text: &str) -> String {
+    if !text.contains('.') {
+        return format!("{text}.0");
+    }
+    let text = text.trim_end_matches('0');
+    if text.ends_with('.') { format!("{text}0") } else { text.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        let cases = [
+            (0.25, "0.25"),
+            (1000.0, "1000.0"),
+            (1.5e-12, "1.5e-12"),
+            (0.1 + 0.2, "0.3"),
+            (-2.0 / 3.0, "-0.666667"),
+            (123456.7, "123457.0"),
+            (1.0e7, "1.0e7"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-inf"),
+            (-0.0, "0.0"),
+        ];
+        for (x, text) in cases {
+            assert_eq!(real(x, 6), text);
+        }
+        assert_eq!(complex(C64::new(1.0, -0.5), 6), "1.0 - 0.5i");
+    }
+}

@@ -1,0 +1,215 @@
+//! `Table`: named columns of equal lengths, what most results are.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::{Number, Series};
+use crate::error::{Error, Result, nearest};
+
+/// Named columns of equal lengths, in order. Clones share the data.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Table {
+    columns: Vec<(String, Arc<Series>)>,
+    title: Option<String>,
+    report: Map<String, Value>,
+    grid: Option<(usize, usize)>,
+}
+
+impl Table {
+    /// A table without columns.
+    pub fn new() -> Table {
+        Table::default()
+    }
+
+    /// A table of these columns; names must differ, lengths agree.
+    pub fn from_columns<N: Into<String>, S: Into<Series>>(
+        columns: impl IntoIterator<Item = (N, S)>,
+    ) -> Result<Table> {
+        columns.into_iter().try_fold(Table::new(), |table, (name, data)| table.with_column(name, data))
+    }
+
+    /// The table with one more column, as long as the others.
+    pub fn with_column(mut self, name: impl Into<String>, data: impl Into<Series>) -> Result<Table> {
+        let (name, data) = (name.into(), data.into());
+        if name.is_empty() {
+            return Err(Error::input("a column of a table needs a name"));
+        }
+        if self.columns.iter().any(|(known, _)| *known == name) {
+            return Err(Error::input(format!("a table cannot have two columns `{name}`")));
+        }
+        if let Some((first, known)) = self.columns.first()
+            && known.len() != data.len()
+        {
+            return Err(Error::input(format!(
+                "column `{name}` has {} rows, column `{first}` has {}; the columns of a table have one length",
+                data.len(),
+                known.len()
+            )));
+        }
+        self.columns.push((name, Arc::new(data)));
+        Ok(self)
+    }
+
+    /// The table with a title, which plots show.
+    pub fn with_title(mut self, title: impl Into<String>) -> Table {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// The table with one more entry in its report: how it was made.
+    pub fn with_report(mut self, key: impl Into<String>, value: impl Into<Value>) -> Table {
+        self.report.insert(key.into(), value.into());
+        self
+    }
+
+    /// Declares that the rows walk a grid: the first column takes `nx` values, and for each of them the second takes the
+    /// same `ny`; the third column is what a map shows. The numbers of rows and columns must fit.
+    pub fn with_grid(mut self, nx: usize, ny: usize) -> Result<Table> {
+        if nx.checked_mul(ny) != Some(self.rows()) || self.columns.len() < 3 {
+            return Err(Error::input(format!(
+                "a map of {nx} x {ny} points needs as many rows and three columns, not {} rows and {} columns",
+                self.rows(),
+                self.columns.len()
+            )));
+        }
+        self.grid = Some((nx, ny));
+        Ok(self)
+    }
+
+    /// The shape of the grid that the rows walk, if they walk one (see [`Table::with_grid`]).
+    pub fn grid(&self) -> Option<(usize, usize)> {
+        self.grid
+    }
+
+    /// The title.
+    pub fn title(&self) -> Option<&str> {
+        self.title.as_deref()
+    }
+
+    /// How the table was made: times, sizes, options.
+    pub fn report(&self) -> &Map<String, Value> {
+        &self.report
+    }
+
+    /// The names of the columns, in order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The columns, in order.
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &Series)> {
+        self.columns.iter().map(|(name, data)| (name.as_str(), &**data))
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, data)| data.len())
+    }
+
+    /// The column of that name, if there is one.
+    pub fn get(&self, name: &str) -> Option<&Series> {
+        self.columns.iter().find(|(known, _)| known == name).map(|(_, data)| &**data)
+    }
+
+    /// The column of that name; the error lists the columns there are.
+    pub fn column(&self, name: &str) -> Result<&Series> {
+        self.get(name).ok_or_else(|| {
+            let names: Vec<&str> = self.names().collect();
+            let error = Error::input(format!("no column `{name}`; this table has {}", names.join(", ")));
+            match nearest(name, names) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error,
+            }
+        })
+    }
+
+    /// Row `i` (negative from the end), a number a column.
+    pub fn row(&self, i: i64) -> Result<Vec<Number>> {
+        let n = self.rows();
+        let place = if i < 0 { i + n as i64 } else { i };
+        if !(0..n as i64).contains(&place) {
+            return Err(Error::input(format!("row {i} is outside a table of {n} rows")));
+        }
+        self.columns.iter().map(|(_, data)| data.at(place)).collect()
+    }
+
+    /// Rows `from..to` (`to` excluded, negative from the end). A grid does not survive.
+    pub fn slice(&self, from: i64, to: i64) -> Result<Table> {
+        let columns = self
+            .columns
+            .iter()
+            .map(|(name, data)| Ok((name.clone(), Arc::new(data.slice(from, to)?))))
+            .collect::<Result<_>>()
+            .map_err(|_| {
+                Error::input(format!("the rows {from}..{to} are outside a table of {} rows", self.rows()))
+            })?;
+        Ok(Table { columns, title: self.title.clone(), report: self.report.clone(), grid: None })
+    }
+
+    /// Appends one row: a number for every column, by name. The first row of a table without columns makes them.
+    pub fn push(&mut self, row: &[(&str, Number)]) -> Result<()> {
+        if self.columns.is_empty() {
+            self.columns = row
+                .iter()
+                .map(|(name, value)| (name.to_string(), Arc::new([*value].into_iter().collect())))
+                .collect();
+            return Ok(());
+        }
+        let given: BTreeSet<&str> = row.iter().map(|(name, _)| *name).collect();
+        if let Some(unknown) = given.iter().find(|name| self.get(name).is_none()) {
+            self.column(unknown)?;
+        }
+        if let Some(missing) = self.names().find(|name| !given.contains(name)) {
+            return Err(Error::input(format!("the row has no number for column `{missing}`")));
+        }
+        for (name, value) in row {
+            if let Some((_, data)) = self.columns.iter_mut().find(|(known, _)| known == name) {
+                Arc::make_mut(data).push(*value);
+            }
+        }
+        self.grid = None;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Table {
+        let energy = Series::linspace(-1.0, 1.0, 50).unwrap();
+        Table::from_columns([("energy", energy.clone()), ("density", energy)]).unwrap()
+    }
+
+    #[test]
+    fn columns_have_one_length_and_own_names() {
+        let message = example().with_column("error", vec![1.0]).unwrap_err().to_string();
+        assert!(message.starts_with("column `error` has 1 rows, column `energy` has 50"));
+        assert!(example().with_column("energy", vec![0.0; 50]).is_err());
+        let wrong = example().column("desnity").unwrap_err();
+        assert_eq!(wrong.hint_text(), Some("did you mean `density`?"));
+    }
+
+    #[test]
+    fn rows_slices_and_growth() {
+        let mut t = example();
+        assert_eq!(t.row(-1).unwrap(), vec![Number::Real(1.0); 2]);
+        assert!(t.row(50).is_err() && t.slice(10, 51).is_err());
+        assert_eq!(t.slice(10, 20).unwrap().rows(), 10);
+        t.push(&[("density", 2.0.into()), ("energy", 1.5.into())]).unwrap();
+        assert_eq!((t.rows(), t.row(50).unwrap()[0]), (51, Number::Real(1.5)));
+        assert!(t.push(&[("density", 2.0.into())]).is_err());
+        assert!(t.push(&[("density", 2.0.into()), ("enrgy", 2.0.into())]).is_err());
+        assert_eq!(t.rows(), 51);
+    }
+
+    #[test]
+    fn a_grid_must_fit() {
+        assert!(example().with_grid(5, 10).is_err());
+        let t = example().with_column("weight", vec![0.0; 50]).unwrap();
+        assert!(t.clone().with_grid(7, 7).is_err());
+        assert_eq!(t.with_grid(5, 10).unwrap().grid(), Some((5, 10)));
+    }
+}

@@ -1,0 +1,78 @@
+//! How a `Table` prints: one line that says what it is, then aligned columns, cut to what a screen holds.
+
+use std::fmt;
+
+use super::format::{complex, real};
+use super::matrix_display::shown;
+use super::{Number, Table};
+
+/// Rows shown at most, and the width of the screen in characters.
+const SHOWN: usize = 11;
+const WIDTH: usize = 100;
+
+impl Table {
+    /// One line: `Table of 2048 rows: energy, density, error`.
+    pub fn summary(&self) -> String {
+        let names: Vec<&str> = self.names().collect();
+        let rows = if self.rows() == 1 { "row" } else { "rows" };
+        let grid = self.grid().map_or(String::new(), |(nx, ny)| format!(" ({nx} x {ny} points)"));
+        format!("Table of {} {rows}{grid}: {}", self.rows(), names.join(", "))
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.summary())?;
+        if self.rows() == 0 {
+            return Ok(());
+        }
+        let rows = shown(self.rows(), SHOWN);
+        let mut columns: Vec<Vec<String>> = Vec::new();
+        let mut width = 0;
+        for (name, data) in self.columns() {
+            let mut cells = vec![name.to_string()];
+            cells.extend(rows.iter().map(|row| match row.and_then(|i| data.get(i)) {
+                Some(Number::Real(x)) => real(x, 6),
+                Some(Number::Complex(z)) => complex(z, 6),
+                None => "...".into(),
+            }));
+            let wide = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+            width += wide + 2;
+            if width > WIDTH && !columns.is_empty() {
+                // The summary has named the columns that find no room.
+                columns.push(vec!["...".to_string(); rows.len() + 1]);
+                break;
+            }
+            columns.push(cells.iter().map(|cell| format!("{cell:>wide$}")).collect());
+        }
+        for i in 0..=rows.len() {
+            let line: Vec<&str> = columns.iter().filter_map(|c| c.get(i).map(String::as_str)).collect();
+            write!(f, "\n  {}", line.join("  "))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::Series;
+
+    #[test]
+    fn a_long_table_shows_head_and_tail() {
+        let x = Series::linspace(0.0, 1.0, 2048).unwrap();
+        let t = Table::from_columns([("energy", x.clone()), ("density", x)]).unwrap();
+        let text = t.to_string();
+        assert!(text.starts_with("Table of 2048 rows: energy, density\n"));
+        assert_eq!(text.lines().count(), SHOWN + 2);
+        let widths: Vec<usize> = text.lines().skip(1).map(str::len).collect();
+        assert!(widths.iter().all(|&w| w == widths[0]), "{text}");
+    }
+
+    #[test]
+    fn many_columns_are_cut() {
+        let columns = (0..40).map(|i| (format!("column{i}"), vec![1.0 / 3.0]));
+        let text = Table::from_columns(columns).unwrap().to_string();
+        assert!(text.lines().skip(1).all(|line| line.len() <= WIDTH + 8), "{text}");
+    }
+}
