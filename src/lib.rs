@@ -6,6 +6,8 @@ pub mod backend;
 #[doc(hidden)]
 pub mod cli;
 pub mod error;
+pub mod lattice;
+pub mod manybody;
 pub mod method;
 pub mod number;
 pub mod operator;
