@@ -1,4 +1,247 @@
-//! Where vectors live and kernels run: the traits a backend implements, and the backends there are.
-//! No physics and no Rhai here.
+//! Where vectors live and kernels run: what a backend must do, and the backends there are.
+//! No physics and no Rhai here. How a backend lays a block vector out is its own secret; the host view is row-major.
 
+pub mod cpu;
 pub mod matrix;
+mod vector;
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::number::philox::Stream;
+use crate::number::{C64, DType};
+use matrix::{Csr, Stencil};
+pub(in crate::backend) use vector::Storage;
+pub use vector::{BlockVector, Rows};
+
+/// A backend as the layers above hold it.
+pub type Device = Arc<dyn Backend>;
+
+/// A matrix handed to a backend for preparation.
+#[derive(Debug, Clone)]
+pub enum MatrixSpec {
+    /// Compressed rows.
+    Csr(Arc<Csr>),
+    /// Every row padded to the longest, entry-major (papers.md A).
+    Ell(Arc<Csr>),
+    /// Sliced ELL: rows sorted by length within `sigma`, slices of `chunk` rows padded together (SELL-C-sigma).
+    Sell {
+        /// The matrix in compressed rows.
+        csr: Arc<Csr>,
+        /// Rows a slice (C).
+        chunk: usize,
+        /// Rows among which lengths are sorted (sigma).
+        sigma: usize,
+    },
+    /// All entries, row-major; for small or full matrices.
+    Dense {
+        /// Number of rows.
+        rows: usize,
+        /// Number of columns.
+        cols: usize,
+        /// Scalar type kept.
+        dtype: DType,
+        /// `rows * cols` entries.
+        values: Vec<C64>,
+    },
+    /// Matrix-free stencil on a lattice of cells.
+    Stencil(Arc<Stencil>),
+}
+
+/// The distribution of random vectors' entries, each of variance one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Distribution {
+    /// +1 or -1: the top bit of the first word.
+    Sign,
+    /// exp(i phi), phi = 2 pi unit(w0, w1); for complex vectors only.
+    Phase,
+    /// Normal (Box and Muller); complex entries have independent parts of variance 1/2.
+    Gaussian,
+}
+
+/// Which random numbers fill a vector: element `(i, c)` uses counter (global row i, `first_column + c`, stream).
+#[derive(Debug, Clone, Copy)]
+pub struct Random {
+    /// The key.
+    pub seed: u64,
+    /// What the numbers are for.
+    pub stream: Stream,
+    /// The column number of the block's first column.
+    pub first_column: u32,
+    /// How entries are distributed.
+    pub distribution: Distribution,
+}
+
+/// `w = alpha A v + beta v + gamma w (+ delta u)`: what one fused pass computes. With `gamma = 0`, `w` is not read.
+#[derive(Debug, Clone, Copy)]
+pub struct Update {
+    /// Factor of the product.
+    pub alpha: f64,
+    /// Factor of the input, added.
+    pub beta: f64,
+    /// Factor of the old output, added.
+    pub gamma: f64,
+}
+
+impl Update {
+    /// `w = A v`.
+    pub const PRODUCT: Update = Update { alpha: 1.0, beta: 0.0, gamma: 0.0 };
+}
+
+/// The two column-wise products of a fused pass, for the new `w`: `v.v = <v|v>` and `w.v = Re <w|v>`.
+#[derive(Debug, Clone, Default)]
+pub struct Dots {
+    /// `<v|v>` of each column.
+    pub vv: Vec<f64>,
+    /// `Re <w|v>` of each column.
+    pub wv: Vec<f64>,
+}
+
+/// What a prepared matrix is, for printing and for traffic counts.
+#[derive(Debug, Clone)]
+pub struct KernelInfo {
+    /// Name of the format, e.g. "CSR".
+    pub format: String,
+    /// Bytes kept on the device.
+    pub bytes: usize,
+    /// Entries that a product touches, with those a stencil implies.
+    pub entries: usize,
+}
+
+/// A matrix prepared on a backend.
+pub trait Kernel: Send + Sync {
+    /// Rows held and in all.
+    fn rows(&self) -> Rows;
+    /// Columns in all.
+    fn cols(&self) -> usize;
+    /// Scalar type of the entries.
+    fn dtype(&self) -> DType;
+    /// Format, bytes and entries.
+    fn info(&self) -> KernelInfo;
+
+    /// One fused pass. `v` and `w` have the same scalar type, at least that of the matrix's kind (a real matrix acts on
+    /// complex vectors). With `dots`, both column-wise products of the new `w` are taken in the same pass; `v` must then
+    /// be conformal to `w`.
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()>;
+
+    /// `steps` orders of the recurrence `w <- alpha A v + beta v - w`, then `v` and `w` change places; the dots of
+    /// every step are pushed to `out`. A backend overrides this to block over orders or to avoid synchronisation.
+    fn recurrence(
+        &self,
+        alpha: f64,
+        beta: f64,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        for _ in 0..steps {
+            let mut dots = Dots::default();
+            self.update(Update { alpha, beta, gamma: -1.0 }, v, w, Some(&mut dots))?;
+            out.push(dots);
+            std::mem::swap(v, w);
+        }
+        Ok(())
+    }
+}
+
+/// Memory of a device, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Memory {
+    /// All there is.
+    pub total: usize,
+    /// Free now.
+    pub free: usize,
+    /// Held by this program.
+    pub used: usize,
+}
+
+/// What a backend must do. Vectors of one backend are not accepted by another; `download` and `upload` cross over.
+pub trait Backend: Send + Sync + fmt::Debug {
+    /// Short name: "cpu", "cuda".
+    fn name(&self) -> &'static str;
+    /// One line for people: threads and instruction set, or the card.
+    fn describe(&self) -> String;
+    /// Memory of the device.
+    fn memory(&self) -> Memory;
+    /// Parallel workers (threads, or multiprocessors).
+    fn workers(&self) -> usize;
+
+    /// A block of zeros.
+    fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector>;
+    /// Fills a block with random numbers.
+    fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()>;
+    /// Sets single entries `(local row, column, value)`.
+    fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()>;
+    /// A copy of a range of columns.
+    fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector>;
+    /// Overwrites the columns of `v` from `at` on with those of `source`.
+    fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()>;
+    /// The same numbers in another scalar type; to real, imaginary parts are dropped.
+    fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector>;
+    /// Local rows to the host, row-major.
+    fn download(&self, v: &BlockVector) -> Result<Vec<C64>>;
+    /// Local rows from the host, row-major.
+    fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector>;
+
+    /// `y = a x + b y`, each factor one number or one a column. With `b = 0`, `y` is not read.
+    fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()>;
+    /// `y = x * conj?(z)` entry by entry: `y[i, c] = x[i, c] * z[i, c]`.
+    fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()>;
+    /// Column-wise `<x|y>`, conjugating `x`, summed over local rows.
+    fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
+    /// The tall-skinny product `X^H Y`, row-major, `x.columns() * y.columns()` entries, over local rows.
+    fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
+    /// `Y = X C + b Y` with the small matrix `C` row-major, `x.columns() * y.columns()` entries.
+    fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()>;
+    /// `y[i, c] = x[i, c] / (shift[c] - d[i])`, denominators pushed away from zero to at least `floor`: the diagonal
+    /// preconditioner of Davidson's method. `d` is one real column.
+    fn precondition(
+        &self,
+        d: &BlockVector,
+        shift: &[f64],
+        floor: f64,
+        x: &BlockVector,
+        y: &mut BlockVector,
+    ) -> Result<()>;
+
+    /// Brings a matrix into the backend's memory and form.
+    fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>>;
+}
+
+/// Refuses vectors of different shape or type, naming the operation.
+pub(in crate::backend) fn conformal(operation: &str, x: &BlockVector, y: &BlockVector) -> Result<()> {
+    if x.rows() == y.rows() && x.columns() == y.columns() && x.dtype() == y.dtype() {
+        return Ok(());
+    }
+    Err(Error::input(format!("{operation}: {} and {} do not fit together", x.shape(), y.shape())))
+}
+
+/// Refuses an update whose vectors do not fit the matrix.
+pub(in crate::backend) fn check_update(
+    kernel: &dyn Kernel,
+    v: &BlockVector,
+    w: &BlockVector,
+    dots: bool,
+) -> Result<()> {
+    let fits = v.rows().global == kernel.cols()
+        && w.rows().global == kernel.rows().global
+        && v.columns() == w.columns()
+        && v.dtype() == w.dtype()
+        && v.dtype().is_single() == kernel.dtype().is_single()
+        && (v.dtype().is_complex() || !kernel.dtype().is_complex())
+        && (!dots || v.rows() == w.rows());
+    if fits {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "product of a {} x {} {} operator: {} cannot go in and {} out",
+        kernel.rows().global,
+        kernel.cols(),
+        kernel.dtype(),
+        v.shape(),
+        w.shape()
+    )))
+}

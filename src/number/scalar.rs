@@ -111,22 +111,13 @@ pub trait Scalar:
 }
 
 /// A real scalar.
-pub trait Real: Scalar<Real = Self> + PartialOrd + num_real::Float {
+pub trait Real: Scalar<Real = Self> + PartialOrd {
     /// From double precision.
     fn from_f64(x: f64) -> Self;
     /// To double precision.
     fn to_f64(self) -> f64;
-}
-
-/// The few floating-point functions that kernels need beyond arithmetic.
-pub mod num_real {
-    /// Fused multiply-add and the like, for `f32` and `f64`.
-    pub trait Float: Copy {
-        /// `self * a + b` with one rounding.
-        fn fma(self, a: Self, b: Self) -> Self;
-        /// Absolute value.
-        fn magnitude(self) -> Self;
-    }
+    /// `self * a + b` with one rounding.
+    fn fma(self, a: Self, b: Self) -> Self;
 }
 
 macro_rules! real_scalar {
@@ -156,17 +147,6 @@ macro_rules! real_scalar {
             }
         }
 
-        impl num_real::Float for $t {
-            #[inline(always)]
-            fn fma(self, a: Self, b: Self) -> Self {
-                self.mul_add(a, b)
-            }
-            #[inline(always)]
-            fn magnitude(self) -> Self {
-                self.abs()
-            }
-        }
-
         impl Real for $t {
             #[inline(always)]
             fn from_f64(x: f64) -> Self {
@@ -175,6 +155,10 @@ macro_rules! real_scalar {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 self as f64
+            }
+            #[inline(always)]
+            fn fma(self, a: Self, b: Self) -> Self {
+                self.mul_add(a, b)
             }
         }
     };

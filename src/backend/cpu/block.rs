@@ -1,0 +1,213 @@
+//! Storage of a block on the CPU: rows of lanes, real parts before imaginary ones.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Threads;
+use crate::error::{Error, Result};
+use crate::number::{C64, DType, Real, Scalar};
+
+static IN_USE: AtomicUsize = AtomicUsize::new(0);
+
+/// Bytes of all blocks alive.
+pub(super) fn bytes_in_use() -> usize {
+    IN_USE.load(Ordering::Relaxed)
+}
+
+/// A vector of reals whose bytes are accounted for.
+#[derive(Debug)]
+pub(in crate::backend) struct Buffer<F>(Vec<F>);
+
+impl<F> Buffer<F> {
+    fn adopt(data: Vec<F>) -> Self {
+        IN_USE.fetch_add(data.capacity() * size_of::<F>(), Ordering::Relaxed);
+        Buffer(data)
+    }
+}
+
+impl<F: Clone> Clone for Buffer<F> {
+    fn clone(&self) -> Self {
+        Self::adopt(self.0.clone())
+    }
+}
+
+impl<F> Drop for Buffer<F> {
+    fn drop(&mut self) {
+        IN_USE.fetch_sub(self.0.capacity() * size_of::<F>(), Ordering::Relaxed);
+    }
+}
+
+/// The two precisions a block may have.
+#[derive(Debug, Clone)]
+pub(in crate::backend) enum Data {
+    Single(Buffer<f32>),
+    Double(Buffer<f64>),
+}
+
+/// A block on the CPU: `lanes` reals a row.
+#[derive(Debug, Clone)]
+pub(in crate::backend) struct Block {
+    data: Data,
+    complex: bool,
+    columns: usize,
+}
+
+/// Reals that a block can be made of, and the way to a block's reals of that type.
+pub(in crate::backend) trait Lane: Real + Scalar<Real = Self> {
+    fn lanes(block: &Block) -> Option<&[Self]>;
+    fn lanes_mut(block: &mut Block) -> Option<&mut [Self]>;
+}
+
+macro_rules! lane {
+    ($t:ty, $case:ident) => {
+        impl Lane for $t {
+            fn lanes(block: &Block) -> Option<&[Self]> {
+                match &block.data {
+                    Data::$case(b) => Some(&b.0),
+                    _ => None,
+                }
+            }
+            fn lanes_mut(block: &mut Block) -> Option<&mut [Self]> {
+                match &mut block.data {
+                    Data::$case(b) => Some(&mut b.0),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+lane!(f32, Single);
+lane!(f64, Double);
+
+fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Vec<F>> {
+    let mut data: Vec<F> = Vec::new();
+    data.try_reserve_exact(count).map_err(|_| {
+        Error::memory(format!("{:.1} GB were refused by the system", (count * size_of::<F>()) as f64 / 1e9))
+            .hint("use fewer vectors at a time, or a smaller lattice")
+    })?;
+    // Each worker writes its own rows first, so that their pages lie in its memory.
+    let rows = count / stride.max(1);
+    let ranges = threads.ranges(rows, stride);
+    threads.run(&ranges, stride, &mut data.spare_capacity_mut()[..count], |_, mine| {
+        for slot in mine {
+            slot.write(F::default());
+        }
+    })?;
+    // SAFETY: the ranges cover all `count` reserved elements, and each was written above.
+    unsafe { data.set_len(count) };
+    Ok(data)
+}
+
+impl Block {
+    pub(super) fn zeros(threads: &Threads, dtype: DType, rows: usize, columns: usize) -> Result<Block> {
+        let complex = dtype.is_complex();
+        let stride = columns * if complex { 2 } else { 1 };
+        let data = if dtype.is_single() {
+            Data::Single(Buffer::adopt(touched(threads, rows * stride, stride)?))
+        } else {
+            Data::Double(Buffer::adopt(touched(threads, rows * stride, stride)?))
+        };
+        Ok(Block { data, complex, columns })
+    }
+
+    pub(super) fn stride(&self) -> usize {
+        self.columns * if self.complex { 2 } else { 1 }
+    }
+
+    pub(super) fn get(&self, row: usize, column: usize) -> C64 {
+        fn at<F: Real>(b: &Buffer<F>, i: usize) -> f64 {
+            b.0[i].to_f64()
+        }
+        let i = row * self.stride() + column;
+        let part = |i| match &self.data {
+            Data::Single(b) => at(b, i),
+            Data::Double(b) => at(b, i),
+        };
+        C64::new(part(i), if self.complex { part(i + self.columns) } else { 0.0 })
+    }
+
+    pub(super) fn set(&mut self, row: usize, column: usize, value: C64) {
+        let (i, width, complex) = (row * self.stride() + column, self.columns, self.complex);
+        match &mut self.data {
+            Data::Single(b) => {
+                b.0[i] = value.re as f32;
+                if complex {
+                    b.0[i + width] = value.im as f32;
+                }
+            }
+            Data::Double(b) => {
+                b.0[i] = value.re;
+                if complex {
+                    b.0[i + width] = value.im;
+                }
+            }
+        }
+    }
+
+    /// Copies columns `range` of `source`, a block of the same type, over the columns from `at` on.
+    pub(super) fn copy_columns(
+        &mut self,
+        threads: &Threads,
+        at: usize,
+        source: &Block,
+        range: Range<usize>,
+    ) -> Result<()> {
+        fn go<F: Lane>(
+            threads: &Threads,
+            to: &mut Block,
+            at: usize,
+            from: &Block,
+            range: Range<usize>,
+        ) -> Result<()> {
+            let parts = if to.complex { 2 } else { 1 };
+            let (to_width, from_width) = (to.columns, from.columns);
+            let (to_stride, from_stride) = (to.stride(), from.stride());
+            let (Some(x), Some(y)) = (F::lanes(from), F::lanes_mut(to)) else {
+                return Err(Error::internal("columns of another precision"));
+            };
+            let ranges = threads.ranges(y.len() / to_stride.max(1), range.len());
+            threads.run(&ranges, to_stride, y, |rows, y| {
+                for (row, y) in rows.zip(y.chunks_exact_mut(to_stride)) {
+                    for part in 0..parts {
+                        let first = row * from_stride + part * from_width;
+                        y[part * to_width + at..][..range.len()]
+                            .copy_from_slice(&x[first + range.start..first + range.end]);
+                    }
+                }
+            })?;
+            Ok(())
+        }
+        match self.data {
+            Data::Single(_) => go::<f32>(threads, self, at, source, range),
+            Data::Double(_) => go::<f64>(threads, self, at, source, range),
+        }
+    }
+
+    /// Takes over the numbers of a block of the same shape and another type.
+    pub(super) fn convert_from(&mut self, threads: &Threads, source: &Block) -> Result<()> {
+        fn go<F: Lane, G: Lane>(threads: &Threads, to: &mut Block, from: &Block) -> Result<()> {
+            let (to_stride, from_stride) = (to.stride(), from.stride());
+            let (Some(x), Some(y)) = (G::lanes(from), F::lanes_mut(to)) else {
+                return Err(Error::internal("conversion from another precision"));
+            };
+            let shared = to_stride.min(from_stride);
+            let ranges = threads.ranges(y.len() / to_stride.max(1), to_stride);
+            threads.run(&ranges, to_stride, y, |rows, y| {
+                for (row, y) in rows.zip(y.chunks_exact_mut(to_stride)) {
+                    for (y, x) in y[..shared].iter_mut().zip(&x[row * from_stride..]) {
+                        *y = F::from_f64(x.to_f64());
+                    }
+                    y[shared..].fill(F::default());
+                }
+            })?;
+            Ok(())
+        }
+        match (&self.data, &source.data) {
+            (Data::Single(_), Data::Single(_)) => go::<f32, f32>(threads, self, source),
+            (Data::Single(_), Data::Double(_)) => go::<f32, f64>(threads, self, source),
+            (Data::Double(_), Data::Single(_)) => go::<f64, f32>(threads, self, source),
+            (Data::Double(_), Data::Double(_)) => go::<f64, f64>(threads, self, source),
+        }
+    }
+}

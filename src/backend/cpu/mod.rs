@@ -1,0 +1,233 @@
+//! The CPU backend: vectorised over the columns of a block, threads over fixed ranges of rows.
+//!
+//! Layout of a block (its secret): row after row; within a row the real parts of all columns, then, for complex types,
+//! the imaginary parts. A real matrix therefore acts on a complex block exactly as on a real one of twice the width.
+
+mod algebra;
+mod block;
+mod fused;
+mod kernels;
+mod random;
+mod threads;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::backend::{Backend, BlockVector, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+use crate::task::Interrupt;
+pub(in crate::backend) use block::Block;
+pub(crate) use threads::Threads;
+
+/// Sets of vector instructions that the kernels are compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Isa {
+    /// 512-bit vectors.
+    Avx512,
+    /// 256-bit vectors with fused multiply-add.
+    Avx2,
+    /// What every processor of the architecture has.
+    Baseline,
+}
+
+impl Isa {
+    /// The best set this processor has.
+    pub fn detect() -> Isa {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+                return Isa::Avx512;
+            }
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+                return Isa::Avx2;
+            }
+        }
+        Isa::Baseline
+    }
+
+    /// The name people know.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Avx512 => "AVX-512",
+            Isa::Avx2 => "AVX2",
+            Isa::Baseline => "baseline",
+        }
+    }
+}
+
+/// The CPU backend.
+#[derive(Debug, Clone)]
+pub struct Cpu {
+    threads: Arc<Threads>,
+    isa: Isa,
+}
+
+impl Cpu {
+    /// A backend with `threads` workers (0: as many as the machine offers) that stops when `interrupt` is raised.
+    pub fn new(threads: usize, interrupt: Interrupt) -> Result<Self> {
+        Ok(Cpu { threads: Arc::new(Threads::new(threads, interrupt)?), isa: Isa::detect() })
+    }
+
+    fn block<'a>(&self, v: &'a BlockVector) -> Result<&'a Block> {
+        match &v.storage {
+            Storage::Cpu(block) => Ok(block),
+        }
+    }
+}
+
+/// Free and total memory from the kernel's own account; zeros where there is none.
+fn system_memory() -> (usize, usize) {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let field = |name: &str| {
+        text.lines()
+            .find(|line| line.starts_with(name))
+            .and_then(|line| line.split_whitespace().nth(1)?.parse::<usize>().ok())
+            .map_or(0, |kib| kib * 1024)
+    };
+    (field("MemAvailable:"), field("MemTotal:"))
+}
+
+impl Backend for Cpu {
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+
+    fn describe(&self) -> String {
+        let n = self.threads.count();
+        format!("{n} thread{}, {}", if n == 1 { "" } else { "s" }, self.isa.name())
+    }
+
+    fn memory(&self) -> Memory {
+        let (free, total) = system_memory();
+        Memory { total, free, used: block::bytes_in_use() }
+    }
+
+    fn workers(&self) -> usize {
+        self.threads.count()
+    }
+
+    fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        let scalars = rows.local.checked_mul(columns).and_then(|n| n.checked_mul(2));
+        let bytes = rows.local as f64 * columns as f64 * dtype.bytes() as f64;
+        let free = self.memory().free;
+        if scalars.is_none() || (free > 0 && bytes > free as f64) {
+            return Err(Error::memory(format!(
+                "a block of {} x {columns} {dtype} needs {:.1} GB, and {:.1} GB are free",
+                rows.local,
+                bytes / 1e9,
+                free as f64 / 1e9
+            ))
+            .hint("use fewer vectors at a time, or a smaller lattice"));
+        }
+        let storage = Storage::Cpu(Block::zeros(&self.threads, dtype, rows.local, columns)?);
+        Ok(BlockVector { dtype, rows, columns, storage })
+    }
+
+    fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
+        random::fill(&self.threads, v, random)
+    }
+
+    fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
+        let (rows, columns) = (v.rows.local, v.columns);
+        let Storage::Cpu(block) = &mut v.storage;
+        for &(row, column, value) in entries {
+            if row >= rows || column >= columns {
+                return Err(Error::input(format!(
+                    "entry ({row}, {column}) of a block of {rows} x {columns}"
+                )));
+            }
+            block.set(row, column, value);
+        }
+        Ok(())
+    }
+
+    fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector> {
+        if range.start > range.end || range.end > v.columns {
+            return Err(Error::input(format!("columns {range:?} of a block with {} columns", v.columns)));
+        }
+        let mut out = self.zeros(v.dtype, v.rows, range.len())?;
+        let Storage::Cpu(target) = &mut out.storage;
+        target.copy_columns(&self.threads, 0, self.block(v)?, range)?;
+        Ok(out)
+    }
+
+    fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()> {
+        if v.rows != source.rows || v.dtype != source.dtype || at + source.columns > v.columns {
+            return Err(Error::input(format!(
+                "columns from {at} on of {} cannot hold {}",
+                v.shape(),
+                source.shape()
+            )));
+        }
+        let Storage::Cpu(target) = &mut v.storage;
+        target.copy_columns(&self.threads, at, self.block(source)?, 0..source.columns)
+    }
+
+    fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector> {
+        let mut out = self.zeros(dtype, v.rows, v.columns)?;
+        let Storage::Cpu(target) = &mut out.storage;
+        target.convert_from(&self.threads, self.block(v)?)?;
+        Ok(out)
+    }
+
+    fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
+        let block = self.block(v)?;
+        let mut out = Vec::with_capacity(v.rows.local * v.columns);
+        for row in 0..v.rows.local {
+            out.extend((0..v.columns).map(|column| block.get(row, column)));
+        }
+        Ok(out)
+    }
+
+    fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
+        if data.len() != rows.local * columns {
+            return Err(Error::internal(format!(
+                "{} numbers for a block of {} x {columns}",
+                data.len(),
+                rows.local
+            )));
+        }
+        let mut out = self.zeros(dtype, rows, columns)?;
+        let Storage::Cpu(block) = &mut out.storage;
+        for (at, &value) in data.iter().enumerate() {
+            block.set(at / columns, at % columns, value);
+        }
+        Ok(out)
+    }
+
+    fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
+        algebra::axpby(&self.threads, a, x, b, y)
+    }
+
+    fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
+        algebra::multiply(&self.threads, x, z, y)
+    }
+
+    fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        algebra::dots(&self.threads, x, y)
+    }
+
+    fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        algebra::gram(&self.threads, x, y)
+    }
+
+    fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        algebra::combine(&self.threads, x, c, b, y)
+    }
+
+    fn precondition(
+        &self,
+        d: &BlockVector,
+        shift: &[f64],
+        floor: f64,
+        x: &BlockVector,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        algebra::precondition(&self.threads, d, shift, floor, x, y)
+    }
+
+    fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
+        kernels::prepare(self.threads.clone(), self.isa, spec)
+    }
+}

@@ -1,0 +1,66 @@
+//! Random blocks by the recipe of `number::philox`.
+
+use super::Threads;
+use super::block::{Block, Lane};
+use crate::backend::{BlockVector, Distribution, Random, Storage};
+use crate::error::{Error, Result};
+use crate::number::philox;
+use crate::number::{C64, Real};
+
+/// The entry that element `index` of `column` has.
+fn entry(random: &Random, complex: bool, index: u64, column: u32) -> C64 {
+    let w = philox::words(random.seed, random.stream as u32, index, column);
+    match random.distribution {
+        Distribution::Sign => C64::new(if w[0] >> 31 == 0 { 1.0 } else { -1.0 }, 0.0),
+        Distribution::Phase => {
+            let (sin, cos) = (2.0 * std::f64::consts::PI * philox::unit(w[0], w[1])).sin_cos();
+            C64::new(cos, sin)
+        }
+        Distribution::Gaussian if complex => {
+            let (a, b) = philox::normals(w);
+            C64::new(a, b) * std::f64::consts::FRAC_1_SQRT_2
+        }
+        Distribution::Gaussian => C64::new(philox::normals(w).0, 0.0),
+    }
+}
+
+pub(super) fn fill(threads: &Threads, v: &mut BlockVector, random: Random) -> Result<()> {
+    let complex = v.dtype.is_complex();
+    if random.distribution == Distribution::Phase && !complex {
+        return Err(Error::input("random phases need a complex vector"));
+    }
+    let (start, columns, single) = (v.rows.start, v.columns, v.dtype.is_single());
+    let Storage::Cpu(block) = &mut v.storage;
+    if single {
+        go::<f32>(threads, block, start, columns, complex, &random)
+    } else {
+        go::<f64>(threads, block, start, columns, complex, &random)
+    }
+}
+
+fn go<F: Lane>(
+    threads: &Threads,
+    block: &mut Block,
+    start: usize,
+    columns: usize,
+    complex: bool,
+    random: &Random,
+) -> Result<()> {
+    let stride = block.stride();
+    let Some(y) = F::lanes_mut(block) else {
+        return Err(Error::internal("random block of another precision"));
+    };
+    let ranges = threads.ranges(y.len() / stride.max(1), columns * 64);
+    threads.run(&ranges, stride, y, |rows, y| {
+        for (row, y) in rows.zip(y.chunks_exact_mut(stride)) {
+            for column in 0..columns {
+                let z = entry(random, complex, (start + row) as u64, random.first_column + column as u32);
+                y[column] = <F as Real>::from_f64(z.re);
+                if complex {
+                    y[columns + column] = <F as Real>::from_f64(z.im);
+                }
+            }
+        }
+    })?;
+    Ok(())
+}

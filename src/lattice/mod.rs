@@ -1,0 +1,24 @@
+//! Geometry and one-particle models: finite [`Lattice`]s with boundary conditions, tight-binding [`Model`]s on them,
+//! their assembly into the matrix formats of `backend::matrix`, and importers of matrices from files. What becomes of a
+//! matrix (vectors, devices, methods) is the business of the layers above; no script types here.
+
+mod assemble;
+mod block;
+mod bravais;
+mod flux;
+mod geometry;
+#[allow(clippy::module_inception)] // the type of that name deserves the file of that name
+mod lattice;
+mod model;
+mod remove;
+mod stencil;
+mod strain;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use assemble::{Assembled, Format};
+pub use block::Block;
+pub use geometry::Geometry;
+pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
+pub use model::{Hop, Model};

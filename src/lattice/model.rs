@@ -1,0 +1,374 @@
+//! A tight-binding model: orbitals on the sites of a lattice, on-site terms and hoppings. Terms add up; what depends on
+//! position is evaluated when it is added, so that a model holds numbers and no functions.
+
+use std::fmt;
+
+use super::block::Block;
+use super::flux::Flux;
+use super::lattice::{Bond, Lattice, check_bond};
+use super::table::{Builder, Table};
+use crate::error::{Error, Result};
+use crate::number::memory;
+use crate::task::Task;
+
+/// A function of one position.
+pub type OfPosition<'a> = dyn FnMut(&[f64]) -> Result<Block> + 'a;
+/// A function of the positions that a hopping leaves and reaches.
+pub type OfBond<'a> = dyn FnMut(&[f64], &[f64]) -> Result<Block> + 'a;
+
+/// A tight-binding model. Row of the assembled operator = site * orbitals + orbital.
+#[derive(Debug, Clone)]
+pub struct Model {
+    pub(super) lattice: Lattice,
+    pub(super) orbitals: usize,
+    /// On-site block of each sublattice.
+    pub(super) uniform: Vec<Block>,
+    /// On-site blocks that differ from site to site.
+    pub(super) local: Vec<Table>,
+    pub(super) disorder: Vec<Disorder>,
+    pub(super) hops: Vec<Hop>,
+    pub(super) fluxes: Vec<Flux>,
+}
+
+/// Uniform random on-site energies in [-W/2, W/2].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Disorder {
+    pub width: f64,
+    pub seed: u64,
+}
+
+/// A hopping from site `from` of every cell to site `to` of the cell displaced by `shift`; its conjugate is implied.
+#[derive(Debug, Clone)]
+pub struct Hop {
+    pub(super) bond: Bond,
+    pub(super) value: HopValue,
+    /// Factor of each cell the hopping leaves, from strain.
+    pub(super) scale: Option<Vec<f64>>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum HopValue {
+    Uniform(Block),
+    /// One block for each cell the hopping leaves.
+    PerCell(Table),
+}
+
+impl Hop {
+    /// The displacement and the sites of the cell it joins.
+    pub fn bond(&self) -> &Bond {
+        &self.bond
+    }
+
+    /// Whether the hopping is the same everywhere.
+    pub fn is_uniform(&self) -> bool {
+        self.scale.is_none() && matches!(self.value, HopValue::Uniform(_))
+    }
+}
+
+impl Model {
+    /// A model without terms.
+    ///
+    /// # Errors
+    /// When there are no orbitals, or too many rows to number.
+    pub fn new(lattice: Lattice, orbitals: usize) -> Result<Self> {
+        let rows = lattice.all_sites().checked_mul(orbitals);
+        if orbitals == 0 || orbitals > 4096 || rows.is_none_or(|n| n > i64::MAX as usize) {
+            return Err(Error::input(format!(
+                "a model of {orbitals} orbitals on {} sites cannot be numbered",
+                lattice.sites()
+            ))
+            .hint("a site has 1 to 4096 orbitals"));
+        }
+        let uniform = vec![Block::scalar(orbitals, 0.0); lattice.basis().len()];
+        Ok(Model {
+            lattice,
+            orbitals,
+            uniform,
+            local: Vec::new(),
+            disorder: Vec::new(),
+            hops: Vec::new(),
+            fluxes: Vec::new(),
+        })
+    }
+
+    /// The lattice the model lives on.
+    pub fn lattice(&self) -> &Lattice {
+        &self.lattice
+    }
+
+    /// Orbitals a site.
+    pub fn orbitals(&self) -> usize {
+        self.orbitals
+    }
+
+    /// Rows of the operator.
+    pub fn rows(&self) -> usize {
+        self.lattice.sites() * self.orbitals
+    }
+
+    /// The hoppings, each without its conjugate.
+    pub fn hops(&self) -> &[Hop] {
+        &self.hops
+    }
+
+    /// Adds the same on-site term on every site.
+    ///
+    /// # Errors
+    /// When the block has not the model's size, is not finite or not Hermitian.
+    pub fn onsite(&mut self, block: &Block) -> Result<()> {
+        let block = self.checked_onsite(block, "the on-site term")?;
+        self.uniform.iter_mut().for_each(|u| u.add(&block));
+        Ok(())
+    }
+
+    /// Adds an on-site term on one sublattice.
+    ///
+    /// # Errors
+    /// As [`Model::onsite`], and when there is no such sublattice.
+    pub fn sublattice(&mut self, s: usize, block: &Block) -> Result<()> {
+        let n = self.uniform.len();
+        if s >= n {
+            return Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites")));
+        }
+        let block = self.checked_onsite(block, "the sublattice potential")?;
+        self.uniform[s].add(&block);
+        Ok(())
+    }
+
+    /// Adds an on-site term given by a function of the site's position.
+    ///
+    /// # Errors
+    /// Those of the function, those of [`Model::onsite`] with the position, and interruption.
+    pub fn onsite_with(&mut self, term: &mut OfPosition<'_>, task: &Task) -> Result<()> {
+        let lat = &self.lattice;
+        let basis = lat.basis().len();
+        memory::ensure(4 * lat.sites() as u128, &format!("a term on {} sites", lat.sites()))?;
+        let mut table = Builder::default();
+        let mut position = vec![0.0; lat.space()];
+        let steps = task.start("on-site terms", lat.sites());
+        for site in 0..lat.sites() {
+            if site.is_multiple_of(1024) {
+                steps.advance(site)?;
+            }
+            let full = lat.full(site);
+            lat.position_into(&lat.coordinates(full / basis), full % basis, &mut position);
+            let block = term(&position)?;
+            let block = self
+                .checked_onsite(&block, "the on-site term")
+                .map_err(|e| e.context(format!("site {site} at {position:?}")))?;
+            table.push(Some(block))?;
+        }
+        drop(steps);
+        self.local.push(table.finish());
+        Ok(())
+    }
+
+    /// Adds Anderson disorder: site `i` gets the energy `width * (unit(w0, w1) - 1/2)` on all its orbitals, with the
+    /// words of `philox::words(seed, Stream::Disorder, i, 0)`.
+    ///
+    /// # Errors
+    /// When the width is negative or not finite.
+    pub fn disorder(&mut self, width: f64, seed: u64) -> Result<()> {
+        if !(width >= 0.0 && width.is_finite()) {
+            return Err(Error::input(format!("the width of the disorder is {width}, which is no width")));
+        }
+        if width > 0.0 {
+            self.disorder.push(Disorder { width, seed });
+        }
+        Ok(())
+    }
+
+    /// Adds a hopping by a displacement in cells, on every sublattice to itself: `block` takes a particle from cell `r`
+    /// to cell `r + shift`. The Hermitian conjugate is added too.
+    ///
+    /// # Errors
+    /// When the displacement does not fit the lattice or is zero, or the block is of the wrong size or not finite.
+    pub fn hop(&mut self, shift: &[i64], block: &Block) -> Result<()> {
+        for s in 0..self.lattice.basis().len() {
+            self.hop_between(shift, s, s, block)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a hopping from site `from` of a cell to site `to` of the cell displaced by `shift`, and its conjugate.
+    ///
+    /// # Errors
+    /// As [`Model::hop`], and when there is no such site in the cell.
+    pub fn hop_between(&mut self, shift: &[i64], from: usize, to: usize, block: &Block) -> Result<()> {
+        let bond = self.checked_bond(shift, from, to)?;
+        block.check(self.orbitals, "the hopping")?;
+        self.hops.push(Hop { bond, value: HopValue::Uniform(block.clone()), scale: None });
+        Ok(())
+    }
+
+    /// Adds a hopping given by a function of the two positions it joins (the second lies beyond the boundary where the
+    /// bond wraps around).
+    ///
+    /// # Errors
+    /// Those of the function and of [`Model::hop_between`], and interruption.
+    pub fn hop_with(
+        &mut self,
+        shift: &[i64],
+        from: usize,
+        to: usize,
+        term: &mut OfBond<'_>,
+        task: &Task,
+    ) -> Result<()> {
+        let bond = self.checked_bond(shift, from, to)?;
+        let (lat, orbitals) = (&self.lattice, self.orbitals);
+        let mut table = Builder::default();
+        memory::ensure(4 * lat.cell_count() as u128, &format!("a hopping in {} cells", lat.cell_count()))?;
+        lat.each_bond(&bond, task, |positions| {
+            table.push(match positions {
+                None => None,
+                Some((a, b)) => {
+                    let block = term(a, b)?;
+                    block
+                        .check(orbitals, "the hopping")
+                        .map_err(|e| e.context(format!("from {a:?} to {b:?}")))?;
+                    Some(block)
+                }
+            })
+        })?;
+        self.hops.push(Hop { bond, value: HopValue::PerCell(table.finish()), scale: None });
+        Ok(())
+    }
+
+    /// Adds a hopping over every nearest-neighbour bond of the lattice.
+    ///
+    /// # Errors
+    /// As [`Model::hop`], and when the lattice has no bonds.
+    pub fn nearest(&mut self, block: &Block) -> Result<()> {
+        for bond in self.nearest_bonds()? {
+            self.hop_between(&bond.shift, bond.from, bond.to, block)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a hopping over every nearest-neighbour bond, given by a function of the positions it joins.
+    ///
+    /// # Errors
+    /// As [`Model::hop_with`], and when the lattice has no bonds.
+    pub fn nearest_with(&mut self, term: &mut OfBond<'_>, task: &Task) -> Result<()> {
+        for bond in self.nearest_bonds()? {
+            self.hop_with(&bond.shift, bond.from, bond.to, term, task)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a magnetic flux of `alpha` quanta through every plaquette of directions `a` and `b` (Landau gauge, Peierls
+    /// phases on all hoppings, those added later included). Fluxes add up.
+    ///
+    /// # Errors
+    /// When the directions span no plaquette, or both are periodic and the total flux is not an integer.
+    pub fn flux(&mut self, alpha: f64, a: usize, b: usize) -> Result<()> {
+        let flux = Flux::new(&self.lattice, alpha, a, b)?;
+        if alpha != 0.0 {
+            self.fluxes.push(flux);
+        }
+        Ok(())
+    }
+
+    /// Removes the sites whose position `gone` says yes to; the others are numbered anew.
+    ///
+    /// # Errors
+    /// As [`Lattice::remove`].
+    pub fn remove(&mut self, gone: &mut dyn FnMut(&[f64]) -> Result<bool>, task: &Task) -> Result<()> {
+        let lattice = self.lattice.remove(gone, task)?;
+        self.renumber(lattice);
+        Ok(())
+    }
+
+    /// Removes each site with probability `fraction`; see [`Lattice::vacancies`].
+    ///
+    /// # Errors
+    /// As [`Lattice::vacancies`].
+    pub fn vacancies(&mut self, fraction: f64, seed: u64) -> Result<()> {
+        let lattice = self.lattice.vacancies(fraction, seed)?;
+        self.renumber(lattice);
+        Ok(())
+    }
+
+    fn renumber(&mut self, lattice: Lattice) {
+        let before: Vec<usize> =
+            (0..lattice.sites()).filter_map(|site| self.lattice.number(lattice.full(site))).collect();
+        self.local.iter_mut().for_each(|table| table.select(&before));
+        self.lattice = lattice;
+    }
+
+    fn nearest_bonds(&self) -> Result<Vec<Bond>> {
+        if self.lattice.bonds().is_empty() {
+            return Err(Error::input(format!(
+                "the {} lattice has no nearest-neighbour bonds",
+                self.lattice.name()
+            ))
+            .hint("give bonds to `lattice::custom`, or use `hop`"));
+        }
+        Ok(self.lattice.bonds().to_vec())
+    }
+
+    fn checked_onsite(&self, block: &Block, what: &str) -> Result<Block> {
+        block.check(self.orbitals, what)?;
+        block.hermitian(what)
+    }
+
+    fn checked_bond(&self, shift: &[i64], from: usize, to: usize) -> Result<Bond> {
+        let bond = Bond { shift: shift.to_vec(), from, to };
+        check_bond(&bond, self.lattice.dimension(), self.lattice.basis().len())?;
+        if from == to && shift.iter().all(|&x| x == 0) {
+            return Err(
+                Error::input("a hopping from a site to itself is an on-site term").hint("use `onsite`")
+            );
+        }
+        Ok(bond)
+    }
+}
+
+impl Lattice {
+    /// Calls `visit` for every cell, in order, with the two positions that a bond leaving it joins, or with none where
+    /// the bond is absent.
+    pub(super) fn each_bond(
+        &self,
+        bond: &Bond,
+        task: &Task,
+        mut visit: impl FnMut(Option<(&[f64], &[f64])>) -> Result<()>,
+    ) -> Result<()> {
+        let (cells, basis, d) = (self.cell_count(), self.basis().len(), self.dimension());
+        let (mut a, mut b) = (vec![0.0; self.space()], vec![0.0; self.space()]);
+        let steps = task.start("hoppings", cells);
+        for cell in 0..cells {
+            if cell.is_multiple_of(1024) {
+                steps.advance(cell)?;
+            }
+            let at = self.coordinates(cell);
+            let both = self.land(&at[..d], &bond.shift, 1).is_some_and(|landing| {
+                self.number(cell * basis + bond.from).is_some()
+                    && self.number(landing.cell * basis + bond.to).is_some()
+            });
+            if !both {
+                visit(None)?;
+                continue;
+            }
+            self.position_into(&at[..d], bond.from, &mut a);
+            let mut end = at;
+            end.iter_mut().zip(&bond.shift).for_each(|(x, s)| *x += s);
+            self.position_into(&end[..d], bond.to, &mut b);
+            visit(Some((&a, &b)))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Model of {} orbital{} a site, {} hopping{} and conjugates, on a {}",
+            self.orbitals,
+            if self.orbitals == 1 { "" } else { "s" },
+            self.hops.len(),
+            if self.hops.len() == 1 { "" } else { "s" },
+            self.lattice
+        )
+    }
+}

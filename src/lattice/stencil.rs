@@ -1,0 +1,139 @@
+//! Assembly into a matrix-free stencil: possible when nothing but the real diagonal depends on the cell.
+
+use rayon::prelude::*;
+
+use super::block::Block;
+use super::model::{HopValue, Model};
+use super::table::Table;
+use crate::backend::matrix::{Stencil, StencilTerm};
+use crate::error::{Error, Result};
+use crate::number::philox::{self, Stream};
+use crate::number::{C64, DType, memory};
+
+impl Model {
+    /// Why the model is no stencil, or none if it is one.
+    pub fn not_a_stencil(&self) -> Option<&'static str> {
+        if self.lattice.has_removed() {
+            Some("sites were removed")
+        } else if !self.fluxes.is_empty() {
+            Some("the Peierls phases of a flux depend on position")
+        } else if self.hops.iter().any(|hop| !hop.is_uniform()) {
+            Some("hoppings depend on position")
+        } else if self.local.iter().any(|table| !same_off_diagonal(table)) {
+            Some("on-site matrices depend on position off their diagonals")
+        } else {
+            None
+        }
+    }
+
+    /// The matrix-free form.
+    ///
+    /// # Errors
+    /// When the model is not translation invariant but for its diagonal, or the diagonal does not fit into memory.
+    pub fn to_stencil(&self, single: bool) -> Result<Stencil> {
+        if let Some(why) = self.not_a_stencil() {
+            return Err(Error::input(format!("the model is no stencil: {why}"))
+                .hint("use `format: \"auto\"` or `\"csr\"`"));
+        }
+        let (lat, n) = (&self.lattice, self.orbitals);
+        let mut terms = Vec::new();
+        for hop in &self.hops {
+            let HopValue::Uniform(block) = &hop.value else {
+                return Err(Error::internal("a hopping that depends on position in a stencil"));
+            };
+            let back: Vec<i64> = hop.bond.shift.iter().map(|x| -x).collect();
+            for (i, j, value) in block.nonzero() {
+                let (to, from) = (hop.bond.to * n + i, hop.bond.from * n + j);
+                add(&mut terms, StencilTerm { shift: back.clone(), to, from, value });
+                let shift = hop.bond.shift.clone();
+                add(&mut terms, StencilTerm { shift, to: from, from: to, value: value.conj() });
+            }
+        }
+        // what is on-site and the same everywhere, and the varying tables' common off-diagonal part
+        let mut constant = self.uniform.clone();
+        for table in &self.local {
+            if let Some(first) = table.blocks().first() {
+                let off = off_diagonal(first);
+                constant.iter_mut().for_each(|block| block.add(&off));
+            }
+        }
+        let still = vec![0; lat.dimension()];
+        for (s, block) in constant.iter().enumerate() {
+            for (i, j, value) in block.nonzero() {
+                add(&mut terms, StencilTerm { shift: still.clone(), to: s * n + i, from: s * n + j, value });
+            }
+        }
+        terms.retain(|t| t.value != C64::ZERO);
+        let diagonal = self.varying_diagonal()?;
+        let dtype = DType::of(single, !self.is_real());
+        Ok(Stencil {
+            dtype,
+            cells: lat.cells().to_vec(),
+            orbitals: lat.basis().len() * n,
+            wrap: lat.wrap().to_vec(),
+            terms,
+            diagonal,
+        })
+    }
+
+    /// The part of the diagonal that differs from site to site, one number a row, if there is any.
+    fn varying_diagonal(&self) -> Result<Option<Vec<f64>>> {
+        if self.local.is_empty() && self.disorder.is_empty() {
+            return Ok(None);
+        }
+        let rows = self.rows();
+        memory::ensure(8 * rows as u128, &format!("the on-site energies of {rows} rows"))?;
+        let mut diagonal = vec![0.0; rows];
+        diagonal.par_chunks_mut(self.orbitals).enumerate().for_each(|(site, row)| {
+            let random = self.random_energy(site);
+            row.iter_mut().for_each(|x| *x = random);
+            for table in &self.local {
+                if let Some(block) = table.get(site) {
+                    row.iter_mut().enumerate().for_each(|(i, x)| *x += block.get(i, i).re);
+                }
+            }
+        });
+        Ok(Some(diagonal))
+    }
+
+    /// The sum of the random energies of a site.
+    #[inline]
+    pub(super) fn random_energy(&self, site: usize) -> f64 {
+        let one = |d: &super::model::Disorder| {
+            let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, 0);
+            d.width * (philox::unit(w[0], w[1]) - 0.5)
+        };
+        self.disorder.iter().map(one).sum()
+    }
+}
+
+/// Adds a term, into one already there if it couples the same two.
+fn add(terms: &mut Vec<StencilTerm>, term: StencilTerm) {
+    match terms.iter_mut().find(|t| t.to == term.to && t.from == term.from && t.shift == term.shift) {
+        Some(there) => there.value += term.value,
+        None => terms.push(term),
+    }
+}
+
+fn off_diagonal(block: &Block) -> Block {
+    let n = block.orbitals();
+    let mut minus = Block::scalar(n, 0.0);
+    minus.add(block);
+    let diagonal =
+        (0..n * n).map(|k| if k / n == k % n { -block.get(k / n, k / n) } else { C64::ZERO }).collect();
+    if let Ok(diagonal) = Block::new(n, diagonal) {
+        minus.add(&diagonal);
+    }
+    minus
+}
+
+fn same_off_diagonal(table: &Table) -> bool {
+    let Some(first) = table.blocks().first() else {
+        return true;
+    };
+    let n = first.orbitals();
+    table
+        .blocks()
+        .iter()
+        .all(|block| (0..n * n).filter(|k| k / n != k % n).all(|k| block.entries()[k] == first.entries()[k]))
+}

@@ -1,0 +1,68 @@
+//! Terms that differ from place to place: the distinct blocks, and which of them stands where. Functions of position
+//! mostly return a few values many times, and then this is four bytes a place.
+
+use std::collections::HashMap;
+
+use super::block::Block;
+use crate::error::{Error, Result};
+
+/// Marks a place without a term.
+const ABSENT: u32 = u32::MAX;
+
+/// One block a place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Table {
+    blocks: Vec<Block>,
+    index: Vec<u32>,
+}
+
+impl Table {
+    /// The block at a place, if there is one.
+    #[inline]
+    pub fn get(&self, at: usize) -> Option<&Block> {
+        self.index.get(at).and_then(|&i| self.blocks.get(i as usize))
+    }
+
+    /// The distinct blocks.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// Keeps only the given places, in their order.
+    pub fn select(&mut self, places: &[usize]) {
+        self.index = places.iter().map(|&at| self.index.get(at).copied().unwrap_or(ABSENT)).collect();
+    }
+}
+
+/// Collects a table place by place.
+#[derive(Default)]
+pub(super) struct Builder {
+    table: Table,
+    seen: HashMap<Vec<u64>, u32>,
+}
+
+impl Builder {
+    /// Appends the block of the next place.
+    pub fn push(&mut self, block: Option<Block>) -> Result<()> {
+        let Some(block) = block else {
+            self.table.index.push(ABSENT);
+            return Ok(());
+        };
+        let key = block.entries().iter().flat_map(|z| [z.re.to_bits(), z.im.to_bits()]).collect();
+        let next = self.table.blocks.len();
+        let at = *self.seen.entry(key).or_insert(next as u32);
+        if at as usize == next {
+            if next >= ABSENT as usize {
+                return Err(Error::memory("more than 2^32 different values of a term"));
+            }
+            self.table.blocks.push(block);
+        }
+        self.table.index.push(at);
+        Ok(())
+    }
+
+    /// The table.
+    pub fn finish(self) -> Table {
+        self.table
+    }
+}

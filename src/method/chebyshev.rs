@@ -1,0 +1,143 @@
+//! The Chebyshev recurrence v_(m+1) = 2 H~ v_m - v_(m-1) with two moments a product:
+//! mu_2m = 2 <v_m|v_m> - mu_0 and mu_(2m+1) = 2 <v_(m+1)|v_m> - mu_1 (papers.md B, aug_spmmv).
+
+use std::time::{Duration, Instant};
+
+use crate::backend::{BlockVector, Dots, Update};
+use crate::error::{Error, Result};
+use crate::method::{Moments, Window};
+use crate::operator::Operator;
+use crate::task::Task;
+
+/// The recurrence, holding T_(m-1) v and T_m v.
+#[derive(Clone)]
+pub struct Chebyshev {
+    h: Operator,
+    window: Window,
+    /// T_m v.
+    current: BlockVector,
+    /// T_(m-1) v.
+    previous: BlockVector,
+    /// <v_m|v_m> and <v_(m+1)|v_m> of every product so far.
+    dots: Vec<Dots>,
+    elapsed: Duration,
+}
+
+impl Chebyshev {
+    /// Holds T_0 v = v and T_1 v = H~ v.
+    pub fn new(h: &Operator, window: Window, v: BlockVector) -> Result<Self> {
+        if h.dim() != h.cols() {
+            return Err(Error::input(format!(
+                "Chebyshev recurrence of a {} x {} operator",
+                h.dim(),
+                h.cols()
+            )));
+        }
+        if !(window.half_width > 0.0) {
+            return Err(Error::input(format!("a window of half width {}", window.half_width)));
+        }
+        if v.rows().global != h.dim() {
+            return Err(Error::input(format!(
+                "vectors of {} rows for an operator of {}",
+                v.rows().global,
+                h.dim()
+            )));
+        }
+        let started = Instant::now();
+        let previous = h.accept(&v)?.unwrap_or(v);
+        let mut current = h.device().zeros(previous.dtype(), previous.rows(), previous.columns())?;
+        let (alpha, beta) = (1.0 / window.half_width, -window.center / window.half_width);
+        let mut dots = Dots::default();
+        h.update(Update { alpha, beta, gamma: 0.0 }, &previous, &mut current, Some(&mut dots))?;
+        Ok(Chebyshev {
+            h: h.clone(),
+            window,
+            current,
+            previous,
+            dots: vec![dots],
+            elapsed: started.elapsed(),
+        })
+    }
+
+    /// The order m of the newest vector T_m v.
+    pub fn order(&self) -> usize {
+        self.dots.len()
+    }
+
+    /// T_m v.
+    pub fn current(&self) -> &BlockVector {
+        &self.current
+    }
+
+    /// T_(m-1) v.
+    pub fn previous(&self) -> &BlockVector {
+        &self.previous
+    }
+
+    /// `n` orders further; each adds two moments.
+    pub fn run(&mut self, n: usize, task: &Task) -> Result<()> {
+        let (alpha, beta) =
+            (2.0 / self.window.half_width, -2.0 * self.window.center / self.window.half_width);
+        let lanes = self.h.dim().max(1) * self.current.columns();
+        // Few enough orders between two looks at the clock that a bar moves, enough to block over orders.
+        let group = (40_000_000 / lanes).clamp(4, 64);
+        let progress = task.start("moments", 2 * n);
+        let started = Instant::now();
+        let mut done = 0;
+        while done < n {
+            let steps = group.min(n - done);
+            let (w, v) = (&mut self.previous, &mut self.current);
+            let mut dots = Vec::with_capacity(steps);
+            self.h.node().recurrence(self.h.device(), alpha, beta, v, w, steps, &mut dots)?;
+            self.dots.append(&mut dots);
+            done += steps;
+            let rate = 2.0 * (done * lanes) as f64 / started.elapsed().as_secs_f64();
+            progress.advance_with(2 * done, &format!("{:.2} G site-vector-moments/s", rate / 1e9))?;
+            self.check()?;
+        }
+        self.elapsed += started.elapsed();
+        Ok(())
+    }
+
+    /// Finds out a spectrum that leaves the window: then <v_m|v_m> grows beyond <v|v>, which |T_m| <= 1 forbids.
+    fn check(&self) -> Result<()> {
+        let eps = if self.current.dtype().is_single() { 1e-2 } else { 1e-6 };
+        let last = &self.dots[self.dots.len() - 1].vv;
+        for (now, start) in last.iter().zip(&self.dots[0].vv) {
+            if !now.is_finite() || *now > start * (1.0 + eps) {
+                return Err(Error::numeric(format!(
+                    "the spectrum leaves the window [{:.6}, {:.6}]: the moments grow without bound",
+                    self.window.lower(),
+                    self.window.upper()
+                ))
+                .hint("use a wider window, or `spectral_window(h)` to find one; a non-Hermitian operator does this too"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The moments so far, one row a column of the block: mu_0 to mu_(2m-1).
+    pub fn per_column(&self) -> Vec<Vec<f64>> {
+        let columns = self.current.columns();
+        let mut mu = vec![Vec::with_capacity(2 * self.dots.len()); columns];
+        for (m, dots) in self.dots.iter().enumerate() {
+            for (c, mu) in mu.iter_mut().enumerate() {
+                if m == 0 {
+                    mu.extend([dots.vv[c], dots.wv[c]]);
+                } else {
+                    let (mu0, mu1) = (mu[0], mu[1]);
+                    mu.extend([2.0 * dots.vv[c] - mu0, 2.0 * dots.wv[c] - mu1]);
+                }
+            }
+        }
+        mu
+    }
+
+    /// The moments so far, averaged over the columns and divided by what makes mu_0 = 1.
+    pub fn moments(&self) -> Result<Moments> {
+        self.check()?;
+        let mut moments = Moments::new(self.window, self.h.dim(), self.per_column())?;
+        moments.seconds = self.elapsed.as_secs_f64();
+        Ok(moments)
+    }
+}

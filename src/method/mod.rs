@@ -1,0 +1,14 @@
+//! Algorithms over operators: spectral windows, Chebyshev moments and expansions, Clenshaw's recurrence, eigensolvers.
+//! They get an operator and vectors and know neither layout nor physics.
+
+mod chebyshev;
+mod expansion;
+mod kernel;
+mod moments;
+mod window;
+
+pub use chebyshev::Chebyshev;
+pub use expansion::{Expansion, clenshaw};
+pub use kernel::DampingKernel;
+pub use moments::Moments;
+pub use window::Window;

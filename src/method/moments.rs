@@ -1,0 +1,177 @@
+//! Chebyshev moments of a spectral density and what is made of them: densities, integrals, Green's functions.
+
+use std::f64::consts::PI;
+
+use crate::error::{Error, Result};
+use crate::method::{DampingKernel, Window};
+use crate::number::C64;
+
+/// Moments mu_n = Tr T_n(H~)/D, or those of a local density, with what is needed to turn them into functions of energy.
+#[derive(Debug, Clone)]
+pub struct Moments {
+    /// The window of H~.
+    pub window: Window,
+    /// Dimension of the operator.
+    pub dim: usize,
+    /// Moments of each vector, divided by its norm squared.
+    columns: Vec<Vec<f64>>,
+    mean: Vec<f64>,
+    error: Vec<f64>,
+    /// Time that the recurrence took, in seconds.
+    pub seconds: f64,
+}
+
+impl Moments {
+    /// From unnormalised moments, a row a vector; vectors of different norm weigh equally.
+    pub fn new(window: Window, dim: usize, columns: Vec<Vec<f64>>) -> Result<Self> {
+        let orders = columns.first().map_or(0, Vec::len);
+        if orders == 0 || columns.iter().any(|c| c.len() != orders) {
+            return Err(Error::input(
+                "moments need at least one vector and one order, the same for all vectors",
+            ));
+        }
+        let mut columns = columns;
+        for column in &mut columns {
+            let norm = column[0];
+            if !(norm > 0.0) || column.iter().any(|x| !x.is_finite()) {
+                return Err(Error::numeric("a moment is not a finite number").hint(
+                    "the starting vector may be zero, or the operator has entries that are not finite",
+                ));
+            }
+            for x in column.iter_mut() {
+                *x /= norm;
+            }
+        }
+        let r = columns.len() as f64;
+        let mean: Vec<f64> = (0..orders).map(|n| columns.iter().map(|c| c[n]).sum::<f64>() / r).collect();
+        let error = (0..orders)
+            .map(|n| {
+                if columns.len() < 2 {
+                    return f64::NAN;
+                }
+                let variance = columns.iter().map(|c| (c[n] - mean[n]).powi(2)).sum::<f64>() / (r - 1.0);
+                (variance / r).sqrt()
+            })
+            .collect();
+        Ok(Moments { window, dim, columns, mean, error, seconds: 0.0 })
+    }
+
+    /// Moments of more vectors of the same operator and window, added to these.
+    pub fn merge(&self, other: &Moments) -> Result<Moments> {
+        if self.window != other.window || self.dim != other.dim || self.len() != other.len() {
+            return Err(Error::input(
+                "moments of different windows, dimensions or orders cannot be averaged",
+            ));
+        }
+        let mut merged = Moments::new(
+            self.window,
+            self.dim,
+            self.columns.iter().chain(&other.columns).cloned().collect(),
+        )?;
+        merged.seconds = self.seconds + other.seconds;
+        Ok(merged)
+    }
+
+    /// Number of moments.
+    pub fn len(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// Never: there is at least one.
+    pub fn is_empty(&self) -> bool {
+        self.mean.is_empty()
+    }
+
+    /// Number of vectors averaged over.
+    pub fn vectors(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The mean moments.
+    pub fn values(&self) -> &[f64] {
+        &self.mean
+    }
+
+    /// Standard errors of the mean over vectors; NaN for a single vector.
+    pub fn errors(&self) -> &[f64] {
+        &self.error
+    }
+
+    /// Moments of one vector.
+    pub fn of_vector(&self, vector: usize) -> Option<&[f64]> {
+        self.columns.get(vector).map(Vec::as_slice)
+    }
+
+    /// The density per energy at `energies` (zero outside the window) and its standard error over vectors:
+    /// f(x) = [g_0 mu_0 + 2 sum g_n mu_n T_n(x)] / (pi sqrt(1 - x^2)), divided by a (papers.md A).
+    pub fn density(&self, energies: &[f64], kernel: DampingKernel) -> (Vec<f64>, Vec<f64>) {
+        let g = kernel.factors(self.len());
+        let at = |mu: &[f64], energy: f64| {
+            let x = self.window.scale(energy);
+            if x.abs() >= 1.0 {
+                return 0.0;
+            }
+            // Clenshaw's recurrence for the cosine series.
+            let (mut b1, mut b2) = (0.0, 0.0);
+            for n in (1..mu.len()).rev() {
+                (b1, b2) = (2.0 * x * b1 - b2 + 2.0 * g[n] * mu[n], b1);
+            }
+            (x * b1 - b2 + g[0] * mu[0]) / (PI * (1.0 - x * x).sqrt() * self.window.half_width)
+        };
+        let r = self.vectors() as f64;
+        let density: Vec<f64> = energies.iter().map(|&e| at(&self.mean, e)).collect();
+        let error = if self.vectors() < 2 {
+            vec![f64::NAN; energies.len()]
+        } else {
+            let mut sum = vec![0.0; energies.len()];
+            for column in &self.columns {
+                for ((s, &e), mean) in sum.iter_mut().zip(energies).zip(&density) {
+                    *s += (at(column, e) - mean).powi(2);
+                }
+            }
+            sum.iter().map(|s| (s / (r * (r - 1.0))).sqrt()).collect()
+        };
+        (density, error)
+    }
+
+    /// The fraction of the spectral weight between two energies: the integral of the damped series, in closed form.
+    pub fn weight_between(&self, lower: f64, upper: f64, kernel: DampingKernel) -> Result<f64> {
+        if !(lower <= upper) {
+            return Err(Error::input(format!("an interval from {lower} to {upper}")));
+        }
+        let g = kernel.factors(self.len());
+        let below = |energy: f64| {
+            let phi = self.window.scale(energy).clamp(-1.0, 1.0).acos();
+            let series: f64 =
+                (1..self.len()).map(|n| 2.0 * g[n] * self.mean[n] * (n as f64 * phi).sin() / n as f64).sum();
+            (g[0] * self.mean[0] * (PI - phi) - series) / PI
+        };
+        Ok(below(upper) - below(lower))
+    }
+
+    /// The Green's function G(E + i0) at `energies` inside the window, per state:
+    /// -i/(a sqrt(1 - x^2)) [mu_0 g_0 + 2 sum g_n mu_n exp(-i n arccos x)].
+    pub fn green(&self, energies: &[f64], kernel: DampingKernel) -> Result<Vec<C64>> {
+        let g = kernel.factors(self.len());
+        energies
+            .iter()
+            .map(|&energy| {
+                let x = self.window.scale(energy);
+                if x.abs() >= 1.0 {
+                    return Err(Error::input(format!(
+                        "energy {energy} outside the window [{:.6}, {:.6}]",
+                        self.window.lower(),
+                        self.window.upper()
+                    ))
+                    .hint("compute the moments with a wider `window`"));
+                }
+                let phi = x.acos();
+                let mut sum = C64::new(g[0] * self.mean[0], 0.0);
+                for n in 1..self.len() {
+                    sum += C64::from_polar(2.0 * g[n] * self.mean[n], -(n as f64) * phi);
+                }
+                Ok(C64::new(0.0, -1.0) * sum / (self.window.half_width * (1.0 - x * x).sqrt()))
+            })
+            .collect()
+    }
+}

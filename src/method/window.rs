@@ -1,0 +1,147 @@
+//! The window [b - a, b + a] that holds the spectrum: H~ = (H - b)/a lives in [-1, 1].
+
+use crate::backend::{BlockVector, Distribution, Random};
+use crate::error::{Error, Result};
+use crate::number::philox::Stream;
+use crate::number::{C64, DType};
+use crate::operator::Operator;
+use crate::task::Task;
+
+/// A spectral window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// The middle, b.
+    pub center: f64,
+    /// Half the width, a.
+    pub half_width: f64,
+}
+
+impl Window {
+    /// From limits; they must be finite and in order.
+    pub fn from_limits(lower: f64, upper: f64) -> Result<Window> {
+        if !lower.is_finite() || !upper.is_finite() || lower >= upper {
+            return Err(Error::input(format!("a spectral window from {lower} to {upper}"))
+                .hint("the lower limit comes first and both are numbers"));
+        }
+        Ok(Window { center: (lower + upper) / 2.0, half_width: (upper - lower) / 2.0 })
+    }
+
+    /// Lower limit.
+    pub fn lower(&self) -> f64 {
+        self.center - self.half_width
+    }
+
+    /// Upper limit.
+    pub fn upper(&self) -> f64 {
+        self.center + self.half_width
+    }
+
+    /// An energy in units of the window.
+    pub fn scale(&self, energy: f64) -> f64 {
+        (energy - self.center) / self.half_width
+    }
+
+    /// An energy of the Hamiltonian from one in units of the window.
+    pub fn energy(&self, x: f64) -> f64 {
+        self.center + self.half_width * x
+    }
+
+    /// The same window, wider by a fraction on both sides.
+    pub fn widened(&self, fraction: f64) -> Window {
+        let floor = 1e-12 * (1.0 + self.center.abs());
+        Window { half_width: (self.half_width * (1.0 + fraction)).max(floor), ..*self }
+    }
+
+    /// Limits by Gershgorin's theorem: never too narrow, often too wide.
+    pub fn gershgorin(h: &Operator) -> Result<Window> {
+        let (lower, upper) = h.node().limits().ok_or_else(|| {
+            Error::input(format!(
+                "Gershgorin's theorem needs the entries of a Hermitian operator, not a {}",
+                h.node().describe()
+            ))
+            .hint("use `spectral_window(h, #{ method: \"lanczos\" })`")
+        })?;
+        if !lower.is_finite() || !upper.is_finite() {
+            return Err(Error::input("the operator has entries that are not finite numbers"));
+        }
+        let center = (lower + upper) / 2.0;
+        let half_width = ((upper - lower) / 2.0).max(1e-12 * (1.0 + center.abs()));
+        Ok(Window { center, half_width })
+    }
+
+    /// Limits by Lanczos' method: the extreme Ritz values, each moved out by its residual and `margin` of the width.
+    pub fn lanczos(h: &Operator, steps: usize, margin: f64, seed: u64, task: &Task) -> Result<Window> {
+        let (low, high) = lanczos_limits(h, steps, seed, task)?;
+        let half_width = (high - low) / 2.0 * (1.0 + margin);
+        let center = (low + high) / 2.0;
+        Ok(Window { center, half_width: half_width.max(1e-12 * (1.0 + center.abs())) })
+    }
+}
+
+/// Safe limits: extreme Ritz values minus and plus their residual norms.
+fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<(f64, f64)> {
+    if h.dim() != h.cols() {
+        return Err(Error::input(format!("the spectrum of a {} x {} operator", h.dim(), h.cols())));
+    }
+    let device = h.device();
+    let steps = steps.clamp(2, h.dim().max(2));
+    let random =
+        Random { seed, stream: Stream::Start, first_column: 0, distribution: Distribution::Gaussian };
+    let mut v = h.zeros(1)?;
+    device.fill_random(&mut v, random)?;
+    let mut before = h.zeros(1)?;
+    let norm = |x: &BlockVector| -> Result<f64> { Ok(device.dots(x, x)?[0].re.sqrt()) };
+    let scale = |x: &mut BlockVector, s: f64| -> Result<()> {
+        let copy = x.clone();
+        device.axpby(&[C64::new(s, 0.0)], &copy, &[C64::default()], x)
+    };
+    let size = norm(&v)?;
+    scale(&mut v, 1.0 / size)?;
+    let (mut alpha, mut beta): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+    let progress = task.start("spectral window", steps);
+    for step in 0..steps {
+        // before <- H v - beta before, which then becomes the next vector.
+        let last = beta.last().copied().unwrap_or(0.0);
+        h.update(crate::backend::Update { alpha: 1.0, beta: 0.0, gamma: -last }, &v, &mut before, None)?;
+        let a = device.dots(&v, &before)?[0].re;
+        if !a.is_finite() {
+            return Err(Error::numeric("the operator gives numbers that are not finite")
+                .hint("look for NaN or infinite entries"));
+        }
+        device.axpby(&[C64::new(-a, 0.0)], &v, &[C64::new(1.0, 0.0)], &mut before)?;
+        alpha.push(a);
+        let b = norm(&before)?;
+        progress.advance(step + 1)?;
+        let spread = alpha.iter().chain(&beta).map(|x| x.abs()).fold(0.0, f64::max);
+        let tiny = if matches!(h.dtype(), DType::F32 | DType::C32) { 1e-5 } else { 1e-13 };
+        if b <= tiny * spread || step + 1 == steps {
+            beta.push(if b <= tiny * spread { 0.0 } else { b });
+            break;
+        }
+        beta.push(b);
+        scale(&mut before, 1.0 / b)?;
+        std::mem::swap(&mut v, &mut before);
+    }
+    let n = alpha.len();
+    let residual = beta[n - 1];
+    let (values, last) = tridiagonal(&alpha, &beta[..n - 1])?;
+    let low = values[0] - residual * last[0];
+    let high = values[n - 1] + residual * last[n - 1];
+    Ok((low, high))
+}
+
+/// Eigenvalues of a symmetric tridiagonal matrix, ascending, and the modulus of each eigenvector's last entry.
+fn tridiagonal(diagonal: &[f64], off: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
+    let n = diagonal.len();
+    let t = faer::Mat::<f64>::from_fn(n, n, |i, j| match i.abs_diff(j) {
+        0 => diagonal[i],
+        1 => off[i.min(j)],
+        _ => 0.0,
+    });
+    let eigen = t
+        .self_adjoint_eigen(faer::Side::Lower)
+        .map_err(|_| Error::numeric("the tridiagonal matrix of Lanczos' method has no eigenvalues"))?;
+    let values = (0..n).map(|i| eigen.S()[i]).collect();
+    let last = (0..n).map(|i| eigen.U()[(n - 1, i)].abs()).collect();
+    Ok((values, last))
+}

@@ -1,0 +1,231 @@
+//! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy sums, products
+//! and adjoints of operators. No physics here: `lattice` and `manybody` say what the matrices mean.
+
+mod combine;
+mod stored;
+
+use std::sync::Arc;
+
+use crate::backend::{BlockVector, Device, Dots, Rows, Update};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+pub use stored::{Format, Stored};
+
+/// What every operator can do. An own operator for the library's users implements this too.
+pub trait LinearOperator: Send + Sync {
+    /// Rows held and in all.
+    fn rows(&self) -> Rows;
+    /// Columns in all.
+    fn cols(&self) -> usize;
+    /// Scalar type; a real operator acts on complex vectors too.
+    fn dtype(&self) -> DType;
+    /// `w = alpha A v + beta v + gamma w`, with the column-wise products of the new `w` where asked.
+    fn update(
+        &self,
+        device: &Device,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: Option<&mut Dots>,
+    ) -> Result<()>;
+    /// The adjoint, where it is known.
+    fn adjoint(&self, device: &Device) -> Result<Operator>;
+    /// Whether the operator equals its adjoint.
+    fn is_hermitian(&self, device: &Device) -> Result<bool>;
+    /// The real parts of the local diagonal, where they are known without work.
+    fn diagonal(&self) -> Option<Vec<f64>> {
+        None
+    }
+    /// Limits of the spectrum of a Hermitian operator (Gershgorin's theorem), where known without work.
+    fn limits(&self) -> Option<(f64, f64)> {
+        None
+    }
+    /// A few words: type, format, bytes.
+    fn describe(&self) -> String;
+    /// Bytes held on the device.
+    fn bytes(&self) -> usize {
+        0
+    }
+    /// Entries that a product touches, for traffic and flop counts.
+    fn entries(&self) -> usize {
+        0
+    }
+    /// The terms and the shift, if this is a sum: nested sums stay flat.
+    #[doc(hidden)]
+    fn as_sum(&self) -> Option<(Vec<(C64, Operator)>, C64)> {
+        None
+    }
+    /// `steps` orders of `w <- alpha A v + beta v - w` with `v` and `w` changing places after each; see
+    /// [`crate::backend::Kernel::recurrence`].
+    #[allow(clippy::too_many_arguments)]
+    fn recurrence(
+        &self,
+        device: &Device,
+        alpha: f64,
+        beta: f64,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        for _ in 0..steps {
+            let mut dots = Dots::default();
+            self.update(device, Update { alpha, beta, gamma: -1.0 }, v, w, Some(&mut dots))?;
+            out.push(dots);
+            std::mem::swap(v, w);
+        }
+        Ok(())
+    }
+}
+
+/// A handle to an operator on a device; cheap to copy.
+#[derive(Clone)]
+pub struct Operator {
+    node: Arc<dyn LinearOperator>,
+    device: Device,
+}
+
+impl Operator {
+    /// Wraps an operator.
+    pub fn from_node(device: Device, node: Arc<dyn LinearOperator>) -> Self {
+        Operator { node, device }
+    }
+
+    /// The device that the operator works on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// The operator behind the handle.
+    pub fn node(&self) -> &Arc<dyn LinearOperator> {
+        &self.node
+    }
+
+    /// Number of rows, which is that of columns for all but rectangular operators.
+    pub fn dim(&self) -> usize {
+        self.node.rows().global
+    }
+
+    /// Rows held and in all.
+    pub fn rows(&self) -> Rows {
+        self.node.rows()
+    }
+
+    /// Columns in all.
+    pub fn cols(&self) -> usize {
+        self.node.cols()
+    }
+
+    /// Scalar type.
+    pub fn dtype(&self) -> DType {
+        self.node.dtype()
+    }
+
+    /// A block of zeros that the operator can act on.
+    pub fn zeros(&self, columns: usize) -> Result<BlockVector> {
+        self.device.zeros(self.dtype(), self.domain(), columns)
+    }
+
+    /// Rows of the vectors that the operator acts on.
+    pub fn domain(&self) -> Rows {
+        if self.rows().global == self.cols() { self.rows() } else { Rows::all(self.cols()) }
+    }
+
+    /// The vector in a type that this operator can act on: complex if the operator is, of its precision.
+    pub fn accept(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        let own = self.dtype();
+        let wanted = DType::of(own.is_single(), own.is_complex() || v.dtype().is_complex());
+        if wanted == v.dtype() { Ok(None) } else { self.device.convert(v, wanted).map(Some) }
+    }
+
+    /// `A v`, promoting the vector's type where needed.
+    pub fn apply(&self, v: &BlockVector) -> Result<BlockVector> {
+        if v.rows().global != self.cols() {
+            return Err(Error::input(format!(
+                "product of a {} x {} operator and a vector of {} rows",
+                self.dim(),
+                self.cols(),
+                v.rows().global
+            ))
+            .hint("make vectors with `unit_block(h, ..)` or `random_block(h, ..)`, which take the size from the operator"));
+        }
+        let converted = self.accept(v)?;
+        let v = converted.as_ref().unwrap_or(v);
+        let mut w = self.device.zeros(v.dtype(), self.rows(), v.columns())?;
+        self.update(Update::PRODUCT, v, &mut w, None)?;
+        Ok(w)
+    }
+
+    /// One fused pass; see [`LinearOperator::update`].
+    pub fn update(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: Option<&mut Dots>,
+    ) -> Result<()> {
+        self.node.update(&self.device, c, v, w, dots)
+    }
+
+    /// The adjoint operator.
+    pub fn adjoint(&self) -> Result<Operator> {
+        self.node.adjoint(&self.device)
+    }
+
+    /// Whether the operator equals its adjoint, to rounding.
+    pub fn is_hermitian(&self) -> Result<bool> {
+        self.node.is_hermitian(&self.device)
+    }
+
+    /// All entries as a dense row-major matrix, by products with unit vectors: the slow twin that tests compare with.
+    pub fn to_dense(&self) -> Result<Vec<C64>> {
+        let (rows, cols) = (self.dim(), self.cols());
+        if rows.saturating_mul(cols) > 1 << 26 {
+            return Err(Error::memory(format!(
+                "a dense matrix of {rows} x {cols} is too large to print or convert"
+            )));
+        }
+        let mut dense = vec![C64::default(); rows * cols];
+        for first in (0..cols).step_by(64) {
+            let width = 64.min(cols - first);
+            let mut v = self.device.zeros(self.dtype(), self.domain(), width)?;
+            let units: Vec<_> = (0..width).map(|c| (first + c, c, C64::new(1.0, 0.0))).collect();
+            self.device.set_entries(&mut v, &units)?;
+            let w = self.device.download(&self.apply(&v)?)?;
+            for row in 0..rows {
+                dense[row * cols + first..][..width].copy_from_slice(&w[row * width..][..width]);
+            }
+        }
+        Ok(dense)
+    }
+
+    /// One line for people: size, type, format and bytes.
+    pub fn summary(&self) -> String {
+        format!(
+            "Operator {} x {}, {}, {}, {} on {}",
+            self.dim(),
+            self.cols(),
+            self.dtype(),
+            self.node.describe(),
+            human_bytes(self.node.bytes()),
+            self.device.name()
+        )
+    }
+}
+
+impl std::fmt::Debug for Operator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.summary())
+    }
+}
+
+/// A number of bytes as people say it.
+pub fn human_bytes(bytes: usize) -> String {
+    let b = bytes as f64;
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", b / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", b / 1e6),
+        _ => format!("{:.1} GB", b / 1e9),
+    }
+}

@@ -1,0 +1,352 @@
+//! Operators whose entries are stored (CSR, ELL, SELL-C-sigma, dense) or implied by a stencil.
+
+use std::sync::Arc;
+
+use super::{LinearOperator, Operator};
+use crate::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap};
+use crate::backend::{BlockVector, Device, Dots, Kernel, MatrixSpec, Rows, Update};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+
+/// How a matrix is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// The library chooses: a stencil where there is one, else SELL where rows are short and even, else CSR.
+    Auto,
+    /// Compressed rows.
+    Csr,
+    /// Rows padded to the longest.
+    Ell,
+    /// SELL-C-sigma.
+    Sell {
+        /// Rows a slice.
+        chunk: usize,
+        /// Rows sorted together.
+        sigma: usize,
+    },
+    /// All entries.
+    Dense,
+    /// Matrix-free.
+    Stencil,
+}
+
+impl Format {
+    /// The names that [`Format::parse`] takes.
+    pub const NAMES: [&'static str; 6] = ["auto", "csr", "ell", "sell", "dense", "stencil"];
+
+    /// From a name, as scripts give it.
+    pub fn parse(name: &str) -> Result<Format> {
+        Ok(match name {
+            "auto" => Format::Auto,
+            "csr" => Format::Csr,
+            "ell" => Format::Ell,
+            "sell" => Format::Sell { chunk: 8, sigma: 64 },
+            "dense" => Format::Dense,
+            "stencil" => Format::Stencil,
+            _ => {
+                return Err(Error::input(format!("no format `{name}`"))
+                    .hint(format!("the formats are {}", Self::NAMES.join(", "))));
+            }
+        })
+    }
+}
+
+/// What the operator was made of, kept on the host for adjoints and checks.
+#[derive(Debug, Clone)]
+enum Source {
+    Csr(Arc<Csr>),
+    Stencil(Arc<Stencil>),
+}
+
+/// A stored operator.
+pub struct Stored {
+    kernel: Arc<dyn Kernel>,
+    source: Source,
+    /// Why this format: for people.
+    reason: String,
+}
+
+impl Stored {
+    /// From compressed rows, kept in `format`.
+    pub fn from_csr(device: &Device, csr: Csr, format: Format) -> Result<Operator> {
+        csr.validate()?;
+        let csr = Arc::new(csr);
+        let (spec, reason) = match format {
+            Format::Auto | Format::Csr => (MatrixSpec::Csr(csr.clone()), "rows of any length"),
+            Format::Ell => (MatrixSpec::Ell(csr.clone()), "as asked"),
+            Format::Sell { chunk, sigma } => {
+                (MatrixSpec::Sell { csr: csr.clone(), chunk, sigma }, "as asked")
+            }
+            Format::Dense => (dense_spec(&csr)?, "as asked"),
+            Format::Stencil => {
+                return Err(Error::input(
+                    "these entries are not translation invariant, so there is no stencil",
+                )
+                .hint("use `format: \"auto\"` or `\"csr\"`"));
+            }
+        };
+        let kernel = device.prepare(spec)?;
+        let node = Stored { kernel, source: Source::Csr(csr), reason: reason.into() };
+        Ok(Operator::from_node(device.clone(), Arc::new(node)))
+    }
+
+    /// From a stencil, matrix-free or assembled to `format`.
+    pub fn from_stencil(device: &Device, stencil: Stencil, format: Format) -> Result<Operator> {
+        if matches!(format, Format::Auto | Format::Stencil) {
+            let stencil = Arc::new(stencil);
+            let kernel = device.prepare(MatrixSpec::Stencil(stencil.clone()))?;
+            let reason = "hoppings are translation invariant".into();
+            let node = Stored { kernel, source: Source::Stencil(stencil), reason };
+            return Ok(Operator::from_node(device.clone(), Arc::new(node)));
+        }
+        Self::from_csr(device, stencil_to_csr(&stencil)?, format)
+    }
+
+    /// Why this format was chosen.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+
+    /// Calls `f(row, column, value)` for every entry.
+    fn each(&self, mut f: impl FnMut(usize, usize, C64)) {
+        match &self.source {
+            Source::Csr(csr) => {
+                for row in 0..csr.rows {
+                    for at in csr.row_start[row]..csr.row_start[row + 1] {
+                        f(row, csr.columns.get(at), csr.values.get(at));
+                    }
+                }
+            }
+            Source::Stencil(stencil) => {
+                let mut entries = Vec::new();
+                for row in 0..stencil.dim() {
+                    stencil.row(row, &mut entries);
+                    for &(column, value) in &entries {
+                        f(row, column, value);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn dense_spec(csr: &Csr) -> Result<MatrixSpec> {
+    let bytes = csr.rows as f64 * csr.cols as f64 * csr.values.dtype().bytes() as f64;
+    if bytes > 64e9 {
+        return Err(Error::memory(format!(
+            "a dense matrix of {} x {} needs {:.1} GB",
+            csr.rows,
+            csr.cols,
+            bytes / 1e9
+        ))
+        .hint("use `format: \"auto\"`"));
+    }
+    let mut values = vec![C64::default(); csr.rows * csr.cols];
+    for row in 0..csr.rows {
+        for at in csr.row_start[row]..csr.row_start[row + 1] {
+            values[row * csr.cols + csr.columns.get(at)] += csr.values.get(at);
+        }
+    }
+    Ok(MatrixSpec::Dense { rows: csr.rows, cols: csr.cols, dtype: csr.values.dtype(), values })
+}
+
+/// The entries of a stencil in compressed rows, entries that meet merged.
+pub(crate) fn stencil_to_csr(stencil: &Stencil) -> Result<Csr> {
+    let dim = stencil.dim();
+    let mut row_start = Vec::with_capacity(dim + 1);
+    row_start.push(0);
+    let (mut columns, mut values) = (Vec::<u64>::new(), Vec::<C64>::new());
+    let mut entries = Vec::new();
+    for row in 0..dim {
+        stencil.row(row, &mut entries);
+        entries.sort_by_key(|e| e.0);
+        let first = columns.len();
+        for &(column, value) in &entries {
+            match values.last_mut() {
+                Some(last) if columns.len() > first && columns.last() == Some(&(column as u64)) => {
+                    *last += value
+                }
+                _ => {
+                    columns.push(column as u64);
+                    values.push(value);
+                }
+            }
+        }
+        row_start.push(columns.len());
+    }
+    let columns = if dim <= u32::MAX as usize {
+        Indices::U32(columns.into_iter().map(|c| c as u32).collect())
+    } else {
+        Indices::U64(columns)
+    };
+    Ok(Csr { rows: dim, cols: dim, row_start, columns, values: Values::C64(values).convert(stencil.dtype) })
+}
+
+impl LinearOperator for Stored {
+    fn rows(&self) -> Rows {
+        self.kernel.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.kernel.cols()
+    }
+
+    fn dtype(&self) -> DType {
+        self.kernel.dtype()
+    }
+
+    fn update(
+        &self,
+        _: &Device,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: Option<&mut Dots>,
+    ) -> Result<()> {
+        self.kernel.update(c, v, w, dots)
+    }
+
+    fn recurrence(
+        &self,
+        _: &Device,
+        alpha: f64,
+        beta: f64,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        self.kernel.recurrence(alpha, beta, v, w, steps, out)
+    }
+
+    fn adjoint(&self, device: &Device) -> Result<Operator> {
+        match &self.source {
+            Source::Stencil(stencil) => {
+                let terms = stencil.terms.iter().map(|t| StencilTerm {
+                    shift: t.shift.iter().map(|s| -s).collect(),
+                    to: t.from,
+                    from: t.to,
+                    value: t.value.conj(),
+                });
+                let adjoint = Stencil { terms: terms.collect(), ..(**stencil).clone() };
+                Stored::from_stencil(device, adjoint, Format::Stencil)
+            }
+            Source::Csr(csr) => Stored::from_csr(device, transpose_conjugate(csr), Format::Csr),
+        }
+    }
+
+    fn is_hermitian(&self, _: &Device) -> Result<bool> {
+        if self.rows().global != self.cols() {
+            return Ok(false);
+        }
+        Ok(match &self.source {
+            Source::Csr(csr) => *csr.as_ref() == transpose_conjugate(csr) || nearly_hermitian(csr),
+            Source::Stencil(stencil) => {
+                let unit = |w: &Wrap| !matches!(w, Wrap::Phase(p) if (p.norm() - 1.0).abs() > 1e-12);
+                // The matrix element between two orbitals at a displacement, all terms that say it added.
+                let element = |to: usize, from: usize, shift: &[i64], sign: i64| -> C64 {
+                    let same = |t: &&StencilTerm| {
+                        (t.to, t.from) == (to, from) && t.shift.iter().zip(shift).all(|(a, b)| *a == sign * b)
+                    };
+                    stencil.terms.iter().filter(same).map(|t| t.value).sum()
+                };
+                stencil.wrap.iter().all(unit)
+                    && stencil.terms.iter().all(|t| {
+                        let here = element(t.to, t.from, &t.shift, 1);
+                        let there = element(t.from, t.to, &t.shift, -1);
+                        (here - there.conj()).norm() <= 1e-14 * (1.0 + here.norm())
+                    })
+            }
+        })
+    }
+
+    fn diagonal(&self) -> Option<Vec<f64>> {
+        let mut diagonal = vec![0.0; self.rows().local];
+        self.each(|row, column, value| {
+            if row == column {
+                diagonal[row] += value.re;
+            }
+        });
+        Some(diagonal)
+    }
+
+    fn limits(&self) -> Option<(f64, f64)> {
+        let n = self.rows().local;
+        let (mut center, mut radius) = (vec![0.0; n], vec![0.0; n]);
+        self.each(|row, column, value| {
+            if row == column {
+                center[row] += value.re;
+            } else {
+                radius[row] += value.norm();
+            }
+        });
+        let lower = center.iter().zip(&radius).map(|(c, r)| c - r).fold(f64::INFINITY, f64::min);
+        let upper = center.iter().zip(&radius).map(|(c, r)| c + r).fold(f64::NEG_INFINITY, f64::max);
+        (lower <= upper).then_some((lower, upper))
+    }
+
+    fn describe(&self) -> String {
+        match &self.source {
+            Source::Csr(_) => self.kernel.info().format,
+            Source::Stencil(s) => {
+                let on_site = if s.diagonal.is_some() { " + on-site" } else { "" };
+                format!("stencil of {}{on_site}", s.terms.len())
+            }
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        self.kernel.info().bytes
+    }
+
+    fn entries(&self) -> usize {
+        self.kernel.info().entries
+    }
+}
+
+/// Whether every entry has its conjugate partner, to rounding.
+fn nearly_hermitian(csr: &Csr) -> bool {
+    let find = |row: usize, column: usize| -> C64 {
+        let range = csr.row_start[row]..csr.row_start[row + 1];
+        let (mut low, mut high) = (range.start, range.end);
+        while low < high {
+            let middle = (low + high) / 2;
+            if csr.columns.get(middle) < column { low = middle + 1 } else { high = middle }
+        }
+        if low < range.end && csr.columns.get(low) == column { csr.values.get(low) } else { C64::default() }
+    };
+    let eps = if csr.values.dtype().is_single() { 1e-6 } else { 1e-13 };
+    (0..csr.rows).all(|row| {
+        (csr.row_start[row]..csr.row_start[row + 1]).all(|at| {
+            let value = csr.values.get(at);
+            (value - find(csr.columns.get(at), row).conj()).norm() <= eps * (1.0 + value.norm())
+        })
+    })
+}
+
+fn transpose_conjugate(csr: &Csr) -> Csr {
+    let mut row_start = vec![0usize; csr.cols + 1];
+    for at in 0..csr.entries() {
+        row_start[csr.columns.get(at) + 1] += 1;
+    }
+    for row in 0..csr.cols {
+        row_start[row + 1] += row_start[row];
+    }
+    let mut next = row_start.clone();
+    let mut columns = vec![0u64; csr.entries()];
+    let mut values = vec![C64::default(); csr.entries()];
+    for row in 0..csr.rows {
+        for at in csr.row_start[row]..csr.row_start[row + 1] {
+            let to = &mut next[csr.columns.get(at)];
+            columns[*to] = row as u64;
+            values[*to] = csr.values.get(at).conj();
+            *to += 1;
+        }
+    }
+    let columns = match csr.columns {
+        Indices::U32(_) => Indices::U32(columns.into_iter().map(|c| c as u32).collect()),
+        Indices::U64(_) => Indices::U64(columns),
+    };
+    let values = Values::C64(values).convert(csr.values.dtype());
+    Csr { rows: csr.cols, cols: csr.rows, row_start, columns, values }
+}

@@ -1,0 +1,323 @@
+//! Spectral windows, the Chebyshev recurrence and its moments, expansions and Clenshaw's recurrence.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine, FLOAT, FnPtr, INT, Map};
+
+use super::vector::Vector;
+use crate::error::{Error, Result};
+use crate::method::{self, Expansion, Moments, Window};
+use crate::number::C64;
+use crate::operator::Operator;
+use crate::script::failure::failure;
+use crate::script::{At, Failure, Options, session};
+
+/// The script's handle to a recurrence: stepping it steps every copy of the handle.
+#[derive(Clone)]
+pub(crate) struct Recurrence(Rc<RefCell<method::Chebyshev>>, Operator);
+
+/// The script's handle to moments.
+pub(crate) type SharedMoments = Rc<Moments>;
+
+/// Registers the types and their functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Window>("Window");
+    engine.register_type_with_name::<Recurrence>("Recurrence");
+    engine.register_type_with_name::<SharedMoments>("Moments");
+    engine.register_type_with_name::<Rc<Expansion>>("Expansion");
+    engine.register_global_module(exported_module!(chebyshev_functions).into());
+}
+
+/// A number of any kind as a complex one.
+pub(crate) fn as_complex(value: &Dynamic) -> Option<C64> {
+    if let Ok(x) = value.as_float() {
+        return Some(C64::new(x, 0.0));
+    }
+    if let Ok(i) = value.as_int() {
+        return Some(C64::new(i as FLOAT, 0.0));
+    }
+    value.clone().try_cast::<C64>()
+}
+
+/// The window asked for by the options `method`, `range`, `margin`, `steps` and `seed`.
+fn find_window(h: &Operator, o: &Options) -> Result<Window> {
+    let task = o.task()?;
+    let seed = o.seed()?;
+    let margin = o.float_or("margin", 0.01)?;
+    let steps = o.count_or("steps", 2, 60)?;
+    if !(0.0..10.0).contains(&margin) {
+        return Err(Error::input(format!("a margin of {margin}"))
+            .hint("margin is a fraction of the width, like 0.01"));
+    }
+    match o.text_or("method", "auto")?.as_str() {
+        "gershgorin" => Window::gershgorin(h),
+        "lanczos" => Window::lanczos(h, steps, margin, seed, &task),
+        "auto" => match Window::gershgorin(h) {
+            Ok(window) => Ok(window),
+            Err(_) => Window::lanczos(h, steps, margin, seed, &task),
+        },
+        other => Err(Error::input(format!("no method `{other}` for a spectral window"))
+            .hint("the methods are auto, gershgorin, lanczos")),
+    }
+}
+
+#[export_module]
+mod chebyshev_functions {
+    #[rhai_fn(name = "spectral_window", return_raw)]
+    pub fn spectral_window_plain(
+        ctx: NativeCallContext,
+        h: Operator,
+    ) -> std::result::Result<Window, Failure> {
+        spectral_window(ctx, h, Map::new())
+    }
+
+    /// The window that holds the spectrum of a Hermitian operator: `center`, `half_width`, `lower`, `upper`.
+    ///
+    /// # Options
+    /// - `method` ("auto"): "gershgorin" (never too narrow), "lanczos" (tight), or "auto": Gershgorin where entries are known.
+    /// - `margin` (0.01): how much wider than Lanczos' estimate, as a fraction.
+    /// - `steps` (60): Lanczos steps.
+    /// - `seed` (the session's): of Lanczos' starting vector.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// assert_close(spectral_window(h, #{ method: "gershgorin" }).upper, 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn spectral_window(
+        ctx: NativeCallContext,
+        h: Operator,
+        options: Map,
+    ) -> std::result::Result<Window, Failure> {
+        let o = Options::new(&ctx, options);
+        let window = find_window(&h, &o).at(&ctx)?;
+        o.finish()?;
+        Ok(window)
+    }
+
+    /// A window from its limits.
+    ///
+    /// # Example
+    /// ```
+    /// assert_close(window(-1.0, 3.0).center, 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn window(
+        ctx: NativeCallContext,
+        lower: FLOAT,
+        upper: FLOAT,
+    ) -> std::result::Result<Window, Failure> {
+        Window::from_limits(lower, upper).at(&ctx)
+    }
+
+    /// The middle of the window, b.
+    #[rhai_fn(global, get = "center", pure)]
+    pub fn center(w: &mut Window) -> FLOAT {
+        w.center
+    }
+
+    /// Half the width of the window, a.
+    #[rhai_fn(global, get = "half_width", pure)]
+    pub fn half_width(w: &mut Window) -> FLOAT {
+        w.half_width
+    }
+
+    /// The lower limit of the window.
+    #[rhai_fn(global, get = "lower", pure)]
+    pub fn lower(w: &mut Window) -> FLOAT {
+        w.lower()
+    }
+
+    /// The upper limit of the window.
+    #[rhai_fn(global, get = "upper", pure)]
+    pub fn upper(w: &mut Window) -> FLOAT {
+        w.upper()
+    }
+
+    /// The Chebyshev recurrence of `(h - b)/a` on a block: holds T_0 v and T_1 v, so two moments exist at once.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// let mu = chebyshev(h, window(-2.0, 2.0), unit_block(h, [0, 1])).run(3).moments();
+    /// assert_close(mu[2], -0.5, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn chebyshev(
+        ctx: NativeCallContext,
+        h: Operator,
+        window: Window,
+        v: Vector,
+    ) -> std::result::Result<Recurrence, Failure> {
+        let recurrence = method::Chebyshev::new(&h, window, (*v.block).clone()).at(&ctx)?;
+        Ok(Recurrence(Rc::new(RefCell::new(recurrence)), h))
+    }
+
+    /// One order further: two more moments.
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn step(ctx: NativeCallContext, r: &mut Recurrence) -> std::result::Result<(), Failure> {
+        let task = session(&ctx).at(&ctx)?.task(false);
+        r.0.borrow_mut().run(1, &task).at(&ctx)
+    }
+
+    /// `n` orders further; gives the recurrence back, so that calls can be chained.
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn run(
+        ctx: NativeCallContext,
+        r: &mut Recurrence,
+        n: INT,
+    ) -> std::result::Result<Recurrence, Failure> {
+        let n = usize::try_from(n).map_err(|_| Error::input(format!("{n} steps"))).at(&ctx)?;
+        let task = session(&ctx).at(&ctx)?.task(true);
+        r.0.borrow_mut().run(n, &task).at(&ctx)?;
+        Ok(r.clone())
+    }
+
+    /// The moments so far, averaged over the columns and divided by what makes mu_0 = 1.
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn moments(
+        ctx: NativeCallContext,
+        r: &mut Recurrence,
+    ) -> std::result::Result<SharedMoments, Failure> {
+        r.0.borrow().moments().map(Rc::new).at(&ctx)
+    }
+
+    /// The block T_m v of the newest order m.
+    #[rhai_fn(global, pure)]
+    pub fn current(r: &mut Recurrence) -> Vector {
+        let block = r.0.borrow().current().clone();
+        Vector::new(r.1.device(), block)
+    }
+
+    /// The newest order m.
+    #[rhai_fn(global, get = "order", pure)]
+    pub fn order(r: &mut Recurrence) -> INT {
+        r.0.borrow().order() as INT
+    }
+
+    /// Number of moments.
+    #[rhai_fn(global, get = "len", pure)]
+    pub fn len(mu: &mut SharedMoments) -> INT {
+        mu.len() as INT
+    }
+
+    /// Dimension of the operator that the moments are of.
+    #[rhai_fn(global, get = "dim", pure)]
+    pub fn dim(mu: &mut SharedMoments) -> INT {
+        mu.dim as INT
+    }
+
+    /// Number of vectors averaged over.
+    #[rhai_fn(global, get = "vectors", pure)]
+    pub fn vectors(mu: &mut SharedMoments) -> INT {
+        mu.vectors() as INT
+    }
+
+    /// The window of the moments.
+    #[rhai_fn(global, get = "window", pure)]
+    pub fn moments_window(mu: &mut SharedMoments) -> Window {
+        mu.window
+    }
+
+    /// Moment number `n`.
+    #[rhai_fn(global, index_get, pure, return_raw)]
+    pub fn moment(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+        n: INT,
+    ) -> std::result::Result<FLOAT, Failure> {
+        let value = usize::try_from(n).ok().and_then(|n| mu.values().get(n).copied());
+        value.ok_or_else(|| Error::input(format!("moment {n} of {}", mu.len()))).at(&ctx)
+    }
+
+    /// Fraction of the spectral weight between two energies.
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn weight_between(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+        lower: FLOAT,
+        upper: FLOAT,
+    ) -> std::result::Result<FLOAT, Failure> {
+        mu.weight_between(lower, upper, method::DampingKernel::Jackson).at(&ctx)
+    }
+
+    /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian.
+    ///
+    /// # Options
+    /// - `terms` (256): number of terms.
+    ///
+    /// # Example
+    /// ```
+    /// let series = chebyshev_expand(|e| e * e, window(-2.0, 2.0), #{ terms: 8 });
+    /// assert_close(series.at(1.5), 2.25, 1e-13);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn chebyshev_expand(
+        ctx: NativeCallContext,
+        f: FnPtr,
+        window: Window,
+        options: Map,
+    ) -> std::result::Result<Rc<Expansion>, Failure> {
+        let o = Options::new(&ctx, options);
+        let terms = o.count_or("terms", 1, 256).at(&ctx)?;
+        o.finish()?;
+        let mut thrown = None;
+        let expansion = Expansion::of(window, terms, |energy| {
+            let value: Dynamic = f.call_within_context(&ctx, (energy,)).map_err(|e| {
+                thrown = Some(e);
+                Error::input("the closure failed")
+            })?;
+            as_complex(&value).ok_or_else(|| {
+                Error::input(format!("the closure gave a {}, not a number", value.type_name()))
+            })
+        });
+        match (expansion, thrown) {
+            (_, Some(e)) => Err(e),
+            (Ok(expansion), None) => Ok(Rc::new(expansion)),
+            (Err(e), None) => Err(failure(e, ctx.call_position())),
+        }
+    }
+
+    /// The series at an energy.
+    #[rhai_fn(global, name = "at", pure)]
+    pub fn expansion_at(series: &mut Rc<Expansion>, energy: FLOAT) -> Dynamic {
+        let z = series.at(energy);
+        if series.is_real() { z.re.into() } else { Dynamic::from(z) }
+    }
+
+    /// A function of an operator applied to a block, by Clenshaw's recurrence.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// let w = window(-2.0, 2.0);
+    /// let square = chebyshev_expand(|e| e * e, w, #{ terms: 8 });
+    /// assert_close(norm(clenshaw(h, w, square, unit_block(h, [0]))), 1.0, 1e-13);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn clenshaw(
+        ctx: NativeCallContext,
+        h: Operator,
+        window: Window,
+        series: Rc<Expansion>,
+        psi: Vector,
+    ) -> std::result::Result<Vector, Failure> {
+        let task = session(&ctx).at(&ctx)?.task(true);
+        let out = method::clenshaw(&h, window, &series.coefficients, &psi.block, &task).at(&ctx)?;
+        Ok(Vector::new(h.device(), out))
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn window_to_string(w: &mut Window) -> String {
+        format!("Window [{:.6}, {:.6}]", w.lower(), w.upper())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn moments_to_string(mu: &mut SharedMoments) -> String {
+        format!("Moments: {} of {} vectors, dimension {}", mu.len(), mu.vectors(), mu.dim)
+    }
+}

@@ -1,0 +1,148 @@
+//! Assertions, timing and the session's knobs.
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine, FLOAT, FnPtr, INT, Map};
+
+use super::chebyshev::as_complex;
+use crate::error::Error;
+use crate::script::options::unknown_key;
+use crate::script::{At, Failure, fail, session};
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(check_functions).into());
+    maths(engine);
+}
+
+/// The maths functions for integers, which Rhai has for floats only.
+fn maths(engine: &mut Engine) {
+    macro_rules! for_int {
+        ($($name:ident),*) => {$(
+            engine.register_fn(stringify!($name), |x: INT| (x as FLOAT).$name());
+        )*};
+    }
+    for_int!(sqrt, exp, ln, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh);
+}
+
+#[export_module]
+mod check_functions {
+    /// Fails with a message unless the condition holds.
+    ///
+    /// # Example
+    /// ```
+    /// assert(1 + 1 == 2, "arithmetic");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn assert(
+        ctx: NativeCallContext,
+        condition: bool,
+        message: &str,
+    ) -> std::result::Result<(), Failure> {
+        if condition { Ok(()) } else { fail(&ctx, format!("assertion failed: {message}")) }
+    }
+
+    /// Fails unless two numbers agree to an absolute tolerance.
+    ///
+    /// # Example
+    /// ```
+    /// assert_close(sqrt(2) * sqrt(2), 2.0, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn assert_close(
+        ctx: NativeCallContext,
+        value: Dynamic,
+        expected: Dynamic,
+        tolerance: FLOAT,
+    ) -> std::result::Result<(), Failure> {
+        let (Some(x), Some(y)) = (as_complex(&value), as_complex(&expected)) else {
+            return fail(
+                &ctx,
+                format!(
+                    "`assert_close` compares numbers, not {} and {}",
+                    value.type_name(),
+                    expected.type_name()
+                ),
+            );
+        };
+        // Written so that NaN fails.
+        if (x - y).norm() <= tolerance {
+            return Ok(());
+        }
+        let off = (x - y).norm();
+        fail(
+            &ctx,
+            format!("{value} is not {expected}: they differ by {off:.3e}, and {tolerance:e} is allowed"),
+        )
+    }
+
+    /// Merges a function's options into its defaults; a key without default is an error.
+    ///
+    /// # Example
+    /// ```
+    /// assert(options(#{ a: 2 }, #{ a: 1, b: 3 }).a == 2, "given options win");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn options(ctx: NativeCallContext, given: Map, defaults: Map) -> std::result::Result<Map, Failure> {
+        let mut merged = defaults.clone();
+        for (key, value) in given {
+            if !defaults.contains_key(&key) {
+                let known: Vec<&str> = defaults.keys().map(|k| k.as_str()).collect();
+                return Err(unknown_key(&key, known)).at(&ctx);
+            }
+            merged.insert(key, value);
+        }
+        Ok(merged)
+    }
+
+    /// Seconds that a closure takes.
+    ///
+    /// # Example
+    /// ```
+    /// assert(time(|| 1 + 1) >= 0.0, "time passes");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn time(ctx: NativeCallContext, work: FnPtr) -> std::result::Result<FLOAT, Failure> {
+        let started = std::time::Instant::now();
+        let _: Dynamic = work.call_within_context(&ctx, ())?;
+        Ok(started.elapsed().as_secs_f64())
+    }
+
+    /// Sets the seed of everything random that names none.
+    ///
+    /// # Example
+    /// ```
+    /// set_seed(7);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn set_seed(ctx: NativeCallContext, seed: INT) -> std::result::Result<(), Failure> {
+        session(&ctx).at(&ctx)?.set_seed(seed as u64);
+        Ok(())
+    }
+
+    /// The backend: `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`).
+    ///
+    /// # Example
+    /// ```
+    /// assert(backend().workers >= 1, "somebody works");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn backend(ctx: NativeCallContext) -> std::result::Result<Map, Failure> {
+        let device = session(&ctx).at(&ctx)?.device();
+        let memory = device.memory();
+        let mut bytes = Map::new();
+        bytes.insert("total".into(), (memory.total as INT).into());
+        bytes.insert("free".into(), (memory.free as INT).into());
+        bytes.insert("used".into(), (memory.used as INT).into());
+        let mut map = Map::new();
+        map.insert("name".into(), device.name().into());
+        map.insert("device".into(), device.describe().into());
+        map.insert("workers".into(), (device.workers() as INT).into());
+        map.insert("memory".into(), bytes.into());
+        Ok(map)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn error_to_string(e: &mut Error) -> String {
+        e.to_string()
+    }
+}

@@ -1,0 +1,178 @@
+//! `Complex`: complex numbers that mix with int and float in every operator.
+
+use rhai::plugin::*;
+use rhai::{Engine, FLOAT, INT, Module};
+
+use crate::number::C64;
+
+/// Registers the type, the constant `I` and the operators.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<C64>("Complex");
+    engine.register_global_module(exported_module!(complex_functions).into());
+    let mut constants = Module::new();
+    constants.set_var("I", C64::new(0.0, 1.0));
+    engine.register_global_module(constants.into());
+    arithmetic(engine);
+}
+
+/// A complex number as people write it.
+pub(crate) fn show(z: C64) -> String {
+    let sign = if z.im.is_sign_negative() { '-' } else { '+' };
+    format!("{} {sign} {}i", z.re, z.im.abs())
+}
+
+fn arithmetic(engine: &mut Engine) {
+    macro_rules! operator {
+        ($($name:literal => $op:tt),*) => {$(
+            engine.register_fn($name, |a: C64, b: C64| a $op b);
+            engine.register_fn($name, |a: C64, b: FLOAT| a $op C64::new(b, 0.0));
+            engine.register_fn($name, |a: FLOAT, b: C64| C64::new(a, 0.0) $op b);
+            engine.register_fn($name, |a: C64, b: INT| a $op C64::new(b as FLOAT, 0.0));
+            engine.register_fn($name, |a: INT, b: C64| C64::new(a as FLOAT, 0.0) $op b);
+        )*};
+    }
+    operator!("+" => +, "-" => -, "*" => *, "/" => /, "==" => ==, "!=" => !=);
+    engine.register_fn("-", |a: C64| -a);
+    engine.register_fn("+", |a: C64| a);
+    engine.register_fn("**", |a: C64, b: INT| {
+        i32::try_from(b).map_or_else(|_| a.powf(b as FLOAT), |b| a.powi(b))
+    });
+    engine.register_fn("**", |a: C64, b: FLOAT| a.powf(b));
+    engine.register_fn("**", |a: C64, b: C64| a.powc(b));
+    engine.register_fn("**", |a: FLOAT, b: C64| C64::new(a, 0.0).powc(b));
+    engine.register_fn("**", |a: INT, b: C64| C64::new(a as FLOAT, 0.0).powc(b));
+}
+
+#[export_module]
+mod complex_functions {
+    /// A complex number from its real and imaginary part.
+    ///
+    /// # Example
+    /// ```
+    /// assert_close(complex(1, 2) * I, complex(-2, 1), 1e-15);
+    /// ```
+    #[rhai_fn(name = "complex")]
+    pub fn complex_ff(re: FLOAT, im: FLOAT) -> C64 {
+        C64::new(re, im)
+    }
+
+    #[rhai_fn(name = "complex")]
+    pub fn complex_ii(re: INT, im: INT) -> C64 {
+        C64::new(re as FLOAT, im as FLOAT)
+    }
+
+    #[rhai_fn(name = "complex")]
+    pub fn complex_if(re: INT, im: FLOAT) -> C64 {
+        C64::new(re as FLOAT, im)
+    }
+
+    #[rhai_fn(name = "complex")]
+    pub fn complex_fi(re: FLOAT, im: INT) -> C64 {
+        C64::new(re, im as FLOAT)
+    }
+
+    /// The real part.
+    ///
+    /// # Example
+    /// ```
+    /// assert((3.0 + 4.0 * I).re == 3.0, "real part");
+    /// ```
+    #[rhai_fn(get = "re", pure)]
+    pub fn re(z: &mut C64) -> FLOAT {
+        z.re
+    }
+
+    /// The imaginary part.
+    ///
+    /// # Example
+    /// ```
+    /// assert((3.0 + 4.0 * I).im == 4.0, "imaginary part");
+    /// ```
+    #[rhai_fn(get = "im", pure)]
+    pub fn im(z: &mut C64) -> FLOAT {
+        z.im
+    }
+
+    /// The complex conjugate.
+    ///
+    /// # Example
+    /// ```
+    /// assert((1.0 + I).conj() == 1.0 - I, "conjugate");
+    /// ```
+    #[rhai_fn(pure)]
+    pub fn conj(z: &mut C64) -> C64 {
+        z.conj()
+    }
+
+    /// The argument (angle), in radians.
+    ///
+    /// # Example
+    /// ```
+    /// assert_close(I.arg(), PI() / 2.0, 1e-15);
+    /// ```
+    #[rhai_fn(pure)]
+    pub fn arg(z: &mut C64) -> FLOAT {
+        z.arg()
+    }
+
+    /// The modulus.
+    ///
+    /// # Example
+    /// ```
+    /// assert_close((3.0 + 4.0 * I).abs(), 5.0, 1e-15);
+    /// ```
+    #[rhai_fn(name = "abs", pure)]
+    pub fn abs(z: &mut C64) -> FLOAT {
+        z.norm()
+    }
+
+    #[rhai_fn(name = "exp", pure)]
+    pub fn exp(z: &mut C64) -> C64 {
+        z.exp()
+    }
+
+    #[rhai_fn(name = "sqrt", pure)]
+    pub fn sqrt(z: &mut C64) -> C64 {
+        z.sqrt()
+    }
+
+    #[rhai_fn(name = "ln", pure)]
+    pub fn ln(z: &mut C64) -> C64 {
+        z.ln()
+    }
+
+    #[rhai_fn(name = "sin", pure)]
+    pub fn sin(z: &mut C64) -> C64 {
+        z.sin()
+    }
+
+    #[rhai_fn(name = "cos", pure)]
+    pub fn cos(z: &mut C64) -> C64 {
+        z.cos()
+    }
+
+    #[rhai_fn(name = "tan", pure)]
+    pub fn tan(z: &mut C64) -> C64 {
+        z.tan()
+    }
+
+    #[rhai_fn(name = "sinh", pure)]
+    pub fn sinh(z: &mut C64) -> C64 {
+        z.sinh()
+    }
+
+    #[rhai_fn(name = "cosh", pure)]
+    pub fn cosh(z: &mut C64) -> C64 {
+        z.cosh()
+    }
+
+    #[rhai_fn(name = "tanh", pure)]
+    pub fn tanh(z: &mut C64) -> C64 {
+        z.tanh()
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(z: &mut C64) -> String {
+        super::show(*z)
+    }
+}

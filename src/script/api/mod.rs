@@ -1,0 +1,19 @@
+//! The native functions of the language, one file a module or type. Each file registers its type and its functions;
+//! the doc comments are the manual.
+
+mod chebyshev;
+mod check;
+mod complex;
+mod operator;
+mod vector;
+
+use rhai::Engine;
+
+/// Registers everything.
+pub(super) fn register(engine: &mut Engine) {
+    complex::register(engine);
+    vector::register(engine);
+    operator::register(engine);
+    chebyshev::register(engine);
+    check::register(engine);
+}

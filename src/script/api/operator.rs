@@ -1,0 +1,103 @@
+//! `Operator`: linear operators and their algebra; a product with a vector computes, one with an operator waits.
+
+use rhai::plugin::*;
+use rhai::{Engine, FLOAT, INT};
+
+use super::vector::Vector;
+use crate::number::C64;
+use crate::operator::Operator;
+use crate::script::{At, Failure};
+
+/// Registers the type and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Operator>("Operator");
+    engine.register_global_module(exported_module!(operator_functions).into());
+    scalars(engine);
+}
+
+/// Products and sums with numbers of every kind.
+fn scalars(engine: &mut Engine) {
+    macro_rules! with {
+        ($t:ty, $to:expr) => {
+            engine.register_fn("*", |a: $t, h: Operator| h.scaled($to(a)));
+            engine.register_fn("*", |h: Operator, a: $t| h.scaled($to(a)));
+            engine.register_fn("/", |h: Operator, a: $t| h.scaled(C64::new(1.0, 0.0) / $to(a)));
+            engine.register_fn("+", |ctx: NativeCallContext, h: Operator, a: $t| h.shifted($to(a)).at(&ctx));
+            engine.register_fn("+", |ctx: NativeCallContext, a: $t, h: Operator| h.shifted($to(a)).at(&ctx));
+            engine.register_fn("-", |ctx: NativeCallContext, h: Operator, a: $t| h.shifted(-$to(a)).at(&ctx));
+            engine.register_fn("-", |ctx: NativeCallContext, a: $t, h: Operator| {
+                h.scaled(C64::new(-1.0, 0.0)).shifted($to(a)).at(&ctx)
+            });
+        };
+    }
+    with!(FLOAT, |a: FLOAT| C64::new(a, 0.0));
+    with!(INT, |a: INT| C64::new(a as FLOAT, 0.0));
+    with!(C64, |a: C64| a);
+}
+
+#[export_module]
+mod operator_functions {
+    /// Number of rows.
+    ///
+    /// # Example
+    /// ```
+    /// assert(sparse([0, 1], [1, 0], [1.0, 1.0]).dim == 2, "two rows");
+    /// ```
+    #[rhai_fn(global, get = "dim", pure)]
+    pub fn dim(h: &mut Operator) -> INT {
+        h.dim() as INT
+    }
+
+    /// The adjoint operator.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [I, -I]);
+    /// assert(h.dagger().is_hermitian(), "the adjoint of a Hermitian operator is itself");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn dagger(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Operator, Failure> {
+        h.adjoint().at(&ctx)
+    }
+
+    /// Whether the operator equals its adjoint, to rounding.
+    ///
+    /// # Example
+    /// ```
+    /// assert(sparse([0, 1], [1, 0], [I, -I]).is_hermitian(), "Hermitian");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn is_hermitian(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<bool, Failure> {
+        h.is_hermitian().at(&ctx)
+    }
+
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn apply(ctx: NativeCallContext, h: Operator, v: Vector) -> std::result::Result<Vector, Failure> {
+        h.apply(&v.block).map(|w| Vector::new(h.device(), w)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn times(ctx: NativeCallContext, a: Operator, b: Operator) -> std::result::Result<Operator, Failure> {
+        a.times(&b).at(&ctx)
+    }
+
+    #[rhai_fn(name = "+", return_raw)]
+    pub fn plus(ctx: NativeCallContext, a: Operator, b: Operator) -> std::result::Result<Operator, Failure> {
+        a.plus(&b).at(&ctx)
+    }
+
+    #[rhai_fn(name = "-", return_raw)]
+    pub fn minus(ctx: NativeCallContext, a: Operator, b: Operator) -> std::result::Result<Operator, Failure> {
+        a.plus(&b.scaled(C64::new(-1.0, 0.0))).at(&ctx)
+    }
+
+    #[rhai_fn(name = "-")]
+    pub fn negate(a: Operator) -> Operator {
+        a.scaled(C64::new(-1.0, 0.0))
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(h: &mut Operator) -> String {
+        h.summary()
+    }
+}

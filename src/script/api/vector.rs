@@ -1,0 +1,336 @@
+//! `BlockVector`: blocks of columns on the device, and the algebra of vectors.
+
+use std::rc::Rc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+
+use crate::backend::{BlockVector, Device, Distribution, Random};
+use crate::error::{Error, Result};
+use crate::number::C64;
+use crate::number::philox::Stream;
+use crate::operator::{Operator, human_bytes};
+use crate::script::{At, Failure, Options};
+
+/// The script's handle to a block vector and the device it lives on.
+#[derive(Clone)]
+pub(crate) struct Vector {
+    pub block: Rc<BlockVector>,
+    pub device: Device,
+}
+
+impl Vector {
+    pub(crate) fn new(device: &Device, block: BlockVector) -> Vector {
+        Vector { block: Rc::new(block), device: device.clone() }
+    }
+
+    /// A sum `a x + b y`, promoting types.
+    pub(crate) fn sum(a: C64, x: &Vector, b: C64, y: &Vector) -> Result<Vector> {
+        let dtype = x.block.dtype().join(y.block.dtype());
+        let complex = a.im != 0.0 || b.im != 0.0;
+        let dtype = if complex { dtype.to_complex() } else { dtype };
+        let mut sum = x.device.convert(&y.block, dtype)?;
+        if dtype == x.block.dtype() {
+            x.device.axpby(&[a], &x.block, &[b], &mut sum)?;
+        } else {
+            let x_converted = x.device.convert(&x.block, dtype)?;
+            x.device.axpby(&[a], &x_converted, &[b], &mut sum)?;
+        }
+        Ok(Vector::new(&x.device, sum))
+    }
+
+    /// `a x`, promoting to complex if the factor is.
+    pub(crate) fn scaled(&self, a: C64) -> Result<Vector> {
+        let dtype = if a.im != 0.0 { self.block.dtype().to_complex() } else { self.block.dtype() };
+        let x = self.device.convert(&self.block, dtype)?;
+        let mut y = self.device.zeros(dtype, x.rows(), x.columns())?;
+        self.device.axpby(&[a], &x, &[C64::default()], &mut y)?;
+        Ok(Vector::new(&self.device, y))
+    }
+
+    /// Column-wise scalar products with another vector, promoting types.
+    pub(crate) fn dots(&self, other: &Vector) -> Result<Vec<C64>> {
+        let dtype = self.block.dtype().join(other.block.dtype());
+        let promote = |v: &Vector| -> Result<Rc<BlockVector>> {
+            if v.block.dtype() == dtype {
+                Ok(v.block.clone())
+            } else {
+                Ok(Rc::new(v.device.convert(&v.block, dtype)?))
+            }
+        };
+        self.device.dots(&*promote(self)?, &*promote(other)?)
+    }
+}
+
+/// Registers the type and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Vector>("BlockVector");
+    engine.register_global_module(exported_module!(vector_functions).into());
+}
+
+/// Rows named by an array of ints, a range, or one int.
+pub(crate) fn row_numbers(rows: Dynamic) -> Result<Vec<usize>> {
+    let whole = |i: INT| usize::try_from(i).map_err(|_| Error::input(format!("row {i} is negative")));
+    if let Ok(i) = rows.as_int() {
+        return Ok(vec![whole(i)?]);
+    }
+    if let Some(range) = rows.clone().try_cast::<std::ops::Range<INT>>() {
+        return range.map(whole).collect();
+    }
+    if let Some(range) = rows.clone().try_cast::<std::ops::RangeInclusive<INT>>() {
+        return range.map(whole).collect();
+    }
+    if let Some(array) = rows.try_cast::<Array>() {
+        let int =
+            |x: Dynamic| x.as_int().map_err(|t| Error::input(format!("a row number is an int, not {t}")));
+        return array.into_iter().map(|x| int(x).and_then(whole)).collect();
+    }
+    Err(Error::input("rows are given as an int, a range or an array of ints"))
+}
+
+/// One number for a single column, an array of them for a block.
+fn per_column<T: Into<Dynamic>>(values: Vec<T>) -> Dynamic {
+    let mut values: Array = values.into_iter().map(Into::into).collect();
+    if values.len() == 1 { values.remove(0) } else { values.into() }
+}
+
+#[export_module]
+mod vector_functions {
+    /// A block whose column `c` is the unit vector of row `rows[c]`, fit for operator `h`.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// assert_close(norm(unit_block(h, [1])), 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn unit_block(
+        ctx: NativeCallContext,
+        h: Operator,
+        rows: Dynamic,
+    ) -> std::result::Result<Vector, Failure> {
+        let build = || {
+            let rows = row_numbers(rows)?;
+            let dim = h.cols();
+            if let Some(row) = rows.iter().find(|&&row| row >= dim) {
+                return Err(Error::input(format!("row {row} of an operator with {dim} rows")));
+            }
+            let mut v = h.zeros(rows.len())?;
+            let ones: Vec<_> =
+                rows.iter().enumerate().map(|(c, &row)| (row, c, C64::new(1.0, 0.0))).collect();
+            h.device().set_entries(&mut v, &ones)?;
+            Ok(Vector::new(h.device(), v))
+        };
+        build().at(&ctx)
+    }
+
+    /// A block of zeros with `columns` columns, fit for operator `h`.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// assert(zeros(h, 3).columns == 3, "three columns");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn zeros(ctx: NativeCallContext, h: Operator, columns: INT) -> std::result::Result<Vector, Failure> {
+        let build = || {
+            let columns = usize::try_from(columns).map_err(|_| Error::input(format!("{columns} columns")))?;
+            Ok(Vector::new(h.device(), h.zeros(columns)?))
+        };
+        build().at(&ctx)
+    }
+
+    #[rhai_fn(name = "random_block", return_raw)]
+    pub fn random_block_plain(
+        ctx: NativeCallContext,
+        h: Operator,
+        columns: INT,
+    ) -> std::result::Result<Vector, Failure> {
+        random_block(ctx, h, columns, Map::new())
+    }
+
+    /// A block of random columns, fit for operator `h`: +-1 for real operators, unit phases for complex ones.
+    ///
+    /// # Options
+    /// - `seed` (the session's): the key of the random numbers.
+    /// - `distribution` ("auto"): "sign", "phase" or "gaussian".
+    /// - `first` (0): the number of the first column; columns of the same number and seed are equal.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// assert_close(norm(random_block(h, 1, #{ seed: 3 })), sqrt(2.0), 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn random_block(
+        ctx: NativeCallContext,
+        h: Operator,
+        columns: INT,
+        options: Map,
+    ) -> std::result::Result<Vector, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || {
+            let columns = usize::try_from(columns).map_err(|_| Error::input(format!("{columns} columns")))?;
+            let complex = h.dtype().is_complex();
+            let distribution = match o.text_or("distribution", "auto")?.as_str() {
+                "auto" if complex => Distribution::Phase,
+                "auto" | "sign" => Distribution::Sign,
+                "phase" => Distribution::Phase,
+                "gaussian" => Distribution::Gaussian,
+                other => {
+                    return Err(Error::input(format!("no distribution `{other}`"))
+                        .hint("the distributions are auto, sign, phase, gaussian"));
+                }
+            };
+            let first_column = u32::try_from(o.count_or("first", 0, 0)?)
+                .map_err(|_| Error::input("option `first` is too large"))?;
+            let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };
+            let mut v = h.zeros(columns)?;
+            h.device().fill_random(&mut v, random)?;
+            Ok(Vector::new(h.device(), v))
+        };
+        let v = build().at(&ctx)?;
+        o.finish()?;
+        Ok(v)
+    }
+
+    /// Column number `at` as a block of one column.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// assert_close(norm(unit_block(h, [0, 1]).column(1)), 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn column(ctx: NativeCallContext, v: &mut Vector, at: INT) -> std::result::Result<Vector, Failure> {
+        let build = || {
+            let columns = v.block.columns();
+            let at = usize::try_from(at).ok().filter(|&at| at < columns);
+            let at =
+                at.ok_or_else(|| Error::input(format!("a block of {columns} columns has no such column")))?;
+            Ok(Vector::new(&v.device, v.device.columns(&v.block, at..at + 1)?))
+        };
+        build().at(&ctx)
+    }
+
+    /// Number of columns.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// assert(zeros(h, 3).columns == 3, "three columns");
+    /// ```
+    #[rhai_fn(global, get = "columns", pure)]
+    pub fn columns(v: &mut Vector) -> INT {
+        v.block.columns() as INT
+    }
+
+    /// Number of rows.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// assert(zeros(h, 3).rows == 2, "two rows");
+    /// ```
+    #[rhai_fn(global, get = "rows", pure)]
+    pub fn rows(v: &mut Vector) -> INT {
+        v.block.rows().global as INT
+    }
+
+    /// The norm of a vector, or those of a block's columns.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// assert_close(norm(unit_block(h, [0])), 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn norm(ctx: NativeCallContext, v: &mut Vector) -> std::result::Result<Dynamic, Failure> {
+        let squares = v.device.dots(&v.block, &v.block).at(&ctx)?;
+        Ok(per_column(squares.iter().map(|z| z.re.max(0.0).sqrt()).collect()))
+    }
+
+    /// The scalar product of two vectors, conjugating the first; of blocks, column by column.
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// let v = unit_block(h, [0]);
+    /// assert_close(dot(v, v), 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn dot(ctx: NativeCallContext, v: &mut Vector, w: Vector) -> std::result::Result<Dynamic, Failure> {
+        let complex = v.block.dtype().is_complex() || w.block.dtype().is_complex();
+        let dots = v.dots(&w).at(&ctx)?;
+        Ok(if complex {
+            per_column(dots.into_iter().map(Dynamic::from).collect())
+        } else {
+            per_column(dots.into_iter().map(|z| z.re).collect())
+        })
+    }
+
+    #[rhai_fn(name = "+", return_raw)]
+    pub fn add(ctx: NativeCallContext, v: Vector, w: Vector) -> std::result::Result<Vector, Failure> {
+        Vector::sum(C64::new(1.0, 0.0), &v, C64::new(1.0, 0.0), &w).at(&ctx)
+    }
+
+    #[rhai_fn(name = "-", return_raw)]
+    pub fn subtract(ctx: NativeCallContext, v: Vector, w: Vector) -> std::result::Result<Vector, Failure> {
+        Vector::sum(C64::new(1.0, 0.0), &v, C64::new(-1.0, 0.0), &w).at(&ctx)
+    }
+
+    #[rhai_fn(name = "-", return_raw)]
+    pub fn negate(ctx: NativeCallContext, v: Vector) -> std::result::Result<Vector, Failure> {
+        v.scaled(C64::new(-1.0, 0.0)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn times_float(ctx: NativeCallContext, a: FLOAT, v: Vector) -> std::result::Result<Vector, Failure> {
+        v.scaled(C64::new(a, 0.0)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn times_int(ctx: NativeCallContext, a: INT, v: Vector) -> std::result::Result<Vector, Failure> {
+        v.scaled(C64::new(a as FLOAT, 0.0)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn times_complex(ctx: NativeCallContext, a: C64, v: Vector) -> std::result::Result<Vector, Failure> {
+        v.scaled(a).at(&ctx)
+    }
+
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn float_times(ctx: NativeCallContext, v: Vector, a: FLOAT) -> std::result::Result<Vector, Failure> {
+        v.scaled(C64::new(a, 0.0)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn int_times(ctx: NativeCallContext, v: Vector, a: INT) -> std::result::Result<Vector, Failure> {
+        v.scaled(C64::new(a as FLOAT, 0.0)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn complex_times(ctx: NativeCallContext, v: Vector, a: C64) -> std::result::Result<Vector, Failure> {
+        v.scaled(a).at(&ctx)
+    }
+
+    #[rhai_fn(name = "/", return_raw)]
+    pub fn over_float(ctx: NativeCallContext, v: Vector, a: FLOAT) -> std::result::Result<Vector, Failure> {
+        v.scaled(C64::new(1.0 / a, 0.0)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "/", return_raw)]
+    pub fn over_int(ctx: NativeCallContext, v: Vector, a: INT) -> std::result::Result<Vector, Failure> {
+        v.scaled(C64::new(1.0 / a as FLOAT, 0.0)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "/", return_raw)]
+    pub fn over_complex(ctx: NativeCallContext, v: Vector, a: C64) -> std::result::Result<Vector, Failure> {
+        v.scaled(C64::new(1.0, 0.0) / a).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(v: &mut Vector) -> String {
+        format!("BlockVector {}, {} on {}", v.block.shape(), human_bytes(v.block.bytes()), v.block.place())
+    }
+}

@@ -1,0 +1,192 @@
+//! Errors as people read them: one sentence, the line with a caret, the calls that led there, a hint.
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+use rhai::{EvalAltResult, Position};
+
+use super::registry;
+use crate::error::{Error, Kind, nearest};
+
+/// A finished report of a failed script.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// The sentence.
+    pub message: String,
+    /// Line and column, from 1, in the user's text.
+    pub position: Option<(usize, usize)>,
+    /// Name of the script file, if it has one.
+    pub file: Option<String>,
+    /// The remedy.
+    pub hint: Option<String>,
+    /// Functions that were being called, innermost first, with their lines.
+    pub calls: Vec<String>,
+    /// What kind of failure it is.
+    pub kind: Kind,
+    source: String,
+}
+
+impl Report {
+    /// A report without a place in a script.
+    pub fn plain(error: &Error) -> Report {
+        Report {
+            message: error.message().to_string(),
+            position: None,
+            file: None,
+            hint: error.hint_text().map(str::to_string),
+            calls: Vec::new(),
+            kind: error.kind(),
+            source: String::new(),
+        }
+    }
+
+    pub(super) fn panic(panic: &(dyn std::any::Any + Send)) -> Report {
+        let what = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        Report::plain(
+            &Error::internal(format!("internal error: {what}"))
+                .hint("this is a bug in umklapp; please report it with the script"),
+        )
+    }
+
+    pub(super) fn of(
+        engine: &rhai::Engine,
+        source: &str,
+        file: Option<&str>,
+        failure: &EvalAltResult,
+    ) -> Report {
+        let mut position = failure.position();
+        let mut calls = Vec::new();
+        let mut inner = failure;
+        // Inside the stdlib the caret stays at the user's call.
+        loop {
+            match inner {
+                EvalAltResult::ErrorInFunctionCall(name, origin, next, at) => {
+                    let own = origin.is_empty() || Some(origin.as_str()) == file;
+                    if !at.is_none() {
+                        position = *at;
+                    }
+                    calls.push(format!("in `{name}`{}", line_of(*at)));
+                    inner = next;
+                    if own && !inner.position().is_none() {
+                        position = inner.position();
+                    }
+                }
+                EvalAltResult::ErrorInModule(name, next, at) => {
+                    calls.push(format!("in module `{name}`{}", line_of(*at)));
+                    inner = next;
+                }
+                _ => break,
+            }
+        }
+        calls.reverse();
+        let (message, hint, kind) = describe(engine, inner);
+        let position =
+            (!position.is_none()).then(|| (position.line().unwrap_or(1), position.position().unwrap_or(1)));
+        Report {
+            message,
+            position,
+            file: file.map(str::to_string),
+            hint,
+            calls,
+            kind,
+            source: source.to_string(),
+        }
+    }
+
+    /// The report as text, with colours if asked.
+    pub fn render(&self, colour: bool) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let span = self.position.and_then(|(line, column)| span_at(&self.source, line, column));
+        let title = Level::ERROR.primary_title(&self.message);
+        let mut group = match &span {
+            Some(span) => {
+                let mut snippet = Snippet::source(&self.source).line_start(1);
+                if let Some(file) = &self.file {
+                    snippet = snippet.path(file.as_str());
+                }
+                let mark = AnnotationKind::Primary.span(span.clone());
+                title.element(snippet.annotation(mark))
+            }
+            None => annotate_snippets::Group::with_title(title),
+        };
+        for call in &self.calls {
+            group = group.element(Level::NOTE.message(call.as_str()));
+        }
+        if let Some(hint) = &self.hint {
+            group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
+        }
+        renderer.render(&[group]).to_string()
+    }
+}
+
+fn line_of(at: Position) -> String {
+    at.line().map(|line| format!(", called at line {line}")).unwrap_or_default()
+}
+
+/// The bytes of the word that starts at a position.
+fn span_at(source: &str, line: usize, column: usize) -> Option<std::ops::Range<usize>> {
+    let start: usize = source.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    let text = source.get(start..)?.lines().next().unwrap_or("");
+    let from: usize = text.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
+    let rest = text.get(from..)?;
+    let word: usize = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').map(char::len_utf8).sum();
+    let length = word.max(rest.chars().next().map_or(0, char::len_utf8));
+    Some(start + from..start + from + length)
+}
+
+/// One sentence, a hint and the kind for an error of Rhai or of ours.
+fn describe(engine: &rhai::Engine, error: &EvalAltResult) -> (String, Option<String>, Kind) {
+    match error {
+        EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Error>() {
+            Some(error) => (error.message().to_string(), error.hint_text().map(str::to_string), error.kind()),
+            None => (value.to_string(), None, Kind::Input),
+        },
+        EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
+        EvalAltResult::ErrorFunctionNotFound(signature, _) => {
+            let name = signature.split('(').next().unwrap_or(signature).trim();
+            let hint = registry::did_you_mean(engine, name, signature);
+            (format!("no function `{}`", tidy_types(signature)), hint, Kind::Input)
+        }
+        EvalAltResult::ErrorVariableNotFound(name, _) => {
+            let names = registry::names(engine);
+            let hint =
+                nearest(name, names.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`?"));
+            (format!("no variable `{name}`"), hint, Kind::Input)
+        }
+        EvalAltResult::ErrorModuleNotFound(name, _) => {
+            let modules = registry::modules(engine);
+            let hint =
+                nearest(name, modules.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`?"));
+            (format!("no module `{name}`"), hint, Kind::Input)
+        }
+        other => {
+            let mut text = other.clone_message();
+            if let Some(first) = text.get(..1) {
+                text = format!("{}{}", first.to_lowercase(), &text[1..]);
+            }
+            (text, None, Kind::Input)
+        }
+    }
+}
+
+/// A signature as scripts know the types.
+fn tidy_types(signature: &str) -> String {
+    signature.replace("&str | ImmutableString | String", "string")
+}
+
+/// The message of an error without its position.
+trait Message {
+    fn clone_message(&self) -> String;
+}
+
+impl Message for EvalAltResult {
+    fn clone_message(&self) -> String {
+        let text = self.to_string();
+        match text.rfind(" (line ") {
+            Some(at) if !self.position().is_none() => text[..at].to_string(),
+            _ => text,
+        }
+    }
+}

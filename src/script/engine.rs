@@ -1,0 +1,156 @@
+//! The scripting engine: Rhai with the native functions, the stdlib and the limits that scripts of physicists need.
+
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rhai::module_resolvers::FileModuleResolver;
+use rhai::{AST, Dynamic, EvalAltResult, Module, OptimizationLevel, Scope};
+
+use super::diagnostics::Report;
+use super::session::{Session, Settings};
+use super::{Failure, api, stdlib};
+use crate::backend::Device;
+use crate::backend::cpu::Cpu;
+use crate::error::{Error, Result};
+use crate::number::C64;
+use crate::task::Interrupt;
+
+/// Runs scripts, keeping variables and functions from one piece of input to the next.
+pub struct Engine {
+    rhai: rhai::Engine,
+    session: Rc<Session>,
+    scope: Scope<'static>,
+    /// Functions defined so far, for the next piece of input.
+    functions: AST,
+}
+
+/// What a piece of script evaluated to.
+pub type Outcome = std::result::Result<Dynamic, Box<Report>>;
+
+impl Engine {
+    /// An engine with the default settings: the best backend there is, all threads.
+    pub fn new() -> Result<Engine> {
+        Self::with(Settings::default(), Interrupt::default())
+    }
+
+    /// An engine with the given settings, stopped by `interrupt`.
+    pub fn with(settings: Settings, interrupt: Interrupt) -> Result<Engine> {
+        let device = open_device(&settings, &interrupt)?;
+        let session = Session::new(device, settings.clone(), interrupt.clone());
+        let mut rhai = rhai::Engine::new();
+        rhai.set_default_tag(Dynamic::from(session.clone()));
+        rhai.set_max_call_levels(128).set_max_expr_depths(256, 128);
+        rhai.set_optimization_level(OptimizationLevel::Simple);
+        rhai.set_fail_on_invalid_map_property(true);
+        rhai.set_module_resolver(FileModuleResolver::new());
+        rhai.on_progress(move |_| interrupt.raised().then(|| Dynamic::from(Error::interrupted())));
+        let printer = session.clone();
+        rhai.on_print(move |text| printer.print(text));
+        rhai.on_debug(|text, source, position| {
+            eprintln!("{}{position:?} | {text}", source.map(|s| format!("{s} ")).unwrap_or_default());
+        });
+        api::register(&mut rhai);
+        for (name, source) in stdlib::MODULES {
+            let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            let module = Module::eval_ast_as_new(Scope::new(), &ast, &rhai)
+                .map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            rhai.register_static_module(name, module.into());
+        }
+        let mut scope = Scope::new();
+        scope.push_constant("I", C64::new(0.0, 1.0));
+        scope.push_constant("args", settings.args);
+        Ok(Engine { rhai, session, scope, functions: AST::empty() })
+    }
+
+    /// The state shared with native functions.
+    pub fn session(&self) -> &Rc<Session> {
+        &self.session
+    }
+
+    /// The Rhai engine, to register own functions and types.
+    pub fn rhai_mut(&mut self) -> &mut rhai::Engine {
+        &mut self.rhai
+    }
+
+    /// The Rhai engine.
+    pub fn rhai(&self) -> &rhai::Engine {
+        &self.rhai
+    }
+
+    /// The variables.
+    pub fn scope(&self) -> &Scope<'static> {
+        &self.scope
+    }
+
+    /// The variables, to set some.
+    pub fn scope_mut(&mut self) -> &mut Scope<'static> {
+        &mut self.scope
+    }
+
+    /// Runs a script file; modules that it imports lie beside it.
+    pub fn run_file(&mut self, path: &Path) -> Outcome {
+        let name = path.display().to_string();
+        let text = match std::fs::read(path) {
+            Ok(bytes) => {
+                String::from_utf8(bytes).map_err(|_| Error::file(format!("`{name}` is not a text file")))
+            }
+            Err(e) => Err(Error::file(format!("`{name}` cannot be read: {}", plain_io(&e)))),
+        };
+        let text = text.map_err(|e| Box::new(Report::plain(&e)))?;
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        self.rhai.set_module_resolver(FileModuleResolver::new_with_path(folder));
+        self.eval_named(&text, Some(&name))
+    }
+
+    /// Evaluates a piece of script.
+    pub fn eval(&mut self, text: &str) -> Outcome {
+        self.eval_named(text, None)
+    }
+
+    fn eval_named(&mut self, text: &str, name: Option<&str>) -> Outcome {
+        self.session.interrupt().clear();
+        let text = text.strip_prefix("#!").map_or(text.to_string(), |rest| format!("//{rest}"));
+        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.eval_raw(&text, name)));
+        match run {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(failure)) => Err(Box::new(Report::of(&self.rhai, &text, name, &failure))),
+            Err(panic) => Err(Box::new(Report::panic(panic.as_ref()))),
+        }
+    }
+
+    fn eval_raw(&mut self, text: &str, name: Option<&str>) -> std::result::Result<Dynamic, Failure> {
+        let mut ast = self
+            .rhai
+            .compile_with_scope(&self.scope, text)
+            .map_err(|e| Box::new(EvalAltResult::ErrorParsing(*e.0, e.1)))?;
+        if let Some(name) = name {
+            ast.set_source(name);
+        }
+        let whole = self.functions.merge(&ast);
+        let result = self.rhai.eval_ast_with_scope::<Dynamic>(&mut self.scope, &whole);
+        let mut functions = whole;
+        functions.clear_statements();
+        self.functions = functions;
+        result
+    }
+}
+
+/// Opens the backend that the settings ask for.
+fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
+    match settings.backend.as_str() {
+        "" | "auto" | "cpu" => Ok(Arc::new(Cpu::new(settings.threads, interrupt.clone())?)),
+        "cuda" => {
+            Err(Error::backend("the CUDA backend is not part of this build").hint("use `--backend cpu`"))
+        }
+        other => {
+            Err(Error::backend(format!("no backend `{other}`")).hint("the backends are auto, cpu, cuda"))
+        }
+    }
+}
+
+/// The system's words for an I/O error, without its number.
+pub(crate) fn plain_io(e: &std::io::Error) -> String {
+    let text = e.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}

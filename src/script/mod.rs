@@ -1,0 +1,16 @@
+//! All that knows Rhai: the engine, one file per script module under `api/`, the registry of names and docs, option
+//! maps and diagnostics. Script values go in here and come out as typed arguments for the layers below.
+
+pub mod api;
+pub mod diagnostics;
+mod engine;
+mod failure;
+mod options;
+pub mod registry;
+mod session;
+mod stdlib;
+
+pub use engine::{Engine, Outcome};
+pub use failure::{At, Failure, fail};
+pub use options::Options;
+pub use session::{Session, Settings, session};

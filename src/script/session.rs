@@ -1,0 +1,117 @@
+//! What a running script shares: the device, the flags of the command line, the task that long work carries.
+
+use std::cell::{Cell, RefCell};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rhai::{Dynamic, NativeCallContext};
+
+use crate::backend::Device;
+use crate::error::Result;
+use crate::task::{Interrupt, Progress, Task};
+
+/// What the program was asked for on its command line.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// "auto", "cpu" or "cuda".
+    pub backend: String,
+    /// Worker threads; 0 takes as many as the machine offers.
+    pub threads: usize,
+    /// The seed of everything random that names none.
+    pub seed: u64,
+    /// Folder that files named by the script go to.
+    pub out: Option<PathBuf>,
+    /// No progress, no notes.
+    pub quiet: bool,
+    /// Results as JSON lines.
+    pub json: bool,
+    /// What the script sees as `args`.
+    pub args: rhai::Map,
+}
+
+/// The state behind the native functions of one engine.
+pub struct Session {
+    device: RefCell<Device>,
+    settings: RefCell<Settings>,
+    interrupt: Interrupt,
+    progress: RefCell<Option<Arc<dyn Progress>>>,
+    seed: Cell<u64>,
+    /// Where `print` writes: standard output, or a buffer of a test.
+    pub(crate) printer: RefCell<Box<dyn FnMut(&str)>>,
+}
+
+impl Session {
+    pub(super) fn new(device: Device, settings: Settings, interrupt: Interrupt) -> Rc<Session> {
+        Rc::new(Session {
+            device: RefCell::new(device),
+            seed: Cell::new(settings.seed),
+            settings: RefCell::new(settings),
+            interrupt,
+            progress: RefCell::new(None),
+            printer: RefCell::new(Box::new(|text| println!("{text}"))),
+        })
+    }
+
+    /// The device that new operators and vectors live on.
+    pub fn device(&self) -> Device {
+        self.device.borrow().clone()
+    }
+
+    /// Changes the device of what is made from now on.
+    pub fn set_device(&self, device: Device) {
+        *self.device.borrow_mut() = device;
+    }
+
+    /// The command line's wishes.
+    pub fn settings(&self) -> Settings {
+        self.settings.borrow().clone()
+    }
+
+    /// The flag that stops everything running in this session.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    /// Shows progress through `progress` from now on.
+    pub fn set_progress(&self, progress: Option<Arc<dyn Progress>>) {
+        *self.progress.borrow_mut() = progress;
+    }
+
+    /// The task for one call: quiet if the session or the call asks for it.
+    pub fn task(&self, progress: bool) -> Task {
+        let shown =
+            if progress && !self.settings.borrow().quiet { self.progress.borrow().clone() } else { None };
+        Task::new(self.interrupt.clone(), shown)
+    }
+
+    /// The seed of everything random that names none.
+    pub fn seed(&self) -> u64 {
+        self.seed.get()
+    }
+
+    /// Sets that seed.
+    pub fn set_seed(&self, seed: u64) {
+        self.seed.set(seed);
+    }
+
+    /// Where a file that the script names goes: under `--out`, unless the name is absolute.
+    pub fn output_path(&self, name: &str) -> PathBuf {
+        match &self.settings.borrow().out {
+            Some(folder) => folder.join(name),
+            None => PathBuf::from(name),
+        }
+    }
+
+    /// Writes a line where results go.
+    pub fn print(&self, text: &str) {
+        (self.printer.borrow_mut())(text);
+    }
+}
+
+/// The session of the engine that called a native function.
+pub fn session(ctx: &NativeCallContext) -> Result<Rc<Session>> {
+    ctx.tag()
+        .and_then(|tag: &Dynamic| tag.clone().try_cast::<Rc<Session>>())
+        .ok_or_else(|| crate::error::Error::internal("a native function was called outside a session"))
+}

@@ -1,0 +1,4 @@
+//! The workflows written in Rhai, built in to the program.
+
+/// Name and source of every stdlib module.
+pub(super) const MODULES: [(&str, &str); 1] = [("kpm", include_str!("../../stdlib/kpm.rhai"))];
