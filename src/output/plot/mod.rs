@@ -9,6 +9,8 @@ use std::path::Path;
 use crate::error::{Error, Result, nearest};
 use crate::number::{Matrix, Series, Table};
 
+pub use terminal::terminal_size;
+
 /// How a curve is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {

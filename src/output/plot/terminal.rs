@@ -39,3 +39,10 @@ fn plain(text: &str) -> String {
     }
     out
 }
+
+/// Columns and rows of the terminal that standard output is, if it is one.
+pub fn terminal_size() -> Option<(usize, usize)> {
+    let terminal = console::Term::stdout();
+    let (rows, columns) = terminal.is_term().then(|| terminal.size())?;
+    Some((columns.into(), rows.into()))
+}

@@ -4,7 +4,14 @@
 mod chebyshev;
 mod check;
 mod complex;
+mod functions;
+mod matrix;
 mod operator;
+mod plot;
+mod series;
+mod series_maths;
+mod table;
+mod values;
 mod vector;
 
 use rhai::Engine;
@@ -12,6 +19,12 @@ use rhai::Engine;
 /// Registers everything.
 pub(super) fn register(engine: &mut Engine) {
     complex::register(engine);
+    functions::register(engine);
+    series::register(engine);
+    series_maths::register(engine);
+    matrix::register(engine);
+    table::register(engine);
+    plot::register(engine);
     vector::register(engine);
     operator::register(engine);
     chebyshev::register(engine);
