@@ -1,12 +1,12 @@
 //! Numbers on the host: scalar types, the counter-based random generator, and the records that results are made of
 //! (`Series`, `Matrix`, `Table`). Nothing here knows devices, physics or Rhai.
 
-pub mod memory;
 pub mod format;
 mod function;
 pub mod linalg;
 mod matrix;
 mod matrix_display;
+pub mod memory;
 pub mod philox;
 mod reduce;
 mod scalar;
