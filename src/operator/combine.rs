@@ -119,16 +119,14 @@ impl LinearOperator for Sum {
         w: &mut BlockVector,
         dots: Option<&mut Dots>,
     ) -> Result<()> {
-        if let ([(factor, a)], true) = (&self.terms[..], self.shift.im == 0.0) {
-            if factor.im == 0.0 {
-                // One real multiple: the whole combination is one fused pass.
-                let c = Update {
-                    alpha: c.alpha * factor.re,
-                    beta: c.beta + c.alpha * self.shift.re,
-                    gamma: c.gamma,
-                };
-                return a.update(c, v, w, dots);
-            }
+        if let [(factor, a)] = &self.terms[..]
+            && factor.im == 0.0
+            && self.shift.im == 0.0
+        {
+            // One real multiple: the whole combination is one fused pass.
+            let c =
+                Update { alpha: c.alpha * factor.re, beta: c.beta + c.alpha * self.shift.re, gamma: c.gamma };
+            return a.update(c, v, w, dots);
         }
         let own = self.shift * c.alpha + c.beta;
         device.axpby(&[own], v, &[C64::new(c.gamma, 0.0)], w)?;

@@ -140,24 +140,24 @@ fn complex_body<T: Scalar, M: Walk<T>, const W: usize, const FMA: bool>(
 macro_rules! dispatch {
     ($name:ident, $body:ident, $t:ident, $real:ty, $width:expr, [$($bound:tt)*]) => {
         /// Rows `range`; `first` is the row that `w` starts with.
-        pub(super) fn $name<$t: Scalar, M: Walk<$t>>(
+        pub(super) fn $name<$t, M: Walk<$t>>(
             isa: Isa, matrix: &M, pass: &Pass<'_, $real>, range: Range<usize>, first: usize, w: &mut [$real], sums: &mut [f64],
         ) where $($bound)* {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
-            fn avx512<$t: Scalar, M: Walk<$t>, const W: usize>(
+            fn avx512<$t, M: Walk<$t>, const W: usize>(
                 matrix: &M, pass: &Pass<'_, $real>, range: Range<usize>, first: usize, w: &mut [$real], sums: &mut [f64],
             ) where $($bound)* {
                 $body::<$t, M, W, true>(matrix, pass, range, first, w, sums);
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
-            fn avx2<$t: Scalar, M: Walk<$t>, const W: usize>(
+            fn avx2<$t, M: Walk<$t>, const W: usize>(
                 matrix: &M, pass: &Pass<'_, $real>, range: Range<usize>, first: usize, w: &mut [$real], sums: &mut [f64],
             ) where $($bound)* {
                 $body::<$t, M, W, true>(matrix, pass, range, first, w, sums);
             }
-            fn at<$t: Scalar, M: Walk<$t>, const W: usize>(
+            fn at<$t, M: Walk<$t>, const W: usize>(
                 isa: Isa, matrix: &M, pass: &Pass<'_, $real>, range: Range<usize>, first: usize, w: &mut [$real], sums: &mut [f64],
             ) where $($bound)* {
                 match isa {
@@ -190,4 +190,4 @@ fn half_lanes<F>(pass: &Pass<'_, F>) -> usize {
 }
 
 dispatch!(real_rows, real_body, F, F, all_lanes, [F: Lane]);
-dispatch!(complex_rows, complex_body, T, T::Real, half_lanes, [T::Real: Lane]);
+dispatch!(complex_rows, complex_body, T, T::Real, half_lanes, [T: Scalar<Real: Lane>]);
