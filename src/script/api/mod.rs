@@ -4,7 +4,11 @@
 mod chebyshev;
 mod check;
 mod complex;
+mod lattice;
+mod model;
 mod operator;
+mod sparse;
+mod tight_binding;
 mod vector;
 
 use rhai::Engine;
@@ -15,5 +19,9 @@ pub(super) fn register(engine: &mut Engine) {
     vector::register(engine);
     operator::register(engine);
     chebyshev::register(engine);
+    lattice::register(engine);
+    model::register(engine);
+    tight_binding::register(engine);
+    sparse::register(engine);
     check::register(engine);
 }
