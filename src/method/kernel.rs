@@ -98,6 +98,7 @@ mod tests {
         assert!((g[0] - 1.0).abs() < 1e-15);
         assert!((g[1] - 0.999703469845139).abs() < 1e-14);
         assert!((g[64] - 0.324358764410075).abs() < 1e-14);
-        assert!((g[127] - 9.19337022614984e-06).abs() < 1e-16);
+        // A difference of terms of order one: rounding is relative to those.
+        assert!((g[127] - 9.19337022614984e-06).abs() < 1e-15);
     }
 }

@@ -34,7 +34,8 @@ impl Operator {
     pub fn scaled(&self, factor: C64) -> Operator {
         let (terms, shift) = self.as_sum();
         let terms = terms.into_iter().map(|(c, a)| (factor * c, a)).collect();
-        Operator::from_node(self.device.clone(), Arc::new(Sum { terms, shift: factor * shift }))
+        let sum = Sum { terms, shift: factor * shift };
+        Operator::from_node(self.device.clone(), Arc::new(sum)).on(self.geometry.clone())
     }
 
     /// `A + shift`, of a square operator.
@@ -47,7 +48,8 @@ impl Operator {
             )));
         }
         let (terms, own) = self.as_sum();
-        Ok(Operator::from_node(self.device.clone(), Arc::new(Sum { terms, shift: own + shift })))
+        let sum = Sum { terms, shift: own + shift };
+        Ok(Operator::from_node(self.device.clone(), Arc::new(sum)).on(self.geometry.clone()))
     }
 
     /// `A + B`.
@@ -63,7 +65,9 @@ impl Operator {
         }
         let ((mut terms, a), (more, b)) = (self.as_sum(), other.as_sum());
         terms.extend(more);
-        Ok(Operator::from_node(self.device.clone(), Arc::new(Sum { terms, shift: a + b })))
+        let sum = Sum { terms, shift: a + b };
+        let geometry = self.geometry.clone().or_else(|| other.geometry.clone());
+        Ok(Operator::from_node(self.device.clone(), Arc::new(sum)).on(geometry))
     }
 
     /// `A B`.
@@ -78,7 +82,8 @@ impl Operator {
             )));
         }
         let product = Product { left: self.clone(), right: other.clone() };
-        Ok(Operator::from_node(self.device.clone(), Arc::new(product)))
+        let geometry = self.geometry.clone().or_else(|| other.geometry.clone());
+        Ok(Operator::from_node(self.device.clone(), Arc::new(product)).on(geometry))
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
+use crate::lattice::Geometry;
 use crate::number::{C64, DType};
 pub use stored::{Format, Stored};
 
@@ -83,12 +84,24 @@ pub trait LinearOperator: Send + Sync {
 pub struct Operator {
     node: Arc<dyn LinearOperator>,
     device: Device,
+    geometry: Option<Arc<Geometry>>,
 }
 
 impl Operator {
     /// Wraps an operator.
     pub fn from_node(device: Device, node: Arc<dyn LinearOperator>) -> Self {
-        Operator { node, device }
+        Operator { node, device, geometry: None }
+    }
+
+    /// The same operator, knowing the lattice that its rows live on.
+    pub fn on(mut self, geometry: Option<Arc<Geometry>>) -> Self {
+        self.geometry = geometry.filter(|g| g.rows() == self.dim());
+        self
+    }
+
+    /// The lattice that the rows live on, where it is known.
+    pub fn geometry(&self) -> Option<&Arc<Geometry>> {
+        self.geometry.as_ref()
     }
 
     /// The device that the operator works on.
@@ -169,7 +182,7 @@ impl Operator {
 
     /// The adjoint operator.
     pub fn adjoint(&self) -> Result<Operator> {
-        self.node.adjoint(&self.device)
+        Ok(self.node.adjoint(&self.device)?.on(self.geometry.clone()))
     }
 
     /// Whether the operator equals its adjoint, to rounding.

@@ -2,6 +2,7 @@
 //! maps and diagnostics. Script values go in here and come out as typed arguments for the layers below.
 
 pub mod api;
+mod callback;
 pub mod diagnostics;
 mod engine;
 mod failure;

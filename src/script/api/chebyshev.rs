@@ -83,7 +83,7 @@ mod chebyshev_functions {
     /// - `progress` (true): show a bar.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// assert_close(spectral_window(h, #{ method: "gershgorin" }).upper, 1.0, 1e-15);
     /// ```
@@ -102,7 +102,7 @@ mod chebyshev_functions {
     /// A window from its limits.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(window(-1.0, 3.0).center, 1.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
@@ -141,7 +141,7 @@ mod chebyshev_functions {
     /// The Chebyshev recurrence of `(h - b)/a` on a block: holds T_0 v and T_1 v, so two moments exist at once.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// let mu = chebyshev(h, window(-2.0, 2.0), unit_block(h, [0, 1])).run(3).moments();
     /// assert_close(mu[2], -0.5, 1e-15);
@@ -251,7 +251,7 @@ mod chebyshev_functions {
     /// - `terms` (256): number of terms.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let series = chebyshev_expand(|e| e * e, window(-2.0, 2.0), #{ terms: 8 });
     /// assert_close(series.at(1.5), 2.25, 1e-13);
     /// ```
@@ -292,7 +292,7 @@ mod chebyshev_functions {
     /// A function of an operator applied to a block, by Clenshaw's recurrence.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// let w = window(-2.0, 2.0);
     /// let square = chebyshev_expand(|e| e * e, w, #{ terms: 8 });

@@ -18,7 +18,7 @@ mod check_functions {
     /// Fails with a message unless the condition holds.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(1 + 1 == 2, "arithmetic");
     /// ```
     #[rhai_fn(return_raw)]
@@ -33,7 +33,7 @@ mod check_functions {
     /// Fails unless two numbers agree to an absolute tolerance.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(sqrt(2) * sqrt(2), 2.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
@@ -67,7 +67,7 @@ mod check_functions {
     /// Merges a function's options into its defaults; a key without default is an error.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(options(#{ a: 2 }, #{ a: 1, b: 3 }).a == 2, "given options win");
     /// ```
     #[rhai_fn(return_raw)]
@@ -86,7 +86,7 @@ mod check_functions {
     /// Seconds that a closure takes.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(time(|| 1 + 1) >= 0.0, "time passes");
     /// ```
     #[rhai_fn(return_raw)]
@@ -99,7 +99,7 @@ mod check_functions {
     /// Sets the seed of everything random that names none.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// set_seed(7);
     /// ```
     #[rhai_fn(return_raw)]
@@ -111,7 +111,7 @@ mod check_functions {
     /// The backend: `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`).
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(backend().workers >= 1, "somebody works");
     /// ```
     #[rhai_fn(return_raw)]

@@ -48,7 +48,7 @@ mod complex_functions {
     /// A complex number from its real and imaginary part.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(complex(1, 2) * I, complex(-2, 1), 1e-15);
     /// ```
     #[rhai_fn(name = "complex")]
@@ -74,7 +74,7 @@ mod complex_functions {
     /// The real part.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert((3.0 + 4.0 * I).re == 3.0, "real part");
     /// ```
     #[rhai_fn(get = "re", pure)]
@@ -85,7 +85,7 @@ mod complex_functions {
     /// The imaginary part.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert((3.0 + 4.0 * I).im == 4.0, "imaginary part");
     /// ```
     #[rhai_fn(get = "im", pure)]
@@ -96,7 +96,7 @@ mod complex_functions {
     /// The complex conjugate.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert((1.0 + I).conj() == 1.0 - I, "conjugate");
     /// ```
     #[rhai_fn(pure)]
@@ -107,7 +107,7 @@ mod complex_functions {
     /// The argument (angle), in radians.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(I.arg(), PI() / 2.0, 1e-15);
     /// ```
     #[rhai_fn(pure)]
@@ -118,7 +118,7 @@ mod complex_functions {
     /// The modulus.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close((3.0 + 4.0 * I).abs(), 5.0, 1e-15);
     /// ```
     #[rhai_fn(name = "abs", pure)]

@@ -63,7 +63,7 @@ fn doc(function: Function) -> Vec<String> {
             .into(),
         "///".into(),
         "/// # Example".into(),
-        "/// ```".into(),
+        "/// ```rhai".into(),
     ];
     lines.push(format!("/// assert_close({name}(series([{x:?}]))[0], {:?}, 1e-15);", function.real(x)));
     lines.push("/// ```".into());

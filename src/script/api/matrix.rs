@@ -81,7 +81,7 @@ mod matrix_functions {
     /// A dense matrix from its rows.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = matrix([[1, 2], [3, 4]]);
     /// assert_close((m * m).at(1, 0), 15.0, 1e-15);
     /// ```
@@ -97,7 +97,7 @@ mod matrix_functions {
     /// The identity matrix of `n` rows.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(identity(3).trace(), 3.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
@@ -113,7 +113,7 @@ mod matrix_functions {
     /// A square matrix with these numbers on its diagonal; of a matrix, its diagonal as a Series.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(diagonal([1, 2]).diagonal() == series([1, 2]), "there and back");
     /// ```
     #[rhai_fn(return_raw)]
@@ -127,7 +127,7 @@ mod matrix_functions {
     /// The identity and the Pauli matrices: a map with `i`, `x`, `y`, `z`.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let s = pauli();
     /// assert_close((s.x * s.y - I * s.z).norm(), 0.0, 1e-15);
     /// ```
@@ -144,7 +144,7 @@ mod matrix_functions {
     /// The Kronecker product.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let s = pauli();
     /// assert_close(kron(s.z, s.i).at(3, 3), -1.0, 1e-15);
     /// ```
@@ -156,7 +156,7 @@ mod matrix_functions {
     /// Number of rows.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(matrix([[1, 2]]).rows == 1, "one row");
     /// ```
     #[rhai_fn(global, get = "rows", pure)]
@@ -167,10 +167,10 @@ mod matrix_functions {
     /// Number of columns.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(matrix([[1, 2]]).columns == 2, "two columns");
     /// ```
-    #[rhai_fn(global, get = "columns", get = "cols", pure)]
+    #[rhai_fn(global, get = "columns", pure)]
     pub fn columns(m: &mut Matrix) -> INT {
         m.cols() as INT
     }
@@ -178,7 +178,7 @@ mod matrix_functions {
     /// Element (i, j), negative from the end; `m[[i, j]]` is the same.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(matrix([[1, 2], [3, 4]]).at(1, 0), 3.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -218,7 +218,7 @@ mod matrix_functions {
     /// Row `i` as a Series; `m[i]` is the same.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(matrix([[1, 2], [3, 4]]).row(0) == series([1, 2]), "the first row");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -234,7 +234,7 @@ mod matrix_functions {
     /// Rows and columns exchanged.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(matrix([[1, 2]]).transpose().rows == 2, "a column");
     /// ```
     #[rhai_fn(global, pure)]
@@ -265,7 +265,7 @@ mod matrix_functions {
     /// The sum of the diagonal of a square matrix.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(matrix([[1, 2], [3, 4]]).trace(), 5.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -286,7 +286,7 @@ mod matrix_functions {
     /// Eigenvalues, ascending, and orthonormal eigenvectors (columns) of a Hermitian matrix: `values`, `vectors`.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let e = pauli().x.eigh();
     /// assert_close(e.values[0], -1.0, 1e-14);
     /// ```
@@ -299,7 +299,7 @@ mod matrix_functions {
     /// The eigenvalues of any square matrix.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(matrix([[0, 1], [-1, 0]]).eigvals()[0], -I, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -310,7 +310,7 @@ mod matrix_functions {
     /// The singular value decomposition, `m = u * diagonal(s) * v.dagger()`: `u`, `s` (descending), `v`.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let d = matrix([[0, 2], [1, 0]]).svd();
     /// assert_close(d.s[0], 2.0, 1e-14);
     /// ```
@@ -323,7 +323,7 @@ mod matrix_functions {
     /// The QR decomposition: `q` with orthonormal columns, `r` upper triangular.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = matrix([[1, 2], [3, 4]]);
     /// let d = m.qr();
     /// assert_close((d.q * d.r - m).norm(), 0.0, 1e-13);
@@ -337,7 +337,7 @@ mod matrix_functions {
     /// The x of `m * x = right`, for a Series or a Matrix on the right.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(matrix([[2, 0], [0, 4]]).solve(series([2, 2]))[1], 0.5, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -364,7 +364,7 @@ mod matrix_functions {
     /// The inverse of a square matrix.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(matrix([[2, 0], [0, 4]]).inverse().at(1, 1), 0.25, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -375,7 +375,7 @@ mod matrix_functions {
     /// The determinant of a square matrix.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(matrix([[1, 2], [3, 4]]).det(), -2.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -386,7 +386,7 @@ mod matrix_functions {
     /// The exponential of a square matrix (`exp` takes every element's own).
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let u = (-I * PI() / 2.0 * pauli().x).expm();
     /// assert_close((u + I * pauli().x).norm(), 0.0, 1e-14);
     /// ```

@@ -5,12 +5,16 @@ mod chebyshev;
 mod check;
 mod complex;
 mod functions;
+mod lattice;
 mod matrix;
+mod model;
 mod operator;
 mod plot;
 mod series;
 mod series_maths;
+mod sparse;
 mod table;
+mod tight_binding;
 mod values;
 mod vector;
 
@@ -28,5 +32,9 @@ pub(super) fn register(engine: &mut Engine) {
     vector::register(engine);
     operator::register(engine);
     chebyshev::register(engine);
+    lattice::register(engine);
+    model::register(engine);
+    tight_binding::register(engine);
+    sparse::register(engine);
     check::register(engine);
 }

@@ -40,7 +40,7 @@ mod operator_functions {
     /// Number of rows.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(sparse([0, 1], [1, 0], [1.0, 1.0]).dim == 2, "two rows");
     /// ```
     #[rhai_fn(global, get = "dim", pure)]
@@ -51,7 +51,7 @@ mod operator_functions {
     /// The adjoint operator.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [I, -I]);
     /// assert(h.dagger().is_hermitian(), "the adjoint of a Hermitian operator is itself");
     /// ```
@@ -63,7 +63,7 @@ mod operator_functions {
     /// Whether the operator equals its adjoint, to rounding.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(sparse([0, 1], [1, 0], [I, -I]).is_hermitian(), "Hermitian");
     /// ```
     #[rhai_fn(global, pure, return_raw)]

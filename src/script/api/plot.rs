@@ -118,7 +118,7 @@ mod plot_functions {
     /// - `size` ([720, 460]): of the picture, in pixels.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let x = linspace(0, 6.28, 100);
     /// plot(table([["x", x], ["sine", sin(x)]]), #{ title: "A wave", file: "wave.svg" });
     /// ```

@@ -47,7 +47,7 @@ mod series_functions {
     /// One-dimensional data from an array of numbers or a range; arithmetic with it is elementwise.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let s = 2.0 * series([1, 2, 3]) + 1;
     /// assert_close(s[2], 7.0, 1e-15);
     /// ```
@@ -59,7 +59,7 @@ mod series_functions {
     /// `n` evenly spaced numbers from `a` to `b`, both included.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(linspace(0, 1, 11)[3], 0.3, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
@@ -77,7 +77,7 @@ mod series_functions {
     /// `n` numbers from `a` to `b`, both included and positive, evenly spaced in their logarithm.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(logspace(1, 1000, 4)[1], 10.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
@@ -95,7 +95,7 @@ mod series_functions {
     /// Number of elements.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(linspace(0, 1, 11).len == 11, "eleven points");
     /// ```
     #[rhai_fn(global, get = "len", pure)]
@@ -149,7 +149,7 @@ mod series_functions {
     /// Elements `from..to` (`to` excluded, negative from the end); `s[from..to]` is the same.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series(0..10).slice(2, 4) == series([2, 3]), "two elements");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -165,7 +165,7 @@ mod series_functions {
     /// Adds a number at the end.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let s = series([1]);
     /// s.push(2.5);
     /// assert_close(s[-1], 2.5, 1e-15);
@@ -182,7 +182,7 @@ mod series_functions {
     /// The elements of both, one after the other.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(concat(series([1]), series([2, 3])) == series([1, 2, 3]), "joined");
     /// ```
     #[rhai_fn(global, pure)]
@@ -193,7 +193,7 @@ mod series_functions {
     /// The elements in reverse order.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([1, 2]).reversed() == series([2, 1]), "reversed");
     /// ```
     #[rhai_fn(global, pure)]
@@ -204,7 +204,7 @@ mod series_functions {
     /// The elements in ascending order.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([3, 1, 2]).sorted() == series([1, 2, 3]), "sorted");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -215,7 +215,7 @@ mod series_functions {
     /// A function of every element.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([1, 2]).map(|x| x * x) == series([1, 4]), "squares");
     /// ```
     #[rhai_fn(global, name = "map", return_raw)]
@@ -233,7 +233,7 @@ mod series_functions {
     /// The elements as an array.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([1, 2]).to_array().len() == 2, "two numbers");
     /// ```
     #[rhai_fn(global, pure)]
@@ -244,7 +244,7 @@ mod series_functions {
     /// The real parts.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([1.0 + I]).re == series([1]), "real parts");
     /// ```
     #[rhai_fn(global, get = "re", pure)]
@@ -255,7 +255,7 @@ mod series_functions {
     /// The imaginary parts.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([1.0 + 2.0 * I]).im == series([2]), "imaginary parts");
     /// ```
     #[rhai_fn(global, get = "im", pure)]

@@ -17,7 +17,7 @@ mod series_maths_functions {
     /// The sum of all elements.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(series([1, 2, 3]).sum(), 6.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure)]
@@ -28,7 +28,7 @@ mod series_maths_functions {
     /// The mean of all elements.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(series([1, 2, 3]).mean(), 2.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -39,7 +39,7 @@ mod series_maths_functions {
     /// The sample standard deviation.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(series([1, 2, 3]).std(), 1.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -50,7 +50,7 @@ mod series_maths_functions {
     /// The smallest element.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(series([3, 1, 2]).min(), 1.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -61,7 +61,7 @@ mod series_maths_functions {
     /// The largest element.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(series([3, 1, 2]).max(), 3.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -72,7 +72,7 @@ mod series_maths_functions {
     /// The place of the smallest element.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([3, 1, 2]).argmin() == 1, "the second");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -83,7 +83,7 @@ mod series_maths_functions {
     /// The place of the largest element.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([3, 1, 2]).argmax() == 0, "the first");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -108,7 +108,7 @@ mod series_maths_functions {
     /// Running sums: element `i` is the sum of elements 0 to `i`.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([1, 2, 3]).cumsum() == series([1, 3, 6]), "running sums");
     /// ```
     #[rhai_fn(global, pure)]
@@ -119,7 +119,7 @@ mod series_maths_functions {
     /// Differences of neighbours, one element fewer.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(series([1, 3, 6]).diff() == series([2, 3]), "differences");
     /// ```
     #[rhai_fn(global, pure)]
@@ -130,7 +130,7 @@ mod series_maths_functions {
     /// The integral over `x` by the trapezoidal rule.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let x = linspace(0, 1, 1001);
     /// assert_close((3.0 * x * x).integrate(x), 1.0, 1e-6);
     /// ```
@@ -146,7 +146,7 @@ mod series_maths_functions {
     /// The values at the points `at`, linearly between the points `x` of this series, constant outside them.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let y = series([0, 10, 20]).interp(series([0, 1, 2]), series([0.5]));
     /// assert_close(y[0], 5.0, 1e-15);
     /// ```

@@ -42,7 +42,8 @@ fn from_data(data: Data) -> Dynamic {
 pub(crate) fn manifest(ctx: &NativeCallContext) -> Result<Manifest> {
     let session = session(ctx)?;
     let device = session.device();
-    let args = serde_json::to_value(&session.settings().args).unwrap_or_default();
+    let args = rhai::format_map_as_json(&session.settings().args);
+    let args: serde_json::Value = serde_json::from_str(&args).unwrap_or_default();
     Ok(Manifest {
         git: option_env!("UMKLAPP_GIT").map(str::to_string),
         seed: Some(session.seed()),
@@ -80,7 +81,7 @@ mod table_functions {
     /// `[name, numbers]` pairs. `t.name` is a column.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let t = table([["x", [0, 1, 2]], ["square", [0, 1, 4]]]);
     /// assert_close(t.square.sum(), 5.0, 1e-15);
     /// ```
@@ -114,7 +115,7 @@ mod table_functions {
     /// The table with one more column.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let t = table(#{ x: [1, 2] }).with_column("y", [3, 4]);
     /// assert_close(t.y[1], 4.0, 1e-15);
     /// ```
@@ -145,7 +146,7 @@ mod table_functions {
     /// Row `i` as a map from the columns' names; `t[i]` is the same.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert_close(table(#{ x: [1, 2] }).row(-1).x, 2.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
@@ -172,7 +173,7 @@ mod table_functions {
     /// Adds a row: a map with a number for every column.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let t = table(#{ x: [1], y: [2] });
     /// t.push(#{ x: 3, y: 4 });
     /// assert(t.rows == 2, "one row more");
@@ -190,7 +191,7 @@ mod table_functions {
     /// Number of rows.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(table(#{ x: [1, 2] }).rows == 2, "two rows");
     /// ```
     #[rhai_fn(global, get = "rows", pure)]
@@ -201,7 +202,7 @@ mod table_functions {
     /// The names of the columns.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(table(#{ x: [1] }).columns == ["x"], "one column");
     /// ```
     #[rhai_fn(global, get = "columns", pure)]
@@ -219,7 +220,7 @@ mod table_functions {
     /// The file says how it was made: version, seed, options, backend.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// table(#{ x: [1, 2] }).save("example.csv");
     /// assert_close(load("example.csv").x[1], 2.0, 1e-15);
     /// ```
@@ -249,7 +250,7 @@ mod table_functions {
     /// A Table, Series or Matrix from a file that `save` or another program wrote: CSV, TSV, text columns, JSON, NumPy.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// series([1, 2]).save("example.npy");
     /// assert(load("example.npy") == series([1, 2]), "there and back");
     /// ```

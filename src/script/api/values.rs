@@ -32,11 +32,25 @@ pub(crate) fn real(value: &Dynamic, what: &str) -> Result<f64> {
     }
 }
 
-/// The name of a value's type for a message.
+/// What a value is, for a message: `a text`, `a Matrix`.
 pub(crate) fn type_of(value: &Dynamic) -> String {
-    match value.type_name() {
-        name if name == std::any::type_name::<C64>() => "Complex".into(),
-        name => name.rsplit("::").next().unwrap_or(name).trim_end_matches('>').into(),
+    let plain = [
+        (value.is_unit(), "nothing"),
+        (value.is_bool(), "true or false"),
+        (value.is_int() || value.is_float(), "a number"),
+        (value.is_string(), "a text"),
+        (value.is_char(), "a character"),
+        (value.is_array(), "an array"),
+        (value.is_map(), "a map"),
+        (value.is_fnptr(), "a function"),
+        (value.is::<C64>(), "a Complex"),
+    ];
+    match plain.iter().find(|(holds, _)| *holds) {
+        Some((_, name)) => (*name).into(),
+        None => {
+            let name = value.type_name();
+            format!("a {}", name.rsplit("::").next().unwrap_or(name).trim_end_matches('>'))
+        }
     }
 }
 

@@ -99,7 +99,7 @@ mod vector_functions {
     /// A block whose column `c` is the unit vector of row `rows[c]`, fit for operator `h`.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// assert_close(norm(unit_block(h, [1])), 1.0, 1e-15);
     /// ```
@@ -127,7 +127,7 @@ mod vector_functions {
     /// A block of zeros with `columns` columns, fit for operator `h`.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// assert(zeros(h, 3).columns == 3, "three columns");
     /// ```
@@ -157,7 +157,7 @@ mod vector_functions {
     /// - `first` (0): the number of the first column; columns of the same number and seed are equal.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// assert_close(norm(random_block(h, 1, #{ seed: 3 })), sqrt(2.0), 1e-15);
     /// ```
@@ -197,7 +197,7 @@ mod vector_functions {
     /// Column number `at` as a block of one column.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// assert_close(norm(unit_block(h, [0, 1]).column(1)), 1.0, 1e-15);
     /// ```
@@ -216,7 +216,7 @@ mod vector_functions {
     /// Number of columns.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// assert(zeros(h, 3).columns == 3, "three columns");
     /// ```
@@ -228,7 +228,7 @@ mod vector_functions {
     /// Number of rows.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// assert(zeros(h, 3).rows == 2, "two rows");
     /// ```
@@ -240,7 +240,7 @@ mod vector_functions {
     /// The norm of a vector, or those of a block's columns.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// assert_close(norm(unit_block(h, [0])), 1.0, 1e-15);
     /// ```
@@ -253,7 +253,7 @@ mod vector_functions {
     /// The scalar product of two vectors, conjugating the first; of blocks, column by column.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// let v = unit_block(h, [0]);
     /// assert_close(dot(v, v), 1.0, 1e-15);

@@ -1,0 +1,52 @@
+//! Sparse matrices from lists of entries.
+
+use sprs::TriMatI;
+
+use crate::backend::matrix::{Csr, Indices, Values};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+
+/// Compressed rows from entries in any order; those that name the same place add up. Real where all entries are.
+///
+/// # Errors
+/// When the lists differ in length, an index lies outside, or an entry is not finite.
+pub fn from_triplets(
+    shape: (usize, usize),
+    rows: Vec<usize>,
+    cols: Vec<usize>,
+    values: Vec<C64>,
+    single: bool,
+) -> Result<Csr> {
+    if rows.len() != values.len() || cols.len() != values.len() {
+        return Err(Error::input(format!(
+            "{} rows, {} columns and {} values do not make entries",
+            rows.len(),
+            cols.len(),
+            values.len()
+        )));
+    }
+    for (&i, &j) in rows.iter().zip(&cols) {
+        if i >= shape.0 || j >= shape.1 {
+            return Err(Error::input(format!(
+                "entry ({i}, {j}) lies outside a {} x {} matrix",
+                shape.0, shape.1
+            )));
+        }
+    }
+    if let Some(at) = values.iter().position(|z| !z.re.is_finite() || !z.im.is_finite()) {
+        return Err(Error::input(format!("entry ({}, {}) is not a finite number", rows[at], cols[at])));
+    }
+    let dtype = DType::of(single, values.iter().any(|z| z.im != 0.0));
+    let compressed = TriMatI::<C64, usize>::from_triplets(shape, rows, cols, values).to_csr::<usize>();
+    let (row_start, columns, values) = compressed.into_raw_storage();
+    let columns = if shape.1 <= u32::MAX as usize {
+        Indices::U32(columns.into_iter().map(|c| c as u32).collect())
+    } else {
+        Indices::U64(columns.into_iter().map(|c| c as u64).collect())
+    };
+    let values = match dtype {
+        DType::C64 => Values::C64(values),
+        other => Values::C64(values).convert(other),
+    };
+    Ok(Csr { rows: shape.0, cols: shape.1, row_start, columns, values })
+}

@@ -1,0 +1,515 @@
+//! `Model`: orbitals, on-site terms and hoppings on a lattice, built into an operator.
+
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Map};
+
+use super::chebyshev::as_complex;
+use super::lattice::{ints, reals, sublattice_of, truth};
+use crate::error::{Error, Result};
+use crate::lattice::{self, Assembled, Block, Geometry, Lattice, Model};
+use crate::number::Matrix;
+use crate::operator::{Format, Operator, Stored};
+use crate::script::callback::{Callback, floats};
+use crate::script::{At, Failure, Options, session};
+
+/// A model, and the strain that waits for all hoppings to be there.
+#[derive(Clone)]
+pub(crate) struct ScriptModel {
+    pub model: Model,
+    strain: Option<(FnPtr, FnPtr)>,
+}
+
+impl ScriptModel {
+    pub(super) fn new(model: Model) -> Self {
+        ScriptModel { model, strain: None }
+    }
+}
+
+/// Registers the type and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<ScriptModel>("Model");
+    engine.register_global_module(exported_module!(model_functions).into());
+}
+
+/// A term: a number (times the identity) or a matrix of the orbitals.
+pub(super) fn block_of(value: &Dynamic, orbitals: usize) -> Result<Block> {
+    if let Some(z) = as_complex(value) {
+        return Ok(Block::scalar(orbitals, z));
+    }
+    let Some(m) = value.clone().try_cast::<Matrix>() else {
+        return Err(Error::input(format!("a term is a number or a Matrix, not a {}", value.type_name()))
+            .hint("a function of position must return one of the two on every path"));
+    };
+    if m.rows() != orbitals || m.cols() != orbitals {
+        return Err(Error::input(format!(
+            "a {} x {} matrix is no term of a model with {orbitals} orbitals a site",
+            m.rows(),
+            m.cols()
+        )));
+    }
+    Block::new(orbitals, m.data().to_complex())
+}
+
+/// A displacement in cells; one number where there is one direction.
+fn shift_of(value: &Dynamic) -> Result<Vec<i64>> {
+    if let Ok(step) = value.as_int() {
+        return Ok(vec![step]);
+    }
+    match value.clone().try_cast::<Array>() {
+        Some(array) => ints(&array, "a displacement in cells"),
+        None => Err(Error::input("a displacement is an array of whole numbers, one a direction")),
+    }
+}
+
+/// Adds a hopping between sublattices, or over each to itself where none are named.
+fn add_hop(
+    ctx: &NativeCallContext,
+    model: &mut Model,
+    shift: &Dynamic,
+    pair: Option<(&Dynamic, &Dynamic)>,
+    value: &Dynamic,
+) -> std::result::Result<(), Failure> {
+    let prepare = || -> Result<(Vec<i64>, Vec<(usize, usize)>)> {
+        let lattice = model.lattice();
+        let pairs = match pair {
+            Some((from, to)) => vec![(sublattice_of(lattice, from)?, sublattice_of(lattice, to)?)],
+            None => (0..lattice.basis().len()).map(|s| (s, s)).collect(),
+        };
+        Ok((shift_of(shift)?, pairs))
+    };
+    let (shift, pairs) = prepare().at(ctx)?;
+    for (from, to) in pairs {
+        with_bond(ctx, model, value, |model, term| match term {
+            Ok(block) => model.hop_between(&shift, from, to, block),
+            Err((f, task)) => model.hop_with(&shift, from, to, f, task),
+        })?;
+    }
+    Ok(())
+}
+
+/// Either a block, or a function of two positions.
+type Term<'a, 'b> = std::result::Result<&'a Block, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
+
+/// Calls `add` with a hopping that is a value or a script's function of one or two positions.
+fn with_bond(
+    ctx: &NativeCallContext,
+    model: &mut Model,
+    value: &Dynamic,
+    add: impl FnOnce(&mut Model, Term<'_, '_>) -> Result<()>,
+) -> std::result::Result<(), Failure> {
+    let orbitals = model.orbitals();
+    let Some(f) = value.clone().try_cast::<FnPtr>() else {
+        let block = block_of(value, orbitals).at(ctx)?;
+        return add(model, Ok(&block)).at(ctx);
+    };
+    let task = session(ctx).at(ctx)?.task(true);
+    let calls = Callback::new(ctx);
+    let both = calls.takes(&f, 2);
+    let mut term = |a: &[f64], b: &[f64]| {
+        let value = if both { calls.call(&f, (floats(a), floats(b))) } else { calls.call(&f, (floats(a),)) };
+        block_of(&value?, orbitals)
+    };
+    let added = add(model, Err((&mut term, &task)));
+    calls.finish(added)
+}
+
+/// Adds an on-site term that is a value or a script's function of position.
+pub(super) fn add_onsite(
+    ctx: &NativeCallContext,
+    model: &mut Model,
+    value: &Dynamic,
+) -> std::result::Result<(), Failure> {
+    let orbitals = model.orbitals();
+    let Some(f) = value.clone().try_cast::<FnPtr>() else {
+        let block = block_of(value, orbitals).at(ctx)?;
+        return model.onsite(&block).at(ctx);
+    };
+    let task = session(ctx).at(ctx)?.task(true);
+    let calls = Callback::new(ctx);
+    let mut term = |r: &[f64]| block_of(&calls.call(&f, (floats(r),))?, orbitals);
+    let added = model.onsite_with(&mut term, &task);
+    calls.finish(added)
+}
+
+/// Adds a hopping over all nearest-neighbour bonds.
+pub(super) fn add_nearest(
+    ctx: &NativeCallContext,
+    model: &mut Model,
+    value: &Dynamic,
+) -> std::result::Result<(), Failure> {
+    with_bond(ctx, model, value, |model, term| match term {
+        Ok(block) => model.nearest(block),
+        Err((f, task)) => model.nearest_with(f, task),
+    })
+}
+
+/// The operator of a model, in the format and precision that the options name.
+pub(super) fn build_operator(ctx: &NativeCallContext, model: &Model, o: &Options<'_>) -> Result<Operator> {
+    let format = Format::parse(&o.text_or("format", "auto")?)?;
+    let single = single_precision(o)?;
+    let device = session(ctx)?.device();
+    let wanted = match format {
+        Format::Auto => lattice::Format::Auto,
+        Format::Stencil => lattice::Format::Stencil,
+        _ => lattice::Format::Csr,
+    };
+    let operator = match model.assemble(wanted, single)? {
+        Assembled::Stencil(stencil) => Stored::from_stencil(&device, stencil, Format::Stencil)?,
+        Assembled::Csr(csr) => Stored::from_csr(&device, csr, format)?,
+    };
+    let geometry = Geometry { lattice: model.lattice().clone(), orbitals: model.orbitals() };
+    Ok(operator.on(Some(Arc::new(geometry))))
+}
+
+/// The option `precision`.
+pub(super) fn single_precision(o: &Options<'_>) -> Result<bool> {
+    match o.text_or("precision", "double")?.as_str() {
+        "double" => Ok(false),
+        "single" => Ok(true),
+        other => {
+            Err(Error::input(format!("no precision `{other}`")).hint("the precisions are double, single"))
+        }
+    }
+}
+
+#[export_module]
+mod model_functions {
+    /// A tight-binding model with `orbitals` orbitals on every site of a lattice; terms are added to it, then `build`
+    /// makes the operator. Row = site * orbitals + orbital.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::chain(8), 2);
+    /// m.onsite(pauli().z);
+    /// m.hop([1], -0.5 * pauli().x);
+    /// assert(m.build().dim == 16, "two orbitals a site");
+    /// ```
+    #[rhai_fn(name = "model", return_raw)]
+    pub fn make_model(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        orbitals: INT,
+    ) -> std::result::Result<ScriptModel, Failure> {
+        let orbitals =
+            usize::try_from(orbitals).map_err(|_| Error::input(format!("a model of {orbitals} orbitals")));
+        orbitals.and_then(|n| Model::new(lattice, n)).map(ScriptModel::new).at(&ctx)
+    }
+
+    #[rhai_fn(name = "model", return_raw)]
+    pub fn make_model_plain(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+    ) -> std::result::Result<ScriptModel, Failure> {
+        Model::new(lattice, 1).map(ScriptModel::new).at(&ctx)
+    }
+
+    /// Adds an on-site term: a number, a Hermitian Matrix of the orbitals, or a function of the site's position that
+    /// returns one.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::chain(8));
+    /// m.onsite(|r| 0.1 * r[0]);
+    /// m.nearest(-1.0);
+    /// assert(m.build().is_hermitian(), "Hermitian");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn onsite(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        term: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        add_onsite(&ctx, &mut model.model, &term)
+    }
+
+    /// Adds a hopping from every cell `r` to cell `r + step`, on each sublattice; the Hermitian conjugate is added too. The
+    /// hopping is a number, a Matrix, or a function of the position left, or of the positions left and reached.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::square(6, 6), 1);
+    /// m.hop([1, 0], -1.0);
+    /// m.hop([0, 1], |from, to| -1.0 - 0.1 * sin(from[0]));
+    /// assert(m.build().is_hermitian(), "Hermitian");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn hop(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        step: Dynamic,
+        hopping: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        add_hop(&ctx, &mut model.model, &step, None, &hopping)
+    }
+
+    /// Adds a hopping from site `from` of every cell `r` to site `to` of cell `r + step`, sublattices by number or name; the
+    /// Hermitian conjugate is added too.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::honeycomb(6, 6), 1);
+    /// m.nearest(-1.0);
+    /// for step in [[1, 0], [-1, 1], [0, -1]] { m.hop(step, "A", "A", 0.1 * I); }
+    /// assert(m.build().is_hermitian(), "Hermitian");
+    /// ```
+    #[rhai_fn(global, name = "hop", return_raw)]
+    pub fn hop_between(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        step: Dynamic,
+        from: Dynamic,
+        to: Dynamic,
+        hopping: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        add_hop(&ctx, &mut model.model, &step, Some((&from, &to)), &hopping)
+    }
+
+    /// Adds a hopping over every nearest-neighbour bond of the lattice, and its conjugate.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::kagome(4, 4), 1);
+    /// m.nearest(-1.0);
+    /// assert_close(spectral_window(m.build(), #{ method: "gershgorin" }).upper, 4.0, 1e-12);
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn nearest(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        hopping: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        add_nearest(&ctx, &mut model.model, &hopping)
+    }
+
+    /// Adds an on-site term on one sublattice, by number or name.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::honeycomb(4, 4), 1);
+    /// m.nearest(-1.0);
+    /// m.sublattice("A", 0.2);
+    /// m.sublattice("B", -0.2);
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn sublattice(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        site: Dynamic,
+        term: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        let mut add = || {
+            let s = sublattice_of(model.model.lattice(), &site)?;
+            let block = block_of(&term, model.model.orbitals())?;
+            model.model.sublattice(s, &block)
+        };
+        add().at(&ctx)
+    }
+
+    /// Adds Anderson disorder: on-site energies uniform in [-width/2, width/2], one a site. Site `i` gets
+    /// width * (u - 1/2) with `u` from Philox (seed; stream "disorder", element `i`).
+    ///
+    /// # Options
+    /// - `seed` (the session's): of the random numbers.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::chain(100), 1);
+    /// m.nearest(-1.0);
+    /// m.disorder(2.0, #{ seed: 3 });
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn disorder(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        width: Dynamic,
+        options: Map,
+    ) -> std::result::Result<(), Failure> {
+        let o = Options::new(&ctx, options);
+        let seed = o.seed().at(&ctx)?;
+        o.finish()?;
+        real(&width, "the width of the disorder").and_then(|w| model.model.disorder(w, seed)).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "disorder", return_raw)]
+    pub fn disorder_plain(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        width: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        disorder(ctx, model, width, Map::new())
+    }
+
+    /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge).
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::square(6, 6), 1);
+    /// m.nearest(-1.0);
+    /// m.flux(1.0 / 3.0);
+    /// assert(m.build().is_hermitian(), "Hermitian");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn flux(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        alpha: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        real(&alpha, "the flux").and_then(|a| model.model.flux(a, 0, 1)).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "flux", return_raw)]
+    pub fn flux_plane(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        alpha: Dynamic,
+        a: INT,
+        b: INT,
+    ) -> std::result::Result<(), Failure> {
+        let direction = |d: INT| {
+            usize::try_from(d).map_err(|_| Error::input(format!("the lattice has no direction {d}")))
+        };
+        let mut add = || model.model.flux(real(&alpha, "the flux")?, direction(a)?, direction(b)?);
+        add().at(&ctx)
+    }
+
+    /// Strains the lattice: `map` moves positions, and every hopping, whenever added, is multiplied by `factor` of the new
+    /// bond length, or of the new and the old.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::honeycomb(6, 6).boundary("open"), 1);
+    /// m.nearest(-2.7);
+    /// m.strain(|r| [1.05 * r[0], r[1]], |new, old| exp(-3.37 * (new / old - 1.0)));
+    /// assert(m.build().is_hermitian(), "Hermitian");
+    /// ```
+    #[rhai_fn(global)]
+    pub fn strain(model: &mut ScriptModel, map: FnPtr, factor: FnPtr) {
+        model.strain = Some((map, factor));
+    }
+
+    /// Removes the sites whose position the function says true to; the rest is numbered anew.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::square(8, 8), 1);
+    /// m.nearest(-1.0);
+    /// m.remove(|r| r[0] < 2.0 && r[1] < 2.0);
+    /// assert(m.build().dim == 60, "four are gone");
+    /// ```
+    #[rhai_fn(global, name = "remove", return_raw)]
+    pub fn remove_sites(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        gone: FnPtr,
+    ) -> std::result::Result<(), Failure> {
+        let task = session(&ctx).at(&ctx)?.task(true);
+        let calls = Callback::new(&ctx);
+        let mut predicate = |r: &[f64]| truth(calls.call(&gone, (floats(r),))?);
+        let removed = model.model.remove(&mut predicate, &task);
+        calls.finish(removed)
+    }
+
+    /// Removes each site with probability `fraction`.
+    ///
+    /// # Options
+    /// - `seed` (the session's): of the random numbers.
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::square(40, 40), 1);
+    /// m.nearest(-1.0);
+    /// m.vacancies(0.1, #{ seed: 2 });
+    /// assert((m.build().dim - 1440).abs() < 60, "about a tenth is gone");
+    /// ```
+    #[rhai_fn(global, name = "vacancies", return_raw)]
+    pub fn model_vacancies(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        fraction: Dynamic,
+        options: Map,
+    ) -> std::result::Result<(), Failure> {
+        let o = Options::new(&ctx, options);
+        let seed = o.seed().at(&ctx)?;
+        o.finish()?;
+        real(&fraction, "the fraction").and_then(|f| model.model.vacancies(f, seed)).at(&ctx)
+    }
+
+    /// The operator of the model.
+    ///
+    /// # Options
+    /// - `format` ("auto"): "stencil" (matrix-free), "csr", "ell", "sell", "dense", or "auto": a stencil where all but the
+    ///   diagonal is translation invariant, compressed rows otherwise.
+    /// - `precision` ("double"): or "single".
+    ///
+    /// # Example
+    /// ```
+    /// let m = model(lattice::chain(8), 1);
+    /// m.nearest(-1.0);
+    /// print(m.build(#{ format: "csr" }));
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn build(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        let o = Options::new(&ctx, options);
+        let strained = strained(&ctx, model)?;
+        let operator = build_operator(&ctx, strained.as_ref().unwrap_or(&model.model), &o).at(&ctx)?;
+        o.finish()?;
+        Ok(operator)
+    }
+
+    #[rhai_fn(global, name = "build", return_raw, pure)]
+    pub fn build_plain(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+    ) -> std::result::Result<Operator, Failure> {
+        build(ctx, model, Map::new())
+    }
+
+    /// The lattice of the model.
+    #[rhai_fn(global, get = "lattice", pure)]
+    pub fn lattice_of_model(model: &mut ScriptModel) -> Lattice {
+        model.model.lattice().clone()
+    }
+
+    /// Orbitals a site.
+    #[rhai_fn(global, get = "orbitals", pure)]
+    pub fn orbitals(model: &mut ScriptModel) -> INT {
+        model.model.orbitals() as INT
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn model_to_string(model: &mut ScriptModel) -> String {
+        model.model.to_string()
+    }
+}
+
+/// A real number of either kind.
+pub(super) fn real(value: &Dynamic, what: &str) -> Result<FLOAT> {
+    let z = as_complex(value).filter(|z| z.im == 0.0);
+    z.map(|z| z.re)
+        .ok_or_else(|| Error::input(format!("{what} is a real number, not a {}", value.type_name())))
+}
+
+/// The model with its strain put in, if it has one.
+fn strained(ctx: &NativeCallContext, model: &ScriptModel) -> std::result::Result<Option<Model>, Failure> {
+    let Some((map, factor)) = &model.strain else { return Ok(None) };
+    let task = session(ctx).at(ctx)?.task(true);
+    let calls = Callback::new(ctx);
+    let both = calls.takes(factor, 2);
+    let mut strained = model.model.clone();
+    let result = strained.strain(
+        &mut |r| reals(&calls.call(map, (floats(r),))?, "a strained position"),
+        &mut |new, old| {
+            let value = if both { calls.call(factor, (new, old)) } else { calls.call(factor, (new,)) };
+            real(&value?, "the factor of a strained hopping")
+        },
+        &task,
+    );
+    calls.finish(result)?;
+    Ok(Some(strained))
+}

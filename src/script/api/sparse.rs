@@ -1,0 +1,114 @@
+//! `sparse`: operators from lists of entries.
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, Map};
+
+use super::chebyshev::as_complex;
+use super::lattice::ints;
+use super::model::single_precision;
+use crate::error::{Error, Result};
+use crate::lattice::sparse::from_triplets;
+use crate::number::{C64, Series};
+use crate::operator::{Format, Operator, Stored};
+use crate::script::{At, Failure, Options, session};
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(sparse_functions).into());
+}
+
+/// Indices from an array of whole numbers, a Series of them, or a range.
+fn indices(value: Dynamic, what: &str) -> Result<Vec<usize>> {
+    let whole =
+        |x: i64| usize::try_from(x).map_err(|_| Error::input(format!("{what} {x} of an entry is negative")));
+    if let Some(range) = value.clone().try_cast::<std::ops::Range<i64>>() {
+        return range.map(whole).collect();
+    }
+    if let Some(series) = value.clone().try_cast::<Series>() {
+        let int = |x: &f64| {
+            if x.fract() == 0.0 {
+                whole(*x as i64)
+            } else {
+                Err(Error::input(format!("{what} {x} of an entry is not whole")))
+            }
+        };
+        return series.as_real("indices of entries")?.iter().map(int).collect();
+    }
+    match value.try_cast::<Array>() {
+        Some(array) => ints(&array, &format!("the list of {what}s"))?.into_iter().map(whole).collect(),
+        None => Err(Error::input(format!("the {what}s of entries are an array of whole numbers"))),
+    }
+}
+
+/// Values from an array of numbers or a Series.
+fn entries(value: Dynamic) -> Result<Vec<C64>> {
+    if let Some(series) = value.clone().try_cast::<Series>() {
+        return Ok(series.to_complex());
+    }
+    let wrong = || Error::input("the values of entries are an array of numbers or a Series");
+    let array = value.try_cast::<Array>().ok_or_else(wrong)?;
+    array.iter().map(|x| as_complex(x).ok_or_else(wrong)).collect()
+}
+
+#[export_module]
+mod sparse_functions {
+    #[rhai_fn(name = "sparse", return_raw)]
+    pub fn sparse_plain(
+        ctx: NativeCallContext,
+        rows: Dynamic,
+        cols: Dynamic,
+        values: Dynamic,
+    ) -> std::result::Result<Operator, Failure> {
+        sparse(ctx, rows, cols, values, Map::new())
+    }
+
+    /// An operator from its non-zero entries: rows, columns and values, in any order; entries that name the same place
+    /// add up.
+    ///
+    /// # Options
+    /// - `shape` (square, to the largest index): numbers of rows and columns.
+    /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `precision` ("double"): or "single".
+    ///
+    /// # Example
+    /// ```
+    /// let h = sparse([0, 1, 1], [1, 0, 1], [1.0, 1.0, 0.5]);
+    /// assert(h.dim == 2 && h.is_hermitian(), "two rows");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn sparse(
+        ctx: NativeCallContext,
+        rows: Dynamic,
+        cols: Dynamic,
+        values: Dynamic,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || {
+            let (rows, cols, values) = (indices(rows, "row")?, indices(cols, "column")?, entries(values)?);
+            let shape = match o.value("shape") {
+                Some(shape) => match indices(shape, "size")?[..] {
+                    [n] => (n, n),
+                    [n, m] => (n, m),
+                    _ => {
+                        return Err(Error::input("option `shape` takes two whole numbers, rows and columns"));
+                    }
+                },
+                None => {
+                    let n = rows.iter().chain(&cols).max().map_or(0, |&n| n.saturating_add(1));
+                    (n, n)
+                }
+            };
+            if shape.0 == 0 || shape.1 == 0 {
+                return Err(Error::input("a matrix without rows or columns").hint("name a `shape`"));
+            }
+            crate::number::memory::ensure(16 * shape.0 as u128, &format!("a matrix of {} rows", shape.0))?;
+            let csr = from_triplets(shape, rows, cols, values, single_precision(&o)?)?;
+            let format = Format::parse(&o.text_or("format", "auto")?)?;
+            Stored::from_csr(&session(&ctx)?.device(), csr, format)
+        };
+        let operator = build().at(&ctx)?;
+        o.finish()?;
+        Ok(operator)
+    }
+}

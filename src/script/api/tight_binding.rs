@@ -1,0 +1,104 @@
+//! `tight_binding`: a one-line model with one orbital a site.
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine, Map};
+
+use super::lattice::{boundaries_of, sublattice_of};
+use super::model::{add_nearest, add_onsite, block_of, build_operator};
+use crate::error::{Error, Result};
+use crate::lattice::{Lattice, Model};
+use crate::operator::Operator;
+use crate::script::{At, Failure, Options};
+
+/// Registers the function.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(tight_binding_functions).into());
+}
+
+/// The potentials of `sublattice`: an array in the order of the sublattices, or a map by name.
+fn add_sublattices(model: &mut Model, value: &Dynamic) -> Result<()> {
+    if let Some(array) = value.clone().try_cast::<rhai::Array>() {
+        let n = model.lattice().basis().len();
+        if array.len() != n {
+            return Err(Error::input(format!("{} sublattice potentials for {n} sublattices", array.len())));
+        }
+        return array.iter().enumerate().try_for_each(|(s, v)| model.sublattice(s, &block_of(v, 1)?));
+    }
+    let Some(map) = value.clone().try_cast::<Map>() else {
+        return Err(Error::input("option `sublattice` takes an array, or a map from name to energy"));
+    };
+    for (name, v) in &map {
+        let s = sublattice_of(model.lattice(), &name.clone().into())?;
+        model.sublattice(s, &block_of(v, 1)?)?;
+    }
+    Ok(())
+}
+
+#[export_module]
+mod tight_binding_functions {
+    #[rhai_fn(name = "tight_binding", return_raw)]
+    pub fn tight_binding_plain(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+    ) -> std::result::Result<Operator, Failure> {
+        tight_binding(ctx, lattice, Map::new())
+    }
+
+    /// The operator of one orbital a site with nearest-neighbour hopping; `model` makes richer ones.
+    ///
+    /// # Options
+    /// - `hopping` (-1.0): a number, or a function of the positions a hopping joins.
+    /// - `onsite` (0.0): a number, or a function of the site's position.
+    /// - `sublattice` (none): on-site energies by sublattice, as an array or a map from name to energy.
+    /// - `disorder` (0.0): width W of on-site energies uniform in [-W/2, W/2].
+    /// - `vacancies` (0.0): probability that a site is missing.
+    /// - `seed` (the session's): of disorder and vacancies.
+    /// - `flux` (0.0): magnetic flux quanta through every plaquette of the first two directions.
+    /// - `boundary` (the lattice's): boundary conditions, one or an array.
+    /// - `format` ("auto"): "stencil", "csr", "ell", "sell", "dense".
+    /// - `precision` ("double"): or "single".
+    ///
+    /// # Example
+    /// ```
+    /// let h = tight_binding(lattice::cubic(8, 8, 8), #{ hopping: -1.0, disorder: 1.0, seed: 7 });
+    /// assert(h.dim == 512, "one row a site");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn tight_binding(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        let o = Options::new(&ctx, options);
+        let (hopping, onsite) = (o.value("hopping").unwrap_or(Dynamic::from_float(-1.0)), o.value("onsite"));
+        let sublattice = o.value("sublattice");
+        let begin = || -> Result<Model> {
+            let lattice = match o.value("boundary") {
+                Some(boundary) => lattice.boundary(&boundaries_of(&boundary)?)?,
+                None => lattice,
+            };
+            let seed = o.seed()?;
+            let mut model = Model::new(lattice, 1)?;
+            let fraction = o.float_or("vacancies", 0.0)?;
+            if fraction != 0.0 {
+                model.vacancies(fraction, seed)?;
+            }
+            model.disorder(o.float_or("disorder", 0.0)?, seed)?;
+            if let Some(flux) = o.float("flux")?.filter(|&f| f != 0.0) {
+                model.flux(flux, 0, 1)?;
+            }
+            if let Some(value) = &sublattice {
+                add_sublattices(&mut model, value)?;
+            }
+            Ok(model)
+        };
+        let mut model = begin().at(&ctx)?;
+        add_nearest(&ctx, &mut model, &hopping)?;
+        if let Some(onsite) = onsite {
+            add_onsite(&ctx, &mut model, &onsite)?;
+        }
+        let operator = build_operator(&ctx, &model, &o).at(&ctx)?;
+        o.finish()?;
+        Ok(operator)
+    }
+}

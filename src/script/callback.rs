@@ -1,0 +1,49 @@
+//! Calls from native code back into a script's functions. The numeric layers know only their own errors, so what the
+//! function threw waits here until the native call returns, and then goes up unchanged.
+
+use std::cell::RefCell;
+
+use rhai::{Array, Dynamic, FLOAT, FnPtr, FuncArgs, NativeCallContext};
+
+use super::{At, Failure};
+use crate::error::{Error, Result};
+
+/// The functions of a script, callable during one native call.
+pub(crate) struct Callback<'a> {
+    ctx: &'a NativeCallContext<'a>,
+    thrown: RefCell<Option<Failure>>,
+}
+
+impl<'a> Callback<'a> {
+    /// For the functions given to this call.
+    pub fn new(ctx: &'a NativeCallContext<'a>) -> Self {
+        Callback { ctx, thrown: RefCell::default() }
+    }
+
+    /// Calls a function.
+    pub fn call(&self, f: &FnPtr, args: impl FuncArgs) -> Result<Dynamic> {
+        f.call_within_context(self.ctx, args).map_err(|e| {
+            *self.thrown.borrow_mut() = Some(e);
+            Error::input("the function failed")
+        })
+    }
+
+    /// Whether the function can take so many arguments.
+    pub fn takes(&self, f: &FnPtr, arguments: usize) -> bool {
+        let all = f.curry().len() + arguments;
+        self.ctx.iter_namespaces().any(|module| module.get_script_fn(f.fn_name(), all).is_some())
+    }
+
+    /// The result of the native call, or what the script's function threw.
+    pub fn finish<T>(self, result: Result<T>) -> std::result::Result<T, Failure> {
+        match self.thrown.into_inner() {
+            Some(thrown) => Err(thrown),
+            None => result.at(self.ctx),
+        }
+    }
+}
+
+/// A position, or any list of reals, as a script's function takes it: an array of floats.
+pub(crate) fn floats(values: &[FLOAT]) -> Dynamic {
+    values.iter().map(|&x| Dynamic::from_float(x)).collect::<Array>().into()
+}
