@@ -105,6 +105,12 @@ mod matrix_functions {
         count(n, "rows").and_then(Matrix::identity).at(&ctx)
     }
 
+    /// A matrix of zeros; of an operator and a number of columns, a block vector of zeros.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(zeros(2, 3).norm(), 0.0, 1e-15);
+    /// ```
     #[rhai_fn(name = "zeros", return_raw)]
     pub fn zero_matrix(ctx: NativeCallContext, rows: INT, cols: INT) -> std::result::Result<Matrix, Failure> {
         count(rows, "rows").and_then(|rows| Matrix::zeros(rows, count(cols, "columns")?)).at(&ctx)
@@ -210,6 +216,17 @@ mod matrix_functions {
         pair(&place).and_then(|(i, j)| m.set(i, j, number(&value)?)).at(&ctx)
     }
 
+    // `m[i][j] = x` writes the changed row back through this.
+    #[rhai_fn(global, index_set, return_raw)]
+    pub fn set_row(
+        ctx: NativeCallContext,
+        m: &mut Matrix,
+        i: INT,
+        row: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        to_series(&row).and_then(|row| m.set_row(i, &row)).at(&ctx)
+    }
+
     #[rhai_fn(global, index_get, pure, return_raw)]
     pub fn row_of(ctx: NativeCallContext, m: &mut Matrix, i: INT) -> std::result::Result<Series, Failure> {
         m.row(i).at(&ctx)
@@ -226,6 +243,12 @@ mod matrix_functions {
         m.row(i).at(&ctx)
     }
 
+    /// Column `j` as a Series.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(matrix([[1, 2], [3, 4]]).column(-1) == series([2, 4]), "the last column");
+    /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn column(ctx: NativeCallContext, m: &mut Matrix, j: INT) -> std::result::Result<Series, Failure> {
         m.column(j).at(&ctx)
@@ -242,11 +265,23 @@ mod matrix_functions {
         m.transpose()
     }
 
+    /// The conjugate transpose.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(matrix([[1, I]]).dagger().at(1, 0) == -I, "conjugated");
+    /// ```
     #[rhai_fn(global, pure)]
     pub fn dagger(m: &mut Matrix) -> Matrix {
         m.dagger()
     }
 
+    /// The complex conjugate of every element.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(pauli().y.conj() == -pauli().y, "purely imaginary");
+    /// ```
     #[rhai_fn(global, pure)]
     pub fn conj(m: &mut Matrix) -> Matrix {
         m.conj()
@@ -273,11 +308,23 @@ mod matrix_functions {
         m.trace().map(to_dynamic).at(&ctx)
     }
 
+    /// The Frobenius norm.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(matrix([[3, 0], [0, 4]]).norm(), 5.0, 1e-15);
+    /// ```
     #[rhai_fn(global, pure)]
     pub fn norm(m: &mut Matrix) -> FLOAT {
         m.norm()
     }
 
+    /// Whether the matrix equals its conjugate transpose, to 1e-12 of its largest element.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(pauli().y.is_hermitian(), "so it is");
+    /// ```
     #[rhai_fn(global, pure)]
     pub fn is_hermitian(m: &mut Matrix) -> bool {
         m.is_hermitian(1e-12)
@@ -367,7 +414,7 @@ mod matrix_functions {
     /// ```rhai
     /// assert_close(matrix([[2, 0], [0, 4]]).inverse().at(1, 1), 0.25, 1e-15);
     /// ```
-    #[rhai_fn(global, pure, return_raw)]
+    #[rhai_fn(global, name = "inverse", name = "inv", pure, return_raw)]
     pub fn inverse(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Matrix, Failure> {
         m.inverse().at(&ctx)
     }

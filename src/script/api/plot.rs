@@ -74,9 +74,16 @@ fn draw(ctx: &NativeCallContext, plot: Result<Plot>, options: Map) -> std::resul
     match file {
         Some(file) => plot.save(session.output_path(&file)).at(ctx),
         None => {
-            if let Some((columns, rows)) = terminal_size() {
-                let colour = std::env::var_os("NO_COLOR").is_none();
-                session.print(&plot.terminal(columns.min(100), (rows / 2).clamp(16, 28), colour).at(ctx)?);
+            match terminal_size() {
+                Some((columns, rows)) => {
+                    let colour = std::env::var_os("NO_COLOR").is_none();
+                    let rows = (rows / 2).clamp(16, 28);
+                    session.print(&plot.terminal(columns.min(100), rows, colour).at(ctx)?);
+                }
+                None if !session.settings().quiet => {
+                    eprintln!("note: `plot` without a file draws in a terminal, and there is none");
+                }
+                None => {}
             }
             Ok(())
         }

@@ -263,11 +263,23 @@ mod series_functions {
         s.im()
     }
 
+    /// The complex conjugates.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([1.0 + I]).conj()[0] == 1.0 - I, "conjugated");
+    /// ```
     #[rhai_fn(global, pure)]
     pub fn conj(s: &mut Series) -> Series {
         s.conj()
     }
 
+    /// The phase angles in (-pi, pi].
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([I]).arg()[0], PI() / 2.0, 1e-15);
+    /// ```
     #[rhai_fn(global, pure)]
     pub fn arg(s: &mut Series) -> Series {
         s.arg()

@@ -91,11 +91,23 @@ mod series_maths_functions {
         s.argmax().map(|i| i as INT).at(&ctx)
     }
 
+    /// The Euclidean norm.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([3, 4]).norm(), 5.0, 1e-15);
+    /// ```
     #[rhai_fn(global, pure)]
     pub fn norm(s: &mut Series) -> FLOAT {
         s.norm()
     }
 
+    /// The scalar product; the first series is conjugated.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([I]).dot(series([1])), -I, 1e-15);
+    /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn dot(
         ctx: NativeCallContext,

@@ -1,9 +1,11 @@
 //! `Table`: named columns, and files of tables, series and matrices.
 
-use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, INT, ImmutableString, Map};
+use std::any::TypeId;
 
-use super::values::{to_dynamic, to_series, type_of};
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, INT, ImmutableString, Map, Module};
+
+use super::values::{as_number, count, to_dynamic, to_series, type_of};
 use crate::error::{Error, Result};
 use crate::number::{Matrix, Series, Table};
 use crate::output::Manifest;
@@ -14,6 +16,20 @@ use crate::script::{At, Failure, session};
 pub(super) fn register(engine: &mut Engine) {
     engine.register_type_with_name::<Table>("Table");
     engine.register_global_module(exported_module!(table_functions).into());
+    let mut iteration = Module::new();
+    iteration.set_iter(TypeId::of::<Table>(), |table| {
+        let rows: Vec<Dynamic> = table.try_cast::<Table>().map_or(Vec::new(), |t| {
+            (0..t.rows() as INT).filter_map(|i| row_map(&t, i).ok()).map(Dynamic::from).collect()
+        });
+        Box::new(rows.into_iter())
+    });
+    engine.register_global_module(iteration.into());
+}
+
+/// A row as a map from the columns' names.
+fn row_map(t: &Table, i: INT) -> Result<Map> {
+    let numbers = t.row(i)?;
+    Ok(t.names().zip(numbers).map(|(name, x)| (name.into(), to_dynamic(x))).collect())
 }
 
 /// A Table, Series, Matrix or array of numbers, for files and plots.
@@ -42,10 +58,12 @@ fn from_data(data: Data) -> Dynamic {
 pub(crate) fn manifest(ctx: &NativeCallContext) -> Result<Manifest> {
     let session = session(ctx)?;
     let device = session.device();
-    let args = rhai::format_map_as_json(&session.settings().args);
-    let args: serde_json::Value = serde_json::from_str(&args).unwrap_or_default();
+    let mut args = session.settings().args;
+    args.retain(|_, value| !value.read_lock::<Array>().is_some_and(|rest| rest.is_empty()));
+    let args: serde_json::Value = serde_json::from_str(&rhai::format_map_as_json(&args)).unwrap_or_default();
     Ok(Manifest {
         git: option_env!("UMKLAPP_GIT").map(str::to_string),
+        script_hash: session.script_hash(),
         seed: Some(session.seed()),
         options: args.as_object().cloned().unwrap_or_default(),
         backend: Some(device.name().to_string()),
@@ -129,6 +147,24 @@ mod table_functions {
         to_series(&numbers).and_then(|data| t.clone().with_column(name, data)).at(&ctx)
     }
 
+    /// The table as a map: the first column takes `nx` values and, for each of them, the second the same `ny`; the
+    /// third is what `plot` shows in colours.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let t = table([["k", [0, 0, 1, 1]], ["energy", [0, 1, 0, 1]], ["weight", [1, 2, 3, 4]]]);
+    /// plot(t.grid(2, 2), #{ file: "map.png" });
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn grid(
+        ctx: NativeCallContext,
+        t: &mut Table,
+        nx: INT,
+        ny: INT,
+    ) -> std::result::Result<Table, Failure> {
+        count(nx, "points").and_then(|nx| t.clone().with_grid(nx, count(ny, "points")?)).at(&ctx)
+    }
+
     #[rhai_fn(global, index_get, pure, return_raw)]
     pub fn column_of(
         ctx: NativeCallContext,
@@ -138,6 +174,34 @@ mod table_functions {
         t.column(&name).cloned().at(&ctx)
     }
 
+    #[rhai_fn(global, index_set, return_raw)]
+    pub fn set_column(
+        ctx: NativeCallContext,
+        t: &mut Table,
+        name: ImmutableString,
+        numbers: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        to_series(&numbers).and_then(|data| t.set_column(&name, data)).at(&ctx)
+    }
+
+    // Without this, `t[i].x = 1` would change a copy and say nothing.
+    #[rhai_fn(global, index_set, return_raw)]
+    pub fn set_row(
+        ctx: NativeCallContext,
+        _t: &mut Table,
+        _i: INT,
+        _row: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        let error = Error::input("a row of a table cannot be changed");
+        Err(error.hint("change a column: `t.x[i] = 1`")).at(&ctx)
+    }
+
+    /// The column of that name; `t.name` and `t["name"]` are the same.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(table(#{ x: [1, 2] }).column("x") == series([1, 2]), "the column");
+    /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn column(ctx: NativeCallContext, t: &mut Table, name: &str) -> std::result::Result<Series, Failure> {
         t.column(name).cloned().at(&ctx)
@@ -151,15 +215,20 @@ mod table_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn row(ctx: NativeCallContext, t: &mut Table, i: INT) -> std::result::Result<Map, Failure> {
-        let numbers = t.row(i).at(&ctx)?;
-        Ok(t.names().zip(numbers).map(|(name, x)| (name.into(), to_dynamic(x))).collect())
+        row_map(t, i).at(&ctx)
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
     pub fn row_of(ctx: NativeCallContext, t: &mut Table, i: INT) -> std::result::Result<Map, Failure> {
-        row(ctx, t, i)
+        row_map(t, i).at(&ctx)
     }
 
+    /// Rows `from..to` (`to` excluded, negative from the end).
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(table(#{ x: [1, 2, 3] }).slice(1, 3).rows == 2, "two rows");
+    /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn slice(
         ctx: NativeCallContext,
@@ -181,7 +250,7 @@ mod table_functions {
     #[rhai_fn(global, return_raw)]
     pub fn push(ctx: NativeCallContext, t: &mut Table, row: Map) -> std::result::Result<(), Failure> {
         let numbers = row.iter().map(|(name, value)| {
-            super::super::values::as_number(value)
+            as_number(value)
                 .map(|x| (name.as_str(), x))
                 .ok_or_else(|| Error::input(format!("`{name}` of a row is a number, not {}", type_of(value))))
         });
@@ -211,6 +280,11 @@ mod table_functions {
     }
 
     /// How the table was made: times, sizes, options.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(table(#{ x: [1] }).report == #{}, "by hand");
+    /// ```
     #[rhai_fn(global, get = "report", pure)]
     pub fn report(t: &mut Table) -> Map {
         t.report().iter().map(|(key, value)| (key.into(), report_value(value))).collect()
