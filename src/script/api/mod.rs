@@ -4,6 +4,8 @@
 mod chebyshev;
 mod check;
 mod complex;
+mod eigen;
+mod kpm;
 mod lattice;
 mod model;
 mod operator;
@@ -19,6 +21,8 @@ pub(super) fn register(engine: &mut Engine) {
     vector::register(engine);
     operator::register(engine);
     chebyshev::register(engine);
+    kpm::register(engine);
+    eigen::register(engine);
     lattice::register(engine);
     model::register(engine);
     tight_binding::register(engine);
