@@ -21,5 +21,5 @@ pub use expansion::{Expansion, clenshaw, polynomial};
 pub use green::{Damping, green};
 pub use kernel::DampingKernel;
 pub use moments::Moments;
-pub use plane_wave::{geometry, plane_waves};
+pub use plane_wave::{geometry, k_path, plane_waves};
 pub use window::Window;

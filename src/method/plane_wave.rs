@@ -46,6 +46,29 @@ pub fn plane_waves(
     h.device().upload(h.dtype().to_complex(), h.rows(), columns, &data)
 }
 
+/// `points` momenta evenly spaced along the straight lines between corners (two at least, of one dimension), the first
+/// and the last corner included, and how far along the path each lies.
+pub fn k_path(corners: &[Vec<f64>], points: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (y - x).powi(2)).sum::<f64>().sqrt();
+    let pieces: Vec<f64> = corners.windows(2).map(|w| distance(&w[0], &w[1])).collect();
+    let total: f64 = pieces.iter().sum();
+    let mut momenta = Vec::with_capacity(points);
+    let mut length = Vec::with_capacity(points);
+    for i in 0..points {
+        let at = total * i as f64 / (points.max(2) - 1) as f64;
+        let (mut piece, mut left) = (0, at);
+        while piece + 1 < pieces.len() && left > pieces[piece] {
+            left -= pieces[piece];
+            piece += 1;
+        }
+        let part = if pieces[piece] > 0.0 { left / pieces[piece] } else { 0.0 };
+        momenta
+            .push(corners[piece].iter().zip(&corners[piece + 1]).map(|(a, b)| a + part * (b - a)).collect());
+        length.push(at);
+    }
+    (momenta, length)
+}
+
 /// The lattice behind an operator.
 ///
 /// # Errors

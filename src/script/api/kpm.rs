@@ -465,6 +465,37 @@ mod kpm_functions {
         Ok(waves)
     }
 
+    /// Momenta along a path: `points` of them, evenly spaced from the first corner to the last, in `momenta`; how far along
+    /// the path each lies, in `length`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let walk = k_path([[0.0, 0.0], [1.0, 0.0], [1.0, 2.0]], 4);
+    /// assert_close(walk.length[3], 3.0, 1e-15);
+    /// assert_close(walk.momenta[2][1], 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn k_path(ctx: NativeCallContext, path: Array, points: INT) -> std::result::Result<Map, Failure> {
+        let build = || {
+            let corners = momenta(&path)?;
+            let space = corners.first().map_or(0, Vec::len);
+            if corners.len() < 2 || space == 0 || corners.iter().any(|k| k.len() != space) {
+                return Err(Error::input("a path has two corners at least, all of one dimension"));
+            }
+            let points = usize::try_from(points).ok().filter(|n| (2..=1 << 24).contains(n));
+            let points = points.ok_or_else(|| {
+                Error::input("a path of too few or too many points").hint("ask for two at least")
+            })?;
+            let (momenta, length) = method::k_path(&corners, points);
+            let row = |k: Vec<f64>| Dynamic::from(k.into_iter().map(Dynamic::from).collect::<Array>());
+            let mut map = Map::new();
+            map.insert("momenta".into(), momenta.into_iter().map(row).collect::<Array>().into());
+            map.insert("length".into(), Dynamic::from(Series::Real(length)));
+            Ok(map)
+        };
+        build().at(&ctx)
+    }
+
     /// Orbitals a site of the operator's lattice.
     #[rhai_fn(global, get = "orbitals", pure, return_raw)]
     pub fn orbitals(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<INT, Failure> {

@@ -5,12 +5,19 @@ mod chebyshev;
 mod check;
 mod complex;
 mod eigen;
+mod functions;
 mod kpm;
 mod lattice;
+mod matrix;
 mod model;
 mod operator;
+mod plot;
+mod series;
+mod series_maths;
 mod sparse;
+mod table;
 mod tight_binding;
+mod values;
 mod vector;
 
 use rhai::Engine;
@@ -18,6 +25,12 @@ use rhai::Engine;
 /// Registers everything.
 pub(super) fn register(engine: &mut Engine) {
     complex::register(engine);
+    functions::register(engine);
+    series::register(engine);
+    series_maths::register(engine);
+    matrix::register(engine);
+    table::register(engine);
+    plot::register(engine);
     vector::register(engine);
     operator::register(engine);
     chebyshev::register(engine);
