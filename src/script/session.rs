@@ -114,6 +114,13 @@ impl Session {
         }
     }
 
+    /// Tells people something they should know, on standard error.
+    pub fn note(&self, text: &str) {
+        if !self.settings.borrow().quiet {
+            eprintln!("note: {text}");
+        }
+    }
+
     /// Writes a line where results go.
     pub fn print(&self, text: &str) {
         (self.printer.borrow_mut())(text);

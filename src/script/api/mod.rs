@@ -4,7 +4,9 @@
 mod chebyshev;
 mod check;
 mod complex;
+mod eigen;
 mod functions;
+mod kpm;
 mod lattice;
 mod matrix;
 mod model;
@@ -32,6 +34,8 @@ pub(super) fn register(engine: &mut Engine) {
     vector::register(engine);
     operator::register(engine);
     chebyshev::register(engine);
+    kpm::register(engine);
+    eigen::register(engine);
     lattice::register(engine);
     model::register(engine);
     tight_binding::register(engine);

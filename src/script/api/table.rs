@@ -290,6 +290,21 @@ mod table_functions {
         t.report().iter().map(|(key, value)| (key.into(), report_value(value))).collect()
     }
 
+    /// The table with these entries added to its report.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let t = table(#{ x: [1] }).with_report(#{ moments: 64 });
+    /// assert(t.report.moments == 64, "kept");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn with_report(t: &mut Table, entries: Map) -> Table {
+        let json: serde_json::Value =
+            serde_json::from_str(&rhai::format_map_as_json(&entries)).unwrap_or_default();
+        let entries = json.as_object().cloned().unwrap_or_default();
+        entries.into_iter().fold(t.clone(), |t, (key, value)| t.with_report(key, value))
+    }
+
     /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`, `.npy`.
     /// The file says how it was made: version, seed, options, backend.
     ///
