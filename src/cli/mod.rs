@@ -8,14 +8,19 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand};
 
 use crate::error::Kind;
+use crate::script::Settings;
 use crate::script::diagnostics::Report;
 
 /// A scripting engine for quantum-lattice workflows.
+///
+/// Without a command: an interactive session, or statements from standard input.
 #[derive(Parser)]
-#[command(name = "umklapp", version)]
+#[command(name = "umklapp", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    shared: Shared,
 }
 
 #[derive(Subcommand)]
@@ -44,10 +49,27 @@ pub(crate) struct Shared {
     quiet: bool,
 }
 
+impl Shared {
+    /// As the engine takes them.
+    fn settings(self, json: bool, args: rhai::Map) -> Settings {
+        Settings {
+            backend: self.backend,
+            threads: self.threads,
+            seed: self.seed,
+            out: self.out,
+            quiet: self.quiet,
+            json,
+            args,
+        }
+    }
+}
+
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
-    match Arguments::parse().command {
-        Command::Run(run) => run.execute(),
+    let arguments = Arguments::parse();
+    match arguments.command {
+        None => crate::repl::run(arguments.shared.settings(false, rhai::Map::new())),
+        Some(Command::Run(run)) => run.execute(),
     }
 }
 

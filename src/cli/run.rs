@@ -8,8 +8,8 @@ use clap::Args;
 
 use super::{Shared, report};
 use crate::output::progress::Bar;
+use crate::script::Engine;
 use crate::script::diagnostics::Report;
-use crate::script::{Engine, Settings};
 use crate::task::{Interrupt, Progress};
 
 /// Arguments of `umklapp run`.
@@ -45,15 +45,7 @@ impl Run {
             self.rest.iter().map(|s| s.clone().into()).collect::<rhai::Array>().into(),
         );
         let quiet = self.shared.quiet;
-        let settings = Settings {
-            backend: self.shared.backend,
-            threads: self.shared.threads,
-            seed: self.shared.seed,
-            out: self.shared.out,
-            quiet: self.shared.quiet,
-            json: self.json,
-            args,
-        };
+        let settings = self.shared.settings(self.json, args);
         let interrupt = Interrupt::default();
         let flag = interrupt.clone();
         if let Err(e) = ctrlc::set_handler(move || flag.raise()) {

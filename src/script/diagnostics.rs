@@ -1,7 +1,7 @@
 //! Errors as people read them: one sentence, the line with a caret, the calls that led there, a hint.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use rhai::{EvalAltResult, Position};
+use rhai::{EvalAltResult, Position, Scope};
 
 use super::registry;
 use crate::error::{Error, Kind, nearest};
@@ -52,6 +52,7 @@ impl Report {
 
     pub(super) fn of(
         engine: &rhai::Engine,
+        scope: &Scope,
         source: &str,
         file: Option<&str>,
         failure: &EvalAltResult,
@@ -81,7 +82,7 @@ impl Report {
             }
         }
         calls.reverse();
-        let (message, hint, kind) = describe(engine, inner);
+        let (message, hint, kind) = describe(engine, scope, inner);
         let position =
             (!position.is_none()).then(|| (position.line().unwrap_or(1), position.position().unwrap_or(1)));
         Report {
@@ -137,7 +138,7 @@ fn span_at(source: &str, line: usize, column: usize) -> Option<std::ops::Range<u
 }
 
 /// One sentence, a hint and the kind for an error of Rhai or of ours.
-fn describe(engine: &rhai::Engine, error: &EvalAltResult) -> (String, Option<String>, Kind) {
+fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (String, Option<String>, Kind) {
     match error {
         EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Error>() {
             Some(error) => (error.message().to_string(), error.hint_text().map(str::to_string), error.kind()),
@@ -146,11 +147,12 @@ fn describe(engine: &rhai::Engine, error: &EvalAltResult) -> (String, Option<Str
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
             let name = signature.split('(').next().unwrap_or(signature).trim();
-            let hint = registry::did_you_mean(engine, name, signature);
+            let hint = registry::did_you_mean(engine, name);
             (format!("no function `{}`", tidy_types(signature)), hint, Kind::Input)
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => {
-            let names = registry::names(engine);
+            let mut names = registry::names(engine);
+            names.splice(..0, scope.iter().map(|(name, ..)| name.to_string()));
             let hint =
                 nearest(name, names.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`?"));
             (format!("no variable `{name}`"), hint, Kind::Input)

@@ -6,6 +6,7 @@ mod callback;
 pub mod diagnostics;
 mod engine;
 mod failure;
+pub mod manual;
 mod options;
 pub mod registry;
 mod session;
