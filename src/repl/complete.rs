@@ -282,7 +282,7 @@ mod tests {
         assert!(put("let h = lattice::").len() > 10);
         assert_eq!(put("lins"), ["linspace("]);
         assert_eq!(put("latt").last().unwrap(), "lattice::");
-        assert_eq!(put("do"), ["do", "dos", "dot("]);
+        assert_eq!(put("do"), ["do", "dos", "double_moments("]);
         assert_eq!(put("%ti"), ["%time ", "%timeit "]);
         assert_eq!(put("%backend cp"), ["%backend cpu"]);
         assert!(put("").is_empty() && put("1 + ").is_empty() && put("// lins").is_empty());

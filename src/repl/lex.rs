@@ -68,7 +68,7 @@ pub(super) fn tokens(line: &str) -> Vec<Token> {
         } else if rest.starts_with("//") {
             (Kind::Comment, rest.find('\n').unwrap_or(rest.len()))
         } else if rest.starts_with("/*") {
-            (Kind::Comment, block_comment(rest))
+            (Kind::Comment, block_comment(rest).unwrap_or(rest.len()))
         } else if matches!(c, '"' | '`' | '\'') {
             let (length, closed) = text(rest, c);
             (Kind::Text { closed }, length)
@@ -143,7 +143,8 @@ fn text(rest: &str, quote: char) -> (usize, bool) {
     (rest.len(), false)
 }
 
-fn block_comment(rest: &str) -> usize {
+/// Length of the comment that starts here, if it ends.
+fn block_comment(rest: &str) -> Option<usize> {
     let mut depth = 0;
     let mut at = 0;
     while at < rest.len() {
@@ -154,25 +155,24 @@ fn block_comment(rest: &str) -> usize {
             depth -= 1;
             at += 2;
             if depth == 0 {
-                return at;
+                return Some(at);
             }
         } else {
             at += rest[at..].chars().next().map_or(1, char::len_utf8);
         }
     }
-    rest.len()
+    None
 }
 
 /// Whether a block comment is still open at the end.
 pub(super) fn open_comment(line: &str) -> bool {
-    let last = tokens(line).pop();
-    last.is_some_and(|t| {
+    tokens(line).pop().is_some_and(|t| {
         let text = &line[t.range];
-        t.kind == Kind::Comment && text.starts_with("/*") && (text.len() < 4 || !text.ends_with("*/"))
+        t.kind == Kind::Comment && text.starts_with("/*") && block_comment(text).is_none()
     })
 }
 
-/// The brackets of a line as (opening, closing) places; `None` where the partner is missing.
+/// The place of the bracket that belongs to the one at `at`, if both are there.
 pub(super) fn partner(line: &str, at: usize) -> Option<usize> {
     let mut open: Vec<usize> = Vec::new();
     for token in tokens(line).iter().filter(|t| t.kind == Kind::Mark) {
