@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::lex::{self, Kind, Token};
 use crate::number::Table;
-use crate::script::registry::{Entry, Form};
+use crate::script::registry::{Entry, Form, option_keys};
 
 /// A variable as completion sees it.
 #[derive(Debug, Clone)]
@@ -226,8 +226,7 @@ fn options(names: &Names, before: &[String]) -> Option<Vec<Proposal>> {
     let path = callee(&before[..open])?;
     let given: BTreeSet<&str> =
         before[open..].windows(2).filter(|w| w[1] == ":").map(|w| w[0].as_str()).collect();
-    let keys = names.entries.iter().filter(|e| e.path() == path).flat_map(Entry::options);
-    let keys = keys.map(|o| o.key).filter(|key| !given.contains(key.as_str()));
+    let keys = option_keys(&names.entries, &path).into_iter().filter(|key| !given.contains(key.as_str()));
     let keys: Vec<Proposal> = keys.map(|key| plain(&key, &format!("{key}: "))).collect();
     (!keys.is_empty()).then_some(keys)
 }
@@ -307,6 +306,7 @@ mod tests {
         assert_eq!(put("plot(dos, #{ title: \"a\", xl"), ["plot(dos, #{ title: \"a\", xlabel: "]);
         assert!(!put("plot(dos, #{ title: \"a\", ").iter().any(|k| k.ends_with(" title: ")));
         assert_eq!(put("plot(dos, #{ title: dos.den"), ["plot(dos, #{ title: dos.density"]);
+        assert_eq!(put("kpm::dos(h, #{ vec"), ["kpm::dos(h, #{ vectors: "]);
         assert!(put("plot(dos, #{ title: lins").contains(&"plot(dos, #{ title: linspace(".into()));
     }
 

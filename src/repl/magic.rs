@@ -10,8 +10,7 @@ use crate::output::files::write_bytes;
 use crate::output::progress::seconds;
 
 /// What `%help` says, and `help()` before its lists.
-pub(super) const COMMANDS: &str = "\
-  ?name, help(name)  the page of a function, module, type or variable
+pub(super) const COMMANDS: &str = "  ?name, help(name)  the page of a function, module, type or variable
   lookfor word       search in all texts
   whos               the variables
   ans                the last value shown; a trailing `;` shows none
@@ -103,7 +102,7 @@ impl Session {
         // One piece of script, so that it is parsed once.
         let text = match loops {
             1 => text.to_string(),
-            _ => format!("for _ in 0..{loops} {{ {text} }}"),
+            _ => format!("for run_of_timeit in 0..{loops} {{ {text} }}"),
         };
         let began = Instant::now();
         match self.engine.eval(&text) {

@@ -221,7 +221,7 @@ impl Session {
             // Of a variable, what it is and what can be done with it.
             Some(value) => {
                 let kind = self.engine.type_of(value);
-                let page = manual::page(&names.entries, kind, style);
+                let page = manual::page(&names.entries, &kind, style);
                 let value = format!("{name} = {}", self.brief(value));
                 self.say(&page.map_or(value.clone(), |page| format!("{value}\n\n{page}")));
                 Step::Next
@@ -250,7 +250,7 @@ impl Session {
             if !given && seen.insert(name.to_string()) {
                 let text = self.brief(&value);
                 let first = text.lines().next().unwrap_or_default().to_string();
-                rows.push((name.to_string(), self.engine.type_of(&value).to_string(), first));
+                rows.push((name.to_string(), self.engine.type_of(&value), first));
             }
         }
         rows.sort();

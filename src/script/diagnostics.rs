@@ -168,14 +168,29 @@ fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (Str
             if let Some(first) = text.get(..1) {
                 text = format!("{}{}", first.to_lowercase(), &text[1..]);
             }
-            (text, None, Kind::Input)
+            // Two indices are no syntax of the language; matrices take them as one array.
+            let indices = text.contains("matching [ in this index expression");
+            let hint = indices.then(|| "for two indices write `m[[i, j]]` or `m.at(i, j)`".to_string());
+            (text, hint, Kind::Input)
         }
     }
 }
 
 /// A signature as scripts know the types.
 fn tidy_types(signature: &str) -> String {
-    signature.replace("&str | ImmutableString | String", "string")
+    let known = signature.replace("&str | ImmutableString | String", "string");
+    let (name, types) = known.split_once(" (").unwrap_or((&known, ")"));
+    let types: Vec<&str> = types
+        .trim_end_matches(')')
+        .split(", ")
+        .map(|t| match t {
+            "i64" => "int",
+            "f64" => "float",
+            "Fn" => "function",
+            other => other,
+        })
+        .collect();
+    format!("{}({})", name.replace(" :: ", "::"), types.join(", "))
 }
 
 /// The message of an error without its position.

@@ -9,7 +9,7 @@ use rhai::{AST, Dynamic, EvalAltResult, Expr, Module, OptimizationLevel, Scope, 
 
 use super::diagnostics::Report;
 use super::session::{Session, Settings};
-use super::{Failure, api, stdlib};
+use super::{Failure, api, registry, stdlib};
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::error::{Error, Result};
@@ -132,8 +132,8 @@ impl Engine {
     }
 
     /// The type of a value as scripts name it.
-    pub fn type_of<'a>(&'a self, value: &'a Dynamic) -> &'a str {
-        self.rhai.map_type_name(value.type_name())
+    pub fn type_of(&self, value: &Dynamic) -> String {
+        registry::type_name(&self.rhai, value.type_name())
     }
 
     /// The functions that scripts have defined so far.

@@ -193,7 +193,14 @@ fn options(entry: &Entry, style: Style) -> String {
     let options = entry.options();
     let wide = options.iter().map(|o| o.key.len()).max().unwrap_or(0);
     let lines = options.iter().map(|o| {
-        let default = if o.default.is_empty() { String::new() } else { format!(" (default: {})", o.default) };
+        if o.key.is_empty() {
+            return wrap(&o.meaning, 4, style.width);
+        }
+        let default = match o.default.as_str() {
+            "" => String::new(),
+            "required" => " (required)".into(),
+            default => format!(" (default: {default})"),
+        };
         let meaning = o.meaning.trim_end_matches('.');
         let text = wrap(&format!("{meaning}{default}"), wide + 6, style.width);
         let text = text.trim_start();

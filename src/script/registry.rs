@@ -99,37 +99,67 @@ impl Entry {
         }
     }
 
-    /// The options that the doc lists under `# Options`.
+    /// The options that the doc lists under `# Options`. An item that does not begin with a key stays whole, as the
+    /// meaning of an empty key: "those of `kpm::moments`" refers to another function's.
     pub fn options(&self) -> Vec<OptionDoc> {
         let section = self.doc.lines().skip_while(|line| line.trim() != "# Options").skip(1);
-        let mut found: Vec<OptionDoc> = Vec::new();
-        // Options of one line share what follows their names.
-        let mut together = 0;
-        for line in section.take_while(|line| !line.starts_with("# ")) {
-            let Some(item) = line.trim().strip_prefix("- ") else {
-                for option in found.iter_mut().rev().take(together) {
-                    option.meaning = format!("{} {}", option.meaning, line.trim()).trim().to_string();
+        let mut items: Vec<String> = Vec::new();
+        for line in section.take_while(|line| !line.starts_with("# ")).map(str::trim) {
+            match (line.strip_prefix("- "), items.last_mut()) {
+                (Some(item), _) => items.push(item.to_string()),
+                (None, Some(item)) if !line.is_empty() => {
+                    item.push(' ');
+                    item.push_str(line);
                 }
-                continue;
-            };
-            let (names, meaning) = item.split_once(": ").unwrap_or((item, ""));
-            let (names, default) = match names.split_once(" (") {
-                Some((names, default)) => (names, default.trim_end_matches(')')),
-                None => (names, ""),
-            };
-            together = 0;
-            for name in names.split(',').map(str::trim) {
-                let Some(key) = name.strip_prefix('`').and_then(|n| n.strip_suffix('`')) else { continue };
-                together += 1;
-                found.push(OptionDoc {
-                    key: key.into(),
-                    default: default.into(),
-                    meaning: meaning.trim().into(),
-                });
+                _ => {}
             }
         }
-        found
+        items.iter().flat_map(|item| item_options(item)).collect()
     }
+}
+
+/// The options of one item: keys in back-ticks, each perhaps with its default in parentheses, a colon, their meaning.
+fn item_options(item: &str) -> Vec<OptionDoc> {
+    let mut depth = 0;
+    let colon = item.char_indices().find(|&(i, c)| {
+        depth += i32::from(matches!(c, '(' | '[')) - i32::from(matches!(c, ')' | ']'));
+        c == ':' && depth == 0 && item[i..].starts_with(": ")
+    });
+    let (names, meaning) = match colon {
+        Some((i, _)) if item.starts_with('`') => (&item[..i], item[i + 2..].trim()),
+        _ => return vec![OptionDoc { key: String::new(), default: String::new(), meaning: item.into() }],
+    };
+    let mut found = Vec::new();
+    let mut rest = names;
+    while let Some((_, after)) = rest.split_once('`') {
+        let Some((key, after)) = after.split_once('`') else { break };
+        let end = after.find('`').unwrap_or(after.len());
+        let default = after[..end].trim_start().strip_prefix('(').and_then(|d| d.rsplit_once(')'));
+        let default = default.map_or("", |(default, _)| default);
+        found.push(OptionDoc { key: key.into(), default: default.into(), meaning: meaning.into() });
+        rest = after;
+    }
+    found
+}
+
+/// The keys of the options that a function takes, those of functions that its doc refers to among them.
+pub fn option_keys(entries: &[Entry], path: &str) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    let mut paths = vec![path.to_string()];
+    let mut done = BTreeSet::new();
+    while let Some(path) = paths.pop() {
+        if !done.insert(path.clone()) {
+            continue;
+        }
+        for option in entries.iter().filter(|e| e.path() == path).flat_map(Entry::options) {
+            if option.key.is_empty() {
+                paths.extend(option.meaning.split('`').skip(1).step_by(2).map(str::to_string));
+            } else {
+                keys.insert(option.key);
+            }
+        }
+    }
+    keys
 }
 
 /// Every function that scripts can call by name: native, stdlib, and, if asked for, Rhai's own. Operators, indexers and
@@ -171,7 +201,10 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         returns: type_name(engine, &meta.return_type),
         form,
         receiver: if form == Form::Function { None } else { meta.param_types.first().copied() },
-        doc: doc(meta.comments.iter().map(|c| c.as_str())),
+        doc: match &info.script {
+            Some(script) => doc(script.comments.iter().copied()),
+            None => doc(meta.comments.iter().map(|c| c.as_str())),
+        },
         standard: false,
     })
 }
@@ -183,7 +216,7 @@ fn parameter(engine: &Engine, text: &str) -> Parameter {
 }
 
 /// A type as scripts name it, from how Rust writes it; empty for none or any.
-fn type_name(engine: &Engine, rust: &str) -> String {
+pub fn type_name(engine: &Engine, rust: &str) -> String {
     let rust = rust.trim().trim_start_matches("&mut ").trim_start_matches('&').trim();
     // Fallible functions return `Result<T, ..>`.
     if let Some(inside) = rust.strip_suffix('>').and_then(|r| r.split_once("Result<")).map(|(_, t)| t) {
@@ -195,7 +228,8 @@ fn type_name(engine: &Engine, rust: &str) -> String {
         return type_name(engine, &inside[..end.unwrap_or(inside.len())]);
     }
     let display = engine.map_type_name(rust);
-    let name = display.rsplit("::").next().unwrap_or(display).trim_end_matches('>');
+    let display = display.strip_prefix("Rc<").unwrap_or(display);
+    let name = display.rsplit("::").next().unwrap_or(display).trim_end_matches(['>', ' ']);
     let known = match name {
         "()" | "Dynamic" | "?" | "" => "",
         "INT" | "i64" => "int",
@@ -208,6 +242,7 @@ fn type_name(engine: &Engine, rust: &str) -> String {
         "Vector" => "BlockVector",
         "ScriptModel" => "Model",
         "Pairs" => "Eigen",
+        "SharedDouble" => "DoubleMoments",
         other => other.strip_prefix("Shared").unwrap_or(other),
     };
     known.to_string()
@@ -318,9 +353,11 @@ mod tests {
             "Table.rows -> int",
             "lattice::chain(n: int) -> Lattice",
             "plot(value, options)",
+            "kpm::dos(x, opts)",
         ] {
             assert!(signatures.iter().any(|s| s == expected), "{expected}");
         }
+        assert!(all.iter().any(|e| e.path() == "kpm::dos" && !e.options().is_empty()));
         let own: Vec<&Entry> = all.iter().filter(|e| !e.standard).collect();
         assert!(own.iter().all(|e| !e.signature().contains("Dynamic") && !e.signature().contains("Result")));
         assert!(all.iter().any(|e| e.standard && e.name == "print" || e.name == "push"));
@@ -336,5 +373,10 @@ mod tests {
         assert!(keys.starts_with(&["file", "title", "xlabel", "ylabel", "log", "style"]), "{keys:?}");
         assert_eq!(options[5].default, "\"lines\"");
         assert_eq!(options[2].meaning, options[1].meaning);
+        let parts = item_options("`a` (\"x: y\"), or `b` (2) and `c`: what they mean: this");
+        let parts: Vec<(&str, &str)> = parts.iter().map(|o| (o.key.as_str(), o.default.as_str())).collect();
+        assert_eq!(parts, [("a", "\"x: y\""), ("b", "2"), ("c", "")]);
+        let keys = option_keys(&all, "kpm::dos");
+        assert!(keys.contains("points") && keys.contains("vectors"), "{keys:?}");
     }
 }
