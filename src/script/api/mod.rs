@@ -5,6 +5,7 @@ mod chebyshev;
 mod check;
 mod complex;
 mod lattice;
+mod manybody;
 mod model;
 mod operator;
 mod sparse;
@@ -20,6 +21,7 @@ pub(super) fn register(engine: &mut Engine) {
     operator::register(engine);
     chebyshev::register(engine);
     lattice::register(engine);
+    manybody::register(engine);
     model::register(engine);
     tight_binding::register(engine);
     sparse::register(engine);
