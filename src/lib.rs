@@ -11,6 +11,7 @@ pub mod manybody;
 pub mod method;
 pub mod number;
 pub mod operator;
+pub mod output;
 pub mod script;
 pub mod task;
 

@@ -169,6 +169,9 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// Parallel workers (threads, or multiprocessors).
     fn workers(&self) -> usize;
 
+    /// How many columns side by side a fused pass is fastest with.
+    fn preferred_columns(&self) -> usize;
+
     /// A block of zeros.
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector>;
     /// Fills a block with random numbers.

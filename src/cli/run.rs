@@ -2,13 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Args;
 
 use super::{Shared, report};
+use crate::output::progress::Bar;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings};
-use crate::task::Interrupt;
+use crate::task::{Interrupt, Progress};
 
 /// Arguments of `umklapp run`.
 #[derive(Args)]
@@ -42,6 +44,7 @@ impl Run {
             "rest".into(),
             self.rest.iter().map(|s| s.clone().into()).collect::<rhai::Array>().into(),
         );
+        let quiet = self.shared.quiet;
         let settings = Settings {
             backend: self.shared.backend,
             threads: self.shared.threads,
@@ -60,6 +63,8 @@ impl Run {
             Ok(engine) => engine,
             Err(e) => return report(&Report::plain(&e)),
         };
+        let bar = Bar::new(quiet);
+        engine.session().set_progress(bar.map(|bar| Arc::new(bar) as Arc<dyn Progress>));
         match engine.run_file(&self.file) {
             Ok(_) => ExitCode::SUCCESS,
             Err(failed) => report(&failed),

@@ -1,10 +1,14 @@
 //! Functions of an operator by Chebyshev expansion and Clenshaw's recurrence.
 
-use crate::backend::{BlockVector, Update};
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
 use crate::method::Window;
-use crate::number::C64;
-use crate::operator::Operator;
+use crate::number::{C64, DType};
+use crate::operator::{LinearOperator, Operator};
 use crate::task::Task;
 
 /// A Chebyshev series f(E) = sum_k c_k T_k((E - b)/a); c_0 has no half weight.
@@ -26,17 +30,48 @@ impl Expansion {
         let step = std::f64::consts::PI / points as f64;
         let values: Vec<C64> =
             (0..points).map(|j| f(window.energy((step * (j as f64 + 0.5)).cos()))).collect::<Result<_>>()?;
+        // cos(pi k (2j + 1)/(2 points)) from one table: the argument matters modulo 4 points.
+        let table: Vec<f64> = (0..4 * points).map(|i| (step * 0.5 * i as f64).cos()).collect();
         let coefficients = (0..terms)
+            .into_par_iter()
             .map(|k| {
-                let sum: C64 = values
-                    .iter()
-                    .enumerate()
-                    .map(|(j, f)| f * (step * k as f64 * (j as f64 + 0.5)).cos())
-                    .sum();
+                let sum: C64 =
+                    values.iter().enumerate().map(|(j, f)| f * table[k * (2 * j + 1) % (4 * points)]).sum();
                 sum * if k == 0 { 1.0 } else { 2.0 } / points as f64
             })
             .collect();
         Ok(Expansion { window, coefficients })
+    }
+
+    /// Expands to as many terms as it takes: the last eighth of the coefficients, relative to the largest, lies below
+    /// `tolerance`; what lies below it at the end is cut off.
+    ///
+    /// # Errors
+    /// A function that 65536 terms do not reach, as one with a jump.
+    pub fn converged(
+        window: Window,
+        tolerance: f64,
+        mut f: impl FnMut(f64) -> Result<C64>,
+    ) -> Result<Expansion> {
+        if !(tolerance > 0.0) {
+            return Err(Error::input(format!("a tolerance of {tolerance}")));
+        }
+        let mut terms = 32;
+        while terms <= 1 << 16 {
+            let mut series = Self::of(window, terms, &mut f)?;
+            let largest = series.coefficients.iter().map(|c| c.norm()).fold(0.0, f64::max);
+            let small = |c: &C64| c.norm() <= tolerance * largest;
+            if series.coefficients[terms - terms / 8..].iter().all(small) {
+                let last = series.coefficients.iter().rposition(|c| !small(c)).unwrap_or(0);
+                series.coefficients.truncate(last + 1);
+                return Ok(series);
+            }
+            terms *= 2;
+        }
+        Err(Error::numeric(format!(
+            "the Chebyshev series of this function does not converge to {tolerance:e}"
+        ))
+        .hint("smooth the function, or give `terms` for a truncated series"))
     }
 
     /// The series at an energy.
@@ -97,4 +132,69 @@ pub fn clenshaw(
         device.axpby(&[*first], psi, &one, &mut b2)?;
     }
     Ok(b2)
+}
+
+/// A Chebyshev series of an operator as an operator: nothing is computed until a vector comes.
+struct Polynomial {
+    h: Operator,
+    series: Expansion,
+}
+
+/// The operator f(H) of a series of f; the series' window must hold the spectrum.
+///
+/// # Errors
+/// When `h` is not square.
+pub fn polynomial(h: &Operator, series: &Expansion) -> Result<Operator> {
+    if h.dim() != h.cols() {
+        return Err(Error::input(format!("a function of a {} x {} operator", h.dim(), h.cols())));
+    }
+    let node = Polynomial { h: h.clone(), series: series.clone() };
+    Ok(Operator::from_node(h.device().clone(), Arc::new(node)).on(h.geometry().cloned()))
+}
+
+impl LinearOperator for Polynomial {
+    fn rows(&self) -> Rows {
+        self.h.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.h.cols()
+    }
+
+    fn dtype(&self) -> DType {
+        if self.series.is_real() { self.h.dtype() } else { self.h.dtype().to_complex() }
+    }
+
+    fn update(
+        &self,
+        device: &Device,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: Option<&mut Dots>,
+    ) -> Result<()> {
+        let product = clenshaw(&self.h, self.series.window, &self.series.coefficients, v, &Task::default())?;
+        device.axpby(&[c.alpha.into()], &product, &[c.gamma.into()], w)?;
+        if c.beta != 0.0 {
+            device.axpby(&[c.beta.into()], v, &[C64::new(1.0, 0.0)], w)?;
+        }
+        if let Some(dots) = dots {
+            dots.vv = device.dots(v, v)?.iter().map(|z| z.re).collect();
+            dots.wv = device.dots(w, v)?.iter().map(|z| z.re).collect();
+        }
+        Ok(())
+    }
+
+    fn adjoint(&self, _: &Device) -> Result<Operator> {
+        let coefficients = self.series.coefficients.iter().map(|c| c.conj()).collect();
+        polynomial(&self.h.adjoint()?, &Expansion { window: self.series.window, coefficients })
+    }
+
+    fn is_hermitian(&self, _: &Device) -> Result<bool> {
+        Ok(self.series.is_real() && self.h.is_hermitian()?)
+    }
+
+    fn describe(&self) -> String {
+        format!("polynomial of order {} of {}", self.series.coefficients.len() - 1, self.h.node().describe())
+    }
 }

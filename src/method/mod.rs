@@ -1,17 +1,25 @@
 //! Algorithms over operators: spectral windows, Chebyshev moments and expansions, Clenshaw's recurrence, eigensolvers.
 //! They get an operator and vectors and know neither layout nor physics.
 
+mod accumulate;
 mod chebyshev;
 mod davidson;
+mod double_moments;
 mod expansion;
+mod green;
 mod kernel;
 mod moments;
+mod plane_wave;
 mod subspace;
 mod window;
 
+pub use accumulate::{Accumulation, accumulate};
 pub use chebyshev::Chebyshev;
 pub use davidson::{DavidsonOptions, Eigen, Preconditioner, davidson};
-pub use expansion::{Expansion, clenshaw};
+pub use double_moments::{DoubleMoments, cross_moments};
+pub use expansion::{Expansion, clenshaw, polynomial};
+pub use green::{Damping, green};
 pub use kernel::DampingKernel;
 pub use moments::Moments;
+pub use plane_wave::{geometry, k_path, plane_waves};
 pub use window::Window;

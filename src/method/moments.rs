@@ -2,8 +2,10 @@
 
 use std::f64::consts::PI;
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
-use crate::method::{DampingKernel, Window};
+use crate::method::{Damping, DampingKernel, Window, green};
 use crate::number::C64;
 
 /// Moments mu_n = Tr T_n(H~)/D, or those of a local density, with what is needed to turn them into functions of energy.
@@ -102,36 +104,46 @@ impl Moments {
         self.columns.get(vector).map(Vec::as_slice)
     }
 
-    /// The density per energy at `energies` (zero outside the window) and its standard error over vectors:
+    /// The density per energy at `energies`, zero outside the window:
     /// f(x) = [g_0 mu_0 + 2 sum g_n mu_n T_n(x)] / (pi sqrt(1 - x^2)), divided by a (papers.md A).
-    pub fn density(&self, energies: &[f64], kernel: DampingKernel) -> (Vec<f64>, Vec<f64>) {
-        let g = kernel.factors(self.len());
-        let at = |mu: &[f64], energy: f64| {
-            let x = self.window.scale(energy);
-            if x.abs() >= 1.0 {
-                return 0.0;
-            }
-            // Clenshaw's recurrence for the cosine series.
-            let (mut b1, mut b2) = (0.0, 0.0);
-            for n in (1..mu.len()).rev() {
-                (b1, b2) = (2.0 * x * b1 - b2 + 2.0 * g[n] * mu[n], b1);
-            }
-            (x * b1 - b2 + g[0] * mu[0]) / (PI * (1.0 - x * x).sqrt() * self.window.half_width)
-        };
+    pub fn density(&self, energies: &[f64], kernel: DampingKernel) -> Vec<f64> {
+        let damped = damp(&self.mean, &kernel.factors(self.len()));
+        energies.par_iter().map(|&e| self.series(&damped, e)).collect()
+    }
+
+    /// The standard error of the density over the vectors; NaN for a single one.
+    pub fn density_error(&self, energies: &[f64], kernel: DampingKernel) -> Vec<f64> {
         let r = self.vectors() as f64;
-        let density: Vec<f64> = energies.iter().map(|&e| at(&self.mean, e)).collect();
-        let error = if self.vectors() < 2 {
-            vec![f64::NAN; energies.len()]
-        } else {
-            let mut sum = vec![0.0; energies.len()];
-            for column in &self.columns {
-                for ((s, &e), mean) in sum.iter_mut().zip(energies).zip(&density) {
-                    *s += (at(column, e) - mean).powi(2);
-                }
-            }
-            sum.iter().map(|s| (s / (r * (r - 1.0))).sqrt()).collect()
-        };
-        (density, error)
+        if self.vectors() < 2 {
+            return vec![f64::NAN; energies.len()];
+        }
+        let g = kernel.factors(self.len());
+        // Deviations are summed, not squares: no cancellation.
+        let deviations: Vec<Vec<f64>> = self
+            .columns
+            .iter()
+            .map(|c| damp(&c.iter().zip(&self.mean).map(|(x, mean)| x - mean).collect::<Vec<_>>(), &g))
+            .collect();
+        energies
+            .par_iter()
+            .map(|&e| {
+                let sum: f64 = deviations.iter().map(|d| self.series(d, e).powi(2)).sum();
+                (sum / (r * (r - 1.0))).sqrt()
+            })
+            .collect()
+    }
+
+    /// The damped cosine series at an energy, by Clenshaw's recurrence.
+    fn series(&self, damped: &[f64], energy: f64) -> f64 {
+        let x = self.window.scale(energy);
+        if !(x.abs() < 1.0) {
+            return 0.0;
+        }
+        let (mut b1, mut b2) = (0.0, 0.0);
+        for c in damped[1..].iter().rev() {
+            (b1, b2) = (2.0 * x * b1 - b2 + c, b1);
+        }
+        (x * b1 - b2 + damped[0]) / (PI * (1.0 - x * x).sqrt() * self.window.half_width)
     }
 
     /// The fraction of the spectral weight between two energies: the integral of the damped series, in closed form.
@@ -149,29 +161,17 @@ impl Moments {
         Ok(below(upper) - below(lower))
     }
 
-    /// The Green's function G(E + i0) at `energies` inside the window, per state:
-    /// -i/(a sqrt(1 - x^2)) [mu_0 g_0 + 2 sum g_n mu_n exp(-i n arccos x)].
-    pub fn green(&self, energies: &[f64], kernel: DampingKernel) -> Result<Vec<C64>> {
-        let g = kernel.factors(self.len());
-        energies
-            .iter()
-            .map(|&energy| {
-                let x = self.window.scale(energy);
-                if x.abs() >= 1.0 {
-                    return Err(Error::input(format!(
-                        "energy {energy} outside the window [{:.6}, {:.6}]",
-                        self.window.lower(),
-                        self.window.upper()
-                    ))
-                    .hint("compute the moments with a wider `window`"));
-                }
-                let phi = x.acos();
-                let mut sum = C64::new(g[0] * self.mean[0], 0.0);
-                for n in 1..self.len() {
-                    sum += C64::from_polar(2.0 * g[n] * self.mean[n], -(n as f64) * phi);
-                }
-                Ok(C64::new(0.0, -1.0) * sum / (self.window.half_width * (1.0 - x * x).sqrt()))
-            })
-            .collect()
+    /// The diagonal Green's function of these moments, per state; see [`green`].
+    ///
+    /// # Errors
+    /// As [`green`].
+    pub fn green(&self, energies: &[f64], damping: Damping) -> Result<Vec<C64>> {
+        let mu: Vec<C64> = self.mean.iter().map(|&x| C64::new(x, 0.0)).collect();
+        green(self.window, &mu, energies, damping)
     }
+}
+
+/// g_0 mu_0, then 2 g_n mu_n.
+fn damp(mu: &[f64], g: &[f64]) -> Vec<f64> {
+    mu.iter().zip(g).enumerate().map(|(n, (mu, g))| mu * g * if n == 0 { 1.0 } else { 2.0 }).collect()
 }

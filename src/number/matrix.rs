@@ -161,6 +161,18 @@ impl Matrix {
         self.data.slice(start, start + self.cols as i64)
     }
 
+    /// Replaces row `i` (negative from the end); the matrix becomes complex if the row is.
+    pub fn set_row(&mut self, i: i64, row: &Series) -> Result<()> {
+        if row.len() != self.cols {
+            return Err(Error::input(format!(
+                "a row of {} elements in a {} matrix",
+                row.len(),
+                self.shape()
+            )));
+        }
+        row.iter().enumerate().try_for_each(|(j, value)| self.set(i, j as i64, value))
+    }
+
     /// Column `j` (negative from the end).
     pub fn column(&self, j: i64) -> Result<Series> {
         self.transpose()

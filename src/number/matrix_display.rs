@@ -29,10 +29,9 @@ impl fmt::Display for Matrix {
         let widths: Vec<usize> =
             (0..cols.len()).map(|j| cells.iter().map(|row| row[j].len()).max().unwrap_or(0)).collect();
         for row in &cells {
-            f.write_str("\n ")?;
+            f.write_str("\n")?;
             for (text, width) in row.iter().zip(&widths) {
-                write!(f, " {text:>width$}")?;
-                f.write_str(" ")?;
+                write!(f, "  {text:>width$}")?;
             }
         }
         Ok(())

@@ -52,6 +52,26 @@ impl Table {
         Ok(self)
     }
 
+    /// Replaces the column of that name, or adds it.
+    pub fn set_column(&mut self, name: &str, data: impl Into<Series>) -> Result<()> {
+        let data = data.into();
+        let rows = self.rows();
+        match self.columns.iter_mut().find(|(known, _)| known == name) {
+            Some((_, column)) if data.len() == rows => {
+                *column = Arc::new(data);
+                Ok(())
+            }
+            Some(_) => Err(Error::input(format!(
+                "column `{name}` has {rows} rows and cannot take {}; the columns of a table have one length",
+                data.len()
+            ))),
+            None => {
+                *self = self.clone().with_column(name, data)?;
+                Ok(())
+            }
+        }
+    }
+
     /// The table with a title, which plots show.
     pub fn with_title(mut self, title: impl Into<String>) -> Table {
         self.title = Some(title.into());

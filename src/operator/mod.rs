@@ -3,6 +3,7 @@
 
 mod combine;
 mod stored;
+mod velocity;
 
 use std::sync::Arc;
 
@@ -50,6 +51,10 @@ pub trait LinearOperator: Send + Sync {
     /// Entries that a product touches, for traffic and flop counts.
     fn entries(&self) -> usize {
         0
+    }
+    /// Calls `f(row, column, value)` for every local entry, rows ascending; false where entries are not known.
+    fn each_entry(&self, _f: &mut dyn FnMut(usize, usize, C64)) -> bool {
+        false
     }
     /// The terms and the shift, if this is a sum: nested sums stay flat.
     #[doc(hidden)]

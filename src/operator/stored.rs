@@ -285,6 +285,11 @@ impl LinearOperator for Stored {
         (lower <= upper).then_some((lower, upper))
     }
 
+    fn each_entry(&self, f: &mut dyn FnMut(usize, usize, C64)) -> bool {
+        self.each(f);
+        true
+    }
+
     fn describe(&self) -> String {
         match &self.source {
             Source::Csr(_) => self.kernel.info().format,

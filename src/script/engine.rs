@@ -57,10 +57,17 @@ impl Engine {
                 .map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
             rhai.register_static_module(name, module.into());
         }
-        let mut scope = Scope::new();
-        scope.push_constant("I", C64::new(0.0, 1.0));
-        scope.push_constant("args", settings.args);
-        Ok(Engine { rhai, session, scope, functions: AST::empty() })
+        let mut engine = Engine { rhai, session, scope: Scope::new(), functions: AST::empty() };
+        engine.reset();
+        Ok(engine)
+    }
+
+    /// Forgets all variables and functions of scripts.
+    pub fn reset(&mut self) {
+        self.scope = Scope::new();
+        self.scope.push_constant("I", C64::new(0.0, 1.0));
+        self.scope.push_constant("args", self.session.settings().args);
+        self.functions = AST::empty();
     }
 
     /// The state shared with native functions.
@@ -100,6 +107,7 @@ impl Engine {
         let text = text.map_err(|e| Box::new(Report::plain(&e)))?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         self.rhai.set_module_resolver(FileModuleResolver::new_with_path(folder));
+        self.session.set_script(&text);
         self.eval_named(&text, Some(&name))
     }
 

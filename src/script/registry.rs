@@ -88,3 +88,50 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str, _signature: &str) -> Opt
     let names = names(engine);
     crate::error::nearest(&name, names.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`?"))
 }
+
+/// The runnable examples of a doc comment: what its fences marked `rhai` hold.
+pub fn examples(doc: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open: Option<String> = None;
+    for line in doc.lines() {
+        match (&mut open, line.trim()) {
+            (None, "```rhai") => open = Some(String::new()),
+            (Some(_), "```") => found.extend(open.take()),
+            (Some(text), _) => {
+                text.push_str(line);
+                text.push('\n');
+            }
+            (None, _) => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{Engine, Settings};
+    use crate::task::Interrupt;
+
+    #[test]
+    fn every_example_runs() {
+        let folder = std::env::temp_dir().join(format!("umklapp-examples-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let settings = Settings { out: Some(folder.clone()), quiet: true, ..Settings::default() };
+        let mut engine = Engine::with(settings.clone(), Interrupt::default()).unwrap();
+        let mut failures = Vec::new();
+        let all = entries(engine.rhai());
+        for entry in &all {
+            for example in examples(&entry.doc) {
+                // Every example stands alone.
+                engine.reset();
+                if let Err(report) = engine.eval(&example) {
+                    failures.push(format!("{}:\n{}", entry.path(), report.render(false)));
+                }
+            }
+        }
+        let _ = std::fs::remove_dir_all(folder);
+        assert!(all.iter().filter(|e| !examples(&e.doc).is_empty()).count() > 50);
+        assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    }
+}

@@ -37,6 +37,7 @@ pub struct Session {
     interrupt: Interrupt,
     progress: RefCell<Option<Arc<dyn Progress>>>,
     seed: Cell<u64>,
+    script: RefCell<Option<String>>,
     /// Where `print` writes: standard output, or a buffer of a test.
     pub(crate) printer: RefCell<Box<dyn FnMut(&str)>>,
 }
@@ -49,6 +50,7 @@ impl Session {
             settings: RefCell::new(settings),
             interrupt,
             progress: RefCell::new(None),
+            script: RefCell::new(None),
             printer: RefCell::new(Box::new(|text| println!("{text}"))),
         })
     }
@@ -95,11 +97,27 @@ impl Session {
         self.seed.set(seed);
     }
 
+    /// A hash of the script file that is running, if one is.
+    pub fn script_hash(&self) -> Option<String> {
+        self.script.borrow().clone()
+    }
+
+    pub(super) fn set_script(&self, text: &str) {
+        *self.script.borrow_mut() = Some(format!("fnv1a-{:016x}", super::options::hash(text)));
+    }
+
     /// Where a file that the script names goes: under `--out`, unless the name is absolute.
     pub fn output_path(&self, name: &str) -> PathBuf {
         match &self.settings.borrow().out {
             Some(folder) => folder.join(name),
             None => PathBuf::from(name),
+        }
+    }
+
+    /// Tells people something they should know, on standard error.
+    pub fn note(&self, text: &str) {
+        if !self.settings.borrow().quiet {
+            eprintln!("note: {text}");
         }
     }
 

@@ -107,6 +107,10 @@ impl Backend for Cpu {
         self.threads.count()
     }
 
+    fn preferred_columns(&self) -> usize {
+        8
+    }
+
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let scalars = rows.local.checked_mul(columns).and_then(|n| n.checked_mul(2));
         let bytes = rows.local as f64 * columns as f64 * dtype.bytes() as f64;

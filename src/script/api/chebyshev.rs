@@ -165,16 +165,38 @@ mod chebyshev_functions {
     }
 
     /// `n` orders further; gives the recurrence back, so that calls can be chained.
+    ///
+    /// # Options
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// let mu = chebyshev(h, window(-2.0, 2.0), unit_block(h, [0])).run(15, #{ progress: false }).moments();
+    /// assert(mu.len == 32, "two moments an order, and two to start with");
+    /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn run(
         ctx: NativeCallContext,
         r: &mut Recurrence,
         n: INT,
+        options: Map,
     ) -> std::result::Result<Recurrence, Failure> {
+        let o = Options::new(&ctx, options);
+        let task = o.task().at(&ctx)?;
+        o.finish()?;
         let n = usize::try_from(n).map_err(|_| Error::input(format!("{n} steps"))).at(&ctx)?;
-        let task = session(&ctx).at(&ctx)?.task(true);
         r.0.borrow_mut().run(n, &task).at(&ctx)?;
         Ok(r.clone())
+    }
+
+    #[rhai_fn(global, name = "run", pure, return_raw)]
+    pub fn run_plain(
+        ctx: NativeCallContext,
+        r: &mut Recurrence,
+        n: INT,
+    ) -> std::result::Result<Recurrence, Failure> {
+        run(ctx, r, n, Map::new())
     }
 
     /// The moments so far, averaged over the columns and divided by what makes mu_0 = 1.
@@ -248,12 +270,14 @@ mod chebyshev_functions {
     /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian.
     ///
     /// # Options
-    /// - `terms` (256): number of terms.
+    /// - `terms` (as many as it takes): number of terms.
+    /// - `tolerance` (1e-14): coefficients below, relative to the largest, are left out.
     ///
     /// # Example
     /// ```rhai
-    /// let series = chebyshev_expand(|e| e * e, window(-2.0, 2.0), #{ terms: 8 });
+    /// let series = chebyshev_expand(|e| e * e, window(-2.0, 2.0), #{});
     /// assert_close(series.at(1.5), 2.25, 1e-13);
+    /// assert(series.terms == 3, "a parabola has three");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn chebyshev_expand(
@@ -263,10 +287,11 @@ mod chebyshev_functions {
         options: Map,
     ) -> std::result::Result<Rc<Expansion>, Failure> {
         let o = Options::new(&ctx, options);
-        let terms = o.count_or("terms", 1, 256).at(&ctx)?;
+        let terms = o.count("terms", 1).at(&ctx)?;
+        let tolerance = o.float_or("tolerance", 1e-14).at(&ctx)?;
         o.finish()?;
         let mut thrown = None;
-        let expansion = Expansion::of(window, terms, |energy| {
+        let function = |energy: f64| {
             let value: Dynamic = f.call_within_context(&ctx, (energy,)).map_err(|e| {
                 thrown = Some(e);
                 Error::input("the closure failed")
@@ -274,12 +299,22 @@ mod chebyshev_functions {
             as_complex(&value).ok_or_else(|| {
                 Error::input(format!("the closure gave a {}, not a number", value.type_name()))
             })
-        });
+        };
+        let expansion = match terms {
+            Some(terms) => Expansion::of(window, terms, function),
+            None => Expansion::converged(window, tolerance, function),
+        };
         match (expansion, thrown) {
             (_, Some(e)) => Err(e),
             (Ok(expansion), None) => Ok(Rc::new(expansion)),
             (Err(e), None) => Err(failure(e, ctx.call_position())),
         }
+    }
+
+    /// Number of terms.
+    #[rhai_fn(global, get = "terms", pure)]
+    pub fn expansion_terms(series: &mut Rc<Expansion>) -> INT {
+        series.coefficients.len() as INT
     }
 
     /// The series at an energy.
@@ -309,6 +344,22 @@ mod chebyshev_functions {
         let task = session(&ctx).at(&ctx)?.task(true);
         let out = method::clenshaw(&h, window, &series.coefficients, &psi.block, &task).at(&ctx)?;
         Ok(Vector::new(h.device(), out))
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn expansion_to_string(series: &mut Rc<Expansion>) -> String {
+        let kind = if series.is_real() { "real" } else { "complex" };
+        format!(
+            "Expansion: {} {kind} terms on {}",
+            series.coefficients.len(),
+            window_to_string(&mut series.window.clone())
+        )
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn recurrence_to_string(r: &mut Recurrence) -> String {
+        let r = r.0.borrow();
+        format!("Recurrence: order {} of {} columns", r.order(), r.current().columns())
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -11,17 +11,6 @@ use crate::script::{At, Failure, fail, session};
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(check_functions).into());
-    maths(engine);
-}
-
-/// The maths functions for integers, which Rhai has for floats only.
-fn maths(engine: &mut Engine) {
-    macro_rules! for_int {
-        ($($name:ident),*) => {$(
-            engine.register_fn(stringify!($name), |x: INT| (x as FLOAT).$name());
-        )*};
-    }
-    for_int!(sqrt, exp, ln, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh);
 }
 
 #[export_module]

@@ -126,51 +126,6 @@ mod complex_functions {
         z.norm()
     }
 
-    #[rhai_fn(name = "exp", pure)]
-    pub fn exp(z: &mut C64) -> C64 {
-        z.exp()
-    }
-
-    #[rhai_fn(name = "sqrt", pure)]
-    pub fn sqrt(z: &mut C64) -> C64 {
-        z.sqrt()
-    }
-
-    #[rhai_fn(name = "ln", pure)]
-    pub fn ln(z: &mut C64) -> C64 {
-        z.ln()
-    }
-
-    #[rhai_fn(name = "sin", pure)]
-    pub fn sin(z: &mut C64) -> C64 {
-        z.sin()
-    }
-
-    #[rhai_fn(name = "cos", pure)]
-    pub fn cos(z: &mut C64) -> C64 {
-        z.cos()
-    }
-
-    #[rhai_fn(name = "tan", pure)]
-    pub fn tan(z: &mut C64) -> C64 {
-        z.tan()
-    }
-
-    #[rhai_fn(name = "sinh", pure)]
-    pub fn sinh(z: &mut C64) -> C64 {
-        z.sinh()
-    }
-
-    #[rhai_fn(name = "cosh", pure)]
-    pub fn cosh(z: &mut C64) -> C64 {
-        z.cosh()
-    }
-
-    #[rhai_fn(name = "tanh", pure)]
-    pub fn tanh(z: &mut C64) -> C64 {
-        z.tanh()
-    }
-
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn to_string(z: &mut C64) -> String {
         super::show(*z)

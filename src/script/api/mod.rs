@@ -4,12 +4,21 @@
 mod chebyshev;
 mod check;
 mod complex;
+mod eigen;
+mod functions;
+mod kpm;
 mod lattice;
 mod manybody;
+mod matrix;
 mod model;
 mod operator;
+mod plot;
+mod series;
+mod series_maths;
 mod sparse;
+mod table;
 mod tight_binding;
+mod values;
 mod vector;
 
 use rhai::Engine;
@@ -17,9 +26,17 @@ use rhai::Engine;
 /// Registers everything.
 pub(super) fn register(engine: &mut Engine) {
     complex::register(engine);
+    functions::register(engine);
+    series::register(engine);
+    series_maths::register(engine);
+    matrix::register(engine);
+    table::register(engine);
+    plot::register(engine);
     vector::register(engine);
     operator::register(engine);
     chebyshev::register(engine);
+    kpm::register(engine);
+    eigen::register(engine);
     lattice::register(engine);
     manybody::register(engine);
     model::register(engine);

@@ -4,7 +4,8 @@ use rhai::plugin::*;
 use rhai::{Engine, FLOAT, INT};
 
 use super::vector::Vector;
-use crate::number::C64;
+use crate::error::Error;
+use crate::number::{C64, Matrix, Series};
 use crate::operator::Operator;
 use crate::script::{At, Failure};
 
@@ -46,6 +47,57 @@ mod operator_functions {
     #[rhai_fn(global, get = "dim", pure)]
     pub fn dim(h: &mut Operator) -> INT {
         h.dim() as INT
+    }
+
+    /// The name of the format that the entries are kept in, e.g. "CSR"; a few words for lazy operators.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(sparse([0, 1], [1, 0], [1.0, 1.0]).format == "CSR", "compressed rows");
+    /// ```
+    #[rhai_fn(global, get = "format", pure)]
+    pub fn format(h: &mut Operator) -> String {
+        h.node().describe()
+    }
+
+    /// Bytes that the operator holds on the device.
+    #[rhai_fn(global, get = "bytes", pure)]
+    pub fn bytes(h: &mut Operator) -> INT {
+        h.node().bytes() as INT
+    }
+
+    /// Entries that a product touches.
+    #[rhai_fn(global, get = "entries", pure)]
+    pub fn entries(h: &mut Operator) -> INT {
+        h.node().entries() as INT
+    }
+
+    /// All entries as a Matrix; for small operators.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// assert_close(h.to_matrix().at(0, 1), -1.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn to_matrix(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Matrix, Failure> {
+        let build = || {
+            let entries = h.to_dense()?;
+            let data = if h.dtype().is_complex() {
+                Series::Complex(entries)
+            } else {
+                Series::Real(entries.iter().map(|z| z.re).collect())
+            };
+            Matrix::new(h.dim(), h.cols(), data)
+        };
+        build().at(&ctx)
+    }
+
+    /// The diagonal as a Series, where it is known.
+    #[rhai_fn(global, get = "diagonal", pure, return_raw)]
+    pub fn diagonal(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Series, Failure> {
+        let unknown = || Error::input(format!("the diagonal of a {} is not known", h.node().describe()));
+        h.node().diagonal().map(Series::Real).ok_or_else(unknown).at(&ctx)
     }
 
     /// The adjoint operator.

@@ -7,8 +7,8 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use crate::backend::{BlockVector, Device, Distribution, Random};
 use crate::error::{Error, Result};
-use crate::number::C64;
 use crate::number::philox::Stream;
+use crate::number::{C64, Series};
 use crate::operator::{Operator, human_bytes};
 use crate::script::{At, Failure, Options};
 
@@ -88,10 +88,13 @@ pub(crate) fn row_numbers(rows: Dynamic) -> Result<Vec<usize>> {
     Err(Error::input("rows are given as an int, a range or an array of ints"))
 }
 
-/// One number for a single column, an array of them for a block.
-fn per_column<T: Into<Dynamic>>(values: Vec<T>) -> Dynamic {
-    let mut values: Array = values.into_iter().map(Into::into).collect();
-    if values.len() == 1 { values.remove(0) } else { values.into() }
+/// One number for a single column, a Series for a block.
+fn per_column(values: Series) -> Dynamic {
+    match (values.len(), &values) {
+        (1, Series::Real(x)) => x[0].into(),
+        (1, Series::Complex(z)) => Dynamic::from(z[0]),
+        _ => Dynamic::from(values),
+    }
 }
 
 #[export_module]
@@ -247,7 +250,7 @@ mod vector_functions {
     #[rhai_fn(global, return_raw, pure)]
     pub fn norm(ctx: NativeCallContext, v: &mut Vector) -> std::result::Result<Dynamic, Failure> {
         let squares = v.device.dots(&v.block, &v.block).at(&ctx)?;
-        Ok(per_column(squares.iter().map(|z| z.re.max(0.0).sqrt()).collect()))
+        Ok(per_column(Series::Real(squares.iter().map(|z| z.re.max(0.0).sqrt()).collect())))
     }
 
     /// The scalar product of two vectors, conjugating the first; of blocks, column by column.
@@ -263,9 +266,9 @@ mod vector_functions {
         let complex = v.block.dtype().is_complex() || w.block.dtype().is_complex();
         let dots = v.dots(&w).at(&ctx)?;
         Ok(if complex {
-            per_column(dots.into_iter().map(Dynamic::from).collect())
+            per_column(Series::Complex(dots))
         } else {
-            per_column(dots.into_iter().map(|z| z.re).collect())
+            per_column(Series::Real(dots.into_iter().map(|z| z.re).collect()))
         })
     }
 

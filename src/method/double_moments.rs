@@ -1,0 +1,239 @@
+//! Moments of two operators between Chebyshev polynomials, mu_mn = Tr[A T_m(H~) B T_n(H~)]/D, and the DC conductivity
+//! that Kubo's and Bastin's formula makes of them (Garcia, Covaci, Rappoport, PRL 114 (2015) 116602).
+
+use std::f64::consts::PI;
+
+use rayon::prelude::*;
+
+use crate::backend::{BlockVector, Update};
+use crate::error::{Error, Result};
+use crate::method::{DampingKernel, Window};
+use crate::number::C64;
+use crate::operator::Operator;
+use crate::task::Task;
+
+/// Orders kept at a time on either side: wide enough that their products run as matrix products.
+const BATCH: usize = 64;
+
+/// <l|T_n(H~)|r> column by column for n = 0, 1, ..., `count` - 1: a row an order.
+pub fn cross_moments(
+    h: &Operator,
+    window: Window,
+    left: &BlockVector,
+    right: &BlockVector,
+    count: usize,
+    task: &Task,
+) -> Result<Vec<Vec<C64>>> {
+    if left.columns() != right.columns() || left.rows() != right.rows() {
+        return Err(Error::input(format!("moments between {} and {}", left.shape(), right.shape())));
+    }
+    let (left, right) = promoted(h, left, right)?;
+    let progress = task.start("moments", count);
+    let mut chain = Polynomials::new(h, window, right)?;
+    let mut out = Vec::with_capacity(count);
+    for n in 0..count {
+        out.push(h.device().dots(&left, chain.current())?);
+        if n + 1 < count {
+            chain.step()?;
+        }
+        progress.advance(n + 1)?;
+    }
+    Ok(out)
+}
+
+/// Both vectors in one type that the operator takes.
+fn promoted(h: &Operator, x: &BlockVector, y: &BlockVector) -> Result<(BlockVector, BlockVector)> {
+    let complex = h.dtype().is_complex() || x.dtype().is_complex() || y.dtype().is_complex();
+    let dtype = if complex { h.dtype().to_complex() } else { h.dtype() };
+    Ok((h.device().convert(x, dtype)?, h.device().convert(y, dtype)?))
+}
+
+/// T_0 v, T_1 v, ... one after the other.
+struct Polynomials {
+    h: Operator,
+    window: Window,
+    current: BlockVector,
+    previous: BlockVector,
+    order: usize,
+}
+
+impl Polynomials {
+    fn new(h: &Operator, window: Window, v: BlockVector) -> Result<Self> {
+        if h.dim() != h.cols() || v.rows().global != h.dim() {
+            return Err(Error::input(format!(
+                "Chebyshev polynomials of a {} x {} operator on vectors of {} rows",
+                h.dim(),
+                h.cols(),
+                v.rows().global
+            )));
+        }
+        let previous = h.device().zeros(v.dtype(), v.rows(), v.columns())?;
+        Ok(Polynomials { h: h.clone(), window, current: v, previous, order: 0 })
+    }
+
+    fn current(&self) -> &BlockVector {
+        &self.current
+    }
+
+    fn step(&mut self) -> Result<()> {
+        let (a, b) = (1.0 / self.window.half_width, -self.window.center / self.window.half_width);
+        let c = if self.order == 0 {
+            Update { alpha: a, beta: b, gamma: 0.0 }
+        } else {
+            Update { alpha: 2.0 * a, beta: 2.0 * b, gamma: -1.0 }
+        };
+        self.h.update(c, &self.current, &mut self.previous, None)?;
+        std::mem::swap(&mut self.current, &mut self.previous);
+        self.order += 1;
+        Ok(())
+    }
+
+    /// The next `count` orders as the columns of a block.
+    fn take(&mut self, count: usize) -> Result<BlockVector> {
+        let device = self.h.device().clone();
+        let mut block = device.zeros(self.current.dtype(), self.current.rows(), count)?;
+        for column in 0..count {
+            device.set_columns(&mut block, column, &self.current)?;
+            self.step()?;
+        }
+        Ok(block)
+    }
+}
+
+/// Two-dimensional moments.
+#[derive(Debug, Clone)]
+pub struct DoubleMoments {
+    /// The window of H~.
+    pub window: Window,
+    /// Dimension of the operator.
+    pub dim: usize,
+    /// Orders in either direction.
+    pub count: usize,
+    /// mu_mn, row-major in m.
+    pub values: Vec<C64>,
+}
+
+impl DoubleMoments {
+    /// mu_mn = <r|A T_m(H~) B T_n(H~)|r> / <r|r>, averaged over the columns r of `vectors`.
+    ///
+    /// # Errors
+    /// Operators of different sizes, no order, no vector.
+    pub fn new(
+        h: &Operator,
+        window: Window,
+        (a, b): (&Operator, &Operator),
+        vectors: &BlockVector,
+        count: usize,
+        task: &Task,
+    ) -> Result<Self> {
+        if a.dim() != h.dim() || b.dim() != h.dim() || a.cols() != h.dim() || b.cols() != h.dim() {
+            return Err(Error::input(format!(
+                "operators of {} and {} rows between polynomials of one of {}",
+                a.dim(),
+                b.dim(),
+                h.dim()
+            )));
+        }
+        if count == 0 || vectors.columns() == 0 {
+            return Err(Error::input("two-dimensional moments need at least one order and one vector"));
+        }
+        let device = h.device();
+        let complex = [h, a, b].iter().any(|o| o.dtype().is_complex()) || vectors.dtype().is_complex();
+        let dtype = if complex { h.dtype().to_complex() } else { h.dtype() };
+        let batches = count.div_ceil(BATCH);
+        let mut values = vec![C64::default(); count * count];
+        let progress = task.start("two-dimensional moments", vectors.columns() * batches * batches);
+        let adjoint = a.adjoint()?;
+        for column in 0..vectors.columns() {
+            let r = device.convert(&device.columns(vectors, column..column + 1)?, dtype)?;
+            let norm = device.dots(&r, &r)?[0].re;
+            if !(norm > 0.0) {
+                return Err(Error::numeric("a starting vector is zero"));
+            }
+            let ar = adjoint.apply(&r)?;
+            let mut right = Polynomials::new(h, window, r)?;
+            for n0 in (0..count).step_by(BATCH) {
+                let width = BATCH.min(count - n0);
+                let bt = b.apply(&right.take(width)?)?;
+                let mut left = Polynomials::new(h, window, ar.clone())?;
+                for m0 in (0..count).step_by(BATCH) {
+                    let height = BATCH.min(count - m0);
+                    let gram = device.gram(&left.take(height)?, &bt)?;
+                    for i in 0..height {
+                        for j in 0..width {
+                            values[(m0 + i) * count + n0 + j] += gram[i * width + j] / norm;
+                        }
+                    }
+                    progress.advance(column * batches * batches + n0 / BATCH * batches + m0 / BATCH + 1)?;
+                }
+            }
+        }
+        let r = vectors.columns() as f64;
+        values.iter_mut().for_each(|x| *x /= r);
+        Ok(DoubleMoments { window, dim: h.dim(), count, values })
+    }
+
+    /// The conductivity of Kubo and Bastin at the chemical potentials `mu` and temperature `temperature` (in energy),
+    /// in units of e^2/hbar per `volume`: with A = v_alpha and B = v_beta, eq. (2) and (3) of the paper,
+    /// sigma = i hbar e^2/Omega Int f(E) Tr[v_alpha delta(E - H) v_beta dG+/dE - v_alpha dG-/dE v_beta delta(E - H)].
+    pub fn conductivity(
+        &self,
+        potentials: &[f64],
+        temperature: f64,
+        volume: f64,
+        kernel: DampingKernel,
+        points: usize,
+    ) -> Result<Vec<f64>> {
+        if !(volume > 0.0) || !(temperature >= 0.0) || points < 2 {
+            return Err(Error::input(format!(
+                "a conductivity at temperature {temperature} in volume {volume} on {points} points"
+            )));
+        }
+        let g = kernel.factors(self.count);
+        let weight = |n: usize| g[n] / if n == 0 { 2.0 } else { 1.0 };
+        let damped: Vec<C64> = (0..self.count * self.count)
+            .map(|at| self.values[at] * weight(at / self.count) * weight(at % self.count))
+            .collect();
+        // Gauss-Chebyshev points: the weight 1/sqrt(1 - x^2) is theirs.
+        let kernel_at = |j: usize| -> (f64, f64) {
+            let phi = PI * (j as f64 + 0.5) / points as f64;
+            let (x, s) = (phi.cos(), phi.sin());
+            let polynomials: Vec<f64> = (0..self.count).map(|m| (m as f64 * phi).cos()).collect();
+            // Gamma_mn = (x + i n s) e^(-i n phi) T_m(x) + (x - i m s) e^(i m phi) T_n(x).
+            let upper: Vec<C64> = (0..self.count)
+                .map(|n| C64::new(x, n as f64 * s) * C64::from_polar(1.0, -(n as f64) * phi))
+                .collect();
+            let mut sum = C64::default();
+            for m in 0..self.count {
+                let row = &damped[m * self.count..(m + 1) * self.count];
+                let (mut first, mut second) = (C64::default(), C64::default());
+                for n in 0..self.count {
+                    first += row[n] * upper[n];
+                    second += row[n] * polynomials[n];
+                }
+                sum += first * polynomials[m] + second * upper[m].conj();
+            }
+            (self.window.energy(x), sum.re / (s * s * s) * PI / points as f64)
+        };
+        let integrand: Vec<(f64, f64)> = (0..points).into_par_iter().map(kernel_at).collect();
+        let a = self.window.half_width;
+        let prefactor = 4.0 / (PI * a * a) * self.dim as f64 / volume;
+        Ok(potentials
+            .iter()
+            .map(|&mu| {
+                let occupied: f64 = integrand
+                    .iter()
+                    .map(|&(energy, value)| {
+                        let f = if temperature == 0.0 {
+                            if energy < mu { 1.0 } else { 0.0 }
+                        } else {
+                            1.0 / (((energy - mu) / temperature).exp() + 1.0)
+                        };
+                        f * value
+                    })
+                    .sum();
+                prefactor * occupied
+            })
+            .collect())
+    }
+}

@@ -1,0 +1,156 @@
+//! JSON: `{"kind", "names", "columns", ...}`. What JSON has no numbers for is `null` (NaN), `"inf"` and `"-inf"`;
+//! complex data are `{"re": [..], "im": [..]}`.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::{Data, io_error};
+use crate::error::{Error, Result};
+use crate::number::{C64, Matrix, Series, Table};
+use crate::output::Manifest;
+
+fn number(x: f64) -> Value {
+    match x {
+        x if x.is_finite() => json!(x),
+        x if x.is_nan() => Value::Null,
+        x if x > 0.0 => json!("inf"),
+        _ => json!("-inf"),
+    }
+}
+
+fn series(data: &Series) -> Value {
+    match data {
+        Series::Real(data) => data.iter().map(|&x| number(x)).collect(),
+        Series::Complex(data) => {
+            let part = |f: fn(&C64) -> f64| data.iter().map(|z| number(f(z))).collect::<Value>();
+            json!({"re": part(|z| z.re), "im": part(|z| z.im)})
+        }
+    }
+}
+
+/// The data as a JSON value, for files and for results on standard output.
+pub(crate) fn to_json(data: &Data) -> Value {
+    match data {
+        Data::Series(x) => json!({"kind": "series", "values": series(x)}),
+        Data::Matrix(m) => {
+            json!({"kind": "matrix", "shape": [m.rows(), m.cols()], "values": series(m.data())})
+        }
+        Data::Table(t) => {
+            let mut object = Map::new();
+            object.insert("kind".into(), json!("table"));
+            if let Some(title) = t.title() {
+                object.insert("title".into(), json!(title));
+            }
+            if let Some((nx, ny)) = t.grid() {
+                object.insert("grid".into(), json!([nx, ny]));
+            }
+            // Objects of other programs may forget their order; the names keep it.
+            object.insert("names".into(), t.names().collect());
+            let columns: Map<String, Value> =
+                t.columns().map(|(name, data)| (name.into(), series(data))).collect();
+            object.insert("columns".into(), Value::Object(columns));
+            if !t.report().is_empty() {
+                object.insert("report".into(), Value::Object(t.report().clone()));
+            }
+            Value::Object(object)
+        }
+    }
+}
+
+impl Data {
+    /// The data as a JSON value, as [`super::save`] writes it.
+    pub fn to_json(&self) -> Value {
+        to_json(self)
+    }
+}
+
+/// Writes the data, and the manifest under the key `manifest`.
+pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+    let mut value = to_json(data);
+    if let (Value::Object(object), Some(manifest)) = (&mut value, manifest) {
+        object.insert("manifest".into(), manifest.to_json());
+    }
+    super::write_atomically(path, |mut out| {
+        serde_json::to_writer(&mut out, &value)?;
+        out.write_all(b"\n")
+    })
+}
+
+fn wrong(what: &str) -> Error {
+    Error::file(format!("{what} is not what a saved table, series or matrix has"))
+}
+
+fn parse_numbers(value: &Value, what: &str) -> Result<Vec<f64>> {
+    let parse = |x: &Value| match x {
+        Value::Null => Ok(f64::NAN),
+        Value::String(text) if text == "inf" => Ok(f64::INFINITY),
+        Value::String(text) if text == "-inf" => Ok(f64::NEG_INFINITY),
+        other => other.as_f64().ok_or_else(|| Error::file(format!("`{other}` in {what} is not a number"))),
+    };
+    value.as_array().ok_or_else(|| wrong(what))?.iter().map(parse).collect()
+}
+
+fn parse_series(value: &Value, what: &str) -> Result<Series> {
+    let Value::Object(parts) = value else { return Ok(Series::Real(parse_numbers(value, what)?)) };
+    let part = |key| parse_numbers(parts.get(key).unwrap_or(&Value::Null), what);
+    let (re, im) = (part("re")?, part("im")?);
+    if re.len() != im.len() {
+        return Err(Error::file(format!("{what} has {} real and {} imaginary parts", re.len(), im.len())));
+    }
+    Ok(Series::Complex(re.into_iter().zip(im).map(|(re, im)| C64::new(re, im)).collect()))
+}
+
+fn sizes(value: &Value) -> Option<(usize, usize)> {
+    match value.as_array()?.as_slice() {
+        [a, b] => Some((a.as_u64()? as usize, b.as_u64()? as usize)),
+        _ => None,
+    }
+}
+
+/// The table that a saved JSON object describes, its columns given.
+pub(super) fn dress(mut table: Table, object: &Map<String, Value>) -> Result<Table> {
+    if let Some(title) = object.get("title").and_then(Value::as_str) {
+        table = table.with_title(title);
+    }
+    if let Some(report) = object.get("report").and_then(Value::as_object) {
+        for (key, value) in report {
+            table = table.with_report(key, value.clone());
+        }
+    }
+    match object.get("grid").and_then(sizes) {
+        Some((nx, ny)) => table.with_grid(nx, ny),
+        None => Ok(table),
+    }
+}
+
+/// Reads what [`save`] wrote; also a bare array of numbers, or an object of arrays.
+pub fn load(path: &Path) -> Result<Data> {
+    let text = std::fs::read_to_string(path).map_err(io_error)?;
+    let value: Value = serde_json::from_str(&text).map_err(|e| Error::file(e.to_string()))?;
+    let Value::Object(object) = &value else { return Ok(Data::Series(parse_series(&value, "the array")?)) };
+    match object.get("kind").and_then(Value::as_str) {
+        Some("series") => {
+            Ok(Data::Series(parse_series(object.get("values").unwrap_or(&Value::Null), "`values`")?))
+        }
+        Some("matrix") => {
+            let (rows, cols) = object.get("shape").and_then(sizes).ok_or_else(|| wrong("`shape`"))?;
+            let data = parse_series(object.get("values").unwrap_or(&Value::Null), "`values`")?;
+            Ok(Data::Matrix(Matrix::new(rows, cols, data)?))
+        }
+        _ => {
+            let columns = object.get("columns").and_then(Value::as_object).unwrap_or(object);
+            let names: Vec<String> = match object.get("names").and_then(Value::as_array) {
+                Some(names) => names.iter().filter_map(|n| n.as_str().map(str::to_string)).collect(),
+                None => columns.keys().cloned().collect(),
+            };
+            let mut table = Table::new();
+            for name in names {
+                let what = format!("column `{name}`");
+                let data = parse_series(columns.get(&name).unwrap_or(&Value::Null), &what)?;
+                table = table.with_column(name, data)?;
+            }
+            Ok(Data::Table(dress(table, object)?))
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Results to files and back. The extension names the format; one small module a format; all writing is atomic.
+
+mod atomic;
+mod json;
+mod npz;
+mod text;
+
+use std::fmt;
+use std::path::Path;
+
+use crate::error::{Error, Result, nearest};
+use crate::number::{C64, Matrix, Series, Table};
+use crate::output::Manifest;
+
+pub use atomic::{bytes as write_bytes, write as write_atomically};
+
+/// What a file of numbers holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Data {
+    /// Named columns.
+    Table(Table),
+    /// One row of numbers.
+    Series(Series),
+    /// Rows and columns.
+    Matrix(Matrix),
+}
+
+impl From<Table> for Data {
+    fn from(table: Table) -> Self {
+        Data::Table(table)
+    }
+}
+
+impl From<Series> for Data {
+    fn from(series: Series) -> Self {
+        Data::Series(series)
+    }
+}
+
+impl From<Matrix> for Data {
+    fn from(matrix: Matrix) -> Self {
+        Data::Matrix(matrix)
+    }
+}
+
+impl fmt::Display for Data {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Data::Table(x) => x.fmt(f),
+            Data::Series(x) => x.fmt(f),
+            Data::Matrix(x) => x.fmt(f),
+        }
+    }
+}
+
+impl Data {
+    fn kind(&self) -> &'static str {
+        match self {
+            Data::Table(_) => "table",
+            Data::Series(_) => "series",
+            Data::Matrix(_) => "matrix",
+        }
+    }
+
+    /// The data as columns: those of a table, one named `value`, or a matrix's, numbered.
+    pub fn to_table(&self) -> Result<Table> {
+        match self {
+            Data::Table(table) => Ok(table.clone()),
+            Data::Series(series) => Table::from_columns([("value", series.clone())]),
+            Data::Matrix(matrix) => {
+                let columns = (0..matrix.cols() as i64).map(|j| Ok((j.to_string(), matrix.column(j)?)));
+                Table::from_columns(columns.collect::<Result<Vec<_>>>()?)
+            }
+        }
+    }
+
+    /// The inverse of [`Data::to_table`], where a file says what its columns were.
+    fn from_table(table: Table, kind: &str) -> Result<Data> {
+        match kind {
+            "series" => match table.columns().next() {
+                Some((_, series)) => Ok(Data::Series(series.clone())),
+                None => Ok(Data::Series(Series::Real(Vec::new()))),
+            },
+            "matrix" => {
+                let columns: Vec<Series> = table.columns().map(|(_, data)| data.clone()).collect();
+                Ok(Data::Matrix(Matrix::from_rows(&columns)?.transpose()))
+            }
+            _ => Ok(Data::Table(table)),
+        }
+    }
+}
+
+/// The formats, by extension.
+
+const WRITTEN: [&str; 7] = ["csv", "tsv", "txt", "dat", "json", "npz", "npy"];
+
+fn extension(path: &Path) -> Result<String> {
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if WRITTEN.contains(&extension.as_str()) {
+        return Ok(extension);
+    }
+    let known = WRITTEN.map(|e| format!(".{e}")).join(", ");
+    let what = if extension.is_empty() {
+        format!("`{}` has no extension to name its format", path.display())
+    } else {
+        format!("no format is known by the extension `.{extension}`")
+    };
+    let error = Error::input(format!("{what}; there are {known}"));
+    Err(match nearest(&extension, WRITTEN) {
+        Some(near) if !extension.is_empty() => error.hint(format!("did you mean `.{near}`?")),
+        _ if matches!(extension.as_str(), "svg" | "png") => error.hint("pictures are made by `plot`"),
+        _ => error,
+    })
+}
+
+/// Saves the data in the format that the extension names: `.csv`, `.tsv`, `.txt`, `.dat`, `.json`, `.npz`, `.npy`.
+/// The file appears whole or not at all; an older file of that name survives a failure.
+pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) -> Result<()> {
+    let path = path.as_ref();
+    let extension = extension(path)?;
+    match extension.as_str() {
+        "csv" => text::save(data, path, manifest, text::Layout::Csv),
+        "tsv" => text::save(data, path, manifest, text::Layout::Tsv),
+        "json" => json::save(data, path, manifest),
+        "npz" => npz::save_npz(data, path, manifest),
+        "npy" => npz::save_npy(data, path),
+        _ => text::save(data, path, manifest, text::Layout::Aligned),
+    }
+}
+
+/// Loads a file of one of the formats that [`save`] writes, by this program or by others.
+pub fn load(path: impl AsRef<Path>) -> Result<Data> {
+    let path = path.as_ref();
+    let loaded = match extension(path)?.as_str() {
+        "csv" => text::load(path, text::Layout::Csv),
+        "tsv" => text::load(path, text::Layout::Tsv),
+        "json" => json::load(path),
+        "npz" => npz::load_npz(path),
+        "npy" => npz::load_npy(path),
+        _ => text::load(path, text::Layout::Aligned),
+    };
+    loaded.map_err(|e| e.context(format_args!("cannot read `{}`", path.display())))
+}
+
+/// The column `name` split into its real and imaginary part, for formats without complex numbers.
+fn parts(name: &str, data: &Series) -> Vec<(String, Vec<f64>)> {
+    match data {
+        Series::Real(data) => vec![(name.to_string(), data.clone())],
+        Series::Complex(data) => vec![
+            (format!("{name}.re"), data.iter().map(|z| z.re).collect()),
+            (format!("{name}.im"), data.iter().map(|z| z.im).collect()),
+        ],
+    }
+}
+
+/// The inverse of [`parts`]: neighbours `x.re`, `x.im` become the complex column `x`.
+fn joined(columns: Vec<(String, Vec<f64>)>) -> Result<Table> {
+    let mut table = Table::new();
+    let mut columns = columns.into_iter().peekable();
+    while let Some((name, data)) = columns.next() {
+        let stem = name.strip_suffix(".re").map(str::to_string);
+        let partner = stem.as_ref().map(|stem| format!("{stem}.im"));
+        table = match (stem, columns.peek()) {
+            (Some(stem), Some((next, im))) if Some(next) == partner.as_ref() => {
+                let whole: Vec<C64> = data.iter().zip(im).map(|(&re, &im)| C64::new(re, im)).collect();
+                columns.next();
+                table.with_column(stem, whole)?
+            }
+            _ => table.with_column(name, data)?,
+        };
+    }
+    Ok(table)
+}
+
+/// An input or output error as ours.
+fn io_error(error: std::io::Error) -> Error {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => Error::file("there is no such file"),
+        _ => Error::file(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

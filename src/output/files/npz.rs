@@ -1,0 +1,190 @@
+//! NumPy's formats. An NPZ holds an array a column (or `series`, or `matrix`) and `manifest.json`, which NumPy gives
+//! back as bytes: `json.loads(np.load("dos.npz")["manifest.json"])`.
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use npyz::{NpyFile, Order, TypeChar, WriterBuilder};
+use serde_json::{Map, Value, json};
+
+use super::atomic::Sink;
+use super::json::dress;
+use super::{Data, io_error};
+use crate::error::{Error, Result};
+use crate::number::{C64, Matrix, Series, Table};
+use crate::output::Manifest;
+
+const MANIFEST: &str = "manifest.json";
+
+fn write_array(out: impl Write, shape: &[u64], data: &Series) -> std::io::Result<()> {
+    match data {
+        Series::Real(data) => {
+            let mut writer =
+                npyz::WriteOptions::<f64>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
+            writer.extend(data.iter().copied())?;
+            writer.finish()
+        }
+        Series::Complex(data) => {
+            let mut writer =
+                npyz::WriteOptions::<C64>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
+            writer.extend(data.iter().copied())?;
+            writer.finish()
+        }
+    }
+}
+
+/// Writes one array: a series, a matrix, or a real table as a matrix of its columns.
+pub fn save_npy(data: &Data, path: &Path) -> Result<()> {
+    let (shape, numbers) = match data {
+        Data::Series(series) => (vec![series.len() as u64], series.clone()),
+        Data::Matrix(m) => (vec![m.rows() as u64, m.cols() as u64], m.data().clone()),
+        Data::Table(table) => {
+            let columns: Vec<Series> = table.columns().map(|(_, data)| data.clone()).collect();
+            let matrix = Matrix::from_rows(&columns)?.transpose();
+            (vec![matrix.rows() as u64, matrix.cols() as u64], matrix.data().clone())
+        }
+    };
+    super::write_atomically(path, |out| write_array(out, &shape, &numbers))
+}
+
+/// Writes an archive of arrays.
+pub fn save_npz(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
+    let mut about = Map::new();
+    about.insert("kind".into(), json!(data.kind()));
+    let arrays: Vec<(String, Vec<u64>, &Series)> = match data {
+        Data::Series(series) => vec![("series".into(), vec![series.len() as u64], series)],
+        Data::Matrix(m) => vec![("matrix".into(), vec![m.rows() as u64, m.cols() as u64], m.data())],
+        Data::Table(table) => {
+            about.insert("names".into(), table.names().collect());
+            if let Some(title) = table.title() {
+                about.insert("title".into(), json!(title));
+            }
+            if let Some((nx, ny)) = table.grid() {
+                about.insert("grid".into(), json!([nx, ny]));
+            }
+            about.insert("report".into(), Value::Object(table.report().clone()));
+            table.columns().map(|(name, data)| (name.to_string(), vec![data.len() as u64], data)).collect()
+        }
+    };
+    if let Some(manifest) = manifest {
+        about.insert("manifest".into(), manifest.to_json());
+    }
+    super::write_atomically(path, |out| archive(out, &arrays, &Value::Object(about)))
+}
+
+fn archive(out: &mut dyn Sink, arrays: &[(String, Vec<u64>, &Series)], about: &Value) -> std::io::Result<()> {
+    // Numbers hardly compress, and plain storage lets other programs map the file. The fixed date keeps equal results
+    // equal files.
+    let options = zip::write::FileOptions::default()
+        .compression_method(zip::CompressionMethod::Stored)
+        .large_file(arrays.iter().any(|(_, _, data)| data.len() > 1 << 27))
+        .last_modified_time(zip::DateTime::default());
+    let mut writer = zip::ZipWriter::new(out);
+    for (name, shape, data) in arrays {
+        writer.start_file(npyz::npz::file_name_from_array_name(name), options)?;
+        write_array(&mut writer, shape, data)?;
+    }
+    writer.start_file(MANIFEST, options)?;
+    serde_json::to_writer_pretty(&mut writer, about)?;
+    writer.finish()?;
+    Ok(())
+}
+
+/// One array of any number type, its shape, its elements by rows. `bytes` is how many there are to read: a header that
+/// promises more is refused before memory is asked for.
+fn read_array(reader: impl Read, bytes: u64) -> Result<(Vec<u64>, Series)> {
+    let npy = NpyFile::new(reader).map_err(|e| Error::file(format!("not a NumPy array: {e}")))?;
+    let shape = npy.shape().to_vec();
+    let npyz::DType::Plain(kind) = npy.dtype() else {
+        return Err(Error::file("an array of records; only arrays of numbers can be read"));
+    };
+    let count = shape.iter().try_fold(1u64, |a, &b| a.checked_mul(b));
+    if count.and_then(|n| n.checked_mul(kind.size_field())).is_none_or(|needed| needed > bytes) {
+        return Err(Error::file("the file is shorter than its header says"));
+    }
+    let (order, size) = (npy.order(), kind.size_field());
+    fn all<T: npyz::Deserialize, R: Read>(npy: NpyFile<R>) -> Result<Vec<T>> {
+        npy.into_vec().map_err(|e| Error::file(e.to_string()))
+    }
+    macro_rules! reals {
+        ($t:ty) => {
+            Series::Real(all::<$t, _>(npy)?.into_iter().map(|x| x as f64).collect())
+        };
+    }
+    let data = match (kind.type_char(), size) {
+        (TypeChar::Float, 8) => Series::Real(all::<f64, _>(npy)?),
+        (TypeChar::Float, 4) => reals!(f32),
+        (TypeChar::Int, 8) => reals!(i64),
+        (TypeChar::Int, 4) => reals!(i32),
+        (TypeChar::Int, 2) => reals!(i16),
+        (TypeChar::Int, 1) => reals!(i8),
+        (TypeChar::Uint, 8) => reals!(u64),
+        (TypeChar::Uint, 4) => reals!(u32),
+        (TypeChar::Uint, 2) => reals!(u16),
+        (TypeChar::Uint, 1) => reals!(u8),
+        (TypeChar::Bool, 1) => {
+            Series::Real(all::<bool, _>(npy)?.into_iter().map(|x| f64::from(u8::from(x))).collect())
+        }
+        (TypeChar::Complex, 16) => Series::Complex(all::<C64, _>(npy)?),
+        (TypeChar::Complex, 8) => Series::Complex(
+            all::<num_complex::Complex<f32>, _>(npy)?
+                .iter()
+                .map(|z| C64::new(z.re.into(), z.im.into()))
+                .collect(),
+        ),
+        _ => return Err(Error::file(format!("an array of type `{kind}`; only numbers can be read"))),
+    };
+    if order == Order::Fortran && shape.len() == 2 {
+        let (rows, cols) = (shape[0] as usize, shape[1] as usize);
+        return Ok((shape, Matrix::new(cols, rows, data)?.transpose().data().clone()));
+    }
+    Ok((shape, data))
+}
+
+fn shaped(shape: &[u64], data: Series) -> Result<Data> {
+    match shape {
+        [] | [_] => Ok(Data::Series(data)),
+        [rows, cols] => Ok(Data::Matrix(Matrix::new(*rows as usize, *cols as usize, data)?)),
+        _ => Err(Error::file(format!("an array of {} dimensions; one or two can be read", shape.len()))),
+    }
+}
+
+/// Reads one array: a series or a matrix by its dimensions.
+pub fn load_npy(path: &Path) -> Result<Data> {
+    let file = std::fs::File::open(path).map_err(io_error)?;
+    let bytes = file.metadata().map_err(io_error)?.len();
+    let (shape, data) = read_array(std::io::BufReader::new(file), bytes)?;
+    shaped(&shape, data)
+}
+
+/// Reads an archive: what [`save_npz`] wrote, or any whose arrays can be the columns of a table.
+pub fn load_npz(path: &Path) -> Result<Data> {
+    let file = std::fs::File::open(path).map_err(io_error)?;
+    let broken = |e: zip::result::ZipError| Error::file(format!("not a whole NPZ archive: {e}"));
+    let mut archive = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(broken)?;
+    let about: Map<String, Value> = match archive.by_name(MANIFEST) {
+        Ok(entry) => serde_json::from_reader(entry).map_err(|e| Error::file(format!("its manifest: {e}")))?,
+        Err(_) => Map::new(),
+    };
+    let mut arrays: Vec<(String, Vec<u64>, Series)> = Vec::new();
+    for i in 0..archive.len() {
+        let entry = archive.by_index(i).map_err(broken)?;
+        let Some(name) = npyz::npz::array_name_from_file_name(entry.name()).map(str::to_string) else {
+            continue;
+        };
+        let bytes = entry.size();
+        let (shape, data) =
+            read_array(entry, bytes).map_err(|e| e.context(format_args!("array `{name}`")))?;
+        arrays.push((name, shape, data));
+    }
+    let kind = about.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if let ("series" | "matrix", [(_, shape, data)]) = (kind, arrays.as_slice()) {
+        return shaped(shape, data.clone());
+    }
+    let table =
+        arrays.into_iter().try_fold(Table::new(), |table, (name, shape, data)| match shape.len() {
+            0 | 1 => table.with_column(name, data),
+            n => Err(Error::file(format!("array `{name}` has {n} dimensions and cannot be a column"))),
+        })?;
+    Ok(Data::Table(dress(table, &about)?))
+}

@@ -1,0 +1,162 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn folder(name: &str) -> std::path::PathBuf {
+    let folder = std::env::temp_dir().join(format!("umklapp-files-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn any_number() -> impl Strategy<Value = f64> {
+    prop_oneof![8 => any::<f64>(), 1 => Just(f64::INFINITY), 1 => Just(f64::NEG_INFINITY), 4 => -10.0..10.0]
+        .prop_filter("NaN is never equal to itself", |x| !x.is_nan())
+}
+
+fn any_series(n: usize) -> impl Strategy<Value = Series> {
+    (any::<bool>(), proptest::collection::vec((any_number(), any_number()), n)).prop_map(|(complex, data)| {
+        if complex {
+            Series::Complex(data.iter().map(|&(a, b)| C64::new(a, b)).collect())
+        } else {
+            Series::Real(data.iter().map(|d| d.0).collect())
+        }
+    })
+}
+
+fn any_table() -> impl Strategy<Value = Table> {
+    (1usize..5, 1usize..20).prop_flat_map(|(columns, rows)| {
+        proptest::collection::vec(any_series(rows), columns).prop_map(|columns| {
+            let named = columns.into_iter().enumerate().map(|(i, data)| (format!("c{i}"), data));
+            Table::from_columns(named).unwrap().with_title("a title").with_report("moments", 512)
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn tables_come_back_bit_for_bit(table in any_table()) {
+        let folder = folder("tables");
+        for extension in ["csv", "tsv", "txt", "dat", "json", "npz"] {
+            let path = folder.join(format!("t.{extension}"));
+            save(&table.clone().into(), &path, Some(&Manifest::new())).unwrap();
+            prop_assert_eq!(load(&path).unwrap(), Data::Table(table.clone()), "{}", extension);
+        }
+    }
+
+    #[test]
+    fn series_and_matrices_come_back(data in any_series(12)) {
+        let folder = folder("others");
+        let matrix = Matrix::new(3, 4, data.clone()).unwrap();
+        for extension in WRITTEN {
+            let path = folder.join(format!("s.{extension}"));
+            save(&data.clone().into(), &path, None).unwrap();
+            prop_assert_eq!(load(&path).unwrap(), Data::Series(data.clone()), "{}", extension);
+            save(&matrix.clone().into(), &path, None).unwrap();
+            prop_assert_eq!(load(&path).unwrap(), Data::Matrix(matrix.clone()), "{}", extension);
+        }
+    }
+
+    #[test]
+    fn cut_files_are_errors_or_shorter_never_panics(table in any_table(), keep in 0.0..1.0) {
+        let folder = folder("cut");
+        for extension in WRITTEN {
+            let path = folder.join(format!("t.{extension}"));
+            save(&table.clone().into(), &path, None).unwrap();
+            let bytes = std::fs::read(&path).unwrap();
+            // Without its last line break alone, a file is still whole.
+            let kept = (bytes.len() as f64 * keep) as usize;
+            std::fs::write(&path, &bytes[..kept.min(bytes.len() - 2)]).unwrap();
+            let loaded = load(&path);
+            prop_assert!(loaded.is_err() || !matches!(extension, "npz" | "npy" | "json"), "{}", extension);
+        }
+    }
+
+    #[test]
+    fn noise_is_an_error_never_a_panic(noise in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let folder = folder("noise");
+        for extension in ["json", "npz", "npy", "csv", "txt"] {
+            let path = folder.join(format!("n.{extension}"));
+            std::fs::write(&path, &noise).unwrap();
+            let _ = load(&path);
+        }
+    }
+}
+
+fn loaded(name: &str, text: &str) -> Result<Data> {
+    let path = folder("texts").join(name);
+    std::fs::write(&path, text).unwrap();
+    load(&path)
+}
+
+#[test]
+fn grids_survive() {
+    let table =
+        Table::from_columns([("k", vec![0.0, 0.0, 1.0, 1.0]), ("e", vec![0.0, 1.0, 0.0, 1.0])]).unwrap();
+    let table = table.with_column("a", vec![1.0; 4]).unwrap().with_grid(2, 2).unwrap();
+    for extension in ["csv", "json", "npz", "txt"] {
+        let path = folder("grids").join(format!("g.{extension}"));
+        save(&table.clone().into(), &path, None).unwrap();
+        assert_eq!(load(&path).unwrap(), Data::Table(table.clone()), "{extension}");
+    }
+}
+
+#[test]
+fn other_programs_files_are_read() {
+    let expected = Table::from_columns([("column0", vec![1.0, 3.0]), ("column1", vec![2.0, 4.0])]).unwrap();
+    assert_eq!(loaded("plain.csv", "1,2\n3,4\n").unwrap(), Data::Table(expected.clone()));
+    assert_eq!(loaded("plain.txt", "1 2 # one\n\n3 4\n").unwrap(), Data::Table(expected));
+    assert!(matches!(loaded("list.json", "[1, 2.5]").unwrap(), Data::Series(_)));
+    assert!(
+        matches!(loaded("map.json", r#"{"x": [1], "y": [2]}"#).unwrap(), Data::Table(t) if t.rows() == 1)
+    );
+}
+
+#[test]
+fn errors_name_the_place() {
+    let message = |name: &str, text: &str| loaded(name, text).unwrap_err().to_string();
+    assert!(
+        message("a.csv", "x,y\n1,2\n1,oops\n").ends_with("line 3, column 2: `oops` where a number should be")
+    );
+    assert!(message("b.csv", "x,y\n1\n").ends_with("line 2 has 1 cells where 2 should be"));
+    assert!(message("c.csv", "").ends_with("there are no numbers in it"));
+    assert!(message("d.csv", "x,x\n1,2\n").contains("two columns `x`"));
+    assert!(message("e.json", r#"{"x": [1], "y": [2, 3]}"#).contains("column `y` has 2 rows"));
+    assert!(
+        load(folder("texts").join("none.csv")).unwrap_err().to_string().ends_with("there is no such file")
+    );
+}
+
+#[test]
+fn unknown_extensions_list_the_known() {
+    let data = Data::Series(Series::Real(vec![1.0]));
+    let error = save(&data, "a.cvs", None).unwrap_err();
+    assert!(error.to_string().contains(".csv, .tsv, .txt"), "{error}");
+    assert_eq!(error.hint_text(), Some("did you mean `.csv`?"));
+    assert!(save(&data, "a", None).is_err());
+    assert_eq!(save(&data, "a.svg", None).unwrap_err().hint_text(), Some("pictures are made by `plot`"));
+}
+
+#[test]
+fn a_lying_header_is_refused_before_memory_is_asked_for() {
+    let path = folder("lies").join("a.npy");
+    let header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000,), }";
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16 + 1).to_le_bytes());
+    bytes.extend(header.bytes().chain(*b"\n"));
+    std::fs::write(&path, bytes).unwrap();
+    assert!(load(&path).unwrap_err().to_string().ends_with("shorter than its header says"));
+}
+
+#[test]
+fn the_manifest_is_in_every_file() {
+    let manifest = Manifest { seed: Some(7), ..Manifest::new() };
+    let data = Data::Table(Table::from_columns([("x", vec![1.0])]).unwrap());
+    for extension in ["csv", "json", "npz", "txt"] {
+        let path = folder("manifest").join(format!("m.{extension}"));
+        save(&data, &path, Some(&manifest)).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(text.contains("seed") && text.contains("umklapp"), "{extension}: {text}");
+    }
+}

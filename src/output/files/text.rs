@@ -1,0 +1,205 @@
+//! CSV, TSV and aligned text. Comment lines at the head, `# key: value`, carry the manifest and what columns cannot say.
+
+use std::path::Path;
+
+use super::{Data, io_error, joined, parts};
+use crate::error::{Error, Result};
+use crate::number::Table;
+use crate::output::Manifest;
+
+/// How the numbers of a line are kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// By commas.
+    Csv,
+    /// By tabulators.
+    Tsv,
+    /// By blanks, in columns; the names are a comment, so that `numpy.loadtxt` and gnuplot read it.
+    Aligned,
+}
+
+impl Layout {
+    fn delimiter(self) -> u8 {
+        if self == Layout::Csv { b',' } else { b'\t' }
+    }
+}
+
+/// The comment lines of a file.
+fn head(data: &Data, table: &Table, manifest: Option<&Manifest>) -> Vec<String> {
+    let mut lines = manifest.map_or(Vec::new(), Manifest::lines);
+    // This line also tells the reader that a line of names follows, whatever they look like.
+    lines.push(format!("kind: {}", data.kind()));
+    if let Some(title) = table.title() {
+        lines.push(format!("title: {}", title.replace(['\n', '\r'], " ")));
+    }
+    if let Some((nx, ny)) = table.grid() {
+        lines.push(format!("grid: {nx} x {ny}"));
+    }
+    if !table.report().is_empty() {
+        lines.push(format!("report: {}", serde_json::Value::Object(table.report().clone())));
+    }
+    lines
+}
+
+/// Writes the data as text. Numbers keep all their digits.
+pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layout) -> Result<()> {
+    let table = data.to_table()?;
+    let columns: Vec<(String, Vec<f64>)> =
+        table.columns().flat_map(|(name, data)| parts(name, data)).collect();
+    super::write_atomically(path, |mut out| {
+        for line in head(data, &table, manifest) {
+            writeln!(out, "# {line}")?;
+        }
+        if layout == Layout::Aligned {
+            let names: Vec<String> =
+                columns.iter().map(|(name, _)| format!("{:>24}", name.replace(' ', "_"))).collect();
+            writeln!(out, "# {}", names.join(" ").trim_start())?;
+            for i in 0..table.rows() {
+                let cells: Vec<String> =
+                    columns.iter().map(|(_, data)| format!("{:>24}", format!("{:?}", data[i]))).collect();
+                writeln!(out, "{}", cells.join(" "))?;
+            }
+            return Ok(());
+        }
+        let mut writer = csv::WriterBuilder::new().delimiter(layout.delimiter()).from_writer(&mut out);
+        writer.write_record(columns.iter().map(|(name, _)| name))?;
+        for i in 0..table.rows() {
+            // `{:?}` is the shortest text that reads back as the same number.
+            writer.write_record(columns.iter().map(|(_, data)| format!("{:?}", data[i])))?;
+        }
+        writer.flush()
+    })
+}
+
+/// What the comment lines of a file say.
+#[derive(Default)]
+struct Head {
+    kind: String,
+    title: Option<String>,
+    grid: Option<(usize, usize)>,
+    report: Option<serde_json::Map<String, serde_json::Value>>,
+    last: String,
+}
+
+impl Head {
+    fn of(text: &str) -> Head {
+        let mut head = Head::default();
+        for line in text.lines().map_while(|line| line.trim_start().strip_prefix('#')) {
+            head.last = line.trim().to_string();
+            let Some((key, value)) = line.trim().split_once(": ") else { continue };
+            match key {
+                "kind" => head.kind = value.to_string(),
+                "title" => head.title = Some(value.to_string()),
+                "grid" => {
+                    head.grid =
+                        value.split_once(" x ").and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+                }
+                "report" => head.report = serde_json::from_str(value).ok(),
+                _ => {}
+            }
+        }
+        head
+    }
+}
+
+/// Reads text: with or without a line of names, by this program or another.
+pub fn load(path: &Path, layout: Layout) -> Result<Data> {
+    let bytes = std::fs::read(path).map_err(io_error)?;
+    let text = String::from_utf8(bytes).map_err(|_| Error::file("it is not text (UTF-8)"))?;
+    let head = Head::of(&text);
+    let (names, columns) = if layout == Layout::Aligned {
+        aligned(&text, &head)?
+    } else {
+        separated(&text, layout, !head.kind.is_empty())?
+    };
+    let mut table = joined(names.into_iter().zip(columns).collect())?;
+    if let Some(title) = head.title {
+        table = table.with_title(title);
+    }
+    for (key, value) in head.report.unwrap_or_default() {
+        table = table.with_report(key, value);
+    }
+    // A grid that rows were cut from is no grid any more; the columns are still good.
+    if let Some((nx, ny)) = head.grid {
+        table = table.clone().with_grid(nx, ny).unwrap_or(table);
+    }
+    Data::from_table(table, &head.kind)
+}
+
+type Columns = (Vec<String>, Vec<Vec<f64>>);
+
+fn number(cell: &str, line: u64, column: usize) -> Result<f64> {
+    let cell = cell.trim();
+    cell.parse().map_err(|_| {
+        let what = if cell.is_empty() { "nothing".to_string() } else { format!("`{cell}`") };
+        Error::file(format!("line {line}, column {}: {what} where a number should be", column + 1))
+    })
+}
+
+fn numbered(n: usize) -> Vec<String> {
+    (0..n).map(|i| format!("column{i}")).collect()
+}
+
+fn separated(text: &str, layout: Layout, named: bool) -> Result<Columns> {
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(layout.delimiter())
+        .comment(Some(b'#'))
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(text.as_bytes());
+    let mut names: Vec<String> = Vec::new();
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    for (i, record) in reader.records().enumerate() {
+        let record = record.map_err(|e| Error::file(e.to_string()))?;
+        let line = record.position().map_or(0, |p| p.line());
+        if i == 0 {
+            columns = vec![Vec::new(); record.len()];
+            if named || !record.iter().all(|cell| cell.trim().parse::<f64>().is_ok()) {
+                names = record.iter().map(|name| name.trim().to_string()).collect();
+                continue;
+            }
+            names = numbered(record.len());
+        }
+        if record.len() != columns.len() {
+            let (given, wanted) = (record.len(), columns.len());
+            return Err(Error::file(format!("line {line} has {given} cells where {wanted} should be")));
+        }
+        for (j, cell) in record.iter().enumerate() {
+            columns[j].push(number(cell, line, j)?);
+        }
+    }
+    if columns.is_empty() {
+        return Err(Error::file("there are no numbers in it"));
+    }
+    Ok((names, columns))
+}
+
+fn aligned(text: &str, head: &Head) -> Result<Columns> {
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        if cells.is_empty() {
+            continue;
+        }
+        if columns.is_empty() {
+            columns = vec![Vec::new(); cells.len()];
+        }
+        if cells.len() != columns.len() {
+            let (given, wanted) = (cells.len(), columns.len());
+            return Err(Error::file(format!("line {} has {given} cells where {wanted} should be", i + 1)));
+        }
+        for (j, cell) in cells.iter().enumerate() {
+            columns[j].push(number(cell, i as u64 + 1, j)?);
+        }
+    }
+    let words: Vec<String> = head.last.split_whitespace().map(str::to_string).collect();
+    if columns.is_empty() && words.is_empty() {
+        return Err(Error::file("there are no numbers in it"));
+    }
+    if columns.is_empty() {
+        columns = vec![Vec::new(); words.len()];
+    }
+    let names = if words.len() == columns.len() { words } else { numbered(columns.len()) };
+    Ok((names, columns))
+}

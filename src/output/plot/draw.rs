@@ -1,0 +1,277 @@
+//! A described plot as a scene of the drawing library, and as SVG and PNG.
+
+use kuva::backend::svg::SvgBackend;
+use kuva::plot::{Heatmap, LegendPosition, LinePlot, MarkerShape, ScatterPlot};
+use kuva::prelude::ColorMap;
+use kuva::render::layout::{Layout, TickFormat};
+use kuva::render::plots::Plot as Drawn;
+use kuva::render::render::{Scene, render_multiple};
+
+use super::{Content, Curve, Map, Plot, Style};
+use crate::error::{Error, Result};
+use crate::number::format::real;
+
+/// Colours that readers with any colour vision tell apart (Okabe and Ito), the lightest left out.
+pub(super) const COLOURS: [&str; 7] =
+    ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
+
+/// More points than pixels only cost time and disk.
+const POINTS: usize = 4096;
+const CELLS: usize = 256;
+
+impl Plot {
+    /// The plot as an SVG document.
+    pub fn svg(&self) -> Result<String> {
+        Ok(SvgBackend::new().render_scene(&self.scene(self.size)?))
+    }
+
+    /// The plot as a PNG picture, twice the nominal size for sharp screens.
+    pub fn png(&self) -> Result<Vec<u8>> {
+        let scene = self.scene(self.size)?;
+        kuva::PngBackend::new().with_scale(2.0).render_scene(&scene).map_err(Error::internal)
+    }
+
+    /// Whether a legend is due.
+    pub(super) fn has_legend(&self) -> bool {
+        match &self.content {
+            Content::Curves(curves) => self.legend.unwrap_or(curves.len() > 1),
+            Content::Map(_) => false,
+        }
+    }
+
+    fn scene(&self, size: (f64, f64)) -> Result<Scene> {
+        let plots = self.plots()?;
+        let layout = self.layout(&plots, size);
+        Ok(render_multiple(plots, layout))
+    }
+
+    /// What is drawn, in the library's terms.
+    pub(super) fn plots(&self) -> Result<Vec<Drawn>> {
+        match &self.content {
+            Content::Map(map) => Ok(vec![Drawn::Heatmap(heatmap(map, self.log_y)?)]),
+            Content::Curves(curves) => {
+                let mut plots = Vec::new();
+                for (i, curve) in curves.iter().enumerate() {
+                    for (k, piece) in self.pieces(curve).iter().enumerate() {
+                        let named = self.has_legend() && k == 0;
+                        plots.extend(self.drawn(piece, COLOURS[i % COLOURS.len()], named));
+                    }
+                }
+                if plots.is_empty() {
+                    let logarithmic = if self.log_x || self.log_y { " on logarithmic axes" } else { "" };
+                    return Err(Error::input(format!("there is no finite point to plot{logarithmic}")));
+                }
+                Ok(plots)
+            }
+        }
+    }
+
+    /// The layout for these plots: labels, ranges, legend.
+    pub(super) fn layout(&self, plots: &[Drawn], (width, height): (f64, f64)) -> Layout {
+        let mut layout = Layout::auto_from_plots(plots).with_width(width).with_height(height);
+        if !self.title.is_empty() {
+            layout = layout.with_title(&self.title);
+        }
+        layout = layout.with_x_label(&self.xlabel).with_y_label(&self.ylabel);
+        let map = matches!(self.content, Content::Map(_));
+        if self.log_x && !map {
+            layout = layout.with_log_x();
+        }
+        if self.log_y && !map {
+            layout = layout.with_log_y();
+        }
+        if let Some((low, high)) = self.x_range.or_else(|| self.extent()) {
+            layout = layout.with_x_axis_min(low).with_x_axis_max(high);
+        }
+        if let Some((low, high)) = self.y_range.or_else(|| self.map_extent()) {
+            layout = layout.with_y_axis_min(low).with_y_axis_max(high);
+        }
+        if map {
+            layout = layout.with_show_grid(false);
+        }
+        layout
+            .with_ticks(7)
+            .with_tick_format(TickFormat::Custom(std::sync::Arc::new(tick)))
+            .with_legend_position(LegendPosition::OutsideRightTop)
+            .with_legend_box(false)
+            .with_box_axes()
+    }
+
+    /// The abscissa ends where the data end.
+    fn extent(&self) -> Option<(f64, f64)> {
+        match &self.content {
+            Content::Map(map) => Some(edges(&map.x)),
+            Content::Curves(curves) => {
+                let finite = curves.iter().flat_map(|c| &c.x).copied().filter(|&x| fits(x, self.log_x));
+                let (low, high) =
+                    finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
+                let marks = curves.iter().any(|c| c.style != Style::Lines);
+                let margin = if marks && !self.log_x { 0.03 * (high - low) } else { 0.0 };
+                (low < high).then_some((low - margin, high + margin))
+            }
+        }
+    }
+
+    fn map_extent(&self) -> Option<(f64, f64)> {
+        match &self.content {
+            Content::Map(map) => Some(edges(&map.y)),
+            Content::Curves(_) => None,
+        }
+    }
+
+    /// The stretches of a curve that the axes can show, with no more points than pixels: a line does not bridge a gap
+    /// where there is no number, or none with a logarithm.
+    pub(super) fn pieces(&self, curve: &Curve) -> Vec<Curve> {
+        let within = |x: f64| self.x_range.is_none_or(|(low, high)| (low..=high).contains(&x));
+        let shown =
+            |i: usize| fits(curve.x[i], self.log_x) && within(curve.x[i]) && fits(curve.y[i], self.log_y);
+        let all: Vec<usize> = (0..curve.x.len().min(curve.y.len())).collect();
+        if curve.style == Style::Points {
+            let kept: Vec<usize> = all.into_iter().filter(|&i| shown(i)).collect();
+            return if kept.is_empty() { Vec::new() } else { vec![picked(curve, &kept)] };
+        }
+        all.split(|&i| !shown(i))
+            .filter(|stretch| !stretch.is_empty())
+            .map(|stretch| {
+                let thin =
+                    if curve.style == Style::Lines { thinned(stretch, &curve.y) } else { stretch.to_vec() };
+                picked(curve, &thin)
+            })
+            .collect()
+    }
+
+    fn drawn(&self, curve: &Curve, colour: &str, named: bool) -> Vec<Drawn> {
+        let points: Vec<(f64, f64)> = curve.x.iter().copied().zip(curve.y.iter().copied()).collect();
+        let mut plots = Vec::new();
+        if curve.style != Style::Points {
+            let mut line =
+                LinePlot::new().with_data(points.clone()).with_color(colour).with_stroke_width(1.6);
+            if let (Some(error), Style::Lines) = (&curve.error, curve.style) {
+                let low = curve
+                    .y
+                    .iter()
+                    .zip(error)
+                    .map(|(y, e)| if self.log_y { (y - e).max(y * 0.1) } else { y - e });
+                let high = curve.y.iter().zip(error).map(|(y, e)| y + e);
+                line = line.with_band(low.collect::<Vec<f64>>(), high.collect::<Vec<f64>>());
+            }
+            if named && curve.style == Style::Lines {
+                line = line.with_legend(&curve.name);
+            }
+            plots.push(Drawn::Line(line));
+        }
+        if curve.style != Style::Lines {
+            let mut marks = ScatterPlot::new()
+                .with_data(points)
+                .with_color(colour)
+                .with_size(3.0)
+                .with_marker(MarkerShape::Circle);
+            if let Some(error) = &curve.error {
+                marks = marks.with_y_err(error.clone());
+            }
+            if named {
+                marks = marks.with_legend(&curve.name);
+            }
+            plots.push(Drawn::Scatter(marks));
+        }
+        plots
+    }
+}
+
+/// Whether an axis has a place for the number.
+fn fits(x: f64, logarithmic: bool) -> bool {
+    x.is_finite() && (!logarithmic || x > 0.0)
+}
+
+/// The text beside a tick.
+pub(super) fn tick(x: f64) -> String {
+    let text = real(x, 5);
+    text.strip_suffix(".0").map_or(text.replace(".0e", "e"), str::to_string)
+}
+
+/// The curve at these points only.
+fn picked(curve: &Curve, kept: &[usize]) -> Curve {
+    let pick = |data: &[f64]| kept.iter().map(|&i| data.get(i).copied().unwrap_or(0.0)).collect::<Vec<f64>>();
+    let sound = |e: &f64| if e.is_finite() { e.abs() } else { 0.0 };
+    Curve {
+        name: curve.name.clone(),
+        x: pick(&curve.x),
+        y: pick(&curve.y),
+        error: curve.error.as_ref().map(|error| pick(error).iter().map(sound).collect()),
+        style: curve.style,
+    }
+}
+
+/// At most [`POINTS`] of the points: of each stretch the lowest and the highest, so that no peak is lost.
+fn thinned(kept: &[usize], y: &[f64]) -> Vec<usize> {
+    if kept.len() <= POINTS {
+        return kept.to_vec();
+    }
+    let stretch = kept.len().div_ceil(POINTS / 2);
+    kept.chunks(stretch)
+        .flat_map(|chunk| {
+            let by = |a: &&usize, b: &&usize| y[**a].total_cmp(&y[**b]);
+            let low = chunk.iter().min_by(by).copied();
+            let high = chunk.iter().max_by(by).copied();
+            let mut pair: Vec<usize> = low.into_iter().chain(high).collect();
+            pair.sort_unstable();
+            pair.dedup();
+            pair
+        })
+        .collect()
+}
+
+/// From the outer edge of the first cell to that of the last, the centres given.
+fn edges(centres: &[f64]) -> (f64, f64) {
+    match centres {
+        [] => (0.0, 1.0),
+        [only] => (only - 0.5, only + 0.5),
+        [first, .., last] => {
+            let half = 0.5 * (last - first) / (centres.len() - 1) as f64;
+            ((first - half).min(last + half), (first - half).max(last + half))
+        }
+    }
+}
+
+/// The map with at most [`CELLS`] cells a side, neighbours averaged.
+fn heatmap(map: &Map, logarithmic: bool) -> Result<Heatmap> {
+    let (nx, ny) = (map.x.len(), map.y.len());
+    if nx == 0 || ny == 0 || map.z.len() != nx * ny {
+        return Err(Error::input(format!("{} values do not fill a map of {nx} x {ny} points", map.z.len())));
+    }
+    let (wide, high) = (nx.min(CELLS), ny.min(CELLS));
+    let mean = |i: usize, j: usize| {
+        let (columns, rows) = (i * nx / wide..(i + 1) * nx / wide, j * ny / high..(j + 1) * ny / high);
+        let cells =
+            columns.flat_map(|c| rows.clone().map(move |r| map.z[c * ny + r])).filter(|z| z.is_finite());
+        let (sum, n) = cells.fold((0.0, 0usize), |(s, n), z| (s + z, n + 1));
+        sum / n as f64
+    };
+    // Axes of falling values are turned, so that both run upwards.
+    let turned = |centres: &[f64], n: usize, i: usize| {
+        if centres.first() > centres.last() { n - 1 - i } else { i }
+    };
+    let mut data: Vec<Vec<f64>> = (0..high)
+        .map(|j| (0..wide).map(|i| mean(turned(&map.x, wide, i), turned(&map.y, high, j))).collect())
+        .collect();
+    if logarithmic {
+        data.iter_mut().flatten().for_each(|z| *z = z.log10());
+    }
+    let finite = data.iter().flatten().copied().filter(|z| z.is_finite()).fold(f64::INFINITY, f64::min);
+    if !finite.is_finite() {
+        return Err(Error::input("there is no finite point to plot"));
+    }
+    data.iter_mut().flatten().filter(|z| !z.is_finite()).for_each(|z| *z = finite);
+    let ((x0, x1), (y0, y1)) = (edges(&map.x), edges(&map.y));
+    let label = if logarithmic { format!("log10 {}", map.label) } else { map.label.clone() };
+    let mut heatmap = Heatmap::new()
+        .with_data(data)
+        .with_color_map(ColorMap::Inferno)
+        .with_x_range(x0, x1)
+        .with_y_range(y0, y1)
+        .with_cell_size(1.0);
+    if !label.is_empty() {
+        heatmap = heatmap.with_legend(label);
+    }
+    Ok(heatmap)
+}

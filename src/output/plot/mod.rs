@@ -1,0 +1,243 @@
+//! Plots: one description, drawn as SVG, as PNG or in the terminal. Only `draw.rs` and `terminal.rs` know the library
+//! that draws.
+
+mod draw;
+mod terminal;
+
+use std::path::Path;
+
+use crate::error::{Error, Result, nearest};
+use crate::number::{Matrix, Series, Table};
+
+pub use terminal::terminal_size;
+
+/// How a curve is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// A line through the points; errors as a band around it.
+    #[default]
+    Lines,
+    /// A mark at each point; errors as bars.
+    Points,
+    /// Marks joined by a line; errors as bars.
+    Both,
+}
+
+impl Style {
+    /// The style of that name: `lines`, `points` or `both`.
+    pub fn named(name: &str) -> Result<Style> {
+        match name {
+            "lines" => Ok(Style::Lines),
+            "points" => Ok(Style::Points),
+            "both" => Ok(Style::Both),
+            _ => {
+                let error = Error::input(format!("no style `{name}`; there are `lines`, `points`, `both`"));
+                Err(match nearest(name, ["lines", "points", "both"]) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error,
+                })
+            }
+        }
+    }
+}
+
+/// One curve: points, perhaps with errors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    /// The name in the legend.
+    pub name: String,
+    /// Abscissae.
+    pub x: Vec<f64>,
+    /// Ordinates, as many.
+    pub y: Vec<f64>,
+    /// Standard errors of the ordinates, as many.
+    pub error: Option<Vec<f64>>,
+    /// How it is drawn.
+    pub style: Style,
+}
+
+/// A function of two variables on a rectangular grid, drawn in colours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Map {
+    /// Centres of the columns of cells, evenly spaced.
+    pub x: Vec<f64>,
+    /// Centres of the rows of cells, evenly spaced.
+    pub y: Vec<f64>,
+    /// The values: for each `x`, all `y`.
+    pub z: Vec<f64>,
+    /// What the colours mean.
+    pub label: String,
+}
+
+/// What is plotted.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// Curves over one abscissa.
+    Curves(Vec<Curve>),
+    /// A map in colours.
+    Map(Map),
+}
+
+/// A plot, described; [`Plot::save`], [`Plot::svg`], [`Plot::png`] and [`Plot::terminal`] draw it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// Above the plot; empty for none.
+    pub title: String,
+    /// Below the abscissa.
+    pub xlabel: String,
+    /// Beside the ordinate.
+    pub ylabel: String,
+    /// Whether the abscissa is logarithmic: points without a logarithm are left out.
+    pub log_x: bool,
+    /// Whether the ordinate (of a map, the colour) is logarithmic.
+    pub log_y: bool,
+    /// Whether curves are named in a legend; by default they are if there are several.
+    pub legend: Option<bool>,
+    /// The range of the abscissa; by default that of the data.
+    pub x_range: Option<(f64, f64)>,
+    /// The range of the ordinate; by default that of the data.
+    pub y_range: Option<(f64, f64)>,
+    /// Width and height in pixels.
+    pub size: (f64, f64),
+    /// What is plotted.
+    pub content: Content,
+}
+
+impl Plot {
+    /// A plot of this content without labels.
+    pub fn new(content: Content) -> Plot {
+        Plot {
+            title: String::new(),
+            xlabel: String::new(),
+            ylabel: String::new(),
+            log_x: false,
+            log_y: false,
+            legend: None,
+            x_range: None,
+            y_range: None,
+            size: (720.0, 460.0),
+            content,
+        }
+    }
+
+    /// The first column is the abscissa, every other one a curve; a column `error` or `NAME_error` is the error of the
+    /// curve before it. A table that is a grid becomes a map.
+    pub fn from_table(table: &Table) -> Result<Plot> {
+        let mut plot = match table.grid() {
+            Some((nx, ny)) => Plot::of_grid(table, nx, ny)?,
+            None => Plot::of_columns(table)?,
+        };
+        plot.title = table.title().unwrap_or_default().to_string();
+        Ok(plot)
+    }
+
+    fn of_columns(table: &Table) -> Result<Plot> {
+        let mut columns = table.columns();
+        let Some((first, abscissa)) = columns.next() else {
+            return Err(Error::input("a table without columns cannot be plotted"));
+        };
+        let x = abscissa.as_real("the abscissa of a plot")?.to_vec();
+        let mut curves: Vec<Curve> = Vec::new();
+        for (name, data) in columns {
+            let is_error = name == "error" || name.ends_with("_error");
+            match (data, curves.last_mut()) {
+                (Series::Real(error), Some(curve)) if is_error => curve.error = Some(error.clone()),
+                _ => curves.extend(real_curves(name, &x, data)),
+            }
+        }
+        if curves.is_empty() {
+            return Err(Error::input(format!("the table has only the column `{first}`; a plot needs two")));
+        }
+        let mut plot = Plot::new(Content::Curves(curves));
+        plot.xlabel = first.to_string();
+        if let Content::Curves(curves) = &plot.content
+            && let [only] = curves.as_slice()
+        {
+            plot.ylabel = only.name.clone();
+        }
+        Ok(plot)
+    }
+
+    fn of_grid(table: &Table, nx: usize, ny: usize) -> Result<Plot> {
+        let columns: Vec<(&str, &Series)> = table.columns().collect();
+        let [(xname, x), (yname, y), (zname, z), ..] = columns.as_slice() else {
+            return Err(Error::input("a map needs three columns"));
+        };
+        let x = x.as_real("the abscissa of a map")?.iter().copied().step_by(ny.max(1)).take(nx).collect();
+        let y = y.as_real("the ordinate of a map")?.iter().copied().take(ny).collect();
+        let z = match z {
+            Series::Real(z) => z.clone(),
+            Series::Complex(z) => z.iter().map(|z| z.norm()).collect(),
+        };
+        let mut plot = Plot::new(Content::Map(Map { x, y, z, label: zname.to_string() }));
+        (plot.xlabel, plot.ylabel) = (xname.to_string(), yname.to_string());
+        Ok(plot)
+    }
+
+    /// The elements over their index; complex ones as two curves.
+    pub fn from_series(series: &Series) -> Plot {
+        let x: Vec<f64> = (0..series.len()).map(|i| i as f64).collect();
+        let mut plot = Plot::new(Content::Curves(real_curves("value", &x, series)));
+        plot.xlabel = "index".into();
+        plot
+    }
+
+    /// `y` over `x`; lengths must agree.
+    pub fn from_xy(x: &Series, y: &Series) -> Result<Plot> {
+        if x.len() != y.len() {
+            let (n, m) = (x.len(), y.len());
+            return Err(Error::input(format!("plot: {m} values at {n} points; the lengths must agree")));
+        }
+        let x = x.as_real("the abscissa of a plot")?;
+        Ok(Plot::new(Content::Curves(real_curves("value", x, y))))
+    }
+
+    /// The elements in colours, row 0 at the bottom; of complex ones the modulus.
+    pub fn from_matrix(matrix: &Matrix) -> Plot {
+        let abs = if matrix.is_complex() { matrix.map(crate::number::Function::Abs) } else { matrix.clone() };
+        let z = abs.transpose().data().re();
+        let index = |n: usize| (0..n).map(|i| i as f64).collect::<Vec<f64>>();
+        let z = z.as_real("a map").map(<[f64]>::to_vec).unwrap_or_default();
+        let label = if matrix.is_complex() { "modulus" } else { "" };
+        let map = Map { x: index(matrix.cols()), y: index(matrix.rows()), z, label: label.into() };
+        let mut plot = Plot::new(Content::Map(map));
+        (plot.xlabel, plot.ylabel) = ("column".into(), "row".into());
+        plot
+    }
+
+    /// Draws all curves in this style.
+    pub fn style(mut self, style: Style) -> Plot {
+        if let Content::Curves(curves) = &mut self.content {
+            curves.iter_mut().for_each(|curve| curve.style = style);
+        }
+        self
+    }
+
+    /// Draws the plot into a file, `.svg` or `.png`, atomically.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+        match extension.as_str() {
+            "svg" => super::files::write_bytes(path, self.svg()?.as_bytes()),
+            "png" => super::files::write_bytes(path, &self.png()?),
+            _ => {
+                Err(Error::input(format!("a plot is saved as `.svg` or `.png`, not as `{}`", path.display())))
+            }
+        }
+    }
+}
+
+fn real_curves(name: &str, x: &[f64], data: &Series) -> Vec<Curve> {
+    let curve =
+        |name: String, y: Vec<f64>| Curve { name, x: x.to_vec(), y, error: None, style: Style::default() };
+    match data {
+        Series::Real(y) => vec![curve(name.to_string(), y.clone())],
+        Series::Complex(z) => vec![
+            curve(format!("Re {name}"), z.iter().map(|z| z.re).collect()),
+            curve(format!("Im {name}"), z.iter().map(|z| z.im).collect()),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+use super::*;
+use crate::number::{C64, Function};
+
+fn dos() -> Table {
+    let x = Series::linspace(-6.5, 6.5, 1024).unwrap();
+    let y: Vec<f64> = x
+        .as_real("")
+        .unwrap()
+        .iter()
+        .map(|e| (-(e / 3.0) * (e / 3.0)).exp() * 0.2 * (1.2 + (3.0 * e).cos()))
+        .collect();
+    let error: Vec<f64> = y.iter().map(|y| 0.01 + 0.05 * y).collect();
+    Table::from_columns([("energy", x), ("density", y.into()), ("error", error.into())])
+        .unwrap()
+        .with_title("Simple cubic, W = 1")
+}
+
+fn spectral() -> Table {
+    let (nx, ny) = (60, 200);
+    let grid = |i: usize| {
+        let (k, e) = ((i / ny) as f64 / nx as f64 - 0.5, (i % ny) as f64 / ny as f64 * 8.0 - 4.0);
+        let band = -2.0 * (2.0 * std::f64::consts::PI * k).cos();
+        (k, e, 0.1 / ((e - band) * (e - band) + 0.02))
+    };
+    let column = |f: fn((f64, f64, f64)) -> f64| (0..nx * ny).map(|i| f(grid(i))).collect::<Vec<f64>>();
+    Table::from_columns([("k", column(|p| p.0)), ("energy", column(|p| p.1)), ("intensity", column(|p| p.2))])
+        .unwrap()
+        .with_grid(nx, ny)
+        .unwrap()
+}
+
+fn curves() -> Table {
+    let x = Series::linspace(0.1, 12.0, 60).unwrap();
+    Table::from_columns([
+        ("t", x.clone()),
+        ("sine", x.map(Function::Sin)),
+        ("cosine", x.map(Function::Cos)),
+        ("a longer name", x.map(Function::Tanh)),
+    ])
+    .unwrap()
+}
+
+/// Draws every kind of plot into the folder named by the environment, for people to look at.
+#[test]
+#[ignore = "draws pictures to look at: UMKLAPP_PICTURES=folder"]
+fn pictures() {
+    let folder = std::path::PathBuf::from(std::env::var("UMKLAPP_PICTURES").unwrap());
+    let mut plots = vec![
+        ("dos", Plot::from_table(&dos()).unwrap()),
+        ("map", Plot::from_table(&spectral()).unwrap()),
+        ("curves", Plot::from_table(&curves()).unwrap()),
+        ("points", Plot::from_table(&dos().slice(0, 40).unwrap()).unwrap().style(Style::Points)),
+        ("matrix", Plot::from_matrix(&Matrix::identity(6).unwrap())),
+        ("series", Plot::from_series(&Series::from(vec![C64::I, C64::ONE, C64::new(0.3, 0.4)]))),
+    ];
+    let mut log = Plot::from_table(&curves()).unwrap();
+    (log.log_x, log.log_y, log.title) = (true, true, "Logarithmic".into());
+    plots.push(("log", log));
+    for (name, plot) in plots {
+        plot.save(folder.join(format!("{name}.png"))).unwrap();
+        plot.save(folder.join(format!("{name}.svg"))).unwrap();
+        println!("{}", plot.terminal(80, 22, false).unwrap());
+    }
+}
+
+#[test]
+fn a_table_becomes_curves_with_errors() {
+    let plot = Plot::from_table(&dos()).unwrap();
+    let Content::Curves(curves) = &plot.content else { panic!("curves expected") };
+    assert!(curves.len() == 1 && curves[0].error.is_some());
+    assert_eq!((plot.xlabel.as_str(), plot.ylabel.as_str()), ("energy", "density"));
+    let svg = plot.svg().unwrap();
+    assert!(svg.starts_with("<svg") && svg.contains("Simple cubic") && svg.contains("density"));
+}
+
+#[test]
+fn every_kind_draws_everywhere() {
+    for table in [dos(), spectral(), curves()] {
+        let plot = Plot::from_table(&table).unwrap();
+        assert!(plot.svg().unwrap().len() > 1000);
+        assert!(plot.png().unwrap().starts_with(b"\x89PNG"));
+        let text = plot.terminal(80, 24, false).unwrap();
+        assert!(text.lines().count() <= 24 && !text.contains('\x1b'));
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+    }
+}
+
+#[test]
+fn nothing_to_plot_is_an_error() {
+    assert!(Plot::from_table(&Table::new()).is_err());
+    let nan = Table::from_columns([("x", vec![0.0, 1.0]), ("y", vec![f64::NAN; 2])]).unwrap();
+    assert!(Plot::from_table(&nan).unwrap().svg().is_err());
+    let mut negative =
+        Plot::from_table(&Table::from_columns([("x", vec![1.0, 2.0]), ("y", vec![-1.0, -2.0])]).unwrap())
+            .unwrap();
+    negative.log_y = true;
+    assert!(negative.svg().unwrap_err().to_string().contains("logarithmic"));
+    assert!(Plot::from_series(&Series::Real(Vec::new())).svg().is_err());
+    assert!(Plot::from_matrix(&Matrix::zeros(0, 0).unwrap()).svg().is_err());
+}
+
+#[test]
+fn constant_and_extreme_data_draw() {
+    for y in [vec![1.0; 3], vec![0.0; 3], vec![1e300, -1e300, 0.0], vec![f64::INFINITY, 1.0, 2.0]] {
+        let table = Table::from_columns([("x", vec![0.0, 0.0, 0.0]), ("y", y)]).unwrap();
+        let plot = Plot::from_table(&table).unwrap();
+        assert!(plot.svg().is_ok() && plot.terminal(60, 15, true).is_ok());
+    }
+}
+
+#[test]
+fn a_million_points_stay_small_and_keep_their_peak() {
+    let n = 1_000_000;
+    let mut y = vec![0.0; n];
+    y[777_777] = 5.0;
+    let plot = Plot::from_series(&Series::Real(y));
+    let svg = plot.svg().unwrap();
+    assert!(svg.len() < 300_000, "{}", svg.len());
+}
+
+#[test]
+fn only_pictures_are_saved_as_plots() {
+    assert!(Plot::from_series(&Series::Real(vec![1.0])).save("a.pdf").is_err());
+    assert!(Style::named("point").unwrap_err().hint_text().is_some());
+}

@@ -1,0 +1,150 @@
+//! The progress bar: on standard error, only where somebody looks, only for work that lasts.
+
+use std::io::IsTerminal;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::task::Progress;
+
+/// Shorter work shows nothing.
+const PATIENCE: Duration = Duration::from_millis(300);
+/// The text is made anew this often at most; steps may be far shorter.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The terminal's progress bar: `moments [##########] 1024/1024  4.6 s  1.9 G site-vector-moments/s`.
+pub struct Bar {
+    target: fn() -> ProgressDrawTarget,
+    // A stack, since work may contain work: the innermost is shown.
+    open: Mutex<Vec<Work>>,
+}
+
+struct Work {
+    what: String,
+    total: u64,
+    began: Instant,
+    told: Instant,
+    note: String,
+    shown: Option<ProgressBar>,
+}
+
+impl Bar {
+    /// A bar on standard error; none if `quiet` or if standard error is no terminal.
+    pub fn new(quiet: bool) -> Option<Bar> {
+        (!quiet && std::io::stderr().is_terminal()).then(|| Bar::on(ProgressDrawTarget::stderr))
+    }
+
+    fn on(target: fn() -> ProgressDrawTarget) -> Bar {
+        Bar { target, open: Mutex::new(Vec::new()) }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Vec<Work>> {
+        // A thread that panicked while drawing leaves nothing that a bar could not live with.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Work {
+    fn tell(&mut self, target: fn() -> ProgressDrawTarget, done: u64) {
+        let bar = self.shown.get_or_insert_with(|| {
+            let bar = ProgressBar::with_draw_target((self.total > 0).then_some(self.total), target());
+            // Work of unknown length counts its steps.
+            let template = if self.total > 0 {
+                "{prefix} [{bar:10}] {pos}/{len}  {msg}"
+            } else {
+                "{prefix} {pos}  {msg}"
+            };
+            let style =
+                ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+            bar.set_style(style.progress_chars("##."));
+            bar.set_prefix(self.what.clone());
+            bar
+        });
+        bar.set_message(format!("{}  {}", seconds(self.began.elapsed()), self.note));
+        bar.set_position(done);
+    }
+}
+
+impl Progress for Bar {
+    fn start(&self, what: &str, total: u64) {
+        let now = Instant::now();
+        let what = what.to_string();
+        self.open().push(Work { what, total, began: now, told: now, note: String::new(), shown: None });
+    }
+
+    fn advance(&self, done: u64, note: &str) {
+        let mut open = self.open();
+        let Some(work) = open.last_mut() else { return };
+        let last = done == work.total && work.shown.is_some();
+        if work.began.elapsed() >= PATIENCE && (last || work.told.elapsed() >= PAUSE) {
+            work.told = Instant::now();
+            work.note.clear();
+            work.note.push_str(note);
+            work.tell(self.target, done);
+        }
+    }
+
+    fn finish(&self) {
+        // What was shown stays on the screen, with its time and rate.
+        if let Some(bar) = self.open().pop().and_then(|work| work.shown) {
+            bar.abandon();
+        }
+    }
+}
+
+/// A time as people read it: `0.3 s`, `12 s`, `3 min 20 s`, `2 h 5 min`.
+pub fn seconds(time: Duration) -> String {
+    let s = time.as_secs_f64();
+    match s {
+        s if s < 1e-3 => format!("{:.0} us", s * 1e6),
+        s if s < 0.1 => format!("{:.1} ms", s * 1e3),
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 120.0 => format!("{s:.0} s"),
+        s if s < 7200.0 => format!("{:.0} min {:.0} s", (s / 60.0).floor(), (s % 60.0).floor()),
+        s => format!("{:.0} h {:.0} min", (s / 3600.0).floor(), (s % 3600.0 / 60.0).floor()),
+    }
+}
+
+/// A rate as people read it: `1.9 G site-vector-moments/s`.
+pub fn rate(per_second: f64, what: &str) -> String {
+    let (scale, unit) = match per_second.abs() {
+        r if r >= 1e9 => (1e9, "G "),
+        r if r >= 1e6 => (1e6, "M "),
+        r if r >= 1e3 => (1e3, "k "),
+        _ => (1.0, ""),
+    };
+    let scaled = per_second / scale;
+    let digits = if scaled.abs() < 10.0 { 1 } else { 0 };
+    format!("{scaled:.digits$} {unit}{what}/s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_and_rates_read_well() {
+        let cases =
+            [(0.00002, "20 us"), (0.02, "20.0 ms"), (4.6, "4.6 s"), (75.0, "75 s"), (200.0, "3 min 20 s")];
+        for (s, text) in cases {
+            assert_eq!(seconds(Duration::from_secs_f64(s)), text);
+        }
+        assert_eq!(rate(1.9e9, "site-vector-moments"), "1.9 G site-vector-moments/s");
+        assert_eq!(rate(12.0, "steps"), "12 steps/s");
+    }
+
+    #[test]
+    fn short_work_shows_nothing_and_nesting_closes() {
+        let bar = Bar::on(ProgressDrawTarget::hidden);
+        bar.start("outer", 2);
+        bar.start("inner", 10);
+        bar.advance(10, "");
+        assert!(bar.open().iter().all(|work| work.shown.is_none()));
+        bar.finish();
+        bar.finish();
+        bar.finish();
+        bar.advance(1, "nobody listens");
+        assert!(bar.open().is_empty());
+    }
+}

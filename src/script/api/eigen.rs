@@ -1,0 +1,222 @@
+//! `Eigen`: eigenpairs of Hermitian operators by Davidson's and Lanczos' methods.
+
+use std::rc::Rc;
+
+use rhai::plugin::*;
+use rhai::{Engine, INT, Map};
+
+use super::vector::Vector;
+use crate::error::{Error, Result};
+use crate::method::{self, DavidsonOptions, Eigen, Preconditioner};
+use crate::number::{C64, Series};
+use crate::operator::Operator;
+use crate::script::{At, Failure, Options, session};
+
+/// The script's handle to eigenpairs.
+#[derive(Clone)]
+pub(crate) struct Pairs(Rc<Eigen>, Operator);
+
+/// Registers the type and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Pairs>("Eigen");
+    engine.register_global_module(exported_module!(eigen_functions).into());
+}
+
+fn block(o: &Options, key: &'static str) -> Result<Option<crate::backend::BlockVector>> {
+    match o.value(key) {
+        None => Ok(None),
+        Some(value) => match value.clone().try_cast::<Vector>() {
+            Some(v) => Ok(Some((*v.block).clone())),
+            None => {
+                Err(Error::input(format!("option `{key}` takes a BlockVector, not a {}", value.type_name())))
+            }
+        },
+    }
+}
+
+/// Both methods: they differ in the correction only.
+fn find(
+    ctx: &NativeCallContext,
+    h: Operator,
+    options: Map,
+    krylov: bool,
+) -> std::result::Result<Pairs, Failure> {
+    let o = Options::new(ctx, options);
+    let mut thrown: Option<Failure> = None;
+    let read = || -> Result<_> {
+        let mut d = DavidsonOptions::new(o.count_or("count", 1, 1)?);
+        d.tolerance = o.float_or("tol", d.tolerance)?;
+        d.max_basis = o.count_or("basis", 2, d.max_basis)?;
+        d.max_iterations = o.count_or("iterations", 1, if krylov { 10_000 } else { d.max_iterations })?;
+        d.seed = o.seed()?;
+        d.start = block(&o, "start")?;
+        d.orthogonal_to = block(&o, "orthogonal_to")?;
+        let highest = match o.text_or("which", "lowest")?.as_str() {
+            "lowest" => false,
+            "highest" => true,
+            other => {
+                return Err(Error::input(format!("no end `{other}` of the spectrum"))
+                    .hint("which is \"lowest\" or \"highest\""));
+            }
+        };
+        let precondition = if krylov { None } else { o.function("preconditioner")? };
+        Ok((d, highest, precondition, o.task()?))
+    };
+    let (mut d, highest, precondition, task) = read().at(ctx)?;
+    o.finish()?;
+    let target = if highest { h.scaled(C64::new(-1.0, 0.0)) } else { h.clone() };
+    let device = h.device().clone();
+    let mut users = precondition.map(|f| {
+        let (device, thrown) = (device.clone(), &mut thrown);
+        move |r: &crate::backend::BlockVector, theta: &[f64]| {
+            let energies: Vec<f64> = theta.iter().map(|t| if highest { -t } else { *t }).collect();
+            let arguments = (Vector::new(&device, r.clone()), Series::Real(energies));
+            match f.call_within_context::<Vector>(ctx, arguments) {
+                Ok(t) if t.block.columns() == r.columns() && t.block.rows() == r.rows() => {
+                    device.convert(&t.block, r.dtype())
+                }
+                Ok(t) => {
+                    Err(Error::input(format!("the preconditioner made {} of {}", t.block.shape(), r.shape())))
+                }
+                Err(e) => {
+                    *thrown = Some(e);
+                    Err(Error::input("the preconditioner failed"))
+                }
+            }
+        }
+    });
+    d.preconditioner = match &mut users {
+        _ if krylov => Preconditioner::None,
+        Some(f) => Preconditioner::User(f),
+        None => Preconditioner::Diagonal,
+    };
+    let found = method::davidson(&target, d, &task);
+    drop(users);
+    if let Some(e) = thrown {
+        return Err(e);
+    }
+    let mut eigen = found.at(ctx)?;
+    if highest {
+        eigen.values.iter_mut().for_each(|x| *x = -*x);
+    }
+    if !eigen.converged {
+        let worst = eigen.residuals.iter().copied().fold(0.0, f64::max);
+        session(ctx).at(ctx)?.note(&format!(
+            "not converged after {} iterations: the largest residual is {worst:.1e}; raise `iterations` or `tol`, or give a `start`",
+            eigen.iterations
+        ));
+    }
+    Ok(Pairs(Rc::new(eigen), h))
+}
+
+#[export_module]
+mod eigen_functions {
+    /// The lowest eigenpairs of a Hermitian operator by Davidson's block method with thick restarts.
+    ///
+    /// Gives an Eigen with `values` (ascending), `vectors` (a column each), `residuals` (norms of H x - E x), `iterations`,
+    /// `products` and `converged`. Degenerate eigenvalues come with their multiplicity.
+    ///
+    /// # Options
+    /// - `count` (1): how many.
+    /// - `tol` (1e-9): largest residual norm.
+    /// - `which` ("lowest"): or "highest".
+    /// - `basis` (20, at least 5 count): most basis vectors before a restart.
+    /// - `iterations` (1000): most expansions of the basis.
+    /// - `start`: a BlockVector to start from.
+    /// - `orthogonal_to`: orthonormal vectors to stay orthogonal to.
+    /// - `preconditioner` (the diagonal): a function of (residuals, energies) that gives corrections.
+    /// - `seed` (the session's): of the random starting vectors.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// let low = davidson(h, #{ count: 3, tol: 1e-10 });
+    /// assert_close(low.values[0], -2.0, 1e-12);
+    /// assert_close(low.values[1], low.values[2], 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn davidson(
+        ctx: NativeCallContext,
+        h: Operator,
+        options: Map,
+    ) -> std::result::Result<Pairs, Failure> {
+        find(&ctx, h, options, false)
+    }
+
+    #[rhai_fn(name = "davidson", return_raw)]
+    pub fn davidson_plain(ctx: NativeCallContext, h: Operator) -> std::result::Result<Pairs, Failure> {
+        find(&ctx, h, Map::new(), false)
+    }
+
+    /// The lowest eigenpairs of a Hermitian operator by the block Lanczos method with thick restarts.
+    ///
+    /// # Options
+    /// - `count` (1), `tol` (1e-9), `which` ("lowest"), `basis`, `iterations` (10000), `start`, `orthogonal_to`, `seed`,
+    ///   `progress`: as for `davidson`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// assert_close(lanczos(h, #{ which: "highest" }).values[0], 2.0, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn lanczos(ctx: NativeCallContext, h: Operator, options: Map) -> std::result::Result<Pairs, Failure> {
+        find(&ctx, h, options, true)
+    }
+
+    #[rhai_fn(name = "lanczos", return_raw)]
+    pub fn lanczos_plain(ctx: NativeCallContext, h: Operator) -> std::result::Result<Pairs, Failure> {
+        find(&ctx, h, Map::new(), true)
+    }
+
+    /// Eigenvalues, from the end of the spectrum inwards.
+    #[rhai_fn(global, get = "values", pure)]
+    pub fn values(e: &mut Pairs) -> Series {
+        Series::Real(e.0.values.clone())
+    }
+
+    /// Eigenvectors, a column each.
+    #[rhai_fn(global, get = "vectors", pure)]
+    pub fn vectors(e: &mut Pairs) -> Vector {
+        Vector::new(e.1.device(), e.0.vectors.clone())
+    }
+
+    /// Residual norms.
+    #[rhai_fn(global, get = "residuals", pure)]
+    pub fn residuals(e: &mut Pairs) -> Series {
+        Series::Real(e.0.residuals.clone())
+    }
+
+    /// Expansions of the basis.
+    #[rhai_fn(global, get = "iterations", pure)]
+    pub fn iterations(e: &mut Pairs) -> INT {
+        e.0.iterations as INT
+    }
+
+    /// Products of the operator with single vectors.
+    #[rhai_fn(global, get = "products", pure)]
+    pub fn products(e: &mut Pairs) -> INT {
+        e.0.products as INT
+    }
+
+    /// Whether every residual is below the tolerance.
+    #[rhai_fn(global, get = "converged", pure)]
+    pub fn converged(e: &mut Pairs) -> bool {
+        e.0.converged
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(e: &mut Pairs) -> String {
+        let mut lines = vec![format!(
+            "Eigen: {} pairs, {} iterations{}",
+            e.0.values.len(),
+            e.0.iterations,
+            if e.0.converged { "" } else { ", not converged" }
+        )];
+        for (value, residual) in e.0.values.iter().zip(&e.0.residuals) {
+            lines.push(format!("  {value:>22.12}   residual {residual:.1e}"));
+        }
+        lines.join("\n")
+    }
+}

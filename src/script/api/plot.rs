@@ -1,0 +1,152 @@
+//! `plot`: pictures in files, or text in the terminal.
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, Map};
+
+use super::table::to_data;
+use super::values::{real, to_series};
+use crate::error::{Error, Result};
+use crate::output::files::Data;
+use crate::output::plot::{Plot, Style, terminal_size};
+use crate::script::{At, Failure, Options, session};
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(plot_functions).into());
+}
+
+fn describe(value: &Dynamic) -> Result<Plot> {
+    match to_data(value)? {
+        Data::Table(table) => Plot::from_table(&table),
+        Data::Series(series) => Ok(Plot::from_series(&series)),
+        Data::Matrix(matrix) => Ok(Plot::from_matrix(&matrix)),
+    }
+}
+
+fn range(o: &Options, key: &'static str) -> Result<Option<(f64, f64)>> {
+    let Some(value) = o.value(key) else { return Ok(None) };
+    let wrong = || Error::input(format!("option `{key}` takes a pair like [-1.0, 1.0]"));
+    let pair = value.read_lock::<Array>().ok_or_else(wrong)?;
+    match pair.as_slice() {
+        [low, high] => {
+            let (low, high) = (real(low, key)?, real(high, key)?);
+            if low < high { Ok(Some((low, high))) } else { Err(wrong()) }
+        }
+        _ => Err(wrong()),
+    }
+}
+
+/// Draws the plot with the options of the call.
+fn draw(ctx: &NativeCallContext, plot: Result<Plot>, options: Map) -> std::result::Result<(), Failure> {
+    let o = Options::new(ctx, options);
+    let read = || -> Result<(Plot, Option<String>)> {
+        let mut plot = plot?;
+        plot.title = o.text_or("title", &plot.title)?;
+        plot.xlabel = o.text_or("xlabel", &plot.xlabel)?;
+        plot.ylabel = o.text_or("ylabel", &plot.ylabel)?;
+        (plot.log_x, plot.log_y) = match o.text_or("log", "")?.as_str() {
+            "" => (false, false),
+            "x" => (true, false),
+            "y" => (false, true),
+            "xy" => (true, true),
+            other => {
+                return Err(
+                    Error::input(format!("option `log` is `{other}`")).hint("write \"x\", \"y\" or \"xy\"")
+                );
+            }
+        };
+        if o.value("legend").is_some() {
+            plot.legend = Some(o.flag_or("legend", true)?);
+        }
+        if let Some(style) = o.text("style")? {
+            plot = plot.style(Style::named(&style)?);
+        }
+        plot.x_range = range(&o, "xrange")?;
+        plot.y_range = range(&o, "yrange")?;
+        if let Some((width, height)) = size(&o)? {
+            plot.size = (width, height);
+        }
+        Ok((plot, o.text("file")?))
+    };
+    let (plot, file) = read().at(ctx)?;
+    o.finish()?;
+    let session = session(ctx).at(ctx)?;
+    match file {
+        Some(file) => plot.save(session.output_path(&file)).at(ctx),
+        None => {
+            match terminal_size() {
+                Some((columns, rows)) => {
+                    let colour = std::env::var_os("NO_COLOR").is_none();
+                    let rows = (rows / 2).clamp(16, 28);
+                    session.print(&plot.terminal(columns.min(100), rows, colour).at(ctx)?);
+                }
+                None if !session.settings().quiet => {
+                    eprintln!("note: `plot` without a file draws in a terminal, and there is none");
+                }
+                None => {}
+            }
+            Ok(())
+        }
+    }
+}
+
+fn size(o: &Options) -> Result<Option<(f64, f64)>> {
+    let Some(value) = o.value("size") else { return Ok(None) };
+    let wrong =
+        || Error::input("option `size` takes width and height in pixels, like [720, 460], from 200 to 10000");
+    let pair = value.read_lock::<Array>().ok_or_else(wrong)?;
+    match pair.as_slice() {
+        [width, height] => {
+            let (width, height) = (real(width, "size")?, real(height, "size")?);
+            let fits = |x: f64| (200.0..=10_000.0).contains(&x);
+            if fits(width) && fits(height) { Ok(Some((width, height))) } else { Err(wrong()) }
+        }
+        _ => Err(wrong()),
+    }
+}
+
+#[export_module]
+mod plot_functions {
+    #[rhai_fn(name = "plot", return_raw)]
+    pub fn plot_plain(ctx: NativeCallContext, value: Dynamic) -> std::result::Result<(), Failure> {
+        draw(&ctx, describe(&value), Map::new())
+    }
+
+    /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
+    /// grid), a Series or a Matrix; in the terminal, or into a file, `.svg` or `.png`.
+    ///
+    /// # Options
+    /// - `file` (the terminal): where the picture goes.
+    /// - `title`, `xlabel`, `ylabel`: texts; by default the table's.
+    /// - `log` (none): logarithmic axes: "x", "y" or "xy".
+    /// - `style` ("lines"): "lines", "points" or "both".
+    /// - `legend` (if there are several curves): true or false.
+    /// - `xrange`, `yrange` (those of the data): pairs of numbers.
+    /// - `size` ([720, 460]): of the picture, in pixels.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let x = linspace(0, 6.28, 100);
+    /// plot(table([["x", x], ["sine", sin(x)]]), #{ title: "A wave", file: "wave.svg" });
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn plot(ctx: NativeCallContext, value: Dynamic, options: Map) -> std::result::Result<(), Failure> {
+        draw(&ctx, describe(&value), options)
+    }
+
+    #[rhai_fn(name = "plot", return_raw)]
+    pub fn plot_xy(ctx: NativeCallContext, x: Dynamic, y: Dynamic) -> std::result::Result<(), Failure> {
+        plot_xy_with(ctx, x, y, Map::new())
+    }
+
+    #[rhai_fn(name = "plot", return_raw)]
+    pub fn plot_xy_with(
+        ctx: NativeCallContext,
+        x: Dynamic,
+        y: Dynamic,
+        options: Map,
+    ) -> std::result::Result<(), Failure> {
+        let plot = to_series(&x).and_then(|x| Plot::from_xy(&x, &to_series(&y)?));
+        draw(&ctx, plot, options)
+    }
+}

@@ -1,0 +1,292 @@
+//! `Series`: making one, taking it apart, operators. Sums and integrals are in `series_maths.rs`.
+
+use std::any::TypeId;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Module};
+
+use super::values::{as_number, count, real, to_dynamic, to_series, type_of};
+use crate::error::Error;
+use crate::number::{Arithmetic, C64, Number, Series};
+use crate::script::{At, Failure};
+
+/// Registers the type and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Series>("Series");
+    engine.register_global_module(exported_module!(series_functions).into());
+    operators(engine);
+    let mut iteration = Module::new();
+    iteration.set_iter(TypeId::of::<Series>(), |series| {
+        let numbers: Vec<Number> = series.try_cast::<Series>().map_or(Vec::new(), |s| s.iter().collect());
+        Box::new(numbers.into_iter().map(to_dynamic))
+    });
+    engine.register_global_module(iteration.into());
+}
+
+/// Elementwise operators with Series and numbers of every kind.
+fn operators(engine: &mut Engine) {
+    use Arithmetic::{Add, Div, Mul, Pow, Sub};
+    for op in [Add, Sub, Mul, Div, Pow] {
+        let name = op.symbol();
+        engine.register_fn(name, move |ctx: NativeCallContext, a: Series, b: Series| a.zip(op, &b).at(&ctx));
+        engine.register_fn(name, move |a: Series, b: FLOAT| a.with(op, b.into()));
+        engine.register_fn(name, move |a: Series, b: INT| a.with(op, b.into()));
+        engine.register_fn(name, move |a: Series, b: C64| a.with(op, b.into()));
+        engine.register_fn(name, move |a: FLOAT, b: Series| b.with_left(a.into(), op));
+        engine.register_fn(name, move |a: INT, b: Series| b.with_left(a.into(), op));
+        engine.register_fn(name, move |a: C64, b: Series| b.with_left(a.into(), op));
+    }
+    engine.register_fn("-", |a: Series| a.with(Mul, Number::Real(-1.0)));
+    engine.register_fn("+", |a: Series| a);
+    engine.register_fn("==", |a: Series, b: Series| a == b);
+    engine.register_fn("!=", |a: Series, b: Series| a != b);
+}
+
+#[export_module]
+mod series_functions {
+    /// One-dimensional data from an array of numbers or a range; arithmetic with it is elementwise.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let s = 2.0 * series([1, 2, 3]) + 1;
+    /// assert_close(s[2], 7.0, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn series(ctx: NativeCallContext, numbers: Dynamic) -> std::result::Result<Series, Failure> {
+        to_series(&numbers).at(&ctx)
+    }
+
+    /// `n` evenly spaced numbers from `a` to `b`, both included.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(linspace(0, 1, 11)[3], 0.3, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn linspace(
+        ctx: NativeCallContext,
+        a: Dynamic,
+        b: Dynamic,
+        n: INT,
+    ) -> std::result::Result<Series, Failure> {
+        let make =
+            || Series::linspace(real(&a, "the first end")?, real(&b, "the last end")?, count(n, "points")?);
+        make().at(&ctx)
+    }
+
+    /// `n` numbers from `a` to `b`, both included and positive, evenly spaced in their logarithm.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(logspace(1, 1000, 4)[1], 10.0, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn logspace(
+        ctx: NativeCallContext,
+        a: Dynamic,
+        b: Dynamic,
+        n: INT,
+    ) -> std::result::Result<Series, Failure> {
+        let make =
+            || Series::logspace(real(&a, "the first end")?, real(&b, "the last end")?, count(n, "points")?);
+        make().at(&ctx)
+    }
+
+    /// Number of elements.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(linspace(0, 1, 11).len == 11, "eleven points");
+    /// ```
+    #[rhai_fn(global, get = "len", pure)]
+    pub fn len(s: &mut Series) -> INT {
+        s.len() as INT
+    }
+
+    #[rhai_fn(global, name = "len", pure)]
+    pub fn len_method(s: &mut Series) -> INT {
+        s.len() as INT
+    }
+
+    #[rhai_fn(global, index_get, pure, return_raw)]
+    pub fn element(ctx: NativeCallContext, s: &mut Series, i: INT) -> std::result::Result<Dynamic, Failure> {
+        s.at(i).map(to_dynamic).at(&ctx)
+    }
+
+    #[rhai_fn(global, index_set, return_raw)]
+    pub fn set_element(
+        ctx: NativeCallContext,
+        s: &mut Series,
+        i: INT,
+        value: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        let number = as_number(&value).ok_or_else(|| {
+            Error::input(format!("an element of a Series is a number, not {}", type_of(&value)))
+        });
+        number.and_then(|number| s.set(i, number)).at(&ctx)
+    }
+
+    #[rhai_fn(global, index_get, pure, return_raw)]
+    pub fn range(
+        ctx: NativeCallContext,
+        s: &mut Series,
+        range: std::ops::Range<INT>,
+    ) -> std::result::Result<Series, Failure> {
+        s.slice(range.start, range.end).at(&ctx)
+    }
+
+    #[rhai_fn(global, index_get, pure, return_raw)]
+    pub fn inclusive(
+        ctx: NativeCallContext,
+        s: &mut Series,
+        range: std::ops::RangeInclusive<INT>,
+    ) -> std::result::Result<Series, Failure> {
+        // An end of -1 includes the last element.
+        let end = if *range.end() == -1 { s.len() as INT } else { range.end().saturating_add(1) };
+        s.slice(*range.start(), end).at(&ctx)
+    }
+
+    /// Elements `from..to` (`to` excluded, negative from the end); `s[from..to]` is the same.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series(0..10).slice(2, 4) == series([2, 3]), "two elements");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn slice(
+        ctx: NativeCallContext,
+        s: &mut Series,
+        from: INT,
+        to: INT,
+    ) -> std::result::Result<Series, Failure> {
+        s.slice(from, to).at(&ctx)
+    }
+
+    /// Adds a number at the end.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let s = series([1]);
+    /// s.push(2.5);
+    /// assert_close(s[-1], 2.5, 1e-15);
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn push(ctx: NativeCallContext, s: &mut Series, value: Dynamic) -> std::result::Result<(), Failure> {
+        let number = as_number(&value).ok_or_else(|| {
+            Error::input(format!("an element of a Series is a number, not {}", type_of(&value)))
+        });
+        s.push(number.at(&ctx)?);
+        Ok(())
+    }
+
+    /// The elements of both, one after the other.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(concat(series([1]), series([2, 3])) == series([1, 2, 3]), "joined");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn concat(s: &mut Series, other: Series) -> Series {
+        s.concat(&other)
+    }
+
+    /// The elements in reverse order.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([1, 2]).reversed() == series([2, 1]), "reversed");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn reversed(s: &mut Series) -> Series {
+        s.reversed()
+    }
+
+    /// The elements in ascending order.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([3, 1, 2]).sorted() == series([1, 2, 3]), "sorted");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn sorted(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<Series, Failure> {
+        s.sorted().at(&ctx)
+    }
+
+    /// A function of every element.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([1, 2]).map(|x| x * x) == series([1, 4]), "squares");
+    /// ```
+    #[rhai_fn(global, name = "map", return_raw)]
+    pub fn map_elements(ctx: NativeCallContext, s: Series, f: FnPtr) -> std::result::Result<Series, Failure> {
+        let mut numbers = Vec::with_capacity(s.len());
+        for x in s.iter() {
+            let value: Dynamic = f.call_within_context(&ctx, (to_dynamic(x),))?;
+            let number = as_number(&value)
+                .ok_or_else(|| Error::input(format!("the closure gave {}, not a number", type_of(&value))));
+            numbers.push(number.at(&ctx)?);
+        }
+        Ok(numbers.into_iter().collect())
+    }
+
+    /// The elements as an array.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([1, 2]).to_array().len() == 2, "two numbers");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn to_array(s: &mut Series) -> Array {
+        s.iter().map(to_dynamic).collect()
+    }
+
+    /// The real parts.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([1.0 + I]).re == series([1]), "real parts");
+    /// ```
+    #[rhai_fn(global, get = "re", pure)]
+    pub fn re(s: &mut Series) -> Series {
+        s.re()
+    }
+
+    /// The imaginary parts.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([1.0 + 2.0 * I]).im == series([2]), "imaginary parts");
+    /// ```
+    #[rhai_fn(global, get = "im", pure)]
+    pub fn im(s: &mut Series) -> Series {
+        s.im()
+    }
+
+    /// The complex conjugates.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([1.0 + I]).conj()[0] == 1.0 - I, "conjugated");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn conj(s: &mut Series) -> Series {
+        s.conj()
+    }
+
+    /// The phase angles in (-pi, pi].
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([I]).arg()[0], PI() / 2.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn arg(s: &mut Series) -> Series {
+        s.arg()
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(s: &mut Series) -> String {
+        s.to_string()
+    }
+}

@@ -1,0 +1,174 @@
+//! What a `Series` comes to: sums, extremes, integrals.
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine, FLOAT, INT};
+
+use super::values::to_dynamic;
+use crate::number::Series;
+use crate::script::{At, Failure};
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(series_maths_functions).into());
+}
+
+#[export_module]
+mod series_maths_functions {
+    /// The sum of all elements.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([1, 2, 3]).sum(), 6.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn sum(s: &mut Series) -> Dynamic {
+        to_dynamic(s.sum())
+    }
+
+    /// The mean of all elements.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([1, 2, 3]).mean(), 2.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn mean(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<Dynamic, Failure> {
+        s.mean().map(to_dynamic).at(&ctx)
+    }
+
+    /// The sample standard deviation.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([1, 2, 3]).std(), 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn std(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<FLOAT, Failure> {
+        s.std().at(&ctx)
+    }
+
+    /// The smallest element.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([3, 1, 2]).min(), 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn min(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<FLOAT, Failure> {
+        s.min().at(&ctx)
+    }
+
+    /// The largest element.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([3, 1, 2]).max(), 3.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn max(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<FLOAT, Failure> {
+        s.max().at(&ctx)
+    }
+
+    /// The place of the smallest element.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([3, 1, 2]).argmin() == 1, "the second");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn argmin(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<INT, Failure> {
+        s.argmin().map(|i| i as INT).at(&ctx)
+    }
+
+    /// The place of the largest element.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([3, 1, 2]).argmax() == 0, "the first");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn argmax(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<INT, Failure> {
+        s.argmax().map(|i| i as INT).at(&ctx)
+    }
+
+    /// The Euclidean norm.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([3, 4]).norm(), 5.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn norm(s: &mut Series) -> FLOAT {
+        s.norm()
+    }
+
+    /// The scalar product; the first series is conjugated.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(series([I]).dot(series([1])), -I, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn dot(
+        ctx: NativeCallContext,
+        s: &mut Series,
+        other: Series,
+    ) -> std::result::Result<Dynamic, Failure> {
+        s.dot(&other).map(to_dynamic).at(&ctx)
+    }
+
+    /// Running sums: element `i` is the sum of elements 0 to `i`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([1, 2, 3]).cumsum() == series([1, 3, 6]), "running sums");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn cumsum(s: &mut Series) -> Series {
+        s.cumsum()
+    }
+
+    /// Differences of neighbours, one element fewer.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(series([1, 3, 6]).diff() == series([2, 3]), "differences");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn diff(s: &mut Series) -> Series {
+        s.diff()
+    }
+
+    /// The integral over `x` by the trapezoidal rule.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let x = linspace(0, 1, 1001);
+    /// assert_close((3.0 * x * x).integrate(x), 1.0, 1e-6);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn integrate(
+        ctx: NativeCallContext,
+        s: &mut Series,
+        x: Series,
+    ) -> std::result::Result<Dynamic, Failure> {
+        s.integrate(&x).map(to_dynamic).at(&ctx)
+    }
+
+    /// The values at the points `at`, linearly between the points `x` of this series, constant outside them.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let y = series([0, 10, 20]).interp(series([0, 1, 2]), series([0.5]));
+    /// assert_close(y[0], 5.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn interp(
+        ctx: NativeCallContext,
+        s: &mut Series,
+        x: Series,
+        at: Series,
+    ) -> std::result::Result<Series, Failure> {
+        s.interp(&x, &at).at(&ctx)
+    }
+}

@@ -1,0 +1,361 @@
+//! `Table`: named columns, and files of tables, series and matrices.
+
+use std::any::TypeId;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, INT, ImmutableString, Map, Module};
+
+use super::values::{as_number, count, to_dynamic, to_series, type_of};
+use crate::error::{Error, Result};
+use crate::number::{Matrix, Series, Table};
+use crate::output::Manifest;
+use crate::output::files::{self, Data};
+use crate::script::{At, Failure, session};
+
+/// Registers the type and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Table>("Table");
+    engine.register_global_module(exported_module!(table_functions).into());
+    let mut iteration = Module::new();
+    iteration.set_iter(TypeId::of::<Table>(), |table| {
+        let rows: Vec<Dynamic> = table.try_cast::<Table>().map_or(Vec::new(), |t| {
+            (0..t.rows() as INT).filter_map(|i| row_map(&t, i).ok()).map(Dynamic::from).collect()
+        });
+        Box::new(rows.into_iter())
+    });
+    engine.register_global_module(iteration.into());
+}
+
+/// A row as a map from the columns' names.
+fn row_map(t: &Table, i: INT) -> Result<Map> {
+    let numbers = t.row(i)?;
+    Ok(t.names().zip(numbers).map(|(name, x)| (name.into(), to_dynamic(x))).collect())
+}
+
+/// A Table, Series, Matrix or array of numbers, for files and plots.
+pub(crate) fn to_data(value: &Dynamic) -> Result<Data> {
+    if let Some(table) = value.read_lock::<Table>() {
+        return Ok(Data::Table(table.clone()));
+    }
+    if let Some(matrix) = value.read_lock::<Matrix>() {
+        return Ok(Data::Matrix(matrix.clone()));
+    }
+    if value.is::<Series>() || value.is::<Array>() {
+        return to_series(value).map(Data::Series);
+    }
+    Err(Error::input(format!("a Table, a Series or a Matrix was expected, not {}", type_of(value))))
+}
+
+fn from_data(data: Data) -> Dynamic {
+    match data {
+        Data::Table(x) => Dynamic::from(x),
+        Data::Series(x) => Dynamic::from(x),
+        Data::Matrix(x) => Dynamic::from(x),
+    }
+}
+
+/// How the files of this session are made.
+pub(crate) fn manifest(ctx: &NativeCallContext) -> Result<Manifest> {
+    let session = session(ctx)?;
+    let device = session.device();
+    let mut args = session.settings().args;
+    args.retain(|_, value| !value.read_lock::<Array>().is_some_and(|rest| rest.is_empty()));
+    let args: serde_json::Value = serde_json::from_str(&rhai::format_map_as_json(&args)).unwrap_or_default();
+    Ok(Manifest {
+        git: option_env!("UMKLAPP_GIT").map(str::to_string),
+        script_hash: session.script_hash(),
+        seed: Some(session.seed()),
+        options: args.as_object().cloned().unwrap_or_default(),
+        backend: Some(device.name().to_string()),
+        device: Some(device.describe().to_string()),
+        ..Manifest::new()
+    })
+}
+
+fn save_data(ctx: &NativeCallContext, data: Data, file: &str) -> Result<()> {
+    files::save(&data, session(ctx)?.output_path(file), Some(&manifest(ctx)?))
+}
+
+/// A plain text or number of a report as a script value, anything deeper as its JSON text.
+fn report_value(value: &serde_json::Value) -> Dynamic {
+    match value {
+        serde_json::Value::Bool(b) => (*b).into(),
+        serde_json::Value::String(text) => text.clone().into(),
+        serde_json::Value::Number(n) => match n.as_i64() {
+            Some(i) => i.into(),
+            None => n.as_f64().unwrap_or(f64::NAN).into(),
+        },
+        serde_json::Value::Null => Dynamic::UNIT,
+        serde_json::Value::Array(items) => items.iter().map(report_value).collect::<Array>().into(),
+        serde_json::Value::Object(object) => {
+            object.iter().map(|(key, value)| (key.into(), report_value(value))).collect::<Map>().into()
+        }
+    }
+}
+
+#[export_module]
+mod table_functions {
+    /// A table from a map of columns (in the order of their names), or, to choose the order, from an array of
+    /// `[name, numbers]` pairs. `t.name` is a column.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let t = table([["x", [0, 1, 2]], ["square", [0, 1, 4]]]);
+    /// assert_close(t.square.sum(), 5.0, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn table(ctx: NativeCallContext, columns: Map) -> std::result::Result<Table, Failure> {
+        let columns = columns.iter().map(|(name, data)| {
+            to_series(data)
+                .map(|data| (name.to_string(), data))
+                .map_err(|e| e.context(format_args!("column `{name}`")))
+        });
+        columns.collect::<Result<Vec<_>>>().and_then(Table::from_columns).at(&ctx)
+    }
+
+    #[rhai_fn(name = "table", return_raw)]
+    pub fn table_of_pairs(ctx: NativeCallContext, columns: Array) -> std::result::Result<Table, Failure> {
+        let wrong = || Error::input("a table is made from pairs `[name, numbers]`");
+        let columns = columns.iter().map(|pair| {
+            let pair = pair.read_lock::<Array>().ok_or_else(wrong)?;
+            match pair.as_slice() {
+                [name, data] => {
+                    let name = name.clone().into_string().map_err(|_| wrong())?;
+                    let data = to_series(data).map_err(|e| e.context(format_args!("column `{name}`")))?;
+                    Ok((name, data))
+                }
+                _ => Err(wrong()),
+            }
+        });
+        columns.collect::<Result<Vec<_>>>().and_then(Table::from_columns).at(&ctx)
+    }
+
+    /// The table with one more column.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let t = table(#{ x: [1, 2] }).with_column("y", [3, 4]);
+    /// assert_close(t.y[1], 4.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn with_column(
+        ctx: NativeCallContext,
+        t: &mut Table,
+        name: &str,
+        numbers: Dynamic,
+    ) -> std::result::Result<Table, Failure> {
+        to_series(&numbers).and_then(|data| t.clone().with_column(name, data)).at(&ctx)
+    }
+
+    /// The table as a map: the first column takes `nx` values and, for each of them, the second the same `ny`; the
+    /// third is what `plot` shows in colours.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let t = table([["k", [0, 0, 1, 1]], ["energy", [0, 1, 0, 1]], ["weight", [1, 2, 3, 4]]]);
+    /// plot(t.grid(2, 2), #{ file: "map.png" });
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn grid(
+        ctx: NativeCallContext,
+        t: &mut Table,
+        nx: INT,
+        ny: INT,
+    ) -> std::result::Result<Table, Failure> {
+        count(nx, "points").and_then(|nx| t.clone().with_grid(nx, count(ny, "points")?)).at(&ctx)
+    }
+
+    #[rhai_fn(global, index_get, pure, return_raw)]
+    pub fn column_of(
+        ctx: NativeCallContext,
+        t: &mut Table,
+        name: ImmutableString,
+    ) -> std::result::Result<Series, Failure> {
+        t.column(&name).cloned().at(&ctx)
+    }
+
+    #[rhai_fn(global, index_set, return_raw)]
+    pub fn set_column(
+        ctx: NativeCallContext,
+        t: &mut Table,
+        name: ImmutableString,
+        numbers: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        to_series(&numbers).and_then(|data| t.set_column(&name, data)).at(&ctx)
+    }
+
+    // Without this, `t[i].x = 1` would change a copy and say nothing.
+    #[rhai_fn(global, index_set, return_raw)]
+    pub fn set_row(
+        ctx: NativeCallContext,
+        _t: &mut Table,
+        _i: INT,
+        _row: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        let error = Error::input("a row of a table cannot be changed");
+        Err(error.hint("change a column: `t.x[i] = 1`")).at(&ctx)
+    }
+
+    /// The column of that name; `t.name` and `t["name"]` are the same.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(table(#{ x: [1, 2] }).column("x") == series([1, 2]), "the column");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn column(ctx: NativeCallContext, t: &mut Table, name: &str) -> std::result::Result<Series, Failure> {
+        t.column(name).cloned().at(&ctx)
+    }
+
+    /// Row `i` as a map from the columns' names; `t[i]` is the same.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(table(#{ x: [1, 2] }).row(-1).x, 2.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn row(ctx: NativeCallContext, t: &mut Table, i: INT) -> std::result::Result<Map, Failure> {
+        row_map(t, i).at(&ctx)
+    }
+
+    #[rhai_fn(global, index_get, pure, return_raw)]
+    pub fn row_of(ctx: NativeCallContext, t: &mut Table, i: INT) -> std::result::Result<Map, Failure> {
+        row_map(t, i).at(&ctx)
+    }
+
+    /// Rows `from..to` (`to` excluded, negative from the end).
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(table(#{ x: [1, 2, 3] }).slice(1, 3).rows == 2, "two rows");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn slice(
+        ctx: NativeCallContext,
+        t: &mut Table,
+        from: INT,
+        to: INT,
+    ) -> std::result::Result<Table, Failure> {
+        t.slice(from, to).at(&ctx)
+    }
+
+    /// Adds a row: a map with a number for every column.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let t = table(#{ x: [1], y: [2] });
+    /// t.push(#{ x: 3, y: 4 });
+    /// assert(t.rows == 2, "one row more");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn push(ctx: NativeCallContext, t: &mut Table, row: Map) -> std::result::Result<(), Failure> {
+        let numbers = row.iter().map(|(name, value)| {
+            as_number(value)
+                .map(|x| (name.as_str(), x))
+                .ok_or_else(|| Error::input(format!("`{name}` of a row is a number, not {}", type_of(value))))
+        });
+        numbers.collect::<Result<Vec<_>>>().and_then(|numbers| t.push(&numbers)).at(&ctx)
+    }
+
+    /// Number of rows.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(table(#{ x: [1, 2] }).rows == 2, "two rows");
+    /// ```
+    #[rhai_fn(global, get = "rows", pure)]
+    pub fn rows(t: &mut Table) -> INT {
+        t.rows() as INT
+    }
+
+    /// The names of the columns.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(table(#{ x: [1] }).columns == ["x"], "one column");
+    /// ```
+    #[rhai_fn(global, get = "columns", pure)]
+    pub fn columns(t: &mut Table) -> Array {
+        t.names().map(|name| name.to_string().into()).collect()
+    }
+
+    /// How the table was made: times, sizes, options.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(table(#{ x: [1] }).report == #{}, "by hand");
+    /// ```
+    #[rhai_fn(global, get = "report", pure)]
+    pub fn report(t: &mut Table) -> Map {
+        t.report().iter().map(|(key, value)| (key.into(), report_value(value))).collect()
+    }
+
+    /// The table with these entries added to its report.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let t = table(#{ x: [1] }).with_report(#{ moments: 64 });
+    /// assert(t.report.moments == 64, "kept");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn with_report(t: &mut Table, entries: Map) -> Table {
+        let json: serde_json::Value =
+            serde_json::from_str(&rhai::format_map_as_json(&entries)).unwrap_or_default();
+        let entries = json.as_object().cloned().unwrap_or_default();
+        entries.into_iter().fold(t.clone(), |t, (key, value)| t.with_report(key, value))
+    }
+
+    /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`, `.npy`.
+    /// The file says how it was made: version, seed, options, backend.
+    ///
+    /// # Example
+    /// ```rhai
+    /// table(#{ x: [1, 2] }).save("example.csv");
+    /// assert_close(load("example.csv").x[1], 2.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn save(ctx: NativeCallContext, t: &mut Table, file: &str) -> std::result::Result<(), Failure> {
+        save_data(&ctx, t.clone().into(), file).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "save", pure, return_raw)]
+    pub fn save_series(
+        ctx: NativeCallContext,
+        s: &mut Series,
+        file: &str,
+    ) -> std::result::Result<(), Failure> {
+        save_data(&ctx, s.clone().into(), file).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "save", pure, return_raw)]
+    pub fn save_matrix(
+        ctx: NativeCallContext,
+        m: &mut Matrix,
+        file: &str,
+    ) -> std::result::Result<(), Failure> {
+        save_data(&ctx, m.clone().into(), file).at(&ctx)
+    }
+
+    /// A Table, Series or Matrix from a file that `save` or another program wrote: CSV, TSV, text columns, JSON, NumPy.
+    ///
+    /// # Example
+    /// ```rhai
+    /// series([1, 2]).save("example.npy");
+    /// assert(load("example.npy") == series([1, 2]), "there and back");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<Dynamic, Failure> {
+        let read = || {
+            // What a script saved, it finds again; everything else is named as the user sees it.
+            let saved = session(&ctx)?.output_path(file);
+            let path = if saved.exists() { saved } else { file.into() };
+            files::load(path).map(from_data)
+        };
+        read().at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(t: &mut Table) -> String {
+        t.to_string()
+    }
+}

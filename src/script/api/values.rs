@@ -1,0 +1,95 @@
+//! Script values as host numbers and back: what the modules for Series, Matrix and Table share.
+
+use rhai::{Array, Dynamic, FLOAT, INT};
+
+use crate::error::{Error, Result};
+use crate::number::{C64, Number, Series};
+
+/// A script value as a number, if it is one.
+pub(crate) fn as_number(value: &Dynamic) -> Option<Number> {
+    if let Ok(x) = value.as_float() {
+        return Some(Number::Real(x));
+    }
+    if let Ok(i) = value.as_int() {
+        return Some(Number::Real(i as FLOAT));
+    }
+    value.read_lock::<C64>().map(|z| Number::Complex(*z))
+}
+
+/// A number as a script value: float or Complex.
+pub(crate) fn to_dynamic(number: Number) -> Dynamic {
+    match number {
+        Number::Real(x) => x.into(),
+        Number::Complex(z) => Dynamic::from(z),
+    }
+}
+
+/// A real script value; `what` names it in the error.
+pub(crate) fn real(value: &Dynamic, what: &str) -> Result<f64> {
+    match as_number(value) {
+        Some(Number::Real(x)) => Ok(x),
+        _ => Err(Error::input(format!("{what} is a real number, not {}", type_of(value)))),
+    }
+}
+
+/// What a value is, for a message: `a text`, `a Matrix`.
+pub(crate) fn type_of(value: &Dynamic) -> String {
+    let plain = [
+        (value.is_unit(), "nothing"),
+        (value.is_bool(), "true or false"),
+        (value.is_int() || value.is_float(), "a number"),
+        (value.is_string(), "a text"),
+        (value.is_char(), "a character"),
+        (value.is_array(), "an array"),
+        (value.is_map(), "a map"),
+        (value.is_fnptr(), "a function"),
+        (value.is::<C64>(), "a Complex"),
+    ];
+    match plain.iter().find(|(holds, _)| *holds) {
+        Some((_, name)) => (*name).into(),
+        None => {
+            let name = value.type_name();
+            format!("a {}", name.rsplit("::").next().unwrap_or(name).trim_end_matches('>'))
+        }
+    }
+}
+
+/// A Series, an array of numbers or a range as a series.
+pub(crate) fn to_series(value: &Dynamic) -> Result<Series> {
+    if let Some(series) = value.read_lock::<Series>() {
+        return Ok(series.clone());
+    }
+    if let Some(range) = value.read_lock::<std::ops::Range<INT>>() {
+        return whole(range.start, range.end);
+    }
+    if let Some(range) = value.read_lock::<std::ops::RangeInclusive<INT>>() {
+        return whole(*range.start(), range.end().saturating_add(1));
+    }
+    let Some(array) = value.read_lock::<Array>() else {
+        return Err(Error::input(format!(
+            "numbers are given as an array or a Series, not as {}",
+            type_of(value)
+        )));
+    };
+    array
+        .iter()
+        .enumerate()
+        .map(|(i, x)| {
+            as_number(x)
+                .ok_or_else(|| Error::input(format!("element {i} is not a number but {}", type_of(x))))
+        })
+        .collect()
+}
+
+fn whole(from: INT, to: INT) -> Result<Series> {
+    let n = to.saturating_sub(from).max(0);
+    if n == 0 {
+        return Ok(Series::Real(Vec::new()));
+    }
+    Series::linspace(from as f64, (to - 1) as f64, n as usize)
+}
+
+/// A count: not negative.
+pub(crate) fn count(n: INT, what: &str) -> Result<usize> {
+    usize::try_from(n).map_err(|_| Error::input(format!("{n} {what}")))
+}
