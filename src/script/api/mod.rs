@@ -6,6 +6,7 @@ mod check;
 mod complex;
 mod eigen;
 mod functions;
+mod import;
 mod kpm;
 mod lattice;
 mod manybody;
@@ -42,5 +43,6 @@ pub(super) fn register(engine: &mut Engine) {
     model::register(engine);
     tight_binding::register(engine);
     sparse::register(engine);
+    import::register(engine);
     check::register(engine);
 }
