@@ -282,7 +282,7 @@ mod kpm_functions {
     /// let w = window(-2.0, 2.0);
     /// let mu = cross_moments(h, w, unit_block(h, [1]), unit_block(h, [0]), 100);
     /// let x = (3.0 - sqrt(5.0)) / 2.0;
-    /// assert_close(green_function(w, mu, series([-3.0]), #{})[0], x / sqrt(5.0), 1e-12);
+    /// assert_close(green_function(w, mu, series([-3.0]), #{})[0], -x / sqrt(5.0), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn green_function(
@@ -306,7 +306,7 @@ mod kpm_functions {
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
     /// let v = h.velocity(0);
     /// let mu = double_moments(h, window(-2.1, 2.1), v, v, unit_block(h, range(0, 8)), 4);
-    /// assert_close(mu.values[0, 0], 2.0, 1e-14);     // Tr v^2 / D = 2 t^2
+    /// assert_close(mu.values.at(0, 0), 2.0, 1e-14);     // Tr v^2 / D = 2 t^2
     /// ```
     #[rhai_fn(return_raw)]
     pub fn double_moments(

@@ -169,7 +169,7 @@ mod lattice_module {
     /// A chain of `n` sites, periodic until `boundary` says otherwise.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::chain(8).neighbors(0) == [1, 7], "a ring");
     /// ```
     #[rhai_fn(return_raw)]
@@ -180,7 +180,7 @@ mod lattice_module {
     /// The square lattice of `x` times `y` sites.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::square(4, 3).sites == 12, "twelve sites");
     /// ```
     #[rhai_fn(return_raw)]
@@ -191,7 +191,7 @@ mod lattice_module {
     /// The triangular lattice, Bravais vectors (1, 0) and (1/2, sqrt(3)/2); six neighbours a site.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::triangular(4, 4).neighbors(5).len == 6, "six neighbours");
     /// ```
     #[rhai_fn(return_raw)]
@@ -203,7 +203,7 @@ mod lattice_module {
     /// neighbours are 1/sqrt(3) apart.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let lat = lattice::honeycomb(4, 4);
     /// assert(lat.sites == 32 && lat.neighbors(0).len == 3, "three neighbours");
     /// ```
@@ -215,7 +215,7 @@ mod lattice_module {
     /// The kagome lattice: three sites a cell, four neighbours a site, neighbours 1/2 apart.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::kagome(4, 4).sites == 48, "three sites a cell");
     /// ```
     #[rhai_fn(return_raw)]
@@ -226,7 +226,7 @@ mod lattice_module {
     /// The simple cubic lattice.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let lat = lattice::cubic(4, 4, 4);
     /// assert(lat.site(1, 2, 3) == 1 + 4 * (2 + 4 * 3), "the first direction is fastest");
     /// ```
@@ -238,7 +238,7 @@ mod lattice_module {
     /// The body-centred cubic lattice in its primitive cell; eight neighbours a site.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::bcc(4, 4, 4).neighbors(0).len == 8, "eight neighbours");
     /// ```
     #[rhai_fn(return_raw)]
@@ -249,7 +249,7 @@ mod lattice_module {
     /// The face-centred cubic lattice in its primitive cell; twelve neighbours a site.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::fcc(4, 4, 4).neighbors(0).len == 12, "twelve neighbours");
     /// ```
     #[rhai_fn(return_raw)]
@@ -260,7 +260,7 @@ mod lattice_module {
     /// The diamond lattice: two sites in the primitive cell of fcc; four neighbours a site.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::diamond(3, 3, 3).sites == 54, "two sites a cell");
     /// ```
     #[rhai_fn(return_raw)]
@@ -271,7 +271,7 @@ mod lattice_module {
     /// The hypercubic lattice of as many directions as sizes, up to eight.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::hypercubic([3, 3, 3, 3]).neighbors(0).len == 8, "eight neighbours in four dimensions");
     /// ```
     #[rhai_fn(return_raw)]
@@ -293,7 +293,7 @@ mod lattice_module {
     /// - `name` ("custom"): what the lattice is called.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// // the Lieb lattice
     /// let lieb = lattice::custom([[2.0, 0.0], [0.0, 2.0]], #{
     ///     cells: [4, 4],
@@ -321,7 +321,7 @@ mod lattice_functions {
     /// A twisted boundary: the wave function gains the phase exp(i phase) on the way round.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let ring = lattice::chain(8).boundary(twisted(PI() / 2.0));
     /// assert(!tight_binding(ring, #{}).to_string().contains("real"), "a twist makes the operator complex");
     /// ```
@@ -346,7 +346,7 @@ mod lattice_functions {
     /// and `twisted(phase)`.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let slab = lattice::cubic(4, 4, 2).boundary("periodic", "periodic", "open");
     /// assert(slab.neighbors(0).len == 5, "no neighbour below");
     /// ```
@@ -383,7 +383,7 @@ mod lattice_functions {
     /// The number of the site in cell `at`; a sublattice, by number or name, may follow the coordinates.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let lat = lattice::honeycomb(4, 4);
     /// assert(lat.site(1, 0) == 2 && lat.site([1, 0], "B") == 3, "two sites a cell");
     /// ```
@@ -435,7 +435,7 @@ mod lattice_functions {
     /// The Cartesian position of a site, in lattice constants.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::square(4, 4).position(5) == [1.0, 1.0], "one right, one up");
     /// ```
     #[rhai_fn(return_raw, pure)]
@@ -450,7 +450,7 @@ mod lattice_functions {
     /// The sites joined to a site by nearest-neighbour bonds.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// assert(lattice::chain(4).boundary("open").neighbors(0) == [1], "an end has one neighbour");
     /// ```
     #[rhai_fn(return_raw, pure)]
@@ -466,7 +466,7 @@ mod lattice_functions {
     /// The lattice without the sites whose position the function says true to; the rest is numbered anew.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let disc = lattice::square(11, 11).boundary("open").remove(|r| (r[0] - 5.0) ** 2.0 + (r[1] - 5.0) ** 2.0 > 16.5);
     /// assert(disc.sites == 49, "the points of a disc");
     /// ```
@@ -486,7 +486,7 @@ mod lattice_functions {
     /// The lattice without each site with probability `fraction`, drawn with the session's seed.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let lat = lattice::cubic(20, 20, 20).vacancies(0.1, 7);
     /// assert((lat.sites / 8000.0 - 0.9).abs() < 0.02, "a tenth is gone");
     /// ```

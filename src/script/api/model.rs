@@ -180,7 +180,7 @@ mod model_functions {
     /// makes the operator. Row = site * orbitals + orbital.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::chain(8), 2);
     /// m.onsite(pauli().z);
     /// m.hop([1], -0.5 * pauli().x);
@@ -209,7 +209,7 @@ mod model_functions {
     /// returns one.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::chain(8));
     /// m.onsite(|r| 0.1 * r[0]);
     /// m.nearest(-1.0);
@@ -228,7 +228,7 @@ mod model_functions {
     /// hopping is a number, a Matrix, or a function of the position left, or of the positions left and reached.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::square(6, 6), 1);
     /// m.hop([1, 0], -1.0);
     /// m.hop([0, 1], |from, to| -1.0 - 0.1 * sin(from[0]));
@@ -248,7 +248,7 @@ mod model_functions {
     /// Hermitian conjugate is added too.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::honeycomb(6, 6), 1);
     /// m.nearest(-1.0);
     /// for step in [[1, 0], [-1, 1], [0, -1]] { m.hop(step, "A", "A", 0.1 * I); }
@@ -269,7 +269,7 @@ mod model_functions {
     /// Adds a hopping over every nearest-neighbour bond of the lattice, and its conjugate.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::kagome(4, 4), 1);
     /// m.nearest(-1.0);
     /// assert_close(spectral_window(m.build(), #{ method: "gershgorin" }).upper, 4.0, 1e-12);
@@ -286,7 +286,7 @@ mod model_functions {
     /// Adds an on-site term on one sublattice, by number or name.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::honeycomb(4, 4), 1);
     /// m.nearest(-1.0);
     /// m.sublattice("A", 0.2);
@@ -314,7 +314,7 @@ mod model_functions {
     /// - `seed` (the session's): of the random numbers.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::chain(100), 1);
     /// m.nearest(-1.0);
     /// m.disorder(2.0, #{ seed: 3 });
@@ -344,7 +344,7 @@ mod model_functions {
     /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge).
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::square(6, 6), 1);
     /// m.nearest(-1.0);
     /// m.flux(1.0 / 3.0);
@@ -378,10 +378,10 @@ mod model_functions {
     /// bond length, or of the new and the old.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::honeycomb(6, 6).boundary("open"), 1);
     /// m.nearest(-2.7);
-    /// m.strain(|r| [1.05 * r[0], r[1]], |new, old| exp(-3.37 * (new / old - 1.0)));
+    /// m.strain(|r| [1.05 * r[0], r[1]], |after, before| exp(-3.37 * (after / before - 1.0)));
     /// assert(m.build().is_hermitian(), "Hermitian");
     /// ```
     #[rhai_fn(global)]
@@ -392,7 +392,7 @@ mod model_functions {
     /// Removes the sites whose position the function says true to; the rest is numbered anew.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::square(8, 8), 1);
     /// m.nearest(-1.0);
     /// m.remove(|r| r[0] < 2.0 && r[1] < 2.0);
@@ -417,7 +417,7 @@ mod model_functions {
     /// - `seed` (the session's): of the random numbers.
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::square(40, 40), 1);
     /// m.nearest(-1.0);
     /// m.vacancies(0.1, #{ seed: 2 });
@@ -444,7 +444,7 @@ mod model_functions {
     /// - `precision` ("double"): or "single".
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let m = model(lattice::chain(8), 1);
     /// m.nearest(-1.0);
     /// print(m.build(#{ format: "csr" }));

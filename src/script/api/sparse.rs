@@ -71,7 +71,7 @@ mod sparse_functions {
     /// - `precision` ("double"): or "single".
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = sparse([0, 1, 1], [1, 0, 1], [1.0, 1.0, 0.5]);
     /// assert(h.dim == 2 && h.is_hermitian(), "two rows");
     /// ```

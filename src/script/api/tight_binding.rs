@@ -59,7 +59,7 @@ mod tight_binding_functions {
     /// - `precision` ("double"): or "single".
     ///
     /// # Example
-    /// ```
+    /// ```rhai
     /// let h = tight_binding(lattice::cubic(8, 8, 8), #{ hopping: -1.0, disorder: 1.0, seed: 7 });
     /// assert(h.dim == 512, "one row a site");
     /// ```
