@@ -9,6 +9,8 @@ mod flux;
 mod geometry;
 #[allow(clippy::module_inception)] // the type of that name deserves the file of that name
 mod lattice;
+mod lines;
+mod market;
 mod model;
 mod remove;
 pub mod sparse;
@@ -17,9 +19,12 @@ mod strain;
 mod table;
 #[cfg(test)]
 mod tests;
+mod wannier;
 
 pub use assemble::{Assembled, Format};
 pub use block::Block;
 pub use geometry::Geometry;
 pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
+pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
+pub use wannier::{WannierOptions, read_wannier90};

@@ -1,2 +1,20 @@
-//! Many-body systems on a chain of sites: local Hilbert spaces with named operators and quantum numbers ([`Sites`]),
-//! sums of products of them ([`OpSum`]), and exact symmetry sectors ([`exact`]). No device and no script here.
+//! Many-body models: [`Site`]s with local operators and conserved charges, operator sums over [`Sites`], and their exact
+//! matrices in symmetry sectors. Names of operators, states and signs follow ITensor. Renormalised bases and sweeps are
+//! built on the same types; finding eigenvectors is the business of `method`.
+
+mod basis;
+mod exact;
+mod kinds;
+mod opsum;
+mod product;
+mod site;
+mod sites;
+#[cfg(test)]
+mod tests;
+
+pub use basis::{Basis, Sector};
+pub use exact::{matrix, operator};
+pub use opsum::{OpSum, Term};
+pub use product::Product;
+pub use site::{Charge, LocalOperator, Site};
+pub use sites::Sites;

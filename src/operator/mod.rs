@@ -90,17 +90,24 @@ pub struct Operator {
     node: Arc<dyn LinearOperator>,
     device: Device,
     geometry: Option<Arc<Geometry>>,
+    label: Option<Arc<str>>,
 }
 
 impl Operator {
     /// Wraps an operator.
     pub fn from_node(device: Device, node: Arc<dyn LinearOperator>) -> Self {
-        Operator { node, device, geometry: None }
+        Operator { node, device, geometry: None, label: None }
     }
 
     /// The same operator, knowing the lattice that its rows live on.
     pub fn on(mut self, geometry: Option<Arc<Geometry>>) -> Self {
         self.geometry = geometry.filter(|g| g.rows() == self.dim());
+        self
+    }
+
+    /// The same operator, saying in its summary what its rows are.
+    pub fn labelled(mut self, label: impl Into<Arc<str>>) -> Self {
+        self.label = Some(label.into());
         self
     }
 
@@ -219,8 +226,9 @@ impl Operator {
 
     /// One line for people: size, type, format and bytes.
     pub fn summary(&self) -> String {
+        let label = self.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
         format!(
-            "Operator {} x {}, {}, {}, {} on {}",
+            "Operator {} x {}, {}, {}, {} on {}{label}",
             self.dim(),
             self.cols(),
             self.dtype(),

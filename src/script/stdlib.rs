@@ -1,4 +1,5 @@
 //! The workflows written in Rhai, built in to the program.
 
 /// Name and source of every stdlib module.
-pub(super) const MODULES: [(&str, &str); 1] = [("kpm", include_str!("../../stdlib/kpm.rhai"))];
+pub(super) const MODULES: [(&str, &str); 2] =
+    [("kpm", include_str!("../../stdlib/kpm.rhai")), ("models", include_str!("../../stdlib/models.rhai"))];

@@ -1,6 +1,7 @@
 //! The fused pass `w = alpha A v + beta v + gamma w` with both column-wise products, over any matrix that can walk its
 //! rows. The bodies are generic and inlined; wrappers compiled for each instruction set call them.
 
+use std::iter::empty;
 use std::ops::Range;
 
 use super::Isa;
@@ -24,6 +25,16 @@ pub(super) trait Visit<T: Scalar> {
         real: impl Iterator<Item = (usize, T::Real)>,
         imaginary: impl Iterator<Item = (usize, T::Real)>,
     );
+
+    /// Rows that all have the same entries `(distance in rows, value)`, with their on-site energies.
+    #[inline(always)]
+    fn run(&mut self, rows: Range<usize>, on_site: Option<&[T::Real]>, entries: &[(isize, T)]) {
+        for (at, row) in rows.enumerate() {
+            let energy = on_site.map(|e| e[at]);
+            let entries = entries.iter().map(|e| (row.wrapping_add_signed(e.0), e.1));
+            self.row(row, energy, entries, empty(), empty());
+        }
+    }
 }
 
 /// A prepared matrix whose rows can be walked.
@@ -132,8 +143,9 @@ impl<'a, F: Lane, const W: usize, const FMA: bool> Part<'a, F, W, FMA> {
         }
     }
 
-    /// Adds the products of a strip to those of all rows.
-    #[inline(always)]
+    /// Adds the products of a strip to those of all rows. Kept out of the loop over rows: inlined, its order of lanes is
+    /// imposed on every vector there, at the price of a permutation for each.
+    #[inline(never)]
     fn add_to(&self, sums: &mut [f64], lane: usize, stride: usize) {
         if self.pass.dots {
             for k in 0..W {
@@ -170,6 +182,44 @@ impl<F: Lane, const W: usize, const FMA: bool> Visit<F> for RealRows<'_, F, W, F
         }
         self.part.finish(row, self.lane, self.stride, on_site, sum);
     }
+
+    #[inline(always)]
+    fn run(&mut self, rows: Range<usize>, on_site: Option<&[F]>, entries: &[(isize, F)]) {
+        // Rows of one lane lie side by side like the lanes of one row.
+        const ROWS: usize = 16;
+        let mut from = rows.start;
+        if W == 1 && self.stride == 1 {
+            let pass = self.part.pass;
+            let mut wide = Part::<F, ROWS, FMA>::new(pass);
+            while from + ROWS <= rows.end {
+                let mut sum = [F::default(); ROWS];
+                for &(distance, value) in entries {
+                    let x: [F; ROWS] = pass.load(from.wrapping_add_signed(distance));
+                    for k in 0..ROWS {
+                        sum[k] = mla::<F, FMA>(value, x[k], sum[k]);
+                    }
+                }
+                if let Some(energies) = on_site {
+                    let energies = &energies[from - rows.start..][..ROWS];
+                    let own: [F; ROWS] = pass.load(from + pass.offset);
+                    for k in 0..ROWS {
+                        sum[k] = mla::<F, FMA>(energies[k], own[k], sum[k]);
+                    }
+                }
+                wide.finish(from, 0, 1, None, sum);
+                from += ROWS;
+            }
+            for k in 0..ROWS {
+                self.part.vv[0] = self.part.vv[0] + wide.vv[k];
+                self.part.wv[0] = self.part.wv[0] + wide.wv[k];
+            }
+        }
+        for row in from..rows.end {
+            let energy = on_site.map(|e| e[row - rows.start]);
+            let entries = entries.iter().map(|e| (row.wrapping_add_signed(e.0), e.1));
+            self.row(row, energy, entries, empty(), empty());
+        }
+    }
 }
 
 /// Rows of a real matrix, `W` lanes at a time.
@@ -180,7 +230,22 @@ fn real_body<F: Lane, M: Walk<F>, const W: usize, const FMA: bool>(
     range: Range<usize>,
     sums: &mut [f64],
 ) {
-    let stride = pass.stride();
+    // A stride known to the compiler saves a multiplication for every entry.
+    if pass.stride() == W {
+        real_strips::<F, M, W, FMA>(matrix, pass, range, sums, W);
+    } else {
+        real_strips::<F, M, W, FMA>(matrix, pass, range, sums, pass.stride());
+    }
+}
+
+#[inline(always)]
+fn real_strips<F: Lane, M: Walk<F>, const W: usize, const FMA: bool>(
+    matrix: &M,
+    pass: &Pass<F>,
+    range: Range<usize>,
+    sums: &mut [f64],
+    stride: usize,
+) {
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
         for lane in (0..stride).step_by(W) {
@@ -250,7 +315,22 @@ fn complex_body<T: Scalar<Real: Lane>, M: Walk<T>, const W: usize, const FMA: bo
     range: Range<usize>,
     sums: &mut [f64],
 ) {
-    let (columns, stride) = (pass.columns, 2 * pass.columns);
+    if pass.columns == W {
+        complex_strips::<T, M, W, FMA>(matrix, pass, range, sums, W);
+    } else {
+        complex_strips::<T, M, W, FMA>(matrix, pass, range, sums, pass.columns);
+    }
+}
+
+#[inline(always)]
+fn complex_strips<T: Scalar<Real: Lane>, M: Walk<T>, const W: usize, const FMA: bool>(
+    matrix: &M,
+    pass: &Pass<T::Real>,
+    range: Range<usize>,
+    sums: &mut [f64],
+    columns: usize,
+) {
+    let stride = 2 * columns;
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
         for lane in (0..columns).step_by(W) {

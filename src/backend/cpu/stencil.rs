@@ -15,11 +15,7 @@ use crate::number::{C64, DType, Real, Scalar};
 const MOST_ENTRIES: usize = 1 << 24;
 
 /// One entry of a row: how many rows away, and the value.
-#[derive(Clone, Copy)]
-struct Entry<V> {
-    distance: isize,
-    value: V,
-}
+type Entry<V> = (isize, V);
 
 /// The entries of one orbital in one class, as ranges of the three lists.
 #[derive(Clone)]
@@ -34,6 +30,8 @@ pub(super) struct StencilRows<T: Scalar> {
     source: Arc<Stencil>,
     /// For every direction, the class of each coordinate.
     classes: Vec<Vec<u32>>,
+    /// For every coordinate of the first direction, where the run of its class ends.
+    same_until: Vec<u32>,
     /// What a class counts in the number of a combination of classes.
     strides: Vec<usize>,
     /// By combination of classes, then orbital.
@@ -54,6 +52,12 @@ impl<T: Stored> StencilRows<T> {
             let (class, of_class) = coordinate_classes(&source, d, n);
             classes.push(class);
             representatives.push(of_class);
+        }
+        let mut same_until = vec![0u32; source.cells[0]];
+        for x in (0..source.cells[0]).rev() {
+            let near: &Vec<u32> = &classes[0];
+            let same = near.get(x + 1) == Some(&near[x]);
+            same_until[x] = if same { same_until[x + 1] } else { x as u32 + 1 };
         }
         let mut strides = Vec::new();
         let mut combinations = 1usize;
@@ -97,11 +101,11 @@ impl<T: Stored> StencilRows<T> {
                     if value == C64::default() {
                         continue;
                     } else if !T::DTYPE.is_complex() || (value.re != 0.0 && value.im != 0.0) {
-                        general.push(Entry { distance, value: T::from_c64(value) });
+                        general.push((distance, T::from_c64(value)));
                     } else if value.im == 0.0 {
-                        real.push(Entry { distance, value: T::Real::from_f64(value.re) });
+                        real.push((distance, T::Real::from_f64(value.re)));
                     } else {
-                        imaginary.push(Entry { distance, value: T::Real::from_f64(value.im) });
+                        imaginary.push((distance, T::Real::from_f64(value.im)));
                     }
                 }
                 lists.push(List {
@@ -117,7 +121,18 @@ impl<T: Stored> StencilRows<T> {
         // The entries of an inner cell, were all of them stored.
         let per_cell = terms / combinations.max(1) + if diagonal.is_some() { orbitals } else { 0 };
         let entries = per_cell * (source.dim() / orbitals.max(1));
-        Ok(StencilRows { source, classes, strides, lists, general, real, imaginary, diagonal, entries })
+        Ok(StencilRows {
+            source,
+            classes,
+            same_until,
+            strides,
+            lists,
+            general,
+            real,
+            imaginary,
+            diagonal,
+            entries,
+        })
     }
 
     /// Entries that a product touches.
@@ -180,35 +195,40 @@ impl<T: Stored> Walk<T> for StencilRows<T> {
     #[inline(always)]
     fn walk<V: Visit<T>>(&self, rows: Range<usize>, visit: &mut V) {
         let (orbitals, n) = (self.source.orbitals, self.source.cells[0]);
-        let complex = T::DTYPE.is_complex();
-        let near = &self.classes[0];
         let mut row = rows.start;
         while row < rows.end {
             let cell = row / orbitals;
             let (mut x, mut orbital) = (cell % n, row % orbitals);
             let line = self.line_class(cell);
-            let line_end = rows.end.min((cell - x + n) * orbitals);
+            let first = (cell - x) * orbitals;
+            let line_end = rows.end.min(first + n * orbitals);
             while row < line_end {
-                let lists = &self.lists[(line + near[x] as usize) * orbitals..][..orbitals];
-                while orbital < orbitals && row < line_end {
+                // A run of cells of one class.
+                let (class, until) = (self.classes[0][x] as usize, self.same_until[x] as usize);
+                let end = line_end.min(first + until * orbitals);
+                x = until;
+                let lists = &self.lists[(line + class) * orbitals..][..orbitals];
+                let energies = self.diagonal.as_ref().map(|d| &d[row..end]);
+                if orbitals == 1 && !T::DTYPE.is_complex() {
+                    visit.run(row..end, energies, &self.general[lists[0].general.clone()]);
+                    row = end;
+                    continue;
+                }
+                for (i, row) in (row..end).enumerate() {
                     let list = &lists[orbital];
+                    orbital = if orbital + 1 == orbitals { 0 } else { orbital + 1 };
+                    let energy = energies.map(|e| e[i]);
                     let at = |distance: isize| row.wrapping_add_signed(distance);
-                    let energy = self.diagonal.as_ref().map(|d| d[row]);
-                    let general =
-                        self.general[list.general.clone()].iter().map(|e| (at(e.distance), e.value));
-                    if complex {
-                        let real = self.real[list.real.clone()].iter().map(|e| (at(e.distance), e.value));
-                        let imaginary =
-                            self.imaginary[list.imaginary.clone()].iter().map(|e| (at(e.distance), e.value));
+                    let general = self.general[list.general.clone()].iter().map(|e| (at(e.0), e.1));
+                    if T::DTYPE.is_complex() {
+                        let real = self.real[list.real.clone()].iter().map(|e| (at(e.0), e.1));
+                        let imaginary = self.imaginary[list.imaginary.clone()].iter().map(|e| (at(e.0), e.1));
                         visit.row(row, energy, general, real, imaginary);
                     } else {
                         visit.row(row, energy, general, empty(), empty());
                     }
-                    row += 1;
-                    orbital += 1;
                 }
-                orbital = 0;
-                x += 1;
+                row = end;
             }
         }
     }

@@ -2,6 +2,7 @@
 
 mod atomic;
 mod json;
+mod market;
 mod npz;
 mod text;
 
@@ -13,6 +14,7 @@ use crate::number::{C64, Matrix, Series, Table};
 use crate::output::Manifest;
 
 pub use atomic::{bytes as write_bytes, write as write_atomically};
+pub use market::save_operator;
 
 /// What a file of numbers holds.
 #[derive(Debug, Clone, PartialEq)]

@@ -306,7 +306,7 @@ mod kpm_functions {
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
     /// let v = h.velocity(0);
     /// let mu = double_moments(h, window(-2.1, 2.1), v, v, unit_block(h, range(0, 8)), 4);
-    /// assert_close(mu.values[[0, 0]], 2.0, 1e-14);     // Tr v^2 / D = 2 t^2
+    /// assert_close(mu.values.at(0, 0), 2.0, 1e-14);     // Tr v^2 / D = 2 t^2
     /// ```
     #[rhai_fn(return_raw)]
     pub fn double_moments(

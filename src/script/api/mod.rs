@@ -6,8 +6,10 @@ mod check;
 mod complex;
 mod eigen;
 mod functions;
+mod import;
 mod kpm;
 mod lattice;
+mod manybody;
 mod matrix;
 mod model;
 mod operator;
@@ -37,8 +39,10 @@ pub(super) fn register(engine: &mut Engine) {
     kpm::register(engine);
     eigen::register(engine);
     lattice::register(engine);
+    manybody::register(engine);
     model::register(engine);
     tight_binding::register(engine);
     sparse::register(engine);
+    import::register(engine);
     check::register(engine);
 }

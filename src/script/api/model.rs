@@ -381,7 +381,7 @@ mod model_functions {
     /// ```rhai
     /// let m = model(lattice::honeycomb(6, 6).boundary("open"), 1);
     /// m.nearest(-2.7);
-    /// m.strain(|r| [1.05 * r[0], r[1]], |length, rest| exp(-3.37 * (length / rest - 1.0)));
+    /// m.strain(|r| [1.05 * r[0], r[1]], |after, before| exp(-3.37 * (after / before - 1.0)));
     /// assert(m.build().is_hermitian(), "Hermitian");
     /// ```
     #[rhai_fn(global)]

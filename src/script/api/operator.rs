@@ -77,7 +77,7 @@ mod operator_functions {
     /// # Example
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// assert_close(h.to_matrix()[[0, 1]], -1.0, 1e-15);
+    /// assert_close(h.to_matrix().at(0, 1), -1.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn to_matrix(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Matrix, Failure> {

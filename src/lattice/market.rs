@@ -1,0 +1,188 @@
+//! Matrix Market files (R. F. Boisvert, R. Pozo, K. A. Remington, NISTIR 5935, 1996): coordinate and array layouts, real,
+//! integer, complex and pattern entries, all four symmetries.
+
+use std::path::Path;
+
+use super::lines::Lines;
+use super::sparse::from_triplets;
+use crate::backend::matrix::Csr;
+use crate::error::{Error, Result};
+use crate::number::{C64, memory};
+use crate::task::Task;
+
+#[derive(Clone, Copy, PartialEq)]
+enum Field {
+    Real,
+    Complex,
+    Pattern,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Symmetry {
+    General,
+    Symmetric,
+    Skew,
+    Hermitian,
+}
+
+/// The matrix in a Matrix Market file; `single` asks for 32-bit reals.
+///
+/// # Errors
+/// When the file is missing, truncated or malformed (the line is named), the matrix does not fit into memory, or the
+/// work is interrupted.
+pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr> {
+    let mut lines = Lines::open(path)?;
+    let (array, field, symmetry) = header(&mut lines)?;
+    let sizes = sizes(&mut lines, if array { 2 } else { 3 })?;
+    let (rows, cols) = (sizes[0], sizes[1]);
+    if rows == 0 || cols == 0 {
+        return Err(lines.wrong("says that the matrix has no rows or columns"));
+    }
+    if symmetry != Symmetry::General && rows != cols {
+        return Err(lines.wrong(format!("gives a symmetric matrix {rows} rows and {cols} columns")));
+    }
+    let stored = |n: usize| match symmetry {
+        Symmetry::General => n.checked_mul(cols),
+        Symmetry::Skew => n.checked_mul(n - 1).map(|x| x / 2),
+        _ => n.checked_mul(n + 1).map(|x| x / 2),
+    };
+    let count = if array { stored(rows) } else { Some(sizes[2]) };
+    let count = count.ok_or_else(|| Error::memory(format!("a matrix of {rows} x {cols}")))?;
+    let mirrored = if symmetry == Symmetry::General { 1 } else { 2 };
+    memory::ensure(
+        64 * mirrored * count as u128 + 16 * rows as u128,
+        &format!("a matrix of {count} entries"),
+    )?;
+    let mut entries = Entries::default();
+    let steps = task.start("matrix market", count);
+    // Arrays stand by columns, of symmetric matrices only what lies on or below the diagonal.
+    let below = |column: usize| match symmetry {
+        Symmetry::General => 0,
+        Symmetry::Skew => column + 1,
+        _ => column,
+    };
+    let mut place = (below(0), 0);
+    for k in 0..count {
+        if k.is_multiple_of(8192) {
+            steps.advance(k)?;
+        }
+        let words = loop {
+            let words = lines.words(&format!("entry {} of {count}", k + 1))?;
+            if !words.is_empty() && !words[0].starts_with('%') {
+                break words;
+            }
+        };
+        let numbers = if array { &words[..] } else { words.get(2..).unwrap_or_default() };
+        let wanted = match field {
+            Field::Pattern => 0,
+            Field::Real => 1,
+            Field::Complex => 2,
+        };
+        if numbers.len() != wanted || (!array && words.len() < 2) {
+            let all = wanted + if array { 0 } else { 2 };
+            return Err(lines.wrong(format!("has {} numbers, and an entry here has {all}", words.len())));
+        }
+        let mut value = C64::ONE;
+        if let Some(re) = numbers.first() {
+            value.re = lines.real(re, "the value of an entry")?;
+        }
+        if let Some(im) = numbers.get(1) {
+            value.im = lines.real(im, "the value of an entry")?;
+        }
+        let (i, j) = if array {
+            while place.0 >= rows {
+                place = (below(place.1 + 1), place.1 + 1);
+            }
+            place.0 += 1;
+            (place.0 - 1, place.1)
+        } else {
+            let index = |word: &str, what: &str, size: usize| -> Result<usize> {
+                let at: usize = lines.number(word, what)?;
+                if at == 0 || at > size {
+                    return Err(lines.wrong(format!("has {what} {at}, outside 1 to {size}")));
+                }
+                Ok(at - 1)
+            };
+            (index(&words[0], "row", rows)?, index(&words[1], "column", cols)?)
+        };
+        entries.push(i, j, value);
+        if i != j {
+            match symmetry {
+                Symmetry::General => {}
+                Symmetry::Symmetric => entries.push(j, i, value),
+                Symmetry::Skew => entries.push(j, i, -value),
+                Symmetry::Hermitian => entries.push(j, i, value.conj()),
+            }
+        }
+    }
+    while let Some(line) = lines.next()? {
+        if !line.trim().is_empty() && !line.starts_with('%') {
+            return Err(lines.wrong(format!("follows the last of {count} entries")));
+        }
+    }
+    from_triplets((rows, cols), entries.rows, entries.cols, entries.values, single)
+}
+
+#[derive(Default)]
+struct Entries {
+    rows: Vec<usize>,
+    cols: Vec<usize>,
+    values: Vec<C64>,
+}
+
+impl Entries {
+    fn push(&mut self, i: usize, j: usize, value: C64) {
+        self.rows.push(i);
+        self.cols.push(j);
+        self.values.push(value);
+    }
+}
+
+/// Layout (whether an array), kind of entries and symmetry from the first line.
+fn header(lines: &mut Lines) -> Result<(bool, Field, Symmetry)> {
+    let words: Vec<String> = lines.words("a header")?.iter().map(|w| w.to_lowercase()).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let [banner, object, layout, field, symmetry] = words[..] else {
+        return Err(lines
+            .wrong("is no header of a Matrix Market file")
+            .hint("it should read like `%%MatrixMarket matrix coordinate real general`"));
+    };
+    if banner != "%%matrixmarket" || object != "matrix" {
+        return Err(lines
+            .wrong("is no header of a matrix in a Matrix Market file")
+            .hint("it should read like `%%MatrixMarket matrix coordinate real general`"));
+    }
+    let array = match layout {
+        "coordinate" => false,
+        "array" => true,
+        _ => return Err(lines.wrong(format!("names the layout `{layout}`; there are coordinate and array"))),
+    };
+    let field = match field {
+        "real" | "integer" | "double" => Field::Real,
+        "complex" => Field::Complex,
+        "pattern" if !array => Field::Pattern,
+        _ => return Err(lines.wrong(format!("names the entries `{field}`, which this layout does not have"))),
+    };
+    let symmetry = match symmetry {
+        "general" => Symmetry::General,
+        "symmetric" => Symmetry::Symmetric,
+        "skew-symmetric" => Symmetry::Skew,
+        "hermitian" => Symmetry::Hermitian,
+        _ => return Err(lines.wrong(format!("names the symmetry `{symmetry}`, which there is not"))),
+    };
+    Ok((array, field, symmetry))
+}
+
+/// The numbers of the line of sizes, behind the comments.
+fn sizes(lines: &mut Lines, count: usize) -> Result<Vec<usize>> {
+    let words = loop {
+        let words = lines.words("the line of sizes")?;
+        if !words.is_empty() && !words[0].starts_with('%') {
+            break words;
+        }
+    };
+    if words.len() != count {
+        return Err(lines.wrong(format!("has {} numbers, and the line of sizes has {count}", words.len())));
+    }
+    words.iter().map(|word| lines.number(word, "a size")).collect()
+}

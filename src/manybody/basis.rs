@@ -1,0 +1,275 @@
+//! The product states of a sector, numbered without a table of them.
+//!
+//! States are the paths through a diagram whose nodes, at each bond, are the charges summed so far from which the sector
+//! can still be reached. The number of a state is the sum, over its sites, of how many states branch off before it: a
+//! state is ranked in one walk, and two that differ on a few sites in a walk between those. States come in lexicographic
+//! order with site 0 the slowest, so that the full space is numbered as Kronecker products are.
+//! (This is Lin's table, Phys. Rev. B 42, 6561 (1990), with one part a site and any charges.)
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use super::sites::Sites;
+use crate::error::{Error, Result};
+
+/// No way on.
+const NONE: u32 = u32::MAX;
+/// More nodes than this are no exact diagonalisation.
+const MAX_NODES: usize = 1 << 26;
+
+/// Values of conserved numbers; those not named are free.
+pub type Sector = Vec<(String, f64)>;
+
+/// The states of a sector. Copies are cheap.
+#[derive(Debug, Clone)]
+pub struct Basis {
+    sites: Sites,
+    sector: Vec<(String, i32)>,
+    levels: Arc<Vec<Level>>,
+    dim: usize,
+}
+
+/// The choices at one site.
+#[derive(Debug)]
+pub(super) struct Level {
+    /// States of the site.
+    pub dim: usize,
+    /// Node after the site, for each node before it and each state.
+    next: Vec<u32>,
+    /// States that come before, for each node and each state.
+    before: Vec<u64>,
+}
+
+impl Level {
+    /// The node behind a state.
+    #[inline]
+    pub fn next(&self, node: u32, state: u8) -> u32 {
+        self.next[node as usize * self.dim + state as usize]
+    }
+
+    /// How many states of the sector are passed by taking this one.
+    #[inline]
+    pub fn before(&self, node: u32, state: u8) -> u64 {
+        self.before[node as usize * self.dim + state as usize]
+    }
+}
+
+impl Basis {
+    /// The states with the given charges; all states if none are named.
+    ///
+    /// # Errors
+    /// For charges that the sites do not have, a sector without states, or one too large to number.
+    pub fn new(sites: &Sites, sector: &Sector) -> Result<Basis> {
+        let sector = sites.target(sector)?;
+        let n = sites.count();
+        let charges: Vec<Vec<Vec<i32>>> =
+            (0..n).map(|i| sector.iter().map(|(name, _)| sites.twice(i, name)).collect()).collect();
+        let dims: Vec<usize> = sites.iter().map(|site| site.dim()).collect();
+        let step = |i: usize, q: &[i32], state: usize| -> Vec<i32> {
+            q.iter().zip(&charges[i]).map(|(q, c)| q + c[state]).collect()
+        };
+        let target: Vec<i32> = sector.iter().map(|s| s.1).collect();
+        // What the sites from i on can still add, so that dead ends are not entered.
+        let (mut low, mut high) = (vec![target.clone(); n + 1], vec![target.clone(); n + 1]);
+        for i in (0..n).rev() {
+            for (c, charge) in charges[i].iter().enumerate() {
+                low[i][c] = low[i + 1][c] - charge.iter().max().unwrap_or(&0);
+                high[i][c] = high[i + 1][c] - charge.iter().min().unwrap_or(&0);
+            }
+        }
+        let alive = |i: usize, q: &[i32]| (0..q.len()).all(|c| (low[i][c]..=high[i][c]).contains(&q[c]));
+        let mut nodes: Vec<BTreeMap<Vec<i32>, u32>> = vec![BTreeMap::from([(vec![0; target.len()], 0)])];
+        let mut total = 0;
+        for i in 0..n {
+            let mut reached = BTreeMap::new();
+            for q in nodes[i].keys() {
+                for state in 0..dims[i] {
+                    let q = step(i, q, state);
+                    if alive(i + 1, &q) {
+                        reached.insert(q, 0);
+                    }
+                }
+            }
+            reached.values_mut().enumerate().for_each(|(k, node)| *node = k as u32);
+            total += reached.len() * dims[i];
+            if total > MAX_NODES {
+                return Err(Error::memory(format!("the states of {sites} are too many to number")));
+            }
+            nodes.push(reached);
+        }
+        // How many ways lead from each node to the sector, from the last site back.
+        let mut ways: HashMap<Vec<i32>, f64> =
+            nodes[n].keys().filter(|q| **q == target).map(|q| (q.clone(), 1.0)).collect();
+        let mut levels = Vec::with_capacity(n);
+        for i in (0..n).rev() {
+            let size = nodes[i].len() * dims[i];
+            let mut level = Level { dim: dims[i], next: vec![NONE; size], before: vec![0; size] };
+            let mut here = HashMap::with_capacity(nodes[i].len());
+            for (q, &node) in &nodes[i] {
+                let mut sum = 0.0;
+                for state in 0..dims[i] {
+                    let to = step(i, q, state);
+                    let at = node as usize * dims[i] + state;
+                    // Beyond 2^53 the count is inexact, and refused below.
+                    level.before[at] = sum as u64;
+                    if let Some(w) = ways.get(&to).filter(|w| **w > 0.0) {
+                        level.next[at] = nodes[i + 1][&to];
+                        sum += w;
+                    }
+                }
+                here.insert(q.clone(), sum);
+            }
+            levels.push(level);
+            ways = here;
+        }
+        levels.reverse();
+        let dim = ways.values().sum::<f64>();
+        let mut basis = Basis { sites: sites.clone(), sector, levels: Arc::new(levels), dim: dim as usize };
+        if dim == 0.0 {
+            let error = Error::input(format!("no state of {sites} has {}", basis.charges()));
+            let range = |c: usize| (f64::from(low[0][c] - target[c]), f64::from(high[0][c] - target[c]));
+            let ranges: Vec<String> = (0..basis.sector.len())
+                .map(|c| {
+                    let (from, to) = range(c);
+                    format!("{} goes from {} to {}", basis.sector[c].0, 0.0 - to / 2.0, 0.0 - from / 2.0)
+                })
+                .collect();
+            return Err(error.hint(format!("{} here", ranges.join(", "))));
+        }
+        if dim >= (1u64 << 53) as f64 {
+            return Err(Error::memory(format!("{sites} have {dim:.1e} states, too many for a vector"))
+                .hint("name a smaller sector, or fewer sites"));
+        }
+        basis.dim = dim as usize;
+        Ok(basis)
+    }
+
+    /// Number of states.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// The sites of the states.
+    pub fn sites(&self) -> &Sites {
+        &self.sites
+    }
+
+    /// Names of the charges that are fixed, with twice their values.
+    pub fn sector(&self) -> &[(String, i32)] {
+        &self.sector
+    }
+
+    /// The fixed charges, for people.
+    fn charges(&self) -> String {
+        let one = |(name, twice): &(String, i32)| format!("{name} = {}", f64::from(*twice) / 2.0);
+        self.sector.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The choices at each site.
+    pub(super) fn levels(&self) -> &[Level] {
+        &self.levels
+    }
+
+    /// The local states of state `number`.
+    ///
+    /// # Errors
+    /// When there is no such state.
+    pub fn state(&self, number: usize) -> Result<Vec<u8>> {
+        if number >= self.dim {
+            return Err(Error::input(format!("state {number} outside a basis of {}", self.dim)));
+        }
+        Ok(Walk::at(self, number).states)
+    }
+
+    /// The number of a state given by its local states; none if it lies outside the sector.
+    ///
+    /// # Errors
+    /// When there is not one local state a site.
+    pub fn number(&self, states: &[u8]) -> Result<Option<usize>> {
+        if states.len() != self.sites.count() {
+            return Err(Error::input(format!("{} local states for {}", states.len(), self.sites)));
+        }
+        let (mut node, mut number) = (0, 0);
+        for (level, &state) in self.levels.iter().zip(states) {
+            if state as usize >= level.dim {
+                return Err(Error::input(format!("local state {state} of a site with {}", level.dim)));
+            }
+            number += level.before(node, state);
+            node = level.next(node, state);
+            if node == NONE {
+                return Ok(None);
+            }
+        }
+        Ok(Some(number as usize))
+    }
+}
+
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Basis of {} states: {}", self.dim, self.label())
+    }
+}
+
+impl Basis {
+    /// The sites and the sector in a few words.
+    pub fn label(&self) -> String {
+        let sector = if self.sector.is_empty() { "all states".into() } else { self.charges() };
+        format!("{}, {sector}", self.sites)
+    }
+}
+
+/// A state of a basis and its way through the diagram; steps to the next one.
+pub(super) struct Walk<'a> {
+    levels: &'a [Level],
+    /// Local states.
+    pub states: Vec<u8>,
+    /// Node before each site.
+    pub nodes: Vec<u32>,
+    /// States passed before each site; the last entry is the number of the state.
+    pub passed: Vec<u64>,
+}
+
+impl<'a> Walk<'a> {
+    /// At state `number`, which exists.
+    pub fn at(basis: &'a Basis, number: usize) -> Walk<'a> {
+        let levels = basis.levels();
+        let n = levels.len();
+        let mut walk = Walk { levels, states: vec![0; n], nodes: vec![0; n + 1], passed: vec![0; n + 1] };
+        for (i, level) in levels.iter().enumerate() {
+            let rest = number as u64 - walk.passed[i];
+            let fits =
+                |s: &u8| level.next(walk.nodes[i], *s) != NONE && level.before(walk.nodes[i], *s) <= rest;
+            let state = (0..level.dim).rev().map(|s| s as u8).find(fits).unwrap_or(0);
+            walk.set(i, state);
+        }
+        walk
+    }
+
+    fn set(&mut self, i: usize, state: u8) {
+        let (level, node) = (&self.levels[i], self.nodes[i]);
+        self.states[i] = state;
+        self.nodes[i + 1] = level.next(node, state);
+        self.passed[i + 1] = self.passed[i] + level.before(node, state);
+    }
+
+    /// Goes to the next state; false behind the last.
+    pub fn step(&mut self) -> bool {
+        let open = |walk: &Walk<'_>, i: usize, from: usize| {
+            let level = &walk.levels[i];
+            (from..level.dim).map(|s| s as u8).find(|&s| level.next(walk.nodes[i], s) != NONE)
+        };
+        let n = self.levels.len();
+        for i in (0..n).rev() {
+            if let Some(state) = open(self, i, self.states[i] as usize + 1) {
+                self.set(i, state);
+                for k in i + 1..n {
+                    let first = open(self, k, 0).unwrap_or(0);
+                    self.set(k, first);
+                }
+                return true;
+            }
+        }
+        false
+    }
+}

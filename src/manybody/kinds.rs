@@ -1,0 +1,154 @@
+//! The kinds of sites that have names: spins, fermions, electrons, bosons. States, operators and signs are ITensor's.
+
+use super::site::Site;
+use crate::error::{Error, Result, nearest};
+use crate::number::C64;
+
+impl Site {
+    /// A site by the name of its kind: "S=1/2", "S=1", "S=3/2", ..., "Fermion", "Electron" or "Boson", which needs the
+    /// largest occupation.
+    ///
+    /// # Errors
+    /// For an unknown name, bosons without `nmax`, or `nmax` for what is no boson.
+    pub fn named(name: &str, nmax: Option<usize>) -> Result<Site> {
+        if nmax.is_some() && name != "Boson" {
+            return Err(Error::input(format!("option `nmax` is for bosons, and these sites are `{name}`")));
+        }
+        if let Some(spin) = name.strip_prefix("S=") {
+            return Site::spin(name, spin);
+        }
+        match name {
+            "Fermion" => Site::fermion(),
+            "Electron" => Site::electron(),
+            "Boson" => match nmax {
+                Some(nmax) => Site::boson(nmax),
+                None => Err(Error::input("bosons need a largest occupation of a site")
+                    .hint("add `#{ nmax: 3 }`, say")),
+            },
+            _ => {
+                let names = ["S=1/2", "S=1", "Fermion", "Electron", "Boson"];
+                let error = Error::input(format!("no kind of site `{name}`"));
+                Err(match nearest(name, names) {
+                    Some(near) => error.hint(format!("did you mean \"{near}\"?")),
+                    None => {
+                        error.hint(format!("the kinds are {} and spins \"S=3/2\", ...", names.join(", ")))
+                    }
+                })
+            }
+        }
+    }
+
+    /// A spin; states from the largest Sz down.
+    fn spin(name: &str, spin: &str) -> Result<Site> {
+        let wrong = || {
+            Error::input(format!("`{name}` is no spin")).hint("spins are \"S=1/2\", \"S=1\", \"S=3/2\", ...")
+        };
+        let number = |text: &str| text.parse::<u32>().ok().filter(|&n| n > 0 && n < 256).ok_or_else(wrong);
+        let twice = match spin.split_once('/') {
+            Some((odd, "2")) => number(odd)?,
+            Some(_) => return Err(wrong()),
+            None => 2 * number(spin)?,
+        };
+        if twice > 255 {
+            return Err(wrong());
+        }
+        let s = f64::from(twice) / 2.0;
+        let m: Vec<f64> = (0..=twice).map(|k| s - f64::from(k)).collect();
+        let dim = m.len();
+        let states = match twice {
+            1 => vec!["Up".into(), "Dn".into()],
+            2 => vec!["Up".into(), "Z0".into(), "Dn".into()],
+            _ => m.iter().map(|m| format!("{m}")).collect(),
+        };
+        let raise = |k: usize| (s * (s + 1.0) - m[k] * (m[k] + 1.0)).sqrt();
+        let plus: Vec<_> = (1..dim).map(|k| (k - 1, k, raise(k))).collect();
+        let minus: Vec<_> = plus.iter().map(|&(i, j, x)| (j, i, x)).collect();
+        let half = plus.iter().chain(&minus).map(|&(i, j, x)| (i, j, x / 2.0));
+        let mut y = vec![C64::ZERO; dim * dim];
+        for &(i, j, x) in &plus {
+            y[i * dim + j] = C64::new(0.0, -x / 2.0);
+            y[j * dim + i] = C64::new(0.0, x / 2.0);
+        }
+        let mut site = Site::new(name, states)?
+            .with("Sx", half)?
+            .with_matrix("Sy", y, false)?
+            .with("S+", plus)?
+            .with("S-", minus)?
+            .with("Sz", m.iter().enumerate().map(|(k, &m)| (k, k, m)))?
+            .with("Sz2", m.iter().enumerate().map(|(k, &m)| (k, k, m * m)))?
+            .charged("Sz", &m)?;
+        if twice == 1 {
+            let y = [C64::ZERO, -C64::I, C64::I, C64::ZERO].to_vec();
+            site = site
+                .with("X", [(0, 1, 1.0), (1, 0, 1.0)])?
+                .with_matrix("Y", y, false)?
+                .with("Z", [(0, 0, 1.0), (1, 1, -1.0)])?
+                .with("ProjUp", [(0, 0, 1.0)])?
+                .with("ProjDn", [(1, 1, 1.0)])?;
+        }
+        Ok(site)
+    }
+
+    /// Spinless fermions: empty or occupied.
+    fn fermion() -> Result<Site> {
+        Site::new("Fermion", vec!["Emp".into(), "Occ".into()])?
+            .with("N", [(1, 1, 1.0)])?
+            .with("C", [(0, 1, 1.0)])?
+            .with("Cdag", [(1, 0, 1.0)])?
+            .with("A", [(0, 1, 1.0)])?
+            .with("Adag", [(1, 0, 1.0)])?
+            .fermionic(&["C", "Cdag"])
+            .charged("N", &[0.0, 1.0])?
+            .with_odd(vec![false, true])
+    }
+
+    /// Electrons: empty, up, down, both = c+_up c+_dn |0>.
+    fn electron() -> Result<Site> {
+        let up = [(0, 1, 1.0), (2, 3, 1.0)];
+        let down = [(0, 2, 1.0), (1, 3, -1.0)];
+        let hard_core = [(0, 2, 1.0), (1, 3, 1.0)];
+        let back = |elements: [(usize, usize, f64); 2]| elements.map(|(i, j, x)| (j, i, x));
+        let states = ["Emp", "Up", "Dn", "UpDn"].map(String::from).to_vec();
+        Site::new("Electron", states)?
+            .with("Nup", [(1, 1, 1.0), (3, 3, 1.0)])?
+            .with("Ndn", [(2, 2, 1.0), (3, 3, 1.0)])?
+            .with("Nupdn", [(3, 3, 1.0)])?
+            .with("Ntot", [(1, 1, 1.0), (2, 2, 1.0), (3, 3, 2.0)])?
+            .with("Cup", up)?
+            .with("Cdagup", back(up))?
+            .with("Cdn", down)?
+            .with("Cdagdn", back(down))?
+            .with("Aup", up)?
+            .with("Adagup", back(up))?
+            .with("Adn", hard_core)?
+            .with("Adagdn", back(hard_core))?
+            .with("Fup", [(0, 0, 1.0), (1, 1, -1.0), (2, 2, 1.0), (3, 3, -1.0)])?
+            .with("Fdn", [(0, 0, 1.0), (1, 1, 1.0), (2, 2, -1.0), (3, 3, -1.0)])?
+            .with("Sz", [(1, 1, 0.5), (2, 2, -0.5)])?
+            .with("Sx", [(1, 2, 0.5), (2, 1, 0.5)])?
+            .with("S+", [(1, 2, 1.0)])?
+            .with("S-", [(2, 1, 1.0)])?
+            .fermionic(&["Cup", "Cdagup", "Cdn", "Cdagdn"])
+            .charged("Nup", &[0.0, 1.0, 0.0, 1.0])?
+            .charged("Ndn", &[0.0, 0.0, 1.0, 1.0])?
+            .charged("N", &[0.0, 1.0, 1.0, 2.0])?
+            .charged("Sz", &[0.0, 0.5, -0.5, 0.0])?
+            .with_odd(vec![false, true, true, false])
+    }
+
+    /// Bosons, up to `nmax` a site.
+    fn boson(nmax: usize) -> Result<Site> {
+        if nmax == 0 {
+            return Err(Error::input("option `nmax` is 0, which leaves no bosons"));
+        }
+        let n = |k: usize| k as f64;
+        let lower: Vec<_> = (1..=nmax.min(256)).map(|k| (k - 1, k, n(k).sqrt())).collect();
+        let raise: Vec<_> = lower.iter().map(|&(i, j, x)| (j, i, x)).collect();
+        let charges: Vec<f64> = (0..=nmax.min(256)).map(n).collect();
+        Site::new("Boson", (0..=nmax.min(256)).map(|k| k.to_string()).collect())?
+            .with("N", (0..=nmax).map(|k| (k, k, n(k))))?
+            .with("A", lower)?
+            .with("Adag", raise)?
+            .charged("N", &charges)
+    }
+}

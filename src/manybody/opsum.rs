@@ -1,0 +1,86 @@
+//! Sums of products of local operators: a many-body Hamiltonian as data.
+
+use std::fmt;
+use std::ops::{Add, Mul};
+
+use crate::error::{Error, Result};
+use crate::number::C64;
+use crate::number::format::{complex, real};
+
+/// A coefficient times a product of operators, the rightmost acting first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Term {
+    /// The number in front.
+    pub coefficient: C64,
+    /// Names and sites.
+    pub factors: Vec<(String, usize)>,
+}
+
+/// A sum of terms. Nothing is known of the sites yet: names are checked when the sum meets them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OpSum {
+    terms: Vec<Term>,
+}
+
+impl OpSum {
+    /// An empty sum.
+    pub fn new() -> OpSum {
+        OpSum::default()
+    }
+
+    /// Adds a term; one without operators is a multiple of the identity.
+    ///
+    /// # Errors
+    /// When the coefficient is not finite.
+    pub fn add(&mut self, coefficient: impl Into<C64>, factors: Vec<(String, usize)>) -> Result<()> {
+        let term = Term { coefficient: coefficient.into(), factors };
+        if !(term.coefficient.re.is_finite() && term.coefficient.im.is_finite()) {
+            return Err(Error::input(format!("the coefficient of the term `{term}` is not a finite number")));
+        }
+        self.terms.push(term);
+        Ok(())
+    }
+
+    /// The terms in the order of their adding.
+    pub fn terms(&self) -> &[Term] {
+        &self.terms
+    }
+}
+
+impl Add for OpSum {
+    type Output = OpSum;
+
+    fn add(mut self, other: OpSum) -> OpSum {
+        self.terms.extend(other.terms);
+        self
+    }
+}
+
+impl Mul<C64> for OpSum {
+    type Output = OpSum;
+
+    fn mul(mut self, factor: C64) -> OpSum {
+        self.terms.iter_mut().for_each(|term| term.coefficient *= factor);
+        self
+    }
+}
+
+impl fmt::Display for Term {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let z = self.coefficient;
+        f.write_str(&if z.im == 0.0 { real(z.re, 10) } else { format!("({})", complex(z, 10)) })?;
+        self.factors.iter().try_for_each(|(name, site)| write!(f, " {name}({site})"))
+    }
+}
+
+impl fmt::Display for OpSum {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 6;
+        let n = self.terms.len();
+        write!(f, "OpSum of {n} term{}", if n == 1 { "" } else { "s" })?;
+        for (k, term) in self.terms.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{term}", if k == 0 { ": " } else { " + " })?;
+        }
+        if n > SHOWN { f.write_str(" + ...") } else { Ok(()) }
+    }
+}

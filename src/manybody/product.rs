@@ -1,0 +1,78 @@
+//! A term on its sites: one matrix a site, in site order, with the signs of fermions put in.
+
+use super::opsum::Term;
+use super::sites::Sites;
+use crate::error::{Error, Result};
+use crate::number::C64;
+
+/// A term as a product of one matrix a site and a Jordan-Wigner string between them.
+///
+/// A fermionic operator on site i carries the sign operator "F" of every site below i. Where the strings of the factors
+/// meet an operator they are multiplied into its matrix; what is left stands in `string`.
+#[derive(Debug, Clone)]
+pub struct Product {
+    /// The number in front.
+    pub coefficient: C64,
+    /// Sites in ascending order with their matrices, row by row.
+    pub factors: Vec<(usize, Vec<C64>)>,
+    /// Sites without a matrix that carry "F", ascending.
+    pub string: Vec<usize>,
+}
+
+impl Product {
+    /// A term in site order.
+    ///
+    /// # Errors
+    /// For sites beyond the chain and operators that a site does not have.
+    pub fn new(term: &Term, sites: &Sites) -> Result<Product> {
+        let mut support: Vec<usize> = term.factors.iter().map(|f| f.1).collect();
+        support.sort_unstable();
+        support.dedup();
+        let context = |e: Error| e.context(format!("the term `{term}`"));
+        let mut operators = Vec::with_capacity(term.factors.len());
+        for (name, at) in &term.factors {
+            let site = sites.site(*at).map_err(context)?;
+            operators.push((site.operator(name).map_err(context)?, *at));
+        }
+        let mut factors = Vec::with_capacity(support.len());
+        for &k in &support {
+            let site = sites.site(k)?;
+            let parity = &site.operator("F")?.matrix;
+            let mut matrix: Option<Vec<C64>> = None;
+            for (operator, at) in &operators {
+                let here = match at.cmp(&k) {
+                    std::cmp::Ordering::Equal => &operator.matrix,
+                    std::cmp::Ordering::Greater if operator.fermionic => parity,
+                    _ => continue,
+                };
+                matrix = Some(matrix.map_or_else(|| here.clone(), |m| multiply(&m, here, site.dim())));
+            }
+            factors.extend(matrix.map(|m| (k, m)));
+        }
+        let mut fermions: Vec<usize> = operators.iter().filter(|o| o.0.fermionic).map(|o| o.1).collect();
+        fermions.sort_unstable();
+        let mut string = Vec::new();
+        // Between two fermionic operators an odd number of strings is left where their count above is odd.
+        for (n, &above) in fermions.iter().rev().enumerate() {
+            let below = fermions.len().checked_sub(n + 2).map_or(0, |at| fermions[at]);
+            if n % 2 == 0 {
+                string.extend((below..above).filter(|k| support.binary_search(k).is_err()));
+            }
+        }
+        string.sort_unstable();
+        Ok(Product { coefficient: term.coefficient, factors, string })
+    }
+}
+
+/// The product of two square matrices stored by rows.
+fn multiply(a: &[C64], b: &[C64], n: usize) -> Vec<C64> {
+    let mut c = vec![C64::ZERO; n * n];
+    for i in 0..n {
+        for k in (0..n).filter(|k| a[i * n + k] != C64::ZERO) {
+            for j in 0..n {
+                c[i * n + j] += a[i * n + k] * b[k * n + j];
+            }
+        }
+    }
+    c
+}

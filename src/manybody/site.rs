@@ -1,0 +1,218 @@
+//! One site: its states, the operators on it, and the charges that they may conserve.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result, nearest};
+use crate::number::C64;
+
+/// The most states a site can have.
+pub const MAX_STATES: usize = 256;
+
+/// A charge of the local states: a quantum number of a U(1) symmetry, kept as whole numbers of halves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Charge {
+    /// What sectors call it: "Sz", "N", "Nup".
+    pub name: String,
+    /// Twice the charge of each state.
+    pub twice: Vec<i32>,
+}
+
+/// A matrix on the states of one site.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LocalOperator {
+    /// Elements row by row, `dim * dim`.
+    pub matrix: Vec<C64>,
+    /// Whether it anticommutes with fermionic operators on other sites.
+    pub fermionic: bool,
+}
+
+/// A kind of site. Operators are dense matrices in the order of the states.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    name: String,
+    states: Vec<String>,
+    operators: BTreeMap<String, LocalOperator>,
+    charges: Vec<Charge>,
+    /// Whether each state holds an odd number of fermions.
+    odd: Vec<bool>,
+}
+
+impl Site {
+    /// A site with the identity as its only operator.
+    ///
+    /// # Errors
+    /// When there are no states, or more than 256.
+    pub fn new(name: impl Into<String>, states: Vec<String>) -> Result<Site> {
+        let (name, dim) = (name.into(), states.len());
+        if dim == 0 || dim > MAX_STATES {
+            return Err(Error::input(format!("a site of {dim} states"))
+                .hint(format!("a site has 1 to {MAX_STATES} states")));
+        }
+        let mut site =
+            Site { name, states, operators: BTreeMap::new(), charges: Vec::new(), odd: vec![false; dim] };
+        site = site.with("Id", (0..dim).map(|s| (s, s, 1.0)))?;
+        Ok(site.with_parity())
+    }
+
+    /// Adds an operator by its non-zero elements (row, column, value).
+    ///
+    /// # Errors
+    /// When an element lies outside the site's states or is not finite.
+    pub fn with(
+        self,
+        name: impl Into<String>,
+        elements: impl IntoIterator<Item = (usize, usize, f64)>,
+    ) -> Result<Site> {
+        let dim = self.dim();
+        let mut matrix = vec![C64::ZERO; dim * dim];
+        let name = name.into();
+        for (i, j, value) in elements {
+            match matrix.get_mut(i * dim + j) {
+                Some(place) if j < dim => *place += value,
+                _ => return Err(Error::input(format!("element ({i}, {j}) of `{name}` on {dim} states"))),
+            }
+        }
+        self.with_matrix(name, matrix, false)
+    }
+
+    /// Adds an operator by its matrix, row by row.
+    ///
+    /// # Errors
+    /// When the matrix does not have the site's size or an element is not finite.
+    pub fn with_matrix(mut self, name: impl Into<String>, matrix: Vec<C64>, fermionic: bool) -> Result<Site> {
+        let (name, dim) = (name.into(), self.dim());
+        if matrix.len() != dim * dim {
+            return Err(Error::input(format!(
+                "operator `{name}` has {} elements, and a site of {dim} states needs {dim} x {dim}",
+                matrix.len()
+            )));
+        }
+        if matrix.iter().any(|z| !z.re.is_finite() || !z.im.is_finite()) {
+            return Err(Error::input(format!(
+                "operator `{name}` has an element that is not a finite number"
+            )));
+        }
+        self.operators.insert(name, LocalOperator { matrix, fermionic });
+        Ok(self)
+    }
+
+    /// Marks operators as fermionic; the site's parity must be set for them to have signs.
+    pub fn fermionic(mut self, names: &[&str]) -> Site {
+        for name in names {
+            if let Some(operator) = self.operators.get_mut(*name) {
+                operator.fermionic = true;
+            }
+        }
+        self
+    }
+
+    /// Adds a charge, a multiple of 1/2 for each state.
+    ///
+    /// # Errors
+    /// When there is not one charge a state, or one is no multiple of 1/2.
+    pub fn charged(mut self, name: impl Into<String>, charges: &[f64]) -> Result<Site> {
+        let name = name.into();
+        if charges.len() != self.dim() {
+            return Err(Error::input(format!(
+                "{} charges `{name}` for a site of {} states",
+                charges.len(),
+                self.dim()
+            )));
+        }
+        let twice = charges.iter().map(|&q| twice(&name, q)).collect::<Result<_>>()?;
+        self.charges.retain(|c| c.name != name);
+        self.charges.push(Charge { name, twice });
+        Ok(self)
+    }
+
+    /// Says which states hold an odd number of fermions, and adds the operator "F", their sign.
+    ///
+    /// # Errors
+    /// When there is not one parity a state.
+    pub fn with_odd(mut self, odd: Vec<bool>) -> Result<Site> {
+        if odd.len() != self.dim() {
+            return Err(Error::input(format!("{} parities for a site of {} states", odd.len(), self.dim())));
+        }
+        self.odd = odd;
+        Ok(self.with_parity())
+    }
+
+    fn with_parity(mut self) -> Site {
+        let dim = self.dim();
+        let mut matrix = vec![C64::ZERO; dim * dim];
+        for (s, &odd) in self.odd.iter().enumerate() {
+            matrix[s * dim + s] = C64::from(if odd { -1.0 } else { 1.0 });
+        }
+        self.operators.insert("F".into(), LocalOperator { matrix, fermionic: false });
+        self
+    }
+
+    /// What the site is called: "S=1/2", "Electron".
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Number of states.
+    pub fn dim(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Names of the states.
+    pub fn states(&self) -> &[String] {
+        &self.states
+    }
+
+    /// The charges that sectors can name.
+    pub fn charges(&self) -> &[Charge] {
+        &self.charges
+    }
+
+    /// Whether a state holds an odd number of fermions.
+    pub fn is_odd(&self, state: usize) -> bool {
+        self.odd[state]
+    }
+
+    /// Names of the operators.
+    pub fn operators(&self) -> impl Iterator<Item = &str> {
+        self.operators.keys().map(String::as_str)
+    }
+
+    /// An operator by its name.
+    ///
+    /// # Errors
+    /// When the site has none of that name.
+    pub fn operator(&self, name: &str) -> Result<&LocalOperator> {
+        self.operators.get(name).ok_or_else(|| {
+            let error = Error::input(format!("no operator `{name}` on a site `{}`", self.name));
+            let names: Vec<&str> = self.operators().collect();
+            // Names this short are all near one another: list them unless only the case differs.
+            match names.iter().find(|n| n.eq_ignore_ascii_case(name)) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => match nearest(name, names.iter().copied()).filter(|_| name.len() > 3) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error.hint(format!("the operators are {}", names.join(", "))),
+                },
+            }
+        })
+    }
+
+    /// A state by its name.
+    ///
+    /// # Errors
+    /// When the site has none of that name.
+    pub fn state(&self, name: &str) -> Result<usize> {
+        self.states.iter().position(|s| s == name).ok_or_else(|| {
+            Error::input(format!("no state `{name}` on a site `{}`", self.name))
+                .hint(format!("the states are {}", self.states.join(", ")))
+        })
+    }
+}
+
+/// Twice a charge, which must be whole.
+pub(super) fn twice(name: &str, charge: f64) -> Result<i32> {
+    let twice = 2.0 * charge;
+    if !((twice - twice.round()).abs() < 1e-9 && twice.abs() < 1e9) {
+        return Err(Error::input(format!("charge `{name}` is {charge}, which is no multiple of 1/2")));
+    }
+    Ok(twice.round() as i32)
+}

@@ -1,0 +1,111 @@
+//! A row of sites, of one kind or several.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::site::{Site, twice};
+use crate::error::{Error, Result, nearest};
+
+/// The sites that a many-body model lives on. Copies are cheap.
+#[derive(Debug, Clone)]
+pub struct Sites {
+    sites: Arc<Vec<Arc<Site>>>,
+    charges: Arc<Vec<String>>,
+}
+
+impl Sites {
+    /// From the sites in order.
+    ///
+    /// # Errors
+    /// When there are none.
+    pub fn new(sites: Vec<Arc<Site>>) -> Result<Sites> {
+        if sites.is_empty() {
+            return Err(Error::input("a chain without sites"));
+        }
+        let mut charges: Vec<String> = Vec::new();
+        for charge in sites.iter().flat_map(|site| site.charges()) {
+            if !charges.contains(&charge.name) {
+                charges.push(charge.name.clone());
+            }
+        }
+        Ok(Sites { sites: Arc::new(sites), charges: Arc::new(charges) })
+    }
+
+    /// `n` sites of one kind.
+    ///
+    /// # Errors
+    /// When `n` is 0, or more than a million.
+    pub fn uniform(site: Site, n: usize) -> Result<Sites> {
+        if n > 1_000_000 {
+            return Err(Error::input(format!("a chain of {n} sites is too long")));
+        }
+        Sites::new(vec![Arc::new(site); n])
+    }
+
+    /// Number of sites.
+    pub fn count(&self) -> usize {
+        self.sites.len()
+    }
+
+    /// Site number `i`.
+    ///
+    /// # Errors
+    /// When there is no such site.
+    pub fn site(&self, i: usize) -> Result<&Arc<Site>> {
+        self.sites.get(i).ok_or_else(|| self.outside(i))
+    }
+
+    /// All sites.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Arc<Site>> {
+        self.sites.iter()
+    }
+
+    /// Names of the charges that some site has.
+    pub fn charges(&self) -> &[String] {
+        &self.charges
+    }
+
+    /// Twice the charge of every state of a site; zero where the site does not have it.
+    pub(super) fn twice(&self, site: usize, charge: &str) -> Vec<i32> {
+        let site = &self.sites[site];
+        let own = site.charges().iter().find(|c| c.name == charge);
+        own.map_or_else(|| vec![0; site.dim()], |c| c.twice.clone())
+    }
+
+    /// Twice the values of named charges, checked.
+    ///
+    /// # Errors
+    /// For a charge that no site has, or a value that is no multiple of 1/2.
+    pub fn target(&self, sector: &[(String, f64)]) -> Result<Vec<(String, i32)>> {
+        let known = |name: &String| -> Result<()> {
+            if self.charges.contains(name) {
+                return Ok(());
+            }
+            let error = Error::input(format!("no conserved number `{name}` on {self}"));
+            let all = self.charges.join(", ");
+            Err(match nearest(name, self.charges.iter().map(String::as_str)) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None if all.is_empty() => error.hint("these sites have none; leave the sector out"),
+                None => error.hint(format!("a sector can name {all}")),
+            })
+        };
+        sector
+            .iter()
+            .map(|(name, q)| Ok((name.clone(), known(name).and_then(|()| twice(name, *q))?)))
+            .collect()
+    }
+
+    /// The error for a site beyond the last.
+    pub(super) fn outside(&self, i: usize) -> Error {
+        Error::input(format!("site {i} outside a chain of {} sites", self.count()))
+            .hint(format!("sites are numbered from 0 to {}", self.count() - 1))
+    }
+}
+
+impl fmt::Display for Sites {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = &self.sites[0];
+        let kind = if self.sites.iter().all(|s| s.name() == first.name()) { first.name() } else { "mixed" };
+        write!(f, "{} {kind} site{}", self.count(), if self.count() == 1 { "" } else { "s" })
+    }
+}

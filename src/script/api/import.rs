@@ -1,0 +1,159 @@
+//! Matrices and models from files of other programs, and operators to files.
+
+use std::path::PathBuf;
+
+use rhai::plugin::*;
+use rhai::{Array, Engine, Map};
+
+use super::lattice::{boundaries_of, ints, reals};
+use super::model::{ScriptModel, single_precision};
+use super::table::manifest;
+use crate::error::{Error, Result};
+use crate::lattice::{WannierOptions, read_matrix_market, read_wannier90};
+use crate::operator::{Format, Operator, Stored};
+use crate::output::files;
+use crate::script::{At, Failure, Options, session};
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(import_functions).into());
+}
+
+/// What a script saved, it finds again; everything else is named as the user sees it.
+fn input_path(ctx: &NativeCallContext, file: &str) -> Result<PathBuf> {
+    let saved = session(ctx)?.output_path(file);
+    Ok(if saved.exists() { saved } else { file.into() })
+}
+
+fn wannier_options(o: &Options<'_>) -> Result<WannierOptions> {
+    let defaults = WannierOptions::default();
+    let cells = match o.value("cells") {
+        None => defaults.cells,
+        Some(cells) => {
+            let wrong = || Error::input("option `cells` takes three whole numbers, like [10, 10, 1]");
+            let array = cells.try_cast::<Array>().ok_or_else(wrong)?;
+            let sizes = ints(&array, "`cells`")?;
+            let sizes: Vec<usize> = sizes.into_iter().filter_map(|n| usize::try_from(n).ok()).collect();
+            sizes.try_into().map_err(|_| wrong())?
+        }
+    };
+    let boundary = o.value("boundary").map(|b| boundaries_of(&b)).transpose()?;
+    let vectors = match o.value("vectors") {
+        None => defaults.vectors,
+        Some(vectors) => {
+            let wrong = || Error::input("option `vectors` takes three Bravais vectors");
+            let array = vectors.try_cast::<Array>().filter(|a| a.len() == 3).ok_or_else(wrong)?;
+            array.iter().map(|v| reals(v, "a Bravais vector")).collect::<Result<_>>()?
+        }
+    };
+    Ok(WannierOptions {
+        cells,
+        boundary: boundary.unwrap_or(defaults.boundary),
+        vectors,
+        cutoff: o.float_or("cutoff", 0.0)?,
+        fermi: o.float_or("fermi", 0.0)?,
+    })
+}
+
+#[export_module]
+mod import_functions {
+    /// The tight-binding model in a `_hr.dat` file of Wannier90, on a lattice of cells; the Wannier functions are the orbitals
+    /// of the one site of a cell. Energies are in the file's units, electron volts.
+    ///
+    /// # Options
+    /// - `cells` ([1, 1, 1]): cells in the three directions.
+    /// - `boundary` ("periodic"): boundary conditions, one or an array.
+    /// - `vectors` (the cube's): Bravais vectors, for positions.
+    /// - `cutoff` (0.0): matrix elements smaller than this are left out.
+    /// - `fermi` (0.0): the energy that becomes zero.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // One band on a chain, E(k) = -2 cos k, as Wannier90 writes it.
+    /// write_text("chain_hr.dat", "a chain\n1\n3\n1 1 1\n-1 0 0 1 1 -1.0 0.0\n0 0 0 1 1 0.0 0.0\n1 0 0 1 1 -1.0 0.0\n");
+    /// let h = wannier90("chain_hr.dat", #{ cells: [8, 1, 1] }).build();
+    /// assert_close(davidson(h).values[0], -2.0, 1e-9);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn wannier90(
+        ctx: NativeCallContext,
+        file: &str,
+        options: Map,
+    ) -> std::result::Result<ScriptModel, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || read_wannier90(&input_path(&ctx, file)?, &wannier_options(&o)?);
+        let model = read().map(ScriptModel::new).at(&ctx)?;
+        o.finish()?;
+        Ok(model)
+    }
+
+    #[rhai_fn(name = "wannier90", return_raw)]
+    pub fn wannier90_plain(ctx: NativeCallContext, file: &str) -> std::result::Result<ScriptModel, Failure> {
+        wannier90(ctx, file, Map::new())
+    }
+
+    /// The operator in a Matrix Market file (`.mtx`): coordinate or array layout, all kinds of entries and symmetries.
+    ///
+    /// # Options
+    /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `precision` ("double"): or "single".
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8));
+    /// h.save("chain.mtx");
+    /// let again = matrix_market("chain.mtx");
+    /// assert_close((again.to_matrix() - h.to_matrix()).norm(), 0.0, 0.0);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn matrix_market(
+        ctx: NativeCallContext,
+        file: &str,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || {
+            let format = Format::parse(&o.text_or("format", "auto")?)?;
+            let csr = read_matrix_market(&input_path(&ctx, file)?, single_precision(&o)?, &o.task()?)?;
+            Stored::from_csr(&session(&ctx)?.device(), csr, format)
+        };
+        let operator = read().at(&ctx)?;
+        o.finish()?;
+        Ok(operator)
+    }
+
+    #[rhai_fn(name = "matrix_market", return_raw)]
+    pub fn matrix_market_plain(ctx: NativeCallContext, file: &str) -> std::result::Result<Operator, Failure> {
+        matrix_market(ctx, file, Map::new())
+    }
+
+    /// Saves an operator as a Matrix Market file; the name ends in `.mtx`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// sparse([0, 1], [1, 0], [I, -I]).save("pauli_y.mtx");
+    /// assert(matrix_market("pauli_y.mtx").is_hermitian(), "as it was");
+    /// ```
+    #[rhai_fn(global, name = "save", pure, return_raw)]
+    pub fn save_operator(
+        ctx: NativeCallContext,
+        h: &mut Operator,
+        file: &str,
+    ) -> std::result::Result<(), Failure> {
+        let save = || files::save_operator(h, session(&ctx)?.output_path(file), Some(&manifest(&ctx)?));
+        save().at(&ctx)
+    }
+
+    /// Writes a text to a file, whole or not at all.
+    ///
+    /// # Example
+    /// ```rhai
+    /// write_text("note.txt", "U = 4\n");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn write_text(ctx: NativeCallContext, file: &str, text: &str) -> std::result::Result<(), Failure> {
+        let write = || files::write_bytes(&session(&ctx)?.output_path(file), text.as_bytes());
+        write().at(&ctx)
+    }
+}

@@ -1,0 +1,561 @@
+//! `Site`, `Sites`, `OpSum` and the module `exact`: many-body models as data and their matrices in symmetry sectors.
+
+use std::any::TypeId;
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+
+use super::chebyshev::as_complex;
+use super::lattice::reals;
+use super::model::{real, single_precision};
+use crate::error::{Error, Result};
+use crate::manybody::{self, Basis, OpSum, Sector, Site, Sites};
+use crate::number::{C64, Matrix};
+use crate::operator::{Format, Operator};
+use crate::script::failure::failure;
+use crate::script::{At, Failure, Options, session};
+
+/// Registers the types, the module and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Arc<Site>>("Site");
+    engine.register_type_with_name::<Sites>("Sites");
+    engine.register_type_with_name::<OpSum>("OpSum");
+    engine.register_type_with_name::<Basis>("Basis");
+    engine.register_global_module(exported_module!(manybody_functions).into());
+    engine.register_static_module("exact", exported_module!(exact_module).into());
+    longer_terms(engine);
+}
+
+/// `add` with no operator, and with three to seven of them; beyond that an array says it better.
+fn longer_terms(engine: &mut Engine) {
+    for pairs in [0, 3, 4, 5, 6, 7] {
+        let mut types = vec![TypeId::of::<OpSum>()];
+        types.resize(2 + 2 * pairs, TypeId::of::<Dynamic>());
+        engine.register_raw_fn("add", types, |ctx: NativeCallContext, args: &mut [&mut Dynamic]| {
+            let rest: Array = args[2..].iter().map(|x| x.flatten_clone()).collect();
+            let coefficient = args[1].flatten_clone();
+            let position = ctx.call_position();
+            match args[0].write_lock::<OpSum>() {
+                Some(mut sum) => add_term(&mut sum, &coefficient, &rest).map_err(|e| failure(e, position)),
+                None => Err(failure(Error::internal("`add` without a sum"), position)),
+            }
+        });
+    }
+}
+
+/// Adds a term given by names and sites in turn.
+fn add_term(sum: &mut OpSum, coefficient: &Dynamic, pairs: &[Dynamic]) -> Result<()> {
+    let wrong = || {
+        Error::input("a term is a number, then operators by name and site")
+            .hint("like `h.add(0.5, \"S+\", i, \"S-\", i + 1)`")
+    };
+    let coefficient = as_complex(coefficient).ok_or_else(wrong)?;
+    if !pairs.len().is_multiple_of(2) {
+        return Err(wrong());
+    }
+    let factor = |pair: &[Dynamic]| -> Result<(String, usize)> {
+        let name = pair[0].clone().into_string().map_err(|_| wrong())?;
+        let site = pair[1].as_int().map_err(|_| wrong())?;
+        let site = usize::try_from(site)
+            .map_err(|_| Error::input(format!("site {site} of operator `{name}` is negative")))?;
+        Ok((name, site))
+    };
+    sum.add(coefficient, pairs.chunks(2).map(factor).collect::<Result<_>>()?)
+}
+
+/// A kind of site by its name, or one made by `site`.
+fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>> {
+    if let Some(site) = value.clone().try_cast::<Arc<Site>>() {
+        return match nmax {
+            None => Ok(site),
+            Some(_) => Err(Error::input("option `nmax` is for bosons")),
+        };
+    }
+    let name = value.clone().into_string().map_err(|t| {
+        Error::input(format!("a kind of site is a name like \"S=1/2\", or made by `site`, not a {t}"))
+    })?;
+    Site::named(&name, nmax).map(Arc::new)
+}
+
+/// The values of conserved numbers.
+fn sector_of(map: &Map) -> Result<Sector> {
+    map.iter()
+        .map(|(name, value)| Ok((name.to_string(), real(value, &format!("the sector's `{name}`"))?)))
+        .collect()
+}
+
+/// The chain that `sites(kind, n, options)` asks for.
+fn chain(kind: &Dynamic, n: INT, o: &Options<'_>) -> Result<Sites> {
+    let site = site_of(kind, o.count("nmax", 1)?)?;
+    let n = usize::try_from(n).ok().filter(|&n| n > 0);
+    let n = n.ok_or_else(|| Error::input("a chain has at least one site"))?;
+    Sites::uniform((*site).clone(), n)
+}
+
+/// The site that `site(options)` describes.
+fn own_site(o: &Options<'_>) -> Result<Site> {
+    let map = |key: &'static str| -> Result<Map> {
+        let value = o.value(key).unwrap_or_else(|| Map::new().into());
+        value.try_cast::<Map>().ok_or_else(|| Error::input(format!("option `{key}` takes a map by name")))
+    };
+    let texts = |key: &'static str| -> Result<Option<Vec<String>>> {
+        let Some(value) = o.value(key) else { return Ok(None) };
+        let wrong = || Error::input(format!("option `{key}` takes an array of names"));
+        let array = value.try_cast::<Array>().ok_or_else(wrong)?;
+        array.into_iter().map(|x| x.into_string().map_err(|_| wrong())).collect::<Result<_>>().map(Some)
+    };
+    let operators = map("operators")?;
+    let mut matrices = Vec::new();
+    for (name, value) in &operators {
+        let matrix = value.clone().try_cast::<Matrix>().ok_or_else(|| {
+            Error::input(format!("operator `{name}` is a {}, not a Matrix", value.type_name()))
+        })?;
+        matrices.push((name.to_string(), matrix));
+    }
+    let dim = matrices.first().map_or(0, |m| m.1.rows());
+    if dim == 0 {
+        return Err(Error::input("a site needs at least one operator")
+            .hint("like `site(#{ operators: #{ Sz: 0.5 * pauli().z } })`"));
+    }
+    let states = texts("states")?.unwrap_or_else(|| (0..dim).map(|s| s.to_string()).collect());
+    let fermionic = texts("fermionic")?.unwrap_or_default();
+    let mut site = Site::new(o.text_or("name", "own")?, states)?;
+    for (name, matrix) in matrices {
+        let odd = fermionic.contains(&name);
+        site = site.with_matrix(name, matrix.data().to_complex(), odd)?;
+    }
+    for name in &fermionic {
+        site.operator(name)?;
+    }
+    for (name, charges) in map("charges")? {
+        site = site.charged(name.to_string(), &reals(&charges, &format!("charge `{name}`"))?)?;
+    }
+    match o.value("odd") {
+        Some(odd) => {
+            let odd = reals(&odd, "option `odd`")?;
+            site = site.with_odd(odd.iter().map(|x| *x != 0.0).collect())?;
+        }
+        None if !fermionic.is_empty() => {
+            return Err(Error::input("fermionic operators need to know which states hold an odd number")
+                .hint("add `odd: [0, 1]`, say: one entry a state"));
+        }
+        None => {}
+    }
+    Ok(site)
+}
+
+#[export_module]
+mod manybody_functions {
+    /// A chain of `n` sites of one kind: spins "S=1/2", "S=1", "S=3/2", ...; "Fermion" (spinless), "Electron", "Boson".
+    /// Operators, in ITensor's names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup", "Cdagup",
+    /// "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "Id", "F"
+    /// on all. Sectors conserve Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz (electrons).
+    ///
+    /// # Options
+    /// - `nmax` (none): largest number of bosons on a site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bosons = sites("Boson", 4, #{ nmax: 2 });
+    /// assert(exact::basis(bosons, #{ N: 2 }).dim == 10, "two bosons on four sites");
+    /// ```
+    #[rhai_fn(name = "sites", return_raw)]
+    pub fn sites_with(
+        ctx: NativeCallContext,
+        kind: Dynamic,
+        n: INT,
+        options: Map,
+    ) -> std::result::Result<Sites, Failure> {
+        let o = Options::new(&ctx, options);
+        let sites = chain(&kind, n, &o).at(&ctx)?;
+        o.finish()?;
+        Ok(sites)
+    }
+
+    #[rhai_fn(name = "sites", return_raw)]
+    pub fn sites_plain(ctx: NativeCallContext, kind: Dynamic, n: INT) -> std::result::Result<Sites, Failure> {
+        sites_with(ctx, kind, n, Map::new())
+    }
+
+    /// Sites of several kinds, in order: names, or sites made by `site`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let mixed = sites(["S=1", "S=1/2", "S=1"]);
+    /// assert(exact::basis(mixed, #{ Sz: 2.5 }).dim == 1, "all up");
+    /// ```
+    #[rhai_fn(name = "sites", return_raw)]
+    pub fn sites_mixed(ctx: NativeCallContext, kinds: Array) -> std::result::Result<Sites, Failure> {
+        let all = kinds.iter().map(|kind| site_of(kind, None)).collect::<Result<Vec<_>>>();
+        all.and_then(Sites::new).at(&ctx)
+    }
+
+    /// An own kind of site from Matrices.
+    ///
+    /// # Options
+    /// - `operators`: a map from name to Matrix; all of one size, the number of states.
+    /// - `charges` (none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
+    /// - `fermionic` (none): names of the operators that anticommute with those on other sites.
+    /// - `odd` (none): 1 for each state with an odd number of fermions, 0 for the others.
+    /// - `states` ("0", "1", ...): names of the states.
+    /// - `name` ("own"): what messages call the site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let rotor = site(#{ operators: #{ L: matrix([[1, 0, 0], [0, 0, 0], [0, 0, -1]]) }, charges: #{ L: [1, 0, -1] } });
+    /// assert(exact::basis(sites(rotor, 2), #{ L: 0 }).dim == 3, "three ways to cancel");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn site(ctx: NativeCallContext, options: Map) -> std::result::Result<Arc<Site>, Failure> {
+        let o = Options::new(&ctx, options);
+        let site = own_site(&o).at(&ctx)?;
+        o.finish()?;
+        Ok(Arc::new(site))
+    }
+
+    /// Number of sites.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(sites("S=1", 8).len == 8, "eight spins");
+    /// ```
+    #[rhai_fn(global, get = "len", pure)]
+    pub fn sites_len(sites: &mut Sites) -> INT {
+        sites.count() as INT
+    }
+
+    /// The kind of site, by name; "mixed" where there are several.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(sites("Electron", 2).kind == "Electron", "electrons");
+    /// ```
+    #[rhai_fn(global, get = "kind", pure)]
+    pub fn sites_kind(sites: &mut Sites) -> String {
+        let mut names = sites.iter().map(|site| site.name());
+        let first = names.next().unwrap_or_default();
+        if names.all(|name| name == first) { first.into() } else { "mixed".into() }
+    }
+
+    /// The matrix of an operator on one site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let sz = sites("S=1/2", 4).operator("Sz", 0);
+    /// assert_close(sz.at(0, 0), 0.5, 0.0);
+    /// ```
+    #[rhai_fn(global, name = "operator", return_raw, pure)]
+    pub fn local_operator(
+        ctx: NativeCallContext,
+        sites: &mut Sites,
+        name: &str,
+        site: INT,
+    ) -> std::result::Result<Matrix, Failure> {
+        let find = || {
+            let at = usize::try_from(site).map_err(|_| Error::input(format!("site {site} is negative")))?;
+            let site = sites.site(at)?;
+            let elements = site.operator(name)?.matrix.clone();
+            let real = elements.iter().all(|z| z.im == 0.0);
+            let matrix = Matrix::new(site.dim(), site.dim(), elements)?;
+            Ok(if real { matrix.re() } else { matrix })
+        };
+        find().at(&ctx)
+    }
+
+    /// An empty sum of operators; terms are added with `add`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = opsum();
+    /// h.add(1.0, "Sz", 0, "Sz", 1);
+    /// assert(h.terms == 1, "one term");
+    /// ```
+    #[rhai_fn(name = "opsum")]
+    pub fn opsum() -> OpSum {
+        OpSum::new()
+    }
+
+    /// Adds a term to a sum: a coefficient, real or complex, and any number of operators by name and site. The operators
+    /// multiply in the order written; fermionic ones carry their signs.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = opsum();
+    /// for i in 0..3 {
+    ///     h.add(-1.0, "Cdag", i, "C", i + 1);
+    ///     h.add(-1.0, "Cdag", i + 1, "C", i);
+    /// }
+    /// let ring = exact::operator(h, sites("Fermion", 4), #{ N: 1 });
+    /// assert(ring.is_hermitian(), "each hopping has its conjugate");
+    /// ```
+    #[rhai_fn(global, name = "add", return_raw)]
+    pub fn add_two(
+        ctx: NativeCallContext,
+        sum: &mut OpSum,
+        coefficient: Dynamic,
+        op_1: Dynamic,
+        site_1: Dynamic,
+        op_2: Dynamic,
+        site_2: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        add_term(sum, &coefficient, &[op_1, site_1, op_2, site_2]).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "add", return_raw)]
+    pub fn add_one(
+        ctx: NativeCallContext,
+        sum: &mut OpSum,
+        coefficient: Dynamic,
+        op: Dynamic,
+        site: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        add_term(sum, &coefficient, &[op, site]).at(&ctx)
+    }
+
+    /// Adds a term whose operators and sites stand in an array, for products of many.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let string = [];
+    /// for i in 0..10 { string += ["F", i]; }
+    /// let h = opsum();
+    /// h.add(1.0, string);
+    /// assert(h.terms == 1, "one long term");
+    /// ```
+    #[rhai_fn(global, name = "add", return_raw)]
+    pub fn add_list(
+        ctx: NativeCallContext,
+        sum: &mut OpSum,
+        coefficient: Dynamic,
+        operators: Array,
+    ) -> std::result::Result<(), Failure> {
+        add_term(sum, &coefficient, &operators).at(&ctx)
+    }
+
+    /// Number of terms.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(opsum().terms == 0, "empty");
+    /// ```
+    #[rhai_fn(global, get = "terms", pure)]
+    pub fn terms(sum: &mut OpSum) -> INT {
+        sum.terms().len() as INT
+    }
+
+    #[rhai_fn(name = "+")]
+    pub fn plus(a: OpSum, b: OpSum) -> OpSum {
+        a + b
+    }
+
+    #[rhai_fn(name = "-")]
+    pub fn minus(a: OpSum, b: OpSum) -> OpSum {
+        a + b * C64::from(-1.0)
+    }
+
+    #[rhai_fn(name = "-")]
+    pub fn negative(a: OpSum) -> OpSum {
+        a * C64::from(-1.0)
+    }
+
+    #[rhai_fn(name = "*")]
+    pub fn times_float(factor: FLOAT, sum: OpSum) -> OpSum {
+        sum * C64::from(factor)
+    }
+
+    #[rhai_fn(name = "*")]
+    pub fn times_int(factor: INT, sum: OpSum) -> OpSum {
+        sum * C64::from(factor as FLOAT)
+    }
+
+    #[rhai_fn(name = "*")]
+    pub fn times_complex(factor: C64, sum: OpSum) -> OpSum {
+        sum * factor
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn site_to_string(site: &mut Arc<Site>) -> String {
+        format!("Site `{}` of {} states", site.name(), site.dim())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn sites_to_string(sites: &mut Sites) -> String {
+        sites.to_string()
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn opsum_to_string(sum: &mut OpSum) -> String {
+        sum.to_string()
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn basis_to_string(basis: &mut Basis) -> String {
+        basis.to_string()
+    }
+
+    /// Number of states of a basis.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(exact::basis(sites("S=1/2", 10), #{ Sz: 0 }).dim == 252, "C(10, 5)");
+    /// ```
+    #[rhai_fn(global, get = "dim", pure)]
+    pub fn basis_dim(basis: &mut Basis) -> INT {
+        basis.dim() as INT
+    }
+
+    /// The names of the local states of state `number` of a basis.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let one_down = exact::basis(sites("S=1/2", 3), #{ Sz: 0.5 });
+    /// assert(one_down.state(0) == ["Up", "Up", "Dn"], "the last site changes fastest");
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn state(
+        ctx: NativeCallContext,
+        basis: &mut Basis,
+        number: INT,
+    ) -> std::result::Result<Array, Failure> {
+        let number = usize::try_from(number).map_err(|_| Error::input(format!("state {number}")));
+        let states = number.and_then(|n| basis.state(n)).at(&ctx)?;
+        let name = |(site, s): (&Arc<Site>, &u8)| Dynamic::from(site.states()[*s as usize].clone());
+        Ok(basis.sites().iter().zip(&states).map(name).collect())
+    }
+
+    /// The number of the product state with the given local states: the row of `unit_block` that makes it.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let basis = exact::basis(sites("Electron", 2), #{ Nup: 1, Ndn: 1 });
+    /// assert(basis.state(basis.number(["Up", "Dn"])) == ["Up", "Dn"], "there and back");
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn number(
+        ctx: NativeCallContext,
+        basis: &mut Basis,
+        states: Array,
+    ) -> std::result::Result<INT, Failure> {
+        let find = || {
+            if states.len() != basis.sites().count() {
+                return Err(Error::input(format!("{} local states for {}", states.len(), basis.sites())));
+            }
+            let local = |(site, name): (&Arc<Site>, &Dynamic)| -> Result<u8> {
+                let name = name.clone().into_string();
+                site.state(&name.map_err(|_| Error::input("local states are given by name"))?)
+                    .map(|s| s as u8)
+            };
+            let states = basis.sites().iter().zip(&states).map(local).collect::<Result<Vec<_>>>()?;
+            let number = basis.number(&states)?;
+            number.map(|n| n as INT).ok_or_else(|| Error::input("the state lies outside the sector"))
+        };
+        find().at(&ctx)
+    }
+}
+
+#[export_module]
+mod exact_module {
+    /// The matrix of a sum of operators on all states of the sites with given conserved numbers, as an operator.
+    ///
+    /// The sector is a map like `#{ Sz: 0.0 }`, `#{ Nup: 3, Ndn: 3 }` or `#{ N: 4 }`; what it does not name is free. Row numbers
+    /// are those of `exact::basis`.
+    ///
+    /// # Options
+    /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `precision` ("double"): or "single".
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = opsum();
+    /// h.add(0.5, "S+", 0, "S-", 1);
+    /// h.add(0.5, "S-", 0, "S+", 1);
+    /// h.add(1.0, "Sz", 0, "Sz", 1);
+    /// let pair = exact::operator(h, sites("S=1/2", 2), #{ Sz: 0.0 }, #{ format: "dense" });
+    /// assert(pair.dim == 2 && pair.is_hermitian(), "singlet and triplet");
+    /// ```
+    #[rhai_fn(name = "operator", return_raw)]
+    pub fn operator_with(
+        ctx: NativeCallContext,
+        sum: OpSum,
+        sites: Sites,
+        sector: Map,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        let basis = sector_of(&sector).and_then(|sector| Basis::new(&sites, &sector)).at(&ctx)?;
+        operator_in_basis_with(ctx, sum, basis, options)
+    }
+
+    #[rhai_fn(name = "operator", return_raw)]
+    pub fn operator_in_sector(
+        ctx: NativeCallContext,
+        sum: OpSum,
+        sites: Sites,
+        sector: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        operator_with(ctx, sum, sites, sector, Map::new())
+    }
+
+    #[rhai_fn(name = "operator", return_raw)]
+    pub fn operator_on_all(
+        ctx: NativeCallContext,
+        sum: OpSum,
+        sites: Sites,
+    ) -> std::result::Result<Operator, Failure> {
+        operator_with(ctx, sum, sites, Map::new(), Map::new())
+    }
+
+    /// The matrix of a sum of operators in a basis made by `exact::basis`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let basis = exact::basis(chain, #{ Sz: 0.0 });
+    /// let h = models::heisenberg(chain);
+    /// let neel = unit_block(exact::operator(h, basis), [basis.number(["Up", "Dn", "Up", "Dn"])]);
+    /// assert_close(dot(neel, exact::operator(h, basis) * neel), -0.75, 1e-14);
+    /// ```
+    #[rhai_fn(name = "operator", return_raw)]
+    pub fn operator_in_basis(
+        ctx: NativeCallContext,
+        sum: OpSum,
+        basis: Basis,
+    ) -> std::result::Result<Operator, Failure> {
+        operator_in_basis_with(ctx, sum, basis, Map::new())
+    }
+
+    #[rhai_fn(name = "operator", return_raw)]
+    pub fn operator_in_basis_with(
+        ctx: NativeCallContext,
+        sum: OpSum,
+        basis: Basis,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || {
+            let format = Format::parse(&o.text_or("format", "auto")?)?;
+            let (single, task) = (single_precision(&o)?, o.task()?);
+            manybody::operator(&session(&ctx)?.device(), &sum, &basis, format, single, &task)
+        };
+        let operator = build().at(&ctx)?;
+        o.finish()?;
+        Ok(operator)
+    }
+
+    /// The product states of the sites with given conserved numbers, in the order of the operators' rows.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(exact::basis(sites("Electron", 4), #{ Nup: 2, Ndn: 2 }).dim == 36, "C(4, 2)^2");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn basis(ctx: NativeCallContext, sites: Sites, sector: Map) -> std::result::Result<Basis, Failure> {
+        sector_of(&sector).and_then(|sector| Basis::new(&sites, &sector)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "basis", return_raw)]
+    pub fn basis_of_all(ctx: NativeCallContext, sites: Sites) -> std::result::Result<Basis, Failure> {
+        Basis::new(&sites, &Sector::new()).at(&ctx)
+    }
+}
