@@ -56,8 +56,7 @@ impl Terminal {
         let (mut master, mut slave) = (0, 0);
         let mut size = libc::winsize { ws_row: 40, ws_col: 110, ws_xpixel: 0, ws_ypixel: 0 };
         let none = std::ptr::null_mut();
-        let opened =
-            unsafe { libc::openpty(&mut master, &mut slave, none, std::ptr::null_mut(), &mut size) };
+        let opened = unsafe { libc::openpty(&mut master, &mut slave, none, std::ptr::null_mut(), &mut size) };
         assert_eq!(opened, 0, "no pseudo-terminal");
         let (master, slave) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
         let mut command = program(folder);
@@ -145,12 +144,8 @@ impl Drop for Terminal {
 }
 
 fn pipe(folder: &Path, input: &str) -> Output {
-    let mut child = program(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        program(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     child.wait_with_output().unwrap()
 }
@@ -243,7 +238,9 @@ fn ctrl_c_stops_work_and_keeps_the_variables() {
     let mut t = Terminal::open(&folder.0, &[]);
     t.line("let kept = 17;", "> ");
     t.line("let h = tight_binding(lattice::cubic(32, 32, 32));", "> ");
-    for work in ["loop { }", "kpm::moments(h, #{ moments: 100000000 })", "spectral_window(h); loop { kept += 0 }"] {
+    for work in
+        ["loop { }", "kpm::moments(h, #{ moments: 100000000 })", "spectral_window(h); loop { kept += 0 }"]
+    {
         // The screen shows what is typed, so the sign that work began must read otherwise.
         t.keys(&format!("let during = 1; print(\"be\" + \"gun\"); {work}\r"));
         t.expect("\nbegun\n");
@@ -318,7 +315,8 @@ fn no_colours_where_none_are_wanted() {
 #[test]
 fn a_pipe_is_read_statement_by_statement() {
     let folder = Folder::new("pipe");
-    let done = pipe(&folder.0, "let x = 3\nfn f(a) {\n  a * 2\n}\nf(x)\nprint(\"a\");\n?no_such_thing_at_all");
+    let done =
+        pipe(&folder.0, "let x = 3\nfn f(a) {\n  a * 2\n}\nf(x)\nprint(\"a\");\n?no_such_thing_at_all");
     assert_eq!(String::from_utf8_lossy(&done.stdout), "x = 3\n6\na\n");
     assert_eq!(done.status.code(), Some(1));
     let failed = pipe(&folder.0, "1\n\n\nf(2)\n5\n");
