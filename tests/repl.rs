@@ -54,9 +54,9 @@ struct Terminal {
 impl Terminal {
     fn open(folder: &Path, settings: &[(&str, &str)]) -> Terminal {
         let (mut master, mut slave) = (0, 0);
-        let mut size = libc::winsize { ws_row: 40, ws_col: 110, ws_xpixel: 0, ws_ypixel: 0 };
+        let size = libc::winsize { ws_row: 40, ws_col: 110, ws_xpixel: 0, ws_ypixel: 0 };
         let none = std::ptr::null_mut();
-        let opened = unsafe { libc::openpty(&mut master, &mut slave, none, std::ptr::null_mut(), &mut size) };
+        let opened = unsafe { libc::openpty(&mut master, &mut slave, none, std::ptr::null_mut(), &size) };
         assert_eq!(opened, 0, "no pseudo-terminal");
         let (master, slave) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
         let mut command = program(folder);
@@ -121,9 +121,13 @@ impl Terminal {
         self.expect(&format!("\n{answer}"));
     }
 
-    /// Leaves by Ctrl-D.
+    /// Leaves, and waits for the end.
     fn leave(mut self) {
-        self.keys("\x04");
+        self.keys("exit\r");
+        self.ends();
+    }
+
+    fn ends(&mut self) {
         let until = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -226,10 +230,13 @@ fn tab_completes() {
     t.expect("\nt = Table of 1 row: x\n");
     t.keys("kpm::dos(h, #{ mome\t");
     t.expect("kpm::dos(h, #{ moments: ");
-    // Ctrl-C clears the line.
+    // Ctrl-C clears the line, Ctrl-D leaves; either is a key only while the prompt stands.
     t.keys("\x03");
+    t.expect("\n> ");
     t.line("1 + 1", "2\n");
-    t.leave();
+    t.expect("> ");
+    t.keys("\x04");
+    t.ends();
 }
 
 #[test]
@@ -283,15 +290,13 @@ fn inputs_are_remembered() {
     t.line("6 * 7", "42\n");
     t.leave();
     let mut t = Terminal::open(&folder.0, &[]);
-    // The arrow up brings it back.
-    t.keys("\x1b[A\r");
+    // The arrow up brings `exit` back, and then what was before it.
+    t.keys("\x1b[A\x1b[A\r");
     t.expect("\n42\n");
     t.leave();
     // A place that cannot be written is a note, no more.
     let blocked = folder.0.join("file");
     std::fs::write(&blocked, "").unwrap();
-    let mut command = program(&folder.0);
-    command.env("XDG_STATE_HOME", &blocked);
     let mut t = Terminal::open(&folder.0, &[("XDG_STATE_HOME", blocked.to_str().unwrap())]);
     assert!(t.text().contains("note: inputs are not remembered"), "{}", t.text());
     t.line("6 * 7", "42\n");
