@@ -1,332 +1,394 @@
-//! Matrices prepared for the CPU: each stored format walks its rows for the fused pass.
+//! Matrices prepared for the CPU: the fused pass and the recurrence over whatever walks its rows.
 
-use std::sync::Arc;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
 
 use num_complex::Complex;
 
 use super::block::Lane;
+use super::blocked::Levels;
+use super::formats::{CsrRows, Full, Index, Sliced, Stored};
 use super::fused::{self, Pass, Walk};
+use super::stencil::{self, StencilRows};
 use super::{Isa, Threads};
-use crate::backend::matrix::{Csr, Indices, Stencil, Values};
+use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{
     BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Storage, Update, check_update,
 };
 use crate::error::{Error, Result};
-use crate::number::{C64, DType, Scalar};
+use crate::number::{C64, DType};
 
-/// An integer that columns are stored as.
-trait Index: Copy + Send + Sync + 'static {
-    fn at(self) -> usize;
-}
+/// Rows that the blocked recurrence computes between two looks at the interrupt flag.
+const LOOK: usize = 1 << 16;
 
-impl Index for u32 {
-    #[inline(always)]
-    fn at(self) -> usize {
-        self as usize
-    }
-}
-
-impl Index for u64 {
-    #[inline(always)]
-    fn at(self) -> usize {
-        self as usize
-    }
-}
-
-/// Compressed rows.
-struct CsrRows<T, J> {
-    start: Vec<usize>,
-    columns: Vec<J>,
-    values: Vec<T>,
-}
-
-impl<T: Scalar, J: Index> Walk<T> for CsrRows<T, J> {
-    #[inline(always)]
-    fn row(&self, row: usize, mut entry: impl FnMut(usize, T)) {
-        let range = self.start[row]..self.start[row + 1];
-        for (j, &value) in self.columns[range.clone()].iter().zip(&self.values[range]) {
-            entry(j.at(), value);
-        }
-    }
-}
-
-/// Slices of `chunk` rows padded together, entry-major within a slice; ELL is the case of one slice.
-struct Sliced<T, J> {
-    chunk: usize,
-    /// Where each slice starts in `columns` and `values`.
-    slice_start: Vec<usize>,
-    /// For each row, its place in the sorted order.
-    place: Option<Vec<u32>>,
-    /// Entries of each row in its place.
-    lengths: Vec<u32>,
-    columns: Vec<J>,
-    values: Vec<T>,
-}
-
-impl<T: Scalar, J: Index> Walk<T> for Sliced<T, J> {
-    #[inline(always)]
-    fn row(&self, row: usize, mut entry: impl FnMut(usize, T)) {
-        let place = self.place.as_ref().map_or(row, |p| p[row] as usize);
-        let first = self.slice_start[place / self.chunk] + place % self.chunk;
-        for k in 0..self.lengths[place] as usize {
-            let at = first + k * self.chunk;
-            entry(self.columns[at].at(), self.values[at]);
-        }
-    }
-}
-
-/// All entries, row-major.
-struct Full<T> {
-    cols: usize,
-    values: Vec<T>,
-}
-
-impl<T: Scalar> Walk<T> for Full<T> {
-    #[inline(always)]
-    fn row(&self, row: usize, mut entry: impl FnMut(usize, T)) {
-        for (column, &value) in self.values[row * self.cols..][..self.cols].iter().enumerate() {
-            entry(column, value);
-        }
-    }
-}
-
-/// The parts of a stored matrix that its format does not decide.
-struct Stored<M> {
+/// A matrix that walks its rows, prepared for a number of threads.
+struct Prepared<T, M> {
     matrix: M,
     rows: Rows,
     cols: usize,
-    dtype: DType,
     info: KernelInfo,
     threads: Arc<Threads>,
     isa: Isa,
+    /// How the rows depend on each other, found when the first recurrence asks.
+    levels: OnceLock<Levels>,
+    scalar: PhantomData<T>,
 }
 
-impl<M: Sync> Stored<M> {
-    /// The pass over all local rows, given the one over a range.
-    fn pass<F: Lane>(
-        &self,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-        rows: impl Fn(&Pass<'_, F>, std::ops::Range<usize>, usize, &mut [F], &mut [f64]) + Sync,
-    ) -> Result<()> {
-        let (columns, complex) = (v.columns, v.dtype.is_complex());
-        let stride = columns * if complex { 2 } else { 1 };
-        let Storage::Cpu(input) = &v.storage;
-        let Storage::Cpu(output) = &mut w.storage;
-        let (Some(input), Some(output)) = (F::lanes(input), F::lanes_mut(output)) else {
-            return Err(Error::internal("vectors of another precision than the matrix"));
-        };
-        let pass = Pass { c, columns, complex, v: input, offset: self.rows.start, dots: dots.is_some() };
-        let per_row = stride * (1 + self.info.entries / self.rows.local.max(1));
-        let ranges = self.threads.ranges(self.rows.local, per_row);
-        let sums = self.threads.run(&ranges, stride, output, |range, w| {
-            let mut sums = vec![0.0; 2 * stride];
-            let first = range.start;
-            for chunk in self.threads.chunks(range) {
-                rows(&pass, chunk, first, w, &mut sums);
-            }
-            sums
-        })?;
-        if let Some(dots) = dots {
-            let lane = |which: usize, column: usize| {
-                let mut total = 0.0;
-                for part in &sums {
-                    total += part[which * stride + column];
-                    if complex {
-                        total += part[which * stride + columns + column];
-                    }
-                }
-                total
-            };
-            dots.vv = (0..columns).map(|c| lane(0, c)).collect();
-            dots.wv = (0..columns).map(|c| lane(1, c)).collect();
-        }
-        Ok(())
-    }
+/// The pass over a range of rows for one scalar type of the matrix.
+trait Fused: Stored<Real: Lane> {
+    fn rows<M: Walk<Self>>(
+        isa: Isa,
+        matrix: &M,
+        pass: &Pass<Self::Real>,
+        range: Range<usize>,
+        sums: &mut [f64],
+    );
 }
 
-/// Implements `Kernel` for stored matrices of one scalar type.
-macro_rules! kernel {
-    ($t:ty, $real:ty, $rows:path) => {
-        impl<M: Walk<$t> + Send> Kernel for Typed<$t, M> {
-            fn rows(&self) -> Rows {
-                self.0.rows
-            }
-            fn cols(&self) -> usize {
-                self.0.cols
-            }
-            fn dtype(&self) -> DType {
-                self.0.dtype
-            }
-            fn info(&self) -> KernelInfo {
-                self.0.info.clone()
-            }
-            fn update(
-                &self,
-                c: Update,
-                v: &BlockVector,
-                w: &mut BlockVector,
-                dots: Option<&mut Dots>,
-            ) -> Result<()> {
-                check_update(self, v, w, dots.is_some())?;
-                self.0.pass::<$real>(c, v, w, dots, |pass, range, first, w, sums| {
-                    $rows(self.0.isa, &self.0.matrix, pass, range, first, w, sums)
-                })
+macro_rules! fused {
+    ($t:ty, $rows:path) => {
+        impl Fused for $t {
+            fn rows<M: Walk<Self>>(
+                isa: Isa,
+                matrix: &M,
+                pass: &Pass<Self::Real>,
+                range: Range<usize>,
+                sums: &mut [f64],
+            ) {
+                $rows(isa, matrix, pass, range, sums)
             }
         }
     };
 }
 
-/// A stored matrix with its scalar type.
-struct Typed<T, M>(Stored<M>, std::marker::PhantomData<T>);
+fused!(f32, fused::real_rows);
+fused!(f64, fused::real_rows);
+fused!(Complex<f32>, fused::complex_rows);
+fused!(C64, fused::complex_rows);
 
-kernel!(f32, f32, fused::real_rows);
-kernel!(f64, f64, fused::real_rows);
-kernel!(Complex<f32>, f32, fused::complex_rows);
-kernel!(C64, f64, fused::complex_rows);
+fn lanes<F: Lane>(v: &BlockVector) -> Result<*const F> {
+    let Storage::Cpu(block) = &v.storage;
+    let lanes =
+        F::lanes(block).ok_or_else(|| Error::internal("vectors of another precision than the matrix"))?;
+    Ok(lanes.as_ptr())
+}
+
+fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<*mut F> {
+    let Storage::Cpu(block) = &mut v.storage;
+    let lanes =
+        F::lanes_mut(block).ok_or_else(|| Error::internal("vectors of another precision than the matrix"))?;
+    Ok(lanes.as_mut_ptr())
+}
+
+/// Lane sums of all workers, added in their order, to sums of columns.
+fn to_dots(parts: &[Vec<f64>], columns: usize, complex: bool) -> Dots {
+    let stride = columns * if complex { 2 } else { 1 };
+    let column = |which: usize, c: usize| -> f64 {
+        let lane = |part: &Vec<f64>| {
+            let im = if complex { part[which * stride + columns + c] } else { 0.0 };
+            part[which * stride + c] + im
+        };
+        parts.iter().map(lane).sum()
+    };
+    Dots {
+        vv: (0..columns).map(|c| column(0, c)).collect(),
+        wv: (0..columns).map(|c| column(1, c)).collect(),
+    }
+}
+
+impl<T: Fused, M: Walk<T>> Prepared<T, M> {
+    /// Scalar operations a row, to see whether threads pay.
+    fn cost(&self, stride: usize) -> usize {
+        stride * (1 + self.info.entries / self.rows.local.max(1))
+    }
+
+    fn levels(&self) -> Result<&Levels> {
+        if let Some(levels) = self.levels.get() {
+            return Ok(levels);
+        }
+        let mut failed = None;
+        let levels = Levels::new(&self.matrix, self.rows.local, |count, job| {
+            let each = self
+                .threads
+                .map(&self.threads.ranges(count, 1 << 20), |range| range.map(job).collect::<Vec<_>>());
+            match each {
+                Ok(near) => near.into_iter().flatten().collect(),
+                Err(e) => {
+                    failed = Some(e);
+                    vec![Vec::new(); count]
+                }
+            }
+        });
+        match failed {
+            Some(e) => Err(e),
+            None => Ok(self.levels.get_or_init(|| levels)),
+        }
+    }
+
+    /// `steps` orders, several in one sweep through memory; None if that does not pay here.
+    fn blocked(
+        &self,
+        (alpha, beta): (f64, f64),
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<Option<()>> {
+        let (columns, complex) = (v.columns, v.dtype.is_complex());
+        let stride = columns * if complex { 2 } else { 1 };
+        let workers = self.threads.count();
+        let square = self.rows.local == self.rows.global && self.cols == self.rows.global;
+        let sparse = self.info.entries < 256 * self.rows.local;
+        if steps < 2 || !square || !sparse || self.rows.local * self.cost(stride) < 100_000 {
+            return Ok(None);
+        }
+        let Some(plan) = self.levels()?.plan(workers, stride * size_of::<T::Real>()) else {
+            return Ok(None);
+        };
+        let mut done = 0;
+        while done < steps {
+            let depth = plan.depth.min(steps - done);
+            let buffers = [lanes_mut::<T::Real>(v)?, lanes_mut::<T::Real>(w)?];
+            let passes: Vec<Pass<T::Real>> = (0..depth)
+                .map(|t| Pass {
+                    c: Update { alpha, beta, gamma: -1.0 },
+                    columns,
+                    complex,
+                    v: buffers[t % 2].cast_const(),
+                    w: buffers[(t + 1) % 2],
+                    offset: 0,
+                    dots: true,
+                })
+                .collect();
+            let jobs: Vec<Range<usize>> = (0..plan.workers()).map(|i| i..i + 1).collect();
+            // SAFETY of the passes: the plan never lets two workers write one row, nor read a row that is being written.
+            let mut parts = self.threads.map(&jobs, |job| {
+                let mut sums = vec![vec![0.0; 2 * stride]; depth];
+                let mut looked = 0;
+                plan.sweep(job.start, depth, |t, rows| {
+                    looked += rows.len();
+                    if looked > LOOK {
+                        looked = 0;
+                        if self.threads.stopped() {
+                            return false;
+                        }
+                    }
+                    T::rows(self.isa, &self.matrix, &passes[t], rows, &mut sums[t]);
+                    true
+                });
+                sums
+            })?;
+            if plan.workers() > 1 {
+                for t in 1..depth {
+                    let shares = plan.seams(t);
+                    parts.extend(self.threads.map(&jobs, |job| {
+                        let mut sums = vec![vec![0.0; 2 * stride]; depth];
+                        for rows in &shares[job.start] {
+                            T::rows(self.isa, &self.matrix, &passes[t], rows.clone(), &mut sums[t]);
+                        }
+                        sums
+                    })?);
+                }
+            }
+            for t in 0..depth {
+                let of_order: Vec<Vec<f64>> = parts.iter().map(|p| p[t].clone()).collect();
+                out.push(to_dots(&of_order, columns, complex));
+            }
+            if depth % 2 == 1 {
+                std::mem::swap(v, w);
+            }
+            done += depth;
+        }
+        Ok(Some(()))
+    }
+}
+
+impl<T: Fused, M: Walk<T>> Kernel for Prepared<T, M> {
+    fn rows(&self) -> Rows {
+        self.rows
+    }
+
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn dtype(&self) -> DType {
+        T::DTYPE
+    }
+
+    fn info(&self) -> KernelInfo {
+        self.info.clone()
+    }
+
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+        check_update(self, v, w, dots.is_some())?;
+        let (columns, complex) = (v.columns, v.dtype.is_complex());
+        let pass = Pass {
+            c,
+            columns,
+            complex,
+            v: lanes::<T::Real>(v)?,
+            w: lanes_mut::<T::Real>(w)?,
+            offset: self.rows.start,
+            dots: dots.is_some(),
+        };
+        let stride = pass.stride();
+        // The ranges are disjoint, and `v` and `w` are different vectors.
+        let sums = self.threads.map(&self.threads.ranges(self.rows.local, self.cost(stride)), |range| {
+            let mut sums = vec![0.0; 2 * stride];
+            for chunk in self.threads.chunks(range) {
+                T::rows(self.isa, &self.matrix, &pass, chunk, &mut sums);
+            }
+            sums
+        })?;
+        if let Some(dots) = dots {
+            *dots = to_dots(&sums, columns, complex);
+        }
+        Ok(())
+    }
+
+    fn recurrence(
+        &self,
+        alpha: f64,
+        beta: f64,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        check_update(self, v, w, true)?;
+        if self.blocked((alpha, beta), v, w, steps, out)?.is_some() {
+            return Ok(());
+        }
+        for _ in 0..steps {
+            let mut dots = Dots::default();
+            self.update(Update { alpha, beta, gamma: -1.0 }, v, w, Some(&mut dots))?;
+            out.push(dots);
+            std::mem::swap(v, w);
+        }
+        Ok(())
+    }
+}
 
 /// What every prepared matrix shares.
 struct Common {
     threads: Arc<Threads>,
     isa: Isa,
-    rows: Rows,
+    rows: usize,
     cols: usize,
 }
 
 impl Common {
     fn finish<T, M>(self, matrix: M, format: String, bytes: usize, entries: usize) -> Arc<dyn Kernel>
     where
-        T: Scalar,
-        M: Walk<T> + Send + 'static,
-        Typed<T, M>: Kernel + 'static,
+        T: Fused + 'static,
+        M: Walk<T> + 'static,
     {
-        let info = KernelInfo { format, bytes, entries };
-        let stored = Stored {
+        Arc::new(Prepared {
             matrix,
-            rows: self.rows,
+            rows: Rows::all(self.rows),
             cols: self.cols,
-            dtype: T::DTYPE,
-            info,
+            info: KernelInfo { format, bytes, entries },
             threads: self.threads,
             isa: self.isa,
-        };
-        Arc::new(Typed(stored, std::marker::PhantomData))
+            levels: OnceLock::new(),
+            scalar: PhantomData::<T>,
+        })
+    }
+
+    fn csr<T: Fused + 'static, J: Index>(self, csr: Arc<Csr>) -> Arc<dyn Kernel> {
+        let (bytes, entries) = (csr.bytes(), csr.entries());
+        self.finish::<T, _>(CsrRows { csr, index: PhantomData::<J> }, "CSR".into(), bytes, entries)
+    }
+
+    fn sliced<T: Fused + 'static, J: Index>(
+        self,
+        csr: &Csr,
+        (chunk, sigma): (usize, usize),
+        format: String,
+    ) -> Result<Arc<dyn Kernel>> {
+        let sliced = Sliced::<T, J>::new(csr, chunk, sigma);
+        let sliced = sliced.ok_or_else(|| Error::internal("entries of another type"))?;
+        let bytes = sliced.bytes();
+        Ok(self.finish::<T, _>(sliced, format, bytes, csr.entries()))
     }
 }
 
-/// Calls a generic function with the entries and columns of a matrix, whatever their types.
+/// Calls a generic function with the scalar and index types of a matrix in compressed rows.
 macro_rules! by_types {
-    ($csr:expr, |$start:ident, $columns:ident, $values:ident| $body:expr) => {{
-        let Csr { row_start: $start, columns, values, .. } = $csr;
-        match (values, columns) {
-            (Values::F32($values), Indices::U32($columns)) => $body,
-            (Values::F64($values), Indices::U32($columns)) => $body,
-            (Values::C32($values), Indices::U32($columns)) => $body,
-            (Values::C64($values), Indices::U32($columns)) => $body,
-            (Values::F32($values), Indices::U64($columns)) => $body,
-            (Values::F64($values), Indices::U64($columns)) => $body,
-            (Values::C32($values), Indices::U64($columns)) => $body,
-            (Values::C64($values), Indices::U64($columns)) => $body,
+    ($csr:expr, |$t:ident, $j:ident| $body:expr) => {{
+        macro_rules! with {
+            ($scalar:ty, $index:ty) => {{
+                type $t = $scalar;
+                type $j = $index;
+                $body
+            }};
+        }
+        match (&$csr.values, &$csr.columns) {
+            (Values::F32(_), Indices::U32(_)) => with!(f32, u32),
+            (Values::F64(_), Indices::U32(_)) => with!(f64, u32),
+            (Values::C32(_), Indices::U32(_)) => with!(Complex<f32>, u32),
+            (Values::C64(_), Indices::U32(_)) => with!(C64, u32),
+            (Values::F32(_), Indices::U64(_)) => with!(f32, u64),
+            (Values::F64(_), Indices::U64(_)) => with!(f64, u64),
+            (Values::C32(_), Indices::U64(_)) => with!(Complex<f32>, u64),
+            (Values::C64(_), Indices::U64(_)) => with!(C64, u64),
         }
     }};
 }
 
-/// Pads rows together in slices of `chunk`, sorted by length within `sigma` rows.
-fn slice<T: Scalar, J: Index>(
-    start: &[usize],
-    columns: &[J],
-    values: &[T],
-    zero: J,
-    chunk: usize,
-    sigma: usize,
-) -> Sliced<T, J> {
-    let rows = start.len() - 1;
-    let length = |row: usize| start[row + 1] - start[row];
-    let mut order: Vec<u32> = (0..rows as u32).collect();
-    let sorted = sigma > 1;
-    if sorted {
-        for window in order.chunks_mut(sigma) {
-            window.sort_by_key(|&row| std::cmp::Reverse(length(row as usize)));
-        }
-    }
-    let mut place = vec![0u32; rows];
-    for (at, &row) in order.iter().enumerate() {
-        place[row as usize] = at as u32;
-    }
-    let mut slice_start = vec![0];
-    let (mut all_columns, mut all_values) = (Vec::new(), Vec::new());
-    for window in order.chunks(chunk) {
-        let first = all_values.len();
-        let longest = window.iter().map(|&row| length(row as usize)).max().unwrap_or(0);
-        all_columns.resize(first + longest * chunk, zero);
-        all_values.resize(first + longest * chunk, T::default());
-        for (lane, &row) in window.iter().enumerate() {
-            for (k, at) in (start[row as usize]..start[row as usize + 1]).enumerate() {
-                all_columns[first + k * chunk + lane] = columns[at];
-                all_values[first + k * chunk + lane] = values[at];
-            }
-        }
-        slice_start.push(all_values.len());
-    }
-    let lengths = order.iter().map(|&row| length(row as usize) as u32).collect();
-    let place = sorted.then_some(place);
-    Sliced { chunk, slice_start, place, lengths, columns: all_columns, values: all_values }
-}
-
 /// Brings a matrix into the form its kernels read.
 pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
+    let common = |rows: usize, cols: usize| Common { threads, isa, rows, cols };
     match spec {
         MatrixSpec::Csr(csr) => {
             csr.validate()?;
-            let common = Common { threads, isa, rows: Rows::all(csr.rows), cols: csr.cols };
-            let (bytes, entries) = (csr.bytes(), csr.entries());
-            Ok(by_types!((*csr).clone(), |start, columns, values| common.finish(
-                CsrRows { start, columns, values },
-                "CSR".into(),
-                bytes,
-                entries
-            )))
+            let common = common(csr.rows, csr.cols);
+            Ok(by_types!(csr, |T, J| common.csr::<T, J>(csr)))
         }
         MatrixSpec::Ell(csr) => {
             let chunk = csr.rows.max(1);
-            sliced(threads, isa, csr, chunk, 1, "ELL".into())
+            sliced(common(csr.rows, csr.cols), csr, chunk, 1, "ELL".into())
         }
         MatrixSpec::Sell { csr, chunk, sigma } => {
             if chunk == 0 || sigma == 0 {
                 return Err(Error::input("SELL-C-sigma needs C and sigma of at least 1"));
             }
-            sliced(threads, isa, csr, chunk, sigma, format!("SELL-{chunk}-{sigma}"))
+            sliced(common(csr.rows, csr.cols), csr, chunk, sigma, format!("SELL-{chunk}-{sigma}"))
         }
         MatrixSpec::Dense { rows, cols, dtype, values } => {
-            let common = Common { threads, isa, rows: Rows::all(rows), cols };
-            let entries = rows * cols;
+            let common = common(rows, cols);
+            let (format, entries) = ("dense".to_string(), rows * cols);
             let bytes = entries * dtype.bytes();
             Ok(match Values::C64(values).convert(dtype) {
-                Values::F32(values) => common.finish(Full { cols, values }, "dense".into(), bytes, entries),
-                Values::F64(values) => common.finish(Full { cols, values }, "dense".into(), bytes, entries),
-                Values::C32(values) => common.finish(Full { cols, values }, "dense".into(), bytes, entries),
-                Values::C64(values) => common.finish(Full { cols, values }, "dense".into(), bytes, entries),
+                Values::F32(values) => common.finish::<f32, _>(Full { cols, values }, format, bytes, entries),
+                Values::F64(values) => common.finish::<f64, _>(Full { cols, values }, format, bytes, entries),
+                Values::C32(values) => {
+                    common.finish::<Complex<f32>, _>(Full { cols, values }, format, bytes, entries)
+                }
+                Values::C64(values) => common.finish::<C64, _>(Full { cols, values }, format, bytes, entries),
             })
         }
-        MatrixSpec::Stencil(stencil) => {
-            let csr = Arc::new(stencil_rows(&stencil)?);
-            let common = Common { threads, isa, rows: Rows::all(csr.rows), cols: csr.cols };
-            let (bytes, entries) = (csr.bytes(), csr.entries());
-            Ok(by_types!((*csr).clone(), |start, columns, values| common.finish(
-                CsrRows { start, columns, values },
-                "CSR of a stencil".into(),
-                bytes,
-                entries
-            )))
+        MatrixSpec::Stencil(source) => {
+            let dtype = stencil::check(&source)?;
+            let common = common(source.dim(), source.dim());
+            fn finish<T: Fused + 'static>(common: Common, rows: StencilRows<T>) -> Arc<dyn Kernel> {
+                let (bytes, entries) = (rows.bytes(), rows.entries());
+                common.finish::<T, _>(rows, "stencil".into(), bytes, entries)
+            }
+            Ok(match dtype {
+                DType::F32 => finish(common, StencilRows::<f32>::new(source)?),
+                DType::F64 => finish(common, StencilRows::<f64>::new(source)?),
+                DType::C32 => finish(common, StencilRows::<Complex<f32>>::new(source)?),
+                DType::C64 => finish(common, StencilRows::<C64>::new(source)?),
+            })
         }
     }
 }
 
 fn sliced(
-    threads: Arc<Threads>,
-    isa: Isa,
+    common: Common,
     csr: Arc<Csr>,
     chunk: usize,
     sigma: usize,
@@ -337,41 +399,5 @@ fn sliced(
         return Err(Error::input(format!("{format}: {} rows are too many for one slice order", csr.rows))
             .hint("use the CSR format or a stencil"));
     }
-    let common = Common { threads, isa, rows: Rows::all(csr.rows), cols: csr.cols };
-    let entries = csr.entries();
-    Ok(by_types!((*csr).clone(), |start, columns, values| {
-        let zero = columns.first().copied().unwrap_or_default();
-        let m = slice(&start, &columns, &values, zero, chunk, sigma);
-        let bytes = m.values.len() * (size_of_val(&zero) + m.values.first().map_or(0, size_of_val));
-        common.finish(m, format, bytes, entries)
-    }))
-}
-
-/// The entries of a stencil, in compressed rows.
-fn stencil_rows(stencil: &Stencil) -> Result<Csr> {
-    let dim = stencil.dim();
-    let mut row_start = vec![0];
-    let (mut columns, mut values) = (Vec::new(), Vec::new());
-    let mut entries = Vec::new();
-    for row in 0..dim {
-        stencil.row(row, &mut entries);
-        entries.sort_by_key(|e| e.0);
-        for &(column, value) in &entries {
-            if columns.len() > row_start[row] && columns.last() == Some(&(column as u64)) {
-                if let Some(last) = values.last_mut() {
-                    *last += value;
-                }
-            } else {
-                columns.push(column as u64);
-                values.push(value);
-            }
-        }
-        row_start.push(columns.len());
-    }
-    let columns = if dim <= u32::MAX as usize {
-        Indices::U32(columns.into_iter().map(|c| c as u32).collect())
-    } else {
-        Indices::U64(columns)
-    };
-    Ok(Csr { rows: dim, cols: dim, row_start, columns, values: Values::C64(values).convert(stencil.dtype) })
+    by_types!(csr, |T, J| common.sliced::<T, J>(&csr, (chunk, sigma), format))
 }

@@ -5,9 +5,12 @@
 
 mod algebra;
 mod block;
+mod blocked;
+mod formats;
 mod fused;
 mod kernels;
 mod random;
+mod stencil;
 mod threads;
 
 use std::ops::Range;
@@ -36,7 +39,11 @@ impl Isa {
     pub fn detect() -> Isa {
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512dq") {
+            if is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl")
+                && is_x86_feature_detected!("fma")
+            {
                 return Isa::Avx512;
             }
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {

@@ -73,6 +73,11 @@ impl Threads {
         self.run::<(), R>(ranges, 0, &mut [], |range, _| job(range))
     }
 
+    /// Whether work should stop.
+    pub(crate) fn stopped(&self) -> bool {
+        self.interrupt.raised()
+    }
+
     /// Cuts a range into chunks after which a job looks whether it should stop.
     pub(crate) fn chunks(&self, range: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
         let end = range.end;
