@@ -1,15 +1,24 @@
 //! The command line: one file a subcommand. Exit codes: 0 done, 1 a script or a file failed, 2 wrong usage,
-//! 130 interrupted.
+//! 130 interrupted. Results go to standard output, everything else to standard error.
 
+mod bench;
+mod check;
+mod cite;
+mod doc;
+mod info;
 mod run;
+mod test;
 
+use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::error::Kind;
+use crate::output::colours;
 use crate::script::Settings;
 use crate::script::diagnostics::Report;
+use crate::task::Interrupt;
 
 /// A scripting engine for quantum-lattice workflows.
 ///
@@ -27,6 +36,23 @@ struct Arguments {
 enum Command {
     /// Run a script
     Run(run::Run),
+    /// Find mistakes in scripts without running them
+    Check(check::Check),
+    /// Run scripts and compare what they print with the `.out` files beside them
+    Test(test::Test),
+    /// Explain a function, or write the reference manual
+    Doc(doc::Doc),
+    /// Measure the core against the memory's bandwidth
+    Bench(bench::Bench),
+    /// Say what this program is and what it computes on
+    Info(info::Info),
+    /// List the papers behind the functions of a script, as BibTeX
+    Cite(cite::Cite),
+    /// Write the completions of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
 }
 
 /// What every subcommand that runs scripts takes.
@@ -50,16 +76,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// As the engine takes them.
-    fn settings(self, json: bool, args: rhai::Map) -> Settings {
+    /// The same wishes for an engine.
+    fn settings(&self) -> Settings {
         Settings {
-            backend: self.backend,
+            backend: self.backend.clone(),
             threads: self.threads,
             seed: self.seed,
-            out: self.out,
+            out: self.out.clone(),
             quiet: self.quiet,
-            json,
-            args,
+            ..Settings::default()
         }
     }
 }
@@ -67,16 +92,54 @@ impl Shared {
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match arguments.command {
-        None => crate::repl::run(arguments.shared.settings(false, rhai::Map::new())),
-        Some(Command::Run(run)) => run.execute(),
+    let Some(command) = arguments.command else {
+        return crate::repl::run(arguments.shared.settings());
+    };
+    match command {
+        Command::Run(run) => run.execute(),
+        Command::Check(check) => check.execute(),
+        Command::Test(test) => test.execute(),
+        Command::Bench(bench) => bench.execute(),
+        Command::Doc(doc) => doc.execute(),
+        Command::Info(info) => info.execute(),
+        Command::Cite(cite) => cite.execute(),
+        Command::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "umklapp", &mut text);
+            out(String::from_utf8_lossy(&text).trim_end());
+            ExitCode::SUCCESS
+        }
     }
+}
+
+/// Writes a line of results. A reader that has gone away (`umklapp doc | head`) ends the program quietly.
+pub(crate) fn out(line: &str) {
+    if let Err(e) = writeln!(std::io::stdout(), "{line}") {
+        if e.kind() == std::io::ErrorKind::BrokenPipe {
+            std::process::exit(0);
+        }
+        eprintln!("error: standard output cannot be written: {e}");
+        std::process::exit(1);
+    }
+}
+
+/// A flag that Ctrl-C raises.
+pub(crate) fn catch_interrupt() -> Interrupt {
+    let interrupt = Interrupt::default();
+    let flag = interrupt.clone();
+    if let Err(e) = ctrlc::set_handler(move || flag.raise()) {
+        eprintln!("warning: Ctrl-C cannot be caught: {e}");
+    }
+    interrupt
+}
+
+/// Shows a finding on standard error.
+pub(crate) fn show(report: &Report) {
+    eprintln!("{}", report.render(colours(&std::io::stderr())));
 }
 
 /// Shows a failure and returns its exit code.
 pub(crate) fn report(report: &Report) -> ExitCode {
-    let colour =
-        std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none();
-    eprintln!("{}", report.render(colour));
+    show(report);
     if report.kind == Kind::Interrupted { ExitCode::from(130) } else { ExitCode::from(1) }
 }

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Args;
+use serde_json::json;
 
-use super::{Shared, report};
+use super::{Shared, catch_interrupt, out, report, show};
 use crate::output::progress::Bar;
-use crate::script::Engine;
 use crate::script::diagnostics::Report;
-use crate::task::{Interrupt, Progress};
+use crate::script::{Engine, Settings, read_script};
+use crate::task::Progress;
 
 /// Arguments of `umklapp run`.
 #[derive(Args)]
@@ -44,24 +45,45 @@ impl Run {
             "rest".into(),
             self.rest.iter().map(|s| s.clone().into()).collect::<rhai::Array>().into(),
         );
-        let quiet = self.shared.quiet;
-        let settings = self.shared.settings(self.json, args);
-        let interrupt = Interrupt::default();
-        let flag = interrupt.clone();
-        if let Err(e) = ctrlc::set_handler(move || flag.raise()) {
-            eprintln!("warning: Ctrl-C cannot be caught: {e}");
-        }
-        let mut engine = match Engine::with(settings, interrupt) {
+        let settings = Settings { json: self.json, args, ..self.shared.settings() };
+        let text = match read_script(&self.file) {
+            Ok(text) => text,
+            Err(unreadable) => return report(&unreadable),
+        };
+        let mut engine = match Engine::with(settings, catch_interrupt()) {
             Ok(engine) => engine,
             Err(e) => return report(&Report::plain(&e)),
         };
-        let bar = Bar::new(quiet);
+        let bar = Bar::new(self.shared.quiet);
         engine.session().set_progress(bar.map(|bar| Arc::new(bar) as Arc<dyn Progress>));
-        match engine.run_file(&self.file) {
+        engine.session().set_printer(Box::new(out));
+        if self.json {
+            engine.session().set_recorder(Some(Box::new(|record| out(&record.to_string()))));
+        }
+        if !self.shared.quiet {
+            engine.lint(&text, Some(&self.file.display().to_string())).iter().for_each(show);
+        }
+        match engine.run_text(&text, &self.file) {
             Ok(_) => ExitCode::SUCCESS,
-            Err(failed) => report(&failed),
+            Err(failed) => {
+                if self.json {
+                    out(&json!({ "error": error_record(&failed) }).to_string());
+                }
+                report(&failed)
+            }
         }
     }
+}
+
+/// A failure as a record.
+fn error_record(failed: &Report) -> serde_json::Value {
+    json!({
+        "message": failed.message,
+        "file": failed.file,
+        "line": failed.position.map(|p| p.0),
+        "column": failed.position.map(|p| p.1),
+        "hint": failed.hint,
+    })
 }
 
 /// A value from the command line: a number or truth value if it reads as one, else a text.

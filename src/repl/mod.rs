@@ -22,6 +22,7 @@ use rustyline::history::DefaultHistory;
 use rustyline::{ColorMode, CompletionType, Config, Editor};
 
 use crate::error::{Error, Kind, Result};
+use crate::output::colours;
 use crate::output::progress::Bar;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings};
@@ -36,16 +37,10 @@ pub fn run(settings: Settings) -> ExitCode {
         Ok(session) if interactive => talk(session),
         Ok(session) => listen(session),
         Err(e) => {
-            eprintln!("{}", Report::plain(&e).render(colour(&std::io::stderr())));
+            eprintln!("{}", Report::plain(&e).render(colours(&std::io::stderr())));
             ExitCode::from(1)
         }
     }
-}
-
-/// Whether what is written there may be coloured.
-fn colour(stream: &impl IsTerminal) -> bool {
-    let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    stream.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// A parser of what is typed, without the language's functions.
@@ -110,7 +105,7 @@ fn code(kind: Kind) -> ExitCode {
 
 /// Talks to somebody at a terminal.
 fn talk(mut session: Session) -> ExitCode {
-    let colour = colour(&std::io::stdout());
+    let colour = colours(&std::io::stdout());
     let mut editor = match editor(session.names.clone(), colour) {
         Ok(editor) => editor,
         Err(e) => {

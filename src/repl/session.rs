@@ -9,9 +9,10 @@ use rhai::{Dynamic, Expr, Map, Stmt};
 use super::complete::{Names, Variable};
 use super::input::{self, Input};
 use super::lex::{self, Kind as Piece};
-use super::{colour, paint, parser};
+use super::{paint, parser};
 use crate::error::{Error, Kind};
 use crate::number::Table;
+use crate::output::colours;
 use crate::script::Engine;
 use crate::script::diagnostics::Report;
 use crate::script::manual::{self, Style};
@@ -89,7 +90,7 @@ impl Session {
 
     fn style(&self) -> Style {
         let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns));
-        Style { colour: colour(&std::io::stdout()), width: width.clamp(40, 110) }
+        Style { colour: colours(&std::io::stdout()), width: width.clamp(40, 110) }
     }
 
     pub fn say(&self, text: &str) {
@@ -106,7 +107,7 @@ impl Session {
             let fresh_line = if self.interactive { "\n" } else { "" };
             eprintln!("{fresh_line}interrupted");
         } else {
-            eprintln!("{}", report.render(colour(&std::io::stderr())));
+            eprintln!("{}", report.render(colours(&std::io::stderr())));
         }
         Step::Failed(report.kind)
     }

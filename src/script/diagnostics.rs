@@ -21,6 +21,8 @@ pub struct Report {
     pub calls: Vec<String>,
     /// What kind of failure it is.
     pub kind: Kind,
+    /// Whether the script can run all the same.
+    pub warning: bool,
     source: String,
 }
 
@@ -34,8 +36,22 @@ impl Report {
             hint: error.hint_text().map(str::to_string),
             calls: Vec::new(),
             kind: error.kind(),
+            warning: false,
             source: String::new(),
         }
+    }
+
+    /// A report about a place in a script that did not run yet.
+    pub(super) fn at(
+        error: &Error,
+        position: Position,
+        source: &str,
+        file: Option<&str>,
+        warning: bool,
+    ) -> Report {
+        let position = position.line().map(|line| (line, position.position().unwrap_or(1)));
+        let (file, source) = (file.map(str::to_string), source.to_string());
+        Report { position, file, source, warning, ..Report::plain(error) }
     }
 
     pub(super) fn panic(panic: &(dyn std::any::Any + Send)) -> Report {
@@ -92,6 +108,7 @@ impl Report {
             hint,
             calls,
             kind,
+            warning: false,
             source: source.to_string(),
         }
     }
@@ -100,7 +117,8 @@ impl Report {
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
         let span = self.position.and_then(|(line, column)| span_at(&self.source, line, column));
-        let title = Level::ERROR.primary_title(&self.message);
+        let level = if self.warning { Level::WARNING } else { Level::ERROR };
+        let title = level.primary_title(&self.message);
         let mut group = match &span {
             Some(span) => {
                 let mut snippet = Snippet::source(&self.source).line_start(1);

@@ -1,15 +1,18 @@
 //! The scripting engine: Rhai with the native functions, the stdlib and the limits that scripts of physicists need.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use rhai::module_resolvers::{FileModuleResolver, ModuleResolversCollection, StaticModuleResolver};
-use rhai::{AST, Dynamic, EvalAltResult, Expr, Module, OptimizationLevel, Scope, ScriptFnMetadata, Stmt};
+use rhai::{
+    AST, Dynamic, EvalAltResult, Expr, Module, OptimizationLevel, Position, Scope, ScriptFnMetadata, Stmt,
+};
 
 use super::diagnostics::Report;
 use super::session::{Session, Settings};
-use super::{Failure, api, registry, stdlib};
+use super::{Failure, api, lint, registry, stdlib};
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::error::{Error, Result};
@@ -143,18 +146,63 @@ impl Engine {
 
     /// Runs a script file; modules that it imports lie beside it.
     pub fn run_file(&mut self, path: &Path) -> Outcome {
+        let text = read_script(path)?;
+        self.run_text(&text, path)
+    }
+
+    /// Runs the text of a script as if it were the file `path`.
+    pub fn run_text(&mut self, text: &str, path: &Path) -> Outcome {
         let name = path.display().to_string();
-        let text = match std::fs::read(path) {
-            Ok(bytes) => {
-                String::from_utf8(bytes).map_err(|_| Error::file(format!("`{name}` is not a text file")))
-            }
-            Err(e) => Err(Error::file(format!("`{name}` cannot be read: {}", plain_io(&e)))),
-        };
-        let text = text.map_err(|e| Box::new(Report::plain(&e)))?;
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         self.modules_from(folder);
-        self.session.set_script(&text);
-        self.eval_named(&text, Some(&name))
+        self.session.set_script(text);
+        self.eval_named(text, Some(&name))
+    }
+
+    /// Warnings about the traps of the language: whole numbers divided, `^` for a power, `-x**2`.
+    pub fn lint(&self, text: &str, name: Option<&str>) -> Vec<Report> {
+        let text = comment_out_shebang(text);
+        let traps = lint::traps(&self.rhai, &text);
+        traps.iter().map(|f| Report::at(&f.error, f.position, &text, name, true)).collect()
+    }
+
+    /// What is wrong with a script, without running it: errors of syntax, variables and functions that do not exist,
+    /// and the warnings of [`Engine::lint`]; in the order of lines.
+    pub fn check(&mut self, text: &str, name: Option<&str>) -> Vec<Report> {
+        let text = comment_out_shebang(text);
+        self.rhai.set_strict_variables(true);
+        let compiled = self.rhai.compile_with_scope(&self.scope, &text);
+        self.rhai.set_strict_variables(false);
+        let mut found = self.lint(&text, name);
+        match compiled {
+            Ok(ast) => {
+                let unknown = lint::unknown_functions(&self.rhai, &ast, &text);
+                found.extend(unknown.iter().map(|f| Report::at(&f.error, f.position, &text, name, false)));
+            }
+            Err(e) => {
+                let failure = strict_error(*e.0, e.1);
+                found.push(Report::of(&self.rhai, &self.scope, &text, name, &failure));
+            }
+        }
+        found.sort_by_key(|report| report.position);
+        found
+    }
+
+    /// The functions that a script calls, with their modules.
+    ///
+    /// # Errors
+    /// When the script cannot be compiled.
+    pub fn called(
+        &self,
+        text: &str,
+        name: Option<&str>,
+    ) -> std::result::Result<BTreeSet<String>, Box<Report>> {
+        let text = comment_out_shebang(text);
+        let ast = self.rhai.compile_with_scope(&self.scope, &text).map_err(|e| {
+            let failure = EvalAltResult::ErrorParsing(*e.0, e.1);
+            Box::new(Report::of(&self.rhai, &self.scope, &text, name, &failure))
+        })?;
+        Ok(lint::called(&ast))
     }
 
     /// Evaluates a piece of script.
@@ -164,7 +212,7 @@ impl Engine {
 
     fn eval_named(&mut self, text: &str, name: Option<&str>) -> Outcome {
         self.session.interrupt().clear();
-        let text = text.strip_prefix("#!").map_or(text.to_string(), |rest| format!("//{rest}"));
+        let text = comment_out_shebang(text);
         let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.eval_raw(&text, name)));
         match run {
             Ok(Ok(value)) => Ok(value),
@@ -207,6 +255,35 @@ fn imports(ast: &AST) -> String {
         _ => None,
     };
     ast.statements().iter().filter_map(import).collect()
+}
+
+/// The text of a script file.
+///
+/// # Errors
+/// When the file cannot be read or is no text.
+pub fn read_script(path: &Path) -> std::result::Result<String, Box<Report>> {
+    let name = path.display();
+    let text = match std::fs::read(path) {
+        Ok(bytes) => {
+            String::from_utf8(bytes).map_err(|_| Error::file(format!("`{name}` is not a text file")))
+        }
+        Err(e) => Err(Error::file(format!("`{name}` cannot be read: {}", plain_io(&e)))),
+    };
+    text.map_err(|e| Box::new(Report::plain(&e)))
+}
+
+/// The text with the line that names an interpreter made a comment.
+fn comment_out_shebang(text: &str) -> String {
+    text.strip_prefix("#!").map_or(text.to_string(), |rest| format!("//{rest}"))
+}
+
+/// An error of strict compilation as the same error at run time, so that both read alike.
+fn strict_error(error: rhai::ParseErrorType, position: Position) -> EvalAltResult {
+    match error {
+        rhai::ParseErrorType::VariableUndefined(name) => EvalAltResult::ErrorVariableNotFound(name, position),
+        rhai::ParseErrorType::ModuleUndefined(name) => EvalAltResult::ErrorModuleNotFound(name, position),
+        other => EvalAltResult::ErrorParsing(other, position),
+    }
 }
 
 /// Opens the backend that the settings ask for.

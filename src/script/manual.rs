@@ -81,15 +81,68 @@ pub fn overview(entries: &[Entry], style: Style) -> String {
     parts.join("\n\n")
 }
 
+/// Every documented function of the program, a line each.
+pub fn index(entries: &[Entry], style: Style) -> String {
+    let own = entries.iter().filter(|e| !e.standard && !e.doc.is_empty());
+    let lines: BTreeMap<String, String> = own.map(|e| (called(e), e.summary())).collect();
+    columns(lines.iter().map(|(name, summary)| (name.as_str(), summary.as_str())), style)
+}
+
+/// `module::name`, or `Type.name`.
+fn called(entry: &Entry) -> String {
+    match entry.of_type() {
+        Some(kind) => format!("{kind}.{}", entry.name),
+        None => entry.path(),
+    }
+}
+
+/// What a module is for, for the headings of the reference.
+const MODULES: [(&str, &str); 5] = [
+    ("", "Functions and methods that need no module before their name."),
+    ("exact", "Exact symmetry sectors of many-body models."),
+    ("kpm", "The kernel polynomial method."),
+    ("lattice", "Finite lattices: Bravais lattices, own cells, boundaries."),
+    ("models", "Standard many-body models as operator sums."),
+];
+
+/// The whole reference in Markdown: a chapter a module, a section a function.
+pub fn markdown(entries: &[Entry]) -> String {
+    let mut chapters: BTreeMap<&str, BTreeMap<String, Vec<&Entry>>> = BTreeMap::new();
+    for e in entries.iter().filter(|e| !e.standard) {
+        chapters.entry(&e.module).or_default().entry(called(e)).or_default().push(e);
+    }
+    let mut text = format!("# Umklapp {}: reference\n", env!("CARGO_PKG_VERSION"));
+    for (module, topics) in &chapters {
+        let heading = if module.is_empty() { "Everywhere".into() } else { format!("Module `{module}`") };
+        text.push_str(&format!("\n## {heading}\n"));
+        if let Some((_, what)) = MODULES.iter().find(|(name, _)| name == module) {
+            text.push_str(&format!("\n{what}\n"));
+        }
+        for (name, topic) in topics.iter().filter(|(_, topic)| topic.iter().any(|e| !e.doc.is_empty())) {
+            let signatures: BTreeSet<String> = topic.iter().map(|e| e.signature()).collect();
+            let signatures: Vec<String> = signatures.into_iter().collect();
+            text.push_str(&format!("\n### `{name}`\n\n```rhai\n{}\n```\n", signatures.join("\n")));
+            let docs: BTreeSet<&str> =
+                topic.iter().map(|e| e.doc.as_str()).filter(|d| !d.is_empty()).collect();
+            for doc in docs {
+                // Headings of a doc comment go below that of their function.
+                let lines = doc.lines().map(|line| match line.strip_prefix("# ") {
+                    Some(title) => format!("**{title}**"),
+                    None => line.to_string(),
+                });
+                text.push_str(&format!("\n{}\n", lines.collect::<Vec<_>>().join("\n")));
+            }
+        }
+    }
+    text
+}
+
 /// Everything whose name or text has the word, names first, a line each.
 pub fn search(entries: &[Entry], word: &str, style: Style) -> Option<String> {
     let word = word.trim().to_lowercase();
     let mut found: BTreeMap<(u8, String), String> = BTreeMap::new();
     for e in entries.iter().filter(|e| !e.doc.is_empty() && !word.is_empty()) {
-        let name = match e.of_type() {
-            Some(kind) => format!("{kind}.{}", e.name),
-            None => e.path(),
-        };
+        let name = called(e);
         let rank = if name.to_lowercase().contains(&word) {
             0
         } else if e.summary().to_lowercase().contains(&word) {
@@ -262,6 +315,21 @@ mod tests {
         assert!(page(&all, "Series", STYLE).unwrap().contains(".len"));
         assert!(page(&all, "no_such_thing", STYLE).is_none());
         assert!(no_page(&all, "linspce").contains("did you mean `linspace`?"));
+    }
+
+    #[test]
+    fn the_reference_has_a_chapter_a_module() {
+        let text = markdown(&all());
+        for part in [
+            "## Everywhere\n",
+            "## Module `kpm`\n",
+            "### `kpm::dos`\n",
+            "### `Series.slice`\n",
+            "**Options**",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
+        assert!(index(&all(), STYLE).contains("kpm::dos"));
     }
 
     #[test]

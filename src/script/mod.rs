@@ -3,16 +3,19 @@
 
 pub mod api;
 mod callback;
+pub mod citations;
 pub mod diagnostics;
 mod engine;
 mod failure;
+pub mod golden;
+mod lint;
 pub mod manual;
 mod options;
 pub mod registry;
 mod session;
 mod stdlib;
 
-pub use engine::{Engine, Outcome};
+pub use engine::{Engine, Outcome, read_script};
 pub use failure::{At, Failure, fail};
 pub use options::Options;
 pub use session::{Session, Settings, session};

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rhai::{Dynamic, NativeCallContext};
+use serde_json::json;
 
 use crate::backend::Device;
 use crate::error::Result;
@@ -40,6 +41,10 @@ pub struct Session {
     script: RefCell<Option<String>>,
     /// Where `print` writes: standard output, or a buffer of a test.
     pub(crate) printer: RefCell<Box<dyn FnMut(&str)>>,
+    /// Takes results as records instead, where they are asked for.
+    recorder: RefCell<Option<Box<dyn FnMut(serde_json::Value)>>>,
+    /// The value behind the text that is printed next.
+    value: RefCell<Option<serde_json::Value>>,
 }
 
 impl Session {
@@ -51,6 +56,8 @@ impl Session {
             interrupt,
             progress: RefCell::new(None),
             script: RefCell::new(None),
+            recorder: RefCell::new(None),
+            value: RefCell::new(None),
             printer: RefCell::new(Box::new(|text| println!("{text}"))),
         })
     }
@@ -121,8 +128,38 @@ impl Session {
         }
     }
 
+    /// Sends what scripts print to `printer` from now on.
+    pub fn set_printer(&self, printer: Box<dyn FnMut(&str)>) {
+        *self.printer.borrow_mut() = printer;
+    }
+
+    /// Sends results as records to `recorder` from now on: what is printed, and which files are saved.
+    pub fn set_recorder(&self, recorder: Option<Box<dyn FnMut(serde_json::Value)>>) {
+        *self.recorder.borrow_mut() = recorder;
+    }
+
+    /// Says that a script saved a file.
+    pub fn saved(&self, path: &std::path::Path) {
+        if let Some(recorder) = &mut *self.recorder.borrow_mut() {
+            recorder(json!({ "saved": path.display().to_string() }));
+        }
+    }
+
+    /// Remembers the value behind the text that `print` is about to write, for records.
+    pub(crate) fn printing(&self, value: impl FnOnce() -> serde_json::Value) {
+        if self.recorder.borrow().is_some() {
+            *self.value.borrow_mut() = Some(value());
+        }
+    }
+
     /// Writes a line where results go.
     pub fn print(&self, text: &str) {
+        if let Some(recorder) = &mut *self.recorder.borrow_mut() {
+            return recorder(match self.value.take() {
+                Some(value) => json!({ "print": text, "value": value }),
+                None => json!({ "print": text }),
+            });
+        }
         (self.printer.borrow_mut())(text);
     }
 }

@@ -141,7 +141,13 @@ mod import_functions {
         h: &mut Operator,
         file: &str,
     ) -> std::result::Result<(), Failure> {
-        let save = || files::save_operator(h, session(&ctx)?.output_path(file), Some(&manifest(&ctx)?));
+        let save = || {
+            let session = session(&ctx)?;
+            let path = session.output_path(file);
+            files::save_operator(h, &path, Some(&manifest(&ctx)?))?;
+            session.saved(&path);
+            Ok(())
+        };
         save().at(&ctx)
     }
 
@@ -153,7 +159,13 @@ mod import_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn write_text(ctx: NativeCallContext, file: &str, text: &str) -> std::result::Result<(), Failure> {
-        let write = || files::write_bytes(&session(&ctx)?.output_path(file), text.as_bytes());
+        let write = || {
+            let session = session(&ctx)?;
+            let path = session.output_path(file);
+            files::write_bytes(&path, text.as_bytes())?;
+            session.saved(&path);
+            Ok(())
+        };
         write().at(&ctx)
     }
 }

@@ -72,7 +72,12 @@ fn draw(ctx: &NativeCallContext, plot: Result<Plot>, options: Map) -> std::resul
     o.finish()?;
     let session = session(ctx).at(ctx)?;
     match file {
-        Some(file) => plot.save(session.output_path(&file)).at(ctx),
+        Some(file) => {
+            let path = session.output_path(&file);
+            plot.save(&path).at(ctx)?;
+            session.saved(&path);
+            Ok(())
+        }
         None => {
             match terminal_size() {
                 Some((columns, rows)) => {

@@ -73,7 +73,11 @@ pub(crate) fn manifest(ctx: &NativeCallContext) -> Result<Manifest> {
 }
 
 fn save_data(ctx: &NativeCallContext, data: Data, file: &str) -> Result<()> {
-    files::save(&data, session(ctx)?.output_path(file), Some(&manifest(ctx)?))
+    let session = session(ctx)?;
+    let path = session.output_path(file);
+    files::save(&data, &path, Some(&manifest(ctx)?))?;
+    session.saved(&path);
+    Ok(())
 }
 
 /// A plain text or number of a report as a script value, anything deeper as its JSON text.
@@ -352,6 +356,25 @@ mod table_functions {
             files::load(path).map(from_data)
         };
         read().at(&ctx)
+    }
+
+    // As texts, but records hold the numbers.
+    #[rhai_fn(name = "print", return_raw)]
+    pub fn print_table(ctx: NativeCallContext, t: Table) -> std::result::Result<String, Failure> {
+        session(&ctx).at(&ctx)?.printing(|| Data::from(t.clone()).to_json());
+        Ok(t.to_string())
+    }
+
+    #[rhai_fn(name = "print", return_raw)]
+    pub fn print_series(ctx: NativeCallContext, x: Series) -> std::result::Result<String, Failure> {
+        session(&ctx).at(&ctx)?.printing(|| Data::from(x.clone()).to_json());
+        Ok(x.to_string())
+    }
+
+    #[rhai_fn(name = "print", return_raw)]
+    pub fn print_matrix(ctx: NativeCallContext, m: Matrix) -> std::result::Result<String, Failure> {
+        session(&ctx).at(&ctx)?.printing(|| Data::from(m.clone()).to_json());
+        Ok(m.to_string())
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -1,0 +1,126 @@
+//! `umklapp test [PATHS]`: scripts compared with their golden output.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{Shared, catch_interrupt, out, report};
+use crate::error::{Error, Result};
+use crate::script::Settings;
+use crate::script::diagnostics::Report;
+use crate::script::golden::{self, Verdict};
+
+/// Arguments of `umklapp test`.
+#[derive(Args)]
+pub(crate) struct Test {
+    /// Scripts, or folders of them (`tests` where there is one, else this folder)
+    paths: Vec<PathBuf>,
+    /// Write the output found as the output expected
+    #[arg(long)]
+    bless: bool,
+    #[command(flatten)]
+    shared: Shared,
+}
+
+impl Test {
+    pub(super) fn execute(self) -> ExitCode {
+        let paths = match &self.paths[..] {
+            [] if Path::new("tests").is_dir() => vec![PathBuf::from("tests")],
+            [] => vec![PathBuf::from(".")],
+            given => given.to_vec(),
+        };
+        let mut scripts = Vec::new();
+        for path in &paths {
+            if let Err(e) = collect(path, true, &mut scripts) {
+                return report(&Report::plain(&e));
+            }
+        }
+        if scripts.is_empty() {
+            let names: Vec<String> = paths.iter().map(|p| format!("`{}`", p.display())).collect();
+            let e = Error::file(format!("there is no `.rhai` script in {}", names.join(", ")));
+            return report(&Report::plain(&e));
+        }
+        match self.run(&scripts) {
+            Ok(code) => code,
+            Err(e) => report(&Report::plain(&e)),
+        }
+    }
+
+    fn run(&self, scripts: &[PathBuf]) -> Result<ExitCode> {
+        let interrupt = catch_interrupt();
+        let scratch = match &self.shared.out {
+            Some(_) => None,
+            None => Some(Scratch::new()?),
+        };
+        let (mut passed, mut failed) = (0, 0);
+        for script in scripts {
+            let folder = self.shared.out.clone().or_else(|| scratch.as_ref().map(|s| s.0.clone()));
+            let settings = Settings { out: folder, ..self.shared.settings() };
+            let verdict = golden::test(script, settings, interrupt.clone(), self.bless);
+            if interrupt.raised() {
+                return Err(Error::interrupted());
+            }
+            let name = script.display();
+            match verdict {
+                Verdict::Passed => out(&format!("ok       {name}")),
+                Verdict::Blessed => out(&format!("blessed  {name}")),
+                Verdict::Failed(why) => {
+                    failed += 1;
+                    out(&format!("FAILED   {name}"));
+                    for line in why.lines() {
+                        out(&format!("    {line}"));
+                    }
+                    continue;
+                }
+            }
+            passed += 1;
+        }
+        out(&format!("{passed} passed, {failed} failed"));
+        Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    }
+}
+
+/// The scripts at a path: itself, or those in a folder and its folders, in order of their names.
+fn collect(path: &Path, named: bool, scripts: &mut Vec<PathBuf>) -> Result<()> {
+    let unreadable = |e: std::io::Error| Error::file(format!("cannot read `{}`: {e}", path.display()));
+    if !path.is_dir() {
+        if named && !path.exists() {
+            return Err(Error::file(format!("there is no `{}`", path.display())));
+        }
+        if named || path.extension().is_some_and(|e| e == "rhai") {
+            scripts.push(path.into());
+        }
+        return Ok(());
+    }
+    let entries = std::fs::read_dir(path).map_err(unreadable)?;
+    let mut inside: Vec<PathBuf> =
+        entries.map(|e| e.map(|e| e.path())).collect::<std::io::Result<_>>().map_err(unreadable)?;
+    inside.sort();
+    for path in inside {
+        let hidden = path.file_name().is_some_and(|n| n.to_string_lossy().starts_with('.') || n == "target");
+        if !hidden && !path.is_symlink() {
+            collect(&path, false, scripts)?;
+        }
+    }
+    Ok(())
+}
+
+/// A folder for the files that scripts write, gone when the tests are.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> Result<Scratch> {
+        let folder = std::env::temp_dir().join(format!("umklapp-test-{}", std::process::id()));
+        std::fs::create_dir_all(&folder)
+            .map_err(|e| Error::file(format!("cannot make the folder `{}`: {e}", folder.display())))?;
+        Ok(Scratch(folder))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Left-over files in the system's folder for them do no harm.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,216 @@
+//! The papers behind the functions: one table from functions to works, and the works themselves.
+
+use std::collections::BTreeSet;
+
+/// A published work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Work {
+    /// Its key in a bibliography.
+    pub key: &'static str,
+    /// Names of the authors, as BibTeX takes them.
+    pub author: &'static str,
+    /// Its title.
+    pub title: &'static str,
+    /// Where it appeared.
+    pub journal: &'static str,
+    /// Volume, or number of a report.
+    pub volume: &'static str,
+    /// First page or number of the article.
+    pub pages: &'static str,
+    /// Year.
+    pub year: u16,
+}
+
+const fn work(
+    key: &'static str,
+    author: &'static str,
+    title: &'static str,
+    [journal, volume, pages]: [&'static str; 3],
+    year: u16,
+) -> Work {
+    Work { key, author, title, journal, volume, pages, year }
+}
+
+/// All works that something here rests on.
+pub const WORKS: [Work; 12] = [
+    work(
+        "Weisse2006",
+        "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
+        "The kernel polynomial method",
+        ["Reviews of Modern Physics", "78", "275"],
+        2006,
+    ),
+    work(
+        "Silver1994",
+        "Silver, R. N. and R{\\\"o}der, H.",
+        "Densities of states of mega-dimensional {Hamiltonian} matrices",
+        ["International Journal of Modern Physics C", "5", "735"],
+        1994,
+    ),
+    work(
+        "Kreutzer2015",
+        "Kreutzer, Moritz and Hager, Georg and Wellein, Gerhard and Pieper, Andreas and Alvermann, Andreas and Fehske, Holger",
+        "Performance engineering of the kernel polynomial method on large-scale {CPU-GPU} systems",
+        ["2015 IEEE International Parallel and Distributed Processing Symposium", "", "417"],
+        2015,
+    ),
+    work(
+        "Garcia2015",
+        "Garc{\\'i}a, Jose H. and Covaci, Lucian and Rappoport, Tatiana G.",
+        "Real-space calculation of the conductivity tensor for disordered topological matter",
+        ["Physical Review Letters", "114", "116602"],
+        2015,
+    ),
+    work(
+        "TalEzer1984",
+        "Tal-Ezer, H. and Kosloff, R.",
+        "An accurate and efficient scheme for propagating the time dependent {Schr{\\\"o}dinger} equation",
+        ["The Journal of Chemical Physics", "81", "3967"],
+        1984,
+    ),
+    work(
+        "Davidson1975",
+        "Davidson, Ernest R.",
+        "The iterative calculation of a few of the lowest eigenvalues and corresponding eigenvectors of large real-symmetric matrices",
+        ["Journal of Computational Physics", "17", "87"],
+        1975,
+    ),
+    work(
+        "Olsen1990",
+        "Olsen, Jeppe and J{\\o}rgensen, Poul and Simons, Jack",
+        "Passing the one-billion limit in full configuration-interaction {(FCI)} calculations",
+        ["Chemical Physics Letters", "169", "463"],
+        1990,
+    ),
+    work(
+        "Wu2000",
+        "Wu, Kesheng and Simon, Horst",
+        "Thick-restart {Lanczos} method for large symmetric eigenvalue problems",
+        ["SIAM Journal on Matrix Analysis and Applications", "22", "602"],
+        2000,
+    ),
+    work(
+        "Lin1990",
+        "Lin, H. Q.",
+        "Exact diagonalization of quantum-spin models",
+        ["Physical Review B", "42", "6561"],
+        1990,
+    ),
+    work(
+        "Fishman2022",
+        "Fishman, Matthew and White, Steven R. and Stoudenmire, E. Miles",
+        "The {ITensor} software library for tensor network calculations",
+        ["SciPost Physics Codebases", "", "4"],
+        2022,
+    ),
+    work(
+        "Pizzi2020",
+        "Pizzi, Giovanni and others",
+        "{Wannier90} as a community code: new features and applications",
+        ["Journal of Physics: Condensed Matter", "32", "165902"],
+        2020,
+    ),
+    work(
+        "Salmon2011",
+        "Salmon, John K. and Moraes, Mark A. and Dror, Ron O. and Shaw, David E.",
+        "Parallel random numbers: as easy as 1, 2, 3",
+        ["Proceedings of SC11", "", "16"],
+        2011,
+    ),
+];
+
+/// Which works stand behind which functions; a path that ends in `::` means all of a module.
+const BEHIND: [(&str, &[&str]); 17] = [
+    ("kpm::", &["Weisse2006", "Silver1994"]),
+    ("kpm::conductivity", &["Garcia2015"]),
+    ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
+    ("kpm::moments", &["Kreutzer2015", "Salmon2011"]),
+    ("double_moments", &["Weisse2006", "Garcia2015"]),
+    ("kpm::evolve", &["TalEzer1984"]),
+    ("chebyshev_expand", &["TalEzer1984"]),
+    ("davidson", &["Davidson1975", "Olsen1990"]),
+    ("lanczos", &["Wu2000"]),
+    ("spectral_window", &["Wu2000"]),
+    ("exact::", &["Lin1990"]),
+    ("sites", &["Fishman2022"]),
+    ("opsum", &["Fishman2022"]),
+    ("models::", &["Fishman2022"]),
+    ("wannier90", &["Pizzi2020"]),
+    ("random_block", &["Salmon2011"]),
+    ("tight_binding", &["Salmon2011"]),
+];
+
+/// The works behind these functions, in the order of [`WORKS`].
+pub fn works<'a>(functions: impl IntoIterator<Item = &'a str>) -> Vec<Work> {
+    let mut keys: BTreeSet<&str> = BTreeSet::new();
+    for function in functions {
+        for (path, behind) in BEHIND {
+            if path == function || (path.ends_with("::") && function.starts_with(path)) {
+                keys.extend(behind);
+            }
+        }
+    }
+    WORKS.into_iter().filter(|work| keys.contains(&work.key)).collect()
+}
+
+/// The functions that [`works`] knows, with `module::` for all of a module.
+pub fn functions() -> impl Iterator<Item = &'static str> {
+    BEHIND.iter().map(|behind| behind.0)
+}
+
+/// The program itself, as BibTeX.
+pub fn program() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    format!(
+        "@software{{Umklapp,\n  title = {{Umklapp: a scripting engine for quantum-lattice workflows}},\n  version = {{{version}}},\n}}"
+    )
+}
+
+impl Work {
+    /// The work as an entry of BibTeX.
+    pub fn bibtex(&self) -> String {
+        let year = self.year.to_string();
+        let fields = [
+            ("author", self.author),
+            ("title", self.title),
+            ("journal", self.journal),
+            ("volume", self.volume),
+            ("pages", self.pages),
+            ("year", &year),
+        ];
+        let lines = fields.iter().filter(|field| !field.1.is_empty());
+        let lines: String = lines.map(|(name, value)| format!("  {name} = {{{value}}},\n")).collect();
+        format!("@article{{{},\n{lines}}}", self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_work_is_cited_and_every_key_is_a_work() {
+        let keys: BTreeSet<&str> = BEHIND.iter().flat_map(|b| b.1.iter().copied()).collect();
+        let works: BTreeSet<&str> = WORKS.iter().map(|w| w.key).collect();
+        assert_eq!(keys, works);
+    }
+
+    #[test]
+    fn the_functions_exist() {
+        let engine = crate::Engine::new().unwrap();
+        let names = crate::script::registry::names(engine.rhai());
+        for path in functions() {
+            assert!(
+                names.iter().any(|n| n == path || (path.ends_with("::") && n.starts_with(path))),
+                "{path}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_script_of_exact_sectors_cites_davidson_and_lin() {
+        let keys: Vec<&str> = works(["davidson", "exact::operator"]).iter().map(|w| w.key).collect();
+        assert_eq!(keys, ["Davidson1975", "Olsen1990", "Lin1990"]);
+        assert!(works(["print"]).is_empty());
+    }
+}

@@ -1,0 +1,138 @@
+//! Scripts as tests: one runs in a fresh engine, and what it prints is compared with the `.out` file beside it.
+//!
+//! Comment lines at the top of a script direct the comparison: `// golden: rtol=1e-6 atol=1e-9` sets the tolerance of
+//! numbers, `// error` says that the script must fail; its golden output then ends with the report of the error.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::diagnostics::Report;
+use super::{Engine, Settings, read_script};
+use crate::error::{Error, Result};
+use crate::output::files::write_bytes;
+use crate::output::golden::{Tolerance, difference};
+use crate::task::Interrupt;
+
+/// How one script did.
+#[derive(Debug)]
+pub enum Verdict {
+    /// It said what it should.
+    Passed,
+    /// The golden file was written anew.
+    Blessed,
+    /// It did not; why.
+    Failed(String),
+}
+
+/// What the top of a script asks for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Directives {
+    tolerance: Tolerance,
+    must_fail: bool,
+}
+
+fn directives(text: &str) -> Result<Directives> {
+    let mut found = Directives { tolerance: Tolerance::default(), must_fail: false };
+    for line in
+        text.lines().map(str::trim).take_while(|line| line.starts_with("//") || line.starts_with("#!"))
+    {
+        let comment = line.trim_start_matches('/').trim();
+        if comment == "error" {
+            found.must_fail = true;
+        }
+        let Some(settings) = comment.strip_prefix("golden:") else { continue };
+        for setting in settings.split_whitespace() {
+            let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+            let number = value.parse::<f64>().ok().filter(|x| *x >= 0.0);
+            match (key, number) {
+                ("rtol", Some(x)) => found.tolerance.relative = x,
+                ("atol", Some(x)) => found.tolerance.absolute = x,
+                _ => {
+                    return Err(Error::file(format!("`{setting}` is no setting of a golden script"))
+                        .hint("write `// golden: rtol=1e-6 atol=1e-12`"));
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Where the golden output of a script lies.
+pub fn golden_path(script: &Path) -> PathBuf {
+    script.with_extension("out")
+}
+
+/// Runs a script and compares; with `bless`, writes what it should have said. Files that the script saves go where
+/// the settings say.
+pub fn test(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool) -> Verdict {
+    verdict(script, settings, interrupt, bless)
+        .unwrap_or_else(|e| Verdict::Failed(Report::plain(&e).render(false)))
+}
+
+fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool) -> Result<Verdict> {
+    let text = match read_script(script) {
+        Ok(text) => text,
+        Err(report) => return Ok(Verdict::Failed(report.render(false))),
+    };
+    let directives = directives(&text)?;
+    let mut engine = Engine::with(Settings { quiet: true, json: false, ..settings }, interrupt)?;
+    let printed = Rc::new(RefCell::new(String::new()));
+    let into = printed.clone();
+    engine.session().set_printer(Box::new(move |line| {
+        let mut text = into.borrow_mut();
+        text.push_str(line);
+        text.push('\n');
+    }));
+    // Reports name the file without its folder, so that golden files do not depend on where the tests are run.
+    let outcome = engine.run_text(&text, script);
+    let mut found = printed.borrow().clone();
+    match (outcome, directives.must_fail) {
+        (Ok(_), false) => {}
+        (Ok(_), true) => return Ok(Verdict::Failed("the script must fail, and did not".into())),
+        (Err(mut report), true) => {
+            report.file = script.file_name().map(|name| name.to_string_lossy().into_owned());
+            found.push_str(&report.render(false));
+            found.push('\n');
+        }
+        (Err(report), false) => return Ok(Verdict::Failed(format!("{found}{}", report.render(false)))),
+    }
+    let golden = golden_path(script);
+    let expected = match std::fs::read_to_string(&golden) {
+        Ok(expected) => Some(expected),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+        Err(e) => return Err(Error::file(format!("cannot read `{}`: {e}", golden.display()))),
+    };
+    let silent = found.trim().is_empty();
+    let differs = match &expected {
+        Some(expected) => difference(expected, &found, directives.tolerance),
+        None if silent => None,
+        None => Some(found.lines().map(|line| format!("+ {line}\n")).collect()),
+    };
+    Ok(match differs {
+        None => Verdict::Passed,
+        Some(_) if bless => {
+            write_bytes(&golden, found.as_bytes())?;
+            Verdict::Blessed
+        }
+        Some(shown) if expected.is_none() => Verdict::Failed(format!(
+            "there is no `{}` to compare with; `--bless` writes it\n{shown}",
+            golden.display()
+        )),
+        Some(shown) => Verdict::Failed(format!("the output is not that of `{}`\n{shown}", golden.display())),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directives_stand_at_the_top() {
+        let read = |text| directives(text).unwrap();
+        assert_eq!(read("// A script.\n// golden: rtol=1e-6\n// error\nlet x = 1;").tolerance.relative, 1e-6);
+        assert!(read("// error\n").must_fail);
+        assert_eq!(read("let x = 1;\n// golden: rtol=1\n"), read(""));
+        assert!(directives("// golden: tolerance=1").is_err() && directives("// golden: rtol=x").is_err());
+    }
+}

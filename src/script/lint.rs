@@ -1,0 +1,223 @@
+//! What can be said of a script before it runs: the traps of the language for physicists, as warnings, and calls of
+//! functions that do not exist, as errors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Position, Token};
+
+use super::registry;
+use crate::error::Error;
+
+/// Something found at a place in a script.
+pub(super) struct Finding {
+    pub position: Position,
+    pub error: Error,
+}
+
+/// The tokens of a script; those inside `${...}` of texts included.
+fn tokens(engine: &Engine, source: &str) -> Vec<(Token, Position)> {
+    let texts = [source];
+    let (stream, control) = engine.lex(&texts);
+    let mut found = Vec::new();
+    // Braces open since each text that is interrupted by `${`.
+    let mut depth: Vec<usize> = Vec::new();
+    for (token, position) in stream {
+        match &token {
+            Token::InterpolatedString(..) => depth.push(0),
+            Token::LeftBrace | Token::MapStart => {
+                if let Some(open) = depth.last_mut() {
+                    *open += 1;
+                }
+            }
+            Token::RightBrace => {
+                if let Some(open) = depth.last_mut() {
+                    *open -= 1;
+                    if *open == 0 {
+                        // The text goes on, and a further `${` in it counts anew.
+                        depth.pop();
+                        control.borrow_mut().is_within_text = true;
+                    }
+                }
+            }
+            Token::EOF => break,
+            _ => {}
+        }
+        found.push((token, position));
+    }
+    found
+}
+
+fn is_literal(token: Option<&(Token, Position)>) -> bool {
+    matches!(token, Some((Token::IntegerConstant(_) | Token::FloatConstant(_), _)))
+}
+
+/// Warnings about `1/2`, `2^3` and `-x**2`.
+pub(super) fn traps(engine: &Engine, source: &str) -> Vec<Finding> {
+    let tokens = tokens(engine, source);
+    let mut found = Vec::new();
+    for (k, (token, position)) in tokens.iter().enumerate() {
+        let before = k.checked_sub(1).and_then(|k| tokens.get(k));
+        let after = tokens.get(k + 1);
+        let error = match (token, before, after) {
+            (Token::Divide, Some((Token::IntegerConstant(a), _)), Some((Token::IntegerConstant(b), _)))
+                if *b == 0 || a % b != 0 =>
+            {
+                let quotient = a.checked_div(*b).map_or("an error".to_string(), |q| q.to_string());
+                Error::input(format!("`{a}/{b}` divides whole numbers and gives {quotient}"))
+                    .hint(format!("write `{a}.0/{b}.0`"))
+            }
+            (Token::XOr, ..) if is_literal(before) || is_literal(after) => {
+                Error::input("`^` is the exclusive or of bits").hint("powers are written `**`")
+            }
+            (Token::UnaryMinus, ..) => match power_behind(&tokens, k + 1) {
+                true => Error::input("the minus sign binds before `**`, so that `-x**2` is `(-x)**2`")
+                    .hint("write `-(x**2)`"),
+                false => continue,
+            },
+            _ => continue,
+        };
+        found.push(Finding { position: *position, error });
+    }
+    found
+}
+
+/// Whether an operand starts at `k` and `**` follows it.
+fn power_behind(tokens: &[(Token, Position)], mut k: usize) -> bool {
+    let closing = |mut k: usize| -> usize {
+        let mut depth = 0usize;
+        while let Some((token, _)) = tokens.get(k) {
+            match token {
+                Token::LeftParen | Token::LeftBracket => depth += 1,
+                Token::RightParen | Token::RightBracket => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            k += 1;
+            if depth == 0 {
+                break;
+            }
+        }
+        k
+    };
+    match tokens.get(k).map(|t| &t.0) {
+        Some(Token::IntegerConstant(_) | Token::FloatConstant(_) | Token::Identifier(_)) => k += 1,
+        Some(Token::LeftParen) => k = closing(k),
+        _ => return false,
+    }
+    loop {
+        match tokens.get(k).map(|t| &t.0) {
+            Some(Token::LeftParen | Token::LeftBracket) => k = closing(k),
+            Some(Token::Period | Token::DoubleColon) => k += 2,
+            Some(Token::PowerOf) => return true,
+            _ => return false,
+        }
+    }
+}
+
+/// Functions of the language itself, which no registry lists.
+const BUILT_IN: [&str; 12] = [
+    "print",
+    "debug",
+    "type_of",
+    "eval",
+    "call",
+    "curry",
+    "Fn",
+    "is_def_var",
+    "is_def_fn",
+    "is_shared",
+    "import",
+    "export",
+];
+
+/// Errors about calls of functions that do not exist, or not with so many arguments.
+pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec<Finding> {
+    // Numbers of parameters by path.
+    let mut known: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
+    let natives = engine.collect_fn_metadata(
+        None,
+        |info| Some((info.namespace.to_string(), info.metadata.name.to_string(), info.metadata.num_params)),
+        true,
+    );
+    for (module, name, parameters) in natives {
+        let path = if module.is_empty() { name } else { format!("{module}::{name}") };
+        known.entry(path).or_default().insert(parameters);
+    }
+    let own: BTreeSet<String> = ast.iter_functions().map(|f| f.name.to_string()).collect();
+    let modules: BTreeSet<String> = registry::modules(engine).into_iter().collect();
+    // A name that also stands without a call may hold a function: a variable, a parameter, a property.
+    let tokens = tokens(engine, source);
+    let mut values = BTreeSet::new();
+    for (k, (token, _)) in tokens.iter().enumerate() {
+        let call = matches!(tokens.get(k + 1), Some((Token::LeftParen, _)));
+        if let (Token::Identifier(name), false) = (token, call) {
+            values.insert(name.to_string());
+        }
+    }
+    let mut found = Vec::new();
+    ast.walk(&mut |path: &[ASTNode]| {
+        let (call, position, method) = match path.last() {
+            Some(ASTNode::Expr(Expr::FnCall(call, position))) => (call, *position, false),
+            Some(ASTNode::Expr(Expr::MethodCall(call, position))) => (call, *position, true),
+            _ => return true,
+        };
+        let name = call.name.as_str();
+        let plain = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        if !plain || call.op_token.is_some() || BUILT_IN.contains(&name) {
+            return true;
+        }
+        let namespace = namespace_of(call);
+        let local = namespace.is_empty() && (own.contains(name) || values.contains(name));
+        let imported = namespace.first().is_some_and(|first| !modules.contains(first));
+        if local || imported {
+            return true;
+        }
+        let full = namespace.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
+        let arguments = call.args.len() + usize::from(method);
+        match known.get(&full) {
+            Some(counts) if counts.contains(&arguments) => {}
+            Some(_) => {
+                let given = call.args.len();
+                let plural = if given == 1 { "" } else { "s" };
+                let error = Error::input(format!("no function `{full}` takes {given} argument{plural}"));
+                let hint = registry::did_you_mean(engine, &full);
+                found.push(Finding { position, error: with_hint(error, hint) });
+            }
+            None => {
+                let error = Error::input(format!("no function `{full}`"));
+                let own: Vec<&str> = own.iter().map(String::as_str).collect();
+                let hint = match crate::error::nearest(name, own).filter(|_| namespace.is_empty()) {
+                    Some(near) => Some(format!("did you mean `{near}`?")),
+                    None => registry::did_you_mean(engine, &full),
+                };
+                found.push(Finding { position, error: with_hint(error, hint) });
+            }
+        }
+        true
+    });
+    found
+}
+
+fn with_hint(error: Error, hint: Option<String>) -> Error {
+    match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}
+
+/// The modules before a call's name.
+fn namespace_of(call: &FnCallExpr) -> Vec<String> {
+    call.namespace.path.iter().map(|ident| ident.name.to_string()).collect()
+}
+
+/// The functions that a script calls, with their modules.
+pub(super) fn called(ast: &AST) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    ast.walk(&mut |path: &[ASTNode]| {
+        if let Some(ASTNode::Expr(Expr::FnCall(call, _) | Expr::MethodCall(call, _))) = path.last() {
+            let namespace = namespace_of(call);
+            found.insert(namespace.into_iter().chain([call.name.to_string()]).collect::<Vec<_>>().join("::"));
+        }
+        true
+    });
+    found
+}
