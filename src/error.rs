@@ -117,7 +117,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
         .filter(|(d, candidate)| *d <= 1 + name.len().max(candidate.len()) / 4)
-        .min_by_key(|(d, _)| *d)
+        // Of two that are as near, the one that begins alike is meant.
+        .min_by_key(|(d, candidate)| (*d, candidate.chars().next() != name.chars().next()))
         .map(|(_, candidate)| candidate)
 }
 
