@@ -191,7 +191,7 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// `y = a x + b y`, each factor one number or one a column. With `b = 0`, `y` is not read.
     fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()>;
-    /// `y = x * conj?(z)` entry by entry: `y[i, c] = x[i, c] * z[i, c]`.
+    /// The entries whose sum is the scalar product: `y[i, c] = conj(x[i, c]) z[i, c]`.
     fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()>;
     /// Column-wise `<x|y>`, conjugating `x`, summed over local rows.
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;

@@ -159,7 +159,7 @@ fn mapped(
     let ones = device.upload(r.dtype(), r.rows(), 1, &vec![C64::new(1.0, 0.0); r.rows().local])?;
     let mut mu = Vec::with_capacity(count);
     walk(h, window, r, count, |n, t| {
-        device.multiply(t, r, &mut product)?;
+        device.multiply(r, t, &mut product)?;
         device.set_columns(&mut map, n % width, &product)?;
         if (n + 1) % width == 0 || n + 1 == count {
             let sums = device.gram(&ones, &map)?;

@@ -126,7 +126,7 @@ pub(super) fn multiply(
                 for c in 0..columns {
                     if complex {
                         let d = columns + c;
-                        (y[c], y[d]) = (x[c] * z[c] - x[d] * z[d], x[c] * z[d] + x[d] * z[c]);
+                        (y[c], y[d]) = (x[c] * z[c] + x[d] * z[d], x[c] * z[d] - x[d] * z[c]);
                     } else {
                         y[c] = x[c] * z[c];
                     }

@@ -24,14 +24,14 @@ pub(in crate::backend) use block::Block;
 pub(crate) use threads::Threads;
 
 /// Sets of vector instructions that the kernels are compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Isa {
-    /// 512-bit vectors.
-    Avx512,
-    /// 256-bit vectors with fused multiply-add.
-    Avx2,
     /// What every processor of the architecture has.
     Baseline,
+    /// 256-bit vectors with fused multiply-add.
+    Avx2,
+    /// 512-bit vectors.
+    Avx512,
 }
 
 impl Isa {
@@ -74,6 +74,12 @@ impl Cpu {
     /// A backend with `threads` workers (0: as many as the machine offers) that stops when `interrupt` is raised.
     pub fn new(threads: usize, interrupt: Interrupt) -> Result<Self> {
         Ok(Cpu { threads: Arc::new(Threads::new(threads, interrupt)?), isa: Isa::detect() })
+    }
+
+    /// The same backend without the vector instructions beyond `most`, to compare them.
+    pub fn limited_to(mut self, most: Isa) -> Self {
+        self.isa = self.isa.min(most);
+        self
     }
 
     fn block<'a>(&self, v: &'a BlockVector) -> Result<&'a Block> {

@@ -1,0 +1,59 @@
+//! Every backend against slow references: one suite, instantiated for each backend there is.
+
+mod backends {
+    pub mod suite;
+}
+
+use std::sync::Arc;
+
+use backends::suite;
+use umklapp::backend::Device;
+use umklapp::backend::cpu::{Cpu, Isa};
+use umklapp::task::Interrupt;
+
+fn cpu(threads: usize, most: Isa) -> Device {
+    Arc::new(Cpu::new(threads, Interrupt::default()).expect("threads").limited_to(most))
+}
+
+macro_rules! on {
+    ($name:ident, $device:expr) => {
+        mod $name {
+            use super::*;
+
+            #[test]
+            fn products_agree_with_the_dense_matrix() {
+                suite::products(&$device);
+            }
+
+            #[test]
+            fn stencils_agree_with_their_entries() {
+                suite::stencils(&$device);
+            }
+
+            #[test]
+            fn the_recurrence_is_its_steps() {
+                suite::recurrences(&$device);
+            }
+
+            #[test]
+            fn adjoints_move_to_the_other_side() {
+                suite::adjoints(&$device);
+            }
+
+            #[test]
+            fn block_algebra_agrees_with_loops() {
+                suite::algebra(&$device);
+            }
+
+            #[test]
+            fn random_vectors_follow_the_recipe() {
+                suite::random(&$device);
+            }
+        }
+    };
+}
+
+on!(one_thread, cpu(1, Isa::Avx512));
+on!(three_threads, cpu(3, Isa::Avx512));
+on!(avx2, cpu(2, Isa::Avx2));
+on!(baseline, cpu(2, Isa::Baseline));
