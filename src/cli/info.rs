@@ -30,17 +30,10 @@ impl Info {
                 ("commit", option_env!("UMKLAPP_GIT").unwrap_or("unknown").into()),
                 ("system", format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)),
                 ("backend", device.name().into()),
-                ("device", device.describe().into()),
+                ("device", device.describe()),
                 ("threads", device.workers().to_string()),
                 ("vectors", vector_units().join(" ")),
-                (
-                    "memory",
-                    format!(
-                        "{} of {} free",
-                        human_bytes(held.free as usize),
-                        human_bytes(held.total as usize)
-                    ),
-                ),
+                ("memory", format!("{} of {} free", human_bytes(held.free), human_bytes(held.total))),
                 ("host", format!("{} free", memory::human(memory::available().into()))),
             ])
         };

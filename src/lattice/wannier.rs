@@ -148,9 +148,7 @@ fn read(path: &Path) -> Result<(usize, BTreeMap<[i64; 3], Vec<C64>>)> {
                 *to = lines.number(word, "a component of R")?;
             }
             if *at.get_or_insert(r) != r {
-                return Err(
-                    lines.wrong(format!("begins another R before all elements of the last are there"))
-                );
+                return Err(lines.wrong("begins another R before all elements of the last are there"));
             }
             let index = |word: &String| -> Result<usize> {
                 let i: usize = lines.number(word, "the number of a Wannier function")?;

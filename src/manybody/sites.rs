@@ -39,7 +39,8 @@ impl Sites {
         if n > 1_000_000 {
             return Err(Error::input(format!("a chain of {n} sites is too long")));
         }
-        Sites::new(vec![Arc::new(site); n])
+        let site = Arc::new(site);
+        Sites::new((0..n).map(|_| site.clone()).collect())
     }
 
     /// Number of sites.

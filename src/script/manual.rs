@@ -95,18 +95,21 @@ fn summary(doc: &str) -> String {
 /// When there is nothing of that name.
 pub fn help(engine: &Engine, name: &str) -> Result<String> {
     let topics = topics(engine);
-    let exact: Vec<&Topic> = topics.iter().filter(|topic| topic.path == name).collect();
-    // A bare name finds the members of modules too.
-    let tail = |topic: &&Topic| topic.path.rsplit("::").next() == Some(name);
-    let chosen = if exact.is_empty() { topics.iter().filter(tail).collect() } else { exact };
-    if !chosen.is_empty() {
-        let one = |topic: &&Topic| format!("{}\n\n{}", topic.signatures.join("\n"), topic.docs.join("\n\n"));
-        return Ok(chosen.iter().map(one).collect::<Vec<_>>().join("\n\n"));
-    }
+    let one = |topic: &&Topic| format!("{}\n\n{}", topic.signatures.join("\n"), topic.docs.join("\n\n"));
+    let exact = topics.iter().filter(|topic| topic.path == name);
+    let mut found: Vec<String> = exact.map(|topic| one(&topic)).collect();
     let members: Vec<&Topic> =
         topics.iter().filter(|topic| topic.path.split_once("::").is_some_and(|(m, _)| m == name)).collect();
     if !members.is_empty() {
-        return Ok(list(&members));
+        found.push(list(&members));
+    }
+    if found.is_empty() {
+        // A bare name finds the members of modules too.
+        let tail = |topic: &&Topic| topic.path.rsplit("::").next() == Some(name);
+        found.extend(topics.iter().filter(tail).map(|topic| one(&topic)));
+    }
+    if !found.is_empty() {
+        return Ok(found.join("\n\n"));
     }
     let error = Error::input(format!("no help on `{name}`"));
     let names = topics.iter().map(|topic| topic.path.as_str());

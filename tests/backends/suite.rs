@@ -134,7 +134,11 @@ pub fn products(device: &Device) {
     let strategy = (
         (1usize..70, 1usize..70, 0usize..9, any::<bool>()),
         (0usize..4, 0usize..WIDTHS.len(), any::<u32>()),
-        (-2.0f64..2.0, prop_oneof![Just(0.0), -2.0f64..2.0], prop_oneof![Just(0.0), Just(-1.0), -2.0f64..2.0]),
+        (
+            -2.0f64..2.0,
+            prop_oneof![Just(0.0), -2.0f64..2.0],
+            prop_oneof![Just(0.0), Just(-1.0), -2.0f64..2.0],
+        ),
     );
     let run = |((rows, cols, most, square), (dtype, width, seed), (alpha, beta, gamma)): (
         (usize, usize, usize, bool),
@@ -164,7 +168,14 @@ pub fn products(device: &Device) {
 }
 
 /// A stencil with terms of any reach and every kind of boundary.
-fn stencil(dtype: DType, cells: &[usize], orbitals: usize, terms: usize, seed: u64, on_site: bool) -> Stencil {
+fn stencil(
+    dtype: DType,
+    cells: &[usize],
+    orbitals: usize,
+    terms: usize,
+    seed: u64,
+    on_site: bool,
+) -> Stencil {
     let draw = |i: usize, k: usize| philox::words(seed, 97, i as u64, k as u32)[0] as usize;
     let complex = dtype.is_complex();
     let wrap = (0..cells.len())
@@ -423,7 +434,8 @@ pub fn random(device: &Device) {
         (DType::C64, Distribution::Gaussian),
     ] {
         let mut v = device.zeros(dtype, rows, 3).expect("a block");
-        let random = Random { seed: 0xDEAD_BEEF_0123, stream: Stream::Vectors, first_column: 5, distribution };
+        let random =
+            Random { seed: 0xDEAD_BEEF_0123, stream: Stream::Vectors, first_column: 5, distribution };
         device.fill_random(&mut v, random).expect("random numbers");
         let found = device.download(&v).expect("numbers");
         let expected: Vec<C64> = (0..3000)

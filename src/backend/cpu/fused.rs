@@ -210,8 +210,8 @@ impl<F: Lane, const W: usize, const FMA: bool> Visit<F> for RealRows<'_, F, W, F
                 from += ROWS;
             }
             for k in 0..ROWS {
-                self.part.vv[0] = self.part.vv[0] + wide.vv[k];
-                self.part.wv[0] = self.part.wv[0] + wide.wv[k];
+                self.part.vv[0] += wide.vv[k];
+                self.part.wv[0] += wide.wv[k];
             }
         }
         for row in from..rows.end {

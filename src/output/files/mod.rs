@@ -93,7 +93,6 @@ impl Data {
 }
 
 /// The formats, by extension.
-
 const WRITTEN: [&str; 7] = ["csv", "tsv", "txt", "dat", "json", "npz", "npy"];
 
 fn extension(path: &Path) -> Result<String> {
