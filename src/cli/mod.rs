@@ -1,6 +1,7 @@
 //! The command line: one file a subcommand. Exit codes: 0 done, 1 a script or a file failed, 2 wrong usage,
 //! 130 interrupted. Results go to standard output, everything else to standard error.
 
+mod bench;
 mod check;
 mod cite;
 mod doc;
@@ -36,6 +37,8 @@ enum Command {
     Test(test::Test),
     /// Explain a function, or write the reference manual
     Doc(doc::Doc),
+    /// Measure the core against the memory's bandwidth
+    Bench(bench::Bench),
     /// Say what this program is and what it computes on
     Info(info::Info),
     /// List the papers behind the functions of a script, as BibTeX
@@ -87,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Run(run) => run.execute(),
         Command::Check(check) => check.execute(),
         Command::Test(test) => test.execute(),
+        Command::Bench(bench) => bench.execute(),
         Command::Doc(doc) => doc.execute(),
         Command::Info(info) => info.execute(),
         Command::Cite(cite) => cite.execute(),
