@@ -116,7 +116,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
-        .filter(|(d, candidate)| *d <= 1 + name.len().max(candidate.len()) / 4)
+        // Something of the name must be left.
+        .filter(|(d, candidate)| *d <= 1 + name.len().max(candidate.len()) / 4 && *d < name.chars().count())
         // Of two that are as near, the one that begins alike is meant.
         .min_by_key(|(d, candidate)| (*d, candidate.chars().next() != name.chars().next()))
         .map(|(_, candidate)| candidate)
@@ -151,6 +152,7 @@ mod tests {
         assert_eq!(nearest("moment", names), Some("moments"));
         assert_eq!(nearest("vecotrs", names), Some("vectors"));
         assert_eq!(nearest("zebra", names), None);
+        assert_eq!(nearest("y", ["x", "I"]), None);
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub mod method;
 pub mod number;
 pub mod operator;
 pub mod output;
+#[doc(hidden)]
+pub mod repl;
 pub mod script;
 pub mod task;
 

@@ -2,12 +2,12 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use umklapp::Engine;
-use umklapp::script::registry::{Entry, entries, examples};
+use umklapp::script::registry::{entries, examples};
 use umklapp::script::{Settings, manual};
 use umklapp::task::Interrupt;
 
 fn run(path: &str, number: usize, example: &str) -> Result<(), Failed> {
-    let name = path.replace("::", "-").replace('$', "-");
+    let name = path.replace("::", "-");
     let folder = std::env::temp_dir().join(format!("umklapp-docs-{}-{name}-{number}", std::process::id()));
     std::fs::create_dir_all(&folder)?;
     let settings = Settings { out: Some(folder.clone()), quiet: true, ..Settings::default() };
@@ -26,14 +26,13 @@ fn run(path: &str, number: usize, example: &str) -> Result<(), Failed> {
 
 /// Operators and conversions to text explain themselves.
 fn needs_no_words(name: &str) -> bool {
-    let word = name.strip_prefix("get$").unwrap_or(name);
-    let own = ["to_string", "to_debug", "print", "debug"].contains(&word) || word.contains('$');
+    let own = ["to_string", "to_debug", "print", "debug"].contains(&name) || name.contains('$');
     own || !word.starts_with(|c: char| c.is_alphabetic())
 }
 
 fn main() {
     let engine = Engine::new().expect("an engine");
-    let all = entries(engine.rhai());
+    let all = entries(engine.rhai(), false);
     let mut trials = Vec::new();
     for entry in &all {
         for (number, example) in examples(&entry.doc).into_iter().enumerate() {
@@ -44,9 +43,7 @@ fn main() {
         }
     }
     assert!(trials.len() > 100, "the examples are gone");
-    // A property may be written as a method.
-    let same = |e: &Entry, path: &str| e.path() == path || e.path() == format!("get${path}");
-    let documented = |path: &str| all.iter().any(|e| same(e, path) && !e.doc.is_empty());
+    let documented = |path: &str| all.iter().any(|e| e.path() == path && !e.doc.is_empty());
     let mut silent: Vec<String> = all
         .iter()
         .filter(|e| !needs_no_words(&e.name))
@@ -58,7 +55,7 @@ fn main() {
     trials.push(Trial::test("every function is documented", move || {
         if silent.is_empty() { Ok(()) } else { Err(Failed::from(silent.join(", "))) }
     }));
-    let text = manual::markdown(engine.rhai());
+    let text = manual::markdown(&all);
     trials.push(Trial::test("the manual is whole", move || {
         let fences = text.lines().filter(|line| line.starts_with("```")).count();
         let parts = ["## Module `kpm`", "### `kpm::dos`", "### `davidson`", "**Options**"];

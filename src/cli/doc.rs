@@ -5,9 +5,11 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{out, report};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::output::colours;
 use crate::script::diagnostics::Report;
-use crate::script::{Engine, manual};
+use crate::script::manual::{self, Style};
+use crate::script::{Engine, registry};
 
 /// Arguments of `umklapp doc`.
 #[derive(Args)]
@@ -23,10 +25,16 @@ impl Doc {
     pub(super) fn execute(self) -> ExitCode {
         let text = || -> Result<String> {
             let engine = Engine::new()?;
+            let entries = registry::entries(engine.rhai(), true);
+            let terminal = console::Term::stdout();
+            let width =
+                terminal.size_checked().map_or(100, |(_, columns)| usize::from(columns)).clamp(40, 110);
+            let style = Style { colour: colours(&std::io::stdout()), width };
             match &self.name {
-                Some(name) => manual::help(engine.rhai(), name),
-                None if self.all => Ok(manual::markdown(engine.rhai())),
-                None => Ok(manual::overview(engine.rhai())),
+                Some(name) => manual::page(&entries, name, style)
+                    .ok_or_else(|| Error::input(manual::no_page(&entries, name))),
+                None if self.all => Ok(manual::markdown(&entries)),
+                None => Ok(manual::index(&entries, style)),
             }
         };
         match text() {

@@ -15,16 +15,21 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::error::Kind;
+use crate::output::colours;
 use crate::script::Settings;
 use crate::script::diagnostics::Report;
 use crate::task::Interrupt;
 
 /// A scripting engine for quantum-lattice workflows.
+///
+/// Without a command: an interactive session, or statements from standard input.
 #[derive(Parser)]
-#[command(name = "umklapp", version)]
+#[command(name = "umklapp", version, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    shared: Shared,
 }
 
 #[derive(Subcommand)]
@@ -86,7 +91,11 @@ impl Shared {
 
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
-    match Arguments::parse().command {
+    let arguments = Arguments::parse();
+    let Some(command) = arguments.command else {
+        return crate::repl::run(arguments.shared.settings());
+    };
+    match command {
         Command::Run(run) => run.execute(),
         Command::Check(check) => check.execute(),
         Command::Test(test) => test.execute(),
@@ -126,9 +135,7 @@ pub(crate) fn catch_interrupt() -> Interrupt {
 
 /// Shows a finding on standard error.
 pub(crate) fn show(report: &Report) {
-    let colour =
-        std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none();
-    eprintln!("{}", report.render(colour));
+    eprintln!("{}", report.render(colours(&std::io::stderr())));
 }
 
 /// Shows a failure and returns its exit code.

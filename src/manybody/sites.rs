@@ -40,7 +40,7 @@ impl Sites {
             return Err(Error::input(format!("a chain of {n} sites is too long")));
         }
         let site = Arc::new(site);
-        Sites::new((0..n).map(|_| site.clone()).collect())
+        Sites::new(vec![site; n])
     }
 
     /// Number of sites.

@@ -1,7 +1,7 @@
 //! Errors as people read them: one sentence, the line with a caret, the calls that led there, a hint.
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
-use rhai::{EvalAltResult, Position};
+use rhai::{EvalAltResult, Position, Scope};
 
 use super::registry;
 use crate::error::{Error, Kind, nearest};
@@ -68,6 +68,7 @@ impl Report {
 
     pub(super) fn of(
         engine: &rhai::Engine,
+        scope: &Scope,
         source: &str,
         file: Option<&str>,
         failure: &EvalAltResult,
@@ -97,7 +98,7 @@ impl Report {
             }
         }
         calls.reverse();
-        let (message, hint, kind) = describe(engine, inner);
+        let (message, hint, kind) = describe(engine, scope, inner);
         let position =
             (!position.is_none()).then(|| (position.line().unwrap_or(1), position.position().unwrap_or(1)));
         Report {
@@ -155,7 +156,7 @@ fn span_at(source: &str, line: usize, column: usize) -> Option<std::ops::Range<u
 }
 
 /// One sentence, a hint and the kind for an error of Rhai or of ours.
-fn describe(engine: &rhai::Engine, error: &EvalAltResult) -> (String, Option<String>, Kind) {
+fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (String, Option<String>, Kind) {
     match error {
         EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Error>() {
             Some(error) => (error.message().to_string(), error.hint_text().map(str::to_string), error.kind()),
@@ -164,11 +165,12 @@ fn describe(engine: &rhai::Engine, error: &EvalAltResult) -> (String, Option<Str
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
             let name = signature.split('(').next().unwrap_or(signature).trim();
-            let hint = registry::did_you_mean(engine, name, signature);
+            let hint = registry::did_you_mean(engine, name);
             (format!("no function `{}`", tidy_types(signature)), hint, Kind::Input)
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => {
-            let names = registry::names(engine);
+            let mut names = registry::names(engine);
+            names.splice(..0, scope.iter().map(|(name, ..)| name.to_string()));
             let hint =
                 nearest(name, names.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`?"));
             (format!("no variable `{name}`"), hint, Kind::Input)
@@ -184,14 +186,29 @@ fn describe(engine: &rhai::Engine, error: &EvalAltResult) -> (String, Option<Str
             if let Some(first) = text.get(..1) {
                 text = format!("{}{}", first.to_lowercase(), &text[1..]);
             }
-            (text, None, Kind::Input)
+            // Two indices are no syntax of the language; matrices take them as one array.
+            let indices = text.contains("matching [ in this index expression");
+            let hint = indices.then(|| "for two indices write `m[[i, j]]` or `m.at(i, j)`".to_string());
+            (text, hint, Kind::Input)
         }
     }
 }
 
 /// A signature as scripts know the types.
 fn tidy_types(signature: &str) -> String {
-    signature.replace("&str | ImmutableString | String", "string")
+    let known = signature.replace("&str | ImmutableString | String", "string");
+    let (name, types) = known.split_once(" (").unwrap_or((&known, ")"));
+    let types: Vec<&str> = types
+        .trim_end_matches(')')
+        .split(", ")
+        .map(|t| match t {
+            "i64" => "int",
+            "f64" => "float",
+            "Fn" => "function",
+            other => other,
+        })
+        .collect();
+    format!("{}({})", name.replace(" :: ", "::"), types.join(", "))
 }
 
 /// The message of an error without its position.

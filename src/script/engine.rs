@@ -5,12 +5,14 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rhai::module_resolvers::FileModuleResolver;
-use rhai::{AST, Dynamic, EvalAltResult, Module, OptimizationLevel, Position, Scope};
+use rhai::module_resolvers::{FileModuleResolver, ModuleResolversCollection, StaticModuleResolver};
+use rhai::{
+    AST, Dynamic, EvalAltResult, Expr, Module, OptimizationLevel, Position, Scope, ScriptFnMetadata, Stmt,
+};
 
 use super::diagnostics::Report;
 use super::session::{Session, Settings};
-use super::{Failure, api, lint, stdlib};
+use super::{Failure, api, lint, registry, stdlib};
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::error::{Error, Result};
@@ -22,8 +24,11 @@ pub struct Engine {
     rhai: rhai::Engine,
     session: Rc<Session>,
     scope: Scope<'static>,
-    /// Functions defined so far, for the next piece of input.
+    /// Functions defined and modules imported so far, for the next piece of input.
     functions: AST,
+    /// The imports among them, as text.
+    imports: String,
+    builtin: StaticModuleResolver,
 }
 
 /// What a piece of script evaluated to.
@@ -44,7 +49,6 @@ impl Engine {
         rhai.set_max_call_levels(128).set_max_expr_depths(256, 128);
         rhai.set_optimization_level(OptimizationLevel::Simple);
         rhai.set_fail_on_invalid_map_property(true);
-        rhai.set_module_resolver(FileModuleResolver::new());
         rhai.on_progress(move |_| interrupt.raised().then(|| Dynamic::from(Error::interrupted())));
         let printer = session.clone();
         rhai.on_print(move |text| printer.print(text));
@@ -52,14 +56,24 @@ impl Engine {
             eprintln!("{}{position:?} | {text}", source.map(|s| format!("{s} ")).unwrap_or_default());
         });
         api::register(&mut rhai);
+        let mut builtin = StaticModuleResolver::new();
         for (name, source) in stdlib::MODULES {
             let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
             let module = Module::eval_ast_as_new(Scope::new(), &ast, &rhai)
                 .map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            builtin.insert(name, module.clone());
             rhai.register_static_module(name, module.into());
         }
-        let mut engine = Engine { rhai, session, scope: Scope::new(), functions: AST::empty() };
+        let mut engine = Engine {
+            rhai,
+            session,
+            scope: Scope::new(),
+            functions: AST::empty(),
+            imports: String::new(),
+            builtin,
+        };
         engine.reset();
+        engine.modules_from(Path::new("."));
         Ok(engine)
     }
 
@@ -69,11 +83,27 @@ impl Engine {
         self.scope.push_constant("I", C64::new(0.0, 1.0));
         self.scope.push_constant("args", self.session.settings().args);
         self.functions = AST::empty();
+        self.imports.clear();
+    }
+
+    /// `import` finds the stdlib's modules, and files in this folder.
+    fn modules_from(&mut self, folder: &Path) {
+        let mut resolvers = ModuleResolversCollection::new();
+        resolvers.push(self.builtin.clone());
+        resolvers.push(FileModuleResolver::new_with_path(folder));
+        self.rhai.set_module_resolver(resolvers);
     }
 
     /// The state shared with native functions.
     pub fn session(&self) -> &Rc<Session> {
         &self.session
+    }
+
+    /// Computes on another backend from now on: "auto", "cpu" or "cuda".
+    pub fn set_backend(&mut self, name: &str) -> Result<()> {
+        let settings = Settings { backend: name.to_string(), ..self.session.settings() };
+        self.session.set_device(open_device(&settings, self.session.interrupt())?);
+        Ok(())
     }
 
     /// The Rhai engine, to register own functions and types.
@@ -96,6 +126,24 @@ impl Engine {
         &mut self.scope
     }
 
+    /// A value as `print` shows it.
+    pub fn show(&self, value: &Dynamic) -> String {
+        let mut scope = Scope::new();
+        scope.push_dynamic("value", value.clone());
+        let text = self.rhai.eval_expression_with_scope::<String>(&mut scope, "value.to_string()");
+        text.unwrap_or_else(|_| value.to_string())
+    }
+
+    /// The type of a value as scripts name it.
+    pub fn type_of(&self, value: &Dynamic) -> String {
+        registry::type_name(&self.rhai, value.type_name())
+    }
+
+    /// The functions that scripts have defined so far.
+    pub fn functions(&self) -> impl Iterator<Item = ScriptFnMetadata<'_>> {
+        self.functions.iter_functions()
+    }
+
     /// Runs a script file; modules that it imports lie beside it.
     pub fn run_file(&mut self, path: &Path) -> Outcome {
         let text = read_script(path)?;
@@ -106,7 +154,7 @@ impl Engine {
     pub fn run_text(&mut self, text: &str, path: &Path) -> Outcome {
         let name = path.display().to_string();
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        self.rhai.set_module_resolver(FileModuleResolver::new_with_path(folder));
+        self.modules_from(folder);
         self.session.set_script(text);
         self.eval_named(text, Some(&name))
     }
@@ -133,7 +181,7 @@ impl Engine {
             }
             Err(e) => {
                 let failure = strict_error(*e.0, e.1);
-                found.push(Report::of(&self.rhai, &text, name, &failure));
+                found.push(Report::of(&self.rhai, &self.scope, &text, name, &failure));
             }
         }
         found.sort_by_key(|report| report.position);
@@ -152,7 +200,7 @@ impl Engine {
         let text = comment_out_shebang(text);
         let ast = self.rhai.compile_with_scope(&self.scope, &text).map_err(|e| {
             let failure = EvalAltResult::ErrorParsing(*e.0, e.1);
-            Box::new(Report::of(&self.rhai, &text, name, &failure))
+            Box::new(Report::of(&self.rhai, &self.scope, &text, name, &failure))
         })?;
         Ok(lint::called(&ast))
     }
@@ -168,7 +216,7 @@ impl Engine {
         let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.eval_raw(&text, name)));
         match run {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(failure)) => Err(Box::new(Report::of(&self.rhai, &text, name, &failure))),
+            Ok(Err(failure)) => Err(Box::new(Report::of(&self.rhai, &self.scope, &text, name, &failure))),
             Err(panic) => Err(Box::new(Report::panic(panic.as_ref()))),
         }
     }
@@ -184,10 +232,29 @@ impl Engine {
         let whole = self.functions.merge(&ast);
         let result = self.rhai.eval_ast_with_scope::<Dynamic>(&mut self.scope, &whole);
         let mut functions = whole;
+        if result.is_ok() {
+            self.imports.push_str(&imports(&ast));
+        }
         functions.clear_statements();
-        self.functions = functions;
+        // A module is loaded once; importing it again with every piece of input only names it.
+        let imports = self.rhai.compile(&self.imports).unwrap_or_default();
+        self.functions = imports.merge(&functions);
         result
     }
+}
+
+/// The statements at the top of a script that import a module under a name.
+fn imports(ast: &AST) -> String {
+    let import = |statement: &Stmt| match statement {
+        Stmt::Import(parts, _) => match &parts.0 {
+            Expr::StringConstant(path, _) if !parts.1.name.is_empty() => {
+                Some(format!("import {:?} as {};\n", path.as_str(), parts.1.name))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    ast.statements().iter().filter_map(import).collect()
 }
 
 /// The text of a script file.

@@ -182,7 +182,7 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
                 let given = call.args.len();
                 let plural = if given == 1 { "" } else { "s" };
                 let error = Error::input(format!("no function `{full}` takes {given} argument{plural}"));
-                let hint = registry::did_you_mean(engine, &full, "");
+                let hint = registry::did_you_mean(engine, &full);
                 found.push(Finding { position, error: with_hint(error, hint) });
             }
             None => {
@@ -190,7 +190,7 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
                 let own: Vec<&str> = own.iter().map(String::as_str).collect();
                 let hint = match crate::error::nearest(name, own).filter(|_| namespace.is_empty()) {
                     Some(near) => Some(format!("did you mean `{near}`?")),
-                    None => registry::did_you_mean(engine, &full, ""),
+                    None => registry::did_you_mean(engine, &full),
                 };
                 found.push(Finding { position, error: with_hint(error, hint) });
             }

@@ -1,21 +1,102 @@
-//! The reference manual: signatures and doc comments from the registry, for one name or for all.
+//! The registry as text for people: the page of a name, the overview, and the search.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
+use std::collections::{BTreeMap, BTreeSet};
 
-use rhai::Engine;
+use super::registry::{Entry, Form};
+use crate::error::nearest;
 
-use super::registry::{self, Entry};
-use crate::error::{Error, Result, nearest};
-
-/// All ways to call one function, and what its doc comments say.
-struct Topic {
-    path: String,
-    signatures: Vec<String>,
-    docs: Vec<String>,
+/// How text is laid out.
+#[derive(Debug, Clone, Copy)]
+pub struct Style {
+    /// Whether headings are coloured.
+    pub colour: bool,
+    /// Characters a line.
+    pub width: usize,
 }
 
-/// What a module is for, for the modules' headings.
+impl Style {
+    fn head(self, text: &str) -> String {
+        if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_string() }
+    }
+
+    fn faint(self, text: &str) -> String {
+        if self.colour { format!("\x1b[2m{text}\x1b[0m") } else { text.to_string() }
+    }
+}
+
+/// The page of a function, a method (`slice`, `Series.slice`), a module or a type; `None` if there is none of that name.
+pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
+    let name = name.trim().trim_end_matches("()").trim_end_matches("::");
+    if entries.iter().any(|e| e.module == name) {
+        return Some(listing(entries.iter().filter(|e| e.module == name), &format!("module {name}"), style));
+    }
+    if entries.iter().any(|e| e.of_type() == Some(name)) {
+        let own = |e: &&Entry| e.of_type() == Some(name);
+        return Some(listing(entries.iter().filter(own), &format!("type {name}"), style));
+    }
+    let wanted = |e: &&Entry| {
+        e.path() == name || e.name == name || e.of_type().is_some_and(|t| format!("{t}.{}", e.name) == name)
+    };
+    // One section a function, for each type that has it.
+    let mut sections: BTreeMap<(bool, String, String), Vec<&Entry>> = BTreeMap::new();
+    for e in entries.iter().filter(wanted) {
+        let kind = e.of_type().unwrap_or_default().to_string();
+        sections.entry((e.standard, e.path(), kind)).or_default().push(e);
+    }
+    // What has no doc of its own is shown with what has one.
+    let documented = sections.values().any(|s| s.iter().any(|e| !e.doc.is_empty()));
+    let pages: Vec<String> = sections
+        .values()
+        .filter(|s| !documented || s.iter().any(|e| !e.doc.is_empty()))
+        .map(|s| section(s, style))
+        .collect();
+    (!pages.is_empty()).then(|| pages.join("\n\n"))
+}
+
+/// What to say if there is no page of that name.
+pub fn no_page(entries: &[Entry], name: &str) -> String {
+    let mut names: BTreeSet<String> = entries.iter().map(Entry::path).collect();
+    names.extend(entries.iter().map(|e| e.module.clone()).filter(|m| !m.is_empty()));
+    names.extend(entries.iter().filter_map(|e| e.of_type().map(str::to_string)));
+    match nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => format!("nothing is called `{name}`; did you mean `{near}`?"),
+        None => format!("nothing is called `{name}`; `lookfor {name}` searches the texts"),
+    }
+}
+
+/// All modules, types and functions by name.
+pub fn overview(entries: &[Entry], style: Style) -> String {
+    let own = || entries.iter().filter(|e| !e.standard);
+    let modules: BTreeSet<&str> = own().map(|e| e.module.as_str()).filter(|m| !m.is_empty()).collect();
+    let types: BTreeSet<&str> = own().filter_map(Entry::of_type).filter(|t| !t.is_empty()).collect();
+    let functions: BTreeSet<&str> = own()
+        .filter(|e| e.module.is_empty() && e.form == Form::Function && !e.doc.is_empty())
+        .map(|e| e.name.as_str())
+        .collect();
+    let mut parts = Vec::new();
+    for (head, names) in [("Modules", modules), ("Types", types), ("Functions", functions)] {
+        let names: Vec<&str> = names.into_iter().collect();
+        parts.push(format!("{}\n{}", style.head(head), wrap(&names.join(", "), 2, style.width)));
+    }
+    parts.join("\n\n")
+}
+
+/// Every documented function of the program, a line each.
+pub fn index(entries: &[Entry], style: Style) -> String {
+    let own = entries.iter().filter(|e| !e.standard && !e.doc.is_empty());
+    let lines: BTreeMap<String, String> = own.map(|e| (called(e), e.summary())).collect();
+    columns(lines.iter().map(|(name, summary)| (name.as_str(), summary.as_str())), style)
+}
+
+/// `module::name`, or `Type.name`.
+fn called(entry: &Entry) -> String {
+    match entry.of_type() {
+        Some(kind) => format!("{kind}.{}", entry.name),
+        None => entry.path(),
+    }
+}
+
+/// What a module is for, for the headings of the reference.
 const MODULES: [(&str, &str); 5] = [
     ("", "Functions and methods that need no module before their name."),
     ("exact", "Exact symmetry sectors of many-body models."),
@@ -24,139 +105,239 @@ const MODULES: [(&str, &str); 5] = [
     ("models", "Standard many-body models as operator sums."),
 ];
 
-/// A parameter's name and its type as scripts know it.
-fn parameter(engine: &Engine, text: &str) -> Option<(String, String)> {
-    let (name, kind) = text.split_once(':').map_or((text, ""), |(name, kind)| (name, kind));
-    let (name, kind) = (name.trim(), kind.trim());
-    if name.is_empty() || name.starts_with("ctx") || kind.ends_with("NativeCallContext") {
-        return None;
-    }
-    let kind = kind.trim_start_matches("&mut ").trim_start_matches('&');
-    Some((name.trim_start_matches('_').into(), engine.map_type_name(kind).to_string()))
-}
-
-/// How an entry is called.
-fn signature(engine: &Engine, entry: &Entry) -> String {
-    let method = entry.parameters.iter().any(|p| p.contains(": &mut "));
-    let mut parameters: Vec<(String, String)> =
-        entry.parameters.iter().filter_map(|p| parameter(engine, p)).collect();
-    let names = |list: &[(String, String)]| list.iter().map(|p| p.0.clone()).collect::<Vec<_>>().join(", ");
-    if let Some(property) = entry.name.strip_prefix("get$") {
-        let of = parameters.first().map_or("value".into(), |p| p.1.clone());
-        return format!("{of}.{property}");
-    }
-    if method && !parameters.is_empty() {
-        let (_, of) = parameters.remove(0);
-        return format!("{of}.{}({})", entry.name, names(&parameters));
-    }
-    format!("{}({})", entry.path(), names(&parameters))
-}
-
-/// The topics in order: functions without a doc comment of their own are listed with those of the same name.
-fn topics(engine: &Engine) -> Vec<Topic> {
-    let mut found: BTreeMap<String, Topic> = BTreeMap::new();
-    for entry in registry::entries(engine) {
-        let shown = entry.name.strip_prefix("get$").unwrap_or(&entry.name);
-        if !shown.starts_with(|c: char| c.is_alphabetic()) || shown.contains('$') {
-            continue;
-        }
-        let path = if entry.module.is_empty() { shown.into() } else { format!("{}::{shown}", entry.module) };
-        let topic = found.entry(path.clone()).or_insert_with(|| Topic {
-            path,
-            signatures: Vec::new(),
-            docs: Vec::new(),
-        });
-        let signature = signature(engine, &entry);
-        if !topic.signatures.contains(&signature) {
-            topic.signatures.push(signature);
-        }
-        if !entry.doc.is_empty() && !topic.docs.contains(&entry.doc) {
-            topic.docs.push(entry.doc);
-        }
-    }
-    let mut topics: Vec<Topic> = found.into_values().filter(|topic| !topic.docs.is_empty()).collect();
-    topics.iter_mut().for_each(|topic| topic.signatures.sort_by_key(|s| (s.len(), s.clone())));
-    topics
-}
-
-/// The first sentence of a doc comment.
-fn summary(doc: &str) -> String {
-    let paragraph: Vec<&str> = doc.lines().take_while(|line| !line.trim().is_empty()).collect();
-    let text = paragraph.join(" ");
-    match text.find(". ") {
-        Some(end) => text[..=end].into(),
-        None => text,
-    }
-}
-
-/// The help on a function, method, property or module, as text.
-///
-/// # Errors
-/// When there is nothing of that name.
-pub fn help(engine: &Engine, name: &str) -> Result<String> {
-    let topics = topics(engine);
-    let one = |topic: &&Topic| format!("{}\n\n{}", topic.signatures.join("\n"), topic.docs.join("\n\n"));
-    let exact = topics.iter().filter(|topic| topic.path == name);
-    let mut found: Vec<String> = exact.map(|topic| one(&topic)).collect();
-    let members: Vec<&Topic> =
-        topics.iter().filter(|topic| topic.path.split_once("::").is_some_and(|(m, _)| m == name)).collect();
-    if !members.is_empty() {
-        found.push(list(&members));
-    }
-    if found.is_empty() {
-        // A bare name finds the members of modules too.
-        let tail = |topic: &&Topic| topic.path.rsplit("::").next() == Some(name);
-        found.extend(topics.iter().filter(tail).map(|topic| one(&topic)));
-    }
-    if !found.is_empty() {
-        return Ok(found.join("\n\n"));
-    }
-    let error = Error::input(format!("no help on `{name}`"));
-    let names = topics.iter().map(|topic| topic.path.as_str());
-    Err(match nearest(name, names.chain(topics.iter().filter_map(|t| t.path.rsplit("::").next()))) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => error.hint("`umklapp doc` lists what there is"),
-    })
-}
-
-/// A line for every function.
-pub fn overview(engine: &Engine) -> String {
-    let topics = topics(engine);
-    list(&topics.iter().collect::<Vec<_>>())
-}
-
-fn list(topics: &[&Topic]) -> String {
-    let width = topics.iter().map(|topic| topic.path.len()).max().unwrap_or(0);
-    let line = |topic: &&Topic| format!("{:width$}  {}", topic.path, summary(&topic.docs[0]));
-    topics.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// The whole manual in Markdown, a chapter a module.
-pub fn markdown(engine: &Engine) -> String {
-    let topics = topics(engine);
-    let mut chapters: BTreeMap<&str, Vec<&Topic>> = BTreeMap::new();
-    for topic in &topics {
-        let module = topic.path.split_once("::").map_or("", |(module, _)| module);
-        chapters.entry(module).or_default().push(topic);
+/// The whole reference in Markdown: a chapter a module, a section a function.
+pub fn markdown(entries: &[Entry]) -> String {
+    let mut chapters: BTreeMap<&str, BTreeMap<String, Vec<&Entry>>> = BTreeMap::new();
+    for e in entries.iter().filter(|e| !e.standard) {
+        chapters.entry(&e.module).or_default().entry(called(e)).or_default().push(e);
     }
     let mut text = format!("# Umklapp {}: reference\n", env!("CARGO_PKG_VERSION"));
     for (module, topics) in &chapters {
         let heading = if module.is_empty() { "Everywhere".into() } else { format!("Module `{module}`") };
-        let _ = write!(text, "\n## {heading}\n");
+        text.push_str(&format!("\n## {heading}\n"));
         if let Some((_, what)) = MODULES.iter().find(|(name, _)| name == module) {
-            let _ = write!(text, "\n{what}\n");
+            text.push_str(&format!("\n{what}\n"));
         }
-        for topic in topics {
-            let _ = write!(text, "\n### `{}`\n\n```rhai\n{}\n```\n", topic.path, topic.signatures.join("\n"));
-            for doc in &topic.docs {
+        for (name, topic) in topics.iter().filter(|(_, topic)| topic.iter().any(|e| !e.doc.is_empty())) {
+            let signatures: BTreeSet<String> = topic.iter().map(|e| e.signature()).collect();
+            let signatures: Vec<String> = signatures.into_iter().collect();
+            text.push_str(&format!("\n### `{name}`\n\n```rhai\n{}\n```\n", signatures.join("\n")));
+            let docs: BTreeSet<&str> =
+                topic.iter().map(|e| e.doc.as_str()).filter(|d| !d.is_empty()).collect();
+            for doc in docs {
                 // Headings of a doc comment go below that of their function.
                 let lines = doc.lines().map(|line| match line.strip_prefix("# ") {
                     Some(title) => format!("**{title}**"),
                     None => line.to_string(),
                 });
-                let _ = write!(text, "\n{}\n", lines.collect::<Vec<_>>().join("\n"));
+                text.push_str(&format!("\n{}\n", lines.collect::<Vec<_>>().join("\n")));
             }
         }
     }
     text
+}
+
+/// Everything whose name or text has the word, names first, a line each.
+pub fn search(entries: &[Entry], word: &str, style: Style) -> Option<String> {
+    let word = word.trim().to_lowercase();
+    let mut found: BTreeMap<(u8, String), String> = BTreeMap::new();
+    for e in entries.iter().filter(|e| !e.doc.is_empty() && !word.is_empty()) {
+        let name = called(e);
+        let rank = if name.to_lowercase().contains(&word) {
+            0
+        } else if e.summary().to_lowercase().contains(&word) {
+            1
+        } else if e.doc.to_lowercase().contains(&word) {
+            2
+        } else {
+            continue;
+        };
+        found.entry((rank + 3 * u8::from(e.standard), name)).or_insert_with(|| e.summary());
+    }
+    let lines = found.iter().map(|((_, name), summary)| (name.as_str(), summary.as_str()));
+    (!found.is_empty()).then(|| columns(lines, style))
+}
+
+fn listing<'a>(entries: impl Iterator<Item = &'a Entry>, title: &str, style: Style) -> String {
+    let mut lines: BTreeMap<String, String> = BTreeMap::new();
+    for e in entries {
+        let name = if e.form == Form::Property { format!(".{}", e.name) } else { e.name.clone() };
+        let summary = lines.entry(name).or_default();
+        if summary.is_empty() {
+            *summary = e.summary();
+        }
+    }
+    let lines = lines.iter().map(|(name, summary)| (name.as_str(), summary.as_str()));
+    format!("{}\n{}", style.head(title), columns(lines, style))
+}
+
+/// Names in one column, texts beside them, each cut to its line.
+fn columns<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, style: Style) -> String {
+    let lines: Vec<(&str, &str)> = lines.collect();
+    let wide = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(32);
+    let room = style.width.saturating_sub(wide + 4).max(20);
+    let line = |(name, text): &(&str, &str)| format!("  {name:wide$}  {}", cut(text, room));
+    lines.iter().map(line).map(|l| l.trim_end().to_string()).collect::<Vec<_>>().join("\n")
+}
+
+fn cut(text: &str, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text.to_string();
+    }
+    let kept: String = text.chars().take(room - 3).collect();
+    format!("{}...", kept.trim_end())
+}
+
+fn section(entries: &[&Entry], style: Style) -> String {
+    let mut signatures: Vec<String> = Vec::new();
+    let mut docs: Vec<&str> = Vec::new();
+    for e in entries {
+        let signature = e.signature();
+        if !signatures.contains(&signature) {
+            signatures.push(signature);
+        }
+        if !e.doc.is_empty() && !docs.contains(&e.doc.as_str()) {
+            docs.push(&e.doc);
+        }
+    }
+    let mut out: Vec<String> = signatures.iter().map(|s| style.head(s)).collect();
+    out.extend(docs.iter().map(|doc| body(doc, entries, style)));
+    out.join("\n")
+}
+
+/// A doc comment laid out: paragraphs wrapped, options in columns, examples as they are.
+fn body(doc: &str, entries: &[&Entry], style: Style) -> String {
+    let mut out: Vec<String> = Vec::new();
+    let mut paragraph: Vec<&str> = Vec::new();
+    let mut code = false;
+    let mut in_options = false;
+    let flush = |paragraph: &mut Vec<&str>, out: &mut Vec<String>| {
+        if !paragraph.is_empty() {
+            out.push(wrap(&paragraph.join(" "), 2, style.width));
+            paragraph.clear();
+        }
+    };
+    for line in doc.lines() {
+        let trimmed = line.trim();
+        if trimmed.starts_with("```") {
+            code = !code;
+        } else if code {
+            out.push(format!("    {line}"));
+        } else if let Some(head) = trimmed.strip_prefix("# ") {
+            flush(&mut paragraph, &mut out);
+            out.push(format!("\n  {}", style.head(head)));
+            in_options = head == "Options";
+            if in_options && let Some(entry) = entries.iter().find(|e| e.doc == doc) {
+                out.push(options(entry, style));
+            }
+        } else if in_options {
+            // Shown already, in columns.
+        } else if trimmed.is_empty() {
+            flush(&mut paragraph, &mut out);
+        } else {
+            paragraph.push(trimmed);
+        }
+    }
+    flush(&mut paragraph, &mut out);
+    out.join("\n")
+}
+
+fn options(entry: &Entry, style: Style) -> String {
+    let options = entry.options();
+    let wide = options.iter().map(|o| o.key.len()).max().unwrap_or(0);
+    let lines = options.iter().map(|o| {
+        if o.key.is_empty() {
+            return wrap(&o.meaning, 4, style.width);
+        }
+        let default = match o.default.as_str() {
+            "" => String::new(),
+            "required" => " (required)".into(),
+            default => format!(" (default: {default})"),
+        };
+        let meaning = o.meaning.trim_end_matches('.');
+        let text = wrap(&format!("{meaning}{default}"), wide + 6, style.width);
+        let text = text.trim_start();
+        match text.strip_suffix(&default) {
+            Some(start) if !default.is_empty() => {
+                format!("    {:wide$}  {start}{}", o.key, style.faint(&default))
+            }
+            _ => format!("    {:wide$}  {text}", o.key),
+        }
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Words in lines of at most `width` characters, each line indented.
+fn wrap(text: &str, indent: usize, width: usize) -> String {
+    let room = width.saturating_sub(indent).max(20);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    let pad = " ".repeat(indent);
+    lines.iter().map(|line| format!("{pad}{line}")).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{Engine, registry};
+
+    const STYLE: Style = Style { colour: false, width: 80 };
+
+    fn all() -> Vec<Entry> {
+        registry::entries(Engine::new().unwrap().rhai(), true)
+    }
+
+    #[test]
+    fn a_page_has_signature_options_and_example() {
+        let page = page(&all(), "plot", STYLE).unwrap();
+        assert!(page.starts_with("plot("), "{page}");
+        for part in ["\n  Options\n", "    file", "(default: \"lines\")", "\n  Example\n", "    plot("] {
+            assert!(page.contains(part), "{part} in\n{page}");
+        }
+        assert!(!page.contains("```") && page.lines().all(|l| l.chars().count() <= 120));
+    }
+
+    #[test]
+    fn methods_types_and_modules_have_pages() {
+        let all = all();
+        let both = page(&all, "column", STYLE).unwrap();
+        assert!(both.contains("Matrix.column(") && both.contains("Table.column("));
+        assert!(!page(&all, "Table.column", STYLE).unwrap().contains("Matrix.column("));
+        assert!(page(&all, "lattice", STYLE).unwrap().contains("honeycomb"));
+        assert!(page(&all, "Series", STYLE).unwrap().contains(".len"));
+        assert!(page(&all, "no_such_thing", STYLE).is_none());
+        assert!(no_page(&all, "linspce").contains("did you mean `linspace`?"));
+    }
+
+    #[test]
+    fn the_reference_has_a_chapter_a_module() {
+        let text = markdown(&all());
+        for part in [
+            "## Everywhere\n",
+            "## Module `kpm`\n",
+            "### `kpm::dos`\n",
+            "### `Series.slice`\n",
+            "**Options**",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
+        assert!(index(&all(), STYLE).contains("kpm::dos"));
+    }
+
+    #[test]
+    fn a_search_finds_texts_and_names() {
+        let found = search(&all(), "trapezoidal", STYLE).unwrap();
+        assert!(found.contains("Series.integrate"), "{found}");
+        let found = search(&all(), "linspace", STYLE).unwrap();
+        assert!(found.trim_start().starts_with("linspace"), "{found}");
+        assert!(search(&all(), "zebra", STYLE).is_none() && search(&all(), "", STYLE).is_none());
+    }
 }

@@ -1,7 +1,30 @@
 //! Names and docs, read from the functions themselves: the one source for help, completion, "did you mean" and the
-//! manual.
+//! manual. `manual.rs` renders them as text.
+
+use std::any::TypeId;
+use std::collections::BTreeSet;
 
 use rhai::{Engine, FnAccess};
+
+/// A parameter of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its name; empty where none is known.
+    pub name: String,
+    /// Its type as scripts name it; empty if any will do.
+    pub kind: String,
+}
+
+/// How a function is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// `name(a, b)`.
+    Function,
+    /// `value.name(a)`, and `name(value, a)` as well.
+    Method,
+    /// `value.name`.
+    Property,
+}
 
 /// A function that scripts can call.
 #[derive(Debug, Clone)]
@@ -10,10 +33,29 @@ pub struct Entry {
     pub module: String,
     /// Its name.
     pub name: String,
-    /// Names of its parameters with their types, as written.
-    pub parameters: Vec<String>,
+    /// Its parameters; of methods and properties the first is the value itself.
+    pub parameters: Vec<Parameter>,
+    /// The type it returns, empty for none or any.
+    pub returns: String,
+    /// How it is called.
+    pub form: Form,
+    /// The type of the value that a method or property belongs to.
+    pub receiver: Option<TypeId>,
     /// Its doc comment, without comment marks.
     pub doc: String,
+    /// Whether it is Rhai's own.
+    pub standard: bool,
+}
+
+/// An option as a doc comment lists it: ``- `key` (default): meaning``.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OptionDoc {
+    /// The key.
+    pub key: String,
+    /// What it is if it is not given; empty where the doc names none.
+    pub default: String,
+    /// What it does.
+    pub meaning: String,
 }
 
 impl Entry {
@@ -21,34 +63,195 @@ impl Entry {
     pub fn path(&self) -> String {
         if self.module.is_empty() { self.name.clone() } else { format!("{}::{}", self.module, self.name) }
     }
+
+    /// The type of the value that a method or property belongs to, as scripts name it.
+    pub fn of_type(&self) -> Option<&str> {
+        match self.form {
+            Form::Function => None,
+            _ => self.parameters.first().map(|p| p.kind.as_str()),
+        }
+    }
+
+    /// How it is called: `Series.slice(from: int, to: int) -> Series`.
+    pub fn signature(&self) -> String {
+        let show = |p: &Parameter| match (p.name.as_str(), p.kind.as_str()) {
+            ("", kind) => kind.to_string(),
+            (name, "" | "map" | "function") => name.to_string(),
+            (name, kind) => format!("{name}: {kind}"),
+        };
+        let own = usize::from(self.form != Form::Function);
+        let parameters: Vec<String> = self.parameters.iter().skip(own).map(show).collect();
+        let call = match (self.form, self.of_type()) {
+            (Form::Property, Some(kind)) => format!("{kind}.{}", self.name),
+            (Form::Method, Some(kind)) => format!("{kind}.{}({})", self.name, parameters.join(", ")),
+            _ => format!("{}({})", self.path(), parameters.join(", ")),
+        };
+        if self.returns.is_empty() { call } else { format!("{call} -> {}", self.returns) }
+    }
+
+    /// The first sentence of the doc.
+    pub fn summary(&self) -> String {
+        let paragraph: Vec<&str> = self.doc.lines().take_while(|line| !line.trim().is_empty()).collect();
+        let text = paragraph.join(" ");
+        match text.find(". ") {
+            Some(end) => text[..=end].to_string(),
+            None => text,
+        }
+    }
+
+    /// The options that the doc lists under `# Options`. An item that does not begin with a key stays whole, as the
+    /// meaning of an empty key: "those of `kpm::moments`" refers to another function's.
+    pub fn options(&self) -> Vec<OptionDoc> {
+        let section = self.doc.lines().skip_while(|line| line.trim() != "# Options").skip(1);
+        let mut items: Vec<String> = Vec::new();
+        for line in section.take_while(|line| !line.starts_with("# ")).map(str::trim) {
+            match (line.strip_prefix("- "), items.last_mut()) {
+                (Some(item), _) => items.push(item.to_string()),
+                (None, Some(item)) if !line.is_empty() => {
+                    item.push(' ');
+                    item.push_str(line);
+                }
+                _ => {}
+            }
+        }
+        items.iter().flat_map(|item| item_options(item)).collect()
+    }
 }
 
-/// Every function with a doc comment or in a module, native and stdlib.
-pub fn entries(engine: &Engine) -> Vec<Entry> {
-    engine.collect_fn_metadata(
-        None,
-        |info| {
-            let meta = info.metadata;
-            // What scripts define keeps its parameters and comments in a place of its own.
-            let (parameters, comments): (Vec<String>, Vec<String>) = match &info.script {
-                Some(script) if script.access == FnAccess::Private => return None,
-                Some(script) => (owned(&script.params), owned(&script.comments)),
-                None => (owned(&meta.params_info), owned(&meta.comments)),
-            };
-            let doc: Vec<&str> = comments.iter().flat_map(|c| c.lines()).map(strip).collect();
-            Some(Entry {
-                module: info.namespace.to_string(),
-                name: meta.name.to_string(),
-                parameters,
-                doc: doc.join("\n").trim().to_string(),
-            })
+/// The options of one item: keys in back-ticks, each perhaps with its default in parentheses, a colon, their meaning.
+fn item_options(item: &str) -> Vec<OptionDoc> {
+    let mut depth = 0;
+    let colon = item.char_indices().find(|&(i, c)| {
+        depth += i32::from(matches!(c, '(' | '[')) - i32::from(matches!(c, ')' | ']'));
+        c == ':' && depth == 0 && item[i..].starts_with(": ")
+    });
+    let (names, meaning) = match colon {
+        Some((i, _)) if item.starts_with('`') => (&item[..i], item[i + 2..].trim()),
+        _ => return vec![OptionDoc { key: String::new(), default: String::new(), meaning: item.into() }],
+    };
+    let mut found = Vec::new();
+    let mut rest = names;
+    while let Some((_, after)) = rest.split_once('`') {
+        let Some((key, after)) = after.split_once('`') else { break };
+        let end = after.find('`').unwrap_or(after.len());
+        let default = after[..end].trim_start().strip_prefix('(').and_then(|d| d.rsplit_once(')'));
+        let default = default.map_or("", |(default, _)| default);
+        found.push(OptionDoc { key: key.into(), default: default.into(), meaning: meaning.into() });
+        rest = after;
+    }
+    found
+}
+
+/// The keys of the options that a function takes, those of functions that its doc refers to among them.
+pub fn option_keys(entries: &[Entry], path: &str) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    let mut paths = vec![path.to_string()];
+    let mut done = BTreeSet::new();
+    while let Some(path) = paths.pop() {
+        if !done.insert(path.clone()) {
+            continue;
+        }
+        for option in entries.iter().filter(|e| e.path() == path).flat_map(Entry::options) {
+            if option.key.is_empty() {
+                paths.extend(option.meaning.split('`').skip(1).step_by(2).map(str::to_string));
+            } else {
+                keys.insert(option.key);
+            }
+        }
+    }
+    keys
+}
+
+/// Every function that scripts can call by name: native, stdlib, and, if asked for, Rhai's own. Operators, indexers and
+/// the like are no names.
+pub fn entries(engine: &Engine, standard: bool) -> Vec<Entry> {
+    let collect = |standard: bool| engine.collect_fn_metadata(None, |info| entry(engine, &info), standard);
+    let mut own = collect(false);
+    if standard {
+        let known: BTreeSet<String> = own.iter().map(|e| format!("{e:?}")).collect();
+        let more = collect(true).into_iter().filter(|e| !known.contains(&format!("{e:?}")));
+        own.extend(more.map(|e| Entry { standard: true, ..e }).collect::<Vec<_>>());
+    }
+    own
+}
+
+fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
+    let meta = info.metadata;
+    let (form, name) = match meta.name.strip_prefix("get$") {
+        Some(name) => (Form::Property, name),
+        None => (Form::Function, meta.name.as_str()),
+    };
+    let named = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with("anon");
+    if !named || meta.access == FnAccess::Private || matches!(name, "to_string" | "to_debug") {
+        return None;
+    }
+    let parameters: Vec<&str> =
+        meta.params_info.iter().map(|p| p.as_str()).filter(|p| !p.contains("NativeCallContext")).collect();
+    let changes = parameters.first().is_some_and(|p| p.contains("&mut "));
+    let form = if changes && form == Form::Function { Form::Method } else { form };
+    let mut parameters: Vec<Parameter> = parameters.iter().map(|p| parameter(engine, p)).collect();
+    if parameters.is_empty() {
+        let nameless = Parameter { name: String::new(), kind: String::new() };
+        parameters = vec![nameless; meta.num_params];
+    }
+    Some(Entry {
+        module: info.namespace.to_string(),
+        name: name.to_string(),
+        parameters,
+        returns: type_name(engine, &meta.return_type),
+        form,
+        receiver: if form == Form::Function { None } else { meta.param_types.first().copied() },
+        doc: match &info.script {
+            Some(script) => doc(script.comments.iter().copied()),
+            None => doc(meta.comments.iter().map(|c| c.as_str())),
         },
-        false,
-    )
+        standard: false,
+    })
 }
 
-fn owned(texts: &[impl AsRef<str>]) -> Vec<String> {
-    texts.iter().map(|text| text.as_ref().to_string()).collect()
+fn parameter(engine: &Engine, text: &str) -> Parameter {
+    let (name, kind) = text.split_once(':').unwrap_or((text, ""));
+    let name = name.trim().trim_start_matches('_');
+    Parameter { name: name.to_string(), kind: type_name(engine, kind) }
+}
+
+/// A type as scripts name it, from how Rust writes it; empty for none or any.
+pub fn type_name(engine: &Engine, rust: &str) -> String {
+    let rust = rust.trim().trim_start_matches("&mut ").trim_start_matches('&').trim();
+    // Fallible functions return `Result<T, ..>`.
+    if let Some(inside) = rust.strip_suffix('>').and_then(|r| r.split_once("Result<")).map(|(_, t)| t) {
+        let mut depth = 0;
+        let end = inside.find(|c| {
+            depth += i32::from(matches!(c, '<' | '(')) - i32::from(matches!(c, '>' | ')'));
+            c == ',' && depth == 0
+        });
+        return type_name(engine, &inside[..end.unwrap_or(inside.len())]);
+    }
+    let display = engine.map_type_name(rust);
+    let display = display.strip_prefix("Rc<").unwrap_or(display);
+    let name = display.rsplit("::").next().unwrap_or(display).trim_end_matches(['>', ' ']);
+    let known = match name {
+        "()" | "Dynamic" | "?" | "" => "",
+        "INT" | "i64" => "int",
+        "FLOAT" | "f64" => "float",
+        "str" | "ImmutableString" | "String" => "string",
+        "Array" => "array",
+        "Map" => "map",
+        "FnPtr" | "Fn" => "function",
+        "C64" => "Complex",
+        "Vector" => "BlockVector",
+        "ScriptModel" => "Model",
+        "Pairs" => "Eigen",
+        "SharedDouble" => "DoubleMoments",
+        other => other.strip_prefix("Shared").unwrap_or(other),
+    };
+    known.to_string()
+}
+
+/// A doc comment without its marks.
+pub(crate) fn doc<'a>(comments: impl Iterator<Item = &'a str>) -> String {
+    let lines: Vec<&str> = comments.flat_map(str::lines).map(strip).collect();
+    lines.join("\n").trim().to_string()
 }
 
 fn strip(line: &str) -> &str {
@@ -58,45 +261,39 @@ fn strip(line: &str) -> &str {
 
 /// All names that can be called, modules' members with their path.
 pub fn names(engine: &Engine) -> Vec<String> {
-    let mut names: Vec<String> = entries(engine).iter().map(Entry::path).collect();
-    names.sort();
-    names.dedup();
-    names
+    let names: BTreeSet<String> = entries(engine, true).iter().map(Entry::path).collect();
+    names.into_iter().collect()
 }
 
 /// All modules.
 pub fn modules(engine: &Engine) -> Vec<String> {
-    let mut modules: Vec<String> =
-        entries(engine).into_iter().map(|e| e.module).filter(|m| !m.is_empty()).collect();
-    modules.sort();
-    modules.dedup();
-    modules
+    let modules = entries(engine, false).into_iter().map(|e| e.module).filter(|m| !m.is_empty());
+    modules.collect::<BTreeSet<String>>().into_iter().collect()
 }
 
 /// A hint for a call that no function takes: the nearest name, or the ways the name can be called.
-pub(super) fn did_you_mean(engine: &Engine, name: &str, _signature: &str) -> Option<String> {
+pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     let name = name.replace(" :: ", "::");
-    let all = entries(engine);
-    let same: Vec<String> = all
-        .iter()
-        .filter(|e| e.path() == name)
-        .map(|e| {
-            let parameters: Vec<&str> = e
-                .parameters
-                .iter()
-                .map(|p| p.split(':').next().unwrap_or(p).trim())
-                .filter(|p| !p.starts_with("ctx") && !p.is_empty())
-                .collect();
-            format!("`{}({})`", e.path(), parameters.join(", "))
-        })
-        .collect();
+    let all = entries(engine, true);
+    let ways = |name: &str| -> Vec<String> {
+        let ways = all.iter().filter(|e| e.path() == name && e.form != Form::Property);
+        let mut ways: Vec<String> = ways.map(|e| format!("`{}`", e.signature())).collect();
+        ways.sort();
+        ways.dedup();
+        ways
+    };
+    let mut same = ways(&name);
     if !same.is_empty() {
-        let mut same = same;
-        same.dedup();
-        return Some(format!("it can be called as {}", same.join(", ")));
+        let more = same.len().saturating_sub(4);
+        same.truncate(4);
+        let rest = if more > 0 { format!(" and {more} more ways") } else { String::new() };
+        return Some(format!("it can be called as {}{rest}", same.join(", ")));
     }
     let names = names(engine);
-    crate::error::nearest(&name, names.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`?"))
+    let near = crate::error::nearest(&name, names.iter().map(String::as_str))?;
+    // Of several ways to call it, the one that takes most shows most.
+    let way = ways(near).into_iter().max_by_key(String::len).unwrap_or(format!("`{near}`"));
+    Some(format!("did you mean {way}?"))
 }
 
 /// The runnable examples of a doc comment: what its fences marked `rhai` hold.
@@ -115,4 +312,71 @@ pub fn examples(doc: &str) -> Vec<String> {
         }
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{Engine, Settings};
+    use crate::task::Interrupt;
+
+    #[test]
+    fn every_example_runs() {
+        let folder = std::env::temp_dir().join(format!("umklapp-examples-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let settings = Settings { out: Some(folder.clone()), quiet: true, ..Settings::default() };
+        let mut engine = Engine::with(settings.clone(), Interrupt::default()).unwrap();
+        let mut failures = Vec::new();
+        let all = entries(engine.rhai(), false);
+        for entry in &all {
+            for example in examples(&entry.doc) {
+                // Every example stands alone.
+                engine.reset();
+                if let Err(report) = engine.eval(&example) {
+                    failures.push(format!("{}:\n{}", entry.path(), report.render(false)));
+                }
+            }
+        }
+        let _ = std::fs::remove_dir_all(folder);
+        assert!(all.iter().filter(|e| !examples(&e.doc).is_empty()).count() > 50);
+        assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    }
+
+    #[test]
+    fn signatures_read_as_scripts_write_them() {
+        let engine = Engine::new().unwrap();
+        let all = entries(engine.rhai(), true);
+        let signatures: Vec<String> = all.iter().map(Entry::signature).collect();
+        for expected in [
+            "linspace(a, b, n: int) -> Series",
+            "Series.slice(from: int, to: int) -> Series",
+            "Table.rows -> int",
+            "lattice::chain(n: int) -> Lattice",
+            "plot(value, options)",
+            "kpm::dos(x, opts)",
+        ] {
+            assert!(signatures.iter().any(|s| s == expected), "{expected}");
+        }
+        assert!(all.iter().any(|e| e.path() == "kpm::dos" && !e.options().is_empty()));
+        let own: Vec<&Entry> = all.iter().filter(|e| !e.standard).collect();
+        assert!(own.iter().all(|e| !e.signature().contains("Dynamic") && !e.signature().contains("Result")));
+        assert!(all.iter().any(|e| e.standard && e.name == "print" || e.name == "push"));
+    }
+
+    #[test]
+    fn options_are_read_from_the_doc() {
+        let engine = Engine::new().unwrap();
+        let all = entries(engine.rhai(), false);
+        let plot = all.iter().find(|e| e.name == "plot" && !e.doc.is_empty()).unwrap();
+        let options = plot.options();
+        let keys: Vec<&str> = options.iter().map(|o| o.key.as_str()).collect();
+        assert!(keys.starts_with(&["file", "title", "xlabel", "ylabel", "log", "style"]), "{keys:?}");
+        assert_eq!(options[5].default, "\"lines\"");
+        assert_eq!(options[2].meaning, options[1].meaning);
+        let parts = item_options("`a` (\"x: y\"), or `b` (2) and `c`: what they mean: this");
+        let parts: Vec<(&str, &str)> = parts.iter().map(|o| (o.key.as_str(), o.default.as_str())).collect();
+        assert_eq!(parts, [("a", "\"x: y\""), ("b", "2"), ("c", "")]);
+        let keys = option_keys(&all, "kpm::dos");
+        assert!(keys.contains("points") && keys.contains("vectors"), "{keys:?}");
+    }
 }

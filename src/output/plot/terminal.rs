@@ -21,7 +21,7 @@ impl Plot {
         let text = TerminalBackend::new(columns, rows).render_scene(&render_multiple(plots, layout));
         let text = if colour { text } else { plain(&text) };
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-        Ok(lines.join("\n"))
+        Ok(lines.join("\n").trim_end().to_string())
     }
 }
 

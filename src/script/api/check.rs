@@ -4,7 +4,10 @@ use rhai::plugin::*;
 use rhai::{Dynamic, Engine, FLOAT, FnPtr, INT, Map};
 
 use super::chebyshev::as_complex;
+use super::complex;
+use super::values::type_of;
 use crate::error::Error;
+use crate::number::C64;
 use crate::script::options::unknown_key;
 use crate::script::{At, Failure, fail, session};
 
@@ -48,8 +51,8 @@ mod check_functions {
                 &ctx,
                 format!(
                     "`assert_close` compares numbers, not {} and {}",
-                    value.type_name(),
-                    expected.type_name()
+                    type_of(&value),
+                    type_of(&expected)
                 ),
             );
         };
@@ -58,6 +61,8 @@ mod check_functions {
             return Ok(());
         }
         let off = (x - y).norm();
+        let show = |z: C64| if z.im == 0.0 { format!("{:?}", z.re) } else { complex::show(z) };
+        let (value, expected) = (show(x), show(y));
         fail(
             &ctx,
             format!("{value} is not {expected}: they differ by {off:.3e}, and {tolerance:e} is allowed"),

@@ -1,0 +1,326 @@
+//! What can follow where the cursor stands: modules' members, methods of the value before the dot, option keys, names.
+
+use std::any::TypeId;
+use std::collections::BTreeSet;
+
+use super::lex::{self, Kind, Token};
+use crate::number::Table;
+use crate::script::registry::{Entry, Form, option_keys};
+
+/// A variable as completion sees it.
+#[derive(Debug, Clone)]
+pub(super) struct Variable {
+    pub name: String,
+    /// Its type, for its methods.
+    pub id: TypeId,
+    /// Fields of its own: keys of a map, columns of a table.
+    pub fields: Vec<String>,
+}
+
+/// What completion knows.
+pub(super) struct Names {
+    pub entries: Vec<Entry>,
+    pub variables: Vec<Variable>,
+}
+
+/// A proposal: what is shown, and what is put in.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Proposal {
+    pub shown: String,
+    pub put: String,
+}
+
+/// What to propose at the end of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Proposals {
+    /// Proposals for the word that starts at this byte.
+    Words(usize, Vec<Proposal>),
+    /// Names of files.
+    Files,
+}
+
+const COMMANDS: [&str; 6] = ["%time", "%timeit", "%run", "%save", "%backend", "%help"];
+
+/// The proposals at the end of `line`, which is all before the cursor.
+pub(super) fn proposals(names: &Names, line: &str) -> Proposals {
+    let start_of_line = line.trim_start();
+    if let Some(command) = start_of_line.strip_prefix('%') {
+        let start = line.len() - start_of_line.len();
+        match command.split_once(char::is_whitespace) {
+            None => {
+                let fit = COMMANDS.iter().filter(|c| c.starts_with(start_of_line));
+                return Proposals::Words(start, fit.map(|c| plain(c, &format!("{c} "))).collect());
+            }
+            Some(("run" | "save", _)) => return Proposals::Files,
+            Some(("backend", part)) => {
+                let fit = ["auto", "cpu", "cuda"].into_iter().filter(|name| name.starts_with(part));
+                return Proposals::Words(
+                    line.len() - part.len(),
+                    fit.map(|name| plain(name, name)).collect(),
+                );
+            }
+            Some(_) => {}
+        }
+    }
+    let all = lex::tokens(line);
+    match all.last().map(|t| t.kind) {
+        Some(Kind::Text { closed: false }) => return Proposals::Files,
+        Some(Kind::Comment | Kind::Number | Kind::Text { .. }) => {
+            return Proposals::Words(line.len(), vec![]);
+        }
+        _ => {}
+    }
+    let mut tokens: Vec<Token> = all;
+    let (start, part) = match tokens.last() {
+        Some(t) if matches!(t.kind, Kind::Word | Kind::Keyword) => {
+            let found = (t.range.start, &line[t.range.clone()]);
+            tokens.pop();
+            found
+        }
+        _ => (line.len(), ""),
+    };
+    tokens.retain(|t| t.kind != Kind::Space && t.kind != Kind::Comment);
+    let text = |t: &Token| line[t.range.clone()].to_string();
+    let before: Vec<String> = tokens.iter().map(text).collect();
+    let found = match before.last().map(String::as_str) {
+        Some("::") => members(names, before.get(before.len().wrapping_sub(2)).map_or("", String::as_str)),
+        Some(".") if before.len() > 1 && before[before.len() - 2] == "." => general(names),
+        Some(".") => fields(names, &before[..before.len() - 1]),
+        _ => match options(names, &before) {
+            Some(keys) => keys,
+            None => general(names),
+        },
+    };
+    // Without a letter, everything global is no help.
+    if part.is_empty() && !matches!(before.last().map(String::as_str), Some("::" | "." | "#{" | ","))
+        || start_of_line.is_empty()
+    {
+        return Proposals::Words(start, vec![]);
+    }
+    let fit = found.into_iter().filter(|p| p.put.starts_with(part));
+    Proposals::Words(start, fit.collect::<BTreeSet<_>>().into_iter().collect())
+}
+
+fn plain(shown: &str, put: &str) -> Proposal {
+    Proposal { shown: shown.into(), put: put.into() }
+}
+
+fn callable(entry: &Entry) -> Proposal {
+    let name = entry.name.as_str();
+    if entry.form == Form::Property { plain(name, name) } else { plain(name, &format!("{name}(")) }
+}
+
+fn members(names: &Names, module: &str) -> Vec<Proposal> {
+    names.entries.iter().filter(|e| e.module == module).map(callable).collect()
+}
+
+/// Variables, functions, modules and keywords.
+fn general(names: &Names) -> Vec<Proposal> {
+    let mut found: Vec<Proposal> = names.variables.iter().map(|v| plain(&v.name, &v.name)).collect();
+    let functions = names.entries.iter().filter(|e| e.module.is_empty() && e.form == Form::Function);
+    found.extend(functions.map(callable));
+    let modules: BTreeSet<&str> = names.entries.iter().map(|e| e.module.as_str()).collect();
+    found.extend(modules.into_iter().filter(|m| !m.is_empty()).map(|m| plain(m, &format!("{m}::"))));
+    let words = lex::KEYWORDS.into_iter().chain(["help", "lookfor", "whos"]);
+    found.extend(words.map(|word| plain(word, word)));
+    found
+}
+
+/// Methods, properties and fields of the value that these tokens end in.
+fn fields(names: &Names, before: &[String]) -> Vec<Proposal> {
+    let own = |e: &&Entry| e.form != Form::Function;
+    match receiver(names, before) {
+        Some(Receiver::Variable(v)) => {
+            let of_type = names.entries.iter().filter(own).filter(|e| e.receiver == Some(v.id));
+            v.fields.iter().map(|f| plain(f, f)).chain(of_type.map(callable)).collect()
+        }
+        Some(Receiver::Type(kind)) => {
+            names.entries.iter().filter(own).filter(|e| e.of_type() == Some(&kind)).map(callable).collect()
+        }
+        None => names.entries.iter().filter(own).filter(|e| !e.standard).map(callable).collect(),
+    }
+}
+
+enum Receiver<'a> {
+    Variable(&'a Variable),
+    Type(String),
+}
+
+fn receiver<'a>(names: &'a Names, before: &[String]) -> Option<Receiver<'a>> {
+    let last = before.last()?;
+    let ahead = |n: usize| before.len().checked_sub(n + 1).and_then(|i| before.get(i)).map(String::as_str);
+    if last == ")" {
+        let open = opening(before, before.len() - 1)?;
+        let path = path_before(&before[..open])?;
+        let entry = names.entries.iter().find(|e| !e.returns.is_empty() && e.path() == path)?;
+        return Some(Receiver::Type(entry.returns.clone()));
+    }
+    if last.starts_with(['"', '`']) {
+        return Some(Receiver::Type("string".into()));
+    }
+    if ahead(1) == Some(".") {
+        let table = |v: &&Variable| ahead(2) == Some(v.name.as_str()) && v.id == TypeId::of::<Table>();
+        if names.variables.iter().find(table).is_some_and(|v| v.fields.contains(last)) {
+            return Some(Receiver::Type("Series".into()));
+        }
+        let entry = names.entries.iter().find(|e| e.form == Form::Property && e.name == *last)?;
+        return Some(Receiver::Type(entry.returns.clone()));
+    }
+    names.variables.iter().find(|v| v.name == *last).map(Receiver::Variable)
+}
+
+/// The place of the bracket that the one at `close` closes.
+fn opening(tokens: &[String], close: usize) -> Option<usize> {
+    let mut depth = 0;
+    for (i, token) in tokens[..=close].iter().enumerate().rev() {
+        match token.as_str() {
+            ")" | "]" | "}" => depth += 1,
+            "(" | "[" | "{" | "#{" => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(i);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The function's name that tokens end in: `kpm::dos`, or the method after a dot.
+fn path_before(tokens: &[String]) -> Option<String> {
+    let name = tokens.last().filter(|t| t.chars().all(|c| c.is_alphanumeric() || c == '_'))?;
+    match tokens {
+        [.., module, colons, _] if colons == "::" => Some(format!("{module}::{name}")),
+        _ => Some(name.clone()),
+    }
+}
+
+/// The innermost bracket that is still open.
+fn innermost(tokens: &[String]) -> Option<usize> {
+    let mut open = Vec::new();
+    for (i, token) in tokens.iter().enumerate() {
+        match token.as_str() {
+            "(" | "[" | "{" | "#{" => open.push(i),
+            ")" | "]" | "}" => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.pop()
+}
+
+/// The function whose arguments are being typed at the end of these tokens.
+pub(super) fn callee(tokens: &[String]) -> Option<String> {
+    let open = innermost(tokens)?;
+    if tokens[open] == "(" { path_before(&tokens[..open]) } else { None }
+}
+
+/// The option keys of the call whose option map is being typed, if one is, where a key can stand.
+fn options(names: &Names, before: &[String]) -> Option<Vec<Proposal>> {
+    let open = innermost(before)?;
+    if before[open] != "#{" || !matches!(before.last()?.as_str(), "#{" | ",") {
+        return None;
+    }
+    let path = callee(&before[..open])?;
+    let given: BTreeSet<&str> =
+        before[open..].windows(2).filter(|w| w[1] == ":").map(|w| w[0].as_str()).collect();
+    let keys = option_keys(&names.entries, &path).into_iter().filter(|key| !given.contains(key.as_str()));
+    let keys: Vec<Proposal> = keys.map(|key| plain(&key, &format!("{key}: "))).collect();
+    (!keys.is_empty()).then_some(keys)
+}
+
+/// The parameters that the function just opened takes, to hint at them; nothing once an argument stands.
+pub(super) fn parameters(names: &Names, line: &str) -> Option<String> {
+    let tokens: Vec<String> = lex::tokens(line)
+        .into_iter()
+        .filter(|t| t.kind != Kind::Space)
+        .map(|t| line[t.range].to_string())
+        .collect();
+    if tokens.last()? != "(" {
+        return None;
+    }
+    let path = path_before(&tokens[..tokens.len() - 1])?;
+    let dotted = tokens.len() > 2 && tokens[tokens.len() - 3] == ".";
+    let ways = names.entries.iter().filter(|e| e.path() == path && e.form != Form::Property);
+    let documented = ways.filter(|e| !e.doc.is_empty() && (e.form == Form::Method || !dotted));
+    let entry = documented.max_by_key(|e| e.parameters.len())?;
+    let own = usize::from(dotted);
+    let parameters: Vec<&str> = entry.parameters.iter().skip(own).map(|p| p.name.as_str()).collect();
+    Some(format!("{})", parameters.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{Engine, registry};
+
+    fn names() -> Names {
+        let entries = registry::entries(Engine::new().unwrap().rhai(), true);
+        let table = Variable {
+            name: "dos".into(),
+            id: TypeId::of::<Table>(),
+            fields: vec!["energy".into(), "density".into()],
+        };
+        Names { entries, variables: vec![table] }
+    }
+
+    fn put(line: &str) -> Vec<String> {
+        match proposals(&names(), line) {
+            Proposals::Words(start, all) => {
+                all.into_iter().map(|p| format!("{}{}", &line[..start], p.put)).collect()
+            }
+            Proposals::Files => vec!["files".into()],
+        }
+    }
+
+    #[test]
+    fn members_names_and_commands() {
+        assert!(put("lattice::hon").contains(&"lattice::honeycomb(".into()));
+        assert!(put("let h = lattice::").len() > 10);
+        assert_eq!(put("lins"), ["linspace("]);
+        assert_eq!(put("latt").last().unwrap(), "lattice::");
+        assert_eq!(put("do"), ["do", "dos", "double_moments("]);
+        assert_eq!(put("%ti"), ["%time ", "%timeit "]);
+        assert_eq!(put("%backend cp"), ["%backend cpu"]);
+        assert!(put("").is_empty() && put("1 + ").is_empty() && put("// lins").is_empty());
+    }
+
+    #[test]
+    fn methods_fit_the_value() {
+        let of_table = put("dos.");
+        assert!(of_table.contains(&"dos.energy".into()) && of_table.contains(&"dos.save(".into()));
+        assert!(!of_table.contains(&"dos.eigh(".into()));
+        assert_eq!(put("linspace(0, 1, 5).integ"), ["linspace(0, 1, 5).integrate("]);
+        assert_eq!(put("dos.energy.integ"), ["dos.energy.integrate("]);
+        assert!(put("identity(2).").contains(&"identity(2).eigh(".into()));
+        assert!(put("unknown.eig").contains(&"unknown.eigh(".into()));
+        assert!(put("dos.energy[0..di").contains(&"dos.energy[0..diagonal(".into()));
+    }
+
+    #[test]
+    fn option_keys_of_the_call() {
+        let keys = put("plot(dos, #{ ");
+        assert!(keys.contains(&"plot(dos, #{ title: ".into()), "{keys:?}");
+        assert_eq!(put("plot(dos, #{ title: \"a\", xl"), ["plot(dos, #{ title: \"a\", xlabel: "]);
+        assert!(!put("plot(dos, #{ title: \"a\", ").iter().any(|k| k.ends_with(" title: ")));
+        assert_eq!(put("plot(dos, #{ title: dos.den"), ["plot(dos, #{ title: dos.density"]);
+        assert_eq!(put("kpm::dos(h, #{ vec"), ["kpm::dos(h, #{ vectors: "]);
+        assert!(put("plot(dos, #{ title: lins").contains(&"plot(dos, #{ title: linspace(".into()));
+    }
+
+    #[test]
+    fn files_in_texts() {
+        assert_eq!(proposals(&names(), "load(\"da"), Proposals::Files);
+        assert_eq!(proposals(&names(), "%run sc"), Proposals::Files);
+    }
+
+    #[test]
+    fn hints_show_parameters() {
+        assert_eq!(parameters(&names(), "linspace(").as_deref(), Some("a, b, n)"));
+        assert_eq!(parameters(&names(), "dos.slice(").as_deref(), Some("from, to)"));
+        assert_eq!(parameters(&names(), "linspace(0"), None);
+        assert_eq!(parameters(&names(), "nothing("), None);
+    }
+}

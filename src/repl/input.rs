@@ -1,0 +1,166 @@
+//! What was typed: a command, or a piece of script that is complete or wants more.
+
+use rhai::{ParseErrorType, Position};
+
+use super::lex;
+
+/// A line as the session takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Input<'a> {
+    /// Nothing but space and comments.
+    Nothing,
+    /// `exit` or `quit`.
+    Leave,
+    /// `?name`, `name?`, `help(name)`; empty for the overview.
+    Help(&'a str),
+    /// `lookfor word`.
+    Search(&'a str),
+    /// `whos`.
+    Variables,
+    /// `%name rest`.
+    Magic(&'a str, &'a str),
+    /// A piece of script.
+    Script(&'a str),
+}
+
+/// Tells commands from script.
+pub(super) fn read(line: &str) -> Input<'_> {
+    let text = line.trim();
+    if text.is_empty()
+        || lex::tokens(text).iter().all(|t| matches!(t.kind, lex::Kind::Space | lex::Kind::Comment))
+    {
+        return Input::Nothing;
+    }
+    if let Some(rest) = text.strip_prefix('%') {
+        let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        return Input::Magic(name, rest.trim());
+    }
+    if let Some(name) = text.strip_prefix('?') {
+        return Input::Help(name.trim_start_matches('?').trim());
+    }
+    let plain = text.trim_end_matches(';').trim_end();
+    let is_name = |s: &str| s.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '.'));
+    if let Some(name) = plain.strip_suffix('?')
+        && is_name(name)
+    {
+        return Input::Help(name);
+    }
+    match plain {
+        "exit" | "quit" | "exit()" | "quit()" => return Input::Leave,
+        "whos" | "whos()" => return Input::Variables,
+        "help" => return Input::Help(""),
+        _ => {}
+    }
+    let word = |command: &str| plain.strip_prefix(command)?.strip_prefix(char::is_whitespace).map(str::trim);
+    if let Some(name) = word("help").filter(|name| is_name(name)) {
+        return Input::Help(name);
+    }
+    if let Some(text) = word("lookfor") {
+        return Input::Search(text.trim_matches('"'));
+    }
+    let called = |command: &str| -> Option<&str> {
+        let inside = plain.strip_prefix(command)?.trim_start().strip_prefix('(')?.strip_suffix(')')?;
+        let name = inside.trim().trim_matches(['"', '`', '\'']);
+        is_name(name).then_some(name)
+    };
+    if let Some(name) = called("help") {
+        return Input::Help(name);
+    }
+    if let Some(text) = called("lookfor") {
+        return Input::Search(text);
+    }
+    Input::Script(line)
+}
+
+/// Whether a piece of script wants another line: its brackets, its texts or its last statement are still open.
+pub(super) fn incomplete(parser: &rhai::Engine, text: &str) -> bool {
+    if !matches!(read(text), Input::Script(_)) {
+        return lex::open_comment(text);
+    }
+    if lex::open_comment(text) {
+        return true;
+    }
+    let Err(error) = parser.compile(text) else { return false };
+    match error.err_type() {
+        ParseErrorType::UnexpectedEOF => true,
+        ParseErrorType::BadInput(rhai::LexError::UnterminatedString) => {
+            // Only texts in back-ticks run over lines.
+            lex::tokens(text).last().is_some_and(|t| {
+                t.kind == (lex::Kind::Text { closed: false }) && text[t.range.clone()].starts_with('`')
+            })
+        }
+        ParseErrorType::BadInput(_) => false,
+        _ => past_the_end(text, error.position()),
+    }
+}
+
+fn past_the_end(text: &str, position: Position) -> bool {
+    let (Some(line), Some(column)) = (position.line(), position.position()) else {
+        return position.is_none();
+    };
+    let text = text.trim_end();
+    let last = text.lines().count();
+    line > last || line == last && column > text.lines().next_back().map_or(0, |l| l.chars().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_told_from_script() {
+        for text in
+            ["?kpm::dos", "kpm::dos?", "help(kpm::dos)", "help(\"kpm::dos\")", "help kpm::dos", "??kpm::dos"]
+        {
+            assert_eq!(read(text), Input::Help("kpm::dos"), "{text}");
+        }
+        for text in ["help()", "help", "?", "help();"] {
+            assert_eq!(read(text), Input::Help(""), "{text}");
+        }
+        assert_eq!(read("lookfor moments"), Input::Search("moments"));
+        assert_eq!(read("%time f(1) "), Input::Magic("time", "f(1)"));
+        assert_eq!(read("// nothing"), Input::Nothing);
+        assert_eq!(read(" exit "), Input::Leave);
+        for text in ["let helper = 1", "help_me(1)", "a ?? b", "lookformore", "whose", "7 % 4"] {
+            assert_eq!(read(text), Input::Script(text));
+        }
+    }
+
+    #[test]
+    fn open_ends_want_more() {
+        let parser = rhai::Engine::new_raw();
+        for text in [
+            "fn f(x) {",
+            "let m = matrix([[1, 2],",
+            "f(1,",
+            "let x =",
+            "1 +",
+            "if a {",
+            "#{ a: 1,",
+            "print(`a",
+            "/* a",
+            "for i in 0..3 {\n  print(i);",
+            "kpm::dos(h, #{",
+            "x.",
+            "let t = [\n 1,\n",
+        ] {
+            assert!(incomplete(&parser, text), "{text}");
+        }
+        for text in [
+            "1 + 1",
+            "let x = 1",
+            "f(1))",
+            "\"a",
+            "x = = 2",
+            "fn f(x) { x }",
+            "?f(",
+            "%time f(",
+            "",
+            "// a",
+            "`a\nb`",
+            "'ab",
+        ] {
+            assert!(!incomplete(&parser, text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The commands that begin with `%`, after IPython's.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::lex;
+use super::session::{Done, Session, Step};
+use crate::error::{Error, nearest};
+use crate::output::files::write_bytes;
+use crate::output::progress::seconds;
+
+/// What `%help` says, and `help()` before its lists.
+pub(super) const COMMANDS: &str = "  ?name, help(name)  the page of a function, module, type or variable
+  lookfor word       search in all texts
+  whos               the variables
+  ans                the last value shown; a trailing `;` shows none
+  %time EXPR         run once and tell the time
+  %timeit EXPR       run often and tell the time of one run
+  %run FILE          run a script in this session
+  %save FILE         write the inputs of this session as a script
+  %backend [NAME]    where to compute: auto, cpu, cuda
+  Ctrl-C             stop what runs, or clear the line
+  Ctrl-D, exit       leave";
+
+const NAMES: [&str; 7] = ["time", "timeit", "run", "save", "backend", "help", "whos"];
+
+impl Session {
+    /// Does the command `%name rest`; `line` is all of it.
+    pub fn magic(&mut self, line: &str, name: &str, rest: &str) -> Step {
+        let needs = |what: &str| Error::input(format!("`%{name}` needs {what}"));
+        match (name, rest) {
+            ("time" | "timeit", "") => self.fail(&needs("an expression")),
+            ("run" | "save", "") => self.fail(&needs("the name of a file")),
+            ("time", _) => self.time(&expression(line, name)),
+            ("timeit", _) => self.timeit(&expression(line, name)),
+            ("run", file) => self.run(unquoted(file)),
+            ("save", file) => self.save(unquoted(file)),
+            ("backend", "") => {
+                let device = self.engine.session().device();
+                self.say(&format!("{}: {}", device.name(), device.describe()));
+                Step::Next
+            }
+            ("backend", name) => match self.engine.set_backend(unquoted(name)) {
+                Ok(()) => self.magic("", "backend", ""),
+                Err(e) => self.fail(&e),
+            },
+            ("help", _) => {
+                self.say(COMMANDS);
+                Step::Next
+            }
+            ("whos" | "who", _) => self.take("whos", 1),
+            _ => {
+                let error = Error::input(format!("no command `%{name}`"));
+                self.fail(&match nearest(name, NAMES) {
+                    Some(near) => error.hint(format!("did you mean `%{near}`?")),
+                    None => error.hint("`%help` lists the commands"),
+                })
+            }
+        }
+    }
+
+    fn time(&mut self, text: &str) -> Step {
+        let began = Instant::now();
+        let step = self.script(text, 1);
+        if let Step::Next = step {
+            eprintln!("time: {}", time(began.elapsed(), 1));
+        }
+        step
+    }
+
+    fn timeit(&mut self, text: &str) -> Step {
+        const LONG_ENOUGH: Duration = Duration::from_millis(200);
+        const RUNS: u32 = 5;
+        // The first run finds out how many make a time that can be measured, and warms the caches.
+        let mut loops = 1u32;
+        loop {
+            match self.loops(text, loops) {
+                Err(step) => return step,
+                Ok(took) if took >= LONG_ENOUGH || loops >= 1 << 24 => break,
+                Ok(took) => {
+                    let per_loop = took.as_secs_f64().max(1e-8) / f64::from(loops);
+                    let wanted = 1.2 * LONG_ENOUGH.as_secs_f64() / per_loop;
+                    loops = (wanted as u32).clamp(loops + 1, loops.saturating_mul(100));
+                }
+            }
+        }
+        let mut times = Vec::new();
+        for _ in 0..RUNS {
+            match self.loops(text, loops) {
+                Err(step) => return step,
+                Ok(took) => times.push(took),
+            }
+        }
+        times.sort();
+        let (best, median) = (times[0], times[times.len() / 2]);
+        let many = if loops == 1 { String::new() } else { format!(" of {loops} loops") };
+        self.say(&format!("{} a loop (best {}; {RUNS} runs{many})", time(median, loops), time(best, loops)));
+        Step::Next
+    }
+
+    fn loops(&mut self, text: &str, loops: u32) -> Result<Duration, Step> {
+        // One piece of script, so that it is parsed once.
+        let text = match loops {
+            1 => text.to_string(),
+            _ => format!("for run_of_timeit in 0..{loops} {{ {text} }}"),
+        };
+        let began = Instant::now();
+        match self.engine.eval(&text) {
+            Ok(_) => Ok(began.elapsed()),
+            Err(report) => Err(self.failed(&report)),
+        }
+    }
+
+    fn run(&mut self, file: &str) -> Step {
+        let result = self.engine.run_file(Path::new(file));
+        self.refresh();
+        match result {
+            Ok(_) => Step::Next,
+            Err(report) => self.failed(&report),
+        }
+    }
+
+    fn save(&mut self, file: &str) -> Step {
+        match write_bytes(Path::new(file), script(&self.done).as_bytes()) {
+            Ok(()) => {
+                self.say(&format!("{} inputs in `{file}`", self.done.len()));
+                Step::Next
+            }
+            Err(e) => self.fail(&e),
+        }
+    }
+}
+
+/// The session's inputs as a script that shows what the session showed.
+fn script(done: &[Done]) -> String {
+    let names_ans = |d: &Done| lex::tokens(&d.text).iter().any(|t| &d.text[t.range.clone()] == "ans");
+    let uses_ans = done.iter().any(names_ans);
+    let mut out = String::new();
+    for d in done {
+        let text = d.text.trim();
+        let statement = text.trim_end_matches(';');
+        // A comment at the end of an input must not hide what follows it.
+        let comment = lex::tokens(text).last().is_some_and(|t| t.kind == lex::Kind::Comment);
+        let line = match (d.value, uses_ans, comment) {
+            (true, true, _) => format!("let ans = {statement}\n;\nprint(ans);"),
+            (true, false, true) => format!("print({statement}\n);"),
+            (true, false, false) => format!("print({statement});"),
+            (false, _, true) => format!("{text}\n;"),
+            (false, ..) => format!("{statement};"),
+        };
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out
+}
+
+/// What follows the command, at the place where it stands, so that errors point at it.
+fn expression(line: &str, name: &str) -> String {
+    let command = format!("%{name}");
+    line.replacen(&command, &" ".repeat(command.len()), 1)
+}
+
+fn unquoted(text: &str) -> &str {
+    text.trim_end_matches(';').trim().trim_matches('"')
+}
+
+/// The time of one of so many loops.
+fn time(all: Duration, loops: u32) -> String {
+    let one = all.as_secs_f64() / f64::from(loops);
+    if one < 1e-6 { format!("{:.0} ns", one * 1e9) } else { seconds(Duration::from_secs_f64(one)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(text: &str, value: bool) -> Done {
+        Done { text: text.into(), value }
+    }
+
+    #[test]
+    fn a_saved_session_is_a_script() {
+        let session = [
+            done("let x = 2", false),
+            done("x + 1", true),
+            done("fn f(y) { y }", false),
+            done("let m = #{ a: 1 } // note", false),
+            done("x * 3; // note", false),
+            done("x // note", true),
+        ];
+        let text = script(&session);
+        let mut engine = crate::Engine::new().unwrap();
+        assert!(engine.eval(&text).is_ok(), "{text}");
+        assert!(text.starts_with("let x = 2;\nprint(x + 1);\n"), "{text}");
+        let with_ans = script(&[done("1 + 1", true), done("ans * 2", true)]);
+        engine.reset();
+        assert!(engine.eval(&with_ans).is_ok(), "{with_ans}");
+        let ans = engine.scope().get("ans").and_then(|a| a.as_int().ok());
+        assert_eq!(ans, Some(4));
+    }
+
+    #[test]
+    fn expressions_keep_their_place() {
+        assert_eq!(expression("%time f(1)", "time"), "      f(1)");
+    }
+}

@@ -1,0 +1,176 @@
+//! The interactive session: editing, completion, hints, colours, commands. What is typed goes to the engine of
+//! `script/`; what comes back is shown. From a pipe it reads statements without prompting and stops at the first error.
+
+mod complete;
+mod helper;
+mod history;
+mod input;
+mod lex;
+mod magic;
+mod paint;
+mod session;
+
+use std::cell::RefCell;
+use std::io::{BufRead, IsTerminal};
+use std::process::ExitCode;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rustyline::config::BellStyle;
+use rustyline::error::ReadlineError;
+use rustyline::history::DefaultHistory;
+use rustyline::{ColorMode, CompletionType, Config, Editor};
+
+use crate::error::{Error, Kind, Result};
+use crate::output::colours;
+use crate::output::progress::Bar;
+use crate::script::diagnostics::Report;
+use crate::script::{Engine, Settings};
+use crate::task::{Interrupt, Progress};
+use helper::Assistant;
+use session::{Session, Step};
+
+/// Runs a session on standard input until its end; the exit code is 0, or that of the error that ended a pipe.
+pub fn run(settings: Settings) -> ExitCode {
+    let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    match start(settings, interactive) {
+        Ok(session) if interactive => talk(session),
+        Ok(session) => listen(session),
+        Err(e) => {
+            eprintln!("{}", Report::plain(&e).render(colours(&std::io::stderr())));
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// A parser of what is typed, without the language's functions.
+fn parser() -> rhai::Engine {
+    let mut parser = rhai::Engine::new_raw();
+    parser.set_max_expr_depths(256, 128).set_optimization_level(rhai::OptimizationLevel::None);
+    parser
+}
+
+fn start(settings: Settings, interactive: bool) -> Result<Session> {
+    let interrupt = Interrupt::default();
+    let flag = interrupt.clone();
+    // While a line is edited the terminal hands Ctrl-C to the editor; this is for work that runs.
+    if let Err(e) = ctrlc::set_handler(move || flag.raise()) {
+        eprintln!("warning: Ctrl-C cannot be caught: {e}");
+    }
+    let quiet = settings.quiet;
+    let engine = Engine::with(settings, interrupt)?;
+    let bar = Bar::new(quiet);
+    engine.session().set_progress(bar.map(|bar| Arc::new(bar) as Arc<dyn Progress>));
+    Ok(Session::new(engine, interactive))
+}
+
+/// Reads statements from a pipe or file.
+fn listen(mut session: Session) -> ExitCode {
+    let parser = parser();
+    let mut text = String::new();
+    let mut first = 1;
+    let mut lines = 0;
+    for line in std::io::stdin().lock().lines() {
+        let line = match line {
+            Ok(line) => line,
+            Err(e) => {
+                let error = Error::file(format!("standard input cannot be read: {e}"));
+                eprintln!("{}", Report::plain(&error).render(false));
+                return ExitCode::from(1);
+            }
+        };
+        lines += 1;
+        if text.is_empty() {
+            first = lines;
+        }
+        text.push_str(&line);
+        text.push('\n');
+        if !input::incomplete(&parser, &text) {
+            match session.take(&std::mem::take(&mut text), first) {
+                Step::Next => {}
+                Step::Leave => return ExitCode::SUCCESS,
+                Step::Failed(kind) => return code(kind),
+            }
+        }
+    }
+    match session.take(&text, first) {
+        Step::Failed(kind) => code(kind),
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn code(kind: Kind) -> ExitCode {
+    ExitCode::from(if kind == Kind::Interrupted { 130 } else { 1 })
+}
+
+/// Talks to somebody at a terminal.
+fn talk(mut session: Session) -> ExitCode {
+    let colour = colours(&std::io::stdout());
+    let mut editor = match editor(session.names.clone(), colour) {
+        Ok(editor) => editor,
+        Err(e) => {
+            eprintln!("error: the terminal cannot be used: {e}");
+            return ExitCode::from(1);
+        }
+    };
+    let history = match history::file() {
+        Ok(path) => {
+            if path.exists()
+                && let Err(e) = editor.load_history(&path)
+            {
+                eprintln!("note: the history `{}` cannot be read: {e}", path.display());
+            }
+            Some(path)
+        }
+        Err(e) => {
+            eprintln!("note: inputs are not remembered: {e}");
+            None
+        }
+    };
+    let mut history = history;
+    println!("{}", session.banner(colour));
+    loop {
+        match editor.readline("> ") {
+            Ok(line) => {
+                if !line.trim().is_empty() && editor.add_history_entry(line.as_str()).unwrap_or(false) {
+                    // At once, so that a session that ends badly leaves its history.
+                    if let Some(path) = &history
+                        && let Err(e) = editor.append_history(path)
+                    {
+                        eprintln!("note: inputs are not remembered: {e}");
+                        history = None;
+                    }
+                }
+                if matches!(session.take(&line, 1), Step::Leave) {
+                    return ExitCode::SUCCESS;
+                }
+            }
+            // Ctrl-C clears the line.
+            Err(ReadlineError::Interrupted) => {}
+            Err(ReadlineError::Eof) => return ExitCode::SUCCESS,
+            Err(ReadlineError::Signal(_)) => {}
+            Err(e) => {
+                eprintln!("error: the terminal cannot be read: {e}");
+                return ExitCode::from(1);
+            }
+        }
+    }
+}
+
+fn editor(
+    names: Rc<RefCell<complete::Names>>,
+    colour: bool,
+) -> rustyline::Result<Editor<Assistant, DefaultHistory>> {
+    let config = Config::builder()
+        .completion_type(CompletionType::List)
+        .completion_show_all_if_ambiguous(true)
+        .bell_style(BellStyle::None)
+        .history_ignore_space(true)
+        .history_ignore_dups(true)?
+        .max_history_size(10_000)?
+        .color_mode(if colour { ColorMode::Enabled } else { ColorMode::Disabled })
+        .build();
+    let mut editor = Editor::with_config(config)?;
+    editor.set_helper(Some(Assistant::new(names, colour)));
+    Ok(editor)
+}

@@ -1,0 +1,335 @@
+//! The interactive session, talked to through a pseudo-terminal, and read from a pipe.
+#![cfg(unix)]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+/// A session that hangs fails its test after this long; nothing is asserted about speed.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A folder that goes away with the value: the session's state and working directory.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("umklapp-repl-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn program(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_umklapp"));
+    command
+        .args(["--threads", "1"])
+        .current_dir(folder)
+        .env("XDG_STATE_HOME", folder)
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR");
+    command
+}
+
+/// A session at a terminal.
+struct Terminal {
+    keyboard: File,
+    screen: Receiver<Vec<u8>>,
+    child: Child,
+    raw: Vec<u8>,
+    /// What has been matched already, in characters of the text without colours.
+    matched: usize,
+}
+
+impl Terminal {
+    fn open(folder: &Path, settings: &[(&str, &str)]) -> Terminal {
+        let (mut master, mut slave) = (0, 0);
+        let size = libc::winsize { ws_row: 40, ws_col: 110, ws_xpixel: 0, ws_ypixel: 0 };
+        let none = std::ptr::null_mut();
+        let opened = unsafe { libc::openpty(&mut master, &mut slave, none, std::ptr::null_mut(), &size) };
+        assert_eq!(opened, 0, "no pseudo-terminal");
+        let (master, slave) = unsafe { (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) };
+        let mut command = program(folder);
+        command.envs(settings.iter().copied());
+        command.stdin(slave.try_clone().unwrap()).stdout(slave.try_clone().unwrap()).stderr(slave);
+        unsafe {
+            command.pre_exec(|| {
+                // The terminal becomes the session's own, so that Ctrl-C reaches it.
+                if libc::setsid() < 0 || libc::ioctl(0, libc::TIOCSCTTY as _, 0) < 0 {
+                    return Err(std::io::Error::last_os_error());
+                }
+                Ok(())
+            });
+        }
+        let child = command.spawn().unwrap();
+        // The parent's copies of the terminal go away, so that its end is seen.
+        drop(command);
+        let mut reader = master.try_clone().unwrap();
+        let (sender, screen) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(n @ 1..) = reader.read(&mut buffer) {
+                if sender.send(buffer[..n].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut terminal = Terminal { keyboard: master, screen, child, raw: Vec::new(), matched: 0 };
+        terminal.expect("Ctrl-D leaves");
+        terminal.expect("> ");
+        terminal
+    }
+
+    fn text(&self) -> String {
+        console::strip_ansi_codes(&String::from_utf8_lossy(&self.raw)).replace('\r', "")
+    }
+
+    /// Waits until the text appears behind what was matched before.
+    fn expect(&mut self, wanted: &str) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let text = self.text();
+            let rest = text.get(self.matched..).unwrap_or_default();
+            if let Some(at) = rest.find(wanted) {
+                self.matched += at + wanted.len();
+                return;
+            }
+            match self.screen.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(bytes) => self.raw.extend(bytes),
+                Err(e) => panic!("`{wanted}` did not come ({e}); since then:\n{rest}\nin all:\n{text}"),
+            }
+        }
+    }
+
+    fn keys(&mut self, keys: &str) {
+        self.keyboard.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Types a line, and waits for what it prints.
+    fn line(&mut self, line: &str, answer: &str) {
+        self.keys(&format!("{line}\r"));
+        self.expect(&format!("\n{answer}"));
+    }
+
+    /// Leaves, and waits for the end.
+    fn leave(mut self) {
+        self.keys("exit\r");
+        self.ends();
+    }
+
+    fn ends(&mut self) {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                assert_eq!(status.code(), Some(0));
+                return;
+            }
+            assert!(Instant::now() < until, "the session does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn pipe(folder: &Path, input: &str) -> Output {
+    let mut child =
+        program(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn values_are_shown_and_kept() {
+    let folder = Folder::new("values");
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.line("let x = 1 + 1", "x = 2\n");
+    t.line("x * 21", "42\n");
+    t.line("ans + 1", "43\n");
+    t.line("let quiet = 17;", "> ");
+    t.line("quiet", "17\n");
+    t.line("x += 5", "x = 7\n");
+    t.line("let t = table(#{ a: [1, 2] })", "t = Table of 2 rows: a\n");
+    t.line("\"text\"", "\"text\"\n");
+    t.line("whos", "  ans ");
+    t.expect("quiet  int     17\n");
+    t.leave();
+}
+
+#[test]
+fn input_goes_on_until_it_is_complete() {
+    let folder = Folder::new("lines");
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.keys("fn twice(y) {\r");
+    t.keys("2 * y\r");
+    t.keys("}\r");
+    t.line("twice(21)", "42\n");
+    t.keys("let m = matrix([[1, 2],\r");
+    t.keys("[3, 4]])\r");
+    t.expect("m = Matrix 2 x 2, real\n  1.0  2.0\n  3.0  4.0\n");
+    t.leave();
+}
+
+#[test]
+fn help_is_at_hand() {
+    let folder = Folder::new("help");
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.line("?linspace", "linspace(a, b, n: int) -> Series\n");
+    t.expect("Example\n");
+    t.line("help(kpm::dos)", "kpm::dos(");
+    t.expect("Options\n");
+    t.line("help()", "  ?name, help(name)");
+    t.expect("Modules\n");
+    t.line("lookfor trapezoidal", "  Series.integrate");
+    t.line("?linspce", "error: nothing is called `linspce`; did you mean `linspace`?");
+    t.line("fn f(x) { x }", "> ");
+    t.line("?f", "f(x)\n");
+    t.leave();
+}
+
+#[test]
+fn errors_point_and_the_session_goes_on() {
+    let folder = Folder::new("errors");
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.line("linspce(0, 1, 2)", "error: no function `linspce(int, int, int)`\n");
+    t.expect("1 | linspce(0, 1, 2)\n");
+    t.expect("  | ^^^^^^^\n");
+    t.expect("hint: did you mean `linspace(a, b, n: int) -> Series`?");
+    t.line("let a = series([1, 2])[5]", "error: index 5 is outside a series of 2 elements\n");
+    t.line("%foo", "error: no command `%foo`");
+    t.line("1 +* 2", "error: ");
+    t.line("1 + 2", "3\n");
+    t.leave();
+}
+
+#[test]
+fn tab_completes() {
+    let folder = Folder::new("tab");
+    std::fs::write(folder.0.join("measured.csv"), "x\n1.0\n").unwrap();
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.keys("linsp\t0, 1, 3)\r");
+    t.expect("\nSeries of 3: 0.0, 0.5, 1.0\n");
+    t.keys("lattice::honey\t2, 2).sites\r");
+    t.expect("\n8\n");
+    t.keys("let t = load(\"meas\t\")\r");
+    t.expect("\nt = Table of 1 row: x\n");
+    t.keys("kpm::dos(h, #{ mome\t");
+    t.expect("kpm::dos(h, #{ moments: ");
+    // Ctrl-C clears the line, Ctrl-D leaves; either is a key only while the prompt stands.
+    t.keys("\x03");
+    t.expect("\n> ");
+    t.line("1 + 1", "2\n");
+    t.expect("> ");
+    t.keys("\x04");
+    t.ends();
+}
+
+#[test]
+fn ctrl_c_stops_work_and_keeps_the_variables() {
+    let folder = Folder::new("interrupt");
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.line("let kept = 17;", "> ");
+    t.line("let h = tight_binding(lattice::cubic(32, 32, 32));", "> ");
+    for work in
+        ["loop { }", "kpm::moments(h, #{ moments: 100000000 })", "spectral_window(h); loop { kept += 0 }"]
+    {
+        // The screen shows what is typed, so the sign that work began must read otherwise.
+        t.keys(&format!("let during = 1; print(\"be\" + \"gun\"); {work}\r"));
+        t.expect("\nbegun\n");
+        t.keys("\x03");
+        t.expect("\ninterrupted\n");
+        t.line("kept", "17\n");
+    }
+    t.line("during", "1\n");
+    t.leave();
+}
+
+#[test]
+fn a_session_becomes_a_script() {
+    let folder = Folder::new("save");
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.line("let x = 20", "x = 20\n");
+    t.line("x + 1", "21\n");
+    t.line("nonsense", "error: no variable `nonsense`");
+    t.line("fn f(y) { 2 * y }", "> ");
+    t.line("f(ans)", "42\n");
+    t.line("%save session.rhai", "4 inputs in `session.rhai`\n");
+    t.line("%run session.rhai", "21\n42\n");
+    t.line("%time f(4)", "8\ntime: ");
+    t.line("%timeit f(4)", "");
+    t.expect(" a loop (best ");
+    t.line("%backend", "cpu: 1 thread");
+    t.leave();
+    let run = Command::new(env!("CARGO_BIN_EXE_umklapp"))
+        .arg("run")
+        .arg(folder.0.join("session.rhai"))
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&run.stdout), "21\n42\n");
+}
+
+#[test]
+fn inputs_are_remembered() {
+    let folder = Folder::new("history");
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.line("6 * 7", "42\n");
+    t.leave();
+    let mut t = Terminal::open(&folder.0, &[]);
+    // The arrow up brings `exit` back, and then what was before it.
+    t.keys("\x1b[A\x1b[A\r");
+    t.expect("\n42\n");
+    t.leave();
+    // A place that cannot be written is a note, no more.
+    let blocked = folder.0.join("file");
+    std::fs::write(&blocked, "").unwrap();
+    let mut t = Terminal::open(&folder.0, &[("XDG_STATE_HOME", blocked.to_str().unwrap())]);
+    assert!(t.text().contains("note: inputs are not remembered"), "{}", t.text());
+    t.line("6 * 7", "42\n");
+    t.leave();
+}
+
+#[test]
+fn no_colours_where_none_are_wanted() {
+    let folder = Folder::new("colours");
+    let typed = |settings: &[(&str, &str)]| {
+        let mut t = Terminal::open(&folder.0, settings);
+        t.line("let x = 12", "x = 12\n");
+        let raw = String::from_utf8_lossy(&t.raw).into_owned();
+        t.leave();
+        raw.contains("\x1b[35m")
+    };
+    assert!(typed(&[]));
+    assert!(!typed(&[("NO_COLOR", "1")]));
+}
+
+#[test]
+fn a_pipe_is_read_statement_by_statement() {
+    let folder = Folder::new("pipe");
+    let done =
+        pipe(&folder.0, "let x = 3\nfn f(a) {\n  a * 2\n}\nf(x)\nprint(\"a\");\n?no_such_thing_at_all");
+    assert_eq!(String::from_utf8_lossy(&done.stdout), "x = 3\n6\na\n");
+    assert_eq!(done.status.code(), Some(1));
+    let failed = pipe(&folder.0, "1\n\n\nf(2)\n5\n");
+    assert_eq!(String::from_utf8_lossy(&failed.stdout), "1\n");
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("4 | f(2)"), "the line of the whole input");
+    assert_eq!(failed.status.code(), Some(1));
+    let open = pipe(&folder.0, "let x = [1,\n");
+    assert_eq!(open.status.code(), Some(1));
+    assert_eq!(pipe(&folder.0, "2\nexit\n3\n").stdout, b"2\n");
+    assert_eq!(pipe(&folder.0, "").status.code(), Some(0));
+}
