@@ -72,13 +72,13 @@ warning: `1/2` divides whole numbers and gives 0
   |          ^
   |
   = hint: write `1.0/2.0`
-error: no function `sqr (i64)`
+error: no function `sqr(int)`
  --> a.rhai:4:1
   |
 4 | sqr(2);
   | ^^^
   |
-  = hint: did you mean `sqrt`?
+  = hint: did you mean `sqrt(Complex) -> Complex`?
 ";
     said.exactly(1, "42\n[\"left\"]\n", err);
     let quiet = place.run(&["run", "-q", "a.rhai", "--set", "n=41"]);
@@ -150,9 +150,9 @@ chebyshev(h);
         "warning: the minus sign binds before `**`, so that `-x**2` is `(-x)**2`",
         "  = hint: write `-(x**2)`",
         "error: no function `kpm::dso`",
-        "  = hint: did you mean `kpm::dos`?",
+        "  = hint: did you mean `kpm::dos(x, opts)`?",
         "error: no function `daggr`",
-        "  = hint: did you mean `dagger`?",
+        "  = hint: did you mean `Operator.dagger() -> Operator`?",
         "error: no function `twise`",
         "  = hint: did you mean `twice`?",
         "error: no function `chebyshev` takes 1 argument",
@@ -235,13 +235,11 @@ fn the_manual_explains_names() {
     let place = Place::new("doc");
     let said = place.run(&["doc", "exact::basis"]);
     assert_eq!(said.code, 0);
-    assert!(
-        said.out.starts_with("exact::basis(sites)\nexact::basis(sites, sector)\n\nThe product states"),
-        "{}",
-        said.out
-    );
+    for part in ["exact::basis(sites: Sites) -> Basis\n", "The product states of the sites", "C(4, 2)^2"] {
+        assert!(said.out.contains(part), "{}", said.out);
+    }
     let wrong = place.run(&["doc", "exact::bassis"]);
-    wrong.exactly(1, "", "error: no help on `exact::bassis`\n |\n = hint: did you mean `exact::basis`?\n");
+    wrong.exactly(1, "", "error: nothing is called `exact::bassis`; did you mean `exact::basis`?\n");
     assert!(place.run(&["doc", "lattice"]).out.lines().count() > 10);
     assert!(place.run(&["doc", "--all"]).out.starts_with("# Umklapp "));
 }

@@ -27,7 +27,7 @@ fn run(path: &str, number: usize, example: &str) -> Result<(), Failed> {
 /// Operators and conversions to text explain themselves.
 fn needs_no_words(name: &str) -> bool {
     let own = ["to_string", "to_debug", "print", "debug"].contains(&name) || name.contains('$');
-    own || !word.starts_with(|c: char| c.is_alphabetic())
+    own || !name.starts_with(|c: char| c.is_alphabetic())
 }
 
 fn main() {
