@@ -118,7 +118,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|candidate| (distance(&name.to_lowercase(), &candidate.to_lowercase()), candidate))
         // Something of the name must be left.
         .filter(|(d, candidate)| *d <= 1 + name.len().max(candidate.len()) / 4 && *d < name.chars().count())
-        .min_by_key(|(d, _)| *d)
+        // Of two that are as near, the one that begins alike is meant.
+        .min_by_key(|(d, candidate)| (*d, candidate.chars().next() != name.chars().next()))
         .map(|(_, candidate)| candidate)
 }
 

@@ -276,7 +276,7 @@ pub fn read_script(path: &Path) -> std::result::Result<String, Box<Report>> {
 
 /// The text with the line that names an interpreter made a comment.
 fn comment_out_shebang(text: &str) -> String {
-    text.strip_prefix("#!").map_or(text.to_string(), |rest| format!("//{rest}"))
+    text.strip_prefix("#!").map_or(text.to_string(), |rest| format!("// {rest}"))
 }
 
 /// An error of strict compilation as the same error at run time, so that both read alike.

@@ -1,7 +1,8 @@
 //! Scripts as tests: one runs in a fresh engine, and what it prints is compared with the `.out` file beside it.
 //!
 //! Comment lines at the top of a script direct the comparison: `// golden: rtol=1e-6 atol=1e-9` sets the tolerance of
-//! numbers, `// error` says that the script must fail; its golden output then ends with the report of the error.
+//! numbers, `// golden: any` compares nothing (of timings, say: the script must run, no more), `// error` says that the
+//! script must fail; its golden output then ends with the report of the error.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -30,10 +31,11 @@ pub enum Verdict {
 struct Directives {
     tolerance: Tolerance,
     must_fail: bool,
+    compared: bool,
 }
 
 fn directives(text: &str) -> Result<Directives> {
-    let mut found = Directives { tolerance: Tolerance::default(), must_fail: false };
+    let mut found = Directives { tolerance: Tolerance::default(), must_fail: false, compared: true };
     for line in
         text.lines().map(str::trim).take_while(|line| line.starts_with("//") || line.starts_with("#!"))
     {
@@ -43,6 +45,10 @@ fn directives(text: &str) -> Result<Directives> {
         }
         let Some(settings) = comment.strip_prefix("golden:") else { continue };
         for setting in settings.split_whitespace() {
+            if setting == "any" {
+                found.compared = false;
+                continue;
+            }
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
             let number = value.parse::<f64>().ok().filter(|x| *x >= 0.0);
             match (key, number) {
@@ -97,6 +103,9 @@ fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool)
         }
         (Err(report), false) => return Ok(Verdict::Failed(format!("{found}{}", report.render(false)))),
     }
+    if !directives.compared {
+        return Ok(Verdict::Passed);
+    }
     let golden = golden_path(script);
     let expected = match std::fs::read_to_string(&golden) {
         Ok(expected) => Some(expected),
@@ -131,7 +140,7 @@ mod tests {
     fn directives_stand_at_the_top() {
         let read = |text| directives(text).unwrap();
         assert_eq!(read("// A script.\n// golden: rtol=1e-6\n// error\nlet x = 1;").tolerance.relative, 1e-6);
-        assert!(read("// error\n").must_fail);
+        assert!(read("// error\n").must_fail && !read("// golden: any").compared);
         assert_eq!(read("let x = 1;\n// golden: rtol=1\n"), read(""));
         assert!(directives("// golden: tolerance=1").is_err() && directives("// golden: rtol=x").is_err());
     }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Position, Token};
+use rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt, Token};
 
 use super::registry;
 use crate::error::Error;
@@ -106,6 +106,7 @@ fn power_behind(tokens: &[(Token, Position)], mut k: usize) -> bool {
     loop {
         match tokens.get(k).map(|t| &t.0) {
             Some(Token::LeftParen | Token::LeftBracket) => k = closing(k),
+            Some(Token::Unit) => k += 1,
             Some(Token::Period | Token::DoubleColon) => k += 2,
             Some(Token::PowerOf) => return true,
             _ => return false,
@@ -148,7 +149,7 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
     let tokens = tokens(engine, source);
     let mut values = BTreeSet::new();
     for (k, (token, _)) in tokens.iter().enumerate() {
-        let call = matches!(tokens.get(k + 1), Some((Token::LeftParen, _)));
+        let call = matches!(tokens.get(k + 1), Some((Token::LeftParen | Token::Unit, _)));
         if let (Token::Identifier(name), false) = (token, call) {
             values.insert(name.to_string());
         }
@@ -156,7 +157,9 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
     let mut found = Vec::new();
     ast.walk(&mut |path: &[ASTNode]| {
         let (call, position, method) = match path.last() {
-            Some(ASTNode::Expr(Expr::FnCall(call, position))) => (call, *position, false),
+            Some(
+                ASTNode::Expr(Expr::FnCall(call, position)) | ASTNode::Stmt(Stmt::FnCall(call, position)),
+            ) => (call, *position, false),
             Some(ASTNode::Expr(Expr::MethodCall(call, position))) => (call, *position, true),
             _ => return true,
         };
@@ -213,7 +216,11 @@ fn namespace_of(call: &FnCallExpr) -> Vec<String> {
 pub(super) fn called(ast: &AST) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     ast.walk(&mut |path: &[ASTNode]| {
-        if let Some(ASTNode::Expr(Expr::FnCall(call, _) | Expr::MethodCall(call, _))) = path.last() {
+        if let Some(
+            ASTNode::Expr(Expr::FnCall(call, _) | Expr::MethodCall(call, _))
+            | ASTNode::Stmt(Stmt::FnCall(call, _)),
+        ) = path.last()
+        {
             let namespace = namespace_of(call);
             found.insert(namespace.into_iter().chain([call.name.to_string()]).collect::<Vec<_>>().join("::"));
         }

@@ -1,0 +1,268 @@
+//! The program as a user starts it: what it writes where, and its exit codes.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A folder that goes away with the value, and the program started in it.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let folder = std::env::temp_dir().join(format!("umklapp-cli-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Place(folder)
+    }
+
+    fn with(self, name: &str, content: &str) -> Place {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+        self
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.join(name)).unwrap()
+    }
+
+    fn run(&self, args: &[&str]) -> Said {
+        let output: Output = Command::new(env!("CARGO_BIN_EXE_umklapp"))
+            .args(args)
+            .current_dir(&self.0)
+            .env("NO_COLOR", "1")
+            .output()
+            .unwrap();
+        Said {
+            code: output.status.code().unwrap(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[derive(Debug)]
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    #[track_caller]
+    fn exactly(&self, code: i32, out: &str, err: &str) {
+        assert_eq!((self.code, self.out.as_str(), self.err.as_str()), (code, out, err));
+    }
+}
+
+#[test]
+fn results_go_to_standard_output_and_trouble_to_standard_error() {
+    let place =
+        Place::new("run").with("a.rhai", "print(args.n + 1);\nlet x = 1/2;\nprint(args.rest);\nsqr(2);\n");
+    let said = place.run(&["run", "a.rhai", "--set", "n=41", "--", "left"]);
+    let err = "\
+warning: `1/2` divides whole numbers and gives 0
+ --> a.rhai:2:10
+  |
+2 | let x = 1/2;
+  |          ^
+  |
+  = hint: write `1.0/2.0`
+error: no function `sqr(int)`
+ --> a.rhai:4:1
+  |
+4 | sqr(2);
+  | ^^^
+  |
+  = hint: did you mean `sqrt(Complex) -> Complex`?
+";
+    said.exactly(1, "42\n[\"left\"]\n", err);
+    let quiet = place.run(&["run", "-q", "a.rhai", "--set", "n=41"]);
+    assert!(!quiet.err.contains("warning"), "{}", quiet.err);
+    place.run(&["run", "missing.rhai"]).exactly(
+        1,
+        "",
+        "error: `missing.rhai` cannot be read: no such file or directory\n",
+    );
+}
+
+#[test]
+fn wrong_usage_is_code_2() {
+    let place = Place::new("usage").with("a.rhai", "");
+    for args in [
+        &["run"][..],
+        &["fly"],
+        &["run", "a.rhai", "--set", "novalue"],
+        &["run", "a.rhai", "--backend", "abacus"],
+    ] {
+        let said = place.run(args);
+        assert_eq!((said.code, said.out.as_str()), (2, ""), "{args:?}");
+        assert!(said.err.starts_with("error: "), "{}", said.err);
+    }
+    let help = place.run(&["--help"]);
+    assert_eq!(help.code, 0);
+    for word in ["run", "check", "test", "doc", "info", "cite", "completions"] {
+        assert!(help.out.contains(&format!("\n  {word} ")), "{word} is not in the help:\n{}", help.out);
+    }
+}
+
+#[test]
+fn a_backend_that_is_not_there_is_an_error() {
+    let place = Place::new("backend").with("a.rhai", "print(1);");
+    let said = place.run(&["run", "a.rhai", "--backend", "cuda"]);
+    // Where there is a GPU the script runs on it; nowhere does it fall back in silence.
+    assert!(
+        (said.code == 1 && said.out.is_empty() && said.err.starts_with("error: ")) || said.out == "1\n",
+        "{said:?}"
+    );
+    assert_eq!(place.run(&["run", "a.rhai", "--backend", "cpu"]).out, "1\n");
+}
+
+#[test]
+fn check_finds_what_would_fail() {
+    let script = "\
+fn twice(x) { 2 * x }
+let h = tight_binding(lattice::chain(4));
+print(twice(2^3));
+print(`${-twice(3)**2}`);
+kpm::dso(h);
+h.daggr();
+twise(1);
+chebyshev(h);
+";
+    let place = Place::new("check")
+        .with("bad.rhai", script)
+        .with("good.rhai", "let f = |x| x + 1;\nprint(f.call(1.0 / 2.0));\n");
+    place.run(&["check", "good.rhai"]).exactly(0, "", "");
+    let said = place.run(&["check", "bad.rhai"]);
+    let titles: Vec<&str> = said
+        .err
+        .lines()
+        .filter(|l| l.starts_with("error") || l.starts_with("warning") || l.starts_with("  = "))
+        .collect();
+    let expected = [
+        "warning: `^` is the exclusive or of bits",
+        "  = hint: powers are written `**`",
+        "warning: the minus sign binds before `**`, so that `-x**2` is `(-x)**2`",
+        "  = hint: write `-(x**2)`",
+        "error: no function `kpm::dso`",
+        "  = hint: did you mean `kpm::dos(x, opts)`?",
+        "error: no function `daggr`",
+        "  = hint: did you mean `Operator.dagger() -> Operator`?",
+        "error: no function `twise`",
+        "  = hint: did you mean `twice`?",
+        "error: no function `chebyshev` takes 1 argument",
+    ];
+    assert_eq!(titles[..expected.len()], expected, "{}", said.err);
+    assert!(said.err.ends_with("4 errors, 2 warnings\n"), "{}", said.err);
+    assert_eq!(said.code, 1);
+    let place = place
+        .with("warn.rhai", "print(1/2);")
+        .with("name.rhai", "print(qq);")
+        .with("syntax.rhai", "let = 3;");
+    assert_eq!(place.run(&["check", "warn.rhai"]).code, 0);
+    assert_eq!(place.run(&["check", "--strict", "warn.rhai"]).code, 1);
+    let unknown = place.run(&["check", "name.rhai"]);
+    assert!(
+        unknown.code == 1 && unknown.err.starts_with("error: no variable `qq`\n --> name.rhai:1:7\n"),
+        "{unknown:?}"
+    );
+    assert_eq!(place.run(&["check", "syntax.rhai"]).code, 1);
+}
+
+#[test]
+fn golden_tests_pass_fail_and_are_blessed() {
+    let place = Place::new("test")
+        .with("tests/sum.rhai", "print(0.1 + 0.2);\nprint(\"done\");\n")
+        .with("tests/fails.rhai", "// error\nprint(\"before\");\nassert(false, \"as it must\");\n")
+        .with("tests/deep/silent.rhai", "assert(true, \"fine\");\nseries([1.0]).save(\"x.csv\");\n");
+    let fresh = place.run(&["test"]);
+    assert_eq!(fresh.code, 1);
+    assert!(
+        fresh.out.contains("there is no `tests/sum.out` to compare with; `--bless` writes it"),
+        "{}",
+        fresh.out
+    );
+    place.run(&["test", "--bless"]).exactly(
+        0,
+        "ok       tests/deep/silent.rhai\nblessed  tests/fails.rhai\nblessed  tests/sum.rhai\n3 passed, 0 failed\n",
+        "",
+    );
+    assert_eq!(
+        place.read("tests/fails.out"),
+        "before\nerror: assertion failed: as it must\n --> fails.rhai:3:1\n  |\n3 | assert(false, \"as it must\");\n  | ^^^^^^\n"
+    );
+    assert!(!place.0.join("x.csv").exists(), "files of tests go elsewhere");
+    assert_eq!(place.run(&["test"]).code, 0);
+    // Within the tolerance, then beyond it, then with a wider one.
+    let place = place.with("tests/sum.out", "0.30000000000001\ndone\n");
+    assert_eq!(place.run(&["test", "tests/sum.rhai"]).code, 0);
+    let place = place.with("tests/sum.out", "0.3001\ndone\n");
+    place.run(&["test", "tests/sum.rhai"]).exactly(
+        1,
+        "FAILED   tests/sum.rhai\n    the output is not that of `tests/sum.out`\n    - 0.3001\n    + 0.30000000000000004\n      done\n0 passed, 1 failed\n",
+        "",
+    );
+    let place = place.with("tests/sum.rhai", "// golden: rtol=1e-2\nprint(0.1 + 0.2);\nprint(\"done\");\n");
+    assert_eq!(place.run(&["test", "tests/sum.rhai"]).code, 0);
+    let place = place.with("tests/fails.rhai", "// error\nprint(\"before\");\n");
+    let said = place.run(&["test", "tests/fails.rhai"]);
+    assert!(said.code == 1 && said.out.contains("the script must fail, and did not"), "{said:?}");
+    place.run(&["test", "nowhere"]).exactly(1, "", "error: there is no `nowhere`\n");
+}
+
+#[test]
+fn records_are_json_lines() {
+    let script = "print(\"x\");\nlet t = table(#{ a: [1, 2] });\nprint(t);\nt.save(\"t.csv\");\nassert(false, \"end\");\n";
+    let place = Place::new("json").with("a.rhai", script);
+    let said = place.run(&["run", "--json", "--out", ".", "a.rhai"]);
+    let records: Vec<serde_json::Value> =
+        said.out.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    assert_eq!(records.len(), 4, "{}", said.out);
+    assert_eq!(records[0], serde_json::json!({ "print": "x" }));
+    assert_eq!(records[1]["value"]["columns"]["a"], serde_json::json!([1.0, 2.0]));
+    assert_eq!(records[2], serde_json::json!({ "saved": "./t.csv" }));
+    assert_eq!(records[3]["error"]["line"], 5);
+    assert_eq!(said.code, 1);
+}
+
+#[test]
+fn the_manual_explains_names() {
+    let place = Place::new("doc");
+    let said = place.run(&["doc", "exact::basis"]);
+    assert_eq!(said.code, 0);
+    for part in ["exact::basis(sites: Sites) -> Basis\n", "The product states of the sites", "C(4, 2)^2"] {
+        assert!(said.out.contains(part), "{}", said.out);
+    }
+    let wrong = place.run(&["doc", "exact::bassis"]);
+    wrong.exactly(1, "", "error: nothing is called `exact::bassis`; did you mean `exact::basis`?\n");
+    assert!(place.run(&["doc", "lattice"]).out.lines().count() > 10);
+    assert!(place.run(&["doc", "--all"]).out.starts_with("# Umklapp "));
+}
+
+#[test]
+fn papers_of_a_script() {
+    let place =
+        Place::new("cite").with("a.rhai", "let h = sparse([0], [0], [1.0]);\nprint(davidson(h).values);\n");
+    let said = place.run(&["cite", "a.rhai"]);
+    let keys: Vec<&str> = said.out.lines().filter(|l| l.starts_with('@')).collect();
+    assert_eq!(keys, ["@software{Umklapp,", "@article{Davidson1975,", "@article{Olsen1990,"]);
+}
+
+#[test]
+fn information_and_completions() {
+    let place = Place::new("info");
+    let said = place.run(&["info", "--threads", "1"]);
+    assert!(
+        said.code == 0 && said.out.contains("\nthreads   1\n") && said.out.starts_with("version"),
+        "{said:?}"
+    );
+    for shell in ["bash", "zsh", "fish"] {
+        let said = place.run(&["completions", shell]);
+        assert!(said.code == 0 && said.out.contains("umklapp"), "{shell}");
+    }
+}

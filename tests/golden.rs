@@ -1,0 +1,44 @@
+//! Runs the scripts of `tests/golden` and `scripts`, a case each, and compares what they print with the `.out` beside them.
+//! `umklapp test --bless tests/golden scripts` writes those files; each change of one is read before it is kept.
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use umklapp::script::Settings;
+use umklapp::script::golden::{self, Verdict};
+use umklapp::task::Interrupt;
+
+fn scripts(folder: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)) else {
+        return Vec::new();
+    };
+    let mut found: Vec<PathBuf> = entries.filter_map(|e| Some(e.ok()?.path())).collect();
+    found.retain(|path| path.extension().is_some_and(|e| e == "rhai"));
+    found.sort();
+    found
+}
+
+fn case(script: PathBuf, folder: &str) -> Trial {
+    let stem = script.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+    let scratch = std::env::temp_dir().join(format!("umklapp-golden-{}-{stem}", std::process::id()));
+    Trial::test(format!("{folder}/{stem}"), move || {
+        std::fs::create_dir_all(&scratch)?;
+        let settings = Settings { out: Some(scratch.clone()), ..Settings::default() };
+        let verdict = golden::test(&script, settings, Interrupt::default(), false);
+        std::fs::remove_dir_all(&scratch)?;
+        match verdict {
+            Verdict::Passed | Verdict::Blessed => Ok(()),
+            Verdict::Failed(why) => Err(Failed::from(why)),
+        }
+    })
+}
+
+fn main() {
+    let mut trials = Vec::new();
+    for folder in ["tests/golden", "scripts"] {
+        trials.extend(scripts(folder).into_iter().map(|script| case(script, folder)));
+    }
+    // An empty list would pass without having tested anything.
+    assert!(!trials.is_empty(), "there are no golden scripts");
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
