@@ -189,7 +189,9 @@ fn files_hold_what_was_saved_and_say_how_it_was_made() {
 #[test]
 fn pictures_are_drawn_and_bad_options_refused() {
     let folder = Folder::new("pictures");
-    let mut engine = engine(Some(folder.0.clone()));
+    // A folder that is not there yet is made.
+    let out = folder.0.join("new/out");
+    let mut engine = engine(Some(out.clone()));
     let script = "let x = linspace(0.1, 6, 50);
          let t = table([[\"x\", x], [\"sine\", sin(x)], [\"cosine\", cos(x)]]);
          plot(t, #{ title: \"Waves\", xlabel: \"x / a\", file: \"waves.svg\" });
@@ -202,10 +204,10 @@ fn pictures_are_drawn_and_bad_options_refused() {
     if let Err(report) = engine.eval(script) {
         panic!("{}", report.render(false));
     }
-    let svg = std::fs::read_to_string(folder.0.join("waves.svg")).unwrap();
+    let svg = std::fs::read_to_string(out.join("waves.svg")).unwrap();
     assert!(svg.contains("Waves") && svg.contains("x / a") && svg.contains("cosine"));
     for picture in ["waves.png", "matrix.png", "map.png"] {
-        assert!(std::fs::read(folder.0.join(picture)).unwrap().starts_with(b"\x89PNG"), "{picture}");
+        assert!(std::fs::read(out.join(picture)).unwrap().starts_with(b"\x89PNG"), "{picture}");
     }
     let typo = fails("plot(series([1]), #{ titel: \"x\" })");
     assert_eq!(typo.hint.as_deref(), Some("did you mean `title`?"));

@@ -2,6 +2,7 @@
 //! No physics and no Rhai here. How a backend lays a block vector out is its own secret; the host view is row-major.
 
 pub mod cpu;
+pub mod cuda;
 pub mod matrix;
 mod vector;
 

@@ -1,6 +1,7 @@
 //! The block vector: columns of equal length that live on a device.
 
 use crate::backend::cpu::Block;
+use crate::backend::cuda::DeviceBlock;
 use crate::number::DType;
 
 /// Which rows of a global vector are held here: all of them on one process, one rank's share otherwise.
@@ -25,6 +26,7 @@ impl Rows {
 #[derive(Debug, Clone)]
 pub(in crate::backend) enum Storage {
     Cpu(Block),
+    Cuda(DeviceBlock),
 }
 
 /// A block of columns on a device.
@@ -66,6 +68,7 @@ impl BlockVector {
     pub fn place(&self) -> &'static str {
         match self.storage {
             Storage::Cpu(_) => "cpu",
+            Storage::Cuda(_) => "cuda",
         }
     }
 }

@@ -116,7 +116,11 @@ impl Session {
     /// Where a file that the script names goes: under `--out`, unless the name is absolute.
     pub fn output_path(&self, name: &str) -> PathBuf {
         match &self.settings.borrow().out {
-            Some(folder) => folder.join(name),
+            Some(folder) => {
+                // Made with its first file; if that fails, writing the file says why.
+                let _ = std::fs::create_dir_all(folder);
+                folder.join(name)
+            }
             None => PathBuf::from(name),
         }
     }

@@ -1,8 +1,8 @@
 //! Block-vector algebra on the CPU: everything but products with matrices.
 
-use super::Threads;
-use super::block::{Block, Lane};
-use crate::backend::{BlockVector, Storage, conformal};
+use super::block::Lane;
+use super::{Threads, block, block_mut};
+use crate::backend::{BlockVector, conformal};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -13,22 +13,12 @@ macro_rules! by_precision {
     };
 }
 
-fn block(v: &BlockVector) -> &Block {
-    let Storage::Cpu(block) = &v.storage;
-    block
-}
-
-fn block_mut(v: &mut BlockVector) -> &mut Block {
-    let Storage::Cpu(block) = &mut v.storage;
-    block
-}
-
 fn lanes<F: Lane>(v: &BlockVector) -> Result<&[F]> {
-    F::lanes(block(v)).ok_or_else(|| Error::internal("block of another precision"))
+    F::lanes(block(v)?).ok_or_else(|| Error::internal("block of another precision"))
 }
 
 fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<&mut [F]> {
-    F::lanes_mut(block_mut(v)).ok_or_else(|| Error::internal("block of another precision"))
+    F::lanes_mut(block_mut(v)?).ok_or_else(|| Error::internal("block of another precision"))
 }
 
 /// One factor a column, from one for all or one each.
@@ -72,7 +62,7 @@ pub(super) fn axpby(
         y: &mut BlockVector,
     ) -> Result<()> {
         let (columns, complex) = (x.columns, x.dtype.is_complex());
-        let stride = block(x).stride();
+        let stride = block(x)?.stride();
         let real = a.iter().chain(b).all(|z| z.im == 0.0);
         let keep = b.iter().any(|z| *z != C64::default());
         let part = |z: &[C64], f: fn(&C64) -> f64| z.iter().map(|z| F::from_f64(f(z))).collect::<Vec<F>>();
@@ -117,7 +107,7 @@ pub(super) fn multiply(
     conformal("product entry by entry", x, z)?;
     conformal("product entry by entry", x, y)?;
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
-        let (columns, complex, stride) = (x.columns, x.dtype.is_complex(), block(x).stride());
+        let (columns, complex, stride) = (x.columns, x.dtype.is_complex(), block(x)?.stride());
         let (x, z) = (lanes::<F>(x)?, lanes::<F>(z)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
         threads.run(&ranges, stride, lanes_mut::<F>(y)?, |range, y| {
@@ -141,7 +131,7 @@ pub(super) fn multiply(
 pub(super) fn dots(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
     conformal("scalar product", x, y)?;
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        let (columns, complex, stride) = (x.columns, x.dtype.is_complex(), block(x).stride());
+        let (columns, complex, stride) = (x.columns, x.dtype.is_complex(), block(x)?.stride());
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
         let parts = threads.map(&ranges, |range| {
@@ -171,7 +161,7 @@ pub(super) fn gram(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Resul
     }
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
         let (m, n, complex) = (x.columns, y.columns, x.dtype.is_complex());
-        let (sx, sy) = (block(x).stride(), block(y).stride());
+        let (sx, sy) = (block(x)?.stride(), block(y)?.stride());
         let rows = x.rows.local;
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
         let ranges = threads.ranges(rows, sx * sy);
@@ -217,7 +207,7 @@ pub(super) fn combine(
     }
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         let (m, n, complex) = (x.columns, y.columns, x.dtype.is_complex());
-        let (sx, sy) = (block(x).stride(), block(y).stride());
+        let (sx, sy) = (block(x)?.stride(), block(y)?.stride());
         let x = lanes::<F>(x)?;
         let ranges = threads.ranges(y.rows.local, sx * sy);
         threads.run(&ranges, sy, lanes_mut::<F>(y)?, |range, y| {
@@ -272,7 +262,7 @@ pub(super) fn precondition(
         x: &BlockVector,
         y: &mut BlockVector,
     ) -> Result<()> {
-        let (columns, stride) = (x.columns, block(x).stride());
+        let (columns, stride) = (x.columns, block(x)?.stride());
         let (d, x) = (lanes::<F>(d)?, lanes::<F>(x)?);
         let ranges = threads.ranges(d.len(), stride);
         threads.run(&ranges, stride, lanes_mut::<F>(y)?, |range, y| {

@@ -10,12 +10,10 @@ use super::block::Lane;
 use super::blocked::Levels;
 use super::formats::{CsrRows, Full, Index, Sliced, Stored};
 use super::fused::{self, Pass, Walk};
-use super::stencil::{self, StencilRows};
+use super::stencil::StencilRows;
 use super::{Isa, Threads};
 use crate::backend::matrix::{Csr, Indices, Values};
-use crate::backend::{
-    BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Storage, Update, check_update,
-};
+use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -68,16 +66,14 @@ fused!(Complex<f32>, fused::complex_rows);
 fused!(C64, fused::complex_rows);
 
 fn lanes<F: Lane>(v: &BlockVector) -> Result<*const F> {
-    let Storage::Cpu(block) = &v.storage;
-    let lanes =
-        F::lanes(block).ok_or_else(|| Error::internal("vectors of another precision than the matrix"))?;
+    let lanes = F::lanes(super::block(v)?)
+        .ok_or_else(|| Error::internal("vectors of another precision than the matrix"))?;
     Ok(lanes.as_ptr())
 }
 
 fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<*mut F> {
-    let Storage::Cpu(block) = &mut v.storage;
-    let lanes =
-        F::lanes_mut(block).ok_or_else(|| Error::internal("vectors of another precision than the matrix"))?;
+    let lanes = F::lanes_mut(super::block_mut(v)?)
+        .ok_or_else(|| Error::internal("vectors of another precision than the matrix"))?;
     Ok(lanes.as_mut_ptr())
 }
 
@@ -371,13 +367,13 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
             })
         }
         MatrixSpec::Stencil(source) => {
-            let dtype = stencil::check(&source)?;
+            source.validate()?;
             let common = common(source.dim(), source.dim());
             fn finish<T: Fused + 'static>(common: Common, rows: StencilRows<T>) -> Arc<dyn Kernel> {
                 let (bytes, entries) = (rows.bytes(), rows.entries());
                 common.finish::<T, _>(rows, "stencil".into(), bytes, entries)
             }
-            Ok(match dtype {
+            Ok(match source.dtype {
                 DType::F32 => finish(common, StencilRows::<f32>::new(source)?),
                 DType::F64 => finish(common, StencilRows::<f64>::new(source)?),
                 DType::C32 => finish(common, StencilRows::<Complex<f32>>::new(source)?),

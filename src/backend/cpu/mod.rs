@@ -81,12 +81,27 @@ impl Cpu {
         self.isa = self.isa.min(most);
         self
     }
+}
 
-    fn block<'a>(&self, v: &'a BlockVector) -> Result<&'a Block> {
-        match &v.storage {
-            Storage::Cpu(block) => Ok(block),
-        }
+/// The numbers of a block that lives here.
+fn block(v: &BlockVector) -> Result<&Block> {
+    match &v.storage {
+        Storage::Cpu(block) => Ok(block),
+        Storage::Cuda(_) => Err(elsewhere()),
     }
+}
+
+/// As [`block`], to change them.
+fn block_mut(v: &mut BlockVector) -> Result<&mut Block> {
+    match &mut v.storage {
+        Storage::Cpu(block) => Ok(block),
+        Storage::Cuda(_) => Err(elsewhere()),
+    }
+}
+
+fn elsewhere() -> Error {
+    Error::input("the CPU was given a block that lives on the GPU")
+        .hint("make operators and vectors on one backend")
 }
 
 /// Free and total memory from the kernel's own account; zeros where there is none.
@@ -147,7 +162,7 @@ impl Backend for Cpu {
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
         let (rows, columns) = (v.rows.local, v.columns);
-        let Storage::Cpu(block) = &mut v.storage;
+        let block = block_mut(v)?;
         for &(row, column, value) in entries {
             if row >= rows || column >= columns {
                 return Err(Error::input(format!(
@@ -164,8 +179,8 @@ impl Backend for Cpu {
             return Err(Error::input(format!("columns {range:?} of a block with {} columns", v.columns)));
         }
         let mut out = self.zeros(v.dtype, v.rows, range.len())?;
-        let Storage::Cpu(target) = &mut out.storage;
-        target.copy_columns(&self.threads, 0, self.block(v)?, range)?;
+        let target = block_mut(&mut out)?;
+        target.copy_columns(&self.threads, 0, block(v)?, range)?;
         Ok(out)
     }
 
@@ -177,19 +192,19 @@ impl Backend for Cpu {
                 source.shape()
             )));
         }
-        let Storage::Cpu(target) = &mut v.storage;
-        target.copy_columns(&self.threads, at, self.block(source)?, 0..source.columns)
+        let target = block_mut(v)?;
+        target.copy_columns(&self.threads, at, block(source)?, 0..source.columns)
     }
 
     fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector> {
         let mut out = self.zeros(dtype, v.rows, v.columns)?;
-        let Storage::Cpu(target) = &mut out.storage;
-        target.convert_from(&self.threads, self.block(v)?)?;
+        let target = block_mut(&mut out)?;
+        target.convert_from(&self.threads, block(v)?)?;
         Ok(out)
     }
 
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
-        let block = self.block(v)?;
+        let block = block(v)?;
         let mut out = Vec::with_capacity(v.rows.local * v.columns);
         for row in 0..v.rows.local {
             out.extend((0..v.columns).map(|column| block.get(row, column)));
@@ -206,7 +221,7 @@ impl Backend for Cpu {
             )));
         }
         let mut out = self.zeros(dtype, rows, columns)?;
-        let Storage::Cpu(block) = &mut out.storage;
+        let block = block_mut(&mut out)?;
         for (at, &value) in data.iter().enumerate() {
             block.set(at / columns, at % columns, value);
         }

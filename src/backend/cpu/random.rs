@@ -2,7 +2,7 @@
 
 use super::Threads;
 use super::block::{Block, Lane};
-use crate::backend::{BlockVector, Distribution, Random, Storage};
+use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::number::philox;
 use crate::number::{C64, Real};
@@ -30,7 +30,7 @@ pub(super) fn fill(threads: &Threads, v: &mut BlockVector, random: Random) -> Re
         return Err(Error::input("random phases need a complex vector"));
     }
     let (start, columns, single) = (v.rows.start, v.columns, v.dtype.is_single());
-    let Storage::Cpu(block) = &mut v.storage;
+    let block = super::block_mut(v)?;
     if single {
         go::<f32>(threads, block, start, columns, complex, &random)
     } else {

@@ -1,6 +1,8 @@
 //! Matrices as the layers above hand them to a backend: complete on the host, in a format the kernels of a backend
 //! understand. A backend keeps what it needs of them in its own memory.
 
+pub mod classes;
+
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -220,6 +222,37 @@ impl Stencil {
     /// Number of rows.
     pub fn dim(&self) -> usize {
         self.cells.iter().product::<usize>() * self.orbitals
+    }
+
+    /// Checks that the parts fit together, as every constructor promises.
+    ///
+    /// # Errors
+    /// No direction, cell or orbital; terms or on-site energies that do not fit; numbers that are not finite.
+    pub fn validate(&self) -> Result<()> {
+        let cells: Option<usize> = self.cells.iter().try_fold(1usize, |product, &n| product.checked_mul(n));
+        let rows = cells.and_then(|cells| cells.checked_mul(self.orbitals));
+        if rows.is_none_or(|rows| rows == 0 || rows > isize::MAX as usize) || self.cells.is_empty() {
+            return Err(Error::input("a stencil needs a direction, a cell and an orbital at least"));
+        }
+        let directions = self.cells.len();
+        let fits =
+            |t: &StencilTerm| t.to < self.orbitals && t.from < self.orbitals && t.shift.len() == directions;
+        if !self.terms.iter().all(fits) || self.wrap.len() != directions || directions > 16 {
+            return Err(Error::input("a stencil's terms do not fit its cell"));
+        }
+        if self.diagonal.as_ref().is_some_and(|d| d.len() != self.dim()) {
+            return Err(Error::input(format!(
+                "a stencil of {} rows with another number of on-site energies",
+                self.dim()
+            )));
+        }
+        let finite = |z: C64| z.re.is_finite() && z.im.is_finite();
+        if !self.terms.iter().all(|t| finite(t.value))
+            || self.diagonal.as_ref().is_some_and(|d| d.iter().any(|x| !x.is_finite()))
+        {
+            return Err(Error::input("a stencil has a value that is not a finite number"));
+        }
+        Ok(())
     }
 
     /// The non-zero entries of one row as (column, value), unsorted; entries that meet in a column are not merged.

@@ -1,0 +1,92 @@
+//! Compiles the CUDA kernels into one binary that the program embeds, where there is an nvcc; embeds none otherwise, and
+//! notes the commit.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Architectures: Ampere, Hopper, and PTX for what comes after.
+const TARGETS: [&str; 3] = [
+    "-gencode=arch=compute_80,code=sm_80",
+    "-gencode=arch=compute_90,code=sm_90",
+    "-gencode=arch=compute_90,code=compute_90",
+];
+
+fn main() {
+    for variable in ["NVCC", "CUDA_HOME", "PATH"] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+    println!("cargo::rerun-if-changed=kernels");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let image = out.join("kernels.fatbin");
+    match nvcc() {
+        Some(nvcc) => compile(&nvcc, &out, &image),
+        None => std::fs::write(&image, []).expect("OUT_DIR can be written"),
+    }
+    if let Some(commit) = commit() {
+        println!("cargo::rustc-env=UMKLAPP_GIT={commit}");
+    }
+}
+
+/// The compiler: `NVCC`, that of `CUDA_HOME`, or the first on the PATH.
+fn nvcc() -> Option<PathBuf> {
+    let named = std::env::var_os("NVCC").map(PathBuf::from);
+    let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin/nvcc"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|folder| folder.join("nvcc"));
+    if let Some(named) = &named
+        && !named.is_file()
+    {
+        panic!("NVCC is {}, which is no file", named.display());
+    }
+    named.into_iter().chain(home).chain(on_path).find(|nvcc| nvcc.is_file())
+}
+
+/// Compiles every `kernels/*.cu` and joins them; ptxas' spills are shown as warnings.
+fn compile(nvcc: &Path, out: &Path, image: &Path) {
+    let mut sources: Vec<PathBuf> = std::fs::read_dir("kernels")
+        .expect("kernels/ can be read")
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "cu"))
+        .collect();
+    sources.sort();
+    let mut objects = Vec::new();
+    for source in &sources {
+        let object = out.join(source.with_extension("o").file_name().expect("a file"));
+        let mut command = Command::new(nvcc);
+        command.args(["-O3", "-std=c++17", "-rdc=true", "-dc", "-Xptxas", "-v"]).args(TARGETS);
+        run(command.arg("-o").arg(&object).arg(source), source);
+        objects.push(object);
+    }
+    let mut link = Command::new(nvcc);
+    link.args(["-dlink", "--fatbin"]).args(TARGETS).arg("-o").arg(image).args(&objects);
+    run(&mut link, image);
+}
+
+fn run(command: &mut Command, what: &Path) {
+    let output = command.output().unwrap_or_else(|e| panic!("nvcc cannot be started: {e}"));
+    let text = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        panic!("{} does not compile:\n{text}", what.display());
+    }
+    let mut kernel = "";
+    for line in text.lines() {
+        if let Some((_, name)) = line.split_once("Compiling entry function '") {
+            kernel = name.split('\'').next().unwrap_or(name);
+        }
+        if line.contains("spill stores") && !line.contains(" 0 bytes spill stores") {
+            println!("cargo::warning={kernel}: {}", line.trim());
+        }
+    }
+}
+
+/// The commit that is built, with a mark where files differ from it.
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    println!("cargo::rerun-if-changed=.git/HEAD");
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changed.is_empty() { commit } else { format!("{commit}+") })
+}

@@ -1,0 +1,112 @@
+// The fused pass over stored matrices: compressed rows, SELL-C-sigma (ELL is one slice), dense rows.
+#include "update.cuh"
+
+// Rows that a block takes at a time: neighbours in the matrix are neighbours in the cache.
+constexpr uint32_t CHUNK = 256;
+
+template <class T, class J>
+struct Csr {
+    const uint64_t* start;
+    const J* columns;
+    const T* values;
+
+    __device__ __forceinline__ uint64_t place(uint64_t row) const { return row; }
+
+    template <class F>
+    __device__ __forceinline__ void row(uint64_t row, F each) const {
+        uint64_t from = __ldg(start + row), to = __ldg(start + row + 1);
+#pragma unroll 4
+        for (uint64_t k = from; k < to; ++k) each((uint64_t)columns[k], values[k]);
+    }
+};
+
+template <class T, class J>
+struct Sell {
+    const uint64_t* slices;
+    const uint32_t* lengths;
+    // Row of each place, or null where rows stand in order.
+    const uint32_t* order;
+    const J* columns;
+    const T* values;
+    uint64_t chunk;
+
+    __device__ __forceinline__ uint64_t place(uint64_t at) const { return order ? __ldg(order + at) : at; }
+
+    template <class F>
+    __device__ __forceinline__ void row(uint64_t at, F each) const {
+        uint64_t slice = at / chunk;
+        uint64_t first = __ldg(slices + slice) + (at - slice * chunk);
+        uint32_t length = __ldg(lengths + at);
+#pragma unroll 8
+        for (uint32_t k = 0; k < length; ++k) each((uint64_t)columns[first + k * chunk], values[first + k * chunk]);
+    }
+};
+
+template <class T>
+struct Dense {
+    uint64_t cols;
+    const T* values;
+
+    __device__ __forceinline__ uint64_t place(uint64_t row) const { return row; }
+
+    template <class F>
+    __device__ __forceinline__ void row(uint64_t row, F each) const {
+#pragma unroll 4
+        for (uint64_t k = 0; k < cols; ++k) each(k, values[row * cols + k]);
+    }
+};
+
+template <class V, int P, int L, class M>
+__device__ __forceinline__ void update(const M& m, uint64_t rows, const Vectors<V>& a) {
+    RowPass<V, P, L> pass(a);
+    if (pass.active) {
+        for (uint64_t chunk = blockIdx.x; chunk * CHUNK < rows; chunk += gridDim.x) {
+            uint64_t last = min(rows, (chunk + 1) * CHUNK);
+            for (uint64_t at = chunk * CHUNK + threadIdx.x / L; at < last; at += THREADS / L) {
+                Pack<V, P> sum{};
+                m.row(at, [&](uint64_t column, auto value) {
+                    Pack<V, P> x = pass.input(column);
+#pragma unroll
+                    for (int p = 0; p < P; ++p) sum.x[p] = mla(value, x.x[p], sum.x[p]);
+                });
+                pass.finish(m.place(at), sum);
+            }
+        }
+    }
+    pass.end();
+}
+
+#define KERNELS(NAME, V, P, L, T)                                                                                  \
+    extern "C" __global__ void __launch_bounds__(THREADS) csr_##NAME##_u32(Csr<T, uint32_t> m, uint64_t rows, Vectors<V> a) { \
+        update<V, P, L>(m, rows, a);                                                                               \
+    }                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(THREADS) csr_##NAME##_u64(Csr<T, uint64_t> m, uint64_t rows, Vectors<V> a) { \
+        update<V, P, L>(m, rows, a);                                                                               \
+    }                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(THREADS) sell_##NAME##_u32(Sell<T, uint32_t> m, uint64_t rows, Vectors<V> a) { \
+        update<V, P, L>(m, rows, a);                                                                               \
+    }                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(THREADS) sell_##NAME##_u64(Sell<T, uint64_t> m, uint64_t rows, Vectors<V> a) { \
+        update<V, P, L>(m, rows, a);                                                                               \
+    }                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(THREADS) dense_##NAME(Dense<T> m, uint64_t rows, Vectors<V> a) {  \
+        update<V, P, L>(m, rows, a);                                                                               \
+    }
+
+// Names: type, lanes of a pack, threads of a row. A real matrix takes the two parts of a complex number as two lanes.
+#define THREADS_OF_A_ROW(TYPE, V, P, T) \
+    KERNELS(TYPE##_p##P##_l1, V, P, 1, T)   \
+    KERNELS(TYPE##_p##P##_l2, V, P, 2, T)   \
+    KERNELS(TYPE##_p##P##_l4, V, P, 4, T)   \
+    KERNELS(TYPE##_p##P##_l8, V, P, 8, T)   \
+    KERNELS(TYPE##_p##P##_l16, V, P, 16, T) \
+    KERNELS(TYPE##_p##P##_l32, V, P, 32, T)
+
+THREADS_OF_A_ROW(f32, F32, 1, F32)
+THREADS_OF_A_ROW(f32, F32, 2, F32)
+THREADS_OF_A_ROW(f32, F32, 4, F32)
+THREADS_OF_A_ROW(f64, F64, 1, F64)
+THREADS_OF_A_ROW(f64, F64, 2, F64)
+THREADS_OF_A_ROW(c32, C32, 1, C32)
+THREADS_OF_A_ROW(c32, C32, 2, C32)
+THREADS_OF_A_ROW(c64, C64, 1, C64)

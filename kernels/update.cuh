@@ -1,0 +1,71 @@
+// One row of the fused pass w = alpha A v + beta v + gamma w with both column-wise products: what the stored formats
+// and the stencil share. A row's lanes are spread over L threads of P lanes each; a block walks many rows, every thread
+// keeps the products of its own lanes, and only at the end are they summed over the block, in a fixed order.
+#pragma once
+#include "common.cuh"
+
+template <class V>
+struct Vectors {
+    const V* v;
+    V* w;
+    // Sums of each block: [block][2][lanes], or null.
+    double* sums;
+    double alpha, beta, gamma;
+    uint32_t lanes;
+    // Row of v that is conformal to row 0 of w.
+    uint64_t offset;
+};
+
+template <class V, int P, int L>
+struct RowPass {
+    using Real = typename Traits<V>::Real;
+    const Vectors<V>& a;
+    uint32_t first;
+    bool active;
+    double vv[P], wv[P];
+
+    __device__ __forceinline__ explicit RowPass(const Vectors<V>& vectors) : a(vectors) {
+        first = (blockIdx.y * L + threadIdx.x % L) * P;
+        active = first < a.lanes;
+#pragma unroll
+        for (int p = 0; p < P; ++p) vv[p] = wv[p] = 0.0;
+    }
+
+    __device__ __forceinline__ Pack<V, P> input(uint64_t row) const {
+        return load(reinterpret_cast<const Pack<V, P>*>(a.v + row * a.lanes + first));
+    }
+
+    __device__ __forceinline__ void finish(uint64_t row, Pack<V, P> sum) {
+        Pack<V, P> own = input(row + a.offset);
+        Pack<V, P>* out = reinterpret_cast<Pack<V, P>*>(a.w + row * a.lanes + first);
+        Pack<V, P> now;
+#pragma unroll
+        for (int p = 0; p < P; ++p) now.x[p] = mla((Real)a.alpha, sum.x[p], mla((Real)a.beta, own.x[p], V{}));
+        if (a.gamma != 0.0) {
+            Pack<V, P> old = load_once(out);
+#pragma unroll
+            for (int p = 0; p < P; ++p) now.x[p] = mla((Real)a.gamma, old.x[p], now.x[p]);
+        }
+        store_once(out, now);
+        if (a.sums) {
+#pragma unroll
+            for (int p = 0; p < P; ++p) {
+                vv[p] = overlap(own.x[p], own.x[p], vv[p]);
+                wv[p] = overlap(now.x[p], own.x[p], wv[p]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void end() {
+        if (!a.sums) return;
+        double* mine = a.sums + (uint64_t)blockIdx.x * 2 * a.lanes;
+#pragma unroll
+        for (int p = 0; p < P; ++p) {
+            double v2 = sum_over_rows<L>(vv[p]), wv2 = sum_over_rows<L>(wv[p]);
+            if (threadIdx.x < L && active) {
+                mine[first + p] = v2;
+                mine[a.lanes + first + p] = wv2;
+            }
+        }
+    }
+};

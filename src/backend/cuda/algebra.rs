@@ -1,0 +1,172 @@
+//! Block-vector algebra on the GPU.
+
+use std::ffi::c_void;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::card::Buffer;
+use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, to_bytes};
+use crate::backend::{BlockVector, conformal};
+use crate::error::{Error, Result};
+use crate::number::C64;
+
+/// Columns whose factors travel with one launch.
+const MOST_FACTORS: usize = 64;
+
+/// Rows and columns of a tile of the tall-skinny product, and rows that a block takes at a time.
+const TILE: usize = 16;
+const STRIP: usize = 32;
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Factors([Z; MOST_FACTORS]);
+
+/// The factors of columns `first..first + width`, from one for all or one each.
+fn factors(given: &[C64], first: usize, width: usize) -> Factors {
+    let mut of = [Z::default(); MOST_FACTORS];
+    for (c, slot) in of.iter_mut().take(width).enumerate() {
+        *slot = given[if given.len() == 1 { 0 } else { first + c }].into();
+    }
+    Factors(of)
+}
+
+fn check_factors(operation: &str, given: &[C64], columns: usize) -> Result<()> {
+    if given.len() == 1 || given.len() == columns {
+        return Ok(());
+    }
+    Err(Error::input(format!("{operation}: {} factors for {columns} columns", given.len())))
+}
+
+pub(super) fn axpby(gpu: &Cuda, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
+    conformal("a x + b y", x, y)?;
+    check_factors("a x + b y", a, x.columns)?;
+    check_factors("a x + b y", b, x.columns)?;
+    let (rows, columns, dtype) = (x.rows.local as u64, x.columns as u32, x.dtype);
+    let read = u32::from(b.iter().any(|z| *z != C64::default()));
+    let (px, py) = (gpu.buffer(x)?.address, gpu.unique(y)?.address);
+    if let ([a], [b]) = (a, b) {
+        let (count, a, b) = (rows * u64::from(columns), Z::from(*a), Z::from(*b));
+        let arguments = arguments![count, a, px, b, read, py];
+        // SAFETY: the kernel's arguments; both blocks have `count` numbers.
+        return unsafe { gpu.launch(&format!("axpby_all_{}", suffix(dtype)), count as usize, &arguments) };
+    }
+    for first in (0..x.columns).step_by(MOST_FACTORS) {
+        let width = MOST_FACTORS.min(x.columns - first);
+        let (fa, fb) = (factors(a, first, width), factors(b, first, width));
+        let (first, width) = (first as u32, width as u32);
+        let arguments = arguments![rows, columns, first, width, fa, px, fb, read, py];
+        // SAFETY: the kernel's arguments; both blocks have rows * columns numbers.
+        unsafe {
+            gpu.launch(&format!("axpby_{}", suffix(dtype)), rows as usize * width as usize, &arguments)?;
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn multiply(gpu: &Cuda, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
+    conformal("product entry by entry", x, z)?;
+    conformal("product entry by entry", x, y)?;
+    let (count, dtype) = ((x.rows.local * x.columns) as u64, x.dtype);
+    let (px, pz, py) = (gpu.buffer(x)?.address, gpu.buffer(z)?.address, gpu.unique(y)?.address);
+    // SAFETY: the kernel's arguments; all blocks have `count` numbers.
+    unsafe {
+        gpu.launch(&format!("multiply_{}", suffix(dtype)), count as usize, &arguments![count, px, pz, py])
+    }
+}
+
+/// `count` doubles for each of `blocks` blocks, added in a fixed order.
+fn reduced(gpu: &Cuda, sums: &Buffer, blocks: u32, count: u32) -> Result<Vec<C64>> {
+    let out = gpu.card.allocate(8 * count as usize)?;
+    let arguments: [*mut c_void; 4] = arguments![blocks, count, sums.address, out.address];
+    // SAFETY: the kernel's arguments; `sums` holds blocks * count doubles, `out` count.
+    unsafe { gpu.card.launch("reduce", (1, count.min(1024)), THREADS, &arguments)? };
+    let numbers: Vec<[f64; 2]> = gpu.card.download(&out, count as usize / 2)?;
+    Ok(numbers.into_iter().map(|z| C64::new(z[0], z[1])).collect())
+}
+
+pub(super) fn dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+    conformal("scalar product", x, y)?;
+    if x.columns == 0 {
+        return Ok(Vec::new());
+    }
+    let (rows, columns) = (x.rows.local as u64, x.columns as u32);
+    let width = columns.next_power_of_two().min(THREADS);
+    let high = u64::from(THREADS / width);
+    let blocks = rows.div_ceil(high).clamp(1, u64::from(gpu.card.processors * RESIDENT)) as u32;
+    let sums = gpu.card.allocate(16 * blocks as usize * x.columns)?;
+    let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
+    let arguments = arguments![rows, columns, width, px, py, sums.address];
+    // SAFETY: the kernel's arguments; `sums` holds a number for each block and column.
+    unsafe {
+        let name = format!("dots_{}", suffix(x.dtype));
+        gpu.card.launch(&name, (blocks, columns.div_ceil(width)), THREADS, &arguments)?;
+    }
+    reduced(gpu, &sums, blocks, 2 * columns)
+}
+
+pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+    if x.rows != y.rows || x.dtype != y.dtype {
+        return Err(Error::input(format!("product of {} and {}", x.shape(), y.shape())));
+    }
+    let (rows, p, q) = (x.rows.local as u64, x.columns as u32, y.columns as u32);
+    if p == 0 || q == 0 {
+        return Ok(Vec::new());
+    }
+    let tiles = p.div_ceil(TILE as u32) * q.div_ceil(TILE as u32);
+    let blocks =
+        rows.div_ceil(STRIP as u64).clamp(1, u64::from((gpu.card.processors * RESIDENT).div_ceil(tiles)));
+    let blocks = blocks as u32;
+    let sums = gpu.card.allocate(16 * blocks as usize * (p * q) as usize)?;
+    let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
+    let arguments = arguments![rows, p, q, px, py, sums.address];
+    // SAFETY: the kernel's arguments; `sums` holds a number for each block and pair of columns.
+    unsafe {
+        gpu.card.launch(&format!("gram_{}", suffix(x.dtype)), (blocks, tiles), THREADS, &arguments)?;
+    }
+    reduced(gpu, &sums, blocks, 2 * p * q)
+}
+
+pub(super) fn combine(gpu: &Cuda, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+    if x.rows != y.rows || x.dtype != y.dtype || c.len() != x.columns * y.columns {
+        return Err(Error::input(format!(
+            "combination of {} by {} coefficients into {}",
+            x.shape(),
+            c.len(),
+            y.shape()
+        )));
+    }
+    let (rows, p, q, dtype) = (x.rows.local as u64, x.columns as u32, y.columns as u32, x.dtype);
+    let small = gpu.card.upload(&to_bytes(dtype, c))?;
+    let (px, py) = (gpu.buffer(x)?.address, gpu.unique(y)?.address);
+    let arguments = arguments![rows, p, q, px, small.address, b, py];
+    // SAFETY: the kernel's arguments, whose sizes were checked above.
+    unsafe { gpu.launch(&format!("combine_{}", suffix(dtype)), rows as usize * q as usize, &arguments) }
+}
+
+pub(super) fn precondition(
+    gpu: &Cuda,
+    d: &BlockVector,
+    shift: &[f64],
+    floor: f64,
+    x: &BlockVector,
+    y: &mut BlockVector,
+) -> Result<()> {
+    conformal("preconditioner", x, y)?;
+    if d.columns != 1 || d.rows != x.rows || d.dtype != x.dtype.to_real() || shift.len() != x.columns {
+        return Err(Error::input(format!("preconditioner {} for {}", d.shape(), x.shape())));
+    }
+    let (rows, columns, dtype) = (x.rows.local as u64, x.columns as u32, x.dtype);
+    let shift: Vec<C64> = shift.iter().map(|&s| C64::new(s, 0.0)).collect();
+    let (pd, px, py) = (gpu.buffer(d)?.address, gpu.buffer(x)?.address, gpu.unique(y)?.address);
+    for first in (0..x.columns).step_by(MOST_FACTORS) {
+        let width = MOST_FACTORS.min(x.columns - first);
+        let shifts = factors(&shift, first, width);
+        let shifts = if shift.len() == 1 { factors(&shift, 0, width) } else { shifts };
+        let (first, width) = (first as u32, width as u32);
+        let arguments = arguments![rows, columns, first, width, pd, shifts, floor, px, py];
+        let count = rows as usize * width as usize;
+        // SAFETY: the kernel's arguments, whose sizes were checked above.
+        unsafe { gpu.launch(&format!("precondition_{}", suffix(dtype)), count, &arguments)? };
+    }
+    Ok(())
+}

@@ -1,0 +1,283 @@
+//! One GPU: its context, one stream, the kernels, and memory that is kept for the next block of the same size.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use cust::context::{Context, CurrentContext};
+use cust::device::{Device, DeviceAttribute};
+use cust::error::CudaError;
+use cust::module::Module;
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
+
+use super::driver;
+use crate::error::{Error, Result};
+use crate::number::memory::human;
+use crate::task::Interrupt;
+
+/// The kernels, compiled by the build where there was a compiler; empty otherwise.
+static KERNELS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin"));
+
+/// A GPU with everything needed to run kernels on it.
+pub(super) struct Card {
+    /// Names of the kernels, to tell what failed.
+    pub name: String,
+    /// Streaming multiprocessors.
+    pub processors: u32,
+    pub total: usize,
+    interrupt: Interrupt,
+    pool: Mutex<Pool>,
+    module: Module,
+    stream: Stream,
+    context: Context,
+}
+
+/// Memory not in use, by size, and how much is in use.
+#[derive(Default)]
+struct Pool {
+    free: BTreeMap<usize, Vec<u64>>,
+    kept: usize,
+    used: usize,
+}
+
+impl Card {
+    /// Opens GPU number `ordinal`.
+    ///
+    /// # Errors
+    /// No driver, no such GPU, a build without kernels.
+    pub fn open(ordinal: u32, interrupt: Interrupt) -> Result<Arc<Card>> {
+        driver::bind()?;
+        let failed = |what: &str| {
+            let what = what.to_string();
+            move |e: CudaError| Error::backend(format!("{what}: {e}")).hint("use `--backend cpu`")
+        };
+        cust::init(cust::CudaFlags::empty()).map_err(failed("CUDA cannot be started"))?;
+        let count = Device::num_devices().map_err(failed("the GPUs cannot be counted"))?;
+        if ordinal >= count {
+            return Err(Error::backend(format!(
+                "there is no GPU number {ordinal}; this machine has {count}"
+            ))
+            .hint("GPUs are numbered from 0; use `--device` to choose one, or `--backend cpu`"));
+        }
+        if KERNELS.is_empty() {
+            return Err(Error::backend("this build has no CUDA kernels")
+                .hint("build it where `nvcc` is found: by the variable NVCC, by CUDA_HOME or on the PATH"));
+        }
+        let device = Device::get_device(ordinal).map_err(failed("the GPU cannot be opened"))?;
+        let name = device.name().map_err(failed("the GPU has no name"))?;
+        let context = Context::new(device).map_err(failed("the GPU cannot be used"))?;
+        let module =
+            Module::from_fatbin(KERNELS, &[]).map_err(failed("the kernels do not run on this GPU"))?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).map_err(failed("no stream"))?;
+        let processors = device
+            .get_attribute(DeviceAttribute::MultiprocessorCount)
+            .map_err(failed("the GPU does not say how large it is"))?;
+        let total = device.total_memory().map_err(failed("the GPU does not say how much memory it has"))?;
+        Ok(Arc::new(Card {
+            name,
+            processors: processors.max(1) as u32,
+            total,
+            interrupt,
+            pool: Mutex::default(),
+            module,
+            stream,
+            context,
+        }))
+    }
+
+    /// Makes the GPU the calling thread's.
+    fn enter(&self) -> Result<()> {
+        CurrentContext::set_current(&self.context).map_err(|e| failure("the GPU", e))
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes free for new blocks, with those kept for re-use, and bytes in use.
+    pub fn memory(&self) -> (usize, usize) {
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: two numbers are written.
+        let known =
+            self.enter().is_ok() && unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) } == CUDA_SUCCESS;
+        let pool = self.pool();
+        (if known { free + pool.kept } else { 0 }, pool.used)
+    }
+
+    /// Memory on the GPU; what it holds is arbitrary.
+    pub fn allocate(self: &Arc<Self>, bytes: usize) -> Result<Buffer> {
+        self.enter()?;
+        // Sizes are rounded so that blocks of nearly one size serve each other.
+        let granule = if bytes > 1 << 20 { 1 << 21 } else { 1 << 9 };
+        let size = bytes.max(1).next_multiple_of(granule);
+        let mut pool = self.pool();
+        let reused = pool.free.get_mut(&size).and_then(Vec::pop);
+        if let Some(address) = reused {
+            pool.kept -= size;
+            pool.used += size;
+            return Ok(Buffer { address, bytes, size, card: self.clone() });
+        }
+        let mut address = 0;
+        // SAFETY: an address is written.
+        let mut status = unsafe { sys::cuMemAlloc_v2(&mut address, size) };
+        if status == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
+            pool.release();
+            // SAFETY: as above.
+            status = unsafe { sys::cuMemAlloc_v2(&mut address, size) };
+        }
+        if status == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY {
+            drop(pool);
+            let (free, used) = self.memory();
+            return Err(Error::memory(format!(
+                "{} were asked for on the GPU, {} are free and {} in use",
+                human(size as u128),
+                human(free as u128),
+                human(used as u128)
+            ))
+            .hint("use fewer vectors at a time, `precision: \"single\"`, or a smaller lattice"));
+        }
+        check("memory on the GPU", status)?;
+        pool.used += size;
+        Ok(Buffer { address, bytes, size, card: self.clone() })
+    }
+
+    /// Queues a kernel: `grid` blocks of `threads`, with pointers to its arguments.
+    ///
+    /// # Safety
+    /// The arguments must be those that the kernel declares, and the memory they point to must hold what it touches.
+    pub unsafe fn launch(
+        &self,
+        kernel: &str,
+        grid: (u32, u32),
+        threads: u32,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
+        self.interrupt.check()?;
+        self.enter()?;
+        let function = self.module.get_function(kernel).map_err(|e| failure(kernel, e))?;
+        // SAFETY: the caller's promise.
+        unsafe { self.stream.launch(&function, (grid.0, grid.1), threads, 0, arguments) }
+            .map_err(|e| failure(kernel, e))
+    }
+
+    /// Waits for all that is queued.
+    pub fn synchronize(&self, what: &str) -> Result<()> {
+        self.enter()?;
+        self.stream.synchronize().map_err(|e| failure(what, e))
+    }
+
+    /// Copies host numbers to the GPU.
+    pub fn upload<T: bytemuck::NoUninit>(self: &Arc<Self>, data: &[T]) -> Result<Buffer> {
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        let buffer = self.allocate(bytes.len())?;
+        if !bytes.is_empty() {
+            // SAFETY: the buffer holds as many bytes; the copy is over before the host's memory may go.
+            let status = unsafe {
+                sys::cuMemcpyHtoDAsync_v2(
+                    buffer.address,
+                    bytes.as_ptr().cast(),
+                    bytes.len(),
+                    self.stream.as_inner(),
+                )
+            };
+            check("copying to the GPU", status)?;
+            self.synchronize("copying to the GPU")?;
+        }
+        Ok(buffer)
+    }
+
+    /// Copies numbers from the GPU, after all that is queued.
+    pub fn download<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
+        &self,
+        buffer: &Buffer,
+        count: usize,
+    ) -> Result<Vec<T>> {
+        let mut data = vec![T::zeroed(); count];
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut data);
+        if bytes.len() > buffer.bytes {
+            return Err(Error::internal(format!("{} bytes from a buffer of {}", bytes.len(), buffer.bytes)));
+        }
+        self.enter()?;
+        if !bytes.is_empty() {
+            // SAFETY: both sides hold as many bytes, and the copy is waited for.
+            let status = unsafe {
+                sys::cuMemcpyDtoHAsync_v2(
+                    bytes.as_mut_ptr().cast(),
+                    buffer.address,
+                    bytes.len(),
+                    self.stream.as_inner(),
+                )
+            };
+            check("copying from the GPU", status)?;
+            self.synchronize("a computation on the GPU")?;
+        }
+        Ok(data)
+    }
+
+    /// Sets all bytes of a buffer to zero.
+    pub fn clear(&self, buffer: &Buffer) -> Result<()> {
+        self.enter()?;
+        // SAFETY: the buffer holds as many bytes.
+        let status = unsafe { sys::cuMemsetD8Async(buffer.address, 0, buffer.bytes, self.stream.as_inner()) };
+        check("clearing memory of the GPU", status)
+    }
+
+    /// Another buffer with the same bytes.
+    pub fn duplicate(self: &Arc<Self>, buffer: &Buffer) -> Result<Buffer> {
+        let copy = self.allocate(buffer.bytes)?;
+        // SAFETY: both buffers hold as many bytes.
+        let status = unsafe {
+            sys::cuMemcpyDtoDAsync_v2(copy.address, buffer.address, buffer.bytes, self.stream.as_inner())
+        };
+        check("copying on the GPU", status)?;
+        Ok(copy)
+    }
+}
+
+impl Pool {
+    /// Gives what is kept back to the driver.
+    fn release(&mut self) {
+        for address in std::mem::take(&mut self.free).into_values().flatten() {
+            // SAFETY: the address came from `cuMemAlloc` and nobody holds it any more. A failure here leaves the driver
+            // with the memory, which the next allocation will tell.
+            let _ = unsafe { sys::cuMemFree_v2(address) };
+        }
+        self.kept = 0;
+    }
+}
+
+impl std::fmt::Debug for Card {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// Memory on the GPU; dropped, it is kept for the next block. Work on it is queued on one stream, so that whoever gets it
+/// next writes after the last reader.
+#[derive(Debug)]
+pub(in crate::backend) struct Buffer {
+    pub address: u64,
+    pub bytes: usize,
+    size: usize,
+    card: Arc<Card>,
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        let mut pool = self.card.pool();
+        pool.used -= self.size;
+        pool.kept += self.size;
+        pool.free.entry(self.size).or_default().push(self.address);
+    }
+}
+
+const CUDA_SUCCESS: sys::CUresult = sys::cudaError_enum::CUDA_SUCCESS;
+
+fn failure(what: &str, e: CudaError) -> Error {
+    Error::backend(format!("{what}: {e}"))
+}
+
+fn check(what: &str, status: sys::CUresult) -> Result<()> {
+    if status == CUDA_SUCCESS { Ok(()) } else { Err(Error::backend(format!("{what}: {status:?}"))) }
+}

@@ -1,0 +1,336 @@
+//! The CUDA backend: one GPU driven through `cust`. Blocks are row-major on the device; work is queued on one stream and
+//! waited for only when numbers come back.
+
+mod algebra;
+mod card;
+mod driver;
+mod matrices;
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::backend::{Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+use crate::task::Interrupt;
+use card::{Buffer, Card};
+
+/// Threads of a block, for all kernels.
+const THREADS: u32 = 256;
+
+/// Blocks that fill a multiprocessor.
+const RESIDENT: u32 = 8;
+
+/// Numbers of a block on the GPU. Clones share them until one is changed.
+#[derive(Debug, Clone)]
+pub(in crate::backend) struct DeviceBlock(Arc<Buffer>);
+
+/// The CUDA backend.
+#[derive(Debug, Clone)]
+pub struct Cuda {
+    card: Arc<Card>,
+}
+
+/// A complex number as the kernels see it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable, Default)]
+struct Z {
+    re: f64,
+    im: f64,
+}
+
+impl From<C64> for Z {
+    fn from(z: C64) -> Self {
+        Z { re: z.re, im: z.im }
+    }
+}
+
+/// Pointers to the arguments of a kernel, in its order.
+macro_rules! arguments {
+    ($($x:expr),* $(,)?) => {
+        [$((&raw const $x).cast_mut().cast::<std::ffi::c_void>()),*]
+    };
+}
+use arguments;
+
+/// The suffix of a kernel's name for a scalar type.
+fn suffix(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        DType::C32 => "c32",
+        DType::C64 => "c64",
+    }
+}
+
+impl Cuda {
+    /// The backend on GPU number `ordinal`; it stops when `interrupt` is raised.
+    ///
+    /// # Errors
+    /// No driver, no such GPU, a build without kernels.
+    pub fn new(ordinal: u32, interrupt: Interrupt) -> Result<Self> {
+        Ok(Cuda { card: Card::open(ordinal, interrupt)? })
+    }
+
+    /// Numbers of a block that lives here.
+    fn buffer<'a>(&self, v: &'a BlockVector) -> Result<&'a Buffer> {
+        buffer(v)
+    }
+
+    /// The same, to change them: what clones share is copied first.
+    fn unique<'a>(&self, v: &'a mut BlockVector) -> Result<&'a Buffer> {
+        unique(&self.card, v)
+    }
+
+    /// A block whose numbers are arbitrary.
+    fn uninitialised(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        let bytes = rows.local.checked_mul(columns).and_then(|n| n.checked_mul(dtype.bytes()));
+        let bytes = bytes.ok_or_else(|| Error::memory(format!("a block of {} x {columns}", rows.local)))?;
+        if u32::try_from(2 * columns).is_err() {
+            return Err(Error::input(format!("a block of {columns} columns on the GPU")));
+        }
+        let storage = Storage::Cuda(DeviceBlock(Arc::new(self.card.allocate(bytes)?)));
+        Ok(BlockVector { dtype, rows, columns, storage })
+    }
+
+    /// Blocks for a kernel that walks `count` numbers.
+    fn blocks(&self, count: usize) -> u32 {
+        let wanted = count.div_ceil(THREADS as usize).max(1);
+        wanted.min((self.card.processors * RESIDENT) as usize) as u32
+    }
+
+    /// Queues a kernel over a whole grid in one dimension.
+    ///
+    /// # Safety
+    /// As [`Card::launch`].
+    unsafe fn launch(&self, kernel: &str, count: usize, arguments: &[*mut c_void]) -> Result<()> {
+        if count == 0 {
+            return Ok(());
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.card.launch(kernel, (self.blocks(count), 1), THREADS, arguments) }
+    }
+}
+
+fn buffer(v: &BlockVector) -> Result<&Buffer> {
+    match &v.storage {
+        Storage::Cuda(block) => Ok(&block.0),
+        Storage::Cpu(_) => Err(elsewhere()),
+    }
+}
+
+fn unique<'a>(card: &Arc<Card>, v: &'a mut BlockVector) -> Result<&'a Buffer> {
+    let Storage::Cuda(block) = &mut v.storage else { return Err(elsewhere()) };
+    if Arc::get_mut(&mut block.0).is_none() {
+        block.0 = Arc::new(card.duplicate(&block.0)?);
+    }
+    Ok(&block.0)
+}
+
+fn elsewhere() -> Error {
+    Error::input("the GPU was given a block that lives on the CPU")
+        .hint("make operators and vectors on one backend")
+}
+
+/// Numbers of the host as bytes of a type.
+fn to_bytes(dtype: DType, data: &[C64]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(data.len() * dtype.bytes());
+    for z in data {
+        match dtype {
+            DType::F32 => bytes.extend((z.re as f32).to_ne_bytes()),
+            DType::F64 => bytes.extend(z.re.to_ne_bytes()),
+            DType::C32 => bytes.extend(bytemuck::bytes_of(&[z.re as f32, z.im as f32])),
+            DType::C64 => bytes.extend(bytemuck::bytes_of(&[z.re, z.im])),
+        }
+    }
+    bytes
+}
+
+impl Backend for Cuda {
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+
+    fn describe(&self) -> String {
+        format!("{}, {} multiprocessors", self.card.name, self.card.processors)
+    }
+
+    fn memory(&self) -> Memory {
+        let (free, used) = self.card.memory();
+        Memory { total: self.card.total, free, used }
+    }
+
+    fn workers(&self) -> usize {
+        self.card.processors as usize
+    }
+
+    fn preferred_columns(&self) -> usize {
+        32
+    }
+
+    fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        let v = self.uninitialised(dtype, rows, columns)?;
+        self.card.clear(self.buffer(&v)?)?;
+        Ok(v)
+    }
+
+    fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
+        if random.distribution == Distribution::Phase && !v.dtype.is_complex() {
+            return Err(Error::input("random phases need a complex vector"));
+        }
+        let (rows, columns) = (v.rows.local as u64, v.columns as u32);
+        let kind: u32 = match random.distribution {
+            Distribution::Sign => 0,
+            Distribution::Phase => 1,
+            Distribution::Gaussian => 2,
+        };
+        let (seed, stream, start) = (random.seed, random.stream as u32, v.rows.start as u64);
+        let (name, first) = (format!("fill_{}", suffix(v.dtype)), random.first_column);
+        let count = v.rows.local * v.columns;
+        let y = self.unique(v)?.address;
+        let arguments = arguments![rows, columns, seed, stream, start, first, kind, y];
+        // SAFETY: the kernel's arguments; `y` has rows * columns numbers of its type.
+        unsafe { self.launch(&name, count, &arguments) }
+    }
+
+    fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
+        let (rows, columns, dtype) = (v.rows.local, v.columns, v.dtype);
+        if let Some((row, column, _)) = entries.iter().find(|e| e.0 >= rows || e.1 >= columns) {
+            return Err(Error::input(format!("entry ({row}, {column}) of a block of {rows} x {columns}")));
+        }
+        let at: Vec<u64> = entries.iter().map(|e| (e.0 * columns + e.1) as u64).collect();
+        let values: Vec<Z> = entries.iter().map(|e| e.2.into()).collect();
+        let (at, values) = (self.card.upload(&at)?, self.card.upload(&values)?);
+        let (count, y) = (entries.len() as u64, self.unique(v)?.address);
+        let arguments = arguments![count, at.address, values.address, y];
+        // SAFETY: the kernel's arguments; the places were checked above.
+        unsafe { self.launch(&format!("set_entries_{}", suffix(dtype)), entries.len(), &arguments) }
+    }
+
+    fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector> {
+        if range.start > range.end || range.end > v.columns {
+            return Err(Error::input(format!("columns {range:?} of a block with {} columns", v.columns)));
+        }
+        let mut out = self.uninitialised(v.dtype, v.rows, range.len())?;
+        self.copy_columns(v, range.start, &mut out, 0, range.len())?;
+        Ok(out)
+    }
+
+    fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()> {
+        if v.rows != source.rows || v.dtype != source.dtype || at + source.columns > v.columns {
+            return Err(Error::input(format!(
+                "columns from {at} on of {} cannot hold {}",
+                v.shape(),
+                source.shape()
+            )));
+        }
+        self.copy_columns(source, 0, v, at, source.columns)
+    }
+
+    fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector> {
+        if dtype == v.dtype {
+            return Ok(v.clone());
+        }
+        let mut out = self.uninitialised(dtype, v.rows, v.columns)?;
+        let count = (v.rows.local * v.columns) as u64;
+        let (x, y) = (self.buffer(v)?.address, self.unique(&mut out)?.address);
+        let name = format!("convert_{}_{}", suffix(v.dtype), suffix(dtype));
+        // SAFETY: the kernel's arguments; both blocks have `count` numbers of their types.
+        unsafe { self.launch(&name, count as usize, &arguments![count, x, y])? };
+        Ok(out)
+    }
+
+    fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
+        let count = v.rows.local * v.columns;
+        let buffer = self.buffer(v)?;
+        let real = |x: f64| C64::new(x, 0.0);
+        Ok(match v.dtype {
+            DType::F32 => {
+                self.card.download::<f32>(buffer, count)?.into_iter().map(|x| real(x.into())).collect()
+            }
+            DType::F64 => self.card.download::<f64>(buffer, count)?.into_iter().map(real).collect(),
+            DType::C32 => self
+                .card
+                .download::<[f32; 2]>(buffer, count)?
+                .into_iter()
+                .map(|z| C64::new(z[0].into(), z[1].into()))
+                .collect(),
+            DType::C64 => self
+                .card
+                .download::<[f64; 2]>(buffer, count)?
+                .into_iter()
+                .map(|z| C64::new(z[0], z[1]))
+                .collect(),
+        })
+    }
+
+    fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
+        if data.len() != rows.local * columns {
+            return Err(Error::internal(format!(
+                "{} numbers for a block of {} x {columns}",
+                data.len(),
+                rows.local
+            )));
+        }
+        let buffer = self.card.upload(&to_bytes(dtype, data))?;
+        Ok(BlockVector { dtype, rows, columns, storage: Storage::Cuda(DeviceBlock(Arc::new(buffer))) })
+    }
+
+    fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
+        algebra::axpby(self, a, x, b, y)
+    }
+
+    fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
+        algebra::multiply(self, x, z, y)
+    }
+
+    fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        algebra::dots(self, x, y)
+    }
+
+    fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        algebra::gram(self, x, y)
+    }
+
+    fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        algebra::combine(self, x, c, b, y)
+    }
+
+    fn precondition(
+        &self,
+        d: &BlockVector,
+        shift: &[f64],
+        floor: f64,
+        x: &BlockVector,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        algebra::precondition(self, d, shift, floor, x, y)
+    }
+
+    fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
+        matrices::prepare(&self.card, spec)
+    }
+}
+
+impl Cuda {
+    fn copy_columns(
+        &self,
+        from: &BlockVector,
+        first: usize,
+        to: &mut BlockVector,
+        at: usize,
+        width: usize,
+    ) -> Result<()> {
+        let (rows, width) = (from.rows.local as u64, width as u32);
+        let (x_columns, first, y_columns, at) =
+            (from.columns as u32, first as u32, to.columns as u32, at as u32);
+        let name = format!("copy_columns_{}", suffix(from.dtype));
+        let (x, y) = (self.buffer(from)?.address, self.unique(to)?.address);
+        let arguments = arguments![rows, width, x, x_columns, first, y, y_columns, at];
+        // SAFETY: the kernel's arguments; callers have checked the ranges of columns.
+        unsafe { self.launch(&name, rows as usize * width as usize, &arguments) }
+    }
+}
