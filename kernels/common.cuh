@@ -135,15 +135,15 @@ __device__ __forceinline__ void store_once(X* at, X x) {
 constexpr int THREADS = 256;
 
 // The sum over the threads of a block that share a lane: thread t has lane t % L. Threads of the first group get it.
-template <int L>
+template <int L, int BLOCK>
 __device__ __forceinline__ double sum_over_rows(double x) {
-    __shared__ double shared[THREADS];
+    __shared__ double shared[BLOCK];
     __syncthreads();
     shared[threadIdx.x] = x;
     __syncthreads();
     double sum = 0.0;
     if (threadIdx.x < L)
-        for (int t = threadIdx.x; t < THREADS; t += L) sum += shared[t];
+        for (int t = threadIdx.x; t < BLOCK; t += L) sum += shared[t];
     return sum;
 }
 

@@ -28,17 +28,20 @@ struct Sell {
     const uint32_t* order;
     const J* columns;
     const T* values;
-    uint64_t chunk;
+    // Rows of a slice, and the shift that divides by them: 5 for slices of a warp, 63 for one slice of all rows (ELL).
+    uint64_t chunk, shift;
 
     __device__ __forceinline__ uint64_t place(uint64_t at) const { return order ? __ldg(order + at) : at; }
 
     template <class F>
     __device__ __forceinline__ void row(uint64_t at, F each) const {
-        uint64_t slice = at / chunk;
-        uint64_t first = __ldg(slices + slice) + (at - slice * chunk);
-        uint32_t length = __ldg(lengths + at);
+        const uint64_t slice = at >> shift;
+        const uint64_t first = __ldg(slices + slice) + (at - (slice << shift));
+        const uint32_t length = __ldg(lengths + at);
+        const J* column = columns + first;
+        const T* value = values + first;
 #pragma unroll 8
-        for (uint32_t k = 0; k < length; ++k) each((uint64_t)columns[first + k * chunk], values[first + k * chunk]);
+        for (uint32_t k = 0; k < length; ++k, column += chunk, value += chunk) each((uint64_t)*column, *value);
     }
 };
 
@@ -58,7 +61,7 @@ struct Dense {
 
 template <class V, int P, int L, class M>
 __device__ __forceinline__ void update(const M& m, uint64_t rows, const Vectors<V>& a) {
-    RowPass<V, P, L> pass(a);
+    RowPass<V, P, L, THREADS> pass(a);
     if (pass.active) {
         for (uint64_t chunk = blockIdx.x; chunk * CHUNK < rows; chunk += gridDim.x) {
             uint64_t last = min(rows, (chunk + 1) * CHUNK);
@@ -69,7 +72,8 @@ __device__ __forceinline__ void update(const M& m, uint64_t rows, const Vectors<
 #pragma unroll
                     for (int p = 0; p < P; ++p) sum.x[p] = mla(value, x.x[p], sum.x[p]);
                 });
-                pass.finish(m.place(at), sum);
+                const uint64_t row = m.place(at);
+                pass.finish(row, pass.own(row), sum);
             }
         }
     }

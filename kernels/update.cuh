@@ -16,7 +16,7 @@ struct Vectors {
     uint64_t offset;
 };
 
-template <class V, int P, int L>
+template <class V, int P, int L, int BLOCK>
 struct RowPass {
     using Real = typename Traits<V>::Real;
     const Vectors<V>& a;
@@ -35,8 +35,12 @@ struct RowPass {
         return load(reinterpret_cast<const Pack<V, P>*>(a.v + row * a.lanes + first));
     }
 
-    __device__ __forceinline__ void finish(uint64_t row, Pack<V, P> sum) {
-        Pack<V, P> own = input(row + a.offset);
+    // The input's own row, where it is asked for: a rectangular matrix has none.
+    __device__ __forceinline__ Pack<V, P> own(uint64_t row) const {
+        return a.beta != 0.0 || a.sums ? input(row + a.offset) : Pack<V, P>{};
+    }
+
+    __device__ __forceinline__ void finish(uint64_t row, Pack<V, P> own, Pack<V, P> sum) {
         Pack<V, P>* out = reinterpret_cast<Pack<V, P>*>(a.w + row * a.lanes + first);
         Pack<V, P> now;
 #pragma unroll
@@ -61,7 +65,7 @@ struct RowPass {
         double* mine = a.sums + (uint64_t)blockIdx.x * 2 * a.lanes;
 #pragma unroll
         for (int p = 0; p < P; ++p) {
-            double v2 = sum_over_rows<L>(vv[p]), wv2 = sum_over_rows<L>(wv[p]);
+            double v2 = sum_over_rows<L, BLOCK>(vv[p]), wv2 = sum_over_rows<L, BLOCK>(wv[p]);
             if (threadIdx.x < L && active) {
                 mine[first + p] = v2;
                 mine[a.lanes + first + p] = wv2;

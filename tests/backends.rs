@@ -57,3 +57,49 @@ on!(one_thread, cpu(1, Isa::Avx512));
 on!(three_threads, cpu(3, Isa::Avx512));
 on!(avx2, cpu(2, Isa::Avx2));
 on!(baseline, cpu(2, Isa::Baseline));
+
+/// On a machine with a GPU: `cargo test --release --test backends -- --ignored`.
+mod cuda {
+    use super::*;
+    use umklapp::backend::cuda::Cuda;
+
+    fn gpu() -> Device {
+        Arc::new(Cuda::new(0, Interrupt::default()).expect("a GPU"))
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn products_agree_with_the_dense_matrix() {
+        suite::products(&gpu());
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn stencils_agree_with_their_entries() {
+        suite::stencils(&gpu());
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn the_recurrence_is_its_steps() {
+        suite::recurrences(&gpu());
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn adjoints_move_to_the_other_side() {
+        suite::adjoints(&gpu());
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn block_algebra_agrees_with_loops() {
+        suite::algebra(&gpu());
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn random_vectors_follow_the_recipe() {
+        suite::random(&gpu());
+    }
+}

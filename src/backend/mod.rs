@@ -173,6 +173,11 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// How many columns side by side a fused pass is fastest with.
     fn preferred_columns(&self) -> usize;
 
+    /// Waits for all that is queued; for time to be measured.
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// A block of zeros.
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector>;
     /// Fills a block with random numbers.

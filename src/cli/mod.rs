@@ -61,6 +61,9 @@ pub(crate) struct Shared {
     /// Where to compute: `auto` takes a GPU if there is one
     #[arg(long, default_value = "auto", value_parser = ["auto", "cpu", "cuda"])]
     backend: String,
+    /// Which GPU, counted from 0
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    device: u32,
     /// Worker threads (0: all there are)
     #[arg(long, default_value_t = 0)]
     threads: usize,
@@ -80,6 +83,7 @@ impl Shared {
     fn settings(&self) -> Settings {
         Settings {
             backend: self.backend.clone(),
+            device: self.device,
             threads: self.threads,
             seed: self.seed,
             out: self.out.clone(),

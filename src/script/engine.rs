@@ -1,6 +1,7 @@
 //! The scripting engine: Rhai with the native functions, the stdlib and the limits that scripts of physicists need.
 
 use std::collections::BTreeSet;
+use std::io::IsTerminal;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use super::session::{Session, Settings};
 use super::{Failure, api, lint, registry, stdlib};
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
+use crate::backend::cuda::Cuda;
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::task::Interrupt;
@@ -289,13 +291,19 @@ fn strict_error(error: rhai::ParseErrorType, position: Position) -> EvalAltResul
     }
 }
 
-/// Opens the backend that the settings ask for.
-fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
+/// Opens the backend that the settings ask for; only "auto" falls back to the CPU, and says so on a terminal.
+pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
+    let cpu = || -> Result<Device> { Ok(Arc::new(Cpu::new(settings.threads, interrupt.clone())?)) };
+    let cuda = || -> Result<Device> { Ok(Arc::new(Cuda::new(settings.device, interrupt.clone())?)) };
     match settings.backend.as_str() {
-        "" | "auto" | "cpu" => Ok(Arc::new(Cpu::new(settings.threads, interrupt.clone())?)),
-        "cuda" => {
-            Err(Error::backend("the CUDA backend is not part of this build").hint("use `--backend cpu`"))
-        }
+        "cpu" => cpu(),
+        "cuda" => cuda(),
+        "" | "auto" => cuda().or_else(|e| {
+            if !settings.quiet && std::io::stderr().is_terminal() {
+                eprintln!("note: computing on the CPU: {}", e.message());
+            }
+            cpu()
+        }),
         other => {
             Err(Error::backend(format!("no backend `{other}`")).hint("the backends are auto, cpu, cuda"))
         }

@@ -17,6 +17,8 @@ use crate::task::{Interrupt, Progress, Task};
 pub struct Settings {
     /// "auto", "cpu" or "cuda".
     pub backend: String,
+    /// Which GPU, counted from 0.
+    pub device: u32,
     /// Worker threads; 0 takes as many as the machine offers.
     pub threads: usize,
     /// The seed of everything random that names none.

@@ -55,8 +55,30 @@ macro_rules! forward {
 }
 
 forward! {
-    cuInit
+    cuCtxSetCurrent
+    cuDeviceGet
+    cuDeviceGetAttribute
+    cuDeviceGetCount
+    cuDeviceGetName
+    cuDevicePrimaryCtxRelease_v2
+    cuDevicePrimaryCtxRetain
+    cuDeviceTotalMem_v2
     cuGetErrorString
+    cuInit
+    cuLaunchKernel
+    cuMemAlloc_v2
+    cuMemFree_v2
+    cuMemGetInfo_v2
+    cuMemcpyDtoDAsync_v2
+    cuMemcpyDtoHAsync_v2
+    cuMemcpyHtoDAsync_v2
+    cuMemsetD8Async
+    cuModuleGetFunction
+    cuModuleLoadDataEx
+    cuModuleUnload
+    cuStreamCreateWithPriority
+    cuStreamDestroy_v2
+    cuStreamSynchronize
 }
 
 /// Binds the driver, once.

@@ -14,6 +14,9 @@ use crate::number::{C64, DType};
 /// Rows that a block takes at a time in the stored formats.
 const CHUNK: usize = 256;
 
+/// Threads of a block of the stencil kernels.
+const STENCIL_THREADS: u32 = 512;
+
 /// Directions that the stencil kernel takes.
 const MOST_DIRECTIONS: usize = 8;
 
@@ -38,7 +41,7 @@ struct Vectors {
 #[derive(Clone, Copy)]
 enum Argument {
     Csr { start: u64, columns: u64, values: u64 },
-    Sell { slices: u64, lengths: u64, order: u64, columns: u64, values: u64, chunk: u64 },
+    Sell { slices: u64, lengths: u64, order: u64, columns: u64, values: u64, chunk: u64, shift: u64 },
     Dense { cols: u64, values: u64 },
     Stencil(StencilArgument),
 }
@@ -58,7 +61,7 @@ struct StencilArgument {
     tile_x: u32,
     tile_y: u32,
     march: u32,
-    padding: u32,
+    near: u32,
 }
 
 /// A matrix on the GPU.
@@ -71,6 +74,8 @@ struct Matrix {
     /// First part of the kernel's name, and its last.
     name: (&'static str, &'static str),
     argument: Argument,
+    /// The largest distance of an entry from its row, of a stencil.
+    reach: u64,
     /// Keeps the memory that the argument points to.
     _buffers: Vec<Buffer>,
 }
@@ -103,37 +108,53 @@ impl Matrix {
         (self.dtype, (v.columns * parts) as u32)
     }
 
-    /// Units of work for one launch.
-    fn units(&self) -> u64 {
-        match self.argument {
-            Argument::Stencil(s) => {
-                let across = |d: usize, step: u32| {
-                    if d < s.directions as usize { s.cells[d].div_ceil(step) } else { 1 }
-                };
-                let far: u64 = (3..s.directions as usize).map(|d| u64::from(s.cells[d])).product();
-                u64::from(across(0, s.tile_x))
-                    * u64::from(across(1, s.tile_y))
-                    * u64::from(across(2, s.march))
-                    * far
-            }
-            _ => self.rows.local as u64,
-        }
+    /// The argument for vectors of so many lanes: a block's threads cover one tile.
+    fn argument(&self, shape: &Shape, lanes: u32) -> Argument {
+        let Argument::Stencil(mut s) = self.argument else { return self.argument };
+        let cells = (STENCIL_THREADS / shape.threads / s.orbitals).max(1);
+        (s.tile_x, s.tile_y) = match (s.directions, cells) {
+            (1 | 2, _) => (cells, 1),
+            (_, 256..) => (64, cells / 64),
+            (_, 16..) => (8.min(cells), cells / 8),
+            _ => (cells.div_ceil(2), 2),
+        };
+        s.march = if s.directions == 1 { 1 } else { 32 };
+        s.near = u32::from(self.reach.saturating_mul(u64::from(lanes)) < 1 << 31);
+        Argument::Stencil(s)
     }
 
-    fn blocks(&self, shape: &Shape) -> u32 {
-        let units = match self.argument {
-            Argument::Stencil(_) => self.units(),
+    /// Units of work for one launch.
+    fn units(&self, argument: &Argument) -> u64 {
+        let Argument::Stencil(s) = argument else { return self.rows.local as u64 };
+        let directions = s.directions as usize;
+        let along = if directions > 2 { 2 } else { 1 };
+        let across = |there: bool, d: usize, step: u32| if there { s.cells[d].div_ceil(step) } else { 1 };
+        let far: u64 = (3..directions).map(|d| u64::from(s.cells[d])).product();
+        u64::from(across(true, 0, s.tile_x))
+            * u64::from(across(directions > 2, 1, s.tile_y))
+            * u64::from(across(directions > along, along, s.march))
+            * far
+    }
+
+    fn threads(&self) -> u32 {
+        if matches!(self.argument, Argument::Stencil(_)) { STENCIL_THREADS } else { THREADS }
+    }
+
+    fn blocks(&self, shape: &Shape, argument: &Argument) -> u32 {
+        let units = match argument {
+            Argument::Stencil(_) => self.units(argument),
             _ => self.rows.local.div_ceil(CHUNK) as u64,
         };
-        units.clamp(1, u64::from((self.card.processors * RESIDENT).div_ceil(shape.tiles))) as u32
+        let resident = self.card.processors * RESIDENT * THREADS / self.threads();
+        units.clamp(1, u64::from(resident.div_ceil(shape.tiles))) as u32
     }
 
     /// Queues one pass.
-    fn pass(&self, shape: &Shape, blocks: u32, vectors: Vectors) -> Result<()> {
+    fn pass(&self, shape: &Shape, argument: &Argument, blocks: u32, vectors: Vectors) -> Result<()> {
         let lane_type = suffix(self.dtype);
         let (first, last) = self.name;
         let kernel = format!("{first}_{lane_type}_p{}_l{}{last}", shape.pack, shape.threads);
-        let (units, grid) = (self.units(), (blocks, shape.tiles));
+        let (units, grid, threads) = (self.units(argument), (blocks, shape.tiles), self.threads());
         if units == 0 {
             return Ok(());
         }
@@ -141,13 +162,13 @@ impl Matrix {
             ($matrix:expr) => {{
                 let matrix = $matrix;
                 // SAFETY: the kernel's arguments; the matrix was validated, and the vectors were matched to it.
-                unsafe { self.card.launch(&kernel, grid, THREADS, &arguments![matrix, units, vectors]) }
+                unsafe { self.card.launch(&kernel, grid, threads, &arguments![matrix, units, vectors]) }
             }};
         }
-        match self.argument {
+        match *argument {
             Argument::Csr { start, columns, values } => launch!([start, columns, values]),
-            Argument::Sell { slices, lengths, order, columns, values, chunk } => {
-                launch!([slices, lengths, order, columns, values, chunk])
+            Argument::Sell { slices, lengths, order, columns, values, chunk, shift } => {
+                launch!([slices, lengths, order, columns, values, chunk, shift])
             }
             Argument::Dense { cols, values } => launch!([cols, values]),
             Argument::Stencil(argument) => launch!(argument),
@@ -208,7 +229,8 @@ impl Kernel for Matrix {
             return Ok(());
         }
         let shape = shape(lane_type, lanes);
-        let blocks = self.blocks(&shape);
+        let argument = self.argument(&shape, lanes);
+        let blocks = self.blocks(&shape, &argument);
         let sums = match dots {
             Some(_) => Some(self.card.allocate(16 * blocks as usize * lanes as usize)?),
             None => None,
@@ -223,7 +245,7 @@ impl Kernel for Matrix {
             lanes,
             offset: if c.beta != 0.0 || dots.is_some() { self.rows.start as u64 } else { 0 },
         };
-        self.pass(&shape, blocks, vectors)?;
+        self.pass(&shape, &argument, blocks, vectors)?;
         if let (Some(dots), Some(sums)) = (dots, sums) {
             *dots = self.reduced(&sums, 1, blocks, lanes, columns)?.pop().unwrap_or_default();
         }
@@ -246,7 +268,8 @@ impl Kernel for Matrix {
             return Ok(());
         }
         let shape = shape(lane_type, lanes);
-        let blocks = self.blocks(&shape);
+        let argument = self.argument(&shape, lanes);
+        let blocks = self.blocks(&shape, &argument);
         let each = 16 * blocks as usize * lanes as usize;
         let at_once = (SUMS / each.max(1)).clamp(1, 1 << 15).min(steps.max(1));
         let sums = self.card.allocate(each * at_once)?;
@@ -265,7 +288,7 @@ impl Kernel for Matrix {
                     lanes,
                     offset: self.rows.start as u64,
                 };
-                self.pass(&shape, blocks, vectors)?;
+                self.pass(&shape, &argument, blocks, vectors)?;
                 std::mem::swap(v, w);
             }
             out.extend(self.reduced(&sums, now, blocks, lanes, columns)?);
@@ -295,7 +318,7 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
             let info = KernelInfo { format: "dense".into(), bytes: bytes.len(), entries: rows * cols };
             let values = card.upload(&bytes)?;
             let argument = Argument::Dense { cols: cols as u64, values: values.address };
-            Ok(matrix(card, rows, cols, dtype, info, ("dense", ""), argument, vec![values]))
+            Ok(matrix(card, rows, cols, dtype, info, ("dense", ""), argument, 0, vec![values]))
         }
         MatrixSpec::Stencil(stencil) => stencil_cells(card, &stencil),
     }
@@ -309,10 +332,11 @@ fn matrix(
     info: KernelInfo,
     name: (&'static str, &'static str),
     argument: Argument,
+    reach: u64,
     buffers: Vec<Buffer>,
 ) -> Arc<dyn Kernel> {
     let (card, rows) = (card.clone(), Rows::all(rows));
-    Arc::new(Matrix { card, rows, cols, dtype, info, name, argument, _buffers: buffers })
+    Arc::new(Matrix { card, rows, cols, dtype, info, name, argument, reach, _buffers: buffers })
 }
 
 fn upload_values(card: &Arc<Card>, values: &Values) -> Result<Buffer> {
@@ -341,7 +365,17 @@ fn csr_rows(card: &Arc<Card>, csr: &Csr) -> Result<Arc<dyn Kernel>> {
     let argument = Argument::Csr { start: start.address, columns: columns.address, values: values.address };
     let info = KernelInfo { format: "CSR".into(), bytes: csr.bytes(), entries: csr.entries() };
     let dtype = csr.values.dtype();
-    Ok(matrix(card, csr.rows, csr.cols, dtype, info, ("csr", last), argument, vec![start, values, columns]))
+    Ok(matrix(
+        card,
+        csr.rows,
+        csr.cols,
+        dtype,
+        info,
+        ("csr", last),
+        argument,
+        0,
+        vec![start, values, columns],
+    ))
 }
 
 fn sliced(
@@ -397,10 +431,11 @@ fn sliced(
         columns: columns.address,
         values: values.address,
         chunk: chunk as u64,
+        shift: if chunk == 32 { 5 } else { 63 },
     };
     let mut buffers = vec![values, columns, slices, lengths];
     buffers.extend(order);
-    Ok(matrix(card, csr.rows, csr.cols, dtype, info, ("sell", last), argument, buffers))
+    Ok(matrix(card, csr.rows, csr.cols, dtype, info, ("sell", last), argument, 0, buffers))
 }
 
 fn stencil_cells(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Kernel>> {
@@ -426,6 +461,7 @@ fn stencil_cells(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Kernel>>
     }
     // An entry: the distance in rows, then the value, at multiples of 16 bytes.
     let (dtype, width) = (stencil.dtype, if stencil.dtype == DType::C64 { 32 } else { 16 });
+    let reach = classes.lists.iter().flatten().map(|e| e.0.unsigned_abs() as u64).max().unwrap_or(0);
     let mut start = vec![0u32];
     let mut entries: Vec<u8> = Vec::new();
     for list in &classes.lists {
@@ -445,10 +481,6 @@ fn stencil_cells(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Kernel>>
     let bytes = entries.len() + diagonal.as_ref().map_or(0, |d| d.bytes);
     let info = KernelInfo { format: "stencil".into(), bytes, entries: classes.entries(stencil) };
     let (of_class, start, entries) = (card.upload(&of_class)?, card.upload(&start)?, card.upload(&entries)?);
-    let (tile_x, tile_y) = match directions {
-        1 => (1024, 1),
-        _ => (8, 8),
-    };
     let argument = Argument::Stencil(StencilArgument {
         directions: directions as u32,
         orbitals: stencil.orbitals as u32,
@@ -459,13 +491,13 @@ fn stencil_cells(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Kernel>>
         start: start.address,
         entries: entries.address,
         diagonal: diagonal.as_ref().map_or(0, |d| d.address),
-        tile_x,
-        tile_y,
-        march: 32,
-        padding: 0,
+        tile_x: 0,
+        tile_y: 0,
+        march: 0,
+        near: 0,
     });
     let mut buffers = vec![of_class, start, entries];
     buffers.extend(diagonal);
     let dim = stencil.dim();
-    Ok(matrix(card, dim, dim, dtype, info, ("stencil", ""), argument, buffers))
+    Ok(matrix(card, dim, dim, dtype, info, ("stencil", ""), argument, reach, buffers))
 }

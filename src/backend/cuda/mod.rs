@@ -171,6 +171,10 @@ impl Backend for Cuda {
         32
     }
 
+    fn synchronize(&self) -> Result<()> {
+        self.card.synchronize("a computation on the GPU")
+    }
+
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let v = self.uninitialised(dtype, rows, columns)?;
         self.card.clear(self.buffer(&v)?)?;
