@@ -128,10 +128,14 @@ impl Terminal {
     }
 
     fn ends(&mut self) {
+        self.ends_with(0);
+    }
+
+    fn ends_with(&mut self, code: i32) {
         let until = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                assert_eq!(status.code(), Some(0));
+                assert_eq!(status.code(), Some(code));
                 return;
             }
             assert!(Instant::now() < until, "the session does not end");
@@ -158,6 +162,7 @@ fn pipe(folder: &Path, input: &str) -> Output {
 fn values_are_shown_and_kept() {
     let folder = Folder::new("values");
     let mut t = Terminal::open(&folder.0, &[]);
+    assert!(t.text().contains("cpu: 1 thread, "), "{}", t.text());
     t.line("let x = 1 + 1", "x = 2\n");
     t.line("x * 21", "42\n");
     t.line("ans + 1", "43\n");
@@ -257,6 +262,25 @@ fn ctrl_c_stops_work_and_keeps_the_variables() {
     }
     t.line("during", "1\n");
     t.leave();
+}
+
+#[test]
+fn a_signal_to_end_ends_the_session_at_the_prompt() {
+    let folder = Folder::new("term");
+    let mut t = Terminal::open(&folder.0, &[]);
+    let settings = |t: &Terminal| {
+        let mut settings = unsafe { std::mem::zeroed::<libc::termios>() };
+        let got = unsafe { libc::tcgetattr(std::os::fd::AsRawFd::as_raw_fd(&t.keyboard), &mut settings) };
+        assert_eq!(got, 0, "no terminal settings");
+        settings.c_lflag & (libc::ICANON | libc::ECHO)
+    };
+    t.line("let x = 1", "x = 1\n");
+    t.keys("let half_a_line");
+    t.expect("let half_a_line");
+    assert_eq!(settings(&t), 0, "the editor reads single keys");
+    assert_eq!(unsafe { libc::kill(t.child.id() as i32, libc::SIGTERM) }, 0);
+    t.ends_with(143);
+    assert_eq!(settings(&t), libc::ICANON | libc::ECHO, "the terminal is as it was");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod lex;
 mod magic;
 mod paint;
 mod session;
+mod terminal;
 
 use std::cell::RefCell;
 use std::io::{BufRead, IsTerminal};
@@ -29,12 +30,14 @@ use crate::script::{Engine, Settings};
 use crate::task::{Interrupt, Progress};
 use helper::Assistant;
 use session::{Session, Step};
+use terminal::Prompt;
 
 /// Runs a session on standard input until its end; the exit code is 0, or that of the error that ended a pipe.
 pub fn run(settings: Settings) -> ExitCode {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
-    match start(settings, interactive) {
-        Ok(session) if interactive => talk(session),
+    let prompt = Prompt::new();
+    match start(settings, interactive, prompt.clone()) {
+        Ok(session) if interactive => talk(session, &prompt),
         Ok(session) => listen(session),
         Err(e) => {
             eprintln!("{}", Report::plain(&e).render(colours(&std::io::stderr())));
@@ -50,11 +53,15 @@ fn parser() -> rhai::Engine {
     parser
 }
 
-fn start(settings: Settings, interactive: bool) -> Result<Session> {
+fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<Session> {
     let interrupt = Interrupt::default();
     let flag = interrupt.clone();
-    // While a line is edited the terminal hands Ctrl-C to the editor; this is for work that runs.
-    if let Err(e) = ctrlc::set_handler(move || flag.raise()) {
+    // While a line is edited Ctrl-C is a key for the editor: what comes then asks the program to end.
+    let stop = move || {
+        prompt.end_if_open();
+        flag.raise();
+    };
+    if let Err(e) = ctrlc::set_handler(stop) {
         eprintln!("warning: Ctrl-C cannot be caught: {e}");
     }
     let quiet = settings.quiet;
@@ -104,7 +111,7 @@ fn code(kind: Kind) -> ExitCode {
 }
 
 /// Talks to somebody at a terminal.
-fn talk(mut session: Session) -> ExitCode {
+fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
     let colour = colours(&std::io::stdout());
     let mut editor = match editor(session.names.clone(), colour) {
         Ok(editor) => editor,
@@ -130,7 +137,10 @@ fn talk(mut session: Session) -> ExitCode {
     let mut history = history;
     println!("{}", session.banner(colour));
     loop {
-        match editor.readline("> ") {
+        prompt.open();
+        let typed = editor.readline("> ");
+        prompt.close();
+        match typed {
             Ok(line) => {
                 if !line.trim().is_empty() && editor.add_history_entry(line.as_str()).unwrap_or(false) {
                     // At once, so that a session that ends badly leaves its history.

@@ -71,8 +71,7 @@ impl Session {
         let name = format!("Umklapp {version}");
         let name = if colour { paint::bold(&name) } else { name };
         let place = format!("{}: {}", device.name(), device.describe());
-        let gpu = if device.name() == "cpu" { "   gpu: none" } else { "" };
-        format!("{name}   {place}{gpu}          help()  ?name  Ctrl-D leaves")
+        format!("{name}   {place}          help()  ?name  Ctrl-D leaves")
     }
 
     /// Takes one input, whose first line is the given one of all input.

@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rhai::{EvalAltResult, Position, Scope};
 
-use super::registry;
+use super::{registry, stdlib};
 use crate::error::{Error, Kind, nearest};
 
 /// A finished report of a failed script.
@@ -76,15 +76,25 @@ impl Report {
         let mut position = failure.position();
         let mut calls = Vec::new();
         let mut inner = failure;
-        // Inside the stdlib the caret stays at the user's call.
+        // Where the call stands that is looked at: nothing for this text, else the module's name.
+        let mut place: Option<&str> = None;
+        // Inside a module the caret stays at the user's call.
         loop {
             match inner {
                 EvalAltResult::ErrorInFunctionCall(name, origin, next, at) => {
-                    let own = origin.is_empty() || Some(origin.as_str()) == file;
-                    if !at.is_none() {
-                        position = *at;
+                    match place {
+                        None => {
+                            if !at.is_none() {
+                                position = *at;
+                            }
+                            calls.push(format!("in `{name}`{}", line_of(*at)));
+                        }
+                        // How the stdlib does its work is no news for its callers.
+                        Some(module) if stdlib::MODULES.iter().any(|(name, _)| *name == module) => {}
+                        Some(module) => calls.push(format!("in `{name}`{} of `{module}`", line_of(*at))),
                     }
-                    calls.push(format!("in `{name}`{}", line_of(*at)));
+                    let own = origin.is_empty() || Some(origin.as_str()) == file;
+                    place = (!own).then_some(origin.as_str());
                     inner = next;
                     if own && !inner.position().is_none() {
                         position = inner.position();

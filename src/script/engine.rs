@@ -60,7 +60,10 @@ impl Engine {
         api::register(&mut rhai);
         let mut builtin = StaticModuleResolver::new();
         for (name, source) in stdlib::MODULES {
-            let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            let mut ast =
+                rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            // Errors say so where they come from.
+            ast.set_source(name);
             let module = Module::eval_ast_as_new(Scope::new(), &ast, &rhai)
                 .map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
             builtin.insert(name, module.clone());

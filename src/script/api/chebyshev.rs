@@ -45,19 +45,21 @@ pub(crate) fn as_complex(value: &Dynamic) -> Option<C64> {
 fn find_window(h: &Operator, o: &Options) -> Result<Window> {
     let task = o.task()?;
     let seed = o.seed()?;
-    let margin = o.float_or("margin", 0.01)?;
+    let margin = o.float("margin")?;
     let steps = o.count_or("steps", 2, 60)?;
-    if !(0.0..10.0).contains(&margin) {
+    if let Some(margin) = margin
+        && !(0.0..10.0).contains(&margin)
+    {
         return Err(Error::input(format!("a margin of {margin}"))
             .hint("margin is a fraction of the width, like 0.01"));
     }
+    let gershgorin = || Ok(Window::gershgorin(h)?.widened(margin.unwrap_or(0.0)));
+    // An estimate may be too narrow.
+    let lanczos = || Window::lanczos(h, steps, margin.unwrap_or(0.01), seed, &task);
     match o.text_or("method", "auto")?.as_str() {
-        "gershgorin" => Window::gershgorin(h),
-        "lanczos" => Window::lanczos(h, steps, margin, seed, &task),
-        "auto" => match Window::gershgorin(h) {
-            Ok(window) => Ok(window),
-            Err(_) => Window::lanczos(h, steps, margin, seed, &task),
-        },
+        "gershgorin" => gershgorin(),
+        "lanczos" => lanczos(),
+        "auto" => gershgorin().or_else(|_| lanczos()),
         other => Err(Error::input(format!("no method `{other}` for a spectral window"))
             .hint("the methods are auto, gershgorin, lanczos")),
     }
@@ -77,7 +79,7 @@ mod chebyshev_functions {
     ///
     /// # Options
     /// - `method` ("auto"): "gershgorin" (never too narrow), "lanczos" (tight), or "auto": Gershgorin where entries are known.
-    /// - `margin` (0.01): how much wider than Lanczos' estimate, as a fraction.
+    /// - `margin` (0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a fraction.
     /// - `steps` (60): Lanczos steps.
     /// - `seed` (the session's): of Lanczos' starting vector.
     /// - `progress` (true): show a bar.
@@ -86,6 +88,7 @@ mod chebyshev_functions {
     /// ```rhai
     /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
     /// assert_close(spectral_window(h, #{ method: "gershgorin" }).upper, 1.0, 1e-15);
+    /// assert_close(spectral_window(h, #{ margin: 0.1 }).upper, 1.1, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn spectral_window(

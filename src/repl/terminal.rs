@@ -1,0 +1,56 @@
+//! The terminal while a line is edited, and how a session ends that is told to end meanwhile (SIGTERM, SIGHUP).
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether the prompt stands. Clones share it.
+#[derive(Clone)]
+pub(super) struct Prompt {
+    stands: Arc<AtomicBool>,
+    /// The terminal's settings from before the editor changed them.
+    #[cfg(unix)]
+    settings: Option<Arc<std::sync::Mutex<nix::sys::termios::Termios>>>,
+}
+
+impl Prompt {
+    /// Of the terminal as it is now.
+    pub fn new() -> Prompt {
+        Prompt {
+            stands: Arc::default(),
+            // Input that is no terminal has no settings.
+            #[cfg(unix)]
+            settings: nix::sys::termios::tcgetattr(std::io::stdin())
+                .ok()
+                .map(|settings| Arc::new(std::sync::Mutex::new(settings))),
+        }
+    }
+
+    /// The editor takes over.
+    pub fn open(&self) {
+        self.stands.store(true, Ordering::SeqCst);
+    }
+
+    /// The editor is done.
+    pub fn close(&self) {
+        self.stands.store(false, Ordering::SeqCst);
+    }
+
+    /// Ends the program if the editor waits for keys, and leaves the terminal as it was found. The history is on disk
+    /// already.
+    pub fn end_if_open(&self) {
+        if !self.stands.load(Ordering::SeqCst) {
+            return;
+        }
+        #[cfg(unix)]
+        if let Some(Ok(settings)) = self.settings.as_ref().map(|s| s.lock()) {
+            use nix::sys::termios::{SetArg, tcsetattr};
+            // Nothing is left to do for a terminal that is gone.
+            let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &settings);
+        }
+        println!();
+        std::process::exit(ENDED);
+    }
+}
+
+/// The exit code of programs that SIGTERM ended.
+const ENDED: i32 = 128 + 15;
