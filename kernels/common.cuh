@@ -132,9 +132,6 @@ __device__ __forceinline__ void store_once(X* at, X x) {
     __stcs(reinterpret_cast<W*>(at), u.w);
 }
 
-// Asks for a line of memory ahead of its use.
-__device__ __forceinline__ void prefetch(const void* at) { asm volatile("prefetch.global.L2 [%0];" ::"l"(at)); }
-
 constexpr int THREADS = 256;
 
 // The sum over the threads of a block that share a lane: thread t has lane t % L. Threads of the first group get it.

@@ -4,8 +4,10 @@
 // Rows that a block takes at a time: neighbours in the matrix are neighbours in the cache.
 constexpr uint32_t CHUNK = 256;
 
-// Entries whose loads are under way together. Beyond the end of a row come zeros on the row's own column.
-constexpr int BATCH = 8;
+// Entries whose loads are under way together. Beyond the end of a row come zeros on a column of the row. A thread that has
+// a row to itself needs many; where threads share a row, the wasted ones cost more.
+template <int L>
+constexpr int BATCH = L == 1 ? 8 : 4;
 
 template <class T, class J>
 struct Csr {
@@ -16,10 +18,10 @@ struct Csr {
 
     __device__ __forceinline__ uint64_t place(uint64_t row) const { return row; }
 
-    template <class F>
+    template <int B, class F>
     __device__ __forceinline__ void row(uint64_t row, F batch) const {
         const uint64_t from = __ldg(start + row), to = __ldg(start + row + 1);
-        for (uint64_t k = from; k < to; k += BATCH) {
+        for (uint64_t k = from; k < to; k += B) {
             batch([&](int i, uint64_t& column, T& value) {
                 const bool there = k + i < to;
                 column = __ldg(columns + (there ? k + i : from));
@@ -43,12 +45,12 @@ struct Sell {
 
     __device__ __forceinline__ uint64_t place(uint64_t at) const { return order ? __ldg(order + at) : at; }
 
-    template <class F>
+    template <int B, class F>
     __device__ __forceinline__ void row(uint64_t at, F batch) const {
         const uint64_t slice = at >> shift;
         const uint64_t first = __ldg(slices + slice) + (at - (slice << shift));
         const uint32_t length = __ldg(lengths + at);
-        for (uint32_t k = 0; k < length; k += BATCH) {
+        for (uint32_t k = 0; k < length; k += B) {
             batch([&](int i, uint64_t& column, T& value) {
                 const bool there = k + i < length;
                 column = __ldg(columns + first + (there ? k + i : 0) * chunk);
@@ -66,9 +68,9 @@ struct Dense {
 
     __device__ __forceinline__ uint64_t place(uint64_t row) const { return row; }
 
-    template <class F>
+    template <int B, class F>
     __device__ __forceinline__ void row(uint64_t row, F batch) const {
-        for (uint64_t k = 0; k < cols; k += BATCH) {
+        for (uint64_t k = 0; k < cols; k += B) {
             batch([&](int i, uint64_t& column, T& value) {
                 const bool there = k + i < cols;
                 column = there ? k + i : 0;
@@ -86,16 +88,17 @@ __device__ __forceinline__ void update(const M& m, uint64_t rows, const Vectors<
             uint64_t last = min(rows, (chunk + 1) * CHUNK);
             for (uint64_t at = chunk * CHUNK + threadIdx.x / L; at < last; at += THREADS / L) {
                 Pack<V, P> sum{};
-                m.row(at, [&](auto entry) {
-                    uint64_t column[BATCH];
-                    typename M::Value value[BATCH];
-                    Pack<V, P> x[BATCH];
+                m.template row<BATCH<L>>(at, [&](auto entry) {
+                    constexpr int B = BATCH<L>;
+                    uint64_t column[B];
+                    typename M::Value value[B];
+                    Pack<V, P> x[B];
 #pragma unroll
-                    for (int i = 0; i < BATCH; ++i) entry(i, column[i], value[i]);
+                    for (int i = 0; i < B; ++i) entry(i, column[i], value[i]);
 #pragma unroll
-                    for (int i = 0; i < BATCH; ++i) x[i] = pass.input(column[i]);
+                    for (int i = 0; i < B; ++i) x[i] = pass.input(column[i]);
 #pragma unroll
-                    for (int i = 0; i < BATCH; ++i)
+                    for (int i = 0; i < B; ++i)
 #pragma unroll
                         for (int p = 0; p < P; ++p) sum.x[p] = mla(value[i], x[i].x[p], sum.x[p]);
                 });

@@ -29,11 +29,7 @@ struct Stencil {
     uint32_t near;
 };
 
-constexpr int BLOCK = 256;
-
-// Planes ahead of the march that are asked for, and entries whose loads are under way together.
-constexpr uint32_t AHEAD = 2;
-constexpr int BATCH = 4;
+constexpr int BLOCK = 512;
 
 // `N` entries of a row kept in registers: distances in numbers, and values.
 template <int N, class T, class V, int P, int L>
@@ -102,11 +98,6 @@ __device__ __forceinline__ void stencil(const Stencil<T>& m, uint64_t units, con
                         value[k] = e.value;
                     }
                 }
-                if (z + AHEAD < z1) {
-                    const uint64_t later = (row + AHEAD * plane) * a.lanes + pass.first;
-                    prefetch(a.v + later);
-                    prefetch(a.w + later);
-                }
                 const Pack<V, P> own = m.diagonal ? pass.input(row) : pass.own(row);
                 Pack<V, P> sum;
                 if (count == 6 && m.near) {
@@ -117,17 +108,12 @@ __device__ __forceinline__ void stencil(const Stencil<T>& m, uint64_t units, con
                     sum = product<3, T, V, P, L>(pass, row, distance, value);
                 } else {
                     sum = Pack<V, P>{};
-                    for (uint32_t k = 0; k < count; k += BATCH) {
-                        Entry<T> e[BATCH];
-                        Pack<V, P> v[BATCH];
+#pragma unroll 4
+                    for (uint32_t k = from; k < from + count; ++k) {
+                        const Entry<T> e = m.entries[k];
+                        const Pack<V, P> v = pass.input(row + e.distance);
 #pragma unroll
-                        for (int i = 0; i < BATCH; ++i) e[i] = k + i < count ? m.entries[from + k + i] : Entry<T>{};
-#pragma unroll
-                        for (int i = 0; i < BATCH; ++i) v[i] = pass.input(row + e[i].distance);
-#pragma unroll
-                        for (int i = 0; i < BATCH; ++i)
-#pragma unroll
-                            for (int p = 0; p < P; ++p) sum.x[p] = mla(e[i].value, v[i].x[p], sum.x[p]);
+                        for (int p = 0; p < P; ++p) sum.x[p] = mla(e.value, v.x[p], sum.x[p]);
                     }
                 }
                 if (m.diagonal) {
@@ -143,7 +129,7 @@ __device__ __forceinline__ void stencil(const Stencil<T>& m, uint64_t units, con
 }
 
 #define KERNEL(NAME, V, P, L, T)                                                                                       \
-    extern "C" __global__ void __launch_bounds__(BLOCK, 3) stencil_##NAME(Stencil<T> m, uint64_t units, Vectors<V> a) { \
+    extern "C" __global__ void __launch_bounds__(BLOCK, 2) stencil_##NAME(Stencil<T> m, uint64_t units, Vectors<V> a) { \
         stencil<T, V, P, L>(m, units, a);                                                                              \
     }
 

@@ -15,7 +15,7 @@ use crate::number::{C64, DType};
 const CHUNK: usize = 256;
 
 /// Threads of a block of the stencil kernels.
-const STENCIL_THREADS: u32 = 256;
+const STENCIL_THREADS: u32 = 512;
 
 /// Directions that the stencil kernel takes.
 const MOST_DIRECTIONS: usize = 8;
