@@ -27,7 +27,7 @@ fn main() {
     }
 }
 
-/// The compiler: `NVCC`, that of `CUDA_HOME`, or the first on the PATH.
+/// The compiler: `NVCC`, that of `CUDA_HOME`, the first on the PATH, or the one that `.ci/nvcc` installed.
 fn nvcc() -> Option<PathBuf> {
     let named = std::env::var_os("NVCC").map(PathBuf::from);
     let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin/nvcc"));
@@ -38,7 +38,11 @@ fn nvcc() -> Option<PathBuf> {
     {
         panic!("NVCC is {}, which is no file", named.display());
     }
-    named.into_iter().chain(home).chain(on_path).find(|nvcc| nvcc.is_file())
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
+    let installed = cache.map(|cache| cache.join("umklapp/nvcc-13.0/nvidia/cu13/bin/nvcc"));
+    named.into_iter().chain(home).chain(on_path).chain(installed).find(|nvcc| nvcc.is_file())
 }
 
 /// Compiles every `kernels/*.cu` and joins them; ptxas' spills are shown as warnings.
