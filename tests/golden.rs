@@ -1,5 +1,5 @@
-//! Runs the scripts of `tests/golden` and `scripts`, a case each, and compares what they print with the `.out` beside them.
-//! `umklapp test --bless tests/golden scripts` writes those files; each change of one is read before it is kept.
+//! Runs the scripts of `tests/golden`, `scripts` and `examples`, a case each, and compares what they print with the `.out` beside them.
+//! `umklapp test --bless tests/golden scripts examples` writes those files; each change of one is read before it is kept.
 
 use std::path::{Path, PathBuf};
 
@@ -35,7 +35,7 @@ fn case(script: PathBuf, folder: &str) -> Trial {
 
 fn main() {
     let mut trials = Vec::new();
-    for folder in ["tests/golden", "scripts"] {
+    for folder in ["tests/golden", "scripts", "examples"] {
         trials.extend(scripts(folder).into_iter().map(|script| case(script, folder)));
     }
     // An empty list would pass without having tested anything.

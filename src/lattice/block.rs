@@ -93,7 +93,8 @@ impl Block {
         }
         if let Some(z) = self.entries.iter().find(|z| !z.re.is_finite() || !z.im.is_finite()) {
             let shown = if z.re.is_finite() { z.im } else { z.re };
-            return Err(Error::input(format!("{what} is not a finite number ({shown})")));
+            return Err(Error::input(format!("{what} is not a finite number ({shown})"))
+                .hint("look for a division by zero or the root of a negative number"));
         }
         Ok(())
     }

@@ -24,12 +24,7 @@ impl Geometry {
     /// # Errors
     /// When there is no such site or orbital.
     pub fn row(&self, site: usize, orbital: usize) -> Result<usize> {
-        if site >= self.lattice.sites() {
-            return Err(Error::input(format!(
-                "site {site} outside a lattice of {} sites",
-                self.lattice.sites()
-            )));
-        }
+        self.lattice.locate(site)?;
         if orbital >= self.orbitals {
             return Err(Error::input(format!("orbital {orbital} outside the {} of a site", self.orbitals)));
         }

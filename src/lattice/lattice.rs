@@ -239,7 +239,8 @@ impl Lattice {
     /// When there is no such site.
     pub fn locate(&self, site: usize) -> Result<(Vec<i64>, usize)> {
         if site >= self.sites() {
-            return Err(Error::input(format!("site {site} outside a lattice of {} sites", self.sites())));
+            return Err(Error::input(format!("site {site} outside a lattice of {} sites", self.sites()))
+                .hint(format!("sites are numbered from 0 to {}", self.sites().saturating_sub(1))));
         }
         let full = self.full(site);
         let at = self.coordinates(full / self.basis.len());

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
+use crate::method::window::require_hermitian;
 use crate::method::{Chebyshev, Moments, Window};
 use crate::number::C64;
 use crate::operator::{Operator, human_bytes};
@@ -82,6 +83,7 @@ pub fn accumulate(
         recurrence.run(count.div_ceil(2) - 1, task)?;
         return recurrence.moments();
     }
+    require_hermitian(h)?;
     let started = Instant::now();
     let r = h.accept(&v)?.unwrap_or(v);
     let columns = r.columns();

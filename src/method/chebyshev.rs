@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::backend::{BlockVector, Dots, Update};
 use crate::error::{Error, Result};
+use crate::method::window::require_hermitian;
 use crate::method::{Moments, Window};
 use crate::operator::Operator;
 use crate::task::Task;
@@ -26,13 +27,7 @@ pub struct Chebyshev {
 impl Chebyshev {
     /// Holds T_0 v = v and T_1 v = H~ v.
     pub fn new(h: &Operator, window: Window, v: BlockVector) -> Result<Self> {
-        if h.dim() != h.cols() {
-            return Err(Error::input(format!(
-                "Chebyshev recurrence of a {} x {} operator",
-                h.dim(),
-                h.cols()
-            )));
-        }
+        require_hermitian(h)?;
         if !(window.half_width > 0.0) {
             return Err(Error::input(format!("a window of half width {}", window.half_width)));
         }
@@ -41,7 +36,8 @@ impl Chebyshev {
                 "vectors of {} rows for an operator of {}",
                 v.rows().global,
                 h.dim()
-            )));
+            ))
+            .hint("make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from `h`"));
         }
         let started = Instant::now();
         let previous = h.accept(&v)?.unwrap_or(v);
@@ -78,7 +74,7 @@ impl Chebyshev {
     pub fn run(&mut self, n: usize, task: &Task) -> Result<()> {
         let (alpha, beta) =
             (2.0 / self.window.half_width, -2.0 * self.window.center / self.window.half_width);
-        let lanes = self.h.dim().max(1) * self.current.columns();
+        let lanes = (self.h.dim() * self.current.columns()).max(1);
         // Few enough orders between two looks at the clock that a bar moves, enough to block over orders.
         let group = (40_000_000 / lanes).clamp(4, 64);
         let progress = task.start("moments", 2 * n);
@@ -110,7 +106,7 @@ impl Chebyshev {
                     self.window.lower(),
                     self.window.upper()
                 ))
-                .hint("use a wider window, or `spectral_window(h)` to find one; a non-Hermitian operator does this too"));
+                .hint("use a wider window, or `spectral_window(h)` to find one"));
             }
         }
         Ok(())

@@ -172,7 +172,8 @@ fn check(h: &Operator, options: &DavidsonOptions<'_>) -> Result<()> {
     }
     let avoided = options.orthogonal_to.as_ref().map_or(0, BlockVector::columns);
     if options.count == 0 || options.count + avoided > dim {
-        return Err(Error::input(format!("{} eigenpairs of an operator with {dim} rows", options.count)));
+        return Err(Error::input(format!("{} eigenpairs of an operator with {dim} rows", options.count))
+            .hint("ask for fewer with the option `count`"));
     }
     if !(options.tolerance > 0.0) {
         return Err(Error::input(format!("a tolerance of {}", options.tolerance)));

@@ -28,8 +28,16 @@ impl Expansion {
         }
         let points = 2 * terms;
         let step = std::f64::consts::PI / points as f64;
-        let values: Vec<C64> =
-            (0..points).map(|j| f(window.energy((step * (j as f64 + 0.5)).cos()))).collect::<Result<_>>()?;
+        let value = |j: usize| {
+            let energy = window.energy((step * (j as f64 + 0.5)).cos());
+            let value = f(energy)?;
+            if !value.is_finite() {
+                return Err(Error::input(format!("the function is {value} at energy {energy:.6}"))
+                    .hint("it must be finite on the whole window"));
+            }
+            Ok(value)
+        };
+        let values: Vec<C64> = (0..points).map(value).collect::<Result<_>>()?;
         // cos(pi k (2j + 1)/(2 points)) from one table: the argument matters modulo 4 points.
         let table: Vec<f64> = (0..4 * points).map(|i| (step * 0.5 * i as f64).cos()).collect();
         let coefficients = (0..terms)

@@ -70,12 +70,13 @@ impl DampingKernel {
     /// How many moments reach a broadening in energy.
     pub fn moments_for(self, broadening: f64, window: &Window) -> Result<usize> {
         if !(broadening > 0.0) {
-            return Err(Error::input(format!("a broadening of {broadening}"))
+            return Err(Error::input(format!("a broadening of {broadening:?}"))
                 .hint("broadening is an energy above zero"));
         }
         let n = (window.half_width * self.width() / broadening).ceil();
         if n > 1e8 {
-            return Err(Error::input(format!("a broadening of {broadening} needs {n:e} moments")));
+            return Err(Error::input(format!("a broadening of {broadening:?} needs {n:.1e} moments"))
+                .hint("ask for a broadening that is a larger part of the window"));
         }
         Ok((n as usize).max(2).next_multiple_of(2))
     }

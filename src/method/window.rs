@@ -54,6 +54,7 @@ impl Window {
 
     /// Limits by Gershgorin's theorem: never too narrow, often too wide.
     pub fn gershgorin(h: &Operator) -> Result<Window> {
+        require_hermitian(h)?;
         let (lower, upper) = h.node().limits().ok_or_else(|| {
             Error::input(format!(
                 "Gershgorin's theorem needs the entries of a Hermitian operator, not a {}",
@@ -71,6 +72,7 @@ impl Window {
 
     /// Limits by Lanczos' method: the extreme Ritz values, each moved out by its residual and `margin` of the width.
     pub fn lanczos(h: &Operator, steps: usize, margin: f64, seed: u64, task: &Task) -> Result<Window> {
+        require_hermitian(h)?;
         let (low, high) = lanczos_limits(h, steps, seed, task)?;
         let half_width = (high - low) / 2.0 * (1.0 + margin);
         let center = (low + high) / 2.0;
@@ -78,11 +80,17 @@ impl Window {
     }
 }
 
+/// Refuses an operator whose spectrum is not real: Chebyshev moments of it would be numbers without meaning.
+pub(super) fn require_hermitian(h: &Operator) -> Result<()> {
+    if h.dim() == h.cols() && h.is_hermitian()? {
+        return Ok(());
+    }
+    Err(Error::input("the spectrum is sought of a Hermitian operator, and this one is not")
+        .hint("`h + h.dagger()` is Hermitian"))
+}
+
 /// Safe limits: extreme Ritz values minus and plus their residual norms.
 fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<(f64, f64)> {
-    if h.dim() != h.cols() {
-        return Err(Error::input(format!("the spectrum of a {} x {} operator", h.dim(), h.cols())));
-    }
     let device = h.device();
     let steps = steps.clamp(2, h.dim().max(2));
     let random =

@@ -26,7 +26,8 @@ pub fn ensure(bytes: u128, what: &str) -> Result<()> {
             "{what} takes {}, and {} are free",
             human(bytes),
             human(free.into())
-        )));
+        ))
+        .hint("ask for fewer sites, states or elements"));
     }
     Ok(())
 }

@@ -1,6 +1,8 @@
 //! Operators whose entries are stored (CSR, ELL, SELL-C-sigma, dense) or implied by a stencil.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
 
 use super::{LinearOperator, Operator};
 use crate::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap};
@@ -64,6 +66,8 @@ pub struct Stored {
     source: Source,
     /// Why this format: for people.
     reason: String,
+    /// Found when first asked for.
+    hermitian: OnceLock<bool>,
 }
 
 impl Stored {
@@ -86,7 +90,8 @@ impl Stored {
             }
         };
         let kernel = device.prepare(spec)?;
-        let node = Stored { kernel, source: Source::Csr(csr), reason: reason.into() };
+        let node =
+            Stored { kernel, source: Source::Csr(csr), reason: reason.into(), hermitian: OnceLock::new() };
         Ok(Operator::from_node(device.clone(), Arc::new(node)))
     }
 
@@ -96,7 +101,8 @@ impl Stored {
             let stencil = Arc::new(stencil);
             let kernel = device.prepare(MatrixSpec::Stencil(stencil.clone()))?;
             let reason = "hoppings are translation invariant".into();
-            let node = Stored { kernel, source: Source::Stencil(stencil), reason };
+            let node =
+                Stored { kernel, source: Source::Stencil(stencil), reason, hermitian: OnceLock::new() };
             return Ok(Operator::from_node(device.clone(), Arc::new(node)));
         }
         Self::from_csr(device, stencil_to_csr(&stencil)?, format)
@@ -239,8 +245,8 @@ impl LinearOperator for Stored {
         if self.rows().global != self.cols() {
             return Ok(false);
         }
-        Ok(match &self.source {
-            Source::Csr(csr) => *csr.as_ref() == transpose_conjugate(csr) || nearly_hermitian(csr),
+        Ok(*self.hermitian.get_or_init(|| match &self.source {
+            Source::Csr(csr) => nearly_hermitian(csr),
             Source::Stencil(stencil) => {
                 let unit = |w: &Wrap| !matches!(w, Wrap::Phase(p) if (p.norm() - 1.0).abs() > 1e-12);
                 // The matrix element between two orbitals at a displacement, all terms that say it added.
@@ -257,7 +263,7 @@ impl LinearOperator for Stored {
                         (here - there.conj()).norm() <= 1e-14 * (1.0 + here.norm())
                     })
             }
-        })
+        }))
     }
 
     fn diagonal(&self) -> Option<Vec<f64>> {
@@ -321,7 +327,7 @@ fn nearly_hermitian(csr: &Csr) -> bool {
         if low < range.end && csr.columns.get(low) == column { csr.values.get(low) } else { C64::default() }
     };
     let eps = if csr.values.dtype().is_single() { 1e-6 } else { 1e-13 };
-    (0..csr.rows).all(|row| {
+    (0..csr.rows).into_par_iter().all(|row| {
         (csr.row_start[row]..csr.row_start[row + 1]).all(|at| {
             let value = csr.values.get(at);
             (value - find(csr.columns.get(at), row).conj()).norm() <= eps * (1.0 + value.norm())

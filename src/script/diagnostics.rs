@@ -170,8 +170,24 @@ fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (Str
     match error {
         EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Error>() {
             Some(error) => (error.message().to_string(), error.hint_text().map(str::to_string), error.kind()),
-            None => (value.to_string(), None, Kind::Input),
+            None => match thrown(value) {
+                Some((message, hint)) => (message, Some(hint), Kind::Input),
+                None => (value.to_string(), None, Kind::Input),
+            },
         },
+        EvalAltResult::ErrorStackOverflow(_) => (
+            "functions call one another too deeply".into(),
+            Some(format!(
+                "at most {} calls fit into one another; a loop has no limit",
+                engine.max_call_levels()
+            )),
+            Kind::Input,
+        ),
+        EvalAltResult::ErrorPropertyNotFound(name, _) => (
+            format!("the map has no `{name}`"),
+            Some(format!("`\"{name}\" in map` tells whether it has, `map.keys()` what it has")),
+            Kind::Input,
+        ),
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
             let name = signature.split('(').next().unwrap_or(signature).trim();
@@ -187,9 +203,11 @@ fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (Str
         }
         EvalAltResult::ErrorModuleNotFound(name, _) => {
             let modules = registry::modules(engine);
-            let hint =
-                nearest(name, modules.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`?"));
-            (format!("no module `{name}`"), hint, Kind::Input)
+            let near = nearest(name, modules.iter().map(String::as_str));
+            let hint = near.map_or(format!("own modules are files beside the script: `{name}.rhai`"), |n| {
+                format!("did you mean `{n}`?")
+            });
+            (format!("no module `{name}`"), Some(hint), Kind::Input)
         }
         other => {
             let mut text = other.clone_message();
@@ -202,6 +220,13 @@ fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (Str
             (text, hint, Kind::Input)
         }
     }
+}
+
+/// What scripts say with `throw #{ message: .., hint: .. }`.
+fn thrown(value: &rhai::Dynamic) -> Option<(String, String)> {
+    let map = value.read_lock::<rhai::Map>()?;
+    let text = |key: &str| map.get(key).map(ToString::to_string);
+    Some((text("message")?, text("hint")?))
 }
 
 /// A signature as scripts know the types.

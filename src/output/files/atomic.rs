@@ -14,7 +14,12 @@ impl<T: Write + Seek> Sink for T {}
 /// name is still there. Devices and pipes are written directly.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
     let failed = |error: std::io::Error| {
-        let report = Error::file(format!("cannot write `{}`: {error}", path.display()));
+        let text = error.to_string();
+        let plain = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+        let report = Error::file(format!("cannot write `{}`: {plain}", path.display()));
+        if error.kind() == std::io::ErrorKind::StorageFull {
+            return report.hint("free some space, or write to another disk with `--out`");
+        }
         match path.parent() {
             Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => {
                 report.hint(format!("the folder `{}` does not exist", folder.display()))
@@ -90,6 +95,6 @@ mod tests {
     #[test]
     fn a_full_disk_is_an_error() {
         let error = bytes(Path::new("/dev/full"), b"abc").unwrap_err();
-        assert!(error.to_string().contains("No space left"), "{error}");
+        assert!(error.to_string().contains("no space left"), "{error}");
     }
 }

@@ -140,7 +140,16 @@ pub fn load(path: impl AsRef<Path>) -> Result<Data> {
         "npy" => npz::load_npy(path),
         _ => text::load(path, text::Layout::Aligned),
     };
-    loaded.map_err(|e| e.context(format_args!("cannot read `{}`", path.display())))
+    loaded.map_err(|e| {
+        let e = e.context(format_args!("cannot read `{}`", path.display()));
+        match e.hint_text() {
+            Some(_) => e,
+            None if path.exists() => {
+                e.hint("the file may be truncated, or of another format than its name says")
+            }
+            None => e.hint("names of files are relative to the folder where the program was started"),
+        }
+    })
 }
 
 /// The column `name` split into its real and imaginary part, for formats without complex numbers.

@@ -6,7 +6,7 @@ use rhai::{Dynamic, Engine, FLOAT, FnPtr, INT, Map};
 use super::chebyshev::as_complex;
 use super::complex;
 use super::values::type_of;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::script::options::unknown_key;
 use crate::script::{At, Failure, fail, session};
@@ -14,6 +14,19 @@ use crate::script::{At, Failure, fail, session};
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(check_functions).into());
+}
+
+/// The options given over the defaults.
+fn merge(given: Map, defaults: Map) -> Result<Map> {
+    let mut merged = defaults.clone();
+    for (key, value) in given {
+        if !defaults.contains_key(&key) {
+            let known: Vec<&str> = defaults.keys().map(|k| k.as_str()).collect();
+            return Err(unknown_key(&key, known));
+        }
+        merged.insert(key, value);
+    }
+    Ok(merged)
 }
 
 #[export_module]
@@ -77,13 +90,50 @@ mod check_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn options(ctx: NativeCallContext, given: Map, defaults: Map) -> std::result::Result<Map, Failure> {
-        let mut merged = defaults.clone();
-        for (key, value) in given {
-            if !defaults.contains_key(&key) {
-                let known: Vec<&str> = defaults.keys().map(|k| k.as_str()).collect();
-                return Err(unknown_key(&key, known)).at(&ctx);
+        merge(given, defaults).at(&ctx)
+    }
+
+    /// As `options(given, defaults)`, for options that are given to be of the kinds named: "int", "float" (whole numbers
+    /// count), "bool", "string", "array", or a type as `type_of` names it. `()` stands for an option not given.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let o = options(#{ width: 2 }, #{ width: 1.5, count: () }, #{ width: "float", count: "int" });
+    /// assert(type_of(o.width) == "f64", "a float, although given whole");
+    /// ```
+    #[rhai_fn(name = "options", return_raw)]
+    pub fn options_of_kinds(
+        ctx: NativeCallContext,
+        given: Map,
+        defaults: Map,
+        kinds: Map,
+    ) -> std::result::Result<Map, Failure> {
+        let mut merged = merge(given, defaults).at(&ctx)?;
+        for (key, kind) in kinds {
+            let Some(value) = merged.get_mut(&key).filter(|value| !value.is_unit()) else { continue };
+            let kind = kind.into_string().unwrap_or_default();
+            if kind == "float"
+                && let Ok(whole) = value.as_int()
+            {
+                *value = (whole as FLOAT).into();
             }
-            merged.insert(key, value);
+            let name = match ctx.engine().map_type_name(value.type_name()) {
+                "i64" => "int",
+                "f64" => "float",
+                other => other,
+            };
+            if name != kind {
+                let wanted = match kind.as_str() {
+                    "int" => "a whole number",
+                    "float" => "a number",
+                    "bool" => "true or false",
+                    "string" => "a text",
+                    "array" => "an array",
+                    other => other,
+                };
+                let text = format!("option `{key}` takes {wanted}, not {}", type_of(value));
+                return Err(Error::input(text).hint(format!("it was given `{value}`"))).at(&ctx);
+            }
         }
         Ok(merged)
     }

@@ -531,7 +531,9 @@ mod kpm_functions {
     ) -> std::result::Result<Array, Failure> {
         let build = || {
             let geometry = method::geometry(h)?;
-            let at = usize::try_from(site).map_err(|_| Error::input(format!("site {site} is negative")))?;
+            let at = usize::try_from(site).map_err(|_| {
+                Error::input(format!("site {site} is negative")).hint("sites are numbered from 0")
+            })?;
             (0..geometry.orbitals)
                 .map(|i| Ok(Dynamic::from(geometry.row(at, i)? as INT)))
                 .collect::<Result<Array>>()

@@ -25,7 +25,9 @@ pub(super) fn register(engine: &mut Engine) {
 
 /// A whole number that counts something.
 fn count(value: INT, what: &str) -> Result<usize> {
-    usize::try_from(value).map_err(|_| Error::input(format!("{what} is {value}, and must not be negative")))
+    usize::try_from(value).map_err(|_| {
+        Error::input(format!("{what} is {value}, and must not be negative")).hint("it counts cells")
+    })
 }
 
 /// A size of a lattice.

@@ -70,7 +70,10 @@ pub(super) fn register(engine: &mut Engine) {
 
 /// Rows named by an array of ints, a range, or one int.
 pub(crate) fn row_numbers(rows: Dynamic) -> Result<Vec<usize>> {
-    let whole = |i: INT| usize::try_from(i).map_err(|_| Error::input(format!("row {i} is negative")));
+    let whole = |i: INT| {
+        usize::try_from(i)
+            .map_err(|_| Error::input(format!("row {i} is negative")).hint("rows are numbered from 0"))
+    };
     if let Ok(i) = rows.as_int() {
         return Ok(vec![whole(i)?]);
     }
@@ -86,6 +89,13 @@ pub(crate) fn row_numbers(rows: Dynamic) -> Result<Vec<usize>> {
         return array.into_iter().map(|x| int(x).and_then(whole)).collect();
     }
     Err(Error::input("rows are given as an int, a range or an array of ints"))
+}
+
+fn column_count(columns: INT) -> Result<usize> {
+    let count = usize::try_from(columns).ok().filter(|n| *n > 0);
+    count.ok_or_else(|| {
+        Error::input(format!("a block of {columns} columns")).hint("a block has one column at least")
+    })
 }
 
 /// One number for a single column, a Series for a block.
@@ -116,7 +126,11 @@ mod vector_functions {
             let rows = row_numbers(rows)?;
             let dim = h.cols();
             if let Some(row) = rows.iter().find(|&&row| row >= dim) {
-                return Err(Error::input(format!("row {row} of an operator with {dim} rows")));
+                return Err(Error::input(format!("row {row} of an operator with {dim} rows"))
+                    .hint(format!("rows are numbered from 0 to {}", dim - 1)));
+            }
+            if rows.is_empty() {
+                return Err(Error::input("a block of no rows").hint("name one row at least"));
             }
             let mut v = h.zeros(rows.len())?;
             let ones: Vec<_> =
@@ -137,7 +151,7 @@ mod vector_functions {
     #[rhai_fn(return_raw)]
     pub fn zeros(ctx: NativeCallContext, h: Operator, columns: INT) -> std::result::Result<Vector, Failure> {
         let build = || {
-            let columns = usize::try_from(columns).map_err(|_| Error::input(format!("{columns} columns")))?;
+            let columns = column_count(columns)?;
             Ok(Vector::new(h.device(), h.zeros(columns)?))
         };
         build().at(&ctx)
@@ -173,7 +187,7 @@ mod vector_functions {
     ) -> std::result::Result<Vector, Failure> {
         let o = Options::new(&ctx, options);
         let build = || {
-            let columns = usize::try_from(columns).map_err(|_| Error::input(format!("{columns} columns")))?;
+            let columns = column_count(columns)?;
             let complex = h.dtype().is_complex();
             let distribution = match o.text_or("distribution", "auto")?.as_str() {
                 "auto" if complex => Distribution::Phase,
