@@ -4,24 +4,36 @@
 // Rows that a block takes at a time: neighbours in the matrix are neighbours in the cache.
 constexpr uint32_t CHUNK = 256;
 
+// Entries whose loads are under way together. Beyond the end of a row come zeros on a column of the row. A thread that has
+// a row to itself needs many; where threads share a row, the wasted ones cost more.
+template <int L>
+constexpr int BATCH = L == 1 ? 8 : 4;
+
 template <class T, class J>
 struct Csr {
+    using Value = T;
     const uint64_t* start;
     const J* columns;
     const T* values;
 
     __device__ __forceinline__ uint64_t place(uint64_t row) const { return row; }
 
-    template <class F>
-    __device__ __forceinline__ void row(uint64_t row, F each) const {
-        uint64_t from = __ldg(start + row), to = __ldg(start + row + 1);
-#pragma unroll 4
-        for (uint64_t k = from; k < to; ++k) each((uint64_t)columns[k], values[k]);
+    template <int B, class F>
+    __device__ __forceinline__ void row(uint64_t row, F batch) const {
+        const uint64_t from = __ldg(start + row), to = __ldg(start + row + 1);
+        for (uint64_t k = from; k < to; k += B) {
+            batch([&](int i, uint64_t& column, T& value) {
+                const bool there = k + i < to;
+                column = __ldg(columns + (there ? k + i : from));
+                value = there ? values[k + i] : T{};
+            });
+        }
     }
 };
 
 template <class T, class J>
 struct Sell {
+    using Value = T;
     const uint64_t* slices;
     const uint32_t* lengths;
     // Row of each place, or null where rows stand in order.
@@ -33,29 +45,38 @@ struct Sell {
 
     __device__ __forceinline__ uint64_t place(uint64_t at) const { return order ? __ldg(order + at) : at; }
 
-    template <class F>
-    __device__ __forceinline__ void row(uint64_t at, F each) const {
+    template <int B, class F>
+    __device__ __forceinline__ void row(uint64_t at, F batch) const {
         const uint64_t slice = at >> shift;
         const uint64_t first = __ldg(slices + slice) + (at - (slice << shift));
         const uint32_t length = __ldg(lengths + at);
-        const J* column = columns + first;
-        const T* value = values + first;
-#pragma unroll 8
-        for (uint32_t k = 0; k < length; ++k, column += chunk, value += chunk) each((uint64_t)*column, *value);
+        for (uint32_t k = 0; k < length; k += B) {
+            batch([&](int i, uint64_t& column, T& value) {
+                const bool there = k + i < length;
+                column = __ldg(columns + first + (there ? k + i : 0) * chunk);
+                value = there ? values[first + (k + i) * chunk] : T{};
+            });
+        }
     }
 };
 
 template <class T>
 struct Dense {
+    using Value = T;
     uint64_t cols;
     const T* values;
 
     __device__ __forceinline__ uint64_t place(uint64_t row) const { return row; }
 
-    template <class F>
-    __device__ __forceinline__ void row(uint64_t row, F each) const {
-#pragma unroll 4
-        for (uint64_t k = 0; k < cols; ++k) each(k, values[row * cols + k]);
+    template <int B, class F>
+    __device__ __forceinline__ void row(uint64_t row, F batch) const {
+        for (uint64_t k = 0; k < cols; k += B) {
+            batch([&](int i, uint64_t& column, T& value) {
+                const bool there = k + i < cols;
+                column = there ? k + i : 0;
+                value = there ? values[row * cols + k + i] : T{};
+            });
+        }
     }
 };
 
@@ -67,10 +88,19 @@ __device__ __forceinline__ void update(const M& m, uint64_t rows, const Vectors<
             uint64_t last = min(rows, (chunk + 1) * CHUNK);
             for (uint64_t at = chunk * CHUNK + threadIdx.x / L; at < last; at += THREADS / L) {
                 Pack<V, P> sum{};
-                m.row(at, [&](uint64_t column, auto value) {
-                    Pack<V, P> x = pass.input(column);
+                m.template row<BATCH<L>>(at, [&](auto entry) {
+                    constexpr int B = BATCH<L>;
+                    uint64_t column[B];
+                    typename M::Value value[B];
+                    Pack<V, P> x[B];
 #pragma unroll
-                    for (int p = 0; p < P; ++p) sum.x[p] = mla(value, x.x[p], sum.x[p]);
+                    for (int i = 0; i < B; ++i) entry(i, column[i], value[i]);
+#pragma unroll
+                    for (int i = 0; i < B; ++i) x[i] = pass.input(column[i]);
+#pragma unroll
+                    for (int i = 0; i < B; ++i)
+#pragma unroll
+                        for (int p = 0; p < P; ++p) sum.x[p] = mla(value[i], x[i].x[p], sum.x[p]);
                 });
                 const uint64_t row = m.place(at);
                 pass.finish(row, pass.own(row), sum);
