@@ -26,7 +26,7 @@ fn density_of_states(size: i64, disorder: f64) -> Result<Table, Box<Report>> {
     Ok(value.cast::<Table>())
 }
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     for disorder in [0.0, 4.0] {
         match density_of_states(64, disorder) {
             Ok(table) => {

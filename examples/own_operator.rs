@@ -104,7 +104,7 @@ const SCRIPT: &str = "
     assert_close(dos.density.integrate(dos.energy), 1.0, 1e-3);
 ";
 
-fn main() -> ExitCode {
+pub fn main() -> ExitCode {
     let mut engine = match Engine::new() {
         Ok(engine) => engine,
         Err(e) => {

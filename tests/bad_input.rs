@@ -61,11 +61,18 @@ fn fail(engine: &mut Engine, cases: &[(&str, &str, &str)]) {
     }
 }
 
+/// Runs what the cases to come need.
+fn prepare(engine: &mut Engine, script: &str) {
+    if let Err(report) = engine.eval(script) {
+        panic!("{}", report.render(false));
+    }
+}
+
 /// A chain of eight sites for the cases to come.
 fn with_chain() -> Engine {
     let mut engine = engine(None);
     let setup = "let h = tight_binding(lattice::chain(8)); let w = window(-2.1, 2.1);";
-    engine.eval(setup).map_err(|r| r.render(false)).unwrap();
+    prepare(&mut engine, setup);
     engine
 }
 
@@ -148,7 +155,7 @@ fn numbers_that_mean_nothing() {
 #[test]
 fn what_does_not_fit_together() {
     let mut engine = with_chain();
-    engine.eval("let other = unit_block(tight_binding(lattice::chain(9)), [0]);").unwrap();
+    prepare(&mut engine, "let other = unit_block(tight_binding(lattice::chain(9)), [0]);");
     fail(
         &mut engine,
         &[
@@ -172,7 +179,10 @@ fn what_does_not_fit_together() {
 fn moments_of_operators_that_are_not_hermitian_are_refused() {
     // Its eigenvalues are real and inside the window, so that nothing would grow.
     let mut engine = engine(None);
-    engine.eval("let a = sparse([0, 1], [1, 0], [1.0, 2.0]); let w = window(-3.0, 3.0); let v = unit_block(a, [0]);").unwrap();
+    prepare(
+        &mut engine,
+        "let a = sparse([0, 1], [1, 0], [1.0, 2.0]); let w = window(-3.0, 3.0); let v = unit_block(a, [0]);",
+    );
     for script in [
         "spectral_window(a)",
         "spectral_window(a, #{ method: \"lanczos\" })",
@@ -188,30 +198,27 @@ fn moments_of_operators_that_are_not_hermitian_are_refused() {
         assert!(expected.iter().any(|words| report.message.contains(words)), "{}", report.render(false));
     }
     // Without false alarms: rounding, lazy sums and complex entries.
-    engine
-        .eval(
-            "
+    prepare(
+        &mut engine,
+        "
         let b = sparse([0, 1], [1, 0], [0.1 * 3.0, 0.3]);
         spectral_window(b);
         let c = sparse([0, 1], [1, 0], [I, -I]);
         chebyshev(2.0 * c + b, w, unit_block(c, [0])).run(4);
         chebyshev(a + a.dagger(), window(-4.0, 4.0), v).run(4);
     ",
-        )
-        .map_err(|r| r.render(false))
-        .unwrap();
+    );
 }
 
 #[test]
 fn files_that_are_missing_cut_off_or_of_another_kind() {
     let folder = Folder::new("files");
     let mut engine = engine(Some(folder.0.clone()));
-    engine
-        .eval(
-            "let t = table(#{ a: [1, 2, 3], b: [4, 5, 6] });
+    prepare(
+        &mut engine,
+        "let t = table(#{ a: [1, 2, 3], b: [4, 5, 6] });
         for kind in [\"csv\", \"json\", \"npz\"] { t.save(`whole.${kind}`); }",
-        )
-        .unwrap();
+    );
     let cut = |kind: &str| {
         let whole = std::fs::read(folder.0.join(format!("whole.{kind}"))).unwrap();
         whole[..whole.len() - whole.len() / 3].to_vec()
@@ -254,7 +261,7 @@ fn a_full_disk() {
         std::os::unix::fs::symlink("/dev/full", folder.0.join(format!("full.{kind}"))).unwrap();
     }
     let mut engine = engine(Some(folder.0.clone()));
-    engine.eval("let t = table(#{ a: [1, 2, 3], b: [4, 5, 6] });").unwrap();
+    prepare(&mut engine, "let t = table(#{ a: [1, 2, 3], b: [4, 5, 6] });");
     fail(
         &mut engine,
         &[
@@ -304,7 +311,7 @@ fn native_work_and_loops_stop_when_asked_to() {
     ] {
         let interrupt = Interrupt::default();
         let mut engine = Engine::with(Settings::default(), interrupt.clone()).unwrap();
-        engine.eval("let kept = 17; let h = tight_binding(lattice::cubic(24, 24, 24));").unwrap();
+        prepare(&mut engine, "let kept = 17; let h = tight_binding(lattice::cubic(24, 24, 24));");
         let (sender, began) = channel();
         engine.session().set_progress(Some(Arc::new(Began(sender))));
         let stopper = std::thread::spawn(move || {

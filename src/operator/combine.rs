@@ -271,6 +271,10 @@ pub(crate) fn probe_hermitian(device: &Device, a: &dyn LinearOperator) -> Result
     let mut w = device.zeros(a.dtype(), a.rows(), 4)?;
     a.update(device, Update::PRODUCT, &v, &mut w, None)?;
     let g = device.gram(&v, &w)?;
+    if g.iter().any(|z| !z.re.is_finite() || !z.im.is_finite()) {
+        return Err(Error::numeric("the operator gives numbers that are not finite")
+            .hint("look for NaN or infinite entries"));
+    }
     let scale = g.iter().map(|z| z.norm()).fold(0.0, f64::max);
     let eps = if a.dtype().is_single() { 1e-4 } else { 1e-11 };
     Ok((0..4).all(|i| (0..4).all(|j| (g[i * 4 + j] - g[j * 4 + i].conj()).norm() <= eps * scale)))

@@ -60,7 +60,10 @@ impl<'a> Options<'a> {
         let n = value.as_int().map_err(|_| self.wrong(key, "a whole number", &value))?;
         match usize::try_from(n) {
             Ok(n) if n >= least => Ok(Some(n)),
-            _ => Err(Error::input(format!("option `{key}` is {n}, and must be at least {least}"))),
+            _ => {
+                Err(Error::input(format!("option `{key}` is {n}"))
+                    .hint(format!("it must be at least {least}")))
+            }
         }
     }
 
