@@ -9,8 +9,10 @@ mod blocked;
 mod formats;
 mod fused;
 mod kernels;
+mod pack;
 mod random;
 mod stencil;
+mod tall;
 mod threads;
 
 use std::ops::Range;
@@ -229,7 +231,7 @@ impl Backend for Cpu {
     }
 
     fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
-        algebra::axpby(&self.threads, a, x, b, y)
+        algebra::axpby((&self.threads, self.isa), a, x, b, y)
     }
 
     fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
@@ -237,15 +239,15 @@ impl Backend for Cpu {
     }
 
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        algebra::dots(&self.threads, x, y)
+        algebra::dots((&self.threads, self.isa), x, y)
     }
 
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        algebra::gram(&self.threads, x, y)
+        algebra::gram((&self.threads, self.isa), x, y)
     }
 
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        algebra::combine(&self.threads, x, c, b, y)
+        algebra::combine((&self.threads, self.isa), x, c, b, y)
     }
 
     fn precondition(
