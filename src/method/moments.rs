@@ -106,7 +106,8 @@ impl Moments {
 
     /// A column a vector, and in the report what else it takes to make the moments again with [`Moments::from_table`].
     pub fn to_table(&self) -> Result<Table> {
-        let columns = self.columns.iter().enumerate().map(|(i, c)| (format!("vector_{i}"), Series::Real(c.clone())));
+        let columns =
+            self.columns.iter().enumerate().map(|(i, c)| (format!("vector_{i}"), Series::Real(c.clone())));
         let table = Table::from_columns(columns)?
             .with_report("lower", self.window.lower())
             .with_report("upper", self.window.upper())
