@@ -1,7 +1,7 @@
 //! Block-vector algebra on the CPU: everything but products with matrices.
 
 use super::block::Lane;
-use super::{Threads, block, block_mut};
+use super::{Threads, block, block_mut, vectorised};
 use crate::backend::{BlockVector, conformal};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -21,11 +21,11 @@ fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<&mut [F]> {
     F::lanes_mut(block_mut(v)?).ok_or_else(|| Error::internal("block of another precision"))
 }
 
-/// One factor a column, from one for all or one each.
-fn factors(operation: &str, given: &[C64], columns: usize) -> Result<Vec<C64>> {
+/// One factor a number of a stored row, from one for all or one a column.
+fn factors(operation: &str, given: &[C64], columns: usize, side: usize) -> Result<Vec<C64>> {
     match given.len() {
-        1 => Ok(vec![given[0]; columns]),
-        n if n == columns => Ok(given.to_vec()),
+        1 => Ok(vec![given[0]; columns * side]),
+        n if n == columns => Ok(given.iter().flat_map(|&z| std::iter::repeat_n(z, side)).collect()),
         n => Err(Error::input(format!("{operation}: {n} factors for {columns} columns"))),
     }
 }
@@ -50,7 +50,8 @@ pub(super) fn axpby(
     y: &mut BlockVector,
 ) -> Result<()> {
     conformal("sum of vectors", x, y)?;
-    let (a, b) = (factors("sum", a, x.columns)?, factors("sum", b, x.columns)?);
+    let side = block(x)?.lanes();
+    let (a, b) = (factors("sum", a, x.columns, side)?, factors("sum", b, x.columns, side)?);
     if !x.dtype.is_complex() && a.iter().chain(&b).any(|z| z.im != 0.0) {
         return Err(Error::internal("a complex factor on real vectors"));
     }
@@ -61,7 +62,7 @@ pub(super) fn axpby(
         b: &[C64],
         y: &mut BlockVector,
     ) -> Result<()> {
-        let (columns, complex) = (x.columns, x.dtype.is_complex());
+        let (columns, complex) = (block(x)?.width(), x.dtype.is_complex());
         let stride = block(x)?.stride();
         let real = a.iter().chain(b).all(|z| z.im == 0.0);
         let keep = b.iter().any(|z| *z != C64::default());
@@ -72,26 +73,29 @@ pub(super) fn axpby(
         let rows = x.len() / stride.max(1);
         let ranges = threads.ranges(rows, stride);
         threads.run(&ranges, stride, lanes_mut::<F>(y)?, |range, y| {
-            let x = &x[range.start * stride..range.end * stride];
-            for (x, y) in x.chunks_exact(stride).zip(y.chunks_exact_mut(stride)) {
-                if real {
-                    for (x, y) in x.chunks_exact(columns).zip(y.chunks_exact_mut(columns)) {
+            vectorised(|| {
+                let x = &x[range.start * stride..range.end * stride];
+                for (x, y) in x.chunks_exact(stride).zip(y.chunks_exact_mut(stride)) {
+                    if real {
+                        for (x, y) in x.chunks_exact(columns).zip(y.chunks_exact_mut(columns)) {
+                            for c in 0..columns {
+                                y[c] = if keep { ar[c] * x[c] + br[c] * y[c] } else { ar[c] * x[c] };
+                            }
+                        }
+                    } else if complex {
+                        let ((xr, xi), (yr, yi)) = (x.split_at(columns), y.split_at_mut(columns));
                         for c in 0..columns {
-                            y[c] = if keep { ar[c] * x[c] + br[c] * y[c] } else { ar[c] * x[c] };
+                            let (mut re, mut im) =
+                                (ar[c] * xr[c] - ai[c] * xi[c], ar[c] * xi[c] + ai[c] * xr[c]);
+                            if keep {
+                                re += br[c] * yr[c] - bi[c] * yi[c];
+                                im += br[c] * yi[c] + bi[c] * yr[c];
+                            }
+                            (yr[c], yi[c]) = (re, im);
                         }
-                    }
-                } else if complex {
-                    let ((xr, xi), (yr, yi)) = (x.split_at(columns), y.split_at_mut(columns));
-                    for c in 0..columns {
-                        let (mut re, mut im) = (ar[c] * xr[c] - ai[c] * xi[c], ar[c] * xi[c] + ai[c] * xr[c]);
-                        if keep {
-                            re += br[c] * yr[c] - bi[c] * yi[c];
-                            im += br[c] * yi[c] + bi[c] * yr[c];
-                        }
-                        (yr[c], yi[c]) = (re, im);
                     }
                 }
-            }
+            })
         })?;
         Ok(())
     }
@@ -107,7 +111,7 @@ pub(super) fn multiply(
     conformal("product entry by entry", x, z)?;
     conformal("product entry by entry", x, y)?;
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
-        let (columns, complex, stride) = (x.columns, x.dtype.is_complex(), block(x)?.stride());
+        let (columns, complex, stride) = (block(x)?.width(), x.dtype.is_complex(), block(x)?.stride());
         let (x, z) = (lanes::<F>(x)?, lanes::<F>(z)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
         threads.run(&ranges, stride, lanes_mut::<F>(y)?, |range, y| {
@@ -131,26 +135,29 @@ pub(super) fn multiply(
 pub(super) fn dots(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
     conformal("scalar product", x, y)?;
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        let (columns, complex, stride) = (x.columns, x.dtype.is_complex(), block(x)?.stride());
+        let (columns, complex, stride) = (block(x)?.width(), x.dtype.is_complex(), block(x)?.stride());
+        let side = block(x)?.lanes();
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
         let parts = threads.map(&ranges, |range| {
-            let mut re = vec![0.0; columns];
-            let mut im = vec![0.0; columns];
-            for row in range {
-                let (x, y) = (&x[row * stride..][..stride], &y[row * stride..][..stride]);
-                for c in 0..columns {
-                    re[c] += x[c].to_f64() * y[c].to_f64();
-                    if complex {
-                        let d = columns + c;
-                        re[c] += x[d].to_f64() * y[d].to_f64();
-                        im[c] += x[c].to_f64() * y[d].to_f64() - x[d].to_f64() * y[c].to_f64();
+            vectorised(|| {
+                let mut re = vec![0.0; columns];
+                let mut im = vec![0.0; columns];
+                for row in range {
+                    let (x, y) = (&x[row * stride..][..stride], &y[row * stride..][..stride]);
+                    for c in 0..columns {
+                        re[c] += x[c].to_f64() * y[c].to_f64();
+                        if complex {
+                            let d = columns + c;
+                            re[c] += x[d].to_f64() * y[d].to_f64();
+                            im[c] += x[c].to_f64() * y[d].to_f64() - x[d].to_f64() * y[c].to_f64();
+                        }
                     }
                 }
-            }
-            re.into_iter().zip(im).map(|(re, im)| C64::new(re, im)).collect()
+                re.into_iter().zip(im).map(|(re, im)| C64::new(re, im)).collect::<Vec<C64>>()
+            })
         })?;
-        Ok(total(parts))
+        Ok(total(parts).chunks(side).map(|column| column.iter().sum()).collect())
     }
     by_precision!(x, go(threads, x, y))
 }
@@ -162,8 +169,12 @@ pub(super) fn gram(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Resul
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
         let (m, n, complex) = (x.columns, y.columns, x.dtype.is_complex());
         let (sx, sy) = (block(x)?.stride(), block(y)?.stride());
-        let rows = x.rows.local;
+        let side = block(x)?.lanes();
+        let rows = x.rows.local / side;
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
+        if side > 1 {
+            return super::folded::gram(threads, side, complex, (m, x), (n, y));
+        }
         let ranges = threads.ranges(rows, sx * sy);
         let parts = threads.map(&ranges, |range| {
             let (mut re, mut im) = (vec![0.0; m * n], vec![0.0; m * n]);
@@ -208,7 +219,11 @@ pub(super) fn combine(
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         let (m, n, complex) = (x.columns, y.columns, x.dtype.is_complex());
         let (sx, sy) = (block(x)?.stride(), block(y)?.stride());
+        let side = block(x)?.lanes();
         let x = lanes::<F>(x)?;
+        if side > 1 {
+            return super::folded::combine(threads, side, complex, (m, x), c, b, (n, lanes_mut::<F>(y)?));
+        }
         let ranges = threads.ranges(y.rows.local, sx * sy);
         threads.run(&ranges, sy, lanes_mut::<F>(y)?, |range, y| {
             let mut sum = vec![0.0f64; sy];
@@ -262,14 +277,14 @@ pub(super) fn precondition(
         x: &BlockVector,
         y: &mut BlockVector,
     ) -> Result<()> {
-        let (columns, stride) = (x.columns, block(x)?.stride());
+        let (columns, stride, side) = (x.columns, block(x)?.stride(), block(x)?.lanes());
         let (d, x) = (lanes::<F>(d)?, lanes::<F>(x)?);
-        let ranges = threads.ranges(d.len(), stride);
+        let ranges = threads.ranges(d.len() / side, stride);
         threads.run(&ranges, stride, lanes_mut::<F>(y)?, |range, y| {
             for (row, y) in range.zip(y.chunks_exact_mut(stride)) {
                 let x = &x[row * stride..][..stride];
                 for (i, (y, x)) in y.iter_mut().zip(x).enumerate() {
-                    let gap = shift[i % columns] - d[row].to_f64();
+                    let gap = shift[i / side % columns] - d[row * side + i % side].to_f64();
                     let gap = if gap.abs() < floor { floor.copysign(gap) } else { gap };
                     *y = F::from_f64(x.to_f64() / gap);
                 }

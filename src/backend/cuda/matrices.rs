@@ -321,6 +321,10 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
             Ok(matrix(card, rows, cols, dtype, info, ("dense", ""), argument, 0, vec![values]))
         }
         MatrixSpec::Stencil(stencil) => stencil_cells(card, &stencil),
+        MatrixSpec::Wilson(spec) => super::wilson::prepare(card, &spec),
+        MatrixSpec::SiteDiagonal { rows, factors, single } => {
+            super::wilson::prepare_diagonal(card, rows, factors, single)
+        }
     }
 }
 
