@@ -104,12 +104,13 @@ fn reflected(u: &Su3, staple: &Su3) -> Su3 {
 }
 
 /// One sweep over all links: even sites, then odd ones, direction by direction.
-fn sweep(u: &mut Links, update: impl Fn(usize, usize, &Su3, &Su3) -> Su3 + Sync) {
+fn sweep(u: &mut Links, task: &Task, update: impl Fn(usize, usize, &Su3, &Su3) -> Su3 + Sync) -> Result<()> {
     let grid = u.grid();
     for parity in 0..2 {
         let sites: Vec<usize> =
             (0..u.sites()).filter(|&x| grid.coordinates(x).iter().sum::<usize>() % 2 == parity).collect();
         for mu in 0..4 {
+            task.check()?;
             let old = &*u;
             let new: Vec<Su3> =
                 sites.par_iter().map(|&x| update(x, mu, old.at(x, mu), &staples(old, x, mu))).collect();
@@ -119,6 +120,7 @@ fn sweep(u: &mut Links, update: impl Fn(usize, usize, &Su3, &Su3) -> Su3 + Sync)
             }
         }
     }
+    Ok(())
 }
 
 /// The field after the sweeps.
@@ -141,12 +143,11 @@ pub fn heatbath(start: &Links, options: &Heatbath, task: &Task) -> Result<Links>
     let progress = task.start("heatbath", options.sweeps);
     for done in 0..options.sweeps {
         let number = options.first + done;
-        sweep(&mut u, |x, mu, link, staple| {
+        sweep(&mut u, task, |x, mu, link, staple| {
             heated(link, staple, options.beta, options.seed, 4 * x + mu, number)
-        });
+        })?;
         for _ in 0..options.overrelaxation {
-            task.check()?;
-            sweep(&mut u, |_, _, link, staple| reflected(link, staple));
+            sweep(&mut u, task, |_, _, link, staple| reflected(link, staple))?;
         }
         progress.advance(done + 1)?;
     }
@@ -186,7 +187,7 @@ mod tests {
     fn reflections_keep_the_action() {
         let mut u = run(&start(), 5.5, 5, 0);
         let (before, field) = (plaquette(&u), u.clone());
-        sweep(&mut u, |_, _, link, staple| reflected(link, staple));
+        sweep(&mut u, &Task::default(), |_, _, link, staple| reflected(link, staple)).unwrap();
         assert!((plaquette(&u) - before).abs() < 1e-12);
         assert!(u != field);
         crate::operator::check_links(u.links()).unwrap();

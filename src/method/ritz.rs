@@ -220,9 +220,17 @@ fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &T
     a.update(Update::PRODUCT, &x, &mut y, None)?;
     let mut z = device.zeros(x.dtype(), x.rows(), 1)?;
     let mut mu = device.dots(&x, &y)?[0].re;
+    // The gradient A x - mu x. Where it is small, rounding leaves a part along x that is not, which a second projection
+    // removes: the step would take it for a slope.
+    let tangent = |x: &BlockVector, g: &mut BlockVector| -> Result<()> {
+        for _ in 0..2 {
+            let along = device.dots(x, g)?[0];
+            device.axpby(&[-along], x, &[ONE], g)?;
+        }
+        deflate(g)
+    };
     let mut g = y.clone();
-    device.axpby(&[C64::new(-mu, 0.0)], &x, &[ONE], &mut g)?;
-    deflate(&mut g)?;
+    tangent(&x, &mut g)?;
     let mut p = g.clone();
     let (mut gg, mut steps) = (norm2(&g)?, 0);
     span.products += 1;
@@ -237,16 +245,9 @@ fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &T
         span.products += 1;
         // The lowest vector of the plane of x and p: [[mu, b], [b, c]].
         let (b, c) = (device.dots(&x, &z)?[0].re, device.dots(&p, &z)?[0].re);
-        let theta = 0.5 * (2.0 * b).atan2(mu - c);
-        // Of the two stationary angles, that of the minimum.
-        let at = |t: f64| mu * t.cos().powi(2) + c * t.sin().powi(2) + 2.0 * b * t.sin() * t.cos();
-        let theta = if at(theta) <= at(theta + std::f64::consts::FRAC_PI_2) {
-            theta
-        } else {
-            theta + std::f64::consts::FRAC_PI_2
-        };
-        // Either sign of x will do; without its change the next direction is the conjugate one.
-        let theta = if theta.cos() < 0.0 { theta - std::f64::consts::PI } else { theta };
+        // The angle of the minimum, between -pi/2 and pi/2: either sign of x will do, and without its change the next
+        // direction is the conjugate one.
+        let theta = 0.5 * (-2.0 * b).atan2(c - mu);
         let (sin, cos) = theta.sin_cos();
         if sin.abs() < 1e-15 {
             break;
@@ -265,8 +266,7 @@ fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &T
         mu = device.dots(&x, &y)?[0].re;
         let old = gg;
         device.axpby(&[ONE], &y, &[C64::default()], &mut g)?;
-        device.axpby(&[C64::new(-mu, 0.0)], &x, &[ONE], &mut g)?;
-        deflate(&mut g)?;
+        tangent(&x, &mut g)?;
         gg = norm2(&g)?;
         if !gg.is_finite() {
             return Err(Error::numeric("the operator gives numbers that are not finite"));

@@ -214,60 +214,52 @@ unsafe fn project<P: Pack, const MU: usize>(psi: *const P::Real, step: usize, im
     }
 }
 
-/// Adds all four spins of (1 + s g_mu), given the upper two.
+/// Takes half-spinors through a link, `U h` or `U^+ h`, and adds all four spins of (1 + s g_mu) that follow; colour by
+/// colour, so that few numbers are in flight. `turn` is what a product undergoes that crosses a cut.
 #[inline(always)]
-unsafe fn expand<P: Pack, const MU: usize>(sum: &mut [[C<P>; 3]; 4], r: &Half<P>, s: P) {
+unsafe fn through<P: Pack, const MU: usize, const DAGGER: bool>(
+    sum: &mut [[C<P>; 3]; 4],
+    u: &[C<P>; 9],
+    h: &Half<P>,
+    s: P,
+    turn: Option<(usize, P)>,
+) {
     // SAFETY: the caller's promise.
     unsafe {
-        for c in 0..3 {
-            sum[0][c] = sum[0][c].add(r[0][c]);
-            sum[1][c] = sum[1][c].add(r[1][c]);
-            (sum[2][c], sum[3][c]) = match MU {
-                0 => (sum[2][c].minus_i(s, r[1][c]), sum[3][c].minus_i(s, r[0][c])),
-                1 => (sum[2][c].plus(s, r[1][c]), sum[3][c].minus(s, r[0][c])),
-                2 => (sum[2][c].minus_i(s, r[0][c]), sum[3][c].plus_i(s, r[1][c])),
-                _ => (sum[2][c].plus(s, r[0][c]), sum[3][c].plus(s, r[1][c])),
+        for i in 0..3 {
+            let mut r = [C::zero(); 2];
+            for (r, h) in r.iter_mut().zip(h) {
+                *r = if DAGGER {
+                    C::zero().mla_conj(u[i], h[0]).mla_conj(u[3 + i], h[1]).mla_conj(u[6 + i], h[2])
+                } else {
+                    u[3 * i].mul(h[0]).mla(u[3 * i + 1], h[1]).mla(u[3 * i + 2], h[2])
+                };
+                if let Some((bit, sign)) = turn {
+                    *r = cross(*r, bit, sign);
+                }
+            }
+            let [a, b] = r;
+            sum[0][i] = sum[0][i].add(a);
+            sum[1][i] = sum[1][i].add(b);
+            (sum[2][i], sum[3][i]) = match MU {
+                0 => (sum[2][i].minus_i(s, b), sum[3][i].minus_i(s, a)),
+                1 => (sum[2][i].plus(s, b), sum[3][i].minus(s, a)),
+                2 => (sum[2][i].minus_i(s, a), sum[3][i].plus_i(s, b)),
+                _ => (sum[2][i].plus(s, a), sum[3][i].plus(s, b)),
             };
         }
     }
 }
 
-/// `U h`, or `U^+ h`.
-#[inline(always)]
-unsafe fn times<P: Pack, const DAGGER: bool>(u: &[C<P>; 9], h: &Half<P>) -> Half<P> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut r = [[C::zero(); 3]; 2];
-        if DAGGER {
-            for j in 0..3 {
-                for i in 0..3 {
-                    for s in 0..2 {
-                        r[s][i] = r[s][i].mla_conj(u[3 * j + i], h[s][j]);
-                    }
-                }
-            }
-        } else {
-            for i in 0..3 {
-                for s in 0..2 {
-                    r[s][i] = u[3 * i].mul(h[s][0]).mla(u[3 * i + 1], h[s][1]).mla(u[3 * i + 2], h[s][2]);
-                }
-            }
-        }
-        r
-    }
-}
-
 /// Lanes change places across a cut, and those that crossed the boundary of the lattice take its sign.
 #[inline(always)]
-unsafe fn cross<P: Pack>(h: &mut Half<P>, bit: usize, sign: P) {
+unsafe fn cross<P: Pack>(mut z: C<P>, bit: usize, sign: P) -> C<P> {
     // SAFETY: the caller's promise.
     unsafe {
-        for z in h.iter_mut().flatten() {
-            if bit > 0 && bit < P::LANES {
-                *z = C { re: z.re.swap(bit), im: z.im.swap(bit) };
-            }
-            *z = C { re: z.re.mul(sign), im: z.im.mul(sign) };
+        if bit > 0 && bit < P::LANES {
+            z = C { re: z.re.swap(bit), im: z.im.swap(bit) };
         }
+        C { re: z.re.mul(sign), im: z.im.mul(sign) }
     }
 }
 
@@ -318,21 +310,19 @@ impl<P: Pack> Run<'_, P> {
                 if edge { (site + stride - n * stride, other) } else { (site + stride, chunk) };
             let mut h = project::<P, MU>(spinor(there, its), self.step, self.im, self.forward);
             if edge {
-                cross(&mut h, bit, sign(0));
+                let sign = sign(0);
+                h.iter_mut().flatten().for_each(|z| *z = cross(*z, bit, sign));
             }
             let u = link::<P, N>(link_at(site, chunk), lanes);
-            expand::<P, MU>(sum, &times::<P, false>(&u, &h), self.forward);
+            through::<P, MU, false>(sum, &u, &h, self.forward, None);
             // Backward: the product is made in the neighbour's lanes, where its link is.
             let edge = x == 0;
             let (there, its) =
                 if edge { (site + n * stride - stride, other) } else { (site - stride, chunk) };
             let h = project::<P, MU>(spinor(there, its), self.step, self.im, self.backward);
             let u = link::<P, N>(link_at(there, its), lanes);
-            let mut r = times::<P, true>(&u, &h);
-            if edge {
-                cross(&mut r, bit, sign(1));
-            }
-            expand::<P, MU>(sum, &r, self.backward);
+            let turn = if edge { Some((bit, sign(1))) } else { None };
+            through::<P, MU, true>(sum, &u, &h, self.backward, turn);
         }
     }
 
