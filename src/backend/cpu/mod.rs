@@ -11,9 +11,11 @@ mod folded;
 mod formats;
 mod fused;
 mod kernels;
+mod pack;
 mod random;
 mod simd;
 mod stencil;
+mod tall;
 mod threads;
 mod wilson;
 mod wilson_site;
@@ -259,7 +261,7 @@ impl Backend for Cpu {
     }
 
     fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
-        algebra::axpby(&self.threads, a, x, b, y)
+        algebra::axpby((&self.threads, self.isa), a, x, b, y)
     }
 
     fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
@@ -267,15 +269,15 @@ impl Backend for Cpu {
     }
 
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        algebra::dots(&self.threads, x, y)
+        algebra::dots((&self.threads, self.isa), x, y)
     }
 
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        algebra::gram(&self.threads, x, y)
+        algebra::gram((&self.threads, self.isa), x, y)
     }
 
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        algebra::combine(&self.threads, x, c, b, y)
+        algebra::combine((&self.threads, self.isa), x, c, b, y)
     }
 
     fn precondition(
