@@ -133,7 +133,8 @@ impl LinearOperator for Wilson {
     }
 
     fn adjoint(&self, device: &Device) -> Result<Operator> {
-        let adjoint = self.spec.adjoint != !self.spec.gamma5;
+        // gamma5 D is its own adjoint, and so is gamma5 D^+.
+        let adjoint = self.spec.adjoint == self.spec.gamma5;
         Self::prepare(device, WilsonSpec { adjoint, ..self.spec.clone() })
     }
 

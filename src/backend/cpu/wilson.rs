@@ -130,7 +130,7 @@ impl<F: Packed> Prepared<F> {
         v: &BlockVector,
         w: &mut BlockVector,
         plus: &[(f64, &BlockVector)],
-        mut dots: Option<&mut Dots>,
+        dots: Option<&mut Dots>,
     ) -> Result<()> {
         check_update(self, v, w, dots.is_some())?;
         for (_, x) in plus {
@@ -176,7 +176,7 @@ impl<F: Packed> Prepared<F> {
             }
             sums
         })?;
-        if let Some(dots) = dots.as_deref_mut() {
+        if let Some(dots) = dots {
             let column = |at: usize| sums.iter().map(|s| s[at]).sum::<f64>();
             dots.vv = (0..columns).map(column).collect();
             dots.wv = (columns..2 * columns).map(column).collect();
