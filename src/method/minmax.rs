@@ -250,7 +250,7 @@ fn interpolated(eps: f64, degree: usize) -> MinMax {
     fit
 }
 
-/// The largest deviation, found on a grid that resolves every extremum.
+/// The largest deviation: on a grid that resolves every extremum, each of which a parabola then places.
 fn measured(fit: &MinMax) -> f64 {
     let points = 16 * fit.coefficients.len() + 64;
     let at = |i: usize| {
@@ -258,7 +258,14 @@ fn measured(fit: &MinMax) -> f64 {
         let y = 0.5 * ((1.0 - fit.eps) * z + 1.0 + fit.eps);
         (1.0 - y.sqrt() * clenshaw(&fit.coefficients, z)).abs()
     };
-    (0..=points).map(at).fold(0.0, |m, e| if e <= m { m } else { e })
+    let values: Vec<f64> = (0..=points).map(at).collect();
+    let ends = values[0].max(values[points]);
+    let summit = |w: &[f64]| {
+        let (slope, bend) = (0.5 * (w[2] - w[0]), w[0] - 2.0 * w[1] + w[2]);
+        if w[1] >= w[0] && w[1] >= w[2] && bend < 0.0 { w[1] - 0.5 * slope * slope / bend } else { w[1] }
+    };
+    // Written so that NaN is not lost.
+    values.windows(3).map(summit).fold(ends, |m, e| if e <= m { m } else { e })
 }
 
 /// Zolotarev's best rational function for 1/sqrt(y) on [eps, 1]: R(y) = constant + sum_k residue_k/(y + pole_k).
