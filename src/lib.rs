@@ -6,6 +6,7 @@ pub mod backend;
 #[doc(hidden)]
 pub mod cli;
 pub mod error;
+pub mod gauge;
 pub mod lattice;
 pub mod manybody;
 pub mod method;

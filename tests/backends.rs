@@ -1,12 +1,13 @@
 //! Every backend against slow references: one suite, instantiated for each backend there is.
 
 mod backends {
+    pub mod spinors;
     pub mod suite;
 }
 
 use std::sync::Arc;
 
-use backends::suite;
+use backends::{spinors, suite};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::task::Interrupt;
@@ -48,6 +49,16 @@ macro_rules! on {
             #[test]
             fn random_vectors_follow_the_recipe() {
                 suite::random(&$device);
+            }
+
+            #[test]
+            fn the_wilson_operator_is_its_definition() {
+                spinors::wilson(&$device);
+            }
+
+            #[test]
+            fn spinors_obey_block_algebra() {
+                spinors::spinor_algebra(&$device);
             }
         }
     };
@@ -101,5 +112,17 @@ mod cuda {
     #[ignore = "needs a GPU"]
     fn random_vectors_follow_the_recipe() {
         suite::random(&gpu());
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn the_wilson_operator_is_its_definition() {
+        spinors::wilson(&gpu());
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn spinors_obey_block_algebra() {
+        spinors::spinor_algebra(&gpu());
     }
 }

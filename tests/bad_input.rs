@@ -176,6 +176,141 @@ fn what_does_not_fit_together() {
 }
 
 #[test]
+fn gauge_fields_that_cannot_be() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let lat = lattice::hypercubic(4, 4, 4, 4); let u = gauge::reference_field(lat, 0.3);
+        let odd = gauge::reference_field(lattice::hypercubic(4, 3, 4, 4), 0.3);
+        let q = wilson::kernel(u, #{ s: 0.4 }); let d = wilson::operator(u, #{ mass: 0.1 });
+        let psi = wilson::reference_spinor(lat, 2);",
+    );
+    fail(
+        &mut engine,
+        &[
+            ("gauge::unit(lattice::cubic(4, 4, 4))", "four directions", "hypercubic"),
+            ("gauge::unit(lat.boundary(\"open\"))", "periodic boundaries", "hypercubic"),
+            ("gauge::constant_flux(lat, #{ plane10: 1 })", "unknown option `plane10`", "plane01"),
+            ("gauge::constant_flux(lat, #{ plane01: 0.5 })", "whole number of flux quanta", "plane01"),
+            ("gauge::heatbath(odd, #{ beta: 6.0 })", "a checkerboard on a lattice of 3 sites", "even"),
+            ("gauge::heatbath(u, #{ sweeps: 1 })", "needs its coupling", "beta"),
+            ("gauge::heatbath(u, #{ beta: -1.0 })", "a coupling beta of -1", "6/g^2"),
+            ("gauge::stout(u, #{ rho: -0.1 })", "a smearing weight of -0.1", "positive"),
+            ("gauge::polyakov_loop(u, 4)", "direction 4", "0 to 3"),
+            ("u.link(256, 0)", "site 256", "255"),
+            ("u.boundary(\"open\")", "periodic or antiperiodic", "periodic"),
+            ("u.boundary([\"periodic\", \"periodic\"])", "2 boundaries", "four"),
+            ("u * odd", "lattices of", "4"),
+            ("wilson::operator(u, #{ storage: \"half\" })", "no storage `half`", "reconstruct-12"),
+            ("wilson::operator(u, #{ mass: 1.0 / 0.0 })", "a mass of inf", "finite"),
+            ("wilson::kernel(u, #{ s: 1.5 })", "s is 1.5", "0.4"),
+            ("wilson::kernel(u, #{ mas: 1.5 })", "unknown option `mas`", "`s`"),
+            ("wilson::gamma5(lattice::chain(4))", "four directions", "hypercubic"),
+            ("wilson::reference_spinor(lat, -1)", "stream -1", "psi"),
+            ("d * wilson::reference_spinor(odd, 2)", "vector of 2304 rows", "random_block"),
+            (
+                "bicgstab(wilson::operator(odd), wilson::reference_spinor(odd, 2), #{ even_odd: true })",
+                "3 sites in direction 1",
+                "even_odd: false",
+            ),
+            ("bicgstab(q, psi, #{ even_odd: true })", "even-odd preconditioning of", "wilson::operator"),
+            ("conjugate_gradient(d, psi)", "Hermitian", "dagger"),
+            ("conjugate_gradient(q, psi)", "not positive", "bicgstab"),
+            ("multishift_cg(q * q, [-1.0], psi, #{})", "shifts of 0 or more", "array"),
+        ],
+    );
+}
+
+#[test]
+fn sign_functions_that_cannot_be() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let lat = lattice::hypercubic(2, 2, 2, 4); let u = gauge::reference_field(lat, 0.5);
+        let q = wilson::kernel(u, #{ s: 0.4 }); let quiet = #{ delta: 1e-6, seed: 1, progress: false };
+        let low = ritz(q * q, #{ count: 4, tol: 1e-8, seed: 1 });
+        let sign = overlap::sign(q, quiet); let d = overlap::operator(sign, #{ s: 0.4 });",
+    );
+    fail(
+        &mut engine,
+        &[
+            ("minmax_inverse_sqrt(0.0, #{})", "an interval from 0 to 1", "lowest eigenvalue"),
+            ("minmax_inverse_sqrt(0.1, #{ error: 1e-20 })", "a deviation of 1e-20", "double precision"),
+            ("minmax_inverse_sqrt(1e-12, #{ error: 1e-8 })", "a polynomial of degree", "low modes"),
+            ("minmax_inverse_sqrt(0.1, #{ error: 1e-3, degree: 4 })", "both", "one follows"),
+            (
+                "overlap::sign(q, #{ low_modes: low, polynomial: minmax_inverse_sqrt(0.2, #{ error: 1e-6 }) })",
+                "begins above the spectrum",
+                "eps is at most",
+            ),
+            (
+                "overlap::sign(q, #{ low_modes: 0, polynomial: minmax_inverse_sqrt(0.2, #{ error: 1e-6 }) })",
+                "begins above the spectrum",
+                "eps is at most",
+            ),
+            ("overlap::sign(q, #{ upper: 3.0 })", "an upper limit of 3", "spectral_window"),
+            ("overlap::sign(wilson::operator(u), #{})", "Hermitian operator", "wilson::kernel"),
+            ("overlap::sign(q, #{ low_modes: \"many\" })", "takes an Eigen", "low_modes"),
+            ("overlap::operator(q, #{ s: 0.4 })", "is no sign function", "overlap::sign"),
+            ("overlap::operator(sign, #{ s: 1.0 })", "s is 1", "0.4"),
+            ("overlap::operator(sign, #{ s: 0.4, mass: -1.0 })", "a quark mass of -1", "2.8"),
+            ("overlap::operator(u, #{ mas: 1.0 })", "unknown option `mas`", "mass"),
+            ("overlap::index(q)", "is no overlap operator", "overlap::operator"),
+            ("q.bound", "neither a sign function", "overlap::sign"),
+            ("overlap_solve(d, wilson::reference_spinor(u, 2), #{ tol: 0.0 })", "a tolerance of 0", "1e-8"),
+            ("ritz(q * q, #{ count: 0 })", "option `count` is 0", "at least 1"),
+            ("ritz(wilson::operator(u), #{})", "Hermitian", "dagger"),
+        ],
+    );
+}
+
+#[test]
+fn gauge_files_that_are_damaged() {
+    let folder = Folder::new("gauge");
+    let mut engine = engine(Some(folder.0.clone()));
+    prepare(
+        &mut engine,
+        "let u = gauge::reference_field(lattice::hypercubic(2, 2, 2, 2), 0.3);
+        u.save(\"whole.nersc\"); u.save(\"whole.lime\");",
+    );
+    let whole = |name: &str| std::fs::read(folder.0.join(name)).unwrap();
+    for kind in ["nersc", "lime"] {
+        let bytes = whole(&format!("whole.{kind}"));
+        folder.file(&format!("cut.{kind}"), &bytes[..bytes.len() * 2 / 3]);
+        let mut flipped = bytes.clone();
+        let at = bytes.len() / 2;
+        flipped[at] ^= 1;
+        folder.file(&format!("flipped.{kind}"), &flipped);
+    }
+    // A right checksum over links that are not unitary.
+    let text = String::from_utf8_lossy(&whole("whole.nersc")).into_owned();
+    let head = text.find("END_HEADER\n").unwrap() + "END_HEADER\n".len();
+    let mut bytes = whole("whole.nersc");
+    let end = bytes.len();
+    bytes[head..end].fill(0);
+    let old = text.lines().find(|l| l.starts_with("CHECKSUM")).unwrap().to_string();
+    let zero = format!("{:<width$}", "CHECKSUM = 0", width = old.len());
+    let at = text.find(&old).unwrap();
+    bytes[at..at + old.len()].copy_from_slice(zero.as_bytes());
+    folder.file("zero.nersc", &bytes);
+    folder.file("text.nersc", b"hello");
+    fail(
+        &mut engine,
+        &[
+            ("gauge::load(\"missing.lime\")", "no such file", "folder"),
+            ("gauge::load(\"cut.nersc\")", "bytes", "truncated"),
+            ("gauge::load(\"cut.lime\")", "ends inside", "truncated"),
+            ("gauge::load(\"flipped.nersc\")", "checksum", "damaged"),
+            ("gauge::load(\"flipped.lime\")", "checksum", "damaged"),
+            ("gauge::load(\"zero.nersc\")", "not in SU(3)", "damaged"),
+            ("gauge::load(\"text.nersc\")", "neither a NERSC archive nor a lime file", "BEGIN_HEADER"),
+            ("u.save(\"x\", #{ format: \"hdf5\" })", "no format `hdf5`", "ildg"),
+            ("u.save(\"nowhere/at/all.lime\")", "cannot write", "does not exist"),
+        ],
+    );
+}
+
+#[test]
 fn moments_of_operators_that_are_not_hermitian_are_refused() {
     // Its eigenvalues are real and inside the window, so that nothing would grow.
     let mut engine = engine(None);

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
+use matrix::wilson::WilsonSpec;
 use matrix::{Csr, Stencil};
 pub(in crate::backend) use vector::Storage;
-pub use vector::{BlockVector, Rows};
+pub use vector::{BlockVector, Grid, Rows};
 
 /// A backend as the layers above hold it.
 pub type Device = Arc<dyn Backend>;
@@ -49,6 +50,17 @@ pub enum MatrixSpec {
     },
     /// Matrix-free stencil on a lattice of cells.
     Stencil(Arc<Stencil>),
+    /// The Wilson-Dirac operator.
+    Wilson(Arc<WilsonSpec>),
+    /// A real diagonal that is the same on every site of a lattice.
+    SiteDiagonal {
+        /// The rows, on a lattice.
+        rows: Rows,
+        /// One factor for each row of a site.
+        factors: Vec<f64>,
+        /// Whether vectors have 32-bit numbers.
+        single: bool,
+    },
 }
 
 /// The distribution of random vectors' entries, each of variance one.
@@ -127,6 +139,17 @@ pub trait Kernel: Send + Sync {
     /// be conformal to `w`.
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()>;
 
+    /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i` in one pass, or None if the kernel has no such pass.
+    fn update_plus(
+        &self,
+        _c: Update,
+        _v: &BlockVector,
+        _w: &mut BlockVector,
+        _plus: &[(f64, &BlockVector)],
+    ) -> Option<Result<()>> {
+        None
+    }
+
     /// `steps` orders of the recurrence `w <- alpha A v + beta v - w`, then `v` and `w` change places; the dots of
     /// every step are pushed to `out`. A backend overrides this to block over orders or to avoid synchronisation.
     fn recurrence(
@@ -199,6 +222,14 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()>;
     /// The entries whose sum is the scalar product: `y[i, c] = conj(x[i, c]) z[i, c]`.
     fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()>;
+    /// The same numbers as rows of another kind, on a lattice or on none: a backend may lay them out differently.
+    fn arrange(&self, v: &BlockVector, rows: Rows) -> Result<BlockVector> {
+        if v.rows() == rows {
+            return Ok(v.clone());
+        }
+        self.upload(v.dtype(), rows, v.columns(), &self.download(v)?)
+    }
+
     /// Column-wise `<x|y>`, conjugating `x`, summed over local rows.
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
     /// The tall-skinny product `X^H Y`, row-major, `x.columns() * y.columns()` entries, over local rows.
@@ -239,6 +270,8 @@ pub(in crate::backend) fn check_update(
         && w.rows().global == kernel.rows().global
         && v.columns() == w.columns()
         && v.dtype() == w.dtype()
+        && w.rows().grid == kernel.rows().grid
+        && (v.rows().grid == w.rows().grid || kernel.cols() != kernel.rows().global)
         && v.dtype().is_single() == kernel.dtype().is_single()
         && (v.dtype().is_complex() || !kernel.dtype().is_complex())
         && (!dots || v.rows() == w.rows());

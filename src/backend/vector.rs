@@ -4,6 +4,37 @@ use crate::backend::cpu::Block;
 use crate::backend::cuda::DeviceBlock;
 use crate::number::DType;
 
+/// A hypercubic lattice of sites with the same number of rows each: row = site * per_site + component, the first
+/// direction fastest. Rows that live on one may be laid out by a backend as its kernels like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    /// Sites in each direction.
+    pub dims: [usize; 4],
+    /// Rows a site.
+    pub per_site: usize,
+}
+
+impl Grid {
+    /// Number of sites.
+    pub fn sites(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// Coordinates of a site.
+    pub fn coordinates(&self, mut site: usize) -> [usize; 4] {
+        self.dims.map(|n| {
+            let x = site % n;
+            site /= n;
+            x
+        })
+    }
+
+    /// The site at coordinates inside the lattice.
+    pub fn site(&self, x: [usize; 4]) -> usize {
+        x[0] + self.dims[0] * (x[1] + self.dims[1] * (x[2] + self.dims[2] * x[3]))
+    }
+}
+
 /// Which rows of a global vector are held here: all of them on one process, one rank's share otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rows {
@@ -13,12 +44,19 @@ pub struct Rows {
     pub start: usize,
     /// Rows held here.
     pub local: usize,
+    /// The lattice that they live on, where kernels care.
+    pub grid: Option<Grid>,
 }
 
 impl Rows {
     /// All rows held by this process.
     pub fn all(global: usize) -> Self {
-        Rows { global, start: 0, local: global }
+        Rows { global, start: 0, local: global, grid: None }
+    }
+
+    /// All rows of a lattice held by this process.
+    pub fn on(grid: Grid) -> Self {
+        Rows { grid: Some(grid), ..Rows::all(grid.sites() * grid.per_site) }
     }
 }
 

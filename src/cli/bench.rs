@@ -1,5 +1,7 @@
 //! `umklapp bench`: how fast the core is, as fractions of what the machine's memory allows.
 
+mod wilson;
+
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -43,6 +45,8 @@ enum What {
     Kpm,
     /// Block-vector algebra
     Blas,
+    /// The Wilson-Dirac operator and Clenshaw's recurrence in its square
+    Wilson,
 }
 
 impl Bench {
@@ -63,6 +67,7 @@ impl Bench {
         match self.what {
             What::Kpm => self.kpm(&device, bandwidth),
             What::Blas => self.blas(&device, bandwidth),
+            What::Wilson => wilson::run(self, &device, bandwidth),
         }
     }
 

@@ -130,8 +130,13 @@ pub fn clenshaw(
     let one = [C64::new(1.0, 0.0)];
     let progress = task.start("Clenshaw", coefficients.len());
     for k in (1..coefficients.len()).rev() {
-        h.update(Update { alpha: 2.0 * a, beta: 2.0 * b, gamma: -1.0 }, &b1, &mut b2, None)?;
-        device.axpby(&coefficients[k..=k], psi, &one, &mut b2)?;
+        let c = Update { alpha: 2.0 * a, beta: 2.0 * b, gamma: -1.0 };
+        if complex {
+            h.update(c, &b1, &mut b2, None)?;
+            device.axpby(&coefficients[k..=k], psi, &one, &mut b2)?;
+        } else {
+            h.update_plus(c, &b1, &mut b2, &[(coefficients[k].re, psi)])?;
+        }
         std::mem::swap(&mut b1, &mut b2);
         progress.advance(coefficients.len() - k)?;
     }

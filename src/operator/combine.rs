@@ -1,6 +1,6 @@
 //! Lazy combinations of operators: `2 h + 1`, `a b`, sums. Nothing is computed until a vector comes.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use super::{LinearOperator, Operator};
 use crate::backend::{BlockVector, Device, Dots, Rows, Update};
@@ -19,6 +19,24 @@ struct Sum {
 struct Product {
     left: Operator,
     right: Operator,
+    /// The vector between the factors, kept from one product to the next: making one costs as much as a pass.
+    scratch: Mutex<Option<BlockVector>>,
+}
+
+/// What a lock guards is replaced whole, so that a panic elsewhere leaves nothing half done.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+impl Product {
+    fn scratch(&self, device: &Device, v: &BlockVector) -> Result<BlockVector> {
+        let kept = lock(&self.scratch).take();
+        let rows = self.right.rows();
+        match kept {
+            Some(t) if t.dtype() == v.dtype() && t.columns() == v.columns() => Ok(t),
+            _ => device.zeros(v.dtype(), rows, v.columns()),
+        }
+    }
 }
 
 impl Operator {
@@ -81,7 +99,7 @@ impl Operator {
                 other.cols()
             )));
         }
-        let product = Product { left: self.clone(), right: other.clone() };
+        let product = Product { left: self.clone(), right: other.clone(), scratch: Mutex::new(None) };
         let geometry = self.geometry.clone().or_else(|| other.geometry.clone());
         Ok(Operator::from_node(self.device.clone(), Arc::new(product)).on(geometry))
     }
@@ -94,6 +112,16 @@ fn plain_dots(device: &Device, v: &BlockVector, w: &BlockVector, dots: Option<&m
         dots.wv = device.dots(w, v)?.iter().map(|z| z.re).collect();
     }
     Ok(())
+}
+
+impl Sum {
+    /// One real multiple of an operator with a real shift is one fused pass of that operator.
+    fn as_plain(&self, c: Update) -> Option<(Update, &Operator)> {
+        let [(factor, a)] = &self.terms[..] else { return None };
+        let beta = c.beta + c.alpha * self.shift.re;
+        let real = factor.im == 0.0 && self.shift.im == 0.0;
+        real.then_some((Update { alpha: c.alpha * factor.re, beta, gamma: c.gamma }, a))
+    }
 }
 
 impl LinearOperator for Sum {
@@ -119,14 +147,8 @@ impl LinearOperator for Sum {
         w: &mut BlockVector,
         dots: Option<&mut Dots>,
     ) -> Result<()> {
-        if let [(factor, a)] = &self.terms[..]
-            && factor.im == 0.0
-            && self.shift.im == 0.0
-        {
-            // One real multiple: the whole combination is one fused pass.
-            let c =
-                Update { alpha: c.alpha * factor.re, beta: c.beta + c.alpha * self.shift.re, gamma: c.gamma };
-            return a.update(c, v, w, dots);
+        if let Some((c, plain)) = self.as_plain(c) {
+            return plain.update(c, v, w, dots);
         }
         let own = self.shift * c.alpha + c.beta;
         device.axpby(&[own], v, &[C64::new(c.gamma, 0.0)], w)?;
@@ -141,6 +163,24 @@ impl LinearOperator for Sum {
             }
         }
         plain_dots(device, v, w, dots)
+    }
+
+    fn update_plus(
+        &self,
+        device: &Device,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Result<()> {
+        if let Some((c, plain)) = self.as_plain(c) {
+            return plain.update_plus(c, v, w, plus);
+        }
+        self.update(device, c, v, w, None)?;
+        for (factor, x) in plus {
+            device.axpby(&[C64::new(*factor, 0.0)], x, &[ONE], w)?;
+        }
+        Ok(())
     }
 
     fn adjoint(&self, device: &Device) -> Result<Operator> {
@@ -227,13 +267,24 @@ impl LinearOperator for Product {
         w: &mut BlockVector,
         dots: Option<&mut Dots>,
     ) -> Result<()> {
-        let mut t = device.zeros(v.dtype(), self.right.rows(), v.columns())?;
-        self.right.update(Update::PRODUCT, v, &mut t, None)?;
-        self.left.update(Update { alpha: c.alpha, beta: 0.0, gamma: c.gamma }, &t, w, None)?;
-        if c.beta != 0.0 {
-            device.axpby(&[C64::new(c.beta, 0.0)], v, &[ONE], w)?;
-        }
+        self.update_plus(device, c, v, w, &[])?;
         plain_dots(device, v, w, dots)
+    }
+
+    fn update_plus(
+        &self,
+        device: &Device,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Result<()> {
+        let mut t = self.scratch(device, v)?;
+        self.right.update(Update::PRODUCT, v, &mut t, None)?;
+        let all: Vec<_> = plus.iter().copied().chain((c.beta != 0.0).then_some((c.beta, v))).collect();
+        self.left.update_plus(Update { beta: 0.0, ..c }, &t, w, &all)?;
+        *lock(&self.scratch) = Some(t);
+        Ok(())
     }
 
     fn adjoint(&self, _: &Device) -> Result<Operator> {

@@ -4,6 +4,7 @@
 mod combine;
 mod stored;
 mod velocity;
+mod wilson;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::lattice::Geometry;
 use crate::number::{C64, DType};
 pub use stored::{Format, Stored};
+pub use wilson::{EvenOdd, SiteDiagonal, Wilson, check_links};
 
 /// What every operator can do. An own operator for the library's users implements this too.
 pub trait LinearOperator: Send + Sync {
@@ -30,6 +32,21 @@ pub trait LinearOperator: Send + Sync {
         w: &mut BlockVector,
         dots: Option<&mut Dots>,
     ) -> Result<()>;
+    /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i`; in one pass where the kernel can.
+    fn update_plus(
+        &self,
+        device: &Device,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Result<()> {
+        self.update(device, c, v, w, None)?;
+        for (factor, x) in plus {
+            device.axpby(&[C64::new(*factor, 0.0)], x, &[C64::new(1.0, 0.0)], w)?;
+        }
+        Ok(())
+    }
     /// The adjoint, where it is known.
     fn adjoint(&self, device: &Device) -> Result<Operator>;
     /// Whether the operator equals its adjoint.
@@ -59,6 +76,10 @@ pub trait LinearOperator: Send + Sync {
     /// Calls `f(row, column, value)` for every local entry, rows ascending; false where entries are not known.
     fn each_entry(&self, _f: &mut dyn FnMut(usize, usize, C64)) -> bool {
         false
+    }
+    /// The operator itself, if layers above may want to know more of it than this trait says.
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
     }
     /// The terms and the shift, if this is a sum: nested sums stay flat.
     #[doc(hidden)]
@@ -160,11 +181,21 @@ impl Operator {
         if self.rows().global == self.cols() { self.rows() } else { Rows::all(self.cols()) }
     }
 
-    /// The vector in a type that this operator can act on: complex if the operator is, of its precision.
+    /// The vector in a form that this operator can act on: complex if the operator is, of its precision, its rows on the
+    /// operator's lattice. None if it is in that form already.
     pub fn accept(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
         let own = self.dtype();
         let wanted = DType::of(own.is_single(), own.is_complex() || v.dtype().is_complex());
-        if wanted == v.dtype() { Ok(None) } else { self.device.convert(v, wanted).map(Some) }
+        let arranged = match self.domain() {
+            rows if v.rows().grid != rows.grid && v.rows().global == rows.global => {
+                Some(self.device.arrange(v, rows)?)
+            }
+            _ => None,
+        };
+        if wanted == v.dtype() {
+            return Ok(arranged);
+        }
+        self.device.convert(arranged.as_ref().unwrap_or(v), wanted).map(Some)
     }
 
     /// `A v`, promoting the vector's type where needed.
@@ -194,6 +225,17 @@ impl Operator {
         dots: Option<&mut Dots>,
     ) -> Result<()> {
         self.node.update(&self.device, c, v, w, dots)
+    }
+
+    /// One fused pass with more vectors added; see [`LinearOperator::update_plus`].
+    pub fn update_plus(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Result<()> {
+        self.node.update_plus(&self.device, c, v, w, plus)
     }
 
     /// The adjoint operator.

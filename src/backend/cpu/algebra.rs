@@ -23,11 +23,11 @@ fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<&mut [F]> {
     F::lanes_mut(block_mut(v)?).ok_or_else(|| Error::internal("block of another precision"))
 }
 
-/// One factor a column, from one for all or one each.
-fn factors(operation: &str, given: &[C64], columns: usize) -> Result<Vec<C64>> {
+/// One factor a number of a stored row, from one for all or one a column.
+fn factors(operation: &str, given: &[C64], columns: usize, side: usize) -> Result<Vec<C64>> {
     match given.len() {
-        1 => Ok(vec![given[0]; columns]),
-        n if n == columns => Ok(given.to_vec()),
+        1 => Ok(vec![given[0]; columns * side]),
+        n if n == columns => Ok(given.iter().flat_map(|&z| std::iter::repeat_n(z, side)).collect()),
         n => Err(Error::input(format!("{operation}: {n} factors for {columns} columns"))),
     }
 }
@@ -52,7 +52,8 @@ pub(super) fn axpby(
     y: &mut BlockVector,
 ) -> Result<()> {
     conformal("sum of vectors", x, y)?;
-    let (a, b) = (factors("sum", a, x.columns)?, factors("sum", b, x.columns)?);
+    let side = block(x)?.lanes();
+    let (a, b) = (factors("sum", a, x.columns, side)?, factors("sum", b, x.columns, side)?);
     if !x.dtype.is_complex() && a.iter().chain(&b).any(|z| z.im != 0.0) {
         return Err(Error::internal("a complex factor on real vectors"));
     }
@@ -63,7 +64,7 @@ pub(super) fn axpby(
         b: &[C64],
         y: &mut BlockVector,
     ) -> Result<()> {
-        let (columns, complex) = (x.columns, x.dtype.is_complex());
+        let (columns, complex) = (block(x)?.width(), x.dtype.is_complex());
         let stride = block(x)?.stride();
         let part = |z: &[C64], f: fn(&C64) -> f64| z.iter().map(|z| F::from_f64(f(z))).collect::<Vec<F>>();
         let (ar, ai) = (part(a, |z| z.re), part(a, |z| z.im));
@@ -88,7 +89,7 @@ pub(super) fn multiply(
     conformal("product entry by entry", x, z)?;
     conformal("product entry by entry", x, y)?;
     fn go<F: Lane>(threads: &Threads, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
-        let (columns, complex, stride) = (x.columns, x.dtype.is_complex(), block(x)?.stride());
+        let (columns, complex, stride) = (block(x)?.width(), x.dtype.is_complex(), block(x)?.stride());
         let (x, z) = (lanes::<F>(x)?, lanes::<F>(z)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
         threads.run(&ranges, stride, lanes_mut::<F>(y)?, |range, y| {
@@ -116,7 +117,8 @@ pub(super) fn multiply(
 pub(super) fn dots((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
     conformal("scalar product", x, y)?;
     fn go<F: Lane>((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        let (columns, complex, stride) = (x.columns, x.dtype.is_complex(), block(x)?.stride());
+        let (columns, complex, stride) = (block(x)?.width(), x.dtype.is_complex(), block(x)?.stride());
+        let side = block(x)?.lanes();
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
         let parts = threads.map(&ranges, |range| {
@@ -125,7 +127,7 @@ pub(super) fn dots((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVe
             let (re, im) = sums.split_at(columns);
             (0..columns).map(|c| C64::new(re[c], im.get(c).copied().unwrap_or(0.0))).collect()
         })?;
-        Ok(total(parts))
+        Ok(total(parts).chunks(side).map(|column| column.iter().sum()).collect())
     }
     by_precision!(x, go((threads, isa), x, y))
 }
@@ -140,8 +142,11 @@ pub(super) fn gram((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVe
     fn go<F: Lane>((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
         let (m, n, complex) = (x.columns, y.columns, x.dtype.is_complex());
         let (sx, sy) = (block(x)?.stride(), block(y)?.stride());
-        let rows = x.rows.local;
+        let (rows, side) = (x.rows.local, block(x)?.lanes());
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
+        if side > 1 {
+            return super::folded::gram(threads, side, complex, (m, x), (n, y));
+        }
         // The wider block is the one whose lanes fill registers.
         let turned = sy < 8 && sx > sy;
         let ranges = threads.ranges(rows, sx * sy);
@@ -193,7 +198,11 @@ pub(super) fn combine(
         b: f64,
         y: &mut BlockVector,
     ) -> Result<()> {
-        let (m, n) = (x.columns, y.columns);
+        let (m, n, side) = (x.columns, y.columns, block(x)?.lanes());
+        if side > 1 {
+            let (complex, x) = (x.dtype.is_complex(), self::lanes::<F>(x)?);
+            return super::folded::combine(threads, side, complex, (m, x), c, b, (n, lanes_mut::<F>(y)?));
+        }
         let (across, lanes) = (block(x)?.stride(), block(y)?.stride());
         // The complex matrix as a real one that takes (re, im) to (re, im).
         let real = |i: usize, j: usize| {
@@ -236,14 +245,14 @@ pub(super) fn precondition(
         x: &BlockVector,
         y: &mut BlockVector,
     ) -> Result<()> {
-        let (columns, stride) = (x.columns, block(x)?.stride());
+        let (columns, stride, side) = (x.columns, block(x)?.stride(), block(x)?.lanes());
         let (d, x) = (lanes::<F>(d)?, lanes::<F>(x)?);
-        let ranges = threads.ranges(d.len(), stride);
+        let ranges = threads.ranges(d.len() / side, stride);
         threads.run(&ranges, stride, lanes_mut::<F>(y)?, |range, y| {
             for (row, y) in range.zip(y.chunks_exact_mut(stride)) {
                 let x = &x[row * stride..][..stride];
                 for (i, (y, x)) in y.iter_mut().zip(x).enumerate() {
-                    let gap = shift[i % columns] - d[row].to_f64();
+                    let gap = shift[i / side % columns] - d[row * side + i % side].to_f64();
                     let gap = if gap.abs() < floor { floor.copysign(gap) } else { gap };
                     *y = F::from_f64(x.to_f64() / gap);
                 }

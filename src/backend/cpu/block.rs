@@ -1,10 +1,13 @@
-//! Storage of a block on the CPU: rows of lanes, real parts before imaginary ones.
+//! Storage of a block on the CPU: rows of lanes, real parts before imaginary ones. Rows on a lattice are folded: those of
+//! several sites stand side by side, so that one vector instruction serves them all (see [`Fold`]).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Threads;
+use super::fold::Fold;
 use super::pack::Registers;
+use crate::backend::Rows;
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Real, Scalar};
 
@@ -15,26 +18,65 @@ pub(super) fn bytes_in_use() -> usize {
     IN_USE.load(Ordering::Relaxed)
 }
 
-/// A vector of reals whose bytes are accounted for.
-#[derive(Debug)]
-pub(in crate::backend) struct Buffer<F>(Vec<F>);
+/// Bytes of a line of the caches; blocks begin at one, so that no vector load straddles two.
+const LINE: usize = 64;
 
-impl<F> Buffer<F> {
-    fn adopt(data: Vec<F>) -> Self {
+/// A vector of reals that begins at a line of the caches and whose bytes are accounted for.
+#[derive(Debug)]
+pub(in crate::backend) struct Buffer<F> {
+    data: Vec<F>,
+    /// Elements before the first line.
+    skip: usize,
+}
+
+impl<F: Copy> Buffer<F> {
+    /// Room for `count` elements and the pad before the first.
+    fn reserve(count: usize) -> Result<Vec<F>> {
+        let mut data = Vec::new();
+        data.try_reserve_exact(count + LINE / size_of::<F>()).map_err(|_| {
+            let bytes = (count * size_of::<F>()) as f64;
+            Error::memory(format!("{:.1} GB were refused by the system", bytes / 1e9))
+                .hint("use fewer vectors at a time, or a smaller lattice")
+        })?;
+        Ok(data)
+    }
+
+    fn skip(data: &[std::mem::MaybeUninit<F>]) -> usize {
+        data.as_ptr().align_offset(LINE).min(LINE / size_of::<F>())
+    }
+
+    fn adopt(data: Vec<F>, skip: usize) -> Self {
         IN_USE.fetch_add(data.capacity() * size_of::<F>(), Ordering::Relaxed);
-        Buffer(data)
+        Buffer { data, skip }
     }
 }
 
-impl<F: Clone> Clone for Buffer<F> {
+impl<F> std::ops::Deref for Buffer<F> {
+    type Target = [F];
+    fn deref(&self) -> &[F] {
+        &self.data[self.skip..]
+    }
+}
+
+impl<F> std::ops::DerefMut for Buffer<F> {
+    fn deref_mut(&mut self) -> &mut [F] {
+        &mut self.data[self.skip..]
+    }
+}
+
+impl<F: Copy + Default> Clone for Buffer<F> {
     fn clone(&self) -> Self {
-        Self::adopt(self.0.clone())
+        let mut data: Vec<F> = Vec::with_capacity(self.len() + LINE / size_of::<F>());
+        let skip = Self::skip(data.spare_capacity_mut());
+        data.resize(skip, F::default());
+        data.extend_from_slice(self);
+        Self::adopt(data, skip)
     }
 }
 
 impl<F> Drop for Buffer<F> {
     fn drop(&mut self) {
-        IN_USE.fetch_sub(self.0.capacity() * size_of::<F>(), Ordering::Relaxed);
+        IN_USE.fetch_sub(self.data.capacity() * size_of::<F>(), Ordering::Relaxed);
     }
 }
 
@@ -45,12 +87,13 @@ pub(in crate::backend) enum Data {
     Double(Buffer<f64>),
 }
 
-/// A block on the CPU: `lanes` reals a row.
+/// A block on the CPU: `stride` reals a stored row.
 #[derive(Debug, Clone)]
 pub(in crate::backend) struct Block {
     data: Data,
     complex: bool,
     columns: usize,
+    fold: Option<Fold>,
 }
 
 /// Reals that a block can be made of, and the way to a block's reals of that type.
@@ -64,13 +107,13 @@ macro_rules! lane {
         impl Lane for $t {
             fn lanes(block: &Block) -> Option<&[Self]> {
                 match &block.data {
-                    Data::$case(b) => Some(&b.0),
+                    Data::$case(b) => Some(&b[..]),
                     _ => None,
                 }
             }
             fn lanes_mut(block: &mut Block) -> Option<&mut [Self]> {
                 match &mut block.data {
-                    Data::$case(b) => Some(&mut b.0),
+                    Data::$case(b) => Some(&mut b[..]),
                     _ => None,
                 }
             }
@@ -81,12 +124,10 @@ macro_rules! lane {
 lane!(f32, Single);
 lane!(f64, Double);
 
-fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Vec<F>> {
-    let mut data: Vec<F> = Vec::new();
-    data.try_reserve_exact(count).map_err(|_| {
-        Error::memory(format!("{:.1} GB were refused by the system", (count * size_of::<F>()) as f64 / 1e9))
-            .hint("use fewer vectors at a time, or a smaller lattice")
-    })?;
+fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Buffer<F>> {
+    let mut data = Buffer::<F>::reserve(count)?;
+    let skip = Buffer::skip(data.spare_capacity_mut());
+    data.resize(skip, F::default());
     // Each worker writes its own rows first, so that their pages lie in its memory.
     let rows = count / stride.max(1);
     let ranges = threads.ranges(rows, stride);
@@ -96,51 +137,79 @@ fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Ve
         }
     })?;
     // SAFETY: the ranges cover all `count` reserved elements, and each was written above.
-    unsafe { data.set_len(count) };
-    Ok(data)
+    unsafe { data.set_len(skip + count) };
+    Ok(Buffer::adopt(data, skip))
 }
 
 impl Block {
-    pub(super) fn zeros(threads: &Threads, dtype: DType, rows: usize, columns: usize) -> Result<Block> {
+    pub(super) fn zeros(threads: &Threads, dtype: DType, rows: &Rows, columns: usize) -> Result<Block> {
         let complex = dtype.is_complex();
+        let fold = Fold::of(rows);
         let stride = columns * if complex { 2 } else { 1 };
+        let (count, stride) = (rows.local * stride, stride * fold.map_or(1, |f| f.lanes));
         let data = if dtype.is_single() {
-            Data::Single(Buffer::adopt(touched(threads, rows * stride, stride)?))
+            Data::Single(touched(threads, count, stride)?)
         } else {
-            Data::Double(Buffer::adopt(touched(threads, rows * stride, stride)?))
+            Data::Double(touched(threads, count, stride)?)
         };
-        Ok(Block { data, complex, columns })
+        Ok(Block { data, complex, columns, fold })
+    }
+
+    /// How the rows stand side by side, if they do.
+    pub(super) fn fold(&self) -> Option<Fold> {
+        self.fold
+    }
+
+    /// Rows side by side.
+    pub(super) fn lanes(&self) -> usize {
+        self.fold.map_or(1, |f| f.lanes)
+    }
+
+    /// Numbers in a stored row: those of all columns, of all rows side by side.
+    pub(super) fn width(&self) -> usize {
+        self.columns * self.lanes()
+    }
+
+    /// Where the real part of an entry stands.
+    fn place(&self, row: usize, column: usize) -> usize {
+        match self.fold {
+            None => row * self.stride() + column,
+            Some(fold) => {
+                let (stored, lane) = fold.place(row);
+                stored * self.stride() + column * fold.lanes + lane
+            }
+        }
     }
 
     pub(super) fn stride(&self) -> usize {
-        self.columns * if self.complex { 2 } else { 1 }
+        self.width() * if self.complex { 2 } else { 1 }
     }
 
     pub(super) fn get(&self, row: usize, column: usize) -> C64 {
         fn at<F: Real>(b: &Buffer<F>, i: usize) -> f64 {
-            b.0[i].to_f64()
+            b[i].to_f64()
         }
-        let i = row * self.stride() + column;
+        let i = self.place(row, column);
         let part = |i| match &self.data {
             Data::Single(b) => at(b, i),
             Data::Double(b) => at(b, i),
         };
-        C64::new(part(i), if self.complex { part(i + self.columns) } else { 0.0 })
+        C64::new(part(i), if self.complex { part(i + self.width()) } else { 0.0 })
     }
 
     pub(super) fn set(&mut self, row: usize, column: usize, value: C64) {
-        let (i, width, complex) = (row * self.stride() + column, self.columns, self.complex);
+        let (i, width, complex) = (self.place(row, column), self.width(), self.complex);
         match &mut self.data {
             Data::Single(b) => {
-                b.0[i] = value.re as f32;
+                b[i] = value.re as f32;
                 if complex {
-                    b.0[i + width] = value.im as f32;
+                    b[i + width] = value.im as f32;
                 }
             }
             Data::Double(b) => {
-                b.0[i] = value.re;
+                b[i] = value.re;
                 if complex {
-                    b.0[i + width] = value.im;
+                    b[i + width] = value.im;
                 }
             }
         }
@@ -162,14 +231,16 @@ impl Block {
             range: Range<usize>,
         ) -> Result<()> {
             let parts = if to.complex { 2 } else { 1 };
-            let (to_width, from_width) = (to.columns, from.columns);
+            let lanes = to.lanes();
+            let (at, range) = (at * lanes, range.start * lanes..range.end * lanes);
+            let (to_width, from_width) = (to.width(), from.width());
             let (to_stride, from_stride) = (to.stride(), from.stride());
             let (Some(x), Some(y)) = (F::lanes(from), F::lanes_mut(to)) else {
                 return Err(Error::internal("columns of another precision"));
             };
             let ranges = threads.ranges(y.len() / to_stride.max(1), range.len());
             threads.run(&ranges, to_stride, y, |rows, y| {
-                for (row, y) in rows.zip(y.chunks_exact_mut(to_stride)) {
+                for (row, y) in rows.zip(y.chunks_exact_mut(to_stride.max(1))) {
                     for part in 0..parts {
                         let first = row * from_stride + part * from_width;
                         y[part * to_width + at..][..range.len()]
@@ -195,7 +266,7 @@ impl Block {
             let shared = to_stride.min(from_stride);
             let ranges = threads.ranges(y.len() / to_stride.max(1), to_stride);
             threads.run(&ranges, to_stride, y, |rows, y| {
-                for (row, y) in rows.zip(y.chunks_exact_mut(to_stride)) {
+                for (row, y) in rows.zip(y.chunks_exact_mut(to_stride.max(1))) {
                     for (y, x) in y[..shared].iter_mut().zip(&x[row * from_stride..]) {
                         *y = F::from_f64(x.to_f64());
                     }

@@ -336,7 +336,7 @@ macro_rules! by_types {
 
 /// Brings a matrix into the form its kernels read.
 pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
-    let common = |rows: usize, cols: usize| Common { threads, isa, rows, cols };
+    let common = |rows: usize, cols: usize| Common { threads: threads.clone(), isa, rows, cols };
     match spec {
         MatrixSpec::Csr(csr) => {
             csr.validate()?;
@@ -365,6 +365,10 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
                 }
                 Values::C64(values) => common.finish::<C64, _>(Full { cols, values }, format, bytes, entries),
             })
+        }
+        MatrixSpec::Wilson(spec) => super::wilson::prepare(threads, isa, &spec),
+        MatrixSpec::SiteDiagonal { rows, factors, single } => {
+            super::wilson::prepare_diagonal(threads, rows, factors, single)
         }
         MatrixSpec::Stencil(source) => {
             source.validate()?;

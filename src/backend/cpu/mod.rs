@@ -6,14 +6,19 @@
 mod algebra;
 mod block;
 mod blocked;
+mod fold;
+mod folded;
 mod formats;
 mod fused;
 mod kernels;
 mod pack;
 mod random;
+mod simd;
 mod stencil;
 mod tall;
 mod threads;
+mod wilson;
+mod wilson_site;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -63,6 +68,30 @@ impl Isa {
             Isa::Baseline => "baseline",
         }
     }
+}
+
+/// Runs a loop compiled for the vector instructions that the processor has.
+#[inline]
+fn vectorised<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma,avx2")]
+        unsafe fn wide<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        #[target_feature(enable = "avx2,fma")]
+        unsafe fn half<R>(f: impl FnOnce() -> R) -> R {
+            f()
+        }
+        match Isa::detect() {
+            // SAFETY: the processor has the instructions; so below.
+            Isa::Avx512 => return unsafe { wide(f) },
+            // SAFETY: as above.
+            Isa::Avx2 => return unsafe { half(f) },
+            Isa::Baseline => {}
+        }
+    }
+    f()
 }
 
 /// The CPU backend.
@@ -144,7 +173,8 @@ impl Backend for Cpu {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let scalars = rows.local.checked_mul(columns).and_then(|n| n.checked_mul(2));
         let bytes = rows.local as f64 * columns as f64 * dtype.bytes() as f64;
-        let free = self.memory().free;
+        // Asking the system costs as much as filling a small block.
+        let free = if bytes > 64e6 { self.memory().free } else { 0 };
         if scalars.is_none() || (free > 0 && bytes > free as f64) {
             return Err(Error::memory(format!(
                 "a block of {} x {columns} {dtype} needs {:.1} GB, and {:.1} GB are free",
@@ -154,7 +184,7 @@ impl Backend for Cpu {
             ))
             .hint("use fewer vectors at a time, or a smaller lattice"));
         }
-        let storage = Storage::Cpu(Block::zeros(&self.threads, dtype, rows.local, columns)?);
+        let storage = Storage::Cpu(Block::zeros(&self.threads, dtype, &rows, columns)?);
         Ok(BlockVector { dtype, rows, columns, storage })
     }
 

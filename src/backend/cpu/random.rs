@@ -29,12 +29,12 @@ pub(super) fn fill(threads: &Threads, v: &mut BlockVector, random: Random) -> Re
     if random.distribution == Distribution::Phase && !complex {
         return Err(Error::input("random phases need a complex vector"));
     }
-    let (start, columns, single) = (v.rows.start, v.columns, v.dtype.is_single());
+    let (start, single) = (v.rows.start, v.dtype.is_single());
     let block = super::block_mut(v)?;
     if single {
-        go::<f32>(threads, block, start, columns, complex, &random)
+        go::<f32>(threads, block, start, complex, &random)
     } else {
-        go::<f64>(threads, block, start, columns, complex, &random)
+        go::<f64>(threads, block, start, complex, &random)
     }
 }
 
@@ -42,22 +42,22 @@ fn go<F: Lane>(
     threads: &Threads,
     block: &mut Block,
     start: usize,
-    columns: usize,
     complex: bool,
     random: &Random,
 ) -> Result<()> {
-    let stride = block.stride();
+    let (stride, width, lanes, fold) = (block.stride(), block.width(), block.lanes(), block.fold());
     let Some(y) = F::lanes_mut(block) else {
         return Err(Error::internal("random block of another precision"));
     };
-    let ranges = threads.ranges(y.len() / stride.max(1), columns * 64);
+    let ranges = threads.ranges(y.len() / stride.max(1), width * 64);
     threads.run(&ranges, stride, y, |rows, y| {
-        for (row, y) in rows.zip(y.chunks_exact_mut(stride)) {
-            for column in 0..columns {
-                let z = entry(random, complex, (start + row) as u64, random.first_column + column as u32);
-                y[column] = <F as Real>::from_f64(z.re);
+        for (stored, y) in rows.zip(y.chunks_exact_mut(stride)) {
+            for (at, column, lane) in (0..width).map(|at| (at, at / lanes, at % lanes)) {
+                let row = start + fold.map_or(stored, |fold| fold.row(stored, lane));
+                let z = entry(random, complex, row as u64, random.first_column + column as u32);
+                y[at] = <F as Real>::from_f64(z.re);
                 if complex {
-                    y[columns + column] = <F as Real>::from_f64(z.im);
+                    y[width + at] = <F as Real>::from_f64(z.im);
                 }
             }
         }

@@ -294,6 +294,10 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
             ))
         }
         MatrixSpec::Stencil(stencil) => cells::prepare(card, &stencil),
+        MatrixSpec::Wilson(spec) => super::wilson::prepare(card, &spec),
+        MatrixSpec::SiteDiagonal { rows, factors, single } => {
+            super::wilson::prepare_diagonal(card, rows, factors, single)
+        }
     }
 }
 

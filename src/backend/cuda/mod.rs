@@ -7,6 +7,7 @@ mod cells;
 mod driver;
 mod matrices;
 mod order;
+mod wilson;
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -199,7 +200,8 @@ impl Backend for Cuda {
         let y = self.unique(v)?.address;
         let arguments = arguments![rows, columns, seed, stream, start, first, kind, y];
         // SAFETY: the kernel's arguments; `y` has rows * columns numbers of its type.
-        unsafe { self.launch(&name, count, &arguments) }
+        unsafe { self.launch(&name, count, &arguments)? };
+        self.sort_sites(v)
     }
 
     fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
@@ -207,7 +209,8 @@ impl Backend for Cuda {
         if let Some((row, column, _)) = entries.iter().find(|e| e.0 >= rows || e.1 >= columns) {
             return Err(Error::input(format!("entry ({row}, {column}) of a block of {rows} x {columns}")));
         }
-        let at: Vec<u64> = entries.iter().map(|e| (e.0 * columns + e.1) as u64).collect();
+        let row = |row: usize| v.rows.grid.map_or(row, |grid| wilson::place(&grid, row));
+        let at: Vec<u64> = entries.iter().map(|e| (row(e.0) * columns + e.1) as u64).collect();
         let values: Vec<Z> = entries.iter().map(|e| e.2.into()).collect();
         let (at, values) = (self.card.upload(&at)?, self.card.upload(&values)?);
         let (count, y) = (entries.len() as u64, self.unique(v)?.address);
@@ -253,7 +256,7 @@ impl Backend for Cuda {
         let count = v.rows.local * v.columns;
         let buffer = self.buffer(v)?;
         let real = |x: f64| C64::new(x, 0.0);
-        Ok(match v.dtype {
+        let data: Vec<C64> = match v.dtype {
             DType::F32 => {
                 self.card.download::<f32>(buffer, count)?.into_iter().map(|x| real(x.into())).collect()
             }
@@ -270,7 +273,10 @@ impl Backend for Cuda {
                 .into_iter()
                 .map(|z| C64::new(z[0], z[1]))
                 .collect(),
-        })
+        };
+        let Some(grid) = v.rows.grid else { return Ok(data) };
+        let rows = (0..v.rows.local).map(|row| wilson::place(&grid, row) * v.columns);
+        Ok(rows.flat_map(|at| data[at..at + v.columns].iter().copied()).collect())
     }
 
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
@@ -281,6 +287,15 @@ impl Backend for Cuda {
                 rows.local
             )));
         }
+        let mut sorted = Vec::new();
+        if let Some(grid) = rows.grid {
+            sorted = vec![C64::default(); data.len()];
+            for row in 0..rows.local {
+                let at = wilson::place(&grid, row) * columns;
+                sorted[at..at + columns].copy_from_slice(&data[row * columns..][..columns]);
+            }
+        }
+        let data = if rows.grid.is_some() { &sorted } else { data };
         let buffer = self.card.upload(&to_bytes(dtype, data))?;
         Ok(BlockVector { dtype, rows, columns, storage: Storage::Cuda(DeviceBlock(Arc::new(buffer))) })
     }
@@ -322,6 +337,22 @@ impl Backend for Cuda {
 }
 
 impl Cuda {
+    /// Rows on a lattice from the order of the host to that of the GPU.
+    fn sort_sites(&self, v: &mut BlockVector) -> Result<()> {
+        let Some(grid) = v.rows.grid else { return Ok(()) };
+        let mut sorted = self.uninitialised(v.dtype, v.rows, v.columns)?;
+        let parts = if v.dtype.is_complex() { 2 } else { 1 };
+        let (sites, per_site) = (grid.sites() as u32, grid.per_site as u32);
+        let lanes = (v.columns * parts) as u32;
+        let name = if v.dtype.is_single() { "gather_sites_f32" } else { "gather_sites_f64" };
+        let (x, y) = (self.buffer(v)?.address, self.unique(&mut sorted)?.address);
+        let count = v.rows.local * lanes as usize;
+        // SAFETY: the kernel's arguments; both blocks have as many numbers.
+        unsafe { self.launch(name, count, &arguments![sites, per_site, lanes, x, y])? };
+        *v = sorted;
+        Ok(())
+    }
+
     fn copy_columns(
         &self,
         from: &BlockVector,

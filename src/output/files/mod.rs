@@ -1,6 +1,6 @@
 //! Results to files and back. The extension names the format; one small module a format; all writing is atomic.
 
-mod atomic;
+pub mod atomic;
 mod json;
 mod market;
 mod npz;

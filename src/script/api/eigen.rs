@@ -14,7 +14,7 @@ use crate::script::{At, Failure, Options, session};
 
 /// The script's handle to eigenpairs.
 #[derive(Clone)]
-pub(crate) struct Pairs(Rc<Eigen>, Operator);
+pub(crate) struct Pairs(pub Rc<Eigen>, pub Operator);
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -168,6 +168,58 @@ mod eigen_functions {
     #[rhai_fn(name = "lanczos", return_raw)]
     pub fn lanczos_plain(ctx: NativeCallContext, h: Operator) -> std::result::Result<Pairs, Failure> {
         find(&ctx, h, Map::new(), true)
+    }
+
+    /// The lowest eigenpairs of a Hermitian operator by minimising its Ritz functional <x|A x>/<x|x>: conjugate gradients with
+    /// deflation, in cycles with exact diagonalisation of the span (Kalkreuter, Simma 1996), or a Chebyshev filter.
+    ///
+    /// # Options
+    /// - `count` (1): how many.
+    /// - `tol` (1e-9): largest residual norm |A x - theta x|.
+    /// - `method` ("gradient"): or "chebyshev", subspace iteration with a Chebyshev filter.
+    /// - `products` (1000000): most products of the operator with single vectors.
+    /// - `seed` (the session's): of the random starting vectors.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// let low = ritz(h, #{ count: 3, tol: 1e-10, seed: 1 });
+    /// assert_close(low.values[0], -2.0, 1e-12);
+    /// assert_close(low.values[1], low.values[2], 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn ritz(ctx: NativeCallContext, a: Operator, options: Map) -> std::result::Result<Pairs, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || -> Result<_> {
+            let method = match o.text_or("method", "gradient")?.as_str() {
+                "gradient" => method::RitzMethod::ConjugateGradient,
+                "chebyshev" => method::RitzMethod::Chebyshev,
+                other => {
+                    return Err(Error::input(format!("no method `{other}` for the Ritz functional"))
+                        .hint("the methods are \"gradient\" and \"chebyshev\""));
+                }
+            };
+            let wanted = method::RitzOptions {
+                count: o.count_or("count", 1, 1)?,
+                tolerance: o.float_or("tol", 1e-9)?,
+                max_products: o.count_or("products", 1, 1_000_000)?,
+                seed: o.seed()?,
+                method,
+            };
+            Ok((wanted, o.task()?))
+        };
+        let (wanted, task) = read().at(&ctx)?;
+        o.finish()?;
+        let eigen = method::ritz(&a, &wanted, &task).at(&ctx)?;
+        if !eigen.converged {
+            let worst = eigen.residuals.iter().copied().fold(0.0, f64::max);
+            session(&ctx).at(&ctx)?.note(&format!(
+                "not converged after {} products: the largest residual is {worst:.1e}; raise `products` or `tol`",
+                eigen.products
+            ));
+        }
+        Ok(Pairs(Rc::new(eigen), a))
     }
 
     /// Eigenvalues, from the end of the spectrum inwards.

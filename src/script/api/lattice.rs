@@ -270,7 +270,7 @@ mod lattice_module {
         size(x).and_then(|x| Lattice::diamond(x, size(y)?, size(z)?)).at(&ctx)
     }
 
-    /// The hypercubic lattice of as many directions as sizes, up to eight.
+    /// The hypercubic lattice of as many directions as sizes, up to eight; four sizes need no brackets.
     ///
     /// # Example
     /// ```rhai
@@ -282,6 +282,18 @@ mod lattice_module {
             let sizes = ints(&sizes, "the size of a lattice")?.into_iter().map(size);
             Lattice::hypercubic(&sizes.collect::<Result<Vec<_>>>()?)
         };
+        build().at(&ctx)
+    }
+
+    #[rhai_fn(name = "hypercubic", return_raw)]
+    pub fn hypercubic_4d(
+        ctx: NativeCallContext,
+        x: INT,
+        y: INT,
+        z: INT,
+        t: INT,
+    ) -> std::result::Result<Lattice, Failure> {
+        let build = || Lattice::hypercubic(&[size(x)?, size(y)?, size(z)?, size(t)?]);
         build().at(&ctx)
     }
 

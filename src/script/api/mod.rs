@@ -6,6 +6,7 @@ mod check;
 mod complex;
 mod eigen;
 mod functions;
+mod gauge;
 mod import;
 mod kpm;
 mod lattice;
@@ -13,14 +14,17 @@ mod manybody;
 mod matrix;
 mod model;
 mod operator;
+mod overlap;
 mod plot;
 mod series;
 mod series_maths;
+mod solve;
 mod sparse;
 mod table;
 mod tight_binding;
 mod values;
 mod vector;
+mod wilson;
 
 use rhai::Engine;
 
@@ -44,5 +48,9 @@ pub(super) fn register(engine: &mut Engine) {
     tight_binding::register(engine);
     sparse::register(engine);
     import::register(engine);
+    gauge::register(engine);
+    wilson::register(engine);
+    solve::register(engine);
+    overlap::register(engine);
     check::register(engine);
 }

@@ -29,7 +29,7 @@ impl Vector {
         let dtype = x.block.dtype().join(y.block.dtype());
         let complex = a.im != 0.0 || b.im != 0.0;
         let dtype = if complex { dtype.to_complex() } else { dtype };
-        let mut sum = x.device.convert(&y.block, dtype)?;
+        let mut sum = x.device.convert(&*y.arranged_like(x)?, dtype)?;
         if dtype == x.block.dtype() {
             x.device.axpby(&[a], &x.block, &[b], &mut sum)?;
         } else {
@@ -48,6 +48,15 @@ impl Vector {
         Ok(Vector::new(&self.device, y))
     }
 
+    /// The vector with its rows laid out as those of another: a vector of a lattice and one of none can meet.
+    fn arranged_like(&self, other: &Vector) -> Result<Rc<BlockVector>> {
+        let (own, wanted) = (self.block.rows(), other.block.rows());
+        if own == wanted || own.global != wanted.global || own.local != wanted.local {
+            return Ok(self.block.clone());
+        }
+        Ok(Rc::new(self.device.arrange(&self.block, wanted)?))
+    }
+
     /// Column-wise scalar products with another vector, promoting types.
     pub(crate) fn dots(&self, other: &Vector) -> Result<Vec<C64>> {
         let dtype = self.block.dtype().join(other.block.dtype());
@@ -58,7 +67,8 @@ impl Vector {
                 Ok(Rc::new(v.device.convert(&v.block, dtype)?))
             }
         };
-        self.device.dots(&*promote(self)?, &*promote(other)?)
+        let other = Vector { block: other.arranged_like(self)?, device: other.device.clone() };
+        self.device.dots(&*promote(self)?, &*promote(&other)?)
     }
 }
 

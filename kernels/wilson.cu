@@ -1,0 +1,282 @@
+// The Wilson-Dirac operator: a thread a site and column. Spinors of 32 neighbouring sites lie together, component by
+// component, so that a warp loads whole lines; links are component by component over all sites.
+//
+// Floor: links and spinors once, (4 N + 24 + 24) reals a site with N reals a link, and 24 more for every vector added.
+#include "common.cuh"
+
+constexpr uint32_t GROUP = 32;
+constexpr int MOST_ADDED = 4;
+
+struct WilsonArgument {
+    const void* links;
+    const void* v;
+    void* w;
+    const void* plus[MOST_ADDED];
+    double factor[MOST_ADDED];
+    double alpha, beta, gamma, diagonal;
+    double sign[4];
+    uint32_t dims[4];
+    uint32_t sites, columns, added;
+    // 1: gamma5 from the left; 1: the adjoint; 0: all sites, 1: even ones, 2: odd ones.
+    uint32_t gamma5, adjoint, parity;
+};
+
+template <class F>
+struct Reals;
+template <>
+struct Reals<float> {
+    using Two = float2;
+    static __device__ __forceinline__ float2 two(float a, float b) { return make_float2(a, b); }
+};
+template <>
+struct Reals<double> {
+    using Two = double2;
+    static __device__ __forceinline__ double2 two(double a, double b) { return make_double2(a, b); }
+};
+
+template <class F>
+using C = Complex<F>;
+
+template <class F>
+__device__ __forceinline__ C<F> fetch(const void* base, uint64_t at) {
+    const auto z = __ldg(reinterpret_cast<const typename Reals<F>::Two*>(base) + at);
+    return {z.x, z.y};
+}
+
+template <class F>
+__device__ __forceinline__ C<F> operator+(C<F> a, C<F> b) {
+    return {a.re + b.re, a.im + b.im};
+}
+template <class F>
+__device__ __forceinline__ C<F> operator*(C<F> a, C<F> b) {
+    return mla(a, b, C<F>{0, 0});
+}
+// a + s b and a + i s b.
+template <class F>
+__device__ __forceinline__ C<F> plus(C<F> a, F s, C<F> b) {
+    return mla(s, b, a);
+}
+template <class F>
+__device__ __forceinline__ C<F> plus_i(C<F> a, F s, C<F> b) {
+    return {mla(-s, b.im, a.re), mla(s, b.re, a.im)};
+}
+template <class F>
+__device__ __forceinline__ C<F> cross(C<F> a, C<F> b, C<F> c, C<F> d) {
+    // conj(a b - c d)
+    const C<F> x = a * b, y = c * d;
+    return {x.re - y.re, y.im - x.im};
+}
+
+// Where the first component of a site and column stands, and how far apart components are.
+struct Place {
+    uint64_t at;
+    uint32_t step;
+};
+
+__device__ __forceinline__ Place place(const WilsonArgument& a, uint32_t site, uint32_t column) {
+    const uint32_t group = site / GROUP, lane = site % GROUP;
+    const uint32_t width = min(GROUP, a.sites - group * GROUP);
+    return {((uint64_t)group * 12 * GROUP + lane) * a.columns + column, width * a.columns};
+}
+
+// The link of a site and direction from N reals; see src/backend/matrix/wilson.rs for the 8.
+template <class F, int N>
+__device__ __forceinline__ void link(const WilsonArgument& a, uint32_t site, int mu, C<F> u[9]) {
+    const uint64_t base = (uint64_t)mu * (N / 2) * a.sites + site;
+    auto z = [&](int k) { return fetch<F>(a.links, base + (uint64_t)k * a.sites); };
+    if (N == 18) {
+#pragma unroll
+        for (int k = 0; k < 9; ++k) u[k] = z(k);
+        return;
+    }
+    if (N == 12) {
+#pragma unroll
+        for (int k = 0; k < 6; ++k) u[k] = z(k);
+    } else {
+        const C<F> a2 = z(0), a3 = z(1), ty = z(2), y12 = z(3);
+        const F t = ty.re, y0 = ty.im, y1 = y12.re, y2 = y12.im;
+        const F rest = F(1) - a2.re * a2.re - a2.im * a2.im - a3.re * a3.re - a3.im * a3.im;
+        const F modulus = sqrt(rest < 0 ? -rest : rest);
+        const F inverse = F(1) / (F(1) + t * t);
+        const C<F> half = {(F(1) - t * t) * inverse, F(2) * t * inverse};
+        const C<F> phase = half * half, back = {half.re, -half.im};
+        const F square = y0 * y0 + y1 * y1 + y2 * y2;
+        const F scale = F(1) / (F(1) + square);
+        const C<F> alpha = C<F>{(F(1) - square) * scale, F(2) * y2 * scale} * back;
+        const C<F> beta = C<F>{F(2) * y1 * scale, F(2) * y0 * scale} * back;
+        const C<F> along = cmla(a3, beta, cmla(a2, alpha, C<F>{0, 0}));
+        const F share = F(-1) / (F(1) + modulus);
+        const C<F> kappa = {along.re * share, along.im * share};
+        const C<F> first = along * phase;
+        u[0] = {phase.re * modulus, phase.im * modulus};
+        u[1] = a2;
+        u[2] = a3;
+        u[3] = {-first.re, -first.im};
+        u[4] = mla(kappa, a2, alpha);
+        u[5] = mla(kappa, a3, beta);
+    }
+    u[6] = cross(u[1], u[5], u[2], u[4]);
+    u[7] = cross(u[2], u[3], u[0], u[5]);
+    u[8] = cross(u[0], u[4], u[1], u[3]);
+}
+
+// One hop: projects a neighbour with (1 + s g_mu), takes it through the link and adds its four spins.
+template <class F, int N, int MU, bool BACKWARD>
+__device__ __forceinline__ void hop(const WilsonArgument& a, uint32_t site, uint32_t there, uint32_t column, F s, F edge,
+                                    C<F> sum[4][3]) {
+    const Place p = place(a, there, column);
+    auto psi = [&](int spin, int colour) { return fetch<F>(a.v, p.at + (uint64_t)(3 * spin + colour) * p.step); };
+    C<F> h[2][3];
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        const C<F> p0 = psi(0, c), p1 = psi(1, c), p2 = psi(2, c), p3 = psi(3, c);
+        if (MU == 0) {
+            h[0][c] = plus_i(p0, s, p3);
+            h[1][c] = plus_i(p1, s, p2);
+        } else if (MU == 1) {
+            h[0][c] = plus(p0, -s, p3);
+            h[1][c] = plus(p1, s, p2);
+        } else if (MU == 2) {
+            h[0][c] = plus_i(p0, s, p2);
+            h[1][c] = plus_i(p1, -s, p3);
+        } else {
+            h[0][c] = plus(p0, s, p2);
+            h[1][c] = plus(p1, s, p3);
+        }
+    }
+    C<F> u[9];
+    link<F, N>(a, BACKWARD ? there : site, MU, u);
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+        C<F> r[2];
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            C<F> x{0, 0};
+#pragma unroll
+            for (int j = 0; j < 3; ++j)
+                x = BACKWARD ? cmla(u[3 * j + i], h[k][j], x) : mla(u[3 * i + j], h[k][j], x);
+            r[k] = {x.re * edge, x.im * edge};
+            sum[k][i] = sum[k][i] + r[k];
+        }
+        if (MU == 0) {
+            sum[2][i] = plus_i(sum[2][i], -s, r[1]);
+            sum[3][i] = plus_i(sum[3][i], -s, r[0]);
+        } else if (MU == 1) {
+            sum[2][i] = plus(sum[2][i], s, r[1]);
+            sum[3][i] = plus(sum[3][i], -s, r[0]);
+        } else if (MU == 2) {
+            sum[2][i] = plus_i(sum[2][i], -s, r[0]);
+            sum[3][i] = plus_i(sum[3][i], s, r[1]);
+        } else {
+            sum[2][i] = plus(sum[2][i], s, r[0]);
+            sum[3][i] = plus(sum[3][i], s, r[1]);
+        }
+    }
+}
+
+template <class F, int N, int MU>
+__device__ __forceinline__ void hops(const WilsonArgument& a, uint32_t site, uint32_t x, uint32_t stride, uint32_t column,
+                                     F s, C<F> sum[4][3]) {
+    const uint32_t n = a.dims[MU];
+    const bool last = x + 1 == n, first = x == 0;
+    const F turn = (F)a.sign[MU];
+    hop<F, N, MU, false>(a, site, last ? site + stride - n * stride : site + stride, column, -s, last ? turn : F(1), sum);
+    hop<F, N, MU, true>(a, site, first ? site + n * stride - stride : site - stride, column, s, first ? turn : F(1), sum);
+}
+
+template <class F, int N>
+__device__ void wilson(const WilsonArgument& a) {
+    const uint64_t at = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    const uint32_t site = (uint32_t)(at / a.columns), column = (uint32_t)(at % a.columns);
+    if (site >= a.sites) return;
+    const uint32_t x0 = site % a.dims[0], r0 = site / a.dims[0];
+    const uint32_t x1 = r0 % a.dims[1], r1 = r0 / a.dims[1];
+    const uint32_t x2 = r1 % a.dims[2], x3 = r1 / a.dims[2];
+    if (a.parity && ((x0 + x1 + x2 + x3) & 1) + 1 != a.parity) return;
+    const F s = a.adjoint ? F(-1) : F(1);
+    C<F> sum[4][3] = {};
+    uint32_t stride = 1;
+    hops<F, N, 0>(a, site, x0, stride, column, s, sum);
+    stride *= a.dims[0];
+    hops<F, N, 1>(a, site, x1, stride, column, s, sum);
+    stride *= a.dims[1];
+    hops<F, N, 2>(a, site, x2, stride, column, s, sum);
+    stride *= a.dims[2];
+    hops<F, N, 3>(a, site, x3, stride, column, s, sum);
+    const Place p = place(a, site, column);
+    using Two = typename Reals<F>::Two;
+    Two* w = reinterpret_cast<Two*>(a.w);
+#pragma unroll
+    for (int k = 0; k < 12; ++k) {
+        const uint64_t i = p.at + (uint64_t)k * p.step;
+        const double turned = a.gamma5 && k >= 6 ? -a.alpha : a.alpha;
+        const F hopping = (F)(-0.5 * turned), own = (F)(turned * a.diagonal + a.beta);
+        const C<F> h = sum[k / 3][k % 3];
+        C<F> y{hopping * h.re, hopping * h.im};
+        if (own != F(0)) y = plus(y, own, fetch<F>(a.v, i));
+        if (a.gamma != 0.0) {
+            const Two old = w[i];
+            y = plus(y, (F)a.gamma, C<F>{old.x, old.y});
+        }
+#pragma unroll
+        for (int j = 0; j < MOST_ADDED; ++j)
+            if (j < a.added) y = plus(y, (F)a.factor[j], fetch<F>(a.plus[j], i));
+        w[i] = Reals<F>::two(y.re, y.im);
+    }
+}
+
+#define WILSON(name, F, N, BLOCKS) \
+    extern "C" __global__ void __launch_bounds__(128, BLOCKS) name(WilsonArgument a) { wilson<F, N>(a); }
+
+WILSON(wilson_f32_18, float, 18, 4)
+WILSON(wilson_f32_12, float, 12, 4)
+WILSON(wilson_f32_8, float, 8, 4)
+WILSON(wilson_f64_18, double, 18, 2)
+WILSON(wilson_f64_12, double, 12, 2)
+WILSON(wilson_f64_8, double, 8, 2)
+
+// w = (alpha f_k + beta) v + gamma w with one factor a component.
+struct SiteFactors {
+    double of[12];
+};
+
+template <class F>
+__device__ void site_diagonal(uint32_t sites, uint32_t lanes, const SiteFactors& f, double alpha, double beta, double gamma,
+                              const F* v, F* w) {
+    const uint64_t count = (uint64_t)sites * 12 * lanes;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < count; i += (uint64_t)gridDim.x * blockDim.x) {
+        const uint64_t row = i / lanes, group = row / (12 * GROUP), rest = row % (12 * GROUP);
+        const uint32_t width = min((uint64_t)GROUP, sites - group * GROUP);
+        F y = (F)(alpha * f.of[rest / width] + beta) * v[i];
+        if (gamma != 0.0) y = mla((F)gamma, w[i], y);
+        w[i] = y;
+    }
+}
+
+extern "C" __global__ void site_diagonal_f32(uint32_t sites, uint32_t lanes, SiteFactors f, double alpha, double beta,
+                                             double gamma, const float* v, float* w) {
+    site_diagonal(sites, lanes, f, alpha, beta, gamma, v, w);
+}
+extern "C" __global__ void site_diagonal_f64(uint32_t sites, uint32_t lanes, SiteFactors f, double alpha, double beta,
+                                             double gamma, const double* v, double* w) {
+    site_diagonal(sites, lanes, f, alpha, beta, gamma, v, w);
+}
+
+// Rows of `columns` numbers of 4 or 8 bytes from the order of the host to that of spinors.
+template <class T>
+__device__ void gather_sites(uint32_t sites, uint32_t per_site, uint32_t lanes, const T* x, T* y) {
+    const uint64_t count = (uint64_t)sites * per_site * lanes;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < count; i += (uint64_t)gridDim.x * blockDim.x) {
+        const uint64_t row = i / lanes, group = row / (per_site * GROUP), rest = row % (per_site * GROUP);
+        const uint32_t width = min((uint64_t)GROUP, sites - group * GROUP);
+        const uint64_t site = group * GROUP + rest % width, from = site * per_site + rest / width;
+        y[i] = x[from * lanes + i % lanes];
+    }
+}
+
+extern "C" __global__ void gather_sites_f32(uint32_t sites, uint32_t per_site, uint32_t lanes, const float* x, float* y) {
+    gather_sites(sites, per_site, lanes, x, y);
+}
+extern "C" __global__ void gather_sites_f64(uint32_t sites, uint32_t per_site, uint32_t lanes, const double* x, double* y) {
+    gather_sites(sites, per_site, lanes, x, y);
+}

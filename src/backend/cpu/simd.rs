@@ -1,0 +1,239 @@
+//! Packs of reals that one instruction works on. A method is inlined into the kernel that was compiled for its
+//! instructions; calling one outside of such a kernel on a processor without them is undefined, hence `unsafe`.
+
+use super::block::Lane;
+
+/// A pack of neighbouring reals.
+pub(super) trait Pack: Copy {
+    /// The reals.
+    type Real: Lane;
+    /// How many they are.
+    const LANES: usize;
+
+    /// # Safety
+    /// `at` points to `LANES` reals, and the processor has the instructions of this pack; so for all methods.
+    unsafe fn load(at: *const Self::Real) -> Self;
+    unsafe fn store(self, at: *mut Self::Real);
+    /// A store past the caches, to an address that is a multiple of the pack's size.
+    unsafe fn stream(self, at: *mut Self::Real);
+    unsafe fn splat(x: Self::Real) -> Self;
+    unsafe fn add(self, b: Self) -> Self;
+    unsafe fn sub(self, b: Self) -> Self;
+    unsafe fn mul(self, b: Self) -> Self;
+    unsafe fn div(self, b: Self) -> Self;
+    unsafe fn sqrt(self) -> Self;
+    /// `self * b + c`.
+    unsafe fn fma(self, b: Self, c: Self) -> Self;
+    /// `c - self * b`.
+    unsafe fn nma(self, b: Self, c: Self) -> Self;
+    /// Lane `l` becomes lane `l ^ bit`, for a power of two below `LANES`.
+    unsafe fn swap(self, bit: usize) -> Self;
+    /// The sum of all lanes.
+    unsafe fn total(self) -> f64;
+}
+
+macro_rules! scalar {
+    ($t:ty) => {
+        impl Pack for $t {
+            type Real = $t;
+            const LANES: usize = 1;
+            #[inline(always)]
+            unsafe fn load(at: *const $t) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { *at }
+            }
+            #[inline(always)]
+            unsafe fn store(self, at: *mut $t) {
+                // SAFETY: the caller's promise.
+                unsafe { *at = self }
+            }
+            #[inline(always)]
+            unsafe fn stream(self, at: *mut $t) {
+                // SAFETY: the caller's promise.
+                unsafe { *at = self }
+            }
+            #[inline(always)]
+            unsafe fn splat(x: $t) -> Self {
+                x
+            }
+            #[inline(always)]
+            unsafe fn add(self, b: Self) -> Self {
+                self + b
+            }
+            #[inline(always)]
+            unsafe fn sub(self, b: Self) -> Self {
+                self - b
+            }
+            #[inline(always)]
+            unsafe fn mul(self, b: Self) -> Self {
+                self * b
+            }
+            #[inline(always)]
+            unsafe fn div(self, b: Self) -> Self {
+                self / b
+            }
+            #[inline(always)]
+            unsafe fn sqrt(self) -> Self {
+                <$t>::sqrt(self)
+            }
+            #[inline(always)]
+            unsafe fn fma(self, b: Self, c: Self) -> Self {
+                // Without the instruction a fused product is a call of a library.
+                self * b + c
+            }
+            #[inline(always)]
+            unsafe fn nma(self, b: Self, c: Self) -> Self {
+                c - self * b
+            }
+            #[inline(always)]
+            unsafe fn swap(self, _: usize) -> Self {
+                self
+            }
+            #[inline(always)]
+            unsafe fn total(self) -> f64 {
+                self as f64
+            }
+        }
+    };
+}
+
+scalar!(f32);
+scalar!(f64);
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::Pack;
+
+    macro_rules! pack {
+        ($t:ty, $real:ty, $lanes:expr, $load:ident $store:ident $stream:ident $splat:ident $add:ident $sub:ident $mul:ident
+         $div:ident $sqrt:ident $fma:ident $nma:ident, $swap:expr) => {
+            impl Pack for $t {
+                type Real = $real;
+                const LANES: usize = $lanes;
+                #[inline(always)]
+                unsafe fn load(at: *const $real) -> Self {
+                    // SAFETY: the caller's promise; so below.
+                    unsafe { $load(at) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, at: *mut $real) {
+                    // SAFETY: as above.
+                    unsafe { $store(at, self) }
+                }
+                #[inline(always)]
+                unsafe fn stream(self, at: *mut $real) {
+                    // SAFETY: as above.
+                    unsafe { $stream(at, self) }
+                }
+                #[inline(always)]
+                unsafe fn splat(x: $real) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $splat(x) }
+                }
+                #[inline(always)]
+                unsafe fn add(self, b: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $add(self, b) }
+                }
+                #[inline(always)]
+                unsafe fn sub(self, b: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $sub(self, b) }
+                }
+                #[inline(always)]
+                unsafe fn mul(self, b: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $mul(self, b) }
+                }
+                #[inline(always)]
+                unsafe fn div(self, b: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $div(self, b) }
+                }
+                #[inline(always)]
+                unsafe fn sqrt(self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $sqrt(self) }
+                }
+                #[inline(always)]
+                unsafe fn fma(self, b: Self, c: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $fma(self, b, c) }
+                }
+                #[inline(always)]
+                unsafe fn nma(self, b: Self, c: Self) -> Self {
+                    // SAFETY: as above.
+                    unsafe { $nma(self, b, c) }
+                }
+                #[inline(always)]
+                unsafe fn swap(self, bit: usize) -> Self {
+                    let f: unsafe fn(Self, usize) -> Self = $swap;
+                    // SAFETY: as above.
+                    unsafe { f(self, bit) }
+                }
+                #[inline(always)]
+                unsafe fn total(self) -> f64 {
+                    let mut lanes = [0.0; $lanes];
+                    // SAFETY: as above; the array has as many lanes.
+                    unsafe { $store(lanes.as_mut_ptr(), self) };
+                    lanes.iter().map(|&x: &$real| f64::from(x)).sum()
+                }
+            }
+        };
+    }
+
+    /// # Safety
+    /// The processor has AVX-512; so below.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn swap_8(x: __m512d, bit: usize) -> __m512d {
+        match bit {
+            1 => _mm512_permute_pd::<0x55>(x),
+            2 => _mm512_permutex_pd::<0x4e>(x),
+            _ => _mm512_shuffle_f64x2::<0x4e>(x, x),
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn swap_16(x: __m512, bit: usize) -> __m512 {
+        match bit {
+            1 => _mm512_permute_ps::<0xb1>(x),
+            2 => _mm512_permute_ps::<0x4e>(x),
+            4 => _mm512_shuffle_f32x4::<0xb1>(x, x),
+            _ => _mm512_shuffle_f32x4::<0x4e>(x, x),
+        }
+    }
+
+    /// # Safety
+    /// The processor has AVX2; so below.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn swap_4(x: __m256d, bit: usize) -> __m256d {
+        match bit {
+            1 => _mm256_permute_pd::<0x5>(x),
+            _ => _mm256_permute4x64_pd::<0x4e>(x),
+        }
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn swap_8s(x: __m256, bit: usize) -> __m256 {
+        match bit {
+            1 => _mm256_permute_ps::<0xb1>(x),
+            2 => _mm256_permute_ps::<0x4e>(x),
+            _ => _mm256_permute2f128_ps::<0x01>(x, x),
+        }
+    }
+
+    pack!(__m512d, f64, 8, _mm512_loadu_pd _mm512_storeu_pd _mm512_stream_pd _mm512_set1_pd _mm512_add_pd _mm512_sub_pd
+        _mm512_mul_pd _mm512_div_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_fnmadd_pd, swap_8);
+    pack!(__m512, f32, 16, _mm512_loadu_ps _mm512_storeu_ps _mm512_stream_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps
+        _mm512_mul_ps _mm512_div_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_fnmadd_ps, swap_16);
+    pack!(__m256d, f64, 4, _mm256_loadu_pd _mm256_storeu_pd _mm256_stream_pd _mm256_set1_pd _mm256_add_pd _mm256_sub_pd
+        _mm256_mul_pd _mm256_div_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_fnmadd_pd, swap_4);
+    pack!(__m256, f32, 8, _mm256_loadu_ps _mm256_storeu_ps _mm256_stream_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps
+        _mm256_mul_ps _mm256_div_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_fnmadd_ps, swap_8s);
+}

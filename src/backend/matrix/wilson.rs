@@ -1,0 +1,242 @@
+//! The Wilson-Dirac operator as a backend gets it: links on the host, and how to keep them.
+//!
+//! D psi(x) = c psi(x) - 1/2 sum_mu [(1 - g_mu) U_mu(x) psi(x+mu) + (1 + g_mu) U_mu(x-mu)^+ psi(x-mu)] with the gamma
+//! matrices of DeGrand and Rossi (those of Grid, QUDA and Chroma), in which gamma5 = diag(1, 1, -1, -1).
+
+use std::sync::Arc;
+
+use crate::backend::{Grid, Rows};
+use crate::error::{Error, Result};
+use crate::number::C64;
+
+/// A 3 x 3 matrix, row after row.
+pub type Su3 = [C64; 9];
+
+/// Rows of a spinor field at a site: row = 3 spin + colour.
+pub const COMPONENTS: usize = 12;
+
+/// How many reals of a link are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    /// All 18.
+    Full,
+    /// The first two rows; the third is the conjugate of their cross product.
+    Twelve,
+    /// As many as SU(3) has parameters; see [`encode8`].
+    Eight,
+}
+
+impl Compression {
+    /// The names that [`Compression::parse`] takes.
+    pub const NAMES: [&'static str; 3] = ["full", "reconstruct-12", "reconstruct-8"];
+
+    /// From a name, as scripts give it.
+    pub fn parse(name: &str) -> Result<Compression> {
+        Ok(match name {
+            "full" => Compression::Full,
+            "reconstruct-12" => Compression::Twelve,
+            "reconstruct-8" => Compression::Eight,
+            _ => {
+                return Err(Error::input(format!("no storage `{name}` of links"))
+                    .hint(format!("the storages are {}", Self::NAMES.join(", "))));
+            }
+        })
+    }
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[match self {
+            Compression::Full => 0,
+            Compression::Twelve => 1,
+            Compression::Eight => 2,
+        }]
+    }
+
+    /// Reals a link.
+    pub fn reals(self) -> usize {
+        match self {
+            Compression::Full => 18,
+            Compression::Twelve => 12,
+            Compression::Eight => 8,
+        }
+    }
+
+    /// The reals that are kept of a link.
+    pub fn encode(self, u: &Su3) -> Vec<f64> {
+        match self {
+            Compression::Full | Compression::Twelve => {
+                u.iter().take(self.reals() / 2).flat_map(|z| [z.re, z.im]).collect()
+            }
+            Compression::Eight => encode8(u).to_vec(),
+        }
+    }
+}
+
+/// Which sites a product is computed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sites {
+    /// All of them.
+    All,
+    /// Those whose coordinates sum to an even number; the rows of others are left as they are.
+    Even,
+    /// The others.
+    Odd,
+}
+
+/// The operator, complete on the host.
+#[derive(Debug, Clone)]
+pub struct WilsonSpec {
+    /// Sites in each direction.
+    pub dims: [usize; 4],
+    /// U_mu(x) at 4 site + mu.
+    pub links: Arc<Vec<Su3>>,
+    /// What a fermion gets for crossing the boundary of each direction: 1 or -1.
+    pub sign: [f64; 4],
+    /// c: 4 + mass, or 0 for the hopping alone.
+    pub diagonal: f64,
+    /// Whether gamma5 multiplies from the left.
+    pub gamma5: bool,
+    /// Whether the adjoint of D is meant.
+    pub adjoint: bool,
+    /// Where the product is computed.
+    pub sites: Sites,
+    /// How links are kept.
+    pub compression: Compression,
+    /// Whether numbers have 32 bits.
+    pub single: bool,
+}
+
+impl WilsonSpec {
+    /// The lattice of the vectors.
+    pub fn rows(&self) -> Rows {
+        Rows::on(Grid { dims: self.dims, per_site: COMPONENTS })
+    }
+
+    /// Checks that the parts fit together.
+    ///
+    /// # Errors
+    /// A number of links that does not fit, a diagonal that is not finite, signs that are none.
+    pub fn validate(&self) -> Result<()> {
+        let sites: Option<usize> = self.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+        let fits = sites.is_some_and(|n| n > 0 && n < usize::MAX / 64 && self.links.len() == 4 * n);
+        if !fits || !self.diagonal.is_finite() || self.sign.iter().any(|s| s.abs() != 1.0) {
+            return Err(Error::internal("a Wilson operator whose parts do not fit together"));
+        }
+        Ok(())
+    }
+}
+
+/// The 8 reals of a link: (a2, a3) of its first row, the phase phi of a1 as tan(phi/4), and the SU(2) rotation S of the
+/// plane orthogonal to that row as stereographic coordinates. With the Householder reflection H that maps the first row
+/// to -e^(i phi) (1, 0, 0), U = diag(-e^(i phi), e^(-i phi/2) S) H. Unlike the parametrisation of Bunk and Sommer this
+/// one is well conditioned at the unit matrix: it loses digits only where |a1| is small.
+pub fn encode8(u: &Su3) -> [f64; 8] {
+    let phi = u[0].arg();
+    let (half, modulus) = (C64::from_polar(1.0, phi / 2.0), u[0].norm());
+    // Rows 2 and 3 of U H: those of U minus their overlap with v, the axis of the reflection.
+    let v = [u[0].conj() + (half * half).conj(), u[1].conj(), u[2].conj()];
+    let row = |r: usize, c: usize| {
+        let along: C64 = (0..3).map(|k| u[3 * r + k] * v[k]).sum();
+        u[3 * r + c] - along * v[c].conj() / (1.0 + modulus)
+    };
+    // S = ((alpha, beta), (-beta*, alpha*)), as a unit quaternion (q0, q) with alpha = q0 + i q3, beta = q2 + i q1.
+    let (alpha, beta) = (row(1, 1) * half, row(1, 2) * half);
+    let scale = 1.0 / (alpha.norm_sqr() + beta.norm_sqr()).sqrt();
+    let (q0, q) = (alpha.re * scale, [beta.im * scale, beta.re * scale, alpha.im * scale]);
+    // 1 + q0 without cancellation where q0 is near -1.
+    let tiny = 1e-18;
+    let rest: f64 = q.iter().map(|x| x * x).sum();
+    let above = if q0 > 0.0 { 1.0 + q0 } else { (rest / (1.0 - q0)).max(tiny * tiny) };
+    let y = q.map(|x| x / above);
+    let pole = rest < tiny * tiny && q0 < 0.0;
+    let y = if pole { [0.0, 0.0, 1.0 / tiny] } else { y };
+    [u[1].re, u[1].im, u[2].re, u[2].im, (phi / 4.0).tan(), y[0], y[1], y[2]]
+}
+
+/// The link of 8 reals.
+pub fn decode8(p: &[f64; 8]) -> Su3 {
+    let (a2, a3) = (C64::new(p[0], p[1]), C64::new(p[2], p[3]));
+    let modulus = (1.0 - a2.norm_sqr() - a3.norm_sqr()).max(0.0).sqrt();
+    let t = p[4];
+    // (1 + i t)^2 / (1 + t^2) = e^(i phi/2).
+    let half = C64::new(1.0 - t * t, 2.0 * t) / (1.0 + t * t);
+    let phase = half * half;
+    let y2 = p[5] * p[5] + p[6] * p[6] + p[7] * p[7];
+    let scale = 1.0 / (1.0 + y2);
+    let (q0, q) = ((1.0 - y2) * scale, [2.0 * p[5] * scale, 2.0 * p[6] * scale, 2.0 * p[7] * scale]);
+    let (alpha, beta) = (C64::new(q0, q[2]) * half.conj(), C64::new(q[1], q[0]) * half.conj());
+    let along = alpha * a2.conj() + beta * a3.conj();
+    let kappa = along / (1.0 + modulus);
+    let a = [phase * modulus, a2, a3];
+    let b = [-along * phase, alpha - kappa * a2, beta - kappa * a3];
+    let cross = |i: usize, j: usize| (a[i] * b[j] - a[j] * b[i]).conj();
+    [a[0], a[1], a[2], b[0], b[1], b[2], cross(1, 2), cross(2, 0), cross(0, 1)]
+}
+
+/// The largest error of an entry of these links after they were kept as 8 reals of the precision.
+pub fn error8(links: &[Su3], single: bool) -> f64 {
+    let round = |x: f64| if single { f64::from(x as f32) } else { x };
+    let error = |u: &Su3| {
+        let back = decode8(&encode8(u).map(round));
+        // Written so that NaN counts as infinite.
+        u.iter().zip(&back).map(|(a, b)| (a - b).norm()).fold(0.0, |m, e| if e <= m { m } else { e })
+    };
+    links.iter().map(error).fold(0.0, |m: f64, e| if e.is_nan() { f64::INFINITY } else { m.max(e) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::philox;
+
+    fn random(seed: u64) -> Su3 {
+        let mut rows = [[C64::default(); 3]; 2];
+        for (r, row) in rows.iter_mut().enumerate() {
+            for (c, z) in row.iter_mut().enumerate() {
+                let (x, y) = philox::normals(philox::words(seed, 97, r as u64, c as u32));
+                *z = C64::new(x, y);
+            }
+        }
+        complete(rows)
+    }
+
+    fn complete([mut a, mut b]: [[C64; 3]; 2]) -> Su3 {
+        let normalise = |v: &mut [C64; 3]| {
+            let n = v.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
+            v.iter_mut().for_each(|z| *z /= n);
+        };
+        normalise(&mut a);
+        let along: C64 = (0..3).map(|k| a[k].conj() * b[k]).sum();
+        (0..3).for_each(|k| b[k] -= along * a[k]);
+        normalise(&mut b);
+        let cross = |i: usize, j: usize| (a[i] * b[j] - a[j] * b[i]).conj();
+        [a[0], a[1], a[2], b[0], b[1], b[2], cross(1, 2), cross(2, 0), cross(0, 1)]
+    }
+
+    #[test]
+    fn eight_reals_make_the_link_again() {
+        let rough: Vec<Su3> = (0..4096).map(random).collect();
+        assert!(error8(&rough, false) < 1e-12, "{:e}", error8(&rough, false));
+        assert!(error8(&rough, true) < 2e-4, "{:e}", error8(&rough, true));
+        // Smooth and diagonal fields, on which other parametrisations fail.
+        for angle in [0.0, 1e-9, 1e-3, 0.4, 3.1, std::f64::consts::PI] {
+            let phase = C64::from_polar(1.0, angle);
+            let (zero, one) = (C64::default(), C64::ONE);
+            for [x, y, z] in
+                [[phase, phase.conj(), one], [one, phase, phase.conj()], [phase, one, phase.conj()]]
+            {
+                let u = [x, zero, zero, zero, y, zero, zero, zero, z];
+                assert!(error8(&[u], false) < 1e-14, "{angle}: {:e}", error8(&[u], false));
+                assert!(error8(&[u], true) < 1e-6, "{angle}: {:e}", error8(&[u], true));
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_without_its_first_entry_is_found_out() {
+        let (zero, one) = (C64::default(), C64::ONE);
+        let u = complete([[zero, one * 0.6, one * 0.8], [one, zero, zero]]);
+        // The modulus of a1 is what is left of rounding.
+        assert!(error8(&[u], false) < 1e-7 && error8(&[u], true) > 1e-6 || error8(&[u], false) == 0.0);
+    }
+}

@@ -1,0 +1,118 @@
+//! The NERSC archive format: a header of `KEY = VALUE` lines, then the links site by site, x fastest.
+
+use std::collections::BTreeMap;
+
+use super::{CUT, big_endian, dims_of, links_of, reals};
+use crate::error::{Error, Result};
+use crate::gauge::links::Links;
+use crate::gauge::observe::{plaquette, sum};
+use crate::gauge::su3;
+
+/// The mean of Re Tr/3 of the links.
+fn link_trace(u: &Links) -> f64 {
+    let at = |x: usize| (0..4).map(|mu| su3::trace(u.at(x, mu))).sum();
+    sum(u.sites(), at).re / (12.0 * u.sites() as f64)
+}
+
+/// The sum of all 32-bit words.
+fn checksum(data: &[u8], big: bool) -> u32 {
+    let word = |b: &[u8]| {
+        let b: [u8; 4] = [b[0], b[1], b[2], b[3]];
+        if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) }
+    };
+    data.chunks_exact(4).fold(0u32, |sum, b| sum.wrapping_add(word(b)))
+}
+
+pub(super) fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
+    let mut data = Vec::new();
+    for link in u.links() {
+        for z in link.iter().take(if two_rows { 6 } else { 9 }) {
+            big_endian(z.re, single, &mut data);
+            big_endian(z.im, single, &mut data);
+        }
+    }
+    let mut head = String::from("BEGIN_HEADER\nHDR_VERSION = 1.0\n");
+    head += if two_rows { "DATATYPE = 4D_SU3_GAUGE\n" } else { "DATATYPE = 4D_SU3_GAUGE_3x3\n" };
+    head += "STORAGE_FORMAT = 1.0\n";
+    for (d, n) in u.dims().iter().enumerate() {
+        head += &format!("DIMENSION_{} = {n}\n", d + 1);
+    }
+    head += &format!("LINK_TRACE = {:.12}\nPLAQUETTE = {:.12}\n", link_trace(u), plaquette(u));
+    for d in 1..5 {
+        head += &format!("BOUNDARY_{d} = PERIODIC\n");
+    }
+    head += &format!("CHECKSUM = {:x}\n", checksum(&data, true));
+    head += "ENSEMBLE_ID = none\nENSEMBLE_LABEL = none\nSEQUENCE_NUMBER = 1\n";
+    head += &format!("FLOATING_POINT = {}\nEND_HEADER\n", if single { "IEEE32BIG" } else { "IEEE64BIG" });
+    let mut out = head.into_bytes();
+    out.extend(data);
+    out
+}
+
+pub(super) fn decode(bytes: &[u8]) -> Result<Links> {
+    let end = b"END_HEADER\n";
+    let limit = bytes.len().min(1 << 16);
+    let at = bytes[..limit].windows(end.len()).position(|w| w == end);
+    let at = at.ok_or_else(|| Error::file("the header has no END_HEADER").hint(CUT))?;
+    let (head, data) = (String::from_utf8_lossy(&bytes[..at]), &bytes[at + end.len()..]);
+    let keys: BTreeMap<&str, &str> =
+        head.lines().filter_map(|l| l.split_once('=')).map(|(k, v)| (k.trim(), v.trim())).collect();
+    let need = |key: &str| {
+        keys.get(key).copied().ok_or_else(|| Error::file(format!("the header has no {key}")).hint(CUT))
+    };
+    let size = |d: usize| keys.get(format!("DIMENSION_{d}").as_str()).and_then(|v| v.parse().ok());
+    let dims = dims_of([size(1), size(2), size(3), size(4)], "header")?;
+    let rows = match need("DATATYPE")? {
+        "4D_SU3_GAUGE" => 2,
+        "4D_SU3_GAUGE_3x3" | "4D_SU3_GAUGE_3X3" => 3,
+        other => {
+            return Err(Error::file(format!("data of type {other}"))
+                .hint("4D_SU3_GAUGE and 4D_SU3_GAUGE_3x3 are known"));
+        }
+    };
+    let (single, big) = match need("FLOATING_POINT")? {
+        "IEEE32BIG" | "IEEE32" => (true, true),
+        "IEEE64BIG" | "IEEE64" => (false, true),
+        "IEEE32LITTLE" => (true, false),
+        "IEEE64LITTLE" => (false, false),
+        other => {
+            return Err(Error::file(format!("numbers of kind {other}"))
+                .hint("IEEE32, IEEE64, big and little, are known"));
+        }
+    };
+    let each = if single { 4 } else { 8 };
+    let wanted = dims.iter().product::<usize>() * 4 * rows * 6 * each;
+    if data.len() < wanted {
+        return Err(Error::file(format!(
+            "the data of a lattice of {dims:?} sites take {wanted} bytes, and {} are there",
+            data.len()
+        ))
+        .hint(CUT));
+    }
+    let data = &data[..wanted];
+    let stated = need("CHECKSUM")?;
+    let stated_value = u32::from_str_radix(stated.trim_start_matches("0x"), 16);
+    let found = checksum(data, big);
+    if stated_value != Ok(found) {
+        return Err(Error::file(format!(
+            "the checksum of the data is {found:x}, and the header says {stated}"
+        ))
+        .hint("the file is damaged: fetch it again"));
+    }
+    let u = links_of(dims, &reals(data, single, big), rows, single)?;
+    // A right checksum over data of another convention would go unnoticed.
+    let eps = 1e-5;
+    for (key, value) in [("PLAQUETTE", plaquette(&u)), ("LINK_TRACE", link_trace(&u))] {
+        let stated: Option<f64> = keys.get(key).and_then(|v| v.parse().ok());
+        if let Some(stated) = stated.filter(|stated| !((stated - value).abs() < eps)) {
+            return Err(Error::file(format!(
+                "{key} of the links is {value:.9}, and the header says {stated}"
+            ))
+            .hint("the file is damaged, or written by another convention"));
+        }
+    }
+    let turned = (1..5).map(|d| keys.get(format!("BOUNDARY_{d}").as_str()).copied().unwrap_or("PERIODIC"));
+    let sign: Vec<f64> =
+        turned.map(|b| if b.eq_ignore_ascii_case("ANTIPERIODIC") { -1.0 } else { 1.0 }).collect();
+    Ok(u.with_sign([sign[0], sign[1], sign[2], sign[3]]))
+}

@@ -1,0 +1,169 @@
+//! Smearing and flow: APE (Albanese et al. 1987), stout (Morningstar, Peardon 2004), the Wilson flow (Luescher 2010).
+
+use super::links::Links;
+use super::observe::{plaquette, topological_charge};
+use super::su3::{self, Su3};
+use crate::error::{Error, Result};
+use crate::task::Task;
+
+/// The six paths from x to x+mu around the plaquettes of a link, added.
+pub(super) fn staples(u: &Links, x: usize, mu: usize) -> Su3 {
+    let mut sum = [Default::default(); 9];
+    let up = u.neighbour(x, mu, 1);
+    for nu in (0..4).filter(|&nu| nu != mu) {
+        let above = u.neighbour(x, nu, 1);
+        let path = su3::mul_adj(&su3::mul(u.at(x, nu), u.at(above, mu)), u.at(up, nu));
+        sum = su3::add(&sum, 1.0, &path);
+        let below = u.neighbour(x, nu, -1);
+        let path =
+            su3::mul(&su3::adj_mul(u.at(below, nu), u.at(below, mu)), u.at(u.neighbour(below, mu, 1), nu));
+        sum = su3::add(&sum, 1.0, &path);
+    }
+    sum
+}
+
+fn positive(x: f64, what: &str) -> Result<()> {
+    if x.is_finite() && x > 0.0 {
+        return Ok(());
+    }
+    Err(Error::input(format!("{what} of {x}")).hint("it is a positive number"))
+}
+
+/// APE smearing: U <- projection of (1 - alpha) U + alpha/6 staples onto SU(3).
+///
+/// # Errors
+/// A weight outside (0, 1].
+pub fn ape(u: &Links, alpha: f64, steps: usize, task: &Task) -> Result<Links> {
+    positive(alpha, "a smearing weight")?;
+    if alpha > 1.0 {
+        return Err(Error::input(format!("a smearing weight of {alpha}")).hint("it is 1 at most"));
+    }
+    let mut u = u.clone();
+    for _ in 0..steps {
+        task.check()?;
+        u = Links::from_fn(&u, |x, mu| {
+            let sum = su3::add(&su3::scale(1.0 - alpha, u.at(x, mu)), alpha / 6.0, &staples(&u, x, mu));
+            su3::projected(&sum)
+        });
+    }
+    Ok(u)
+}
+
+/// The force on a link: the Hermitian and traceless part of -i staples U^+.
+fn force(u: &Links, x: usize, mu: usize) -> Su3 {
+    su3::hermitian_traceless(&su3::mul_adj(&staples(u, x, mu), u.at(x, mu)))
+}
+
+/// Stout smearing: U <- exp(i rho Q) U with the force Q.
+///
+/// # Errors
+/// A weight that is not positive.
+pub fn stout(u: &Links, rho: f64, steps: usize, task: &Task) -> Result<Links> {
+    positive(rho, "a smearing weight")?;
+    let mut u = u.clone();
+    for _ in 0..steps {
+        task.check()?;
+        u = Links::from_fn(&u, |x, mu| {
+            su3::mul(&su3::exp_i(&su3::scale(rho, &force(&u, x, mu))), u.at(x, mu))
+        });
+    }
+    Ok(u)
+}
+
+/// What was measured along the flow, a row a step: time, plaquette, action density E, t^2 E, topological charge.
+pub type FlowRow = [f64; 5];
+
+/// The Wilson flow to `time` in steps of `step` by Luescher's third-order Runge-Kutta scheme; measured after every
+/// `measure` steps (0: only at the end).
+///
+/// # Errors
+/// Times that are not positive.
+pub fn wilson_flow(
+    u: &Links,
+    time: f64,
+    step: f64,
+    measure: usize,
+    task: &Task,
+) -> Result<(Links, Vec<FlowRow>)> {
+    positive(time, "a flow time")?;
+    positive(step, "a step of the flow")?;
+    let steps = (time / step - 1e-9).ceil().max(1.0);
+    if steps > 1e7 {
+        return Err(Error::input(format!("{steps} steps of the flow")).hint("take longer steps"));
+    }
+    let (steps, eps) = (steps as usize, time / steps);
+    let mut u = u.clone();
+    let mut rows = Vec::new();
+    let progress = task.start("flow", steps);
+    // One stage: u <- exp(i q) u with q = a Z(u) + b q_before; the stages' q's combine as in the scheme.
+    let stage = |u: &Links, a: f64, b: f64, q: &[Su3]| -> (Vec<Su3>, Links) {
+        use rayon::prelude::*;
+        let q: Vec<Su3> = (0..4 * u.sites())
+            .into_par_iter()
+            .map(|at| {
+                let z = su3::scale(a * eps, &force(u, at / 4, at % 4));
+                if q.is_empty() { z } else { su3::add(&z, b, &q[at]) }
+            })
+            .collect();
+        let next = Links::from_fn(u, |x, mu| su3::mul(&su3::exp_i(&q[4 * x + mu]), u.at(x, mu)));
+        (q, next)
+    };
+    for done in 1..=steps {
+        // Z0/4; 8/9 Z1 - 17/36 Z0; 3/4 Z2 - (8/9 Z1 - 17/36 Z0).
+        let (q, w) = stage(&u, 0.25, 0.0, &[]);
+        let (q, w) = stage(&w, 8.0 / 9.0, -17.0 / 9.0, &q);
+        u = stage(&w, 0.75, -1.0, &q).1;
+        if done == steps || (measure > 0 && done % measure == 0) {
+            let t = eps * done as f64;
+            let energy = super::observe::action_density(&u);
+            rows.push([t, plaquette(&u), energy, t * t * energy, topological_charge(&u)]);
+        }
+        progress.advance(done)?;
+    }
+    Ok((u, rows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::Lattice;
+
+    fn rough() -> Links {
+        Links::unit(&Lattice::hypercubic(&[4, 4, 2, 4]).unwrap()).unwrap().reference_field(0.5)
+    }
+
+    #[test]
+    fn smearing_smooths_and_commutes_with_gauge_transformations() {
+        let task = Task::default();
+        let u = rough();
+        type Smear = fn(&Links, &Task) -> Links;
+        let ways: [Smear; 3] = [
+            |u, t| ape(u, 0.5, 2, t).unwrap(),
+            |u, t| stout(u, 0.1, 2, t).unwrap(),
+            |u, t| wilson_flow(u, 0.1, 0.05, 0, t).unwrap().0,
+        ];
+        for smear in ways {
+            let smooth = plaquette(&smear(&u, &task));
+            assert!(smooth > plaquette(&u) + 0.1, "{smooth}");
+            assert!((plaquette(&smear(&u.random_gauge(3), &task)) - smooth).abs() < 1e-12);
+        }
+    }
+
+    /// Halving the step takes the error of the scheme down by 2^3, and by more where the next order still counts.
+    #[test]
+    fn the_flow_is_of_third_order() {
+        let at = |step: f64| wilson_flow(&rough(), 0.2, step, 0, &Task::default()).unwrap().1[0][2];
+        let exact = at(0.0025);
+        let ratio = (at(0.04) - exact) / (at(0.02) - exact);
+        assert!((7.0..16.0).contains(&ratio), "{ratio}");
+    }
+
+    /// To first order in its weight, a stout step is the flow for that time.
+    #[test]
+    fn stout_steps_are_flow() {
+        let task = Task::default();
+        let flow = plaquette(&wilson_flow(&rough(), 0.01, 0.01, 0, &task).unwrap().0);
+        let smeared = plaquette(&stout(&rough(), 0.0001, 100, &task).unwrap());
+        assert!((flow - smeared).abs() < 1e-4, "{flow} {smeared}");
+    }
+}

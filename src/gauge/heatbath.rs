@@ -1,0 +1,202 @@
+//! Quenched generation with the Wilson action: pseudo-heatbath over the SU(2) subgroups (Cabibbo, Marinari 1982) with the
+//! generator of Kennedy and Pendleton (1985), and over-relaxation (Creutz 1987). Even and odd sites take turns, so that
+//! all links of a turn are independent, and every draw is a function of seed, link and sweep.
+
+use rayon::prelude::*;
+
+use super::flow::staples;
+use super::links::Links;
+use super::su3::{self, Quaternion, SUBGROUPS, Su3};
+use crate::error::{Error, Result};
+use crate::number::philox::{self, Stream};
+use crate::task::Task;
+
+/// What a run does.
+#[derive(Debug, Clone)]
+pub struct Heatbath {
+    /// beta = 6/g^2 of the Wilson action.
+    pub beta: f64,
+    /// Heatbath sweeps.
+    pub sweeps: usize,
+    /// Over-relaxation sweeps after each.
+    pub overrelaxation: usize,
+    /// Key of the random numbers.
+    pub seed: u64,
+    /// Number of the first sweep, so that runs can go on.
+    pub first: usize,
+}
+
+/// Draws that one subgroup of one link may take.
+const ATTEMPTS: u32 = 64;
+
+/// A generator of uniform numbers for one subgroup of one link in one sweep.
+struct Draws {
+    seed: u64,
+    link: u64,
+    column: u32,
+}
+
+impl Draws {
+    /// The two numbers in (0, 1) of a draw.
+    fn pair(&self, draw: u32) -> (f64, f64) {
+        let w = philox::words(self.seed, Stream::Gauge as u32, self.link, self.column.wrapping_add(draw));
+        (philox::unit(w[0], w[1]), philox::unit(w[2], w[3]))
+    }
+}
+
+/// x0 with density sqrt(1 - x0^2) exp(a x0).
+fn heat(a: f64, draws: &Draws) -> f64 {
+    let mut last = 1.0;
+    for k in 0..(ATTEMPTS - 1) / 2 {
+        let ((r1, r2), (r3, r4)) = (draws.pair(2 * k), draws.pair(2 * k + 1));
+        if a > 1.0 {
+            let c = (2.0 * std::f64::consts::PI * r2).cos();
+            let delta = -(r1.ln() * c * c + r3.ln()) / a;
+            last = (1.0 - delta).max(-1.0);
+            if r4 * r4 <= 1.0 - 0.5 * delta {
+                return 1.0 - delta;
+            }
+        } else {
+            let x = 2.0 * r1 - 1.0;
+            last = x;
+            if r2 <= (1.0 - x * x).sqrt() * (a * (x - 1.0)).exp() {
+                return x;
+            }
+        }
+    }
+    last
+}
+
+/// A link after its subgroups met the heat bath.
+fn heated(u: &Su3, staple: &Su3, beta: f64, seed: u64, link: usize, sweep: usize) -> Su3 {
+    let mut u = *u;
+    for (number, pair) in SUBGROUPS.into_iter().enumerate() {
+        let w = Quaternion::of(&su3::mul_adj(&u, staple), pair).scaled(0.5);
+        let k = w.norm();
+        let column = (3 * sweep + number + 1) as u32;
+        let draws = Draws { seed, link: link as u64, column: column.wrapping_mul(ATTEMPTS) };
+        let x0 = heat(2.0 * k * beta / 3.0, &draws);
+        // A direction uniform on the sphere.
+        let (r1, r2) = draws.pair(ATTEMPTS - 1);
+        let length = (1.0 - x0 * x0).max(0.0).sqrt();
+        let z = 2.0 * r1 - 1.0;
+        let ring = (1.0 - z * z).max(0.0).sqrt();
+        let (sin, cos) = (2.0 * std::f64::consts::PI * r2).sin_cos();
+        let x = Quaternion([x0, length * ring * cos, length * ring * sin, length * z]);
+        let back = if k > 1e-300 { w.scaled(1.0 / k).conj() } else { Quaternion([1.0, 0.0, 0.0, 0.0]) };
+        u = x.times(&back).rotate(&u, pair);
+    }
+    su3::reunitarised(&u)
+}
+
+/// A link reflected in every subgroup, which keeps the action.
+fn reflected(u: &Su3, staple: &Su3) -> Su3 {
+    let mut u = *u;
+    for pair in SUBGROUPS {
+        let w = Quaternion::of(&su3::mul_adj(&u, staple), pair);
+        let k = w.norm();
+        if k > 1e-300 {
+            let back = w.scaled(1.0 / k).conj();
+            u = back.times(&back).rotate(&u, pair);
+        }
+    }
+    su3::reunitarised(&u)
+}
+
+/// One sweep over all links: even sites, then odd ones, direction by direction.
+fn sweep(u: &mut Links, task: &Task, update: impl Fn(usize, usize, &Su3, &Su3) -> Su3 + Sync) -> Result<()> {
+    let grid = u.grid();
+    for parity in 0..2 {
+        let sites: Vec<usize> =
+            (0..u.sites()).filter(|&x| grid.coordinates(x).iter().sum::<usize>() % 2 == parity).collect();
+        for mu in 0..4 {
+            task.check()?;
+            let old = &*u;
+            let new: Vec<Su3> =
+                sites.par_iter().map(|&x| update(x, mu, old.at(x, mu), &staples(old, x, mu))).collect();
+            let links = u.links_mut();
+            for (&x, new) in sites.iter().zip(new) {
+                links[4 * x + mu] = new;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The field after the sweeps.
+///
+/// # Errors
+/// A direction of odd size, where even and odd sites touch; a coupling that is not a finite number above 0.
+pub fn heatbath(start: &Links, options: &Heatbath, task: &Task) -> Result<Links> {
+    if let Some(d) = start.dims().iter().position(|n| n % 2 == 1) {
+        return Err(Error::input(format!(
+            "a checkerboard on a lattice of {} sites in direction {d}",
+            start.dims()[d]
+        ))
+        .hint("every direction must have an even number of sites"));
+    }
+    if !(options.beta >= 0.0 && options.beta.is_finite()) {
+        return Err(Error::input(format!("a coupling beta of {}", options.beta))
+            .hint("beta = 6/g^2 is a positive number, like 6.0"));
+    }
+    let mut u = start.clone();
+    let progress = task.start("heatbath", options.sweeps);
+    for done in 0..options.sweeps {
+        let number = options.first + done;
+        sweep(&mut u, task, |x, mu, link, staple| {
+            heated(link, staple, options.beta, options.seed, 4 * x + mu, number)
+        })?;
+        for _ in 0..options.overrelaxation {
+            sweep(&mut u, task, |_, _, link, staple| reflected(link, staple))?;
+        }
+        progress.advance(done + 1)?;
+    }
+    Ok(u)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gauge::plaquette;
+    use crate::lattice::Lattice;
+
+    fn start() -> Links {
+        Links::unit(&Lattice::hypercubic(&[4, 4, 4, 4]).unwrap()).unwrap()
+    }
+
+    fn run(start: &Links, beta: f64, sweeps: usize, overrelaxation: usize) -> Links {
+        let options = Heatbath { beta, sweeps, overrelaxation, seed: 1, first: 0 };
+        heatbath(start, &options, &Task::default()).unwrap()
+    }
+
+    /// Strong coupling: <P> = beta/18 + beta^2/216 + O(beta^4) (SU(3), Wilson action).
+    #[test]
+    fn strong_coupling() {
+        let mut u = run(&start(), 1.0, 10, 0);
+        let mut mean = 0.0;
+        for k in 0..40 {
+            let options = Heatbath { beta: 1.0, sweeps: 1, overrelaxation: 0, seed: 2, first: k };
+            u = heatbath(&u, &options, &Task::default()).unwrap();
+            mean += plaquette(&u) / 40.0;
+        }
+        assert!((mean - (1.0 / 18.0 + 1.0 / 216.0)).abs() < 0.004, "{mean}");
+    }
+
+    /// Over-relaxation moves the field and keeps the action.
+    #[test]
+    fn reflections_keep_the_action() {
+        let mut u = run(&start(), 5.5, 5, 0);
+        let (before, field) = (plaquette(&u), u.clone());
+        sweep(&mut u, &Task::default(), |_, _, link, staple| reflected(link, staple)).unwrap();
+        assert!((plaquette(&u) - before).abs() < 1e-12);
+        assert!(u != field);
+        crate::operator::check_links(u.links()).unwrap();
+    }
+
+    #[test]
+    fn odd_lattices_are_refused() {
+        let u = Links::unit(&Lattice::hypercubic(&[4, 3, 4, 4]).unwrap()).unwrap();
+        let options = Heatbath { beta: 1.0, sweeps: 1, overrelaxation: 0, seed: 1, first: 0 };
+        assert!(heatbath(&u, &options, &Task::default()).is_err());
+    }
+}

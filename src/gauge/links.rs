@@ -1,0 +1,214 @@
+//! A gauge field: one SU(3) matrix for every site and direction of a periodic hypercubic lattice.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::su3::{self, Su3};
+use crate::backend::Grid;
+use crate::backend::matrix::Wrap;
+use crate::backend::matrix::wilson::{COMPONENTS, Compression, Sites, WilsonSpec};
+use crate::error::{Error, Result};
+use crate::lattice::Lattice;
+use crate::number::C64;
+use crate::operator::check_links;
+
+/// The links U_mu(x), at 4 site + mu, with site = x0 + L0 (x1 + L1 (x2 + L2 x3)); and what fermions get for crossing
+/// a boundary. Copies are cheap.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Links {
+    dims: [usize; 4],
+    links: Arc<Vec<Su3>>,
+    sign: [f64; 4],
+}
+
+impl Links {
+    /// From the links themselves.
+    ///
+    /// # Errors
+    /// A number of links that does not fit the sizes, a link that is not in SU(3).
+    pub fn new(dims: [usize; 4], links: Vec<Su3>) -> Result<Links> {
+        let count = dims.iter().try_fold(4usize, |n, &d| n.checked_mul(d));
+        if count != Some(links.len()) || links.is_empty() {
+            return Err(Error::input(format!("{} links for a lattice of {dims:?} sites", links.len())));
+        }
+        check_links(&links)?;
+        Ok(Links { dims, links: Arc::new(links), sign: [1.0; 4] })
+    }
+
+    /// One link for every site and direction by a function of both.
+    pub(super) fn from_fn(like: &Links, f: impl Fn(usize, usize) -> Su3 + Sync) -> Links {
+        let count = like.links.len();
+        let links: Vec<Su3> = (0..count).into_par_iter().map(|at| f(at / 4, at % 4)).collect();
+        Links { links: Arc::new(links), ..like.clone() }
+    }
+
+    /// The unit field on a lattice of four directions.
+    ///
+    /// # Errors
+    /// A lattice of another kind, with an open or twisted boundary, or whose links would not fit into memory.
+    pub fn unit(lattice: &Lattice) -> Result<Links> {
+        let grid = grid_of(lattice)?;
+        let bytes = grid.sites() as f64 * 576.0;
+        let mut links: Vec<Su3> = Vec::new();
+        links.try_reserve_exact(4 * grid.sites()).map_err(|_| {
+            Error::memory(format!("the links of this lattice need {:.1} GB", bytes / 1e9))
+                .hint("use a smaller lattice")
+        })?;
+        links.resize(4 * grid.sites(), su3::UNIT);
+        let sign = std::array::from_fn(|d| match lattice.wrap()[d] {
+            Wrap::Phase(p) => p.re,
+            Wrap::Open => 1.0,
+        });
+        Ok(Links { dims: grid.dims, links: Arc::new(links), sign })
+    }
+
+    /// Sites in each direction.
+    pub fn dims(&self) -> [usize; 4] {
+        self.dims
+    }
+
+    /// Sites in all.
+    pub fn sites(&self) -> usize {
+        self.dims.iter().product()
+    }
+
+    /// The lattice of spinor fields on it.
+    pub fn grid(&self) -> Grid {
+        Grid { dims: self.dims, per_site: COMPONENTS }
+    }
+
+    /// All links.
+    pub fn links(&self) -> &[Su3] {
+        &self.links
+    }
+
+    /// All links, to change them.
+    pub(super) fn links_mut(&mut self) -> &mut Vec<Su3> {
+        Arc::make_mut(&mut self.links)
+    }
+
+    /// The link of a site in a direction.
+    #[inline]
+    pub fn at(&self, site: usize, mu: usize) -> &Su3 {
+        &self.links[4 * site + mu]
+    }
+
+    /// The neighbouring site, `steps` (1 or -1) in a direction.
+    #[inline]
+    pub fn neighbour(&self, site: usize, mu: usize, steps: isize) -> usize {
+        let stride: usize = self.dims[..mu].iter().product();
+        let (n, x) = (self.dims[mu], site / stride % self.dims[mu]);
+        let moved = (x as isize + steps).rem_euclid(n as isize) as usize;
+        site + moved * stride - x * stride
+    }
+
+    /// What fermions get for crossing the boundary of each direction.
+    pub fn sign(&self) -> [f64; 4] {
+        self.sign
+    }
+
+    /// The same links with other boundary conditions for fermions: 1 or -1 a direction.
+    pub fn with_sign(&self, sign: [f64; 4]) -> Links {
+        Links { sign, ..self.clone() }
+    }
+
+    /// The product link by link.
+    ///
+    /// # Errors
+    /// Fields on different lattices.
+    pub fn times(&self, other: &Links) -> Result<Links> {
+        if self.dims != other.dims {
+            return Err(Error::input(format!(
+                "product of gauge fields on lattices of {:?} and {:?} sites",
+                self.dims, other.dims
+            ))
+            .hint("both must have the same sizes, like [4, 4, 4, 4]"));
+        }
+        Ok(Links::from_fn(self, |x, mu| su3::mul(self.at(x, mu), other.at(x, mu))))
+    }
+
+    /// Every link projected onto SU(3) by Gram and Schmidt.
+    pub fn reunitarised(&self) -> Links {
+        Links::from_fn(self, |x, mu| su3::reunitarised(self.at(x, mu)))
+    }
+
+    /// The field as another gauge sees it: g(x) U_mu(x) g(x+mu)^+.
+    pub fn transformed(&self, g: impl Fn(usize) -> Su3 + Sync) -> Links {
+        Links::from_fn(self, |x, mu| {
+            su3::mul_adj(&su3::mul(&g(x), self.at(x, mu)), &g(self.neighbour(x, mu, 1)))
+        })
+    }
+
+    /// The Wilson-Dirac operator 4 + mass - hopping on these links.
+    ///
+    /// # Errors
+    /// A mass that is not finite.
+    pub fn wilson(
+        &self,
+        mass: f64,
+        gamma5: bool,
+        compression: Compression,
+        single: bool,
+    ) -> Result<WilsonSpec> {
+        if !mass.is_finite() {
+            return Err(Error::input(format!("a mass of {mass}")).hint("it is a finite number"));
+        }
+        Ok(WilsonSpec {
+            dims: self.dims,
+            links: self.links.clone(),
+            sign: self.sign,
+            diagonal: 4.0 + mass,
+            gamma5,
+            adjoint: false,
+            sites: Sites::All,
+            compression,
+            single,
+        })
+    }
+
+    /// Bytes on the host.
+    pub fn bytes(&self) -> usize {
+        self.links.len() * size_of::<Su3>()
+    }
+}
+
+/// The lattice of spinors on a Lattice.
+///
+/// # Errors
+/// A lattice that is not hypercubic in four directions, has open or twisted boundaries, or lacks sites.
+pub fn grid_of(lattice: &Lattice) -> Result<Grid> {
+    let hint = "make one with `lattice::hypercubic(8, 8, 8, 16)`";
+    if lattice.dimension() != 4 || lattice.basis().len() != 1 || lattice.sites() != lattice.cell_count() {
+        return Err(Error::input(format!(
+            "gauge fields live on hypercubic lattices of four directions, not on one of {} with {} sites a cell",
+            lattice.dimension(),
+            lattice.basis().len()
+        ))
+        .hint(hint));
+    }
+    let closed = |wrap: &Wrap| matches!(wrap, Wrap::Phase(p) if p.im.abs() < 1e-14 && (p.re.abs() - 1.0).abs() < 1e-14);
+    if !lattice.wrap().iter().all(closed) {
+        return Err(Error::input(
+            "gauge fields have periodic boundaries, and fermions periodic or antiperiodic ones",
+        )
+        .hint(hint));
+    }
+    let dims: [usize; 4] = std::array::from_fn(|d| lattice.cells()[d]);
+    if dims.iter().try_fold(COMPONENTS * 32, |n, &d| n.checked_mul(d)).is_none_or(|n| n > isize::MAX as usize)
+    {
+        return Err(
+            Error::memory(format!("a lattice of {dims:?} sites is too large")).hint("use a smaller one")
+        );
+    }
+    Ok(Grid { dims, per_site: COMPONENTS })
+}
+
+/// exp(i phi) on the diagonal: for abelian fields.
+pub(super) fn diagonal(phases: [f64; 3]) -> Su3 {
+    let mut u = [C64::default(); 9];
+    for (k, phi) in phases.into_iter().enumerate() {
+        u[4 * k] = C64::from_polar(1.0, phi);
+    }
+    u
+}

@@ -1,0 +1,17 @@
+//! Lattice gauge theory: SU(3) links and where they come from, smearing and flow, observables, files of other programs,
+//! and the overlap operator. The Wilson-Dirac operator itself is in `operator`; kernels are in `backend`.
+
+pub mod files;
+mod flow;
+mod generate;
+mod heatbath;
+mod links;
+mod observe;
+pub mod overlap;
+pub mod su3;
+
+pub use flow::{ape, stout, wilson_flow};
+pub use generate::reference_spinor;
+pub use heatbath::{Heatbath, heatbath};
+pub use links::{Links, grid_of};
+pub use observe::{plaquette, polyakov, topological_charge};

@@ -1,0 +1,114 @@
+//! Gauge-invariant numbers: plaquette, Polyakov loop, topological charge.
+
+use rayon::prelude::*;
+
+use super::links::Links;
+use super::su3::{self, Su3};
+use crate::number::C64;
+
+/// The sum of a function of sites, in a fixed order.
+pub(super) fn sum(sites: usize, f: impl Fn(usize) -> C64 + Sync) -> C64 {
+    let chunk = 256;
+    let parts: Vec<C64> = (0..sites.div_ceil(chunk))
+        .into_par_iter()
+        .map(|i| (i * chunk..((i + 1) * chunk).min(sites)).map(&f).sum())
+        .collect();
+    parts.iter().sum()
+}
+
+/// U_mu(x) U_nu(x+mu) U_mu(x+nu)^+ U_nu(x)^+.
+#[inline]
+pub(super) fn loop_at(u: &Links, x: usize, mu: usize, nu: usize) -> Su3 {
+    let upper = su3::mul(u.at(x, mu), u.at(u.neighbour(x, mu, 1), nu));
+    let lower = su3::mul(u.at(x, nu), u.at(u.neighbour(x, nu, 1), mu));
+    su3::mul_adj(&upper, &lower)
+}
+
+/// The plaquette: the mean of Re Tr/3 over all sites and planes.
+pub fn plaquette(u: &Links) -> f64 {
+    let planes = |x: usize| {
+        let mut total = 0.0;
+        for mu in 0..4 {
+            for nu in 0..mu {
+                total += su3::trace(&loop_at(u, x, mu, nu)).re;
+            }
+        }
+        C64::new(total, 0.0)
+    };
+    sum(u.sites(), planes).re / (18.0 * u.sites() as f64)
+}
+
+/// The Polyakov loop in a direction: the mean of Tr/3 of the links once around the lattice.
+pub fn polyakov(u: &Links, direction: usize) -> C64 {
+    let (grid, n) = (u.grid(), u.dims()[direction]);
+    let line = |x: usize| {
+        if grid.coordinates(x)[direction] != 0 {
+            return C64::default();
+        }
+        let (mut at, mut product) = (x, su3::UNIT);
+        for _ in 0..n {
+            product = su3::mul(&product, u.at(at, direction));
+            at = u.neighbour(at, direction, 1);
+        }
+        su3::trace(&product) / 3.0
+    };
+    sum(u.sites(), line) * (n as f64 / u.sites() as f64)
+}
+
+/// The four plaquettes that touch a site in a plane, added: the clover.
+fn clover(u: &Links, x: usize, mu: usize, nu: usize) -> Su3 {
+    let (xm, xn) = (u.neighbour(x, mu, -1), u.neighbour(x, nu, -1));
+    let xmn = u.neighbour(xm, nu, -1);
+    let (up_n, up_m) = (u.neighbour(x, nu, 1), u.neighbour(x, mu, 1));
+    let first = loop_at(u, x, mu, nu);
+    // x -> x+nu -> x+nu-mu -> x-mu -> x.
+    let second = su3::mul(
+        &su3::mul_adj(u.at(x, nu), u.at(u.neighbour(up_n, mu, -1), mu)),
+        &su3::adj_mul(u.at(xm, nu), u.at(xm, mu)),
+    );
+    // x -> x-mu -> x-mu-nu -> x-nu -> x.
+    let back = su3::mul(u.at(xmn, nu), u.at(xm, mu));
+    let third = su3::adj_mul(&back, &su3::mul(u.at(xmn, mu), u.at(xn, nu)));
+    // x -> x-nu -> x-nu+mu -> x+mu -> x.
+    let fourth = su3::mul(
+        &su3::adj_mul(u.at(xn, nu), u.at(xn, mu)),
+        &su3::mul_adj(u.at(u.neighbour(up_m, nu, -1), nu), u.at(x, mu)),
+    );
+    su3::add(&su3::add(&su3::add(&first, 1.0, &second), 1.0, &third), 1.0, &fourth)
+}
+
+/// The field strength F = (C - C^+)/(8 i) of the clover C.
+fn strength(u: &Links, x: usize, mu: usize, nu: usize) -> Su3 {
+    let c = clover(u, x, mu, nu);
+    let d = su3::dagger(&c);
+    std::array::from_fn(|k| (c[k] - d[k]) * C64::new(0.0, -0.125))
+}
+
+/// The topological charge of the clover field strength:
+/// Q = 1/(4 pi^2) sum_x Tr(F_01 F_23 - F_02 F_13 + F_03 F_12).
+pub fn topological_charge(u: &Links) -> f64 {
+    let density = |x: usize| {
+        let pair = |a: (usize, usize), b: (usize, usize)| {
+            su3::trace(&su3::mul(&strength(u, x, a.0, a.1), &strength(u, x, b.0, b.1)))
+        };
+        pair((0, 1), (2, 3)) - pair((0, 2), (1, 3)) + pair((0, 3), (1, 2))
+    };
+    sum(u.sites(), density).re / (4.0 * std::f64::consts::PI.powi(2))
+}
+
+/// The action density E = sum_(mu<nu) Tr F^2 of the clover field strength without its trace, averaged over sites.
+pub fn action_density(u: &Links) -> f64 {
+    let density = |x: usize| {
+        let mut total = C64::default();
+        for mu in 0..4 {
+            for nu in mu + 1..4 {
+                let mut f = strength(u, x, mu, nu);
+                let third = su3::trace(&f) / 3.0;
+                [0, 4, 8].into_iter().for_each(|k| f[k] -= third);
+                total += su3::trace(&su3::mul(&f, &f));
+            }
+        }
+        total
+    };
+    sum(u.sites(), density).re / u.sites() as f64
+}

@@ -1,0 +1,12 @@
+//! The overlap operator of Neuberger with the sign function of Q by low modes and a minmax polynomial, its index and its
+//! inversion (Giusti, Hoelbling, Luescher, Wittig, CPC 153 (2003) 31; Walk, Wittig, Dranischnikow, Schoemer 2010).
+
+mod index;
+mod operator;
+mod sign;
+mod solve;
+
+pub use index::{Index, IndexOptions, index};
+pub use operator::Overlap;
+pub use sign::{Sign, SignReport, Wanted};
+pub use solve::{InversionOptions, invert};

@@ -1,0 +1,261 @@
+//! D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m, in units of 1/a, and its normal operator in one chirality.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use super::sign::{Sign, add};
+use crate::backend::{BlockVector, Device, Dots, Rows, Update};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+use crate::operator::{LinearOperator, Operator, SiteDiagonal};
+
+const ONE: C64 = C64::new(1.0, 0.0);
+
+/// The overlap operator.
+#[derive(Clone)]
+pub struct Overlap {
+    sign: Operator,
+    gamma5: Operator,
+    s: f64,
+    mass: f64,
+    adjoint: bool,
+}
+
+impl Overlap {
+    /// The operator with a sign function of gamma5 (D_W - 1 - s).
+    ///
+    /// # Errors
+    /// An operator that is no sign function, or one without spinors; s outside (-1, 1); a mass outside [0, 2 (1 + s)).
+    pub fn build(sign: &Operator, s: f64, mass: f64) -> Result<Overlap> {
+        if Sign::of(sign).is_none() {
+            return Err(Error::input(format!("{} is no sign function", sign.summary()))
+                .hint("make one with `overlap::sign(q, #{})`"));
+        }
+        if sign.rows().grid.is_none() {
+            return Err(Error::input(
+                "the overlap operator acts on spinors of a lattice, and this operator does not",
+            )
+            .hint("make the kernel with `wilson::kernel(u, #{ s: 0.4 })`"));
+        }
+        if !(s.abs() < 1.0) {
+            return Err(Error::input(format!("s is {s}")).hint("it lies between -1 and 1, like 0.4"));
+        }
+        if !(0.0..2.0 * (1.0 + s)).contains(&mass) {
+            return Err(Error::input(format!("a quark mass of {mass}"))
+                .hint(format!("it lies between 0 and 2 (1 + s) = {}", 2.0 * (1.0 + s))));
+        }
+        let factors = [[1.0; 6], [-1.0; 6]].concat();
+        let gamma5 = SiteDiagonal::build(sign.device(), sign.rows(), factors, sign.dtype().is_single())?;
+        Ok(Overlap { sign: sign.clone(), gamma5, s, mass, adjoint: false })
+    }
+
+    /// This as an operator.
+    pub fn into_operator(self) -> Operator {
+        Operator::from_node(self.sign.device().clone(), Arc::new(self))
+    }
+
+    /// The overlap operator behind a handle, if it is one.
+    pub fn of(h: &Operator) -> Option<&Overlap> {
+        h.node().as_any()?.downcast_ref()
+    }
+
+    /// The same without mass.
+    pub fn massless(&self) -> Overlap {
+        Overlap { mass: 0.0, ..self.clone() }
+    }
+
+    /// The sign function.
+    pub fn sign(&self) -> &Operator {
+        &self.sign
+    }
+
+    /// The sign function with its own methods.
+    pub fn sign_function(&self) -> Result<&Sign> {
+        Sign::of(&self.sign).ok_or_else(|| Error::internal("an overlap operator without a sign function"))
+    }
+
+    /// gamma5 on its spinors.
+    pub fn gamma5(&self) -> &Operator {
+        &self.gamma5
+    }
+
+    /// s.
+    pub fn s(&self) -> f64 {
+        self.s
+    }
+
+    /// The quark mass m.
+    pub fn mass(&self) -> f64 {
+        self.mass
+    }
+
+    /// Whether this is the adjoint of D.
+    pub fn is_adjoint(&self) -> bool {
+        self.adjoint
+    }
+
+    /// 1 + s - m/2.
+    pub fn scale(&self) -> f64 {
+        1.0 + self.s - self.mass / 2.0
+    }
+
+    /// `D v`, or `D^+ v`, with a sign function wrong by no more than `error`.
+    pub fn apply(&self, v: &BlockVector, adjoint: bool, error: f64) -> Result<BlockVector> {
+        let device = self.sign.device();
+        let sign = self.sign_function()?;
+        let g5 = |v: &BlockVector| -> Result<BlockVector> {
+            let mut w = device.zeros(v.dtype(), v.rows(), v.columns())?;
+            self.gamma5.update(Update::PRODUCT, v, &mut w, None)?;
+            Ok(w)
+        };
+        let mut w = if adjoint { sign.apply(&g5(v)?, error)? } else { g5(&sign.apply(v, error)?)? };
+        let a = self.scale();
+        device.axpby(&[C64::new(a + self.mass, 0.0)], v, &[C64::new(a, 0.0)], &mut w)?;
+        Ok(w)
+    }
+}
+
+impl LinearOperator for Overlap {
+    fn rows(&self) -> Rows {
+        self.sign.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.sign.cols()
+    }
+
+    fn dtype(&self) -> DType {
+        self.sign.dtype()
+    }
+
+    fn update(
+        &self,
+        device: &Device,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: Option<&mut Dots>,
+    ) -> Result<()> {
+        let d = self.apply(v, self.adjoint, 0.0)?;
+        add(device, c, &d, v, w, dots)
+    }
+
+    fn adjoint(&self, device: &Device) -> Result<Operator> {
+        let other = Overlap { adjoint: !self.adjoint, ..self.clone() };
+        Ok(Operator::from_node(device.clone(), Arc::new(other)))
+    }
+
+    fn is_hermitian(&self, _: &Device) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn describe(&self) -> String {
+        let what = if self.adjoint { "adjoint overlap" } else { "overlap" };
+        format!("{what}, s = {}, mass {}, {}", self.s, self.mass, self.sign.node().describe())
+    }
+
+    fn bytes(&self) -> usize {
+        self.sign.node().bytes()
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}
+
+/// D^+ D among spinors of one chirality c, where it is 2 A (A + m)(1 + c P sign(Q) P) + m^2 with A = 1 + s - m/2: one sign
+/// function a product instead of two. The other chirality is lifted above the spectrum, so that nothing low is found
+/// there.
+#[derive(Clone)]
+pub struct ChiralNormal {
+    overlap: Overlap,
+    chirality: f64,
+    projector: Operator,
+}
+
+impl ChiralNormal {
+    /// The normal operator in the chirality 1 or -1.
+    pub fn build(overlap: &Overlap, chirality: i32) -> Result<ChiralNormal> {
+        let upper = if chirality > 0 { [1.0, 0.0] } else { [0.0, 1.0] };
+        let factors = [[upper[0]; 6], [upper[1]; 6]].concat();
+        let sign = overlap.sign();
+        let projector = SiteDiagonal::build(sign.device(), sign.rows(), factors, sign.dtype().is_single())?;
+        Ok(ChiralNormal { overlap: overlap.clone(), chirality: f64::from(chirality.signum()), projector })
+    }
+
+    /// The projector onto the chirality.
+    pub fn project(&self, v: &BlockVector) -> Result<BlockVector> {
+        let mut w = self.projector.device().zeros(v.dtype(), v.rows(), v.columns())?;
+        self.projector.update(Update::PRODUCT, v, &mut w, None)?;
+        Ok(w)
+    }
+
+    /// The product with a vector of this chirality, the sign function wrong by no more than `error`.
+    pub fn apply(&self, v: &BlockVector, error: f64) -> Result<BlockVector> {
+        let d = &self.overlap;
+        let (a, m) = (d.scale(), d.mass());
+        let factor = 2.0 * a * (a + m);
+        let s = d.sign_function()?.apply(v, error)?;
+        let mut w = v.clone();
+        self.projector.update(
+            Update { alpha: self.chirality * factor, beta: 0.0, gamma: factor + m * m },
+            &s,
+            &mut w,
+            None,
+        )?;
+        Ok(w)
+    }
+
+    /// This as an operator.
+    pub fn into_operator(self) -> Operator {
+        Operator::from_node(self.overlap.sign().device().clone(), Arc::new(self))
+    }
+}
+
+impl LinearOperator for ChiralNormal {
+    fn rows(&self) -> Rows {
+        self.projector.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.projector.cols()
+    }
+
+    fn dtype(&self) -> DType {
+        self.overlap.dtype()
+    }
+
+    fn update(
+        &self,
+        device: &Device,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: Option<&mut Dots>,
+    ) -> Result<()> {
+        let own = self.project(v)?;
+        let mut product = self.apply(&own, 0.0)?;
+        // The rest of v, lifted: (v - P v) times more than the largest eigenvalue.
+        let top = 2.0 * (2.0 * (1.0 + self.overlap.s())).powi(2);
+        device.axpby(&[C64::new(top, 0.0)], v, &[ONE], &mut product)?;
+        device.axpby(&[C64::new(-top, 0.0)], &own, &[ONE], &mut product)?;
+        add(device, c, &product, v, w, dots)
+    }
+
+    fn adjoint(&self, device: &Device) -> Result<Operator> {
+        Ok(Operator::from_node(device.clone(), Arc::new(self.clone())))
+    }
+
+    fn is_hermitian(&self, _: &Device) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn describe(&self) -> String {
+        let sign = if self.chirality > 0.0 { "positive" } else { "negative" };
+        format!("normal operator of {sign} chirality of {}", self.overlap.describe())
+    }
+
+    fn bytes(&self) -> usize {
+        self.overlap.bytes()
+    }
+}

@@ -1,0 +1,473 @@
+//! The minmax polynomial of 1/sqrt(y) on [eps, 1]: P_n with the smallest max |1 - sqrt(y) P_n(y)|, by the exchange
+//! algorithm of Remez (Giusti, Hoelbling, Luescher, Wittig, CPC 153 (2003) 31), and the best rational function of
+//! Zolotarev. Polynomials are Chebyshev series in z = (2 y - 1 - eps)/(1 - eps); c_0 has no half weight.
+
+use std::f64::consts::PI;
+
+use crate::error::{Error, Result};
+
+/// Degrees beyond this are asked for by mistake.
+const MOST: usize = 20_000;
+
+/// Deviations below this are lost in rounding.
+const LEAST: f64 = 2e-14;
+
+/// A polynomial near 1/sqrt(y) on [eps, 1].
+#[derive(Debug, Clone, PartialEq)]
+pub struct MinMax {
+    /// The lower end of the interval.
+    pub eps: f64,
+    /// max |1 - sqrt(y) P(y)| on it.
+    pub deviation: f64,
+    /// c_k of sum_k c_k T_k(z).
+    pub coefficients: Vec<f64>,
+}
+
+impl MinMax {
+    /// The polynomial of a degree.
+    ///
+    /// # Errors
+    /// An interval that is none, a degree that is out of reach.
+    pub fn of_degree(eps: f64, degree: usize) -> Result<MinMax> {
+        check(eps)?;
+        if degree > MOST {
+            return Err(Error::input(format!("a polynomial of degree {degree}"))
+                .hint(format!("the largest degree is {MOST}: raise `eps` by more low modes")));
+        }
+        // Where the best deviation would drown in rounding, interpolation is as good as it gets.
+        if estimate(eps, degree) > 1e-12
+            && let Some(best) = remez(eps, degree)
+        {
+            return Ok(best);
+        }
+        Ok(interpolated(eps, degree))
+    }
+
+    /// The polynomial of the smallest degree whose deviation is `error` at most.
+    ///
+    /// # Errors
+    /// An interval that is none, an error out of reach of double precision, a degree that is out of reach.
+    pub fn to_error(eps: f64, error: f64) -> Result<MinMax> {
+        check(eps)?;
+        if !(LEAST..1.0).contains(&error) {
+            return Err(Error::input(format!("a deviation of {error:e}"))
+                .hint(format!("double precision holds deviations from {LEAST:e} on, below 1")));
+        }
+        let guess = ((0.41 / error).ln().max(0.0) / (2.083 * eps.sqrt())).ceil();
+        if guess > MOST as f64 {
+            return Err(Error::input(format!(
+                "a deviation of {error:e} on [{eps:e}, 1] takes a polynomial of degree {guess:.0}"
+            ))
+            .hint("raise `eps` by more low modes, or allow a larger `error`"));
+        }
+        let mut degree = guess as usize;
+        let mut fit = Self::of_degree(eps, degree)?;
+        while fit.deviation > error {
+            // By the law delta ~ exp(-2.1 n sqrt(eps)), but one at least.
+            let missing = (fit.deviation / error).ln() / (2.1 * eps.sqrt());
+            degree += (0.9 * missing) as usize + 1;
+            fit = Self::of_degree(eps, degree)?;
+        }
+        while degree > 0 {
+            let lower = Self::of_degree(eps, degree - 1)?;
+            if lower.deviation > error {
+                break;
+            }
+            (fit, degree) = (lower, degree - 1);
+        }
+        Ok(fit)
+    }
+
+    /// The degree in y.
+    pub fn degree(&self) -> usize {
+        self.coefficients.len() - 1
+    }
+
+    /// P(y).
+    pub fn at(&self, y: f64) -> f64 {
+        clenshaw(&self.coefficients, (2.0 * y - 1.0 - self.eps) / (1.0 - self.eps))
+    }
+
+    /// As few terms of the series as keep the deviation within `error`: where an outer iteration has converged in part,
+    /// the inner function need not be better.
+    pub fn terms_for(&self, error: f64) -> usize {
+        // |T_k| <= 1 and sqrt(y) <= 1: what is left out bounds what is lost.
+        let mut lost = self.deviation;
+        let mut terms = self.coefficients.len();
+        while terms > 1 && lost + self.coefficients[terms - 1].abs() <= error {
+            lost += self.coefficients[terms - 1].abs();
+            terms -= 1;
+        }
+        terms
+    }
+}
+
+fn check(eps: f64) -> Result<()> {
+    if eps > 0.0 && eps < 1.0 {
+        return Ok(());
+    }
+    Err(Error::input(format!("an interval from {eps} to 1"))
+        .hint("eps is the lowest eigenvalue over the highest: above 0 and below 1"))
+}
+
+/// Roughly what the best deviation of a degree will be.
+fn estimate(eps: f64, degree: usize) -> f64 {
+    0.41 * (-2.1 * degree as f64 * eps.sqrt()).exp()
+}
+
+fn clenshaw(c: &[f64], z: f64) -> f64 {
+    let (mut b1, mut b2) = (0.0, 0.0);
+    for c in c.iter().skip(1).rev() {
+        (b1, b2) = (2.0 * z * b1 - b2 + c, b1);
+    }
+    z * b1 - b2 + c[0]
+}
+
+/// A polynomial through points, evaluated by the barycentric formula.
+struct Interpolant {
+    points: Vec<f64>,
+    weights: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl Interpolant {
+    fn at(&self, z: f64) -> f64 {
+        let (mut above, mut below) = (0.0, 0.0);
+        for ((p, w), v) in self.points.iter().zip(&self.weights).zip(&self.values) {
+            if z == *p {
+                return *v;
+            }
+            let share = w / (z - p);
+            above += share * v;
+            below += share;
+        }
+        above / below
+    }
+}
+
+/// prod_(j != i) 1/(z_i - z_j), scaled so that the largest is one.
+fn weights(points: &[f64]) -> Vec<f64> {
+    let logs: Vec<f64> = points
+        .iter()
+        .enumerate()
+        .map(|(i, z)| {
+            -points.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, p)| (z - p).abs().ln()).sum::<f64>()
+        })
+        .collect();
+    let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // Points ascend, so signs alternate.
+    logs.iter().enumerate().map(|(i, l)| (l - largest).exp() * if i % 2 == 0 { 1.0 } else { -1.0 }).collect()
+}
+
+/// The exchange algorithm; None if it finds no better points before rounding rules.
+fn remez(eps: f64, degree: usize) -> Option<MinMax> {
+    let count = degree + 2;
+    let root = |z: f64| (0.5 * ((1.0 - eps) * z + 1.0 + eps)).sqrt();
+    // The extrema of T_(n+1), ascending.
+    let mut points: Vec<f64> = (0..count).map(|i| -(PI * i as f64 / (count - 1) as f64).cos()).collect();
+    let mut best: Option<(f64, Interpolant)> = None;
+    for _ in 0..12 {
+        let w = weights(&points);
+        // The divided difference of P(z_i) = (1 - (-1)^i e)/sqrt(y_i) over all points vanishes; w_i alternates in sign.
+        let (mut above, mut below) = (0.0, 0.0);
+        for (i, (w, z)) in w.iter().zip(&points).enumerate() {
+            above += w / root(*z);
+            below += (if i % 2 == 0 { *w } else { -w }) / root(*z);
+        }
+        let e = above / below;
+        let values = points
+            .iter()
+            .enumerate()
+            .map(|(i, z)| (1.0 - if i % 2 == 0 { e } else { -e }) / root(*z))
+            .collect();
+        let p = Interpolant { points: points.clone(), weights: w, values };
+        let error = |z: f64| 1.0 - root(z) * p.at(z);
+        // Between neighbours of each point the error has one extremum of the point's sign.
+        let mut next = Vec::with_capacity(count);
+        for i in 0..count {
+            let sign = if i % 2 == 0 { e.signum() } else { -e.signum() };
+            let low = if i == 0 { -1.0 } else { 0.5 * (points[i - 1] + points[i]) };
+            let high = if i + 1 == count { 1.0 } else { 0.5 * (points[i] + points[i + 1]) };
+            next.push(summit(|z| sign * error(z), low, points[i], high));
+        }
+        let largest = next.iter().map(|z| error(*z).abs()).fold(0.0, f64::max);
+        let level = e.abs();
+        if best.as_ref().is_none_or(|(b, _)| largest < *b) {
+            best = Some((largest, p));
+        }
+        if !(largest.is_finite()) || next.windows(2).any(|w| w[0] >= w[1]) {
+            break;
+        }
+        if largest <= level * (1.0 + 1e-7) {
+            break;
+        }
+        points = next;
+    }
+    let (_, p) = best?;
+    let mut fit = MinMax { eps, deviation: 0.0, coefficients: series(degree + 1, |z| p.at(z)) };
+    fit.deviation = measured(&fit);
+    fit.deviation.is_finite().then_some(fit)
+}
+
+/// The place of the maximum of a smooth function near `at`, between `low` and `high`.
+fn summit(f: impl Fn(f64) -> f64, low: f64, at: f64, high: f64) -> f64 {
+    const POINTS: usize = 9;
+    let mut best = (f(at), at);
+    let (mut low, mut high) = (low, high);
+    for _ in 0..3 {
+        for k in 0..POINTS {
+            let z = low + (high - low) * k as f64 / (POINTS - 1) as f64;
+            let value = f(z);
+            if value > best.0 {
+                best = (value, z);
+            }
+        }
+        let step = (high - low) / (POINTS - 1) as f64;
+        (low, high) = ((best.1 - step).max(low), (best.1 + step).min(high));
+    }
+    best.1
+}
+
+/// The Chebyshev coefficients of a polynomial of fewer than `terms` terms, from its values at as many nodes.
+fn series(terms: usize, f: impl Fn(f64) -> f64) -> Vec<f64> {
+    let n = terms as f64;
+    let values: Vec<f64> = (0..terms).map(|j| f((PI * (j as f64 + 0.5) / n).cos())).collect();
+    let table: Vec<f64> = (0..4 * terms).map(|i| (PI * i as f64 / (2.0 * n)).cos()).collect();
+    (0..terms)
+        .map(|k| {
+            let sum: f64 =
+                values.iter().enumerate().map(|(j, v)| v * table[k * (2 * j + 1) % (4 * terms)]).sum();
+            sum * if k == 0 { 1.0 } else { 2.0 } / n
+        })
+        .collect()
+}
+
+/// The polynomial through the Chebyshev nodes: a factor of two at most from the best.
+fn interpolated(eps: f64, degree: usize) -> MinMax {
+    let inverse = |z: f64| 1.0 / (0.5 * ((1.0 - eps) * z + 1.0 + eps)).sqrt();
+    let mut fit = MinMax { eps, deviation: 0.0, coefficients: series(degree + 1, inverse) };
+    fit.deviation = measured(&fit);
+    fit
+}
+
+/// The largest deviation: on a grid that resolves every extremum, each of which a parabola then places.
+fn measured(fit: &MinMax) -> f64 {
+    let points = 16 * fit.coefficients.len() + 64;
+    let at = |i: usize| {
+        let z = -(PI * i as f64 / points as f64).cos();
+        let y = 0.5 * ((1.0 - fit.eps) * z + 1.0 + fit.eps);
+        (1.0 - y.sqrt() * clenshaw(&fit.coefficients, z)).abs()
+    };
+    let values: Vec<f64> = (0..=points).map(at).collect();
+    let ends = values[0].max(values[points]);
+    let summit = |w: &[f64]| {
+        let (slope, bend) = (0.5 * (w[2] - w[0]), w[0] - 2.0 * w[1] + w[2]);
+        if w[1] >= w[0] && w[1] >= w[2] && bend < 0.0 { w[1] - 0.5 * slope * slope / bend } else { w[1] }
+    };
+    // Written so that NaN is not lost.
+    values.windows(3).map(summit).fold(ends, |m, e| if e <= m { m } else { e })
+}
+
+/// Zolotarev's best rational function for 1/sqrt(y) on [eps, 1]: R(y) = constant + sum_k residue_k/(y + pole_k).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Zolotarev {
+    /// The lower end of the interval.
+    pub eps: f64,
+    /// max |1 - sqrt(y) R(y)| on it.
+    pub deviation: f64,
+    /// Poles, as positive shifts.
+    pub shifts: Vec<f64>,
+    /// Their residues.
+    pub residues: Vec<f64>,
+}
+
+impl Zolotarev {
+    /// The function with a number of poles (van den Eshof et al., CPC 146 (2002) 203).
+    ///
+    /// # Errors
+    /// An interval that is none, no pole or too many.
+    pub fn of_order(eps: f64, poles: usize) -> Result<Zolotarev> {
+        check(eps)?;
+        if poles == 0 || poles > 200 {
+            return Err(Error::input(format!("a rational function of {poles} poles")).hint("it has 1 to 200"));
+        }
+        // sqrt(y) lies in [k', 1] with k' = sqrt(eps); in units of the lower end, [1, 1/k'].
+        let complementary = eps.sqrt();
+        let m = 1.0 - eps;
+        let quarter = quarter_period(m);
+        let c: Vec<f64> = (1..2 * poles)
+            .map(|l| {
+                let (sn, cn) = jacobi(quarter * l as f64 / (2 * poles) as f64, m);
+                sn * sn / (cn * cn) * complementary * complementary
+            })
+            .collect();
+        let odd = |l: usize| c[2 * l];
+        let even = |l: usize| c[2 * l + 1];
+        // prod (y + c_2l)/prod (y + c_2l-1) in partial fractions.
+        let residues: Vec<f64> = (0..poles)
+            .map(|k| {
+                let above: f64 = (0..poles - 1).map(|l| even(l) - odd(k)).product();
+                let below: f64 = (0..poles).filter(|l| *l != k).map(|l| odd(l) - odd(k)).product();
+                above / below
+            })
+            .collect();
+        let mut r = Zolotarev { eps, deviation: 0.0, shifts: (0..poles).map(odd).collect(), residues };
+        // The factor that makes largest and smallest values of sqrt(y) R(y) lie evenly around one.
+        let (low, high) = r.range();
+        let scale = 2.0 / (low + high);
+        r.residues.iter_mut().for_each(|x| *x *= scale);
+        let (low, high) = r.range();
+        r.deviation = (1.0 - low).max(high - 1.0);
+        Ok(r)
+    }
+
+    /// The function of the fewest poles whose deviation is `error` at most.
+    ///
+    /// # Errors
+    /// As [`Zolotarev::of_order`], and an error out of reach of double precision.
+    pub fn to_error(eps: f64, error: f64) -> Result<Zolotarev> {
+        if !(LEAST..1.0).contains(&error) {
+            return Err(Error::input(format!("a deviation of {error:e}"))
+                .hint(format!("double precision holds deviations from {LEAST:e} on, below 1")));
+        }
+        for poles in 1..=200 {
+            let r = Self::of_order(eps, poles)?;
+            if r.deviation <= error {
+                return Ok(r);
+            }
+        }
+        Err(Error::input(format!("a deviation of {error:e} on [{eps:e}, 1] takes more than 200 poles"))
+            .hint("raise `eps` by more low modes"))
+    }
+
+    /// R(y).
+    pub fn at(&self, y: f64) -> f64 {
+        self.residues.iter().zip(&self.shifts).map(|(r, s)| r / (y + s)).sum()
+    }
+
+    fn range(&self) -> (f64, f64) {
+        let points = 2000 * self.shifts.len().max(2);
+        let value = |i: usize| {
+            // Evenly in the logarithm, where the extrema are.
+            let y = self.eps.powf(1.0 - i as f64 / points as f64);
+            y.sqrt() * self.at(y)
+        };
+        (0..=points).map(value).fold((f64::INFINITY, 0.0), |(l, h), v| (l.min(v), h.max(v)))
+    }
+}
+
+/// K(m) by the arithmetic-geometric mean.
+fn quarter_period(m: f64) -> f64 {
+    let (mut a, mut b) = (1.0, (1.0 - m).sqrt());
+    for _ in 0..60 {
+        if (a - b).abs() <= 1e-16 * a {
+            break;
+        }
+        (a, b) = (0.5 * (a + b), (a * b).sqrt());
+    }
+    PI / (2.0 * a)
+}
+
+/// sn(u|m) and cn(u|m) by descending Landen transformations (Abramowitz, Stegun 16.4).
+fn jacobi(u: f64, m: f64) -> (f64, f64) {
+    let (mut a, mut c) = (vec![1.0], vec![m.sqrt()]);
+    let mut b = (1.0 - m).sqrt();
+    while c[c.len() - 1].abs() > 1e-16 && a.len() < 60 {
+        let last = a[a.len() - 1];
+        a.push(0.5 * (last + b));
+        c.push(0.5 * (last - b));
+        b = (last * b).sqrt();
+    }
+    let n = a.len() - 1;
+    let mut phi = (1u64 << n) as f64 * a[n] * u;
+    for k in (1..=n).rev() {
+        phi = 0.5 * (phi + (c[k] / a[k] * phi.sin()).clamp(-1.0, 1.0).asin());
+    }
+    (phi.sin(), phi.cos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From an independent exchange algorithm in another language.
+    #[test]
+    fn deviations_of_an_independent_program() {
+        for (eps, degree, deviation) in [
+            (0.1, 4, 2.0930347e-2),
+            (0.1, 10, 2.86548e-4),
+            (0.01, 20, 5.9307e-3),
+            (0.01, 40, 7.8982e-5),
+            (0.01, 80, 1.86669e-8),
+            (1e-3, 80, 2.0367e-3),
+            (1e-3, 160, 9.414e-6),
+            (1e-3, 320, 2.7195e-10),
+            (4e-4, 128, 1.9344e-3),
+            (4e-4, 320, 5.857e-7),
+            (1e-4, 300, 7.5616e-4),
+            (1e-4, 500, 1.0949e-5),
+        ] {
+            let fit = MinMax::of_degree(eps, degree).unwrap();
+            assert!((fit.deviation / deviation - 1.0).abs() < 1e-4, "{eps} {degree}: {:e}", fit.deviation);
+        }
+        let c = MinMax::of_degree(0.1, 4).unwrap().coefficients;
+        for (found, known) in
+            c.iter().zip([1.641180375, -0.885891148, 0.349461772, -0.151688723, 0.067868071])
+        {
+            assert!((found - known).abs() < 2e-9, "{found} {known}");
+        }
+    }
+
+    #[test]
+    fn degree_1000_is_stable() {
+        let fit = MinMax::of_degree(2e-5, 1000).unwrap();
+        // delta = 0.4175 exp(-2.108 n sqrt(eps)), within the scatter of that law.
+        let law = 0.4175 * (-2.108 * 1000.0 * 2e-5f64.sqrt()).exp();
+        assert!((fit.deviation / law - 1.0).abs() < 0.2, "{:e} {law:e}", fit.deviation);
+    }
+
+    #[test]
+    fn the_smallest_degree_is_found() {
+        for (eps, error) in [(0.1, 1e-3), (0.005, 1e-10), (0.01, 1e-13), (0.5, 0.3)] {
+            let fit = MinMax::to_error(eps, error).unwrap();
+            assert!(fit.deviation <= error);
+            if fit.degree() > 0 {
+                assert!(MinMax::of_degree(eps, fit.degree() - 1).unwrap().deviation > error);
+            }
+        }
+    }
+
+    #[test]
+    fn fewer_terms_keep_their_promise() {
+        let fit = MinMax::to_error(0.01, 1e-10).unwrap();
+        let terms = fit.terms_for(1e-4);
+        assert!(terms < fit.coefficients.len());
+        let short = MinMax { coefficients: fit.coefficients[..terms].to_vec(), ..fit };
+        assert!(measured(&short) <= 1e-4);
+    }
+
+    /// The deviation alternates 2 n + 1 times at least between its largest values, which makes it the best (Chebyshev).
+    #[test]
+    fn zolotarev_alternates() {
+        let r = Zolotarev::of_order(1e-4, 5).unwrap();
+        let mut turns = 0;
+        let mut side = 0.0;
+        for i in 0..=200_000 {
+            let y = 1e-4f64.powf(1.0 - i as f64 / 200_000.0);
+            let e = 1.0 - y.sqrt() * r.at(y);
+            if e.abs() > 0.999 * r.deviation && e.signum() != side {
+                (turns, side) = (turns + 1, e.signum());
+            }
+        }
+        assert_eq!(turns, 11);
+        assert!(Zolotarev::to_error(1e-4, 1e-10).unwrap().deviation <= 1e-10);
+    }
+
+    #[test]
+    fn intervals_that_are_none_are_refused() {
+        for eps in [0.0, -1.0, 1.0, 2.0, f64::NAN] {
+            assert!(MinMax::of_degree(eps, 10).is_err() && Zolotarev::of_order(eps, 3).is_err());
+        }
+        assert!(MinMax::to_error(0.1, 1e-18).is_err() && MinMax::to_error(1e-12, 1e-10).is_err());
+    }
+}

@@ -1,0 +1,381 @@
+//! The lowest eigenpairs of a Hermitian operator by minimising its Ritz functional <x|A x>/<x|x>: conjugate gradients
+//! with deflation of the vectors below, in cycles with exact diagonalisation in their span (Bunk, Jansen, Luescher,
+//! Simma 1994; Kalkreuter, Simma, CPC 93 (1996) 33); or subspace iteration with a Chebyshev filter, which takes longer
+//! strides where products come in blocks (Zhou, Saad, Tiago, Chelikowsky 2006).
+
+use crate::backend::{BlockVector, Device, Distribution, Random, Update};
+use crate::error::{Error, Result};
+use crate::method::{Eigen, Window};
+use crate::number::philox::Stream;
+use crate::number::{C64, Matrix, Series};
+use crate::operator::Operator;
+use crate::task::Task;
+
+const ONE: C64 = C64::new(1.0, 0.0);
+
+/// What a gradient must fall by before the span is diagonalised again.
+const CYCLE: f64 = 0.1;
+
+/// How the functional is minimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RitzMethod {
+    /// Conjugate gradients.
+    ConjugateGradient,
+    /// Chebyshev-filtered subspaces.
+    Chebyshev,
+}
+
+/// What to find and how hard to try.
+#[derive(Debug, Clone)]
+pub struct RitzOptions {
+    /// Number of eigenpairs.
+    pub count: usize,
+    /// Largest residual norm |A x - theta x| that counts as converged.
+    pub tolerance: f64,
+    /// Most products with single vectors.
+    pub max_products: usize,
+    /// Seed of the random starting vectors.
+    pub seed: u64,
+    /// The way.
+    pub method: RitzMethod,
+}
+
+/// The lowest eigenpairs.
+///
+/// # Errors
+/// An operator that is not Hermitian, more pairs than the space has, a tolerance that is not positive.
+pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
+    super::window::require_hermitian(a)?;
+    let count = options.count;
+    if count == 0 || count > a.dim() {
+        return Err(Error::input(format!("{count} eigenpairs of an operator with {} rows", a.dim()))
+            .hint("ask for fewer with the option `count`"));
+    }
+    if !(options.tolerance > 0.0) {
+        return Err(Error::input(format!("a tolerance of {}", options.tolerance)));
+    }
+    // Vectors beyond those asked for keep what they would converge to slowly out of the way of the last ones.
+    let guards = match options.method {
+        RitzMethod::ConjugateGradient => 0,
+        RitzMethod::Chebyshev => 4.max(count / 4),
+    };
+    let width = (count + guards).min(a.dim());
+    let mut x = a.zeros(width)?;
+    let distribution = Distribution::Gaussian;
+    let random = Random { seed: options.seed, stream: Stream::Start, first_column: 0, distribution };
+    a.device().fill_random(&mut x, random)?;
+    let mut span = Span::new(a, x)?;
+    match options.method {
+        RitzMethod::ConjugateGradient => gradients(&mut span, options, task)?,
+        RitzMethod::Chebyshev => filters(&mut span, options, task)?,
+    }
+    let worst = span.residuals[..count].iter().copied().fold(0.0, f64::max);
+    Ok(Eigen {
+        values: span.values[..count].to_vec(),
+        vectors: a.device().columns(&span.x, 0..count)?,
+        residuals: span.residuals[..count].to_vec(),
+        iterations: span.cycles,
+        products: span.products,
+        converged: worst <= options.tolerance,
+    })
+}
+
+/// Orthonormal Ritz vectors with their values and residuals.
+struct Span {
+    a: Operator,
+    x: BlockVector,
+    values: Vec<f64>,
+    residuals: Vec<f64>,
+    products: usize,
+    cycles: usize,
+}
+
+impl Span {
+    fn new(a: &Operator, x: BlockVector) -> Result<Span> {
+        let mut span =
+            Span { a: a.clone(), x, values: Vec::new(), residuals: Vec::new(), products: 0, cycles: 0 };
+        span.diagonalise()?;
+        Ok(span)
+    }
+
+    fn device(&self) -> &Device {
+        self.a.device()
+    }
+
+    /// The span's vectors made orthonormal, then rotated to diagonalise A among them.
+    fn diagonalise(&mut self) -> Result<()> {
+        let device = self.device().clone();
+        self.x = orthonormal(&device, &self.x)?;
+        let mut y = device.zeros(self.x.dtype(), self.x.rows(), self.x.columns())?;
+        self.a.update(Update::PRODUCT, &self.x, &mut y, None)?;
+        self.products += self.x.columns();
+        let n = self.x.columns();
+        let projected = device.gram(&self.x, &y)?;
+        if projected.iter().any(|z| !z.is_finite()) {
+            return Err(Error::numeric("the operator gives numbers that are not finite")
+                .hint("look for NaN or infinite entries"));
+        }
+        let (values, rotation) = hermitian_eigen(n, &projected, self.a.dtype().is_complex())?;
+        let mut x = device.zeros(self.x.dtype(), self.x.rows(), n)?;
+        device.combine(&self.x, &rotation, 0.0, &mut x)?;
+        let mut r = device.zeros(self.x.dtype(), self.x.rows(), n)?;
+        device.combine(&y, &rotation, 0.0, &mut r)?;
+        let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
+        device.axpby(&minus, &x, &[ONE], &mut r)?;
+        self.residuals = device.dots(&r, &r)?.iter().map(|z| z.re.max(0.0).sqrt()).collect();
+        (self.x, self.values) = (x, values);
+        self.cycles += 1;
+        Ok(())
+    }
+}
+
+/// Orthonormal columns of the same span, by the Gram matrix twice.
+pub(crate) fn orthonormal(device: &Device, x: &BlockVector) -> Result<BlockVector> {
+    let mut x = x.clone();
+    for _ in 0..2 {
+        let n = x.columns();
+        let norms: Vec<C64> = device
+            .dots(&x, &x)?
+            .iter()
+            .map(|z| C64::new(if z.re > 0.0 { 1.0 / z.re.sqrt() } else { 0.0 }, 0.0))
+            .collect();
+        let copy = x.clone();
+        device.axpby(&norms, &copy, &[C64::default()], &mut x)?;
+        let gram = device.gram(&x, &x)?;
+        let (values, vectors) = hermitian_eigen(n, &gram, x.dtype().is_complex())?;
+        let floor = if x.dtype().is_single() { 1e-9 } else { 1e-18 } * n as f64;
+        let kept: Vec<usize> = (0..n).filter(|&j| values[j] > floor).collect();
+        if kept.is_empty() {
+            return Err(Error::numeric("the vectors of a subspace vanish"));
+        }
+        let mut rotation = Vec::with_capacity(n * kept.len());
+        for i in 0..n {
+            rotation.extend(kept.iter().map(|&j| vectors[i * n + j] / values[j].sqrt()));
+        }
+        let mut next = device.zeros(x.dtype(), x.rows(), kept.len())?;
+        device.combine(&x, &rotation, 0.0, &mut next)?;
+        x = next;
+    }
+    Ok(x)
+}
+
+/// Eigenvalues, ascending, and eigenvectors, row-major with a column each, of a small Hermitian matrix.
+pub(crate) fn hermitian_eigen(n: usize, data: &[C64], complex: bool) -> Result<(Vec<f64>, Vec<C64>)> {
+    let mean = |i: usize, j: usize| (data[i * n + j] + data[j * n + i].conj()) * 0.5;
+    let entries: Vec<C64> = (0..n * n).map(|k| mean(k / n, k % n)).collect();
+    let series =
+        if complex { Series::Complex(entries) } else { Series::Real(entries.iter().map(|z| z.re).collect()) };
+    let (values, vectors) = Matrix::new(n, n, series)?.eigh()?;
+    Ok((values.as_real("eigenvalues")?.to_vec(), vectors.data().to_complex()))
+}
+
+/// Conjugate gradients for one vector after the other, in cycles.
+fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> {
+    let progress = task.start("Ritz functional", options.max_products);
+    loop {
+        let worst = span.residuals.iter().copied().fold(0.0, f64::max);
+        if worst <= options.tolerance || span.products >= options.max_products {
+            return Ok(());
+        }
+        let mut moved = false;
+        for k in 0..span.x.columns() {
+            if span.residuals[k] <= options.tolerance {
+                continue;
+            }
+            // A little below the goal, so that the diagonalisation that follows does not lift it above again.
+            let goal = (CYCLE * span.residuals[k]).max(0.3 * options.tolerance);
+            moved |= descend(span, k, goal, options, task)?;
+            progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
+        }
+        let before = span.residuals.iter().copied().fold(0.0, f64::max);
+        span.diagonalise()?;
+        if !moved && span.residuals.iter().copied().fold(0.0, f64::max) >= before {
+            // Rounding rules: no step lowers the functional any more.
+            return Ok(());
+        }
+    }
+}
+
+/// Lowers the Ritz functional of vector `k`, orthogonal to those below, until its gradient is small; false if no step was
+/// made.
+fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &Task) -> Result<bool> {
+    let a = span.a.clone();
+    let device = a.device().clone();
+    let below = if k > 0 { Some(device.columns(&span.x, 0..k)?) } else { None };
+    let deflate = |v: &mut BlockVector| -> Result<()> {
+        let Some(below) = &below else { return Ok(()) };
+        let overlap: Vec<C64> = device.gram(below, v)?.iter().map(|z| -z).collect();
+        device.combine(below, &overlap, 1.0, v)
+    };
+    let norm2 = |v: &BlockVector| -> Result<f64> { Ok(device.dots(v, v)?[0].re) };
+    let scale = |s: f64, v: &mut BlockVector| -> Result<()> {
+        let copy = v.clone();
+        device.axpby(&[C64::new(s, 0.0)], &copy, &[C64::default()], v)
+    };
+    let mut x = device.columns(&span.x, k..k + 1)?;
+    deflate(&mut x)?;
+    let n = norm2(&x)?.sqrt();
+    scale(1.0 / n, &mut x)?;
+    let mut y = device.zeros(x.dtype(), x.rows(), 1)?;
+    a.update(Update::PRODUCT, &x, &mut y, None)?;
+    let mut z = device.zeros(x.dtype(), x.rows(), 1)?;
+    let mut mu = device.dots(&x, &y)?[0].re;
+    // The gradient A x - mu x. Where it is small, rounding leaves a part along x that is not, which a second projection
+    // removes: the step would take it for a slope.
+    let tangent = |x: &BlockVector, g: &mut BlockVector| -> Result<()> {
+        for _ in 0..2 {
+            let along = device.dots(x, g)?[0];
+            device.axpby(&[-along], x, &[ONE], g)?;
+        }
+        deflate(g)
+    };
+    let mut g = y.clone();
+    tangent(&x, &mut g)?;
+    let mut p = g.clone();
+    let (mut gg, mut steps) = (norm2(&g)?, 0);
+    span.products += 1;
+    while gg.sqrt() > goal && span.products < options.max_products {
+        task.check()?;
+        let pp = norm2(&p)?.sqrt();
+        if !(pp > 0.0) {
+            break;
+        }
+        scale(1.0 / pp, &mut p)?;
+        a.update(Update::PRODUCT, &p, &mut z, None)?;
+        span.products += 1;
+        // The lowest vector of the plane of x and p: [[mu, b], [b, c]].
+        let (b, c) = (device.dots(&x, &z)?[0].re, device.dots(&p, &z)?[0].re);
+        // The angle of the minimum, between -pi/2 and pi/2: either sign of x will do, and without its change the next
+        // direction is the conjugate one.
+        let theta = 0.5 * (-2.0 * b).atan2(c - mu);
+        let (sin, cos) = theta.sin_cos();
+        if sin.abs() < 1e-15 {
+            break;
+        }
+        device.axpby(&[C64::new(sin, 0.0)], &p, &[C64::new(cos, 0.0)], &mut x)?;
+        device.axpby(&[C64::new(sin, 0.0)], &z, &[C64::new(cos, 0.0)], &mut y)?;
+        steps += 1;
+        if steps % 100 == 0 {
+            // Rounding has moved y away from A x, and x towards the vectors below.
+            deflate(&mut x)?;
+            let n = norm2(&x)?.sqrt();
+            scale(1.0 / n, &mut x)?;
+            a.update(Update::PRODUCT, &x, &mut y, None)?;
+            span.products += 1;
+        }
+        mu = device.dots(&x, &y)?[0].re;
+        let old = gg;
+        device.axpby(&[ONE], &y, &[C64::default()], &mut g)?;
+        tangent(&x, &mut g)?;
+        gg = norm2(&g)?;
+        if !gg.is_finite() {
+            return Err(Error::numeric("the operator gives numbers that are not finite"));
+        }
+        if steps % 1000 == 0 {
+            // A restart, for directions that rounding has made meaningless.
+            p = g.clone();
+            continue;
+        }
+        // The old direction turned with x, in its former length, stays a tangent at the new point.
+        let beta = cos * gg / old * pp;
+        let along = device.dots(&x, &p)?[0];
+        device.axpby(&[-along], &x, &[ONE], &mut p)?;
+        device.axpby(&[ONE], &g, &[C64::new(beta, 0.0)], &mut p)?;
+        if steps % 10 == 0 {
+            deflate(&mut p)?;
+        }
+    }
+    device.set_columns(&mut span.x, k, &x)?;
+    Ok(steps > 0)
+}
+
+/// Subspace iteration: each sweep damps all that lies above the largest Ritz value of the span.
+fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> {
+    let a = span.a.clone();
+    let device = a.device().clone();
+    let upper = Window::lanczos(&a, 40, 0.02, options.seed, &task.quiet())?.upper();
+    let progress = task.start("Chebyshev filter", options.max_products);
+    let (mut stalled, mut last) = (0, f64::INFINITY);
+    let width = span.x.columns();
+    while span.products < options.max_products {
+        let worst = span.residuals[..options.count].iter().copied().fold(0.0, f64::max);
+        // Rounding rules when many sweeps have brought nothing.
+        stalled = if worst > 0.9 * last { stalled + 1 } else { 0 };
+        last = last.min(worst);
+        if worst <= options.tolerance || stalled > 20 || width == a.dim() {
+            return Ok(());
+        }
+        progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
+        let (lowest, highest) = (span.values[0], span.values[span.values.len() - 1]);
+        let wanted = span.values[options.count - 1];
+        // Above the span's own values: were they all of one multiplet, nothing would grow against what is damped.
+        let top = (highest
+            + 0.25 * (highest - lowest)
+            + 0.02 * (upper - lowest).min(4.0 * (wanted - lowest).abs()))
+        .max(highest + 0.05 * highest.abs())
+        .min(lowest + 0.9 * (upper - lowest));
+        // The last wanted vector grows by e^4 over what is damped, as far as a moderate degree allows.
+        let gap = ((top - wanted) / (upper - top)).max(1e-5).sqrt();
+        let degree = ((2.0 / gap).ceil() as usize).clamp(8, 120);
+        let (center, half) = (0.5 * (upper + top), 0.5 * (upper - top));
+        let (alpha, beta) = (1.0 / half, -center / half);
+        let mut v = span.x.clone();
+        let mut w = device.zeros(v.dtype(), v.rows(), v.columns())?;
+        a.update(Update { alpha, beta, gamma: 0.0 }, &v, &mut w, None)?;
+        for _ in 1..degree {
+            a.update(Update { alpha: 2.0 * alpha, beta: 2.0 * beta, gamma: -1.0 }, &w, &mut v, None)?;
+            std::mem::swap(&mut v, &mut w);
+            task.check()?;
+        }
+        span.products += degree * v.columns();
+        span.x = w;
+        span.diagonalise()?;
+        if span.x.columns() < options.count {
+            return Err(Error::numeric("the vectors of the filtered subspace became dependent"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::backend::cpu::Cpu;
+    use crate::backend::matrix::{Csr, Indices, Values};
+    use crate::operator::{Format, Stored};
+    use crate::task::Interrupt;
+
+    /// A ring of n sites: 2 - 2 cos k.
+    fn ring(n: usize) -> Operator {
+        let device: Device = Arc::new(Cpu::new(2, Interrupt::default()).unwrap());
+        let (mut row_start, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..n {
+            let mut row = [((i + n - 1) % n, -1.0), (i, 2.0), ((i + 1) % n, -1.0)];
+            row.sort_by_key(|e| e.0);
+            for (j, x) in row {
+                columns.push(j as u32);
+                values.push(x);
+            }
+            row_start.push(columns.len());
+        }
+        let csr =
+            Csr { rows: n, cols: n, row_start, columns: Indices::U32(columns), values: Values::F64(values) };
+        Stored::from_csr(&device, csr, Format::Csr).unwrap()
+    }
+
+    #[test]
+    fn both_ways_find_degenerate_pairs() {
+        let h = ring(64);
+        for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
+            let options = RitzOptions { count: 5, tolerance: 1e-10, max_products: 100_000, seed: 3, method };
+            let eigen = ritz(&h, &options, &Task::default()).unwrap();
+            assert!(eigen.converged, "{method:?} {:?}", eigen.residuals);
+            for (value, k) in eigen.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0]) {
+                let exact = 2.0 - 2.0 * (2.0 * std::f64::consts::PI * k / 64.0).cos();
+                assert!((value - exact).abs() < 1e-12, "{method:?}: {value} {exact}");
+            }
+        }
+    }
+}

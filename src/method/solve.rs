@@ -1,0 +1,324 @@
+//! Solvers of A x = b: conjugate gradients for Hermitian positive operators, with several shifts at once too, and
+//! BiCGStab for any. Columns of a block are solved side by side, each with its own numbers.
+
+use crate::backend::{BlockVector, Device, Dots, Update};
+use crate::error::{Error, Result};
+use crate::number::C64;
+use crate::operator::Operator;
+use crate::task::Task;
+
+const ONE: C64 = C64::new(1.0, 0.0);
+
+/// How hard to try.
+#[derive(Debug, Clone)]
+pub struct SolveOptions {
+    /// Largest |b - A x|/|b| of a column that counts as converged.
+    pub tolerance: f64,
+    /// Most iterations.
+    pub max_iterations: usize,
+    /// Where to start; zero by default.
+    pub start: Option<BlockVector>,
+}
+
+impl Default for SolveOptions {
+    fn default() -> Self {
+        SolveOptions { tolerance: 1e-8, max_iterations: 10_000, start: None }
+    }
+}
+
+/// A solution and how good it is.
+#[derive(Debug, Clone)]
+pub struct Solution {
+    /// x.
+    pub x: BlockVector,
+    /// |b - A x|/|b| of each column, recomputed at the end.
+    pub residuals: Vec<f64>,
+    /// Iterations.
+    pub iterations: usize,
+    /// Whether every column is within the tolerance.
+    pub converged: bool,
+}
+
+fn check(a: &Operator, b: &BlockVector, options: &SolveOptions) -> Result<()> {
+    if a.dim() != a.cols() || b.rows().global != a.dim() {
+        return Err(Error::input(format!(
+            "a solution of a {} x {} operator for a right-hand side of {} rows",
+            a.dim(),
+            a.cols(),
+            b.rows().global
+        ))
+        .hint("make the right-hand side with the operator's own size"));
+    }
+    if !(options.tolerance > 0.0) {
+        return Err(
+            Error::input(format!("a tolerance of {}", options.tolerance)).hint("it is positive, like 1e-8")
+        );
+    }
+    Ok(())
+}
+
+fn squares(device: &Device, v: &BlockVector) -> Result<Vec<f64>> {
+    let squares: Vec<f64> = device.dots(v, v)?.iter().map(|z| z.re.max(0.0)).collect();
+    if squares.iter().any(|x| !x.is_finite()) {
+        return Err(Error::numeric("the operator gives numbers that are not finite")
+            .hint("look for NaN or infinite entries"));
+    }
+    Ok(squares)
+}
+
+fn real(x: &[f64]) -> Vec<C64> {
+    x.iter().map(|&x| C64::new(x, 0.0)).collect()
+}
+
+/// `a / b`, and 0 for columns that are done.
+fn ratio(a: f64, b: f64) -> f64 {
+    if b == 0.0 { 0.0 } else { a / b }
+}
+
+/// `b - A x`.
+fn residual(a: &Operator, b: &BlockVector, x: &BlockVector) -> Result<BlockVector> {
+    let mut r = b.clone();
+    a.update(Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, x, &mut r, None)?;
+    Ok(r)
+}
+
+fn finished(
+    a: &Operator,
+    b: &BlockVector,
+    x: BlockVector,
+    iterations: usize,
+    tolerance: f64,
+) -> Result<Solution> {
+    let device = a.device();
+    let (r, size) = (squares(device, &residual(a, b, &x)?)?, squares(device, b)?);
+    let residuals: Vec<f64> = r.iter().zip(&size).map(|(r, b)| ratio(*r, *b).sqrt()).collect();
+    // The recurrence's residual, by which iterations end, may lie a little lower than the true one.
+    let converged = residuals.iter().all(|r| *r <= 2.0 * tolerance);
+    Ok(Solution { x, residuals, iterations, converged })
+}
+
+/// Conjugate gradients for a Hermitian positive operator.
+///
+/// # Errors
+/// Sizes that do not fit, an operator that is not Hermitian or shows a negative eigenvalue.
+pub fn conjugate_gradient(
+    a: &Operator,
+    b: &BlockVector,
+    options: SolveOptions,
+    task: &Task,
+) -> Result<Solution> {
+    check(a, b, &options)?;
+    super::window::require_hermitian(a)?;
+    let converted = a.accept(b)?;
+    let b = converted.as_ref().unwrap_or(b);
+    let apply = |p: &BlockVector, q: &mut BlockVector, _: f64| -> Result<Vec<f64>> {
+        let mut dots = Dots::default();
+        a.update(Update::PRODUCT, p, q, Some(&mut dots))?;
+        Ok(dots.wv)
+    };
+    let tolerance = options.tolerance;
+    let (x, iterations) = gradient_steps(a, apply, b, options, task)?;
+    finished(a, b, x, iterations, tolerance)
+}
+
+/// The iteration itself, for a product that may be less exact where the residual, the third argument, has fallen already;
+/// the product gives the columns' <p|A p>.
+pub(crate) fn gradient_steps(
+    a: &Operator,
+    mut apply: impl FnMut(&BlockVector, &mut BlockVector, f64) -> Result<Vec<f64>>,
+    b: &BlockVector,
+    options: SolveOptions,
+    task: &Task,
+) -> Result<(BlockVector, usize)> {
+    let device = a.device();
+    let zeros = || device.zeros(b.dtype(), b.rows(), b.columns());
+    let size = squares(device, b)?;
+    let (mut x, mut r) = match options.start {
+        Some(start) => {
+            let start = a.accept(&start)?.unwrap_or(start);
+            let r = residual(a, b, &start)?;
+            (start, r)
+        }
+        None => (zeros()?, b.clone()),
+    };
+    let (mut p, mut q) = (r.clone(), zeros()?);
+    let mut rr = squares(device, &r)?;
+    let progress = task.start("conjugate gradients", options.max_iterations);
+    let mut iterations = 0;
+    loop {
+        let relative = rr.iter().zip(&size).map(|(r, b)| ratio(*r, *b).sqrt()).fold(0.0, f64::max);
+        if relative <= options.tolerance || iterations >= options.max_iterations {
+            return Ok((x, iterations));
+        }
+        let pq = apply(&p, &mut q, relative)?;
+        if pq.iter().zip(&rr).any(|(pq, rr)| *rr > 0.0 && !(*pq > 0.0)) {
+            return Err(Error::input(
+                "conjugate gradients met a direction in which the operator is not positive",
+            )
+            .hint("solve with `d.dagger() * d`, or by `bicgstab`"));
+        }
+        let alpha: Vec<f64> = rr.iter().zip(&pq).map(|(r, p)| ratio(*r, *p)).collect();
+        device.axpby(&real(&alpha), &p, &[ONE], &mut x)?;
+        device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[ONE], &mut r)?;
+        let next = squares(device, &r)?;
+        let beta: Vec<f64> = next.iter().zip(&rr).map(|(n, o)| ratio(*n, *o)).collect();
+        device.axpby(&[ONE], &r, &real(&beta), &mut p)?;
+        rr = next;
+        iterations += 1;
+        progress.advance_with(iterations, &format!("residual {relative:.1e}"))?;
+    }
+}
+
+/// Conjugate gradients for (A + shift_i) x_i = b with all shifts in one Krylov space (Jegerlehner 1996). Shifts are not
+/// negative.
+///
+/// # Errors
+/// As [`conjugate_gradient`], and negative shifts.
+pub fn multishift(
+    a: &Operator,
+    shifts: &[f64],
+    b: &BlockVector,
+    options: SolveOptions,
+    task: &Task,
+) -> Result<Vec<Solution>> {
+    check(a, b, &options)?;
+    super::window::require_hermitian(a)?;
+    if shifts.is_empty() || shifts.iter().any(|s| !(*s >= 0.0 && s.is_finite())) {
+        return Err(Error::input("conjugate gradients with several shifts need shifts of 0 or more")
+            .hint("give them as an array or Series, like [0.0, 0.1]"));
+    }
+    let converted = a.accept(b)?;
+    let b = converted.as_ref().unwrap_or(b);
+    let (x, iterations) = shifted_steps(a, shifts, b, options.tolerance, options.max_iterations, task)?;
+    let solution = |(x, shift): (BlockVector, &f64)| {
+        finished(&a.shifted(C64::new(*shift, 0.0))?, b, x, iterations, options.tolerance)
+    };
+    x.into_iter().zip(shifts).map(solution).collect()
+}
+
+/// The iteration of [`multishift`]: the system of the smallest shift is the seed of all.
+pub(crate) fn shifted_steps(
+    a: &Operator,
+    shifts: &[f64],
+    b: &BlockVector,
+    tolerance: f64,
+    max_iterations: usize,
+    task: &Task,
+) -> Result<(Vec<BlockVector>, usize)> {
+    let device = a.device();
+    let (columns, count) = (b.columns(), shifts.len());
+    let base = shifts.iter().copied().fold(f64::INFINITY, f64::min);
+    let zeros = || device.zeros(b.dtype(), b.rows(), columns);
+    let mut x: Vec<BlockVector> = (0..count).map(|_| zeros()).collect::<Result<_>>()?;
+    let mut ps: Vec<BlockVector> = vec![b.clone(); count];
+    let (mut r, mut p, mut q) = (b.clone(), b.clone(), zeros()?);
+    let size = squares(device, b)?;
+    let mut rr = size.clone();
+    // By column: the last beta and alpha of the seed, and zeta of now and before by shift.
+    let (mut alpha_old, mut beta_old) = (vec![1.0; columns], vec![0.0; columns]);
+    let mut zeta = vec![vec![[1.0, 1.0]; columns]; count];
+    let mut iterations = 0;
+    let progress = task.start("multi-shift conjugate gradients", max_iterations);
+    loop {
+        let relative = rr.iter().zip(&size).map(|(r, b)| ratio(*r, *b).sqrt()).fold(0.0, f64::max);
+        if relative <= tolerance || iterations >= max_iterations {
+            return Ok((x, iterations));
+        }
+        let mut dots = Dots::default();
+        a.update(Update { alpha: 1.0, beta: base, gamma: 0.0 }, &p, &mut q, Some(&mut dots))?;
+        if dots.wv.iter().zip(&rr).any(|(pq, rr)| *rr > 0.0 && !(*pq > 0.0)) {
+            return Err(Error::input(
+                "conjugate gradients met a direction in which the operator is not positive",
+            )
+            .hint("solve with `d.dagger() * d`"));
+        }
+        let alpha: Vec<f64> = rr.iter().zip(&dots.wv).map(|(r, p)| ratio(*r, *p)).collect();
+        device.axpby(&real(&alpha.iter().map(|x| -x).collect::<Vec<_>>()), &q, &[ONE], &mut r)?;
+        let next = squares(device, &r)?;
+        let beta: Vec<f64> = next.iter().zip(&rr).map(|(n, o)| ratio(*n, *o)).collect();
+        for (i, zeta) in zeta.iter_mut().enumerate() {
+            let shift = shifts[i] - base;
+            let (mut step, mut keep, mut mix) = (vec![0.0; columns], vec![0.0; columns], vec![0.0; columns]);
+            for c in 0..columns {
+                let [now, before] = zeta[c];
+                // Systems whose residual has fallen below all meaning stop moving.
+                let below = alpha[c] * beta_old[c] * (before - now)
+                    + before * alpha_old[c] * (1.0 + shift * alpha[c]);
+                let new = if now.abs() < 1e-200 { 0.0 } else { ratio(now * before * alpha_old[c], below) };
+                step[c] = ratio(alpha[c] * new, now);
+                keep[c] = beta[c] * ratio(new, now).powi(2);
+                mix[c] = new;
+                zeta[c] = [new, now];
+            }
+            device.axpby(&real(&step), &ps[i], &[ONE], &mut x[i])?;
+            device.axpby(&real(&mix), &r, &real(&keep), &mut ps[i])?;
+        }
+        device.axpby(&[ONE], &r, &real(&beta), &mut p)?;
+        (alpha_old, beta_old, rr) = (alpha, beta, next);
+        iterations += 1;
+        progress.advance_with(iterations, &format!("residual {relative:.1e}"))?;
+    }
+}
+
+/// BiCGStab (van der Vorst 1992) for any square operator.
+///
+/// # Errors
+/// Sizes that do not fit; a breakdown of the recurrence.
+pub fn bicgstab(a: &Operator, b: &BlockVector, options: SolveOptions, task: &Task) -> Result<Solution> {
+    check(a, b, &options)?;
+    let device = a.device();
+    let converted = a.accept(b)?;
+    let b = converted.as_ref().unwrap_or(b);
+    let columns = b.columns();
+    let zeros = || device.zeros(b.dtype(), b.rows(), columns);
+    let size = squares(device, b)?;
+    let tolerance = options.tolerance;
+    let (mut x, mut r) = match options.start {
+        Some(start) => {
+            let start = a.accept(&start)?.unwrap_or(start);
+            let r = residual(a, b, &start)?;
+            (start, r)
+        }
+        None => (zeros()?, b.clone()),
+    };
+    let mut shadow = r.clone();
+    let (mut p, mut v, mut t) = (r.clone(), zeros()?, zeros()?);
+    let mut rho = device.dots(&shadow, &r)?;
+    let progress = task.start("BiCGStab", options.max_iterations);
+    let mut iterations = 0;
+    let over = |a: &[C64], b: &[C64]| -> Vec<C64> {
+        a.iter().zip(b).map(|(a, b)| if b.norm() == 0.0 { C64::default() } else { a / b }).collect()
+    };
+    let minus = |z: &[C64]| -> Vec<C64> { z.iter().map(|z| -z).collect() };
+    loop {
+        let rr = squares(device, &r)?;
+        let relative = rr.iter().zip(&size).map(|(r, b)| ratio(*r, *b).sqrt()).fold(0.0, f64::max);
+        if relative <= tolerance || iterations >= options.max_iterations {
+            break;
+        }
+        a.update(Update::PRODUCT, &p, &mut v, None)?;
+        let alpha = over(&rho, &device.dots(&shadow, &v)?);
+        device.axpby(&minus(&alpha), &v, &[ONE], &mut r)?;
+        a.update(Update::PRODUCT, &r, &mut t, None)?;
+        let omega = over(&device.dots(&t, &r)?, &device.dots(&t, &t)?);
+        device.axpby(&alpha, &p, &[ONE], &mut x)?;
+        device.axpby(&omega, &r, &[ONE], &mut x)?;
+        device.axpby(&minus(&omega), &t, &[ONE], &mut r)?;
+        let next = device.dots(&shadow, &r)?;
+        let beta: Vec<C64> = over(&next, &rho).iter().zip(over(&alpha, &omega)).map(|(a, b)| a * b).collect();
+        // p = r + beta (p - omega v).
+        device.axpby(&minus(&omega), &v, &[ONE], &mut p)?;
+        device.axpby(&[ONE], &r, &beta, &mut p)?;
+        rho = next;
+        iterations += 1;
+        let broken = rho.iter().zip(&rr).any(|(rho, rr)| *rr > 0.0 && rho.norm() <= 1e-28 * rr);
+        if broken {
+            // The shadow has become orthogonal to the residual: begin again from here.
+            r = residual(a, b, &x)?;
+            (shadow, p) = (r.clone(), r.clone());
+            rho = device.dots(&shadow, &r)?;
+        }
+        progress.advance_with(iterations, &format!("residual {relative:.1e}"))?;
+    }
+    finished(a, b, x, iterations, tolerance)
+}

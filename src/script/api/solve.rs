@@ -1,0 +1,423 @@
+//! Solvers of linear systems, and minmax fits of 1/sqrt(y).
+
+use std::rc::Rc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+
+use super::chebyshev::as_complex;
+use super::vector::Vector;
+use crate::error::{Error, Result};
+use crate::method::{self, MinMax, Solution, SolveOptions, Zolotarev};
+use crate::number::Series;
+use crate::operator::{EvenOdd, Operator, Wilson};
+use crate::script::{At, Failure, Options, session};
+use crate::task::Task;
+
+/// The script's handle to a solution.
+#[derive(Clone)]
+pub(crate) struct Solved(pub Rc<Solution>, pub Operator);
+
+/// Registers the types and the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Solved>("Solution");
+    engine.register_type_with_name::<Rc<MinMax>>("MinMax");
+    engine.register_type_with_name::<Rc<Zolotarev>>("Zolotarev");
+    engine.register_global_module(exported_module!(solve_functions).into());
+}
+
+/// The options that all solvers share.
+fn read(o: &Options) -> Result<(SolveOptions, Task)> {
+    let defaults = SolveOptions::default();
+    let start = match o.value("start") {
+        None => None,
+        Some(value) => match value.clone().try_cast::<Vector>() {
+            Some(v) => Some((*v.block).clone()),
+            None => {
+                return Err(Error::input(format!(
+                    "option `start` takes a BlockVector, not a {}",
+                    value.type_name()
+                )));
+            }
+        },
+    };
+    let options = SolveOptions {
+        tolerance: o.float_or("tol", defaults.tolerance)?,
+        max_iterations: o.count_or("iterations", 1, defaults.max_iterations)?,
+        start,
+    };
+    Ok((options, o.task()?))
+}
+
+/// Tells of a solution that is none yet.
+pub(super) fn noted(
+    ctx: &NativeCallContext,
+    solution: Solution,
+    a: Operator,
+) -> std::result::Result<Solved, Failure> {
+    if !solution.converged {
+        let worst = solution.residuals.iter().copied().fold(0.0, f64::max);
+        session(ctx).at(ctx)?.note(&format!(
+            "not converged after {} iterations: the largest relative residual is {worst:.1e}; raise `iterations` or `tol`",
+            solution.iterations
+        ));
+    }
+    Ok(Solved(Rc::new(solution), a))
+}
+
+/// A Wilson operator solved on its even sites, the odd ones following.
+fn even_odd(a: &Operator, b: &Vector, krylov: bool, options: SolveOptions, task: &Task) -> Result<Solution> {
+    let wilson = Wilson::of(a).filter(|w| !w.spec().gamma5).ok_or_else(|| {
+        Error::input(format!("even-odd preconditioning of {}", a.summary()))
+            .hint("it works on `wilson::operator(u, #{ mass: .. })` itself")
+    })?;
+    let device = a.device();
+    let reduced = Rc::new(EvenOdd::build(device, wilson.spec())?);
+    let s = Operator::from_node(device.clone(), std::sync::Arc::new(EvenOdd::build(device, wilson.spec())?));
+    let converted = a.accept(&b.block)?;
+    let b = converted.as_ref().unwrap_or(&b.block);
+    let rhs = reduced.reduce(b)?;
+    let size = |v: &crate::backend::BlockVector| -> Result<Vec<f64>> {
+        Ok(device.dots(v, v)?.iter().map(|z| z.re.max(0.0).sqrt()).collect())
+    };
+    let goal = options.tolerance;
+    // The residual of D x = b is that of the even sites: relative to b, not to the reduced right-hand side.
+    let ratio = size(b)?
+        .iter()
+        .zip(size(&rhs)?)
+        .map(|(b, r)| if r > 0.0 { b / r } else { 1.0 })
+        .fold(f64::INFINITY, f64::min);
+    let inner = SolveOptions { tolerance: (0.5 * goal * ratio).min(0.5), ..options };
+    let (x, iterations) = if krylov {
+        let solution = method::bicgstab(&s, &rhs, inner, task)?;
+        (solution.x, solution.iterations)
+    } else {
+        let adjoint = s.adjoint()?;
+        let normal = adjoint.times(&s)?;
+        // Conjugate gradients on S^+ S watch |S^+ r|, which is smaller than |r| can be large: tighten until it fits.
+        let (mut x, mut iterations, mut left) = (a.zeros(b.columns())?, 0, rhs.clone());
+        for _ in 0..6 {
+            let off = size(&left)?
+                .iter()
+                .zip(size(&rhs)?)
+                .map(|(l, r)| if r > 0.0 { l / r } else { 0.0 })
+                .fold(0.0, f64::max);
+            if off <= inner.tolerance {
+                break;
+            }
+            let own =
+                SolveOptions { tolerance: 0.5 * inner.tolerance / off.max(inner.tolerance), ..inner.clone() };
+            let part = method::conjugate_gradient(&normal, &adjoint.apply(&left)?, own, task)?;
+            iterations += part.iterations;
+            device.axpby(&[1.0.into()], &part.x, &[1.0.into()], &mut x)?;
+            left = rhs.clone();
+            s.update(crate::backend::Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, &x, &mut left, None)?;
+        }
+        (x, iterations)
+    };
+    let x = reduced.complete(&x, b)?;
+    let mut r = b.clone();
+    a.update(crate::backend::Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, &x, &mut r, None)?;
+    let residuals: Vec<f64> =
+        size(&r)?.iter().zip(size(b)?).map(|(r, b)| if b > 0.0 { r / b } else { 0.0 }).collect();
+    let converged = residuals.iter().all(|r| *r <= 2.0 * goal);
+    Ok(Solution { x, residuals, iterations, converged })
+}
+
+/// Numbers from a Series or an array.
+fn shifts_of(value: &Dynamic) -> Result<Vec<f64>> {
+    if let Some(series) = value.clone().try_cast::<Series>() {
+        return Ok(series.as_real("shifts")?.to_vec());
+    }
+    let wrong = || Error::input("shifts are given as an array or a Series of numbers");
+    let array = value.clone().try_cast::<Array>().ok_or_else(wrong)?;
+    array.iter().map(|x| as_complex(x).filter(|z| z.im == 0.0).map(|z| z.re).ok_or_else(wrong)).collect()
+}
+
+/// The fit wanted by the options `error` and one of `exact`.
+fn fit<T>(
+    ctx: &NativeCallContext,
+    options: Map,
+    exact: &'static str,
+    by_error: impl Fn(f64) -> Result<T>,
+    by_size: impl Fn(usize) -> Result<T>,
+) -> std::result::Result<Rc<T>, Failure> {
+    let o = Options::new(ctx, options);
+    let (error, size) = (o.float("error").at(ctx)?, o.count(exact, 0).at(ctx)?);
+    o.finish()?;
+    let made =
+        match (error, size) {
+            (Some(_), Some(_)) => Err(Error::input(format!("both `error` and `{exact}` are given"))
+                .hint("one follows from the other")),
+            (_, Some(size)) => by_size(size),
+            (error, None) => by_error(error.unwrap_or(1e-10)),
+        };
+    made.map(Rc::new).at(ctx)
+}
+
+#[export_module]
+mod solve_functions {
+    /// Solves A x = b by conjugate gradients, for a Hermitian positive operator: a Solution with `x`, `residuals`,
+    /// `iterations`, `converged`. Columns of `b` are solved side by side. With `even_odd`, A may be a Wilson operator, of
+    /// which the normal equations on the even sites are solved.
+    ///
+    /// # Options
+    /// - `tol` (1e-8): largest |b - A x|/|b|.
+    /// - `iterations` (10000): most iterations.
+    /// - `start` (zero): where to start.
+    /// - `even_odd` (false): solve a Wilson operator on its even sites.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = 3.0 + tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// let b = unit_block(h, [0]);
+    /// let x = conjugate_gradient(h, b, #{ tol: 1e-12 }).x;
+    /// assert_close(norm(h * x - b), 0.0, 1e-11);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn conjugate_gradient(
+        ctx: NativeCallContext,
+        a: Operator,
+        b: Vector,
+        options: Map,
+    ) -> std::result::Result<Solved, Failure> {
+        let o = Options::new(&ctx, options);
+        let (wanted, task) = super::read(&o).at(&ctx)?;
+        let halves = o.flag_or("even_odd", false).at(&ctx)?;
+        o.finish()?;
+        let solution = if halves {
+            even_odd(&a, &b, false, wanted, &task)
+        } else {
+            method::conjugate_gradient(&a, &b.block, wanted, &task)
+        };
+        noted(&ctx, solution.at(&ctx)?, a)
+    }
+
+    #[rhai_fn(name = "conjugate_gradient", return_raw)]
+    pub fn conjugate_gradient_plain(
+        ctx: NativeCallContext,
+        a: Operator,
+        b: Vector,
+    ) -> std::result::Result<Solved, Failure> {
+        conjugate_gradient(ctx, a, b, Map::new())
+    }
+
+    /// Solves A x = b by BiCGStab, for any square operator.
+    ///
+    /// # Options
+    /// - `tol` (1e-8), `iterations` (10000), `start` (zero), `progress` (true): as for `conjugate_gradient`.
+    /// - `even_odd` (false): solve a Wilson operator on its even sites.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::hypercubic(4, 4, 4, 4);
+    /// let d = wilson::operator(gauge::reference_field(lat, 0.3), #{ mass: 0.1 });
+    /// let psi = wilson::reference_spinor(lat, 2);
+    /// let solution = bicgstab(d, psi, #{ even_odd: true, tol: 1e-10 });
+    /// assert_close(norm(d * solution.x - psi) / norm(psi), 0.0, 1e-9);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn bicgstab(
+        ctx: NativeCallContext,
+        a: Operator,
+        b: Vector,
+        options: Map,
+    ) -> std::result::Result<Solved, Failure> {
+        let o = Options::new(&ctx, options);
+        let (wanted, task) = super::read(&o).at(&ctx)?;
+        let halves = o.flag_or("even_odd", false).at(&ctx)?;
+        o.finish()?;
+        let solution = if halves {
+            even_odd(&a, &b, true, wanted, &task)
+        } else {
+            method::bicgstab(&a, &b.block, wanted, &task)
+        };
+        noted(&ctx, solution.at(&ctx)?, a)
+    }
+
+    #[rhai_fn(name = "bicgstab", return_raw)]
+    pub fn bicgstab_plain(
+        ctx: NativeCallContext,
+        a: Operator,
+        b: Vector,
+    ) -> std::result::Result<Solved, Failure> {
+        bicgstab(ctx, a, b, Map::new())
+    }
+
+    /// Solves (A + shift) x = b for all shifts in one Krylov space, for a Hermitian operator that is positive with the
+    /// smallest of them: an array of Solutions.
+    ///
+    /// # Options
+    /// - `tol` (1e-8): largest |b - A x|/|b| for the smallest shift.
+    /// - `iterations` (10000): most iterations.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = 2.0 + tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// let b = unit_block(h, [0]);
+    /// let solutions = multishift_cg(h, [0.5, 1.0, 4.0], b, #{ tol: 1e-12 });
+    /// assert_close(norm((h + 4.0) * solutions[2].x - b), 0.0, 1e-11);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn multishift_cg(
+        ctx: NativeCallContext,
+        a: Operator,
+        shifts: Dynamic,
+        b: Vector,
+        options: Map,
+    ) -> std::result::Result<Array, Failure> {
+        let o = Options::new(&ctx, options);
+        let (wanted, task) = super::read(&o).at(&ctx)?;
+        o.finish()?;
+        let shifts = shifts_of(&shifts).at(&ctx)?;
+        let solutions = method::multishift(&a, &shifts, &b.block, wanted, &task).at(&ctx)?;
+        solutions.into_iter().map(|s| Ok(Dynamic::from(noted(&ctx, s, a.clone())?))).collect()
+    }
+
+    /// The solution.
+    #[rhai_fn(global, get = "x", pure)]
+    pub fn x(s: &mut Solved) -> Vector {
+        Vector::new(s.1.device(), s.0.x.clone())
+    }
+
+    /// |b - A x|/|b| of each column.
+    #[rhai_fn(global, get = "residuals", pure)]
+    pub fn residuals(s: &mut Solved) -> Series {
+        Series::Real(s.0.residuals.clone())
+    }
+
+    /// Iterations.
+    #[rhai_fn(global, get = "iterations", pure)]
+    pub fn iterations(s: &mut Solved) -> INT {
+        s.0.iterations as INT
+    }
+
+    /// Whether every residual is within the tolerance.
+    #[rhai_fn(global, get = "converged", pure)]
+    pub fn converged(s: &mut Solved) -> bool {
+        s.0.converged
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn solution_to_string(s: &mut Solved) -> String {
+        let worst = s.0.residuals.iter().copied().fold(0.0, f64::max);
+        let state = if s.0.converged { "" } else { ", not converged" };
+        format!("Solution: {} iterations, residual {worst:.1e}{state}", s.0.iterations)
+    }
+
+    /// The minmax polynomial P of 1/sqrt(y) on [eps, 1], with the smallest largest |1 - sqrt(y) P(y)|, by the algorithm of
+    /// Remez: `degree`, `deviation`, and `coefficients` c_k of sum_k c_k T_k((2 y - 1 - eps)/(1 - eps)).
+    ///
+    /// # Options
+    /// - `error` (1e-10): the deviation allowed; the degree is the smallest that keeps it.
+    /// - `degree`: the degree instead.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let fit = minmax_inverse_sqrt(0.1, #{ degree: 4 });
+    /// assert_close(fit.deviation, 2.0930347e-2, 1e-8);
+    /// assert_close(fit.coefficients[0], 1.641180375, 1e-8);
+    /// assert_close(fit.at(0.5), 1.0 / sqrt(0.5), 0.03);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn minmax_inverse_sqrt(
+        ctx: NativeCallContext,
+        eps: FLOAT,
+        options: Map,
+    ) -> std::result::Result<Rc<MinMax>, Failure> {
+        fit(&ctx, options, "degree", |error| MinMax::to_error(eps, error), |n| MinMax::of_degree(eps, n))
+    }
+
+    /// Degree in y.
+    #[rhai_fn(global, get = "degree", pure)]
+    pub fn degree(p: &mut Rc<MinMax>) -> INT {
+        p.degree() as INT
+    }
+
+    /// Largest |1 - sqrt(y) P(y)| on [eps, 1].
+    #[rhai_fn(global, get = "deviation", pure)]
+    pub fn deviation(p: &mut Rc<MinMax>) -> FLOAT {
+        p.deviation
+    }
+
+    /// Chebyshev coefficients; the first has no half weight.
+    #[rhai_fn(global, get = "coefficients", pure)]
+    pub fn coefficients(p: &mut Rc<MinMax>) -> Series {
+        Series::Real(p.coefficients.clone())
+    }
+
+    /// The lower end of the interval.
+    #[rhai_fn(global, get = "eps", pure)]
+    pub fn eps(p: &mut Rc<MinMax>) -> FLOAT {
+        p.eps
+    }
+
+    /// The polynomial at y.
+    #[rhai_fn(global, name = "at", pure)]
+    pub fn at(p: &mut Rc<MinMax>, y: FLOAT) -> FLOAT {
+        p.at(y)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn minmax_to_string(p: &mut Rc<MinMax>) -> String {
+        format!("MinMax: degree {} on [{:e}, 1], deviation {:.3e}", p.degree(), p.eps, p.deviation)
+    }
+
+    /// Zolotarev's rational function for 1/sqrt(y) on [eps, 1], the best of its kind: sum_k residue_k/(y + shift_k), with
+    /// `poles`, `deviation`, `shifts`, `residues`.
+    ///
+    /// # Options
+    /// - `error` (1e-10): the deviation allowed; the number of poles is the smallest that keeps it.
+    /// - `poles`: their number instead.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let fit = zolotarev_inverse_sqrt(1e-4, #{ error: 1e-8 });
+    /// assert_close(fit.at(0.01), 10.0, 1e-7);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn zolotarev_inverse_sqrt(
+        ctx: NativeCallContext,
+        eps: FLOAT,
+        options: Map,
+    ) -> std::result::Result<Rc<Zolotarev>, Failure> {
+        fit(&ctx, options, "poles", |error| Zolotarev::to_error(eps, error), |n| Zolotarev::of_order(eps, n))
+    }
+
+    /// Number of poles.
+    #[rhai_fn(global, get = "poles", pure)]
+    pub fn poles(r: &mut Rc<Zolotarev>) -> INT {
+        r.shifts.len() as INT
+    }
+
+    /// Largest |1 - sqrt(y) R(y)| on [eps, 1].
+    #[rhai_fn(global, get = "deviation", pure)]
+    pub fn rational_deviation(r: &mut Rc<Zolotarev>) -> FLOAT {
+        r.deviation
+    }
+
+    /// Shifts: minus the poles.
+    #[rhai_fn(global, get = "shifts", pure)]
+    pub fn shifts(r: &mut Rc<Zolotarev>) -> Series {
+        Series::Real(r.shifts.clone())
+    }
+
+    /// Residues.
+    #[rhai_fn(global, get = "residues", pure)]
+    pub fn residues(r: &mut Rc<Zolotarev>) -> Series {
+        Series::Real(r.residues.clone())
+    }
+
+    /// The function at y.
+    #[rhai_fn(global, name = "at", pure)]
+    pub fn rational_at(r: &mut Rc<Zolotarev>, y: FLOAT) -> FLOAT {
+        r.at(y)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn rational_to_string(r: &mut Rc<Zolotarev>) -> String {
+        format!("Zolotarev: {} poles on [{:e}, 1], deviation {:.3e}", r.shifts.len(), r.eps, r.deviation)
+    }
+}

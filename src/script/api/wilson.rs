@@ -1,0 +1,275 @@
+//! The module `wilson`: the Wilson-Dirac operator and spinor fields.
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine, FLOAT, INT, Map};
+
+use super::gauge::single;
+use super::vector::Vector;
+use crate::backend::matrix::wilson::Compression;
+use crate::backend::{Grid, Rows};
+use crate::error::{Error, Result};
+use crate::gauge::{Links, grid_of, reference_spinor as reference_numbers};
+use crate::lattice::Lattice;
+use crate::number::{C64, DType};
+use crate::operator::{Operator, SiteDiagonal, Wilson};
+use crate::script::{At, Failure, Options, session};
+
+/// Registers the module.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_static_module("wilson", exported_module!(wilson_module).into());
+}
+
+/// How links are kept, by the option `storage`.
+pub(super) fn storage(o: &Options) -> Result<Compression> {
+    Compression::parse(&o.text_or("storage", "reconstruct-12")?)
+}
+
+/// The lattice that something lives on: a Lattice, or that of a gauge field or of an operator on spinors.
+pub(super) fn grid(value: &Dynamic) -> Result<Grid> {
+    if let Some(grid) = value.clone().try_cast::<Operator>().and_then(|h| h.rows().grid) {
+        return Ok(grid);
+    }
+    if let Some(u) = value.clone().try_cast::<Links>() {
+        return Ok(u.grid());
+    }
+    match value.clone().try_cast::<Lattice>() {
+        Some(lattice) => grid_of(&lattice),
+        None => Err(Error::input(format!(
+            "spinors live on a Lattice or a gauge field, not on a {}",
+            value.type_name()
+        ))
+        .hint("make a lattice with `lattice::hypercubic(4, 4, 4, 8)`")),
+    }
+}
+
+#[export_module]
+mod wilson_module {
+    /// The Wilson-Dirac operator 4 + mass - 1/2 sum_mu [(1 - g_mu) U_mu(x) T_mu + (1 + g_mu) T_mu^+ U_mu(x)^+] on spinor
+    /// fields of 12 rows a site: row = 12 site + 3 spin + colour. The gamma matrices are those of DeGrand and Rossi.
+    ///
+    /// # Options
+    /// - `mass` (0.0): the bare mass, in units of 1/a.
+    /// - `storage` ("reconstruct-12"): how links are kept: "full", "reconstruct-12" or "reconstruct-8".
+    /// - `precision` ("double"): or "single".
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::hypercubic(4, 4, 4, 4);
+    /// let d = wilson::operator(gauge::reference_field(lat, 0.3), #{ mass: 0.0 });
+    /// assert_close(norm(d * wilson::reference_spinor(lat, 2)) ** 2.0, 40810.4576995651, 1e-7);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn operator(
+        ctx: NativeCallContext,
+        u: Links,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || {
+            let spec = u.wilson(o.float_or("mass", 0.0)?, false, storage(&o)?, single(&o)?)?;
+            Wilson::build(&session(&ctx)?.device(), spec)
+        };
+        let d = build().at(&ctx)?;
+        o.finish()?;
+        Ok(d)
+    }
+
+    #[rhai_fn(name = "operator", return_raw)]
+    pub fn operator_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Operator, Failure> {
+        operator(ctx, u, Map::new())
+    }
+
+    /// The kernel of the overlap operator: the Hermitian Q = gamma5 (D_W - 1 - s).
+    ///
+    /// # Options
+    /// - `s` (0.4): between -1 and 1.
+    /// - `storage` ("reconstruct-12"): how links are kept: "full", "reconstruct-12" or "reconstruct-8".
+    /// - `precision` ("double"): or "single".
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::hypercubic(4, 4, 4, 4);
+    /// let q = wilson::kernel(gauge::reference_field(lat, 0.3), #{ s: 0.4 });
+    /// assert(q.is_hermitian(), "gamma5-hermiticity");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn kernel(ctx: NativeCallContext, u: Links, options: Map) -> std::result::Result<Operator, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || {
+            let s = o.float_or("s", 0.4)?;
+            if !(s.abs() < 1.0) {
+                return Err(Error::input(format!("s is {s}")).hint("it lies between -1 and 1, like 0.4"));
+            }
+            let spec = u.wilson(-1.0 - s, true, storage(&o)?, single(&o)?)?;
+            Wilson::build(&session(&ctx)?.device(), spec)
+        };
+        let q = build().at(&ctx)?;
+        o.finish()?;
+        Ok(q)
+    }
+
+    #[rhai_fn(name = "kernel", return_raw)]
+    pub fn kernel_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Operator, Failure> {
+        kernel(ctx, u, Map::new())
+    }
+
+    /// gamma5 = diag(1, 1, -1, -1) on the spinor fields of a lattice or gauge field.
+    ///
+    /// # Options
+    /// - `precision` ("double"): or "single".
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::hypercubic(4, 4, 4, 4);
+    /// let g5 = wilson::gamma5(lat);
+    /// let psi = wilson::reference_spinor(lat, 2);
+    /// assert_close(norm(g5 * (g5 * psi) - psi), 0.0, 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn gamma5(
+        ctx: NativeCallContext,
+        on: Dynamic,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        diagonal(&ctx, &on, options, [1.0, -1.0])
+    }
+
+    #[rhai_fn(name = "gamma5", return_raw)]
+    pub fn gamma5_plain(ctx: NativeCallContext, on: Dynamic) -> std::result::Result<Operator, Failure> {
+        diagonal(&ctx, &on, Map::new(), [1.0, -1.0])
+    }
+
+    /// The projector (1 + sign gamma5)/2 onto one chirality, on the spinor fields of a lattice or gauge field.
+    ///
+    /// # Options
+    /// - `precision` ("double"): or "single".
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::hypercubic(4, 4, 4, 4);
+    /// let psi = wilson::reference_spinor(lat, 2);
+    /// let both = wilson::chiral_projector(lat, 1) * psi + wilson::chiral_projector(lat, -1) * psi;
+    /// assert_close(norm(both - psi), 0.0, 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn chiral_projector(
+        ctx: NativeCallContext,
+        on: Dynamic,
+        sign: INT,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        match sign {
+            1 => diagonal(&ctx, &on, options, [1.0, 0.0]),
+            -1 => diagonal(&ctx, &on, options, [0.0, 1.0]),
+            other => Err(Error::input(format!("chirality {other}")).hint("it is 1 or -1")).at(&ctx),
+        }
+    }
+
+    #[rhai_fn(name = "chiral_projector", return_raw)]
+    pub fn chiral_projector_plain(
+        ctx: NativeCallContext,
+        on: Dynamic,
+        sign: INT,
+    ) -> std::result::Result<Operator, Failure> {
+        chiral_projector(ctx, on, sign, Map::new())
+    }
+
+    /// The reference spinor of a stream (2 is called psi, 3 chi) that anyone can write down: real and imaginary parts are
+    /// 2 u - 1, where u is the first output of SplitMix64 for seed stream 2^40 + 2 row and the next, taken to [0, 1).
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = wilson::reference_spinor(lattice::hypercubic(4, 4, 4, 4), 2);
+    /// assert_close(norm(psi) ** 2.0, 2058.1939194674, 1e-9);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn reference_spinor(
+        ctx: NativeCallContext,
+        on: Dynamic,
+        stream: INT,
+    ) -> std::result::Result<Vector, Failure> {
+        let build = || {
+            let grid = grid(&on)?;
+            let stream = u64::try_from(stream).ok().filter(|s| *s < 1 << 20).ok_or_else(|| {
+                Error::input(format!("stream {stream} of reference spinors")).hint("2 is psi, 3 is chi")
+            })?;
+            let device = session(&ctx)?.device();
+            let data = reference_numbers(grid.sites(), stream);
+            Ok(Vector::new(&device, device.upload(DType::C64, Rows::on(grid), 1, &data)?))
+        };
+        build().at(&ctx)
+    }
+
+    /// Point sources at a site: twelve columns, one for each spin and colour, column = 3 spin + colour.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let eta = wilson::point_source(lattice::hypercubic(4, 4, 4, 4), 0);
+    /// assert(eta.columns == 12, "spins and colours");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn point_source(
+        ctx: NativeCallContext,
+        on: Dynamic,
+        site: INT,
+    ) -> std::result::Result<Vector, Failure> {
+        let build = || {
+            let grid = grid(&on)?;
+            let (sites, per) = (grid.sites(), grid.per_site);
+            let site = usize::try_from(site).ok().filter(|&x| x < sites).ok_or_else(|| {
+                Error::input(format!("site {site} of a lattice of {sites}"))
+                    .hint(format!("sites are numbered from 0 to {}", sites - 1))
+            })?;
+            let device = session(&ctx)?.device();
+            let mut v = device.zeros(DType::C64, Rows::on(grid), per)?;
+            let ones: Vec<_> = (0..per).map(|k| (site * per + k, k, C64::ONE)).collect();
+            device.set_entries(&mut v, &ones)?;
+            Ok(Vector::new(&device, v))
+        };
+        build().at(&ctx)
+    }
+
+    /// The sums of |psi|^2 over each slice of constant time (direction 3), columns together: with the twelve columns of a
+    /// propagator, the correlator of the pion.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::hypercubic(4, 4, 4, 8);
+    /// let c = wilson::time_slices(wilson::point_source(lat, 0));
+    /// assert(c.len == 8 && c[0] == 12.0 && c[1] == 0.0, "all at time 0");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn time_slices(
+        ctx: NativeCallContext,
+        psi: Vector,
+    ) -> std::result::Result<crate::number::Series, Failure> {
+        let build = || {
+            let grid = psi.block.rows().grid.ok_or_else(|| {
+                Error::input("these vectors live on no lattice of spinors").hint(
+                    "make them with `wilson::point_source(u, 0)` or by an operator of the module wilson",
+                )
+            })?;
+            let numbers = psi.device.download(&psi.block)?;
+            let slice = numbers.len() / grid.dims[3];
+            let sums = numbers.chunks(slice).map(|s| s.iter().map(|z| z.norm_sqr()).sum()).collect();
+            Ok(crate::number::Series::Real(sums))
+        };
+        build().at(&ctx)
+    }
+}
+
+fn diagonal(
+    ctx: &NativeCallContext,
+    on: &Dynamic,
+    options: Map,
+    [upper, lower]: [FLOAT; 2],
+) -> std::result::Result<Operator, Failure> {
+    let o = Options::new(ctx, options);
+    let build = || {
+        let factors = [[upper; 6], [lower; 6]].concat();
+        SiteDiagonal::build(&session(ctx)?.device(), Rows::on(grid(on)?), factors, single(&o)?)
+    };
+    let operator = build().at(ctx)?;
+    o.finish()?;
+    Ok(operator)
+}
