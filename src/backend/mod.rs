@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
+use matrix::records::Records;
 use matrix::{Csr, Stencil};
 pub(in crate::backend) use vector::Storage;
 pub use vector::{BlockVector, Rows};
@@ -49,6 +50,8 @@ pub enum MatrixSpec {
     },
     /// Matrix-free stencil on a lattice of cells.
     Stencil(Arc<Stencil>),
+    /// The Hamiltonian of a superblock, as operation records between small dense blocks.
+    Records(Records),
 }
 
 /// The distribution of random vectors' entries, each of variance one.

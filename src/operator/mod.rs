@@ -56,6 +56,11 @@ pub trait LinearOperator: Send + Sync {
     fn each_entry(&self, _f: &mut dyn FnMut(usize, usize, C64)) -> bool {
         false
     }
+    /// The operator itself, where the layers above know more of it than this trait says.
+    #[doc(hidden)]
+    fn as_any(&self) -> Option<&dyn std::any::Any> {
+        None
+    }
     /// The terms and the shift, if this is a sum: nested sums stay flat.
     #[doc(hidden)]
     fn as_sum(&self) -> Option<(Vec<(C64, Operator)>, C64)> {

@@ -1,5 +1,9 @@
 //! The workflows written in Rhai, built in to the program.
 
 /// Name and source of every stdlib module.
-pub(super) const MODULES: [(&str, &str); 2] =
-    [("kpm", include_str!("../../stdlib/kpm.rhai")), ("models", include_str!("../../stdlib/models.rhai"))];
+pub(super) const MODULES: [(&str, &str); 3] =
+    [
+    ("dmrg", include_str!("../../stdlib/dmrg.rhai")),
+    ("kpm", include_str!("../../stdlib/kpm.rhai")),
+    ("models", include_str!("../../stdlib/models.rhai")),
+];

@@ -366,6 +366,7 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
                 Values::C64(values) => common.finish::<C64, _>(Full { cols, values }, format, bytes, entries),
             })
         }
+        MatrixSpec::Records(_) => Err(Error::internal("records are no matrix in rows")),
         MatrixSpec::Stencil(source) => {
             source.validate()?;
             let common = common(source.dim(), source.dim());

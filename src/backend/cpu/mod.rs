@@ -10,6 +10,7 @@ mod formats;
 mod fused;
 mod kernels;
 mod random;
+mod records;
 mod stencil;
 mod threads;
 
@@ -260,6 +261,9 @@ impl Backend for Cpu {
     }
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
-        kernels::prepare(self.threads.clone(), self.isa, spec)
+        match spec {
+            MatrixSpec::Records(records) => Ok(records::prepare(self.threads.clone(), records)),
+            spec => kernels::prepare(self.threads.clone(), self.isa, spec),
+        }
     }
 }

@@ -65,7 +65,7 @@ fn add_term(sum: &mut OpSum, coefficient: &Dynamic, pairs: &[Dynamic]) -> Result
 }
 
 /// A kind of site by its name, or one made by `site`.
-fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>> {
+pub(super) fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>> {
     if let Some(site) = value.clone().try_cast::<Arc<Site>>() {
         return match nmax {
             None => Ok(site),
@@ -79,7 +79,7 @@ fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>> {
 }
 
 /// The values of conserved numbers.
-fn sector_of(map: &Map) -> Result<Sector> {
+pub(super) fn sector_of(map: &Map) -> Result<Sector> {
     map.iter()
         .map(|(name, value)| Ok((name.to_string(), real(value, &format!("the sector's `{name}`"))?)))
         .collect()

@@ -4,6 +4,7 @@
 mod chebyshev;
 mod check;
 mod complex;
+mod dmrg;
 mod eigen;
 mod functions;
 mod import;
@@ -14,6 +15,7 @@ mod matrix;
 mod model;
 mod operator;
 mod plot;
+mod progress;
 mod series;
 mod series_maths;
 mod sparse;
@@ -40,9 +42,11 @@ pub(super) fn register(engine: &mut Engine) {
     eigen::register(engine);
     lattice::register(engine);
     manybody::register(engine);
+    dmrg::register(engine);
     model::register(engine);
     tight_binding::register(engine);
     sparse::register(engine);
     import::register(engine);
     check::register(engine);
+    progress::register(engine);
 }
