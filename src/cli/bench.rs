@@ -43,6 +43,8 @@ enum What {
     Kpm,
     /// Block-vector algebra
     Blas,
+    /// Sweeps of the density-matrix renormalisation group
+    Dmrg,
 }
 
 impl Bench {
@@ -54,8 +56,12 @@ impl Bench {
     }
 
     fn measure(&self) -> Result<()> {
-        let engine = Engine::with(self.shared.settings(), Interrupt::default())?;
+        let mut engine = Engine::with(self.shared.settings(), Interrupt::default())?;
         let device = engine.session().device();
+        if matches!(self.what, What::Dmrg) {
+            out(&format!("{}: {}", device.name(), device.describe()));
+            return super::bench_dmrg::run(&mut engine, self.full, &|name| self.wanted(name));
+        }
         let bandwidth = stream(&device, self.limit())?;
         out(&format!("{}: {}", device.name(), device.describe()));
         out(&format!("stream y = a x + b y: {:.1} GB/s", bandwidth / 1e9));
@@ -63,6 +69,7 @@ impl Bench {
         match self.what {
             What::Kpm => self.kpm(&device, bandwidth),
             What::Blas => self.blas(&device, bandwidth),
+            What::Dmrg => Ok(()),
         }
     }
 

@@ -82,8 +82,9 @@ impl Basis {
                 high[i][c] = high[i + 1][c] - charge.iter().min().unwrap_or(&0);
             }
         }
-        let alive =
-            |i: usize, q: &[i32]| (0..q.len()).all(|c| moduli[c] > 0 || (low[i][c]..=high[i][c]).contains(&q[c]));
+        let alive = |i: usize, q: &[i32]| {
+            (0..q.len()).all(|c| moduli[c] > 0 || (low[i][c]..=high[i][c]).contains(&q[c]))
+        };
         let mut nodes: Vec<BTreeMap<Vec<i32>, u32>> = vec![BTreeMap::from([(vec![0; target.len()], 0)])];
         let mut total = 0;
         for i in 0..n {

@@ -32,7 +32,9 @@ impl Sites {
         for charge in sites.iter().flat_map(|site| site.charges()) {
             if charge.modulus != sites.modulus(&charge.name) {
                 let name = &charge.name;
-                return Err(Error::input(format!("the charge `{name}` counts modulo different numbers on these sites")));
+                return Err(Error::input(format!(
+                    "the charge `{name}` counts modulo different numbers on these sites"
+                )));
             }
         }
         Ok(sites)

@@ -10,6 +10,7 @@ mod green;
 mod kernel;
 mod moments;
 mod plane_wave;
+mod single;
 mod subspace;
 mod window;
 

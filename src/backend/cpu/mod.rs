@@ -11,6 +11,7 @@ mod fused;
 mod kernels;
 mod random;
 mod records;
+mod single;
 mod stencil;
 mod threads;
 
@@ -143,7 +144,8 @@ impl Backend for Cpu {
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let scalars = rows.local.checked_mul(columns).and_then(|n| n.checked_mul(2));
         let bytes = rows.local as f64 * columns as f64 * dtype.bytes() as f64;
-        let free = self.memory().free;
+        // Asking the system takes longer than small blocks do.
+        let free = if bytes > 1e7 { self.memory().free } else { 0 };
         if scalars.is_none() || (free > 0 && bytes > free as f64) {
             return Err(Error::memory(format!(
                 "a block of {} x {columns} {dtype} needs {:.1} GB, and {:.1} GB are free",
@@ -206,6 +208,9 @@ impl Backend for Cpu {
 
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
         let block = block(v)?;
+        if let Some(numbers) = block.single_column() {
+            return Ok(numbers);
+        }
         let mut out = Vec::with_capacity(v.rows.local * v.columns);
         for row in 0..v.rows.local {
             out.extend((0..v.columns).map(|column| block.get(row, column)));
@@ -223,6 +228,9 @@ impl Backend for Cpu {
         }
         let mut out = self.zeros(dtype, rows, columns)?;
         let block = block_mut(&mut out)?;
+        if block.set_single_column(data) {
+            return Ok(out);
+        }
         for (at, &value) in data.iter().enumerate() {
             block.set(at / columns, at % columns, value);
         }
@@ -238,7 +246,25 @@ impl Backend for Cpu {
     }
 
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        if x.columns == 1 && single::serve([x], y) {
+            return single::dots(&self.threads, &[x], y);
+        }
         algebra::dots(&self.threads, x, y)
+    }
+
+    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        if single::serve(x.iter().copied(), y) {
+            return single::dots(&self.threads, x, y);
+        }
+        x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
+    }
+
+    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        if single::serve(x.iter().copied(), y) && x.len() == c.len() {
+            return single::mix(&self.threads, x, c, b, y);
+        }
+        let axpby = |a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector| self.axpby(a, x, b, y);
+        crate::backend::mix_one_by_one(&axpby, x, c, b, y)
     }
 
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {

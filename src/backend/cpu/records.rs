@@ -70,8 +70,8 @@ impl<T: Element> Prepared<T> {
         let job = |k: usize| {
             let job = &self.jobs[k];
             let panel = self.list.panels[job.panel];
-            let range = panel.offset + job.rows.start * panel.columns
-                ..panel.offset + job.rows.end * panel.columns;
+            let range =
+                panel.offset + job.rows.start * panel.columns..panel.offset + job.rows.end * panel.columns;
             // SAFETY: the rows of all jobs are disjoint, and each job runs once while `w` is borrowed here.
             let own = unsafe { target.rows(range.clone()) };
             let v_own = &v[range];
@@ -115,7 +115,8 @@ impl<T: Element> Prepared<T> {
         match record {
             Record::Single { source, left, right } => {
                 let Some((first, last)) = overlap(left, &rows) else { return };
-                let out = out.submatrix_mut(left.row + first - rows.start, right.row, last - first, right.rows);
+                let out =
+                    out.submatrix_mut(left.row + first - rows.start, right.row, last - first, right.rows);
                 let scale = alpha * left.scale * right.scale;
                 let x = self.source(*source, v);
                 match (&left.matrix, &right.matrix) {

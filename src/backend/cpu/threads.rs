@@ -132,7 +132,8 @@ impl Threads {
         // SAFETY: the reference is used by workers only between `enter` and the drop of what it gives, and `_close`
         // does not let this call end before all of those are dropped.
         let job: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(job) };
-        let shared = Arc::new(Shared { next: AtomicUsize::new(0), inside: Mutex::new(Some(0)), left: Condvar::new() });
+        let shared =
+            Arc::new(Shared { next: AtomicUsize::new(0), inside: Mutex::new(Some(0)), left: Condvar::new() });
         let work = move |shared: &Shared| {
             loop {
                 let k = shared.next.fetch_add(1, Ordering::Relaxed);

@@ -321,8 +321,7 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
             Ok(matrix(card, rows, cols, dtype, info, ("dense", ""), argument, 0, vec![values]))
         }
         MatrixSpec::Stencil(stencil) => stencil_cells(card, &stencil),
-        MatrixSpec::Records(_) => Err(Error::backend("superblocks are computed on the CPU so far")
-            .hint("start with `--backend cpu`")),
+        MatrixSpec::Records(_) => Err(Error::internal("records are no matrix in rows")),
     }
 }
 

@@ -5,6 +5,7 @@ mod algebra;
 mod card;
 mod driver;
 mod matrices;
+mod records;
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -315,7 +316,10 @@ impl Backend for Cuda {
     }
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
-        matrices::prepare(&self.card, spec)
+        match spec {
+            MatrixSpec::Records(records) => records::prepare(&self.card, records),
+            spec => matrices::prepare(&self.card, spec),
+        }
     }
 }
 

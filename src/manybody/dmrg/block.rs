@@ -160,7 +160,8 @@ impl<T: Element> Block<T> {
     /// For blocks that are no left blocks of a uniform chain, and couplings that are not their own mirror image.
     pub fn mirror(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
         if !self.mpo.is_uniform() || self.side != Side::Left || self.mirrored {
-            return Err(Error::input("only a left block made by `edge_block` has a mirror image"));
+            return Err(Error::input("only a left block of a uniform chain has a mirror image")
+                .hint("`edge_block(site, bond)` makes one"));
         }
         if self.mpo.mirror().is_none() {
             return Err(Error::input("the coupling is not its own mirror image")
@@ -354,11 +355,8 @@ impl<T: Element> Block<T> {
             (*symbol, Sub { row: *to, column: *from, matrix: Arc::new(basis.rotated(*to, *from, factors)) })
         };
         let heavy = basis.new_space().total() > 48;
-        let subs: Vec<(usize, Sub<T>)> = if heavy {
-            jobs.par_iter().map(rotated).collect()
-        } else {
-            jobs.iter().map(rotated).collect()
-        };
+        let subs: Vec<(usize, Sub<T>)> =
+            if heavy { jobs.par_iter().map(rotated).collect() } else { jobs.iter().map(rotated).collect() };
         let mut carried: Vec<Carried<T>> = (0..bond.charges.len())
             .map(|k| if Some(k) == identity { Carried::Identity } else { Carried::Nothing })
             .collect();

@@ -1,8 +1,8 @@
 //! Small dense decompositions on one thread: sectors are dealt out to threads, not split.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::{evd, svd};
 use faer::linalg::matmul::matmul;
+use faer::linalg::{evd, svd};
 use faer::{Accum, Mat, MatRef, Par};
 
 use crate::backend::matrix::records::Element;

@@ -188,11 +188,18 @@ fn count(spectrum: &[f64], cut: &Truncation) -> Result<usize> {
         kept = if cut.cutoff > 0.0 { kept.max(low) } else { low };
     }
     kept = kept.max(cut.at_least.min(above)).min(most);
-    // A multiplet is kept or discarded whole, unless too little would be left.
+    // A multiplet is kept whole, or, where that are too many states, discarded whole, unless too little would be left.
     let same = |n: usize| {
         n > 0 && n < spectrum.len() && spectrum[n - 1] - spectrum[n] <= MULTIPLET * spectrum[n - 1]
     };
     let mut whole = kept;
+    while whole < most && same(whole) {
+        whole += 1;
+    }
+    if !same(whole) {
+        return Ok(whole);
+    }
+    whole = kept;
     while whole > 1 && same(whole) {
         whole -= 1;
     }

@@ -27,9 +27,8 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
             .hint("`edge_block` takes the coupling of two neighbours; `dmrg::finite` takes any range"));
     }
     Strings::new(bond, &sites, &Symmetry::default())?.need_hermitian(&sites)?;
-    let conserves = |name: &String| {
-        Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok()
-    };
+    let conserves =
+        |name: &String| Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok();
     let symmetry = Symmetry::new(&sites, sites.charges().iter().filter(|n| conserves(n)).cloned());
     let strings = Strings::new(bond, &sites, &symmetry)?;
     let dim = site.dim();

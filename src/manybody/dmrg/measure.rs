@@ -28,8 +28,7 @@ impl<T: Element> State<T> {
         let mut all = vec![vec![Mat::identity(1, 1)]];
         for i in (0..n).rev() {
             let (tensor, behind) = (&self.tensors[i], &all[n - 1 - i]);
-            let mut own: Vec<Mat<T>> =
-                self.spaces[i].dims().iter().map(|&d| Mat::zeros(d, d)).collect();
+            let mut own: Vec<Mat<T>> = self.spaces[i].dims().iter().map(|&d| Mat::zeros(d, d)).collect();
             for (sector, (matrix, row)) in tensor.matrices.iter().zip(&tensor.rows).enumerate() {
                 let weighted = product(matrix.as_ref(), behind[sector].as_ref());
                 for part in tensor.fusion.parts(*row) {
@@ -263,7 +262,8 @@ impl<T: Element> State<T> {
         let alike = self.sites.count() == other.sites.count()
             && self.sites.iter().zip(other.sites.iter()).all(|(a, b)| a == b);
         if !alike {
-            return Err(Error::input("states of different chains have no scalar product"));
+            return Err(Error::input("states of different chains have no scalar product")
+                .hint("both states need the same chain of sites"));
         }
         if self.symmetry != other.symmetry {
             return Err(Error::input("the two states are labelled by different conserved numbers"));
@@ -273,7 +273,8 @@ impl<T: Element> State<T> {
             let mut next: Environment<T> = BTreeMap::new();
             for (&(bra, ket), e) in &environment {
                 for state in 0..a.fusion.states() {
-                    let (Some((to, upper)), Some((at, lower))) = (a.part(bra, state), b.part(ket, state)) else {
+                    let (Some((to, upper)), Some((at, lower))) = (a.part(bra, state), b.part(ket, state))
+                    else {
                         continue;
                     };
                     let half = product(e.as_ref(), lower);

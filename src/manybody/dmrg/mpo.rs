@@ -108,8 +108,12 @@ impl Mpo {
         if open.is_empty() {
             open.push((0, 0, C64::ZERO));
         }
-        let begin =
-            Bond { charges: vec![symmetry.zero()], start: Some(0), done: (n == 0).then_some(0), parity: None };
+        let begin = Bond {
+            charges: vec![symmetry.zero()],
+            start: Some(0),
+            done: (n == 0).then_some(0),
+            parity: None,
+        };
         let mut bonds = vec![begin];
         let mut tensors = Vec::with_capacity(n);
         for site in 0..n {
@@ -145,9 +149,8 @@ impl Mpo {
             };
             let charge = |(from, operator): (usize, usize)| -> Label {
                 let elements = strings.alphabet.elements(operator, dim);
-                let change = elements.first().map(|e| {
-                    symmetry.subtract(&states[site][e.0], &states[site][e.1])
-                });
+                let change =
+                    elements.first().map(|e| symmetry.subtract(&states[site][e.0], &states[site][e.1]));
                 symmetry.add(&before.charges[from], &change.unwrap_or_else(|| symmetry.zero()))
             };
             let mut next = Vec::new();
@@ -239,7 +242,11 @@ impl Mpo {
                 .map(|((left, right), e)| Entry {
                     left,
                     right,
-                    elements: e.into_iter().filter(|(_, z)| *z != C64::ZERO).map(|((i, j), z)| (i, j, z)).collect(),
+                    elements: e
+                        .into_iter()
+                        .filter(|(_, z)| *z != C64::ZERO)
+                        .map(|((i, j), z)| (i, j, z))
+                        .collect(),
                 })
                 .filter(|e| !e.elements.is_empty())
                 .collect()
@@ -336,11 +343,8 @@ pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
         let inside = |q: &Label| {
             (0..q.len()).all(|c| symmetry.moduli()[c] > 0 || (low[i + 1][c]..=high[i + 1][c]).contains(&q[c]))
         };
-        reached = reached
-            .iter()
-            .flat_map(|q| states.iter().map(|s| symmetry.add(q, s)))
-            .filter(inside)
-            .collect();
+        reached =
+            reached.iter().flat_map(|q| states.iter().map(|s| symmetry.add(q, s))).filter(inside).collect();
     }
     if reached.contains(&target) {
         return Ok((symmetry, target));

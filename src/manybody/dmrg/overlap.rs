@@ -67,8 +67,9 @@ fn one_more<T: Element>(block: &Arc<Block<T>>, state: &State<T>) -> Result<Overl
 /// The overlap of a block and its site with a state.
 fn of_grown<T: Element>(grown: &Arc<Block<T>>, state: &State<T>) -> Result<Overlap<T>> {
     let (inner, fusion, site) = grown.fusion().ok_or_else(lost)?;
-    let known = inner
-        .overlap_with(state.number, || Err(Error::internal("an overlap of an inner block that is not known")))?;
+    let known = inner.overlap_with(state.number, || {
+        Err(Error::internal("an overlap of an inner block that is not known"))
+    })?;
     let tensor = &state.tensors[site];
     let bond = match grown.side {
         Side::Left => &state.spaces[site + 1],

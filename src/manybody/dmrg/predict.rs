@@ -52,7 +52,9 @@ pub fn transformed<T: Element>(
     let expand = target.fusion();
     let Some((_, grown, _)) = new.half(side).fusion() else {
         // With one site between the blocks it changes hands at the end of the chain.
-        let Some((inner, fusion, _)) = expand.filter(|e| e.0.space() == rest.space()) else { return Err(foreign()) };
+        let Some((inner, fusion, _)) = expand.filter(|e| e.0.space() == rest.space()) else {
+            return Err(foreign());
+        };
         debug_assert_eq!(inner.sites(), rest.sites());
         for piece in pieces {
             let (sector, place) = fusion.place(piece.rest, piece.state);

@@ -87,7 +87,8 @@ impl<T: Element> State<T> {
     pub fn product(sites: &Sites, states: &[usize], sector: &Sector) -> Result<State<T>> {
         let (symmetry, target) = conserved(sites, sector)?;
         if states.len() != sites.count() {
-            return Err(Error::input(format!("{} local states for {sites}", states.len())));
+            return Err(Error::input(format!("{} local states for {sites}", states.len()))
+                .hint("a product state has one for each site"));
         }
         let mut before = Space::single(symmetry.zero());
         let mut tensors = Vec::new();
@@ -239,7 +240,10 @@ impl<T: Element> State<T> {
                     let Some(new) = carried.find(tensor.before.label(part.inner)) else { continue };
                     let (_, to) = fusion.place(new, part.state);
                     let own = matrix.as_ref().subrows(part.offset, part.dim);
-                    pushed.as_mut().subrows_mut(to.offset, to.dim).copy_from(product(carry[new].as_ref(), own));
+                    pushed
+                        .as_mut()
+                        .subrows_mut(to.offset, to.dim)
+                        .copy_from(product(carry[new].as_ref(), own));
                 }
                 let qr = pushed.as_ref().qr();
                 let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
@@ -272,7 +276,12 @@ impl<T: Element> State<T> {
 
     /// The charges of the state, by name.
     pub fn sector(&self) -> Sector {
-        self.symmetry.names().iter().zip(&self.target).map(|(n, q)| (n.clone(), f64::from(*q) / 2.0)).collect()
+        self.symmetry
+            .names()
+            .iter()
+            .zip(&self.target)
+            .map(|(n, q)| (n.clone(), f64::from(*q) / 2.0))
+            .collect()
     }
 
     /// States kept at each bond inside the chain.
@@ -282,7 +291,8 @@ impl<T: Element> State<T> {
 
     /// Bytes of the matrices.
     pub fn bytes(&self) -> usize {
-        let of = |t: &Tensor<T>| t.matrices.iter().map(|m| m.nrows() * m.ncols() * size_of::<T>()).sum::<usize>();
+        let of =
+            |t: &Tensor<T>| t.matrices.iter().map(|m| m.nrows() * m.ncols() * size_of::<T>()).sum::<usize>();
         self.tensors.iter().map(of).sum()
     }
 
@@ -293,7 +303,9 @@ impl<T: Element> State<T> {
     /// When the automaton belongs to other sites.
     pub fn right_blocks(&self, mpo: &Arc<Mpo>) -> Result<Vec<Arc<Block<T>>>> {
         if mpo.sites().count() != self.sites.count() || mpo.symmetry() != &self.symmetry {
-            return Err(Error::input("the state belongs to other sites, or another sector, than the operator"));
+            return Err(Error::input(
+                "the state belongs to other sites, or another sector, than the operator",
+            ));
         }
         let n = self.sites.count();
         let mut blocks = vec![Block::edge(mpo, Side::Right)];
@@ -302,7 +314,8 @@ impl<T: Element> State<T> {
         let mut carried = self.spaces[n].clone();
         for i in (1..n).rev() {
             let block = blocks.last().cloned().ok_or_else(|| Error::internal("no block"))?.grow()?;
-            let (_, fusion, _) = block.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
+            let (_, fusion, _) =
+                block.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
             let tensor = &self.tensors[i];
             let before = &self.spaces[i];
             let mut next = BTreeMap::new();
@@ -349,7 +362,9 @@ fn ranked<T: Element>(m: MatRef<'_, T>) -> Result<Option<(Mat<T>, Mat<T>)>> {
     if rank == 0 {
         return Ok(None);
     }
-    let rest = Mat::from_fn(rank, v.nrows(), |i, j| T::from_c64(s[i].into()) * crate::number::Scalar::conj(v[(j, i)]));
+    let rest = Mat::from_fn(rank, v.nrows(), |i, j| {
+        T::from_c64(s[i].into()) * crate::number::Scalar::conj(v[(j, i)])
+    });
     Ok(Some((u.as_ref().subcols(0, rank).to_owned(), rest)))
 }
 

@@ -16,7 +16,8 @@ use crate::number::C64;
 const MAGIC: &[u8] = b"umklapp dmrg 1\n";
 
 fn broken(what: &str) -> Error {
-    Error::file(format!("no saved DMRG state: {what}")).hint("such files are written by `gs.save(\"name.dmrg\")`")
+    Error::file(format!("no saved DMRG state: {what}"))
+        .hint("such files are written by `gs.save(\"name.dmrg\")`")
 }
 
 fn site_json(site: &Site) -> Result<Value> {
@@ -46,7 +47,8 @@ fn site_from(value: &Value) -> Result<Site> {
     site = site.with_odd(odd)?;
     let operators = value["operators"].as_object().ok_or_else(|| broken("a site without operators"))?;
     for (name, operator) in operators {
-        let numbers: Vec<f64> = list(&operator["matrix"])?.iter().map(|x| x.as_f64().unwrap_or(0.0)).collect();
+        let numbers: Vec<f64> =
+            list(&operator["matrix"])?.iter().map(|x| x.as_f64().unwrap_or(0.0)).collect();
         let matrix = numbers.chunks_exact(2).map(|z| C64::new(z[0], z[1])).collect();
         site = site.with_matrix(name.clone(), matrix, operator["fermionic"].as_bool().unwrap_or(false))?;
     }
@@ -142,7 +144,8 @@ fn read<T: Element>(header: &Value, numbers: &[u8]) -> Result<State<T>> {
         .collect::<Result<Vec<_>>>()?;
     let mut sites = Vec::new();
     for k in list(&header["sites"], "no sites")? {
-        let kind = k.as_u64().and_then(|k| kinds.get(k as usize)).ok_or_else(|| broken("a site of no kind"))?;
+        let kind =
+            k.as_u64().and_then(|k| kinds.get(k as usize)).ok_or_else(|| broken("a site of no kind"))?;
         sites.push(kind.clone());
     }
     let sites = Sites::new(sites)?;

@@ -126,11 +126,13 @@ impl<T: Element> Superblock<T> {
         strategy: Strategy,
     ) -> Result<Superblock<T>> {
         if left.half() != Side::Left || right.half() != Side::Right {
-            return Err(Error::input("a superblock is made of a left and a right block")
-                .hint("`superblock(block, block.mirror(), sector)` for a chain that is its own mirror image"));
+            return Err(Error::input("a superblock is made of a left and a right block").hint(
+                "`superblock(block, block.mirror(), sector)` for a chain that is its own mirror image",
+            ));
         }
         if !Arc::ptr_eq(left.mpo(), right.mpo()) || left.bond() != right.bond() {
-            return Err(Error::input("the two blocks do not meet: they belong to different bonds or chains"));
+            return Err(Error::input("the two blocks do not meet")
+                .hint("they end at the same bond of one chain: one begins where the other ends"));
         }
         let symmetry = left.mpo().symmetry();
         let (l, r) = (left.space(), right.space());
@@ -170,7 +172,10 @@ impl<T: Element> Superblock<T> {
                     let out = &mut records[target];
                     for x in &a.identities {
                         for y in &b.identities {
-                            let key = [source, x.row, x.rows, x.column, x.columns, y.row, y.rows, y.column, y.columns];
+                            let key = [
+                                source, x.row, x.rows, x.column, x.columns, y.row, y.rows, y.column,
+                                y.columns,
+                            ];
                             *plain[target].entry(key).or_default() += x.scale * y.scale;
                         }
                         for y in &b.dense {
@@ -219,8 +224,10 @@ impl<T: Element> Superblock<T> {
             };
             q.iter().zip(mpo.target()).zip(symmetry.moduli()).map(one).sum()
         };
-        let sums = left.space().iter().flat_map(|(a, _)| right.space().iter().map(|(b, _)| symmetry.add(a, b)));
-        sums.min_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b))).unwrap_or_else(|| symmetry.zero())
+        let sums =
+            left.space().iter().flat_map(|(a, _)| right.space().iter().map(|(b, _)| symmetry.add(a, b)));
+        sums.min_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)))
+            .unwrap_or_else(|| symmetry.zero())
     }
 
     /// The operator for scripts and solvers.
@@ -289,21 +296,26 @@ impl<T: Element> Superblock<T> {
                 "a vector of {} rows for a superblock of {}",
                 v.rows().global,
                 self.dim()
-            )));
+            ))
+            .hint("take the vectors that `davidson` finds for this superblock"));
         }
         if v.dtype().is_complex() && !T::DTYPE.is_complex() {
             return Err(Error::input("a complex vector of a real superblock"));
         }
         let data = device.download(v)?;
         let columns = v.columns();
-        Ok((0..columns).map(|c| data.iter().skip(c).step_by(columns).map(|z| T::from_c64(*z)).collect()).collect())
+        Ok((0..columns)
+            .map(|c| data.iter().skip(c).step_by(columns).map(|z| T::from_c64(*z)).collect())
+            .collect())
     }
 }
 
 fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
     let mut diagonal = vec![0.0; list.dim];
     let own = |f: &Factor<T>| -> Vec<T> {
-        (0..f.rows).map(|i| f.scale * f.matrix.as_ref().map_or(T::from_c64(C64::ONE), |a| a[(i, i)])).collect()
+        (0..f.rows)
+            .map(|i| f.scale * f.matrix.as_ref().map_or(T::from_c64(C64::ONE), |a| a[(i, i)]))
+            .collect()
     };
     for (target, (panel, records)) in list.panels.iter().zip(&list.records).enumerate() {
         let mut add = |a: &Factor<T>, b: &Factor<T>| {

@@ -26,7 +26,11 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 fn edge(mpo: &Arc<Mpo>, side: Side) -> AnyBlock {
-    if mpo.is_complex() { Either::Complex(Block::edge(mpo, side)) } else { Either::Real(Block::edge(mpo, side)) }
+    if mpo.is_complex() {
+        Either::Complex(Block::edge(mpo, side))
+    } else {
+        Either::Real(Block::edge(mpo, side))
+    }
 }
 
 /// "left" or "right".

@@ -56,13 +56,7 @@ fn to_vector<T: Element>(h: &Operator, columns: &[Vec<T>]) -> Result<Vector> {
     Ok(Vector::new(h.device(), h.device().upload(h.dtype(), Rows::all(rows), n, &data)?))
 }
 
-fn carried(
-    old: &Operator,
-    v: &BlockVector,
-    new: &Operator,
-    basis: &AnyBasis,
-    side: &str,
-) -> Result<Vector> {
+fn carried(old: &Operator, v: &BlockVector, new: &Operator, basis: &AnyBasis, side: &str) -> Result<Vector> {
     let side = side_of(side)?;
     let both = || no_superblock("white_transformation");
     match (superblock_of(old).ok_or_else(both)?, superblock_of(new).ok_or_else(both)?, basis) {
@@ -125,7 +119,8 @@ pub(super) fn state_of(both: &Operator, v: &BlockVector, column: usize) -> Resul
         column: usize,
     ) -> Result<Arc<State<T>>> {
         let columns = both.columns(h.device(), v)?;
-        let x = columns.get(column).ok_or_else(|| Error::input(format!("no column {column} in the vectors")))?;
+        let x =
+            columns.get(column).ok_or_else(|| Error::input(format!("no column {column} in the vectors")))?;
         State::from_superblock(both, x).map(Arc::new)
     }
     let any = superblock_of(both).ok_or_else(|| no_superblock("dmrg_state"))?;
@@ -209,7 +204,8 @@ mod density_functions {
                 information: o.float("information")?,
             })
         };
-        let basis = read().and_then(|cut| Ok(either_map!(&*rho, r => r.truncate(&cut)?.shared()))).at(&ctx)?;
+        let basis =
+            read().and_then(|cut| Ok(either_map!(&*rho, r => r.truncate(&cut)?.shared()))).at(&ctx)?;
         o.finish()?;
         Ok(basis)
     }

@@ -35,8 +35,9 @@ pub(super) fn register(engine: &mut Engine) {
 impl Held {
     fn known(&self, key: &str) -> Result<Dynamic> {
         self.about.get(key).map(Dynamic::flatten_clone).ok_or_else(|| {
-            Error::input(format!("this state does not know its `{key}`"))
-                .hint("states that `dmrg::finite` finds know it; `state.expect(h)` is the energy of any state")
+            Error::input(format!("this state does not know its `{key}`")).hint(
+                "states that `dmrg::finite` finds know it; `state.expect(h)` is the energy of any state",
+            )
         })
     }
 }
@@ -94,7 +95,8 @@ fn from_json(value: &Value) -> Dynamic {
                 return Dynamic::from(Series::Real(list(series)));
             }
             let columns = map.get("table").and_then(Value::as_array).into_iter().flatten();
-            let columns = columns.map(|c| (c[0].as_str().unwrap_or("?").to_string(), Series::Real(list(&c[1]))));
+            let columns =
+                columns.map(|c| (c[0].as_str().unwrap_or("?").to_string(), Series::Real(list(&c[1]))));
             Table::from_columns(columns).map_or(Dynamic::UNIT, Dynamic::from)
         }
         _ => Dynamic::UNIT,
@@ -170,7 +172,8 @@ mod state_functions {
     ) -> std::result::Result<Held, Failure> {
         let make = || -> Result<Held> {
             if names.len() != sites.count() {
-                return Err(Error::input(format!("{} local states for {sites}", names.len())));
+                return Err(Error::input(format!("{} local states for {sites}", names.len()))
+                    .hint("a product state has one for each site"));
             }
             let mut states = Vec::new();
             for (i, name) in names.iter().enumerate() {
