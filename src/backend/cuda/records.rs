@@ -128,7 +128,7 @@ impl Resident {
     fn new(card: &Arc<Card>, list: Arc<RecordList<f64>>) -> Result<Resident> {
         let matrices = list.matrices();
         let numbers: usize = matrices.iter().map(|m| m.nrows() * m.ncols()).sum();
-        let mut packed = Vec::with_capacity(numbers);
+        let mut packed: Vec<f64> = Vec::with_capacity(numbers);
         let mut at: HashMap<*const faer::Mat<f64>, (u64, u32)> = HashMap::new();
         for m in &matrices {
             at.insert(Arc::as_ptr(m), (packed.len() as u64, m.nrows() as u32));
