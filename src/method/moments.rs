@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::method::{Damping, DampingKernel, Window, green};
-use crate::number::C64;
+use crate::number::{C64, Series, Table};
 
 /// Moments mu_n = Tr T_n(H~)/D, or those of a local density, with what is needed to turn them into functions of energy.
 #[derive(Debug, Clone)]
@@ -102,6 +102,42 @@ impl Moments {
     /// Moments of one vector.
     pub fn of_vector(&self, vector: usize) -> Option<&[f64]> {
         self.columns.get(vector).map(Vec::as_slice)
+    }
+
+    /// A column a vector, and in the report what else it takes to make the moments again with [`Moments::from_table`].
+    pub fn to_table(&self) -> Result<Table> {
+        let columns =
+            self.columns.iter().enumerate().map(|(i, c)| (format!("vector_{i}"), Series::Real(c.clone())));
+        let table = Table::from_columns(columns)?
+            .with_report("lower", self.window.lower())
+            .with_report("upper", self.window.upper())
+            .with_report("center", self.window.center)
+            .with_report("half_width", self.window.half_width)
+            .with_report("dimension", self.dim)
+            .with_report("seconds", self.seconds);
+        Ok(table)
+    }
+
+    /// From what [`Moments::to_table`] made.
+    ///
+    /// # Errors
+    /// When the table is of something else.
+    pub fn from_table(table: &Table) -> Result<Moments> {
+        let number = |key: &str| {
+            table.report().get(key).and_then(serde_json::Value::as_f64).ok_or_else(|| {
+                Error::input(format!("the table is not one of moments: its report has no `{key}`"))
+                    .hint("moments are saved with `mu.save(\"moments.npz\")`")
+            })
+        };
+        let window = Window { center: number("center")?, half_width: number("half_width")? };
+        if !window.center.is_finite() || !(window.half_width > 0.0) {
+            return Err(Error::input("the saved moments have no window"));
+        }
+        let columns: Result<Vec<Vec<f64>>> =
+            table.columns().map(|(name, data)| data.as_real(name).map(<[f64]>::to_vec)).collect();
+        let mut moments = Moments::new(window, number("dimension")? as usize, columns?)?;
+        moments.seconds = number("seconds")?;
+        Ok(moments)
     }
 
     /// The density per energy at `energies`, zero outside the window:

@@ -201,6 +201,29 @@ impl Matrix {
         Ok(Series::Complex(values))
     }
 
+    /// Eigenvalues and right eigenvectors (columns of norm one) of any square matrix, in the order of [`Matrix::eigvals`].
+    /// A matrix without a full set of eigenvectors gives nearly parallel ones.
+    pub fn eig(&self) -> Result<(Series, Matrix)> {
+        self.need_square("eig")?;
+        self.need_finite("eig")?;
+        if self.is_hermitian(HERMITIAN) {
+            return self.eigh();
+        }
+        let n = self.rows();
+        let complex = self.data().to_complex();
+        let e = MatRef::from_row_major_slice(&complex, n, n).eigen().map_err(|_| failed("eig", self))?;
+        let values: Vec<C64> = e.S().column_vector().iter().copied().collect();
+        let mut order: Vec<usize> = (0..n).collect();
+        order.sort_by(|&i, &j| {
+            values[i].re.total_cmp(&values[j].re).then(values[i].im.total_cmp(&values[j].im))
+        });
+        let u = e.U();
+        let norm = |j: usize| (0..n).map(|i| u[(i, j)].norm_sqr()).sum::<f64>().sqrt();
+        let norms: Vec<f64> = (0..n).map(norm).collect();
+        let vectors = Matrix::from_fn(n, n, |i, j| u[(i, order[j])] / norms[order[j]]);
+        Ok((Series::Complex(order.iter().map(|&i| values[i]).collect()), vectors))
+    }
+
     /// The thin singular value decomposition (U, s, V), `self = U diag(s) V^dagger`, s descending.
     pub fn svd(&self) -> Result<(Matrix, Series, Matrix)> {
         self.need_finite("svd")?;

@@ -44,6 +44,10 @@ pub trait LinearOperator: Send + Sync {
     }
     /// A few words: type, format, bytes.
     fn describe(&self) -> String;
+    /// Why the operator is kept as it is, where a choice was made.
+    fn reason(&self) -> Option<&str> {
+        None
+    }
     /// Bytes held on the device.
     fn bytes(&self) -> usize {
         0

@@ -76,7 +76,8 @@ impl Stored {
         csr.validate()?;
         let csr = Arc::new(csr);
         let (spec, reason) = match format {
-            Format::Auto | Format::Csr => (MatrixSpec::Csr(csr.clone()), "rows of any length"),
+            Format::Auto => (MatrixSpec::Csr(csr.clone()), "entries differ from row to row"),
+            Format::Csr => (MatrixSpec::Csr(csr.clone()), "as asked"),
             Format::Ell => (MatrixSpec::Ell(csr.clone()), "as asked"),
             Format::Sell { chunk, sigma } => {
                 (MatrixSpec::Sell { csr: csr.clone(), chunk, sigma }, "as asked")
@@ -100,7 +101,7 @@ impl Stored {
         if matches!(format, Format::Auto | Format::Stencil) {
             let stencil = Arc::new(stencil);
             let kernel = device.prepare(MatrixSpec::Stencil(stencil.clone()))?;
-            let reason = "hoppings are translation invariant".into();
+            let reason = "hoppings are translation invariant, so none needs storing".into();
             let node =
                 Stored { kernel, source: Source::Stencil(stencil), reason, hermitian: OnceLock::new() };
             return Ok(Operator::from_node(device.clone(), Arc::new(node)));
@@ -108,9 +109,33 @@ impl Stored {
         Self::from_csr(device, stencil_to_csr(&stencil)?, format)
     }
 
-    /// Why this format was chosen.
-    pub fn reason(&self) -> &str {
-        &self.reason
+    /// What `f` makes of Gershgorin's disc (centre, radius) of every row.
+    fn discs<R: Send>(&self, f: impl Fn(f64, f64) -> R + Sync) -> Vec<R> {
+        let add = |(centre, radius): (f64, f64), on_diagonal: bool, value: C64| {
+            if on_diagonal { (centre + value.re, radius) } else { (centre, radius + value.norm()) }
+        };
+        match &self.source {
+            Source::Csr(csr) => (0..csr.rows)
+                .into_par_iter()
+                .map(|row| {
+                    let entries = csr.row_start[row]..csr.row_start[row + 1];
+                    let disc = entries.fold((0.0, 0.0), |disc, at| {
+                        add(disc, csr.columns.get(at) == row, csr.values.get(at))
+                    });
+                    f(disc.0, disc.1)
+                })
+                .collect(),
+            Source::Stencil(stencil) => (0..stencil.dim())
+                .into_par_iter()
+                .map_init(Vec::new, |entries, row| {
+                    stencil.row(row, entries);
+                    let disc = entries
+                        .iter()
+                        .fold((0.0, 0.0), |disc, &(column, value)| add(disc, column == row, value));
+                    f(disc.0, disc.1)
+                })
+                .collect(),
+        }
     }
 
     /// Calls `f(row, column, value)` for every entry.
@@ -267,27 +292,14 @@ impl LinearOperator for Stored {
     }
 
     fn diagonal(&self) -> Option<Vec<f64>> {
-        let mut diagonal = vec![0.0; self.rows().local];
-        self.each(|row, column, value| {
-            if row == column {
-                diagonal[row] += value.re;
-            }
-        });
-        Some(diagonal)
+        Some(self.discs(|centre, _| centre))
     }
 
     fn limits(&self) -> Option<(f64, f64)> {
-        let n = self.rows().local;
-        let (mut center, mut radius) = (vec![0.0; n], vec![0.0; n]);
-        self.each(|row, column, value| {
-            if row == column {
-                center[row] += value.re;
-            } else {
-                radius[row] += value.norm();
-            }
-        });
-        let lower = center.iter().zip(&radius).map(|(c, r)| c - r).fold(f64::INFINITY, f64::min);
-        let upper = center.iter().zip(&radius).map(|(c, r)| c + r).fold(f64::NEG_INFINITY, f64::max);
+        let discs = self.discs(|centre, radius| (centre - radius, centre + radius));
+        let (lower, upper) = discs
+            .into_par_iter()
+            .reduce(|| (f64::INFINITY, f64::NEG_INFINITY), |a, b| (a.0.min(b.0), a.1.max(b.1)));
         (lower <= upper).then_some((lower, upper))
     }
 
@@ -304,6 +316,10 @@ impl LinearOperator for Stored {
                 format!("stencil of {}{on_site}", s.terms.len())
             }
         }
+    }
+
+    fn reason(&self) -> Option<&str> {
+        Some(&self.reason)
     }
 
     fn bytes(&self) -> usize {

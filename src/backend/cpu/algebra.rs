@@ -1,7 +1,9 @@
 //! Block-vector algebra on the CPU: everything but products with matrices.
 
 use super::block::Lane;
-use super::{Threads, block, block_mut};
+use super::pack::dispatch;
+use super::tall::{Axpby, Combine, Dots, Gram};
+use super::{Isa, Threads, block, block_mut};
 use crate::backend::{BlockVector, conformal};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -43,7 +45,7 @@ fn total(parts: Vec<Vec<C64>>) -> Vec<C64> {
 }
 
 pub(super) fn axpby(
-    threads: &Threads,
+    (threads, isa): (&Threads, Isa),
     a: &[C64],
     x: &BlockVector,
     b: &[C64],
@@ -55,7 +57,7 @@ pub(super) fn axpby(
         return Err(Error::internal("a complex factor on real vectors"));
     }
     fn go<F: Lane>(
-        threads: &Threads,
+        (threads, isa): (&Threads, Isa),
         a: &[C64],
         x: &BlockVector,
         b: &[C64],
@@ -63,39 +65,18 @@ pub(super) fn axpby(
     ) -> Result<()> {
         let (columns, complex) = (x.columns, x.dtype.is_complex());
         let stride = block(x)?.stride();
-        let real = a.iter().chain(b).all(|z| z.im == 0.0);
-        let keep = b.iter().any(|z| *z != C64::default());
         let part = |z: &[C64], f: fn(&C64) -> f64| z.iter().map(|z| F::from_f64(f(z))).collect::<Vec<F>>();
         let (ar, ai) = (part(a, |z| z.re), part(a, |z| z.im));
         let (br, bi) = (part(b, |z| z.re), part(b, |z| z.im));
         let x = lanes::<F>(x)?;
-        let rows = x.len() / stride.max(1);
-        let ranges = threads.ranges(rows, stride);
+        let ranges = threads.ranges(x.len() / stride.max(1), stride);
         threads.run(&ranges, stride, lanes_mut::<F>(y)?, |range, y| {
             let x = &x[range.start * stride..range.end * stride];
-            for (x, y) in x.chunks_exact(stride).zip(y.chunks_exact_mut(stride)) {
-                if real {
-                    for (x, y) in x.chunks_exact(columns).zip(y.chunks_exact_mut(columns)) {
-                        for c in 0..columns {
-                            y[c] = if keep { ar[c] * x[c] + br[c] * y[c] } else { ar[c] * x[c] };
-                        }
-                    }
-                } else if complex {
-                    let ((xr, xi), (yr, yi)) = (x.split_at(columns), y.split_at_mut(columns));
-                    for c in 0..columns {
-                        let (mut re, mut im) = (ar[c] * xr[c] - ai[c] * xi[c], ar[c] * xi[c] + ai[c] * xr[c]);
-                        if keep {
-                            re += br[c] * yr[c] - bi[c] * yi[c];
-                            im += br[c] * yi[c] + bi[c] * yr[c];
-                        }
-                        (yr[c], yi[c]) = (re, im);
-                    }
-                }
-            }
+            dispatch(isa, columns, Axpby { a: [&ar, &ai], b: [&br, &bi], complex, x, y });
         })?;
         Ok(())
     }
-    by_precision!(x, go(threads, &a, x, &b, y))
+    by_precision!(x, go((threads, isa), &a, x, &b, y))
 }
 
 pub(super) fn multiply(
@@ -111,15 +92,19 @@ pub(super) fn multiply(
         let (x, z) = (lanes::<F>(x)?, lanes::<F>(z)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
         threads.run(&ranges, stride, lanes_mut::<F>(y)?, |range, y| {
-            for (row, y) in range.zip(y.chunks_exact_mut(stride)) {
-                let (x, z) = (&x[row * stride..][..stride], &z[row * stride..][..stride]);
+            let (x, z) = (&x[range.start * stride..range.end * stride], &z[range.start * stride..]);
+            if !complex {
+                for ((y, x), z) in y.iter_mut().zip(x).zip(z) {
+                    *y = *x * *z;
+                }
+                return;
+            }
+            let rows = y.chunks_exact_mut(stride).zip(x.chunks_exact(stride).zip(z.chunks_exact(stride)));
+            for (y, (x, z)) in rows {
+                let ((yr, yi), (xr, xi), (zr, zi)) =
+                    (y.split_at_mut(columns), x.split_at(columns), z.split_at(columns));
                 for c in 0..columns {
-                    if complex {
-                        let d = columns + c;
-                        (y[c], y[d]) = (x[c] * z[c] + x[d] * z[d], x[c] * z[d] - x[d] * z[c]);
-                    } else {
-                        y[c] = x[c] * z[c];
-                    }
+                    (yr[c], yi[c]) = (xr[c] * zr[c] + xi[c] * zi[c], xr[c] * zi[c] - xi[c] * zr[c]);
                 }
             }
         })?;
@@ -128,70 +113,63 @@ pub(super) fn multiply(
     by_precision!(x, go(threads, x, z, y))
 }
 
-pub(super) fn dots(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+pub(super) fn dots((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
     conformal("scalar product", x, y)?;
-    fn go<F: Lane>(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+    fn go<F: Lane>((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
         let (columns, complex, stride) = (x.columns, x.dtype.is_complex(), block(x)?.stride());
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
         let ranges = threads.ranges(x.len() / stride.max(1), stride);
         let parts = threads.map(&ranges, |range| {
-            let mut re = vec![0.0; columns];
-            let mut im = vec![0.0; columns];
-            for row in range {
-                let (x, y) = (&x[row * stride..][..stride], &y[row * stride..][..stride]);
-                for c in 0..columns {
-                    re[c] += x[c].to_f64() * y[c].to_f64();
-                    if complex {
-                        let d = columns + c;
-                        re[c] += x[d].to_f64() * y[d].to_f64();
-                        im[c] += x[c].to_f64() * y[d].to_f64() - x[d].to_f64() * y[c].to_f64();
-                    }
-                }
-            }
-            re.into_iter().zip(im).map(|(re, im)| C64::new(re, im)).collect()
+            let range = range.start * stride..range.end * stride;
+            let sums = dispatch(isa, columns, Dots { columns, complex, x: &x[range.clone()], y: &y[range] });
+            let (re, im) = sums.split_at(columns);
+            (0..columns).map(|c| C64::new(re[c], im.get(c).copied().unwrap_or(0.0))).collect()
         })?;
         Ok(total(parts))
     }
-    by_precision!(x, go(threads, x, y))
+    by_precision!(x, go((threads, isa), x, y))
 }
 
-pub(super) fn gram(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+pub(super) fn gram((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
     if x.rows != y.rows || x.dtype != y.dtype {
         return Err(Error::input(format!("product X^H Y: {} and {} do not fit", x.shape(), y.shape())));
     }
-    fn go<F: Lane>(threads: &Threads, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+    if x.columns == 1 && y.columns == 1 {
+        return dots((threads, isa), x, y);
+    }
+    fn go<F: Lane>((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
         let (m, n, complex) = (x.columns, y.columns, x.dtype.is_complex());
         let (sx, sy) = (block(x)?.stride(), block(y)?.stride());
         let rows = x.rows.local;
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
+        // The wider block is the one whose lanes fill registers.
+        let turned = sy < 8 && sx > sy;
         let ranges = threads.ranges(rows, sx * sy);
         let parts = threads.map(&ranges, |range| {
-            let (mut re, mut im) = (vec![0.0; m * n], vec![0.0; m * n]);
-            for row in range {
-                let (x, y) = (&x[row * sx..][..sx], &y[row * sy..][..sy]);
-                for i in 0..m {
-                    let (xr, xi) = (x[i].to_f64(), if complex { x[m + i].to_f64() } else { 0.0 });
-                    let (re, im) = (&mut re[i * n..][..n], &mut im[i * n..][..n]);
-                    for j in 0..n {
-                        re[j] += xr * y[j].to_f64();
-                    }
-                    if complex {
-                        for j in 0..n {
-                            re[j] += xi * y[n + j].to_f64();
-                            im[j] += xr * y[n + j].to_f64() - xi * y[j].to_f64();
-                        }
-                    }
+            let (x, y) = (&x[range.start * sx..range.end * sx], &y[range.start * sy..range.end * sy]);
+            let lanes = if turned {
+                dispatch(isa, sx, Gram { across: sy, lanes: sx, x: y, y: x })
+            } else {
+                dispatch(isa, sy, Gram { across: sx, lanes: sy, x, y })
+            };
+            let at = |i: usize, j: usize| if turned { lanes[j * sx + i] } else { lanes[i * sy + j] };
+            let entry = |i: usize, j: usize| {
+                if complex {
+                    let (re, im) = (at(i, j) + at(m + i, n + j), at(i, n + j) - at(m + i, j));
+                    C64::new(re, im)
+                } else {
+                    C64::new(at(i, j), 0.0)
                 }
-            }
-            re.into_iter().zip(im).map(|(re, im)| C64::new(re, im)).collect()
+            };
+            (0..m * n).map(|at| entry(at / n, at % n)).collect()
         })?;
         Ok(total(parts))
     }
-    by_precision!(x, go(threads, x, y))
+    by_precision!(x, go((threads, isa), x, y))
 }
 
 pub(super) fn combine(
-    threads: &Threads,
+    (threads, isa): (&Threads, Isa),
     x: &BlockVector,
     c: &[C64],
     b: f64,
@@ -205,41 +183,37 @@ pub(super) fn combine(
             y.shape()
         )));
     }
-    fn go<F: Lane>(threads: &Threads, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        let (m, n, complex) = (x.columns, y.columns, x.dtype.is_complex());
-        let (sx, sy) = (block(x)?.stride(), block(y)?.stride());
-        let x = lanes::<F>(x)?;
-        let ranges = threads.ranges(y.rows.local, sx * sy);
-        threads.run(&ranges, sy, lanes_mut::<F>(y)?, |range, y| {
-            let mut sum = vec![0.0f64; sy];
-            for (row, y) in range.zip(y.chunks_exact_mut(sy)) {
-                let x = &x[row * sx..][..sx];
-                for (s, y) in sum.iter_mut().zip(y.iter()) {
-                    *s = if b == 0.0 { 0.0 } else { b * y.to_f64() };
-                }
-                let (re, im) = sum.split_at_mut(n);
-                for i in 0..m {
-                    let xr = x[i].to_f64();
-                    let c = &c[i * n..][..n];
-                    for j in 0..n {
-                        re[j] += xr * c[j].re;
-                    }
-                    if complex {
-                        let xi = x[m + i].to_f64();
-                        for j in 0..n {
-                            re[j] -= xi * c[j].im;
-                            im[j] += xr * c[j].im + xi * c[j].re;
-                        }
-                    }
-                }
-                for (y, s) in y.iter_mut().zip(&sum) {
-                    *y = F::from_f64(*s);
-                }
-            }
+    if c.len() == 1 {
+        return axpby((threads, isa), c, x, &[C64::new(b, 0.0)], y);
+    }
+    fn go<F: Lane>(
+        (threads, isa): (&Threads, Isa),
+        x: &BlockVector,
+        c: &[C64],
+        b: f64,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        let (m, n) = (x.columns, y.columns);
+        let (across, lanes) = (block(x)?.stride(), block(y)?.stride());
+        // The complex matrix as a real one that takes (re, im) to (re, im).
+        let real = |i: usize, j: usize| {
+            let z = c[(i % m) * n + j % n];
+            F::from_f64(match (i < m, j < n) {
+                (true, true) | (false, false) => z.re,
+                (true, false) => z.im,
+                (false, true) => -z.im,
+            })
+        };
+        let c: Vec<F> = (0..across * lanes).map(|at| real(at / lanes, at % lanes)).collect();
+        let x = self::lanes::<F>(x)?;
+        let ranges = threads.ranges(y.rows.local, across * lanes);
+        threads.run(&ranges, lanes, lanes_mut::<F>(y)?, |range, y| {
+            let x = &x[range.start * across..range.end * across];
+            dispatch(isa, lanes, Combine { across, lanes, c: &c, b: F::from_f64(b), x, y });
         })?;
         Ok(())
     }
-    by_precision!(x, go(threads, x, c, b, y))
+    by_precision!(x, go((threads, isa), x, c, b, y))
 }
 
 pub(super) fn precondition(

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Threads;
+use super::pack::Registers;
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Real, Scalar};
 
@@ -53,7 +54,7 @@ pub(in crate::backend) struct Block {
 }
 
 /// Reals that a block can be made of, and the way to a block's reals of that type.
-pub(in crate::backend) trait Lane: Real + Scalar<Real = Self> {
+pub(in crate::backend) trait Lane: Real + Registers + Scalar<Real = Self> {
     fn lanes(block: &Block) -> Option<&[Self]>;
     fn lanes_mut(block: &mut Block) -> Option<&mut [Self]>;
 }

@@ -71,12 +71,7 @@ impl<T: Stored, J: Index> Walk<T> for CsrRows<J> {
             return;
         };
         let starts = &self.csr.row_start[rows.start..=rows.end];
-        for (row, range) in rows.zip(starts.windows(2)) {
-            let range = range[0]..range[1];
-            let entries =
-                columns[range.clone()].iter().zip(&values[range]).map(|(j, &value)| (j.at(), value));
-            visit.row(row, None, entries, empty(), empty());
-        }
+        visit.compressed(rows, starts, columns, values);
     }
 }
 
@@ -145,7 +140,8 @@ impl<T: Stored, J: Index> Walk<T> for Sliced<T, J> {
             let first = self.slice_start[place / self.chunk] + place % self.chunk;
             let entries = (0..self.lengths[place] as usize).map(|k| {
                 let at = first + k * self.chunk;
-                (self.columns[at].at(), self.values[at])
+                // SAFETY: `new` padded every slice to `chunk` times its longest row, in both arrays.
+                unsafe { (self.columns.get_unchecked(at).at(), *self.values.get_unchecked(at)) }
             });
             visit.row(row, None, entries, empty(), empty());
         }

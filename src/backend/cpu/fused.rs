@@ -2,16 +2,33 @@
 //! rows. The bodies are generic and inlined; wrappers compiled for each instruction set call them.
 
 use std::iter::empty;
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::Isa;
 use super::block::Lane;
+use super::formats::Index;
+use super::pack::{Body, Pack, dispatch};
 use crate::backend::Update;
-use crate::number::{Real, Scalar};
+use crate::number::Scalar;
 
 /// Rows whose products are summed in registers, and whose entries stay in the nearest cache while the lanes of a wide
 /// block are walked one vector after the other. Short enough that sums of 32-bit lanes keep their digits.
 const STRIP: usize = 64;
+
+/// Entries of a matrix that are asked for before they are needed: the processor's own prefetching ends with every page.
+const AHEAD: usize = 512;
+
+/// Asks for `items[from..to]`; places beyond the end do no harm.
+#[inline(always)]
+fn fetch<T>(items: &[T], from: usize, to: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (from * size_of::<T>()..to * size_of::<T>()).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing that the program sees, wherever it points.
+        unsafe { _mm_prefetch(items.as_ptr().cast::<i8>().wrapping_add(at), _MM_HINT_T0) };
+    }
+}
 
 /// What is done with each row of a matrix. The entries come in up to three kinds, so that a matrix that knows its values
 /// to be real or imaginary saves half the work; the others leave those kinds empty.
@@ -25,6 +42,19 @@ pub(super) trait Visit<T: Scalar> {
         real: impl Iterator<Item = (usize, T::Real)>,
         imaginary: impl Iterator<Item = (usize, T::Real)>,
     );
+
+    /// Compressed rows: those of `rows[i]` are `starts[i]..starts[i + 1]` of columns and values.
+    #[inline(always)]
+    fn compressed<J: Index>(&mut self, rows: Range<usize>, starts: &[usize], columns: &[J], values: &[T]) {
+        for (row, range) in rows.zip(starts.windows(2)) {
+            let range = range[0]..range[1];
+            fetch(values, range.start + AHEAD, range.end + AHEAD);
+            fetch(columns, range.start + AHEAD, range.end + AHEAD);
+            let entries =
+                columns[range.clone()].iter().zip(&values[range]).map(|(j, &value)| (j.at(), value));
+            self.row(row, None, entries, empty(), empty());
+        }
+    }
 
     /// Rows that all have the same entries `(distance in rows, value)`, with their on-site energies.
     #[inline(always)]
@@ -66,104 +96,116 @@ impl<F: Lane> Pass<F> {
     }
 
     #[inline(always)]
-    fn load<const W: usize>(&self, at: usize) -> [F; W] {
+    fn load<P: Pack<F>>(&self, at: usize) -> P {
         // SAFETY: `at` is row * stride + lane with the row below the number of input rows (checked when the matrix was
-        // prepared and when the vectors were matched to it) and lane + W at most the stride.
-        unsafe { *self.v.add(at).cast::<[F; W]>() }
+        // prepared and when the vectors were matched to it) and lane + WIDTH at most the stride.
+        unsafe { P::load(self.v.add(at)) }
     }
 
     #[inline(always)]
-    fn load_output<const W: usize>(&self, at: usize) -> [F; W] {
+    fn load_output<P: Pack<F>>(&self, at: usize) -> P {
         // SAFETY: as for `load`, for rows of the output.
-        unsafe { *self.w.add(at).cast::<[F; W]>() }
+        unsafe { P::load(self.w.add(at)) }
     }
 
     #[inline(always)]
-    fn store<const W: usize>(&self, at: usize, x: [F; W]) {
+    fn store<P: Pack<F>>(&self, at: usize, x: P) {
         // SAFETY: as for `load_output`; no other thread has this row of the output.
-        unsafe { *self.w.add(at).cast::<[F; W]>() = x }
+        unsafe { x.store(self.w.add(at)) }
     }
 }
 
-#[inline(always)]
-fn mla<F: Real, const FMA: bool>(a: F, b: F, c: F) -> F {
-    // Without the instruction, a fused multiply-add is a slow library call.
-    if FMA { a.fma(b, c) } else { a * b + c }
-}
-
-/// `W` neighbouring lanes of one part (real or imaginary) of a row.
-struct Part<'a, F, const W: usize, const FMA: bool> {
+/// A pack of one part (real or imaginary) of a row.
+struct Part<'a, F, P> {
     pass: &'a Pass<F>,
-    alpha: F,
-    beta: F,
-    gamma: F,
-    vv: [F; W],
-    wv: [F; W],
+    alpha: P,
+    beta: P,
+    gamma: P,
+    vv: P,
+    wv: P,
 }
 
-impl<'a, F: Lane, const W: usize, const FMA: bool> Part<'a, F, W, FMA> {
+impl<'a, F: Lane, P: Pack<F>> Part<'a, F, P> {
     #[inline(always)]
     fn new(pass: &'a Pass<F>) -> Self {
-        let (alpha, beta, gamma) =
-            (F::from_f64(pass.c.alpha), F::from_f64(pass.c.beta), F::from_f64(pass.c.gamma));
-        Part { pass, alpha, beta, gamma, vv: [F::default(); W], wv: [F::default(); W] }
+        let splat = |x: f64| P::splat(F::from_f64(x));
+        let (alpha, beta, gamma) = (splat(pass.c.alpha), splat(pass.c.beta), splat(pass.c.gamma));
+        Part { pass, alpha, beta, gamma, vv: splat(0.0), wv: splat(0.0) }
     }
 
-    /// Ends a row: `sum` is the product's, `at` the lane within the row.
+    /// Ends a row: `sum` is the product's, `lane` the place within the row.
     #[inline(always)]
-    fn finish(&mut self, row: usize, lane: usize, stride: usize, on_site: Option<F>, mut sum: [F; W]) {
+    fn finish(&mut self, row: usize, lane: usize, stride: usize, on_site: Option<P>, mut sum: P) {
         let pass = self.pass;
-        let own: [F; W] = if pass.c.beta != 0.0 || pass.dots || on_site.is_some() {
+        let own: P = if pass.c.beta != 0.0 || pass.dots || on_site.is_some() {
             pass.load((row + pass.offset) * stride + lane)
         } else {
-            [F::default(); W]
+            P::splat(F::default())
         };
         if let Some(energy) = on_site {
-            for k in 0..W {
-                sum[k] = mla::<F, FMA>(energy, own[k], sum[k]);
-            }
+            sum = energy.mla(own, sum);
         }
         let at = row * stride + lane;
-        let mut new = [F::default(); W];
-        for k in 0..W {
-            new[k] = mla::<F, FMA>(self.beta, own[k], self.alpha * sum[k]);
-        }
+        let mut new = self.beta.mla(own, self.alpha.mul(sum));
         if pass.c.gamma != 0.0 {
-            let old: [F; W] = pass.load_output(at);
-            for k in 0..W {
-                new[k] = mla::<F, FMA>(self.gamma, old[k], new[k]);
-            }
+            new = self.gamma.mla(pass.load_output(at), new);
         }
         pass.store(at, new);
         if pass.dots {
-            for k in 0..W {
-                self.vv[k] = mla::<F, FMA>(own[k], own[k], self.vv[k]);
-                self.wv[k] = mla::<F, FMA>(new[k], own[k], self.wv[k]);
-            }
+            self.vv = own.mla(own, self.vv);
+            self.wv = new.mla(own, self.wv);
         }
     }
 
-    /// Adds the products of a strip to those of all rows. Kept out of the loop over rows: inlined, its order of lanes is
-    /// imposed on every vector there, at the price of a permutation for each.
-    #[inline(never)]
+    /// Adds the products of a strip to those of all rows.
+    #[inline(always)]
     fn add_to(&self, sums: &mut [f64], lane: usize, stride: usize) {
         if self.pass.dots {
-            for k in 0..W {
-                sums[lane + k] += self.vv[k].to_f64();
-                sums[stride + lane + k] += self.wv[k].to_f64();
-            }
+            self.vv.add_to(&mut sums[lane..]);
+            self.wv.add_to(&mut sums[stride + lane..]);
         }
     }
 }
 
-/// `W` lanes of the rows of a real matrix.
-struct RealRows<'a, F, const W: usize, const FMA: bool> {
-    part: Part<'a, F, W, FMA>,
+/// A pack of lanes of the rows of a real matrix. Rows of a single lane that share their entries are taken `Q::WIDTH` at once.
+struct RealRows<'a, F, P, Q> {
+    part: Part<'a, F, P>,
+    many: Part<'a, F, Q>,
     lane: usize,
     stride: usize,
 }
 
-impl<F: Lane, const W: usize, const FMA: bool> Visit<F> for RealRows<'_, F, W, FMA> {
+impl<F: Lane, P: Pack<F>, Q: Pack<F>> RealRows<'_, F, P, Q> {
+    /// The products of four rows of a single lane side by side: one after the other, each would wait for its own sum.
+    #[inline(always)]
+    fn four_rows<J: Index>(&self, starts: &[usize], columns: &[J], values: &[F], sums: &mut [F]) {
+        let rows: [(&[J], &[F]); 4] =
+            std::array::from_fn(|r| (&columns[starts[r]..starts[r + 1]], &values[starts[r]..starts[r + 1]]));
+        let shared = rows.iter().map(|row| row.0.len()).min().unwrap_or(0);
+        fetch(values, starts[0] + AHEAD, starts[4] + AHEAD);
+        fetch(columns, starts[0] + AHEAD, starts[4] + AHEAD);
+        let mut four = [P::splat(F::default()); 4];
+        let product = |(columns, values): (&[J], &[F]), k: usize, sum: P| {
+            // SAFETY: `k` is below the length of the row, which both slices have.
+            let (column, value) = unsafe { (columns.get_unchecked(k).at(), *values.get_unchecked(k)) };
+            P::splat(value).mla(self.part.pass.load(column), sum)
+        };
+        for k in 0..shared {
+            for r in 0..4 {
+                four[r] = product(rows[r], k, four[r]);
+            }
+        }
+        for r in 0..4 {
+            for k in shared..rows[r].0.len() {
+                four[r] = product(rows[r], k, four[r]);
+            }
+            // SAFETY: a pack of one lane.
+            unsafe { four[r].store(&mut sums[r]) };
+        }
+    }
+}
+
+impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<'_, F, P, Q> {
     #[inline(always)]
     fn row(
         &mut self,
@@ -173,45 +215,56 @@ impl<F: Lane, const W: usize, const FMA: bool> Visit<F> for RealRows<'_, F, W, F
         _real: impl Iterator<Item = (usize, F)>,
         _imaginary: impl Iterator<Item = (usize, F)>,
     ) {
-        let mut sum = [F::default(); W];
+        let mut sum = P::splat(F::default());
         for (column, value) in entries {
-            let x: [F; W] = self.part.pass.load(column * self.stride + self.lane);
-            for k in 0..W {
-                sum[k] = mla::<F, FMA>(value, x[k], sum[k]);
+            sum = P::splat(value).mla(self.part.pass.load(column * self.stride + self.lane), sum);
+        }
+        self.part.finish(row, self.lane, self.stride, on_site.map(P::splat), sum);
+    }
+
+    #[inline(always)]
+    fn compressed<J: Index>(&mut self, rows: Range<usize>, starts: &[usize], columns: &[J], values: &[F]) {
+        let mut done = 0;
+        if P::WIDTH == 1 && self.stride == 1 {
+            while done + Q::WIDTH <= rows.len() {
+                let mut sums = [F::default(); 16];
+                for four in (0..Q::WIDTH).step_by(4) {
+                    let starts = &starts[done + four..][..5];
+                    self.four_rows(starts, columns, values, &mut sums[four..four + 4]);
+                }
+                // SAFETY: the array holds 16 numbers, and no pack here is wider.
+                let sum = unsafe { Q::load(sums.as_ptr()) };
+                self.many.finish(rows.start + done, 0, 1, None, sum);
+                done += Q::WIDTH;
             }
         }
-        self.part.finish(row, self.lane, self.stride, on_site, sum);
+        for (row, range) in (rows.start + done..rows.end).zip(starts[done..].windows(2)) {
+            let range = range[0]..range[1];
+            fetch(values, range.start + AHEAD, range.end + AHEAD);
+            fetch(columns, range.start + AHEAD, range.end + AHEAD);
+            let entries =
+                columns[range.clone()].iter().zip(&values[range]).map(|(j, &value)| (j.at(), value));
+            self.row(row, None, entries, empty(), empty());
+        }
     }
 
     #[inline(always)]
     fn run(&mut self, rows: Range<usize>, on_site: Option<&[F]>, entries: &[(isize, F)]) {
-        // Rows of one lane lie side by side like the lanes of one row.
-        const ROWS: usize = 16;
         let mut from = rows.start;
-        if W == 1 && self.stride == 1 {
+        if P::WIDTH == 1 && self.stride == 1 {
             let pass = self.part.pass;
-            let mut wide = Part::<F, ROWS, FMA>::new(pass);
-            while from + ROWS <= rows.end {
-                let mut sum = [F::default(); ROWS];
+            while from + Q::WIDTH <= rows.end {
+                let mut sum = Q::splat(F::default());
                 for &(distance, value) in entries {
-                    let x: [F; ROWS] = pass.load(from.wrapping_add_signed(distance));
-                    for k in 0..ROWS {
-                        sum[k] = mla::<F, FMA>(value, x[k], sum[k]);
-                    }
+                    sum = Q::splat(value).mla(pass.load(from.wrapping_add_signed(distance)), sum);
                 }
-                if let Some(energies) = on_site {
-                    let energies = &energies[from - rows.start..][..ROWS];
-                    let own: [F; ROWS] = pass.load(from + pass.offset);
-                    for k in 0..ROWS {
-                        sum[k] = mla::<F, FMA>(energies[k], own[k], sum[k]);
-                    }
-                }
-                wide.finish(from, 0, 1, None, sum);
-                from += ROWS;
-            }
-            for k in 0..ROWS {
-                self.part.vv[0] += wide.vv[k];
-                self.part.wv[0] += wide.wv[k];
+                let energies = on_site.map(|e| {
+                    let e = &e[from - rows.start..][..Q::WIDTH];
+                    // SAFETY: the slice is as long as the pack.
+                    unsafe { Q::load(e.as_ptr()) }
+                });
+                self.many.finish(from, 0, 1, energies, sum);
+                from += Q::WIDTH;
             }
         }
         for row in from..rows.end {
@@ -222,24 +275,41 @@ impl<F: Lane, const W: usize, const FMA: bool> Visit<F> for RealRows<'_, F, W, F
     }
 }
 
-/// Rows of a real matrix, `W` lanes at a time.
-#[inline(always)]
-fn real_body<F: Lane, M: Walk<F>, const W: usize, const FMA: bool>(
+/// Rows `range` of a real matrix: adds `<v|v>` and `Re <w|v>` of each lane to `sums`.
+pub(super) fn real_rows<F: Lane, M: Walk<F>>(
+    isa: Isa,
     matrix: &M,
     pass: &Pass<F>,
     range: Range<usize>,
     sums: &mut [f64],
 ) {
-    // A stride known to the compiler saves a multiplication for every entry.
-    if pass.stride() == W {
-        real_strips::<F, M, W, FMA>(matrix, pass, range, sums, W);
-    } else {
-        real_strips::<F, M, W, FMA>(matrix, pass, range, sums, pass.stride());
+    dispatch(isa, pass.stride(), RealBody { matrix, pass, range, sums });
+}
+
+struct RealBody<'a, F, M> {
+    matrix: &'a M,
+    pass: &'a Pass<F>,
+    range: Range<usize>,
+    sums: &'a mut [f64],
+}
+
+impl<F: Lane, M: Walk<F>> Body<F> for RealBody<'_, F, M> {
+    type Output = ();
+    const WIDEST: bool = true;
+
+    #[inline(always)]
+    fn at<P: Pack<F>, Q: Pack<F>>(self) {
+        // A stride known to the compiler saves a multiplication for every entry.
+        if self.pass.stride() == P::WIDTH {
+            real_strips::<F, M, P, Q>(self.matrix, self.pass, self.range, self.sums, P::WIDTH);
+        } else {
+            real_strips::<F, M, P, Q>(self.matrix, self.pass, self.range, self.sums, self.pass.stride());
+        }
     }
 }
 
 #[inline(always)]
-fn real_strips<F: Lane, M: Walk<F>, const W: usize, const FMA: bool>(
+fn real_strips<F: Lane, M: Walk<F>, P: Pack<F>, Q: Pack<F>>(
     matrix: &M,
     pass: &Pass<F>,
     range: Range<usize>,
@@ -248,23 +318,29 @@ fn real_strips<F: Lane, M: Walk<F>, const W: usize, const FMA: bool>(
 ) {
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
-        for lane in (0..stride).step_by(W) {
-            let mut rows = RealRows::<F, W, FMA> { part: Part::new(pass), lane, stride };
+        for lane in (0..stride).step_by(P::WIDTH) {
+            let mut rows = RealRows::<F, P, Q> { part: Part::new(pass), many: Part::new(pass), lane, stride };
             matrix.walk(strip.clone(), &mut rows);
             rows.part.add_to(sums, lane, stride);
+            if stride == 1 && pass.dots {
+                let mut lanes = [0.0; 64];
+                rows.many.add_to(&mut lanes, 0, 32);
+                sums[0] += lanes[..32].iter().sum::<f64>();
+                sums[1] += lanes[32..].iter().sum::<f64>();
+            }
         }
     }
 }
 
-/// `W` columns of the rows of a complex matrix.
-struct ComplexRows<'a, F, const W: usize, const FMA: bool> {
-    re: Part<'a, F, W, FMA>,
-    im: Part<'a, F, W, FMA>,
+/// A pack of columns of the rows of a complex matrix.
+struct ComplexRows<'a, F, P> {
+    re: Part<'a, F, P>,
+    im: Part<'a, F, P>,
     lane: usize,
     columns: usize,
 }
 
-impl<T: Scalar<Real: Lane>, const W: usize, const FMA: bool> Visit<T> for ComplexRows<'_, T::Real, W, FMA> {
+impl<T: Scalar<Real: Lane>, P: Pack<T::Real>> Visit<T> for ComplexRows<'_, T::Real, P> {
     #[inline(always)]
     fn row(
         &mut self,
@@ -275,55 +351,66 @@ impl<T: Scalar<Real: Lane>, const W: usize, const FMA: bool> Visit<T> for Comple
         imaginary: impl Iterator<Item = (usize, T::Real)>,
     ) {
         let (lane, columns, stride, pass) = (self.lane, self.columns, 2 * self.columns, self.re.pass);
-        let mut re = [T::Real::default(); W];
-        let mut im = [T::Real::default(); W];
+        let mut re = P::splat(T::Real::default());
+        let mut im = P::splat(T::Real::default());
         for (column, value) in entries {
-            let (a, b) = (value.re(), value.im());
-            let x: [T::Real; W] = pass.load(column * stride + lane);
-            let y: [T::Real; W] = pass.load(column * stride + columns + lane);
-            for k in 0..W {
-                re[k] = mla::<T::Real, FMA>(a, x[k], mla::<T::Real, FMA>(-b, y[k], re[k]));
-                im[k] = mla::<T::Real, FMA>(a, y[k], mla::<T::Real, FMA>(b, x[k], im[k]));
-            }
+            let (a, b, minus) = (P::splat(value.re()), P::splat(value.im()), P::splat(-value.im()));
+            let x: P = pass.load(column * stride + lane);
+            let y: P = pass.load(column * stride + columns + lane);
+            re = a.mla(x, minus.mla(y, re));
+            im = a.mla(y, b.mla(x, im));
         }
         for (column, a) in real {
-            let x: [T::Real; W] = pass.load(column * stride + lane);
-            let y: [T::Real; W] = pass.load(column * stride + columns + lane);
-            for k in 0..W {
-                re[k] = mla::<T::Real, FMA>(a, x[k], re[k]);
-                im[k] = mla::<T::Real, FMA>(a, y[k], im[k]);
-            }
+            let a = P::splat(a);
+            re = a.mla(pass.load(column * stride + lane), re);
+            im = a.mla(pass.load(column * stride + columns + lane), im);
         }
         for (column, b) in imaginary {
-            let x: [T::Real; W] = pass.load(column * stride + lane);
-            let y: [T::Real; W] = pass.load(column * stride + columns + lane);
-            for k in 0..W {
-                re[k] = mla::<T::Real, FMA>(-b, y[k], re[k]);
-                im[k] = mla::<T::Real, FMA>(b, x[k], im[k]);
-            }
+            let (b, minus) = (P::splat(b), P::splat(-b));
+            re = minus.mla(pass.load(column * stride + columns + lane), re);
+            im = b.mla(pass.load(column * stride + lane), im);
         }
+        let on_site = on_site.map(P::splat);
         self.re.finish(row, lane, stride, on_site, re);
         self.im.finish(row, columns + lane, stride, on_site, im);
     }
 }
 
-/// Rows of a complex matrix, `W` columns at a time.
-#[inline(always)]
-fn complex_body<T: Scalar<Real: Lane>, M: Walk<T>, const W: usize, const FMA: bool>(
+/// As [`real_rows`], for a complex matrix.
+pub(super) fn complex_rows<T: Scalar<Real: Lane>, M: Walk<T>>(
+    isa: Isa,
     matrix: &M,
     pass: &Pass<T::Real>,
     range: Range<usize>,
     sums: &mut [f64],
 ) {
-    if pass.columns == W {
-        complex_strips::<T, M, W, FMA>(matrix, pass, range, sums, W);
-    } else {
-        complex_strips::<T, M, W, FMA>(matrix, pass, range, sums, pass.columns);
+    dispatch(isa, pass.columns, ComplexBody { matrix, pass, range, sums, scalar: PhantomData::<T> });
+}
+
+struct ComplexBody<'a, T: Scalar, M> {
+    matrix: &'a M,
+    pass: &'a Pass<T::Real>,
+    range: Range<usize>,
+    sums: &'a mut [f64],
+    scalar: PhantomData<T>,
+}
+
+impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for ComplexBody<'_, T, M> {
+    type Output = ();
+    const WIDEST: bool = false;
+
+    #[inline(always)]
+    fn at<P: Pack<T::Real>, Q: Pack<T::Real>>(self) {
+        if self.pass.columns == P::WIDTH {
+            complex_strips::<T, M, P>(self.matrix, self.pass, self.range, self.sums, P::WIDTH);
+        } else {
+            complex_strips::<T, M, P>(self.matrix, self.pass, self.range, self.sums, self.pass.columns);
+        }
     }
 }
 
 #[inline(always)]
-fn complex_strips<T: Scalar<Real: Lane>, M: Walk<T>, const W: usize, const FMA: bool>(
+fn complex_strips<T: Scalar<Real: Lane>, M: Walk<T>, P: Pack<T::Real>>(
     matrix: &M,
     pass: &Pass<T::Real>,
     range: Range<usize>,
@@ -333,68 +420,12 @@ fn complex_strips<T: Scalar<Real: Lane>, M: Walk<T>, const W: usize, const FMA: 
     let stride = 2 * columns;
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
-        for lane in (0..columns).step_by(W) {
+        for lane in (0..columns).step_by(P::WIDTH) {
             let mut rows =
-                ComplexRows::<T::Real, W, FMA> { re: Part::new(pass), im: Part::new(pass), lane, columns };
+                ComplexRows::<T::Real, P> { re: Part::new(pass), im: Part::new(pass), lane, columns };
             matrix.walk(strip.clone(), &mut rows);
             rows.re.add_to(sums, lane, stride);
             rows.im.add_to(sums, columns + lane, stride);
         }
     }
 }
-
-/// Generates, for one body, its wrappers for each instruction set and the choice of width.
-macro_rules! dispatch {
-    ($name:ident, $body:ident, $t:ident, $real:ty, $width:expr, [$($bound:tt)*]) => {
-        /// Rows `range`; adds `<v|v>` and `Re <w|v>` of each lane to `sums`.
-        pub(super) fn $name<$t, M: Walk<$t>>(
-            isa: Isa, matrix: &M, pass: &Pass<$real>, range: Range<usize>, sums: &mut [f64],
-        ) where $($bound)* {
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
-            fn avx512<$t, M: Walk<$t>, const W: usize>(
-                matrix: &M, pass: &Pass<$real>, range: Range<usize>, sums: &mut [f64],
-            ) where $($bound)* {
-                $body::<$t, M, W, true>(matrix, pass, range, sums);
-            }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            fn avx2<$t, M: Walk<$t>, const W: usize>(
-                matrix: &M, pass: &Pass<$real>, range: Range<usize>, sums: &mut [f64],
-            ) where $($bound)* {
-                $body::<$t, M, W, true>(matrix, pass, range, sums);
-            }
-            fn at<$t, M: Walk<$t>, const W: usize>(
-                isa: Isa, matrix: &M, pass: &Pass<$real>, range: Range<usize>, sums: &mut [f64],
-            ) where $($bound)* {
-                match isa {
-                    // SAFETY: `Isa::detect` found these instructions on this processor.
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Avx512 => unsafe { avx512::<$t, M, W>(matrix, pass, range, sums) },
-                    #[cfg(target_arch = "x86_64")]
-                    Isa::Avx2 => unsafe { avx2::<$t, M, W>(matrix, pass, range, sums) },
-                    _ => $body::<$t, M, W, false>(matrix, pass, range, sums),
-                }
-            }
-            let width: usize = $width(pass);
-            match width {
-                n if n % 16 == 0 => at::<$t, M, 16>(isa, matrix, pass, range, sums),
-                n if n % 8 == 0 => at::<$t, M, 8>(isa, matrix, pass, range, sums),
-                n if n % 4 == 0 => at::<$t, M, 4>(isa, matrix, pass, range, sums),
-                n if n % 2 == 0 => at::<$t, M, 2>(isa, matrix, pass, range, sums),
-                _ => at::<$t, M, 1>(isa, matrix, pass, range, sums),
-            }
-        }
-    };
-}
-
-fn all_lanes<F: Lane>(pass: &Pass<F>) -> usize {
-    pass.stride()
-}
-
-fn half_lanes<F>(pass: &Pass<F>) -> usize {
-    pass.columns
-}
-
-dispatch!(real_rows, real_body, F, F, all_lanes, [F: Lane]);
-dispatch!(complex_rows, complex_body, T, T::Real, half_lanes, [T: Scalar<Real: Lane>]);

@@ -9,10 +9,12 @@ mod blocked;
 mod formats;
 mod fused;
 mod kernels;
+mod pack;
 mod random;
 mod records;
 mod single;
 mod stencil;
+mod tall;
 mod threads;
 
 use std::ops::Range;
@@ -238,7 +240,7 @@ impl Backend for Cpu {
     }
 
     fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
-        algebra::axpby(&self.threads, a, x, b, y)
+        algebra::axpby((&self.threads, self.isa), a, x, b, y)
     }
 
     fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
@@ -249,7 +251,7 @@ impl Backend for Cpu {
         if x.columns == 1 && single::serve([x], y) {
             return single::dots(&self.threads, &[x], y);
         }
-        algebra::dots(&self.threads, x, y)
+        algebra::dots((&self.threads, self.isa), x, y)
     }
 
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
@@ -268,11 +270,11 @@ impl Backend for Cpu {
     }
 
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
-        algebra::gram(&self.threads, x, y)
+        algebra::gram((&self.threads, self.isa), x, y)
     }
 
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
-        algebra::combine(&self.threads, x, c, b, y)
+        algebra::combine((&self.threads, self.isa), x, c, b, y)
     }
 
     fn precondition(
@@ -288,7 +290,7 @@ impl Backend for Cpu {
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         match spec {
-            MatrixSpec::Records(records) => Ok(records::prepare(self.threads.clone(), records)),
+            MatrixSpec::Records(records) => Ok(records::prepare(self.threads.clone(), self.isa, records)),
             spec => kernels::prepare(self.threads.clone(), self.isa, spec),
         }
     }

@@ -8,7 +8,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef, Par};
 
 use super::block::Lane;
-use super::{Threads, block, block_mut};
+use super::{Isa, Threads, block, block_mut};
 use crate::backend::matrix::records::{Element, Factor, Panel, Record, RecordList, Records};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -28,20 +28,21 @@ struct Job {
 struct Prepared<T> {
     list: Arc<RecordList<T>>,
     threads: Arc<Threads>,
+    isa: Isa,
     jobs: Vec<Job>,
     work: u64,
 }
 
 /// Brings a list into the order its jobs are dealt out in.
-pub(super) fn prepare(threads: Arc<Threads>, records: Records) -> Arc<dyn Kernel> {
+pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, records: Records) -> Arc<dyn Kernel> {
     match records {
-        Records::Real(list) => Arc::new(Prepared::new(threads, list)),
-        Records::Complex(list) => Arc::new(Prepared::new(threads, list)),
+        Records::Real(list) => Arc::new(Prepared::new(threads, isa, list)),
+        Records::Complex(list) => Arc::new(Prepared::new(threads, isa, list)),
     }
 }
 
 impl<T: Element> Prepared<T> {
-    fn new(threads: Arc<Threads>, list: Arc<RecordList<T>>) -> Self {
+    fn new(threads: Arc<Threads>, isa: Isa, list: Arc<RecordList<T>>) -> Self {
         let of = |panel: usize| -> u64 {
             list.records[panel].iter().map(|r| r.work(list.panels[panel], &list.panels)).sum()
         };
@@ -61,7 +62,7 @@ impl<T: Element> Prepared<T> {
         }
         // The longest first, so that the last to end ends early.
         jobs.sort_by_key(|job| (std::cmp::Reverse(job.work), job.panel, job.rows.start));
-        Prepared { list, threads, jobs, work }
+        Prepared { list, threads, isa, jobs, work }
     }
 
     /// `w = alpha A v + beta v + gamma w` for one vector.
@@ -283,8 +284,8 @@ impl<T: Columns> Kernel for Prepared<T> {
         T::each(v, w, |x, y| self.product(c, x, y))?;
         self.threads.check()?;
         if let Some(dots) = dots {
-            dots.vv = super::algebra::dots(&self.threads, v, v)?.iter().map(|z| z.re).collect();
-            dots.wv = super::algebra::dots(&self.threads, w, v)?.iter().map(|z| z.re).collect();
+            dots.vv = super::algebra::dots((&self.threads, self.isa), v, v)?.iter().map(|z| z.re).collect();
+            dots.wv = super::algebra::dots((&self.threads, self.isa), w, v)?.iter().map(|z| z.re).collect();
         }
         Ok(())
     }

@@ -7,11 +7,13 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use super::chebyshev::SharedMoments;
+use super::table::{find, save_data};
 use super::vector::Vector;
 use crate::error::{Error, Result};
 use crate::method::{self, Accumulation, Damping, DampingKernel, DoubleMoments, Moments, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
+use crate::output::files;
 use crate::script::{At, Failure, Options};
 
 /// The script's handle to two-dimensional moments.
@@ -146,6 +148,31 @@ mod kpm_functions {
         b: SharedMoments,
     ) -> std::result::Result<SharedMoments, Failure> {
         a.merge(&b).map(Rc::new).at(&ctx)
+    }
+
+    /// Saves the moments of every vector with their window: as NPZ, JSON or CSV by the file's name.
+    #[rhai_fn(global, name = "save", pure, return_raw)]
+    pub fn save_moments(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+        file: &str,
+    ) -> std::result::Result<(), Failure> {
+        mu.to_table().and_then(|table| save_data(&ctx, table.into(), file)).at(&ctx)
+    }
+
+    /// The moments that `save` wrote to a file.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// let mu = kpm::moments(h, #{ moments: 8, vectors: 2 });
+    /// mu.save("moments.npz");
+    /// assert(load_moments("moments.npz").values == mu.values, "there and back");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn load_moments(ctx: NativeCallContext, file: &str) -> std::result::Result<SharedMoments, Failure> {
+        let read = || Moments::from_table(&files::load(find(&ctx, file)?)?.to_table()?).map(Rc::new);
+        read().at(&ctx)
     }
 
     /// The moments of `count` of the vectors, from number `first` on.

@@ -354,6 +354,20 @@ mod matrix_functions {
         m.eigvals().at(&ctx)
     }
 
+    /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = matrix([[0, 1], [-1, 0]]);
+    /// let e = m.eig();
+    /// assert_close(norm(m * e.vectors.column(0) - e.values[0] * e.vectors.column(0)), 0.0, 1e-14);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn eig(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
+        let (values, vectors) = m.eig().at(&ctx)?;
+        Ok(record([("values", Dynamic::from(values)), ("vectors", Dynamic::from(vectors))]))
+    }
+
     /// The singular value decomposition, `m = u * diagonal(s) * v.dagger()`: `u`, `s` (descending), `v`.
     ///
     /// # Example

@@ -60,6 +60,18 @@ mod operator_functions {
         h.node().describe()
     }
 
+    /// Why the entries are kept in this format.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// assert(h.reason.contains("translation invariant"), "a stencil");
+    /// ```
+    #[rhai_fn(global, get = "reason", pure)]
+    pub fn reason(h: &mut Operator) -> String {
+        h.node().reason().unwrap_or("made of other operators").to_string()
+    }
+
     /// Bytes that the operator holds on the device.
     #[rhai_fn(global, get = "bytes", pure)]
     pub fn bytes(h: &mut Operator) -> INT {

@@ -72,12 +72,18 @@ pub(crate) fn manifest(ctx: &NativeCallContext) -> Result<Manifest> {
     })
 }
 
-fn save_data(ctx: &NativeCallContext, data: Data, file: &str) -> Result<()> {
+pub(super) fn save_data(ctx: &NativeCallContext, data: Data, file: &str) -> Result<()> {
     let session = session(ctx)?;
     let path = session.output_path(file);
     files::save(&data, &path, Some(&manifest(ctx)?))?;
     session.saved(&path);
     Ok(())
+}
+
+/// Where a file is read from: what a script saved, it finds again; everything else is named as the user sees it.
+pub(super) fn find(ctx: &NativeCallContext, file: &str) -> Result<std::path::PathBuf> {
+    let saved = session(ctx)?.output_path(file);
+    Ok(if saved.exists() { saved } else { file.into() })
 }
 
 /// A plain text or number of a report as a script value, anything deeper as its JSON text.
@@ -349,13 +355,18 @@ mod table_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<Dynamic, Failure> {
-        let read = || {
-            // What a script saved, it finds again; everything else is named as the user sees it.
-            let saved = session(&ctx)?.output_path(file);
-            let path = if saved.exists() { saved } else { file.into() };
-            files::load(path).map(from_data)
-        };
-        read().at(&ctx)
+        find(&ctx, file).and_then(files::load).map(from_data).at(&ctx)
+    }
+
+    /// Whether there is such a file, among what the script saved or as named.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(!file_exists("no_such_file.csv"), "it was never saved");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn file_exists(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
+        find(&ctx, file).map(|path| path.exists()).at(&ctx)
     }
 
     // As texts, but records hold the numbers.

@@ -1,0 +1,341 @@
+//! Neighbouring lanes that are computed together: vector registers where the processor has them, arrays elsewhere.
+//! Left to arrays alone, the compiler cuts wide ones into registers of several sizes.
+
+use super::Isa;
+use crate::number::Real;
+
+/// `WIDTH` neighbouring lanes.
+pub(in crate::backend) trait Pack<F>: Copy {
+    const WIDTH: usize;
+    /// The same number in every lane.
+    fn splat(x: F) -> Self;
+    /// # Safety
+    /// `WIDTH` numbers from `at` on must be readable.
+    unsafe fn load(at: *const F) -> Self;
+    /// # Safety
+    /// `WIDTH` numbers from `at` on must be writable, and nobody else's.
+    unsafe fn store(self, at: *mut F);
+    /// `self * b + c`.
+    fn mla(self, b: Self, c: Self) -> Self;
+    /// `self * b`.
+    fn mul(self, b: Self) -> Self;
+    /// Adds each lane to its sum.
+    fn add_to(self, sums: &mut [f64]);
+}
+
+/// Lanes without a register of their own. Without the instruction, a fused multiply-add is a slow library call.
+#[derive(Clone, Copy)]
+pub(in crate::backend) struct Plain<F, const N: usize, const FMA: bool>([F; N]);
+
+impl<F: Real, const N: usize, const FMA: bool> Pack<F> for Plain<F, N, FMA> {
+    const WIDTH: usize = N;
+    #[inline(always)]
+    fn splat(x: F) -> Self {
+        Plain([x; N])
+    }
+    #[inline(always)]
+    unsafe fn load(at: *const F) -> Self {
+        // SAFETY: the caller's promise.
+        Plain(unsafe { *at.cast::<[F; N]>() })
+    }
+    #[inline(always)]
+    unsafe fn store(self, at: *mut F) {
+        // SAFETY: the caller's promise.
+        unsafe { *at.cast::<[F; N]>() = self.0 }
+    }
+    #[inline(always)]
+    fn mla(self, b: Self, mut c: Self) -> Self {
+        for k in 0..N {
+            c.0[k] = if FMA { self.0[k].fma(b.0[k], c.0[k]) } else { self.0[k] * b.0[k] + c.0[k] };
+        }
+        c
+    }
+    #[inline(always)]
+    fn mul(mut self, b: Self) -> Self {
+        for k in 0..N {
+            self.0[k] = self.0[k] * b.0[k];
+        }
+        self
+    }
+    #[inline(always)]
+    fn add_to(self, sums: &mut [f64]) {
+        for (sum, x) in sums.iter_mut().zip(self.0) {
+            *sum += x.to_f64();
+        }
+    }
+}
+
+/// Two packs side by side.
+#[derive(Clone, Copy)]
+pub(in crate::backend) struct Pair<P>(P, P);
+
+impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {
+    const WIDTH: usize = 2 * P::WIDTH;
+    #[inline(always)]
+    fn splat(x: F) -> Self {
+        Pair(P::splat(x), P::splat(x))
+    }
+    #[inline(always)]
+    unsafe fn load(at: *const F) -> Self {
+        // SAFETY: the caller's promise, for each half.
+        unsafe { Pair(P::load(at), P::load(at.add(P::WIDTH))) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, at: *mut F) {
+        // SAFETY: the caller's promise, for each half.
+        unsafe {
+            self.0.store(at);
+            self.1.store(at.add(P::WIDTH));
+        }
+    }
+    #[inline(always)]
+    fn mla(self, b: Self, c: Self) -> Self {
+        Pair(self.0.mla(b.0, c.0), self.1.mla(b.1, c.1))
+    }
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        Pair(self.0.mul(b.0), self.1.mul(b.1))
+    }
+    #[inline(always)]
+    fn add_to(self, sums: &mut [f64]) {
+        let (low, high) = sums.split_at_mut(P::WIDTH);
+        self.0.add_to(low);
+        self.1.add_to(high);
+    }
+}
+
+/// The packs of one instruction set for lanes of type `F`. `Widest` is for real rows, `Wide` for complex ones, which keep
+/// twice as many sums in registers.
+pub(in crate::backend) trait Packs<F> {
+    type Widest: Pack<F>;
+    type Wide: Pack<F>;
+    type Eight: Pack<F>;
+    type Four: Pack<F>;
+    type Two: Pack<F>;
+    type One: Pack<F>;
+}
+
+/// Work that is compiled for every instruction set and width of pack.
+pub(super) trait Body<F> {
+    type Output;
+    /// Whether it keeps few enough packs in registers for the widest there is.
+    const WIDEST: bool;
+    /// Does the work with packs `P`; `Q` is the set's `Wide`, for what lies side by side whatever the width. Must be
+    /// `#[inline(always)]`.
+    fn at<P: Pack<F>, Q: Pack<F>>(self) -> Self::Output;
+}
+
+/// Does the work with the widest pack that divides `width` lanes.
+pub(super) fn dispatch<F: Registers, B: Body<F>>(isa: Isa, width: usize, body: B) -> B::Output {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma")]
+    fn avx512<F, P: Pack<F>, Q: Pack<F>, B: Body<F>>(body: B) -> B::Output {
+        body.at::<P, Q>()
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    fn avx2<F, P: Pack<F>, Q: Pack<F>, B: Body<F>>(body: B) -> B::Output {
+        body.at::<P, Q>()
+    }
+    fn baseline<F, P: Pack<F>, Q: Pack<F>, B: Body<F>>(body: B) -> B::Output {
+        body.at::<P, Q>()
+    }
+    macro_rules! choose {
+        ($set:ty, $run:ident) => {
+            match width {
+                n if B::WIDEST && n % <<$set as Packs<F>>::Widest as Pack<F>>::WIDTH == 0 => {
+                    choose!(@ $set, $run, Widest)
+                }
+                n if n % <<$set as Packs<F>>::Wide as Pack<F>>::WIDTH == 0 => choose!(@ $set, $run, Wide),
+                n if n % 8 == 0 => choose!(@ $set, $run, Eight),
+                n if n % 4 == 0 => choose!(@ $set, $run, Four),
+                n if n % 2 == 0 => choose!(@ $set, $run, Two),
+                _ => choose!(@ $set, $run, One),
+            }
+        };
+        (@ $set:ty, $run:ident, $pack:ident) => {
+            $run::<F, <$set as Packs<F>>::$pack, <$set as Packs<F>>::Wide, B>(body)
+        };
+    }
+    match isa {
+        // SAFETY: `Isa::detect` found these instructions on this processor.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx512 => unsafe { choose!(F::Avx512, avx512) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Isa::Avx2 => unsafe { choose!(F::Avx2, avx2) },
+        _ => choose!(Baseline, baseline),
+    }
+}
+
+/// The packs for lanes of this type, by instruction set.
+pub(in crate::backend) trait Registers: Real {
+    type Avx512: Packs<Self>;
+    type Avx2: Packs<Self>;
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl<F: Real> Registers for F {
+    type Avx512 = Baseline;
+    type Avx2 = Baseline;
+}
+
+/// The packs of a processor of which nothing is known.
+pub(in crate::backend) struct Baseline;
+
+impl<F: Real> Packs<F> for Baseline {
+    type Widest = Plain<F, 16, false>;
+    type Wide = Plain<F, 16, false>;
+    type Eight = Plain<F, 8, false>;
+    type Four = Plain<F, 4, false>;
+    type Two = Plain<F, 2, false>;
+    type One = Plain<F, 1, false>;
+}
+
+/// 256-bit registers.
+#[cfg(target_arch = "x86_64")]
+pub(in crate::backend) struct Avx2;
+
+/// 512-bit registers.
+#[cfg(target_arch = "x86_64")]
+pub(in crate::backend) struct Avx512;
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::{Avx2, Avx512, Pack, Packs, Pair, Plain, Registers};
+
+    impl Registers for f32 {
+        type Avx512 = Avx512;
+        type Avx2 = Avx2;
+    }
+
+    impl Registers for f64 {
+        type Avx512 = Avx512;
+        type Avx2 = Avx2;
+    }
+
+    /// A register as a pack. Its functions are inlined into code that was compiled for its instruction set and is entered
+    /// only where `Isa::detect` found that.
+    macro_rules! register {
+        ($register:ty, $real:ty, $width:expr, $set:ident, $load:ident, $store:ident, $fma:ident, $mul:ident) => {
+            impl Pack<$real> for $register {
+                const WIDTH: usize = $width;
+                #[inline(always)]
+                fn splat(x: $real) -> Self {
+                    // SAFETY: the instruction is there (see above).
+                    unsafe { $set(x) }
+                }
+                #[inline(always)]
+                unsafe fn load(at: *const $real) -> Self {
+                    // SAFETY: the caller's promise; the instruction is there.
+                    unsafe { $load(at) }
+                }
+                #[inline(always)]
+                unsafe fn store(self, at: *mut $real) {
+                    // SAFETY: the caller's promise; the instruction is there.
+                    unsafe { $store(at, self) }
+                }
+                #[inline(always)]
+                fn mla(self, b: Self, c: Self) -> Self {
+                    // SAFETY: the instruction is there.
+                    unsafe { $fma(self, b, c) }
+                }
+                #[inline(always)]
+                fn mul(self, b: Self) -> Self {
+                    // SAFETY: the instruction is there.
+                    unsafe { $mul(self, b) }
+                }
+                #[inline(always)]
+                fn add_to(self, sums: &mut [f64]) {
+                    let mut lanes = [0.0; $width];
+                    // SAFETY: the array has room for the register.
+                    unsafe { $store(lanes.as_mut_ptr(), self) };
+                    for (sum, x) in sums.iter_mut().zip(lanes) {
+                        *sum += f64::from(x);
+                    }
+                }
+            }
+        };
+    }
+
+    register!(
+        __m512d,
+        f64,
+        8,
+        _mm512_set1_pd,
+        _mm512_loadu_pd,
+        _mm512_storeu_pd,
+        _mm512_fmadd_pd,
+        _mm512_mul_pd
+    );
+    register!(
+        __m256d,
+        f64,
+        4,
+        _mm256_set1_pd,
+        _mm256_loadu_pd,
+        _mm256_storeu_pd,
+        _mm256_fmadd_pd,
+        _mm256_mul_pd
+    );
+    register!(__m128d, f64, 2, _mm_set1_pd, _mm_loadu_pd, _mm_storeu_pd, _mm_fmadd_pd, _mm_mul_pd);
+    register!(
+        __m512,
+        f32,
+        16,
+        _mm512_set1_ps,
+        _mm512_loadu_ps,
+        _mm512_storeu_ps,
+        _mm512_fmadd_ps,
+        _mm512_mul_ps
+    );
+    register!(
+        __m256,
+        f32,
+        8,
+        _mm256_set1_ps,
+        _mm256_loadu_ps,
+        _mm256_storeu_ps,
+        _mm256_fmadd_ps,
+        _mm256_mul_ps
+    );
+    register!(__m128, f32, 4, _mm_set1_ps, _mm_loadu_ps, _mm_storeu_ps, _mm_fmadd_ps, _mm_mul_ps);
+
+    impl Packs<f64> for Avx512 {
+        type Widest = Pair<Pair<__m512d>>;
+        type Wide = Pair<__m512d>;
+        type Eight = __m512d;
+        type Four = __m256d;
+        type Two = __m128d;
+        type One = Plain<f64, 1, true>;
+    }
+
+    impl Packs<f32> for Avx512 {
+        type Widest = Pair<__m512>;
+        type Wide = __m512;
+        type Eight = __m256;
+        type Four = __m128;
+        type Two = Plain<f32, 2, true>;
+        type One = Plain<f32, 1, true>;
+    }
+
+    impl Packs<f64> for Avx2 {
+        type Widest = Pair<Pair<__m256d>>;
+        type Wide = Pair<__m256d>;
+        type Eight = Pair<__m256d>;
+        type Four = __m256d;
+        type Two = __m128d;
+        type One = Plain<f64, 1, true>;
+    }
+
+    impl Packs<f32> for Avx2 {
+        type Widest = Pair<__m256>;
+        type Wide = __m256;
+        type Eight = __m256;
+        type Four = __m128;
+        type Two = Plain<f32, 2, true>;
+        type One = Plain<f32, 1, true>;
+    }
+}
