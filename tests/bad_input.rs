@@ -394,7 +394,7 @@ fn blocks_and_sweeps() {
             ("load_state(\"nothing.dmrg\")", "`nothing.dmrg` cannot be read", "save"),
             ("gs.expect(\"sz\")", "no operator `sz`", "`Sz`"),
             ("gs.spectrum(5)", "no bond 5", "between sites"),
-            ("gs.with(#{}).excited", "does not know its `excited`", "dmrg::finite"),
+            ("gs.with_properties(#{}).excited", "does not know its `excited`", "dmrg::finite"),
             (
                 "gs.overlap(product_state(sites(\"S=1/2\", 2), [\"Up\", \"Dn\"], z))",
                 "different chains",

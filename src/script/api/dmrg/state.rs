@@ -269,10 +269,10 @@ mod state_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let state = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 }).with(#{ energy: -0.25 });
+    /// let state = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 }).with_properties(#{ energy: -0.25 });
     /// assert_close(state.energy, -0.25, 0.0);
     /// ```
-    #[rhai_fn(global, name = "with", pure)]
+    #[rhai_fn(global, name = "with_properties", pure)]
     pub fn with_properties(held: &mut Held, about: Map) -> Held {
         let mut all = (*held.about).clone();
         all.extend(about);
