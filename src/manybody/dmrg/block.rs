@@ -250,7 +250,7 @@ impl<T: Element> Block<T> {
         let mut all = Vec::new();
         for &(own, factor) in &mirror[symbol] {
             for mut piece in self.own_pieces(own) {
-                piece.factor.scale = piece.factor.scale * T::from_c64(factor);
+                piece.factor.scale *= T::from_c64(factor);
                 all.push(piece);
             }
         }
