@@ -80,18 +80,22 @@ __device__ __forceinline__ void stencil(const Stencil<T>& m, uint64_t units, con
             Lanes sum{};
             if (combination == m.inner) {
                 const uint32_t end = m.inner_start[orbital + 1];
-                for (uint32_t k = m.inner_start[orbital]; k < end; k += BATCH) {
+                uint32_t k = m.inner_start[orbital];
+                const auto at = [&](uint32_t k) {
+                    return load(reinterpret_cast<const Lanes*>(v + (int64_t)m.inner_distance[k] * a.lanes));
+                };
+                const auto add = [&](uint32_t k, const Lanes& x) {
+#pragma unroll
+                    for (int p = 0; p < P; ++p) sum.x[p] = mla(m.inner_value[k], x.x[p], sum.x[p]);
+                };
+                for (; k + BATCH <= end; k += BATCH) {
                     Lanes near_by[BATCH];
 #pragma unroll
-                    for (int b = 0; b < BATCH; ++b)
-                        if (k + b < end)
-                            near_by[b] = load(reinterpret_cast<const Lanes*>(v + (int64_t)m.inner_distance[k + b] * a.lanes));
+                    for (int b = 0; b < BATCH; ++b) near_by[b] = at(k + b);
 #pragma unroll
-                    for (int b = 0; b < BATCH; ++b)
-                        if (k + b < end)
-#pragma unroll
-                            for (int p = 0; p < P; ++p) sum.x[p] = mla(m.inner_value[k + b], near_by[b].x[p], sum.x[p]);
+                    for (int b = 0; b < BATCH; ++b) add(k + b, near_by[b]);
                 }
+                for (; k < end; ++k) add(k, at(k));
             } else {
                 const uint32_t* list = m.start + (uint64_t)combination * m.orbitals + orbital;
                 const uint32_t end = __ldg(list + 1);

@@ -17,7 +17,8 @@ struct Straight {
     uint32_t nx, ny, nz;
     // Cells of a tile, planes of a unit, and tiles across that are worked on together.
     uint32_t tile_x, tile_y, march, slab;
-    uint32_t padding;
+    // Whether no boundary changes a value, as where all are periodic.
+    uint32_t all_plain;
     T inner[NEIGHBOURS];
     // Class of every x, y and z, in this order, and what a class of y and of z counts in a combination's number.
     const uint32_t* classes;
@@ -120,14 +121,15 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
         to.right = (x + 1 == m.nx ? 1 - (int)m.nx : 1) * (int)a.lanes;
         to.down = (y == 0 ? (int)m.ny - 1 : -1) * line;
         to.up = (y + 1 == m.ny ? 1 - (int)m.ny : 1) * line;
-        const uint32_t near = __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
+        const uint32_t near = m.all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
         const auto combination = [&](uint32_t z) { return near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z; };
         uint64_t row = x + (uint64_t)m.nx * (y + (uint64_t)m.ny * z0);
         for (uint32_t z = z0; z < z1;) {
             to.below = z == 0 ? ((int64_t)m.nz - 1) * step : -step;
             // Inner planes are of one class, so that the ends tell for all between.
-            if (U > 1 && z + U <= z1 && __ldg(m.plain + combination(z)) && __ldg(m.plain + combination(z + U - 1)) &&
-                __ldg(m.plain + combination(z + 1))) {
+            if (U > 1 && z + U <= z1 &&
+                (m.all_plain || (__ldg(m.plain + combination(z)) && __ldg(m.plain + combination(z + U - 1)) &&
+                                 __ldg(m.plain + combination(z + 1))))) {
                 to.above = z + U == m.nz ? (1 - (int64_t)m.nz) * step : step;
                 rows<U, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to);
                 z += U;
@@ -135,9 +137,8 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
                 continue;
             }
             to.above = z + 1 == m.nz ? (1 - (int64_t)m.nz) * step : step;
-            const uint32_t mine = combination(z);
-            const bool plain = __ldg(m.plain + mine);
-            if (plain)
+            const uint32_t mine = m.all_plain ? 0 : combination(z);
+            if (m.all_plain || __ldg(m.plain + mine))
                 rows<1, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to);
             else
                 row_at_boundary<BLOCK, T, V, P, L>(m, pass, row, to, m.values + (uint64_t)mine * NEIGHBOURS);

@@ -69,6 +69,11 @@ impl Task {
         self.interrupt.check()
     }
 
+    /// Where progress is shown, if it is.
+    pub fn display(&self) -> Option<&Arc<dyn Progress>> {
+        self.progress.as_ref()
+    }
+
     /// Opens a progress display that closes when the returned guard is dropped.
     pub fn start(&self, what: &str, total: usize) -> Steps<'_> {
         if let Some(progress) = &self.progress {

@@ -459,3 +459,88 @@ fn native_work_and_loops_stop_when_asked_to() {
         assert_eq!(engine.eval("kept").unwrap().as_int(), Ok(17), "variables stay");
     }
 }
+
+#[test]
+fn blocks_and_sweeps() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let c = sites(\"S=1/2\", 6); let h = models::heisenberg(c); let z = #{ Sz: 0.0 }; let m = mpo(h, c, z); \
+         let l = left_edge(m).extend().extend().grow(); let r = right_edge(m).extend().extend().grow(); \
+         let both = superblock(l, r); let op = exact::operator(h, c, z); let v = davidson(both).vectors; \
+         let bond = opsum(); bond.add(1.0, \"Sz\", 0, \"Sz\", 1); let skew = opsum(); \
+         skew.add(I, \"S+\", 0, \"S-\", 1); skew.add(-1.0 * I, \"S-\", 0, \"S+\", 1); \
+         let up = opsum(); up.add(1.0, \"S+\", 0); let far = opsum(); far.add(1.0, \"Sz\", 9); \
+         let two = opsum(); two.add(1.0, \"Sz\", 0, \"Sz\", 2); let gs = dmrg::finite(h, c, #{ sector: z, states: 8, sweeps: 1, progress: false });",
+    );
+    fail(
+        &mut engine,
+        &[
+            (
+                "dmrg::finite(h, c, #{ sector: #{ Sz: 4.0 } })",
+                "no state of 6 S=1/2 sites has Sz = 4",
+                "from -3 to 3",
+            ),
+            ("dmrg::finite(h, c, #{ sector: #{ N: 4 } })", "no conserved number `N`", "Sz"),
+            ("dmrg::finite(far, c)", "site 9 outside a chain of 6 sites", "from 0 to 5"),
+            ("dmrg::finite(up, c, #{ sector: z })", "changes Sz by 1", "leave Sz out"),
+            ("dmrg::finite(up, c)", "not Hermitian", "conjugate"),
+            ("dmrg::finite(h, c, #{ stats: 4 })", "unknown option `stats`", "`states`"),
+            ("dmrg::finite(h, c, #{ states: \"many\" })", "takes a whole number", "each sweep"),
+            ("dmrg::finite(h, c, #{ states: [] })", "empty list", "each sweep"),
+            ("dmrg::finite(h, c, #{ states: 0 })", "`states` is 0", "positive"),
+            ("dmrg::finite(h, c, #{ sweeps: 0 })", "0 sweeps", "at least"),
+            ("dmrg::finite(h, c, #{ sector: z, start: [\"Up\"] })", "1 local states", "one for each site"),
+            ("dmrg::finite(h, c, #{ start: 7 })", "not 7", "Up"),
+            (
+                "dmrg::finite(h, c, #{ sector: z, start: [\"Up\", \"Up\", \"Up\", \"Up\", \"Up\", \"Dn\"] })",
+                "outside the sector",
+                "sector",
+            ),
+            ("dmrg::finite(h, c, #{ sector: z, strategy: \"RL\" })", "no strategy `RL`", "l-1-1-r"),
+            ("dmrg::finite(h, sites(\"S=1/2\", 1))", "a chain of 1 site", "two"),
+            ("superblock(l, l)", "a left and a right block", "mirror"),
+            ("superblock(l, right_edge(m).grow())", "do not meet", "bond"),
+            ("superblock(l, r, #{ Sz: 99 })", "no state of the superblock", "combined"),
+            ("superblock(l, r, #{ Q: 1 })", "no conserved number `Q`", "Sz"),
+            ("l.grow()", "no further site", "rotate"),
+            (
+                "left_edge(m).rotate(density_matrix(both, v, \"left\").truncate(#{}))",
+                "only a grown block",
+                "grow",
+            ),
+            ("l.mirror()", "has a mirror image", "edge_block"),
+            ("edge_block(\"S=1/2\", skew).mirror()", "not its own mirror image", "right"),
+            ("edge_block(\"S=1/2\", two)", "beyond sites 0 and 1", "dmrg::finite"),
+            ("edge_block(\"S=1/3\", bond)", "no spin", "S=1/2"),
+            ("density_matrix(op, v, \"left\")", "takes a superblock", "superblock(left"),
+            ("density_matrix(both, v, \"top\")", "no side `top`", "left"),
+            (
+                "density_matrix(both, unit_block(exact::operator(h, c), [0]), \"left\")",
+                "64 rows",
+                "superblock",
+            ),
+            (
+                "density_matrix(both, v, \"left\", #{ weights: [1.0, 2.0] })",
+                "2 weights for 1 states",
+                "one weight",
+            ),
+            ("density_matrix(both, v, \"left\").truncate(#{ states: 0 })", "`states` is 0", "at least 1"),
+            ("load_state(\"nothing.dmrg\")", "`nothing.dmrg` cannot be read", "save"),
+            ("gs.expect(\"sz\")", "no operator `sz`", "`Sz`"),
+            ("gs.spectrum(5)", "no bond 5", "between sites"),
+            ("gs.with_properties(#{}).excited", "does not know its `excited`", "dmrg::finite"),
+            (
+                "gs.overlap(product_state(sites(\"S=1/2\", 2), [\"Up\", \"Dn\"], z))",
+                "different chains",
+                "chain",
+            ),
+            (
+                "site(#{ operators: #{ Z: pauli().z }, charges: #{ P: [0, 1] }, modulo: #{ P: 1 } })",
+                "modulo 1",
+                "Z_n",
+            ),
+            ("sites(\"SU(9)\", 2)", "no kind of site", "eight flavours"),
+        ],
+    );
+}

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
+use matrix::records::Records;
 use matrix::wilson::WilsonSpec;
 use matrix::{Csr, Stencil};
 pub(in crate::backend) use vector::Storage;
@@ -61,6 +62,8 @@ pub enum MatrixSpec {
         /// Whether vectors have 32-bit numbers.
         single: bool,
     },
+    /// The Hamiltonian of a superblock, as operation records between small dense blocks.
+    Records(Records),
 }
 
 /// The distribution of random vectors' entries, each of variance one.
@@ -236,6 +239,14 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
     /// `Y = X C + b Y` with the small matrix `C` row-major, `x.columns() * y.columns()` entries.
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()>;
+    /// `<x_k|y>` of single columns: the tall-skinny product `V^H w` of a basis that is kept as a list.
+    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
+    }
+    /// `y = sum_k c_k x_k + b y` of single columns: the product `V c`. With `b = 0`, `y` is not read.
+    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        mix_one_by_one(&|a, x, b, y| self.axpby(a, x, b, y), x, c, b, y)
+    }
     /// `y[i, c] = x[i, c] / (shift[c] - d[i])`, denominators pushed away from zero to at least `floor`: the diagonal
     /// preconditioner of Davidson's method. `d` is one real column.
     fn precondition(
@@ -249,6 +260,26 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// Brings a matrix into the backend's memory and form.
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>>;
+}
+
+/// [`Backend::mix`] by sums of two.
+fn mix_one_by_one(
+    axpby: &dyn Fn(&[C64], &BlockVector, &[C64], &mut BlockVector) -> Result<()>,
+    x: &[&BlockVector],
+    c: &[C64],
+    b: f64,
+    y: &mut BlockVector,
+) -> Result<()> {
+    let mut b = C64::new(b, 0.0);
+    if x.is_empty() {
+        let copy = y.clone();
+        return axpby(&[b], &copy, &[C64::default()], y);
+    }
+    for (x, c) in x.iter().zip(c) {
+        axpby(&[*c], x, &[b], y)?;
+        b = C64::new(1.0, 0.0);
+    }
+    Ok(())
 }
 
 /// Refuses vectors of different shape or type, naming the operation.

@@ -47,6 +47,8 @@ enum What {
     Blas,
     /// The Wilson-Dirac operator and Clenshaw's recurrence in its square
     Wilson,
+    /// Sweeps of the density-matrix renormalisation group
+    Dmrg,
 }
 
 impl Bench {
@@ -58,8 +60,12 @@ impl Bench {
     }
 
     fn measure(&self) -> Result<()> {
-        let engine = Engine::with(self.shared.settings(), Interrupt::default())?;
+        let mut engine = Engine::with(self.shared.settings(), Interrupt::default())?;
         let device = engine.session().device();
+        if matches!(self.what, What::Dmrg) {
+            out(&format!("{}: {}", device.name(), device.describe()));
+            return super::bench_dmrg::run(&mut engine, self.full, &|name| self.wanted(name));
+        }
         let bandwidth = triad(&device, self.limit())?;
         out(&format!("{}: {}", device.name(), device.describe()));
         out(&format!("triad z = x y: {:.1} GB/s", bandwidth / 1e9));
@@ -68,6 +74,7 @@ impl Bench {
             What::Kpm => self.kpm(&device, bandwidth),
             What::Blas => self.blas(&device, bandwidth),
             What::Wilson => wilson::run(self, &device, bandwidth),
+            What::Dmrg => Ok(()),
         }
     }
 

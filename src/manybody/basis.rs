@@ -66,8 +66,12 @@ impl Basis {
         let charges: Vec<Vec<Vec<i32>>> =
             (0..n).map(|i| sector.iter().map(|(name, _)| sites.twice(i, name)).collect()).collect();
         let dims: Vec<usize> = sites.iter().map(|site| site.dim()).collect();
+        let moduli: Vec<i32> = sector.iter().map(|(name, _)| sites.modulus(name)).collect();
         let step = |i: usize, q: &[i32], state: usize| -> Vec<i32> {
-            q.iter().zip(&charges[i]).map(|(q, c)| q + c[state]).collect()
+            let sum = |((q, c), m): ((&i32, &Vec<i32>), &i32)| {
+                if *m > 0 { (q + c[state]).rem_euclid(*m) } else { q + c[state] }
+            };
+            q.iter().zip(&charges[i]).zip(&moduli).map(sum).collect()
         };
         let target: Vec<i32> = sector.iter().map(|s| s.1).collect();
         // What the sites from i on can still add, so that dead ends are not entered.
@@ -78,7 +82,9 @@ impl Basis {
                 high[i][c] = high[i + 1][c] - charge.iter().min().unwrap_or(&0);
             }
         }
-        let alive = |i: usize, q: &[i32]| (0..q.len()).all(|c| (low[i][c]..=high[i][c]).contains(&q[c]));
+        let alive = |i: usize, q: &[i32]| {
+            (0..q.len()).all(|c| moduli[c] > 0 || (low[i][c]..=high[i][c]).contains(&q[c]))
+        };
         let mut nodes: Vec<BTreeMap<Vec<i32>, u32>> = vec![BTreeMap::from([(vec![0; target.len()], 0)])];
         let mut total = 0;
         for i in 0..n {
@@ -131,6 +137,9 @@ impl Basis {
             let range = |c: usize| (f64::from(low[0][c] - target[c]), f64::from(high[0][c] - target[c]));
             let ranges: Vec<String> = (0..basis.sector.len())
                 .map(|c| {
+                    if moduli[c] > 0 {
+                        return format!("{} counts modulo {}", basis.sector[c].0, moduli[c] / 2);
+                    }
                     let (from, to) = range(c);
                     format!("{} goes from {} to {}", basis.sector[c].0, 0.0 - to / 2.0, 0.0 - from / 2.0)
                 })

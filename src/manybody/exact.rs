@@ -159,8 +159,9 @@ fn group(support: Vec<usize>, string: Vec<usize>, collected: Collected<'_>, basi
         }
         let (to, from) = (digits(row), digits(column));
         for (c, (name, _)) in basis.sector().iter().enumerate() {
+            let modulus = basis.sites().modulus(name);
             let change = charge(c, &to) - charge(c, &from);
-            if change != 0 {
+            if change != 0 && (modulus == 0 || change % modulus != 0) {
                 return Err(Error::input(format!(
                     "the term `{}` changes {name} by {}, which the sector conserves",
                     collected.first,

@@ -17,16 +17,20 @@ impl Site {
         if let Some(spin) = name.strip_prefix("S=") {
             return Site::spin(name, spin);
         }
+        if let Some(flavours) = name.strip_prefix("SU(").and_then(|rest| rest.strip_suffix(')')) {
+            return Site::flavours(name, flavours);
+        }
         match name {
             "Fermion" => Site::fermion(),
             "Electron" => Site::electron(),
+            "tJ" => Site::t_j(),
             "Boson" => match nmax {
                 Some(nmax) => Site::boson(nmax),
                 None => Err(Error::input("bosons need a largest occupation of a site")
                     .hint("add `#{ nmax: 3 }`, say")),
             },
             _ => {
-                let names = ["S=1/2", "S=1", "Fermion", "Electron", "Boson"];
+                let names = ["S=1/2", "S=1", "Fermion", "Electron", "tJ", "SU(4)", "Boson"];
                 let error = Error::input(format!("no kind of site `{name}`"));
                 Err(match nearest(name, names) {
                     Some(near) => error.hint(format!("did you mean \"{near}\"?")),
@@ -134,6 +138,70 @@ impl Site {
             .charged("N", &[0.0, 1.0, 1.0, 2.0])?
             .charged("Sz", &[0.0, 0.5, -0.5, 0.0])?
             .with_odd(vec![false, true, true, false])
+    }
+
+    /// Electrons that do not share a site: empty, up, down.
+    fn t_j() -> Result<Site> {
+        let states = ["Emp", "Up", "Dn"].map(String::from).to_vec();
+        Site::new("tJ", states)?
+            .with("Nup", [(1, 1, 1.0)])?
+            .with("Ndn", [(2, 2, 1.0)])?
+            .with("Ntot", [(1, 1, 1.0), (2, 2, 1.0)])?
+            .with("Cup", [(0, 1, 1.0)])?
+            .with("Cdagup", [(1, 0, 1.0)])?
+            .with("Cdn", [(0, 2, 1.0)])?
+            .with("Cdagdn", [(2, 0, 1.0)])?
+            .with("Aup", [(0, 1, 1.0)])?
+            .with("Adagup", [(1, 0, 1.0)])?
+            .with("Adn", [(0, 2, 1.0)])?
+            .with("Adagdn", [(2, 0, 1.0)])?
+            .with("Sz", [(1, 1, 0.5), (2, 2, -0.5)])?
+            .with("Sx", [(1, 2, 0.5), (2, 1, 0.5)])?
+            .with("S+", [(1, 2, 1.0)])?
+            .with("S-", [(2, 1, 1.0)])?
+            .fermionic(&["Cup", "Cdagup", "Cdn", "Cdagdn"])
+            .charged("Nup", &[0.0, 1.0, 0.0])?
+            .charged("Ndn", &[0.0, 0.0, 1.0])?
+            .charged("N", &[0.0, 1.0, 1.0])?
+            .charged("Sz", &[0.0, 0.5, -0.5])?
+            .with_odd(vec![false, true, true])
+    }
+
+    /// Fermions of several flavours, those of a spin F = (n - 1)/2. State s holds flavour f if bit f - 1 of s is set; the
+    /// flavours are created in the order of their numbers.
+    fn flavours(name: &str, count: &str) -> Result<Site> {
+        let n = count.parse::<u32>().ok().filter(|n| (1..=8).contains(n)).ok_or_else(|| {
+            Error::input(format!("`{name}` is no kind of site"))
+                .hint("fermions of one to eight flavours are \"SU(2)\", \"SU(3)\", ...")
+        })?;
+        let dim = 1usize << n;
+        let holds = |s: usize, f: u32| s >> f & 1 == 1;
+        let shown =
+            |s: usize| (0..n).filter(|&f| holds(s, f)).map(|f| (f + 1).to_string()).collect::<String>();
+        let states = (0..dim).map(|s| if s == 0 { "Emp".into() } else { shown(s) }).collect();
+        let total = |s: usize| f64::from(s.count_ones());
+        let mut site = Site::new(name, states)?;
+        let mut fermionic = Vec::new();
+        for f in 0..n {
+            // The operator passes the flavours before its own.
+            let sign = |s: usize| if (s & ((1 << f) - 1)).count_ones() % 2 == 1 { -1.0 } else { 1.0 };
+            let with = (0..dim).filter(|&s| holds(s, f));
+            let lower: Vec<_> = with.clone().map(|s| (s ^ (1 << f), s, sign(s))).collect();
+            let raise: Vec<_> = lower.iter().map(|&(i, j, x)| (j, i, x)).collect();
+            let (c, cdag) = (format!("C{}", f + 1), format!("Cdag{}", f + 1));
+            site = site.with(c.clone(), lower)?.with(cdag.clone(), raise)?;
+            site = site.with(format!("N{}", f + 1), with.map(|s| (s, s, 1.0)))?;
+            let charges: Vec<f64> = (0..dim).map(|s| f64::from(u8::from(holds(s, f)))).collect();
+            site = site.charged(format!("N{}", f + 1), &charges)?;
+            fermionic.extend([c, cdag]);
+        }
+        let pairs = |s: usize| total(s) * (total(s) - 1.0) / 2.0;
+        let names: Vec<&str> = fermionic.iter().map(String::as_str).collect();
+        site.with("Ntot", (0..dim).map(|s| (s, s, total(s))))?
+            .with("Npair", (0..dim).map(|s| (s, s, pairs(s))))?
+            .fermionic(&names)
+            .charged("N", &(0..dim).map(total).collect::<Vec<_>>())?
+            .with_odd((0..dim).map(|s: usize| s.count_ones() % 2 == 1).collect())
     }
 
     /// Bosons, up to `nmax` a site.

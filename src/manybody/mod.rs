@@ -3,6 +3,7 @@
 //! built on the same types; finding eigenvectors is the business of `method`.
 
 mod basis;
+pub mod dmrg;
 mod exact;
 mod kinds;
 mod opsum;

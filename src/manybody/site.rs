@@ -8,13 +8,15 @@ use crate::number::C64;
 /// The most states a site can have.
 pub const MAX_STATES: usize = 256;
 
-/// A charge of the local states: a quantum number of a U(1) symmetry, kept as whole numbers of halves.
+/// A charge of the local states: a quantum number of a U(1) or Z_n symmetry, kept as whole numbers of halves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
     /// What sectors call it: "Sz", "N", "Nup".
     pub name: String,
     /// Twice the charge of each state.
     pub twice: Vec<i32>,
+    /// Twice the n of a charge of Z_n, which counts modulo n; 0 for U(1).
+    pub modulus: i32,
 }
 
 /// A matrix on the states of one site.
@@ -110,7 +112,15 @@ impl Site {
     ///
     /// # Errors
     /// When there is not one charge a state, or one is no multiple of 1/2.
-    pub fn charged(mut self, name: impl Into<String>, charges: &[f64]) -> Result<Site> {
+    pub fn charged(self, name: impl Into<String>, charges: &[f64]) -> Result<Site> {
+        self.charged_modulo(name, charges, 0)
+    }
+
+    /// Adds a charge that counts modulo `n`; one of U(1) if `n` is 0.
+    ///
+    /// # Errors
+    /// As [`Site::charged`].
+    pub fn charged_modulo(mut self, name: impl Into<String>, charges: &[f64], n: u16) -> Result<Site> {
         let name = name.into();
         if charges.len() != self.dim() {
             return Err(Error::input(format!(
@@ -119,9 +129,11 @@ impl Site {
                 self.dim()
             )));
         }
-        let twice = charges.iter().map(|&q| twice(&name, q)).collect::<Result<_>>()?;
+        let modulus = 2 * i32::from(n);
+        let within = |q: i32| if modulus > 0 { q.rem_euclid(modulus) } else { q };
+        let twice = charges.iter().map(|&q| twice(&name, q).map(within)).collect::<Result<_>>()?;
         self.charges.retain(|c| c.name != name);
-        self.charges.push(Charge { name, twice });
+        self.charges.push(Charge { name, twice, modulus });
         Ok(self)
     }
 

@@ -28,7 +28,16 @@ impl Sites {
                 charges.push(charge.name.clone());
             }
         }
-        Ok(Sites { sites: Arc::new(sites), charges: Arc::new(charges) })
+        let sites = Sites { sites: Arc::new(sites), charges: Arc::new(charges) };
+        for charge in sites.iter().flat_map(|site| site.charges()) {
+            if charge.modulus != sites.modulus(&charge.name) {
+                let name = &charge.name;
+                return Err(Error::input(format!(
+                    "the charge `{name}` counts modulo different numbers on these sites"
+                )));
+            }
+        }
+        Ok(sites)
     }
 
     /// `n` sites of one kind.
@@ -73,6 +82,12 @@ impl Sites {
         own.map_or_else(|| vec![0; site.dim()], |c| c.twice.clone())
     }
 
+    /// Twice the n of a charge of Z_n; 0 for one of U(1).
+    pub(super) fn modulus(&self, charge: &str) -> i32 {
+        let of = |site: &Arc<Site>| site.charges().iter().find(|c| c.name == charge).map(|c| c.modulus);
+        self.sites.iter().find_map(of).unwrap_or(0)
+    }
+
     /// Twice the values of named charges, checked.
     ///
     /// # Errors
@@ -92,7 +107,11 @@ impl Sites {
         };
         sector
             .iter()
-            .map(|(name, q)| Ok((name.clone(), known(name).and_then(|()| twice(name, *q))?)))
+            .map(|(name, q)| {
+                let twice = known(name).and_then(|()| twice(name, *q))?;
+                let modulus = self.modulus(name);
+                Ok((name.clone(), if modulus > 0 { twice.rem_euclid(modulus) } else { twice }))
+            })
             .collect()
     }
 

@@ -3,6 +3,7 @@
 
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
+use crate::method::single::Search;
 use crate::method::subspace::Subspace;
 use crate::number::C64;
 use crate::number::philox::Stream;
@@ -91,12 +92,39 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
         _ => None,
     };
     let avoid = options.orthogonal_to.take().map(|v| h.accept(&v).map(|c| c.unwrap_or(v))).transpose()?;
+    let mut randoms = 0;
+    if block == 1 && !matches!(options.preconditioner, Preconditioner::User(_)) {
+        let mut random = || -> Result<BlockVector> {
+            let mut t = h.zeros(1)?;
+            let distribution = Distribution::Gaussian;
+            let random =
+                Random { seed: options.seed, stream: Stream::Start, first_column: randoms, distribution };
+            device.fill_random(&mut t, random)?;
+            randoms += 1;
+            Ok(t)
+        };
+        let start = match options.start.take() {
+            Some(start) => {
+                let start = h.accept(&start)?.unwrap_or(start);
+                if start.columns() == 1 { start } else { device.columns(&start, 0..1)? }
+            }
+            None => random()?,
+        };
+        let avoid = match avoid {
+            Some(avoid) => {
+                (0..avoid.columns()).map(|c| device.columns(&avoid, c..c + 1)).collect::<Result<_>>()?
+            }
+            None => Vec::new(),
+        };
+        let (tolerance, max_iterations) = (options.tolerance, options.max_iterations);
+        let search = Search { h, diagonal, tolerance, max_basis, max_iterations, avoid, free };
+        return search.run(start, random, task);
+    }
     let mut space = Subspace::new(h, avoid);
     if let Some(start) = options.start.take() {
         let start = h.accept(&start)?.unwrap_or(start);
         space.extend(start)?;
     }
-    let mut randoms = 0;
     let mut random = |space: &mut Subspace, columns: usize| -> Result<usize> {
         let mut t = h.zeros(columns)?;
         let distribution = Distribution::Gaussian;
@@ -190,7 +218,7 @@ fn diagonal(h: &Operator) -> Result<Option<BlockVector>> {
 
 /// Olsen's correction K r - (<x|K r>/<x|K x>) K x with K = (theta - D)^-1: orthogonal to x, so that it does not
 /// stagnate where K is nearly the inverse of H.
-fn olsen(
+pub(super) fn olsen(
     h: &Operator,
     diagonal: &BlockVector,
     theta: &[f64],

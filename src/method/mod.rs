@@ -12,6 +12,7 @@ mod minmax;
 mod moments;
 mod plane_wave;
 mod ritz;
+mod single;
 mod solve;
 mod subspace;
 mod window;

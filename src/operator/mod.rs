@@ -77,7 +77,8 @@ pub trait LinearOperator: Send + Sync {
     fn each_entry(&self, _f: &mut dyn FnMut(usize, usize, C64)) -> bool {
         false
     }
-    /// The operator itself, if layers above may want to know more of it than this trait says.
+    /// The operator itself, where the layers above know more of it than this trait says.
+    #[doc(hidden)]
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         None
     }

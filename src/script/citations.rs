@@ -32,7 +32,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 19] = [
+pub const WORKS: [Work; 25] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -104,6 +104,48 @@ pub const WORKS: [Work; 19] = [
         2022,
     ),
     work(
+        "White1992",
+        "White, Steven R.",
+        "Density matrix formulation for quantum renormalization groups",
+        ["Physical Review Letters", "69", "2863"],
+        1992,
+    ),
+    work(
+        "White1996",
+        "White, Steven R.",
+        "Spin gaps in a frustrated {Heisenberg} model for {CaV$_4$O$_9$}",
+        ["Physical Review Letters", "77", "3633"],
+        1996,
+    ),
+    work(
+        "White2005",
+        "White, Steven R.",
+        "Density matrix renormalization group algorithms with a single center site",
+        ["Physical Review B", "72", "180403"],
+        2005,
+    ),
+    work(
+        "Legeza2004",
+        "Legeza, {\\\"O}. and S{\\'o}lyom, J.",
+        "Quantum data compression, quantum information generation, and the density-matrix renormalization-group method",
+        ["Physical Review B", "70", "205118"],
+        2004,
+    ),
+    work(
+        "Nemes2014",
+        "Nemes, Csaba and Barcza, Gergely and Nagy, Zolt{\\'a}n and Legeza, {\\\"O}rs and Szolgay, P{\\'e}ter",
+        "The density matrix renormalization group algorithm on kilo-processor architectures: implementation and trade-offs",
+        ["Computer Physics Communications", "185", "1570"],
+        2014,
+    ),
+    work(
+        "Ren2020",
+        "Ren, Jiajun and Li, Weitang and Jiang, Tong and Shuai, Zhigang",
+        "A general automatic method for optimal construction of matrix product operators using bipartite graph theory",
+        ["The Journal of Chemical Physics", "153", "084118"],
+        2020,
+    ),
+    work(
         "Pizzi2020",
         "Pizzi, Giovanni and others",
         "{Wannier90} as a community code: new features and applications",
@@ -169,7 +211,7 @@ pub const WORKS: [Work; 19] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 25] = [
+const BEHIND: [(&str, &[&str]); 31] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -184,6 +226,12 @@ const BEHIND: [(&str, &[&str]); 25] = [
     ("sites", &["Fishman2022"]),
     ("opsum", &["Fishman2022"]),
     ("models::", &["Fishman2022"]),
+    ("dmrg::", &["White1992", "White1996", "White2005", "Ren2020"]),
+    ("superblock", &["White1992", "Nemes2014"]),
+    ("white_transformation", &["White1996"]),
+    ("density_matrix", &["White1992", "White2005"]),
+    ("truncate", &["Legeza2004"]),
+    ("mpo", &["Ren2020"]),
     ("wannier90", &["Pizzi2020"]),
     ("random_block", &["Salmon2011"]),
     ("tight_binding", &["Salmon2011"]),

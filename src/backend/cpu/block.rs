@@ -215,6 +215,33 @@ impl Block {
         }
     }
 
+    /// All numbers of a single column in double precision.
+    pub(super) fn single_column(&self) -> Option<Vec<C64>> {
+        match &self.data {
+            Data::Double(b) if self.columns == 1 && self.complex => {
+                Some(b.0.chunks_exact(2).map(|z| C64::new(z[0], z[1])).collect())
+            }
+            Data::Double(b) if self.columns == 1 => Some(b.0.iter().map(|&x| C64::new(x, 0.0)).collect()),
+            _ => None,
+        }
+    }
+
+    /// Overwrites a single column in double precision; false for other blocks.
+    pub(super) fn set_single_column(&mut self, data: &[C64]) -> bool {
+        let (columns, complex) = (self.columns, self.complex);
+        match &mut self.data {
+            Data::Double(b) if columns == 1 && complex => {
+                b.0.chunks_exact_mut(2).zip(data).for_each(|(x, z)| (x[0], x[1]) = (z.re, z.im));
+                true
+            }
+            Data::Double(b) if columns == 1 => {
+                b.0.iter_mut().zip(data).for_each(|(x, z)| *x = z.re);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Copies columns `range` of `source`, a block of the same type, over the columns from `at` on.
     pub(super) fn copy_columns(
         &mut self,

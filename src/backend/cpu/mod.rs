@@ -13,7 +13,9 @@ mod fused;
 mod kernels;
 mod pack;
 mod random;
+mod records;
 mod simd;
+mod single;
 mod stencil;
 mod tall;
 mod threads;
@@ -237,6 +239,9 @@ impl Backend for Cpu {
 
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
         let block = block(v)?;
+        if let Some(numbers) = block.single_column() {
+            return Ok(numbers);
+        }
         let mut out = Vec::with_capacity(v.rows.local * v.columns);
         for row in 0..v.rows.local {
             out.extend((0..v.columns).map(|column| block.get(row, column)));
@@ -254,6 +259,9 @@ impl Backend for Cpu {
         }
         let mut out = self.zeros(dtype, rows, columns)?;
         let block = block_mut(&mut out)?;
+        if block.set_single_column(data) {
+            return Ok(out);
+        }
         for (at, &value) in data.iter().enumerate() {
             block.set(at / columns, at % columns, value);
         }
@@ -269,7 +277,25 @@ impl Backend for Cpu {
     }
 
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        if x.columns == 1 && single::serve([x], y) {
+            return single::dots(&self.threads, &[x], y);
+        }
         algebra::dots((&self.threads, self.isa), x, y)
+    }
+
+    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        if single::serve(x.iter().copied(), y) {
+            return single::dots(&self.threads, x, y);
+        }
+        x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
+    }
+
+    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        if single::serve(x.iter().copied(), y) && x.len() == c.len() {
+            return single::mix(&self.threads, x, c, b, y);
+        }
+        let axpby = |a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector| self.axpby(a, x, b, y);
+        crate::backend::mix_one_by_one(&axpby, x, c, b, y)
     }
 
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
@@ -292,6 +318,9 @@ impl Backend for Cpu {
     }
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
-        kernels::prepare(self.threads.clone(), self.isa, spec)
+        match spec {
+            MatrixSpec::Records(records) => Ok(records::prepare(self.threads.clone(), self.isa, records)),
+            spec => kernels::prepare(self.threads.clone(), self.isa, spec),
+        }
     }
 }

@@ -2,12 +2,61 @@
 //! sums are added in the order of the ranges, so that a result does not depend on timing.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::task::Interrupt;
 
 /// Rows between two looks at the interrupt flag, when rows are cheap.
 const CHUNK: usize = 8192;
+
+/// Jobs that several workers take one after the other.
+struct Shared {
+    next: AtomicUsize,
+    /// Workers inside; none once nobody may come in any more.
+    inside: Mutex<Option<usize>>,
+    left: Condvar,
+}
+
+/// A worker's stay; leaving is told even by a panic.
+struct Inside<'a>(&'a Shared);
+
+/// Closes the door and waits for those inside.
+struct Close<'a>(&'a Shared);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Option<usize>> {
+        // The lock guards a count, which a panic leaves whole.
+        self.inside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enter(shared: &Shared) -> Option<Inside<'_>> {
+        let mut inside = shared.lock();
+        *inside = Some((*inside)? + 1);
+        Some(Inside(shared))
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        // The door closes only when nobody is inside, so there is a count.
+        if let Some(n) = self.0.lock().as_mut() {
+            *n -= 1;
+        }
+        self.0.left.notify_all();
+    }
+}
+
+impl Drop for Close<'_> {
+    fn drop(&mut self) {
+        let mut inside = self.0.lock();
+        while inside.is_some_and(|n| n > 0) {
+            inside = self.0.left.wait(inside).unwrap_or_else(PoisonError::into_inner);
+        }
+        *inside = None;
+    }
+}
 
 /// A pool of workers and the flag that stops them.
 #[derive(Debug)]
@@ -71,6 +120,44 @@ impl Threads {
         job: impl Fn(Range<usize>) -> R + Sync,
     ) -> Result<Vec<R>> {
         self.run::<(), R>(ranges, 0, &mut [], |range, _| job(range))
+    }
+
+    /// Runs `count` jobs, the caller among the workers. Nobody waits for a worker that has not begun: on a busy machine
+    /// the caller does all of it, and a worker that comes late finds nothing left.
+    pub(crate) fn share(&self, count: usize, job: &(dyn Fn(usize) + Sync)) {
+        let helpers = self.count().min(count).saturating_sub(1);
+        if helpers == 0 {
+            return (0..count).for_each(job);
+        }
+        // SAFETY: the reference is used by workers only between `enter` and the drop of what it gives, and `_close`
+        // does not let this call end before all of those are dropped.
+        let job: &'static (dyn Fn(usize) + Sync) = unsafe { std::mem::transmute(job) };
+        let shared =
+            Arc::new(Shared { next: AtomicUsize::new(0), inside: Mutex::new(Some(0)), left: Condvar::new() });
+        let work = move |shared: &Shared| {
+            loop {
+                let k = shared.next.fetch_add(1, Ordering::Relaxed);
+                if k >= count {
+                    return;
+                }
+                job(k);
+            }
+        };
+        for _ in 0..helpers {
+            let shared = shared.clone();
+            self.pool.spawn(move || {
+                if let Some(_inside) = Shared::enter(&shared) {
+                    work(&shared);
+                }
+            });
+        }
+        let _close = Close(&shared);
+        work(&shared);
+    }
+
+    /// An error if work should stop.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.interrupt.check()
     }
 
     /// Whether work should stop.

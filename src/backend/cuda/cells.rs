@@ -128,7 +128,7 @@ struct StraightHead {
     tile_y: u32,
     march: u32,
     slab: u32,
-    padding: u32,
+    all_plain: u32,
 }
 
 #[repr(C)]
@@ -285,6 +285,7 @@ fn straight_argument(
         _ => (along(0), along(1), along(2)),
     };
     let plain: Vec<u32> = values.of.iter().map(|of| u32::from(*of == values.inner)).collect();
+    let all_plain = u32::from(plain.iter().all(|&p| p == 1));
     let of_class = card.upload(&[x.1, y.1, z.1].concat())?;
     let plain = card.upload(&plain)?;
     let of = card.upload(&to_bytes(dtype, values.of.as_flattened()))?;
@@ -292,7 +293,7 @@ fn straight_argument(
     let bytes = to_bytes(dtype, &values.inner);
     inner[..bytes.len()].copy_from_slice(&bytes);
     let argument = Straight {
-        head: StraightHead { nx: x.0, ny: y.0, nz: z.0, ..StraightHead::zeroed() },
+        head: StraightHead { nx: x.0, ny: y.0, nz: z.0, all_plain, ..StraightHead::zeroed() },
         inner,
         inner_bytes: bytes.len(),
         tail: StraightTail {

@@ -7,6 +7,7 @@ mod cells;
 mod driver;
 mod matrices;
 mod order;
+mod records;
 mod wilson;
 
 use std::ffi::c_void;
@@ -332,7 +333,10 @@ impl Backend for Cuda {
     }
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
-        matrices::prepare(&self.card, spec)
+        match spec {
+            MatrixSpec::Records(records) => records::prepare(&self.card, records),
+            spec => matrices::prepare(&self.card, spec),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! understand. A backend keeps what it needs of them in its own memory.
 
 pub mod classes;
+pub mod records;
 pub mod wilson;
 
 use crate::error::{Error, Result};

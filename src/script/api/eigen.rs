@@ -60,9 +60,9 @@ fn find(
             }
         };
         let precondition = if krylov { None } else { o.function("preconditioner")? };
-        Ok((d, highest, precondition, o.task()?))
+        Ok((d, highest, precondition, o.task()?, o.flag_or("progress", true)?))
     };
-    let (mut d, highest, precondition, task) = read().at(ctx)?;
+    let (mut d, highest, precondition, task, loud) = read().at(ctx)?;
     o.finish()?;
     let target = if highest { h.scaled(C64::new(-1.0, 0.0)) } else { h.clone() };
     let device = h.device().clone();
@@ -99,7 +99,7 @@ fn find(
     if highest {
         eigen.values.iter_mut().for_each(|x| *x = -*x);
     }
-    if !eigen.converged {
+    if !eigen.converged && loud {
         let worst = eigen.residuals.iter().copied().fold(0.0, f64::max);
         session(ctx).at(ctx)?.note(&format!(
             "not converged after {} iterations: the largest residual is {worst:.1e}; raise `iterations` or `tol`, or give a `start`",
@@ -126,7 +126,7 @@ mod eigen_functions {
     /// - `orthogonal_to`: orthonormal vectors to stay orthogonal to.
     /// - `preconditioner` (the diagonal): a function of (residuals, energies) that gives corrections.
     /// - `seed` (the session's): of the random starting vectors.
-    /// - `progress` (true): show a bar.
+    /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example
     /// ```rhai

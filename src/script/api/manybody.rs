@@ -65,7 +65,7 @@ fn add_term(sum: &mut OpSum, coefficient: &Dynamic, pairs: &[Dynamic]) -> Result
 }
 
 /// A kind of site by its name, or one made by `site`.
-fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>> {
+pub(super) fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>> {
     if let Some(site) = value.clone().try_cast::<Arc<Site>>() {
         return match nmax {
             None => Ok(site),
@@ -79,7 +79,7 @@ fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>> {
 }
 
 /// The values of conserved numbers.
-fn sector_of(map: &Map) -> Result<Sector> {
+pub(super) fn sector_of(map: &Map) -> Result<Sector> {
     map.iter()
         .map(|(name, value)| Ok((name.to_string(), real(value, &format!("the sector's `{name}`"))?)))
         .collect()
@@ -128,8 +128,23 @@ fn own_site(o: &Options<'_>) -> Result<Site> {
     for name in &fermionic {
         site.operator(name)?;
     }
-    for (name, charges) in map("charges")? {
-        site = site.charged(name.to_string(), &reals(&charges, &format!("charge `{name}`"))?)?;
+    let modulo = map("modulo")?;
+    let charges = map("charges")?;
+    if let Some((name, _)) = modulo.iter().find(|(name, _)| !charges.contains_key(*name)) {
+        return Err(Error::input(format!("option `modulo` names `{name}`, which is no charge of the site")));
+    }
+    for (name, charges) in charges {
+        let n = match modulo.get(&name) {
+            None => 0,
+            Some(n) => {
+                n.as_int().ok().and_then(|n| u16::try_from(n).ok()).filter(|n| *n > 1).ok_or_else(|| {
+                    Error::input(format!("charge `{name}` cannot count modulo {n}"))
+                        .hint("2 or more: a Z_n symmetry")
+                })?
+            }
+        };
+        let values = reals(&charges, &format!("charge `{name}`"))?;
+        site = site.charged_modulo(name.to_string(), &values, n)?;
     }
     match o.value("odd") {
         Some(odd) => {
@@ -147,10 +162,12 @@ fn own_site(o: &Options<'_>) -> Result<Site> {
 
 #[export_module]
 mod manybody_functions {
-    /// A chain of `n` sites of one kind: spins "S=1/2", "S=1", "S=3/2", ...; "Fermion" (spinless), "Electron", "Boson".
+    /// A chain of `n` sites of one kind: spins "S=1/2", "S=1", "S=3/2", ...; "Fermion" (spinless), "Electron", "tJ" (no
+    /// double occupation), "SU(n)" (n flavours of fermions, those of a spin (n - 1)/2), "Boson".
     /// Operators, in ITensor's names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup", "Cdagup",
-    /// "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "Id", "F"
-    /// on all. Sectors conserve Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz (electrons).
+    /// "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "C1",
+    /// "Cdag1", "N1", ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz
+    /// (electrons, tJ); N1, N2, ..., N (flavours).
     ///
     /// # Options
     /// - `nmax` (none): largest number of bosons on a site.
@@ -196,6 +213,7 @@ mod manybody_functions {
     /// # Options
     /// - `operators`: a map from name to Matrix; all of one size, the number of states.
     /// - `charges` (none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
+    /// - `modulo` (none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
     /// - `fermionic` (none): names of the operators that anticommute with those on other sites.
     /// - `odd` (none): 1 for each state with an odd number of fermions, 0 for the others.
     /// - `states` ("0", "1", ...): names of the states.

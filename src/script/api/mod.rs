@@ -4,6 +4,7 @@
 mod chebyshev;
 mod check;
 mod complex;
+mod dmrg;
 mod eigen;
 mod functions;
 mod gauge;
@@ -16,6 +17,7 @@ mod model;
 mod operator;
 mod overlap;
 mod plot;
+mod progress;
 mod series;
 mod series_maths;
 mod solve;
@@ -44,6 +46,7 @@ pub(super) fn register(engine: &mut Engine) {
     eigen::register(engine);
     lattice::register(engine);
     manybody::register(engine);
+    dmrg::register(engine);
     model::register(engine);
     tight_binding::register(engine);
     sparse::register(engine);
@@ -53,4 +56,5 @@ pub(super) fn register(engine: &mut Engine) {
     solve::register(engine);
     overlap::register(engine);
     check::register(engine);
+    progress::register(engine);
 }

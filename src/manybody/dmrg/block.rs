@@ -1,0 +1,433 @@
+//! Blocks of sites: a truncated basis in sectors and, in it, the operators that are still to be coupled. A block grows by
+//! a site, whose product basis is kept as parts, and is rotated into a new basis.
+
+use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par};
+use rayon::prelude::*;
+
+use super::density::Basis;
+use super::mpo::Mpo;
+use super::overlap::Overlap;
+use super::space::{Fusion, Label, Space};
+use crate::backend::matrix::records::{Element, Factor};
+use crate::error::{Error, Result};
+use crate::number::C64;
+
+/// Which end of the chain a block holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The sites from the first on.
+    Left,
+    /// The sites up to the last.
+    Right,
+}
+
+/// An operator of a block.
+#[derive(Debug, Clone)]
+pub(super) enum Carried<T> {
+    /// Zero.
+    Nothing,
+    /// The identity.
+    Identity,
+    /// Dense matrices between sectors.
+    Blocks(Vec<Sub<T>>),
+}
+
+/// A dense matrix from one sector to another.
+#[derive(Debug, Clone)]
+pub(super) struct Sub<T> {
+    pub row: usize,
+    pub column: usize,
+    pub matrix: Arc<Mat<T>>,
+}
+
+/// A piece of an operator: where it lies, and in which sectors.
+pub(super) struct Piece<T> {
+    pub row: usize,
+    pub column: usize,
+    pub factor: Factor<T>,
+}
+
+/// What a block is.
+pub(super) enum Shape<T> {
+    /// A basis of its own with explicit operators.
+    Plain {
+        space: Space,
+        carried: Vec<Carried<T>>,
+        /// The grown block and the rotation that it was made by.
+        origin: Option<(Arc<Block<T>>, Arc<Basis<T>>)>,
+    },
+    /// A block and the next site.
+    Grown { inner: Arc<Block<T>>, fusion: Fusion, site: usize },
+}
+
+/// A block of sites.
+pub struct Block<T> {
+    pub(super) mpo: Arc<Mpo>,
+    pub(super) side: Side,
+    /// Number of sites.
+    pub(super) sites: usize,
+    /// The bond at its inner edge.
+    pub(super) bond: usize,
+    /// Whether the block is a left one seen in a mirror.
+    pub(super) mirrored: bool,
+    pub(super) shape: Shape<T>,
+    /// Overlaps of this block's basis with other states, by their numbers.
+    pub(super) overlaps: Mutex<HashMap<u64, Arc<Overlap<T>>>>,
+}
+
+impl<T: Element> Block<T> {
+    /// A block without sites at an end of the chain.
+    pub fn edge(mpo: &Arc<Mpo>, side: Side) -> Arc<Block<T>> {
+        let n = mpo.sites().count();
+        let bond = match side {
+            Side::Right if !mpo.is_uniform() => n,
+            _ => 0,
+        };
+        let own = mpo.bond(bond);
+        let ones = match side {
+            Side::Left => [own.start, own.parity],
+            Side::Right => [own.done, None],
+        };
+        let carried = (0..own.charges.len())
+            .map(|k| if ones.contains(&Some(k)) { Carried::Identity } else { Carried::Nothing })
+            .collect();
+        let space = Space::single(mpo.symmetry().zero());
+        Block::made(mpo, side, 0, bond, false, Shape::Plain { space, carried, origin: None })
+    }
+
+    /// A right block without sites inside the chain, as if the chain ended at `bond`: what would reach beyond is left out.
+    pub fn cut(mpo: &Arc<Mpo>, bond: usize) -> Arc<Block<T>> {
+        let own = mpo.bond(bond);
+        let carried = (0..own.charges.len())
+            .map(|k| if own.done == Some(k) { Carried::Identity } else { Carried::Nothing })
+            .collect();
+        let space = Space::single(mpo.symmetry().zero());
+        Block::made(mpo, Side::Right, 0, bond, false, Shape::Plain { space, carried, origin: None })
+    }
+
+    pub(super) fn made(
+        mpo: &Arc<Mpo>,
+        side: Side,
+        sites: usize,
+        bond: usize,
+        mirrored: bool,
+        shape: Shape<T>,
+    ) -> Arc<Block<T>> {
+        let overlaps = Mutex::new(HashMap::new());
+        Arc::new(Block { mpo: mpo.clone(), side, sites, bond, mirrored, shape, overlaps })
+    }
+
+    /// The block with the next site.
+    ///
+    /// # Errors
+    /// When the chain has no further site, or the block is grown already.
+    pub fn grow(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
+        if matches!(self.shape, Shape::Grown { .. }) {
+            return Err(Error::input("a grown block takes no further site before it is rotated")
+                .hint("rotate it into a truncated basis first: `block.grow().rotate(basis)`"));
+        }
+        let n = self.mpo.sites().count();
+        let (site, bond) = match self.side {
+            _ if self.mpo.is_uniform() => (0, 0),
+            Side::Left if self.bond < n => (self.bond, self.bond + 1),
+            Side::Right if self.bond > 0 => (self.bond - 1, self.bond - 1),
+            _ => return Err(Error::input(format!("the chain has no site beyond its {n}"))),
+        };
+        let fusion = Fusion::new(self.mpo.symmetry(), self.space(), self.mpo.states(site));
+        let shape = Shape::Grown { inner: self.clone(), fusion, site };
+        Ok(Block::made(&self.mpo, self.side, self.sites + 1, bond, self.mirrored, shape))
+    }
+
+    /// The block with the next site, nothing truncated.
+    ///
+    /// # Errors
+    /// When the chain has no further site, or the block is grown already.
+    pub fn extend(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
+        let grown = self.grow()?;
+        let whole = |s: usize| Some(Mat::identity(grown.space().dim(s), grown.space().dim(s)));
+        let basis = Basis::from_vectors(grown.space(), whole).shared();
+        grown.rotate(&basis)
+    }
+
+    /// The block as the other half of a chain that is its own mirror image.
+    ///
+    /// # Errors
+    /// For blocks that are no left blocks of a uniform chain, and couplings that are not their own mirror image.
+    pub fn mirror(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
+        if !self.mpo.is_uniform() || self.side != Side::Left || self.mirrored {
+            return Err(Error::input("only a left block of a uniform chain has a mirror image")
+                .hint("`edge_block(site, bond)` makes one"));
+        }
+        if self.mpo.mirror().is_none() {
+            return Err(Error::input("the coupling is not its own mirror image")
+                .hint("grow a right block of its own: `edge_block(site, bond, #{ side: \"right\" })`"));
+        }
+        let shape = match &self.shape {
+            Shape::Plain { space, carried, .. } => {
+                Shape::Plain { space: space.clone(), carried: carried.clone(), origin: None }
+            }
+            Shape::Grown { inner, fusion, site } => {
+                Shape::Grown { inner: inner.clone(), fusion: fusion.clone(), site: *site }
+            }
+        };
+        Ok(Block::made(&self.mpo, self.side, self.sites, self.bond, true, shape))
+    }
+
+    /// The half of a superblock that this block can be.
+    pub fn half(&self) -> Side {
+        if self.mirrored { Side::Right } else { self.side }
+    }
+
+    /// Number of sites.
+    pub fn sites(&self) -> usize {
+        self.sites
+    }
+
+    /// The automaton whose operators the block carries.
+    pub fn mpo(&self) -> &Arc<Mpo> {
+        &self.mpo
+    }
+
+    /// The bond at the block's inner edge.
+    pub fn bond(&self) -> usize {
+        self.bond
+    }
+
+    /// Its basis.
+    pub fn space(&self) -> &Space {
+        match &self.shape {
+            Shape::Plain { space, .. } => space,
+            Shape::Grown { fusion, .. } => fusion.space(),
+        }
+    }
+
+    /// Bytes of the operators.
+    pub fn bytes(&self) -> usize {
+        match &self.shape {
+            Shape::Plain { carried, .. } => carried
+                .iter()
+                .map(|c| match c {
+                    Carried::Blocks(blocks) => {
+                        blocks.iter().map(|b| b.matrix.nrows() * b.matrix.ncols() * size_of::<T>()).sum()
+                    }
+                    _ => 0,
+                })
+                .sum(),
+            Shape::Grown { inner, .. } => inner.bytes(),
+        }
+    }
+
+    pub(super) fn fusion(&self) -> Option<(&Arc<Block<T>>, &Fusion, usize)> {
+        match &self.shape {
+            Shape::Grown { inner, fusion, site } => Some((inner, fusion, *site)),
+            Shape::Plain { .. } => None,
+        }
+    }
+
+    pub(super) fn origin(&self) -> Option<&(Arc<Block<T>>, Arc<Basis<T>>)> {
+        match &self.shape {
+            Shape::Plain { origin, .. } => origin.as_ref(),
+            Shape::Grown { .. } => None,
+        }
+    }
+
+    /// The label of a basis state's charges, inside this block.
+    pub fn label(&self, sector: usize) -> &Label {
+        self.space().label(sector)
+    }
+
+    /// The operator with number `symbol` at the block's inner edge, as a half of a superblock.
+    pub(super) fn pieces(&self, symbol: usize) -> Vec<Piece<T>> {
+        if !self.mirrored {
+            return self.own_pieces(symbol);
+        }
+        let Some(mirror) = self.mpo.mirror() else { return Vec::new() };
+        let mut all = Vec::new();
+        for &(own, factor) in &mirror[symbol] {
+            for mut piece in self.own_pieces(own) {
+                piece.factor.scale *= T::from_c64(factor);
+                all.push(piece);
+            }
+        }
+        all
+    }
+
+    fn own_pieces(&self, symbol: usize) -> Vec<Piece<T>> {
+        let whole = |space: &Space, s: usize, t: usize, matrix: Option<Arc<Mat<T>>>| Piece {
+            row: s,
+            column: t,
+            factor: Factor {
+                row: 0,
+                rows: space.dim(s),
+                column: 0,
+                columns: space.dim(t),
+                scale: T::from_c64(C64::ONE),
+                matrix,
+            },
+        };
+        match &self.shape {
+            Shape::Plain { space, carried, .. } => match &carried[symbol] {
+                Carried::Nothing => Vec::new(),
+                Carried::Identity => (0..space.sectors()).map(|s| whole(space, s, s, None)).collect(),
+                Carried::Blocks(blocks) => {
+                    blocks.iter().map(|b| whole(space, b.row, b.column, Some(b.matrix.clone()))).collect()
+                }
+            },
+            Shape::Grown { inner, fusion, site } => {
+                let mut pieces = Vec::new();
+                for entry in self.mpo.tensor(*site) {
+                    let (from, to) = match self.side {
+                        Side::Left => (entry.left, entry.right),
+                        Side::Right => (entry.right, entry.left),
+                    };
+                    if to != symbol {
+                        continue;
+                    }
+                    for inner in inner.own_pieces(from) {
+                        for &(i, j, z) in &entry.elements {
+                            let (row, to) = fusion.place(inner.row, i);
+                            let (column, at) = fusion.place(inner.column, j);
+                            let f = &inner.factor;
+                            pieces.push(Piece {
+                                row,
+                                column,
+                                factor: Factor {
+                                    row: to.offset,
+                                    rows: to.dim,
+                                    column: at.offset,
+                                    columns: at.dim,
+                                    scale: f.scale * T::from_c64(z),
+                                    matrix: f.matrix.clone(),
+                                },
+                            });
+                        }
+                    }
+                }
+                pieces
+            }
+        }
+    }
+
+    /// The operator as one sector's pieces each.
+    pub(super) fn by_sectors(&self, symbol: usize) -> BTreeMap<(usize, usize), Vec<Factor<T>>> {
+        let mut sorted: BTreeMap<(usize, usize), Vec<Factor<T>>> = BTreeMap::new();
+        for piece in self.pieces(symbol) {
+            sorted.entry((piece.row, piece.column)).or_default().push(piece.factor);
+        }
+        sorted
+    }
+
+    /// The block in a new, smaller basis.
+    ///
+    /// # Errors
+    /// When the block is not grown, or the basis is one of another block.
+    pub fn rotate(self: &Arc<Self>, basis: &Arc<Basis<T>>) -> Result<Arc<Block<T>>> {
+        let Some((_, fusion, _)) = self.fusion() else {
+            return Err(Error::input("only a grown block is rotated").hint("`block.grow().rotate(basis)`"));
+        };
+        if basis.old() != fusion.space() {
+            return Err(Error::input("the basis belongs to another block"));
+        }
+        let bond = self.mpo.bond(self.bond);
+        let identity = match self.side {
+            Side::Left => bond.start,
+            Side::Right => bond.done,
+        };
+        // The number of each operator and the sectors it connects, each of which is a job.
+        let mut jobs = Vec::new();
+        for symbol in (0..bond.charges.len()).filter(|&k| Some(k) != identity) {
+            let mut sorted: BTreeMap<(usize, usize), Vec<Factor<T>>> = BTreeMap::new();
+            for piece in self.own_pieces(symbol) {
+                sorted.entry((piece.row, piece.column)).or_default().push(piece.factor);
+            }
+            for ((row, column), factors) in sorted {
+                if let (Some(to), Some(from)) = (basis.kept(row), basis.kept(column)) {
+                    jobs.push((symbol, to, from, factors));
+                }
+            }
+        }
+        let rotated = |(symbol, to, from, factors): &(usize, usize, usize, Vec<Factor<T>>)| {
+            (*symbol, Sub { row: *to, column: *from, matrix: Arc::new(basis.rotated(*to, *from, factors)) })
+        };
+        let heavy = basis.new_space().total() > 48;
+        let subs: Vec<(usize, Sub<T>)> =
+            if heavy { jobs.par_iter().map(rotated).collect() } else { jobs.iter().map(rotated).collect() };
+        let mut carried: Vec<Carried<T>> = (0..bond.charges.len())
+            .map(|k| if Some(k) == identity { Carried::Identity } else { Carried::Nothing })
+            .collect();
+        for (symbol, sub) in subs {
+            match &mut carried[symbol] {
+                Carried::Blocks(blocks) => blocks.push(sub),
+                place => *place = Carried::Blocks(vec![sub]),
+            }
+        }
+        // A uniform chain never ends: its blocks would remember all their growth.
+        let origin = (!self.mpo.is_uniform()).then(|| (self.clone(), basis.clone()));
+        let shape = Shape::Plain { space: basis.new_space().clone(), carried, origin };
+        Ok(Block::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape))
+    }
+
+    /// Whether the overlap with a state is remembered.
+    pub(super) fn known_overlap(&self, state: u64) -> bool {
+        self.overlaps.lock().unwrap_or_else(PoisonError::into_inner).contains_key(&state)
+    }
+
+    /// The overlap kept for a state, or a new one.
+    pub(super) fn overlap_with(
+        &self,
+        state: u64,
+        make: impl FnOnce() -> Result<Overlap<T>>,
+    ) -> Result<Arc<Overlap<T>>> {
+        let lock = || self.overlaps.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&state) {
+            return Ok(known.clone());
+        }
+        let made = Arc::new(make()?);
+        lock().insert(state, made.clone());
+        Ok(made)
+    }
+}
+
+/// `A X` for pieces of an operator that lie between two sectors: `rows` rows.
+pub(super) fn applied<T: Element>(factors: &[Factor<T>], rows: usize, x: faer::MatRef<'_, T>) -> Mat<T> {
+    let mut y = Mat::<T>::zeros(rows, x.ncols());
+    for f in factors {
+        let mut y = y.as_mut().subrows_mut(f.row, f.rows);
+        let x = x.subrows(f.column, f.columns);
+        match &f.matrix {
+            Some(a) => matmul(y, Accum::Add, a.as_ref(), x, f.scale, Par::Seq),
+            None => {
+                for j in 0..x.ncols() {
+                    for i in 0..x.nrows() {
+                        y[(i, j)] += f.scale * x[(i, j)];
+                    }
+                }
+            }
+        }
+    }
+    y
+}
+
+impl<T: Element> std::fmt::Display for Block<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let n = self.sites;
+        let side = match self.half() {
+            Side::Left => "left",
+            Side::Right => "right",
+        };
+        let grown = if matches!(self.shape, Shape::Grown { .. }) { "grown, " } else { "" };
+        write!(
+            f,
+            "Block of {n} site{} ({grown}{side}): {} states in {} sectors, {}",
+            if n == 1 { "" } else { "s" },
+            self.space().total(),
+            self.space().sectors(),
+            crate::operator::human_bytes(self.bytes())
+        )
+    }
+}

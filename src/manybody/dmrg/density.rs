@@ -1,0 +1,318 @@
+//! Density matrices of half a superblock, and the bases they are truncated to.
+
+use std::sync::Arc;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
+use rayon::prelude::*;
+
+use super::block::{Side, applied};
+use super::dense::{eigh, square};
+use super::space::Space;
+use super::superblock::Superblock;
+use crate::backend::matrix::records::{Element, Factor};
+use crate::error::{Error, Result};
+
+/// Weights below this are rounding of the largest.
+const FLOOR: f64 = 1e-16;
+/// Weights that differ by less than this, relatively, belong to one multiplet.
+const MULTIPLET: f64 = 1e-7;
+
+/// The density matrix of one half of a superblock, by sectors.
+pub struct DensityMatrix<T> {
+    space: Space,
+    /// Weights, descending, and the vectors to them; one set a sector.
+    sectors: Vec<(Vec<f64>, Mat<T>)>,
+    trace: f64,
+}
+
+/// How a density matrix is mixed.
+#[derive(Debug, Clone, Default)]
+pub struct Mixing {
+    /// Weight of each target state; equal if empty.
+    pub weights: Vec<f64>,
+    /// Weight of the perturbation that lets states in which the superblock does not reach yet (White, Phys. Rev. B 72,
+    /// 180403 (2005)).
+    pub noise: f64,
+}
+
+/// Where to cut.
+#[derive(Debug, Clone, Default)]
+pub struct Truncation {
+    /// The most states.
+    pub states: Option<usize>,
+    /// The fewest states, whatever the cutoff.
+    pub at_least: usize,
+    /// The most weight to discard.
+    pub cutoff: f64,
+    /// The most entropy to lose (dynamic block-state selection by quantum information: Legeza, Sólyom, Phys. Rev. B 70,
+    /// 205118 (2004)).
+    pub information: Option<f64>,
+}
+
+/// A truncated basis.
+pub struct Basis<T> {
+    old: Space,
+    new: Space,
+    /// The new basis vectors, a column each, for each new sector.
+    pub(super) vectors: Vec<Mat<T>>,
+    /// The old sector of each new one, and the new one of each old.
+    pub(super) old_sector: Vec<usize>,
+    new_sector: Vec<Option<usize>>,
+    /// The weight that was cut off.
+    pub discarded: f64,
+    /// The entropy of all weights.
+    pub entropy: f64,
+    /// The weights that were kept, descending.
+    pub weights: Vec<f64>,
+}
+
+impl<T: Element> DensityMatrix<T> {
+    /// Of one half, for one vector or several targets.
+    ///
+    /// # Errors
+    /// When the vectors do not belong to the superblock, or weights to the vectors.
+    pub fn new(
+        both: &Superblock<T>,
+        states: &[Vec<T>],
+        side: Side,
+        mixing: &Mixing,
+    ) -> Result<DensityMatrix<T>> {
+        let space = both.half(side).space().clone();
+        let weights = match &mixing.weights[..] {
+            [] => vec![1.0 / states.len().max(1) as f64; states.len()],
+            given if given.len() == states.len() && given.iter().all(|w| *w >= 0.0) => {
+                let sum: f64 = given.iter().sum();
+                given.iter().map(|w| w / sum).collect()
+            }
+            given => {
+                return Err(Error::input(format!("{} weights for {} states", given.len(), states.len()))
+                    .hint("one weight a target state, none of them negative"));
+            }
+        };
+        let mut sums: Vec<Mat<T>> = space.dims().iter().map(|&d| Mat::zeros(d, d)).collect();
+        for (x, &weight) in states.iter().zip(&weights) {
+            for (pair, panel) in both.panels(x) {
+                let (own, m) = match side {
+                    Side::Left => (pair.left, panel),
+                    Side::Right => (pair.right, panel.transpose()),
+                };
+                add_square(&mut sums[own], m, weight);
+            }
+        }
+        let trace: f64 = sums.iter().map(|m| trace(m)).sum();
+        if !(trace > 0.0) || !trace.is_finite() {
+            return Err(Error::numeric("the density matrix of a vector that is zero or not finite"));
+        }
+        if mixing.noise > 0.0 {
+            perturb(both, states, &weights, side, mixing.noise, &mut sums);
+        }
+        let heavy = sums.iter().map(|m| m.nrows()).max().unwrap_or(0) > 32;
+        let solve = |m: &Mat<T>| -> Result<(Vec<f64>, Mat<T>)> {
+            let (values, vectors) = eigh(m.as_ref())?;
+            let n = values.len();
+            let turned = Mat::from_fn(n, n, |i, j| vectors[(i, n - 1 - j)]);
+            Ok((values.into_iter().rev().map(|w| w.max(0.0)).collect(), turned))
+        };
+        let sectors: Result<Vec<_>> =
+            if heavy { sums.par_iter().map(solve).collect() } else { sums.iter().map(solve).collect() };
+        let sectors = sectors?;
+        let trace = sectors.iter().flat_map(|s| &s.0).sum();
+        Ok(DensityMatrix { space, sectors, trace })
+    }
+
+    /// Weights by sector, descending, of trace one.
+    pub fn spectrum(&self) -> Vec<f64> {
+        let mut all: Vec<f64> =
+            self.sectors.iter().flat_map(|s| &s.0).map(|w| w / self.trace).filter(|w| *w > FLOOR).collect();
+        all.sort_by(|a, b| b.total_cmp(a));
+        all
+    }
+
+    /// The entanglement entropy `- sum w ln w`.
+    pub fn entropy(&self) -> f64 {
+        entropy(&self.spectrum())
+    }
+
+    /// The basis of the states with the largest weights.
+    ///
+    /// # Errors
+    /// When no state would be left.
+    pub fn truncate(&self, cut: &Truncation) -> Result<Basis<T>> {
+        let mut all: Vec<(f64, usize, usize)> = Vec::new();
+        for (sector, (weights, _)) in self.sectors.iter().enumerate() {
+            all.extend(weights.iter().enumerate().map(|(k, w)| (w / self.trace, sector, k)));
+        }
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+        let spectrum: Vec<f64> = all.iter().map(|a| a.0).collect();
+        let kept = count(&spectrum, cut)?;
+        let mut per_sector = vec![0; self.space.sectors()];
+        all[..kept].iter().for_each(|&(_, sector, _)| per_sector[sector] += 1);
+        let vectors = |sector: usize, n: usize| self.sectors[sector].1.as_ref().subcols(0, n).to_owned();
+        let total: f64 = spectrum.iter().sum();
+        let left_out: f64 = spectrum[kept..].iter().sum();
+        Ok(Basis {
+            discarded: left_out / total,
+            entropy: entropy(&spectrum),
+            weights: spectrum[..kept].to_vec(),
+            ..Basis::from_vectors(&self.space, |s| (per_sector[s] > 0).then(|| vectors(s, per_sector[s])))
+        })
+    }
+}
+
+/// How many of the weights, descending, are kept.
+fn count(spectrum: &[f64], cut: &Truncation) -> Result<usize> {
+    let above = spectrum.iter().take_while(|w| **w > FLOOR).count().max(1);
+    let most = cut.states.unwrap_or(usize::MAX).min(above);
+    if most == 0 {
+        return Err(Error::input("a truncation to 0 states leaves nothing"));
+    }
+    let mut kept = above;
+    let mut lost = 0.0;
+    while kept > 1 && lost + spectrum[kept - 1] <= cut.cutoff {
+        lost += spectrum[kept - 1];
+        kept -= 1;
+    }
+    if let Some(most_lost) = cut.information {
+        let whole = entropy(spectrum);
+        let enough = |n: usize| {
+            let sum: f64 = spectrum[..n].iter().sum();
+            let rest: Vec<f64> = spectrum[..n].iter().map(|w| w / sum).collect();
+            whole - entropy(&rest) <= most_lost
+        };
+        let (mut low, mut high) = (1, above);
+        while low < high {
+            let middle = (low + high) / 2;
+            if enough(middle) { high = middle } else { low = middle + 1 }
+        }
+        kept = if cut.cutoff > 0.0 { kept.max(low) } else { low };
+    }
+    kept = kept.max(cut.at_least.min(above)).min(most);
+    // A multiplet is kept whole, or, where that are too many states, discarded whole, unless too little would be left.
+    let same = |n: usize| {
+        n > 0 && n < spectrum.len() && spectrum[n - 1] - spectrum[n] <= MULTIPLET * spectrum[n - 1]
+    };
+    let mut whole = kept;
+    while whole < most && same(whole) {
+        whole += 1;
+    }
+    if !same(whole) {
+        return Ok(whole);
+    }
+    whole = kept;
+    while whole > 1 && same(whole) {
+        whole -= 1;
+    }
+    Ok(if !same(whole) && whole * 4 >= kept * 3 { whole } else { kept })
+}
+
+/// `- sum w ln w`.
+pub(super) fn entropy(weights: &[f64]) -> f64 {
+    weights.iter().filter(|w| **w > 0.0).map(|w| -w * w.ln()).sum()
+}
+
+fn trace<T: Element>(m: &Mat<T>) -> f64 {
+    (0..m.nrows()).map(|i| m[(i, i)].re()).sum()
+}
+
+/// `sum += weight M M^H`.
+fn add_square<T: Element>(sum: &mut Mat<T>, m: MatRef<'_, T>, weight: f64) {
+    matmul(sum.as_mut(), Accum::Add, m, m.adjoint(), T::from_c64(weight.into()), Par::Seq);
+}
+
+/// Adds what the operators that couple to the other half make of the states.
+fn perturb<T: Element>(
+    both: &Superblock<T>,
+    states: &[Vec<T>],
+    weights: &[f64],
+    side: Side,
+    noise: f64,
+    sums: &mut [Mat<T>],
+) {
+    let block = both.half(side);
+    let bond = block.mpo().bond(block.bond());
+    let identity = match side {
+        Side::Left => bond.start,
+        Side::Right => bond.done,
+    };
+    let symbols: Vec<usize> = (0..bond.charges.len()).filter(|&k| Some(k) != identity).collect();
+    for &symbol in &symbols {
+        let mut images: Vec<(usize, Mat<T>, f64)> = Vec::new();
+        for ((row, column), factors) in block.by_sectors(symbol) {
+            for (x, &weight) in states.iter().zip(weights) {
+                for (pair, panel) in both.panels(x) {
+                    let (own, m) = match side {
+                        Side::Left => (pair.left, panel),
+                        Side::Right => (pair.right, panel.transpose()),
+                    };
+                    if own == column {
+                        images.push((row, applied(&factors, block.space().dim(row), m), weight));
+                    }
+                }
+            }
+        }
+        // Operators differ in size by the length of the block: each is given the same say.
+        let size: f64 = images.iter().map(|(_, y, w)| w * square(y.as_ref())).sum();
+        if size > 1e-20 {
+            let each = noise / (symbols.len() as f64 * size);
+            images.iter().for_each(|(row, y, w)| add_square(&mut sums[*row], y.as_ref(), each * w));
+        }
+    }
+}
+
+impl<T: Element> Basis<T> {
+    /// From the vectors of each old sector that is kept.
+    pub(super) fn from_vectors(old: &Space, mut vectors: impl FnMut(usize) -> Option<Mat<T>>) -> Basis<T> {
+        let mut basis = Basis {
+            old: old.clone(),
+            new: Space::new(Default::default()),
+            vectors: Vec::new(),
+            old_sector: Vec::new(),
+            new_sector: vec![None; old.sectors()],
+            discarded: 0.0,
+            entropy: 0.0,
+            weights: Vec::new(),
+        };
+        let mut sectors = std::collections::BTreeMap::new();
+        for sector in 0..old.sectors() {
+            if let Some(v) = vectors(sector).filter(|v| v.ncols() > 0) {
+                basis.new_sector[sector] = Some(basis.vectors.len());
+                basis.old_sector.push(sector);
+                sectors.insert(old.label(sector).clone(), v.ncols());
+                basis.vectors.push(v);
+            }
+        }
+        basis.new = Space::new(sectors);
+        basis
+    }
+
+    /// The basis it is made of.
+    pub fn old(&self) -> &Space {
+        &self.old
+    }
+
+    /// The basis it makes.
+    pub fn new_space(&self) -> &Space {
+        &self.new
+    }
+
+    /// The new sector that an old one becomes, if anything of it is kept.
+    pub fn kept(&self, old: usize) -> Option<usize> {
+        self.new_sector[old]
+    }
+
+    /// `U^H A U` between two new sectors, for the pieces of an operator between their old ones.
+    pub(super) fn rotated(&self, to: usize, from: usize, factors: &[Factor<T>]) -> Mat<T> {
+        let rows = self.old.dim(self.old_sector[to]);
+        let half = applied(factors, rows, self.vectors[from].as_ref());
+        let mut out = Mat::zeros(self.new.dim(to), self.new.dim(from));
+        let u = self.vectors[to].as_ref();
+        matmul(out.as_mut(), Accum::Replace, u.adjoint(), half.as_ref(), T::one_impl(), Par::Seq);
+        out
+    }
+
+    /// The same basis for sharing.
+    pub fn shared(self) -> Arc<Basis<T>> {
+        Arc::new(self)
+    }
+}

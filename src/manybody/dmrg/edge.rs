@@ -1,0 +1,137 @@
+//! Uniform chains without end: White's infinite-lattice algorithm grows a block of them site by site, and sees the other
+//! half in a mirror.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::mpo::{Bond, Entry, Mirror, Mpo};
+use super::space::Symmetry;
+use super::strings::{Element, Strings, Word};
+use crate::error::{Error, Result};
+use crate::manybody::{OpSum, Site, Sites, Term};
+use crate::number::C64;
+
+/// Numbers of the operators that every chain has.
+const START: usize = 0;
+const DONE: usize = 1;
+
+/// The automaton of a uniform chain with the coupling `bond` of sites 0 and 1 between neighbours; terms on site 0 alone
+/// act on every site. Whatever numbers of the site the coupling conserves are conserved.
+///
+/// # Errors
+/// For operators that the site does not have, couplings beyond sites 0 and 1, and those that are not Hermitian.
+pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
+    let sites = Sites::new(vec![site.clone(), site.clone()])?;
+    if let Some(term) = bond.terms().iter().find(|t| t.factors.iter().any(|f| f.1 > 1)) {
+        return Err(Error::input(format!("the term `{term}` reaches beyond sites 0 and 1"))
+            .hint("`edge_block` takes the coupling of two neighbours; `dmrg::finite` takes any range"));
+    }
+    Strings::new(bond, &sites, &Symmetry::default())?.need_hermitian(&sites)?;
+    let conserves =
+        |name: &String| Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok();
+    let symmetry = Symmetry::new(&sites, sites.charges().iter().filter(|n| conserves(n)).cloned());
+    let strings = Strings::new(bond, &sites, &symmetry)?;
+    let dim = site.dim();
+    let states = symmetry.states(&sites, 0);
+    let elements = |number: usize, z: C64| -> Vec<Element> {
+        strings.alphabet.elements(number, dim).into_iter().map(|(i, j, x)| (i, j, z * x)).collect()
+    };
+    let identity = || elements(0, C64::ONE);
+    let mut charges = vec![symmetry.zero(), symmetry.zero()];
+    let mut tensor = vec![
+        Entry { left: START, right: START, elements: identity() },
+        Entry { left: DONE, right: DONE, elements: identity() },
+    ];
+    let charge = |number: usize| {
+        let first = strings.alphabet.elements(number, dim).first().map(|e| (e.0, e.1));
+        first.map_or_else(|| symmetry.zero(), |(i, j)| symmetry.subtract(&states[i], &states[j]))
+    };
+    // An operator on the block's last site, by its number.
+    let mut on_edge: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut couplings: Vec<(usize, usize, C64)> = Vec::new();
+    for (word, &z) in &strings.words {
+        match word[..] {
+            [] => tensor.push(Entry { left: START, right: DONE, elements: elements(0, z) }),
+            [(0, a)] => tensor.push(Entry { left: START, right: DONE, elements: elements(a, z) }),
+            [(0, a), (1, b)] => couplings.push((a, b, z)),
+            _ => {
+                return Err(Error::input("a term acts on site 1 alone")
+                    .hint("write terms of one site on site 0; they act on every site"));
+            }
+        }
+    }
+    for number in couplings.iter().map(|c| c.0).chain(couplings.iter().map(|c| c.1)) {
+        on_edge.entry(number).or_insert_with(|| {
+            charges.push(charge(number));
+            let right = charges.len() - 1;
+            tensor.push(Entry { left: START, right, elements: elements(number, C64::ONE) });
+            right
+        });
+    }
+    for &(a, b, z) in &couplings {
+        tensor.push(Entry { left: on_edge[&a], right: DONE, elements: elements(b, z) });
+    }
+    // In the mirror an operator that changes the parity carries the signs of all sites before it.
+    let odd = |number: usize| {
+        let local = strings.alphabet.elements(number, dim);
+        local.first().is_some_and(|e| site.is_odd(e.0) != site.is_odd(e.1))
+    };
+    let mut signed: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut parity = None;
+    for b in couplings.iter().map(|c| c.1).filter(|&b| odd(b)) {
+        let string = *parity.get_or_insert_with(|| {
+            charges.push(symmetry.zero());
+            let own = charges.len() - 1;
+            let sign = |s: usize| C64::from(if site.is_odd(s) { -1.0 } else { 1.0 });
+            let elements = (0..dim).map(|s| (s, s, sign(s))).collect();
+            tensor.push(Entry { left: own, right: own, elements });
+            own
+        });
+        signed.entry(b).or_insert_with(|| {
+            charges.push(charge(b));
+            let right = charges.len() - 1;
+            tensor.push(Entry { left: string, right, elements: elements(b, C64::ONE) });
+            right
+        });
+    }
+    let mut mirror: Mirror = vec![Vec::new(); charges.len()];
+    mirror[START].push((DONE, C64::ONE));
+    mirror[DONE].push((START, C64::ONE));
+    for &(a, b, z) in &couplings {
+        let own = if odd(b) { signed[&b] } else { on_edge[&b] };
+        mirror[on_edge[&a]].push((own, z));
+    }
+    let symmetric = is_symmetric(bond, &sites, &symmetry, &strings)?;
+    let bond = Bond { charges, start: Some(START), done: Some(DONE), parity };
+    Ok(Mpo::uniform(sites, symmetry, bond, tensor, symmetric.then_some(mirror)))
+}
+
+/// Whether the coupling is the same with the two sites exchanged.
+fn is_symmetric(bond: &OpSum, sites: &Sites, symmetry: &Symmetry, strings: &Strings) -> Result<bool> {
+    let mut turned = OpSum::new();
+    for Term { coefficient, factors } in bond.terms() {
+        let swapped = factors.iter().map(|(name, site)| (name.clone(), 1 - site)).collect();
+        turned.add(*coefficient, swapped)?;
+    }
+    let turned = Strings::new(&turned, sites, symmetry)?;
+    // Both number their operators themselves: what counts is the matrices.
+    let matrix = |s: &Strings| -> Result<BTreeMap<Vec<(usize, usize)>, C64>> {
+        let mut all = BTreeMap::new();
+        for (word, &z) in s.words.iter().filter(|(word, _): &(&Word, _)| word.len() == 2) {
+            let local = |k: usize| Ok(s.alphabet.elements(word[k].1, sites.site(k)?.dim()));
+            let (a, b) = (local(0)?, local(1)?);
+            for x in &a {
+                for y in &b {
+                    *all.entry(vec![(x.0, x.1), (y.0, y.1)]).or_insert(C64::ZERO) += z * x.2 * y.2;
+                }
+            }
+        }
+        Ok(all)
+    };
+    let (a, b) = (matrix(strings)?, matrix(&turned)?);
+    let largest = a.values().map(|z| z.norm()).fold(0.0, f64::max);
+    let near = |x: &BTreeMap<_, C64>, y: &BTreeMap<_, C64>| {
+        x.iter().all(|(k, z)| (z - y.get(k).copied().unwrap_or_default()).norm() <= 1e-12 * largest)
+    };
+    Ok(near(&a, &b) && near(&b, &a))
+}

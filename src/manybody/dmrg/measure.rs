@@ -1,0 +1,322 @@
+//! What a state is asked: entanglement, local expectation values, correlations with their signs, whole operator sums, the
+//! variance of the energy.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, Par};
+
+use super::block::{Block, Carried, Shape, Side};
+use super::dense::{adjoint_product, eigh, product};
+use super::density::{Basis, entropy};
+use super::mpo::Mpo;
+use super::state::{State, Tensor};
+use crate::backend::matrix::records::Element;
+use crate::error::{Error, Result};
+use crate::manybody::{OpSum, Product, Term};
+use crate::number::C64;
+use crate::task::Task;
+
+/// A matrix between sectors of a bond: rows of one, columns of another.
+type Environment<T> = BTreeMap<(usize, usize), Mat<T>>;
+
+impl<T: Element> State<T> {
+    /// The density matrix of the sites left of each bond, in the bond's basis: diagonal in the sectors.
+    fn densities(&self) -> Vec<Vec<Mat<T>>> {
+        let n = self.tensors.len();
+        let mut all = vec![vec![Mat::identity(1, 1)]];
+        for i in (0..n).rev() {
+            let (tensor, behind) = (&self.tensors[i], &all[n - 1 - i]);
+            let mut own: Vec<Mat<T>> = self.spaces[i].dims().iter().map(|&d| Mat::zeros(d, d)).collect();
+            for (sector, (matrix, row)) in tensor.matrices.iter().zip(&tensor.rows).enumerate() {
+                let weighted = product(matrix.as_ref(), behind[sector].as_ref());
+                for part in tensor.fusion.parts(*row) {
+                    let a = weighted.as_ref().subrows(part.offset, part.dim);
+                    let b = matrix.as_ref().subrows(part.offset, part.dim);
+                    let sum = own[part.inner].as_mut();
+                    matmul(sum, Accum::Add, a, b.adjoint(), T::one_impl(), Par::Seq);
+                }
+            }
+            all.push(own);
+        }
+        all.reverse();
+        all
+    }
+
+    /// The weights of the Schmidt decomposition at each bond inside the chain, descending.
+    ///
+    /// # Errors
+    /// When an eigenvalue does not converge.
+    pub fn spectra(&self) -> Result<Vec<Vec<f64>>> {
+        let densities = self.densities();
+        let one = |sectors: &Vec<Mat<T>>| -> Result<Vec<f64>> {
+            let mut all = Vec::new();
+            for m in sectors {
+                all.extend(eigh(m.as_ref())?.0.into_iter().map(|w| w.max(0.0)));
+            }
+            all.sort_by(|a, b| b.total_cmp(a));
+            let sum: f64 = all.iter().sum();
+            Ok(all.iter().map(|w| w / sum).collect())
+        };
+        densities[1..densities.len() - 1].iter().map(one).collect()
+    }
+
+    /// The entanglement entropy at each bond inside the chain.
+    ///
+    /// # Errors
+    /// When an eigenvalue does not converge.
+    pub fn entropies(&self) -> Result<Vec<f64>> {
+        Ok(self.spectra()?.iter().map(|w| entropy(w)).collect())
+    }
+
+    /// The expectation value of an operator on every site.
+    ///
+    /// # Errors
+    /// When a site does not have the operator.
+    pub fn local(&self, name: &str) -> Result<Vec<C64>> {
+        let densities = self.densities();
+        let mut values = Vec::with_capacity(self.tensors.len());
+        for i in 0..self.tensors.len() {
+            let operator = self.sites.site(i)?.operator(name)?;
+            values.push(self.close(&Start::Nothing, i, &operator.matrix, &densities[i + 1]));
+        }
+        Ok(values)
+    }
+
+    /// `<A_i B_j>` for all pairs of sites, row by row.
+    ///
+    /// # Errors
+    /// When a site does not have the operators, or on interruption.
+    pub fn correlations(&self, a: &str, b: &str, task: &Task) -> Result<Vec<C64>> {
+        let n = self.tensors.len();
+        let densities = self.densities();
+        let mut values = vec![C64::ZERO; n * n];
+        let steps = task.start("correlations", n);
+        let term = |first: (&str, usize), second: (&str, usize)| Term {
+            coefficient: C64::ONE,
+            factors: vec![(first.0.to_string(), first.1), (second.0.to_string(), second.1)],
+        };
+        for i in 0..n {
+            let here = Product::new(&term((a, i), (b, i)), &self.sites)?;
+            if let [(_, matrix)] = &here.factors[..] {
+                let matrix: Vec<C64> = matrix.iter().map(|z| z * here.coefficient).collect();
+                values[i * n + i] = self.close(&Start::Nothing, i, &matrix, &densities[i + 1]);
+            }
+            // Both orders, with the left operator on site i: A on the left, then B on the left.
+            let fermionic = self.sites.site(i)?.operator(a)?.fermionic;
+            let orders = if a == b && !fermionic { 1 } else { 2 };
+            for order in 0..orders {
+                let pair = |j: usize| match order {
+                    0 => Product::new(&term((a, i), (b, j)), &self.sites),
+                    _ => Product::new(&term((a, j), (b, i)), &self.sites),
+                };
+                let mut environment: Option<Environment<T>> = None;
+                for j in i + 1..n {
+                    let product = pair(j)?;
+                    let [(_, first), (_, second)] = &product.factors[..] else {
+                        return Err(Error::internal("a pair of operators on one site"));
+                    };
+                    let so_far = match environment.take() {
+                        None => self.pass(&Start::Nothing, i, first),
+                        Some(e) => {
+                            let name = if product.string.contains(&(j - 1)) { "F" } else { "Id" };
+                            let string = &self.sites.site(j - 1)?.operator(name)?.matrix;
+                            self.pass(&Start::At(&e), j - 1, string)
+                        }
+                    };
+                    let value = self.close(&Start::At(&so_far), j, second, &densities[j + 1]);
+                    let (row, column) = if order == 0 { (i, j) } else { (j, i) };
+                    values[row * n + column] = value * product.coefficient;
+                    if orders == 1 {
+                        values[column * n + row] = values[row * n + column];
+                    }
+                    environment = Some(so_far);
+                }
+            }
+            steps.advance(i + 1)?;
+        }
+        Ok(values)
+    }
+
+    /// The environment behind a site with an operator on it.
+    fn pass(&self, from: &Start<'_, T>, site: usize, operator: &[C64]) -> Environment<T> {
+        let tensor = &self.tensors[site];
+        let dim = self.sites.iter().nth(site).map_or(0, |s| s.dim());
+        let mut out: Environment<T> = BTreeMap::new();
+        let mut add = |to: usize, from: usize, m: Mat<T>| match out.entry((to, from)) {
+            std::collections::btree_map::Entry::Vacant(place) => {
+                place.insert(m);
+            }
+            std::collections::btree_map::Entry::Occupied(mut sum) => *sum.get_mut() += m,
+        };
+        self.each(from, tensor, dim, operator, |bra, ket, upper, half| {
+            add(bra, ket, adjoint_product(upper, half));
+        });
+        out
+    }
+
+    /// The expectation value with an operator on a site and nothing behind it.
+    fn close(&self, from: &Start<'_, T>, site: usize, operator: &[C64], density: &[Mat<T>]) -> C64 {
+        let tensor = &self.tensors[site];
+        let dim = self.sites.iter().nth(site).map_or(0, |s| s.dim());
+        let mut sum = C64::ZERO;
+        self.each(from, tensor, dim, operator, |bra, ket, upper, half| {
+            if bra == ket {
+                let weighted = product(half, density[ket].as_ref());
+                for j in 0..upper.ncols() {
+                    for i in 0..upper.nrows() {
+                        sum += (crate::number::Scalar::conj(upper[(i, j)]) * weighted[(i, j)]).to_c64();
+                    }
+                }
+            }
+        });
+        sum
+    }
+
+    /// Calls `f(bra sector, ket sector, bra matrix, E A)` for every way through a site.
+    fn each(
+        &self,
+        from: &Start<'_, T>,
+        tensor: &Tensor<T>,
+        dim: usize,
+        operator: &[C64],
+        mut f: impl FnMut(usize, usize, faer::MatRef<'_, T>, faer::MatRef<'_, T>),
+    ) {
+        let mut way = |bra: usize, ket: usize, e: Option<&Mat<T>>| {
+            for j in 0..dim {
+                let mut half: Option<(usize, Mat<T>)> = None;
+                for i in (0..dim).filter(|i| operator[i * dim + j] != C64::ZERO) {
+                    let Some((to, upper)) = tensor.part(bra, i) else { continue };
+                    if half.is_none() {
+                        let Some((at, lower)) = tensor.part(ket, j) else { break };
+                        let own = e.map_or_else(|| lower.to_owned(), |e| product(e.as_ref(), lower));
+                        half = Some((at, own));
+                    }
+                    if let Some((at, own)) = &half {
+                        let scaled = own * faer::Scale(T::from_c64(operator[i * dim + j]));
+                        f(to, *at, upper, scaled.as_ref());
+                    }
+                }
+            }
+        };
+        match from {
+            Start::Nothing => (0..tensor.before.sectors()).for_each(|s| way(s, s, None)),
+            Start::At(e) => e.iter().for_each(|(&(bra, ket), m)| way(bra, ket, Some(m))),
+        }
+    }
+
+    /// The expectation value of an operator sum.
+    ///
+    /// # Errors
+    /// When the sum does not fit the sites or changes the state's conserved numbers.
+    pub fn expectation(&self, sum: &OpSum) -> Result<C64> {
+        self.contract(&Mpo::operator(sum, &self.sites, &self.symmetry, &self.target)?)
+    }
+
+    /// `<(H - <H>)^2>`, and `<H>`.
+    ///
+    /// # Errors
+    /// As [`State::expectation`].
+    pub fn variance(&self, sum: &OpSum) -> Result<(f64, f64)> {
+        let energy = self.expectation(sum)?.re;
+        // Subtracted before squaring, so that the difference is not one of large numbers.
+        let mut shifted = sum.clone();
+        shifted.add(-energy, Vec::new())?;
+        let mpo = Mpo::operator(&shifted, &self.sites, &self.symmetry, &self.target)?;
+        Ok((self.contract(&Arc::new(mpo.squared()))?.re, energy))
+    }
+
+    fn contract(&self, mpo: &Arc<Mpo>) -> Result<C64> {
+        if mpo.is_complex() && !T::DTYPE.is_complex() {
+            return self.to_complex().contract(mpo);
+        }
+        let mut block = Block::<T>::edge(mpo, Side::Left);
+        for tensor in &self.tensors {
+            let grown = block.grow()?;
+            let of = |sector: usize| {
+                let at = tensor.rows.iter().position(|r| *r == sector)?;
+                Some(tensor.matrices[at].clone())
+            };
+            let old = grown.space().clone();
+            if &old != tensor.fusion.space() {
+                return Err(Error::internal("a state whose bases do not follow one another"));
+            }
+            block = grown.rotate(&Basis::from_vectors(&old, of).shared())?;
+        }
+        let Shape::Plain { carried, .. } = &block.shape else {
+            return Err(Error::internal("a block that is not rotated"));
+        };
+        Ok(match carried.first() {
+            Some(Carried::Blocks(blocks)) => blocks.iter().map(|b| b.matrix[(0, 0)].to_c64()).sum(),
+            Some(Carried::Identity) => C64::ONE,
+            _ => C64::ZERO,
+        })
+    }
+
+    /// The scalar product with another state of the same chain.
+    ///
+    /// # Errors
+    /// When the states belong to different chains.
+    pub fn overlap(&self, other: &State<T>) -> Result<C64> {
+        let alike = self.sites.count() == other.sites.count()
+            && self.sites.iter().zip(other.sites.iter()).all(|(a, b)| a == b);
+        if !alike {
+            return Err(Error::input("states of different chains have no scalar product")
+                .hint("both states need the same chain of sites"));
+        }
+        if self.symmetry != other.symmetry {
+            return Err(Error::input("the two states are labelled by different conserved numbers"));
+        }
+        let mut environment: Environment<T> = BTreeMap::from([((0, 0), Mat::identity(1, 1))]);
+        for (a, b) in self.tensors.iter().zip(&other.tensors) {
+            let mut next: Environment<T> = BTreeMap::new();
+            for (&(bra, ket), e) in &environment {
+                for state in 0..a.fusion.states() {
+                    let (Some((to, upper)), Some((at, lower))) = (a.part(bra, state), b.part(ket, state))
+                    else {
+                        continue;
+                    };
+                    let half = product(e.as_ref(), lower);
+                    let one = adjoint_product(upper, half.as_ref());
+                    match next.get_mut(&(to, at)) {
+                        Some(sum) => *sum += one,
+                        None => {
+                            next.insert((to, at), one);
+                        }
+                    }
+                }
+            }
+            environment = next;
+        }
+        Ok(environment.values().map(|m| m[(0, 0)].to_c64()).sum())
+    }
+
+    /// The same state with complex numbers.
+    pub fn to_complex(&self) -> State<C64> {
+        let wide = |m: &Mat<T>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)].to_c64());
+        let tensor = |t: &Tensor<T>| Tensor {
+            before: t.before.clone(),
+            behind: t.behind.clone(),
+            fusion: t.fusion.clone(),
+            rows: t.rows.clone(),
+            matrices: t.matrices.iter().map(wide).collect(),
+        };
+        State {
+            sites: self.sites.clone(),
+            symmetry: self.symmetry.clone(),
+            target: self.target.clone(),
+            spaces: self.spaces.clone(),
+            tensors: self.tensors.iter().map(tensor).collect(),
+            number: self.number,
+        }
+    }
+}
+
+/// Where an environment begins.
+enum Start<'a, T> {
+    /// All sites before are contracted to the identity, as matrices are isometries from the left.
+    Nothing,
+    /// An environment.
+    At(&'a Environment<T>),
+}

@@ -1,0 +1,30 @@
+//! The density-matrix renormalisation group in pieces: automata of operator sums, blocks, superblocks, density matrices,
+//! White's transformation, and the states that sweeps end with. The algorithms themselves are scripts (`stdlib/dmrg.rhai`).
+
+mod block;
+mod cover;
+mod dense;
+mod density;
+mod edge;
+mod measure;
+mod mpo;
+mod overlap;
+mod predict;
+mod space;
+mod state;
+mod storage;
+mod strings;
+mod superblock;
+#[cfg(test)]
+mod tests;
+
+pub use block::{Block, Side};
+pub use density::{Basis, DensityMatrix, Mixing, Truncation};
+pub use edge::edge_chain;
+pub use mpo::{Mpo, conserved};
+pub use overlap::projected;
+pub use predict::transformed;
+pub use space::{Label, Symmetry};
+pub use state::State;
+pub use storage::Saved;
+pub use superblock::{Strategy, Superblock, Target};

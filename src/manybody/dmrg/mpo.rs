@@ -1,0 +1,389 @@
+//! A Hamiltonian as a finite automaton over the sites: at every bond the operators that are still to be coupled, and no
+//! more; at every site what turns those of the bond before into those of the bond behind.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use super::cover;
+use super::space::{Label, Symmetry};
+use super::strings::{Element, Strings, Word};
+use crate::error::{Error, Result};
+use crate::manybody::{Basis, OpSum, Sector, Sites};
+use crate::number::C64;
+
+/// The operators carried across a bond.
+#[derive(Debug, Clone, Default)]
+pub struct Bond {
+    /// By how much each changes the conserved numbers of what lies left.
+    pub charges: Vec<Label>,
+    /// The one that is the identity on the left: nothing has happened yet.
+    pub start: Option<usize>,
+    /// The one that is the identity on the right: all is coupled.
+    pub done: Option<usize>,
+    /// The sign of all fermions of a block, where uniform chains need it.
+    pub parity: Option<usize>,
+}
+
+/// A local operator between two operators carried.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// Number at the bond before the site.
+    pub left: usize,
+    /// Number at the bond behind the site.
+    pub right: usize,
+    /// Non-zero elements.
+    pub elements: Vec<Element>,
+}
+
+/// How a block that is seen in a mirror couples: operators of the left block, with factors, for each carried operator.
+pub type Mirror = Vec<Vec<(usize, C64)>>;
+
+/// The automaton of an operator sum.
+#[derive(Debug, Clone)]
+pub struct Mpo {
+    sites: Sites,
+    symmetry: Symmetry,
+    target: Label,
+    /// One more than sites; a single one that serves all bonds if the automaton is uniform.
+    bonds: Vec<Bond>,
+    tensors: Vec<Vec<Entry>>,
+    states: Vec<Vec<Label>>,
+    uniform: bool,
+    mirror: Option<Mirror>,
+}
+
+impl Mpo {
+    /// The automaton of a Hermitian sum in a sector.
+    ///
+    /// # Errors
+    /// For operators and sites that do not exist, a sector without states, terms that change its numbers, and sums that
+    /// are not Hermitian.
+    pub fn hamiltonian(sum: &OpSum, sites: &Sites, sector: &Sector) -> Result<Arc<Mpo>> {
+        let (symmetry, target) = conserved(sites, sector)?;
+        let mut strings = Strings::new(sum, sites, &symmetry)?;
+        strings.need_hermitian(sites)?;
+        Ok(Arc::new(Mpo::from_strings(&strings, sites, &symmetry, target)))
+    }
+
+    /// The automaton of any sum that conserves the numbers of `symmetry`.
+    ///
+    /// # Errors
+    /// As [`Mpo::hamiltonian`], but for Hermiticity.
+    pub fn operator(sum: &OpSum, sites: &Sites, symmetry: &Symmetry, target: &Label) -> Result<Arc<Mpo>> {
+        let strings = Strings::new(sum, sites, symmetry)?;
+        Ok(Arc::new(Mpo::from_strings(&strings, sites, symmetry, target.clone())))
+    }
+
+    /// An automaton that is the same at every site; see `edge.rs`.
+    pub(super) fn uniform(
+        sites: Sites,
+        symmetry: Symmetry,
+        bond: Bond,
+        tensor: Vec<Entry>,
+        mirror: Option<Mirror>,
+    ) -> Arc<Mpo> {
+        let states = vec![symmetry.states(&sites, 0)];
+        let target = symmetry.zero();
+        let (bonds, tensors) = (vec![bond], vec![tensor]);
+        Arc::new(Mpo { sites, symmetry, target, bonds, tensors, states, uniform: true, mirror })
+    }
+
+    fn from_strings(strings: &Strings, sites: &Sites, symmetry: &Symmetry, target: Label) -> Mpo {
+        let n = sites.count();
+        let states: Vec<Vec<Label>> = (0..n).map(|i| symmetry.states(sites, i)).collect();
+        // What is left of a string from some site on is a number; 0 is nothing.
+        let mut rests: Vec<Option<((usize, usize), usize)>> = vec![None];
+        let mut known: HashMap<((usize, usize), usize), usize> = HashMap::new();
+        let mut rest_of = |word: &Word| {
+            word.iter().rev().fold(0, |rest, &head| {
+                *known.entry((head, rest)).or_insert_with(|| {
+                    rests.push(Some((head, rest)));
+                    rests.len() - 1
+                })
+            })
+        };
+        let mut open: Vec<(usize, usize, C64)> =
+            strings.words.iter().map(|(word, &z)| (0, rest_of(word), z)).collect();
+        if open.is_empty() {
+            open.push((0, 0, C64::ZERO));
+        }
+        let begin = Bond {
+            charges: vec![symmetry.zero()],
+            start: Some(0),
+            done: (n == 0).then_some(0),
+            parity: None,
+        };
+        let mut bonds = vec![begin];
+        let mut tensors = Vec::with_capacity(n);
+        for site in 0..n {
+            let before = &bonds[site];
+            let (mut rows, mut columns) = (Numbers::default(), Numbers::default());
+            let mut edges: BTreeMap<(usize, usize), C64> = BTreeMap::new();
+            for &(from, rest, z) in &open {
+                let (operator, rest) = match rests[rest] {
+                    Some(((at, operator), next)) if at == site => (operator, next),
+                    _ => (0, rest),
+                };
+                let edge = (rows.number((from, operator)), columns.number(rest));
+                *edges.entry(edge).or_default() += z;
+            }
+            let mut neighbours = vec![Vec::new(); rows.all.len()];
+            edges.keys().for_each(|&(row, column)| neighbours[row].push(column));
+            let (mut in_rows, mut in_columns) = cover::smallest(&neighbours, columns.all.len());
+            if site + 1 == n {
+                // Everything ends in one operator.
+                in_rows.fill(false);
+                in_columns.fill(true);
+            }
+            let mut bond = Bond::default();
+            let mut number_of_row = vec![usize::MAX; rows.all.len()];
+            let mut number_of_column = vec![usize::MAX; columns.all.len()];
+            let mut tensor: BTreeMap<(usize, usize), BTreeMap<(usize, usize), C64>> = BTreeMap::new();
+            let dim = states[site].len();
+            let mut put = |from: usize, to: usize, operator: usize, z: C64| {
+                let elements = tensor.entry((from, to)).or_default();
+                for (i, j, value) in strings.alphabet.elements(operator, dim) {
+                    *elements.entry((i, j)).or_default() += z * value;
+                }
+            };
+            let charge = |(from, operator): (usize, usize)| -> Label {
+                let elements = strings.alphabet.elements(operator, dim);
+                let change =
+                    elements.first().map(|e| symmetry.subtract(&states[site][e.0], &states[site][e.1]));
+                symmetry.add(&before.charges[from], &change.unwrap_or_else(|| symmetry.zero()))
+            };
+            let mut next = Vec::new();
+            for (&(row, column), &z) in &edges {
+                let (from, operator) = rows.all[row];
+                let rest = columns.all[column];
+                if in_rows[row] {
+                    if number_of_row[row] == usize::MAX {
+                        number_of_row[row] = bond.charges.len();
+                        if before.start == Some(from) && operator == 0 {
+                            bond.start = Some(bond.charges.len());
+                        }
+                        bond.charges.push(charge((from, operator)));
+                        put(from, number_of_row[row], operator, C64::ONE);
+                    }
+                    next.push((number_of_row[row], rest, z));
+                } else {
+                    debug_assert!(in_columns[column]);
+                    if number_of_column[column] == usize::MAX {
+                        number_of_column[column] = bond.charges.len();
+                        if rest == 0 {
+                            bond.done = Some(bond.charges.len());
+                        }
+                        bond.charges.push(charge((from, operator)));
+                        next.push((number_of_column[column], rest, C64::ONE));
+                    }
+                    put(from, number_of_column[column], operator, z);
+                }
+            }
+            let flat = |((left, right), elements): ((usize, usize), BTreeMap<(usize, usize), C64>)| Entry {
+                left,
+                right,
+                elements: elements
+                    .into_iter()
+                    .filter(|(_, z)| *z != C64::ZERO)
+                    .map(|((i, j), z)| (i, j, z))
+                    .collect(),
+            };
+            tensors.push(tensor.into_iter().map(flat).collect());
+            bonds.push(bond);
+            open = next;
+        }
+        Mpo {
+            sites: sites.clone(),
+            symmetry: symmetry.clone(),
+            target,
+            bonds,
+            tensors,
+            states,
+            uniform: false,
+            mirror: None,
+        }
+    }
+
+    /// The automaton of the square, for the variance of the energy.
+    pub fn squared(&self) -> Mpo {
+        let n = self.sites.count();
+        let pairs = |bond: &Bond| -> Vec<(usize, usize)> {
+            let w = bond.charges.len();
+            (0..w).flat_map(|a| (0..w).map(move |b| (a, b))).collect()
+        };
+        let mut bonds = Vec::with_capacity(n + 1);
+        for bond in &self.bonds {
+            let w = bond.charges.len();
+            bonds.push(Bond {
+                charges: pairs(bond)
+                    .iter()
+                    .map(|&(a, b)| self.symmetry.add(&bond.charges[a], &bond.charges[b]))
+                    .collect(),
+                start: bond.start.map(|s| s * w + s),
+                done: bond.done.map(|d| d * w + d),
+                parity: None,
+            });
+        }
+        let product = |site: usize| -> Vec<Entry> {
+            let (w, v) = (self.bonds[site].charges.len(), self.bonds[site + 1].charges.len());
+            let mut all: BTreeMap<(usize, usize), BTreeMap<(usize, usize), C64>> = BTreeMap::new();
+            for a in &self.tensors[site] {
+                for b in &self.tensors[site] {
+                    let sum = all.entry((a.left * w + b.left, a.right * v + b.right)).or_default();
+                    for &(i, k, x) in &a.elements {
+                        for &(_, j, y) in b.elements.iter().filter(|e| e.0 == k) {
+                            *sum.entry((i, j)).or_default() += x * y;
+                        }
+                    }
+                }
+            }
+            all.into_iter()
+                .map(|((left, right), e)| Entry {
+                    left,
+                    right,
+                    elements: e
+                        .into_iter()
+                        .filter(|(_, z)| *z != C64::ZERO)
+                        .map(|((i, j), z)| (i, j, z))
+                        .collect(),
+                })
+                .filter(|e| !e.elements.is_empty())
+                .collect()
+        };
+        let tensors = (0..n).map(product).collect();
+        Mpo { bonds, tensors, ..self.clone() }
+    }
+
+    /// The sites.
+    pub fn sites(&self) -> &Sites {
+        &self.sites
+    }
+
+    /// The conserved numbers.
+    pub fn symmetry(&self) -> &Symmetry {
+        &self.symmetry
+    }
+
+    /// The label of the whole chain.
+    pub fn target(&self) -> &Label {
+        &self.target
+    }
+
+    /// The operators carried at a bond; bond `i` lies before site `i`.
+    pub fn bond(&self, i: usize) -> &Bond {
+        &self.bonds[if self.uniform { 0 } else { i }]
+    }
+
+    /// The local operators at a site.
+    pub fn tensor(&self, site: usize) -> &[Entry] {
+        &self.tensors[if self.uniform { 0 } else { site }]
+    }
+
+    /// Labels of the states of a site.
+    pub fn states(&self, site: usize) -> &[Label] {
+        &self.states[if self.uniform { 0 } else { site }]
+    }
+
+    /// Whether all sites are alike and the chain has no end.
+    pub fn is_uniform(&self) -> bool {
+        self.uniform
+    }
+
+    /// How a mirrored block couples, where that is the same Hamiltonian.
+    pub fn mirror(&self) -> Option<&Mirror> {
+        self.mirror.as_ref()
+    }
+
+    /// Whether an element is complex.
+    pub fn is_complex(&self) -> bool {
+        self.tensors.iter().flatten().flat_map(|e| &e.elements).any(|e| e.2.im != 0.0)
+    }
+
+    /// A number made of all elements and the sector, to tell automata apart.
+    pub fn fingerprint(&self) -> u64 {
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        let mut eat = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
+        self.target.iter().for_each(|q| eat(*q as u64));
+        for (site, entries) in self.tensors.iter().enumerate() {
+            for entry in entries {
+                eat((site << 32 | entry.left << 16 | entry.right) as u64);
+                for (i, j, z) in &entry.elements {
+                    eat((i << 32 | j) as u64);
+                    eat(z.re.to_bits());
+                    eat(z.im.to_bits());
+                }
+            }
+        }
+        hash >> 1
+    }
+
+    /// Number of operators carried at each bond inside the chain.
+    pub fn widths(&self) -> Vec<usize> {
+        self.bonds.iter().map(|b| b.charges.len()).collect()
+    }
+}
+
+/// The symmetry and the label of a sector that has states.
+pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
+    let wanted = sites.target(sector)?;
+    let symmetry = Symmetry::new(sites, wanted.iter().map(|w| w.0.clone()));
+    let target: Label = symmetry.add(&wanted.iter().map(|w| w.1).collect::<Label>(), &symmetry.zero());
+    // Which sectors have states is found without numbering them.
+    let mut reached = std::collections::BTreeSet::from([symmetry.zero()]);
+    let all = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect::<Vec<_>>();
+    let (mut low, mut high) = (vec![target.clone(); all.len() + 1], vec![target.clone(); all.len() + 1]);
+    for (i, states) in all.iter().enumerate().rev() {
+        for c in 0..target.len() {
+            low[i][c] = low[i + 1][c] - states.iter().map(|s| s[c]).max().unwrap_or(0);
+            high[i][c] = high[i + 1][c] - states.iter().map(|s| s[c]).min().unwrap_or(0);
+        }
+    }
+    for (i, states) in all.iter().enumerate() {
+        let inside = |q: &Label| {
+            (0..q.len()).all(|c| symmetry.moduli()[c] > 0 || (low[i + 1][c]..=high[i + 1][c]).contains(&q[c]))
+        };
+        reached =
+            reached.iter().flat_map(|q| states.iter().map(|s| symmetry.add(q, s))).filter(inside).collect();
+    }
+    if reached.contains(&target) {
+        return Ok((symmetry, target));
+    }
+    // The words of the exact sectors serve here too.
+    match Basis::new(sites, sector) {
+        Err(e) => Err(e),
+        Ok(_) => Err(Error::internal("a sector both with and without states")),
+    }
+}
+
+/// Things numbered in the order of their first appearance.
+struct Numbers<K> {
+    all: Vec<K>,
+    known: HashMap<K, usize>,
+}
+
+impl<K> Default for Numbers<K> {
+    fn default() -> Self {
+        Numbers { all: Vec::new(), known: HashMap::new() }
+    }
+}
+
+impl<K: Copy + Eq + std::hash::Hash> Numbers<K> {
+    fn number(&mut self, key: K) -> usize {
+        let next = self.all.len();
+        *self.known.entry(key).or_insert_with(|| {
+            self.all.push(key);
+            next
+        })
+    }
+}
+
+impl fmt::Display for Mpo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let widest = self.widths().into_iter().max().unwrap_or(0);
+        if self.uniform {
+            return write!(f, "Mpo of a uniform chain, {widest} operators carried");
+        }
+        write!(f, "Mpo of {}, at most {widest} operators carried across a bond", self.sites)
+    }
+}

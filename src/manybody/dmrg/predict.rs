@@ -1,0 +1,159 @@
+//! White's transformation: a state of one superblock in the basis of the next, one site further (Phys. Rev. Lett. 77,
+//! 3633 (1996)). It is the start of the next search, which then takes a few steps instead of many.
+
+use std::sync::Arc;
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatRef, Par};
+
+use super::block::{Block, Side};
+use super::density::Basis;
+use super::superblock::Superblock;
+use crate::backend::matrix::records::{Element, Panel};
+use crate::error::{Error, Result};
+
+/// A part of a state: sector of the moving block, state of the site next to it, sector of the other block; rows are the
+/// moving block's states, columns the other's.
+struct Piece<T> {
+    moving: usize,
+    state: usize,
+    rest: usize,
+    matrix: Mat<T>,
+}
+
+fn foreign() -> Error {
+    Error::input("the two superblocks are not neighbours in a sweep")
+        .hint("the new one holds the old one's rotated block, and the block that the old one's other half was made of")
+}
+
+/// The vector `x` of `old` in the basis of `new`, whose block on the `side` is that of `old` rotated into `basis` and
+/// grown by a site.
+///
+/// # Errors
+/// When the superblocks are not neighbours.
+pub fn transformed<T: Element>(
+    old: &Superblock<T>,
+    x: &[T],
+    new: &Superblock<T>,
+    basis: &Basis<T>,
+    side: Side,
+) -> Result<Vec<T>> {
+    let other = match side {
+        Side::Left => Side::Right,
+        Side::Right => Side::Left,
+    };
+    if basis.old() != old.half(side).space() {
+        return Err(foreign());
+    }
+    // The moving half loses its site by the projection; the other half gives up the site next to it.
+    let (rest, pieces) = split(old, x, basis, side, old.half(other))?;
+    let mut out = vec![T::default(); new.dim()];
+    let target = new.half(other);
+    let expand = target.fusion();
+    let Some((_, grown, _)) = new.half(side).fusion() else {
+        // With one site between the blocks it changes hands at the end of the chain.
+        let Some((inner, fusion, _)) = expand.filter(|e| e.0.space() == rest.space()) else {
+            return Err(foreign());
+        };
+        debug_assert_eq!(inner.sites(), rest.sites());
+        for piece in pieces {
+            let (sector, place) = fusion.place(piece.rest, piece.state);
+            let pair = match side {
+                Side::Left => new.panel(piece.moving, sector),
+                Side::Right => new.panel(sector, piece.moving),
+            };
+            if let Some(panel) = pair {
+                put(&mut out, panel, piece.matrix.as_ref(), 0, place.offset, side);
+            }
+        }
+        return Ok(out);
+    };
+    if expand.is_none() && target.space() != rest.space() {
+        return Err(foreign());
+    }
+    for piece in pieces {
+        let (sector, place) = grown.place(piece.moving, piece.state);
+        let (matrix, far) = match expand {
+            None => (piece.matrix, piece.rest),
+            Some(_) => {
+                let Some((from, basis)) = rest.origin() else { return Err(foreign()) };
+                if from.space() != target.space() {
+                    return Err(foreign());
+                }
+                let v = basis.vectors[piece.rest].as_ref();
+                let mut wide = Mat::zeros(piece.matrix.nrows(), v.nrows());
+                let one = T::one_impl();
+                matmul(wide.as_mut(), Accum::Replace, piece.matrix.as_ref(), v.transpose(), one, Par::Seq);
+                (wide, basis.old_sector[piece.rest])
+            }
+        };
+        let pair = match side {
+            Side::Left => new.panel(sector, far),
+            Side::Right => new.panel(far, sector),
+        };
+        let Some(panel) = pair else { continue };
+        if matrix.nrows() != place.dim {
+            return Err(foreign());
+        }
+        put(&mut out, panel, matrix.as_ref(), place.offset, 0, side);
+    }
+    Ok(out)
+}
+
+/// Adds a matrix to a part of a vector; its rows belong to the block on `side`.
+fn put<T: Element>(out: &mut [T], panel: Panel, m: MatRef<'_, T>, row: usize, column: usize, side: Side) {
+    for i in 0..m.nrows() {
+        for j in 0..m.ncols() {
+            let (r, c) = match side {
+                Side::Left => (row + i, column + j),
+                Side::Right => (column + j, row + i),
+            };
+            out[panel.offset + r * panel.columns + c] += m[(i, j)];
+        }
+    }
+}
+
+/// The state projected on the new basis, and the other half taken apart into its first site and the rest.
+fn split<T: Element>(
+    old: &Superblock<T>,
+    x: &[T],
+    basis: &Basis<T>,
+    side: Side,
+    other: &Arc<Block<T>>,
+) -> Result<(Arc<Block<T>>, Vec<Piece<T>>)> {
+    let mut pieces = Vec::new();
+    let (rest, fusion, unfold) = match other.fusion() {
+        Some((rest, fusion, _)) => (rest.clone(), fusion, None),
+        None => {
+            let Some((grown, basis)) = other.origin() else { return Err(foreign()) };
+            let Some((rest, fusion, _)) = grown.fusion() else { return Err(foreign()) };
+            (rest.clone(), fusion, Some(basis))
+        }
+    };
+    for (pair, panel) in old.panels(x) {
+        let (own, far, m): (usize, usize, MatRef<'_, T>) = match side {
+            Side::Left => (pair.left, pair.right, panel),
+            Side::Right => (pair.right, pair.left, panel.transpose()),
+        };
+        let Some(moving) = basis.kept(own) else { continue };
+        let u = basis.vectors[moving].as_ref();
+        let mut projected = Mat::zeros(u.ncols(), m.ncols());
+        matmul(projected.as_mut(), Accum::Replace, u.adjoint(), m, T::one_impl(), Par::Seq);
+        let sector = match unfold {
+            None => far,
+            Some(other) => {
+                let v = other.vectors[far].as_ref();
+                let mut wide = Mat::zeros(projected.nrows(), v.nrows());
+                let narrow = projected.as_ref();
+                matmul(wide.as_mut(), Accum::Replace, narrow, v.transpose(), T::one_impl(), Par::Seq);
+                projected = wide;
+                other.old_sector[far]
+            }
+        };
+        for part in fusion.parts(sector) {
+            let matrix = projected.as_ref().subcols(part.offset, part.dim).to_owned();
+            pieces.push(Piece { moving, state: part.state, rest: part.inner, matrix });
+        }
+    }
+    Ok((rest, pieces))
+}

@@ -1,0 +1,374 @@
+//! A state of the whole chain as a product of matrices, in sectors: what sweeps end with, and what measurements, overlaps
+//! and files are about.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use faer::{Mat, MatRef};
+
+use super::block::{Block, Side};
+use super::dense::{product, square, thin_svd};
+use super::density::Basis;
+use super::mpo::{Mpo, conserved};
+use super::space::{Fusion, Label, Space, Symmetry};
+use super::superblock::Superblock;
+use crate::backend::matrix::records::Element;
+use crate::error::{Error, Result};
+use crate::manybody::{Sector, Sites};
+
+/// One site's matrices: for each sector behind the site, rows for the states before it and on it.
+#[derive(Debug, Clone)]
+pub(super) struct Tensor<T> {
+    pub before: Space,
+    pub behind: Space,
+    pub fusion: Fusion,
+    /// The sector of the product that each sector behind the site is.
+    pub rows: Vec<usize>,
+    pub matrices: Vec<Mat<T>>,
+}
+
+/// A matrix product state: `A_1 A_2 ... A_N`, every `A` an isometry from the left, of norm one.
+#[derive(Debug, Clone)]
+pub struct State<T> {
+    pub(super) sites: Sites,
+    pub(super) symmetry: Symmetry,
+    pub(super) target: Label,
+    /// The bases at the bonds, labelled by the charges to the left; one more than sites.
+    pub(super) spaces: Vec<Space>,
+    pub(super) tensors: Vec<Tensor<T>>,
+    /// Tells states apart where something is remembered about them.
+    pub(super) number: u64,
+}
+
+fn next_number() -> u64 {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    COUNT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl<T: Element> Tensor<T> {
+    /// From the bases before and behind; sectors behind that cannot be reached are left out. `fill` writes the matrix of
+    /// a sector behind, numbered as in `behind`.
+    pub(super) fn new(
+        symmetry: &Symmetry,
+        before: &Space,
+        states: &[Label],
+        behind: &Space,
+        mut fill: impl FnMut(usize) -> Mat<T>,
+    ) -> Result<Tensor<T>> {
+        let fusion = Fusion::new(symmetry, before, states);
+        let (mut rows, mut matrices, mut reached) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (sector, (label, dim)) in behind.iter().enumerate() {
+            let Some(row) = fusion.space().find(label) else { continue };
+            let matrix = fill(sector);
+            if matrix.shape() != (fusion.space().dim(row), dim) {
+                return Err(Error::internal("a state's matrix of another shape"));
+            }
+            rows.push(row);
+            matrices.push(matrix);
+            reached.insert(label.clone(), dim);
+        }
+        Ok(Tensor { before: before.clone(), behind: Space::new(reached), fusion, rows, matrices })
+    }
+
+    /// The matrix between a sector before, with a state of the site, and the sector behind.
+    pub(super) fn part(&self, before: usize, state: usize) -> Option<(usize, MatRef<'_, T>)> {
+        let (row, part) = self.fusion.place(before, state);
+        let behind = self.rows.iter().position(|r| *r == row)?;
+        Some((behind, self.matrices[behind].as_ref().subrows(part.offset, part.dim)))
+    }
+}
+
+impl<T: Element> State<T> {
+    /// The state with one local state a site.
+    ///
+    /// # Errors
+    /// When there is not one a site, or the state lies outside the sector.
+    pub fn product(sites: &Sites, states: &[usize], sector: &Sector) -> Result<State<T>> {
+        let (symmetry, target) = conserved(sites, sector)?;
+        if states.len() != sites.count() {
+            return Err(Error::input(format!("{} local states for {sites}", states.len()))
+                .hint("a product state has one for each site"));
+        }
+        let mut before = Space::single(symmetry.zero());
+        let mut tensors = Vec::new();
+        for (i, &state) in states.iter().enumerate() {
+            let labels = symmetry.states(sites, i);
+            let own = labels.get(state).ok_or_else(|| Error::internal("a local state that there is not"))?;
+            let behind = Space::single(symmetry.add(before.label(0), own));
+            let fusion = Fusion::new(&symmetry, &before, &labels);
+            let (row, place) = fusion.place(0, state);
+            let here = |k: usize| if k == place.offset { T::one_impl() } else { T::default() };
+            let matrix = Mat::from_fn(fusion.space().dim(row), 1, |k, _| here(k));
+            tensors.push(Tensor::new(&symmetry, &before, &labels, &behind, |_| matrix.clone())?);
+            before = behind;
+        }
+        if before.label(0) != &target {
+            return Err(Error::input("the product state lies outside the sector")
+                .hint("its conserved numbers have to sum up to those of the option `sector`"));
+        }
+        State::from_tensors(sites.clone(), symmetry, target, tensors)
+    }
+
+    /// The state that a superblock's vector stands for, by way of the blocks that its blocks were made from.
+    ///
+    /// # Errors
+    /// When the blocks do not know how they were made, as in an infinite chain.
+    pub fn from_superblock(both: &Superblock<T>, x: &[T]) -> Result<State<T>> {
+        let mpo = both.left().mpo().clone();
+        let lost = || {
+            Error::input("the blocks of an infinite chain do not make a state of a finite one")
+                .hint("use blocks grown from `left_edge(mpo)` and `right_edge(mpo)`")
+        };
+        if mpo.is_uniform() || both.left().sites() + both.right().sites() != mpo.sites().count() {
+            return Err(lost());
+        }
+        let (symmetry, target) = (mpo.symmetry().clone(), mpo.target().clone());
+        let n = mpo.sites().count();
+        let mut tensors: Vec<Option<Tensor<T>>> = vec![None; n];
+        // The labels of a right block seen from the left, in ascending order, and where each sector went.
+        let from_left = |space: &Space| -> (Space, Vec<usize>) {
+            let labels: Vec<Label> = space.iter().map(|(q, _)| symmetry.subtract(&target, q)).collect();
+            let sorted = labels.iter().cloned().zip(space.dims().iter().copied()).collect::<BTreeMap<_, _>>();
+            let turned = Space::new(sorted);
+            let place = labels.iter().map(|q| turned.find(q).unwrap_or(0)).collect();
+            (turned, place)
+        };
+        let inside = |block: &Arc<Block<T>>| block.fusion().map_or(block.clone(), |f| f.0.clone());
+        let mut left = inside(both.left());
+        while left.sites() > 0 {
+            let (grown, basis) = left.origin().ok_or_else(lost)?.clone();
+            let (inner, _, site) = grown.fusion().ok_or_else(lost)?;
+            let fill = |sector: usize| basis.vectors[sector].clone();
+            let (states, behind) = (mpo.states(site), basis.new_space());
+            tensors[site] = Some(Tensor::new(&symmetry, inner.space(), states, behind, fill)?);
+            left = inner.clone();
+        }
+        let mut right = inside(both.right());
+        while right.sites() > 0 {
+            let (grown, basis) = right.origin().ok_or_else(lost)?.clone();
+            let (inner, fusion, site) = grown.fusion().ok_or_else(lost)?;
+            let (before, own_place) = from_left(right.space());
+            let (behind, place) = from_left(inner.space());
+            let rows = Fusion::new(&symmetry, &before, mpo.states(site));
+            let mut matrices = zeros::<T>(&rows, &behind);
+            for (sector, v) in basis.vectors.iter().enumerate() {
+                for part in fusion.parts(basis.old_sector[sector]) {
+                    let (_, to) = rows.place(own_place[sector], part.state);
+                    let block = v.as_ref().subrows(part.offset, part.dim).transpose();
+                    matrices[place[part.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(block);
+                }
+            }
+            let fill = |sector: usize| matrices[sector].clone();
+            tensors[site] = Some(Tensor::new(&symmetry, &before, mpo.states(site), &behind, fill)?);
+            right = inner.clone();
+        }
+        // The middle: the left block's site takes an isometry, the right block's what is left of the state.
+        let mut middle = BTreeMap::new();
+        let mut cores = Vec::new();
+        for (pair, m) in both.panels(x) {
+            let label = both.left().label(pair.left).clone();
+            let (u, rest) = match both.left().fusion() {
+                None => (None, m.to_owned()),
+                Some(_) if both.right().fusion().is_none() => (Some(m.to_owned()), Mat::zeros(0, 0)),
+                Some(_) => match ranked(m)? {
+                    Some((u, rest)) => (Some(u), rest),
+                    None => continue,
+                },
+            };
+            middle.insert(label, u.as_ref().map_or(m.nrows(), |u: &Mat<T>| u.ncols()));
+            cores.push((pair, u, rest));
+        }
+        let middle = Space::new(middle);
+        let at = |left: usize| middle.find(both.left().label(left)).unwrap_or(0);
+        if let Some((inner, _, site)) = both.left().fusion() {
+            let mut isometries = vec![Mat::zeros(0, 0); middle.sectors()];
+            for (pair, u, _) in &mut cores {
+                isometries[at(pair.left)] = u.take().unwrap_or_else(|| Mat::zeros(0, 0));
+            }
+            let fill = |sector: usize| isometries[sector].clone();
+            tensors[site] = Some(Tensor::new(&symmetry, inner.space(), mpo.states(site), &middle, fill)?);
+        }
+        if let Some((inner, fusion, site)) = both.right().fusion() {
+            let (behind, place) = from_left(inner.space());
+            let rows = Fusion::new(&symmetry, &middle, mpo.states(site));
+            let mut matrices = zeros::<T>(&rows, &behind);
+            for (pair, _, rest) in &cores {
+                for p in fusion.parts(pair.right) {
+                    let (_, to) = rows.place(at(pair.left), p.state);
+                    let from = rest.as_ref().subcols(p.offset, p.dim);
+                    matrices[place[p.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(from);
+                }
+            }
+            let fill = |sector: usize| matrices[sector].clone();
+            tensors[site] = Some(Tensor::new(&symmetry, &middle, mpo.states(site), &behind, fill)?);
+        }
+        let tensors: Option<Vec<Tensor<T>>> = tensors.into_iter().collect();
+        State::from_tensors(mpo.sites().clone(), symmetry, target, tensors.ok_or_else(lost)?)
+    }
+
+    /// From its matrices, in any gauge.
+    pub(super) fn from_tensors(
+        sites: Sites,
+        symmetry: Symmetry,
+        target: Label,
+        tensors: Vec<Tensor<T>>,
+    ) -> Result<State<T>> {
+        let mut state = State { sites, symmetry, target, spaces: Vec::new(), tensors, number: next_number() };
+        state.canonical()?;
+        Ok(state)
+    }
+
+    /// Makes every matrix an isometry from the left, and the norm one.
+    pub(super) fn canonical(&mut self) -> Result<()> {
+        // What the last site left over, by sector of the bond: rows of the new basis, columns of the old.
+        let first = Space::single(self.symmetry.zero());
+        let mut carry: Vec<Mat<T>> = vec![Mat::identity(1, 1)];
+        let mut carried = first.clone();
+        self.spaces = vec![first];
+        for i in 0..self.tensors.len() {
+            let states = self.symmetry.states(&self.sites, i);
+            let tensor = &self.tensors[i];
+            let fusion = Fusion::new(&self.symmetry, &carried, &states);
+            let mut next = BTreeMap::new();
+            let mut parts: BTreeMap<Label, (Mat<T>, Mat<T>)> = BTreeMap::new();
+            for (behind, matrix) in tensor.matrices.iter().enumerate() {
+                let label = tensor.behind.label(behind).clone();
+                let Some(row) = fusion.space().find(&label) else { continue };
+                let mut pushed = Mat::zeros(fusion.space().dim(row), matrix.ncols());
+                for part in tensor.fusion.parts(tensor.rows[behind]) {
+                    let Some(new) = carried.find(tensor.before.label(part.inner)) else { continue };
+                    let (_, to) = fusion.place(new, part.state);
+                    let own = matrix.as_ref().subrows(part.offset, part.dim);
+                    pushed
+                        .as_mut()
+                        .subrows_mut(to.offset, to.dim)
+                        .copy_from(product(carry[new].as_ref(), own));
+                }
+                let qr = pushed.as_ref().qr();
+                let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
+                if q.ncols() > 0 && square(r.as_ref()) > 0.0 {
+                    next.insert(label.clone(), q.ncols());
+                    parts.insert(label, (q, r));
+                }
+            }
+            if parts.is_empty() {
+                return Err(Error::numeric("the state has norm zero"));
+            }
+            let behind = Space::new(next);
+            let (mut matrices, rest): (Vec<Mat<T>>, Vec<Mat<T>>) = parts.into_values().unzip();
+            let fill = |sector: usize| std::mem::replace(&mut matrices[sector], Mat::zeros(0, 0));
+            let tensor = Tensor::new(&self.symmetry, &carried, &states, &behind, fill)?;
+            self.spaces.push(behind.clone());
+            (self.tensors[i], carried, carry) = (tensor, behind, rest);
+        }
+        let norm = carry.iter().map(|r| square(r.as_ref())).sum::<f64>().sqrt();
+        if !(norm > 0.0) {
+            return Err(Error::numeric("the state has norm zero"));
+        }
+        Ok(())
+    }
+
+    /// The sites.
+    pub fn sites(&self) -> &Sites {
+        &self.sites
+    }
+
+    /// The charges of the state, by name.
+    pub fn sector(&self) -> Sector {
+        self.symmetry
+            .names()
+            .iter()
+            .zip(&self.target)
+            .map(|(n, q)| (n.clone(), f64::from(*q) / 2.0))
+            .collect()
+    }
+
+    /// States kept at each bond inside the chain.
+    pub fn widths(&self) -> Vec<usize> {
+        self.spaces[1..self.spaces.len() - 1].iter().map(Space::total).collect()
+    }
+
+    /// Bytes of the matrices.
+    pub fn bytes(&self) -> usize {
+        let of =
+            |t: &Tensor<T>| t.matrices.iter().map(|m| m.nrows() * m.ncols() * size_of::<T>()).sum::<usize>();
+        self.tensors.iter().map(of).sum()
+    }
+
+    /// The right blocks of the chain in the state's own basis, from the last site inwards: entry `i` holds the sites
+    /// from `i` on.
+    ///
+    /// # Errors
+    /// When the automaton belongs to other sites.
+    pub fn right_blocks(&self, mpo: &Arc<Mpo>) -> Result<Vec<Arc<Block<T>>>> {
+        if mpo.sites().count() != self.sites.count() || mpo.symmetry() != &self.symmetry {
+            return Err(Error::input(
+                "the state belongs to other sites, or another sector, than the operator",
+            ));
+        }
+        let n = self.sites.count();
+        let mut blocks = vec![Block::edge(mpo, Side::Right)];
+        // The chain is turned to isometries from the right as it goes.
+        let mut carry: Vec<Mat<T>> = vec![Mat::identity(1, 1)];
+        let mut carried = self.spaces[n].clone();
+        for i in (1..n).rev() {
+            let block = blocks.last().cloned().ok_or_else(|| Error::internal("no block"))?.grow()?;
+            let (_, fusion, _) =
+                block.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
+            let tensor = &self.tensors[i];
+            let before = &self.spaces[i];
+            let mut next = BTreeMap::new();
+            let mut rest: BTreeMap<Label, Mat<T>> = BTreeMap::new();
+            let mut bases: BTreeMap<usize, Mat<T>> = BTreeMap::new();
+            for (sector, (label, dim)) in before.iter().enumerate() {
+                let own = self.symmetry.subtract(&self.target, label);
+                let Some(grown) = fusion.space().find(&own) else { continue };
+                // Rows: the product of the site and the block; columns: the bond before the site.
+                let mut wide = Mat::zeros(fusion.space().dim(grown), dim);
+                for part in fusion.parts(grown) {
+                    let inner = self.symmetry.subtract(&self.target, blocks[n - 1 - i].label(part.inner));
+                    let Some(c) = carried.find(&inner) else { continue };
+                    let Some((behind, m)) = tensor.part(sector, part.state) else { continue };
+                    if self.spaces[i + 1].label(behind) != &inner {
+                        continue;
+                    }
+                    let own = product(carry[c].as_ref(), m.transpose());
+                    wide.as_mut().subrows_mut(part.offset, part.dim).copy_from(own);
+                }
+                let qr = wide.as_ref().qr();
+                let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
+                if q.ncols() > 0 && square(r.as_ref()) > 0.0 {
+                    next.insert(label.clone(), q.ncols());
+                    rest.insert(label.clone(), r);
+                    bases.insert(grown, q);
+                }
+            }
+            let basis = Basis::from_vectors(fusion.space(), |s| bases.remove(&s)).shared();
+            blocks.push(block.rotate(&basis)?);
+            carried = Space::new(next);
+            carry = rest.into_values().collect();
+        }
+        blocks.reverse();
+        Ok(blocks)
+    }
+}
+
+/// A matrix as an isometry and the rest, without the directions that are rounding; none for zero.
+fn ranked<T: Element>(m: MatRef<'_, T>) -> Result<Option<(Mat<T>, Mat<T>)>> {
+    let (u, s, v) = thin_svd(m)?;
+    let first = s.first().copied().unwrap_or(0.0);
+    let rank = s.iter().take_while(|s| **s > 1e-15 * first && **s > 1e-200).count();
+    if rank == 0 {
+        return Ok(None);
+    }
+    let rest = Mat::from_fn(rank, v.nrows(), |i, j| {
+        T::from_c64(s[i].into()) * crate::number::Scalar::conj(v[(j, i)])
+    });
+    Ok(Some((u.as_ref().subcols(0, rank).to_owned(), rest)))
+}
+
+fn zeros<T: Element>(rows: &Fusion, behind: &Space) -> Vec<Mat<T>> {
+    let height = |q: &Label| rows.space().find(q).map_or(0, |s| rows.space().dim(s));
+    behind.iter().map(|(q, dim)| Mat::zeros(height(q), dim)).collect()
+}

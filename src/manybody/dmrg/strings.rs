@@ -1,0 +1,209 @@
+//! An operator sum as strings of local operators that change the conserved numbers by definite amounts: signs of
+//! fermions put in, equal strings added up, what conserves nothing refused.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::space::{Label, Symmetry};
+use crate::error::{Error, Result};
+use crate::manybody::{OpSum, Product, Sites};
+use crate::number::C64;
+
+/// What cancels to this, relative to what was added up, is nothing.
+const ROUNDING: f64 = 1e-13;
+/// The most strings that one term may fall into.
+const MAX_PARTS: usize = 1 << 16;
+
+/// A non-zero element of a local operator: row, column, value.
+pub type Element = (usize, usize, C64);
+
+/// Local operators by number, each scaled so that its first large element is one. Number 0 is the identity.
+#[derive(Debug, Clone, Default)]
+pub struct Alphabet {
+    operators: Vec<(usize, Vec<Element>)>,
+    known: HashMap<(usize, Vec<(usize, usize, i64, i64)>), usize>,
+}
+
+impl Alphabet {
+    /// The number of a local operator on a site of `dim` states and the factor in front; none for zero.
+    pub fn number(&mut self, dim: usize, elements: &[Element]) -> Option<(usize, C64)> {
+        let largest = elements.iter().map(|e| e.2.norm()).fold(0.0, f64::max);
+        let scale = elements.iter().find(|e| largest > 0.0 && e.2.norm() > 0.999 * largest)?.2;
+        let scaled: Vec<Element> = elements
+            .iter()
+            .filter(|e| e.2.norm() > ROUNDING * largest)
+            .map(|&(i, j, z)| (i, j, z / scale))
+            .collect();
+        if scaled.len() == dim && scaled.iter().all(|e| e.0 == e.1 && (e.2 - 1.0).norm() < ROUNDING) {
+            return Some((0, scale));
+        }
+        let round = |x: f64| (x * 1e12).round() as i64;
+        let key = scaled.iter().map(|e| (e.0, e.1, round(e.2.re), round(e.2.im))).collect();
+        let next = self.operators.len() + 1;
+        let number = *self.known.entry((dim, key)).or_insert(next);
+        if number == next {
+            self.operators.push((dim, scaled));
+        }
+        Some((number, scale))
+    }
+
+    /// The elements of an operator on a site of `dim` states.
+    pub fn elements(&self, number: usize, dim: usize) -> Vec<Element> {
+        match number {
+            0 => (0..dim).map(|s| (s, s, C64::ONE)).collect(),
+            n => self.operators[n - 1].1.clone(),
+        }
+    }
+
+    fn adjoint(&mut self, number: usize) -> (usize, C64) {
+        if number == 0 {
+            return (0, C64::ONE);
+        }
+        let (dim, elements) = self.operators[number - 1].clone();
+        let mut turned: Vec<Element> = elements.iter().map(|&(i, j, z)| (j, i, z.conj())).collect();
+        turned.sort_by_key(|e| (e.0, e.1));
+        self.number(dim, &turned).unwrap_or((0, C64::ZERO))
+    }
+}
+
+/// Operators on ascending sites; no entry is the identity.
+pub type Word = Vec<(usize, usize)>;
+
+/// A sum of strings.
+#[derive(Debug, Clone)]
+pub struct Strings {
+    pub alphabet: Alphabet,
+    pub words: BTreeMap<Word, C64>,
+}
+
+/// The part of a local operator that changes the numbers by one amount.
+type Piece = (Label, Vec<Element>);
+
+fn pieces(symmetry: &Symmetry, states: &[Label], matrix: &[C64]) -> Vec<Piece> {
+    let dim = states.len();
+    let mut parts: BTreeMap<Label, Vec<Element>> = BTreeMap::new();
+    for (k, &z) in matrix.iter().enumerate().filter(|(_, z)| **z != C64::ZERO) {
+        let (i, j) = (k / dim, k % dim);
+        parts.entry(symmetry.subtract(&states[i], &states[j])).or_default().push((i, j, z));
+    }
+    parts.into_iter().collect()
+}
+
+impl Strings {
+    /// The strings of a sum.
+    ///
+    /// # Errors
+    /// For operators and sites that do not exist, and terms that change a conserved number.
+    pub fn new(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
+        let states: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
+        let mut alphabet = Alphabet::default();
+        // With the sizes of what was added, to tell rounding from a remainder, and a term to name.
+        let mut words: BTreeMap<Word, (C64, f64, usize)> = BTreeMap::new();
+        let mut charges: BTreeMap<Word, Label> = BTreeMap::new();
+        for (at, term) in sum.terms().iter().enumerate() {
+            let product = Product::new(term, sites)?;
+            let mut local: Vec<(usize, Vec<Piece>)> = Vec::new();
+            for (site, matrix) in &product.factors {
+                local.push((*site, pieces(symmetry, &states[*site], matrix)));
+            }
+            for &site in &product.string {
+                let sign = &sites.site(site)?.operator("F")?.matrix;
+                local.push((site, pieces(symmetry, &states[site], sign)));
+            }
+            local.sort_by_key(|l| l.0);
+            let mut partial = vec![(Word::new(), product.coefficient, symmetry.zero())];
+            for (site, pieces) in &local {
+                let mut next = Vec::new();
+                for (label, elements) in pieces {
+                    let Some((number, scale)) = alphabet.number(states[*site].len(), elements) else {
+                        continue;
+                    };
+                    for (word, z, total) in &partial {
+                        let mut word = word.clone();
+                        if number > 0 {
+                            word.push((*site, number));
+                        }
+                        next.push((word, z * scale, symmetry.add(total, label)));
+                    }
+                }
+                if next.len() > MAX_PARTS {
+                    return Err(Error::input(format!("the term `{term}` falls into too many parts"))
+                        .hint("write it with operators that raise and lower, like \"S+\" and \"S-\""));
+                }
+                partial = next;
+            }
+            for (word, z, charge) in partial {
+                if charge.iter().any(|q| *q != 0) {
+                    charges.insert(word.clone(), charge);
+                }
+                let entry = words.entry(word).or_insert((C64::ZERO, 0.0, at));
+                entry.0 += z;
+                entry.1 += z.norm();
+            }
+        }
+        words.retain(|_, (z, size, _)| z.norm() > ROUNDING * *size);
+        for (word, (_, _, at)) in &words {
+            if let Some(charge) = charges.get(word)
+                && let Some(k) = charge.iter().position(|q| *q != 0)
+            {
+                let name = &symmetry.names()[k];
+                return Err(Error::input(format!(
+                    "the term `{}` changes {name} by {}, which the sector conserves",
+                    sum.terms()[*at],
+                    f64::from(charge[k]) / 2.0
+                ))
+                .hint(format!("leave {name} out of the sector, or the term out of the sum")));
+            }
+        }
+        Ok(Strings { alphabet, words: words.into_iter().map(|(word, (z, ..))| (word, z)).collect() })
+    }
+
+    /// Refuses a sum that is not its own adjoint.
+    ///
+    /// # Errors
+    /// When a term has no conjugate.
+    pub fn need_hermitian(&mut self, sites: &Sites) -> Result<()> {
+        let mut rest: BTreeMap<Word, C64> = BTreeMap::new();
+        let largest = self.words.values().map(|z| z.norm()).fold(0.0, f64::max);
+        for (word, &z) in &self.words {
+            let mut turned = Word::new();
+            let mut conjugate = z.conj();
+            for &(site, number) in word {
+                let (number, scale) = self.alphabet.adjoint(number);
+                conjugate *= scale;
+                turned.push((site, number));
+            }
+            *rest.entry(word.clone()).or_default() += z;
+            *rest.entry(turned).or_default() -= conjugate;
+        }
+        rest.retain(|_, z| z.norm() > 1e-12 * largest);
+        // Strings of different operators may still cancel: what is left is compared element by element.
+        let mut elements: HashMap<Vec<(usize, usize, usize)>, C64> = HashMap::new();
+        for (word, &z) in &rest {
+            let mut partial = vec![(Vec::new(), z)];
+            for &(site, number) in word {
+                let local = self.alphabet.elements(number, sites.site(site)?.dim());
+                partial = partial
+                    .iter()
+                    .flat_map(|(path, z): &(Vec<(usize, usize, usize)>, C64)| {
+                        local.iter().map(move |&(i, j, value)| {
+                            let mut path = path.clone();
+                            path.push((site, i, j));
+                            (path, z * value)
+                        })
+                    })
+                    .collect();
+                if partial.len() > MAX_PARTS {
+                    break;
+                }
+            }
+            for (path, z) in partial {
+                *elements.entry(path).or_default() += z;
+            }
+        }
+        match elements.values().all(|z| z.norm() <= 1e-11 * largest) {
+            true => Ok(()),
+            false => Err(Error::input("the operator sum is not Hermitian")
+                .hint("give every term that is not its own conjugate one: `h.add(t, \"Cdag\", i, \"C\", j)` needs `h.add(t, \"Cdag\", j, \"C\", i)`")),
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! Two blocks side by side as one operator: `H = sum_alpha A_alpha x B_alpha` over the operators carried across the bond
+//! between them, as operation records between pairs of sectors (papers.md D).
+
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use faer::{Mat, MatRef};
+
+use super::block::{Block, Side};
+use super::space::Label;
+use crate::backend::matrix::records::{Element, Factor, Panel, Record, RecordList};
+use crate::backend::{BlockVector, Device, Dots, Kernel, MatrixSpec, Rows, Update};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+use crate::operator::{LinearOperator, Operator};
+
+/// Which products are formed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strategy {
+    /// By cost: an operator that fills its sectors is one matrix, another keeps its parts.
+    #[default]
+    Auto,
+    /// Operators of a block and its site as one matrix: few large products.
+    LeftRight,
+    /// Blocks and sites apart: many small products, and no copies of operators.
+    FourParts,
+}
+
+impl Strategy {
+    /// From a name, as scripts give it.
+    ///
+    /// # Errors
+    /// For another name.
+    pub fn parse(name: &str) -> Result<Strategy> {
+        match name {
+            "auto" => Ok(Strategy::Auto),
+            "LR" => Ok(Strategy::LeftRight),
+            "l-1-1-r" => Ok(Strategy::FourParts),
+            _ => Err(Error::input(format!("no strategy `{name}`")).hint("there are auto, LR and l-1-1-r")),
+        }
+    }
+
+    /// The part of an operator's area that has to be filled for it to become one matrix.
+    fn threshold(self) -> f64 {
+        match self {
+            Strategy::Auto => 0.5,
+            Strategy::LeftRight => 0.0,
+            Strategy::FourParts => f64::INFINITY,
+        }
+    }
+}
+
+/// A pair of sectors that together have the right charges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// Sector of the left block.
+    pub left: usize,
+    /// Sector of the right block.
+    pub right: usize,
+}
+
+/// What the charges of a superblock sum up to; none where a number is free.
+pub type Target = Vec<Option<i32>>;
+
+/// Two blocks as an operator.
+pub struct Superblock<T> {
+    left: Arc<Block<T>>,
+    right: Arc<Block<T>>,
+    pairs: Vec<Pair>,
+    list: Arc<RecordList<T>>,
+    diagonal: Vec<f64>,
+    kernel: Arc<dyn Kernel>,
+}
+
+/// The pieces of an operator between two sectors, the identities apart from what is dense.
+struct Half<T> {
+    identities: Vec<Factor<T>>,
+    dense: Vec<Factor<T>>,
+}
+
+type Halves<T> = BTreeMap<(usize, usize), Half<T>>;
+
+fn halves<T: Element>(block: &Block<T>, symbol: usize, strategy: Strategy) -> Halves<T> {
+    let space = block.space();
+    let sort = |((row, column), factors): ((usize, usize), Vec<Factor<T>>)| {
+        let (rows, columns) = (space.dim(row), space.dim(column));
+        let area: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
+        let dense = factors.iter().filter(|f| f.matrix.is_some()).count();
+        let single = dense == 1 && factors.len() == 1;
+        if dense > 0 && !single && area as f64 >= strategy.threshold() * (rows * columns) as f64 {
+            let mut whole = Mat::<T>::zeros(rows, columns);
+            for f in &factors {
+                let mut part = whole.as_mut().submatrix_mut(f.row, f.column, f.rows, f.columns);
+                match &f.matrix {
+                    Some(a) => {
+                        for j in 0..f.columns {
+                            let (y, x) = (part.as_mut().col_mut(j), a.as_ref().col(j));
+                            y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y += f.scale * *x);
+                        }
+                    }
+                    None => (0..f.rows).for_each(|i| part[(i, i)] += f.scale),
+                }
+            }
+            let one = T::from_c64(C64::ONE);
+            let matrix = Some(Arc::new(whole));
+            let factor = Factor { row: 0, rows, column: 0, columns, scale: one, matrix };
+            return ((row, column), Half { identities: Vec::new(), dense: vec![factor] });
+        }
+        let (dense, identities) = factors.into_iter().partition(|f| f.matrix.is_some());
+        ((row, column), Half { identities, dense })
+    };
+    block.by_sectors(symbol).into_iter().map(sort).collect()
+}
+
+impl<T: Element> Superblock<T> {
+    /// The superblock of two blocks, in the sector `target`.
+    ///
+    /// # Errors
+    /// When the blocks do not fit together or no state has these charges.
+    pub fn new(
+        device: &Device,
+        left: &Arc<Block<T>>,
+        right: &Arc<Block<T>>,
+        target: &Target,
+        strategy: Strategy,
+    ) -> Result<Superblock<T>> {
+        if left.half() != Side::Left || right.half() != Side::Right {
+            return Err(Error::input("a superblock is made of a left and a right block").hint(
+                "`superblock(block, block.mirror(), sector)` for a chain that is its own mirror image",
+            ));
+        }
+        if !Arc::ptr_eq(left.mpo(), right.mpo()) || left.bond() != right.bond() {
+            return Err(Error::input("the two blocks do not meet")
+                .hint("they end at the same bond of one chain: one begins where the other ends"));
+        }
+        let symmetry = left.mpo().symmetry();
+        let (l, r) = (left.space(), right.space());
+        let mut pairs = Vec::new();
+        let mut panels = Vec::new();
+        let mut number: HashMap<(usize, usize), usize> = HashMap::new();
+        let mut dim = 0;
+        for (i, (a, rows)) in l.iter().enumerate() {
+            for (j, (b, columns)) in r.iter().enumerate() {
+                let sum = symmetry.add(a, b);
+                if sum.iter().zip(target).all(|(q, t)| t.is_none_or(|t| t == *q)) {
+                    number.insert((i, j), pairs.len());
+                    pairs.push(Pair { left: i, right: j });
+                    panels.push(Panel { offset: dim, rows, columns });
+                    dim += rows * columns;
+                }
+            }
+        }
+        if dim == 0 {
+            let named = symmetry.names().iter().zip(target).filter_map(|(name, t)| Some((name, (*t)?)));
+            let text: Vec<String> = named.map(|(n, t)| format!("{n} = {}", f64::from(t) / 2.0)).collect();
+            return Err(Error::input(format!("no state of the superblock has {}", text.join(", ")))
+                .hint("the blocks' states cannot be combined to these numbers"));
+        }
+        let mut records: Vec<Vec<Record<T>>> = vec![Vec::new(); pairs.len()];
+        // Identities on both sides often meet in the same place, from several operators.
+        let mut plain: Vec<BTreeMap<[usize; 9], T>> = vec![BTreeMap::new(); pairs.len()];
+        for symbol in 0..left.mpo().bond(left.bond()).charges.len() {
+            let (a, b) = (halves(left, symbol, strategy), halves(right, symbol, strategy));
+            for (&(to_left, from_left), a) in &a {
+                for (&(to_right, from_right), b) in &b {
+                    let (Some(&target), Some(&source)) =
+                        (number.get(&(to_left, to_right)), number.get(&(from_left, from_right)))
+                    else {
+                        continue;
+                    };
+                    let out = &mut records[target];
+                    for x in &a.identities {
+                        for y in &b.identities {
+                            let key = [
+                                source, x.row, x.rows, x.column, x.columns, y.row, y.rows, y.column,
+                                y.columns,
+                            ];
+                            *plain[target].entry(key).or_default() += x.scale * y.scale;
+                        }
+                        for y in &b.dense {
+                            out.push(Record::Single { source, left: x.clone(), right: y.clone() });
+                        }
+                    }
+                    for x in &a.dense {
+                        for y in &b.identities {
+                            out.push(Record::Single { source, left: x.clone(), right: y.clone() });
+                        }
+                    }
+                    if !a.dense.is_empty() && !b.dense.is_empty() {
+                        out.push(Record::Double { source, left: a.dense.clone(), right: b.dense.clone() });
+                    }
+                }
+            }
+        }
+        for (out, plain) in records.iter_mut().zip(plain) {
+            for ([source, row, rows, column, columns, r, rs, c, cs], scale) in plain {
+                let one = T::from_c64(C64::ONE);
+                out.push(Record::Single {
+                    source,
+                    left: Factor { row, rows, column, columns, scale, matrix: None },
+                    right: Factor { row: r, rows: rs, column: c, columns: cs, scale: one, matrix: None },
+                });
+            }
+        }
+        let list = Arc::new(RecordList { dim, panels, records });
+        let diagonal = diagonal(&list);
+        let kernel = device.prepare(MatrixSpec::Records(T::wrap(list.clone())))?;
+        Ok(Superblock { left: left.clone(), right: right.clone(), pairs, list, diagonal, kernel })
+    }
+
+    /// The charges of two blocks of a chain: all of it, or the share of those that hold only some of its sites.
+    pub fn share(left: &Block<T>, right: &Block<T>) -> Label {
+        let mpo = left.mpo();
+        let (n, own) = (mpo.sites().count(), left.sites() + right.sites());
+        if own >= n {
+            return mpo.target().clone();
+        }
+        let symmetry = mpo.symmetry();
+        let part = own as f64 / n as f64;
+        let distance = |q: &Label| -> f64 {
+            let one = |((q, t), m): ((&i32, &i32), &i32)| {
+                if *m > 0 { 0.0 } else { (f64::from(*q) - part * f64::from(*t)).powi(2) }
+            };
+            q.iter().zip(mpo.target()).zip(symmetry.moduli()).map(one).sum()
+        };
+        let sums =
+            left.space().iter().flat_map(|(a, _)| right.space().iter().map(|(b, _)| symmetry.add(a, b)));
+        sums.min_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)))
+            .unwrap_or_else(|| symmetry.zero())
+    }
+
+    /// The operator for scripts and solvers.
+    pub fn into_operator(self, device: &Device) -> Operator
+    where
+        Superblock<T>: LinearOperator,
+    {
+        let label = format!("superblock of {} + {} sites", self.left.sites(), self.right.sites());
+        Operator::from_node(device.clone(), Arc::new(self)).labelled(label)
+    }
+
+    /// The left block.
+    pub fn left(&self) -> &Arc<Block<T>> {
+        &self.left
+    }
+
+    /// The right block.
+    pub fn right(&self) -> &Arc<Block<T>> {
+        &self.right
+    }
+
+    /// One of the blocks.
+    pub fn half(&self, side: Side) -> &Arc<Block<T>> {
+        match side {
+            Side::Left => &self.left,
+            Side::Right => &self.right,
+        }
+    }
+
+    /// The pairs of sectors.
+    pub fn pairs(&self) -> &[Pair] {
+        &self.pairs
+    }
+
+    /// Length of a vector.
+    pub fn dim(&self) -> usize {
+        self.list.dim
+    }
+
+    /// The records of a product.
+    pub fn list(&self) -> &RecordList<T> {
+        &self.list
+    }
+
+    /// A vector as one matrix a pair of sectors.
+    pub(super) fn panels<'a>(&'a self, x: &'a [T]) -> impl Iterator<Item = (Pair, MatRef<'a, T>)> {
+        self.pairs.iter().zip(&self.list.panels).map(move |(pair, p)| {
+            let own = &x[p.offset..p.offset + p.rows * p.columns];
+            (*pair, MatRef::from_row_major_slice(own, p.rows, p.columns))
+        })
+    }
+
+    /// The place of a pair of sectors in a vector.
+    pub(super) fn panel(&self, left: usize, right: usize) -> Option<Panel> {
+        let at = self.pairs.binary_search_by_key(&(left, right), |p| (p.left, p.right)).ok()?;
+        Some(self.list.panels[at])
+    }
+
+    /// The columns of a block vector on the host.
+    ///
+    /// # Errors
+    /// When the vector does not belong to the superblock.
+    pub fn columns(&self, device: &Device, v: &BlockVector) -> Result<Vec<Vec<T>>> {
+        if v.rows().global != self.dim() {
+            return Err(Error::input(format!(
+                "a vector of {} rows for a superblock of {}",
+                v.rows().global,
+                self.dim()
+            ))
+            .hint("take the vectors that `davidson` finds for this superblock"));
+        }
+        if v.dtype().is_complex() && !T::DTYPE.is_complex() {
+            return Err(Error::input("a complex vector of a real superblock"));
+        }
+        let data = device.download(v)?;
+        let columns = v.columns();
+        Ok((0..columns)
+            .map(|c| data.iter().skip(c).step_by(columns).map(|z| T::from_c64(*z)).collect())
+            .collect())
+    }
+}
+
+fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
+    let mut diagonal = vec![0.0; list.dim];
+    let own = |f: &Factor<T>| -> Vec<T> {
+        (0..f.rows)
+            .map(|i| f.scale * f.matrix.as_ref().map_or(T::from_c64(C64::ONE), |a| a[(i, i)]))
+            .collect()
+    };
+    for (target, (panel, records)) in list.panels.iter().zip(&list.records).enumerate() {
+        let mut add = |a: &Factor<T>, b: &Factor<T>| {
+            if a.row != a.column || b.row != b.column {
+                return;
+            }
+            let (x, y) = (own(a), own(b));
+            for (i, x) in x.iter().enumerate() {
+                let at = panel.offset + (a.row + i) * panel.columns + b.row;
+                for (d, y) in diagonal[at..at + y.len()].iter_mut().zip(&y) {
+                    *d += (*x * *y).re();
+                }
+            }
+        };
+        for record in records {
+            match record {
+                Record::Single { source, left, right } if *source == target => add(left, right),
+                Record::Double { source, left, right } if *source == target => {
+                    left.iter().for_each(|a| right.iter().for_each(|b| add(a, b)));
+                }
+                _ => {}
+            }
+        }
+    }
+    diagonal
+}
+
+impl<T: Element> LinearOperator for Superblock<T> {
+    fn rows(&self) -> Rows {
+        self.kernel.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.list.dim
+    }
+
+    fn dtype(&self) -> DType {
+        T::DTYPE
+    }
+
+    fn update(
+        &self,
+        _: &Device,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: Option<&mut Dots>,
+    ) -> Result<()> {
+        self.kernel.update(c, v, w, dots)
+    }
+
+    fn adjoint(&self, device: &Device) -> Result<Operator> {
+        let copy = Superblock {
+            left: self.left.clone(),
+            right: self.right.clone(),
+            pairs: self.pairs.clone(),
+            list: self.list.clone(),
+            diagonal: self.diagonal.clone(),
+            kernel: self.kernel.clone(),
+        };
+        Ok(copy.into_operator(device))
+    }
+
+    /// The sum that it comes from was found Hermitian.
+    fn is_hermitian(&self, _: &Device) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn diagonal(&self) -> Option<Vec<f64>> {
+        Some(self.diagonal.clone())
+    }
+
+    fn describe(&self) -> String {
+        format!("{} pairs of sectors, {}", self.pairs.len(), self.kernel.info().format)
+    }
+
+    fn bytes(&self) -> usize {
+        self.kernel.info().bytes
+    }
+
+    fn entries(&self) -> usize {
+        self.kernel.info().entries
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
+    }
+}

@@ -1,0 +1,428 @@
+//! Automata, blocks and superblocks.
+
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, INT, Map};
+
+use super::{AnyBlock, Either, either, either_map, no_superblock, superblock_of};
+use crate::backend::matrix::records::Element;
+use crate::error::{Error, Result};
+use crate::manybody::dmrg::{Basis, Block, Mpo, Side, Strategy, Superblock, Target, edge_chain};
+use crate::manybody::{OpSum, Sites};
+use crate::number::{C64, Series};
+use crate::operator::Operator;
+use crate::script::api::manybody::{sector_of, site_of};
+use crate::script::{At, Failure, Options, session};
+
+/// A truncated basis, as scripts hold it.
+pub(super) type AnyBasis = Either<Arc<Basis<f64>>, Arc<Basis<C64>>>;
+
+/// Registers the types and functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Arc<Mpo>>("Mpo");
+    engine.register_type_with_name::<AnyBlock>("Block");
+    engine.register_global_module(exported_module!(block_functions).into());
+}
+
+fn edge(mpo: &Arc<Mpo>, side: Side) -> AnyBlock {
+    if mpo.is_complex() {
+        Either::Complex(Block::edge(mpo, side))
+    } else {
+        Either::Real(Block::edge(mpo, side))
+    }
+}
+
+/// "left" or "right".
+pub(super) fn side_of(name: &str) -> Result<Side> {
+    match name {
+        "left" => Ok(Side::Left),
+        "right" => Ok(Side::Right),
+        _ => Err(Error::input(format!("no side `{name}`")).hint("a side is \"left\" or \"right\"")),
+    }
+}
+
+fn rotated(block: &AnyBlock, basis: &AnyBasis) -> Result<AnyBlock> {
+    match (block, basis) {
+        (Either::Real(block), Either::Real(basis)) => block.rotate(basis).map(Either::Real),
+        (Either::Complex(block), Either::Complex(basis)) => block.rotate(basis).map(Either::Complex),
+        _ => Err(Error::input("a real basis for a complex block, or the other way round")),
+    }
+}
+
+/// What the charges sum up to: those of the whole chain, or those that are named.
+fn target<T: Element>(left: &Block<T>, right: &Block<T>, sector: Option<&Map>) -> Result<Target> {
+    let mpo = left.mpo();
+    let symmetry = mpo.symmetry();
+    if let Some(sector) = sector {
+        let wanted = mpo.sites().target(&sector_of(sector)?)?;
+        if let Some((name, _)) = wanted.iter().find(|(name, _)| !symmetry.names().contains(name)) {
+            return Err(Error::input(format!("the blocks do not conserve {name}")).hint(
+                match symmetry.names() {
+                    [] => "they conserve no number: leave the sector empty".into(),
+                    names => format!("they conserve {}", names.join(", ")),
+                },
+            ));
+        }
+        let of = |name: &String| wanted.iter().find(|w| &w.0 == name).map(|w| w.1);
+        return Ok(symmetry.names().iter().map(of).collect());
+    }
+    if mpo.is_uniform() {
+        return Ok(vec![None; symmetry.names().len()]);
+    }
+    Ok(Superblock::share(left, right).into_iter().map(Some).collect())
+}
+
+fn joined(
+    ctx: &NativeCallContext,
+    left: &AnyBlock,
+    right: &AnyBlock,
+    sector: Option<&Map>,
+    strategy: Strategy,
+) -> Result<Operator> {
+    let device = session(ctx)?.device();
+    match (left, right) {
+        (Either::Real(l), Either::Real(r)) => {
+            Ok(Superblock::new(&device, l, r, &target(l, r, sector)?, strategy)?.into_operator(&device))
+        }
+        (Either::Complex(l), Either::Complex(r)) => {
+            Ok(Superblock::new(&device, l, r, &target(l, r, sector)?, strategy)?.into_operator(&device))
+        }
+        _ => Err(Error::input("a superblock of a real and a complex block")),
+    }
+}
+
+#[export_module]
+mod block_functions {
+    /// A sum of operators as a finite automaton along the chain: at each bond the operators that are still to be coupled,
+    /// as few as possible. The sector is that of the whole chain; its numbers label all bases.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 8);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// assert(m.widths == [1, 4, 5, 5, 5, 5, 5, 4, 1], "identity, three spin operators, what is done");
+    /// ```
+    #[rhai_fn(name = "mpo", return_raw)]
+    pub fn mpo_in_sector(
+        ctx: NativeCallContext,
+        sum: OpSum,
+        sites: Sites,
+        sector: Map,
+    ) -> std::result::Result<Arc<Mpo>, Failure> {
+        sector_of(&sector).and_then(|sector| Mpo::hamiltonian(&sum, &sites, &sector)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "mpo", return_raw)]
+    pub fn mpo_of_all(
+        ctx: NativeCallContext,
+        sum: OpSum,
+        sites: Sites,
+    ) -> std::result::Result<Arc<Mpo>, Failure> {
+        Mpo::hamiltonian(&sum, &sites, &Vec::new()).at(&ctx)
+    }
+
+    /// A number that tells Hamiltonians and sectors apart.
+    #[rhai_fn(global, get = "hash", pure)]
+    pub fn hash(mpo: &mut Arc<Mpo>) -> INT {
+        mpo.fingerprint() as INT
+    }
+
+    /// Operators carried at each bond, from the left end to the right.
+    #[rhai_fn(global, get = "widths", pure)]
+    pub fn widths(mpo: &mut Arc<Mpo>) -> Array {
+        mpo.widths().into_iter().map(|w| Dynamic::from(w as INT)).collect()
+    }
+
+    /// The block without sites at the left end of a chain. `block.grow()` adds the first site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let all = superblock(left_edge(m).extend().grow(), right_edge(m).extend().grow());
+    /// assert_close(davidson(all).values[0], -1.6160254037844, 1e-9);
+    /// ```
+    #[rhai_fn(name = "left_edge")]
+    pub fn left_edge(mpo: Arc<Mpo>) -> AnyBlock {
+        edge(&mpo, Side::Left)
+    }
+
+    /// The block without sites at the right end of a chain.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1", 3);
+    /// assert(right_edge(mpo(models::heisenberg(chain), chain)).grow().states == 3, "one spin");
+    /// ```
+    #[rhai_fn(name = "right_edge")]
+    pub fn right_edge(mpo: Arc<Mpo>) -> AnyBlock {
+        edge(&mpo, Side::Right)
+    }
+
+    /// As `right_edge`, of the chain cut before site `site`: terms that reach beyond are left out. A superblock with it
+    /// takes the sector nearest to its share of the chain's.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 100);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let four = superblock(left_edge(m).extend().grow(), right_edge(m, 4).extend().grow());
+    /// assert_close(davidson(four).values[0], -1.6160254037844, 1e-9);
+    /// ```
+    #[rhai_fn(name = "right_edge", return_raw)]
+    pub fn cut_edge(
+        ctx: NativeCallContext,
+        mpo: Arc<Mpo>,
+        site: INT,
+    ) -> std::result::Result<AnyBlock, Failure> {
+        let n = mpo.sites().count();
+        let bond = usize::try_from(site).ok().filter(|b| *b <= n && !mpo.is_uniform());
+        let bond = bond.ok_or_else(|| Error::input(format!("a chain of {n} sites cut before site {site}")));
+        let bond = bond.at(&ctx)?;
+        Ok(if mpo.is_complex() {
+            Either::Complex(Block::cut(&mpo, bond))
+        } else {
+            Either::Real(Block::cut(&mpo, bond))
+        })
+    }
+
+    /// A block of one site at the end of an infinite chain of such sites, coupled to their neighbours by `bond`: a sum of
+    /// terms on sites 0 and 1; terms on site 0 alone act on every site. All numbers that the coupling conserves are kept.
+    ///
+    /// # Options
+    /// - `side` ("left"): or "right".
+    /// - `nmax` (none): largest number of bosons on a site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bond = opsum();
+    /// bond.add(1.0, "Z", 0, "Z", 1);
+    /// let block = edge_block("S=1/2", bond);
+    /// let pair = superblock(block, block.mirror(), #{ Sz: 0.0 });
+    /// assert_close(davidson(pair).values[0], -1.0, 1e-12);
+    /// ```
+    #[rhai_fn(name = "edge_block", return_raw)]
+    pub fn edge_block_with(
+        ctx: NativeCallContext,
+        kind: Dynamic,
+        bond: OpSum,
+        options: Map,
+    ) -> std::result::Result<AnyBlock, Failure> {
+        let o = Options::new(&ctx, options);
+        let make = || -> Result<AnyBlock> {
+            let site = site_of(&kind, o.count("nmax", 1)?)?;
+            let side = side_of(&o.text_or("side", "left")?)?;
+            let empty = edge(&edge_chain(&site, &bond)?, side);
+            Ok(either_map!(&empty, b => b.extend()?))
+        };
+        let block = make().at(&ctx)?;
+        o.finish()?;
+        Ok(block)
+    }
+
+    #[rhai_fn(name = "edge_block", return_raw)]
+    pub fn edge_block(
+        ctx: NativeCallContext,
+        kind: Dynamic,
+        bond: OpSum,
+    ) -> std::result::Result<AnyBlock, Failure> {
+        edge_block_with(ctx, kind, bond, Map::new())
+    }
+
+    /// The block with the next site and its coupling. The product basis is kept in parts, to be rotated into a smaller one.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bond = opsum();
+    /// bond.add(1.0, "Sz", 0, "Sz", 1);
+    /// assert(edge_block("S=1/2", bond).grow().states == 4, "two spins");
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn grow(ctx: NativeCallContext, block: &mut AnyBlock) -> std::result::Result<AnyBlock, Failure> {
+        let grow = || Ok(either_map!(&*block, b => b.grow()?));
+        grow().at(&ctx)
+    }
+
+    /// The block with the next site, nothing truncated.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 6);
+    /// let block = left_edge(mpo(models::heisenberg(chain), chain, #{ Sz: 0 })).extend().extend();
+    /// assert(block.states == 4 && block.sites == 2, "two spins");
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn extend(ctx: NativeCallContext, block: &mut AnyBlock) -> std::result::Result<AnyBlock, Failure> {
+        let extend = || Ok(either_map!(&*block, b => b.extend()?));
+        extend().at(&ctx)
+    }
+
+    /// A left block of a uniform chain as the right half of a chain that is its own mirror image.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bond = opsum();
+    /// bond.add(-1.0, "Cdag", 0, "C", 1);
+    /// bond.add(-1.0, "Cdag", 1, "C", 0);
+    /// let block = edge_block("Fermion", bond).grow();
+    /// let four = superblock(block, block.mirror(), #{ N: 2 });
+    /// assert_close(davidson(four).values[0], -sqrt(5.0), 1e-9);
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn mirror(ctx: NativeCallContext, block: &mut AnyBlock) -> std::result::Result<AnyBlock, Failure> {
+        let mirror = || Ok(either_map!(&*block, b => b.mirror()?));
+        mirror().at(&ctx)
+    }
+
+    /// A grown block in the truncated basis that `rho.truncate` gives.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 8);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let left = left_edge(m).extend().extend().extend().grow();
+    /// let both = superblock(left, right_edge(m).extend().extend().extend().grow());
+    /// let rho = density_matrix(both, davidson(both).vectors, "left");
+    /// assert(left.rotate(rho.truncate(#{ states: 8 })).states <= 8, "half as many");
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn rotate(
+        ctx: NativeCallContext,
+        block: &mut AnyBlock,
+        basis: AnyBasis,
+    ) -> std::result::Result<AnyBlock, Failure> {
+        rotated(block, &basis).at(&ctx)
+    }
+
+    /// Whether the block's chain is its own mirror image, so that `mirror()` gives the other half.
+    #[rhai_fn(global, get = "has_mirror", pure)]
+    pub fn has_mirror(block: &mut AnyBlock) -> bool {
+        either!(block, b => b.mpo().mirror().is_some())
+    }
+
+    /// Number of basis states.
+    #[rhai_fn(global, get = "states", pure)]
+    pub fn block_states(block: &mut AnyBlock) -> INT {
+        either!(block, b => b.space().total()) as INT
+    }
+
+    /// Number of sites.
+    #[rhai_fn(global, get = "sites", pure)]
+    pub fn block_sites(block: &mut AnyBlock) -> INT {
+        either!(block, b => b.sites()) as INT
+    }
+
+    /// Number of sectors of the basis.
+    #[rhai_fn(global, get = "sectors", pure)]
+    pub fn block_sectors(block: &mut AnyBlock) -> INT {
+        either!(block, b => b.space().sectors()) as INT
+    }
+
+    /// Bytes of the operators that the block carries.
+    #[rhai_fn(global, get = "bytes", pure)]
+    pub fn block_bytes(block: &mut AnyBlock) -> INT {
+        either!(block, b => b.bytes()) as INT
+    }
+
+    /// The Hamiltonian of two blocks side by side in a sector of conserved numbers, as an operator: `davidson`, `dot` and
+    /// `h * v` take it. Numbers that the sector does not name are free; without a sector it is the chain's.
+    ///
+    /// # Options
+    /// - `strategy` ("auto"): "LR" multiplies with operators of block and site together, "l-1-1-r" with blocks and sites apart;
+    ///   "auto" chooses for each operator.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 6);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let both = superblock(left_edge(m).extend().extend().grow(), right_edge(m).extend().extend().grow());
+    /// assert(both.dim == 20, "C(6, 3)");
+    /// assert_close(davidson(both, #{ tol: 1e-8 }).values[0], -2.4935771338879, 1e-9);
+    /// ```
+    #[rhai_fn(name = "superblock", return_raw)]
+    pub fn superblock_with(
+        ctx: NativeCallContext,
+        left: AnyBlock,
+        right: AnyBlock,
+        sector: Map,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        let o = Options::new(&ctx, options);
+        let strategy = o.text_or("strategy", "auto").and_then(|name| Strategy::parse(&name)).at(&ctx)?;
+        o.finish()?;
+        joined(&ctx, &left, &right, Some(&sector), strategy).at(&ctx)
+    }
+
+    #[rhai_fn(name = "superblock", return_raw)]
+    pub fn superblock_in_sector(
+        ctx: NativeCallContext,
+        left: AnyBlock,
+        right: AnyBlock,
+        sector: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        joined(&ctx, &left, &right, Some(&sector), Strategy::Auto).at(&ctx)
+    }
+
+    #[rhai_fn(name = "superblock", return_raw)]
+    pub fn superblock_plain(
+        ctx: NativeCallContext,
+        left: AnyBlock,
+        right: AnyBlock,
+    ) -> std::result::Result<Operator, Failure> {
+        joined(&ctx, &left, &right, None, Strategy::Auto).at(&ctx)
+    }
+
+    #[rhai_fn(name = "superblock", return_raw)]
+    pub fn superblock_by(
+        ctx: NativeCallContext,
+        left: AnyBlock,
+        right: AnyBlock,
+        strategy: &str,
+    ) -> std::result::Result<Operator, Failure> {
+        Strategy::parse(strategy).and_then(|s| joined(&ctx, &left, &right, None, s)).at(&ctx)
+    }
+
+    /// What a superblock's product costs: `dim`, `pairs` of sectors, operation `records`, `flops` of a product, `bytes` of
+    /// operators, sectors of the blocks (`left_sectors`, `right_sectors`).
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let both = superblock(left_edge(m).extend().grow(), right_edge(m).extend().grow());
+    /// assert(superblock_report(both).pairs == 3, "Sz of the left half is -1, 0 or 1");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn superblock_report(ctx: NativeCallContext, both: Operator) -> std::result::Result<Map, Failure> {
+        let found = superblock_of(&both).ok_or_else(|| no_superblock("superblock_report"));
+        let mut map = Map::new();
+        either!(found.at(&ctx)?, b => {
+            let mut put = |name: &str, n: usize| map.insert(name.into(), Dynamic::from(n as INT));
+            put("dim", b.dim());
+            put("pairs", b.pairs().len());
+            put("records", b.list().count());
+            put("flops", b.list().flops() as usize);
+            put("bytes", b.list().bytes());
+            put("left_sectors", b.left().space().sectors());
+            put("right_sectors", b.right().space().sectors());
+        });
+        Ok(map)
+    }
+
+    /// Numbers of states in the sectors of a block.
+    #[rhai_fn(global, get = "dims", pure)]
+    pub fn block_dims(block: &mut AnyBlock) -> Series {
+        either!(block, b => Series::Real(b.space().dims().iter().map(|&d| d as f64).collect()))
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn block_to_string(block: &mut AnyBlock) -> String {
+        either!(block, b => b.to_string())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn mpo_to_string(mpo: &mut Arc<Mpo>) -> String {
+        mpo.to_string()
+    }
+}

@@ -1,0 +1,322 @@
+//! Density matrices, truncated bases, and states carried from one superblock to the next.
+
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+
+use super::blocks::{AnyBasis, side_of};
+use super::state::Held;
+use super::{AnyState, Either, either, either_map, no_superblock, superblock_of};
+use crate::backend::matrix::records::Element;
+use crate::backend::{BlockVector, Rows};
+use crate::error::{Error, Result};
+use crate::manybody::dmrg::{DensityMatrix, Mixing, State, Superblock, Truncation, projected, transformed};
+use crate::number::{C64, Series};
+use crate::operator::Operator;
+use crate::script::api::values::to_series;
+use crate::script::api::vector::Vector;
+use crate::script::{At, Failure, Options};
+
+/// A density matrix, as scripts hold it.
+type AnyDensity = Either<Arc<DensityMatrix<f64>>, Arc<DensityMatrix<C64>>>;
+
+/// Registers the types and functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<AnyDensity>("DensityMatrix");
+    engine.register_type_with_name::<AnyBasis>("BlockBasis");
+    engine.register_global_module(exported_module!(density_functions).into());
+}
+
+/// Numbers given as a Series or an array.
+fn reals(value: Option<Dynamic>, what: &str) -> Result<Vec<f64>> {
+    match value {
+        None => Ok(Vec::new()),
+        Some(value) => Ok(to_series(&value)?.as_real(what)?.to_vec()),
+    }
+}
+
+fn density(both: &Operator, v: &BlockVector, side: &str, o: &Options<'_>) -> Result<AnyDensity> {
+    let side = side_of(side)?;
+    let mixing = Mixing { weights: reals(o.value("weights"), "weights")?, noise: o.float_or("noise", 0.0)? };
+    if mixing.noise < 0.0 {
+        return Err(Error::input(format!("option `noise` is {}", mixing.noise)).hint("it is not negative"));
+    }
+    let both_any = superblock_of(both).ok_or_else(|| no_superblock("density_matrix"))?;
+    Ok(either_map!(both_any, b => {
+        Arc::new(DensityMatrix::new(b, &b.columns(both.device(), v)?, side, &mixing)?)
+    }))
+}
+
+/// Host columns as a block vector of a superblock.
+fn to_vector<T: Element>(h: &Operator, columns: &[Vec<T>]) -> Result<Vector> {
+    let n = columns.len();
+    let rows = h.dim();
+    let data: Vec<C64> = (0..rows).flat_map(|i| columns.iter().map(move |c| c[i].to_c64())).collect();
+    Ok(Vector::new(h.device(), h.device().upload(h.dtype(), Rows::all(rows), n, &data)?))
+}
+
+fn carried(old: &Operator, v: &BlockVector, new: &Operator, basis: &AnyBasis, side: &str) -> Result<Vector> {
+    let side = side_of(side)?;
+    let both = || no_superblock("white_transformation");
+    match (superblock_of(old).ok_or_else(both)?, superblock_of(new).ok_or_else(both)?, basis) {
+        (Either::Real(a), Either::Real(b), Either::Real(basis)) => {
+            let x = a.columns(old.device(), v)?;
+            let y = x.iter().map(|x| transformed(a, x, b, basis, side)).collect::<Result<Vec<_>>>()?;
+            to_vector(new, &y)
+        }
+        (Either::Complex(a), Either::Complex(b), Either::Complex(basis)) => {
+            let x = a.columns(old.device(), v)?;
+            let y = x.iter().map(|x| transformed(a, x, b, basis, side)).collect::<Result<Vec<_>>>()?;
+            to_vector(new, &y)
+        }
+        _ => Err(Error::input("superblocks and basis are not all real, or all complex")),
+    }
+}
+
+/// A state in the basis of a superblock, complex if the superblock is.
+fn in_basis(both: &Operator, state: &AnyState) -> Result<Vector> {
+    match (superblock_of(both).ok_or_else(|| no_superblock("project"))?, state) {
+        (Either::Real(b), Either::Real(state)) => to_vector(both, &[projected(b, state)?]),
+        (Either::Complex(b), Either::Complex(state)) => to_vector(both, &[projected(b, state)?]),
+        (Either::Complex(b), Either::Real(state)) => to_vector(both, &[projected(b, &state.to_complex())?]),
+        (Either::Real(_), Either::Complex(_)) => {
+            Err(Error::input("a complex state has no place in a real superblock"))
+        }
+    }
+}
+
+/// Several states in the basis of a superblock, orthonormal; none where nothing of them is left.
+fn all_in_basis(both: &Operator, states: &Array) -> Result<Option<Vector>> {
+    let mut columns: Vec<Vec<C64>> = Vec::new();
+    for state in states {
+        let held = state.clone().try_cast::<Held>().ok_or_else(|| {
+            Error::input("states to project are given as an array of DmrgStates")
+                .hint("`orthogonal_to: [gs]`, with what `dmrg::finite` returned")
+        })?;
+        let own = in_basis(both, &held.state)?;
+        let mut x = both.device().download(&own.block)?;
+        for _ in 0..2 {
+            for known in &columns {
+                let overlap: C64 = known.iter().zip(&x).map(|(a, b)| a.conj() * b).sum();
+                x.iter_mut().zip(known).for_each(|(x, a)| *x -= overlap * a);
+            }
+        }
+        let norm = x.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
+        if norm > 1e-8 {
+            columns.push(x.into_iter().map(|z| z / norm).collect());
+        }
+    }
+    if columns.is_empty() { Ok(None) } else { to_vector::<C64>(both, &columns).map(Some) }
+}
+
+/// A state made of a vector of a superblock.
+pub(super) fn state_of(both: &Operator, v: &BlockVector, column: usize) -> Result<AnyState> {
+    fn make<T: Element>(
+        h: &Operator,
+        both: &Superblock<T>,
+        v: &BlockVector,
+        column: usize,
+    ) -> Result<Arc<State<T>>> {
+        let columns = both.columns(h.device(), v)?;
+        let x =
+            columns.get(column).ok_or_else(|| Error::input(format!("no column {column} in the vectors")))?;
+        State::from_superblock(both, x).map(Arc::new)
+    }
+    let any = superblock_of(both).ok_or_else(|| no_superblock("dmrg_state"))?;
+    Ok(either_map!(any, b => make(both, b, v, column)?))
+}
+
+#[export_module]
+mod density_functions {
+    /// The density matrix of the "left" or "right" half of a superblock in the state `vectors`; of several columns it is
+    /// the weighted mean.
+    ///
+    /// # Options
+    /// - `weights` (equal): weight of each column.
+    /// - `noise` (0.0): weight of what the operators that couple the halves make of the state; it lets sectors in that the
+    ///   block has lost (White 2005).
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bond = opsum();
+    /// bond.add(0.5, "S+", 0, "S-", 1);
+    /// bond.add(0.5, "S-", 0, "S+", 1);
+    /// let block = edge_block("S=1/2", bond);
+    /// let pair = superblock(block, block.mirror(), #{ Sz: 0.0 });
+    /// let rho = density_matrix(pair, davidson(pair).vectors, "left");
+    /// assert_close(rho.entropy, ln(2.0), 1e-9);
+    /// ```
+    #[rhai_fn(name = "density_matrix", return_raw)]
+    pub fn density_matrix_with(
+        ctx: NativeCallContext,
+        both: Operator,
+        vectors: Vector,
+        side: &str,
+        options: Map,
+    ) -> std::result::Result<AnyDensity, Failure> {
+        let o = Options::new(&ctx, options);
+        let rho = density(&both, &vectors.block, side, &o).at(&ctx)?;
+        o.finish()?;
+        Ok(rho)
+    }
+
+    #[rhai_fn(name = "density_matrix", return_raw)]
+    pub fn density_matrix(
+        ctx: NativeCallContext,
+        both: Operator,
+        vectors: Vector,
+        side: &str,
+    ) -> std::result::Result<AnyDensity, Failure> {
+        density_matrix_with(ctx, both, vectors, side, Map::new())
+    }
+
+    /// The basis of the states with the largest weights. Multiplets are not split.
+    ///
+    /// # Options
+    /// - `states` (all): the most states.
+    /// - `cutoff` (0.0): the most weight to discard.
+    /// - `information` (none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
+    /// - `at_least` (1): the fewest states, whatever the cutoff.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bond = opsum();
+    /// bond.add(0.5, "S+", 0, "S-", 1);
+    /// bond.add(0.5, "S-", 0, "S+", 1);
+    /// let block = edge_block("S=1/2", bond).grow();
+    /// let four = superblock(block, block.mirror(), #{ Sz: 0.0 });
+    /// let rho = density_matrix(four, davidson(four).vectors, "left");
+    /// assert(rho.truncate(#{ states: 3 }).states <= 3, "at most three of four");
+    /// ```
+    #[rhai_fn(global, return_raw, pure)]
+    pub fn truncate(
+        ctx: NativeCallContext,
+        rho: &mut AnyDensity,
+        options: Map,
+    ) -> std::result::Result<AnyBasis, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || -> Result<Truncation> {
+            Ok(Truncation {
+                states: o.count("states", 1)?,
+                at_least: o.count_or("at_least", 1, 1)?,
+                cutoff: o.float_or("cutoff", 0.0)?,
+                information: o.float("information")?,
+            })
+        };
+        let basis =
+            read().and_then(|cut| Ok(either_map!(&*rho, r => r.truncate(&cut)?.shared()))).at(&ctx)?;
+        o.finish()?;
+        Ok(basis)
+    }
+
+    /// The eigenvalues, descending.
+    #[rhai_fn(global, get = "spectrum", pure)]
+    pub fn spectrum(rho: &mut AnyDensity) -> Series {
+        Series::Real(either!(rho, r => r.spectrum()))
+    }
+
+    /// The entropy, `- sum w ln w`.
+    #[rhai_fn(global, get = "entropy", pure)]
+    pub fn entropy(rho: &mut AnyDensity) -> FLOAT {
+        either!(rho, r => r.entropy())
+    }
+
+    /// Number of states kept.
+    #[rhai_fn(global, get = "states", pure)]
+    pub fn basis_states(basis: &mut AnyBasis) -> INT {
+        either!(basis, b => b.new_space().total()) as INT
+    }
+
+    /// The weight that was cut off.
+    #[rhai_fn(global, get = "discarded", pure)]
+    pub fn discarded(basis: &mut AnyBasis) -> FLOAT {
+        either!(basis, b => b.discarded)
+    }
+
+    /// The entropy of all weights, before the cut.
+    #[rhai_fn(global, get = "entropy", pure)]
+    pub fn basis_entropy(basis: &mut AnyBasis) -> FLOAT {
+        either!(basis, b => b.entropy)
+    }
+
+    /// The weights kept, descending.
+    #[rhai_fn(global, get = "weights", pure)]
+    pub fn weights(basis: &mut AnyBasis) -> Series {
+        Series::Real(either!(basis, b => b.weights.clone()))
+    }
+
+    /// White's transformation: a state of the superblock `both` in the basis of `next`, whose `side` block is that of
+    /// `both` rotated into `basis` and grown by a site. It is where the next search starts.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 6);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let two = right_edge(m).extend().extend();
+    /// let both = superblock(left_edge(m).extend().grow(), two.extend().grow());
+    /// let ground = davidson(both, #{ tol: 1e-8 });
+    /// let basis = density_matrix(both, ground.vectors, "left").truncate(#{});
+    /// let next = superblock(left_edge(m).extend().grow().rotate(basis).grow(), two.grow());
+    /// let start = white_transformation(both, ground.vectors, next, basis, "left");
+    /// assert_close(dot(start, next * start), ground.values[0], 1e-8);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn white_transformation(
+        ctx: NativeCallContext,
+        both: Operator,
+        vectors: Vector,
+        next: Operator,
+        basis: AnyBasis,
+        side: &str,
+    ) -> std::result::Result<Vector, Failure> {
+        carried(&both, &vectors.block, &next, &basis, side).at(&ctx)
+    }
+
+    /// A state in the basis of a superblock: to start from it, or to stay orthogonal to it.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let neel = product_state(chain, ["Up", "Dn", "Up", "Dn"], #{ Sz: 0.0 });
+    /// let both = superblock(left_edge(m).extend().grow(), right_edge(m).extend().grow());
+    /// let v = project(both, neel);
+    /// assert_close(dot(v, both * v), -0.75, 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn project(
+        ctx: NativeCallContext,
+        both: Operator,
+        state: Held,
+    ) -> std::result::Result<Vector, Failure> {
+        in_basis(&both, &state.state).at(&ctx)
+    }
+
+    /// As `project`, of several states: their columns made orthonormal, or `()` where nothing of them is left.
+    #[rhai_fn(name = "project", return_raw)]
+    pub fn project_all(
+        ctx: NativeCallContext,
+        both: Operator,
+        states: Array,
+    ) -> std::result::Result<Dynamic, Failure> {
+        all_in_basis(&both, &states).map(|v| v.map_or(Dynamic::UNIT, Dynamic::from)).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn density_to_string(rho: &mut AnyDensity) -> String {
+        either!(rho, r => {
+            let spectrum = r.spectrum();
+            format!("DensityMatrix: {} weights, entropy {:.6}", spectrum.len(), r.entropy())
+        })
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn basis_to_string(basis: &mut AnyBasis) -> String {
+        either!(basis, b => {
+            let space = b.new_space();
+            let (n, s) = (space.total(), space.sectors());
+            format!("BlockBasis: {n} states in {s} sectors, discarded weight {:.2e}", b.discarded)
+        })
+    }
+}

@@ -1,0 +1,76 @@
+//! DMRG in pieces: `Mpo`, `Block`, superblocks as operators, `DensityMatrix`, `BlockBasis`, `DmrgState`. The algorithms
+//! are scripts over these (`stdlib/dmrg.rhai`).
+
+mod blocks;
+mod density;
+mod state;
+
+use std::sync::Arc;
+
+use rhai::Engine;
+
+use crate::error::Error;
+use crate::manybody::dmrg::{Block, State, Superblock};
+use crate::number::C64;
+use crate::operator::Operator;
+
+/// Registers the types and their functions.
+pub(super) fn register(engine: &mut Engine) {
+    blocks::register(engine);
+    density::register(engine);
+    state::register(engine);
+}
+
+/// One of two, by the numbers it is made of.
+#[derive(Clone)]
+pub(super) enum Either<R, C> {
+    /// Real.
+    Real(R),
+    /// Complex.
+    Complex(C),
+}
+
+/// Runs the same code on the real or the complex case.
+macro_rules! either {
+    ($value:expr, $x:ident => $body:expr) => {
+        match $value {
+            $crate::script::api::dmrg::Either::Real($x) => $body,
+            $crate::script::api::dmrg::Either::Complex($x) => $body,
+        }
+    };
+}
+
+/// As `either`, wrapping the results in the same case again.
+macro_rules! either_map {
+    ($value:expr, $x:ident => $body:expr) => {
+        match $value {
+            $crate::script::api::dmrg::Either::Real($x) => $crate::script::api::dmrg::Either::Real($body),
+            $crate::script::api::dmrg::Either::Complex($x) => {
+                $crate::script::api::dmrg::Either::Complex($body)
+            }
+        }
+    };
+}
+
+pub(super) use {either, either_map};
+
+/// A block, as scripts hold it.
+pub(super) type AnyBlock = Either<Arc<Block<f64>>, Arc<Block<C64>>>;
+/// A state, as scripts hold it.
+pub(super) type AnyState = Either<Arc<State<f64>>, Arc<State<C64>>>;
+
+/// The error for an operator that is no superblock.
+fn no_superblock(what: &str) -> Error {
+    Error::input(format!("`{what}` takes a superblock, and this operator is none"))
+        .hint("make one with `superblock(left, right, sector)`")
+}
+
+/// The superblock behind an operator, if it is one.
+pub(super) fn superblock_of(h: &Operator) -> Option<Either<&Superblock<f64>, &Superblock<C64>>> {
+    let any = h.node().as_any()?;
+    match (any.downcast_ref::<Superblock<f64>>(), any.downcast_ref::<Superblock<C64>>()) {
+        (Some(both), _) => Some(Either::Real(both)),
+        (_, Some(both)) => Some(Either::Complex(both)),
+        _ => None,
+    }
+}

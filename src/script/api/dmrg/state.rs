@@ -1,0 +1,480 @@
+//! `DmrgState`: what sweeps end with, what it is asked, and its files.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use serde_json::{Value, json};
+
+use super::density::state_of;
+use super::{AnyBlock, AnyState, Either, either};
+use crate::error::{Error, Result};
+use crate::manybody::dmrg::{Mpo, Saved, State};
+use crate::manybody::{OpSum, Sites};
+use crate::number::{C64, Matrix, Series, Table};
+use crate::operator::{Operator, human_bytes};
+use crate::output::files;
+use crate::script::api::manybody::sector_of;
+use crate::script::api::vector::Vector;
+use crate::script::{At, Failure, session};
+
+/// A state and how it was found, as scripts hold it.
+#[derive(Clone)]
+pub(in crate::script) struct Held {
+    pub(super) state: AnyState,
+    about: Rc<Map>,
+}
+
+/// Registers the type and functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Held>("DmrgState");
+    engine.register_global_module(exported_module!(state_functions).into());
+}
+
+impl Held {
+    fn known(&self, key: &str) -> Result<Dynamic> {
+        self.about.get(key).map(Dynamic::flatten_clone).ok_or_else(|| {
+            Error::input(format!("this state does not know its `{key}`")).hint(
+                "states that `dmrg::finite` finds know it; `state.expect(h)` is the energy of any state",
+            )
+        })
+    }
+}
+
+/// Reals if all imaginary parts are rounding.
+fn simple(values: Vec<C64>) -> Series {
+    let largest = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    if values.iter().all(|z| z.im.abs() <= 1e-13 * largest) {
+        Series::Real(values.iter().map(|z| z.re).collect())
+    } else {
+        Series::Complex(values)
+    }
+}
+
+fn number(z: C64) -> Dynamic {
+    if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
+}
+
+fn to_json(value: &Dynamic) -> Value {
+    let list = |x: &[f64]| x.iter().map(|x| json!(x)).collect::<Vec<_>>();
+    if let Ok(x) = value.as_float() {
+        return json!(x);
+    }
+    if let Ok(x) = value.as_int() {
+        return json!(x);
+    }
+    if let Ok(x) = value.as_bool() {
+        return json!(x);
+    }
+    if let Some(Series::Real(x)) = value.read_lock::<Series>().as_deref() {
+        return json!({ "series": list(x) });
+    }
+    if let Some(table) = value.read_lock::<Table>() {
+        let column = |(name, data): (&str, &Series)| match data {
+            Series::Real(x) => json!([name, list(x)]),
+            Series::Complex(_) => json!([name, []]),
+        };
+        return json!({ "table": table.columns().map(column).collect::<Vec<_>>() });
+    }
+    Value::Null
+}
+
+fn from_json(value: &Value) -> Dynamic {
+    let list = |v: &Value| -> Vec<f64> {
+        v.as_array().into_iter().flatten().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect()
+    };
+    match value {
+        Value::Number(n) => match n.as_i64() {
+            Some(i) => i.into(),
+            None => n.as_f64().unwrap_or(f64::NAN).into(),
+        },
+        Value::Bool(b) => (*b).into(),
+        Value::Object(map) => {
+            if let Some(series) = map.get("series") {
+                return Dynamic::from(Series::Real(list(series)));
+            }
+            let columns = map.get("table").and_then(Value::as_array).into_iter().flatten();
+            let columns =
+                columns.map(|c| (c[0].as_str().unwrap_or("?").to_string(), Series::Real(list(&c[1]))));
+            Table::from_columns(columns).map_or(Dynamic::UNIT, Dynamic::from)
+        }
+        _ => Dynamic::UNIT,
+    }
+}
+
+fn save_state(ctx: &NativeCallContext, held: &Held, file: &str) -> Result<()> {
+    let session = session(ctx)?;
+    let path = session.output_path(file);
+    let about: serde_json::Map<String, Value> =
+        held.about.iter().map(|(k, v)| (k.to_string(), to_json(v))).filter(|(_, v)| !v.is_null()).collect();
+    let bytes = either!(&held.state, s => s.to_bytes(&Value::Object(about)))?;
+    files::write_bytes(&path, &bytes)?;
+    session.saved(&path);
+    Ok(())
+}
+
+fn load(ctx: &NativeCallContext, file: &str) -> Result<Held> {
+    let path = session(ctx)?.output_path(file);
+    let path = if path.exists() { path } else { file.into() };
+    let bytes = std::fs::read(&path).map_err(|e| {
+        Error::file(format!("`{file}` cannot be read: {}", crate::script::engine::plain_io(&e)))
+            .hint("states are written by `gs.save(\"name.dmrg\")`")
+    })?;
+    let (saved, about) = Saved::from_bytes(&bytes).map_err(|e| e.context(format!("`{file}`")))?;
+    let state = match saved {
+        Saved::Real(state) => Either::Real(Arc::new(state)),
+        Saved::Complex(state) => Either::Complex(Arc::new(state)),
+    };
+    let about = about.as_object().into_iter().flatten().map(|(k, v)| (k.into(), from_json(v))).collect();
+    Ok(Held { state, about: Rc::new(about) })
+}
+
+#[export_module]
+mod state_functions {
+    /// The state of the whole chain that a vector of a superblock stands for. `about` is what is known of it: `energy`,
+    /// `discarded` and the like, which become its properties.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let both = superblock(left_edge(m).extend().grow(), right_edge(m).extend().grow());
+    /// let ground = davidson(both);
+    /// let state = dmrg_state(both, ground.vectors, #{ energy: ground.values[0] });
+    /// assert_close(state.expect(models::heisenberg(chain)), state.energy, 1e-9);
+    /// ```
+    #[rhai_fn(name = "dmrg_state", return_raw)]
+    pub fn dmrg_state(
+        ctx: NativeCallContext,
+        both: Operator,
+        vectors: Vector,
+        about: Map,
+    ) -> std::result::Result<Held, Failure> {
+        let state = state_of(&both, &vectors.block, 0).at(&ctx)?;
+        Ok(Held { state, about: Rc::new(about) })
+    }
+
+    /// The product state with the named local states, in the sector of its conserved numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("Electron", 3);
+    /// let state = product_state(chain, ["Up", "Emp", "UpDn"], #{ Nup: 2, Ndn: 1 });
+    /// assert_close(state.expect("Ntot").sum(), 3.0, 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn product_state(
+        ctx: NativeCallContext,
+        sites: Sites,
+        names: Array,
+        sector: Map,
+    ) -> std::result::Result<Held, Failure> {
+        let make = || -> Result<Held> {
+            if names.len() != sites.count() {
+                return Err(Error::input(format!("{} local states for {sites}", names.len()))
+                    .hint("a product state has one for each site"));
+            }
+            let mut states = Vec::new();
+            for (i, name) in names.iter().enumerate() {
+                let name = name.clone().into_string();
+                let name = name.map_err(|_| Error::input("local states are given by name"))?;
+                states.push(sites.site(i)?.state(&name)?);
+            }
+            let state = State::<f64>::product(&sites, &states, &sector_of(&sector)?)?;
+            Ok(Held { state: Either::Real(Arc::new(state)), about: Rc::default() })
+        };
+        make().at(&ctx)
+    }
+
+    /// The right blocks of a chain in a state's own basis: entry `i` holds the sites from `i` on, from 1 to the end.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let neel = product_state(chain, ["Up", "Dn", "Up", "Dn"], #{ Sz: 0.0 });
+    /// assert(right_blocks(m, neel)[1].states == 1, "one way to continue");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn right_blocks(
+        ctx: NativeCallContext,
+        mpo: Arc<Mpo>,
+        state: Held,
+    ) -> std::result::Result<Array, Failure> {
+        fn all<T: crate::backend::matrix::records::Element>(
+            mpo: &Arc<Mpo>,
+            state: &State<T>,
+            wrap: impl Fn(Arc<crate::manybody::dmrg::Block<T>>) -> AnyBlock,
+        ) -> Result<Array> {
+            let blocks = state.right_blocks(mpo)?;
+            let mut array = vec![Dynamic::UNIT];
+            array.extend(blocks.into_iter().map(|b| Dynamic::from(wrap(b))));
+            Ok(array)
+        }
+        match (&state.state, mpo.is_complex()) {
+            (Either::Real(s), false) => all(&mpo, s, Either::Real),
+            (Either::Real(s), true) => all(&mpo, &s.to_complex(), Either::Complex),
+            (Either::Complex(s), true) => all(&mpo, s, Either::Complex),
+            (Either::Complex(_), false) => Err(Error::input("a complex state of a real Hamiltonian")
+                .hint("start from a real state, or from a product state")),
+        }
+        .at(&ctx)
+    }
+
+    /// A property that the state was given: `energy`, `discarded`, `energies`, `sweeps`, `converged`, ...
+    #[rhai_fn(global, get = "energy", pure, return_raw)]
+    pub fn energy(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+        held.known("energy").at(&ctx)
+    }
+
+    /// The largest weight that a truncation of the last sweep discarded.
+    #[rhai_fn(global, get = "discarded", pure, return_raw)]
+    pub fn discarded(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+        held.known("discarded").at(&ctx)
+    }
+
+    /// The energies of all target states, ascending.
+    #[rhai_fn(global, get = "energies", pure, return_raw)]
+    pub fn energies(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+        held.known("energies").at(&ctx)
+    }
+
+    /// The other target states, if there were several, by energy.
+    #[rhai_fn(global, get = "excited", pure, return_raw)]
+    pub fn excited(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+        held.known("excited").at(&ctx)
+    }
+
+    /// The table of the sweeps: a row each of energy, states, discarded weight, largest entropy, seconds, memory, Davidson
+    /// iterations.
+    #[rhai_fn(global, get = "sweeps", pure, return_raw)]
+    pub fn sweeps(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+        held.known("sweeps").at(&ctx)
+    }
+
+    /// Whether the energy had settled before the sweeps ended.
+    #[rhai_fn(global, get = "converged", pure, return_raw)]
+    pub fn converged(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+        held.known("converged").at(&ctx)
+    }
+
+    /// All that the state was told of itself, as a map.
+    #[rhai_fn(global, get = "about", pure)]
+    pub fn about(held: &mut Held) -> Map {
+        (*held.about).clone()
+    }
+
+    /// The same state with more properties.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let state = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 }).with_properties(#{ energy: -0.25 });
+    /// assert_close(state.energy, -0.25, 0.0);
+    /// ```
+    #[rhai_fn(global, name = "with_properties", pure)]
+    pub fn with_properties(held: &mut Held, about: Map) -> Held {
+        let mut all = (*held.about).clone();
+        all.extend(about);
+        Held { state: held.state.clone(), about: Rc::new(all) }
+    }
+
+    /// The entanglement entropy of each bond: a Table of `bond` (0 lies between sites 0 and 1) and `entropy`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let state = product_state(sites("S=1/2", 3), ["Up", "Dn", "Up"], #{ Sz: 0.5 });
+    /// assert_close(state.entropy.entropy.max(), 0.0, 1e-14);
+    /// ```
+    #[rhai_fn(global, get = "entropy", pure, return_raw)]
+    pub fn entropy(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Table, Failure> {
+        let table = || {
+            let entropies = either!(&held.state, s => s.entropies())?;
+            let bonds: Vec<f64> = (0..entropies.len()).map(|i| i as f64).collect();
+            Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])
+        };
+        table().at(&ctx)
+    }
+
+    /// The weights of the Schmidt decomposition at a bond, descending: the entanglement spectrum is minus their logarithm.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let state = product_state(sites("S=1/2", 3), ["Up", "Dn", "Up"], #{ Sz: 0.5 });
+    /// assert_close(state.spectrum(1)[0], 1.0, 1e-14);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn spectrum(
+        ctx: NativeCallContext,
+        held: &mut Held,
+        bond: INT,
+    ) -> std::result::Result<Series, Failure> {
+        let find = || {
+            let mut all = either!(&held.state, s => s.spectra())?;
+            let n = all.len();
+            let at = usize::try_from(bond).ok().filter(|b| *b < n);
+            let at = at.ok_or_else(|| {
+                Error::input(format!("no bond {bond} in a chain of {} sites", n + 1))
+                    .hint("bond 0 lies between sites 0 and 1")
+            })?;
+            Ok(Series::Real(all.swap_remove(at)))
+        };
+        find().at(&ctx)
+    }
+
+    /// The expectation value of an operator on each site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let state = product_state(sites("S=1/2", 3), ["Up", "Dn", "Up"], #{ Sz: 0.5 });
+    /// assert_close(state.expect("Sz").sum(), 0.5, 1e-14);
+    /// ```
+    #[rhai_fn(global, name = "expect", pure, return_raw)]
+    pub fn expect_local(
+        ctx: NativeCallContext,
+        held: &mut Held,
+        operator: &str,
+    ) -> std::result::Result<Series, Failure> {
+        either!(&held.state, s => s.local(operator)).map(simple).at(&ctx)
+    }
+
+    /// The expectation value of a sum of operators.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 3);
+    /// let state = product_state(chain, ["Up", "Dn", "Up"], #{ Sz: 0.5 });
+    /// assert_close(state.expect(models::heisenberg(chain)), -0.5, 1e-14);
+    /// ```
+    #[rhai_fn(global, name = "expect", pure, return_raw)]
+    pub fn expect_sum(
+        ctx: NativeCallContext,
+        held: &mut Held,
+        sum: OpSum,
+    ) -> std::result::Result<Dynamic, Failure> {
+        either!(&held.state, s => s.expectation(&sum)).map(number).at(&ctx)
+    }
+
+    /// `<(H - <H>)^2>`: how far the state is from an eigenstate.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 2);
+    /// let state = product_state(chain, ["Up", "Dn"], #{ Sz: 0.0 });
+    /// assert_close(state.variance(models::heisenberg(chain)), 0.25, 1e-14);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn variance(
+        ctx: NativeCallContext,
+        held: &mut Held,
+        sum: OpSum,
+    ) -> std::result::Result<FLOAT, Failure> {
+        either!(&held.state, s => s.variance(&sum)).map(|v| v.0).at(&ctx)
+    }
+
+    /// The correlations `<A_i B_j>` of all pairs of sites, a row for each i; fermionic operators have their signs.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let state = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0.0 });
+    /// assert_close(state.correlations("Sz", "Sz").at(0, 1), -0.25, 1e-14);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn correlations(
+        ctx: NativeCallContext,
+        held: &mut Held,
+        a: &str,
+        b: &str,
+    ) -> std::result::Result<Matrix, Failure> {
+        let find = || {
+            let task = session(&ctx)?.task(true);
+            let values = either!(&held.state, s => s.correlations(a, b, &task))?;
+            let n = either!(&held.state, s => s.sites().count());
+            Matrix::new(n, n, simple(values))
+        };
+        find().at(&ctx)
+    }
+
+    /// The scalar product of two states of one chain.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 2);
+    /// let a = product_state(chain, ["Up", "Dn"], #{ Sz: 0.0 });
+    /// assert_close(a.overlap(product_state(chain, ["Dn", "Up"], #{ Sz: 0.0 })), 0.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn overlap(
+        ctx: NativeCallContext,
+        held: &mut Held,
+        other: Held,
+    ) -> std::result::Result<Dynamic, Failure> {
+        let value = match (&held.state, &other.state) {
+            (Either::Real(a), Either::Real(b)) => a.overlap(b),
+            (a, b) => {
+                let (a, b) = (either!(a, s => s.to_complex()), either!(b, s => s.to_complex()));
+                a.overlap(&b)
+            }
+        };
+        value.map(number).at(&ctx)
+    }
+
+    /// States kept at each bond.
+    #[rhai_fn(global, get = "states", pure)]
+    pub fn states(held: &mut Held) -> Series {
+        Series::Real(either!(&held.state, s => s.widths()).into_iter().map(|w| w as f64).collect())
+    }
+
+    /// The conserved numbers of the state.
+    #[rhai_fn(global, get = "sector", pure)]
+    pub fn sector(held: &mut Held) -> Map {
+        either!(&held.state, s => s.sector()).into_iter().map(|(n, q)| (n.into(), q.into())).collect()
+    }
+
+    /// Writes the state and what it knows of itself to a file, for `dmrg::load`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0.0 }).save("neel.dmrg");
+    /// assert_close(load_state("neel.dmrg").expect("Sz")[0], 0.5, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "save", pure, return_raw)]
+    pub fn save(ctx: NativeCallContext, held: &mut Held, file: &str) -> std::result::Result<(), Failure> {
+        save_state(&ctx, held, file).at(&ctx)
+    }
+
+    /// A state from a file that `save` wrote.
+    ///
+    /// # Example
+    /// ```rhai
+    /// product_state(sites("S=1", 2), ["Up", "Z0"], #{ Sz: 1.0 }).save("pair.dmrg");
+    /// assert_close(load_state("pair.dmrg").expect("Sz").sum(), 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn load_state(ctx: NativeCallContext, file: &str) -> std::result::Result<Held, Failure> {
+        load(&ctx, file).at(&ctx)
+    }
+
+    /// Whether a file that scripts can load is there.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(!has_file("no such file"), "it is not there");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn has_file(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
+        Ok(session(&ctx).at(&ctx)?.output_path(file).is_file())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(held: &mut Held) -> String {
+        let energy = match held.about.get("energy").and_then(|e| e.as_float().ok()) {
+            Some(e) => format!(", energy {e:.12}"),
+            None => String::new(),
+        };
+        either!(&held.state, s => {
+            let most = s.widths().into_iter().max().unwrap_or(1);
+            format!("DmrgState of {}, at most {most} states a bond, {}{energy}", s.sites(), human_bytes(s.bytes()))
+        })
+    }
+}

@@ -1,0 +1,78 @@
+//! `ProgressBar`: progress of loops in scripts.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Engine, INT};
+
+use crate::script::{At, Failure, session};
+use crate::task::Progress;
+
+/// An open display; it closes with its last copy.
+#[derive(Clone)]
+pub(super) struct Bar(Rc<Open>);
+
+struct Open(Option<Arc<dyn Progress>>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        if let Some(display) = &self.0 {
+            display.finish();
+        }
+    }
+}
+
+/// Registers the type and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Bar>("ProgressBar");
+    engine.register_global_module(exported_module!(progress_functions).into());
+}
+
+#[export_module]
+mod progress_functions {
+    /// A progress bar for a loop of `total` steps, on a terminal's standard error; it closes when its variable goes.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bar = progress("sum", 10);
+    /// for i in 0..10 { bar.advance(i + 1, `step ${i}`); }
+    /// ```
+    #[rhai_fn(name = "progress", return_raw)]
+    pub fn progress(ctx: NativeCallContext, what: &str, total: INT) -> std::result::Result<Bar, Failure> {
+        progress_if(ctx, what, total, true)
+    }
+
+    #[rhai_fn(name = "progress", return_raw)]
+    pub fn progress_if(
+        ctx: NativeCallContext,
+        what: &str,
+        total: INT,
+        shown: bool,
+    ) -> std::result::Result<Bar, Failure> {
+        let task = session(&ctx).at(&ctx)?.task(shown);
+        let display = task.display().cloned();
+        if let Some(display) = &display {
+            display.start(what, u64::try_from(total).unwrap_or(0));
+        }
+        Ok(Bar(Rc::new(Open(display))))
+    }
+
+    /// Shows that `done` steps are finished, with a short note.
+    ///
+    /// # Example
+    /// ```rhai
+    /// progress("work", 2).advance(1, "half");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn advance(bar: &mut Bar, done: INT, note: &str) {
+        if let Some(display) = &bar.0.0 {
+            display.advance(u64::try_from(done).unwrap_or(0), note);
+        }
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn bar_to_string(bar: &mut Bar) -> String {
+        if bar.0.0.is_some() { "ProgressBar".into() } else { "ProgressBar (not shown)".into() }
+    }
+}
