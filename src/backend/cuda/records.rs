@@ -18,8 +18,9 @@ use crate::error::{Error, Result};
 use crate::number::DType;
 use crate::task::Interrupt;
 
-/// Rows and columns of a tile of the kernel.
+/// Rows and columns of a tile of the kernel, and the threads that it takes.
 const SIDE: usize = 64;
+const THREADS: u32 = 128;
 
 /// Where an operand of a record lies.
 const MATRIX: u32 = 0;
@@ -257,7 +258,7 @@ impl Resident {
             arguments![tiles, steps, v, inner, w, lane, step, out_lane, out_step, alpha, beta, gamma];
         // SAFETY: the kernel's arguments. Tiles and records were made from the list, whose places lie inside the vectors,
         // the inner products and the operators, all of which are alive.
-        unsafe { self.card.launch("records_f64", (pass.count, 1), 256, &arguments) }
+        unsafe { self.card.launch("records_f64", (pass.count, 1), THREADS, &arguments) }
     }
 }
 
