@@ -72,14 +72,23 @@ fn run(command: &mut Command, what: &Path) {
     if !output.status.success() {
         panic!("{} does not compile:\n{text}", what.display());
     }
-    let mut kernel = "";
+    // A line for each source, with its worst kernel: every width and scalar type is a kernel of its own.
+    let (mut kernel, mut spilling, mut worst) = ("", 0, (0, ""));
     for line in text.lines() {
         if let Some((_, name)) = line.split_once("Compiling entry function '") {
             kernel = name.split('\'').next().unwrap_or(name);
         }
-        if line.contains("spill stores") && !line.contains(" 0 bytes spill stores") {
-            println!("cargo::warning={kernel}: {}", line.trim());
-        }
+        let stores = line.split_once(" bytes spill stores").and_then(|(before, _)| before.rsplit(' ').next());
+        let bytes: u32 = stores.and_then(|n| n.parse().ok()).unwrap_or(0);
+        spilling += u32::from(bytes > 0);
+        worst = worst.max((bytes, kernel));
+    }
+    if spilling > 0 {
+        let (bytes, kernel) = worst;
+        println!(
+            "cargo::warning={}: {spilling} kernels spill registers, {kernel} most ({bytes} bytes)",
+            what.display()
+        );
     }
 }
 

@@ -50,34 +50,110 @@ __device__ void multiply(uint64_t count, const T* x, const T* z, T* y) {
         y[i] = cmla(x[i], z[i], T{});
 }
 
-constexpr int TILE = 16;
-constexpr int STRIP = 32;
-
-// X^H Y: a block sums the rows it walks for a tile of 16 x 16 pairs of columns, kept as [block][p * q].
+// What sums are kept in: double precision, of the kind of the numbers.
 template <class T>
+struct Wide {
+    using Sum = double;
+    static __device__ __forceinline__ double of(T x) { return (double)x; }
+    static __device__ __forceinline__ C64 complex(double x) { return {x, 0.0}; }
+};
+template <class F>
+struct Wide<Complex<F>> {
+    using Sum = C64;
+    static __device__ __forceinline__ C64 of(Complex<F> x) { return wide(x); }
+    static __device__ __forceinline__ C64 complex(C64 x) { return x; }
+};
+
+// Pairs of columns of a thread's tile: 4 x 4.
+constexpr int EACH = 4;
+
+// X^H Y: a block sums the rows it walks for TILE x TILE pairs of columns, kept as [block][p * q]. A group of threads, 16
+// pairs each, takes a row of the strip in shared memory; the groups' sums are added at the end.
+template <class T, int TILE>
 __device__ void gram(uint64_t rows, uint32_t p, uint32_t q, const T* x, const T* y, C64* sums) {
-    __shared__ T sx[STRIP][TILE + 1], sy[STRIP][TILE + 1];
+    constexpr int SIDE = TILE / EACH, GROUP = SIDE * SIDE, GROUPS = THREADS / GROUP;
+    constexpr int STRIP = 16384 / (int)sizeof(T) / TILE;
+    using Sum = typename Wide<T>::Sum;
+    __shared__ alignas(16) T sx[STRIP * TILE], sy[STRIP * TILE];
     const uint32_t tiles_q = (q + TILE - 1) / TILE;
     const uint32_t i0 = blockIdx.y / tiles_q * TILE, j0 = blockIdx.y % tiles_q * TILE;
-    const uint32_t i = threadIdx.x / TILE, j = threadIdx.x % TILE;
-    C64 sum{};
+    const uint32_t group = threadIdx.x / GROUP, i = threadIdx.x % GROUP / SIDE * EACH, j = threadIdx.x % SIDE * EACH;
+    Sum sum[EACH][EACH]{};
     for (uint64_t first = blockIdx.x * (uint64_t)STRIP; first < rows; first += (uint64_t)gridDim.x * STRIP) {
         for (uint32_t t = threadIdx.x; t < STRIP * TILE; t += THREADS) {
             const uint32_t r = t / TILE, c = t % TILE;
             const bool inside = first + r < rows;
-            sx[r][c] = inside && i0 + c < p ? x[(first + r) * p + i0 + c] : T{};
-            sy[r][c] = inside && j0 + c < q ? y[(first + r) * q + j0 + c] : T{};
+            sx[t] = inside && i0 + c < p ? x[(first + r) * p + i0 + c] : T{};
+            sy[t] = inside && j0 + c < q ? y[(first + r) * q + j0 + c] : T{};
         }
         __syncthreads();
-        T part{};
-#pragma unroll 8
-        for (uint32_t r = 0; r < STRIP; ++r) part = cmla(sx[r][i], sy[r][j], part);
-        const C64 w = wide(part);
-        sum.re += w.re;
-        sum.im += w.im;
+        for (uint32_t r = group; r < STRIP; r += GROUPS) {
+            Sum a[EACH], b[EACH];
+#pragma unroll
+            for (int k = 0; k < EACH; ++k) {
+                a[k] = Wide<T>::of(sx[r * TILE + i + k]);
+                b[k] = Wide<T>::of(sy[r * TILE + j + k]);
+            }
+#pragma unroll
+            for (int k = 0; k < EACH; ++k)
+#pragma unroll
+                for (int l = 0; l < EACH; ++l) sum[k][l] = cmla(a[k], b[l], sum[k][l]);
+        }
         __syncthreads();
     }
-    if (i0 + i < p && j0 + j < q) sums[(uint64_t)blockIdx.x * p * q + (uint64_t)(i0 + i) * q + j0 + j] = sum;
+    // One pair of every thread at a time.
+    Sum* shared = reinterpret_cast<Sum*>(sx);
+#pragma unroll
+    for (int k = 0; k < EACH; ++k)
+#pragma unroll
+        for (int l = 0; l < EACH; ++l) {
+            shared[threadIdx.x] = sum[k][l];
+            __syncthreads();
+            if (group == 0 && i0 + i + k < p && j0 + j + l < q) {
+                C64 total{};
+                for (int g = 0; g < GROUPS; ++g) {
+                    const C64 part = Wide<T>::complex(shared[g * GROUP + threadIdx.x]);
+                    total.re += part.re;
+                    total.im += part.im;
+                }
+                sums[(uint64_t)blockIdx.x * p * q + (uint64_t)(i0 + i + k) * q + j0 + j + l] = total;
+            }
+            __syncthreads();
+        }
+}
+
+// X^H Y for a Y of few columns: a thread for each column of X, side by side; `width` is a power of two.
+constexpr int FEW = 4;
+
+template <class T>
+__device__ void gram_thin(uint64_t rows, uint32_t p, uint32_t q, uint32_t width, const T* x, const T* y, C64* sums) {
+    using Sum = typename Wide<T>::Sum;
+    __shared__ Sum shared[THREADS];
+    const uint32_t c = blockIdx.y * width + threadIdx.x % width, high = THREADS / width;
+    Sum sum[FEW]{};
+    if (c < p) {
+        for (uint64_t row = blockIdx.x * (uint64_t)high + threadIdx.x / width; row < rows; row += (uint64_t)gridDim.x * high) {
+            const Sum a = Wide<T>::of(x[row * p + c]);
+#pragma unroll
+            for (int j = 0; j < FEW; ++j)
+                if (j < q) sum[j] = cmla(a, Wide<T>::of(y[row * q + j]), sum[j]);
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < FEW; ++j) {
+        shared[threadIdx.x] = sum[j];
+        __syncthreads();
+        if (j < q && threadIdx.x < width && c < p) {
+            C64 total{};
+            for (uint32_t t = threadIdx.x; t < THREADS; t += width) {
+                const C64 part = Wide<T>::complex(shared[t]);
+                total.re += part.re;
+                total.im += part.im;
+            }
+            sums[(uint64_t)blockIdx.x * p * q + (uint64_t)c * q + j] = total;
+        }
+        __syncthreads();
+    }
 }
 
 // Column-wise <x|y>, kept as [block][columns]; `width`, a power of two, threads side by side walk as many columns.
@@ -112,6 +188,7 @@ __device__ void combine(uint64_t rows, uint32_t p, uint32_t q, const T* x, const
         const uint32_t j = (uint32_t)(i - row * q);
         T sum{};
         if (b != 0.0) sum = mla((Real)b, y[i], T{});
+#pragma unroll 4
         for (uint32_t k = 0; k < p; ++k) sum = mla(x[row * p + k], c[k * q + j], sum);
         y[i] = sum;
     }
@@ -182,6 +259,12 @@ __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t st
     }
 }
 
+#define GRAM(TYPE, T, TILE)                                                                                             \
+    extern "C" __global__ void __launch_bounds__(THREADS) gram##TILE##_##TYPE(uint64_t rows, uint32_t p, uint32_t q,    \
+                                                                              const T* x, const T* y, C64* sums) {     \
+        gram<T, TILE>(rows, p, q, x, y, sums);                                                                         \
+    }
+
 #define KERNELS(TYPE, T, P)                                                                                            \
     extern "C" __global__ void axpby_##TYPE(uint64_t rows, uint32_t columns, uint32_t first, uint32_t width, Factors a, \
                                             const T* x, Factors b, uint32_t read, T* y) {                              \
@@ -192,9 +275,13 @@ __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t st
         axpby_all<T, P>(count, a, x, b, read != 0, y);                                                                 \
     }                                                                                                                  \
     extern "C" __global__ void multiply_##TYPE(uint64_t count, const T* x, const T* z, T* y) { multiply(count, x, z, y); } \
-    extern "C" __global__ void __launch_bounds__(THREADS) gram_##TYPE(uint64_t rows, uint32_t p, uint32_t q, const T* x, \
-                                                                      const T* y, C64* sums) {                         \
-        gram(rows, p, q, x, y, sums);                                                                                  \
+    GRAM(TYPE, T, 8)                                                                                                   \
+    GRAM(TYPE, T, 16)                                                                                                  \
+    GRAM(TYPE, T, 32)                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(THREADS) gram_thin_##TYPE(uint64_t rows, uint32_t p, uint32_t q,      \
+                                                                           uint32_t width, const T* x, const T* y,     \
+                                                                           C64* sums) {                                \
+        gram_thin(rows, p, q, width, x, y, sums);                                                                      \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(THREADS) dots_##TYPE(uint64_t rows, uint32_t columns, uint32_t width, \
                                                                       const T* x, const T* y, C64* sums) {             \

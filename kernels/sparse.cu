@@ -9,6 +9,15 @@ constexpr uint32_t CHUNK = 256;
 template <int L>
 constexpr int BATCH = L == 1 ? 8 : 4;
 
+// The order that blocks walk the rows in. Where columns tell of a lattice, rows are x + width (y + height z): a block takes a
+// tile in x and y and goes along z, so that the rows its neighbours share stay in the nearest cache. Else `tile_x` is zero.
+struct Order {
+    uint32_t width, height, depth;
+    uint32_t tile_x, tile_y, march;
+    // Tiles across that are worked on together.
+    uint32_t slab;
+};
+
 template <class T, class J>
 struct Csr {
     using Value = T;
@@ -81,29 +90,52 @@ struct Dense {
 };
 
 template <class V, int P, int L, class M>
-__device__ __forceinline__ void update(const M& m, uint64_t rows, const Vectors<V>& a) {
+__device__ __forceinline__ void one_row(const M& m, RowPass<V, P, L, THREADS>& pass, uint64_t at) {
+    Pack<V, P> sum{};
+    m.template row<BATCH<L>>(at, [&](auto entry) {
+        constexpr int B = BATCH<L>;
+        uint64_t column[B];
+        typename M::Value value[B];
+        Pack<V, P> x[B];
+#pragma unroll
+        for (int i = 0; i < B; ++i) entry(i, column[i], value[i]);
+#pragma unroll
+        for (int i = 0; i < B; ++i) x[i] = pass.input(column[i]);
+#pragma unroll
+        for (int i = 0; i < B; ++i)
+#pragma unroll
+            for (int p = 0; p < P; ++p) sum.x[p] = mla(value[i], x[i].x[p], sum.x[p]);
+    });
+    const uint64_t row = m.place(at);
+    pass.finish(row, pass.own(row), sum);
+}
+
+template <class V, int P, int L, class M>
+__device__ __forceinline__ void update(const M& m, uint64_t rows, const Order& o, const Vectors<V>& a) {
     RowPass<V, P, L, THREADS> pass(a);
-    if (pass.active) {
+    if (pass.active && o.tile_x == 0) {
         for (uint64_t chunk = blockIdx.x; chunk * CHUNK < rows; chunk += gridDim.x) {
-            uint64_t last = min(rows, (chunk + 1) * CHUNK);
-            for (uint64_t at = chunk * CHUNK + threadIdx.x / L; at < last; at += THREADS / L) {
-                Pack<V, P> sum{};
-                m.template row<BATCH<L>>(at, [&](auto entry) {
-                    constexpr int B = BATCH<L>;
-                    uint64_t column[B];
-                    typename M::Value value[B];
-                    Pack<V, P> x[B];
-#pragma unroll
-                    for (int i = 0; i < B; ++i) entry(i, column[i], value[i]);
-#pragma unroll
-                    for (int i = 0; i < B; ++i) x[i] = pass.input(column[i]);
-#pragma unroll
-                    for (int i = 0; i < B; ++i)
-#pragma unroll
-                        for (int p = 0; p < P; ++p) sum.x[p] = mla(value[i], x[i].x[p], sum.x[p]);
-                });
-                const uint64_t row = m.place(at);
-                pass.finish(row, pass.own(row), sum);
+            const uint64_t last = min(rows, (chunk + 1) * CHUNK);
+            for (uint64_t at = chunk * CHUNK + threadIdx.x / L; at < last; at += THREADS / L)
+                one_row<V, P, L>(m, pass, at);
+        }
+    } else if (pass.active) {
+        const uint32_t tiles_x = (o.width + o.tile_x - 1) / o.tile_x, tiles_y = (o.height + o.tile_y - 1) / o.tile_y;
+        const uint32_t marches = (o.depth + o.march - 1) / o.march, units = tiles_x * tiles_y * marches;
+        for (uint32_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
+            // Tiles along a line, then those of a slab, then the slab's next planes.
+            uint32_t rest = unit / tiles_x;
+            const uint32_t first = rest / (o.slab * marches) * o.slab, across = min(o.slab, tiles_y - first);
+            rest -= first * marches;
+            const uint32_t x0 = unit % tiles_x * o.tile_x, y0 = (first + rest % across) * o.tile_y;
+            const uint32_t z0 = rest / across * o.march, z1 = min(o.depth, z0 + o.march);
+            const uint32_t wide = min(o.tile_x, o.width - x0), inside = wide * min(o.tile_y, o.height - y0);
+            for (uint32_t z = z0; z < z1; ++z) {
+                const uint64_t corner = x0 + (uint64_t)o.width * (y0 + (uint64_t)o.height * z);
+                for (uint32_t r = threadIdx.x / L; r < inside; r += THREADS / L) {
+                    const uint32_t y = r / wide;
+                    one_row<V, P, L>(m, pass, corner + (r - y * wide) + (uint64_t)o.width * y);
+                }
             }
         }
     }
@@ -111,20 +143,20 @@ __device__ __forceinline__ void update(const M& m, uint64_t rows, const Vectors<
 }
 
 #define KERNELS(NAME, V, P, L, T)                                                                                  \
-    extern "C" __global__ void __launch_bounds__(THREADS) csr_##NAME##_u32(Csr<T, uint32_t> m, uint64_t rows, Vectors<V> a) { \
-        update<V, P, L>(m, rows, a);                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS) csr_##NAME##_u32(Csr<T, uint32_t> m, uint64_t rows, Order o, Vectors<V> a) { \
+        update<V, P, L>(m, rows, o, a);                                                                               \
     }                                                                                                              \
-    extern "C" __global__ void __launch_bounds__(THREADS) csr_##NAME##_u64(Csr<T, uint64_t> m, uint64_t rows, Vectors<V> a) { \
-        update<V, P, L>(m, rows, a);                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS) csr_##NAME##_u64(Csr<T, uint64_t> m, uint64_t rows, Order o, Vectors<V> a) { \
+        update<V, P, L>(m, rows, o, a);                                                                               \
     }                                                                                                              \
-    extern "C" __global__ void __launch_bounds__(THREADS) sell_##NAME##_u32(Sell<T, uint32_t> m, uint64_t rows, Vectors<V> a) { \
-        update<V, P, L>(m, rows, a);                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS) sell_##NAME##_u32(Sell<T, uint32_t> m, uint64_t rows, Order o, Vectors<V> a) { \
+        update<V, P, L>(m, rows, o, a);                                                                               \
     }                                                                                                              \
-    extern "C" __global__ void __launch_bounds__(THREADS) sell_##NAME##_u64(Sell<T, uint64_t> m, uint64_t rows, Vectors<V> a) { \
-        update<V, P, L>(m, rows, a);                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS) sell_##NAME##_u64(Sell<T, uint64_t> m, uint64_t rows, Order o, Vectors<V> a) { \
+        update<V, P, L>(m, rows, o, a);                                                                               \
     }                                                                                                              \
-    extern "C" __global__ void __launch_bounds__(THREADS) dense_##NAME(Dense<T> m, uint64_t rows, Vectors<V> a) {  \
-        update<V, P, L>(m, rows, a);                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS) dense_##NAME(Dense<T> m, uint64_t rows, Order o, Vectors<V> a) {  \
+        update<V, P, L>(m, rows, o, a);                                                                               \
     }
 
 // Names: type, lanes of a pack, threads of a row. A real matrix takes the two parts of a complex number as two lanes.

@@ -1,8 +1,12 @@
-// The fused pass over a matrix-free stencil. A block takes tiles of cells in the first two directions and marches along
-// the third, so that the rows a cell shares with its neighbours are still in the cache when those come.
+// The fused pass over any matrix-free stencil. A block takes a tile of cells in the first two directions and a few planes of
+// the third; blocks that run together work on neighbouring tiles, so that rows which several cells need are still in a
+// cache. The threads of a warp have one orbital, and the list of inner cells comes with the kernel's arguments: read by a
+// warp at once, it costs next to nothing.
 #include "update.cuh"
 
 constexpr int MOST_DIRECTIONS = 8;
+constexpr int MOST_ORBITALS = 15;
+constexpr int MOST_INNER = 96;
 
 template <class T>
 struct alignas(16) Entry {
@@ -23,31 +27,23 @@ struct Stencil {
     const uint32_t* start;
     const Entry<T>* entries;
     const typename Traits<T>::Real* diagonal;
-    // Tiles: cells in the first two directions, planes marched along the third.
-    uint32_t tile_x, tile_y, march;
-    // Whether every distance, in numbers, fits into 31 bits.
-    uint32_t near;
+    // Tiles: cells in the first two directions, planes of the third; and tiles across that are worked on together.
+    uint32_t tile_x, tile_y, march, slab;
+    // The combination of inner cells (none if their entries are too many to travel along), where the entries of each of
+    // its orbitals start, and those.
+    uint32_t inner, padding;
+    uint32_t inner_start[MOST_ORBITALS + 1];
+    int inner_distance[MOST_INNER];
+    T inner_value[MOST_INNER];
 };
 
 constexpr int BLOCK = 512;
-
-// `N` entries of a row kept in registers: distances in numbers, and values.
-template <int N, class T, class V, int P, int L>
-__device__ __forceinline__ Pack<V, P> product(const RowPass<V, P, L, BLOCK>& pass, uint64_t row, const int* distance,
-                                              const T* value) {
-    const V* here = pass.a.v + row * pass.a.lanes + pass.first;
-    Pack<V, P> sum{};
-#pragma unroll
-    for (int k = 0; k < N; ++k) {
-        const Pack<V, P> x = load(reinterpret_cast<const Pack<V, P>*>(here + distance[k]));
-#pragma unroll
-        for (int p = 0; p < P; ++p) sum.x[p] = mla(value[k], x.x[p], sum.x[p]);
-    }
-    return sum;
-}
+// Entries whose loads are under way together.
+constexpr int BATCH = 4;
 
 template <class T, class V, int P, int L>
 __device__ __forceinline__ void stencil(const Stencil<T>& m, uint64_t units, const Vectors<V>& a) {
+    using Lanes = Pack<V, P>;
     RowPass<V, P, L, BLOCK> pass(a);
     // The tile lies in the first two directions, or in the first alone of two; the march goes along the next.
     const uint32_t along = m.directions > 2 ? 2 : 1;
@@ -55,85 +51,76 @@ __device__ __forceinline__ void stencil(const Stencil<T>& m, uint64_t units, con
     const uint32_t nz = m.directions > along ? m.cells[along] : 1;
     const uint32_t tiles_x = (nx + m.tile_x - 1) / m.tile_x, tiles_y = (ny + m.tile_y - 1) / m.tile_y;
     const uint32_t marches = (nz + m.march - 1) / m.march;
-    const uint64_t plane = (uint64_t)nx * ny * m.orbitals;
-    for (uint64_t unit = blockIdx.x; pass.active && unit < units; unit += gridDim.x) {
-        uint64_t rest = unit;
-        const uint32_t x0 = (uint32_t)(rest % tiles_x) * m.tile_x;
-        rest /= tiles_x;
-        const uint32_t y0 = (uint32_t)(rest % tiles_y) * m.tile_y;
-        rest /= tiles_y;
-        const uint32_t z0 = (uint32_t)(rest % marches) * m.march, z1 = min(nz, z0 + m.march);
-        rest /= marches;
+    const uint64_t of_far = (uint64_t)tiles_x * tiles_y * marches, plane = (uint64_t)nx * ny * m.orbitals;
+    const uint32_t r = threadIdx.x / L, in_tile = m.tile_x * m.tile_y;
+    const uint32_t orbital = r / in_tile, cell = r - orbital * in_tile, j = cell / m.tile_x, i = cell - j * m.tile_x;
+    for (uint64_t unit = blockIdx.x; pass.active && orbital < m.orbitals && unit < units; unit += gridDim.x) {
+        // Tiles along a line, then those of a slab, then the slab's next planes.
+        uint64_t rest = unit % of_far / tiles_x;
+        const uint32_t first = (uint32_t)(rest / ((uint64_t)m.slab * marches)) * m.slab;
+        const uint32_t across = min(m.slab, tiles_y - first);
+        rest -= (uint64_t)first * marches;
+        const uint32_t x = (uint32_t)(unit % tiles_x) * m.tile_x + i, y = (first + (uint32_t)(rest % across)) * m.tile_y + j;
+        const uint32_t z0 = (uint32_t)(rest / across) * m.march, z1 = min(nz, z0 + m.march);
+        if (x >= nx || y >= ny) continue;
         // The directions beyond the march are the same for the whole unit.
-        const uint64_t far_cells = rest;
-        uint32_t far_class = 0;
+        rest = unit / of_far;
+        uint64_t row = (x + (uint64_t)nx * (y + (uint64_t)ny * (z0 + (uint64_t)nz * rest))) * m.orbitals + orbital;
+        uint32_t near = __ldg(m.classes + m.table[0] + x);
+        if (m.directions > 2) near += __ldg(m.classes + m.table[1] + y) * m.weight[1];
         for (uint32_t d = 3; d < m.directions; ++d) {
-            far_class += m.classes[m.table[d] + rest % m.cells[d]] * m.weight[d];
+            near += m.classes[m.table[d] + rest % m.cells[d]] * m.weight[d];
             rest /= m.cells[d];
         }
-        const uint32_t width = min(m.tile_x, nx - x0), height = min(m.tile_y, ny - y0);
-        const uint32_t rows = width * height * m.orbitals;
-        for (uint32_t r = threadIdx.x / L; r < rows; r += BLOCK / L) {
-            const uint32_t cell = r / m.orbitals, orbital = r - cell * m.orbitals;
-            const uint32_t j = cell / width, x = x0 + cell - j * width, y = y0 + j;
-            uint32_t near_class = far_class + m.classes[m.table[0] + x];
-            if (m.directions > 2) near_class += m.classes[m.table[1] + y] * m.weight[1];
-            uint64_t row = (x + (uint64_t)nx * (y + (uint64_t)ny * (z0 + (uint64_t)nz * far_cells))) * m.orbitals + orbital;
-            // The list of the class this cell is in; it changes only where the march meets a boundary.
-            uint32_t known = ~0u, from = 0, count = 0;
-            int distance[6];
-            T value[6];
-            for (uint32_t z = z0; z < z1; ++z, row += plane) {
-                uint32_t combination = near_class;
-                if (m.directions > along) combination += __ldg(m.classes + m.table[along] + z) * m.weight[along];
-                if (combination != known) {
-                    known = combination;
-                    const uint32_t* list = m.start + (uint64_t)combination * m.orbitals + orbital;
-                    from = __ldg(list);
-                    count = __ldg(list + 1) - from;
+        for (uint32_t z = z0; z < z1; ++z, row += plane) {
+            uint32_t combination = near;
+            if (m.directions > along) combination += __ldg(m.classes + m.table[along] + z) * m.weight[along];
+            const Lanes own = m.diagonal ? pass.input(row) : pass.own(row);
+            const V* v = a.v + row * a.lanes + pass.first;
+            Lanes sum{};
+            if (combination == m.inner) {
+                const uint32_t end = m.inner_start[orbital + 1];
+                for (uint32_t k = m.inner_start[orbital]; k < end; k += BATCH) {
+                    Lanes near_by[BATCH];
 #pragma unroll
-                    for (int k = 0; k < 6; ++k) {
-                        const Entry<T> e = (uint32_t)k < count ? m.entries[from + k] : Entry<T>{};
-                        distance[k] = (int)(e.distance * a.lanes);
-                        value[k] = e.value;
-                    }
-                }
-                const Pack<V, P> own = m.diagonal ? pass.input(row) : pass.own(row);
-                Pack<V, P> sum;
-                if (count == 6 && m.near) {
-                    sum = product<6, T, V, P, L>(pass, row, distance, value);
-                } else if (count == 4 && m.near) {
-                    sum = product<4, T, V, P, L>(pass, row, distance, value);
-                } else if (count == 3 && m.near) {
-                    sum = product<3, T, V, P, L>(pass, row, distance, value);
-                } else {
-                    sum = Pack<V, P>{};
-#pragma unroll 4
-                    for (uint32_t k = from; k < from + count; ++k) {
-                        const Entry<T> e = m.entries[k];
-                        const Pack<V, P> v = pass.input(row + e.distance);
+                    for (int b = 0; b < BATCH; ++b)
+                        if (k + b < end)
+                            near_by[b] = load(reinterpret_cast<const Lanes*>(v + (int64_t)m.inner_distance[k + b] * a.lanes));
 #pragma unroll
-                        for (int p = 0; p < P; ++p) sum.x[p] = mla(e.value, v.x[p], sum.x[p]);
-                    }
-                }
-                if (m.diagonal) {
-                    const auto energy = __ldg(m.diagonal + row);
+                    for (int b = 0; b < BATCH; ++b)
+                        if (k + b < end)
 #pragma unroll
-                    for (int p = 0; p < P; ++p) sum.x[p] = mla(energy, own.x[p], sum.x[p]);
+                            for (int p = 0; p < P; ++p) sum.x[p] = mla(m.inner_value[k + b], near_by[b].x[p], sum.x[p]);
                 }
-                pass.finish(row, own, sum);
+            } else {
+                const uint32_t* list = m.start + (uint64_t)combination * m.orbitals + orbital;
+                const uint32_t end = __ldg(list + 1);
+#pragma unroll 1
+                for (uint32_t k = __ldg(list); k < end; ++k) {
+                    const Entry<T> e = m.entries[k];
+                    const Lanes x = pass.input(row + e.distance);
+#pragma unroll
+                    for (int p = 0; p < P; ++p) sum.x[p] = mla(e.value, x.x[p], sum.x[p]);
+                }
             }
+            if (m.diagonal) {
+                const auto energy = __ldg(m.diagonal + row);
+#pragma unroll
+                for (int p = 0; p < P; ++p) sum.x[p] = mla(energy, own.x[p], sum.x[p]);
+            }
+            pass.finish(row, own, sum);
         }
     }
     pass.end();
 }
 
-#define KERNEL(NAME, V, P, L, T)                                                                                       \
-    extern "C" __global__ void __launch_bounds__(BLOCK, 2) stencil_##NAME(Stencil<T> m, uint64_t units, Vectors<V> a) { \
-        stencil<T, V, P, L>(m, units, a);                                                                              \
+#define KERNEL(NAME, V, P, L, T)                                                                                      \
+    extern "C" __global__ void __launch_bounds__(BLOCK, 2) stencil_##NAME(const __grid_constant__ Stencil<T> m,       \
+                                                                          uint64_t units, Vectors<V> a) {             \
+        stencil<T, V, P, L>(m, units, a);                                                                             \
     }
 
-#define THREADS_OF_A_ROW(TYPE, V, P, T) \
+#define THREADS_OF_A_ROW(TYPE, V, P, T)    \
     KERNEL(TYPE##_p##P##_l1, V, P, 1, T)   \
     KERNEL(TYPE##_p##P##_l2, V, P, 2, T)   \
     KERNEL(TYPE##_p##P##_l4, V, P, 4, T)   \

@@ -41,16 +41,22 @@ struct RowPass {
     }
 
     __device__ __forceinline__ void finish(uint64_t row, Pack<V, P> own, Pack<V, P> sum) {
-        Pack<V, P>* out = reinterpret_cast<Pack<V, P>*>(a.w + row * a.lanes + first);
+        V* out = a.w + row * a.lanes + first;
+        Pack<V, P> old{};
+        if (a.gamma != 0.0) old = load_once(reinterpret_cast<const Pack<V, P>*>(out));
+        finish(out, own, sum, old);
+    }
+
+    // With the old output at hand, which is not used if gamma is zero.
+    __device__ __forceinline__ void finish(V* out, const Pack<V, P>& own, const Pack<V, P>& sum, const Pack<V, P>& old) {
         Pack<V, P> now;
 #pragma unroll
         for (int p = 0; p < P; ++p) now.x[p] = mla((Real)a.alpha, sum.x[p], mla((Real)a.beta, own.x[p], V{}));
         if (a.gamma != 0.0) {
-            Pack<V, P> old = load_once(out);
 #pragma unroll
             for (int p = 0; p < P; ++p) now.x[p] = mla((Real)a.gamma, old.x[p], now.x[p]);
         }
-        store_once(out, now);
+        store_once(reinterpret_cast<Pack<V, P>*>(out), now);
         if (a.sums) {
 #pragma unroll
             for (int p = 0; p < P; ++p) {

@@ -13,9 +13,8 @@ use crate::number::C64;
 /// Columns whose factors travel with one launch.
 const MOST_FACTORS: usize = 64;
 
-/// Rows and columns of a tile of the tall-skinny product, and rows that a block takes at a time.
-const TILE: usize = 16;
-const STRIP: usize = 32;
+/// Columns of Y up to which a thread keeps all of X^H Y for its column of X.
+const FEW: u32 = 4;
 
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -112,16 +111,29 @@ pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
     if p == 0 || q == 0 {
         return Ok(Vec::new());
     }
-    let tiles = p.div_ceil(TILE as u32) * q.div_ceil(TILE as u32);
-    let blocks =
-        rows.div_ceil(STRIP as u64).clamp(1, u64::from((gpu.card.processors * RESIDENT).div_ceil(tiles)));
-    let blocks = blocks as u32;
-    let sums = gpu.card.allocate(16 * blocks as usize * (p * q) as usize)?;
     let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
-    let arguments = arguments![rows, p, q, px, py, sums.address];
+    let lane_type = suffix(x.dtype);
+    let thin = q <= FEW;
+    let width = p.next_power_of_two().min(THREADS);
+    let tile = p.max(q).next_power_of_two().clamp(8, 32);
+    let (kernel, high, tiles) = if thin {
+        (format!("gram_thin_{lane_type}"), THREADS / width, p.div_ceil(width))
+    } else {
+        let strip = 16384 / x.dtype.bytes() as u32 / tile;
+        (format!("gram{tile}_{lane_type}"), strip, p.div_ceil(tile) * q.div_ceil(tile))
+    };
+    let resident = gpu.card.resident(&kernel, THREADS)?.div_ceil(tiles).max(1);
+    let blocks = rows.div_ceil(u64::from(high)).clamp(1, u64::from(resident)) as u32;
+    let sums = gpu.card.allocate(16 * blocks as usize * (p * q) as usize)?;
     // SAFETY: the kernel's arguments; `sums` holds a number for each block and pair of columns.
     unsafe {
-        gpu.card.launch(&format!("gram_{}", suffix(x.dtype)), (blocks, tiles), THREADS, &arguments)?;
+        if thin {
+            let arguments = arguments![rows, p, q, width, px, py, sums.address];
+            gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)?;
+        } else {
+            let arguments = arguments![rows, p, q, px, py, sums.address];
+            gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)?;
+        }
     }
     reduced(gpu, &sums, blocks, 2 * p * q)
 }

@@ -1,6 +1,6 @@
 //! One GPU: its context, one stream, the kernels, and memory that is kept for the next block of the same size.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +28,8 @@ pub(super) struct Card {
     pub total: usize,
     interrupt: Interrupt,
     pool: Mutex<Pool>,
+    /// Blocks of a kernel that run on one multiprocessor together.
+    resident: Mutex<HashMap<String, u32>>,
     module: Module,
     stream: Stream,
     context: Context,
@@ -80,6 +82,7 @@ impl Card {
             total,
             interrupt,
             pool: Mutex::default(),
+            resident: Mutex::default(),
             module,
             stream,
             context,
@@ -159,6 +162,22 @@ impl Card {
         // SAFETY: the caller's promise.
         unsafe { self.stream.launch(&function, (grid.0, grid.1), threads, 0, arguments) }
             .map_err(|e| failure(kernel, e))
+    }
+
+    /// How many blocks of a kernel run on the GPU together.
+    pub fn resident(&self, kernel: &str, threads: u32) -> Result<u32> {
+        let mut known = self.resident.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&blocks) = known.get(kernel) {
+            return Ok(blocks * self.processors);
+        }
+        self.enter()?;
+        let function = self.module.get_function(kernel).map_err(|e| failure(kernel, e))?;
+        let blocks = function
+            .max_active_blocks_per_multiprocessor(threads.into(), 0)
+            .map_err(|e| failure(kernel, e))?
+            .max(1);
+        known.insert(kernel.into(), blocks);
+        Ok(blocks * self.processors)
     }
 
     /// Waits for all that is queued.

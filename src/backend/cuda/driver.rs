@@ -76,6 +76,7 @@ forward! {
     cuModuleGetFunction
     cuModuleLoadDataEx
     cuModuleUnload
+    cuOccupancyMaxActiveBlocksPerMultiprocessor
     cuStreamCreateWithPriority
     cuStreamDestroy_v2
     cuStreamSynchronize

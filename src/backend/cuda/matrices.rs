@@ -2,23 +2,17 @@
 
 use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable};
-
 use super::card::{Buffer, Card};
-use super::{RESIDENT, THREADS, arguments, buffer, suffix, to_bytes, unique};
-use crate::backend::matrix::{Csr, Indices, Stencil, Values, classes::Classes};
+use super::cells::{self, General, StencilArgument, Straight};
+use super::order::Order;
+use super::{THREADS, arguments, buffer, suffix, to_bytes, unique};
+use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
 /// Rows that a block takes at a time in the stored formats.
 const CHUNK: usize = 256;
-
-/// Threads of a block of the stencil kernels.
-const STENCIL_THREADS: u32 = 512;
-
-/// Directions that the stencil kernel takes.
-const MOST_DIRECTIONS: usize = 8;
 
 /// Most bytes of block sums that a recurrence keeps before it reduces them.
 const SUMS: usize = 256 << 20;
@@ -39,66 +33,40 @@ struct Vectors {
 
 /// A matrix as its kernels take it, by value.
 #[derive(Clone, Copy)]
-enum Argument {
+pub(super) enum Argument {
     Csr { start: u64, columns: u64, values: u64 },
     Sell { slices: u64, lengths: u64, order: u64, columns: u64, values: u64, chunk: u64, shift: u64 },
     Dense { cols: u64, values: u64 },
-    Stencil(StencilArgument),
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct StencilArgument {
-    directions: u32,
-    orbitals: u32,
-    cells: [u32; MOST_DIRECTIONS],
-    weight: [u32; MOST_DIRECTIONS],
-    table: [u32; MOST_DIRECTIONS],
-    classes: u64,
-    start: u64,
-    entries: u64,
-    diagonal: u64,
-    tile_x: u32,
-    tile_y: u32,
-    march: u32,
-    near: u32,
+    Stencil(General),
+    Straight(Straight),
 }
 
 /// A matrix on the GPU.
-struct Matrix {
-    card: Arc<Card>,
-    rows: Rows,
-    cols: usize,
-    dtype: DType,
-    info: KernelInfo,
+pub(super) struct Matrix {
+    pub card: Arc<Card>,
+    pub rows: Rows,
+    pub cols: usize,
+    pub dtype: DType,
+    pub info: KernelInfo,
     /// First part of the kernel's name, and its last.
-    name: (&'static str, &'static str),
-    argument: Argument,
-    /// The largest distance of an entry from its row, of a stencil.
-    reach: u64,
+    pub name: (&'static str, &'static str),
+    pub argument: Argument,
+    /// What the columns of a stored matrix tell of a lattice.
+    pub order: Order,
     /// Keeps the memory that the argument points to.
-    _buffers: Vec<Buffer>,
+    pub _buffers: Vec<Buffer>,
 }
 
-/// How a row's lanes are spread over threads.
-struct Shape {
-    /// Lanes of a thread, loaded at once.
-    pack: u32,
-    /// Threads of a row.
-    threads: u32,
-    /// Blocks beside each other that share the rows.
-    tiles: u32,
-}
-
-fn shape(dtype: DType, lanes: u32) -> Shape {
-    let most = (16 / dtype.bytes() as u32).max(1);
-    let mut pack = most;
-    while !lanes.is_multiple_of(pack) {
-        pack /= 2;
-    }
-    let packs = lanes / pack;
-    let threads = packs.next_power_of_two().min(32);
-    Shape { pack, threads, tiles: packs.div_ceil(threads) }
+/// One way to launch the pass, for vectors of so many lanes.
+struct Launch {
+    kernel: String,
+    argument: Argument,
+    order: Order,
+    units: u64,
+    /// Blocks that share the units, and tiles of lanes side by side.
+    grid: (u32, u32),
+    /// Threads of a block.
+    block: u32,
 }
 
 impl Matrix {
@@ -108,70 +76,68 @@ impl Matrix {
         (self.dtype, (v.columns * parts) as u32)
     }
 
-    /// The argument for vectors of so many lanes: a block's threads cover one tile.
-    fn argument(&self, shape: &Shape, lanes: u32) -> Argument {
-        let Argument::Stencil(mut s) = self.argument else { return self.argument };
-        let cells = (STENCIL_THREADS / shape.threads / s.orbitals).max(1);
-        (s.tile_x, s.tile_y) = match (s.directions, cells) {
-            (1 | 2, _) => (cells, 1),
-            (_, 256..) => (64, cells / 64),
-            (_, 16..) => (8.min(cells), cells / 8),
-            _ => (cells.div_ceil(2), 2),
+    /// How a row's lanes are spread over threads, and rows over blocks.
+    fn launch(&self, dtype: DType, lanes: u32) -> Result<Launch> {
+        let mut pack = (16 / dtype.bytes() as u32).max(1);
+        while !lanes.is_multiple_of(pack) {
+            pack /= 2;
+        }
+        let packs = lanes / pack;
+        let (first, last) = self.name;
+        let lane_type = suffix(self.dtype);
+        // Whole rows: pieces of less than 128 bytes are not worth their place in the caches.
+        let most = if let Argument::Stencil(s) = &self.argument { s.most_threads() } else { 32 };
+        let threads = packs.next_power_of_two().min(most);
+        let tiles = packs.div_ceil(threads);
+        let kernel = format!("{first}_{lane_type}_p{pack}_l{threads}{last}");
+        let bytes = lanes * dtype.bytes() as u32;
+        let mut argument = self.argument;
+        let mut order = Order::default();
+        let (units, work, block) = match &mut argument {
+            Argument::Stencil(s) => {
+                let units = s.tile(threads, bytes);
+                (units, units, StencilArgument::BLOCK)
+            }
+            Argument::Straight(s) => {
+                let units = s.tile(threads, bytes);
+                (units, units, Straight::block(threads))
+            }
+            _ => {
+                order = self.order.tiled(threads, bytes);
+                let rows = self.rows.local;
+                (rows as u64, order.units().unwrap_or(rows.div_ceil(CHUNK) as u64), THREADS)
+            }
         };
-        s.march = if s.directions == 1 { 1 } else { 32 };
-        s.near = u32::from(self.reach.saturating_mul(u64::from(lanes)) < 1 << 31);
-        Argument::Stencil(s)
-    }
-
-    /// Units of work for one launch.
-    fn units(&self, argument: &Argument) -> u64 {
-        let Argument::Stencil(s) = argument else { return self.rows.local as u64 };
-        let directions = s.directions as usize;
-        let along = if directions > 2 { 2 } else { 1 };
-        let across = |there: bool, d: usize, step: u32| if there { s.cells[d].div_ceil(step) } else { 1 };
-        let far: u64 = (3..directions).map(|d| u64::from(s.cells[d])).product();
-        u64::from(across(true, 0, s.tile_x))
-            * u64::from(across(directions > 2, 1, s.tile_y))
-            * u64::from(across(directions > along, along, s.march))
-            * far
-    }
-
-    fn threads(&self) -> u32 {
-        if matches!(self.argument, Argument::Stencil(_)) { STENCIL_THREADS } else { THREADS }
-    }
-
-    fn blocks(&self, shape: &Shape, argument: &Argument) -> u32 {
-        let units = match argument {
-            Argument::Stencil(_) => self.units(argument),
-            _ => self.rows.local.div_ceil(CHUNK) as u64,
-        };
-        let resident = self.card.processors * RESIDENT * THREADS / self.threads();
-        units.clamp(1, u64::from(resident.div_ceil(shape.tiles))) as u32
+        let resident = self.card.resident(&kernel, block)?.div_ceil(tiles).max(1);
+        let blocks = work.clamp(1, u64::from(resident)) as u32;
+        Ok(Launch { kernel, argument, order, units, grid: (blocks, tiles), block })
     }
 
     /// Queues one pass.
-    fn pass(&self, shape: &Shape, argument: &Argument, blocks: u32, vectors: Vectors) -> Result<()> {
-        let lane_type = suffix(self.dtype);
-        let (first, last) = self.name;
-        let kernel = format!("{first}_{lane_type}_p{}_l{}{last}", shape.pack, shape.threads);
-        let (units, grid, threads) = (self.units(argument), (blocks, shape.tiles), self.threads());
+    fn pass(&self, launch: &Launch, vectors: Vectors) -> Result<()> {
+        let Launch { kernel, argument, grid, block, .. } = launch;
+        let (units, order) = (launch.units, launch.order);
         if units == 0 {
             return Ok(());
         }
         macro_rules! launch {
-            ($matrix:expr) => {{
+            ($matrix:expr $(, $order:expr)?) => {{
                 let matrix = $matrix;
                 // SAFETY: the kernel's arguments; the matrix was validated, and the vectors were matched to it.
-                unsafe { self.card.launch(&kernel, grid, threads, &arguments![matrix, units, vectors]) }
+                unsafe {
+                    let arguments = arguments![matrix, units $(, $order)?, vectors];
+                    self.card.launch(kernel, *grid, *block, &arguments)
+                }
             }};
         }
         match *argument {
-            Argument::Csr { start, columns, values } => launch!([start, columns, values]),
-            Argument::Sell { slices, lengths, order, columns, values, chunk, shift } => {
-                launch!([slices, lengths, order, columns, values, chunk, shift])
+            Argument::Csr { start, columns, values } => launch!([start, columns, values], order),
+            Argument::Sell { slices, lengths, order: places, columns, values, chunk, shift } => {
+                launch!([slices, lengths, places, columns, values, chunk, shift], order)
             }
-            Argument::Dense { cols, values } => launch!([cols, values]),
-            Argument::Stencil(argument) => launch!(argument),
+            Argument::Dense { cols, values } => launch!([cols, values], order),
+            Argument::Stencil(argument) => launch!(argument.bytes()),
+            Argument::Straight(argument) => launch!(argument.bytes()),
         }
     }
 
@@ -228,9 +194,8 @@ impl Kernel for Matrix {
         if columns == 0 {
             return Ok(());
         }
-        let shape = shape(lane_type, lanes);
-        let argument = self.argument(&shape, lanes);
-        let blocks = self.blocks(&shape, &argument);
+        let launch = self.launch(lane_type, lanes)?;
+        let blocks = launch.grid.0;
         let sums = match dots {
             Some(_) => Some(self.card.allocate(16 * blocks as usize * lanes as usize)?),
             None => None,
@@ -245,7 +210,7 @@ impl Kernel for Matrix {
             lanes,
             offset: if c.beta != 0.0 || dots.is_some() { self.rows.start as u64 } else { 0 },
         };
-        self.pass(&shape, &argument, blocks, vectors)?;
+        self.pass(&launch, vectors)?;
         if let (Some(dots), Some(sums)) = (dots, sums) {
             *dots = self.reduced(&sums, 1, blocks, lanes, columns)?.pop().unwrap_or_default();
         }
@@ -267,9 +232,8 @@ impl Kernel for Matrix {
             out.extend((0..steps).map(|_| Dots::default()));
             return Ok(());
         }
-        let shape = shape(lane_type, lanes);
-        let argument = self.argument(&shape, lanes);
-        let blocks = self.blocks(&shape, &argument);
+        let launch = self.launch(lane_type, lanes)?;
+        let blocks = launch.grid.0;
         let each = 16 * blocks as usize * lanes as usize;
         let at_once = (SUMS / each.max(1)).clamp(1, 1 << 15).min(steps.max(1));
         let sums = self.card.allocate(each * at_once)?;
@@ -288,7 +252,7 @@ impl Kernel for Matrix {
                     lanes,
                     offset: self.rows.start as u64,
                 };
-                self.pass(&shape, &argument, blocks, vectors)?;
+                self.pass(&launch, vectors)?;
                 std::mem::swap(v, w);
             }
             out.extend(self.reduced(&sums, now, blocks, lanes, columns)?);
@@ -318,26 +282,34 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
             let info = KernelInfo { format: "dense".into(), bytes: bytes.len(), entries: rows * cols };
             let values = card.upload(&bytes)?;
             let argument = Argument::Dense { cols: cols as u64, values: values.address };
-            Ok(matrix(card, rows, cols, dtype, info, ("dense", ""), argument, 0, vec![values]))
+            Ok(matrix(
+                card,
+                (rows, cols),
+                dtype,
+                info,
+                ("dense", ""),
+                argument,
+                Order::default(),
+                vec![values],
+            ))
         }
-        MatrixSpec::Stencil(stencil) => stencil_cells(card, &stencil),
+        MatrixSpec::Stencil(stencil) => cells::prepare(card, &stencil),
         MatrixSpec::Records(_) => Err(Error::internal("records are no matrix in rows")),
     }
 }
 
 fn matrix(
     card: &Arc<Card>,
-    rows: usize,
-    cols: usize,
+    (rows, cols): (usize, usize),
     dtype: DType,
     info: KernelInfo,
     name: (&'static str, &'static str),
     argument: Argument,
-    reach: u64,
+    order: Order,
     buffers: Vec<Buffer>,
 ) -> Arc<dyn Kernel> {
     let (card, rows) = (card.clone(), Rows::all(rows));
-    Arc::new(Matrix { card, rows, cols, dtype, info, name, argument, reach, _buffers: buffers })
+    Arc::new(Matrix { card, rows, cols, dtype, info, name, argument, order, _buffers: buffers })
 }
 
 fn upload_values(card: &Arc<Card>, values: &Values) -> Result<Buffer> {
@@ -366,17 +338,8 @@ fn csr_rows(card: &Arc<Card>, csr: &Csr) -> Result<Arc<dyn Kernel>> {
     let argument = Argument::Csr { start: start.address, columns: columns.address, values: values.address };
     let info = KernelInfo { format: "CSR".into(), bytes: csr.bytes(), entries: csr.entries() };
     let dtype = csr.values.dtype();
-    Ok(matrix(
-        card,
-        csr.rows,
-        csr.cols,
-        dtype,
-        info,
-        ("csr", last),
-        argument,
-        0,
-        vec![start, values, columns],
-    ))
+    let (shape, order) = ((csr.rows, csr.cols), Order::of(csr));
+    Ok(matrix(card, shape, dtype, info, ("csr", last), argument, order, vec![start, values, columns]))
 }
 
 fn sliced(
@@ -436,69 +399,7 @@ fn sliced(
     };
     let mut buffers = vec![values, columns, slices, lengths];
     buffers.extend(order);
-    Ok(matrix(card, csr.rows, csr.cols, dtype, info, ("sell", last), argument, 0, buffers))
-}
-
-fn stencil_cells(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Kernel>> {
-    stencil.validate()?;
-    let directions = stencil.cells.len();
-    if directions > MOST_DIRECTIONS || stencil.cells.iter().any(|&n| n > u32::MAX as usize) {
-        return Err(Error::input(format!(
-            "a stencil in {directions} directions on the GPU, which takes {MOST_DIRECTIONS}"
-        ))
-        .hint("use `format: \"csr\"`"));
-    }
-    let classes = Classes::new(stencil)?;
-    let fixed = |numbers: &[usize]| {
-        let mut out = [0u32; MOST_DIRECTIONS];
-        out.iter_mut().zip(numbers).for_each(|(o, &n)| *o = n as u32);
-        out
-    };
-    let mut table = Vec::new();
-    let mut of_class: Vec<u32> = Vec::new();
-    for class in &classes.of_coordinate {
-        table.push(of_class.len());
-        of_class.extend(class);
-    }
-    // An entry: the distance in rows, then the value, at multiples of 16 bytes.
-    let (dtype, width) = (stencil.dtype, if stencil.dtype == DType::C64 { 32 } else { 16 });
-    let reach = classes.lists.iter().flatten().map(|e| e.0.unsigned_abs() as u64).max().unwrap_or(0);
-    let mut start = vec![0u32];
-    let mut entries: Vec<u8> = Vec::new();
-    for list in &classes.lists {
-        for &(distance, value) in list {
-            let at = entries.len();
-            entries.extend((distance as i64).to_ne_bytes());
-            entries.extend(to_bytes(dtype, &[value]));
-            entries.resize(at + width, 0);
-        }
-        start.push((entries.len() / width) as u32);
-    }
-    let diagonal = match &stencil.diagonal {
-        Some(d) if dtype.is_single() => Some(card.upload(&d.iter().map(|&x| x as f32).collect::<Vec<_>>())?),
-        Some(d) => Some(card.upload(d)?),
-        None => None,
-    };
-    let bytes = entries.len() + diagonal.as_ref().map_or(0, |d| d.bytes);
-    let info = KernelInfo { format: "stencil".into(), bytes, entries: classes.entries(stencil) };
-    let (of_class, start, entries) = (card.upload(&of_class)?, card.upload(&start)?, card.upload(&entries)?);
-    let argument = Argument::Stencil(StencilArgument {
-        directions: directions as u32,
-        orbitals: stencil.orbitals as u32,
-        cells: fixed(&stencil.cells),
-        weight: fixed(&classes.weights),
-        table: fixed(&table),
-        classes: of_class.address,
-        start: start.address,
-        entries: entries.address,
-        diagonal: diagonal.as_ref().map_or(0, |d| d.address),
-        tile_x: 0,
-        tile_y: 0,
-        march: 0,
-        near: 0,
-    });
-    let mut buffers = vec![of_class, start, entries];
-    buffers.extend(diagonal);
-    let dim = stencil.dim();
-    Ok(matrix(card, dim, dim, dtype, info, ("stencil", ""), argument, reach, buffers))
+    // Rows in the order of their lengths have lost the lattice's.
+    let walk = if sorted { Order::default() } else { Order::of(csr) };
+    Ok(matrix(card, (csr.rows, csr.cols), dtype, info, ("sell", last), argument, walk, buffers))
 }

@@ -3,8 +3,10 @@
 
 mod algebra;
 mod card;
+mod cells;
 mod driver;
 mod matrices;
+mod order;
 mod records;
 
 use std::ffi::c_void;

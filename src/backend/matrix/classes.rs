@@ -74,6 +74,19 @@ impl Classes {
         Ok(Classes { of_coordinate, weights, lists })
     }
 
+    /// The coordinates of a cell of a combination of classes.
+    pub fn representative(&self, combination: usize) -> Vec<i64> {
+        self.of_coordinate
+            .iter()
+            .zip(&self.weights)
+            .map(|(of, &weight)| {
+                let kinds = of.iter().max().map_or(1, |&most| most as usize + 1);
+                let class = combination / weight % kinds;
+                of.iter().position(|&c| c as usize == class).unwrap_or(0) as i64
+            })
+            .collect()
+    }
+
     /// Entries that a product with the stencil touches, were all cells inner ones.
     pub fn entries(&self, stencil: &Stencil) -> usize {
         let most = self.lists.chunks(stencil.orbitals).map(|cell| cell.iter().map(Vec::len).sum()).max();

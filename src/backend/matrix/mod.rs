@@ -256,6 +256,22 @@ impl Stencil {
         Ok(())
     }
 
+    /// A term's matrix element from the cell at these coordinates, with the phases of the boundaries it crosses; none where
+    /// it leaves the lattice.
+    pub fn element(&self, term: &StencilTerm, cell: &[i64]) -> Option<C64> {
+        let mut value = term.value;
+        for (d, &n) in self.cells.iter().enumerate() {
+            let crossings = (cell[d] + term.shift[d]).div_euclid(n as i64) as i32;
+            match self.wrap[d] {
+                _ if crossings == 0 => {}
+                Wrap::Open => return None,
+                Wrap::Phase(p) if crossings > 0 => value *= p.powi(crossings),
+                Wrap::Phase(p) => value *= p.conj().powi(-crossings),
+            }
+        }
+        Some(value)
+    }
+
     /// The non-zero entries of one row as (column, value), unsorted; entries that meet in a column are not merged.
     pub fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) {
         entries.clear();
@@ -265,20 +281,11 @@ impl Stencil {
             *x = (cell % n) as i64;
             cell /= n;
         }
-        'terms: for term in self.terms.iter().filter(|t| t.to == orbital) {
-            let mut value = term.value;
+        for term in self.terms.iter().filter(|t| t.to == orbital) {
+            let Some(value) = self.element(term, &at) else { continue };
             let (mut target, mut stride) = (0, 1);
             for (d, &n) in self.cells.iter().enumerate() {
-                let moved = at[d] + term.shift[d];
-                let crossings = moved.div_euclid(n as i64);
-                if crossings != 0 {
-                    match self.wrap[d] {
-                        Wrap::Open => continue 'terms,
-                        Wrap::Phase(p) if crossings > 0 => value *= p.powi(crossings as i32),
-                        Wrap::Phase(p) => value *= p.conj().powi(-crossings as i32),
-                    }
-                }
-                target += moved.rem_euclid(n as i64) as usize * stride;
+                target += (at[d] + term.shift[d]).rem_euclid(n as i64) as usize * stride;
                 stride *= n;
             }
             entries.push((target * self.orbitals + term.from, value));

@@ -1,0 +1,175 @@
+// The fused pass over a stencil of one orbital with hoppings to the next cells along the axes: cubic, square, chain-like.
+// A block takes a tile of cells in the first two directions and a few planes of the third. Blocks that run together work
+// on neighbouring tiles, so that every row comes from memory once and from a cache the other times. Values of inner cells
+// are read from the kernel's arguments, which costs no registers; cells whose boundary changes them read a list.
+#include "update.cuh"
+
+enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, NEIGHBOURS };
+
+// Distances of neighbours, in numbers: within a plane, fewer than 2^31.
+struct Reach {
+    int left, right, down, up;
+    int64_t below, above;
+};
+
+template <class T>
+struct Straight {
+    uint32_t nx, ny, nz;
+    // Cells of a tile, planes of a unit, and tiles across that are worked on together.
+    uint32_t tile_x, tile_y, march, slab;
+    uint32_t padding;
+    T inner[NEIGHBOURS];
+    // Class of every x, y and z, in this order, and what a class of y and of z counts in a combination's number.
+    const uint32_t* classes;
+    uint32_t weight_y, weight_z;
+    // Of each combination: whether its values are the inner ones; and its values.
+    const uint32_t* plain;
+    const T* values;
+    const typename Traits<T>::Real* diagonal;
+};
+
+template <int U, bool FLAT, int BLOCK, class T, class V, int P, int L>
+__device__ __forceinline__ void rows(const Straight<T>& m, RowPass<V, P, L, BLOCK>& pass, uint64_t row, uint64_t plane,
+                                     const Reach& to) {
+    using Real = typename Traits<T>::Real;
+    using Lanes = Pack<V, P>;
+    const uint64_t step = plane * pass.a.lanes;
+    const auto at = [](const V* v) { return load(reinterpret_cast<const Lanes*>(v)); };
+    const V* v = pass.a.v + row * pass.a.lanes + pass.first;
+    V* w = pass.a.w + row * pass.a.lanes + pass.first;
+    Lanes own[U], old[U], sum[U];
+    Real energy[U];
+    const Lanes below = at(v + to.below), above = at(v + (U - 1) * step + to.above);
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        own[u] = at(v + u * step);
+        if (pass.a.gamma != 0.0) old[u] = load_once(reinterpret_cast<const Lanes*>(w + u * step));
+        energy[u] = m.diagonal ? __ldg(m.diagonal + row + u * plane) : Real{};
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) {
+        const V* c = v + u * step;
+        const Lanes left = at(c + to.left), right = at(c + to.right);
+        const Lanes lo = u == 0 ? below : own[u - 1], hi = u == U - 1 ? above : own[u + 1 < U ? u + 1 : u];
+        Lanes down{}, up{};
+        if (!FLAT) {
+            down = at(c + to.down);
+            up = at(c + to.up);
+        }
+#pragma unroll
+        for (int p = 0; p < P; ++p) {
+            sum[u].x[p] = mla(m.inner[LEFT], left.x[p], mla(m.inner[RIGHT], right.x[p], V{}));
+            if (!FLAT) sum[u].x[p] = mla(m.inner[DOWN], down.x[p], mla(m.inner[UP], up.x[p], sum[u].x[p]));
+            sum[u].x[p] = mla(m.inner[BELOW], lo.x[p], mla(m.inner[ABOVE], hi.x[p], sum[u].x[p]));
+            sum[u].x[p] = mla(energy[u], own[u].x[p], sum[u].x[p]);
+        }
+    }
+#pragma unroll
+    for (int u = 0; u < U; ++u) pass.finish(w + u * step, own[u], sum[u], old[u]);
+}
+
+// A row with values of its own. One neighbour after the other, as registers are for the rows that are like most.
+template <int BLOCK, class T, class V, int P, int L>
+__device__ __forceinline__ void row_at_boundary(const Straight<T>& m, RowPass<V, P, L, BLOCK>& pass, uint64_t row,
+                                                const Reach& to, const T* values) {
+    const V* v = pass.a.v + row * pass.a.lanes + pass.first;
+    Pack<V, P> sum{};
+#pragma unroll 1
+    for (int k = 0; k < NEIGHBOURS; ++k) {
+        const int64_t distance = k == LEFT    ? to.left
+                                 : k == RIGHT ? to.right
+                                 : k == DOWN  ? to.down
+                                 : k == UP    ? to.up
+                                 : k == BELOW ? to.below
+                                              : to.above;
+        const T value = load(values + k);
+        const Pack<V, P> x = load(reinterpret_cast<const Pack<V, P>*>(v + distance));
+#pragma unroll
+        for (int p = 0; p < P; ++p) sum.x[p] = mla(value, x.x[p], sum.x[p]);
+    }
+    const Pack<V, P> own = pass.input(row);
+    if (m.diagonal) {
+        const auto energy = __ldg(m.diagonal + row);
+#pragma unroll
+        for (int p = 0; p < P; ++p) sum.x[p] = mla(energy, own.x[p], sum.x[p]);
+    }
+    pass.finish(row, own, sum);
+}
+
+template <bool FLAT, int U, int BLOCK, class T, class V, int P, int L>
+__device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, const Vectors<V>& a) {
+    RowPass<V, P, L, BLOCK> pass(a);
+    const uint32_t tiles_x = (m.nx + m.tile_x - 1) / m.tile_x, tiles_y = (m.ny + m.tile_y - 1) / m.tile_y;
+    const uint32_t marches = (m.nz + m.march - 1) / m.march;
+    const uint32_t i = threadIdx.x / L % m.tile_x, j = threadIdx.x / L / m.tile_x;
+    const uint64_t plane = (uint64_t)m.nx * m.ny;
+    const int line = (int)(m.nx * a.lanes);
+    const int64_t step = (int64_t)(plane * a.lanes);
+    for (uint64_t unit = blockIdx.x; pass.active && j < m.tile_y && unit < units; unit += gridDim.x) {
+        // Tiles along a line, then those of a slab, then the slab's next planes.
+        const uint32_t bx = (uint32_t)(unit % tiles_x);
+        uint64_t rest = unit / tiles_x;
+        const uint32_t slab = (uint32_t)(rest / ((uint64_t)m.slab * marches)), first = slab * m.slab;
+        const uint32_t across = min(m.slab, tiles_y - first);
+        rest -= (uint64_t)first * marches;
+        const uint32_t x = bx * m.tile_x + i, y = (first + (uint32_t)(rest % across)) * m.tile_y + j;
+        const uint32_t z0 = (uint32_t)(rest / across) * m.march, z1 = min(m.nz, z0 + m.march);
+        if (x >= m.nx || y >= m.ny) continue;
+        Reach to;
+        to.left = (x == 0 ? (int)m.nx - 1 : -1) * (int)a.lanes;
+        to.right = (x + 1 == m.nx ? 1 - (int)m.nx : 1) * (int)a.lanes;
+        to.down = (y == 0 ? (int)m.ny - 1 : -1) * line;
+        to.up = (y + 1 == m.ny ? 1 - (int)m.ny : 1) * line;
+        const uint32_t near = __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
+        const auto combination = [&](uint32_t z) { return near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z; };
+        uint64_t row = x + (uint64_t)m.nx * (y + (uint64_t)m.ny * z0);
+        for (uint32_t z = z0; z < z1;) {
+            to.below = z == 0 ? ((int64_t)m.nz - 1) * step : -step;
+            // Inner planes are of one class, so that the ends tell for all between.
+            if (U > 1 && z + U <= z1 && __ldg(m.plain + combination(z)) && __ldg(m.plain + combination(z + U - 1)) &&
+                __ldg(m.plain + combination(z + 1))) {
+                to.above = z + U == m.nz ? (1 - (int64_t)m.nz) * step : step;
+                rows<U, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to);
+                z += U;
+                row += U * plane;
+                continue;
+            }
+            to.above = z + 1 == m.nz ? (1 - (int64_t)m.nz) * step : step;
+            const uint32_t mine = combination(z);
+            const bool plain = __ldg(m.plain + mine);
+            if (plain)
+                rows<1, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to);
+            else
+                row_at_boundary<BLOCK, T, V, P, L>(m, pass, row, to, m.values + (uint64_t)mine * NEIGHBOURS);
+            ++z;
+            row += plane;
+        }
+    }
+    pass.end();
+}
+
+// A row to a thread: four rows of a thread are under way together. A row over several threads: many threads are.
+#define KERNEL(NAME, V, P, L, T, U, BLOCK, SHARE)                                                                         \
+    extern "C" __global__ void __launch_bounds__(BLOCK, SHARE) straight3_##NAME(Straight<T> m, uint64_t units, Vectors<V> a) { \
+        straight<false, U, BLOCK, T, V, P, L>(m, units, a);                                                               \
+    }                                                                                                                     \
+    extern "C" __global__ void __launch_bounds__(BLOCK, SHARE) straight2_##NAME(Straight<T> m, uint64_t units, Vectors<V> a) { \
+        straight<true, U, BLOCK, T, V, P, L>(m, units, a);                                                                \
+    }
+
+#define THREADS_OF_A_ROW(TYPE, V, P, T)                \
+    KERNEL(TYPE##_p##P##_l1, V, P, 1, T, (sizeof(V) * P <= 8 ? 4 : 1), 256, 4)    \
+    KERNEL(TYPE##_p##P##_l2, V, P, 2, T, 1, 512, 2)    \
+    KERNEL(TYPE##_p##P##_l4, V, P, 4, T, 1, 512, 2)    \
+    KERNEL(TYPE##_p##P##_l8, V, P, 8, T, 1, 512, 2)    \
+    KERNEL(TYPE##_p##P##_l16, V, P, 16, T, 1, 512, 2)  \
+    KERNEL(TYPE##_p##P##_l32, V, P, 32, T, 1, 512, 2)
+
+THREADS_OF_A_ROW(f32, F32, 1, F32)
+THREADS_OF_A_ROW(f32, F32, 2, F32)
+THREADS_OF_A_ROW(f32, F32, 4, F32)
+THREADS_OF_A_ROW(f64, F64, 1, F64)
+THREADS_OF_A_ROW(f64, F64, 2, F64)
+THREADS_OF_A_ROW(c32, C32, 1, C32)
+THREADS_OF_A_ROW(c32, C32, 2, C32)
+THREADS_OF_A_ROW(c64, C64, 1, C64)

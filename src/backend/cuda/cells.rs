@@ -1,0 +1,362 @@
+//! Matrix-free stencils on the GPU: the general kernel, and the one for hoppings straight to the next cells.
+
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::card::{Buffer, Card};
+use super::matrices::{Argument, Matrix};
+use super::order::Order;
+use super::to_bytes;
+use crate::backend::matrix::{Stencil, StencilTerm, classes::Classes};
+use crate::backend::{Kernel, KernelInfo, Rows};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+
+/// Directions that the general kernel takes.
+const MOST_DIRECTIONS: usize = 8;
+
+/// Orbitals, and entries of inner cells, that travel with the general kernel's arguments.
+const MOST_ORBITALS: usize = 15;
+const MOST_INNER: usize = 96;
+
+/// Planes that a block takes of a tile: so few that blocks which run together stay in one region of memory.
+pub(super) const MARCH: u32 = 4;
+
+/// Tiles of `height` lines of so many bytes whose planes stay in the cache together.
+pub(super) fn slab(height: u32, line: u64, threads: u32) -> u32 {
+    let budget: u64 = if threads < 8 { 4 << 20 } else { 2 << 20 };
+    u32::try_from(budget / (line * u64::from(height)).max(1)).unwrap_or(u32::MAX).clamp(1, 1 << 16)
+}
+
+/// See `kernels/stencil.cu`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub(super) struct StencilArgument {
+    directions: u32,
+    orbitals: u32,
+    cells: [u32; MOST_DIRECTIONS],
+    weight: [u32; MOST_DIRECTIONS],
+    table: [u32; MOST_DIRECTIONS],
+    classes: u64,
+    start: u64,
+    entries: u64,
+    diagonal: u64,
+    tile_x: u32,
+    tile_y: u32,
+    march: u32,
+    slab: u32,
+    inner: u32,
+    padding: u32,
+    inner_start: [u32; MOST_ORBITALS + 1],
+    inner_distance: [i32; MOST_INNER],
+}
+
+/// The general kernel's argument: the struct, then the values of inner cells, whose size is the type's.
+#[derive(Clone, Copy)]
+pub(super) struct General {
+    head: StencilArgument,
+    values: [u8; 16 * MOST_INNER],
+}
+
+impl General {
+    /// The argument as the kernel takes it.
+    pub fn bytes(&self) -> [u8; size_of::<StencilArgument>() + 16 * MOST_INNER] {
+        let mut all = [0; _];
+        let (head, values) = all.split_at_mut(size_of::<StencilArgument>());
+        head.copy_from_slice(bytemuck::bytes_of(&self.head));
+        values.copy_from_slice(&self.values);
+        all
+    }
+
+    /// Threads that a row may be spread over: a block holds a cell at least.
+    pub fn most_threads(&self) -> u32 {
+        1 << (StencilArgument::BLOCK / self.head.orbitals).max(1).ilog2().min(5)
+    }
+
+    /// See [`StencilArgument::tile`].
+    pub fn tile(&mut self, threads: u32, bytes: u32) -> u64 {
+        self.head.tile(threads, bytes)
+    }
+}
+
+impl StencilArgument {
+    /// Threads of a block.
+    pub const BLOCK: u32 = 512;
+
+    /// Cuts the cells into tiles for blocks whose rows take `threads` threads and `bytes` each; returns how many units of
+    /// work that makes.
+    fn tile(&mut self, threads: u32, bytes: u32) -> u64 {
+        let cells = (Self::BLOCK / threads / self.orbitals).max(1);
+        (self.tile_x, self.tile_y) = match (self.directions, cells) {
+            (1 | 2, _) => (cells, 1),
+            (_, 128..) => (16, cells / 16),
+            (_, 32..) => (8, cells / 8),
+            (_, 8..) => (4, cells / 4),
+            (_, 4..) => (2, cells / 2),
+            _ => (cells, 1),
+        };
+        self.march = if self.directions == 1 { 1 } else { 2 * MARCH };
+        self.slab = slab(self.tile_y, u64::from(self.cells[0] * self.orbitals) * u64::from(bytes), threads);
+        let directions = self.directions as usize;
+        let along = if directions > 2 { 2 } else { 1 };
+        let across = |there: bool, d: usize, step: u32| if there { self.cells[d].div_ceil(step) } else { 1 };
+        let far: u64 = (3..directions).map(|d| u64::from(self.cells[d])).product();
+        u64::from(across(true, 0, self.tile_x))
+            * u64::from(across(directions > 2, 1, self.tile_y))
+            * u64::from(across(directions > along, along, self.march))
+            * far
+    }
+}
+
+/// See `kernels/straight.cu`: the part before the values of inner cells, those (their size is the type's), and the rest.
+#[derive(Clone, Copy)]
+pub(super) struct Straight {
+    head: StraightHead,
+    inner: [u8; 96],
+    inner_bytes: usize,
+    tail: StraightTail,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct StraightHead {
+    nx: u32,
+    ny: u32,
+    nz: u32,
+    tile_x: u32,
+    tile_y: u32,
+    march: u32,
+    slab: u32,
+    padding: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct StraightTail {
+    classes: u64,
+    weight_y: u32,
+    weight_z: u32,
+    plain: u64,
+    values: u64,
+    diagonal: u64,
+}
+
+impl Straight {
+    /// Threads of a block, for rows over so many.
+    pub fn block(threads: u32) -> u32 {
+        if threads == 1 { 256 } else { 512 }
+    }
+
+    /// As [`StencilArgument::tile`].
+    pub fn tile(&mut self, threads: u32, bytes: u32) -> u64 {
+        let head = &mut self.head;
+        let cells = Self::block(threads) / threads;
+        let most = match cells {
+            _ if head.ny == 1 => cells,
+            256.. if threads == 1 => 64,
+            128.. => 16,
+            32.. => 8,
+            _ => 4,
+        };
+        head.tile_x = most.min(head.nx.next_power_of_two());
+        head.tile_y = if head.ny == 1 { 1 } else { cells / head.tile_x };
+        head.march = MARCH.min(head.nz);
+        head.slab = slab(head.tile_y, u64::from(head.nx) * u64::from(bytes), threads);
+        let tiles = u64::from(head.nx.div_ceil(head.tile_x)) * u64::from(head.ny.div_ceil(head.tile_y));
+        tiles * u64::from(head.nz.div_ceil(head.march))
+    }
+
+    /// The argument as the kernel takes it.
+    pub fn bytes(&self) -> [u8; 176] {
+        let mut all = [0; 176];
+        let parts =
+            [bytemuck::bytes_of(&self.head), &self.inner[..self.inner_bytes], bytemuck::bytes_of(&self.tail)];
+        let mut at = 0;
+        for part in parts {
+            all[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        }
+        all
+    }
+}
+
+/// Values towards the six neighbours, of inner cells and of every combination of classes.
+struct Values {
+    inner: [C64; 6],
+    of: Vec<[C64; 6]>,
+}
+
+/// The values of a stencil that the kernel for straight hoppings takes; none for others.
+fn straight(stencil: &Stencil, classes: &Classes) -> Option<Values> {
+    let directions = stencil.cells.len();
+    // Of two directions, the second is the one between planes.
+    let axis = |d: usize| if d + 1 == directions && directions > 1 { 2 } else { d };
+    let lone = |t: &StencilTerm| t.shift.iter().map(|s| s.abs()).sum::<i64>() == 1;
+    let plane = stencil.cells.iter().take(2).product::<usize>();
+    if directions > 3 || stencil.orbitals != 1 || !stencil.terms.iter().all(lone) || plane > 1 << 24 {
+        return None;
+    }
+    let values = |cell: &[i64]| {
+        let mut of = [C64::default(); 6];
+        for term in &stencil.terms {
+            let d = term.shift.iter().position(|&s| s != 0).unwrap_or(0);
+            let side = usize::from(term.shift[d] > 0);
+            of[2 * axis(d) + side] += stencil.element(term, cell).unwrap_or_default();
+        }
+        of
+    };
+    let combinations = classes.lists.len();
+    let of = (0..combinations).map(|c| values(&classes.representative(c))).collect();
+    let middle: Vec<i64> = stencil.cells.iter().map(|&n| n as i64 / 2).collect();
+    Some(Values { inner: values(&middle), of })
+}
+
+/// Bytes of a distance and a value, at multiples of 16.
+fn entry_bytes(dtype: DType) -> usize {
+    if dtype == DType::C64 { 32 } else { 16 }
+}
+
+/// Entries as the kernels read them: the distance in rows, then the value, at multiples of 16 bytes.
+fn packed(dtype: DType, lists: &[Vec<(isize, C64)>]) -> (Vec<u32>, Vec<u8>) {
+    let width = entry_bytes(dtype);
+    let mut start = vec![0u32];
+    let mut entries: Vec<u8> = Vec::new();
+    for list in lists {
+        for &(distance, value) in list {
+            let at = entries.len();
+            entries.extend((distance as i64).to_ne_bytes());
+            entries.extend(to_bytes(dtype, &[value]));
+            entries.resize(at + width, 0);
+        }
+        start.push((entries.len() / width) as u32);
+    }
+    (start, entries)
+}
+
+/// Brings a stencil to the GPU.
+pub(super) fn prepare(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Kernel>> {
+    stencil.validate()?;
+    let directions = stencil.cells.len();
+    if directions > MOST_DIRECTIONS || stencil.orbitals > StencilArgument::BLOCK as usize {
+        return Err(Error::input(format!(
+            "a stencil in {directions} directions with {} orbitals on the GPU, which takes {MOST_DIRECTIONS} and {}",
+            stencil.orbitals,
+            StencilArgument::BLOCK
+        ))
+        .hint("use `format: \"csr\"`"));
+    }
+    let (dtype, dim) = (stencil.dtype, stencil.dim());
+    let classes = Classes::new(stencil)?;
+    let diagonal = match &stencil.diagonal {
+        Some(d) if dtype.is_single() => Some(card.upload(&d.iter().map(|&x| x as f32).collect::<Vec<_>>())?),
+        Some(d) => Some(card.upload(d)?),
+        None => None,
+    };
+    let on_site = diagonal.as_ref().map_or(0, |d: &Buffer| d.address);
+    let (name, argument, mut buffers) = match straight(stencil, &classes) {
+        Some(values) => straight_argument(card, stencil, &classes, &values, on_site)?,
+        None => general_argument(card, stencil, &classes, on_site)?,
+    };
+    // As the host counts them, whatever the kernel is given.
+    let hoppings = classes.lists.iter().map(Vec::len).sum::<usize>() * entry_bytes(dtype);
+    let bytes = hoppings + diagonal.as_ref().map_or(0, |d| d.bytes);
+    let info = KernelInfo { format: "stencil".into(), bytes, entries: classes.entries(stencil) };
+    buffers.extend(diagonal);
+    let (card, rows, order, name) = (card.clone(), Rows::all(dim), Order::default(), (name, ""));
+    Ok(Arc::new(Matrix { card, rows, cols: dim, dtype, info, name, argument, order, _buffers: buffers }))
+}
+
+fn straight_argument(
+    card: &Arc<Card>,
+    stencil: &Stencil,
+    classes: &Classes,
+    values: &Values,
+    diagonal: u64,
+) -> Result<(&'static str, Argument, Vec<Buffer>)> {
+    let dtype = stencil.dtype;
+    let cells: Vec<u32> = stencil.cells.iter().map(|&n| n as u32).collect();
+    // Coordinates that a lattice has not are a single one, of the only class.
+    let none = (1, vec![0], 0);
+    let along = |d: usize| (cells[d], classes.of_coordinate[d].clone(), classes.weights[d] as u32);
+    let (x, y, z) = match cells.len() {
+        1 => (along(0), none.clone(), none),
+        2 => (along(0), none, along(1)),
+        _ => (along(0), along(1), along(2)),
+    };
+    let plain: Vec<u32> = values.of.iter().map(|of| u32::from(*of == values.inner)).collect();
+    let of_class = card.upload(&[x.1, y.1, z.1].concat())?;
+    let plain = card.upload(&plain)?;
+    let of = card.upload(&to_bytes(dtype, values.of.as_flattened()))?;
+    let mut inner = [0; 96];
+    let bytes = to_bytes(dtype, &values.inner);
+    inner[..bytes.len()].copy_from_slice(&bytes);
+    let argument = Straight {
+        head: StraightHead { nx: x.0, ny: y.0, nz: z.0, ..StraightHead::zeroed() },
+        inner,
+        inner_bytes: bytes.len(),
+        tail: StraightTail {
+            classes: of_class.address,
+            weight_y: y.2,
+            weight_z: z.2,
+            plain: plain.address,
+            values: of.address,
+            diagonal,
+        },
+    };
+    let name = if y.0 == 1 { "straight2" } else { "straight3" };
+    Ok((name, Argument::Straight(argument), vec![of_class, plain, of]))
+}
+
+fn general_argument(
+    card: &Arc<Card>,
+    stencil: &Stencil,
+    classes: &Classes,
+    diagonal: u64,
+) -> Result<(&'static str, Argument, Vec<Buffer>)> {
+    let fixed = |numbers: &[usize]| {
+        let mut out = [0u32; MOST_DIRECTIONS];
+        out.iter_mut().zip(numbers).for_each(|(o, &n)| *o = n as u32);
+        out
+    };
+    let mut table = Vec::new();
+    let mut of_class: Vec<u32> = Vec::new();
+    for class in &classes.of_coordinate {
+        table.push(of_class.len());
+        of_class.extend(class);
+    }
+    let (start, entries) = packed(stencil.dtype, &classes.lists);
+    let (of_class, start, entries) = (card.upload(&of_class)?, card.upload(&start)?, card.upload(&entries)?);
+    let mut head = StencilArgument {
+        directions: stencil.cells.len() as u32,
+        orbitals: stencil.orbitals as u32,
+        cells: fixed(&stencil.cells),
+        weight: fixed(&classes.weights),
+        table: fixed(&table),
+        classes: of_class.address,
+        start: start.address,
+        entries: entries.address,
+        diagonal,
+        inner: u32::MAX,
+        ..StencilArgument::zeroed()
+    };
+    let mut values = [0; 16 * MOST_INNER];
+    let middle = |(of, &n): (&Vec<u32>, &usize)| of.get(n / 2).map_or(0, |&class| class as usize);
+    let of_middle = classes.of_coordinate.iter().zip(&stencil.cells).map(middle);
+    let inner: usize = of_middle.zip(&classes.weights).map(|(class, weight)| class * weight).sum();
+    let lists = &classes.lists[inner * stencil.orbitals..][..stencil.orbitals];
+    let all: Vec<(isize, C64)> = lists.iter().flatten().copied().collect();
+    let near = all.iter().all(|e| i32::try_from(e.0).is_ok());
+    if stencil.orbitals <= MOST_ORBITALS && all.len() <= MOST_INNER && near {
+        head.inner = inner as u32;
+        for (orbital, list) in lists.iter().enumerate() {
+            head.inner_start[orbital + 1] = head.inner_start[orbital] + list.len() as u32;
+        }
+        for (at, &(distance, value)) in all.iter().enumerate() {
+            head.inner_distance[at] = distance as i32;
+            let bytes = to_bytes(stencil.dtype, &[value]);
+            values[at * bytes.len()..][..bytes.len()].copy_from_slice(&bytes);
+        }
+    }
+    Ok(("stencil", Argument::Stencil(General { head, values }), vec![of_class, start, entries]))
+}
