@@ -215,27 +215,33 @@ impl Block {
         }
     }
 
-    /// All numbers of a single column in double precision.
+    /// All numbers of a single column in double precision; none for other blocks and for folded ones.
     pub(super) fn single_column(&self) -> Option<Vec<C64>> {
+        if self.fold.is_some() {
+            return None;
+        }
         match &self.data {
             Data::Double(b) if self.columns == 1 && self.complex => {
-                Some(b.0.chunks_exact(2).map(|z| C64::new(z[0], z[1])).collect())
+                Some(b.chunks_exact(2).map(|z| C64::new(z[0], z[1])).collect())
             }
-            Data::Double(b) if self.columns == 1 => Some(b.0.iter().map(|&x| C64::new(x, 0.0)).collect()),
+            Data::Double(b) if self.columns == 1 => Some(b.iter().map(|&x| C64::new(x, 0.0)).collect()),
             _ => None,
         }
     }
 
-    /// Overwrites a single column in double precision; false for other blocks.
+    /// Overwrites a single column in double precision; false for other blocks and for folded ones.
     pub(super) fn set_single_column(&mut self, data: &[C64]) -> bool {
         let (columns, complex) = (self.columns, self.complex);
+        if self.fold.is_some() {
+            return false;
+        }
         match &mut self.data {
             Data::Double(b) if columns == 1 && complex => {
-                b.0.chunks_exact_mut(2).zip(data).for_each(|(x, z)| (x[0], x[1]) = (z.re, z.im));
+                b.chunks_exact_mut(2).zip(data).for_each(|(x, z)| (x[0], x[1]) = (z.re, z.im));
                 true
             }
             Data::Double(b) if columns == 1 => {
-                b.0.iter_mut().zip(data).for_each(|(x, z)| *x = z.re);
+                b.iter_mut().zip(data).for_each(|(x, z)| *x = z.re);
                 true
             }
             _ => false,

@@ -26,7 +26,8 @@ pub(super) fn serve<'a>(vectors: impl IntoIterator<Item = &'a BlockVector>, y: &
     let fits = |v: &BlockVector| {
         v.columns() == 1 && v.dtype() == y.dtype() && v.rows() == y.rows() && !v.dtype().is_single()
     };
-    fits(y) && vectors.into_iter().all(fits)
+    // Rows on a lattice are folded, so that parts of a number are not neighbours.
+    y.rows().grid.is_none() && fits(y) && vectors.into_iter().all(fits)
 }
 
 fn ranges(threads: &Threads, count: usize) -> Vec<Range<usize>> {
