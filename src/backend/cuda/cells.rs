@@ -306,7 +306,7 @@ fn straight_argument(
         },
     };
     let name = if y.0 == 1 { "straight2" } else { "straight3" };
-    Ok((name, Argument::Straight(argument), vec![of_class, plain, of]))
+    Ok((name, Argument::Straight(Box::new(argument)), vec![of_class, plain, of]))
 }
 
 fn general_argument(
@@ -359,5 +359,5 @@ fn general_argument(
             values[at * bytes.len()..][..bytes.len()].copy_from_slice(&bytes);
         }
     }
-    Ok(("stencil", Argument::Stencil(General { head, values }), vec![of_class, start, entries]))
+    Ok(("stencil", Argument::Stencil(Box::new(General { head, values })), vec![of_class, start, entries]))
 }

@@ -32,13 +32,13 @@ struct Vectors {
 }
 
 /// A matrix as its kernels take it, by value.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) enum Argument {
     Csr { start: u64, columns: u64, values: u64 },
     Sell { slices: u64, lengths: u64, order: u64, columns: u64, values: u64, chunk: u64, shift: u64 },
     Dense { cols: u64, values: u64 },
-    Stencil(General),
-    Straight(Straight),
+    Stencil(Box<General>),
+    Straight(Box<Straight>),
 }
 
 /// A matrix on the GPU.
@@ -91,7 +91,7 @@ impl Matrix {
         let tiles = packs.div_ceil(threads);
         let kernel = format!("{first}_{lane_type}_p{pack}_l{threads}{last}");
         let bytes = lanes * dtype.bytes() as u32;
-        let mut argument = self.argument;
+        let mut argument = self.argument.clone();
         let mut order = Order::default();
         let (units, work, block) = match &mut argument {
             Argument::Stencil(s) => {
@@ -130,12 +130,12 @@ impl Matrix {
                 }
             }};
         }
-        match *argument {
-            Argument::Csr { start, columns, values } => launch!([start, columns, values], order),
-            Argument::Sell { slices, lengths, order: places, columns, values, chunk, shift } => {
+        match argument {
+            &Argument::Csr { start, columns, values } => launch!([start, columns, values], order),
+            &Argument::Sell { slices, lengths, order: places, columns, values, chunk, shift } => {
                 launch!([slices, lengths, places, columns, values, chunk, shift], order)
             }
-            Argument::Dense { cols, values } => launch!([cols, values], order),
+            &Argument::Dense { cols, values } => launch!([cols, values], order),
             Argument::Stencil(argument) => launch!(argument.bytes()),
             Argument::Straight(argument) => launch!(argument.bytes()),
         }

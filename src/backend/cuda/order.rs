@@ -57,8 +57,8 @@ impl Order {
         // Rows of several orbitals share their neighbours in the order they stand in.
         if groups[0] != (1, 1)
             || width < 16
-            || plane % width != 0
-            || csr.rows % plane != 0
+            || !plane.is_multiple_of(width)
+            || !csr.rows.is_multiple_of(plane)
             || csr.rows / plane < 4
         {
             return Order::default();

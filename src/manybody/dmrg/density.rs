@@ -15,8 +15,9 @@ use crate::error::{Error, Result};
 
 /// Weights below this are rounding of the largest.
 const FLOOR: f64 = 1e-16;
-/// Weights that differ by less than this, relatively, belong to one multiplet.
-const MULTIPLET: f64 = 1e-7;
+/// Weights that differ by less than this, relatively, belong to one multiplet: small ones know their digits only as well as the
+/// state does.
+const MULTIPLET: f64 = 1e-3;
 
 /// The density matrix of one half of a superblock, by sectors.
 pub struct DensityMatrix<T> {
