@@ -107,6 +107,39 @@ impl<S: Amplitude> Determinant<S> {
         }
     }
 
+    /// The factor by which the determinant changes if column j becomes `orbitals`; no updates may be gathered.
+    pub fn ratio_column(&self, j: usize, orbitals: &[S]) -> S {
+        debug_assert!(self.u.is_empty());
+        (0..self.n).fold(S::default(), |sum, i| sum + orbitals[i] * self.inverse[i * self.n + j])
+    }
+
+    /// Replaces column j; `ratio` is what [`Determinant::ratio_column`] gave.
+    pub fn replace_column(&mut self, j: usize, orbitals: &[S], ratio: S) {
+        let n = self.n;
+        let mut w = vec![S::default(); n];
+        for (i, x) in orbitals.iter().enumerate() {
+            for m in 0..n {
+                w[m] += *x * self.inverse[i * n + m];
+            }
+        }
+        w[j] = w[j] - S::real(1.0);
+        for i in 0..n {
+            let factor = self.inverse[i * n + j] / ratio;
+            for m in 0..n {
+                self.inverse[i * n + m] = self.inverse[i * n + m] - w[m] * factor;
+            }
+            self.rows[i * n + j] = orbitals[i];
+        }
+        self.log += ratio.modulus().ln();
+        self.phase = self.phase * (ratio / S::real(ratio.modulus()));
+    }
+
+    /// How near to singular the matrix is: `n max |A| max |A^-1|`.
+    pub fn condition(&self) -> f64 {
+        let largest = |x: &[S]| x.iter().fold(0.0, |m, z| f64::max(m, z.modulus()));
+        self.n as f64 * largest(&self.rows) * largest(&self.inverse)
+    }
+
     /// Replaces several rows at once, given the rows of `M = Phi A^-1` that belong to them (k x n), and `ln |ratio|` and
     /// phase of the ratio of all.
     pub fn replace_many(&mut self, which: &[usize], orbitals: &[S], m: &[S], (log, phase): (f64, S)) {

@@ -7,6 +7,7 @@ mod determinant;
 mod elementary;
 mod hamiltonian;
 pub mod jastrow;
+pub mod lattice;
 pub mod orbitals;
 pub mod scheme;
 pub mod statistics;

@@ -143,14 +143,15 @@ fn sums_of_determinants() {
 
 /// The mean of sum x^2 in the trap is N^2/2: table 3.2(b) of the comparison of schemes.
 fn mean_square(n: usize, step: f64, scheme: Scheme, screen: Screen, seed: u64) -> statistics::Blocked {
-    let mut walkers = walk(&trap(n, 1.0), 32, seed);
+    const WALKERS: usize = 96;
+    let mut walkers = walk(&trap(n, 1.0), WALKERS, seed);
     let sweep = Sweep { group: n, screen, ..sweep(scheme, step) };
     walkers.run(&sweep, 200, &Interrupt::default()).unwrap();
     let mut squares = Vec::new();
-    for _ in 0..3000 {
+    for _ in 0..2000 {
         walkers.run(&sweep, 2, &Interrupt::default()).unwrap();
         let all = walkers.configurations().iter().flat_map(|w| &w.positions);
-        squares.push(all.map(|r| r[0] * r[0]).sum::<f64>() / 32.0);
+        squares.push(all.map(|r| r[0] * r[0]).sum::<f64>() / WALKERS as f64);
     }
     blocked(&squares).unwrap()
 }
