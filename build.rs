@@ -98,7 +98,8 @@ fn commit() -> Option<String> {
         let output = Command::new("git").args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
     };
-    println!("cargo::rerun-if-changed=.git/HEAD");
+    // In a second working tree `.git` is no folder, and a file that is not there would have the kernels built every time.
+    println!("cargo::rerun-if-changed={}", git(&["rev-parse", "--git-path", "HEAD"])?);
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
     let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
     Some(if changed.is_empty() { commit } else { format!("{commit}+") })

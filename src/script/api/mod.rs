@@ -4,6 +4,7 @@
 mod chebyshev;
 mod check;
 mod complex;
+mod crystal;
 mod dmrg;
 mod eigen;
 mod functions;
@@ -15,6 +16,7 @@ mod manybody;
 mod matrix;
 mod model;
 mod operator;
+mod orbitals;
 mod overlap;
 mod plot;
 mod progress;
@@ -55,6 +57,8 @@ pub(super) fn register(engine: &mut Engine) {
     wilson::register(engine);
     solve::register(engine);
     overlap::register(engine);
+    crystal::register(engine);
+    orbitals::register(engine);
     check::register(engine);
     progress::register(engine);
 }
