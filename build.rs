@@ -98,11 +98,8 @@ fn commit() -> Option<String> {
         let output = Command::new("git").args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
     };
-    // In a second working tree `.git` is a file that says where the rest is; a path that does not exist would make cargo
-    // compile everything anew each time.
-    if let Some(head) = git(&["rev-parse", "--git-path", "HEAD"]).filter(|head| Path::new(head).exists()) {
-        println!("cargo::rerun-if-changed={head}");
-    }
+    // In a second working tree `.git` is no folder, and a file that is not there would have the kernels built every time.
+    println!("cargo::rerun-if-changed={}", git(&["rev-parse", "--git-path", "HEAD"])?);
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
     let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
     Some(if changed.is_empty() { commit } else { format!("{commit}+") })

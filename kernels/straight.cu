@@ -149,22 +149,24 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
     pass.end();
 }
 
-// A row to a thread: four rows of a thread are under way together. A row over several threads: many threads are.
-#define KERNEL(NAME, V, P, L, T, U, BLOCK, SHARE)                                                                         \
-    extern "C" __global__ void __launch_bounds__(BLOCK, SHARE) straight3_##NAME(Straight<T> m, uint64_t units, Vectors<V> a) { \
-        straight<false, U, BLOCK, T, V, P, L>(m, units, a);                                                               \
-    }                                                                                                                     \
-    extern "C" __global__ void __launch_bounds__(BLOCK, SHARE) straight2_##NAME(Straight<T> m, uint64_t units, Vectors<V> a) { \
-        straight<true, U, BLOCK, T, V, P, L>(m, units, a);                                                                \
+#define KERNEL(NAME, V, P, L, T, U, BLOCK, SHARE)                                                                        \
+    extern "C" __global__ void __launch_bounds__(BLOCK, SHARE)                                                          \
+        straight3_##NAME(const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a) {                         \
+        straight<false, U, BLOCK, T, V, P, L>(m, units, a);                                                             \
+    }                                                                                                                   \
+    extern "C" __global__ void __launch_bounds__(BLOCK, SHARE)                                                          \
+        straight2_##NAME(const __grid_constant__ Straight<T> m, uint64_t units, Vectors<V> a) {                         \
+        straight<true, U, BLOCK, T, V, P, L>(m, units, a);                                                              \
     }
 
-#define THREADS_OF_A_ROW(TYPE, V, P, T)                \
-    KERNEL(TYPE##_p##P##_l1, V, P, 1, T, (sizeof(V) * P <= 8 ? 4 : 1), 256, 4)    \
-    KERNEL(TYPE##_p##P##_l2, V, P, 2, T, 1, 512, 2)    \
-    KERNEL(TYPE##_p##P##_l4, V, P, 4, T, 1, 512, 2)    \
-    KERNEL(TYPE##_p##P##_l8, V, P, 8, T, 1, 512, 2)    \
-    KERNEL(TYPE##_p##P##_l16, V, P, 16, T, 1, 512, 2)  \
-    KERNEL(TYPE##_p##P##_l32, V, P, 32, T, 1, 512, 2)
+// Two planes of a thread are under way together, and no more threads than have registers for that.
+#define THREADS_OF_A_ROW(TYPE, V, P, T)              \
+    KERNEL(TYPE##_p##P##_l1, V, P, 1, T, 2, 128, 6)  \
+    KERNEL(TYPE##_p##P##_l2, V, P, 2, T, 2, 512, 1)  \
+    KERNEL(TYPE##_p##P##_l4, V, P, 4, T, 2, 512, 1)  \
+    KERNEL(TYPE##_p##P##_l8, V, P, 8, T, 2, 512, 1)  \
+    KERNEL(TYPE##_p##P##_l16, V, P, 16, T, 2, 512, 1) \
+    KERNEL(TYPE##_p##P##_l32, V, P, 32, T, 2, 512, 1)
 
 THREADS_OF_A_ROW(f32, F32, 1, F32)
 THREADS_OF_A_ROW(f32, F32, 2, F32)

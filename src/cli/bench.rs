@@ -1,5 +1,6 @@
 //! `umklapp bench`: how fast the core is, as fractions of what the machine's memory allows.
 
+mod splines;
 mod wilson;
 
 use std::process::ExitCode;
@@ -49,6 +50,8 @@ enum What {
     Wilson,
     /// Sweeps of the density-matrix renormalisation group
     Dmrg,
+    /// Orbitals on a grid, for variational Monte Carlo
+    Splines,
 }
 
 impl Bench {
@@ -74,6 +77,7 @@ impl Bench {
             What::Kpm => self.kpm(&device, bandwidth),
             What::Blas => self.blas(&device, bandwidth),
             What::Wilson => wilson::run(self, &device, bandwidth),
+            What::Splines => splines::run(self, &device, bandwidth),
             What::Dmrg => Ok(()),
         }
     }

@@ -1,29 +1,69 @@
 //! Hamiltonians of electrons in the continuum, in hartree and bohr, and the local energy `E_L = (H Psi)/Psi`.
 
-use std::f64::consts::PI;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::Cell;
 use super::amplitude::Amplitude;
+use super::jastrow::Jastrow;
 use super::walkers::Walkers;
 use super::wavefunction::{Configuration, SlaterJastrow};
+use super::{Cell, Ewald, Potential};
 use crate::error::{Error, Result};
 
 /// A potential that every electron feels.
-pub trait Potential: Send + Sync {
+pub trait External: Send + Sync {
     /// Its value at a point, in hartree.
     fn at(&self, point: [f64; 3]) -> f64;
+
+    /// The sum of its values at some points.
+    fn sum(&self, points: &[[f64; 3]]) -> f64 {
+        points.iter().map(|r| self.at(*r)).sum()
+    }
 }
 
-/// A repulsion of two electrons.
+/// A repulsion of electrons.
 pub trait Repulsion: Send + Sync {
-    /// Its value at a difference vector, in hartree.
+    /// Of two, at a difference vector, in hartree.
     fn between(&self, difference: [f64; 3]) -> f64;
-    /// The energy of an electron with its own images and the background.
-    fn own(&self) -> f64 {
-        0.0
+
+    /// Of all.
+    fn energy(&self, positions: &[[f64; 3]]) -> f64 {
+        let row = |i: usize| (0..i).map(|j| self.between(minus(positions[i], positions[j]))).sum::<f64>();
+        (0..positions.len()).map(row).sum()
+    }
+}
+
+impl External for Potential {
+    fn at(&self, point: [f64; 3]) -> f64 {
+        self.sum(&[point])
+    }
+
+    fn sum(&self, points: &[[f64; 3]]) -> f64 {
+        self.values(points).iter().sum()
+    }
+}
+
+/// The repulsion of electrons with all images and a neutralising background (Ewald).
+#[derive(Debug, Clone)]
+pub struct Periodic {
+    sums: Ewald,
+}
+
+impl Periodic {
+    /// In this cell.
+    pub fn new(cell: &Cell) -> Periodic {
+        Periodic { sums: Ewald::new(cell) }
+    }
+}
+
+impl Repulsion for Periodic {
+    fn between(&self, difference: [f64; 3]) -> f64 {
+        self.sums.pair(difference)
+    }
+
+    fn energy(&self, positions: &[[f64; 3]]) -> f64 {
+        self.sums.energy(&vec![1.0; positions.len()], positions)
     }
 }
 
@@ -34,7 +74,7 @@ pub struct Trap {
     pub omega: f64,
 }
 
-impl Potential for Trap {
+impl External for Trap {
     fn at(&self, point: [f64; 3]) -> f64 {
         0.5 * self.omega * self.omega * point.iter().map(|x| x * x).sum::<f64>()
     }
@@ -60,7 +100,7 @@ impl Nuclei {
     }
 }
 
-impl Potential for Nuclei {
+impl External for Nuclei {
     fn at(&self, point: [f64; 3]) -> f64 {
         -self.nuclei.iter().map(|(place, z)| z / norm(minus(point, *place))).sum::<f64>()
     }
@@ -104,7 +144,7 @@ fn norm(d: [f64; 3]) -> f64 {
 #[derive(Clone)]
 pub struct Hamiltonian {
     /// Potentials that every electron feels.
-    pub external: Vec<Arc<dyn Potential>>,
+    pub external: Vec<Arc<dyn External>>,
     /// The repulsion of electrons; none if they are independent.
     pub interaction: Option<Arc<dyn Repulsion>>,
     /// A constant, such as the repulsion of the nuclei.
@@ -134,16 +174,8 @@ impl LocalEnergy {
 impl Hamiltonian {
     /// Potential energy of a configuration: external, interaction.
     fn potential(&self, positions: &[[f64; 3]]) -> (f64, f64) {
-        let external =
-            self.external.iter().map(|v| positions.iter().map(|r| v.at(*r)).sum::<f64>()).sum::<f64>();
-        let mut interaction = 0.0;
-        if let Some(repulsion) = &self.interaction {
-            interaction += repulsion.own() * positions.len() as f64;
-            for i in 0..positions.len() {
-                let row: f64 = (0..i).map(|j| repulsion.between(minus(positions[i], positions[j]))).sum();
-                interaction += row;
-            }
-        }
+        let external: f64 = self.external.iter().map(|v| v.sum(positions)).sum();
+        let interaction = self.interaction.as_ref().map_or(0.0, |repulsion| repulsion.energy(positions));
         (external + self.constant, interaction)
     }
 
@@ -179,22 +211,27 @@ impl Hamiltonian {
 }
 
 /// `-1/2 sum_i [lap_i D/D + lap_i J + |grad_i J|^2 + 2 grad_i J . grad_i D/D]`.
-pub fn kinetic<S: Amplitude>(psi: &SlaterJastrow<S>, walker: &Configuration<S>) -> Result<f64> {
+pub(super) fn kinetic<S: Amplitude>(psi: &SlaterJastrow<S>, walker: &Configuration<S>) -> Result<f64> {
     let (gradient, laplacian) = psi.slopes(walker)?;
-    if psi.jastrow().is_empty() {
-        return Ok(-0.5 * laplacian.iter().map(|l| l.re()).sum::<f64>());
+    Ok(kinetic_with(&gradient, &laplacian, psi.jastrow(), &walker.positions))
+}
+
+/// The same from the logarithmic derivatives of the determinants.
+pub(super) fn kinetic_with<S: Amplitude>(
+    gradient: &[[S; 3]],
+    laplacian: &[S],
+    jastrow: &Jastrow,
+    positions: &[[f64; 3]],
+) -> f64 {
+    if jastrow.is_empty() {
+        return -0.5 * laplacian.iter().map(|l| l.re()).sum::<f64>();
     }
-    let slopes = psi.jastrow().slopes(&walker.positions);
+    let slopes = jastrow.slopes(positions);
     let mut sum = 0.0;
-    for ((gradient, laplacian), slope) in gradient.iter().zip(&laplacian).zip(&slopes) {
+    for ((gradient, laplacian), slope) in gradient.iter().zip(laplacian).zip(&slopes) {
         let square: f64 = slope.gradient.iter().map(|g| g * g).sum();
         let cross: f64 = (0..3).map(|k| slope.gradient[k] * gradient[k].re()).sum();
         sum += laplacian.re() + slope.laplacian + square + 2.0 * cross;
     }
-    Ok(-0.5 * sum)
-}
-
-/// The radius of a sphere that holds one electron, `(3 V / 4 pi N)^(1/3)`.
-pub fn density_radius(cell: &Cell, electrons: usize) -> f64 {
-    (3.0 * cell.volume() / (4.0 * PI * electrons as f64)).cbrt()
+    -0.5 * sum
 }

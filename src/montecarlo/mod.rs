@@ -3,11 +3,15 @@
 
 pub mod amplitude;
 mod cell;
+mod crystal;
 mod determinant;
 mod elementary;
+mod ewald;
 mod hamiltonian;
 pub mod jastrow;
 pub mod lattice;
+pub mod observables;
+pub mod optimise;
 pub mod orbitals;
 pub mod scheme;
 pub mod statistics;
@@ -15,11 +19,14 @@ pub mod statistics;
 mod tests;
 mod walkers;
 mod wavefunction;
+mod waves;
 
 pub use cell::Cell;
+pub use crystal::{Crystal, Ion, Potential};
 pub use elementary::{Exponentials, Oscillator};
+pub use ewald::Ewald;
 pub use hamiltonian::{
-    Coulomb, Hamiltonian, LocalEnergy, Nuclei, Potential, Repulsion, Trap, Truncated, density_radius,
+    Coulomb, External, Hamiltonian, LocalEnergy, Nuclei, Periodic, Repulsion, Trap, Truncated,
 };
 pub use orbitals::{Derivatives, Orbitals};
 pub use scheme::{Proposal, Scheme, Screen, Sweep};

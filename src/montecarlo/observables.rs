@@ -28,10 +28,16 @@ fn middles(bins: usize, from: f64, width: f64) -> Series {
 ///
 /// # Errors
 /// For no bins or a cutoff that is not positive; in a cell, one that does not fit.
-pub fn pair_correlation(walkers: Positions, setting: &Setting, bins: usize, cutoff: Option<f64>) -> Result<Table> {
+pub fn pair_correlation(
+    walkers: Positions,
+    setting: &Setting,
+    bins: usize,
+    cutoff: Option<f64>,
+) -> Result<Table> {
     let fitting = setting.cell.as_ref().map(Cell::wigner_seitz_radius);
     let Some(cutoff) = cutoff.or(fitting) else {
-        return Err(Error::input("a pair correlation function in open space needs a cutoff").hint("like `cutoff: 6.0`"));
+        return Err(Error::input("a pair correlation function in open space needs a cutoff")
+            .hint("like `cutoff: 6.0`"));
     };
     if let Some(most) = fitting.filter(|most| cutoff > most * (1.0 + 1e-9)) {
         return Err(Error::input(format!("a cutoff of {cutoff} does not fit into the cell"))
@@ -92,7 +98,9 @@ pub fn structure_factor(walkers: Positions, setting: &Setting, cutoff: f64) -> R
         (cutoff * dot(edge, edge).sqrt() / (2.0 * PI)).floor() as i32
     });
     if reach.iter().any(|n| *n > 200) {
-        return Err(Error::input(format!("a structure factor up to k = {cutoff}")).hint("take a smaller cutoff"));
+        return Err(
+            Error::input(format!("a structure factor up to k = {cutoff}")).hint("take a smaller cutoff")
+        );
     }
     let mut waves: Vec<(f64, [f64; 3])> = Vec::new();
     for x in 0..=reach[0] {
@@ -112,7 +120,9 @@ pub fn structure_factor(walkers: Positions, setting: &Setting, cutoff: f64) -> R
         }
     }
     if waves.is_empty() {
-        return Err(Error::input(format!("no reciprocal vector up to k = {cutoff}")).hint("take a larger cutoff"));
+        return Err(
+            Error::input(format!("no reciprocal vector up to k = {cutoff}")).hint("take a larger cutoff")
+        );
     }
     waves.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut shells: Vec<(f64, f64, f64)> = Vec::new();
@@ -162,7 +172,9 @@ pub fn density(
         (Some(range), _) => range,
         (None, Some(_)) => (0.0, 1.0),
         (None, None) => {
-            return Err(Error::input("a density in open space needs its range").hint("like `from: -5.0, to: 5.0`"));
+            return Err(
+                Error::input("a density in open space needs its range").hint("like `from: -5.0, to: 5.0`")
+            );
         }
     };
     let width = edges(bins, from, to)?;
@@ -223,7 +235,10 @@ mod tests {
         assert!((n.column("density").unwrap().sum().re() / 5.0 - 20.0).abs() < 1e-9);
         assert!((n.column("up").unwrap().sum().re() / 5.0 - 12.0).abs() < 1e-9);
         assert!(pair_correlation(&walkers, &setting, 4, Some(9.0)).is_err());
-        assert!(density(&walkers, &setting, 3, 5, None).is_err() && structure_factor(&walkers, &setting, 0.1).is_err());
+        assert!(
+            density(&walkers, &setting, 3, 5, None).is_err()
+                && structure_factor(&walkers, &setting, 0.1).is_err()
+        );
     }
 
     #[test]

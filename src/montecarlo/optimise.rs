@@ -88,7 +88,8 @@ pub fn lattice_samples<S: Amplitude>(sum: &LocalSum, walkers: &mut LatticeWalker
     }
     let one = |(walker, energy): (&super::lattice::Occupied<S>, &crate::number::C64)| {
         let of = |(low, high, width): &(_, _, f64)| {
-            let (low, high): (&super::lattice::LatticeState<S>, &super::lattice::LatticeState<S>) = (low, high);
+            let (low, high): (&super::lattice::LatticeState<S>, &super::lattice::LatticeState<S>) =
+                (low, high);
             let logs = (high.log(walker).0 - low.log(walker).0) / width;
             let energies = (sum.local(high, walker).re - sum.local(low, walker).re) / width;
             (logs, energies)
@@ -113,11 +114,15 @@ struct Means {
 
 fn means(samples: &[Sample]) -> Result<Means> {
     let Some(first) = samples.first() else {
-        return Err(Error::input("no samples to optimise from").hint("collect some with `parameter_derivatives`"));
+        return Err(
+            Error::input("no samples to optimise from").hint("collect some with `parameter_derivatives`")
+        );
     };
     let (p, n) = (first.logs.len(), samples.len() as f64);
     if p == 0 {
-        return Err(Error::input("a wave function without parameters").hint("give it a Jastrow or Gutzwiller factor"));
+        return Err(
+            Error::input("a wave function without parameters").hint("give it a Jastrow or Gutzwiller factor")
+        );
     }
     let finite = |s: &Sample| s.energy.is_finite() && s.logs.iter().chain(&s.energies).all(|x| x.is_finite());
     if !samples.iter().all(finite) {
@@ -164,9 +169,8 @@ pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
         h[(i + 1) * d] = m.force[i];
         h[i + 1] = m.force[i] + m.energies[i];
         for j in 0..p {
-            let term = |x: &Sample| {
-                (x.logs[i] - m.logs[i]) * ((x.logs[j] - m.logs[j]) * x.energy + x.energies[j])
-            };
+            let term =
+                |x: &Sample| (x.logs[i] - m.logs[i]) * ((x.logs[j] - m.logs[j]) * x.energy + x.energies[j]);
             h[(i + 1) * d + j + 1] = samples.iter().map(term).sum::<f64>() / n;
             s[(i + 1) * d + j + 1] = m.overlap[i * p + j];
         }
@@ -186,7 +190,8 @@ pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
     let near = |k: &usize| weight(*k) > 1e-3 && values[*k].im.abs() < 1e-6 * values[*k].norm().max(1.0);
     let best = (0..d).filter(near).min_by(|a, b| values[*a].re.total_cmp(&values[*b].re));
     let best = best.ok_or_else(|| {
-        Error::numeric("the linear method found no state near the wave function").hint("take a larger `shift` or more samples")
+        Error::numeric("the linear method found no state near the wave function")
+            .hint("take a larger `shift` or more samples")
     })?;
     Ok((1..d).map(|i| (vectors[i * d + best] / vectors[best]).re).collect())
 }

@@ -32,7 +32,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 25] = [
+pub const WORKS: [Work; 28] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -208,10 +208,31 @@ pub const WORKS: [Work; 25] = [
         ["Journal of High Energy Physics", "08", "071"],
         2010,
     ),
+    work(
+        "Cohen1966",
+        "Cohen, Marvin L. and Bergstresser, T. K.",
+        "Band structures and pseudopotential form factors for fourteen semiconductors of the diamond and zinc-blende structures",
+        ["Physical Review", "141", "789"],
+        1966,
+    ),
+    work(
+        "Ewald1921",
+        "Ewald, P. P.",
+        "Die {Berechnung} optischer und elektrostatischer {Gitterpotentiale}",
+        ["Annalen der Physik", "369", "253"],
+        1921,
+    ),
+    work(
+        "Uejima2012",
+        "Uejima, Yutaka and Maezono, Ryo",
+        "{GPGPU} for orbital function evaluation with a new updating scheme",
+        ["Journal of Computational Chemistry", "34", "83"],
+        2013,
+    ),
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 31] = [
+const BEHIND: [(&str, &[&str]); 38] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -243,6 +264,13 @@ const BEHIND: [(&str, &[&str]); 31] = [
     ("gauge::heatbath", &["Cabibbo1982", "Salmon2011"]),
     ("gauge::stout", &["Morningstar2004"]),
     ("gauge::wilson_flow", &["Luscher2010"]),
+    ("crystal::silicon", &["Cohen1966"]),
+    ("crystal::germanium", &["Cohen1966"]),
+    ("crystal::tin", &["Cohen1966"]),
+    ("crystal::semiconductor", &["Cohen1966"]),
+    ("madelung", &["Ewald1921"]),
+    ("ion_energy", &["Ewald1921"]),
+    ("splines", &["Uejima2012"]),
 ];
 
 /// The works behind these functions, in the order of [`WORKS`].

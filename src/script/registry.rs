@@ -242,6 +242,7 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
         "Vector" => "BlockVector",
         "ScriptModel" => "Model",
         "Pairs" => "Eigen",
+        "OrbitalSet" => "Orbitals",
         "SharedDouble" => "DoubleMoments",
         other => other.strip_prefix("Shared").unwrap_or(other),
     };

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 use super::card::{Buffer, Card};
 use super::matrices::{Argument, Matrix};
 use super::order::Order;
-use super::to_bytes;
+use super::{THREADS, to_bytes};
 use crate::backend::matrix::{Stencil, StencilTerm, classes::Classes};
 use crate::backend::{Kernel, KernelInfo, Rows};
 use crate::error::{Error, Result};
@@ -16,12 +16,11 @@ use crate::number::{C64, DType};
 /// Directions that the general kernel takes.
 const MOST_DIRECTIONS: usize = 8;
 
-/// Orbitals, and entries of inner cells, that travel with the general kernel's arguments.
-const MOST_ORBITALS: usize = 15;
-const MOST_INNER: usize = 96;
+/// Hoppings of inner cells that travel with the general kernel's arguments.
+const MOST_INNER: usize = 192;
 
 /// Planes that a block takes of a tile: so few that blocks which run together stay in one region of memory.
-pub(super) const MARCH: u32 = 4;
+const MARCH: u32 = 8;
 
 /// Tiles of `height` lines of so many bytes whose planes stay in the cache together.
 pub(super) fn slab(height: u32, line: u64, threads: u32) -> u32 {
@@ -42,14 +41,15 @@ pub(super) struct StencilArgument {
     start: u64,
     entries: u64,
     diagonal: u64,
+    plain: u64,
+    distances: u64,
+    on_site: u64,
     tile_x: u32,
     tile_y: u32,
     march: u32,
     slab: u32,
-    inner: u32,
-    padding: u32,
-    inner_start: [u32; MOST_ORBITALS + 1],
-    inner_distance: [i32; MOST_INNER],
+    quads: u32,
+    all_plain: u32,
 }
 
 /// The general kernel's argument: the struct, then the values of inner cells, whose size is the type's.
@@ -71,7 +71,7 @@ impl General {
 
     /// Threads that a row may be spread over: a block holds a cell at least.
     pub fn most_threads(&self) -> u32 {
-        1 << (StencilArgument::BLOCK / self.head.orbitals).max(1).ilog2().min(5)
+        1 << (THREADS / self.head.orbitals).max(1).ilog2().min(4)
     }
 
     /// See [`StencilArgument::tile`].
@@ -81,22 +81,21 @@ impl General {
 }
 
 impl StencilArgument {
-    /// Threads of a block.
-    pub const BLOCK: u32 = 512;
-
     /// Cuts the cells into tiles for blocks whose rows take `threads` threads and `bytes` each; returns how many units of
     /// work that makes.
     fn tile(&mut self, threads: u32, bytes: u32) -> u64 {
-        let cells = (Self::BLOCK / threads / self.orbitals).max(1);
+        let cells = (THREADS / threads / self.orbitals).max(1);
         (self.tile_x, self.tile_y) = match (self.directions, cells) {
             (1 | 2, _) => (cells, 1),
-            (_, 128..) => (16, cells / 16),
-            (_, 32..) => (8, cells / 8),
-            (_, 8..) => (4, cells / 4),
-            (_, 4..) => (2, cells / 2),
+            (_, 64..) => (16, cells / 16),
+            (_, 8..) => (8, cells / 8),
             _ => (cells, 1),
         };
-        self.march = if self.directions == 1 { 1 } else { 2 * MARCH };
+        self.march = match threads {
+            _ if self.directions == 1 => 1,
+            1 => MARCH / 2,
+            _ => MARCH,
+        };
         self.slab = slab(self.tile_y, u64::from(self.cells[0] * self.orbitals) * u64::from(bytes), threads);
         let directions = self.directions as usize;
         let along = if directions > 2 { 2 } else { 1 };
@@ -145,7 +144,7 @@ struct StraightTail {
 impl Straight {
     /// Threads of a block, for rows over so many.
     pub fn block(threads: u32) -> u32 {
-        if threads == 1 { 256 } else { 512 }
+        if threads == 1 { 128 } else { 512 }
     }
 
     /// As [`StencilArgument::tile`].
@@ -154,14 +153,13 @@ impl Straight {
         let cells = Self::block(threads) / threads;
         let most = match cells {
             _ if head.ny == 1 => cells,
-            256.. if threads == 1 => 64,
-            128.. => 16,
-            32.. => 8,
+            128.. => 32,
+            64.. => 16,
             _ => 4,
         };
         head.tile_x = most.min(head.nx.next_power_of_two());
         head.tile_y = if head.ny == 1 { 1 } else { cells / head.tile_x };
-        head.march = MARCH.min(head.nz);
+        head.march = if threads < 16 { MARCH } else { 2 * MARCH }.min(head.nz);
         head.slab = slab(head.tile_y, u64::from(head.nx) * u64::from(bytes), threads);
         let tiles = u64::from(head.nx.div_ceil(head.tile_x)) * u64::from(head.ny.div_ceil(head.tile_y));
         tiles * u64::from(head.nz.div_ceil(head.march))
@@ -238,11 +236,11 @@ fn packed(dtype: DType, lists: &[Vec<(isize, C64)>]) -> (Vec<u32>, Vec<u8>) {
 pub(super) fn prepare(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Kernel>> {
     stencil.validate()?;
     let directions = stencil.cells.len();
-    if directions > MOST_DIRECTIONS || stencil.orbitals > StencilArgument::BLOCK as usize {
+    if directions > MOST_DIRECTIONS || stencil.orbitals > THREADS as usize {
         return Err(Error::input(format!(
             "a stencil in {directions} directions with {} orbitals on the GPU, which takes {MOST_DIRECTIONS} and {}",
             stencil.orbitals,
-            StencilArgument::BLOCK
+            THREADS
         ))
         .hint("use `format: \"csr\"`"));
     }
@@ -338,26 +336,82 @@ fn general_argument(
         start: start.address,
         entries: entries.address,
         diagonal,
-        inner: u32::MAX,
         ..StencilArgument::zeroed()
     };
     let mut values = [0; 16 * MOST_INNER];
-    let middle = |(of, &n): (&Vec<u32>, &usize)| of.get(n / 2).map_or(0, |&class| class as usize);
-    let of_middle = classes.of_coordinate.iter().zip(&stencil.cells).map(middle);
-    let inner: usize = of_middle.zip(&classes.weights).map(|(class, weight)| class * weight).sum();
-    let lists = &classes.lists[inner * stencil.orbitals..][..stencil.orbitals];
-    let all: Vec<(isize, C64)> = lists.iter().flatten().copied().collect();
-    let near = all.iter().all(|e| i32::try_from(e.0).is_ok());
-    if stencil.orbitals <= MOST_ORBITALS && all.len() <= MOST_INNER && near {
-        head.inner = inner as u32;
-        for (orbital, list) in lists.iter().enumerate() {
-            head.inner_start[orbital + 1] = head.inner_start[orbital] + list.len() as u32;
+    let inner = Inner::of(stencil, classes);
+    let plain = card.upload(&inner.plain)?;
+    let distances = card.upload(&inner.distances)?;
+    let on_site = card.upload(&to_bytes(stencil.dtype, &inner.on_site))?;
+    head.plain = plain.address;
+    head.distances = distances.address;
+    head.on_site = on_site.address;
+    head.quads = inner.quads as u32;
+    head.all_plain = u32::from(inner.plain.iter().all(|&p| p == 1));
+    let bytes = to_bytes(stencil.dtype, &inner.values);
+    values[..bytes.len()].copy_from_slice(&bytes);
+    let buffers = vec![of_class, start, entries, plain, distances, on_site];
+    Ok(("stencil", Argument::Stencil(Box::new(General { head, values })), buffers))
+}
+
+/// The hoppings of inner cells, and where they lead from cells of every combination of classes.
+#[derive(Default)]
+struct Inner {
+    /// Hoppings of an orbital, in fours.
+    quads: usize,
+    /// Values, `quads` fours of every orbital; what is left of the last four is zero.
+    values: Vec<C64>,
+    /// Of each combination: 1 if its cells have these hoppings and no others.
+    plain: Vec<u32>,
+    /// Distances in rows, `quads` fours of every orbital of every combination; 0 for hoppings that a boundary cuts.
+    distances: Vec<i32>,
+    /// What the rows have on the diagonal, less the hoppings that are cut.
+    on_site: Vec<C64>,
+}
+
+impl Inner {
+    fn of(stencil: &Stencil, classes: &Classes) -> Self {
+        let orbitals = stencil.orbitals;
+        let combinations = classes.lists.len() / orbitals.max(1);
+        let middle = |(of, &n): (&Vec<u32>, &usize)| of.get(n / 2).map_or(0, |&class| class as usize);
+        let of_middle = classes.of_coordinate.iter().zip(&stencil.cells).map(middle);
+        let number: usize = of_middle.zip(&classes.weights).map(|(class, weight)| class * weight).sum();
+        let hoppings = |list: &[(isize, C64)]| -> Vec<(isize, C64)> {
+            list.iter().filter(|e| e.0 != 0).copied().collect()
+        };
+        let inner: Vec<Vec<(isize, C64)>> =
+            classes.lists[number * orbitals..][..orbitals].iter().map(|list| hoppings(list)).collect();
+        let quads = inner.iter().map(|list| list.len().div_ceil(4)).max().unwrap_or(0);
+        let none = Inner { plain: vec![0; combinations], on_site: vec![C64::default()], ..Self::default() };
+        if 4 * quads * orbitals > MOST_INNER {
+            return none;
         }
-        for (at, &(distance, value)) in all.iter().enumerate() {
-            head.inner_distance[at] = distance as i32;
-            let bytes = to_bytes(stencil.dtype, &[value]);
-            values[at * bytes.len()..][..bytes.len()].copy_from_slice(&bytes);
+        let mut all = Inner { quads, plain: vec![1; combinations], ..Self::default() };
+        for (orbital, list) in inner.iter().enumerate() {
+            all.values.extend(list.iter().map(|e| e.1));
+            all.values.resize(4 * quads * (orbital + 1), C64::default());
         }
+        for (kind, list) in classes.lists.iter().enumerate() {
+            let mut on_site: C64 = list.iter().filter(|e| e.0 == 0).map(|e| e.1).sum();
+            let mut rest = hoppings(list);
+            let from = all.distances.len();
+            for &(_, value) in &inner[kind % orbitals] {
+                // Hoppings of one value may change places.
+                if let Some(at) = rest.iter().position(|e| e.1 == value) {
+                    let (distance, _) = rest.remove(at);
+                    let Ok(distance) = i32::try_from(distance) else { return none };
+                    all.distances.push(distance);
+                } else {
+                    all.distances.push(0);
+                    on_site -= value;
+                }
+            }
+            all.distances.resize(from + 4 * quads, 0);
+            all.on_site.push(on_site);
+            if !rest.is_empty() {
+                all.plain[kind / orbitals] = 0;
+            }
+        }
+        all
     }
-    Ok(("stencil", Argument::Stencil(Box::new(General { head, values })), vec![of_class, start, entries]))
 }

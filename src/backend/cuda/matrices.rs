@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::card::{Buffer, Card};
-use super::cells::{self, General, StencilArgument, Straight};
+use super::cells::{self, General, Straight};
 use super::order::Order;
 use super::{THREADS, arguments, buffer, suffix, to_bytes, unique};
 use crate::backend::matrix::{Csr, Indices, Values};
@@ -96,7 +96,7 @@ impl Matrix {
         let (units, work, block) = match &mut argument {
             Argument::Stencil(s) => {
                 let units = s.tile(threads, bytes);
-                (units, units, StencilArgument::BLOCK)
+                (units, units, THREADS)
             }
             Argument::Straight(s) => {
                 let units = s.tile(threads, bytes);

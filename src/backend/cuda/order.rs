@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::cells::{MARCH, slab};
+use super::cells::slab;
 use crate::backend::matrix::Csr;
+
+/// Planes that a block takes of a tile.
+const MARCH: u32 = 4;
 
 /// Rows that are looked at.
 const SAMPLES: usize = 2048;

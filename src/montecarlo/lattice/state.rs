@@ -172,6 +172,24 @@ impl<S: Amplitude> LatticeState<S> {
         Ok(self)
     }
 
+    /// The parameters that may be optimised, by name: the Gutzwiller factor, unless it is 1 or 0.
+    pub fn parameters(&self) -> Vec<(String, f64)> {
+        let free = self.gutzwiller != 1.0 && self.gutzwiller != 0.0;
+        if free { vec![("gutzwiller".into(), self.gutzwiller)] } else { Vec::new() }
+    }
+
+    /// With other parameters, in the order of [`LatticeState::parameters`].
+    ///
+    /// # Errors
+    /// When there are not as many, or one is out of range.
+    pub fn with_parameters(&self, values: &[f64]) -> Result<LatticeState<S>> {
+        match (values, self.parameters().len()) {
+            (&[g], 1) => self.clone().with_gutzwiller(g),
+            ([], 0) => Ok(self.clone()),
+            (_, n) => Err(Error::input(format!("{} parameters for a wave function of {n}", values.len()))),
+        }
+    }
+
     /// Number of sites.
     pub fn sites(&self) -> usize {
         self.sites

@@ -1,7 +1,15 @@
 //! One-particle orbitals: what a Slater determinant is made of.
 
+mod fourier;
+pub mod interpolate;
+mod set;
+mod spline;
+
 use super::Cell;
 use crate::number::Scalar;
+pub use fourier::Fourier;
+pub use set::{Basis, OrbitalSet, Source};
+pub use spline::{SplineLayout, SplineOrbitals};
 
 /// One-particle orbitals `psi_l(r)`, l = 0 .. count - 1, in one to three dimensions (unused coordinates are zero); lengths in bohr.
 pub trait Orbitals<S: Scalar>: Send + Sync {

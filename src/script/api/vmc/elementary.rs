@@ -12,7 +12,7 @@ use crate::script::api::values::{count, real};
 use crate::script::{At, Failure, Options};
 
 /// The functions, for the module `orbitals`.
-pub(in crate::script) fn module() -> Module {
+pub(in crate::script::api) fn elementary_orbitals() -> Module {
     exported_module!(elementary_functions)
 }
 
@@ -32,11 +32,18 @@ mod elementary_functions {
     /// assert_close(local_energy(walk, electrons(trap(1.0), #{ interaction: "none" })).mean(), 9.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn oscillator(ctx: NativeCallContext, n: INT, options: Map) -> std::result::Result<OrbitalSet, Failure> {
+    pub fn oscillator(
+        ctx: NativeCallContext,
+        n: INT,
+        options: Map,
+    ) -> std::result::Result<OrbitalSet, Failure> {
         let o = Options::new(&ctx, options);
         let make = || {
-            let orbitals =
-                Oscillator::new(count(n, "orbitals")?, o.count_or("dimension", 1, 1)?, o.float_or("alpha", 1.0)?)?;
+            let orbitals = Oscillator::new(
+                count(n, "orbitals")?,
+                o.count_or("dimension", 1, 1)?,
+                o.float_or("alpha", 1.0)?,
+            )?;
             Ok(OrbitalSet::other(Arc::new(orbitals)))
         };
         let set = make().at(&ctx)?;

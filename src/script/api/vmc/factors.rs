@@ -5,7 +5,7 @@ use rhai::{Dynamic, Engine, FLOAT, Map};
 
 use super::hamiltonian::Open;
 use crate::error::{Error, Result};
-use crate::montecarlo::crystal::Crystal;
+use crate::montecarlo::Crystal;
 use crate::montecarlo::jastrow::Factor;
 use crate::script::api::values::{to_series, type_of};
 use crate::script::{At, Failure, Options};
@@ -151,7 +151,7 @@ mod jastrow_module {
     /// let psi = slater_jastrow(orbitals::oscillator(1), #{ up: 1, down: 1, jastrow: jastrow::power(1.0) });
     /// assert(psi.parameters.power == 1.0, "as two fermions of one spin");
     /// ```
-    #[rhai_fn]
+    #[rhai_fn(name = "power")]
     pub fn power(p: FLOAT) -> Factors {
         Factors(vec![Factor::Power { power: p }])
     }
@@ -171,7 +171,11 @@ mod jastrow_module {
     /// assert(psi.parameter_values.len == 2, "a parameter each");
     /// ```
     #[rhai_fn(name = "nuclear", return_raw)]
-    pub fn nuclear_open(ctx: NativeCallContext, system: Open, options: Map) -> std::result::Result<Factors, Failure> {
+    pub fn nuclear_open(
+        ctx: NativeCallContext,
+        system: Open,
+        options: Map,
+    ) -> std::result::Result<Factors, Failure> {
         let o = Options::new(&ctx, options);
         let read = || {
             let nuclei = system.nuclei()?;
@@ -183,7 +187,11 @@ mod jastrow_module {
     }
 
     #[rhai_fn(name = "nuclear", return_raw)]
-    pub fn nuclear(ctx: NativeCallContext, crystal: Crystal, options: Map) -> std::result::Result<Factors, Failure> {
+    pub fn nuclear(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+        options: Map,
+    ) -> std::result::Result<Factors, Failure> {
         let o = Options::new(&ctx, options);
         let read = || {
             let (centres, charges) = crystal.ions().iter().map(|ion| (ion.position, ion.charge)).unzip();

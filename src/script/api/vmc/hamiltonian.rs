@@ -6,8 +6,8 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, Map};
 
 use crate::error::{Error, Result};
-use crate::montecarlo::crystal::Crystal;
-use crate::montecarlo::{Coulomb, Hamiltonian, Nuclei, Periodic, Potential, Repulsion, Trap, Truncated};
+use crate::montecarlo::Crystal;
+use crate::montecarlo::{Coulomb, External, Hamiltonian, Nuclei, Periodic, Repulsion, Trap, Truncated};
 use crate::script::api::values::real;
 use crate::script::{At, Failure, Options};
 
@@ -49,7 +49,8 @@ mod hamiltonian_functions {
     #[rhai_fn(return_raw)]
     pub fn trap(ctx: NativeCallContext, omega: FLOAT) -> std::result::Result<Open, Failure> {
         if !(omega > 0.0 && omega.is_finite()) {
-            return Err(Error::input(format!("a trap of frequency {omega}")).hint("it is a positive number")).at(&ctx);
+            return Err(Error::input(format!("a trap of frequency {omega}")).hint("it is a positive number"))
+                .at(&ctx);
         }
         Ok(Open::Trap(omega))
     }
@@ -107,13 +108,16 @@ mod hamiltonian_functions {
     ) -> std::result::Result<Hamiltonian, Failure> {
         let o = Options::new(&ctx, options);
         let make = || -> Result<Hamiltonian> {
-            let interaction: Option<Arc<dyn Repulsion>> = match o.text_or("interaction", "coulomb")?.as_str() {
+            let interaction: Option<Arc<dyn Repulsion>> = match o.text_or("interaction", "coulomb")?.as_str()
+            {
                 "coulomb" => Some(Arc::new(Coulomb)),
                 "none" => None,
                 other => return Err(unknown(other, "\"coulomb\" and \"none\"")),
             };
-            let (potential, constant, what): (Arc<dyn Potential>, f64, String) = match &system {
-                Open::Trap(omega) => (Arc::new(Trap { omega: *omega }), 0.0, format!("a trap of frequency {omega}")),
+            let (potential, constant, what): (Arc<dyn External>, f64, String) = match &system {
+                Open::Trap(omega) => {
+                    (Arc::new(Trap { omega: *omega }), 0.0, format!("a trap of frequency {omega}"))
+                }
                 Open::Nuclei(nuclei) => {
                     let n = nuclei.nuclei.len();
                     let what = format!("{n} nucle{}", if n == 1 { "us" } else { "i" });
@@ -144,7 +148,7 @@ mod hamiltonian_functions {
                 "none" => None,
                 other => return Err(unknown(other, "\"ewald\", \"truncated\" and \"none\"")),
             };
-            let external: Vec<Arc<dyn Potential>> = match crystal.potential().is_zero() {
+            let external: Vec<Arc<dyn External>> = match crystal.potential().is_zero() {
                 true => Vec::new(),
                 false => vec![Arc::new(crystal.potential().clone())],
             };

@@ -12,6 +12,8 @@ mod wavefunction;
 
 use rhai::{Array, Dynamic, Engine};
 
+pub(super) use elementary::elementary_orbitals;
+
 use super::values::{real, to_series, type_of};
 use crate::error::{Error, Result};
 
@@ -42,7 +44,8 @@ pub(super) fn point(value: &Dynamic) -> Result<[f64; 3]> {
 pub(super) fn points(value: &Dynamic, what: &str) -> Result<Vec<[f64; 3]>> {
     let array = value.read_lock::<Array>().map(|array| array.clone());
     let array = array.filter(|array| !array.is_empty()).ok_or_else(|| {
-        Error::input(format!("{what} are an array of points, not {}", type_of(value))).hint("like [[0.0, 0.0, 0.0]]")
+        Error::input(format!("{what} are an array of points, not {}", type_of(value)))
+            .hint("like [[0.0, 0.0, 0.0]]")
     })?;
     array.iter().map(point).collect()
 }

@@ -75,7 +75,9 @@ pub(super) fn register(engine: &mut Engine) {
 fn numbers(value: &Dynamic) -> Result<Vec<usize>> {
     let series = to_series(value)?;
     let whole = |x: &f64| {
-        if *x >= 0.0 && x.fract() == 0.0 && *x < 1e9 { Ok(*x as usize) } else {
+        if *x >= 0.0 && x.fract() == 0.0 && *x < 1e9 {
+            Ok(*x as usize)
+        } else {
             Err(Error::input(format!("orbital {x}")).hint("orbitals are numbered from 0"))
         }
     };
@@ -90,7 +92,8 @@ fn products(value: &Dynamic) -> Result<Vec<(C64, Vec<usize>, Vec<usize>)>> {
     };
     let list = value.read_lock::<Array>().map(|a| a.clone()).ok_or_else(wrong)?;
     let one = |value: &Dynamic| -> Result<(C64, Vec<usize>, Vec<usize>)> {
-        let parts = value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 3).ok_or_else(wrong)?;
+        let parts =
+            value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 3).ok_or_else(wrong)?;
         let coefficient = as_complex(&parts[0]).ok_or_else(wrong)?;
         Ok((coefficient, numbers(&parts[1])?, numbers(&parts[2])?))
     };
@@ -144,7 +147,10 @@ fn columns(value: &Dynamic) -> Result<(Vec<C64>, usize, usize)> {
 fn site_matrix(o: &Options<'_>, key: &'static str) -> Result<Vec<f64>> {
     let Some(value) = o.value(key) else { return Ok(Vec::new()) };
     let Some(matrix) = value.read_lock::<Matrix>() else {
-        return Err(Error::input(format!("option `{key}` takes a Matrix over the sites, not {}", type_of(&value))));
+        return Err(Error::input(format!(
+            "option `{key}` takes a Matrix over the sites, not {}",
+            type_of(&value)
+        )));
     };
     Ok(matrix.data().as_real(key)?.to_vec())
 }
@@ -187,7 +193,8 @@ mod wavefunction_functions {
         let make = || -> Result<Psi> {
             let electrons = (o.count_or("up", 0, 0)?, o.count_or("down", 0, 0)?);
             let determinants = o.value("determinants").map(|v| products(&v)).transpose()?;
-            let factors = o.value("jastrow").map(|v| Factors::from_value(&v)).transpose()?.unwrap_or_default();
+            let factors =
+                o.value("jastrow").map(|v| Factors::from_value(&v)).transpose()?.unwrap_or_default();
             let decisions = match o.value("decisions") {
                 None => None,
                 Some(value) => Some(value.clone().try_cast::<OrbitalSet>().ok_or_else(|| {
@@ -196,7 +203,9 @@ mod wavefunction_functions {
             };
             let delay = o.count("delay", 1)?;
             match (orbitals.basis(), decisions.map(|d| d.basis())) {
-                (Basis::Real(b), None) => slater(b, None, electrons, determinants, &factors, delay).map(Psi::Real),
+                (Basis::Real(b), None) => {
+                    slater(b, None, electrons, determinants, &factors, delay).map(Psi::Real)
+                }
                 (Basis::Real(b), Some(Basis::Real(d))) => {
                     slater(b, Some(d), electrons, determinants, &factors, delay).map(Psi::Real)
                 }
@@ -283,7 +292,11 @@ mod wavefunction_functions {
     /// assert(psi.electrons == 2, "one pair");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn lattice_pairs(ctx: NativeCallContext, f: Matrix, options: Map) -> std::result::Result<Psi, Failure> {
+    pub fn lattice_pairs(
+        ctx: NativeCallContext,
+        f: Matrix,
+        options: Map,
+    ) -> std::result::Result<Psi, Failure> {
         let o = Options::new(&ctx, options);
         let make = || -> Result<Psi> {
             let n = f.rows();
@@ -291,9 +304,9 @@ mod wavefunction_functions {
                 return Err(Error::input(format!("a pairing function of shape {}", f.shape()))
                     .hint("it has a row and a column for every site"));
             }
-            let pairs = o.count("pairs", 1)?.ok_or_else(|| {
-                Error::input("no number of pairs").hint("give it, like `pairs: 4`")
-            })?;
+            let pairs = o
+                .count("pairs", 1)?
+                .ok_or_else(|| Error::input("no number of pairs").hint("give it, like `pairs: 4`"))?;
             match f.data() {
                 Series::Real(data) => {
                     let reference = Reference::Pairs { f: data.clone() };
@@ -328,7 +341,11 @@ mod wavefunction_functions {
     }
 
     #[rhai_fn(global, set = "jastrow", return_raw)]
-    pub fn set_jastrow(ctx: NativeCallContext, psi: &mut Psi, factors: Factors) -> std::result::Result<(), Failure> {
+    pub fn set_jastrow(
+        ctx: NativeCallContext,
+        psi: &mut Psi,
+        factors: Factors,
+    ) -> std::result::Result<(), Failure> {
         *psi = match psi {
             Psi::Real(psi) => Psi::Real(Arc::new(psi.with_jastrow(&factors.0).at(&ctx)?)),
             Psi::Complex(psi) => Psi::Complex(Arc::new(psi.with_jastrow(&factors.0).at(&ctx)?)),
