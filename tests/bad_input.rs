@@ -544,3 +544,80 @@ fn blocks_and_sweeps() {
         ],
     );
 }
+
+#[test]
+fn wave_functions_and_walks_that_cannot_be() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });
+         let walk = walkers(psi, #{ count: 2, seed: 1 });
+         let ham = electrons(trap(1.0), #{ interaction: \"none\" });
+         let sea = matrix([[0.5, 0.5], [0.5, -0.5], [0.5, 0.5], [0.5, -0.5]]);",
+    );
+    fail(
+        &mut engine,
+        &[
+            (
+                "slater_jastrow(orbitals::oscillator(2), #{ up: 3 })",
+                "3 electrons of spin up and 2 orbitals",
+                "more orbitals",
+            ),
+            ("slater_jastrow(orbitals::oscillator(2), #{})", "without electrons", "up"),
+            (
+                "slater_jastrow(orbitals::oscillator(2), #{ determinants: [[1.0, [0, 0], []]] })",
+                "fills an orbital twice",
+                "vanishes",
+            ),
+            (
+                "walkers(slater_jastrow(orbitals::exponentials([[[0, 0, 0], 1.0], [[0, 0, 0], 1.0]]), #{ up: 2 }), #{})",
+                "singular",
+                "two orbitals the same",
+            ),
+            ("orbitals::exponentials([[[0.0, 0.0, 0.0], 0.0 / 0.0]])", "positive exponent", "zeta"),
+            ("lattice_slater(matrix([[0.0 / 0.0], [1.0]]), #{ up: 1 })", "not a finite number", "NaN"),
+            (
+                "lattice_slater(sea, #{ up: 2, down: 3 })",
+                "3 electrons of spin down and 2 orbitals",
+                "fewer electrons",
+            ),
+            (
+                "lattice_slater(sea, #{ up: 2, down: 2, gutzwiller: -1.0 })",
+                "Gutzwiller factor of -1",
+                "between 0 and 1",
+            ),
+            ("walkers(psi, #{ count: 0 })", "`count` is 0", "at least 1"),
+            ("metropolis(walk, #{})", "needs the size of a trial move", "step"),
+            ("metropolis(walk, #{ step: 0.0 })", "a step of 0", "positive"),
+            ("metropolis(walk, #{ step: 1.0, scheme: \"lok-ahead\" })", "no updating scheme", "`look-ahead`"),
+            (
+                "metropolis(walk, #{ step: 1.0, group: 99, scheme: \"delayed-acceptance\" })",
+                "groups of 99",
+                "1 to 12",
+            ),
+            (
+                "metropolis(walk, #{ step: 1.0, drift: true, proposal: \"uniform\" })",
+                "normal displacements",
+                "gaussian",
+            ),
+            ("psi.jastrow = jastrow::pade(#{ b: -1.0 })", "parameter `b` is -1", "positive"),
+            ("psi.jastrow = jastrow::polynomial(#{})", "needs a cutoff", "cutoff"),
+            ("psi.jastrow = jastrow::pade(#{ bb: 1.0 })", "unknown option", "`b`"),
+            ("electrons(trap(1.0), #{ interaction: \"ewald\" })", "no interaction `ewald`", "coulomb"),
+            ("trap(0.0)", "frequency 0", "positive"),
+            ("local_energy(walk, opsum())", "an OpSum for walkers in the continuum", "electrons"),
+            ("vmc::run(psi, ham, #{ stepz: 3 })", "unknown option `stepz`", "`step"),
+            ("vmc::run(psi, ham, #{ step: 0.0, progress: false })", "a step of 0", "positive"),
+            (
+                "vmc::run(psi, ham, #{ observables: #{ spin: #{} }, step: 1.0, progress: false })",
+                "no observable spin",
+                "density",
+            ),
+            ("load_walkers(psi, \"no_such_walk.json\")", "cannot be read", "save_walkers"),
+            ("walk.positions(2)", "walker 2 of 2", "0 to 1"),
+            ("pair_correlation(walk, #{})", "needs a cutoff", "cutoff"),
+            ("electron_density(walk, #{ axis: 1, from: 0.0, to: 1.0 })", "axis 1 in 1 dimensions", "0 to 0"),
+            ("models::hubbard_chain(4, #{ boundary: \"twisted\" })", "no boundary twisted", "antiperiodic"),
+        ],
+    );
+}

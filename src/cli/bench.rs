@@ -1,6 +1,7 @@
 //! `umklapp bench`: how fast the core is, as fractions of what the machine's memory allows.
 
 mod splines;
+mod vmc;
 mod wilson;
 
 use std::process::ExitCode;
@@ -52,6 +53,8 @@ enum What {
     Dmrg,
     /// Orbitals on a grid, for variational Monte Carlo
     Splines,
+    /// Sweeps of walkers and local energies of variational Monte Carlo
+    Vmc,
 }
 
 impl Bench {
@@ -69,6 +72,10 @@ impl Bench {
             out(&format!("{}: {}", device.name(), device.describe()));
             return super::bench_dmrg::run(&mut engine, self.full, &|name| self.wanted(name));
         }
+        if matches!(self.what, What::Vmc) {
+            out(&format!("{}: {}", device.name(), device.describe()));
+            return vmc::run(self, &mut engine);
+        }
         let bandwidth = triad(&device, self.limit())?;
         out(&format!("{}: {}", device.name(), device.describe()));
         out(&format!("triad z = x y: {:.1} GB/s", bandwidth / 1e9));
@@ -78,7 +85,7 @@ impl Bench {
             What::Blas => self.blas(&device, bandwidth),
             What::Wilson => wilson::run(self, &device, bandwidth),
             What::Splines => splines::run(self, &device, bandwidth),
-            What::Dmrg => Ok(()),
+            What::Dmrg | What::Vmc => Ok(()),
         }
     }
 

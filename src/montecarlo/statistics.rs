@@ -25,7 +25,7 @@ pub struct Blocked {
 }
 
 /// Blocks a series (Flyvbjerg and Petersen 1989): neighbours are averaged in pairs, again and again, and the error is read
-/// off where it stays. The plateau begins at the smallest block b with `b^3 > 2 n (error_b / error_1)^4` (Wolff 2004; Lee
+/// off where it stays, the larger of two neighbouring levels. The plateau begins at the smallest block b with `b^3 > 2 n (error_b / error_1)^4` (Wolff 2004; Lee
 /// and others 2011).
 ///
 /// # Errors
@@ -61,7 +61,9 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
     let reached = (0..sizes.len()).find(|&k| sizes[k].powi(3) > 2.0 * n as f64 * growth(k).powi(2));
     // Without a plateau the largest error met is the honest guess.
     let largest = (0..sizes.len()).max_by(|a, b| errors[*a].total_cmp(&errors[*b])).unwrap_or(0);
-    let at = reached.unwrap_or(largest);
+    // One level on, if it has blocks enough to tell: what is left of the correlations shows there.
+    let on = |k: usize| if n >> (k + 1) >= 16 && errors[k + 1] > errors[k] { k + 1 } else { k };
+    let at = reached.map_or(largest, on);
     let levels = Table::from_columns([
         ("block", Series::Real(sizes.clone())),
         ("error", Series::Real(errors.clone())),

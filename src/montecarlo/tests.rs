@@ -143,9 +143,12 @@ fn sums_of_determinants() {
 
 /// The mean of sum x^2 in the trap is N^2/2: table 3.2(b) of the comparison of schemes.
 fn mean_square(n: usize, step: f64, scheme: Scheme, screen: Screen, seed: u64) -> statistics::Blocked {
+    mean_square_of(n, Sweep { group: n, screen, ..sweep(scheme, step) }, seed)
+}
+
+fn mean_square_of(n: usize, sweep: Sweep, seed: u64) -> statistics::Blocked {
     const WALKERS: usize = 96;
     let mut walkers = walk(&trap(n, 1.0), WALKERS, seed);
-    let sweep = Sweep { group: n, screen, ..sweep(scheme, step) };
     walkers.run(&sweep, 200, &Interrupt::default()).unwrap();
     let mut squares = Vec::new();
     for _ in 0..2000 {
@@ -166,6 +169,15 @@ fn exact_schemes_sample_the_trap() {
         }
         let found = mean_square(n, step, Scheme::DelayedAcceptance, Screen::Metropolis, 12);
         assert!((found.mean - exact).abs() < 4.0 * found.error, "{n} {step}: {found:?}");
+    }
+}
+
+#[test]
+fn drifting_moves_sample_the_trap() {
+    for scheme in Scheme::ALL.into_iter().filter(|s| s.exact()) {
+        let drift = Sweep { drift: true, proposal: Proposal::Gaussian, group: 2, ..sweep(scheme, 0.6) };
+        let found = mean_square_of(3, drift, 31);
+        assert!((found.mean - 4.5).abs() < 4.0 * found.error, "{scheme}: {found:?}");
     }
 }
 
