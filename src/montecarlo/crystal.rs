@@ -43,7 +43,11 @@ impl Potential {
     }
 
     /// From `V_G` at the reciprocal vectors with `|G|^2 <= most`.
-    pub fn from_fourier(cell: &Cell, most: f64, mut v: impl FnMut([f64; 3]) -> Result<C64>) -> Result<Potential> {
+    pub fn from_fourier(
+        cell: &Cell,
+        most: f64,
+        mut v: impl FnMut([f64; 3]) -> Result<C64>,
+    ) -> Result<Potential> {
         let mut terms = Vec::new();
         for n in within(cell, [0.0; 3], most).into_iter().filter(upper) {
             let z = v(wave_vector(cell, n.map(f64::from)))?;
@@ -267,17 +271,73 @@ const FITTED: [Fitted; 14] = [
     fitted("Si", "silicon", ["Si"; 2], [4.0; 2], 5.43, [-0.21, 0.04, 0.08], [0.0; 3]),
     fitted("Ge", "germanium", ["Ge"; 2], [4.0; 2], 5.66, [-0.23, 0.01, 0.06], [0.0; 3]),
     fitted("Sn", "tin", ["Sn"; 2], [4.0; 2], 6.49, [-0.20, 0.00, 0.04], [0.0; 3]),
-    fitted("GaP", "gallium phosphide", ["Ga", "P"], [3.0, 5.0], 5.44, [-0.22, 0.03, 0.07], [0.12, 0.07, 0.02]),
-    fitted("GaAs", "gallium arsenide", ["Ga", "As"], [3.0, 5.0], 5.64, [-0.23, 0.01, 0.06], [0.07, 0.05, 0.01]),
-    fitted("AlSb", "aluminium antimonide", ["Al", "Sb"], [3.0, 5.0], 6.13, [-0.21, 0.02, 0.06], [0.06, 0.04, 0.02]),
+    fitted(
+        "GaP",
+        "gallium phosphide",
+        ["Ga", "P"],
+        [3.0, 5.0],
+        5.44,
+        [-0.22, 0.03, 0.07],
+        [0.12, 0.07, 0.02],
+    ),
+    fitted(
+        "GaAs",
+        "gallium arsenide",
+        ["Ga", "As"],
+        [3.0, 5.0],
+        5.64,
+        [-0.23, 0.01, 0.06],
+        [0.07, 0.05, 0.01],
+    ),
+    fitted(
+        "AlSb",
+        "aluminium antimonide",
+        ["Al", "Sb"],
+        [3.0, 5.0],
+        6.13,
+        [-0.21, 0.02, 0.06],
+        [0.06, 0.04, 0.02],
+    ),
     fitted("InP", "indium phosphide", ["In", "P"], [3.0, 5.0], 5.86, [-0.23, 0.01, 0.06], [0.07, 0.05, 0.01]),
-    fitted("GaSb", "gallium antimonide", ["Ga", "Sb"], [3.0, 5.0], 6.12, [-0.22, 0.00, 0.05], [0.06, 0.05, 0.01]),
-    fitted("InAs", "indium arsenide", ["In", "As"], [3.0, 5.0], 6.04, [-0.22, 0.00, 0.05], [0.08, 0.05, 0.03]),
-    fitted("InSb", "indium antimonide", ["In", "Sb"], [3.0, 5.0], 6.48, [-0.20, 0.00, 0.04], [0.06, 0.05, 0.01]),
+    fitted(
+        "GaSb",
+        "gallium antimonide",
+        ["Ga", "Sb"],
+        [3.0, 5.0],
+        6.12,
+        [-0.22, 0.00, 0.05],
+        [0.06, 0.05, 0.01],
+    ),
+    fitted(
+        "InAs",
+        "indium arsenide",
+        ["In", "As"],
+        [3.0, 5.0],
+        6.04,
+        [-0.22, 0.00, 0.05],
+        [0.08, 0.05, 0.03],
+    ),
+    fitted(
+        "InSb",
+        "indium antimonide",
+        ["In", "Sb"],
+        [3.0, 5.0],
+        6.48,
+        [-0.20, 0.00, 0.04],
+        [0.06, 0.05, 0.01],
+    ),
     fitted("ZnS", "zinc sulphide", ["Zn", "S"], [2.0, 6.0], 5.41, [-0.22, 0.03, 0.07], [0.24, 0.14, 0.04]),
     fitted("ZnSe", "zinc selenide", ["Zn", "Se"], [2.0, 6.0], 5.65, [-0.23, 0.01, 0.06], [0.18, 0.12, 0.03]),
     fitted("ZnTe", "zinc telluride", ["Zn", "Te"], [2.0, 6.0], 6.07, [-0.22, 0.00, 0.05], [0.13, 0.10, 0.01]),
-    fitted("CdTe", "cadmium telluride", ["Cd", "Te"], [2.0, 6.0], 6.41, [-0.20, 0.00, 0.04], [0.15, 0.09, 0.04]),
+    fitted(
+        "CdTe",
+        "cadmium telluride",
+        ["Cd", "Te"],
+        [2.0, 6.0],
+        6.41,
+        [-0.20, 0.00, 0.04],
+        [0.15, 0.09, 0.04],
+    ),
 ];
 
 #[cfg(test)]
@@ -291,9 +351,9 @@ mod tests {
         // Two ions in a quarter of a^3; bonds of a sqrt(3)/4.
         let a = 5.43 / 0.529_177_210_903;
         assert!((si.primitive().volume() - a * a * a / 4.0).abs() < 1e-9);
-        let bond = si.cell().minimum_image(std::array::from_fn(|d| {
-            si.ions()[0].position[d] - si.ions()[1].position[d]
-        }));
+        let bond = si
+            .cell()
+            .minimum_image(std::array::from_fn(|d| si.ions()[0].position[d] - si.ions()[1].position[d]));
         assert!((square(bond).sqrt() - a * 3f64.sqrt() / 4.0).abs() < 1e-9);
         // The same at all ions, and by the sum over G at one point.
         let at: Vec<[f64; 3]> = si.ions().iter().map(|ion| ion.position).collect();

@@ -66,8 +66,7 @@ pub(super) fn within(cell: &Cell, shift: [f64; 3], most: f64) -> Vec<[i32; 3]> {
         for y in -reach[1]..=reach[1] {
             for z in -reach[2]..=reach[2] {
                 let n = [x, y, z];
-                let length =
-                    square(wave_vector(cell, std::array::from_fn(|a| f64::from(n[a]) + shift[a])));
+                let length = square(wave_vector(cell, std::array::from_fn(|a| f64::from(n[a]) + shift[a])));
                 // Vectors of one shell are all in or all out.
                 if length <= most * (1.0 + 1e-12) {
                     found.push((length, n));

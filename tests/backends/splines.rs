@@ -23,9 +23,8 @@ fn reference(table: &SplineTable, lane: usize, r: [f64; 3]) -> [f64; 5] {
     let mut out = [0.0; 5];
     for s in 0..64 {
         let k = [s / 16, s / 4 % 4, s % 4];
-        let at: [usize; 3] = std::array::from_fn(|i| {
-            (below[i] as i64 + k[i] as i64 - 1).rem_euclid(n[i] as i64) as usize
-        });
+        let at: [usize; 3] =
+            std::array::from_fn(|i| (below[i] as i64 + k[i] as i64 - 1).rem_euclid(n[i] as i64) as usize);
         let c = table.get((at[0] * n[1] + at[1]) * n[2] + at[2], lane);
         let term = |order: [usize; 3]| c * (0..3).map(|i| w[i][order[i]][k[i]]).product::<f64>();
         out[0] += term([0, 0, 0]);
@@ -82,6 +81,15 @@ pub fn splines(device: &Device) {
                 let mut short = vec![0f32; count * lanes];
                 splines.evaluate(&points, Planes::Single(vec![&mut short])).expect("values");
                 assert!(short.iter().zip(&values).all(|(s, v)| *s == *v as f32), "values rounded");
+                let mut batch = splines.batch(&points).expect("a batch");
+                batch.derivatives().expect("derivatives");
+                assert_eq!(batch.read().expect("planes"), planes, "{shape:?}, {count} points");
+                for (k, way) in batch.assignments().iter().enumerate() {
+                    batch.values_by(k).expect("values");
+                    let found = batch.read().expect("a plane");
+                    let same = found[0].iter().zip(&values).all(|(a, b)| (a - b).abs() < 3e-6);
+                    assert!(same && found.len() == 1, "{way}: {shape:?}, {count} points");
+                }
                 // Second derivatives of numbers of order one are of the order of the metric.
                 let size = [1.0, 10.0, 10.0, 10.0, 40.0];
                 let epsilon = if single { 3e-6 } else { 1e-13 };
@@ -103,7 +111,8 @@ pub fn splines(device: &Device) {
         }
     }
     let mut nothing: Vec<f64> = Vec::new();
-    let table = SplineTable::zeros(SplineShape { grid: [4; 3], lanes: 2, inverse: cube }, false).expect("a table");
+    let table =
+        SplineTable::zeros(SplineShape { grid: [4; 3], lanes: 2, inverse: cube }, false).expect("a table");
     let splines = device.splines(Arc::new(table)).expect("splines");
     splines.evaluate(&[], Planes::Double(vec![&mut nothing])).expect("no points");
     assert!(splines.evaluate(&[[0.0; 3]], Planes::Double(vec![&mut nothing])).is_err());

@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use super::simd::Pack;
 use super::{Isa, Threads};
-use crate::backend::splines::{Coefficients, Planes, SplineShape, SplineTable, Splines, weights};
+use crate::backend::splines::{
+    Coefficients, Planes, SplineBatch, SplineShape, SplineTable, Splines, weights,
+};
 use crate::error::Result;
 use crate::number::Real;
 
@@ -50,6 +52,45 @@ impl Splines for Prepared {
             (SplineTable::Double(t), Planes::Single(out)) => self.run(t, points, out),
             (SplineTable::Double(t), Planes::Double(out)) => self.run(t, points, out),
         }
+    }
+
+    fn batch(&self, points: &[[f64; 3]]) -> Result<Box<dyn SplineBatch + '_>> {
+        let points = points.to_vec();
+        Ok(match &*self.table {
+            SplineTable::Single(table) => Box::new(Batch { owner: self, table, points, out: Vec::new() }),
+            SplineTable::Double(table) => Box::new(Batch { owner: self, table, points, out: Vec::new() }),
+        })
+    }
+}
+
+/// Points and results in the table's precision.
+struct Batch<'a, F> {
+    owner: &'a Prepared,
+    table: &'a Coefficients<F>,
+    points: Vec<[f64; 3]>,
+    out: Vec<Vec<F>>,
+}
+
+impl<F: Lane> Batch<'_, F> {
+    fn run(&mut self, planes: usize) -> Result<()> {
+        let each = self.points.len() * self.table.shape().lanes;
+        self.out.resize_with(planes, || vec![F::default(); each]);
+        let out = self.out.iter_mut().map(Vec::as_mut_slice).collect();
+        self.owner.run(self.table, &self.points, out)
+    }
+}
+
+impl<F: Lane> SplineBatch for Batch<'_, F> {
+    fn values(&mut self) -> Result<()> {
+        self.run(1)
+    }
+
+    fn derivatives(&mut self) -> Result<()> {
+        self.run(5)
+    }
+
+    fn read(&self) -> Result<Vec<Vec<f64>>> {
+        Ok(self.out.iter().map(|plane| plane.iter().map(|x| x.to_f64()).collect()).collect())
     }
 }
 

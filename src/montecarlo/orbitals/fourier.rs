@@ -89,10 +89,18 @@ impl Fourier {
     ///
     /// # Errors
     /// Too few waves below the cutoff, too many of them, an interruption.
-    pub fn bands(crystal: &Crystal, cutoff: f64, count: usize, twist: [f64; 3], task: &Task) -> Result<Fourier> {
+    pub fn bands(
+        crystal: &Crystal,
+        cutoff: f64,
+        count: usize,
+        twist: [f64; 3],
+        task: &Task,
+    ) -> Result<Fourier> {
         let twist = checked(twist)?;
         if !(cutoff > 0.0) || !cutoff.is_finite() {
-            return Err(Error::input(format!("a cutoff of {cutoff}")).hint("a positive energy, like 4.5 hartree"));
+            return Err(
+                Error::input(format!("a cutoff of {cutoff}")).hint("a positive energy, like 4.5 hartree")
+            );
         }
         let complex = twist != [0.0; 3];
         let repeat = crystal.repeat().map(|r| r as i32);
@@ -105,7 +113,9 @@ impl Fourier {
             let waves = within(crystal.primitive(), shift, 2.0 * cutoff);
             if waves.len() > MOST_WAVES {
                 return Err(Error::memory(format!("{} plane waves below a cutoff of {cutoff}", waves.len()))
-                    .hint(format!("at most {MOST_WAVES}: use a smaller cutoff or a smaller primitive cell")));
+                    .hint(format!(
+                        "at most {MOST_WAVES}: use a smaller cutoff or a smaller primitive cell"
+                    )));
             }
             let problem = Problem { crystal, shift, waves };
             let solved = if point.own_mirror && !complex { problem.real()? } else { problem.complex()? };
@@ -250,7 +260,8 @@ impl Problem<'_> {
 
     /// `V_G` by the whole numbers of G.
     fn potential(&self) -> impl Fn([i32; 3]) -> C64 + use<> {
-        let both = self.crystal.potential().terms().iter().flat_map(|&(n, v)| [(n, v), (n.map(|x| -x), v.conj())]);
+        let both =
+            self.crystal.potential().terms().iter().flat_map(|&(n, v)| [(n, v), (n.map(|x| -x), v.conj())]);
         let table: HashMap<[i32; 3], C64> = both.collect();
         move |n| table.get(&n).copied().unwrap_or_default()
     }
@@ -355,7 +366,8 @@ impl<S: Scalar> Orbitals<S> for Fourier {
         let vectors: Vec<[f64; 3]> = self.waves.iter().map(|n| wave_vector(&self.cell, shifted(n))).collect();
         self.each::<S>(points, |p, waves| {
             for (l, terms) in self.orbitals.iter().enumerate() {
-                let (mut value, mut gradient, mut laplacian) = (C64::default(), [C64::default(); 3], C64::default());
+                let (mut value, mut gradient, mut laplacian) =
+                    (C64::default(), [C64::default(); 3], C64::default());
                 for &(n, c) in terms {
                     let (z, q) = (c * waves[n as usize], vectors[n as usize]);
                     value += z;

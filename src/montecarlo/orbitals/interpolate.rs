@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn sums_of_waves_and_samples_agree() {
         let shape = [6, 5, 8];
-        let terms = [([1, -2, 3], C64::new(0.3, 0.7)), ([0, 1, 0], C64::new(-0.2, 0.1)), ([2, 0, -1], C64::ONE)];
+        let terms =
+            [([1, -2, 3], C64::new(0.3, 0.7)), ([0, 1, 0], C64::new(-0.2, 0.1)), ([2, 0, -1], C64::ONE)];
         let mut samples = Vec::new();
         for k in 0..240 {
             let at = [k / 40, k / 8 % 5, k % 8];

@@ -27,7 +27,9 @@ fn repeat_of(value: &Dynamic) -> Result<[usize; 3]> {
     };
     let numbers = match value.as_int() {
         Ok(n) => vec![n; 3],
-        Err(_) => ints(&value.clone().try_cast::<Array>().ok_or_else(wrong)?, "how often a crystal is repeated")?,
+        Err(_) => {
+            ints(&value.clone().try_cast::<Array>().ok_or_else(wrong)?, "how often a crystal is repeated")?
+        }
     };
     let numbers: Vec<usize> = numbers.iter().filter_map(|&n| usize::try_from(n).ok()).collect();
     numbers.try_into().map_err(|_| wrong())
@@ -75,11 +77,10 @@ fn ion_of(value: &Dynamic, number: usize) -> Result<Ion> {
     if let Some(key) = map.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         return Err(unknown_key(key, KNOWN).context(format!("ion {number}")));
     }
-    let get = |key: &str| {
-        map.get(key).ok_or_else(|| Error::input(format!("ion {number} has no `{key}`")))
-    };
+    let get = |key: &str| map.get(key).ok_or_else(|| Error::input(format!("ion {number} has no `{key}`")));
     let species = get("species")?.clone().into_string();
-    let species = species.map_err(|t| Error::input(format!("the species of ion {number} is a text, not a {t}")))?;
+    let species =
+        species.map_err(|t| Error::input(format!("the species of ion {number} is a text, not a {t}")))?;
     let charge = real(get("charge")?, "the charge of an ion")?;
     Ok(Ion { species, charge, position: vector_of(get("position")?, "the position of an ion")? })
 }
@@ -191,13 +192,16 @@ mod crystal_module {
         let o = Options::new(&ctx, options);
         let read = || -> Result<_> {
             let cell = cell_of(&vectors)?;
-            let ions = ions.iter().enumerate().map(|(k, ion)| ion_of(ion, k)).collect::<Result<Vec<Ion>>>()?;
+            let ions =
+                ions.iter().enumerate().map(|(k, ion)| ion_of(ion, k)).collect::<Result<Vec<Ion>>>()?;
             let repeat = o.value("repeat").map_or(Ok([1; 3]), |n| repeat_of(&n))?;
             let charge: f64 = ions.iter().map(|ion| ion.charge).sum();
             let electrons = o.count_or("electrons", 0, charge.max(0.0).round() as usize)?;
             let reach = o.float_or("reach", 4.0)?;
             if !(reach >= 0.0 && reach <= 1e3) {
-                return Err(Error::input(format!("option `reach` is {reach}")).hint("a wave number, like 4.0"));
+                return Err(
+                    Error::input(format!("option `reach` is {reach}")).hint("a wave number, like 4.0")
+                );
             }
             Ok((cell, ions, repeat, electrons, reach, o.function("form_factor")?))
         };

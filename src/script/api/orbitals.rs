@@ -44,7 +44,9 @@ fn grid_of(value: &Dynamic) -> Result<[usize; 3]> {
 /// The grid by the options `grid` or `spacing`.
 fn grid_option(o: &Options<'_>, cell: &Cell) -> Result<[usize; 3]> {
     match (o.value("grid"), o.float("spacing")?) {
-        (Some(_), Some(_)) => Err(Error::input("both `grid` and `spacing` are given").hint("one of them is enough")),
+        (Some(_), Some(_)) => {
+            Err(Error::input("both `grid` and `spacing` are given").hint("one of them is enough"))
+        }
         (Some(grid), None) => grid_of(&grid),
         (None, spacing) => SplineOrbitals::grid_for(cell, spacing.unwrap_or(0.35)),
     }
@@ -185,7 +187,9 @@ mod orbitals_module {
                 let r = crystal.cell().cartesian(std::array::from_fn(|a| at[a] as f64 / grid[a] as f64));
                 let value = callback.call(&f, (r[0], r[1], r[2]))?;
                 let numbers = match value.read_lock::<Array>() {
-                    Some(array) => array.iter().map(|x| real(x, "an orbital")).collect::<Result<Vec<f64>>>()?,
+                    Some(array) => {
+                        array.iter().map(|x| real(x, "an orbital")).collect::<Result<Vec<f64>>>()?
+                    }
                     None if as_number(&value).is_some() => vec![real(&value, "an orbital")?],
                     None => match value.read_lock::<Series>() {
                         Some(series) => series.as_real("orbitals")?.to_vec(),
