@@ -115,8 +115,11 @@ impl Prepared {
             written: PhantomData,
         };
         let cost = 64 * shape.lanes * job.planes.len();
-        self.threads.map(&self.threads.ranges(points.len(), cost), |range| {
-            let mut room = vec![F::default(); 5 * job.stride];
+        // A few points are done before another thread wakes.
+        let cost = if points.len() < 4 { 0 } else { cost };
+        let ranges = self.threads.ranges(points.len(), cost);
+        self.threads.map(&ranges, |range| {
+            let mut room = vec![F::default(); job.planes.len() * job.stride];
             for batch in order[range].chunks(BATCH) {
                 if self.threads.stopped() {
                     return;
@@ -139,7 +142,7 @@ fn order(shape: &SplineShape, points: &[[f64; 3]]) -> Vec<u32> {
         let block = cell.map(|c| c / BLOCK);
         let within = cell.map(|c| c % BLOCK);
         // Every second column of blocks runs backwards: a block's neighbour comes next.
-        let turn = |row: usize, k: usize, n: usize| if row % 2 == 0 { k } else { n - 1 - k };
+        let turn = |row: usize, k: usize, n: usize| if row.is_multiple_of(2) { k } else { n - 1 - k };
         let y = turn(block[0], block[1], blocks[1]);
         let column = block[0] * blocks[1] + y;
         let z = turn(column, block[2], blocks[2]);
