@@ -94,14 +94,16 @@ __device__ inline Lanes<F, V> load(const F* at) {
     return out;
 }
 
-// Values, or with ALL the gradient and the Laplacian as well.
-template <class F, int V, bool ALL>
+// Values, or with ALL the gradient and the Laplacian as well. A warp takes all or a part of a tile of W.
+template <class F, int W, int V, bool ALL>
 __device__ inline void evaluate(const F* __restrict__ table, const Record<F>* __restrict__ records, uint32_t count,
                                 const Shape<F>& shape, F* __restrict__ out) {
-    constexpr uint32_t W = 32 * V;
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    constexpr uint32_t PARTS = W / (32 * V);
+    const uint32_t warp = threadIdx.x / 32, tile = blockIdx.y / PARTS;
+    // This thread's first orbital within the tile.
+    const uint32_t own = (blockIdx.y % PARTS) * 32 * V + threadIdx.x % 32 * V;
     const uint32_t row = W, column = (shape.n[2] + 3) * row, slab = shape.n[1] * column;
-    const F* const base = table + uint64_t(blockIdx.y) * shape.n[0] * slab + lane * V;
+    const F* const base = table + uint64_t(tile) * shape.n[0] * slab + own;
     const uint32_t last = min(count, (blockIdx.x + 1) * GROUP);
     const uint64_t plane = uint64_t(count) * shape.lanes;
     for (uint32_t e = blockIdx.x * GROUP + warp; e < last; e += WARPS) {
@@ -154,7 +156,7 @@ __device__ inline void evaluate(const F* __restrict__ table, const Record<F>* __
                 }
             }
         }
-        const uint32_t l = blockIdx.y * W + lane * V;
+        const uint32_t l = tile * W + own;
         F* const to = out + uint64_t(r.index) * shape.lanes + l;
 #pragma unroll
         for (int v = 0; v < V; ++v) {
@@ -263,18 +265,18 @@ extern "C" __global__ void spline_scatter_f64(const Record<double>* records, con
     scatter(records, ranks, bins, count, sorted);
 }
 
-#define EVALUATE(F, NAME, V)                                                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, sizeof(F) == 4 ? 2 : 1)                                        \
-        spline_values_##NAME##_v##V(const F* table, const Record<F>* records, uint32_t count, Shape<F> shape, F* out) { \
-        evaluate<F, V, false>(table, records, count, shape, out);                                                       \
-    }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(THREADS, 1) spline_derivatives_##NAME##_v##V(                            \
-        const F* table, const Record<F>* records, uint32_t count, Shape<F> shape, F* out) {                             \
-        evaluate<F, V, true>(table, records, count, shape, out);                                                        \
+#define KERNEL(NAME, F, W, V, ALL, BLOCKS)                                                                              \
+    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)                                                       \
+        NAME(const F* table, const Record<F>* records, uint32_t count, Shape<F> shape, F* out) {                        \
+        evaluate<F, W, V, ALL>(table, records, count, shape, out);                                                      \
     }
 
-EVALUATE(float, f32, 2)
-EVALUATE(double, f64, 1)
+KERNEL(spline_values_f32, float, 64, 2, false, 2)
+KERNEL(spline_derivatives_f32, float, 64, 2, true, 1)
+KERNEL(spline_values_f64, double, 32, 1, false, 1)
+KERNEL(spline_derivatives_f64, double, 32, 1, true, 1)
+// Half a tile a warp: rows of 128 bytes, of which the cache of a multiprocessor holds more.
+KERNEL(spline_halves_f32, float, 64, 1, false, 2)
 
 // The paper's assignments, values in single precision, electrons as they come. `wide` is the width of a tile.
 

@@ -21,24 +21,25 @@ const EDGE: usize = 4;
 /// Rows of z that are repeated at the end of each column.
 const REPEATED: usize = 3;
 
-/// The paper's assignments of threads, by what a thread does.
-const ASSIGNMENTS: [&str; 3] = ["particle by particle", "a thread a term", "a thread an orbital"];
+/// Ways for comparison: the paper's assignments of threads, by what a thread does, and variants of ours.
+const ASSIGNMENTS: [&str; 5] =
+    ["particle by particle", "a thread a term", "a thread an orbital", "unsorted", "half a tile a warp"];
 
 /// A real that tables are made of.
 trait Lane: Real + Pod {
     const NAME: &'static str;
-    /// Neighbouring orbitals of a thread.
-    const EACH: usize;
+    /// Orbitals of a tile.
+    const TILE: usize;
 }
 
 impl Lane for f32 {
     const NAME: &'static str = "f32";
-    const EACH: usize = 2;
+    const TILE: usize = 64;
 }
 
 impl Lane for f64 {
     const NAME: &'static str = "f64";
-    const EACH: usize = 1;
+    const TILE: usize = 32;
 }
 
 /// Grid and cell as the kernels see them.
@@ -95,10 +96,10 @@ impl<F: Lane> Resident<F> {
     fn new(card: &Arc<Card>, table: &Coefficients<F>) -> Result<Self> {
         let shape = *table.shape();
         let [nx, ny, nz] = shape.grid;
-        let width = 32 * F::EACH;
+        let width = F::TILE;
         let tiles = shape.lanes.div_ceil(width);
         let slice = nx * ny * (nz + REPEATED) * width;
-        if slice >= 1 << 31 || tiles > 65_535 {
+        if slice >= 1 << 31 || tiles > 32_767 {
             return Err(Error::memory(format!(
                 "a spline table of {} functions on {:?} points on the GPU",
                 shape.lanes, shape.grid
@@ -212,12 +213,17 @@ impl<F: Lane> Batch<'_, F> {
             return Ok(());
         }
         self.sort()?;
-        let name = format!("spline_{what}_{}_v{}", F::NAME, F::EACH);
-        let (table, sorted, count) = (self.owner.table.address, self.sorted.address, self.count);
+        self.launch(what, &self.sorted, 1)
+    }
+
+    /// Queues the kernel for these records, each tile in so many parts.
+    fn launch(&self, what: &str, records: &Buffer, parts: u32) -> Result<()> {
+        let name = format!("spline_{what}_{}", F::NAME);
+        let (table, records, count) = (self.owner.table.address, records.address, self.count);
         let (shape, out) = (self.owner.own, self.out.address);
-        let grid = (count.div_ceil(GROUP as u32), self.owner.tiles);
+        let grid = (count.div_ceil(GROUP as u32), parts * self.owner.tiles);
         // SAFETY: the kernel's arguments; the planes have room for all electrons, the records lie on the grid.
-        unsafe { self.card().launch(&name, grid, BLOCK, &arguments![table, sorted, count, shape, out]) }
+        unsafe { self.card().launch(&name, grid, BLOCK, &arguments![table, records, count, shape, out]) }
     }
 }
 
@@ -242,10 +248,17 @@ impl<F: Lane> SplineBatch for Batch<'_, F> {
         if self.count == 0 {
             return Ok(());
         }
+        if assignment == 4 {
+            self.sort()?;
+            return self.launch("halves", &self.sorted, 2);
+        }
         self.locate()?;
+        if assignment == 3 {
+            return self.launch("values", &self.records, 1);
+        }
         let (table, records) = (self.owner.table.address, self.records.address);
         let (shape, out, lanes) = (self.owner.own, self.out.address, self.owner.own.lanes);
-        let wide = 32 * F::EACH as u32;
+        let wide = F::TILE as u32;
         // SAFETY: of each launch, the kernel's arguments; the plane has room, the records lie on the grid.
         unsafe {
             match assignment {

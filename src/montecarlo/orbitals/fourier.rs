@@ -10,7 +10,7 @@ use crate::number::{C64, Matrix, Scalar, Series};
 use crate::task::Task;
 
 /// Waves beyond which no matrix is diagonalised.
-const MOST_WAVES: usize = 6000;
+const MOST_WAVES: usize = 3000;
 
 /// Orbitals `sum_G c_G exp(i (G + k) . r)`, or the real parts of such sums, of mean square one.
 #[derive(Debug, Clone)]
