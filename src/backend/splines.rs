@@ -274,6 +274,37 @@ pub trait Splines: Send + Sync {
     /// # Errors
     /// An interruption, a failure of the device.
     fn evaluate(&self, points: &[[f64; 3]], out: Planes<'_>) -> Result<()>;
+
+    /// Points that stay where the table is, for results that stay there too.
+    ///
+    /// # Errors
+    /// More memory than there is.
+    fn batch(&self, points: &[[f64; 3]]) -> Result<Box<dyn SplineBatch + '_>>;
+}
+
+/// Points brought to a table; what is computed stays beside them, in the table's precision.
+pub trait SplineBatch {
+    /// All functions at all points. Bringing points into a better order is part of it, each time.
+    ///
+    /// # Errors
+    /// An interruption, a failure of the device; so below.
+    fn values(&mut self) -> Result<()>;
+
+    /// The same with gradients and Laplacians.
+    fn derivatives(&mut self) -> Result<()>;
+
+    /// Other ways to the values that are kept for comparison, by name.
+    fn assignments(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The values by one of these ways.
+    fn values_by(&mut self, assignment: usize) -> Result<()> {
+        Err(Error::input(format!("no assignment of threads number {assignment}")))
+    }
+
+    /// The planes last computed.
+    fn read(&self) -> Result<Vec<Vec<f64>>>;
 }
 
 #[cfg(test)]

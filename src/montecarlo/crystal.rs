@@ -52,7 +52,8 @@ impl Potential {
         for n in within(cell, [0.0; 3], most).into_iter().filter(upper) {
             let z = v(wave_vector(cell, n.map(f64::from)))?;
             if !z.re.is_finite() || !z.im.is_finite() {
-                return Err(Error::input(format!("the potential is {z} at a reciprocal vector")));
+                return Err(Error::input(format!("the potential is {z} at a reciprocal vector"))
+                    .hint("form factors are finite, at |G| = 0 as well"));
             }
             if z != C64::default() {
                 terms.push((n, z));

@@ -18,8 +18,10 @@ pub struct Ewald {
     alpha: f64,
     /// Lattice vectors whose images of a vector in the cell may lie within the cut.
     images: Vec<[f64; 3]>,
-    /// One of each pair G, -G with `8 pi exp(-G^2/4 alpha^2)/(V G^2)`, both of them.
-    waves: Vec<([i32; 3], f64)>,
+    /// One of each pair G, -G in lines along the third reciprocal vector: numbers of the first two, the third's first.
+    lines: Vec<([i32; 3], std::ops::Range<usize>)>,
+    /// For each wave `8 pi exp(-G^2/4 alpha^2)/(V G^2)`, both of a pair together.
+    weights: Vec<f64>,
     madelung: f64,
     /// The short part of all images of a charge.
     far: f64,
@@ -51,18 +53,24 @@ impl Ewald {
         }
         images.sort_by(|a, b| square(*a).total_cmp(&square(*b)));
         let most = (2.0 * alpha * CUT).powi(2);
-        let waves = within(cell, [0.0; 3], most)
-            .into_iter()
-            .filter(|n| n != &[0; 3] && upper(n))
-            .map(|n| {
-                let g2 = square(wave_vector(cell, n.map(f64::from)));
-                (n, 8.0 * PI * (-g2 / (4.0 * alpha * alpha)).exp() / (volume * g2))
-            })
-            .collect();
-        let mut ewald = Ewald { cell: cell.clone(), alpha, images, waves, madelung: 0.0, far: 0.0 };
+        let mut waves = within(cell, [0.0; 3], most);
+        waves.retain(|n| n != &[0; 3] && upper(n));
+        waves.sort_unstable();
+        let (mut lines, mut weights) = (Vec::<([i32; 3], std::ops::Range<usize>)>::new(), Vec::new());
+        for (at, n) in waves.iter().enumerate() {
+            let g2 = square(wave_vector(cell, n.map(f64::from)));
+            weights.push(8.0 * PI * (-g2 / (4.0 * alpha * alpha)).exp() / (volume * g2));
+            match lines.last_mut() {
+                Some((first, range)) if first[..2] == n[..2] && first[2] + range.len() as i32 == n[2] => {
+                    range.end += 1;
+                }
+                _ => lines.push((*n, at..at + 1)),
+            }
+        }
+        let mut ewald = Ewald { cell: cell.clone(), alpha, images, lines, weights, madelung: 0.0, far: 0.0 };
         // A charge with its own images: what is left of the pair potential without the charge itself.
         ewald.far = ewald.images.iter().filter(|r| square(**r) > 0.0).map(|r| ewald.short(square(*r))).sum();
-        let wave: f64 = ewald.waves.iter().map(|(_, w)| w).sum();
+        let wave: f64 = ewald.weights.iter().sum();
         ewald.madelung = ewald.far + wave - 2.0 * alpha / PI.sqrt() + ewald.background();
         ewald
     }
@@ -80,26 +88,36 @@ impl Ewald {
     /// The potential at `r` of a unit charge at the origin, its images and its background, whose mean over the cell is zero.
     /// Infinite at the charge.
     pub fn pair(&self, r: [f64; 3]) -> f64 {
-        let mut phases = Phases::reaching(self.waves.iter().map(|(n, _)| n));
-        phases.set(self.cell.fractional(r));
-        let wave: f64 = self.waves.iter().map(|(n, w)| w * phases.at(n).re).sum();
-        wave + self.near(r) + self.background()
+        // The square of the sum of 1 and of exp(i G . r) is 2 + 2 cos(G . r).
+        let total: f64 = self.weights.iter().sum();
+        let both = self.structure(&[1.0, 1.0], &[[0.0; 3], r]);
+        (both - 2.0 * total) / 2.0 + self.near(r) + self.background()
+    }
+
+    /// `sum_G w_G |sum_i q_i exp(i G . r_i)|^2`.
+    fn structure(&self, charges: &[f64], positions: &[[f64; 3]]) -> f64 {
+        let (mut re, mut im) = (vec![0.0; self.weights.len()], vec![0.0; self.weights.len()]);
+        let last =
+            |(n, range): &([i32; 3], std::ops::Range<usize>)| [n[0], n[1], n[2] + range.len() as i32 - 1];
+        let reach: Vec<[i32; 3]> = self.lines.iter().flat_map(|line| [line.0, last(line)]).collect();
+        let mut phases = Phases::reaching(&reach);
+        for (q, r) in charges.iter().zip(positions) {
+            phases.set(self.cell.fractional(*r));
+            for (n, range) in &self.lines {
+                let across = phases.at(&[n[0], n[1], 0]) * *q;
+                let along = phases.line(n[2], range.len());
+                for ((re, im), z) in re[range.clone()].iter_mut().zip(&mut im[range.clone()]).zip(along) {
+                    *re += across.re * z.re - across.im * z.im;
+                    *im += across.re * z.im + across.im * z.re;
+                }
+            }
+        }
+        self.weights.iter().zip(re.iter().zip(&im)).map(|(w, (a, b))| w * (a * a + b * b)).sum()
     }
 
     /// The energy of charges at places, each with its own images: `1/2 sum_{i != j} q_i q_j pair + 1/2 sum_i q_i^2 xi`.
     pub fn energy(&self, charges: &[f64], positions: &[[f64; 3]]) -> f64 {
-        let mut phases = Phases::reaching(self.waves.iter().map(|(n, _)| n));
-        let (mut re, mut im) = (vec![0.0; self.waves.len()], vec![0.0; self.waves.len()]);
-        for (q, r) in charges.iter().zip(positions) {
-            phases.set(self.cell.fractional(*r));
-            for (k, (n, _)) in self.waves.iter().enumerate() {
-                let z = phases.at(n);
-                re[k] += q * z.re;
-                im[k] += q * z.im;
-            }
-        }
-        let wave: f64 =
-            self.waves.iter().zip(re.iter().zip(&im)).map(|((_, w), (a, b))| w * (a * a + b * b)).sum();
+        let wave = self.structure(charges, positions);
         let mut near = 0.0;
         for i in 0..charges.len() {
             for j in 0..i {

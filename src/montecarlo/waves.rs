@@ -35,6 +35,12 @@ impl Phases {
         }
     }
 
+    /// The powers of the third phase from `first` on.
+    pub fn line(&self, first: i32, count: usize) -> &[C64] {
+        let at = (first + self.reach[2]) as usize;
+        &self.powers[2][at..at + count]
+    }
+
     /// `exp(i G . r)` for G = sum n_a b_a.
     #[inline]
     pub fn at(&self, n: &[i32; 3]) -> C64 {

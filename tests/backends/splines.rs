@@ -81,6 +81,15 @@ pub fn splines(device: &Device) {
                 let mut short = vec![0f32; count * lanes];
                 splines.evaluate(&points, Planes::Single(vec![&mut short])).expect("values");
                 assert!(short.iter().zip(&values).all(|(s, v)| *s == *v as f32), "values rounded");
+                let mut batch = splines.batch(&points).expect("a batch");
+                batch.derivatives().expect("derivatives");
+                assert_eq!(batch.read().expect("planes"), planes, "{shape:?}, {count} points");
+                for (k, way) in batch.assignments().iter().enumerate() {
+                    batch.values_by(k).expect("values");
+                    let found = batch.read().expect("a plane");
+                    let same = found[0].iter().zip(&values).all(|(a, b)| (a - b).abs() < 3e-6);
+                    assert!(same && found.len() == 1, "{way}: {shape:?}, {count} points");
+                }
                 // Second derivatives of numbers of order one are of the order of the metric.
                 let size = [1.0, 10.0, 10.0, 10.0, 40.0];
                 let epsilon = if single { 3e-6 } else { 1e-13 };

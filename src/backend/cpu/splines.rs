@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use super::simd::Pack;
 use super::{Isa, Threads};
-use crate::backend::splines::{Coefficients, Planes, SplineShape, SplineTable, Splines, weights};
+use crate::backend::splines::{
+    Coefficients, Planes, SplineBatch, SplineShape, SplineTable, Splines, weights,
+};
 use crate::error::Result;
 use crate::number::Real;
 
@@ -51,6 +53,45 @@ impl Splines for Prepared {
             (SplineTable::Double(t), Planes::Double(out)) => self.run(t, points, out),
         }
     }
+
+    fn batch(&self, points: &[[f64; 3]]) -> Result<Box<dyn SplineBatch + '_>> {
+        let points = points.to_vec();
+        Ok(match &*self.table {
+            SplineTable::Single(table) => Box::new(Batch { owner: self, table, points, out: Vec::new() }),
+            SplineTable::Double(table) => Box::new(Batch { owner: self, table, points, out: Vec::new() }),
+        })
+    }
+}
+
+/// Points and results in the table's precision.
+struct Batch<'a, F> {
+    owner: &'a Prepared,
+    table: &'a Coefficients<F>,
+    points: Vec<[f64; 3]>,
+    out: Vec<Vec<F>>,
+}
+
+impl<F: Lane> Batch<'_, F> {
+    fn run(&mut self, planes: usize) -> Result<()> {
+        let each = self.points.len() * self.table.shape().lanes;
+        self.out.resize_with(planes, || vec![F::default(); each]);
+        let out = self.out.iter_mut().map(Vec::as_mut_slice).collect();
+        self.owner.run(self.table, &self.points, out)
+    }
+}
+
+impl<F: Lane> SplineBatch for Batch<'_, F> {
+    fn values(&mut self) -> Result<()> {
+        self.run(1)
+    }
+
+    fn derivatives(&mut self) -> Result<()> {
+        self.run(5)
+    }
+
+    fn read(&self) -> Result<Vec<Vec<f64>>> {
+        Ok(self.out.iter().map(|plane| plane.iter().map(|x| x.to_f64()).collect()).collect())
+    }
 }
 
 impl Prepared {
@@ -74,8 +115,11 @@ impl Prepared {
             written: PhantomData,
         };
         let cost = 64 * shape.lanes * job.planes.len();
-        self.threads.map(&self.threads.ranges(points.len(), cost), |range| {
-            let mut room = vec![F::default(); 5 * job.stride];
+        // A few points are done before another thread wakes.
+        let cost = if points.len() < 4 { 0 } else { cost };
+        let ranges = self.threads.ranges(points.len(), cost);
+        self.threads.map(&ranges, |range| {
+            let mut room = vec![F::default(); job.planes.len() * job.stride];
             for batch in order[range].chunks(BATCH) {
                 if self.threads.stopped() {
                     return;
@@ -98,7 +142,7 @@ fn order(shape: &SplineShape, points: &[[f64; 3]]) -> Vec<u32> {
         let block = cell.map(|c| c / BLOCK);
         let within = cell.map(|c| c % BLOCK);
         // Every second column of blocks runs backwards: a block's neighbour comes next.
-        let turn = |row: usize, k: usize, n: usize| if row % 2 == 0 { k } else { n - 1 - k };
+        let turn = |row: usize, k: usize, n: usize| if row.is_multiple_of(2) { k } else { n - 1 - k };
         let y = turn(block[0], block[1], blocks[1]);
         let column = block[0] * blocks[1] + y;
         let z = turn(column, block[2], blocks[2]);

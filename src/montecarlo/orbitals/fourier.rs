@@ -10,7 +10,7 @@ use crate::number::{C64, Matrix, Scalar, Series};
 use crate::task::Task;
 
 /// Waves beyond which no matrix is diagonalised.
-const MOST_WAVES: usize = 6000;
+const MOST_WAVES: usize = 3000;
 
 /// Orbitals `sum_G c_G exp(i (G + k) . r)`, or the real parts of such sums, of mean square one.
 #[derive(Debug, Clone)]
@@ -200,7 +200,7 @@ impl Fourier {
     }
 
     /// For every point the waves' values there.
-    fn each<S: Scalar>(&self, points: &[[f64; 3]], mut use_them: impl FnMut(usize, &[C64])) {
+    fn each(&self, points: &[[f64; 3]], mut use_them: impl FnMut(usize, &[C64])) {
         let mut phases = Phases::reaching(&self.waves);
         let mut waves = vec![C64::default(); self.waves.len()];
         for (p, point) in points.iter().enumerate() {
@@ -352,7 +352,7 @@ impl<S: Scalar> Orbitals<S> for Fourier {
 
     fn values(&self, points: &[[f64; 3]], out: &mut [S]) {
         let count = self.orbitals.len();
-        self.each::<S>(points, |p, waves| {
+        self.each(points, |p, waves| {
             for (slot, terms) in out[p * count..].iter_mut().zip(&self.orbitals) {
                 let sum: C64 = terms.iter().map(|&(n, c)| c * waves[n as usize]).sum();
                 *slot = S::from_c64(sum);
@@ -364,7 +364,7 @@ impl<S: Scalar> Orbitals<S> for Fourier {
         let count = self.orbitals.len();
         let shifted = |n: &[i32; 3]| std::array::from_fn(|a| f64::from(n[a]) + self.twist[a]);
         let vectors: Vec<[f64; 3]> = self.waves.iter().map(|n| wave_vector(&self.cell, shifted(n))).collect();
-        self.each::<S>(points, |p, waves| {
+        self.each(points, |p, waves| {
             for (l, terms) in self.orbitals.iter().enumerate() {
                 let (mut value, mut gradient, mut laplacian) =
                     (C64::default(), [C64::default(); 3], C64::default());

@@ -1,6 +1,8 @@
 //! One-particle orbitals: what a Slater determinant is made of.
 
+pub mod casino;
 mod fourier;
+mod gaussian;
 pub mod interpolate;
 mod set;
 mod spline;
@@ -8,6 +10,7 @@ mod spline;
 use super::Cell;
 use crate::number::Scalar;
 pub use fourier::Fourier;
+pub use gaussian::{Gaussians, Shell};
 pub use set::{Basis, OrbitalSet, Source};
 pub use spline::{SplineLayout, SplineOrbitals};
 

@@ -161,6 +161,11 @@ impl SplineOrbitals {
         &self.table
     }
 
+    /// The table where it is evaluated.
+    pub fn splines(&self) -> &dyn Splines {
+        &*self.splines
+    }
+
     /// Cell, twist, grid and kind.
     pub fn layout(&self) -> SplineLayout {
         SplineLayout {

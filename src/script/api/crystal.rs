@@ -42,7 +42,9 @@ pub(super) fn vector_of(value: &Dynamic, what: &str) -> Result<[f64; 3]> {
         None => reals(value, what)?,
     };
     let found = numbers.len();
-    numbers.try_into().map_err(|_| Error::input(format!("{what} has three numbers, not {found}")))
+    numbers.try_into().map_err(|_| {
+        Error::input(format!("{what} has three numbers, not {found}")).hint("like [0.0, 0.0, 1.5]")
+    })
 }
 
 /// A cell from its three vectors, as an array of arrays or the rows of a Matrix.
@@ -79,8 +81,9 @@ fn ion_of(value: &Dynamic, number: usize) -> Result<Ion> {
     }
     let get = |key: &str| map.get(key).ok_or_else(|| Error::input(format!("ion {number} has no `{key}`")));
     let species = get("species")?.clone().into_string();
-    let species =
-        species.map_err(|t| Error::input(format!("the species of ion {number} is a text, not a {t}")))?;
+    let species = species.map_err(|t| {
+        Error::input(format!("the species of ion {number} is a {t}")).hint("it is a text, like \"Si\"")
+    })?;
     let charge = real(get("charge")?, "the charge of an ion")?;
     Ok(Ion { species, charge, position: vector_of(get("position")?, "the position of an ion")? })
 }
@@ -180,7 +183,7 @@ mod crystal_module {
     /// let c = crystal::custom(vectors, [#{ species: "X", charge: 2.0, position: [0.0, 0.0, 0.0] }],
     ///     #{ form_factor: |species, g| if g > 0.0 { -exp(-g * g) } else { 0.0 }, reach: 2.0 });
     /// assert(c.electrons == 2, "neutral");
-    /// assert_close(c.potential([0.0, 0.0, 0.0]), -6.0 * exp(-(PI() / 2.0) ** 2.0), 1e-12);
+    /// assert_close(c.potential([0.0, 0.0, 0.0]), -6.0 * exp(-((PI() / 2.0) ** 2.0)), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn custom(
@@ -198,7 +201,7 @@ mod crystal_module {
             let charge: f64 = ions.iter().map(|ion| ion.charge).sum();
             let electrons = o.count_or("electrons", 0, charge.max(0.0).round() as usize)?;
             let reach = o.float_or("reach", 4.0)?;
-            if !(reach >= 0.0 && reach <= 1e3) {
+            if !(0.0..=1e3).contains(&reach) {
                 return Err(
                     Error::input(format!("option `reach` is {reach}")).hint("a wave number, like 4.0")
                 );
@@ -240,6 +243,7 @@ fn potential_of(
             let f = callback.call(form, (ion.species.clone(), length))?;
             let f = as_number(&f).ok_or_else(|| {
                 Error::input(format!("the form factor of {} is {}, not a number", ion.species, type_of(&f)))
+                    .hint("a function of the species and of |G|, in hartree")
             })?;
             let phase: f64 = (0..3).map(|d| g[d] * ion.position[d]).sum();
             sum += f.to_c64() * C64::cis(-phase);

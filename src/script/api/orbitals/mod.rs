@@ -1,17 +1,25 @@
-//! `Orbitals` and the module `orbitals`: one-particle functions for Slater determinants.
+//! `Orbitals` and the module `orbitals`: one-particle functions for Slater determinants. How they are made is here, what can
+//! be asked of them in `methods.rs`.
+
+mod methods;
+
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FnPtr, INT, Map};
+use rhai::{Array, Dynamic, Engine, FnPtr, Map};
 
 use super::crystal::vector_of;
 use super::gauge::single;
 use super::lattice::ints;
-use super::values::{as_number, real, type_of};
+use super::values::{as_number, real, to_series, type_of};
 use crate::error::{Error, Result};
-use crate::montecarlo::orbitals::{Basis, Fourier, OrbitalSet, Source, SplineOrbitals};
-use crate::montecarlo::{Cell, Crystal, Derivatives};
-use crate::number::{C64, Scalar, Series};
+use crate::montecarlo::Crystal;
+use crate::montecarlo::orbitals::{Fourier, Gaussians, OrbitalSet, Shell, SplineOrbitals, casino};
+use crate::number::{Matrix, Series};
+use crate::output::files;
 use crate::script::callback::Callback;
+use crate::script::options::unknown_key;
 use crate::script::{At, Failure, Options, session};
 
 /// Registers the type, the module and its functions.
@@ -20,7 +28,7 @@ pub(super) fn register(engine: &mut Engine) {
     let mut module = exported_module!(orbitals_module);
     module.combine(super::vmc::elementary_orbitals());
     engine.register_static_module("orbitals", module.into());
-    engine.register_global_module(exported_module!(orbitals_functions).into());
+    methods::register(engine);
 }
 
 /// The option `twist`: three fractions of the reciprocal vectors.
@@ -43,35 +51,50 @@ fn grid_of(value: &Dynamic) -> Result<[usize; 3]> {
     sizes.try_into().map_err(|_| wrong())
 }
 
-/// The grid by the options `grid` or `spacing`.
-fn grid_option(o: &Options<'_>, cell: &Cell) -> Result<[usize; 3]> {
-    match (o.value("grid"), o.float("spacing")?) {
-        (Some(_), Some(_)) => {
-            Err(Error::input("both `grid` and `spacing` are given").hint("one of them is enough"))
-        }
-        (Some(grid), None) => grid_of(&grid),
-        (None, spacing) => SplineOrbitals::grid_for(cell, spacing.unwrap_or(0.35)),
+/// A shell as scripts give it.
+fn shell_of(value: &Dynamic, number: usize) -> Result<Shell> {
+    let map = value.clone().try_cast::<Map>().ok_or_else(|| {
+        Error::input(format!("shell {number} is {}, not a map", type_of(value)))
+            .hint("like #{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [1.2], coefficients: [1.0] }")
+    })?;
+    const WHOLE: [&str; 4] = ["center", "shell", "exponents", "coefficients"];
+    const FITTED: [&str; 3] = ["center", "sto", "zeta"];
+    let known: &[&str] = if map.contains_key("sto") { &FITTED } else { &WHOLE };
+    if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
+        return Err(unknown_key(key, known.iter().copied()).context(format!("shell {number}")));
     }
+    let get = |key: &str| {
+        map.get(key).ok_or_else(|| {
+            Error::input(format!("shell {number} has no `{key}`"))
+                .hint(format!("it has {}", known.join(", ")))
+        })
+    };
+    let centre = vector_of(get("center")?, "the center of a shell")?;
+    if let Some(n) = map.get("sto") {
+        let n = n.as_int().map_err(|t| {
+            Error::input(format!("`sto` of shell {number} is a {t}")).hint("a number of Gaussians, 2 to 6")
+        })?;
+        return Shell::sto(centre, real(get("zeta")?, "`zeta`")?, usize::try_from(n).unwrap_or(0));
+    }
+    let name = get("shell")?.clone().into_string().unwrap_or_default();
+    let momentum = ["s", "p", "d"].iter().position(|s| *s == name);
+    let momentum = momentum.ok_or_else(|| {
+        Error::input(format!("shell {number} is of kind `{name}`")).hint("there are \"s\", \"p\" and \"d\"")
+    })?;
+    let numbers = |key: &str| -> Result<Vec<f64>> { Ok(to_series(get(key)?)?.as_real(key)?.to_vec()) };
+    Ok(Shell { centre, momentum, exponents: numbers("exponents")?, coefficients: numbers("coefficients")? })
 }
 
-/// All orbitals at one point: value, three parts of the gradient, Laplacian.
-fn at_point(set: &OrbitalSet, point: [f64; 3]) -> [Series; 5] {
-    fn planes<S: Scalar>(d: Derivatives<S>, series: impl Fn(Vec<S>) -> Series) -> [Series; 5] {
-        let [x, y, z] = d.gradient;
-        [d.value, x, y, z, d.laplacian].map(series)
+/// Rows of numbers, of a Matrix or an array of arrays.
+fn rows_of(value: &Dynamic) -> Result<Vec<Vec<f64>>> {
+    if let Some(m) = value.read_lock::<Matrix>() {
+        return (0..m.rows() as i64).map(|i| Ok(m.row(i)?.as_real("a combination")?.to_vec())).collect();
     }
-    match set.basis() {
-        Basis::Real(o) => {
-            let mut d = Derivatives::<f64>::new(1, o.count());
-            o.derivatives(&[point], &mut d);
-            planes(d, Series::Real)
-        }
-        Basis::Complex(o) => {
-            let mut d = Derivatives::<C64>::new(1, o.count());
-            o.derivatives(&[point], &mut d);
-            planes(d, Series::Complex)
-        }
-    }
+    let rows = value.clone().try_cast::<Array>().ok_or_else(|| {
+        Error::input(format!("combinations are given as {}", type_of(value)))
+            .hint("a Matrix, or an array of rows")
+    })?;
+    rows.iter().map(|row| Ok(to_series(row)?.as_real("a combination")?.to_vec())).collect()
 }
 
 #[export_module]
@@ -209,7 +232,8 @@ mod orbitals_module {
                         "the function gives {} numbers at one point and {} at another",
                         samples.len(),
                         numbers.len()
-                    )));
+                    ))
+                    .hint("one number an orbital, everywhere"));
                 }
                 for (list, x) in samples.iter_mut().zip(numbers) {
                     list.push(x);
@@ -225,6 +249,108 @@ mod orbitals_module {
         callback.finish(fitted.map(|splines| OrbitalSet::splines(splines, None)))
     }
 
+    /// Contracted Gaussian orbitals in open space, for atoms and small molecules. Each shell is a map
+    /// `#{ center: [x, y, z], shell: "s", exponents: [..], coefficients: [..] }` with "s", "p" (x, y, z) or "d" (xx, xy, xz,
+    /// yy, yz, zz); primitives are normalised. A 1s Slater function as 2 to 6 Gaussians (STO-nG) is
+    /// `#{ center: [x, y, z], sto: 3, zeta: 1.24 }`. Lengths are in bohr.
+    ///
+    /// # Options
+    /// - `combinations`: a Matrix or an array of rows, one an orbital, one number for each function; without it every function
+    ///   is an orbital.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let shells = [#{ center: [0.0, 0.0, -0.7], sto: 3, zeta: 1.24 }, #{ center: [0.0, 0.0, 0.7], sto: 3, zeta: 1.24 }];
+    /// let bonding = orbitals::gaussians(shells, #{ combinations: [[1.0, 1.0]] });
+    /// assert_close(bonding.values([0.0, 0.0, 0.3])[0], bonding.values([0.0, 0.0, -0.3])[0], 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn gaussians(
+        ctx: NativeCallContext,
+        shells: Array,
+        options: Map,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || -> Result<Gaussians> {
+            let shells = shells.iter().enumerate().map(|(k, shell)| shell_of(shell, k));
+            let own = Gaussians::new(&shells.collect::<Result<Vec<Shell>>>()?)?;
+            match o.value("combinations") {
+                None => Ok(own),
+                Some(rows) => own.combined(&rows_of(&rows)?),
+            }
+        };
+        let built = build().at(&ctx)?;
+        o.finish()?;
+        Ok(OrbitalSet::other(Arc::new(built)))
+    }
+
+    #[rhai_fn(name = "gaussians", return_raw)]
+    pub fn gaussians_plain(
+        ctx: NativeCallContext,
+        shells: Array,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        gaussians(ctx, shells, Map::new())
+    }
+
+    /// Spline orbitals from a file: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and perhaps
+    /// `twist` and `energies`, as `.save` writes it, or the text `bwfn.data` of CASINO with one k point.
+    ///
+    /// # Options
+    /// - `precision` (that of the file): "single" or "double".
+    ///
+    /// # Example
+    /// ```rhai
+    /// let waves = orbitals::plane_waves(crystal::electron_gas(14, 1.0)).splines(#{ grid: 16, progress: false });
+    /// waves.save("waves.npz");
+    /// let again = orbitals::load("waves.npz");
+    /// assert_close(again.values([0.1, 0.2, 0.3])[5], waves.values([0.1, 0.2, 0.3])[5], 1e-15);
+    /// ```
+    #[rhai_fn(name = "load", return_raw)]
+    pub fn load_with(
+        ctx: NativeCallContext,
+        file: &str,
+        options: Map,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        let o = Options::new(&ctx, options);
+        let given = o.value("precision").is_some();
+        let single = single(&o).at(&ctx)?;
+        o.finish()?;
+        let read = || -> Result<OrbitalSet> {
+            let session = session(&ctx)?;
+            let saved = session.output_path(file);
+            let path: PathBuf = if saved.exists() { saved } else { file.into() };
+            let (layout, table, energies) = if file.ends_with(".npz") {
+                files::load_orbitals(&path, given.then_some(single))?
+            } else {
+                let text = std::fs::read_to_string(&path).map_err(|e| match e.kind() {
+                    std::io::ErrorKind::NotFound => Error::file("there is no such file")
+                        .hint("names of files are relative to the folder where the program was started"),
+                    std::io::ErrorKind::InvalidData => Error::file("it is no text")
+                        .hint("archives end in `.npz`; everything else is read as the text `bwfn.data`"),
+                    _ => Error::file(e.to_string()),
+                })?;
+                let blips = casino::read(&text, single)?;
+                (blips.layout, blips.table, Some(blips.energies))
+            };
+            Ok(OrbitalSet::splines(SplineOrbitals::new(&session.device(), layout, table)?, energies))
+        };
+        read()
+            .map_err(|e| {
+                let e = e.context(format!("cannot read `{file}`"));
+                if e.hint_text().is_some() {
+                    e
+                } else {
+                    e.hint("the file may be cut short, or of another kind")
+                }
+            })
+            .at(&ctx)
+    }
+
+    #[rhai_fn(return_raw)]
+    pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<OrbitalSet, Failure> {
+        load_with(ctx, file, Map::new())
+    }
+
     #[rhai_fn(name = "fit", return_raw)]
     pub fn fit_plain(
         ctx: NativeCallContext,
@@ -233,158 +359,5 @@ mod orbitals_module {
         f: FnPtr,
     ) -> std::result::Result<OrbitalSet, Failure> {
         fit(ctx, crystal, grid, f, Map::new())
-    }
-}
-
-#[export_module]
-mod orbitals_functions {
-    /// The same orbitals as cubic B-splines on a periodic grid, a[ix, iy, iz, l] with l fastest, interpolated exactly at its
-    /// points: as fast as memory delivers coefficients. Errors fall as the fourth power of the spacing, those of the
-    /// Laplacian as the second.
-    ///
-    /// # Options
-    /// - `spacing` (0.35): the largest step of the grid, bohr.
-    /// - `grid`: instead, points along each vector, a number or three.
-    /// - `precision` ("double"): or "single".
-    /// - `progress` (true): show a bar.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let bands = orbitals::plane_wave_bands(crystal::silicon(1), #{ cutoff: 3.0, progress: false });
-    /// let spline = bands.splines(#{ spacing: 0.3, precision: "double", progress: false });
-    /// let r = [0.1, 0.2, 0.3];
-    /// assert_close(spline.values(r)[3], bands.values(r)[3], 1e-3);
-    /// ```
-    #[rhai_fn(global, name = "splines", pure, return_raw)]
-    pub fn splines_with(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        options: Map,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let Source::Waves(waves) = set.source() else {
-                return Err(Error::input(format!("no splines of {}", set.basis().describe()))
-                    .hint("plane waves and bands have splines; `orbitals::fit` makes them of any function"));
-            };
-            let grid = grid_option(&o, waves.own_cell())?;
-            Ok((waves.clone(), grid, single(&o)?, o.task()?))
-        };
-        let (waves, grid, single, task) = read().at(&ctx)?;
-        o.finish()?;
-        let device = session(&ctx).at(&ctx)?.device();
-        let splines = SplineOrbitals::from_waves(&device, &waves, grid, single, &task).at(&ctx)?;
-        Ok(OrbitalSet::splines(splines, Some(waves.energies().to_vec())))
-    }
-
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn splines(ctx: NativeCallContext, set: &mut OrbitalSet) -> std::result::Result<OrbitalSet, Failure> {
-        splines_with(ctx, set, Map::new())
-    }
-
-    /// How many orbitals there are.
-    ///
-    /// # Example
-    /// ```rhai
-    /// assert(orbitals::plane_waves(crystal::electron_gas(14, 1.0)).count == 7, "half the electrons");
-    /// ```
-    #[rhai_fn(global, get = "count", pure)]
-    pub fn count(set: &mut OrbitalSet) -> INT {
-        set.basis().count() as INT
-    }
-
-    /// Whether the orbitals are complex: those with a twist are.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let gas = crystal::electron_gas(14, 1.0);
-    /// assert(!orbitals::plane_waves(gas).complex, "cosines and sines");
-    /// assert(orbitals::plane_waves(gas, #{ twist: [0.5, 0.0, 0.0] }).complex, "exponentials");
-    /// ```
-    #[rhai_fn(global, get = "complex", pure)]
-    pub fn complex(set: &mut OrbitalSet) -> bool {
-        set.basis().is_complex()
-    }
-
-    /// The energies of the orbitals, ascending, hartree.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let waves = orbitals::plane_waves(crystal::electron_gas(2, 1.0), #{ count: 7 });
-    /// assert_close(waves.energies[6] * 2.0, (2.0 * PI()) ** 2.0 / crystal::electron_gas(2, 1.0).volume ** (2.0 / 3.0), 1e-12);
-    /// ```
-    #[rhai_fn(global, get = "energies", pure, return_raw)]
-    pub fn energies(ctx: NativeCallContext, set: &mut OrbitalSet) -> std::result::Result<Series, Failure> {
-        let energies = set.energies().map(|e| Series::Real(e.to_vec())).ok_or_else(|| {
-            Error::input(format!("the energies of {} are not known", set.basis().describe()))
-                .hint("bands and plane waves have energies")
-        });
-        energies.at(&ctx)
-    }
-
-    /// All orbitals at a point [x, y, z] (bohr).
-    ///
-    /// # Example
-    /// ```rhai
-    /// let psi = orbitals::plane_waves(crystal::electron_gas(2, 1.0)).values([0.3, 0.1, 0.0]);
-    /// assert_close(psi[0], 1.0, 1e-15);
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn values(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        point: Dynamic,
-    ) -> std::result::Result<Series, Failure> {
-        let point = vector_of(&point, "a point").at(&ctx)?;
-        let [value, ..] = at_point(set, point);
-        Ok(value)
-    }
-
-    /// The gradients of all orbitals at a point: an array of three Series, by x, y and z.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let waves = orbitals::plane_waves(crystal::electron_gas(14, 1.0));
-    /// let g = waves.gradient([0.3, 0.1, 0.0]);
-    /// assert_close(g[2][0], 0.0, 1e-15);
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn gradient(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        point: Dynamic,
-    ) -> std::result::Result<Array, Failure> {
-        let point = vector_of(&point, "a point").at(&ctx)?;
-        let [_, x, y, z, _] = at_point(set, point);
-        Ok([x, y, z].map(Dynamic::from).to_vec())
-    }
-
-    /// The Laplacians of all orbitals at a point.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let waves = orbitals::plane_waves(crystal::electron_gas(14, 1.0));
-    /// let r = [0.3, 0.1, 0.2];
-    /// assert_close(waves.laplacian(r)[6], -2.0 * waves.energies[6] * waves.values(r)[6], 1e-12);
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn laplacian(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        point: Dynamic,
-    ) -> std::result::Result<Series, Failure> {
-        let point = vector_of(&point, "a point").at(&ctx)?;
-        let [.., laplacian] = at_point(set, point);
-        Ok(laplacian)
-    }
-
-    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn to_string(set: &mut OrbitalSet) -> String {
-        let kind = if set.basis().is_complex() { "complex" } else { "real" };
-        let memory = match set.source() {
-            Source::Splines(s) => format!(", {}", crate::operator::human_bytes(s.table().bytes())),
-            _ => String::new(),
-        };
-        format!("Orbitals: {}, {kind}{memory}", set.basis().describe())
     }
 }
