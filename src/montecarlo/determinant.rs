@@ -4,7 +4,7 @@
 //! over neighbours in memory.
 
 use super::amplitude::{Amplitude, add_transposed_times, dot, invert, times_transposed};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A determinant and its inverse matrix, which accepted moves keep up to date (Sherman and Morrison). With `delay` k > 1 the
 /// updates of k moves are gathered and applied at once, as a product of matrices.
@@ -134,10 +134,29 @@ impl<S: Amplitude> Determinant<S> {
         self.phase = self.phase * (ratio / S::real(ratio.modulus()));
     }
 
-    /// How near to singular the matrix is: `n max |A| max |A^-1|`.
+    /// How near to singular the matrix is, whatever the scale of its rows or columns: the smaller of the largest row sums of
+    /// `|A^-1| |A|` (Skeel) and `|A| |A^-1|`.
     pub fn condition(&self) -> f64 {
-        let largest = |x: &[S]| x.iter().fold(0.0, |m, z| f64::max(m, z.modulus()));
-        self.n as f64 * largest(&self.rows) * largest(&self.inverse)
+        let n = self.n;
+        let size = |x: &[S], i: usize, j: usize| x[i * n + j].modulus();
+        let rows: Vec<f64> = (0..n).map(|i| (0..n).map(|l| size(&self.rows, i, l)).sum()).collect();
+        let columns: Vec<f64> = (0..n).map(|l| (0..n).map(|i| size(&self.inverse, i, l)).sum()).collect();
+        let inner = |l: usize| (0..n).map(|i| size(&self.inverse, i, l) * rows[i]).sum::<f64>();
+        let outer = |i: usize| (0..n).map(|l| size(&self.rows, i, l) * columns[l]).sum::<f64>();
+        let largest = |values: &mut dyn Iterator<Item = f64>| values.fold(0.0, f64::max);
+        largest(&mut (0..n).map(inner)).min(largest(&mut (0..n).map(outer)))
+    }
+
+    /// An error where [`Determinant::condition`] leaves no digits: a true zero that rounding hides, as symmetry makes them.
+    ///
+    /// # Errors
+    /// When the matrix is singular to working precision.
+    pub fn regular(&self) -> Result<()> {
+        if self.condition() < 1e12 {
+            return Ok(());
+        }
+        let n = self.n;
+        Err(Error::numeric(format!("the {n} x {n} Slater matrix is singular to working precision")))
     }
 
     /// Replaces several rows at once, given the rows of `M = Phi A^-1` that belong to them (k x n), and `ln |ratio|` and

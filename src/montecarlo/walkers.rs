@@ -72,7 +72,9 @@ impl<S: Amplitude> Walkers<S> {
         let place = |walker: u32| -> Result<Configuration<S>> {
             let mut last = None;
             for attempt in 0..TRIES {
-                match psi.configuration(random_positions(&psi, seed, walker, attempt, start)) {
+                let found = psi.configuration(random_positions(&psi, seed, walker, attempt, start));
+                let regular = |c: &Configuration<S>| c.determinants.iter().try_for_each(|d| d.regular());
+                match found.and_then(|c| regular(&c).map(|()| c)) {
                     Ok(configuration) => return Ok(configuration),
                     Err(e) => last = Some(e),
                 }

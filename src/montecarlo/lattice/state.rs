@@ -282,12 +282,7 @@ impl<S: Amplitude> LatticeState<S> {
             let rows: Vec<S> =
                 (0..n).flat_map(|e| self.row(spin, occupied.places[spin][e] as usize, &occupied)).collect();
             let determinant = Determinant::new(rows, n, 1)?;
-            // Symmetric lattices have true zeros, which rounding hides.
-            if determinant.condition() > 1e11 {
-                return Err(Error::numeric(format!(
-                    "the {n} x {n} Slater matrix is singular to working precision"
-                )));
-            }
+            determinant.regular()?;
             occupied.determinants.push(determinant);
         }
         Ok(occupied)
