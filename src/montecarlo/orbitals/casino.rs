@@ -203,8 +203,8 @@ mod tests {
         assert!(
             e(whole.replace("Number of k-points\n  1", "Number of k-points\n  2")).contains("2 k points")
         );
-        assert!(e(whole.replacen("  3E-1\n", "  three\n", 1)).contains("`three`"));
-        assert_eq!(e(whole[..whole.len() - 20].into()), "the file ends too early");
+        assert!(e(whole.replacen("  5E-1\n", "  three\n", 1)).contains("`three`"));
+        assert_eq!(e(whole[..whole.len() - 14].into()), "the file ends too early");
         assert!(e(whole.replace("  2 2 3", "  2 2 300000")).contains("grid"));
         assert!(e(whole.replace("1 2 0 0.0", "1 2 5 0.0")).contains("other"));
     }

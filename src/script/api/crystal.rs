@@ -79,7 +79,12 @@ fn ion_of(value: &Dynamic, number: usize) -> Result<Ion> {
     if let Some(key) = map.keys().find(|key| !KNOWN.contains(&key.as_str())) {
         return Err(unknown_key(key, KNOWN).context(format!("ion {number}")));
     }
-    let get = |key: &str| map.get(key).ok_or_else(|| Error::input(format!("ion {number} has no `{key}`")));
+    let get = |key: &str| {
+        map.get(key).ok_or_else(|| {
+            Error::input(format!("ion {number} has no `{key}`"))
+                .hint("it is #{ species: \"H\", charge: 1.0, position: [0.0, 0.0, 0.0] }")
+        })
+    };
     let species = get("species")?.clone().into_string();
     let species = species.map_err(|t| {
         Error::input(format!("the species of ion {number} is a {t}")).hint("it is a text, like \"Si\"")
