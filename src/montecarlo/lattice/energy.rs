@@ -108,6 +108,7 @@ impl LocalSum {
     /// spin.
     pub fn new(sum: &OpSum, sites: usize) -> Result<LocalSum> {
         let mut terms: Vec<Term> = Vec::new();
+        let mut stray: Vec<(Vec<Ladder>, C64, String)> = Vec::new();
         for term in sum.terms() {
             let mut products = vec![(term.coefficient, Vec::<Ladder>::new())];
             for (name, site) in &term.factors {
@@ -145,10 +146,12 @@ impl LocalSum {
                     adjoint.iter().copied().filter(|o| o.down == down).collect()
                 };
                 let (Some(ups), Some(downs)) = (pair(&of(false)), pair(&of(true))) else {
-                    return Err(Error::input(format!(
-                        "the term `{term}` changes the number of electrons of a spin"
-                    ))
-                    .hint("a walker keeps its electrons; leave such terms out"));
+                    // Terms like Sx Sx + Sy Sy conserve together what each of them does not.
+                    match stray.iter_mut().find(|s| s.0 == ladders) {
+                        Some(known) => known.1 += coefficient,
+                        None => stray.push((ladders, coefficient, term.to_string())),
+                    }
+                    continue;
                 };
                 for (a, up) in &ups {
                     for (b, down) in &downs {
@@ -158,6 +161,11 @@ impl LocalSum {
                     }
                 }
             }
+        }
+        let largest = sum.terms().iter().map(|t| t.coefficient.norm()).fold(0.0, f64::max);
+        if let Some((_, _, term)) = stray.iter().find(|s| s.1.norm() > 1e-13 * largest) {
+            return Err(Error::input(format!("the term `{term}` changes the number of electrons of a spin"))
+                .hint("a walker keeps its electrons; leave such terms out"));
         }
         // Equal terms are one; what cancels goes.
         let mut merged: Vec<Term> = Vec::new();

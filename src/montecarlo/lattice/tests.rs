@@ -222,7 +222,6 @@ fn strange() -> OpSum {
     add(C64::new(0.7, 0.2), &[("Cdagup", 0), ("Cup", 3)]);
     add(C64::new(0.3, -0.4), &[("Cdagdn", 2), ("Cdn", 1)]);
     add(C64::new(1.1, 0.0), &[("S+", 1), ("S-", 3)]);
-    add(C64::new(0.6, 0.0), &[("Sx", 0), ("Sx", 2)]);
     add(C64::new(-0.5, 0.1), &[("Cdagup", 0), ("Cdagdn", 0), ("Cdn", 2), ("Cup", 2)]);
     add(C64::new(0.9, 0.0), &[("Cdagup", 3), ("Ndn", 2), ("Cup", 1)]);
     add(C64::new(0.8, 0.0), &[("Cup", 1), ("Cdagup", 1)]);
