@@ -166,7 +166,7 @@ impl<S: Amplitude> Walkers<S> {
                 interrupt.check()?;
                 let draws = Draws { seed, walker: first + k as u32, sweep: sweep_number };
                 moved += scheme::run(&psi, walker, sweep, &draws, interrupt)?;
-                if (sweep_number + 1) % FRESH == 0 {
+                if (sweep_number + 1).is_multiple_of(FRESH) {
                     off = f64::max(off, psi.refresh(walker)?);
                 }
             }

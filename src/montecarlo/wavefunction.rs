@@ -253,7 +253,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
     pub fn configuration(&self, positions: Vec<[f64; 3]>) -> Result<Configuration<S>> {
         let mut values = Vec::new();
         self.values(&positions, &mut values);
-        self.from_values(positions, &values, self.delay)
+        self.configuration_of(positions, &values, self.delay)
     }
 
     /// As [`SlaterJastrow::configuration`], with None where the wave function vanishes.
@@ -271,10 +271,10 @@ impl<S: Amplitude> SlaterJastrow<S> {
             return Err(Error::numeric("the Jastrow factor is not a number (NaN)")
                 .hint("look for NaN among its parameters"));
         }
-        Ok(self.from_values(positions, &values, self.delay).ok())
+        Ok(self.configuration_of(positions, &values, self.delay).ok())
     }
 
-    fn from_values(&self, positions: Vec<[f64; 3]>, values: &[S], delay: usize) -> Result<Configuration<S>> {
+    fn configuration_of(&self, positions: Vec<[f64; 3]>, values: &[S], delay: usize) -> Result<Configuration<S>> {
         let count = self.orbitals.count();
         let mut determinants = Vec::with_capacity(self.fillings.len());
         for filling in &self.fillings {
@@ -475,7 +475,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
         self.orbitals.derivatives(&walker.positions, &mut derivatives);
         let exact;
         let walker = if self.decisions.is_some() {
-            exact = self.from_values(walker.positions.clone(), &derivatives.value, 1)?;
+            exact = self.configuration_of(walker.positions.clone(), &derivatives.value, 1)?;
             &exact
         } else {
             walker

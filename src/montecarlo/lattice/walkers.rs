@@ -134,7 +134,7 @@ impl<S: Amplitude> LatticeWalkers<S> {
             for sweep in start..start + count as u64 {
                 interrupt.check()?;
                 moved += sweep_of(&state, walker, seed, first + k as u32, sweep);
-                if (sweep + 1) % FRESH == 0 {
+                if (sweep + 1).is_multiple_of(FRESH) {
                     state.refresh(walker)?;
                 }
             }
