@@ -11,10 +11,11 @@ use super::table::{find, save_data};
 use super::vector::Vector;
 use crate::error::{Error, Result};
 use crate::method::{self, Accumulation, Damping, DampingKernel, DoubleMoments, Moments, Window};
+use crate::number::memory::human;
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
 use crate::output::files;
-use crate::script::{At, Failure, Options};
+use crate::script::{At, Failure, Options, session};
 
 /// The script's handle to two-dimensional moments.
 type SharedDouble = Rc<DoubleMoments>;
@@ -451,7 +452,14 @@ mod kpm_functions {
             return Err(Error::memory(text).hint("use a smaller lattice or `precision: \"single\"`"))
                 .at(&ctx);
         }
-        Ok(wanted.min(fit as INT).min(h.device().preferred_columns() as INT))
+        let best = wanted.min(h.device().preferred_columns() as INT);
+        if (fit as INT) < best {
+            session(&ctx).at(&ctx)?.note(&format!(
+                "{fit} vectors of {} fit into memory together, where {best} would be faster",
+                human(vector as u128)
+            ));
+        }
+        Ok(best.min(fit as INT))
     }
 
     /// Normalised plane waves exp(i k r)/sqrt(n): a column for every momentum (radians per lattice constant) and orbital.
