@@ -268,7 +268,7 @@ mod tests {
                             for (j, b) in (0..r.rows).flat_map(|j| (0..r.columns).map(move |b| (j, b))) {
                                 let x = v[from.offset + (l.column + a) * from.columns + r.column + b];
                                 let to = target.offset + (l.row + i) * target.columns + r.row + j;
-                                w[to] = w[to] + entry(l, i, a) * x * entry(r, j, b);
+                                w[to] += entry(l, i, a) * x * entry(r, j, b);
                             }
                         }
                     }
