@@ -53,12 +53,28 @@ fn compile(nvcc: &Path, out: &Path, image: &Path) {
         .filter(|path| path.extension().is_some_and(|e| e == "cu"))
         .collect();
     sources.sort();
+    // An object is kept if nothing that it was made of has changed: shared code, the options here, the compiler's place.
+    let shared = std::fs::read_dir("kernels").expect("kernels/ can be read");
+    let shared = shared
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|p| p.extension().is_some_and(|e| e == "cuh"));
+    let common: Vec<PathBuf> =
+        shared.chain(std::env::current_exe().ok()).chain([nvcc.to_path_buf()]).collect();
+    let changed = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
     let mut objects = Vec::new();
     for source in &sources {
         let object = out.join(source.with_extension("o").file_name().expect("a file"));
+        let made = changed(&object);
+        if made.is_some() && common.iter().chain([source]).all(|path| changed(path) < made) {
+            objects.push(object);
+            continue;
+        }
         let mut command = Command::new(nvcc);
         command.args(["-O3", "-std=c++17", "-rdc=true", "-dc", "-Xptxas", "-v"]).args(TARGETS);
-        run(command.arg("-o").arg(&object).arg(source), source);
+        // Under another name while it grows: a build that is stopped leaves no half of one.
+        let growing = object.with_extension("part.o");
+        run(command.arg("-o").arg(&growing).arg(source), source);
+        std::fs::rename(&growing, &object).expect("OUT_DIR can be written");
         objects.push(object);
     }
     let mut link = Command::new(nvcc);
@@ -98,7 +114,8 @@ fn commit() -> Option<String> {
         let output = Command::new("git").args(arguments).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
     };
-    println!("cargo::rerun-if-changed=.git/HEAD");
+    // In a second working tree `.git` is no folder, and a file that is not there would have the kernels built every time.
+    println!("cargo::rerun-if-changed={}", git(&["rev-parse", "--git-path", "HEAD"])?);
     let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
     let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
     Some(if changed.is_empty() { commit } else { format!("{commit}+") })

@@ -10,6 +10,7 @@ pub mod gauge;
 pub mod lattice;
 pub mod manybody;
 pub mod method;
+pub mod montecarlo;
 pub mod number;
 pub mod operator;
 pub mod output;

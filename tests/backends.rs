@@ -2,12 +2,13 @@
 
 mod backends {
     pub mod spinors;
+    pub mod splines;
     pub mod suite;
 }
 
 use std::sync::Arc;
 
-use backends::{spinors, suite};
+use backends::{spinors, splines, suite};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::task::Interrupt;
@@ -59,6 +60,11 @@ macro_rules! on {
             #[test]
             fn spinors_obey_block_algebra() {
                 spinors::spinor_algebra(&$device);
+            }
+
+            #[test]
+            fn splines_are_their_triple_sum() {
+                splines::splines(&$device);
             }
         }
     };
@@ -124,5 +130,11 @@ mod cuda {
     #[ignore = "needs a GPU"]
     fn spinors_obey_block_algebra() {
         spinors::spinor_algebra(&gpu());
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn splines_are_their_triple_sum() {
+        splines::splines(&gpu());
     }
 }

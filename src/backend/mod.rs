@@ -4,6 +4,7 @@
 pub mod cpu;
 pub mod cuda;
 pub mod matrix;
+pub mod splines;
 mod vector;
 
 use std::fmt;
@@ -13,9 +14,11 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
+use crate::task::Interrupt;
 use matrix::records::Records;
 use matrix::wilson::WilsonSpec;
 use matrix::{Csr, Stencil};
+use splines::{SplineTable, Splines};
 pub(in crate::backend) use vector::Storage;
 pub use vector::{BlockVector, Grid, Rows};
 
@@ -260,6 +263,11 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// Brings a matrix into the backend's memory and form.
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>>;
+
+    /// Brings a table of splines into the backend's memory; a backend without kernels for them leaves them to the host.
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
+        cpu::Cpu::new(0, Interrupt::default())?.splines(table)
+    }
 }
 
 /// [`Backend::mix`] by sums of two.

@@ -1,6 +1,8 @@
 //! `umklapp bench`: how fast the core is, as fractions of what the machine's memory allows.
 
 mod dmrg;
+mod splines;
+mod vmc;
 mod wilson;
 
 use std::process::ExitCode;
@@ -50,6 +52,10 @@ enum What {
     Wilson,
     /// Sweeps of the density-matrix renormalisation group
     Dmrg,
+    /// Orbitals on a grid, for variational Monte Carlo
+    Splines,
+    /// Sweeps of walkers and local energies of variational Monte Carlo
+    Vmc,
 }
 
 impl Bench {
@@ -68,7 +74,9 @@ impl Bench {
             What::Dmrg => return dmrg::run(&mut engine, self.full, &|name| self.wanted(name)),
             What::Kpm => Bench::kpm,
             What::Blas => Bench::blas,
+            What::Vmc => return vmc::run(self, &mut engine),
             What::Wilson => wilson::run,
+            What::Splines => splines::run,
         };
         let bandwidth = triad(&device, self.limit())?;
         out(&format!("triad z = x y: {:.1} GB/s", bandwidth / 1e9));

@@ -242,6 +242,12 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
         "Vector" => "BlockVector",
         "ScriptModel" => "Model",
         "Pairs" => "Eigen",
+        "Psi" => "WaveFunction",
+        "Walk" => "Walkers",
+        "Factors" => "Jastrow",
+        "Open" => "OpenSystem",
+        "Samples" => "ParameterSamples",
+        "OrbitalSet" => "Orbitals",
         "SharedDouble" => "DoubleMoments",
         other => other.strip_prefix("Shared").unwrap_or(other),
     };

@@ -1,6 +1,7 @@
 //! What a running script shares: the device, the flags of the command line, the task that long work carries.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub struct Session {
     pub(crate) printer: RefCell<Box<dyn FnMut(&str)>>,
     /// Takes results as records instead, where they are asked for.
     recorder: RefCell<Option<Box<dyn FnMut(serde_json::Value)>>>,
+    /// What people were told that need not hear it twice.
+    noted: RefCell<BTreeSet<String>>,
     /// The value behind the text that is printed next.
     value: RefCell<Option<serde_json::Value>>,
 }
@@ -59,6 +62,7 @@ impl Session {
             progress: RefCell::new(None),
             script: RefCell::new(None),
             recorder: RefCell::new(None),
+            noted: RefCell::default(),
             value: RefCell::new(None),
             printer: RefCell::new(Box::new(|text| println!("{text}"))),
         })
@@ -131,6 +135,13 @@ impl Session {
     pub fn note(&self, text: &str) {
         if !self.settings.borrow().quiet {
             eprintln!("note: {text}");
+        }
+    }
+
+    /// As [`Session::note`], the first time only.
+    pub fn note_once(&self, text: &str) {
+        if self.noted.borrow_mut().insert(text.to_string()) {
+            self.note(text);
         }
     }
 

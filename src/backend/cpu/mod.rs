@@ -16,6 +16,7 @@ mod random;
 mod records;
 mod simd;
 mod single;
+mod splines;
 mod stencil;
 mod tall;
 mod threads;
@@ -25,6 +26,7 @@ mod wilson_site;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -322,5 +324,9 @@ impl Backend for Cpu {
             MatrixSpec::Records(records) => Ok(records::prepare(self.threads.clone(), self.isa, records)),
             spec => kernels::prepare(self.threads.clone(), self.isa, spec),
         }
+    }
+
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
+        Ok(splines::prepare(self.threads.clone(), self.isa, table))
     }
 }

@@ -9,6 +9,7 @@ mod graph;
 mod matrices;
 mod order;
 mod records;
+mod splines;
 mod tall;
 mod wilson;
 
@@ -18,6 +19,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -347,6 +349,10 @@ impl Backend for Cuda {
             MatrixSpec::Records(records) => records::prepare(&self.card, records),
             spec => matrices::prepare(&self.card, spec),
         }
+    }
+
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
+        splines::prepare(&self.card, &table)
     }
 }
 

@@ -4,6 +4,7 @@ pub mod atomic;
 mod json;
 mod market;
 mod npz;
+mod orbitals;
 mod text;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use crate::output::Manifest;
 
 pub use atomic::{bytes as write_bytes, write as write_atomically};
 pub use market::save_operator;
+pub use orbitals::{Loaded, load_orbitals, save_orbitals};
 
 /// What a file of numbers holds.
 #[derive(Debug, Clone, PartialEq)]

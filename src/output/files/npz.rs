@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series, Table};
 use crate::output::Manifest;
 
-const MANIFEST: &str = "manifest.json";
+pub(super) const MANIFEST: &str = "manifest.json";
 
 fn write_array(out: impl Write, shape: &[u64], data: &Series) -> std::io::Result<()> {
     match data {
@@ -92,7 +92,7 @@ fn archive(out: &mut dyn Sink, arrays: &[(String, Vec<u64>, &Series)], about: &V
 
 /// One array of any number type, its shape, its elements by rows. `bytes` is how many there are to read: a header that
 /// promises more is refused before memory is asked for.
-fn read_array(reader: impl Read, bytes: u64) -> Result<(Vec<u64>, Series)> {
+pub(super) fn read_array(reader: impl Read, bytes: u64) -> Result<(Vec<u64>, Series)> {
     let npy = NpyFile::new(reader).map_err(|e| Error::file(format!("not a NumPy array: {e}")))?;
     let shape = npy.shape().to_vec();
     let npyz::DType::Plain(kind) = npy.dtype() else {
@@ -103,6 +103,10 @@ fn read_array(reader: impl Read, bytes: u64) -> Result<(Vec<u64>, Series)> {
         return Err(Error::file("the file is shorter than its header says"));
     }
     let (order, size) = (npy.order(), kind.size_field());
+    if order == Order::Fortran && shape.len() > 2 {
+        return Err(Error::file(format!("an array of {} dimensions in Fortran's order", shape.len()))
+            .hint("save `numpy.ascontiguousarray` of it"));
+    }
     fn all<T: npyz::Deserialize, R: Read>(npy: NpyFile<R>) -> Result<Vec<T>> {
         npy.into_vec().map_err(|e| Error::file(e.to_string()))
     }

@@ -4,6 +4,7 @@
 mod chebyshev;
 mod check;
 mod complex;
+mod crystal;
 mod dmrg;
 mod eigen;
 mod exact;
@@ -17,6 +18,7 @@ mod manybody;
 mod matrix;
 mod model;
 mod operator;
+mod orbitals;
 mod overlap;
 mod plot;
 mod progress;
@@ -28,6 +30,7 @@ mod table;
 mod tight_binding;
 mod values;
 mod vector;
+mod vmc;
 mod waves;
 mod wilson;
 
@@ -59,8 +62,11 @@ pub(super) fn register(engine: &mut Engine) {
     import::register(engine);
     gauge::register(engine);
     wilson::register(engine);
+    vmc::register(engine);
     solve::register(engine);
     overlap::register(engine);
+    crystal::register(engine);
+    orbitals::register(engine);
     check::register(engine);
     progress::register(engine);
 }

@@ -56,7 +56,7 @@ fn number(z: C64) -> Dynamic {
     if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
 }
 
-fn to_json(value: &Dynamic) -> Value {
+pub(in crate::script::api) fn to_json(value: &Dynamic) -> Value {
     let list = |x: &[f64]| x.iter().map(|x| json!(x)).collect::<Vec<_>>();
     if let Ok(x) = value.as_float() {
         return json!(x);
@@ -80,7 +80,7 @@ fn to_json(value: &Dynamic) -> Value {
     Value::Null
 }
 
-fn from_json(value: &Value) -> Dynamic {
+pub(in crate::script::api) fn from_json(value: &Value) -> Dynamic {
     let list = |v: &Value| -> Vec<f64> {
         v.as_array().into_iter().flatten().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect()
     };

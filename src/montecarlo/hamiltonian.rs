@@ -1,0 +1,237 @@
+//! Hamiltonians of electrons in the continuum, in hartree and bohr, and the local energy `E_L = (H Psi)/Psi`.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::amplitude::Amplitude;
+use super::jastrow::Jastrow;
+use super::walkers::Walkers;
+use super::wavefunction::{Configuration, SlaterJastrow};
+use super::{Cell, Ewald, Potential};
+use crate::error::{Error, Result};
+
+/// A potential that every electron feels.
+pub trait External: Send + Sync {
+    /// Its value at a point, in hartree.
+    fn at(&self, point: [f64; 3]) -> f64;
+
+    /// The sum of its values at some points.
+    fn sum(&self, points: &[[f64; 3]]) -> f64 {
+        points.iter().map(|r| self.at(*r)).sum()
+    }
+}
+
+/// A repulsion of electrons.
+pub trait Repulsion: Send + Sync {
+    /// Of two, at a difference vector, in hartree.
+    fn between(&self, difference: [f64; 3]) -> f64;
+
+    /// Of all.
+    fn energy(&self, positions: &[[f64; 3]]) -> f64 {
+        let row = |i: usize| (0..i).map(|j| self.between(minus(positions[i], positions[j]))).sum::<f64>();
+        (0..positions.len()).map(row).sum()
+    }
+}
+
+impl External for Potential {
+    fn at(&self, point: [f64; 3]) -> f64 {
+        self.sum(&[point])
+    }
+
+    fn sum(&self, points: &[[f64; 3]]) -> f64 {
+        self.values(points).iter().sum()
+    }
+}
+
+/// The repulsion of electrons with all images and a neutralising background (Ewald).
+#[derive(Debug, Clone)]
+pub struct Periodic {
+    sums: Ewald,
+}
+
+impl Periodic {
+    /// In this cell.
+    pub fn new(cell: &Cell) -> Periodic {
+        Periodic { sums: Ewald::new(cell) }
+    }
+}
+
+impl Repulsion for Periodic {
+    fn between(&self, difference: [f64; 3]) -> f64 {
+        self.sums.pair(difference)
+    }
+
+    fn energy(&self, positions: &[[f64; 3]]) -> f64 {
+        self.sums.energy(&vec![1.0; positions.len()], positions)
+    }
+}
+
+/// `omega^2 r^2 / 2`.
+#[derive(Debug, Clone, Copy)]
+pub struct Trap {
+    /// Frequency, in hartree.
+    pub omega: f64,
+}
+
+impl External for Trap {
+    fn at(&self, point: [f64; 3]) -> f64 {
+        0.5 * self.omega * self.omega * point.iter().map(|x| x * x).sum::<f64>()
+    }
+}
+
+/// `-Z/|r - R|` of nuclei in open space.
+#[derive(Debug, Clone)]
+pub struct Nuclei {
+    /// Places and charges.
+    pub nuclei: Vec<([f64; 3], f64)>,
+}
+
+impl Nuclei {
+    /// Their repulsion among themselves.
+    pub fn repulsion(&self) -> f64 {
+        let n = self.nuclei.len();
+        let pairs = (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
+        pairs
+            .map(|(i, j)| {
+                self.nuclei[i].1 * self.nuclei[j].1 / norm(minus(self.nuclei[i].0, self.nuclei[j].0))
+            })
+            .sum()
+    }
+}
+
+impl External for Nuclei {
+    fn at(&self, point: [f64; 3]) -> f64 {
+        -self.nuclei.iter().map(|(place, z)| z / norm(minus(point, *place))).sum::<f64>()
+    }
+}
+
+/// `1/r` in open space.
+#[derive(Debug, Clone, Copy)]
+pub struct Coulomb;
+
+impl Repulsion for Coulomb {
+    fn between(&self, difference: [f64; 3]) -> f64 {
+        1.0 / norm(difference)
+    }
+}
+
+/// `(1 - r/L)^3 / r` of the nearest image, with L the radius of the largest sphere in the Wigner-Seitz cell: finite, short,
+/// quick.
+#[derive(Debug, Clone)]
+pub struct Truncated {
+    /// The periodic cell.
+    pub cell: Cell,
+}
+
+impl Repulsion for Truncated {
+    fn between(&self, difference: [f64; 3]) -> f64 {
+        let r = norm(self.cell.minimum_image(difference));
+        let left = 1.0 - r / self.cell.wigner_seitz_radius();
+        if left <= 0.0 { 0.0 } else { left * left * left / r }
+    }
+}
+
+fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+    [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
+}
+
+fn norm(d: [f64; 3]) -> f64 {
+    (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()
+}
+
+/// Kinetic energy, potentials and a repulsion.
+#[derive(Clone)]
+pub struct Hamiltonian {
+    /// Potentials that every electron feels.
+    pub external: Vec<Arc<dyn External>>,
+    /// The repulsion of electrons; none if they are independent.
+    pub interaction: Option<Arc<dyn Repulsion>>,
+    /// A constant, such as the repulsion of the nuclei.
+    pub constant: f64,
+    /// What it is called.
+    pub label: String,
+}
+
+/// The local energy of one walker and its parts, in hartree.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LocalEnergy {
+    /// `-1/2 sum_i (lap_i Psi)/Psi`, its real part.
+    pub kinetic: f64,
+    /// Potentials, and the constant.
+    pub external: f64,
+    /// Repulsion of the electrons.
+    pub interaction: f64,
+}
+
+impl LocalEnergy {
+    /// The sum of the parts.
+    pub fn total(&self) -> f64 {
+        self.kinetic + self.external + self.interaction
+    }
+}
+
+impl Hamiltonian {
+    /// Potential energy of a configuration: external, interaction.
+    fn potential(&self, positions: &[[f64; 3]]) -> (f64, f64) {
+        let external: f64 = self.external.iter().map(|v| v.sum(positions)).sum();
+        let interaction = self.interaction.as_ref().map_or(0.0, |repulsion| repulsion.energy(positions));
+        (external + self.constant, interaction)
+    }
+
+    /// The local energy of one walker.
+    ///
+    /// # Errors
+    /// When the walker sits on a node or the energy is no number.
+    pub fn local_energy<S: Amplitude>(
+        &self,
+        psi: &SlaterJastrow<S>,
+        walker: &Configuration<S>,
+    ) -> Result<LocalEnergy> {
+        let kinetic = kinetic(psi, walker)?;
+        let (external, interaction) = self.potential(&walker.positions);
+        let energy = LocalEnergy { kinetic, external, interaction };
+        if energy.total().is_nan() {
+            return Err(Error::numeric("the local energy is not a number (NaN)").hint(
+                "look for NaN among the coefficients of the orbitals; electrons may sit on one another",
+            ));
+        }
+        Ok(energy)
+    }
+
+    /// The local energies of all walkers, whose inverse matrices are computed anew first.
+    ///
+    /// # Errors
+    /// As [`Hamiltonian::local_energy`].
+    pub fn local_energies<S: Amplitude>(&self, walkers: &mut Walkers<S>) -> Result<Vec<LocalEnergy>> {
+        walkers.refresh()?;
+        let psi = walkers.psi().clone();
+        walkers.configurations().par_iter().map(|w| self.local_energy(&psi, w)).collect()
+    }
+}
+
+/// `-1/2 sum_i [lap_i D/D + lap_i J + |grad_i J|^2 + 2 grad_i J . grad_i D/D]`.
+pub(super) fn kinetic<S: Amplitude>(psi: &SlaterJastrow<S>, walker: &Configuration<S>) -> Result<f64> {
+    let (gradient, laplacian) = psi.slopes(walker)?;
+    Ok(kinetic_with(&gradient, &laplacian, psi.jastrow(), &walker.positions))
+}
+
+/// The same from the logarithmic derivatives of the determinants.
+pub(super) fn kinetic_with<S: Amplitude>(
+    gradient: &[[S; 3]],
+    laplacian: &[S],
+    jastrow: &Jastrow,
+    positions: &[[f64; 3]],
+) -> f64 {
+    if jastrow.is_empty() {
+        return -0.5 * laplacian.iter().map(|l| l.re()).sum::<f64>();
+    }
+    let slopes = jastrow.slopes(positions);
+    let mut sum = 0.0;
+    for ((gradient, laplacian), slope) in gradient.iter().zip(laplacian).zip(&slopes) {
+        let square: f64 = slope.gradient.iter().map(|g| g * g).sum();
+        let cross: f64 = (0..3).map(|k| slope.gradient[k] * gradient[k].re()).sum();
+        sum += laplacian.re() + slope.laplacian + square + 2.0 * cross;
+    }
+    -0.5 * sum
+}

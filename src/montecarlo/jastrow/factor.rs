@@ -1,0 +1,223 @@
+//! The kinds of Jastrow factors, as users ask for them.
+
+use std::f64::consts::PI;
+use std::fmt;
+
+use super::{Radial, Setting};
+use crate::error::{Error, Result};
+use crate::number::format::real;
+
+/// A Jastrow factor; what is `None` is found from the electrons' density and the cell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Factor {
+    /// `u(r) = -A/r (1 - exp(-r/F))`, cut off smoothly, F by the cusp.
+    Rpa {
+        /// A; by default the inverse plasma frequency.
+        strength: Option<f64>,
+        /// Where it ends; by default the radius of the largest sphere in the Wigner-Seitz cell.
+        cutoff: Option<f64>,
+    },
+    /// `u(r) = s r/(1 + b r)`.
+    Pade {
+        /// Slope s of electrons with opposite spins; by default the cusp condition.
+        slope: Option<f64>,
+        /// How soon it levels off.
+        b: f64,
+    },
+    /// `u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...)` (Drummond, Towler and Needs), s by the cusp.
+    Polynomial {
+        /// L; by default as for `Rpa`.
+        cutoff: Option<f64>,
+        /// `a_0, a_2, ...` of electrons with opposite spins.
+        opposite: Vec<f64>,
+        /// Of electrons with the same spin.
+        same: Vec<f64>,
+    },
+    /// `u(r) = ln(1 + a r)`.
+    Log {
+        /// a; by default the cusp condition.
+        slope: Option<f64>,
+    },
+    /// `u(r) = p ln r`: electrons, or bosons, that avoid one another with power p.
+    Power {
+        /// p.
+        power: f64,
+    },
+    /// `chi(r) = -Z r/(1 + b r)`, for orbitals without cusps at the nuclei; with a cutoff it ends there smoothly.
+    Nuclear {
+        /// Where the nuclei are.
+        centres: Vec<[f64; 3]>,
+        /// Their charges Z.
+        charges: Vec<f64>,
+        /// How soon it levels off.
+        b: f64,
+        /// Where a polynomial with slope -Z takes the place of the fraction.
+        cutoff: Option<f64>,
+    },
+}
+
+/// Slopes at contact by the cusp conditions of the Coulomb repulsion: same spin, opposite spins (Kato).
+fn cusp(dimension: usize) -> [f64; 2] {
+    match dimension {
+        2 => [1.0 / 3.0, 1.0],
+        3 => [1.0 / 4.0, 1.0 / 2.0],
+        // On a line the repulsion 1/r is too singular for a cusp.
+        _ => [0.0, 0.0],
+    }
+}
+
+impl Factor {
+    /// The factor with everything decided.
+    pub(super) fn settled(&self, setting: &Setting) -> Result<Factor> {
+        let mut factor = self.clone();
+        let largest = setting.cell.as_ref().map(|cell| cell.wigner_seitz_radius());
+        let settle = |cutoff: &mut Option<f64>, needed: bool| -> Result<()> {
+            match (*cutoff, largest) {
+                (Some(l), _) if !(l > 0.0 && l.is_finite()) => {
+                    Err(Error::input(format!("a Jastrow cutoff of {l}")).hint("it is a positive length"))
+                }
+                (Some(l), Some(most)) if l > most * (1.0 + 1e-9) => {
+                    Err(Error::input(format!("a Jastrow cutoff of {l} does not fit into the cell"))
+                        .hint(format!("it can be {most:.6} at most, half the shortest lattice vector")))
+                }
+                (None, None) if needed => {
+                    Err(Error::input("this Jastrow factor needs a cutoff in an open system")
+                        .hint("give it, like `cutoff: 6.0`"))
+                }
+                (None, Some(most)) => {
+                    *cutoff = Some(most);
+                    Ok(())
+                }
+                _ => Ok(()),
+            }
+        };
+        match &mut factor {
+            Factor::Rpa { strength, cutoff } => {
+                settle(cutoff, true)?;
+                if setting.dimension != 3 {
+                    return Err(Error::input("the RPA factor is for three dimensions")
+                        .hint("use `jastrow::pade` or `jastrow::polynomial`"));
+                }
+                if strength.is_none() {
+                    let volume = setting.cell.as_ref().map_or(f64::NAN, super::Cell::volume);
+                    let density = (setting.up + setting.down) as f64 / volume;
+                    if density.is_nan() {
+                        return Err(Error::input("the strength of an RPA factor follows from a density, and an open system has none")
+                            .hint("give it, like `strength: 1.0`"));
+                    }
+                    *strength = Some(1.0 / (4.0 * PI * density).sqrt());
+                }
+            }
+            Factor::Polynomial { cutoff, .. } => settle(cutoff, true)?,
+            Factor::Nuclear { cutoff, .. } if cutoff.is_some() || largest.is_some() => settle(cutoff, false)?,
+            Factor::Pade { slope, .. } => *slope = Some(slope.unwrap_or(cusp(setting.dimension)[1])),
+            Factor::Log { slope } => *slope = Some(slope.unwrap_or(cusp(setting.dimension)[1])),
+            _ => {}
+        }
+        for (name, value) in factor.parameters() {
+            let must_be_positive = matches!(name.as_str(), "strength" | "b");
+            let wrong = !value.is_finite()
+                || (must_be_positive && value < 0.0)
+                || (name == "strength" && value == 0.0);
+            if wrong {
+                return Err(Error::input(format!("the Jastrow parameter `{name}` is {value}")).hint(
+                    if must_be_positive { "it is a positive number" } else { "it is a finite number" },
+                ));
+            }
+        }
+        Ok(factor)
+    }
+
+    /// The functions of pairs with the same and with opposite spins; None for a factor of nuclei.
+    pub(super) fn pair(&self, setting: &Setting) -> Option<[Radial; 2]> {
+        let [same, opposite] = cusp(setting.dimension);
+        let ratio = if opposite > 0.0 { same / opposite } else { 1.0 };
+        Some(match self {
+            Factor::Rpa { strength, cutoff } => {
+                let (a, l) = (strength.unwrap_or(1.0), cutoff.unwrap_or(f64::INFINITY));
+                // A / (2 F^2) is the slope.
+                let of =
+                    |slope: f64| Radial::Rpa { strength: a, length: (a / (2.0 * slope)).sqrt(), cutoff: l };
+                [of(same), of(opposite)]
+            }
+            Factor::Pade { slope, b } => {
+                let s = slope.unwrap_or(opposite);
+                [Radial::Pade { a: s * ratio, b: *b }, Radial::Pade { a: s, b: *b }]
+            }
+            Factor::Polynomial { cutoff, opposite: unlike, same: like } => {
+                let cutoff = cutoff.unwrap_or(f64::INFINITY);
+                let of = |slope, a: &[f64]| Radial::Polynomial { cutoff, slope, coefficients: a.to_vec() };
+                [of(same, like), of(opposite, unlike)]
+            }
+            Factor::Log { slope } => {
+                let s = slope.unwrap_or(opposite);
+                [Radial::Log { a: s * ratio }, Radial::Log { a: s }]
+            }
+            Factor::Power { power } => [Radial::Power { p: *power }, Radial::Power { p: *power }],
+            Factor::Nuclear { .. } => return None,
+        })
+    }
+
+    /// Centres and the functions of the distances to them.
+    pub(super) fn bodies(&self) -> (Vec<[f64; 3]>, Vec<Radial>) {
+        let Factor::Nuclear { centres, charges, b, cutoff } = self else { return (Vec::new(), Vec::new()) };
+        let of = |z: &f64| match cutoff {
+            None => Radial::Pade { a: -z, b: *b },
+            // Levelled off by the cutoff; b is the curvature that the fraction would have.
+            Some(l) => Radial::Polynomial { cutoff: *l, slope: -z, coefficients: vec![z / (b + 3.0 / l)] },
+        };
+        (centres.clone(), charges.iter().map(of).collect())
+    }
+
+    /// Names and values of the parameters that may be optimised.
+    pub fn parameters(&self) -> Vec<(String, f64)> {
+        let numbered = |name: &str, a: &[f64]| -> Vec<(String, f64)> {
+            a.iter().enumerate().map(|(k, a)| (format!("{name}[{k}]"), *a)).collect()
+        };
+        match self {
+            Factor::Rpa { strength, .. } => {
+                strength.map(|a| ("strength".to_string(), a)).into_iter().collect()
+            }
+            Factor::Pade { b, .. } | Factor::Nuclear { b, .. } => vec![("b".into(), *b)],
+            Factor::Polynomial { opposite, same, .. } => {
+                let mut all = numbered("opposite", opposite);
+                all.extend(numbered("same", same));
+                all
+            }
+            Factor::Log { .. } => Vec::new(),
+            Factor::Power { power } => vec![("power".into(), *power)],
+        }
+    }
+
+    /// Sets the parameters, in the order of [`Factor::parameters`].
+    pub(super) fn set_parameters(&mut self, values: &[f64]) {
+        match self {
+            Factor::Rpa { strength, .. } => *strength = values.first().copied(),
+            Factor::Pade { b, .. } | Factor::Nuclear { b, .. } => *b = values[0],
+            Factor::Polynomial { opposite, same, .. } => {
+                let n = opposite.len();
+                opposite.copy_from_slice(&values[..n]);
+                same.copy_from_slice(&values[n..]);
+            }
+            Factor::Log { .. } => {}
+            Factor::Power { power } => *power = values[0],
+        }
+    }
+}
+
+impl fmt::Display for Factor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, cutoff) = match self {
+            Factor::Rpa { cutoff, .. } => ("RPA", *cutoff),
+            Factor::Pade { .. } => ("Pade", None),
+            Factor::Polynomial { cutoff, .. } => ("polynomial", *cutoff),
+            Factor::Log { .. } => ("logarithm", None),
+            Factor::Power { .. } => ("power", None),
+            Factor::Nuclear { cutoff, .. } => ("nuclear", *cutoff),
+        };
+        let mut about: Vec<String> =
+            self.parameters().iter().map(|(name, value)| format!("{name} {}", real(*value, 6))).collect();
+        about.extend(cutoff.map(|l| format!("cutoff {}", real(l, 6))));
+        if about.is_empty() { f.write_str(name) } else { write!(f, "{name} ({})", about.join(", ")) }
+    }
+}

@@ -1,0 +1,258 @@
+//! Jastrow factors `exp(J)`: J is a sum of functions u(r) of the distances between electrons, by their spins, and of chi(r)
+//! to nuclei.
+
+mod factor;
+mod radial;
+
+pub use factor::Factor;
+pub use radial::Radial;
+
+use super::Cell;
+use crate::error::{Error, Result};
+
+/// What a Jastrow factor acts on.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Setting {
+    /// One to three dimensions.
+    pub dimension: usize,
+    /// The periodic cell, if there is one.
+    pub cell: Option<Cell>,
+    /// Electrons of spin up.
+    pub up: usize,
+    /// Electrons of spin down.
+    pub down: usize,
+}
+
+impl Setting {
+    fn difference(&self, a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
+        let d = [a[0] - b[0], a[1] - b[1], a[2] - b[2]];
+        match &self.cell {
+            Some(cell) => cell.minimum_image(d),
+            None => d,
+        }
+    }
+}
+
+fn length(d: [f64; 3]) -> f64 {
+    (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]).sqrt()
+}
+
+/// The factors of a wave function, ready for use.
+#[derive(Debug, Clone)]
+pub struct Jastrow {
+    setting: Setting,
+    factors: Vec<Factor>,
+    /// Of electrons with the same spin, and with opposite spins.
+    pairs: Vec<[Radial; 2]>,
+    bodies: Vec<(Vec<[f64; 3]>, Vec<Radial>)>,
+}
+
+/// Gradient and Laplacian of J by one electron.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Slope {
+    /// `grad_i J`.
+    pub gradient: [f64; 3],
+    /// `lap_i J`.
+    pub laplacian: f64,
+}
+
+impl Jastrow {
+    /// Factors for these electrons; what they leave open is found from the density and the cell.
+    ///
+    /// # Errors
+    /// When a cutoff does not fit into the cell, or a parameter is out of range.
+    pub fn new(factors: &[Factor], setting: Setting) -> Result<Jastrow> {
+        let factors: Vec<Factor> = factors.iter().map(|f| f.settled(&setting)).collect::<Result<_>>()?;
+        let (mut pairs, mut bodies) = (Vec::new(), Vec::new());
+        for factor in &factors {
+            match factor.pair(&setting) {
+                Some(pair) => pairs.push(pair),
+                None => bodies.push(factor.bodies()),
+            }
+        }
+        Ok(Jastrow { setting, factors, pairs, bodies })
+    }
+
+    /// The factors, with all that was left open filled in.
+    pub fn factors(&self) -> &[Factor] {
+        &self.factors
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.factors.is_empty()
+    }
+
+    /// The parameters that may be optimised, by name.
+    pub fn parameters(&self) -> Vec<(String, f64)> {
+        self.factors.iter().flat_map(Factor::parameters).collect()
+    }
+
+    /// The same factors with other parameters, in the order of [`Jastrow::parameters`].
+    ///
+    /// # Errors
+    /// When there are not as many, or one is out of range.
+    pub fn with_parameters(&self, values: &[f64]) -> Result<Jastrow> {
+        let count = self.parameters().len();
+        if values.len() != count {
+            return Err(Error::input(format!("{} parameters for a Jastrow factor of {count}", values.len())));
+        }
+        let mut rest = values;
+        let mut factors = self.factors.clone();
+        for factor in &mut factors {
+            let (mine, others) = rest.split_at(factor.parameters().len());
+            factor.set_parameters(mine);
+            rest = others;
+        }
+        Jastrow::new(&factors, self.setting.clone())
+    }
+
+    /// Which of a pair's two functions counts.
+    fn kind(&self, i: usize, j: usize) -> usize {
+        usize::from((i < self.setting.up) != (j < self.setting.up))
+    }
+
+    /// J of a configuration.
+    pub fn value(&self, positions: &[[f64; 3]]) -> f64 {
+        let mut sum = 0.0;
+        for i in 0..positions.len() {
+            sum += self.of_electron(positions, i, positions[i], i);
+        }
+        sum
+    }
+
+    /// The part of J in which electron i, put at `at`, meets the electrons before `until` (itself excepted) and the nuclei.
+    fn of_electron(&self, positions: &[[f64; 3]], i: usize, at: [f64; 3], until: usize) -> f64 {
+        let mut sum = 0.0;
+        if !self.pairs.is_empty() {
+            for (j, &other) in positions[..until].iter().enumerate() {
+                if j == i {
+                    continue;
+                }
+                let (r, kind) = (length(self.setting.difference(at, other)), self.kind(i, j));
+                for pair in &self.pairs {
+                    sum += pair[kind].value(r);
+                }
+            }
+        }
+        for (centres, radials) in &self.bodies {
+            for (centre, radial) in centres.iter().zip(radials) {
+                sum += radial.value(length(self.setting.difference(at, *centre)));
+            }
+        }
+        sum
+    }
+
+    /// How J changes when electron i goes to `to`.
+    pub fn change(&self, positions: &[[f64; 3]], i: usize, to: [f64; 3]) -> f64 {
+        if self.factors.is_empty() {
+            return 0.0;
+        }
+        let n = positions.len();
+        self.of_electron(positions, i, to, n) - self.of_electron(positions, i, positions[i], n)
+    }
+
+    /// Gradient and Laplacian of J by every electron.
+    pub fn slopes(&self, positions: &[[f64; 3]]) -> Vec<Slope> {
+        let mut slopes = vec![Slope::default(); positions.len()];
+        let d = self.setting.dimension as f64;
+        let term = |radials: &mut dyn Iterator<Item = &Radial>, v: [f64; 3]| {
+            let r = length(v).max(1e-300);
+            let (u1, u2) = radials.fold((0.0, 0.0), |(a, b), radial| {
+                let [_, u1, u2] = radial.derivatives(r);
+                (a + u1, b + u2)
+            });
+            (v.map(|x| u1 * x / r), u2 + (d - 1.0) * u1 / r)
+        };
+        if !self.pairs.is_empty() {
+            for i in 0..positions.len() {
+                for j in 0..i {
+                    let kind = self.kind(i, j);
+                    let v = self.setting.difference(positions[i], positions[j]);
+                    let (gradient, laplacian) = term(&mut self.pairs.iter().map(|p| &p[kind]), v);
+                    for k in 0..3 {
+                        slopes[i].gradient[k] += gradient[k];
+                        slopes[j].gradient[k] -= gradient[k];
+                    }
+                    slopes[i].laplacian += laplacian;
+                    slopes[j].laplacian += laplacian;
+                }
+            }
+        }
+        for (centres, radials) in &self.bodies {
+            for (position, slope) in positions.iter().zip(&mut slopes) {
+                for (centre, radial) in centres.iter().zip(radials) {
+                    let v = self.setting.difference(*position, *centre);
+                    let (gradient, laplacian) = term(&mut std::iter::once(radial), v);
+                    (0..3).for_each(|k| slope.gradient[k] += gradient[k]);
+                    slope.laplacian += laplacian;
+                }
+            }
+        }
+        slopes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setting(cell: Option<Cell>) -> Setting {
+        Setting { dimension: 3, cell, up: 2, down: 2 }
+    }
+
+    #[test]
+    fn slopes_and_changes_are_those_of_the_value() {
+        let cell = Cell::new([[0.0, 3.0, 3.0], [3.0, 0.0, 3.0], [3.0, 3.0, 0.0]]).unwrap();
+        let at = [[0.1, 0.2, 0.3], [2.0, 1.0, 0.5], [0.4, 2.5, 1.1], [1.0, 1.2, 2.2]];
+        let factors = [
+            Factor::Rpa { strength: None, cutoff: None },
+            Factor::Polynomial { cutoff: None, opposite: vec![0.1, 0.2], same: vec![0.05, -0.1] },
+            Factor::Nuclear {
+                centres: vec![[0.0; 3], [1.0, 1.0, 1.0]],
+                charges: vec![2.0, 1.0],
+                b: 0.7,
+                cutoff: None,
+            },
+        ];
+        let periodic = Jastrow::new(&factors, setting(Some(cell))).unwrap();
+        let open = Jastrow::new(&[Factor::Pade { slope: None, b: 0.4 }], setting(None)).unwrap();
+        for jastrow in [periodic, open] {
+            let slopes = jastrow.slopes(&at);
+            for i in 0..4 {
+                let mut laplacian = 0.0;
+                for k in 0..3 {
+                    let h = 1e-4;
+                    let shifted = |s: f64| {
+                        let mut moved = at;
+                        moved[i][k] += s * h;
+                        (jastrow.value(&moved), jastrow.change(&at, i, moved[i]))
+                    };
+                    let ((high, up), (low, _)) = (shifted(1.0), shifted(-1.0));
+                    let middle = jastrow.value(&at);
+                    assert!((slopes[i].gradient[k] - (high - low) / (2.0 * h)).abs() < 1e-6);
+                    assert!((high - middle - up).abs() < 1e-12);
+                    laplacian += (high + low - 2.0 * middle) / (h * h);
+                }
+                assert!((slopes[i].laplacian - laplacian).abs() < 1e-4);
+            }
+        }
+    }
+
+    #[test]
+    fn cutoffs_must_fit() {
+        let cell = Cell::cubic(4.0).unwrap();
+        assert!(
+            Jastrow::new(&[Factor::Rpa { strength: None, cutoff: Some(3.0) }], setting(Some(cell))).is_err()
+        );
+        assert!(Jastrow::new(&[Factor::Rpa { strength: None, cutoff: None }], setting(None)).is_err());
+    }
+
+    #[test]
+    fn parameters_return() {
+        let jastrow = Jastrow::new(&[Factor::Pade { slope: None, b: 0.4 }], setting(None)).unwrap();
+        assert_eq!(jastrow.parameters(), [("b".to_string(), 0.4)]);
+        assert_eq!(jastrow.with_parameters(&[0.5]).unwrap().parameters()[0].1, 0.5);
+        assert!(jastrow.with_parameters(&[]).is_err() && jastrow.with_parameters(&[-1.0]).is_err());
+    }
+}

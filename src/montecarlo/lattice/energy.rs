@@ -1,0 +1,232 @@
+//! The local energy of an operator sum on electrons: every term as hops of electrons on sites.
+//!
+//! A term is written with creation and annihilation operators, those of spin up to the left, those of each spin ordered to
+//! pairs `c^+_a c_b`, which move an electron from b to a without a sign.
+
+use rayon::prelude::*;
+
+use super::state::{Hop, LatticeState, Occupied};
+use super::walkers::LatticeWalkers;
+use crate::error::{Error, Result};
+use crate::manybody::OpSum;
+use crate::montecarlo::amplitude::Amplitude;
+use crate::number::C64;
+
+/// `c^+` or `c` of a spin on a site.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Ladder {
+    create: bool,
+    down: bool,
+    site: usize,
+}
+
+/// A product of hops of electrons with spin up and with spin down, the last acting first.
+#[derive(Debug, Clone, PartialEq)]
+struct Term {
+    coefficient: C64,
+    /// `(to, from)` by spin.
+    hops: [Vec<(usize, usize)>; 2],
+}
+
+/// An operator sum, ready for local energies.
+#[derive(Debug, Clone)]
+pub struct LocalSum {
+    terms: Vec<Term>,
+    sites: usize,
+}
+
+/// Signed products of hops.
+type Pairs = Vec<(f64, Vec<(usize, usize)>)>;
+
+/// A local operator as a sum of products of `c^+` (true) and `c`, with spin down (true) or up.
+fn local(name: &str) -> Option<Vec<(C64, Vec<(bool, bool)>)>> {
+    let (r, i) = (|x: f64| C64::new(x, 0.0), |x: f64| C64::new(0.0, x));
+    let (up, dn) = (vec![(true, false), (false, false)], vec![(true, true), (false, true)]);
+    let both = || [up.clone(), dn.clone()].concat();
+    let (raise, lower) = (vec![(true, false), (false, true)], vec![(true, true), (false, false)]);
+    Some(match name {
+        "Id" => vec![(r(1.0), vec![])],
+        "Cup" | "C" => vec![(r(1.0), vec![(false, false)])],
+        "Cdagup" | "Cdag" => vec![(r(1.0), vec![(true, false)])],
+        "Cdn" => vec![(r(1.0), vec![(false, true)])],
+        "Cdagdn" => vec![(r(1.0), vec![(true, true)])],
+        "Nup" | "N" => vec![(r(1.0), up)],
+        "Ndn" => vec![(r(1.0), dn)],
+        "Ntot" => vec![(r(1.0), up), (r(1.0), dn)],
+        "Nupdn" => vec![(r(1.0), both())],
+        "Sz" => vec![(r(0.5), up), (r(-0.5), dn)],
+        "Sz2" => vec![(r(0.25), up.clone()), (r(0.25), dn.clone()), (r(-0.5), both())],
+        "Z" => vec![(r(1.0), up), (r(-1.0), dn)],
+        "S+" => vec![(r(1.0), raise)],
+        "S-" => vec![(r(1.0), lower)],
+        "Sx" => vec![(r(0.5), raise), (r(0.5), lower)],
+        "Sy" => vec![(i(-0.5), raise), (i(0.5), lower)],
+        "X" => vec![(r(1.0), raise), (r(1.0), lower)],
+        _ => return None,
+    })
+}
+
+/// Products of `c^+`, `c` of one spin as sums of products of hops.
+fn pair(sequence: &[Ladder]) -> Option<Pairs> {
+    let Some(last) = sequence.last() else { return Some(vec![(1.0, Vec::new())]) };
+    let mut rest = sequence[..sequence.len() - 1].to_vec();
+    // The partner comes to stand beside the last, passing what is between; equal sites leave a term without the two.
+    let at = rest.iter().rposition(|o| o.create != last.create)?;
+    let partner = rest.remove(at);
+    let mut found: Pairs = Vec::new();
+    let mut sign = 1.0;
+    for k in at..rest.len() {
+        if rest[k].site == partner.site {
+            let mut without = rest.clone();
+            without.remove(k);
+            without.push(*last);
+            found.extend(pair(&without)?.into_iter().map(|(s, hops)| (sign * s, hops)));
+        }
+        sign = -sign;
+    }
+    let (to, from) = if last.create { (last.site, partner.site) } else { (partner.site, last.site) };
+    if last.create {
+        // c_b c^+_a = delta_ab - c^+_a c_b.
+        if to == from {
+            found.extend(pair(&rest)?.into_iter().map(|(s, hops)| (sign * s, hops)));
+        }
+        sign = -sign;
+    }
+    found.extend(pair(&rest)?.into_iter().map(|(s, mut hops)| {
+        hops.push((to, from));
+        (sign * s, hops)
+    }));
+    Some(found)
+}
+
+impl LocalSum {
+    /// A sum on `sites` sites of electrons, of spins (which are electrons one a site), or of spinless fermions (which have
+    /// spin up).
+    ///
+    /// # Errors
+    /// For operators that electrons do not have, sites that do not exist, terms that change the number of electrons of a
+    /// spin.
+    pub fn new(sum: &OpSum, sites: usize) -> Result<LocalSum> {
+        let mut terms: Vec<Term> = Vec::new();
+        for term in sum.terms() {
+            let mut products = vec![(term.coefficient, Vec::<Ladder>::new())];
+            for (name, site) in &term.factors {
+                if *site >= sites {
+                    return Err(Error::input(format!(
+                        "site {site} of the Hamiltonian on a lattice of {sites} sites"
+                    ))
+                    .hint("wave function and Hamiltonian have the same sites"));
+                }
+                let local = local(name).ok_or_else(|| {
+                    Error::input(format!("no operator `{name}` of electrons in a local energy"))
+                        .hint("there are Cup, Cdagup, Cdn, Cdagdn, Nup, Ndn, Ntot, Nupdn, Sz, S+, S-, Sx, Sy")
+                })?;
+                products = products
+                    .iter()
+                    .flat_map(|(c, ladders)| {
+                        local.iter().map(move |(d, ops)| {
+                            let own = ops.iter().map(|&(create, down)| Ladder { create, down, site: *site });
+                            (c * d, ladders.iter().copied().chain(own).collect())
+                        })
+                    })
+                    .collect();
+            }
+            for (coefficient, ladders) in products {
+                // <x|T|x'> is needed for given x: the adjoint acts on x.
+                let adjoint: Vec<Ladder> =
+                    ladders.iter().rev().map(|o| Ladder { create: !o.create, ..*o }).collect();
+                let mut sign = 1.0;
+                for (k, o) in adjoint.iter().enumerate() {
+                    if !o.down && adjoint[..k].iter().filter(|p| p.down).count() % 2 == 1 {
+                        sign = -sign;
+                    }
+                }
+                let of = |down: bool| -> Vec<Ladder> {
+                    adjoint.iter().copied().filter(|o| o.down == down).collect()
+                };
+                let (Some(ups), Some(downs)) = (pair(&of(false)), pair(&of(true))) else {
+                    return Err(Error::input(format!(
+                        "the term `{term}` changes the number of electrons of a spin"
+                    ))
+                    .hint("a walker keeps its electrons; leave such terms out"));
+                };
+                for (a, up) in &ups {
+                    for (b, down) in &downs {
+                        // Conjugated twice: for the adjoint, and for the matrix element.
+                        let coefficient = coefficient * (sign * a * b);
+                        terms.push(Term { coefficient, hops: [up.clone(), down.clone()] });
+                    }
+                }
+            }
+        }
+        // Equal terms are one; what cancels goes.
+        let mut merged: Vec<Term> = Vec::new();
+        let mut places = std::collections::HashMap::new();
+        for term in terms {
+            match places.entry(term.hops.clone()) {
+                std::collections::hash_map::Entry::Occupied(at) => {
+                    let at: &usize = at.get();
+                    merged[*at].coefficient += term.coefficient;
+                }
+                std::collections::hash_map::Entry::Vacant(place) => {
+                    place.insert(merged.len());
+                    merged.push(term);
+                }
+            }
+        }
+        merged.retain(|t| t.coefficient.norm() > 0.0);
+        Ok(LocalSum { terms: merged, sites })
+    }
+
+    /// `(H Psi)(x) / Psi(x)`.
+    pub fn local<S: Amplitude>(&self, state: &LatticeState<S>, occupied: &Occupied<S>) -> C64 {
+        let mut sum = C64::ZERO;
+        let mut hops: Vec<Hop> = Vec::new();
+        'terms: for term in &self.terms {
+            hops.clear();
+            for spin in [0, 1] {
+                for &(to, from) in term.hops[spin].iter().rev() {
+                    // An electron that has hopped already is where it hopped to.
+                    let now = |site: usize| {
+                        let moved = hops.iter().find(|h| h.0 == spin && h.2 == site).map(|h| h.1);
+                        moved.or_else(|| {
+                            occupied.at(spin, site).filter(|e| !hops.iter().any(|h| h.0 == spin && h.1 == *e))
+                        })
+                    };
+                    let Some(electron) = now(from) else { continue 'terms };
+                    if to == from {
+                        continue;
+                    }
+                    if now(to).is_some() {
+                        continue 'terms;
+                    }
+                    match hops.iter_mut().find(|h| h.0 == spin && h.1 == electron) {
+                        Some(hop) => hop.2 = to,
+                        None => hops.push((spin, electron, to)),
+                    }
+                }
+            }
+            hops.retain(|&(spin, electron, to)| occupied.places[spin][electron] as usize != to);
+            let ratio = if hops.is_empty() { C64::ONE } else { state.ratio(occupied, &hops).to_c64() };
+            sum += term.coefficient * ratio;
+        }
+        sum
+    }
+
+    /// The local values of all walkers, whose inverse matrices are computed anew first.
+    ///
+    /// # Errors
+    /// When the lattice is not that of the wave function, or a walker sits where it vanishes.
+    pub fn local_values<S: Amplitude>(&self, walkers: &mut LatticeWalkers<S>) -> Result<Vec<C64>> {
+        if walkers.state().sites() != self.sites {
+            return Err(Error::input(format!(
+                "{} sites and a Hamiltonian of {}",
+                walkers.state().sites(),
+                self.sites
+            )));
+        }
+        walkers.refresh()?;
+        let state = walkers.state().clone();
+        Ok(walkers.configurations().par_iter().map(|w| self.local(&state, w)).collect())
+    }
+}

@@ -1,0 +1,34 @@
+//! Variational Monte Carlo: cells, one-particle orbitals, Slater determinants and Jastrow factors, walkers and the schemes
+//! that move them, local energies and statistics; in the continuum and on lattices. Devices are in `backend`.
+
+pub mod amplitude;
+mod cell;
+mod crystal;
+mod determinant;
+mod elementary;
+mod ewald;
+mod hamiltonian;
+pub mod jastrow;
+pub mod lattice;
+pub mod observables;
+pub mod optimise;
+pub mod orbitals;
+pub mod scheme;
+pub mod statistics;
+#[cfg(test)]
+mod tests;
+mod walkers;
+mod wavefunction;
+mod waves;
+
+pub use cell::Cell;
+pub use crystal::{Crystal, Ion, Potential};
+pub use elementary::{Exponentials, Oscillator};
+pub use ewald::Ewald;
+pub use hamiltonian::{
+    Coulomb, External, Hamiltonian, LocalEnergy, Nuclei, Periodic, Repulsion, Trap, Truncated,
+};
+pub use orbitals::{Derivatives, Orbitals};
+pub use scheme::{Proposal, Scheme, Screen, Sweep};
+pub use walkers::{Saved, Start, Walkers};
+pub use wavefunction::{Configuration, Product, SlaterJastrow};

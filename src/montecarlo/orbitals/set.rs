@@ -1,0 +1,95 @@
+//! Orbitals as scripts and files hold them: of any source, real or complex.
+
+use std::sync::Arc;
+
+use super::{Fourier, Orbitals, SplineOrbitals};
+use crate::number::C64;
+
+/// Orbitals as walkers take them.
+#[derive(Clone)]
+pub enum Basis {
+    /// Real ones.
+    Real(Arc<dyn Orbitals<f64>>),
+    /// Complex ones.
+    Complex(Arc<dyn Orbitals<C64>>),
+}
+
+impl Basis {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Basis::Real(o) => o.count(),
+            Basis::Complex(o) => o.count(),
+        }
+    }
+
+    /// What a result is labelled with.
+    pub fn describe(&self) -> String {
+        match self {
+            Basis::Real(o) => o.describe(),
+            Basis::Complex(o) => o.describe(),
+        }
+    }
+
+    /// Whether they are complex.
+    pub fn is_complex(&self) -> bool {
+        matches!(self, Basis::Complex(_))
+    }
+}
+
+/// Where orbitals come from: what else can be made of them.
+#[derive(Clone)]
+pub enum Source {
+    /// Sums of plane waves.
+    Waves(Arc<Fourier>),
+    /// A table on a grid.
+    Splines(Arc<SplineOrbitals>),
+    /// Anything else, real.
+    Other(Arc<dyn Orbitals<f64>>),
+}
+
+/// Orbitals with their energies, where these are known.
+#[derive(Clone)]
+pub struct OrbitalSet {
+    source: Source,
+    energies: Option<Arc<Vec<f64>>>,
+}
+
+impl OrbitalSet {
+    /// Sums of plane waves.
+    pub fn waves(waves: Fourier) -> OrbitalSet {
+        let energies = Some(Arc::new(waves.energies().to_vec()));
+        OrbitalSet { source: Source::Waves(Arc::new(waves)), energies }
+    }
+
+    /// Splines; energies if they are known.
+    pub fn splines(splines: SplineOrbitals, energies: Option<Vec<f64>>) -> OrbitalSet {
+        OrbitalSet { source: Source::Splines(Arc::new(splines)), energies: energies.map(Arc::new) }
+    }
+
+    /// Real orbitals of another kind.
+    pub fn other(orbitals: Arc<dyn Orbitals<f64>>) -> OrbitalSet {
+        OrbitalSet { source: Source::Other(orbitals), energies: None }
+    }
+
+    /// Where they come from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Their energies in hartree, ascending.
+    pub fn energies(&self) -> Option<&[f64]> {
+        self.energies.as_ref().map(|e| e.as_slice())
+    }
+
+    /// As walkers take them.
+    pub fn basis(&self) -> Basis {
+        match &self.source {
+            Source::Waves(o) if o.is_complex() => Basis::Complex(o.clone()),
+            Source::Waves(o) => Basis::Real(o.clone()),
+            Source::Splines(o) if o.is_complex() => Basis::Complex(o.clone()),
+            Source::Splines(o) => Basis::Real(o.clone()),
+            Source::Other(o) => Basis::Real(o.clone()),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Updating schemes: how a sweep, a trial move for every electron, is decided. Names and facts of papers.md C.
+//!
+//! All schemes draw the same trial points: that of an electron depends on where it is, not on the others, so that a whole
+//! sweep of them is known at its start.
+
+mod ahead;
+mod draws;
+mod group;
+mod simple;
+
+use std::fmt;
+
+pub use ahead::eliminate;
+pub use draws::Draws;
+pub use group::{Screen, second_stage};
+
+use super::Derivatives;
+use super::amplitude::Amplitude;
+use super::wavefunction::{Configuration, SlaterJastrow};
+use crate::error::{Error, Result, nearest};
+use crate::task::Interrupt;
+
+/// How the trial moves of a sweep are decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// All electrons move or none does.
+    Configuration,
+    /// One electron after the other, against the configuration so far.
+    ParticleByParticle,
+    /// The same decisions, with the orbitals of the whole sweep evaluated first.
+    LookAhead,
+    /// Simultaneous decisions in groups, made exact by a second stage.
+    DelayedAcceptance,
+    /// Simultaneous decisions against the old configuration (Uejima and Maezono): its stationary law is not |Psi|^2.
+    QuasiSimultaneous,
+}
+
+impl Scheme {
+    /// All of them.
+    pub const ALL: [Scheme; 5] = [
+        Scheme::Configuration,
+        Scheme::ParticleByParticle,
+        Scheme::LookAhead,
+        Scheme::DelayedAcceptance,
+        Scheme::QuasiSimultaneous,
+    ];
+
+    /// Its name in scripts.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheme::Configuration => "configuration",
+            Scheme::ParticleByParticle => "particle-by-particle",
+            Scheme::LookAhead => "look-ahead",
+            Scheme::DelayedAcceptance => "delayed-acceptance",
+            Scheme::QuasiSimultaneous => "quasi-simultaneous",
+        }
+    }
+
+    /// From a name.
+    ///
+    /// # Errors
+    /// When there is none of that name.
+    pub fn parse(name: &str) -> Result<Scheme> {
+        let names = Scheme::ALL.map(Scheme::name);
+        Scheme::ALL.into_iter().find(|s| s.name() == name).ok_or_else(|| {
+            let error = Error::input(format!("no updating scheme `{name}`"));
+            match nearest(name, names) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint(format!("the schemes are {}", names.join(", "))),
+            }
+        })
+    }
+
+    /// Whether its stationary law is |Psi|^2.
+    pub fn exact(self) -> bool {
+        self != Scheme::QuasiSimultaneous
+    }
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a displacement is drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proposal {
+    /// Normal, with the step as standard deviation of each coordinate.
+    Gaussian,
+    /// Uniform between minus and plus the step in each coordinate.
+    Uniform,
+}
+
+/// A sweep as asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sweep {
+    /// How it is decided.
+    pub scheme: Scheme,
+    /// The size of a trial move, in bohr.
+    pub step: f64,
+    /// What displacements are drawn from.
+    pub proposal: Proposal,
+    /// Whether trial moves drift along the gradient of the one-body density of the orbitals.
+    pub drift: bool,
+    /// Electrons a group, of delayed acceptance.
+    pub group: usize,
+    /// The first stage of delayed acceptance.
+    pub screen: Screen,
+}
+
+impl Sweep {
+    /// Refuses what cannot be.
+    ///
+    /// # Errors
+    /// For a step that is not positive, an empty group, a drift without normal displacements.
+    pub fn check(&self) -> Result<()> {
+        if !(self.step > 0.0 && self.step.is_finite()) {
+            return Err(Error::input(format!("a step of {}", self.step)).hint(
+                "a trial move has a positive size, in bohr; leave `step` out of `vmc::run` to have it tuned",
+            ));
+        }
+        if self.group == 0 || self.group > 12 {
+            return Err(Error::input(format!("groups of {} electrons", self.group))
+                .hint("delayed acceptance takes groups of 1 to 12; large ones are hardly ever accepted"));
+        }
+        if self.drift && self.proposal == Proposal::Uniform {
+            return Err(Error::input("a drift needs normal displacements")
+                .hint("leave out `drift`, or take `proposal: \"gaussian\"`"));
+        }
+        Ok(())
+    }
+}
+
+/// The trial points of a sweep and `ln q(x|y) - ln q(y|x)` of each.
+pub(super) struct Trial {
+    pub points: Vec<[f64; 3]>,
+    pub bias: Vec<f64>,
+}
+
+/// Draws the trial points of a sweep.
+pub(super) fn trial<S: Amplitude>(
+    psi: &SlaterJastrow<S>,
+    walker: &Configuration<S>,
+    sweep: &Sweep,
+    draws: &Draws,
+) -> Trial {
+    let dimension = psi.orbitals().dimension();
+    let displaced = |i: usize, from: [f64; 3]| {
+        let d = draws.displacement(i, dimension, sweep.proposal);
+        std::array::from_fn(|k| from[k] + sweep.step * d[k])
+    };
+    let n = walker.positions.len();
+    if !sweep.drift {
+        let points = (0..n).map(|i| displaced(i, walker.positions[i])).collect();
+        return Trial { points, bias: vec![0.0; n] };
+    }
+    let variance = sweep.step * sweep.step;
+    let before = drifts(psi, &walker.positions, variance);
+    let drifted = |x: [f64; 3], v: [f64; 3]| std::array::from_fn(|k| x[k] + variance * v[k]);
+    let points: Vec<[f64; 3]> =
+        (0..n).map(|i| displaced(i, drifted(walker.positions[i], before[i]))).collect();
+    let after = drifts(psi, &points, variance);
+    let away = |to: [f64; 3], from: [f64; 3], v: [f64; 3]| {
+        let centre: [f64; 3] = drifted(from, v);
+        (0..3).map(|k| (to[k] - centre[k]) * (to[k] - centre[k])).sum::<f64>()
+    };
+    let bias = (0..n).map(|i| {
+        let (x, y) = (walker.positions[i], points[i]);
+        (away(y, x, before[i]) - away(x, y, after[i])) / (2.0 * variance)
+    });
+    Trial { bias: bias.collect(), points }
+}
+
+/// `v(r) = grad ln sqrt(rho)` of the one-body density `rho = sum_l |psi_l|^2`, shortened where it is long (Umrigar). It
+/// knows one electron only, so that a sweep of trial points stays independent of what is accepted.
+fn drifts<S: Amplitude>(psi: &SlaterJastrow<S>, points: &[[f64; 3]], variance: f64) -> Vec<[f64; 3]> {
+    let count = psi.orbitals().count();
+    let mut at = Derivatives::new(points.len(), count);
+    psi.orbitals().derivatives(points, &mut at);
+    let (up, down) = psi.electrons();
+    let filled = up.max(down).min(count);
+    let one = |p: usize| {
+        let (mut density, mut slope) = (0.0, [0.0; 3]);
+        for l in p * count..p * count + filled {
+            density += at.value[l].square();
+            for k in 0..3 {
+                slope[k] += (crate::number::Scalar::conj(at.value[l]) * at.gradient[k][l]).re();
+            }
+        }
+        if !(density > 1e-300) {
+            return [0.0; 3];
+        }
+        let v = slope.map(|x| x / density);
+        let square = variance * v.iter().map(|x| x * x).sum::<f64>();
+        let factor = if square > 1e-12 { ((1.0 + 2.0 * square).sqrt() - 1.0) / square } else { 1.0 };
+        v.map(|x| x * factor)
+    };
+    (0..points.len()).map(one).collect()
+}
+
+/// The probability ratio `|ratio|^2 exp(2 dJ + bias)`, which must be a number.
+pub(super) fn odds<S: Amplitude>(ratio: S, jastrow: f64, bias: f64) -> Result<f64> {
+    let odds = ratio.square() * (2.0 * jastrow + bias).exp();
+    if odds.is_nan() {
+        return Err(Error::numeric("the wave function is not a number (NaN) at a trial point")
+            .hint("look for NaN among the coefficients of the orbitals and the Jastrow parameters"));
+    }
+    Ok(odds)
+}
+
+/// Takes one walker through a sweep; the number of electrons that moved.
+///
+/// # Errors
+/// When the wave function is no number somewhere, or the user stops the work: the walker must then be set up anew.
+pub(super) fn run<S: Amplitude>(
+    psi: &SlaterJastrow<S>,
+    walker: &mut Configuration<S>,
+    sweep: &Sweep,
+    draws: &Draws,
+    interrupt: &Interrupt,
+) -> Result<usize> {
+    let trial = trial(psi, walker, sweep, draws);
+    match sweep.scheme {
+        Scheme::ParticleByParticle => simple::particle_by_particle(psi, walker, &trial, draws, interrupt),
+        Scheme::Configuration => simple::configuration(psi, walker, &trial, draws),
+        Scheme::QuasiSimultaneous => simple::quasi_simultaneous(psi, walker, &trial, draws),
+        Scheme::LookAhead => ahead::look_ahead(psi, walker, &trial, draws, interrupt),
+        Scheme::DelayedAcceptance => {
+            group::delayed_acceptance(psi, walker, &trial, draws, sweep.group, sweep.screen, interrupt)
+        }
+    }
+}

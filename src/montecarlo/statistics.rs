@@ -1,0 +1,147 @@
+//! Errors of correlated averages: blocking with an automatic plateau, and autocorrelation times.
+
+use crate::error::{Error, Result};
+use crate::number::{Series, Table};
+
+/// A mean, its error, and how they were found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Blocked {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error, correlations included.
+    pub error: f64,
+    /// Variance of single elements.
+    pub variance: f64,
+    /// Integrated autocorrelation time, in elements: 1 for independent ones. The error is `sqrt(variance tau / n)`.
+    pub autocorrelation: f64,
+    /// Elements a block, at the plateau.
+    pub block: usize,
+    /// Whether the plateau was reached before the blocks ran out.
+    pub plateau: bool,
+    /// Number of elements.
+    pub count: usize,
+    /// `block`, `error` and `uncertainty` of every level of blocking.
+    pub levels: Table,
+}
+
+/// Blocks a series (Flyvbjerg and Petersen 1989): neighbours are averaged in pairs, again and again, and the error is read
+/// off where it stays, the larger of two neighbouring levels. The plateau begins at the smallest block b with `b^3 > 2 n (error_b / error_1)^4` (Wolff 2004; Lee
+/// and others 2011).
+///
+/// # Errors
+/// For fewer than two elements, or one that is not finite.
+pub fn blocked(data: &[f64]) -> Result<Blocked> {
+    let n = data.len();
+    if n < 2 {
+        return Err(Error::input(format!("blocking needs two elements, this series has {n}")));
+    }
+    if let Some(at) = data.iter().position(|x| !x.is_finite()) {
+        return Err(Error::input(format!("element {at} of the series is not a finite number")));
+    }
+    let mean = data.iter().sum::<f64>() / n as f64;
+    let (mut blocks, mut size) = (data.to_vec(), 1);
+    let (mut sizes, mut errors, mut uncertainties) = (Vec::new(), Vec::new(), Vec::new());
+    let mut first = 0.0;
+    let mut variance = 0.0;
+    while blocks.len() >= 2 {
+        let m = blocks.len() as f64;
+        let centre = blocks.iter().sum::<f64>() / m;
+        let spread = blocks.iter().map(|x| (x - centre) * (x - centre)).sum::<f64>() / (m - 1.0);
+        if size == 1 {
+            (variance, first) = (spread, spread / m);
+        }
+        let error = (spread / m).sqrt();
+        sizes.push(size as f64);
+        errors.push(error);
+        uncertainties.push(error / (2.0 * (m - 1.0)).sqrt());
+        blocks = blocks.chunks_exact(2).map(|pair| 0.5 * (pair[0] + pair[1])).collect();
+        size *= 2;
+    }
+    let growth = |k: usize| if first > 0.0 { errors[k] * errors[k] / first } else { 1.0 };
+    let reached = (0..sizes.len()).find(|&k| sizes[k].powi(3) > 2.0 * n as f64 * growth(k).powi(2));
+    // Without a plateau the largest error met is the honest guess.
+    let largest = (0..sizes.len()).max_by(|a, b| errors[*a].total_cmp(&errors[*b])).unwrap_or(0);
+    // One level on, if it has blocks enough to tell: what is left of the correlations shows there.
+    let on = |k: usize| if n >> (k + 1) >= 16 && errors[k + 1] > errors[k] { k + 1 } else { k };
+    let at = reached.map_or(largest, on);
+    let levels = Table::from_columns([
+        ("block", Series::Real(sizes.clone())),
+        ("error", Series::Real(errors.clone())),
+        ("uncertainty", Series::Real(uncertainties)),
+    ])?;
+    Ok(Blocked {
+        mean,
+        error: errors[at],
+        variance,
+        autocorrelation: growth(at),
+        block: sizes[at] as usize,
+        plateau: reached.is_some(),
+        count: n,
+        levels,
+    })
+}
+
+/// The autocorrelation function up to `lags`, normalised to 1 at lag 0; 0 beyond it for a constant series.
+///
+/// # Errors
+/// When there are more lags than elements.
+pub fn autocorrelation(data: &[f64], lags: usize) -> Result<Vec<f64>> {
+    let n = data.len();
+    if lags >= n {
+        return Err(Error::input(format!("an autocorrelation over {lags} of {n} elements"))
+            .hint("the lags are fewer than the elements"));
+    }
+    let mean = data.iter().sum::<f64>() / n as f64;
+    let at = |lag: usize| {
+        let pairs = data[..n - lag].iter().zip(&data[lag..]);
+        pairs.map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / (n - lag) as f64
+    };
+    let zero = at(0);
+    Ok((0..=lags)
+        .map(|lag| {
+            if lag == 0 {
+                1.0
+            } else if zero > 0.0 {
+                at(lag) / zero
+            } else {
+                0.0
+            }
+        })
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::philox::{normals, words};
+
+    /// `x_t = a x_{t-1} + noise`, whose integrated autocorrelation time is `(1 + a)/(1 - a)`.
+    fn correlated(n: usize, a: f64) -> Vec<f64> {
+        let mut x = 0.0;
+        (0..n)
+            .map(|t| {
+                x = a * x + (1.0 - a * a).sqrt() * normals(words(3, 6, t as u64, 0)).0;
+                x
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_error_of_a_correlated_series() {
+        for a in [0.0, 0.5, 0.9] {
+            let found = blocked(&correlated(1 << 16, a)).unwrap();
+            let tau = (1.0 + a) / (1.0 - a);
+            assert!(found.plateau && (found.autocorrelation / tau - 1.0).abs() < 0.15, "{found:?}");
+            assert!(found.mean.abs() < 5.0 * found.error && (found.variance - 1.0).abs() < 0.1);
+        }
+    }
+
+    #[test]
+    fn few_elements_and_constants() {
+        assert!(blocked(&[1.0]).is_err() && blocked(&[1.0, f64::NAN]).is_err());
+        let constant = blocked(&[2.0; 64]).unwrap();
+        assert_eq!((constant.mean, constant.error, constant.autocorrelation), (2.0, 0.0, 1.0));
+        assert!((autocorrelation(&correlated(1 << 14, 0.5), 3).unwrap()[1] - 0.5).abs() < 0.05);
+        assert!(autocorrelation(&[1.0], 1).is_err());
+    }
+}

@@ -1,0 +1,363 @@
+//! `Orbitals` and the module `orbitals`: one-particle functions for Slater determinants. How they are made is here, what can
+//! be asked of them in `methods.rs`.
+
+mod methods;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FnPtr, Map};
+
+use super::crystal::vector_of;
+use super::gauge::single;
+use super::lattice::ints;
+use super::values::{as_number, real, to_series, type_of};
+use crate::error::{Error, Result};
+use crate::montecarlo::Crystal;
+use crate::montecarlo::orbitals::{Fourier, Gaussians, OrbitalSet, Shell, SplineOrbitals, casino};
+use crate::number::{Matrix, Series};
+use crate::output::files;
+use crate::script::callback::Callback;
+use crate::script::options::unknown_key;
+use crate::script::{At, Failure, Options, session};
+
+/// Registers the type, the module and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<OrbitalSet>("Orbitals");
+    let mut module = exported_module!(orbitals_module);
+    module.combine(super::vmc::elementary_orbitals());
+    engine.register_static_module("orbitals", module.into());
+    methods::register(engine);
+}
+
+/// The option `twist`: three fractions of the reciprocal vectors.
+fn twist_of(o: &Options<'_>) -> Result<[f64; 3]> {
+    o.value("twist").map_or(Ok([0.0; 3]), |t| vector_of(&t, "a twist"))
+}
+
+/// Grid points along each vector, from a number or three.
+fn grid_of(value: &Dynamic) -> Result<[usize; 3]> {
+    let wrong = || {
+        Error::input(format!("a grid is a whole number of points, or three, not {}", type_of(value)))
+            .hint("like 24, or [24, 24, 32]; at most 4096 along each vector")
+    };
+    let numbers = match value.as_int() {
+        Ok(n) => vec![n; 3],
+        Err(_) => ints(&value.clone().try_cast::<Array>().ok_or_else(wrong)?, "a grid")?,
+    };
+    let fits = |n: &i64| usize::try_from(*n).ok().filter(|n| (1..=4096).contains(n));
+    let sizes: Vec<usize> = numbers.iter().filter_map(fits).collect();
+    sizes.try_into().map_err(|_| wrong())
+}
+
+/// A shell as scripts give it.
+fn shell_of(value: &Dynamic, number: usize) -> Result<Shell> {
+    let map = value.clone().try_cast::<Map>().ok_or_else(|| {
+        Error::input(format!("shell {number} is {}, not a map", type_of(value)))
+            .hint("like #{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [1.2], coefficients: [1.0] }")
+    })?;
+    const WHOLE: [&str; 4] = ["center", "shell", "exponents", "coefficients"];
+    const FITTED: [&str; 3] = ["center", "sto", "zeta"];
+    let known: &[&str] = if map.contains_key("sto") { &FITTED } else { &WHOLE };
+    if let Some(key) = map.keys().find(|key| !known.contains(&key.as_str())) {
+        return Err(unknown_key(key, known.iter().copied()).context(format!("shell {number}")));
+    }
+    let get = |key: &str| {
+        map.get(key).ok_or_else(|| {
+            Error::input(format!("shell {number} has no `{key}`"))
+                .hint(format!("it has {}", known.join(", ")))
+        })
+    };
+    let centre = vector_of(get("center")?, "the center of a shell")?;
+    if let Some(n) = map.get("sto") {
+        let n = n.as_int().map_err(|t| {
+            Error::input(format!("`sto` of shell {number} is a {t}")).hint("a number of Gaussians, 2 to 6")
+        })?;
+        return Shell::sto(centre, real(get("zeta")?, "`zeta`")?, usize::try_from(n).unwrap_or(0));
+    }
+    let name = get("shell")?.clone().into_string().unwrap_or_default();
+    let momentum = ["s", "p", "d"].iter().position(|s| *s == name);
+    let momentum = momentum.ok_or_else(|| {
+        Error::input(format!("shell {number} is of kind `{name}`")).hint("there are \"s\", \"p\" and \"d\"")
+    })?;
+    let numbers = |key: &str| -> Result<Vec<f64>> { Ok(to_series(get(key)?)?.as_real(key)?.to_vec()) };
+    Ok(Shell { centre, momentum, exponents: numbers("exponents")?, coefficients: numbers("coefficients")? })
+}
+
+/// Rows of numbers, of a Matrix or an array of arrays.
+fn rows_of(value: &Dynamic) -> Result<Vec<Vec<f64>>> {
+    if let Some(m) = value.read_lock::<Matrix>() {
+        return (0..m.rows() as i64).map(|i| Ok(m.row(i)?.as_real("a combination")?.to_vec())).collect();
+    }
+    let rows = value.clone().try_cast::<Array>().ok_or_else(|| {
+        Error::input(format!("combinations are given as {}", type_of(value)))
+            .hint("a Matrix, or an array of rows")
+    })?;
+    rows.iter().map(|row| Ok(to_series(row)?.as_real("a combination")?.to_vec())).collect()
+}
+
+#[export_module]
+mod orbitals_module {
+    /// Plane waves of a cell, by energy: the constant, then cosine and sine of every pair G, -G, of mean square one. With a
+    /// twist k they are exp(i (G + k) . r).
+    ///
+    /// # Options
+    /// - `count` (half the electrons): how many.
+    /// - `twist` ([0, 0, 0]): k, as fractions of the reciprocal vectors.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let waves = orbitals::plane_waves(crystal::electron_gas(14, 1.0));
+    /// assert_close(2.0 * waves.energies.sum() / 14.0, 1.1209128678, 1e-9);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn plane_waves(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+        options: Map,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        let o = Options::new(&ctx, options);
+        let count = o.count_or("count", 1, crystal.electrons().div_ceil(2)).at(&ctx)?;
+        let twist = twist_of(&o).at(&ctx)?;
+        o.finish()?;
+        Fourier::plane_waves(crystal.cell(), count, twist).map(OrbitalSet::waves).at(&ctx)
+    }
+
+    #[rhai_fn(name = "plane_waves", return_raw)]
+    pub fn plane_waves_plain(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        plane_waves(ctx, crystal, Map::new())
+    }
+
+    /// The one-electron states of a crystal's empirical potential: the Hamiltonian -1/2 Laplacian + V is diagonalised among
+    /// the plane waves below a cutoff at every k that the crystal's cell folds to its origin. They come by energy, of mean
+    /// square one, and are real: states at k and -k are combined. With a twist they are complex.
+    ///
+    /// # Options
+    /// - `cutoff` (4.5): the largest kinetic energy |k + G|^2/2 of a wave, hartree.
+    /// - `orbitals` (half the electrons): how many.
+    /// - `twist` ([0, 0, 0]): fractions of the reciprocal vectors of the crystal's cell.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bands = orbitals::plane_wave_bands(crystal::silicon(1), #{ cutoff: 4.5, orbitals: 8 });
+    /// assert_close(bands.energies[1], bands.energies[3], 1e-9);       // the top of the valence band is threefold
+    /// assert_close((bands.energies[4] - bands.energies[3]) * 27.2114, 3.4, 0.2);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn plane_wave_bands(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+        options: Map,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || -> Result<_> {
+            let cutoff = o.float_or("cutoff", 4.5)?;
+            let count = o.count_or("orbitals", 1, crystal.electrons().div_ceil(2).max(1))?;
+            Ok((cutoff, count, twist_of(&o)?, o.task()?))
+        };
+        let (cutoff, count, twist, task) = read().at(&ctx)?;
+        o.finish()?;
+        Fourier::bands(&crystal, cutoff, count, twist, &task).map(OrbitalSet::waves).at(&ctx)
+    }
+
+    #[rhai_fn(name = "plane_wave_bands", return_raw)]
+    pub fn plane_wave_bands_plain(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        plane_wave_bands(ctx, crystal, Map::new())
+    }
+
+    /// Real orbitals fitted to a function of your own: `f(x, y, z)` is called at every point of a grid of the crystal's
+    /// cell (a number of points along each vector, or three) and gives a number or an array of them, one an orbital. The
+    /// splines take exactly these values there.
+    ///
+    /// # Options
+    /// - `precision` ("double"): or "single".
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let box = crystal::custom([[6.0, 0.0, 0.0], [0.0, 6.0, 0.0], [0.0, 0.0, 6.0]], []);
+    /// let k = 2.0 * PI() / 6.0;
+    /// let o = orbitals::fit(box, 12, |x, y, z| [1.0, cos(k * x)], #{ progress: false });
+    /// assert(o.count == 2, "two functions");
+    /// assert_close(o.values([1.0, 0.2, 0.7])[1], cos(k), 2e-3);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn fit(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+        grid: Dynamic,
+        f: FnPtr,
+        options: Map,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        let o = Options::new(&ctx, options);
+        let (single, task) = (single(&o).at(&ctx)?, o.task().at(&ctx)?);
+        o.finish()?;
+        let grid = grid_of(&grid).at(&ctx)?;
+        let device = session(&ctx).at(&ctx)?.device();
+        let callback = Callback::new(&ctx);
+        let sample = || -> Result<Vec<Vec<f64>>> {
+            let [nx, ny, nz] = grid;
+            let steps = task.start("sampling", nx * ny);
+            let mut samples: Vec<Vec<f64>> = Vec::new();
+            for k in 0..nx * ny * nz {
+                let at = [k / (ny * nz), k / nz % ny, k % nz];
+                let r = crystal.cell().cartesian(std::array::from_fn(|a| at[a] as f64 / grid[a] as f64));
+                let value = callback.call(&f, (r[0], r[1], r[2]))?;
+                let numbers = match value.read_lock::<Array>() {
+                    Some(array) => {
+                        array.iter().map(|x| real(x, "an orbital")).collect::<Result<Vec<f64>>>()?
+                    }
+                    None if as_number(&value).is_some() => vec![real(&value, "an orbital")?],
+                    None => match value.read_lock::<Series>() {
+                        Some(series) => series.as_real("orbitals")?.to_vec(),
+                        None => {
+                            return Err(Error::input(format!("the function gives {}", type_of(&value)))
+                                .hint("a number, or an array of them, one an orbital"));
+                        }
+                    },
+                };
+                if k == 0 {
+                    samples = vec![Vec::with_capacity(nx * ny * nz); numbers.len()];
+                }
+                if numbers.len() != samples.len() {
+                    return Err(Error::input(format!(
+                        "the function gives {} numbers at one point and {} at another",
+                        samples.len(),
+                        numbers.len()
+                    ))
+                    .hint("one number an orbital, everywhere"));
+                }
+                for (list, x) in samples.iter_mut().zip(numbers) {
+                    list.push(x);
+                }
+                if k % nz == 0 {
+                    steps.advance(k / nz)?;
+                }
+            }
+            Ok(samples)
+        };
+        let fitted = sample()
+            .and_then(|samples| SplineOrbitals::from_samples(&device, crystal.cell(), grid, samples, single));
+        callback.finish(fitted.map(|splines| OrbitalSet::splines(splines, None)))
+    }
+
+    /// Contracted Gaussian orbitals in open space, for atoms and small molecules. Each shell is a map
+    /// `#{ center: [x, y, z], shell: "s", exponents: [..], coefficients: [..] }` with "s", "p" (x, y, z) or "d" (xx, xy, xz,
+    /// yy, yz, zz); primitives are normalised. A 1s Slater function as 2 to 6 Gaussians (STO-nG) is
+    /// `#{ center: [x, y, z], sto: 3, zeta: 1.24 }`. Lengths are in bohr.
+    ///
+    /// # Options
+    /// - `combinations`: a Matrix or an array of rows, one an orbital, one number for each function; without it every function
+    ///   is an orbital.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let shells = [#{ center: [0.0, 0.0, -0.7], sto: 3, zeta: 1.24 }, #{ center: [0.0, 0.0, 0.7], sto: 3, zeta: 1.24 }];
+    /// let bonding = orbitals::gaussians(shells, #{ combinations: [[1.0, 1.0]] });
+    /// assert_close(bonding.values([0.0, 0.0, 0.3])[0], bonding.values([0.0, 0.0, -0.3])[0], 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn gaussians(
+        ctx: NativeCallContext,
+        shells: Array,
+        options: Map,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || -> Result<Gaussians> {
+            let shells = shells.iter().enumerate().map(|(k, shell)| shell_of(shell, k));
+            let own = Gaussians::new(&shells.collect::<Result<Vec<Shell>>>()?)?;
+            match o.value("combinations") {
+                None => Ok(own),
+                Some(rows) => own.combined(&rows_of(&rows)?),
+            }
+        };
+        let built = build().at(&ctx)?;
+        o.finish()?;
+        Ok(OrbitalSet::other(Arc::new(built)))
+    }
+
+    #[rhai_fn(name = "gaussians", return_raw)]
+    pub fn gaussians_plain(
+        ctx: NativeCallContext,
+        shells: Array,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        gaussians(ctx, shells, Map::new())
+    }
+
+    /// Spline orbitals from a file: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and perhaps
+    /// `twist` and `energies`, as `.save` writes it, or the text `bwfn.data` of CASINO with one k point.
+    ///
+    /// # Options
+    /// - `precision` (that of the file): "single" or "double".
+    ///
+    /// # Example
+    /// ```rhai
+    /// let waves = orbitals::plane_waves(crystal::electron_gas(14, 1.0)).splines(#{ grid: 16, progress: false });
+    /// waves.save("waves.npz");
+    /// let again = orbitals::load("waves.npz");
+    /// assert_close(again.values([0.1, 0.2, 0.3])[5], waves.values([0.1, 0.2, 0.3])[5], 1e-15);
+    /// ```
+    #[rhai_fn(name = "load", return_raw)]
+    pub fn load_with(
+        ctx: NativeCallContext,
+        file: &str,
+        options: Map,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        let o = Options::new(&ctx, options);
+        let given = o.value("precision").is_some();
+        let single = single(&o).at(&ctx)?;
+        o.finish()?;
+        let read = || -> Result<OrbitalSet> {
+            let session = session(&ctx)?;
+            let saved = session.output_path(file);
+            let path: PathBuf = if saved.exists() { saved } else { file.into() };
+            let (layout, table, energies) = if file.ends_with(".npz") {
+                files::load_orbitals(&path, given.then_some(single))?
+            } else {
+                let text = std::fs::read_to_string(&path).map_err(|e| match e.kind() {
+                    std::io::ErrorKind::NotFound => Error::file("there is no such file")
+                        .hint("names of files are relative to the folder where the program was started"),
+                    std::io::ErrorKind::InvalidData => Error::file("it is no text")
+                        .hint("archives end in `.npz`; everything else is read as the text `bwfn.data`"),
+                    _ => Error::file(e.to_string()),
+                })?;
+                let blips = casino::read(&text, single)?;
+                (blips.layout, blips.table, Some(blips.energies))
+            };
+            Ok(OrbitalSet::splines(SplineOrbitals::new(&session.device(), layout, table)?, energies))
+        };
+        read()
+            .map_err(|e| {
+                let e = e.context(format!("cannot read `{file}`"));
+                if e.hint_text().is_some() {
+                    e
+                } else {
+                    e.hint("the file may be cut short, or of another kind")
+                }
+            })
+            .at(&ctx)
+    }
+
+    #[rhai_fn(return_raw)]
+    pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<OrbitalSet, Failure> {
+        load_with(ctx, file, Map::new())
+    }
+
+    #[rhai_fn(name = "fit", return_raw)]
+    pub fn fit_plain(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+        grid: Dynamic,
+        f: FnPtr,
+    ) -> std::result::Result<OrbitalSet, Failure> {
+        fit(ctx, crystal, grid, f, Map::new())
+    }
+}

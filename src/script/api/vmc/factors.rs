@@ -1,0 +1,217 @@
+//! `Jastrow` and the module `jastrow`.
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine, FLOAT, Map};
+
+use super::hamiltonian::Open;
+use crate::error::{Error, Result};
+use crate::montecarlo::Crystal;
+use crate::montecarlo::jastrow::Factor;
+use crate::script::api::values::{to_series, type_of};
+use crate::script::{At, Failure, Options};
+
+/// A product of Jastrow factors, as scripts hold it.
+#[derive(Clone, Default)]
+pub(super) struct Factors(pub Vec<Factor>);
+
+impl Factors {
+    pub(super) fn from_value(value: &Dynamic) -> Result<Factors> {
+        value.clone().try_cast::<Factors>().ok_or_else(|| {
+            Error::input(format!("a Jastrow factor is made by the module `jastrow`, not {}", type_of(value)))
+                .hint("like `jastrow::pade(#{ b: 0.4 })`")
+        })
+    }
+}
+
+/// Registers the type and the module.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Factors>("Jastrow");
+    engine.register_static_module("jastrow", exported_module!(jastrow_module).into());
+    engine.register_global_module(exported_module!(factors_functions).into());
+}
+
+fn list(o: &Options<'_>, key: &'static str) -> Result<Vec<f64>> {
+    let Some(value) = o.value(key) else { return Ok(vec![0.0]) };
+    let series = to_series(&value).map_err(|e| e.context(format!("option `{key}`")))?;
+    Ok(series.as_real(key)?.to_vec())
+}
+
+fn one(factor: Factor, o: Options<'_>) -> std::result::Result<Factors, Failure> {
+    o.finish()?;
+    Ok(Factors(vec![factor]))
+}
+
+#[export_module]
+mod jastrow_module {
+    /// The factor of the random phase approximation: u(r) = -A/r (1 - exp(-r/F)), times a polynomial that takes it to zero at
+    /// a cutoff with two derivatives. A is the inverse plasma frequency, F follows from the cusp conditions 1/2 and 1/4.
+    ///
+    /// # Options
+    /// - `strength` (by the density): A.
+    /// - `cutoff` (the largest that fits into the cell): in bohr.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let gas = crystal::electron_gas(14, 2.0);
+    /// let psi = slater_jastrow(orbitals::plane_waves(gas, #{ count: 7 }), #{ up: 7, down: 7 });
+    /// psi.jastrow = jastrow::rpa(gas);
+    /// assert_close(psi.parameters.strength, sqrt(8.0 / 3.0), 1e-9);
+    /// ```
+    #[rhai_fn(name = "rpa", return_raw)]
+    pub fn rpa_of(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+        options: Map,
+    ) -> std::result::Result<Factors, Failure> {
+        let o = Options::new(&ctx, options);
+        let by_density = (crystal.rs().powi(3) / 3.0).sqrt();
+        let read = || Ok((o.float_or("strength", by_density)?, o.float("cutoff")?));
+        let (strength, cutoff) = read().at(&ctx)?;
+        one(Factor::Rpa { strength: Some(strength), cutoff }, o)
+    }
+
+    #[rhai_fn(name = "rpa", return_raw)]
+    pub fn rpa_plain(ctx: NativeCallContext, crystal: Crystal) -> std::result::Result<Factors, Failure> {
+        rpa_of(ctx, crystal, Map::new())
+    }
+
+    #[rhai_fn(name = "rpa", return_raw)]
+    pub fn rpa(ctx: NativeCallContext, options: Map) -> std::result::Result<Factors, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || Ok((o.float("strength")?, o.float("cutoff")?));
+        let (strength, cutoff) = read().at(&ctx)?;
+        one(Factor::Rpa { strength, cutoff }, o)
+    }
+
+    /// u(r) = s r/(1 + b r). The slope s at contact is the cusp: in three dimensions 1/2 for opposite spins, 1/4 for equal.
+    ///
+    /// # Options
+    /// - `b` (1.0): how soon it levels off.
+    /// - `slope` (the cusp): s of opposite spins.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1 });
+    /// psi.jastrow = jastrow::pade(#{ b: 0.35 });
+    /// assert(psi.parameters.b == 0.35, "a parameter");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn pade(ctx: NativeCallContext, options: Map) -> std::result::Result<Factors, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || Ok((o.float_or("b", 1.0)?, o.float("slope")?));
+        let (b, slope) = read().at(&ctx)?;
+        one(Factor::Pade { slope, b }, o)
+    }
+
+    /// The polynomial of Drummond, Towler and Needs: u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...) up to a
+    /// cutoff L, with the cusp as slope s.
+    ///
+    /// # Options
+    /// - `cutoff` (the largest that fits into the cell): L in bohr.
+    /// - `opposite` ([0.0]): a_0, a_2, a_3, ... of electrons with opposite spins.
+    /// - `same` ([0.0]): of electrons with the same spin.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1 });
+    /// psi.jastrow = jastrow::polynomial(#{ cutoff: 5.0, opposite: [-1.0, 0.1] });
+    /// assert(psi.parameter_values.len == 3, "two for opposite spins, one for equal");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn polynomial(ctx: NativeCallContext, options: Map) -> std::result::Result<Factors, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || Ok((o.float("cutoff")?, list(&o, "opposite")?, list(&o, "same")?));
+        let (cutoff, opposite, same) = read().at(&ctx)?;
+        one(Factor::Polynomial { cutoff, opposite, same }, o)
+    }
+
+    /// u(r) = ln(1 + a r): with a = 1/2 it makes Hooke's atom of frequency 1/2 exact.
+    ///
+    /// # Options
+    /// - `slope` (the cusp): a of opposite spins.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3, alpha: 0.5 }), #{ up: 1, down: 1 });
+    /// psi.jastrow = jastrow::logarithm(#{});
+    /// let walk = walkers(psi, #{ count: 4, seed: 1 });
+    /// assert_close(local_energy(walk, electrons(trap(0.5), #{ interaction: "coulomb" })).mean(), 2.0, 1e-10);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn logarithm(ctx: NativeCallContext, options: Map) -> std::result::Result<Factors, Failure> {
+        let o = Options::new(&ctx, options);
+        let slope = o.float("slope").at(&ctx)?;
+        one(Factor::Log { slope }, o)
+    }
+
+    /// u(r) = p ln r: the wave function vanishes like r^p where two particles meet.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(1), #{ up: 1, down: 1, jastrow: jastrow::power(1.0) });
+    /// assert(psi.parameters.power == 1.0, "as two fermions of one spin");
+    /// ```
+    #[rhai_fn(name = "power")]
+    pub fn power(p: FLOAT) -> Factors {
+        Factors(vec![Factor::Power { power: p }])
+    }
+
+    /// chi(r) = -Z r/(1 + b r) between electrons and nuclei, for orbitals without cusps there. With a cutoff, a polynomial with
+    /// the same slope ends there smoothly.
+    ///
+    /// # Options
+    /// - `b` (1.0): how soon it levels off.
+    /// - `cutoff` (none in open space, the largest that fits into a cell): in bohr.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let helium = nuclei([[2.0, [0.0, 0.0, 0.0]]]);
+    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1 });
+    /// psi.jastrow = jastrow::pade(#{ b: 0.4 }) * jastrow::nuclear(helium, #{ b: 0.5 });
+    /// assert(psi.parameter_values.len == 2, "a parameter each");
+    /// ```
+    #[rhai_fn(name = "nuclear", return_raw)]
+    pub fn nuclear_open(
+        ctx: NativeCallContext,
+        system: Open,
+        options: Map,
+    ) -> std::result::Result<Factors, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || {
+            let nuclei = system.nuclei()?;
+            let (centres, charges) = nuclei.iter().copied().unzip();
+            Ok(Factor::Nuclear { centres, charges, b: o.float_or("b", 1.0)?, cutoff: o.float("cutoff")? })
+        };
+        let factor = read().at(&ctx)?;
+        one(factor, o)
+    }
+
+    #[rhai_fn(name = "nuclear", return_raw)]
+    pub fn nuclear(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+        options: Map,
+    ) -> std::result::Result<Factors, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || {
+            let (centres, charges) = crystal.ions().iter().map(|ion| (ion.position, ion.charge)).unzip();
+            Ok(Factor::Nuclear { centres, charges, b: o.float_or("b", 1.0)?, cutoff: o.float("cutoff")? })
+        };
+        let factor = read().at(&ctx)?;
+        one(factor, o)
+    }
+}
+
+#[export_module]
+mod factors_functions {
+    #[rhai_fn(name = "*")]
+    pub fn times(a: Factors, b: Factors) -> Factors {
+        Factors([a.0, b.0].concat())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(factors: &mut Factors) -> String {
+        let names: Vec<String> = factors.0.iter().map(ToString::to_string).collect();
+        format!("Jastrow {}", if names.is_empty() { "1".into() } else { names.join(" x ") })
+    }
+}

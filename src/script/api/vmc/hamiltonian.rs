@@ -1,0 +1,178 @@
+//! Hamiltonians of electrons: traps, nuclei and crystals, with or without repulsion.
+
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, Map};
+
+use crate::error::{Error, Result};
+use crate::montecarlo::Crystal;
+use crate::montecarlo::{Coulomb, External, Hamiltonian, Nuclei, Periodic, Repulsion, Trap, Truncated};
+use crate::script::api::values::real;
+use crate::script::{At, Failure, Options};
+
+/// What electrons in open space feel.
+#[derive(Clone)]
+pub(super) enum Open {
+    Trap(f64),
+    Nuclei(Nuclei),
+}
+
+impl Open {
+    pub(super) fn nuclei(&self) -> Result<&[([f64; 3], f64)]> {
+        match self {
+            Open::Nuclei(nuclei) => Ok(&nuclei.nuclei),
+            Open::Trap(_) => Err(Error::input("a trap has no nuclei").hint("make some with `nuclei([..])`")),
+        }
+    }
+}
+
+/// Registers the types and functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Open>("OpenSystem");
+    engine.register_type_with_name::<Hamiltonian>("Hamiltonian");
+    engine.register_global_module(exported_module!(hamiltonian_functions).into());
+}
+
+fn unknown(name: &str, known: &str) -> Error {
+    Error::input(format!("no interaction `{name}` here")).hint(format!("there are {known}"))
+}
+
+#[export_module]
+mod hamiltonian_functions {
+    /// A harmonic trap omega^2 r^2/2 in as many dimensions as the orbitals have.
+    ///
+    /// # Example
+    /// ```rhai
+    /// print(trap(1.0));
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn trap(ctx: NativeCallContext, omega: FLOAT) -> std::result::Result<Open, Failure> {
+        if !(omega > 0.0 && omega.is_finite()) {
+            return Err(Error::input(format!("a trap of frequency {omega}")).hint("it is a positive number"))
+                .at(&ctx);
+        }
+        Ok(Open::Trap(omega))
+    }
+
+    /// Nuclei in open space, from an array of charges and places in bohr.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h2 = nuclei([[1.0, [0.0, 0.0, 0.0]], [1.0, [0.0, 0.0, 1.4]]]);
+    /// print(h2);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn nuclei(ctx: NativeCallContext, list: Array) -> std::result::Result<Open, Failure> {
+        let make = || -> Result<Open> {
+            let one = |value: &Dynamic| -> Result<([f64; 3], f64)> {
+                let pair = value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 2);
+                let pair = pair.ok_or_else(|| {
+                    Error::input("a nucleus is a charge and a place").hint("like [2.0, [0.0, 0.0, 0.0]]")
+                })?;
+                let z = real(&pair[0], "a charge")?;
+                if !z.is_finite() {
+                    return Err(Error::input(format!("a nucleus of charge {z}")));
+                }
+                Ok((super::super::point(&pair[1])?, z))
+            };
+            let nuclei: Vec<([f64; 3], f64)> = list.iter().map(one).collect::<Result<_>>()?;
+            let twice = (0..nuclei.len()).any(|i| (0..i).any(|j| nuclei[i].0 == nuclei[j].0));
+            if nuclei.is_empty() || twice {
+                return Err(Error::input("nuclei at different places, one at least")
+                    .hint("like `nuclei([[2.0, [0.0, 0.0, 0.0]]])`"));
+            }
+            Ok(Open::Nuclei(Nuclei { nuclei }))
+        };
+        make().at(&ctx)
+    }
+
+    /// The Hamiltonian of electrons in a trap, around nuclei, or in a crystal: kinetic energy, the system's potential, and
+    /// their repulsion, in hartree.
+    ///
+    /// # Options
+    /// - `interaction` ("coulomb" in open space, "ewald" in a crystal): or "none", and in a crystal "truncated", which is
+    ///   (1 - r/L)^3/r of the nearest image, L being half the shortest lattice vector.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });
+    /// let walk = walkers(psi, #{ count: 4, seed: 1 });
+    /// assert_close(local_energy(walk, electrons(trap(1.0), #{ interaction: "none" })).mean(), 2.0, 1e-10);
+    /// ```
+    #[rhai_fn(name = "electrons", return_raw)]
+    pub fn electrons_open(
+        ctx: NativeCallContext,
+        system: Open,
+        options: Map,
+    ) -> std::result::Result<Hamiltonian, Failure> {
+        let o = Options::new(&ctx, options);
+        let make = || -> Result<Hamiltonian> {
+            let interaction: Option<Arc<dyn Repulsion>> = match o.text_or("interaction", "coulomb")?.as_str()
+            {
+                "coulomb" => Some(Arc::new(Coulomb)),
+                "none" => None,
+                other => return Err(unknown(other, "\"coulomb\" and \"none\"")),
+            };
+            let (potential, constant, what): (Arc<dyn External>, f64, String) = match &system {
+                Open::Trap(omega) => {
+                    (Arc::new(Trap { omega: *omega }), 0.0, format!("a trap of frequency {omega}"))
+                }
+                Open::Nuclei(nuclei) => {
+                    let n = nuclei.nuclei.len();
+                    let what = format!("{n} nucle{}", if n == 1 { "us" } else { "i" });
+                    (Arc::new(nuclei.clone()), nuclei.repulsion(), what)
+                }
+            };
+            let kind = if interaction.is_some() { "Coulomb repulsion" } else { "no repulsion" };
+            let label = format!("electrons with {kind} in {what}");
+            Ok(Hamiltonian { external: vec![potential], interaction, constant, label })
+        };
+        let hamiltonian = make().at(&ctx)?;
+        o.finish()?;
+        Ok(hamiltonian)
+    }
+
+    #[rhai_fn(name = "electrons", return_raw)]
+    pub fn electrons_in_crystal(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+        options: Map,
+    ) -> std::result::Result<Hamiltonian, Failure> {
+        let o = Options::new(&ctx, options);
+        let make = || -> Result<Hamiltonian> {
+            let name = o.text_or("interaction", "ewald")?;
+            let interaction: Option<Arc<dyn Repulsion>> = match name.as_str() {
+                "ewald" => Some(Arc::new(Periodic::new(crystal.cell()))),
+                "truncated" => Some(Arc::new(Truncated { cell: crystal.cell().clone() })),
+                "none" => None,
+                other => return Err(unknown(other, "\"ewald\", \"truncated\" and \"none\"")),
+            };
+            let external: Vec<Arc<dyn External>> = match crystal.potential().is_zero() {
+                true => Vec::new(),
+                false => vec![Arc::new(crystal.potential().clone())],
+            };
+            let label = format!("electrons in {}, interaction {name}", crystal.name());
+            Ok(Hamiltonian { external, interaction, constant: 0.0, label })
+        };
+        let hamiltonian = make().at(&ctx)?;
+        o.finish()?;
+        Ok(hamiltonian)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn hamiltonian_to_string(hamiltonian: &mut Hamiltonian) -> String {
+        format!("Hamiltonian of {}", hamiltonian.label)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn open_to_string(system: &mut Open) -> String {
+        match system {
+            Open::Trap(omega) => format!("trap of frequency {omega}"),
+            Open::Nuclei(nuclei) => {
+                let charges: Vec<String> = nuclei.nuclei.iter().map(|(_, z)| z.to_string()).collect();
+                format!("nuclei of charge {}", charges.join(", "))
+            }
+        }
+    }
+}

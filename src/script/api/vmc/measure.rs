@@ -1,0 +1,194 @@
+//! Statistics of series, and what walkers tell beside their energies.
+
+use std::rc::Rc;
+
+use rhai::plugin::*;
+use rhai::{Engine, FLOAT, INT, Map};
+
+use super::walk::{Walk, walk};
+use crate::error::{Error, Result};
+use crate::montecarlo::jastrow::Setting;
+use crate::montecarlo::observables;
+use crate::montecarlo::statistics::{self, Blocked};
+use crate::number::{Series, Table};
+use crate::script::{At, Failure, Options};
+
+/// Registers the type and functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Rc<Blocked>>("Blocked");
+    engine.register_global_module(exported_module!(measure_functions).into());
+}
+
+fn measured<T>(walk: &Walk, f: impl Fn(observables::Positions, &Setting) -> Result<T>) -> Result<T> {
+    walk!(walk,
+        w => {
+            let all: Vec<&[[f64; 3]]> = w.configurations().iter().map(|c| c.positions.as_slice()).collect();
+            f(&all, &w.psi().setting())
+        },
+        _l => Err(Error::input("walkers on a lattice have no distances").hint("use `local_value` with an OpSum")))
+}
+
+#[export_module]
+mod measure_functions {
+    /// The mean of a correlated series with its error: neighbours are averaged in pairs until the error stays (Flyvbjerg and
+    /// Petersen); the plateau is found without help. Properties: `mean`, `error`, `variance`, `autocorrelation` (integrated,
+    /// 1 for independent elements), `block`, `plateau` (whether there is one), `levels` (a Table).
+    ///
+    /// # Example
+    /// ```rhai
+    /// let stats = blocked(series([1.0, 2.0, 1.5, 2.5, 1.0, 2.0, 1.5, 2.5]));
+    /// assert_close(stats.mean, 1.75, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn blocked(ctx: NativeCallContext, data: Series) -> std::result::Result<Rc<Blocked>, Failure> {
+        let find = || statistics::blocked(data.as_real("blocked")?);
+        find().map(Rc::new).at(&ctx)
+    }
+
+    /// The autocorrelation function of a series for lags 0 to `lags`, 1 at lag 0.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(autocorrelation(series([1.0, -1.0, 1.0, -1.0]), 1)[1], -1.0, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn autocorrelation(
+        ctx: NativeCallContext,
+        data: Series,
+        lags: INT,
+    ) -> std::result::Result<Series, Failure> {
+        let find = || {
+            let lags = usize::try_from(lags).map_err(|_| Error::input(format!("{lags} lags")))?;
+            statistics::autocorrelation(data.as_real("autocorrelation")?, lags).map(Series::Real)
+        };
+        find().at(&ctx)
+    }
+
+    /// The mean of the series.
+    #[rhai_fn(global, get = "mean", pure)]
+    pub fn mean(b: &mut Rc<Blocked>) -> FLOAT {
+        b.mean
+    }
+
+    /// The standard error of the mean, correlations included.
+    #[rhai_fn(global, get = "error", pure)]
+    pub fn error(b: &mut Rc<Blocked>) -> FLOAT {
+        b.error
+    }
+
+    /// The variance of single elements.
+    #[rhai_fn(global, get = "variance", pure)]
+    pub fn variance(b: &mut Rc<Blocked>) -> FLOAT {
+        b.variance
+    }
+
+    /// The integrated autocorrelation time in elements, 1 for independent ones.
+    #[rhai_fn(global, get = "autocorrelation", pure)]
+    pub fn autocorrelation_time(b: &mut Rc<Blocked>) -> FLOAT {
+        b.autocorrelation
+    }
+
+    /// Elements a block where the error stays.
+    #[rhai_fn(global, get = "block", pure)]
+    pub fn block(b: &mut Rc<Blocked>) -> INT {
+        b.block as INT
+    }
+
+    /// Whether the series was long enough for a plateau.
+    #[rhai_fn(global, get = "plateau", pure)]
+    pub fn plateau(b: &mut Rc<Blocked>) -> bool {
+        b.plateau
+    }
+
+    /// The error of every level of blocking: a Table of `block`, `error`, `uncertainty`.
+    #[rhai_fn(global, get = "levels", pure)]
+    pub fn levels(b: &mut Rc<Blocked>) -> Table {
+        b.levels.clone()
+    }
+
+    /// The pair correlation function g(r) of the walkers as they are: a Table of `r`, `total`, `same` and `opposite`. In a
+    /// cell, 1 stands for independent electrons; in open space the columns are densities of the distance. Means over a walk
+    /// are means of such Tables' columns.
+    ///
+    /// # Options
+    /// - `bins` (50): how many.
+    /// - `cutoff` (the largest that fits into the cell): in bohr.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let walk = walkers(slater_jastrow(orbitals::oscillator(3), #{ up: 3 }), #{ count: 4, seed: 1 });
+    /// let g = pair_correlation(walk, #{ bins: 20, cutoff: 10.0 });
+    /// assert_close(g.total.sum() * 0.5, 1.0, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn pair_correlation(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        options: Map,
+    ) -> std::result::Result<Table, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || Ok((o.count_or("bins", 1, 50)?, o.float("cutoff")?));
+        let (bins, cutoff) = read().at(&ctx)?;
+        o.finish()?;
+        measured(walk, |all, setting| observables::pair_correlation(all, setting, bins, cutoff)).at(&ctx)
+    }
+
+    /// The structure factor S(k) of walkers in a cell as they are, averaged over reciprocal vectors of one length: a Table of
+    /// `k`, `S` and `vectors`.
+    ///
+    /// # Options
+    /// - `cutoff` (2.0): the largest k, in 1/bohr.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let gas = crystal::electron_gas(14, 1.0);
+    /// let walk = walkers(slater_jastrow(orbitals::plane_waves(gas), #{ up: 7, down: 7 }), #{ count: 4, seed: 1 });
+    /// assert(structure_factor(walk, #{ cutoff: 3.0 }).k[0] > 1.6, "2 pi over the edge of the cell");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn structure_factor(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        options: Map,
+    ) -> std::result::Result<Table, Failure> {
+        let o = Options::new(&ctx, options);
+        let cutoff = o.float_or("cutoff", 2.0).at(&ctx)?;
+        o.finish()?;
+        measured(walk, |all, setting| observables::structure_factor(all, setting, cutoff)).at(&ctx)
+    }
+
+    /// The density of walkers as they are, along one direction: a Table of `x`, `density`, `up` and `down`, whose integral is
+    /// the number of electrons. In a cell x is the fractional coordinate along a lattice vector.
+    ///
+    /// # Options
+    /// - `axis` (0): the coordinate, or the lattice vector.
+    /// - `bins` (50): how many.
+    /// - `from`, `to`: the range in open space.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let walk = walkers(slater_jastrow(orbitals::oscillator(3), #{ up: 3 }), #{ count: 4, seed: 1 });
+    /// let n = electron_density(walk, #{ bins: 10, from: -10.0, to: 10.0 });
+    /// assert_close(n.density.sum() * 2.0, 3.0, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn electron_density(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        options: Map,
+    ) -> std::result::Result<Table, Failure> {
+        let o = Options::new(&ctx, options);
+        let read =
+            || Ok((o.count_or("axis", 0, 0)?, o.count_or("bins", 1, 50)?, o.float("from")?, o.float("to")?));
+        let (axis, bins, from, to) = read().at(&ctx)?;
+        o.finish()?;
+        let range = from.zip(to);
+        measured(walk, |all, setting| observables::density(all, setting, axis, bins, range)).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(b: &mut Rc<Blocked>) -> String {
+        let warning = if b.plateau { "" } else { ", no plateau" };
+        format!("{} +- {:.2e} ({} elements, tau {:.2}{warning})", b.mean, b.error, b.count, b.autocorrelation)
+    }
+}

@@ -1,0 +1,147 @@
+//! Samples for the optimisation of parameters, and the steps they suggest.
+
+use std::rc::Rc;
+
+use rhai::plugin::*;
+use rhai::{Engine, INT, Map};
+
+use super::walk::Walk;
+use crate::error::{Error, Result};
+use crate::manybody::OpSum;
+use crate::montecarlo::Hamiltonian;
+use crate::montecarlo::lattice::LocalSum;
+use crate::montecarlo::optimise::{self, Sample};
+use crate::number::Series;
+use crate::script::{At, Failure, Options};
+
+/// Samples gathered so far.
+#[derive(Clone, Default)]
+struct Samples(Rc<Vec<Sample>>);
+
+/// Registers the type and functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Samples>("ParameterSamples");
+    engine.register_global_module(exported_module!(optimise_functions).into());
+}
+
+fn kind() -> Error {
+    Error::input("a Hamiltonian for another kind of walkers")
+        .hint("in the continuum it is made by `electrons`, on a lattice it is an OpSum")
+}
+
+#[export_module]
+mod optimise_functions {
+    /// How the wave function and the local energy of every walker answer to each parameter: d ln Psi/da and d E_L/da. Samples
+    /// of several steps add up with `+`; `parameter_step` makes a change of the parameters of them.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::exponentials([[[0.0, 0.0, 0.0], 2.0]]), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.15 }) });
+    /// let helium = electrons(nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{});
+    /// let walk = walkers(psi, #{ count: 64, seed: 1, spread: 0.5 });
+    /// metropolis(walk, #{ step: 0.5, sweeps: 50 });
+    /// let samples = parameter_derivatives(walk, helium);
+    /// assert(samples.count == 64 && parameter_step(samples, #{}).len == 1, "a sample a walker, one parameter");
+    /// ```
+    #[rhai_fn(name = "parameter_derivatives", return_raw)]
+    pub fn parameter_derivatives(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        hamiltonian: Hamiltonian,
+    ) -> std::result::Result<Samples, Failure> {
+        let samples = match walk {
+            Walk::Real(w) => optimise::samples(&hamiltonian, Rc::make_mut(w)),
+            Walk::Complex(w) => optimise::samples(&hamiltonian, Rc::make_mut(w)),
+            _ => Err(kind()),
+        };
+        Ok(Samples(Rc::new(samples.at(&ctx)?)))
+    }
+
+    #[rhai_fn(name = "parameter_derivatives", return_raw)]
+    pub fn lattice_derivatives(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        sum: OpSum,
+    ) -> std::result::Result<Samples, Failure> {
+        let find = |walk: &mut Walk| -> Result<Vec<Sample>> {
+            match walk {
+                Walk::LatticeReal(w) => {
+                    optimise::lattice_samples(&LocalSum::new(&sum, w.state().sites())?, Rc::make_mut(w))
+                }
+                Walk::LatticeComplex(w) => {
+                    optimise::lattice_samples(&LocalSum::new(&sum, w.state().sites())?, Rc::make_mut(w))
+                }
+                _ => Err(kind()),
+            }
+        };
+        Ok(Samples(Rc::new(find(walk).at(&ctx)?)))
+    }
+
+    /// The change of the parameters that samples suggest: by the linear method (the lowest state in the space of Psi and its
+    /// derivatives) or by stochastic reconfiguration (Sorella).
+    ///
+    /// # Options
+    /// - `method` ("linear"): or "reconfiguration".
+    /// - `shift` (0.01): added to the diagonal, relative to the overlap of the derivatives; larger steps more carefully.
+    /// - `rate` (0.1): length of a step of stochastic reconfiguration.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let sea = davidson(tight_binding(lattice::chain(4).boundary("antiperiodic"), #{ hopping: -1.0 }), #{ count: 2 });
+    /// let psi = lattice_slater(sea.vectors, #{ up: 2, down: 2, gutzwiller: 0.9 });
+    /// let walk = walkers(psi, #{ count: 64, seed: 1 });
+    /// metropolis(walk, #{ sweeps: 20 });
+    /// let samples = parameter_derivatives(walk, models::hubbard_chain(4, #{ U: 8.0, boundary: "antiperiodic" }));
+    /// assert(parameter_step(samples, #{ method: "reconfiguration" })[0] < 0.0, "fewer doubly occupied sites");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn parameter_step(
+        ctx: NativeCallContext,
+        samples: Samples,
+        options: Map,
+    ) -> std::result::Result<Series, Failure> {
+        let o = Options::new(&ctx, options);
+        let find = || {
+            let (method, shift) = (o.text_or("method", "linear")?, o.float_or("shift", 0.01)?);
+            let rate = o.float_or("rate", 0.1)?;
+            match method.as_str() {
+                "linear" => optimise::linear_method(&samples.0, shift),
+                "reconfiguration" => optimise::stochastic_reconfiguration(&samples.0, rate, shift),
+                other => Err(Error::input(format!("no method `{other}` of optimisation"))
+                    .hint("the methods are \"linear\" and \"reconfiguration\"")),
+            }
+        };
+        let step = find().at(&ctx)?;
+        o.finish()?;
+        Ok(Series::Real(step))
+    }
+
+    /// How many samples there are.
+    #[rhai_fn(global, get = "count", pure)]
+    pub fn count_of_samples(samples: &mut Samples) -> INT {
+        samples.0.len() as INT
+    }
+
+    /// The local energies of the samples.
+    #[rhai_fn(global, get = "energies", pure)]
+    pub fn energies_of_samples(samples: &mut Samples) -> Series {
+        Series::Real(samples.0.iter().map(|s| s.energy).collect())
+    }
+
+    #[rhai_fn(name = "+", return_raw)]
+    pub fn plus(ctx: NativeCallContext, a: Samples, b: Samples) -> std::result::Result<Samples, Failure> {
+        let count = |s: &Samples| s.0.first().map(|x| x.logs.len());
+        if count(&a) != count(&b) {
+            return Err(Error::input("samples of different parameters cannot be added")).at(&ctx);
+        }
+        let mut all = a.0;
+        Rc::make_mut(&mut all).extend_from_slice(&b.0);
+        Ok(Samples(all))
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn samples_to_string(samples: &mut Samples) -> String {
+        let parameters = samples.0.first().map_or(0, |s| s.logs.len());
+        format!("ParameterSamples: {} of {parameters} parameters", samples.0.len())
+    }
+}

@@ -1,0 +1,106 @@
+//! Walkers in files: JSON, with every number to its last digit.
+
+use std::rc::Rc;
+
+use rhai::{Map, NativeCallContext};
+use serde_json::{Value, json};
+
+use super::walk::Walk;
+use super::wavefunction::Psi;
+use crate::error::{Error, Result};
+use crate::montecarlo::lattice::LatticeWalkers;
+use crate::montecarlo::{Saved, Walkers};
+use crate::output::files;
+use crate::script::api::dmrg::{from_json, to_json};
+use crate::script::engine::plain_io;
+use crate::script::session;
+
+/// What the files call themselves.
+const KIND: &str = "umklapp walkers";
+
+pub(super) fn save(ctx: &NativeCallContext, walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
+    let (seed, sweep, positions, psi) = match walk {
+        Walk::Real(w) => continuum(Rc::make_mut(w).save()?, w.psi().describe()),
+        Walk::Complex(w) => continuum(Rc::make_mut(w).save()?, w.psi().describe()),
+        Walk::LatticeReal(w) => {
+            let w = Rc::make_mut(w);
+            w.refresh()?;
+            let places: Vec<_> = w.configurations().iter().map(|x| json!(x.places)).collect();
+            (w.seed(), w.sweeps(), Value::from(places), w.state().describe())
+        }
+        Walk::LatticeComplex(w) => {
+            let w = Rc::make_mut(w);
+            w.refresh()?;
+            let places: Vec<_> = w.configurations().iter().map(|x| json!(x.places)).collect();
+            (w.seed(), w.sweeps(), Value::from(places), w.state().describe())
+        }
+    };
+    let about: serde_json::Map<String, Value> =
+        about.iter().map(|(k, v)| (k.to_string(), to_json(v))).filter(|(_, v)| !v.is_null()).collect();
+    let whole = json!({
+        "kind": KIND, "wavefunction": psi, "seed": seed, "sweeps": sweep, "positions": positions, "about": about,
+    });
+    let session = session(ctx)?;
+    let path = session.output_path(file);
+    files::write_bytes(&path, whole.to_string().as_bytes())?;
+    session.saved(&path);
+    Ok(())
+}
+
+fn continuum(saved: Saved, psi: String) -> (u64, u64, Value, String) {
+    (saved.seed, saved.sweep, json!(saved.positions), psi)
+}
+
+pub(super) fn load(ctx: &NativeCallContext, psi: &Psi, file: &str) -> Result<(Walk, Map)> {
+    let path = session(ctx)?.output_path(file);
+    let path = if path.exists() { path } else { file.into() };
+    let bytes = std::fs::read(&path).map_err(|e| {
+        Error::file(format!("`{file}` cannot be read: {}", plain_io(&e)))
+            .hint("walkers are written by `save_walkers(walk, \"name.json\", #{})`")
+    })?;
+    let broken = || Error::file(format!("`{file}` holds no walkers")).hint("files of `save_walkers` do");
+    let whole: Value = serde_json::from_slice(&bytes).map_err(|_| broken())?;
+    if whole["kind"] != KIND {
+        return Err(broken());
+    }
+    if whole["wavefunction"] != psi.describe() {
+        return Err(Error::input(format!("`{file}` holds walkers of another wave function"))
+            .hint("name another file, or remove this one"));
+    }
+    let (seed, sweep) = (whole["seed"].as_u64(), whole["sweeps"].as_u64());
+    let (Some(seed), Some(sweep)) = (seed, sweep) else { return Err(broken()) };
+    let positions = &whole["positions"];
+    let places = || -> Result<Vec<[Vec<usize>; 2]>> { places_of(positions).ok_or_else(broken) };
+    let saved = || -> Result<Saved> {
+        let positions = positions.as_array().ok_or_else(broken)?;
+        let one = |walker: &Value| walker.as_array()?.iter().map(point).collect::<Option<Vec<_>>>();
+        let positions = positions.iter().map(one).collect::<Option<Vec<_>>>().ok_or_else(broken)?;
+        Ok(Saved { seed, sweep, positions })
+    };
+    let walk = match psi {
+        Psi::Real(psi) => Walk::Real(Rc::new(Walkers::restored(psi.clone(), saved()?)?)),
+        Psi::Complex(psi) => Walk::Complex(Rc::new(Walkers::restored(psi.clone(), saved()?)?)),
+        Psi::LatticeReal(state) => {
+            Walk::LatticeReal(Rc::new(LatticeWalkers::restored(state.clone(), seed, sweep, &places()?)?))
+        }
+        Psi::LatticeComplex(state) => {
+            Walk::LatticeComplex(Rc::new(LatticeWalkers::restored(state.clone(), seed, sweep, &places()?)?))
+        }
+    };
+    let about = whole["about"].as_object().into_iter().flatten();
+    Ok((walk, about.map(|(k, v)| (k.into(), from_json(v))).collect()))
+}
+
+fn point(value: &Value) -> Option<[f64; 3]> {
+    let x: Vec<f64> = value.as_array()?.iter().map(Value::as_f64).collect::<Option<_>>()?;
+    x.try_into().ok()
+}
+
+/// The sites of both spins, for every walker.
+fn places_of(value: &Value) -> Option<Vec<[Vec<usize>; 2]>> {
+    let list = |v: &Value| -> Option<Vec<usize>> {
+        v.as_array()?.iter().map(|x| x.as_u64().and_then(|x| usize::try_from(x).ok())).collect()
+    };
+    let one = |v: &Value| -> Option<[Vec<usize>; 2]> { Some([list(v.get(0)?)?, list(v.get(1)?)?]) };
+    value.as_array()?.iter().map(one).collect()
+}

@@ -1,0 +1,421 @@
+//! `Walkers`: many configurations at once, moved by `metropolis`, and their local energies.
+
+use std::rc::Rc;
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine, FLOAT, INT, Map};
+
+use super::saved;
+use super::wavefunction::Psi;
+use crate::error::{Error, Result};
+use crate::manybody::OpSum;
+use crate::montecarlo::lattice::{LatticeWalkers, LocalSum};
+use crate::montecarlo::{Hamiltonian, LocalEnergy, Proposal, Scheme, Screen, Start, Sweep, Walkers};
+use crate::number::{C64, Matrix, Series, Table};
+use crate::script::{At, Failure, Options, session};
+
+/// Walkers, as scripts hold them.
+#[derive(Clone)]
+pub(super) enum Walk {
+    Real(Rc<Walkers<f64>>),
+    Complex(Rc<Walkers<C64>>),
+    LatticeReal(Rc<LatticeWalkers<f64>>),
+    LatticeComplex(Rc<LatticeWalkers<C64>>),
+}
+
+/// Runs the same code on walkers in the continuum, and other code on those of a lattice.
+macro_rules! walk {
+    ($value:expr, $w:ident => $body:expr, $l:ident => $lattice:expr) => {
+        match $value {
+            $crate::script::api::vmc::walk::Walk::Real($w) => $body,
+            $crate::script::api::vmc::walk::Walk::Complex($w) => $body,
+            $crate::script::api::vmc::walk::Walk::LatticeReal($l) => $lattice,
+            $crate::script::api::vmc::walk::Walk::LatticeComplex($l) => $lattice,
+        }
+    };
+}
+
+pub(super) use walk;
+
+/// Registers the type and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Walk>("Walkers");
+    engine.register_global_module(exported_module!(walk_functions).into());
+}
+
+/// A sweep in the continuum as the options ask for it.
+fn sweep_of(o: &Options<'_>) -> Result<Sweep> {
+    let proposal = match o.text_or("proposal", "gaussian")?.as_str() {
+        "gaussian" => Proposal::Gaussian,
+        "uniform" => Proposal::Uniform,
+        other => {
+            return Err(Error::input(format!("no proposal `{other}`"))
+                .hint("displacements are \"gaussian\" or \"uniform\""));
+        }
+    };
+    let step = o.float("step")?.ok_or_else(|| {
+        Error::input("`metropolis` needs the size of a trial move")
+            .hint("like `step: 0.5`, in bohr; `vmc::run` finds one")
+    })?;
+    let sweep = Sweep {
+        scheme: Scheme::parse(&o.text_or("scheme", "look-ahead")?)?,
+        step,
+        proposal,
+        drift: o.flag_or("drift", false)?,
+        group: o.count_or("group", 1, 4)?,
+        screen: Screen::parse(&o.text_or("screen", "barker")?)?,
+    };
+    sweep.check()?;
+    Ok(sweep)
+}
+
+fn energies_of(walk: &mut Walk, hamiltonian: &Hamiltonian) -> Result<Vec<LocalEnergy>> {
+    match walk {
+        Walk::Real(w) => hamiltonian.local_energies(Rc::make_mut(w)),
+        Walk::Complex(w) => hamiltonian.local_energies(Rc::make_mut(w)),
+        _ => Err(Error::input("a Hamiltonian of the continuum for walkers on a lattice")
+            .hint("their Hamiltonian is an OpSum, like `models::hubbard_chain(8, #{ U: 4.0 })`")),
+    }
+}
+
+fn values_of(walk: &mut Walk, sum: &OpSum) -> Result<Vec<C64>> {
+    match walk {
+        Walk::LatticeReal(w) => LocalSum::new(sum, w.state().sites())?.local_values(Rc::make_mut(w)),
+        Walk::LatticeComplex(w) => LocalSum::new(sum, w.state().sites())?.local_values(Rc::make_mut(w)),
+        _ => Err(Error::input("an OpSum for walkers in the continuum")
+            .hint("their Hamiltonian is made by `electrons`")),
+    }
+}
+
+#[export_module]
+mod walk_functions {
+    /// Walkers of a wave function at random places: anywhere in a periodic cell, around the origin or given centres in open
+    /// space, on any sites of a lattice. A walk is the same on any number of threads.
+    ///
+    /// # Options
+    /// - `count` (16): how many.
+    /// - `seed` (the session's): the key of the random numbers.
+    /// - `spread` (1.0): standard deviation around the centres, in bohr.
+    /// - `centres` ([[0, 0, 0]]): places that electrons are dealt out to in turn.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(3), #{ up: 3 });
+    /// let walk = walkers(psi, #{ count: 8, seed: 1 });
+    /// assert(walk.count == 8 && walk.sweeps == 0, "at their start");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn walkers(ctx: NativeCallContext, psi: Psi, options: Map) -> std::result::Result<Walk, Failure> {
+        let o = Options::new(&ctx, options);
+        let make = || -> Result<Walk> {
+            let (count, seed) = (o.count_or("count", 1, 16)?, o.seed()?);
+            let spread = o.float_or("spread", 1.0)?;
+            if !(spread > 0.0 && spread.is_finite()) {
+                return Err(Error::input(format!("a spread of {spread}")).hint("it is a positive length"));
+            }
+            let centres = o.value("centres").map(|v| super::super::points(&v, "centres")).transpose()?;
+            let start = Start { centres: centres.unwrap_or_else(|| vec![[0.0; 3]]), spread };
+            Ok(match psi {
+                Psi::Real(psi) => Walk::Real(Rc::new(Walkers::new(psi, count, seed, &start)?)),
+                Psi::Complex(psi) => Walk::Complex(Rc::new(Walkers::new(psi, count, seed, &start)?)),
+                Psi::LatticeReal(state) => {
+                    Walk::LatticeReal(Rc::new(LatticeWalkers::new(state, count, seed)?))
+                }
+                Psi::LatticeComplex(state) => {
+                    Walk::LatticeComplex(Rc::new(LatticeWalkers::new(state, count, seed)?))
+                }
+            })
+        };
+        let walk = make().at(&ctx)?;
+        o.finish()?;
+        Ok(walk)
+    }
+
+    /// Moves all walkers by sweeps, a trial move for every electron, with the stationary law |Psi|^2; returns the share of
+    /// trial moves accepted.
+    ///
+    /// In the continuum the `scheme` says how a sweep is decided: "particle-by-particle"; "look-ahead", the same chain with the
+    /// orbitals of the whole sweep evaluated first; "delayed-acceptance", decisions in groups made exact by a second stage;
+    /// "configuration", all or none; "quasi-simultaneous" (Uejima and Maezono), whose stationary law is NOT |Psi|^2.
+    /// On a lattice, electrons hop to any site or change places with one of the other spin, particle by particle.
+    ///
+    /// # Options
+    /// - `scheme` ("look-ahead"; on a lattice "particle-by-particle"): as above.
+    /// - `step`: the size of a trial move in bohr; needed in the continuum.
+    /// - `sweeps` (1): how many.
+    /// - `proposal` ("gaussian"): with the step as standard deviation of each coordinate; or "uniform" between minus and plus
+    ///   the step.
+    /// - `drift` (false): trial moves drift along the gradient of the one-body density, corrected for exactly.
+    /// - `group` (4): electrons a group of delayed acceptance.
+    /// - `screen` ("barker"): its first stage, r/(1 + r); or "metropolis", min(1, r).
+    ///
+    /// # Example
+    /// ```rhai
+    /// let walk = walkers(slater_jastrow(orbitals::oscillator(3), #{ up: 3 }), #{ count: 8, seed: 1 });
+    /// let acceptance = metropolis(walk, #{ step: 0.8, sweeps: 10 });
+    /// assert(acceptance > 0.2 && walk.sweeps == 10, "most moves are accepted");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn metropolis(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        options: Map,
+    ) -> std::result::Result<FLOAT, Failure> {
+        let o = Options::new(&ctx, options);
+        let count = o.count_or("sweeps", 1, 1).at(&ctx)?;
+        let session = session(&ctx).at(&ctx)?;
+        if matches!(walk, Walk::LatticeReal(_) | Walk::LatticeComplex(_)) {
+            let scheme =
+                o.text_or("scheme", "particle-by-particle").and_then(|s| Scheme::parse(&s)).at(&ctx)?;
+            if scheme != Scheme::ParticleByParticle {
+                return Err(Error::input(format!("the scheme `{scheme}` on a lattice"))
+                    .hint("walkers on a lattice move by \"particle-by-particle\""))
+                .at(&ctx);
+            }
+            o.finish()?;
+            return match walk {
+                Walk::LatticeReal(w) => Rc::make_mut(w).run(count, session.interrupt()),
+                Walk::LatticeComplex(w) => Rc::make_mut(w).run(count, session.interrupt()),
+                _ => Ok(0.0),
+            }
+            .at(&ctx);
+        }
+        let sweep = sweep_of(&o).at(&ctx)?;
+        o.finish()?;
+        if !sweep.scheme.exact() {
+            session.note_once(
+                "quasi-simultaneous updating does not sample |Psi|^2: its averages are biased, by more for larger steps",
+            );
+        }
+        match walk {
+            Walk::Real(w) => Rc::make_mut(w).run(&sweep, count, session.interrupt()),
+            Walk::Complex(w) => Rc::make_mut(w).run(&sweep, count, session.interrupt()),
+            _ => Ok(0.0),
+        }
+        .at(&ctx)
+    }
+
+    /// Whether an updating scheme samples |Psi|^2 exactly.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(exact_sampling("look-ahead") && !exact_sampling("quasi-simultaneous"), "the paper's scheme is biased");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn exact_sampling(ctx: NativeCallContext, scheme: &str) -> std::result::Result<bool, Failure> {
+        Scheme::parse(scheme).map(Scheme::exact).at(&ctx)
+    }
+
+    /// The local energy (H Psi)/Psi of every walker, its real part: a Series. In the continuum the Hamiltonian is made by
+    /// `electrons`, on a lattice it is an OpSum of electrons, or of spins, which are electrons one a site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let walk = walkers(slater_jastrow(orbitals::oscillator(4), #{ up: 4 }), #{ count: 3, seed: 1 });
+    /// let e = local_energy(walk, electrons(trap(1.0), #{ interaction: "none" }));
+    /// assert_close(e.std(), 0.0, 1e-9);
+    /// assert_close(e.mean(), 8.0, 1e-9);
+    /// ```
+    #[rhai_fn(name = "local_energy", return_raw)]
+    pub fn local_energy(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        hamiltonian: Hamiltonian,
+    ) -> std::result::Result<Series, Failure> {
+        let energies = energies_of(walk, &hamiltonian).at(&ctx)?;
+        Ok(Series::Real(energies.iter().map(LocalEnergy::total).collect()))
+    }
+
+    #[rhai_fn(name = "local_energy", return_raw)]
+    pub fn local_energy_of_sum(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        sum: OpSum,
+    ) -> std::result::Result<Series, Failure> {
+        let values = values_of(walk, &sum).at(&ctx)?;
+        Ok(Series::Real(values.iter().map(|z| z.re).collect()))
+    }
+
+    /// The local value (A Psi)/Psi of any operator sum for every walker on a lattice, a complex Series: its mean is <A>.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let sea = davidson(tight_binding(lattice::chain(4).boundary("antiperiodic"), #{ hopping: -1.0 }), #{ count: 2 });
+    /// let walk = walkers(lattice_slater(sea.vectors, #{ up: 2, down: 2 }), #{ count: 4, seed: 1 });
+    /// let n = opsum();
+    /// for i in 0..4 { n.add(1.0, "Ntot", i); }
+    /// assert_close(local_value(walk, n).mean(), 4.0, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn local_value(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        sum: OpSum,
+    ) -> std::result::Result<Series, Failure> {
+        values_of(walk, &sum).map(Series::Complex).at(&ctx)
+    }
+
+    /// The parts of the local energy of every walker in the continuum: a Table of `energy`, `kinetic`, `external` and
+    /// `interaction`, in hartree.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let walk = walkers(slater_jastrow(orbitals::oscillator(2), #{ up: 2 }), #{ count: 3, seed: 1 });
+    /// let t = energy_terms(walk, electrons(trap(1.0), #{ interaction: "none" }));
+    /// assert_close((t.kinetic + t.external - 2.0).norm(), 0.0, 1e-9);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn energy_terms(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        hamiltonian: Hamiltonian,
+    ) -> std::result::Result<Table, Failure> {
+        let table = |walk: &mut Walk| {
+            let energies = energies_of(walk, &hamiltonian)?;
+            let column = |f: fn(&LocalEnergy) -> f64| Series::Real(energies.iter().map(f).collect());
+            Table::from_columns([
+                ("energy", column(LocalEnergy::total)),
+                ("kinetic", column(|e| e.kinetic)),
+                ("external", column(|e| e.external)),
+                ("interaction", column(|e| e.interaction)),
+            ])
+        };
+        table(walk).at(&ctx)
+    }
+
+    /// How many walkers there are.
+    #[rhai_fn(global, get = "count", pure)]
+    pub fn count_of(walk: &mut Walk) -> INT {
+        walk!(walk, w => w.configurations().len(), l => l.configurations().len()) as INT
+    }
+
+    /// Sweeps made since the start.
+    #[rhai_fn(global, get = "sweeps", pure)]
+    pub fn sweeps(walk: &mut Walk) -> INT {
+        walk!(walk, w => w.sweeps(), l => l.sweeps()) as INT
+    }
+
+    /// The share of trial moves accepted so far.
+    #[rhai_fn(global, get = "acceptance", pure)]
+    pub fn acceptance(walk: &mut Walk) -> FLOAT {
+        walk!(walk, w => w.acceptance(), l => l.acceptance())
+    }
+
+    /// The largest error of an inverse Slater matrix that was met when it was computed anew; 0 on a lattice.
+    #[rhai_fn(global, get = "inverse_error", pure)]
+    pub fn inverse_error(walk: &mut Walk) -> FLOAT {
+        walk!(walk, w => w.inverse_error(), _l => 0.0)
+    }
+
+    /// Where the electrons of walker k are: a Matrix with a row an electron, spin up first, of its coordinates, or of its
+    /// site on a lattice.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let walk = walkers(slater_jastrow(orbitals::oscillator(2, #{ dimension: 3 }), #{ up: 2 }), #{ count: 1, seed: 1 });
+    /// let r = walk.positions(0);
+    /// assert(r.rows == 2 && r.cols == 3, "two electrons in space");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn positions(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        k: INT,
+    ) -> std::result::Result<Matrix, Failure> {
+        let find = || {
+            let n = walk!(&walk, w => w.configurations().len(), l => l.configurations().len());
+            let k = usize::try_from(k).ok().filter(|k| *k < n).ok_or_else(|| {
+                Error::input(format!("walker {k} of {n}"))
+                    .hint(format!("walkers are numbered from 0 to {}", n - 1))
+            })?;
+            walk!(&walk,
+            w => {
+                let dimension = w.psi().orbitals().dimension();
+                let positions = &w.configurations()[k].positions;
+                let data = positions.iter().flat_map(|r| r[..dimension].to_vec()).collect();
+                Matrix::new(positions.len(), dimension, Series::Real(data))
+            },
+            l => {
+                let places = &l.configurations()[k].places;
+                let data: Vec<f64> = places.iter().flatten().map(|site| f64::from(*site)).collect();
+                Matrix::new(data.len(), 1, Series::Real(data))
+            })
+        };
+        find().at(&ctx)
+    }
+
+    /// The same walkers with another wave function of as many electrons: where an optimisation goes on.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
+    /// let walk = walkers(psi, #{ count: 2, seed: 1 }).with_wavefunction(psi.with_parameters([0.5]));
+    /// assert(walk.count == 2, "where they were");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn with_wavefunction(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        psi: Psi,
+    ) -> std::result::Result<Walk, Failure> {
+        let mut changed = walk.clone();
+        match (&mut changed, psi) {
+            (Walk::Real(w), Psi::Real(psi)) => Rc::make_mut(w).set_psi(psi),
+            (Walk::Complex(w), Psi::Complex(psi)) => Rc::make_mut(w).set_psi(psi),
+            (Walk::LatticeReal(w), Psi::LatticeReal(state)) => Rc::make_mut(w).set_state(state),
+            (Walk::LatticeComplex(w), Psi::LatticeComplex(state)) => Rc::make_mut(w).set_state(state),
+            _ => {
+                Err(Error::input("walkers of another kind of wave function")
+                    .hint("make new ones with `walkers`"))
+            }
+        }
+        .at(&ctx)?;
+        Ok(changed)
+    }
+
+    /// Writes walkers to a file, with whatever a map holds beside them (numbers, Series, Tables): `load_walkers` goes on with
+    /// the same stream of random numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(3), #{ up: 3 });
+    /// let walk = walkers(psi, #{ count: 2, seed: 1 });
+    /// metropolis(walk, #{ step: 1.0, sweeps: 5 });
+    /// save_walkers(walk, "walk.json", #{ step: 1.0 });
+    /// let back = load_walkers(psi, "walk.json");
+    /// metropolis(walk, #{ step: 1.0 });
+    /// metropolis(back.walk, #{ step: back.about.step });
+    /// assert((walk.positions(0) - back.walk.positions(0)).norm() == 0.0, "the same walk");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn save_walkers(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+        file: &str,
+        about: Map,
+    ) -> std::result::Result<(), Failure> {
+        saved::save(&ctx, walk, file, &about).at(&ctx)
+    }
+
+    /// Walkers from a file, of the wave function that they were saved with: a map of `walk` and of `about`, what was saved
+    /// beside them.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(3), #{ up: 3 });
+    /// save_walkers(walkers(psi, #{ count: 2, seed: 1 }), "walk.json", #{});
+    /// assert(load_walkers(psi, "walk.json").walk.count == 2, "both");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn load_walkers(ctx: NativeCallContext, psi: Psi, file: &str) -> std::result::Result<Map, Failure> {
+        let (walk, about) = saved::load(&ctx, &psi, file).at(&ctx)?;
+        Ok([("walk".into(), Dynamic::from(walk)), ("about".into(), about.into())].into_iter().collect())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(walk: &mut Walk) -> String {
+        let (count, sweeps) = (count_of(walk), sweeps(walk));
+        let about = walk!(&walk, w => w.psi().describe(), l => l.state().describe());
+        format!("Walkers: {count} after {sweeps} sweeps, of {about}")
+    }
+}

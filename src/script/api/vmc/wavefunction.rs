@@ -1,0 +1,401 @@
+//! `WaveFunction`: Slater-Jastrow wave functions in the continuum, and those of electrons on lattices.
+
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, INT, Map};
+
+use super::factors::Factors;
+use crate::error::{Error, Result};
+use crate::montecarlo::amplitude::Amplitude;
+use crate::montecarlo::lattice::{LatticeState, Reference};
+use crate::montecarlo::orbitals::{Basis, OrbitalSet};
+use crate::montecarlo::{Product, SlaterJastrow};
+use crate::number::{C64, Matrix, Series};
+use crate::script::api::chebyshev::as_complex;
+use crate::script::api::values::{to_series, type_of};
+use crate::script::api::vector::Vector;
+use crate::script::{At, Failure, Options};
+
+/// A wave function, as scripts hold it.
+#[derive(Clone)]
+pub(super) enum Psi {
+    Real(Arc<SlaterJastrow<f64>>),
+    Complex(Arc<SlaterJastrow<C64>>),
+    LatticeReal(Arc<LatticeState<f64>>),
+    LatticeComplex(Arc<LatticeState<C64>>),
+}
+
+impl Psi {
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Psi::Real(psi) => psi.describe(),
+            Psi::Complex(psi) => psi.describe(),
+            Psi::LatticeReal(state) => state.describe(),
+            Psi::LatticeComplex(state) => state.describe(),
+        }
+    }
+
+    pub(super) fn electrons(&self) -> (usize, usize) {
+        match self {
+            Psi::Real(psi) => psi.electrons(),
+            Psi::Complex(psi) => psi.electrons(),
+            Psi::LatticeReal(state) => state.electrons(),
+            Psi::LatticeComplex(state) => state.electrons(),
+        }
+    }
+
+    /// Names and values of what may be optimised.
+    pub(super) fn parameters(&self) -> Vec<(String, f64)> {
+        match self {
+            Psi::Real(psi) => psi.jastrow().parameters(),
+            Psi::Complex(psi) => psi.jastrow().parameters(),
+            Psi::LatticeReal(state) => state.parameters(),
+            Psi::LatticeComplex(state) => state.parameters(),
+        }
+    }
+
+    pub(super) fn with_parameters(&self, values: &[f64]) -> Result<Psi> {
+        Ok(match self {
+            Psi::Real(psi) => Psi::Real(Arc::new(psi.with_parameters(values)?)),
+            Psi::Complex(psi) => Psi::Complex(Arc::new(psi.with_parameters(values)?)),
+            Psi::LatticeReal(state) => Psi::LatticeReal(Arc::new(state.with_parameters(values)?)),
+            Psi::LatticeComplex(state) => Psi::LatticeComplex(Arc::new(state.with_parameters(values)?)),
+        })
+    }
+}
+
+/// Registers the type and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Psi>("WaveFunction");
+    engine.register_global_module(exported_module!(wavefunction_functions).into());
+}
+
+/// Orbital numbers.
+fn numbers(value: &Dynamic) -> Result<Vec<usize>> {
+    let series = to_series(value)?;
+    let whole = |x: &f64| {
+        if *x >= 0.0 && x.fract() == 0.0 && *x < 1e9 {
+            Ok(*x as usize)
+        } else {
+            Err(Error::input(format!("orbital {x}")).hint("orbitals are numbered from 0"))
+        }
+    };
+    series.as_real("orbital numbers")?.iter().map(whole).collect()
+}
+
+/// The products of determinants that the option `determinants` lists: `[[coefficient, [0, 1], [0, 1]], ..]`.
+fn products(value: &Dynamic) -> Result<Vec<(C64, Vec<usize>, Vec<usize>)>> {
+    let wrong = || {
+        Error::input("a determinant is a coefficient and the orbitals of both spins")
+            .hint("like `determinants: [[1.0, [0, 1], [0, 1]], [-0.2, [0, 2], [0, 2]]]`")
+    };
+    let list = value.read_lock::<Array>().map(|a| a.clone()).ok_or_else(wrong)?;
+    let one = |value: &Dynamic| -> Result<(C64, Vec<usize>, Vec<usize>)> {
+        let parts =
+            value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 3).ok_or_else(wrong)?;
+        let coefficient = as_complex(&parts[0]).ok_or_else(wrong)?;
+        Ok((coefficient, numbers(&parts[1])?, numbers(&parts[2])?))
+    };
+    list.iter().map(one).collect()
+}
+
+fn slater<S: Amplitude>(
+    orbitals: Arc<dyn crate::montecarlo::Orbitals<S>>,
+    decisions: Option<Arc<dyn crate::montecarlo::Orbitals<S>>>,
+    (up, down): (usize, usize),
+    determinants: Option<Vec<(C64, Vec<usize>, Vec<usize>)>>,
+    factors: &Factors,
+    delay: Option<usize>,
+) -> Result<Arc<SlaterJastrow<S>>> {
+    let mut psi = match determinants {
+        None => SlaterJastrow::new(orbitals, up, down)?,
+        Some(list) => {
+            let product = |(c, up, down): (C64, Vec<usize>, Vec<usize>)| {
+                if S::from_c64(c).to_c64() != c {
+                    return Err(Error::input("a complex coefficient with real orbitals")
+                        .hint("the coefficients of real determinants are real"));
+                }
+                Ok(Product { coefficient: S::from_c64(c), up, down })
+            };
+            SlaterJastrow::with_products(orbitals, list.into_iter().map(product).collect::<Result<_>>()?)?
+        }
+    };
+    if let Some(decisions) = decisions {
+        psi = psi.with_decisions(decisions)?;
+    }
+    if let Some(delay) = delay {
+        psi = psi.with_delay(delay);
+    }
+    Ok(Arc::new(psi.with_jastrow(&factors.0)?))
+}
+
+/// The orbitals of a BlockVector or Matrix, row-major, with the number of sites and of columns.
+fn columns(value: &Dynamic) -> Result<(Vec<C64>, usize, usize)> {
+    if let Some(vector) = value.read_lock::<Vector>() {
+        let (rows, cols) = (vector.block.rows().global, vector.block.columns());
+        return Ok((vector.device.download(&vector.block)?, rows, cols));
+    }
+    if let Some(matrix) = value.read_lock::<Matrix>() {
+        return Ok((matrix.data().to_complex(), matrix.rows(), matrix.cols()));
+    }
+    Err(Error::input(format!("orbitals on a lattice are a BlockVector or a Matrix, not {}", type_of(value)))
+        .hint("like `davidson(h, #{ count: 4 }).vectors`"))
+}
+
+/// A symmetric matrix over the sites, or nothing.
+fn site_matrix(o: &Options<'_>, key: &'static str) -> Result<Vec<f64>> {
+    let Some(value) = o.value(key) else { return Ok(Vec::new()) };
+    let Some(matrix) = value.read_lock::<Matrix>() else {
+        return Err(Error::input(format!(
+            "option `{key}` takes a Matrix over the sites, not {}",
+            type_of(&value)
+        )));
+    };
+    Ok(matrix.data().as_real(key)?.to_vec())
+}
+
+fn finished<S: Amplitude>(state: LatticeState<S>, o: &Options<'_>) -> Result<Arc<LatticeState<S>>> {
+    let state = state.with_gutzwiller(o.float_or("gutzwiller", 1.0)?)?;
+    Ok(Arc::new(state.with_jastrow(site_matrix(o, "density_jastrow")?, site_matrix(o, "spin_jastrow")?)?))
+}
+
+fn real_if_possible(data: &[C64]) -> bool {
+    let largest = data.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    data.iter().all(|z| z.im.abs() <= 1e-14 * largest)
+}
+
+#[export_module]
+mod wavefunction_functions {
+    /// A Slater-Jastrow wave function: Slater determinants of orbitals for electrons with spin up and down, times Jastrow
+    /// factors, which are set as its property `jastrow`.
+    ///
+    /// # Options
+    /// - `up` (0), `down` (0): electrons of each spin; they fill the lowest orbitals.
+    /// - `determinants`: instead, an array of `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
+    /// - `jastrow`: Jastrow factors, made by the functions of the module `jastrow`.
+    /// - `decisions`: the same orbitals in single precision; walks are decided with them, energies use the others.
+    /// - `delay` (1, or 16 for many electrons): accepted moves whose updates of the inverse matrix are gathered.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2, down: 1 });
+    /// psi.jastrow = jastrow::pade(#{ b: 0.4, slope: 0.5 });
+    /// assert(psi.electrons == 3, "two up, one down");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn slater_jastrow(
+        ctx: NativeCallContext,
+        orbitals: OrbitalSet,
+        options: Map,
+    ) -> std::result::Result<Psi, Failure> {
+        let o = Options::new(&ctx, options);
+        let make = || -> Result<Psi> {
+            let electrons = (o.count_or("up", 0, 0)?, o.count_or("down", 0, 0)?);
+            let determinants = o.value("determinants").map(|v| products(&v)).transpose()?;
+            let factors =
+                o.value("jastrow").map(|v| Factors::from_value(&v)).transpose()?.unwrap_or_default();
+            let decisions = match o.value("decisions") {
+                None => None,
+                Some(value) => Some(value.clone().try_cast::<OrbitalSet>().ok_or_else(|| {
+                    Error::input(format!("option `decisions` takes orbitals, not {}", type_of(&value)))
+                })?),
+            };
+            let delay = o.count("delay", 1)?;
+            match (orbitals.basis(), decisions.map(|d| d.basis())) {
+                (Basis::Real(b), None) => {
+                    slater(b, None, electrons, determinants, &factors, delay).map(Psi::Real)
+                }
+                (Basis::Real(b), Some(Basis::Real(d))) => {
+                    slater(b, Some(d), electrons, determinants, &factors, delay).map(Psi::Real)
+                }
+                (Basis::Complex(b), None) => {
+                    slater(b, None, electrons, determinants, &factors, delay).map(Psi::Complex)
+                }
+                (Basis::Complex(b), Some(Basis::Complex(d))) => {
+                    slater(b, Some(d), electrons, determinants, &factors, delay).map(Psi::Complex)
+                }
+                _ => Err(Error::input("real and complex orbitals in one wave function")
+                    .hint("decisions and energies use the same orbitals, in two precisions")),
+            }
+        };
+        let psi = make().at(&ctx)?;
+        o.finish()?;
+        Ok(psi)
+    }
+
+    /// Electrons on a lattice in the orbitals of a BlockVector or a Matrix (a row a site, a column an orbital): a Fermi sea,
+    /// with a factor `gutzwiller` for every doubly occupied site and Jastrow factors
+    /// exp(sum_(i<j) v_ij n_i n_j + w_ij Sz_i Sz_j).
+    ///
+    /// # Options
+    /// - `up` (0), `down` (0): electrons of each spin; they fill the first orbitals.
+    /// - `down_orbitals` (the same): orbitals of the electrons with spin down.
+    /// - `gutzwiller` (1.0): g; 0 forbids double occupation, as the Heisenberg and t-J models want it.
+    /// - `density_jastrow`, `spin_jastrow` (none): symmetric matrices v and w over the sites.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(4).boundary("antiperiodic"), #{ hopping: -1.0 });
+    /// let psi = lattice_slater(davidson(h, #{ count: 2 }).vectors, #{ up: 2, down: 2, gutzwiller: 0.5 });
+    /// assert(psi.electrons == 4, "half filling");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn lattice_slater(
+        ctx: NativeCallContext,
+        orbitals: Dynamic,
+        options: Map,
+    ) -> std::result::Result<Psi, Failure> {
+        let o = Options::new(&ctx, options);
+        let make = || -> Result<Psi> {
+            let (up, down) = (o.count_or("up", 0, 0)?, o.count_or("down", 0, 0)?);
+            let (first, sites, filled) = columns(&orbitals)?;
+            let second = o.value("down_orbitals").map(|v| columns(&v)).transpose()?;
+            let (other, other_sites, other_filled) = second.unwrap_or_else(|| (first.clone(), sites, filled));
+            if other_sites != sites {
+                return Err(Error::input(format!("orbitals on {sites} sites and on {other_sites}")));
+            }
+            for (n, have, spin) in [(up, filled, "up"), (down, other_filled, "down")] {
+                if n > have {
+                    return Err(Error::input(format!("{n} electrons of spin {spin} and {have} orbitals"))
+                        .hint("find more orbitals, or take fewer electrons"));
+                }
+            }
+            let take = |data: &[C64], have: usize, n: usize| -> Vec<C64> {
+                (0..sites).flat_map(|i| data[i * have..i * have + n].iter().copied()).collect()
+            };
+            let (ups, downs) = (take(&first, filled, up), take(&other, other_filled, down));
+            if real_if_possible(&ups) && real_if_possible(&downs) {
+                let plain = |x: Vec<C64>| x.into_iter().map(|z| z.re).collect();
+                let sea = Reference::Sea { up: plain(ups), down: plain(downs) };
+                Ok(Psi::LatticeReal(finished(LatticeState::new(sites, up, down, sea)?, &o)?))
+            } else {
+                let sea = Reference::Sea { up: ups, down: downs };
+                Ok(Psi::LatticeComplex(finished(LatticeState::new(sites, up, down, sea)?, &o)?))
+            }
+        };
+        let psi = make().at(&ctx)?;
+        o.finish()?;
+        Ok(psi)
+    }
+
+    /// Electrons on a lattice in singlet pairs sum_ij f(i, j) c^+_i,up c^+_j,down, the BCS state at a fixed number; f is a
+    /// Matrix over the sites.
+    ///
+    /// # Options
+    /// - `pairs`: how many pairs.
+    /// - `gutzwiller` (1.0), `density_jastrow`, `spin_jastrow`: as for `lattice_slater`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = lattice_pairs(matrix([[1.0, 0.5], [0.5, 1.0]]), #{ pairs: 1, gutzwiller: 0.3 });
+    /// assert(psi.electrons == 2, "one pair");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn lattice_pairs(
+        ctx: NativeCallContext,
+        f: Matrix,
+        options: Map,
+    ) -> std::result::Result<Psi, Failure> {
+        let o = Options::new(&ctx, options);
+        let make = || -> Result<Psi> {
+            let n = f.rows();
+            if !f.is_square() {
+                return Err(Error::input(format!("a pairing function of shape {}", f.shape()))
+                    .hint("it has a row and a column for every site"));
+            }
+            let pairs = o
+                .count("pairs", 1)?
+                .ok_or_else(|| Error::input("no number of pairs").hint("give it, like `pairs: 4`"))?;
+            match f.data() {
+                Series::Real(data) => {
+                    let reference = Reference::Pairs { f: data.clone() };
+                    Ok(Psi::LatticeReal(finished(LatticeState::new(n, pairs, pairs, reference)?, &o)?))
+                }
+                Series::Complex(data) => {
+                    let reference = Reference::Pairs { f: data.clone() };
+                    Ok(Psi::LatticeComplex(finished(LatticeState::new(n, pairs, pairs, reference)?, &o)?))
+                }
+            }
+        };
+        let psi = make().at(&ctx)?;
+        o.finish()?;
+        Ok(psi)
+    }
+
+    /// The number of electrons.
+    #[rhai_fn(global, get = "electrons", pure)]
+    pub fn electrons_of(psi: &mut Psi) -> INT {
+        let (up, down) = psi.electrons();
+        (up + down) as INT
+    }
+
+    /// The Jastrow factors, as they were settled for these electrons.
+    #[rhai_fn(global, get = "jastrow", pure, return_raw)]
+    pub fn jastrow_of(ctx: NativeCallContext, psi: &mut Psi) -> std::result::Result<Factors, Failure> {
+        match psi {
+            Psi::Real(psi) => Ok(Factors(psi.jastrow().factors().to_vec())),
+            Psi::Complex(psi) => Ok(Factors(psi.jastrow().factors().to_vec())),
+            _ => Err(no_factors()).at(&ctx),
+        }
+    }
+
+    #[rhai_fn(global, set = "jastrow", return_raw)]
+    pub fn set_jastrow(
+        ctx: NativeCallContext,
+        psi: &mut Psi,
+        factors: Factors,
+    ) -> std::result::Result<(), Failure> {
+        *psi = match psi {
+            Psi::Real(psi) => Psi::Real(Arc::new(psi.with_jastrow(&factors.0).at(&ctx)?)),
+            Psi::Complex(psi) => Psi::Complex(Arc::new(psi.with_jastrow(&factors.0).at(&ctx)?)),
+            _ => return Err(no_factors()).at(&ctx),
+        };
+        Ok(())
+    }
+
+    /// The parameters that may be optimised, by name and value: those of the Jastrow factors, or the Gutzwiller factor.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
+    /// assert(psi.parameters.b == 0.4, "the Pade factor's b");
+    /// ```
+    #[rhai_fn(global, get = "parameters", pure)]
+    pub fn parameters(psi: &mut Psi) -> Map {
+        psi.parameters().into_iter().map(|(name, value)| (name.into(), value.into())).collect()
+    }
+
+    /// The values of the parameters, in a fixed order.
+    #[rhai_fn(global, get = "parameter_values", pure)]
+    pub fn parameter_values(psi: &mut Psi) -> Series {
+        Series::Real(psi.parameters().into_iter().map(|p| p.1).collect())
+    }
+
+    /// The same wave function with other values of its parameters, in the order of `parameter_values`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
+    /// assert(psi.with_parameters([0.5]).parameters.b == 0.5, "changed");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn with_parameters(
+        ctx: NativeCallContext,
+        psi: &mut Psi,
+        values: Dynamic,
+    ) -> std::result::Result<Psi, Failure> {
+        let make = || psi.with_parameters(to_series(&values)?.as_real("parameters")?);
+        make().at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(psi: &mut Psi) -> String {
+        format!("WaveFunction of {}", psi.describe())
+    }
+}
+
+fn no_factors() -> Error {
+    Error::input("a lattice wave function has no Jastrow factors of distances")
+        .hint("give `gutzwiller`, `density_jastrow` or `spin_jastrow` to `lattice_slater`")
+}
