@@ -1,5 +1,6 @@
-// The Wilson-Dirac operator: a thread a site and column. Spinors of 32 neighbouring sites lie together, component by
-// component, so that a warp loads whole lines; links are component by component over all sites.
+// The Wilson-Dirac operator: a thread a site and column. Spinors and links of 32 neighbouring sites lie together, component
+// by component, so that a warp loads whole lines. Where sites come in whole groups and there is one column (PACKED), the
+// components of a site are at distances that the compiler knows.
 //
 // Floor: links and spinors once, (4 N + 24 + 24) reals a site with N reals a link, and 24 more for every vector added.
 #include "common.cuh"
@@ -68,13 +69,18 @@ __device__ __forceinline__ C<F> cross(C<F> a, C<F> b, C<F> c, C<F> d) {
 }
 
 // Where the first component of a site and column stands, and how far apart components are.
+template <bool PACKED>
 struct Place {
     uint64_t at;
-    uint32_t step;
+    uint32_t width;
+
+    __device__ __forceinline__ uint64_t component(int k) const { return at + (uint64_t)k * (PACKED ? GROUP : width); }
 };
 
-__device__ __forceinline__ Place place(const WilsonArgument& a, uint32_t site, uint32_t column) {
+template <bool PACKED>
+__device__ __forceinline__ Place<PACKED> place(const WilsonArgument& a, uint32_t site, uint32_t column) {
     const uint32_t group = site / GROUP, lane = site % GROUP;
+    if (PACKED) return {(uint64_t)group * (12 * GROUP) + lane, GROUP};
     const uint32_t width = min(GROUP, a.sites - group * GROUP);
     return {((uint64_t)group * 12 * GROUP + lane) * a.columns + column, width * a.columns};
 }
@@ -82,8 +88,8 @@ __device__ __forceinline__ Place place(const WilsonArgument& a, uint32_t site, u
 // The link of a site and direction from N reals; see src/backend/matrix/wilson.rs for the 8.
 template <class F, int N>
 __device__ __forceinline__ void link(const WilsonArgument& a, uint32_t site, int mu, C<F> u[9]) {
-    const uint64_t base = (uint64_t)mu * (N / 2) * a.sites + site;
-    auto z = [&](int k) { return fetch<F>(a.links, base + (uint64_t)k * a.sites); };
+    const uint64_t base = ((uint64_t)(site / GROUP) * 4 + mu) * (N / 2 * GROUP) + site % GROUP;
+    auto z = [&](int k) { return fetch<F>(a.links, base + k * GROUP); };
     if (N == 18) {
 #pragma unroll
         for (int k = 0; k < 9; ++k) u[k] = z(k);
@@ -121,11 +127,11 @@ __device__ __forceinline__ void link(const WilsonArgument& a, uint32_t site, int
 }
 
 // One hop: projects a neighbour with (1 + s g_mu), takes it through the link and adds its four spins.
-template <class F, int N, int MU, bool BACKWARD>
+template <class F, int N, bool PACKED, int MU, bool BACKWARD>
 __device__ __forceinline__ void hop(const WilsonArgument& a, uint32_t site, uint32_t there, uint32_t column, F s, F edge,
                                     C<F> sum[4][3]) {
-    const Place p = place(a, there, column);
-    auto psi = [&](int spin, int colour) { return fetch<F>(a.v, p.at + (uint64_t)(3 * spin + colour) * p.step); };
+    const auto p = place<PACKED>(a, there, column);
+    auto psi = [&](int spin, int colour) { return fetch<F>(a.v, p.component(3 * spin + colour)); };
     C<F> h[2][3];
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
@@ -174,20 +180,21 @@ __device__ __forceinline__ void hop(const WilsonArgument& a, uint32_t site, uint
     }
 }
 
-template <class F, int N, int MU>
+template <class F, int N, bool PACKED, int MU>
 __device__ __forceinline__ void hops(const WilsonArgument& a, uint32_t site, uint32_t x, uint32_t stride, uint32_t column,
                                      F s, C<F> sum[4][3]) {
     const uint32_t n = a.dims[MU];
     const bool last = x + 1 == n, first = x == 0;
     const F turn = (F)a.sign[MU];
-    hop<F, N, MU, false>(a, site, last ? site + stride - n * stride : site + stride, column, -s, last ? turn : F(1), sum);
-    hop<F, N, MU, true>(a, site, first ? site + n * stride - stride : site - stride, column, s, first ? turn : F(1), sum);
+    hop<F, N, PACKED, MU, false>(a, site, last ? site + stride - n * stride : site + stride, column, -s, last ? turn : F(1), sum);
+    hop<F, N, PACKED, MU, true>(a, site, first ? site + n * stride - stride : site - stride, column, s, first ? turn : F(1), sum);
 }
 
-template <class F, int N>
-__device__ void wilson(const WilsonArgument& a) {
+template <class F, int N, bool PACKED>
+__device__ __forceinline__ void wilson(const WilsonArgument& a) {
     const uint64_t at = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
-    const uint32_t site = (uint32_t)(at / a.columns), column = (uint32_t)(at % a.columns);
+    const uint32_t columns = PACKED ? 1 : a.columns;
+    const uint32_t site = (uint32_t)(at / columns), column = (uint32_t)(at % columns);
     if (site >= a.sites) return;
     const uint32_t x0 = site % a.dims[0], r0 = site / a.dims[0];
     const uint32_t x1 = r0 % a.dims[1], r1 = r0 / a.dims[1];
@@ -196,19 +203,19 @@ __device__ void wilson(const WilsonArgument& a) {
     const F s = a.adjoint ? F(-1) : F(1);
     C<F> sum[4][3] = {};
     uint32_t stride = 1;
-    hops<F, N, 0>(a, site, x0, stride, column, s, sum);
+    hops<F, N, PACKED, 0>(a, site, x0, stride, column, s, sum);
     stride *= a.dims[0];
-    hops<F, N, 1>(a, site, x1, stride, column, s, sum);
+    hops<F, N, PACKED, 1>(a, site, x1, stride, column, s, sum);
     stride *= a.dims[1];
-    hops<F, N, 2>(a, site, x2, stride, column, s, sum);
+    hops<F, N, PACKED, 2>(a, site, x2, stride, column, s, sum);
     stride *= a.dims[2];
-    hops<F, N, 3>(a, site, x3, stride, column, s, sum);
-    const Place p = place(a, site, column);
+    hops<F, N, PACKED, 3>(a, site, x3, stride, column, s, sum);
+    const auto p = place<PACKED>(a, site, column);
     using Two = typename Reals<F>::Two;
     Two* w = reinterpret_cast<Two*>(a.w);
 #pragma unroll
     for (int k = 0; k < 12; ++k) {
-        const uint64_t i = p.at + (uint64_t)k * p.step;
+        const uint64_t i = p.component(k);
         const double turned = a.gamma5 && k >= 6 ? -a.alpha : a.alpha;
         const F hopping = (F)(-0.5 * turned), own = (F)(turned * a.diagonal + a.beta);
         const C<F> h = sum[k / 3][k % 3];
@@ -225,15 +232,20 @@ __device__ void wilson(const WilsonArgument& a) {
     }
 }
 
-#define WILSON(name, F, N, BLOCKS) \
-    extern "C" __global__ void __launch_bounds__(128, BLOCKS) name(WilsonArgument a) { wilson<F, N>(a); }
+#define WILSON(NAME, F, N, BLOCKS)                                                                                 \
+    extern "C" __global__ void __launch_bounds__(128, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
+        wilson<F, N, false>(a);                                                                                    \
+    }                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(128, BLOCKS) NAME##_packed(const __grid_constant__ WilsonArgument a) { \
+        wilson<F, N, true>(a);                                                                                     \
+    }
 
 WILSON(wilson_f32_18, float, 18, 4)
 WILSON(wilson_f32_12, float, 12, 4)
-WILSON(wilson_f32_8, float, 8, 4)
-WILSON(wilson_f64_18, double, 18, 2)
-WILSON(wilson_f64_12, double, 12, 2)
-WILSON(wilson_f64_8, double, 8, 2)
+WILSON(wilson_f32_8, float, 8, 6)
+WILSON(wilson_f64_18, double, 18, 4)
+WILSON(wilson_f64_12, double, 12, 3)
+WILSON(wilson_f64_8, double, 8, 3)
 
 // w = (alpha f_k + beta) v + gamma w with one factor a component.
 struct SiteFactors {

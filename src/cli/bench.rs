@@ -1,5 +1,6 @@
 //! `umklapp bench`: how fast the core is, as fractions of what the machine's memory allows.
 
+mod dmrg;
 mod splines;
 mod vmc;
 mod wilson;
@@ -68,25 +69,19 @@ impl Bench {
     fn measure(&self) -> Result<()> {
         let mut engine = Engine::with(self.shared.settings(), Interrupt::default())?;
         let device = engine.session().device();
-        if matches!(self.what, What::Dmrg) {
-            out(&format!("{}: {}", device.name(), device.describe()));
-            return super::bench_dmrg::run(&mut engine, self.full, &|name| self.wanted(name));
-        }
-        if matches!(self.what, What::Vmc) {
-            out(&format!("{}: {}", device.name(), device.describe()));
-            return vmc::run(self, &mut engine);
-        }
-        let bandwidth = triad(&device, self.limit())?;
         out(&format!("{}: {}", device.name(), device.describe()));
+        let against_triad: fn(&Bench, &Device, f64) -> Result<()> = match self.what {
+            What::Dmrg => return dmrg::run(&mut engine, self.full, &|name| self.wanted(name)),
+            What::Kpm => Bench::kpm,
+            What::Blas => Bench::blas,
+            What::Vmc => return vmc::run(self, &mut engine),
+            What::Wilson => wilson::run,
+            What::Splines => splines::run,
+        };
+        let bandwidth = triad(&device, self.limit())?;
         out(&format!("triad z = x y: {:.1} GB/s", bandwidth / 1e9));
         out("");
-        match self.what {
-            What::Kpm => self.kpm(&device, bandwidth),
-            What::Blas => self.blas(&device, bandwidth),
-            What::Wilson => wilson::run(self, &device, bandwidth),
-            What::Splines => splines::run(self, &device, bandwidth),
-            What::Dmrg | What::Vmc => Ok(()),
-        }
+        against_triad(self, &device, bandwidth)
     }
 
     fn limit(&self) -> Duration {
@@ -179,6 +174,34 @@ impl Bench {
                 let t = timed(device, self.limit(), || device.combine(&x, &small, 1.0, &mut y))?;
                 row("combine", 3.0 * bytes, flop * count * r as f64, t);
             }
+        }
+        // The basis of a Davidson search, at the length that Nemes et al. (2014) give and ten times that.
+        for n in [500_000, 5_000_000] {
+            let basis: Vec<BlockVector> =
+                (0..20).map(|_| random(device, DType::F64, n, 1)).collect::<Result<_>>()?;
+            let basis: Vec<&BlockVector> = basis.iter().collect();
+            let mut w = random(device, DType::F64, n, 1)?;
+            let weights = vec![C64::new(0.1, 0.0); basis.len()];
+            let column = w.bytes() as f64;
+            let row = |name: &str, columns: f64, seconds: f64| {
+                let (bytes, numbers) = (columns * column, 20.0 * n as f64);
+                let rate = bytes / seconds;
+                let values = [
+                    seconds * 1e3,
+                    seconds * 1e9 / numbers,
+                    2.0 * numbers / seconds / 1e9,
+                    bytes / 1e6,
+                    rate / 1e9,
+                    rate / bandwidth,
+                ];
+                if self.wanted(name) {
+                    line(name, values);
+                }
+            };
+            let t = timed(device, self.limit(), || device.dots_with(&basis, &w).map(drop))?;
+            row(&format!("V^T w of 20 columns, {n} long"), 21.0, t);
+            let t = timed(device, self.limit(), || device.mix(&basis, &weights, 1.0, &mut w))?;
+            row(&format!("V c + w of 20 columns, {n} long"), 22.0, t);
         }
         Ok(())
     }

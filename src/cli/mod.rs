@@ -2,7 +2,6 @@
 //! 130 interrupted. Results go to standard output, everything else to standard error.
 
 mod bench;
-mod bench_dmrg;
 mod check;
 mod cite;
 mod doc;

@@ -3,7 +3,6 @@
 
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
-use crate::method::single::Search;
 use crate::method::subspace::Subspace;
 use crate::number::C64;
 use crate::number::philox::Stream;
@@ -93,37 +92,10 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
     };
     let avoid = options.orthogonal_to.take().map(|v| h.accept(&v).map(|c| c.unwrap_or(v))).transpose()?;
     let mut randoms = 0;
-    if block == 1 && !matches!(options.preconditioner, Preconditioner::User(_)) {
-        let mut random = || -> Result<BlockVector> {
-            let mut t = h.zeros(1)?;
-            let distribution = Distribution::Gaussian;
-            let random =
-                Random { seed: options.seed, stream: Stream::Start, first_column: randoms, distribution };
-            device.fill_random(&mut t, random)?;
-            randoms += 1;
-            Ok(t)
-        };
-        let start = match options.start.take() {
-            Some(start) => {
-                let start = h.accept(&start)?.unwrap_or(start);
-                if start.columns() == 1 { start } else { device.columns(&start, 0..1)? }
-            }
-            None => random()?,
-        };
-        let avoid = match avoid {
-            Some(avoid) => {
-                (0..avoid.columns()).map(|c| device.columns(&avoid, c..c + 1)).collect::<Result<_>>()?
-            }
-            None => Vec::new(),
-        };
-        let (tolerance, max_iterations) = (options.tolerance, options.max_iterations);
-        let search = Search { h, diagonal, tolerance, max_basis, max_iterations, avoid, free };
-        return search.run(start, random, task);
-    }
-    let mut space = Subspace::new(h, avoid);
+    let mut space = Subspace::new(h, avoid, block)?;
     if let Some(start) = options.start.take() {
         let start = h.accept(&start)?.unwrap_or(start);
-        space.extend(start)?;
+        space.extend(if block == 1 { device.columns(&start, 0..1)? } else { start })?;
     }
     let mut random = |space: &mut Subspace, columns: usize| -> Result<usize> {
         let mut t = h.zeros(columns)?;
@@ -178,10 +150,15 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
                 None => r,
             },
         };
-        let mut chosen = h.zeros(open.len())?;
-        for (to, &from) in open.iter().enumerate() {
-            device.set_columns(&mut chosen, to, &device.columns(&t, from..from + 1)?)?;
-        }
+        let chosen = if open.len() == targets.len() {
+            t
+        } else {
+            let mut chosen = h.zeros(open.len())?;
+            for (to, &from) in open.iter().enumerate() {
+                device.set_columns(&mut chosen, to, &device.columns(&t, from..from + 1)?)?;
+            }
+            chosen
+        };
         if space.dim() + open.len() > max_basis {
             let columns: Vec<usize> = (0..keep.min(theta.len())).collect();
             space.restart(&s, &columns, &theta)?;

@@ -5,9 +5,10 @@
 
 use crate::backend::{BlockVector, Device, Distribution, Random, Update};
 use crate::error::{Error, Result};
+use crate::method::subspace::{hermitian_eigen, orthonormal};
 use crate::method::{Eigen, Window};
+use crate::number::C64;
 use crate::number::philox::Stream;
-use crate::number::{C64, Matrix, Series};
 use crate::operator::Operator;
 use crate::task::Task;
 
@@ -127,46 +128,6 @@ impl Span {
         self.cycles += 1;
         Ok(())
     }
-}
-
-/// Orthonormal columns of the same span, by the Gram matrix twice.
-pub(crate) fn orthonormal(device: &Device, x: &BlockVector) -> Result<BlockVector> {
-    let mut x = x.clone();
-    for _ in 0..2 {
-        let n = x.columns();
-        let norms: Vec<C64> = device
-            .dots(&x, &x)?
-            .iter()
-            .map(|z| C64::new(if z.re > 0.0 { 1.0 / z.re.sqrt() } else { 0.0 }, 0.0))
-            .collect();
-        let copy = x.clone();
-        device.axpby(&norms, &copy, &[C64::default()], &mut x)?;
-        let gram = device.gram(&x, &x)?;
-        let (values, vectors) = hermitian_eigen(n, &gram, x.dtype().is_complex())?;
-        let floor = if x.dtype().is_single() { 1e-9 } else { 1e-18 } * n as f64;
-        let kept: Vec<usize> = (0..n).filter(|&j| values[j] > floor).collect();
-        if kept.is_empty() {
-            return Err(Error::numeric("the vectors of a subspace vanish"));
-        }
-        let mut rotation = Vec::with_capacity(n * kept.len());
-        for i in 0..n {
-            rotation.extend(kept.iter().map(|&j| vectors[i * n + j] / values[j].sqrt()));
-        }
-        let mut next = device.zeros(x.dtype(), x.rows(), kept.len())?;
-        device.combine(&x, &rotation, 0.0, &mut next)?;
-        x = next;
-    }
-    Ok(x)
-}
-
-/// Eigenvalues, ascending, and eigenvectors, row-major with a column each, of a small Hermitian matrix.
-pub(crate) fn hermitian_eigen(n: usize, data: &[C64], complex: bool) -> Result<(Vec<f64>, Vec<C64>)> {
-    let mean = |i: usize, j: usize| (data[i * n + j] + data[j * n + i].conj()) * 0.5;
-    let entries: Vec<C64> = (0..n * n).map(|k| mean(k / n, k % n)).collect();
-    let series =
-        if complex { Series::Complex(entries) } else { Series::Real(entries.iter().map(|z| z.re).collect()) };
-    let (values, vectors) = Matrix::new(n, n, series)?.eigh()?;
-    Ok((values.as_real("eigenvalues")?.to_vec(), vectors.data().to_complex()))
 }
 
 /// Conjugate gradients for one vector after the other, in cycles.

@@ -2,13 +2,14 @@
 //! V^H W on the host: what Davidson's and Lanczos' methods share.
 
 use crate::backend::{BlockVector, Device, Update};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series};
 use crate::operator::Operator;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// The basis. Columns are ordered as the blocks were added.
+/// The basis. Columns are ordered as the blocks were added. Blocks of one column each stay so, and are then worked on
+/// together, in few passes over memory: what sweeps of DMRG need.
 pub(super) struct Subspace {
     h: Operator,
     basis: Vec<BlockVector>,
@@ -17,15 +18,20 @@ pub(super) struct Subspace {
     projected: Vec<C64>,
     dim: usize,
     /// Vectors that the basis stays orthogonal to.
-    avoid: Option<BlockVector>,
+    avoid: Vec<BlockVector>,
     /// Products with single vectors so far.
     pub products: usize,
 }
 
 impl Subspace {
-    pub fn new(h: &Operator, avoid: Option<BlockVector>) -> Self {
+    /// An empty basis that will grow by blocks of `width` columns at most.
+    pub fn new(h: &Operator, avoid: Option<BlockVector>, width: usize) -> Result<Self> {
+        let avoid = match avoid {
+            Some(avoid) if width == 1 => single_columns(h.device(), &avoid)?,
+            avoid => avoid.into_iter().collect(),
+        };
         let (basis, images, projected) = (Vec::new(), Vec::new(), Vec::new());
-        Subspace { h: h.clone(), basis, images, projected, dim: 0, avoid, products: 0 }
+        Ok(Subspace { h: h.clone(), basis, images, projected, dim: 0, avoid, products: 0 })
     }
 
     pub fn dim(&self) -> usize {
@@ -34,6 +40,37 @@ impl Subspace {
 
     fn device(&self) -> &Device {
         self.h.device()
+    }
+
+    /// Whether all blocks are single columns, so that one pass serves them together.
+    fn is_single(&self) -> bool {
+        self.avoid.iter().chain(&self.basis).all(|v| v.columns() == 1)
+    }
+
+    /// `X^H t` for the blocks X, a row for each of their columns.
+    fn overlaps(&self, blocks: &[&BlockVector], t: &BlockVector) -> Result<Vec<C64>> {
+        if t.columns() == 1 && self.is_single() {
+            return self.device().dots_with(blocks, t);
+        }
+        let mut all = Vec::new();
+        for v in blocks {
+            all.extend(self.device().gram(v, t)?);
+        }
+        Ok(all)
+    }
+
+    /// `t + X c` for the blocks X and as many rows of coefficients as they have columns.
+    fn add(&self, blocks: &[&BlockVector], c: &[C64], t: &mut BlockVector) -> Result<()> {
+        if t.columns() == 1 && self.is_single() {
+            return self.device().mix(blocks, c, 1.0, t);
+        }
+        let mut rest = c;
+        for v in blocks {
+            let (now, later) = rest.split_at(v.columns() * t.columns());
+            self.device().combine(v, now, 1.0, t)?;
+            rest = later;
+        }
+        Ok(())
     }
 
     /// Makes `t` orthogonal to the basis (twice, so that rounding does not creep in) and orthonormal in itself, adds
@@ -52,20 +89,20 @@ impl Subspace {
         for i in 0..old {
             projected[i * new..i * new + old].copy_from_slice(&self.projected[i * old..(i + 1) * old]);
         }
-        let mut first = 0;
-        let last = &self.images[self.images.len() - 1];
-        for v in &self.basis {
-            let g = device.gram(v, last)?;
-            for i in 0..v.columns() {
-                for j in 0..added {
-                    let z = g[i * added + j];
-                    projected[(first + i) * new + old + j] = z;
-                    if first + i < old {
-                        projected[(old + j) * new + first + i] = z.conj();
-                    }
+        let known: Vec<&BlockVector> = self.basis.iter().collect();
+        let overlaps = self.overlaps(&known, &self.images[self.images.len() - 1])?;
+        if overlaps.iter().any(|z| !z.is_finite()) {
+            return Err(Error::numeric("the operator gives numbers that are not finite")
+                .hint("look for NaN or infinite entries"));
+        }
+        for i in 0..new {
+            for j in 0..added {
+                let z = overlaps[i * added + j];
+                projected[i * new + old + j] = z;
+                if i < old {
+                    projected[(old + j) * new + i] = z.conj();
                 }
             }
-            first += v.columns();
         }
         (self.projected, self.dim) = (projected, new);
         Ok(added)
@@ -73,89 +110,61 @@ impl Subspace {
 
     fn orthonormal(&self, mut t: BlockVector) -> Result<Option<BlockVector>> {
         let device = self.device();
+        let against: Vec<&BlockVector> = self.avoid.iter().chain(&self.basis).collect();
+        let floor: f64 = if t.dtype().is_single() { 1e-8 } else { 1e-20 };
         for _ in 0..2 {
             // Columns of very different size would lose the small ones to rounding.
-            let norms: Vec<f64> = device.dots(&t, &t)?.iter().map(|z| z.re.max(0.0).sqrt()).collect();
-            let inverse: Vec<C64> =
-                norms.iter().map(|&n| C64::new(if n > 1e-300 { 1.0 / n } else { 0.0 }, 0.0)).collect();
-            let copy = t.clone();
-            device.axpby(&inverse, &copy, &[C64::default()], &mut t)?;
-            for v in self.avoid.iter().chain(&self.basis) {
-                let overlap: Vec<C64> = device.gram(v, &t)?.iter().map(|z| -z).collect();
-                device.combine(v, &overlap, 1.0, &mut t)?;
+            normalise(device, &mut t)?;
+            if !against.is_empty() {
+                let back: Vec<C64> = self.overlaps(&against, &t)?.iter().map(|z| -z).collect();
+                self.add(&against, &back, &mut t)?;
             }
-            // Symmetric orthonormalisation within the block, dropping directions that the others already span.
-            let n = t.columns();
-            let gram = device.gram(&t, &t)?;
-            let (values, vectors) = Matrix::new(n, n, Series::Complex(gram))?.eigh()?;
-            let values = values.as_real("eigenvalues")?.to_vec();
-            let largest = values.last().copied().unwrap_or(0.0);
-            let floor: f64 = if t.dtype().is_single() { 1e-8 } else { 1e-20 };
-            let kept: Vec<usize> = (0..n).filter(|&j| values[j] > floor.max(1e-14 * largest)).collect();
-            if kept.is_empty() {
-                return Ok(None);
-            }
-            let mut rotation = Vec::with_capacity(n * kept.len());
-            for i in 0..n {
-                for &j in &kept {
-                    rotation.push(vectors.at(i as i64, j as i64)?.to_c64() / values[j].sqrt());
+            if t.columns() == 1 {
+                let left = device.dots(&t, &t)?[0].re;
+                if left <= floor {
+                    return Ok(None);
                 }
+                // What is lost to rounding must be taken out again only where much was taken out (Kahan and Parlett).
+                if left > 0.25 {
+                    break;
+                }
+                continue;
             }
-            let mut next = device.zeros(t.dtype(), t.rows(), kept.len())?;
-            device.combine(&t, &rotation, 0.0, &mut next)?;
-            t = next;
+            match orthonormal_columns(device, &t, floor, 1e-14)? {
+                Some(next) => t = next,
+                None => return Ok(None),
+            }
+        }
+        if t.columns() == 1 {
+            normalise(device, &mut t)?;
         }
         Ok(Some(t))
     }
 
-    /// Ritz values, ascending, and the coefficients of the Ritz vectors in the basis, one column each.
-    pub fn ritz(&self) -> Result<(Vec<f64>, Matrix)> {
-        let mut hermitian = self.projected.clone();
-        for i in 0..self.dim {
-            for j in 0..i {
-                let mean = (self.projected[i * self.dim + j] + self.projected[j * self.dim + i].conj()) * 0.5;
-                hermitian[i * self.dim + j] = mean;
-                hermitian[j * self.dim + i] = mean.conj();
-            }
-            hermitian[i * self.dim + i].im = 0.0;
-        }
-        let real = !self.h.dtype().is_complex();
-        let data = if real {
-            Series::Real(hermitian.iter().map(|z| z.re).collect())
-        } else {
-            Series::Complex(hermitian)
-        };
-        let (values, vectors) = Matrix::new(self.dim, self.dim, data)?.eigh()?;
-        Ok((values.as_real("Ritz values")?.to_vec(), vectors))
+    /// Ritz values, ascending, and the coefficients of the Ritz vectors in the basis: row-major, a column each.
+    pub fn ritz(&self) -> Result<(Vec<f64>, Vec<C64>)> {
+        hermitian_eigen(self.dim, &self.projected, self.h.dtype().is_complex())
     }
 
     /// `V s` or `W s` for the given columns of coefficients.
-    fn mix(&self, blocks: &[BlockVector], s: &Matrix, columns: &[usize]) -> Result<BlockVector> {
+    fn mix(&self, blocks: &[BlockVector], s: &[C64], columns: &[usize]) -> Result<BlockVector> {
         let first = &blocks[0];
         let mut out = self.device().zeros(first.dtype(), first.rows(), columns.len())?;
-        let mut row = 0;
-        for v in blocks {
-            let mut c = Vec::with_capacity(v.columns() * columns.len());
-            for i in 0..v.columns() {
-                for &j in columns {
-                    c.push(s.at((row + i) as i64, j as i64)?.to_c64());
-                }
-            }
-            self.device().combine(v, &c, 1.0, &mut out)?;
-            row += v.columns();
-        }
+        let c: Vec<C64> =
+            (0..self.dim).flat_map(|i| columns.iter().map(move |&j| s[i * self.dim + j])).collect();
+        self.add(&blocks.iter().collect::<Vec<_>>(), &c, &mut out)?;
         Ok(out)
     }
 
     /// Ritz vectors for the given columns of coefficients.
-    pub fn vectors(&self, s: &Matrix, columns: &[usize]) -> Result<BlockVector> {
+    pub fn vectors(&self, s: &[C64], columns: &[usize]) -> Result<BlockVector> {
         self.mix(&self.basis, s, columns)
     }
 
     /// Residuals `H x - theta x` and the Ritz vectors `x` themselves.
     pub fn residuals(
         &self,
-        s: &Matrix,
+        s: &[C64],
         columns: &[usize],
         theta: &[f64],
     ) -> Result<(BlockVector, BlockVector)> {
@@ -167,15 +176,92 @@ impl Subspace {
     }
 
     /// Shrinks the basis to the Ritz vectors of the given columns, without new products (a thick restart).
-    pub fn restart(&mut self, s: &Matrix, columns: &[usize], theta: &[f64]) -> Result<()> {
-        let x = self.mix(&self.basis, s, columns)?;
-        let y = self.mix(&self.images, s, columns)?;
+    pub fn restart(&mut self, s: &[C64], columns: &[usize], theta: &[f64]) -> Result<()> {
+        let each: Vec<&[usize]> = if self.is_single() { columns.chunks(1).collect() } else { vec![columns] };
+        let basis = each.iter().map(|of| self.mix(&self.basis, s, of)).collect::<Result<_>>()?;
+        let images = each.iter().map(|of| self.mix(&self.images, s, of)).collect::<Result<_>>()?;
         let n = columns.len();
         self.projected = vec![C64::default(); n * n];
         for (i, &j) in columns.iter().enumerate() {
             self.projected[i * n + i] = C64::new(theta[j], 0.0);
         }
-        (self.basis, self.images, self.dim) = (vec![x], vec![y], n);
+        (self.basis, self.images, self.dim) = (basis, images, n);
         Ok(())
     }
+}
+
+fn single_columns(device: &Device, v: &BlockVector) -> Result<Vec<BlockVector>> {
+    if v.columns() == 1 {
+        return Ok(vec![v.clone()]);
+    }
+    (0..v.columns()).map(|c| device.columns(v, c..c + 1)).collect()
+}
+
+/// Columns of norm one; those that vanish stay zero.
+fn normalise(device: &Device, t: &mut BlockVector) -> Result<()> {
+    let squares = device.dots(t, t)?;
+    if squares.iter().any(|z| !z.is_finite()) {
+        return Err(Error::numeric("the vectors of a basis are not finite")
+            .hint("look for NaN or infinite entries of the operator and of starting vectors"));
+    }
+    let inverse = |z: &C64| C64::new(if z.re > 1e-300 { 1.0 / z.re.sqrt() } else { 0.0 }, 0.0);
+    let inverse: Vec<C64> = squares.iter().map(inverse).collect();
+    if let [one] = inverse[..] {
+        return device.mix(&[], &[], one.re, t);
+    }
+    let copy = t.clone();
+    device.axpby(&inverse, &copy, &[C64::default()], t)
+}
+
+/// Symmetric orthonormalisation by the Gram matrix, without directions whose eigenvalue there is below `floor` or, of the
+/// largest, `share`; nothing if none is left. Twice gives columns that are orthonormal to rounding.
+fn orthonormal_columns(
+    device: &Device,
+    t: &BlockVector,
+    floor: f64,
+    share: f64,
+) -> Result<Option<BlockVector>> {
+    let n = t.columns();
+    let gram = device.gram(t, t)?;
+    let (values, vectors) = hermitian_eigen(n, &gram, t.dtype().is_complex())?;
+    let largest = values.last().copied().unwrap_or(0.0);
+    let kept: Vec<usize> = (0..n).filter(|&j| values[j] > floor.max(share * largest)).collect();
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    let mut rotation = Vec::with_capacity(n * kept.len());
+    for i in 0..n {
+        rotation.extend(kept.iter().map(|&j| vectors[i * n + j] / values[j].sqrt()));
+    }
+    let mut next = device.zeros(t.dtype(), t.rows(), kept.len())?;
+    device.combine(t, &rotation, 0.0, &mut next)?;
+    Ok(Some(next))
+}
+
+/// Orthonormal columns of the same span.
+///
+/// # Errors
+/// When the columns vanish.
+pub(crate) fn orthonormal(device: &Device, x: &BlockVector) -> Result<BlockVector> {
+    let mut x = x.clone();
+    let floor = if x.dtype().is_single() { 1e-9 } else { 1e-18 } * x.columns() as f64;
+    for _ in 0..2 {
+        normalise(device, &mut x)?;
+        x = orthonormal_columns(device, &x, floor, 0.0)?
+            .ok_or_else(|| Error::numeric("the vectors of a subspace vanish"))?;
+    }
+    Ok(x)
+}
+
+/// Eigenvalues, ascending, and eigenvectors, row-major with a column each, of a small Hermitian matrix.
+pub(crate) fn hermitian_eigen(n: usize, data: &[C64], complex: bool) -> Result<(Vec<f64>, Vec<C64>)> {
+    if n == 1 {
+        return Ok((vec![data[0].re], vec![ONE]));
+    }
+    let mean = |i: usize, j: usize| (data[i * n + j] + data[j * n + i].conj()) * 0.5;
+    let entries: Vec<C64> = (0..n * n).map(|k| mean(k / n, k % n)).collect();
+    let series =
+        if complex { Series::Complex(entries) } else { Series::Real(entries.iter().map(|z| z.re).collect()) };
+    let (values, vectors) = Matrix::new(n, n, series)?.eigh()?;
+    Ok((values.as_real("eigenvalues")?.to_vec(), vectors.data().to_complex()))
 }

@@ -145,7 +145,7 @@ pub(super) fn gram((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVe
         let (rows, side) = (x.rows.local, block(x)?.lanes());
         let (x, y) = (lanes::<F>(x)?, lanes::<F>(y)?);
         if side > 1 {
-            return super::folded::gram(threads, side, complex, (m, x), (n, y));
+            return super::folded::gram((threads, isa), side, complex, (m, x), (n, y));
         }
         // The wider block is the one whose lanes fill registers.
         let turned = sy < 8 && sx > sy;
@@ -201,7 +201,15 @@ pub(super) fn combine(
         let (m, n, side) = (x.columns, y.columns, block(x)?.lanes());
         if side > 1 {
             let (complex, x) = (x.dtype.is_complex(), self::lanes::<F>(x)?);
-            return super::folded::combine(threads, side, complex, (m, x), c, b, (n, lanes_mut::<F>(y)?));
+            return super::folded::combine(
+                (threads, isa),
+                side,
+                complex,
+                (m, x),
+                c,
+                b,
+                (n, lanes_mut::<F>(y)?),
+            );
         }
         let (across, lanes) = (block(x)?.stride(), block(y)?.stride());
         // The complex matrix as a real one that takes (re, im) to (re, im).

@@ -1,7 +1,7 @@
 //! Tall-skinny products of blocks whose rows are folded: sums run over the rows side by side as well.
 
 use super::block::Lane;
-use super::{Threads, vectorised};
+use super::{Isa, Threads, vectorised};
 use crate::error::Result;
 use crate::number::C64;
 
@@ -22,7 +22,7 @@ macro_rules! by_side {
 
 /// `X^H Y` of blocks of `m` and `n` columns with `side` rows side by side.
 pub(super) fn gram<F: Lane>(
-    threads: &Threads,
+    (threads, isa): (&Threads, Isa),
     side: usize,
     complex: bool,
     (m, x): (usize, &[F]),
@@ -33,7 +33,7 @@ pub(super) fn gram<F: Lane>(
     let rows = x.len() / sx.max(1);
     let sums = threads.map(&threads.ranges(rows, sx * n / CHEAP), |range| {
         let (x, y) = (&x[range.start * sx..range.end * sx], &y[range.start * sy..range.end * sy]);
-        vectorised(|| by_side!(side, gram_rows::<F>(complex, (m, x), (n, y))))
+        vectorised(isa, || by_side!(side, gram_rows::<F>(complex, (m, x), (n, y))))
     })?;
     let mut total = vec![C64::default(); m * n];
     for part in sums {
@@ -83,7 +83,7 @@ fn gram_rows<F: Lane, const S: usize>(
 
 /// `Y = X C + b Y` of such blocks.
 pub(super) fn combine<F: Lane>(
-    threads: &Threads,
+    (threads, isa): (&Threads, Isa),
     side: usize,
     complex: bool,
     (m, x): (usize, &[F]),
@@ -96,7 +96,7 @@ pub(super) fn combine<F: Lane>(
     let ranges = threads.ranges(y.len() / sy.max(1), sx * n / CHEAP);
     threads.run(&ranges, sy, y, |range, y| {
         let x = &x[range.start * sx..range.end * sx];
-        vectorised(|| by_side!(side, combine_rows::<F>(complex, (m, x), c, b, (n, y))))
+        vectorised(isa, || by_side!(side, combine_rows::<F>(complex, (m, x), c, b, (n, y))))
     })?;
     Ok(())
 }

@@ -46,14 +46,7 @@ pub(super) trait Visit<T: Scalar> {
     /// Compressed rows: those of `rows[i]` are `starts[i]..starts[i + 1]` of columns and values.
     #[inline(always)]
     fn compressed<J: Index>(&mut self, rows: Range<usize>, starts: &[usize], columns: &[J], values: &[T]) {
-        for (row, range) in rows.zip(starts.windows(2)) {
-            let range = range[0]..range[1];
-            fetch(values, range.start + AHEAD, range.end + AHEAD);
-            fetch(columns, range.start + AHEAD, range.end + AHEAD);
-            let entries =
-                columns[range.clone()].iter().zip(&values[range]).map(|(j, &value)| (j.at(), value));
-            self.row(row, None, entries, empty(), empty());
-        }
+        one_by_one(self, rows, starts, columns, values);
     }
 
     /// Rows that all have the same entries `(distance in rows, value)`, with their on-site energies.
@@ -64,6 +57,24 @@ pub(super) trait Visit<T: Scalar> {
             let entries = entries.iter().map(|e| (row.wrapping_add_signed(e.0), e.1));
             self.row(row, energy, entries, empty(), empty());
         }
+    }
+}
+
+/// Compressed rows, each by itself.
+#[inline(always)]
+fn one_by_one<T: Scalar, J: Index>(
+    visit: &mut (impl Visit<T> + ?Sized),
+    rows: Range<usize>,
+    starts: &[usize],
+    columns: &[J],
+    values: &[T],
+) {
+    for (row, range) in rows.zip(starts.windows(2)) {
+        let range = range[0]..range[1];
+        fetch(values, range.start + AHEAD, range.end + AHEAD);
+        fetch(columns, range.start + AHEAD, range.end + AHEAD);
+        let entries = columns[range.clone()].iter().zip(&values[range]).map(|(j, &value)| (j.at(), value));
+        visit.row(row, None, entries, empty(), empty());
     }
 }
 
@@ -238,14 +249,7 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<'_, F, P, Q> {
                 done += Q::WIDTH;
             }
         }
-        for (row, range) in (rows.start + done..rows.end).zip(starts[done..].windows(2)) {
-            let range = range[0]..range[1];
-            fetch(values, range.start + AHEAD, range.end + AHEAD);
-            fetch(columns, range.start + AHEAD, range.end + AHEAD);
-            let entries =
-                columns[range.clone()].iter().zip(&values[range]).map(|(j, &value)| (j.at(), value));
-            self.row(row, None, entries, empty(), empty());
-        }
+        one_by_one(self, rows.start + done..rows.end, &starts[done..], columns, values);
     }
 
     #[inline(always)]

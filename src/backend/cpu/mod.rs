@@ -74,9 +74,9 @@ impl Isa {
     }
 }
 
-/// Runs a loop compiled for the vector instructions that the processor has.
+/// Runs a loop compiled for an instruction set that the processor has.
 #[inline]
-fn vectorised<R>(f: impl FnOnce() -> R) -> R {
+fn vectorised<R>(isa: Isa, f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx512f,avx512dq,avx512vl,fma,avx2")]
@@ -87,8 +87,8 @@ fn vectorised<R>(f: impl FnOnce() -> R) -> R {
         unsafe fn half<R>(f: impl FnOnce() -> R) -> R {
             f()
         }
-        match Isa::detect() {
-            // SAFETY: the processor has the instructions; so below.
+        match isa {
+            // SAFETY: `Isa::detect` found that the processor has the instructions; so below.
             Isa::Avx512 => return unsafe { wide(f) },
             // SAFETY: as above.
             Isa::Avx2 => return unsafe { half(f) },

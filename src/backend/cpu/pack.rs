@@ -2,6 +2,7 @@
 //! Left to arrays alone, the compiler cuts wide ones into registers of several sizes.
 
 use super::Isa;
+use super::simd::Register;
 use crate::number::Real;
 
 /// `WIDTH` neighbouring lanes.
@@ -60,6 +61,46 @@ impl<F: Real, const N: usize, const FMA: bool> Pack<F> for Plain<F, N, FMA> {
     #[inline(always)]
     fn add_to(self, sums: &mut [f64]) {
         for (sum, x) in sums.iter_mut().zip(self.0) {
+            *sum += x.to_f64();
+        }
+    }
+}
+
+/// A register is a pack. Its functions are inlined into code that was compiled for its instruction set and is entered only
+/// where `Isa::detect` found that.
+impl<R: Register> Pack<R::Real> for R {
+    const WIDTH: usize = R::LANES;
+    #[inline(always)]
+    fn splat(x: R::Real) -> Self {
+        // SAFETY: the instruction is there (see above); so below.
+        unsafe { R::splat(x) }
+    }
+    #[inline(always)]
+    unsafe fn load(at: *const R::Real) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { R::load(at) }
+    }
+    #[inline(always)]
+    unsafe fn store(self, at: *mut R::Real) {
+        // SAFETY: the caller's promise.
+        unsafe { R::store(self, at) }
+    }
+    #[inline(always)]
+    fn mla(self, b: Self, c: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { self.fma(b, c) }
+    }
+    #[inline(always)]
+    fn mul(self, b: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { R::mul(self, b) }
+    }
+    #[inline(always)]
+    fn add_to(self, sums: &mut [f64]) {
+        let mut lanes = [R::Real::default(); 16];
+        // SAFETY: as above; no register has more than sixteen lanes.
+        unsafe { R::store(self, lanes.as_mut_ptr()) };
+        for (sum, x) in sums.iter_mut().zip(&lanes[..R::LANES]) {
             *sum += x.to_f64();
         }
     }
@@ -204,7 +245,7 @@ pub(in crate::backend) struct Avx512;
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::{Avx2, Avx512, Pack, Packs, Pair, Plain, Registers};
+    use super::{Avx2, Avx512, Packs, Pair, Plain, Registers};
 
     impl Registers for f32 {
         type Avx512 = Avx512;
@@ -215,93 +256,6 @@ mod x86 {
         type Avx512 = Avx512;
         type Avx2 = Avx2;
     }
-
-    /// A register as a pack. Its functions are inlined into code that was compiled for its instruction set and is entered
-    /// only where `Isa::detect` found that.
-    macro_rules! register {
-        ($register:ty, $real:ty, $width:expr, $set:ident, $load:ident, $store:ident, $fma:ident, $mul:ident) => {
-            impl Pack<$real> for $register {
-                const WIDTH: usize = $width;
-                #[inline(always)]
-                fn splat(x: $real) -> Self {
-                    // SAFETY: the instruction is there (see above).
-                    unsafe { $set(x) }
-                }
-                #[inline(always)]
-                unsafe fn load(at: *const $real) -> Self {
-                    // SAFETY: the caller's promise; the instruction is there.
-                    unsafe { $load(at) }
-                }
-                #[inline(always)]
-                unsafe fn store(self, at: *mut $real) {
-                    // SAFETY: the caller's promise; the instruction is there.
-                    unsafe { $store(at, self) }
-                }
-                #[inline(always)]
-                fn mla(self, b: Self, c: Self) -> Self {
-                    // SAFETY: the instruction is there.
-                    unsafe { $fma(self, b, c) }
-                }
-                #[inline(always)]
-                fn mul(self, b: Self) -> Self {
-                    // SAFETY: the instruction is there.
-                    unsafe { $mul(self, b) }
-                }
-                #[inline(always)]
-                fn add_to(self, sums: &mut [f64]) {
-                    let mut lanes = [0.0; $width];
-                    // SAFETY: the array has room for the register.
-                    unsafe { $store(lanes.as_mut_ptr(), self) };
-                    for (sum, x) in sums.iter_mut().zip(lanes) {
-                        *sum += f64::from(x);
-                    }
-                }
-            }
-        };
-    }
-
-    register!(
-        __m512d,
-        f64,
-        8,
-        _mm512_set1_pd,
-        _mm512_loadu_pd,
-        _mm512_storeu_pd,
-        _mm512_fmadd_pd,
-        _mm512_mul_pd
-    );
-    register!(
-        __m256d,
-        f64,
-        4,
-        _mm256_set1_pd,
-        _mm256_loadu_pd,
-        _mm256_storeu_pd,
-        _mm256_fmadd_pd,
-        _mm256_mul_pd
-    );
-    register!(__m128d, f64, 2, _mm_set1_pd, _mm_loadu_pd, _mm_storeu_pd, _mm_fmadd_pd, _mm_mul_pd);
-    register!(
-        __m512,
-        f32,
-        16,
-        _mm512_set1_ps,
-        _mm512_loadu_ps,
-        _mm512_storeu_ps,
-        _mm512_fmadd_ps,
-        _mm512_mul_ps
-    );
-    register!(
-        __m256,
-        f32,
-        8,
-        _mm256_set1_ps,
-        _mm256_loadu_ps,
-        _mm256_storeu_ps,
-        _mm256_fmadd_ps,
-        _mm256_mul_ps
-    );
-    register!(__m128, f32, 4, _mm_set1_ps, _mm_loadu_ps, _mm_storeu_ps, _mm_fmadd_ps, _mm_mul_ps);
 
     impl Packs<f64> for Avx512 {
         type Widest = Pair<Pair<__m512d>>;

@@ -1,20 +1,20 @@
-//! Packs of reals that one instruction works on. A method is inlined into the kernel that was compiled for its
+//! Registers of reals that one instruction works on. A method is inlined into the kernel that was compiled for its
 //! instructions; calling one outside of such a kernel on a processor without them is undefined, hence `unsafe`.
 
 use super::block::Lane;
 
-/// A pack of neighbouring reals.
-pub(super) trait Pack: Copy {
+/// A register of neighbouring reals.
+pub(in crate::backend) trait Register: Copy {
     /// The reals.
     type Real: Lane;
     /// How many they are.
     const LANES: usize;
 
     /// # Safety
-    /// `at` points to `LANES` reals, and the processor has the instructions of this pack; so for all methods.
+    /// `at` points to `LANES` reals, and the processor has the instructions of this register; so for all methods.
     unsafe fn load(at: *const Self::Real) -> Self;
     unsafe fn store(self, at: *mut Self::Real);
-    /// A store past the caches, to an address that is a multiple of the pack's size.
+    /// A store past the caches, to an address that is a multiple of the register's size.
     unsafe fn stream(self, at: *mut Self::Real);
     unsafe fn splat(x: Self::Real) -> Self;
     unsafe fn add(self, b: Self) -> Self;
@@ -34,7 +34,7 @@ pub(super) trait Pack: Copy {
 
 macro_rules! scalar {
     ($t:ty) => {
-        impl Pack for $t {
+        impl Register for $t {
             type Real = $t;
             const LANES: usize = 1;
             #[inline(always)]
@@ -104,12 +104,12 @@ scalar!(f64);
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::Pack;
+    use super::Register;
 
-    macro_rules! pack {
+    macro_rules! register {
         ($t:ty, $real:ty, $lanes:expr, $load:ident $store:ident $stream:ident $splat:ident $add:ident $sub:ident $mul:ident
          $div:ident $sqrt:ident $fma:ident $nma:ident, $swap:expr) => {
-            impl Pack for $t {
+            impl Register for $t {
                 type Real = $real;
                 const LANES: usize = $lanes;
                 #[inline(always)]
@@ -228,12 +228,33 @@ mod x86 {
         }
     }
 
-    pack!(__m512d, f64, 8, _mm512_loadu_pd _mm512_storeu_pd _mm512_stream_pd _mm512_set1_pd _mm512_add_pd _mm512_sub_pd
+    /// # Safety
+    /// The processor has AVX; so below.
+    #[target_feature(enable = "avx")]
+    #[inline]
+    unsafe fn swap_2(x: __m128d, _: usize) -> __m128d {
+        _mm_permute_pd::<0x1>(x)
+    }
+
+    #[target_feature(enable = "avx")]
+    #[inline]
+    unsafe fn swap_4s(x: __m128, bit: usize) -> __m128 {
+        match bit {
+            1 => _mm_permute_ps::<0xb1>(x),
+            _ => _mm_permute_ps::<0x4e>(x),
+        }
+    }
+
+    register!(__m512d, f64, 8, _mm512_loadu_pd _mm512_storeu_pd _mm512_stream_pd _mm512_set1_pd _mm512_add_pd _mm512_sub_pd
         _mm512_mul_pd _mm512_div_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_fnmadd_pd, swap_8);
-    pack!(__m512, f32, 16, _mm512_loadu_ps _mm512_storeu_ps _mm512_stream_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps
+    register!(__m512, f32, 16, _mm512_loadu_ps _mm512_storeu_ps _mm512_stream_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps
         _mm512_mul_ps _mm512_div_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_fnmadd_ps, swap_16);
-    pack!(__m256d, f64, 4, _mm256_loadu_pd _mm256_storeu_pd _mm256_stream_pd _mm256_set1_pd _mm256_add_pd _mm256_sub_pd
+    register!(__m256d, f64, 4, _mm256_loadu_pd _mm256_storeu_pd _mm256_stream_pd _mm256_set1_pd _mm256_add_pd _mm256_sub_pd
         _mm256_mul_pd _mm256_div_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_fnmadd_pd, swap_4);
-    pack!(__m256, f32, 8, _mm256_loadu_ps _mm256_storeu_ps _mm256_stream_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps
+    register!(__m256, f32, 8, _mm256_loadu_ps _mm256_storeu_ps _mm256_stream_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps
         _mm256_mul_ps _mm256_div_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_fnmadd_ps, swap_8s);
+    register!(__m128d, f64, 2, _mm_loadu_pd _mm_storeu_pd _mm_stream_pd _mm_set1_pd _mm_add_pd _mm_sub_pd
+        _mm_mul_pd _mm_div_pd _mm_sqrt_pd _mm_fmadd_pd _mm_fnmadd_pd, swap_2);
+    register!(__m128, f32, 4, _mm_loadu_ps _mm_storeu_ps _mm_stream_ps _mm_set1_ps _mm_add_ps _mm_sub_ps
+        _mm_mul_ps _mm_div_ps _mm_sqrt_ps _mm_fmadd_ps _mm_fnmadd_ps, swap_4s);
 }

@@ -8,7 +8,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::simd::Pack;
+use super::simd::Register;
 use super::{Isa, Threads};
 use crate::backend::splines::{
     Coefficients, Planes, SplineBatch, SplineShape, SplineTable, Splines, weights,
@@ -218,7 +218,7 @@ impl<F: Real> Place<F> {
 /// The processor has the instructions of `P`, the places lie in the table, whose rows are whole numbers of packs, and `room`
 /// has room.
 #[inline(always)]
-unsafe fn point<P: Pack, const ALL: bool>(
+unsafe fn point<P: Register, const ALL: bool>(
     table: *const P::Real,
     stride: usize,
     place: &Place<P::Real>,
@@ -286,7 +286,7 @@ fn fetch<F>(at: *const F) {
 /// # Safety
 /// As [`point`]; the planes have room for all points, and no other thread writes these points' results.
 #[inline(always)]
-unsafe fn range<P: Pack, O: Real>(job: &Job<'_, P::Real, O>, order: &[u32], room: &mut [P::Real]) {
+unsafe fn range<P: Register, O: Real>(job: &Job<'_, P::Real, O>, order: &[u32], room: &mut [P::Real]) {
     let lanes = job.shape.lanes;
     let all = job.planes.len() > 1;
     let Some(&first) = order.first() else { return };

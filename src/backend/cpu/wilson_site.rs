@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Isa;
 use super::block::Lane;
-use super::simd::Pack;
+use super::simd::Register;
 use super::wilson::{MOST_ADDED, Shape};
 use crate::backend::matrix::wilson::{COMPONENTS, Sites};
 use crate::number::Real;
@@ -47,9 +47,9 @@ struct C<P> {
 /// Two spins of three colours.
 type Half<P> = [[C<P>; 3]; 2];
 
-impl<P: Pack> C<P> {
+impl<P: Register> C<P> {
     /// # Safety
-    /// As for [`Pack`]; so below.
+    /// As for [`Register`]; so below.
     #[inline(always)]
     unsafe fn load(at: *const P::Real, im: usize) -> Self {
         // SAFETY: the caller's promise; so below.
@@ -139,7 +139,7 @@ impl<P: Pack> C<P> {
 
 /// The rows of a link from `N` packs of reals, `lanes` reals apart.
 #[inline(always)]
-unsafe fn link<P: Pack, const N: usize>(at: *const P::Real, lanes: usize) -> [C<P>; 9] {
+unsafe fn link<P: Register, const N: usize>(at: *const P::Real, lanes: usize) -> [C<P>; 9] {
     // SAFETY: the caller's promise.
     unsafe {
         let z = |k: usize| C { re: P::load(at.add(2 * k * lanes)), im: P::load(at.add((2 * k + 1) * lanes)) };
@@ -197,7 +197,12 @@ unsafe fn link<P: Pack, const N: usize>(at: *const P::Real, lanes: usize) -> [C<
 
 /// The upper two spins of (1 + s g_mu) psi.
 #[inline(always)]
-unsafe fn project<P: Pack, const MU: usize>(psi: *const P::Real, step: usize, im: usize, s: P) -> Half<P> {
+unsafe fn project<P: Register, const MU: usize>(
+    psi: *const P::Real,
+    step: usize,
+    im: usize,
+    s: P,
+) -> Half<P> {
     // SAFETY: the caller's promise.
     unsafe {
         let at = |spin: usize, colour: usize| C::<P>::load(psi.add((3 * spin + colour) * step), im);
@@ -217,7 +222,7 @@ unsafe fn project<P: Pack, const MU: usize>(psi: *const P::Real, step: usize, im
 /// Takes half-spinors through a link, `U h` or `U^+ h`, and adds all four spins of (1 + s g_mu) that follow; colour by
 /// colour, so that few numbers are in flight. `turn` is what a product undergoes that crosses a cut.
 #[inline(always)]
-unsafe fn through<P: Pack, const MU: usize, const DAGGER: bool>(
+unsafe fn through<P: Register, const MU: usize, const DAGGER: bool>(
     sum: &mut [[C<P>; 3]; 4],
     u: &[C<P>; 9],
     h: &Half<P>,
@@ -253,7 +258,7 @@ unsafe fn through<P: Pack, const MU: usize, const DAGGER: bool>(
 
 /// Lanes change places across a cut, and those that crossed the boundary of the lattice take its sign.
 #[inline(always)]
-unsafe fn cross<P: Pack>(mut z: C<P>, bit: usize, sign: P) -> C<P> {
+unsafe fn cross<P: Register>(mut z: C<P>, bit: usize, sign: P) -> C<P> {
     // SAFETY: the caller's promise.
     unsafe {
         if bit > 0 && bit < P::LANES {
@@ -264,7 +269,7 @@ unsafe fn cross<P: Pack>(mut z: C<P>, bit: usize, sign: P) -> C<P> {
 }
 
 /// Constants of a run in packs.
-struct Run<'a, P: Pack> {
+struct Run<'a, P: Register> {
     job: &'a Job<'a, P::Real>,
     /// Reals between the rows of a vector, and from a real part to its imaginary part.
     step: usize,
@@ -273,7 +278,7 @@ struct Run<'a, P: Pack> {
     backward: P,
 }
 
-impl<P: Pack> Run<'_, P> {
+impl<P: Register> Run<'_, P> {
     /// Both hops of a direction. `chunk` is the lanes' number divided by those of a pack.
     #[inline(always)]
     unsafe fn hops<const MU: usize, const N: usize>(
@@ -416,9 +421,9 @@ impl<P: Pack> Run<'_, P> {
 }
 
 /// # Safety
-/// As for [`Pack`].
+/// As for [`Register`].
 #[inline(always)]
-unsafe fn start<P: Pack>(job: &Job<'_, P::Real>, range: Range<usize>, sums: &mut [f64]) {
+unsafe fn start<P: Register>(job: &Job<'_, P::Real>, range: Range<usize>, sums: &mut [f64]) {
     // SAFETY: the caller's promise.
     unsafe {
         let sign = |x: f64| P::splat(P::Real::from_f64(if job.adjoint { -x } else { x }));
@@ -437,7 +442,7 @@ macro_rules! compiled {
     ($name:ident, $pack:ty, $features:literal) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
-        unsafe fn $name(job: &Job<'_, <$pack as Pack>::Real>, range: Range<usize>, sums: &mut [f64]) {
+        unsafe fn $name(job: &Job<'_, <$pack as Register>::Real>, range: Range<usize>, sums: &mut [f64]) {
             // SAFETY: the instructions are enabled here.
             unsafe { start::<$pack>(job, range, sums) }
             // Stores past the caches are ordered before the threads meet.

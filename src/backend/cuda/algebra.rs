@@ -5,7 +5,7 @@ use std::ffi::c_void;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::Buffer;
-use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, to_bytes};
+use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, tall, to_bytes};
 use crate::backend::{BlockVector, conformal};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -74,13 +74,18 @@ pub(super) fn multiply(gpu: &Cuda, x: &BlockVector, z: &BlockVector, y: &mut Blo
 }
 
 /// `count` doubles for each of `blocks` blocks, added in a fixed order.
-fn reduced(gpu: &Cuda, sums: &Buffer, blocks: u32, count: u32) -> Result<Vec<C64>> {
-    let out = gpu.card.allocate(8 * count as usize)?;
-    let arguments: [*mut c_void; 4] = arguments![blocks, count, sums.address, out.address];
+pub(super) fn reduced(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<f64>> {
+    let out = gpu.card.allocate(8 * count)?;
+    let each = u32::try_from(count).map_err(|_| Error::input(format!("{count} sums")))?;
+    let arguments: [*mut c_void; 4] = arguments![blocks, each, sums.address, out.address];
     // SAFETY: the kernel's arguments; `sums` holds blocks * count doubles, `out` count.
-    unsafe { gpu.card.launch("reduce", (1, count.min(1024)), THREADS, &arguments)? };
-    let numbers: Vec<[f64; 2]> = gpu.card.download(&out, count as usize / 2)?;
-    Ok(numbers.into_iter().map(|z| C64::new(z[0], z[1])).collect())
+    unsafe { gpu.card.launch("reduce", (1, each.min(1024)), THREADS, &arguments)? };
+    gpu.card.download(&out, count)
+}
+
+/// The same for complex numbers, `count` of each block.
+fn reduced_complex(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<C64>> {
+    Ok(reduced(gpu, sums, blocks, 2 * count)?.chunks(2).map(|z| C64::new(z[0], z[1])).collect())
 }
 
 pub(super) fn dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
@@ -100,7 +105,7 @@ pub(super) fn dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
         let name = format!("dots_{}", suffix(x.dtype));
         gpu.card.launch(&name, (blocks, columns.div_ceil(width)), THREADS, &arguments)?;
     }
-    reduced(gpu, &sums, blocks, 2 * columns)
+    reduced_complex(gpu, &sums, blocks, x.columns)
 }
 
 pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
@@ -110,6 +115,9 @@ pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
     let (rows, p, q) = (x.rows.local as u64, x.columns as u32, y.columns as u32);
     if p == 0 || q == 0 {
         return Ok(Vec::new());
+    }
+    if let Some(product) = tall::gram(gpu, x, y)? {
+        return Ok(product);
     }
     let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
     let lane_type = suffix(x.dtype);
@@ -135,7 +143,7 @@ pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
             gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)?;
         }
     }
-    reduced(gpu, &sums, blocks, 2 * p * q)
+    reduced_complex(gpu, &sums, blocks, (p * q) as usize)
 }
 
 pub(super) fn combine(gpu: &Cuda, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
@@ -146,6 +154,9 @@ pub(super) fn combine(gpu: &Cuda, x: &BlockVector, c: &[C64], b: f64, y: &mut Bl
             c.len(),
             y.shape()
         )));
+    }
+    if tall::combine(gpu, x, c, b, y)? {
+        return Ok(());
     }
     let (rows, p, q, dtype) = (x.rows.local as u64, x.columns as u32, y.columns as u32, x.dtype);
     let small = gpu.card.upload(&to_bytes(dtype, c))?;

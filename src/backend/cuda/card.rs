@@ -30,6 +30,8 @@ pub(super) struct Card {
     pool: Mutex<Pool>,
     /// Blocks of a kernel that run on one multiprocessor together.
     resident: Mutex<HashMap<String, u32>>,
+    /// Addresses of kernels that were asked for: the driver's search by name takes as long as a launch.
+    functions: Mutex<HashMap<String, usize>>,
     module: Module,
     stream: Stream,
     context: Context,
@@ -83,14 +85,25 @@ impl Card {
             interrupt,
             pool: Mutex::default(),
             resident: Mutex::default(),
+            functions: Mutex::default(),
             module,
             stream,
             context,
         }))
     }
 
+    /// The stream that all work is queued on.
+    pub fn stream(&self) -> sys::CUstream {
+        self.stream.as_inner()
+    }
+
+    /// Stops where the user has asked for it.
+    pub fn check_interrupt(&self) -> Result<()> {
+        self.interrupt.check()
+    }
+
     /// Makes the GPU the calling thread's.
-    fn enter(&self) -> Result<()> {
+    pub fn enter(&self) -> Result<()> {
         CurrentContext::set_current(&self.context).map_err(|e| failure("the GPU", e))
     }
 
@@ -158,10 +171,34 @@ impl Card {
     ) -> Result<()> {
         self.interrupt.check()?;
         self.enter()?;
-        let function = self.module.get_function(kernel).map_err(|e| failure(kernel, e))?;
+        let function = self.function(kernel)?;
         // SAFETY: the caller's promise.
-        unsafe { self.stream.launch(&function, (grid.0, grid.1), threads, 0, arguments) }
-            .map_err(|e| failure(kernel, e))
+        let status = unsafe {
+            sys::cuLaunchKernel(
+                function,
+                grid.0,
+                grid.1,
+                1,
+                threads,
+                1,
+                1,
+                0,
+                self.stream(),
+                arguments.as_ptr().cast_mut(),
+                std::ptr::null_mut(),
+            )
+        };
+        check(kernel, status)
+    }
+
+    fn function(&self, kernel: &str) -> Result<sys::CUfunction> {
+        let mut known = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&address) = known.get(kernel) {
+            return Ok(address as sys::CUfunction);
+        }
+        let function = self.module.get_function(kernel).map_err(|e| failure(kernel, e))?.to_raw();
+        known.insert(kernel.into(), function as usize);
+        Ok(function)
     }
 
     /// How many blocks of a kernel run on the GPU together.
@@ -297,6 +334,6 @@ fn failure(what: &str, e: CudaError) -> Error {
     Error::backend(format!("{what}: {e}"))
 }
 
-fn check(what: &str, status: sys::CUresult) -> Result<()> {
+pub(super) fn check(what: &str, status: sys::CUresult) -> Result<()> {
     if status == CUDA_SUCCESS { Ok(()) } else { Err(Error::backend(format!("{what}: {status:?}"))) }
 }

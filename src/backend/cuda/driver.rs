@@ -64,6 +64,10 @@ forward! {
     cuDevicePrimaryCtxRetain
     cuDeviceTotalMem_v2
     cuGetErrorString
+    cuGraphDestroy
+    cuGraphExecDestroy
+    cuGraphInstantiateWithFlags
+    cuGraphLaunch
     cuInit
     cuLaunchKernel
     cuMemAlloc_v2
@@ -77,8 +81,10 @@ forward! {
     cuModuleLoadDataEx
     cuModuleUnload
     cuOccupancyMaxActiveBlocksPerMultiprocessor
+    cuStreamBeginCapture_v2
     cuStreamCreateWithPriority
     cuStreamDestroy_v2
+    cuStreamEndCapture
     cuStreamSynchronize
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::card::{Buffer, Card};
 use super::cells::{self, General, Straight};
+use super::graph::Graph;
 use super::order::Order;
 use super::{THREADS, arguments, buffer, suffix, to_bytes, unique};
 use crate::backend::matrix::{Csr, Indices, Values};
@@ -16,6 +17,15 @@ const CHUNK: usize = 256;
 
 /// Most bytes of block sums that a recurrence keeps before it reduces them.
 const SUMS: usize = 256 << 20;
+
+/// Steps whose block sums are reduced together, an even number.
+const GROUP: usize = 32;
+
+/// Steps that are queued before their products are waited for.
+const WAIT: usize = 1 << 15;
+
+/// Bytes of a block below which launching a step takes longer than the step.
+const LAUNCH_BOUND: usize = 32 << 20;
 
 /// The argument that all kernels of this file share; see `kernels/update.cuh`.
 #[repr(C)]
@@ -141,34 +151,26 @@ impl Matrix {
         }
     }
 
-    /// Sums of `steps` passes, added over blocks on the GPU and over the parts of complex numbers here.
-    fn reduced(
-        &self,
-        sums: &Buffer,
-        steps: usize,
-        blocks: u32,
-        lanes: u32,
-        columns: usize,
-    ) -> Result<Vec<Dots>> {
+    /// Queues the sum over blocks of `steps` passes, to `out`.
+    fn reduce(&self, sums: &Buffer, steps: usize, blocks: u32, lanes: u32, out: u64) -> Result<()> {
         let count = 2 * lanes;
-        let out = self.card.allocate(8 * steps * count as usize)?;
-        let arguments = arguments![blocks, count, sums.address, out.address];
-        // SAFETY: the kernel's arguments; `sums` holds steps * blocks * count doubles, `out` steps * count.
-        unsafe { self.card.launch("reduce", (steps as u32, count.min(1024)), THREADS, &arguments)? };
-        let numbers: Vec<f64> = self.card.download(&out, steps * count as usize)?;
-        let parts = lanes as usize / columns.max(1);
-        let column = |of: &[f64], c: usize| of[c * parts..(c + 1) * parts].iter().sum::<f64>();
-        Ok(numbers
-            .chunks(count as usize)
-            .map(|step| {
-                let (vv, wv) = step.split_at(lanes as usize);
-                Dots {
-                    vv: (0..columns).map(|c| column(vv, c)).collect(),
-                    wv: (0..columns).map(|c| column(wv, c)).collect(),
-                }
-            })
-            .collect())
+        let arguments = arguments![blocks, count, sums.address, out];
+        // SAFETY: the kernel's arguments; `sums` holds steps * blocks * count doubles, `out` has room for steps * count.
+        unsafe { self.card.launch("reduce", (steps as u32, count.min(1024)), THREADS, &arguments) }
     }
+}
+
+/// The products of each step from their sums, with the parts of complex numbers added.
+fn collect(numbers: &[f64], lanes: u32, columns: usize) -> impl Iterator<Item = Dots> {
+    let parts = lanes as usize / columns.max(1);
+    let column = move |of: &[f64], c: usize| of[c * parts..(c + 1) * parts].iter().sum::<f64>();
+    numbers.chunks(2 * lanes as usize).map(move |step| {
+        let (vv, wv) = step.split_at(lanes as usize);
+        Dots {
+            vv: (0..columns).map(|c| column(vv, c)).collect(),
+            wv: (0..columns).map(|c| column(wv, c)).collect(),
+        }
+    })
 }
 
 impl Kernel for Matrix {
@@ -212,7 +214,10 @@ impl Kernel for Matrix {
         };
         self.pass(&launch, vectors)?;
         if let (Some(dots), Some(sums)) = (dots, sums) {
-            *dots = self.reduced(&sums, 1, blocks, lanes, columns)?.pop().unwrap_or_default();
+            let out = self.card.allocate(16 * lanes as usize)?;
+            self.reduce(&sums, 1, blocks, lanes, out.address)?;
+            let numbers: Vec<f64> = self.card.download(&out, 2 * lanes as usize)?;
+            *dots = collect(&numbers, lanes, columns).next().unwrap_or_default();
         }
         Ok(())
     }
@@ -235,16 +240,15 @@ impl Kernel for Matrix {
         let launch = self.launch(lane_type, lanes)?;
         let blocks = launch.grid.0;
         let each = 16 * blocks as usize * lanes as usize;
-        let at_once = (SUMS / each.max(1)).clamp(1, 1 << 15).min(steps.max(1));
-        let sums = self.card.allocate(each * at_once)?;
-        let mut done = 0;
-        while done < steps {
-            // Nothing is waited for within these steps.
-            let now = at_once.min(steps - done);
-            for step in 0..now {
+        let group = (SUMS / each.max(1)).clamp(1, GROUP).min(steps.max(1));
+        let sums = self.card.allocate(each * group)?;
+        // Both are written: what clones share is copied before anything is recorded.
+        let (mut x, mut y) = (unique(&self.card, v)?.address, unique(&self.card, w)?.address);
+        let mut queue = |count: usize| {
+            (0..count).try_for_each(|step| {
                 let vectors = Vectors {
-                    v: buffer(v)?.address,
-                    w: unique(&self.card, w)?.address,
+                    v: x,
+                    w: y,
                     sums: sums.address + (step * each) as u64,
                     alpha,
                     beta,
@@ -252,11 +256,36 @@ impl Kernel for Matrix {
                     lanes,
                     offset: self.rows.start as u64,
                 };
-                self.pass(&launch, vectors)?;
-                std::mem::swap(v, w);
+                std::mem::swap(&mut x, &mut y);
+                self.pass(&launch, vectors)
+            })
+        };
+        // An even number of steps leaves the vectors where they were, so that the same launches serve again.
+        let short = group == GROUP && steps >= 4 * GROUP && v.bytes() <= LAUNCH_BOUND;
+        let recorded = if short { Some(Graph::record(&self.card, || queue(GROUP))?) } else { None };
+        let width = 2 * lanes as usize;
+        let mut done = 0;
+        while done < steps {
+            // Nothing is waited for within these steps.
+            let now = WAIT.min(steps - done);
+            let results = self.card.allocate(8 * width * now)?;
+            let mut queued = 0;
+            while queued < now {
+                let next = group.min(now - queued);
+                match &recorded {
+                    // SAFETY: as for the same launches one by one; vectors and sums are alive.
+                    Some(graph) if next == GROUP => unsafe { graph.replay()? },
+                    _ => queue(next)?,
+                }
+                let out = results.address + (8 * width * queued) as u64;
+                self.reduce(&sums, next, blocks, lanes, out)?;
+                queued += next;
             }
-            out.extend(self.reduced(&sums, now, blocks, lanes, columns)?);
+            out.extend(collect(&self.card.download(&results, width * now)?, lanes, columns));
             done += now;
+        }
+        if steps % 2 == 1 {
+            std::mem::swap(v, w);
         }
         Ok(())
     }

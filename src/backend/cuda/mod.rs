@@ -5,10 +5,12 @@ mod algebra;
 mod card;
 mod cells;
 mod driver;
+mod graph;
 mod matrices;
 mod order;
 mod records;
 mod splines;
+mod tall;
 mod wilson;
 
 use std::ffi::c_void;
@@ -321,6 +323,14 @@ impl Backend for Cuda {
 
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         algebra::combine(self, x, c, b, y)
+    }
+
+    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        tall::dots_with(self, x, y)
+    }
+
+    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        tall::mix(self, x, c, b, y)
     }
 
     fn precondition(

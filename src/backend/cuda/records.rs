@@ -1,6 +1,6 @@
 //! Products by operation records on the GPU: two launches of one kernel, the inner products of records with two dense
-//! sides first. Operators are brought over once, and stay for all products of a search. Complex superblocks are
-//! multiplied on the host.
+//! sides first. Operators are brought over once, and stay for all products of a search. A complex superblock is two real
+//! ones, which read and write the real and imaginary parts of vectors.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,14 +9,10 @@ use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
 use super::{Cuda, arguments, buffer, unique};
-use crate::backend::cpu::Cpu;
-use crate::backend::matrix::records::{Element, Factor, Record, RecordList, Records};
-use crate::backend::{
-    Backend, BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Storage, Update, check_update,
-};
+use crate::backend::matrix::records::{Factor, Record, RecordList, Records};
+use crate::backend::{Backend, BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
 use crate::error::{Error, Result};
-use crate::number::DType;
-use crate::task::Interrupt;
+use crate::number::{C64, DType};
 
 /// Rows and columns of a tile of the kernel, and the threads that it takes.
 const SIDE: usize = 64;
@@ -121,7 +117,10 @@ impl Plan {
 pub(super) fn prepare(card: &Arc<Card>, records: Records) -> Result<Arc<dyn Kernel>> {
     match records {
         Records::Real(list) => Ok(Arc::new(Resident::new(card, list)?)),
-        Records::Complex(list) => Ok(Arc::new(OnHost::new(card, list)?)),
+        Records::Complex(list) => {
+            let [real, imaginary] = list.parts().map(|part| Resident::new(card, Arc::new(part)));
+            Ok(Arc::new(Complex { real: real?, imaginary: imaginary?, list }))
+        }
     }
 }
 
@@ -248,18 +247,37 @@ impl Resident {
         })
     }
 
-    /// Queues one launch; `lane` of `step` numbers side by side.
-    fn launch(&self, pass: &Pass, v: u64, out: (u64, u32, u32), lane: (u32, u32), c: Update) -> Result<()> {
-        let (tiles, steps, inner) = (pass.tiles.address, pass.steps.address, self.inner.address);
-        let (w, out_lane, out_step) = out;
-        let (lane, step) = lane;
-        let (alpha, beta, gamma) = (c.alpha, c.beta, c.gamma);
-        let arguments =
-            arguments![tiles, steps, v, inner, w, lane, step, out_lane, out_step, alpha, beta, gamma];
-        // SAFETY: the kernel's arguments. Tiles and records were made from the list, whose places lie inside the vectors,
-        // the inner products and the operators, all of which are alive.
-        unsafe { self.card.launch("records_f64", (pass.count, 1), THREADS, &arguments) }
+    /// `w = alpha A v + beta v + gamma w` from lane `from` of `v` to lane `to` of `w`, each of `lanes` numbers side by side.
+    fn product(&self, c: Update, (v, from): (u64, u32), (w, to): (u64, u32), lanes: u32) -> Result<()> {
+        let launch = |pass: &Pass, out: u64, out_lane: u32, out_lanes: u32, c: Update| {
+            let (tiles, steps, inner) = (pass.tiles.address, pass.steps.address, self.inner.address);
+            let Update { alpha, beta, gamma } = c;
+            let arguments =
+                arguments![tiles, steps, v, inner, out, from, lanes, out_lane, out_lanes, alpha, beta, gamma];
+            // SAFETY: the kernel's arguments. Tiles and records were made from the list, whose places lie inside the
+            // vectors, the inner products and the operators, all of which are alive.
+            unsafe { self.card.launch("records_f64", (pass.count, 1), THREADS, &arguments) }
+        };
+        if let Some(first) = &self.first {
+            launch(first, self.inner.address, 0, 1, Update::PRODUCT)?;
+        }
+        launch(&self.second, w, to, lanes, c)
     }
+}
+
+/// Both products of a finished pass.
+fn products(card: &Arc<Card>, v: &BlockVector, w: &BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+    let Some(dots) = dots else { return Ok(()) };
+    let cuda = Cuda { card: card.clone() };
+    dots.vv = cuda.dots(v, v)?.iter().map(|z| z.re).collect();
+    dots.wv = cuda.dots(w, v)?.iter().map(|z| z.re).collect();
+    Ok(())
+}
+
+/// How many numbers lie side by side in a row.
+fn lanes(v: &BlockVector) -> Result<u32> {
+    let parts = if v.dtype().is_complex() { 2 } else { 1 };
+    u32::try_from(v.columns() * parts).map_err(|_| Error::input("too many columns"))
 }
 
 impl Kernel for Resident {
@@ -286,54 +304,23 @@ impl Kernel for Resident {
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
         check_update(self, v, w, dots.is_some())?;
         // A real operator acts on the columns of a block, and on real and imaginary parts, one after the other.
-        let lanes = v.columns() * if v.dtype().is_complex() { 2 } else { 1 };
-        let step = u32::try_from(lanes).map_err(|_| Error::input("too many columns"))?;
-        let x = buffer(v)?.address;
+        let (lanes, x) = (lanes(v)?, buffer(v)?.address);
         let y = unique(&self.card, w)?.address;
-        for lane in 0..step {
-            if let Some(first) = &self.first {
-                self.launch(first, x, (self.inner.address, 0, 1), (lane, step), Update::PRODUCT)?;
-            }
-            self.launch(&self.second, x, (y, lane, step), (lane, step), c)?;
+        for lane in 0..lanes {
+            self.product(c, (x, lane), (y, lane), lanes)?;
         }
-        if let Some(dots) = dots {
-            let cuda = Cuda { card: self.card.clone() };
-            dots.vv = cuda.dots(v, v)?.iter().map(|z| z.re).collect();
-            dots.wv = cuda.dots(w, v)?.iter().map(|z| z.re).collect();
-        }
-        Ok(())
+        products(&self.card, v, w, dots)
     }
 }
 
-/// A list that is multiplied on the host.
-struct OnHost<T: Element> {
-    card: Arc<Card>,
-    cpu: Cpu,
-    kernel: Arc<dyn Kernel>,
-    list: Arc<RecordList<T>>,
+/// A prepared list of complex records, H = R + i I.
+struct Complex {
+    real: Resident,
+    imaginary: Resident,
+    list: Arc<RecordList<C64>>,
 }
 
-impl<T: Element> OnHost<T> {
-    fn new(card: &Arc<Card>, list: Arc<RecordList<T>>) -> Result<OnHost<T>> {
-        let cpu = Cpu::new(0, Interrupt::default())?;
-        let kernel = cpu.prepare(MatrixSpec::Records(T::wrap(list.clone())))?;
-        Ok(OnHost { card: card.clone(), cpu, kernel, list })
-    }
-
-    /// A block of the GPU as one of the host.
-    fn bring(&self, v: &BlockVector) -> Result<BlockVector> {
-        let count = v.rows().local * v.columns();
-        let pairs: Vec<[f64; 2]> = if v.dtype().is_complex() {
-            self.card.download(buffer(v)?, count)?
-        } else {
-            self.card.download::<f64>(buffer(v)?, count)?.into_iter().map(|x| [x, 0.0]).collect()
-        };
-        let data: Vec<_> = pairs.into_iter().map(|z| crate::number::C64::new(z[0], z[1])).collect();
-        self.cpu.upload(v.dtype(), v.rows(), v.columns(), &data)
-    }
-}
-
-impl<T: Element> Kernel for OnHost<T> {
+impl Kernel for Complex {
     fn rows(&self) -> Rows {
         Rows::all(self.list.dim)
     }
@@ -343,22 +330,33 @@ impl<T: Element> Kernel for OnHost<T> {
     }
 
     fn dtype(&self) -> DType {
-        T::DTYPE
+        DType::C64
     }
 
     fn info(&self) -> KernelInfo {
-        let own = self.kernel.info();
-        KernelInfo { format: format!("{} on the host", own.format), ..own }
+        KernelInfo {
+            format: format!("{} records", self.list.count()),
+            bytes: self.real.bytes + self.imaginary.bytes,
+            entries: self.list.flops() as usize / 8,
+        }
     }
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
         check_update(self, v, w, dots.is_some())?;
-        let (x, mut y) = (self.bring(v)?, self.bring(w)?);
-        self.kernel.update(c, &x, &mut y, dots)?;
-        let data = self.cpu.download(&y)?;
-        let bytes = super::to_bytes(w.dtype(), &data);
-        let fresh = Arc::new(self.card.upload(&bytes)?);
-        w.storage = Storage::Cuda(super::DeviceBlock(fresh));
-        Ok(())
+        let card = &self.real.card;
+        let (lanes, x) = (lanes(v)?, buffer(v)?.address);
+        let y = unique(card, w)?.address;
+        for lane in 0..lanes {
+            self.real.product(c, (x, lane), (y, lane), lanes)?;
+            // i I takes the other part: with a minus to the real part, which lies on even lanes.
+            let alpha = if lane % 2 == 0 { -c.alpha } else { c.alpha };
+            self.imaginary.product(
+                Update { alpha, beta: 0.0, gamma: 1.0 },
+                (x, lane ^ 1),
+                (y, lane),
+                lanes,
+            )?;
+        }
+        products(card, v, w, dots)
     }
 }

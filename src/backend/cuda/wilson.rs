@@ -69,12 +69,13 @@ pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Ker
         Error::input(format!("a lattice of {:?} sites on one GPU", spec.dims)).hint("use a smaller lattice")
     })?;
     let reals = spec.compression.reals();
-    // By direction, pair of reals, site.
-    let mut host = vec![0.0f64; sites * 4 * reals];
+    // By group of sites, direction, pair of reals, site of the group.
+    let mut host = vec![0.0f64; sites.next_multiple_of(GROUP) * 4 * reals];
     for site in 0..sites {
         for mu in 0..4 {
             for (r, x) in spec.compression.encode(&spec.links[4 * site + mu]).into_iter().enumerate() {
-                host[2 * ((mu * reals / 2 + r / 2) * sites + site) + r % 2] = x;
+                let pair = ((site / GROUP * 4 + mu) * (reals / 2) + r / 2) * GROUP + site % GROUP;
+                host[2 * pair + r % 2] = x;
             }
         }
     }
@@ -132,7 +133,9 @@ impl Wilson {
             return Ok(());
         }
         let precision = if self.spec.single { "f32" } else { "f64" };
-        let name = format!("wilson_{precision}_{}", self.spec.compression.reals());
+        let packed =
+            if v.columns == 1 && (self.sites as usize).is_multiple_of(GROUP) { "_packed" } else { "" };
+        let name = format!("wilson_{precision}_{}{packed}", self.spec.compression.reals());
         // SAFETY: the kernel's argument; all vectors have the operator's rows, and `w` is none of the others.
         unsafe { self.card.launch(&name, (blocks, 1), BLOCK as u32, &arguments![argument]) }
     }

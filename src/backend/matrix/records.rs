@@ -1,6 +1,7 @@
 //! The product of a superblock as a list of operation records (papers.md D): a vector is a list of small dense blocks,
 //! one a pair of sectors, and the Hamiltonian a sum of `X'_jl += A X_ik B^T` over them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use faer::Mat;
@@ -156,5 +157,177 @@ impl<T: Element> RecordList<T> {
     /// Bytes of those.
     pub fn bytes(&self) -> usize {
         self.matrices().iter().map(|m| m.nrows() * m.ncols() * size_of::<T>()).sum()
+    }
+}
+
+/// A complex matrix as its real and its imaginary part, each where it is not zero.
+type Parts = [Option<Arc<Mat<f64>>>; 2];
+
+impl RecordList<C64> {
+    /// Real lists R and I with `H = R + i I`.
+    pub fn parts(&self) -> [RecordList<f64>; 2] {
+        let mut split: HashMap<*const Mat<C64>, Parts> = HashMap::new();
+        for m in self.matrices() {
+            let part = |of: fn(&C64) -> f64| {
+                let part = Mat::from_fn(m.nrows(), m.ncols(), |i, j| of(&m[(i, j)]));
+                (0..part.ncols()).any(|j| part.col(j).iter().any(|&x| x != 0.0)).then(|| Arc::new(part))
+            };
+            split.insert(Arc::as_ptr(m), [part(|z| z.re), part(|z| z.im)]);
+        }
+        // The pieces of the real (0) or imaginary (1) part of a factor.
+        let pieces = |f: &Factor<C64>, scale: C64, of: usize| -> Vec<Factor<f64>> {
+            let piece = |scale: f64, matrix: Option<Arc<Mat<f64>>>| Factor {
+                row: f.row,
+                rows: f.rows,
+                column: f.column,
+                columns: f.columns,
+                scale,
+                matrix,
+            };
+            let with = |scale: f64, part: usize| match &f.matrix {
+                None => (part == 0).then(|| piece(scale, None)),
+                Some(m) => split[&Arc::as_ptr(m)][part].clone().map(|m| piece(scale, Some(m))),
+            };
+            let all = match of {
+                0 => [with(scale.re, 0), with(-scale.im, 1)],
+                _ => [with(scale.im, 0), with(scale.re, 1)],
+            };
+            all.into_iter().flatten().filter(|f| f.scale != 0.0).collect()
+        };
+        let of_record = |record: &Record<C64>, of: usize| -> Vec<Record<f64>> {
+            match record {
+                Record::Single { source, left, right } => {
+                    let scale = left.scale * right.scale;
+                    let one = C64::new(1.0, 0.0);
+                    let (lefts, rights) = if right.matrix.is_some() {
+                        (pieces(left, one, 0), pieces(right, scale, of))
+                    } else {
+                        (pieces(left, scale, of), pieces(right, one, 0))
+                    };
+                    let pairs = lefts.iter().flat_map(|l| rights.iter().map(move |r| (l.clone(), r.clone())));
+                    pairs.map(|(left, right)| Record::Single { source: *source, left, right }).collect()
+                }
+                Record::Double { source, left, right } => {
+                    let side = |factors: &[Factor<C64>], of: usize| -> Vec<Factor<f64>> {
+                        factors.iter().flat_map(|f| pieces(f, f.scale, of)).collect()
+                    };
+                    let both = |a: usize, b: usize, sign: f64| {
+                        let (mut left, right) = (side(left, a), side(right, b));
+                        left.iter_mut().for_each(|f| f.scale *= sign);
+                        let any = !left.is_empty() && !right.is_empty();
+                        any.then(|| Record::Double { source: *source, left, right })
+                    };
+                    let all = if of == 0 {
+                        [both(0, 0, 1.0), both(1, 1, -1.0)]
+                    } else {
+                        [both(0, 1, 1.0), both(1, 0, 1.0)]
+                    };
+                    all.into_iter().flatten().collect()
+                }
+            }
+        };
+        [0, 1].map(|of| RecordList {
+            dim: self.dim,
+            panels: self.panels.clone(),
+            records: self
+                .records
+                .iter()
+                .map(|records| records.iter().flat_map(|r| of_record(r, of)).collect())
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry<T: Element>(f: &Factor<T>, i: usize, j: usize) -> T {
+        match &f.matrix {
+            Some(m) => f.scale * m[(i, j)],
+            None if i == j => f.scale,
+            None => T::default(),
+        }
+    }
+
+    /// The product by the definition, entry by entry.
+    fn product<T: Element>(list: &RecordList<T>, v: &[T]) -> Vec<T> {
+        let mut w = vec![T::default(); list.dim];
+        for (target, records) in list.panels.iter().zip(&list.records) {
+            for record in records {
+                let (source, left, right) = match record {
+                    Record::Single { source, left, right } => (source, vec![left], vec![right]),
+                    Record::Double { source, left, right } => {
+                        (source, left.iter().collect(), right.iter().collect::<Vec<_>>())
+                    }
+                };
+                let from = list.panels[*source];
+                for l in left {
+                    for r in &right {
+                        for (i, a) in (0..l.rows).flat_map(|i| (0..l.columns).map(move |a| (i, a))) {
+                            for (j, b) in (0..r.rows).flat_map(|j| (0..r.columns).map(move |b| (j, b))) {
+                                let x = v[from.offset + (l.column + a) * from.columns + r.column + b];
+                                let to = target.offset + (l.row + i) * target.columns + r.row + j;
+                                w[to] += entry(l, i, a) * x * entry(r, j, b);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        w
+    }
+
+    #[test]
+    fn a_complex_list_is_the_sum_of_its_parts() {
+        let mut seed = 1u64;
+        let mut number = move || {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (seed >> 33) as f64 / (1u64 << 31) as f64 - 0.5
+        };
+        let mut dense = |rows: usize, columns: usize, real: bool| {
+            let mut z = || C64::new(number(), if real { 0.0 } else { number() });
+            let matrix = Mat::from_fn(rows, columns, |_, _| z());
+            Factor {
+                row: 0,
+                rows,
+                column: 0,
+                columns,
+                scale: C64::new(0.3, -0.7),
+                matrix: Some(Arc::new(matrix)),
+            }
+        };
+        let identity = |n: usize| Factor {
+            row: 0,
+            rows: n,
+            column: 0,
+            columns: n,
+            scale: C64::new(0.2, 0.5),
+            matrix: None,
+        };
+        let panels = vec![Panel { offset: 0, rows: 3, columns: 2 }, Panel { offset: 6, rows: 2, columns: 4 }];
+        let records = vec![
+            vec![
+                Record::Single { source: 0, left: dense(3, 3, false), right: identity(2) },
+                Record::Single { source: 0, left: identity(3), right: dense(2, 2, true) },
+                Record::Double {
+                    source: 1,
+                    left: vec![dense(3, 2, false), dense(3, 2, true)],
+                    right: vec![dense(2, 4, false)],
+                },
+            ],
+            vec![Record::Single { source: 1, left: identity(2), right: identity(4) }],
+        ];
+        let list = RecordList { dim: 14, panels, records };
+        let (x, y): (Vec<f64>, Vec<f64>) =
+            (0..14).map(|i| ((i as f64).sin(), (2.0 * i as f64).cos())).unzip();
+        let v: Vec<C64> = x.iter().zip(&y).map(|(&x, &y)| C64::new(x, y)).collect();
+        let [real, imaginary] = list.parts();
+        let (rx, ry) = (product(&real, &x), product(&real, &y));
+        let (ix, iy) = (product(&imaginary, &x), product(&imaginary, &y));
+        for (k, z) in product(&list, &v).into_iter().enumerate() {
+            let sum = C64::new(rx[k] - iy[k], ry[k] + ix[k]);
+            assert!((z - sum).norm() < 1e-13, "{k}: {z} {sum}");
+        }
     }
 }

@@ -42,7 +42,7 @@ pub struct Mixing {
 pub struct Truncation {
     /// The most states.
     pub states: Option<usize>,
-    /// The fewest states, whatever the cutoff.
+    /// The fewest states, whatever the cutoff and even if their weight is rounding.
     pub at_least: usize,
     /// The most weight to discard.
     pub cutoff: f64,
@@ -164,7 +164,8 @@ impl<T: Element> DensityMatrix<T> {
 /// How many of the weights, descending, are kept.
 fn count(spectrum: &[f64], cut: &Truncation) -> Result<usize> {
     let above = spectrum.iter().take_while(|w| **w > FLOOR).count().max(1);
-    let most = cut.states.unwrap_or(usize::MAX).min(above);
+    let least = cut.at_least.min(spectrum.len());
+    let most = cut.states.unwrap_or(usize::MAX).min(above.max(least));
     if most == 0 {
         return Err(Error::input("a truncation to 0 states leaves nothing"));
     }
@@ -188,13 +189,13 @@ fn count(spectrum: &[f64], cut: &Truncation) -> Result<usize> {
         }
         kept = if cut.cutoff > 0.0 { kept.max(low) } else { low };
     }
-    kept = kept.max(cut.at_least.min(above)).min(most);
+    kept = kept.max(least).min(most);
     // A multiplet is kept whole, or, where that are too many states, discarded whole, unless too little would be left.
     let same = |n: usize| {
         n > 0 && n < spectrum.len() && spectrum[n - 1] - spectrum[n] <= MULTIPLET * spectrum[n - 1]
     };
     let mut whole = kept;
-    while whole < most && same(whole) {
+    while whole < most.min(above) && same(whole) {
         whole += 1;
     }
     if !same(whole) {
@@ -204,7 +205,7 @@ fn count(spectrum: &[f64], cut: &Truncation) -> Result<usize> {
     while whole > 1 && same(whole) {
         whole -= 1;
     }
-    Ok(if !same(whole) && whole * 4 >= kept * 3 { whole } else { kept })
+    Ok(if !same(whole) && whole * 4 >= kept * 3 { whole.max(least.min(most)) } else { kept })
 }
 
 /// `- sum w ln w`.

@@ -146,8 +146,12 @@ mod check_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn time(ctx: NativeCallContext, work: FnPtr) -> std::result::Result<FLOAT, Failure> {
+        // A GPU works on after its calls have returned.
+        let device = session(&ctx).at(&ctx)?.device();
+        device.synchronize().at(&ctx)?;
         let started = std::time::Instant::now();
         let _: Dynamic = work.call_within_context(&ctx, ())?;
+        device.synchronize().at(&ctx)?;
         Ok(started.elapsed().as_secs_f64())
     }
 

@@ -1,32 +1,28 @@
-//! What the kernel polynomial method makes of moments (densities, Green's functions, conductivities), and the vectors and
-//! operators it needs of a lattice.
+//! What the kernel polynomial method makes of moments: densities and Green's functions.
 
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Dynamic, Engine, FLOAT, INT, Map};
 
 use super::chebyshev::SharedMoments;
 use super::table::{find, save_data};
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{self, Accumulation, Damping, DampingKernel, DoubleMoments, Moments, Window};
+use crate::method::{self, Accumulation, Damping, DampingKernel, Moments, Window};
+use crate::number::memory::human;
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
 use crate::output::files;
-use crate::script::{At, Failure, Options};
-
-/// The script's handle to two-dimensional moments.
-type SharedDouble = Rc<DoubleMoments>;
+use crate::script::{At, Failure, Options, session};
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<SharedDouble>("DoubleMoments");
     engine.register_global_module(exported_module!(kpm_functions).into());
 }
 
 /// The options `kernel` and `parameter`.
-fn kernel(o: &Options, default: &str) -> Result<DampingKernel> {
+pub(super) fn kernel(o: &Options, default: &str) -> Result<DampingKernel> {
     DampingKernel::parse(&o.text_or("kernel", default)?, o.float("parameter")?)
 }
 
@@ -39,28 +35,11 @@ fn damping(o: &Options) -> Result<Damping> {
     })
 }
 
-fn orders(n: INT) -> Result<usize> {
+pub(super) fn orders(n: INT) -> Result<usize> {
     usize::try_from(n)
         .ok()
         .filter(|n| (1..=1 << 30).contains(n))
         .ok_or_else(|| Error::input(format!("{n} moments")).hint("ask for one at least"))
-}
-
-fn real(x: &Dynamic) -> Result<f64> {
-    x.as_float()
-        .or_else(|_| x.as_int().map(|i| i as f64))
-        .map_err(|t| Error::input(format!("a momentum has real components, not a {t}")))
-}
-
-/// Momenta: an array of arrays, or one array of numbers.
-fn momenta(given: &Array) -> Result<Vec<Vec<f64>>> {
-    given
-        .iter()
-        .map(|k| match k.read_lock::<Array>() {
-            Some(k) => k.iter().map(real).collect(),
-            None => Err(Error::input("momenta are given as an array of arrays, like [[0.0, 0.0, 0.0]]")),
-        })
-        .collect()
 }
 
 #[export_module]
@@ -326,69 +305,6 @@ mod kpm_functions {
         Ok(Series::Complex(g))
     }
 
-    /// Two-dimensional moments Tr[A T_m(H~) B T_n(H~)]/D, averaged over the columns of `v`; `values` is a Matrix.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let v = h.velocity(0);
-    /// let mu = double_moments(h, window(-2.1, 2.1), v, v, unit_block(h, range(0, 8)), 4);
-    /// assert_close(mu.values.at(0, 0), 2.0, 1e-14);     // Tr v^2 / D = 2 t^2
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn double_moments(
-        ctx: NativeCallContext,
-        h: Operator,
-        window: Window,
-        a: Operator,
-        b: Operator,
-        v: Vector,
-        count: INT,
-    ) -> std::result::Result<SharedDouble, Failure> {
-        let o = Options::none(&ctx);
-        let build =
-            || DoubleMoments::new(&h, window, (&a, &b), &v.block, orders(count)?, &o.task()?).map(Rc::new);
-        build().at(&ctx)
-    }
-
-    /// The moments as a Matrix, row m and column n.
-    #[rhai_fn(global, get = "values", pure, return_raw)]
-    pub fn double_values(
-        ctx: NativeCallContext,
-        mu: &mut SharedDouble,
-    ) -> std::result::Result<Matrix, Failure> {
-        Matrix::new(mu.count, mu.count, Series::Complex(mu.values.clone())).at(&ctx)
-    }
-
-    /// The conductivity of Kubo's and Bastin's formula from moments of two velocities, in e^2/hbar times
-    /// lattice constant^(2 - d), at the chemical potentials given.
-    ///
-    /// # Options
-    /// - `temperature` (0.0): in energy.
-    /// - `volume` (required): of the sample.
-    /// - `kernel` ("jackson"), `parameter`: the damping kernel.
-    /// - `points` (4 times the moments): energies integrated over.
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn conductivity(
-        ctx: NativeCallContext,
-        mu: &mut SharedDouble,
-        potentials: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let temperature = o.float_or("temperature", 0.0)?;
-            let volume = o.float("volume")?;
-            let volume = volume.ok_or_else(|| Error::input("option `volume` is needed"))?;
-            let points = o.count_or("points", 2, 4 * mu.count)?;
-            let kernel = kernel(&o, "jackson")?;
-            mu.conductivity(potentials.as_real("chemical potentials")?, temperature, volume, kernel, points)
-        };
-        let sigma = build().at(&ctx)?;
-        o.finish()?;
-        Ok(Series::Real(sigma))
-    }
-
     /// `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map", "sliding-window",
     /// "divided" (one moment a product each) or "fused" (two).
     ///
@@ -451,143 +367,14 @@ mod kpm_functions {
             return Err(Error::memory(text).hint("use a smaller lattice or `precision: \"single\"`"))
                 .at(&ctx);
         }
-        Ok(wanted.min(fit as INT).min(h.device().preferred_columns() as INT))
-    }
-
-    /// Normalised plane waves exp(i k r)/sqrt(n): a column for every momentum (radians per lattice constant) and orbital.
-    ///
-    /// # Options
-    /// - `layer` (all): the cells of which index along `direction` carry the wave.
-    /// - `direction` (the last): the direction that layers are counted along.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let wave = plane_waves(h, [[PI() / 4.0]], #{});
-    /// assert_close(norm(h * wave + 2.0 * cos(PI() / 4.0) * wave), 0.0, 1e-14);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn plane_waves(
-        ctx: NativeCallContext,
-        h: Operator,
-        k: Array,
-        options: Map,
-    ) -> std::result::Result<Vector, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let geometry = method::geometry(&h)?;
-            let last = geometry.lattice.dimension().saturating_sub(1);
-            let direction = o.count_or("direction", 0, last)?;
-            let layer = match o.value("layer") {
-                Some(none) if none.is_unit() => None,
-                _ => o.count("layer", 0)?,
-            };
-            let sites = layer.map(|layer| geometry.layer(direction, layer)).transpose()?;
-            let orbitals: Vec<usize> = (0..geometry.orbitals).collect();
-            let waves = method::plane_waves(&h, &momenta(&k)?, &orbitals, sites.as_deref())?;
-            Ok(Vector::new(h.device(), waves))
-        };
-        let waves = build().at(&ctx)?;
-        o.finish()?;
-        Ok(waves)
-    }
-
-    /// Momenta along a path: `points` of them, evenly spaced from the first corner to the last, in `momenta`; how far along
-    /// the path each lies, in `length`.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let walk = k_path([[0.0, 0.0], [1.0, 0.0], [1.0, 2.0]], 4);
-    /// assert_close(walk.length[3], 3.0, 1e-15);
-    /// assert_close(walk.momenta[2][1], 1.0, 1e-15);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn k_path(ctx: NativeCallContext, path: Array, points: INT) -> std::result::Result<Map, Failure> {
-        let build = || {
-            let corners = momenta(&path)?;
-            let space = corners.first().map_or(0, Vec::len);
-            if corners.len() < 2 || space == 0 || corners.iter().any(|k| k.len() != space) {
-                return Err(Error::input("a path has two corners at least, all of one dimension"));
-            }
-            let points = usize::try_from(points).ok().filter(|n| (2..=1 << 24).contains(n));
-            let points = points.ok_or_else(|| {
-                Error::input("a path of too few or too many points").hint("ask for two at least")
-            })?;
-            let (momenta, length) = method::k_path(&corners, points);
-            let row = |k: Vec<f64>| Dynamic::from(k.into_iter().map(Dynamic::from).collect::<Array>());
-            let mut map = Map::new();
-            map.insert("momenta".into(), momenta.into_iter().map(row).collect::<Array>().into());
-            map.insert("length".into(), Dynamic::from(Series::Real(length)));
-            Ok(map)
-        };
-        build().at(&ctx)
-    }
-
-    /// Orbitals a site of the operator's lattice.
-    #[rhai_fn(global, get = "orbitals", pure, return_raw)]
-    pub fn orbitals(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<INT, Failure> {
-        method::geometry(h).map(|g| g.orbitals as INT).at(&ctx)
-    }
-
-    /// The volume of the operator's lattice: cells times the volume of one.
-    #[rhai_fn(global, get = "volume", pure, return_raw)]
-    pub fn volume(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<FLOAT, Failure> {
-        let build = || {
-            let lattice = &method::geometry(h)?.lattice;
-            let rows: Vec<Series> = lattice.vectors().iter().map(|v| Series::Real(v.clone())).collect();
-            let a = Matrix::from_rows(&rows)?;
-            // The Gram determinant also measures a chain in the plane.
-            let gram = a.matmul(&a.transpose())?;
-            Ok(lattice.cell_count() as f64 * gram.det()?.re().max(0.0).sqrt())
-        };
-        build().at(&ctx)
-    }
-
-    /// The rows of a site's orbitals.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// assert(h.rows_of(3) == [3], "one orbital a site");
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn rows_of(
-        ctx: NativeCallContext,
-        h: &mut Operator,
-        site: INT,
-    ) -> std::result::Result<Array, Failure> {
-        let build = || {
-            let geometry = method::geometry(h)?;
-            let at = usize::try_from(site).map_err(|_| {
-                Error::input(format!("site {site} is negative")).hint("sites are numbered from 0")
-            })?;
-            (0..geometry.orbitals)
-                .map(|i| Ok(Dynamic::from(geometry.row(at, i)? as INT)))
-                .collect::<Result<Array>>()
-        };
-        build().at(&ctx)
-    }
-
-    /// The velocity operator i [H, x] along a Cartesian axis (hbar = 1).
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let k = PI() / 4.0;
-    /// let wave = plane_waves(h, [[k]], #{});
-    /// assert_close(norm(h.velocity(0) * wave - 2.0 * sin(k) * wave), 0.0, 1e-14);
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn velocity(
-        ctx: NativeCallContext,
-        h: &mut Operator,
-        axis: INT,
-    ) -> std::result::Result<Operator, Failure> {
-        let build = || {
-            let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis} is negative")))?;
-            h.velocity(axis)
-        };
-        build().at(&ctx)
+        let best = wanted.min(h.device().preferred_columns() as INT);
+        if (fit as INT) < best {
+            session(&ctx).at(&ctx)?.note(&format!(
+                "{fit} vectors of {} fit into memory together, where {best} would be faster",
+                human(vector as u128)
+            ));
+        }
+        Ok(best.min(fit as INT))
     }
 
     /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes.
@@ -606,10 +393,5 @@ mod kpm_functions {
         series: Rc<method::Expansion>,
     ) -> std::result::Result<Operator, Failure> {
         method::polynomial(&h, &series).at(&ctx)
-    }
-
-    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn double_to_string(mu: &mut SharedDouble) -> String {
-        format!("DoubleMoments: {0} x {0}, dimension {1}", mu.count, mu.dim)
     }
 }

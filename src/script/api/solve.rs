@@ -124,6 +124,26 @@ fn even_odd(a: &Operator, b: &Vector, krylov: bool, options: SolveOptions, task:
     Ok(Solution { x, residuals, iterations, converged })
 }
 
+/// Solves by the options: BiCGStab for any operator, or conjugate gradients.
+fn solve(
+    ctx: &NativeCallContext,
+    a: Operator,
+    b: &Vector,
+    options: Map,
+    krylov: bool,
+) -> std::result::Result<Solved, Failure> {
+    let o = Options::new(ctx, options);
+    let (wanted, task) = read(&o).at(ctx)?;
+    let halves = o.flag_or("even_odd", false).at(ctx)?;
+    o.finish()?;
+    let solution = match (halves, krylov) {
+        (true, _) => even_odd(&a, b, krylov, wanted, &task),
+        (_, true) => method::bicgstab(&a, &b.block, wanted, &task),
+        (_, false) => method::conjugate_gradient(&a, &b.block, wanted, &task),
+    };
+    noted(ctx, solution.at(ctx)?, a)
+}
+
 /// Numbers from a Series or an array.
 fn shifts_of(value: &Dynamic) -> Result<Vec<f64>> {
     if let Some(series) = value.clone().try_cast::<Series>() {
@@ -182,16 +202,7 @@ mod solve_functions {
         b: Vector,
         options: Map,
     ) -> std::result::Result<Solved, Failure> {
-        let o = Options::new(&ctx, options);
-        let (wanted, task) = super::read(&o).at(&ctx)?;
-        let halves = o.flag_or("even_odd", false).at(&ctx)?;
-        o.finish()?;
-        let solution = if halves {
-            even_odd(&a, &b, false, wanted, &task)
-        } else {
-            method::conjugate_gradient(&a, &b.block, wanted, &task)
-        };
-        noted(&ctx, solution.at(&ctx)?, a)
+        solve(&ctx, a, &b, options, false)
     }
 
     #[rhai_fn(name = "conjugate_gradient", return_raw)]
@@ -224,16 +235,7 @@ mod solve_functions {
         b: Vector,
         options: Map,
     ) -> std::result::Result<Solved, Failure> {
-        let o = Options::new(&ctx, options);
-        let (wanted, task) = super::read(&o).at(&ctx)?;
-        let halves = o.flag_or("even_odd", false).at(&ctx)?;
-        o.finish()?;
-        let solution = if halves {
-            even_odd(&a, &b, true, wanted, &task)
-        } else {
-            method::bicgstab(&a, &b.block, wanted, &task)
-        };
-        noted(&ctx, solution.at(&ctx)?, a)
+        solve(&ctx, a, &b, options, true)
     }
 
     #[rhai_fn(name = "bicgstab", return_raw)]

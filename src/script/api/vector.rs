@@ -264,6 +264,18 @@ mod vector_functions {
         v.block.rows().global as INT
     }
 
+    /// Bytes that the numbers take.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// assert(zeros(h, 3).bytes == 48, "six doubles");
+    /// ```
+    #[rhai_fn(global, get = "bytes", pure)]
+    pub fn bytes(v: &mut Vector) -> INT {
+        v.block.bytes() as INT
+    }
+
     /// The norm of a vector, or those of a block's columns.
     ///
     /// # Example

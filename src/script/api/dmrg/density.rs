@@ -177,7 +177,7 @@ mod density_functions {
     /// - `states` (all): the most states.
     /// - `cutoff` (0.0): the most weight to discard.
     /// - `information` (none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
-    /// - `at_least` (1): the fewest states, whatever the cutoff.
+    /// - `at_least` (1): the fewest states, whatever the cutoff and even if their weight is rounding.
     ///
     /// # Example
     /// ```rhai

@@ -1,6 +1,6 @@
 //! `umklapp bench dmrg`: the runs that other programs were timed with, and the product of a superblock.
 
-use super::out;
+use super::super::out;
 use crate::error::{Error, Result};
 use crate::script::Engine;
 

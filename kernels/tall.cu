@@ -1,0 +1,223 @@
+// Products of tall-skinny blocks of doubles on the tensor cores, and of lists of single columns. A complex column of a block is
+// two real ones side by side here ("lanes"); the host puts real and imaginary parts together.
+// Floor: every block and column once.
+#include "common.cuh"
+#include "tensor.cuh"
+
+constexpr int SIDE = 32;
+constexpr int WARPS = THREADS / 32;
+
+// X^T Y of a tile of 32 x 32 lanes, a row of tiles a grid row: [block][P][Q] sums over the rows of a block.
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+gram_tensor(uint64_t rows, uint32_t p, uint32_t q, const double* x, const double* y, double* sums) {
+    __shared__ double total[WARPS / 2][SIDE * SIDE];
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const uint32_t across = (q + SIDE - 1) / SIDE, i0 = blockIdx.y / across * SIDE, j0 = blockIdx.y % across * SIDE;
+    double sum[4][4][2] = {};
+    const uint64_t stride = (uint64_t)gridDim.x * WARPS * 8;
+    bool in_x[4], in_y[4];
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        in_x[i] = i0 + 8 * i + g < p;
+        in_y[i] = j0 + 8 * i + g < q;
+    }
+    for (uint64_t row = ((uint64_t)blockIdx.x * WARPS + warp) * 8; row < rows; row += stride) {
+        double a[4][2], b[4][2];
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+            const uint64_t r = row + 4 * h + t;
+            const bool inside = r < rows;
+            const double *u = x + r * p + i0 + g, *v = y + r * q + j0 + g;
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                a[i][h] = inside && in_x[i] ? __ldg(u + 8 * i) : 0.0;
+                b[i][h] = inside && in_y[i] ? __ldg(v + 8 * i) : 0.0;
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < 4; i += 2) {
+            const double two[2][2] = {{a[i][0], a[i][1]}, {a[i + 1][0], a[i + 1][1]}};
+#pragma unroll
+            for (int j = 0; j < 4; ++j) multiply_add(sum[i][j], sum[i + 1][j], two, b[j]);
+        }
+    }
+    // Half of the warps hand their sums to the other half, until one has all.
+    for (int half = WARPS / 2; half > 0; half /= 2) {
+        __syncthreads();
+        double* const mine = total[warp % half];
+        if (warp >= half && warp < 2 * half) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+#pragma unroll
+                for (int j = 0; j < 4; ++j)
+#pragma unroll
+                    for (int e = 0; e < 2; ++e) mine[(8 * i + g) * SIDE + 8 * j + 2 * t + e] = sum[i][j][e];
+        }
+        __syncthreads();
+        if (warp < half) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+#pragma unroll
+                for (int j = 0; j < 4; ++j)
+#pragma unroll
+                    for (int e = 0; e < 2; ++e) sum[i][j][e] += mine[(8 * i + g) * SIDE + 8 * j + 2 * t + e];
+        }
+    }
+    if (warp > 0) return;
+    double* const out = sums + (uint64_t)blockIdx.x * p * q;
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+                const uint32_t row = i0 + 8 * i + g, column = j0 + 8 * j + 2 * t + e;
+                if (row < p && column < q) out[(uint64_t)row * q + column] = sum[i][j][e];
+            }
+}
+
+// Y = X C + b Y for at most 64 lanes of X, 32 lanes of Y a grid row.
+constexpr int DEEP = 64;
+
+extern "C" __global__ void __launch_bounds__(THREADS, 2)
+combine_tensor(uint64_t rows, uint32_t p, uint32_t q, const double* x, const double* c, double b, double* y) {
+    // Rows are shifted against each other to meet different banks.
+    constexpr int WIDE = SIDE + 4;
+    __shared__ double small[DEEP * WIDE];
+    const uint32_t j0 = blockIdx.y * SIDE, deep = (p + 7) / 8 * 8;
+    for (uint32_t e = threadIdx.x; e < deep * SIDE; e += THREADS) {
+        const uint32_t k = e / SIDE, j = e % SIDE;
+        small[k * WIDE + j] = k < p && j0 + j < q ? c[k * q + j0 + j] : 0.0;
+    }
+    __syncthreads();
+    const int warp = threadIdx.x / 32, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+    const uint64_t stride = (uint64_t)gridDim.x * WARPS * 16;
+    for (uint64_t row = ((uint64_t)blockIdx.x * WARPS + warp) * 16; row < rows; row += stride) {
+        double upper[4][2] = {}, lower[4][2] = {};
+        const double *u = x + (row + g) * p, *l = u + 8ull * p;
+        const bool in_u = row + g < rows, in_l = row + g + 8 < rows;
+#pragma unroll 4
+        for (uint32_t k = 0; k < deep; k += 8) {
+            double a[2][2];
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                const uint32_t at = k + 4 * h + t;
+                a[0][h] = in_u && at < p ? __ldg(u + at) : 0.0;
+                a[1][h] = in_l && at < p ? __ldg(l + at) : 0.0;
+            }
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const double two[2] = {small[(k + t) * WIDE + 8 * j + g], small[(k + 4 + t) * WIDE + 8 * j + g]};
+                multiply_add(upper[j], lower[j], a, two);
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const uint32_t column = j0 + 8 * j + 2 * t;
+#pragma unroll
+            for (int h = 0; h < 2; ++h) {
+                if (!(h ? in_l : in_u)) continue;
+                double* const out = y + (row + g + 8 * h) * q + column;
+                const double(&sum)[2] = h ? lower[j] : upper[j];
+                if (q % 2 == 0) {
+                    if (column >= q) continue;
+                    double2 now{sum[0], sum[1]};
+                    if (b != 0.0) {
+                        const double2 old = *reinterpret_cast<const double2*>(out);
+                        now.x += b * old.x;
+                        now.y += b * old.y;
+                    }
+                    *reinterpret_cast<double2*>(out) = now;
+                } else {
+#pragma unroll
+                    for (int e = 0; e < 2; ++e)
+                        if (column + e < q) out[e] = sum[e] + (b != 0.0 ? b * out[e] : 0.0);
+                }
+            }
+        }
+    }
+}
+
+// Columns of a list that one launch takes, and those that a thread sums together.
+constexpr int LISTED = 32;
+constexpr int TOGETHER = 4;
+
+template <class T>
+struct List {
+    const T* of[LISTED];
+};
+
+// <x_k|y> for a list of single columns: [block][k] sums, TOGETHER columns a grid row. Y is read once for each of these.
+template <class T>
+__device__ void dots_list(uint64_t rows, uint32_t columns, const List<T>& x, const T* y, C64* sums) {
+    __shared__ C64 shared[THREADS];
+    const T* mine[TOGETHER];
+#pragma unroll
+    for (int k = 0; k < TOGETHER; ++k) mine[k] = x.of[min(blockIdx.y * TOGETHER + k, columns - 1)];
+    C64 sum[TOGETHER]{};
+    constexpr int P = sizeof(T) >= 16 ? 1 : 16 / sizeof(T);
+    using Lanes = Pack<T, P>;
+    const uint64_t packs = rows / P, stride = (uint64_t)gridDim.x * THREADS;
+    for (uint64_t i = blockIdx.x * (uint64_t)THREADS + threadIdx.x; i < packs; i += stride) {
+        const Lanes v = load(reinterpret_cast<const Lanes*>(y) + i);
+        Lanes u[TOGETHER];
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k) u[k] = load(reinterpret_cast<const Lanes*>(mine[k]) + i);
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k)
+#pragma unroll
+            for (int e = 0; e < P; ++e) sum[k] = cmla(wide(u[k].x[e]), wide(v.x[e]), sum[k]);
+    }
+    const uint64_t rest = packs * P + threadIdx.x;
+    if (blockIdx.x == 0 && rest < rows)
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k) sum[k] = cmla(wide(mine[k][rest]), wide(y[rest]), sum[k]);
+#pragma unroll
+    for (int k = 0; k < TOGETHER; ++k) {
+        __syncthreads();
+        shared[threadIdx.x] = sum[k];
+        for (int half = THREADS / 2; half > 0; half /= 2) {
+            __syncthreads();
+            if (threadIdx.x < half) {
+                shared[threadIdx.x].re += shared[threadIdx.x + half].re;
+                shared[threadIdx.x].im += shared[threadIdx.x + half].im;
+            }
+        }
+        const uint32_t column = blockIdx.y * TOGETHER + k;
+        if (threadIdx.x == 0 && column < columns) sums[(uint64_t)blockIdx.x * columns + column] = shared[0];
+    }
+}
+
+template <class T>
+struct Weights {
+    T of[LISTED];
+};
+
+// y = sum c_k x_k + b y for a list of single columns.
+template <class T>
+__device__ void mix_list(uint64_t rows, uint32_t columns, const List<T>& x, const Weights<T>& c, double b, T* y) {
+    using Real = typename Traits<T>::Real;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < rows; i += (uint64_t)gridDim.x * blockDim.x) {
+        T sum{};
+        if (b != 0.0) sum = mla((Real)b, y[i], T{});
+#pragma unroll 4
+        for (uint32_t k = 0; k < columns; ++k) sum = mla(c.of[k], load(x.of[k] + i), sum);
+        y[i] = sum;
+    }
+}
+
+#define LISTS(TYPE, T)                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(THREADS) dots_list_##TYPE(                                            \
+        uint64_t rows, uint32_t columns, const __grid_constant__ List<T> x, const T* y, C64* sums) {                    \
+        dots_list<T>(rows, columns, x, y, sums);                                                                       \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(THREADS) mix_list_##TYPE(                                             \
+        uint64_t rows, uint32_t columns, const __grid_constant__ List<T> x, const __grid_constant__ Weights<T> c,       \
+        double b, T* y) {                                                                                              \
+        mix_list<T>(rows, columns, x, c, b, y);                                                                        \
+    }
+
+LISTS(f32, F32)
+LISTS(f64, F64)
+LISTS(c32, C32)
+LISTS(c64, C64)

@@ -1,0 +1,153 @@
+//! Products of tall-skinny blocks with many columns, on the tensor cores, and of lists of single columns; see
+//! `kernels/tall.cu`.
+
+use bytemuck::{Pod, Zeroable};
+
+use super::algebra::reduced;
+use super::{Cuda, THREADS, Z, arguments, suffix, to_bytes};
+use crate::backend::{BlockVector, conformal};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+
+/// Lanes of a tile.
+const SIDE: usize = 32;
+
+/// Lanes of the left block that a combination takes.
+const DEEP: usize = 64;
+
+/// Lanes from which the tensor cores are faster.
+const WIDE: usize = 12;
+
+/// Columns of a list that one launch takes, and those that a thread sums together.
+const LISTED: usize = 32;
+const TOGETHER: u32 = 4;
+
+/// Real columns that a block of doubles has, side by side; none for single precision.
+fn lanes(v: &BlockVector) -> Option<usize> {
+    match v.dtype {
+        DType::F64 => Some(v.columns),
+        DType::C64 => Some(2 * v.columns),
+        DType::F32 | DType::C32 => None,
+    }
+}
+
+/// `X^H Y`, or nothing where other kernels serve better.
+pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Option<Vec<C64>>> {
+    let (Some(p), Some(q)) = (lanes(x), lanes(y)) else { return Ok(None) };
+    if p.min(q) < WIDE {
+        return Ok(None);
+    }
+    let (tiles, rows) = (p.div_ceil(SIDE) * q.div_ceil(SIDE), x.rows.local as u64);
+    let resident = (gpu.card.resident("gram_tensor", THREADS)? as usize / tiles).max(1);
+    let blocks = (x.rows.local.div_ceil(2 * THREADS as usize)).clamp(1, resident) as u32;
+    let sums = gpu.card.allocate(8 * blocks as usize * p * q)?;
+    let (px, py, tiles) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address, tiles as u32);
+    let (wide, high) = (p as u32, q as u32);
+    let arguments = arguments![rows, wide, high, px, py, sums.address];
+    // SAFETY: the kernel's arguments; `sums` holds a number for each block and pair of lanes.
+    unsafe { gpu.card.launch("gram_tensor", (blocks, tiles), THREADS, &arguments)? };
+    let g = reduced(gpu, &sums, blocks, p * q)?;
+    if !x.dtype.is_complex() {
+        return Ok(Some(g.into_iter().map(|re| C64::new(re, 0.0)).collect()));
+    }
+    let at = |i: usize, j: usize| g[i * q + j];
+    let entry = |i: usize, j: usize| {
+        let (i, j) = (2 * i, 2 * j);
+        C64::new(at(i, j) + at(i + 1, j + 1), at(i, j + 1) - at(i + 1, j))
+    };
+    Ok(Some(
+        (0..x.columns).flat_map(|i| (0..y.columns).map(move |j| (i, j))).map(|(i, j)| entry(i, j)).collect(),
+    ))
+}
+
+/// `Y = X C + b Y`; false where other kernels serve better.
+pub(super) fn combine(gpu: &Cuda, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<bool> {
+    let (Some(p), Some(q)) = (lanes(x), lanes(y)) else { return Ok(false) };
+    if p.min(q) < WIDE || p > DEEP {
+        return Ok(false);
+    }
+    let small: Vec<f64> = if x.dtype.is_complex() {
+        // Of each row of C one for the real parts of X and one for the imaginary ones.
+        let parts = |row: &[C64]| -> Vec<f64> {
+            row.iter().flat_map(|z| [z.re, z.im]).chain(row.iter().flat_map(|z| [-z.im, z.re])).collect()
+        };
+        c.chunks(y.columns).flat_map(parts).collect()
+    } else {
+        c.iter().map(|z| z.re).collect()
+    };
+    let small = gpu.card.upload(&small)?;
+    let rows = x.rows.local as u64;
+    let resident = gpu.card.resident("combine_tensor", THREADS)? as usize;
+    let blocks = x.rows.local.div_ceil(4 * THREADS as usize).clamp(1, resident) as u32;
+    let (px, py) = (gpu.buffer(x)?.address, gpu.unique(y)?.address);
+    let (deep, wide) = (p as u32, q as u32);
+    let arguments = arguments![rows, deep, wide, px, small.address, b, py];
+    // SAFETY: the kernel's arguments; the blocks have as many rows and lanes, `small` has p * q numbers.
+    unsafe { gpu.card.launch("combine_tensor", (blocks, q.div_ceil(SIDE) as u32), THREADS, &arguments)? };
+    Ok(true)
+}
+
+/// Addresses of single columns; those after the last are never read.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct List([u64; LISTED]);
+
+impl List {
+    fn of(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector) -> Result<List> {
+        let mut list = List::zeroed();
+        for (to, x) in list.0.iter_mut().zip(x) {
+            conformal("product of single columns", x, y)?;
+            *to = gpu.buffer(x)?.address;
+        }
+        if y.columns != 1 {
+            return Err(Error::internal(format!("{} is no single column", y.shape())));
+        }
+        Ok(list)
+    }
+}
+
+/// `<x_k|y>` for single columns.
+pub(super) fn dots_with(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+    let mut all = Vec::with_capacity(x.len());
+    for x in x.chunks(LISTED) {
+        let list = List::of(gpu, x, y)?;
+        let (rows, columns) = (y.rows.local as u64, x.len() as u32);
+        let groups = columns.div_ceil(TOGETHER);
+        let most = (4 * gpu.card.processors / groups).max(1);
+        let blocks = y.rows.local.div_ceil(2 * THREADS as usize).clamp(1, most as usize) as u32;
+        let sums = gpu.card.allocate(size_of::<Z>() * blocks as usize * x.len())?;
+        let py = gpu.buffer(y)?.address;
+        let arguments = arguments![rows, columns, list, py, sums.address];
+        let kernel = format!("dots_list_{}", suffix(y.dtype));
+        // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` one for each block and column.
+        unsafe { gpu.card.launch(&kernel, (blocks, groups), THREADS, &arguments)? };
+        all.extend(reduced(gpu, &sums, blocks, 2 * x.len())?.chunks(2).map(|z| C64::new(z[0], z[1])));
+    }
+    Ok(all)
+}
+
+/// `y = sum_k c_k x_k + b y` for single columns.
+pub(super) fn mix(gpu: &Cuda, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+    if x.len() != c.len() {
+        return Err(Error::internal(format!("{} columns with {} factors", x.len(), c.len())));
+    }
+    let mut b = b;
+    let (lists, factors): (Vec<_>, Vec<_>) = if x.is_empty() {
+        (vec![x], vec![c])
+    } else {
+        (x.chunks(LISTED).collect(), c.chunks(LISTED).collect())
+    };
+    for (x, c) in lists.into_iter().zip(factors) {
+        let list = List::of(gpu, x, y)?;
+        let mut weights = [0u8; 16 * LISTED];
+        let bytes = to_bytes(y.dtype, c);
+        weights[..bytes.len()].copy_from_slice(&bytes);
+        let (rows, columns) = (y.rows.local as u64, x.len() as u32);
+        let py = gpu.unique(y)?.address;
+        let arguments = arguments![rows, columns, list, weights, b, py];
+        // SAFETY: the kernel's arguments; all columns have `rows` numbers.
+        unsafe { gpu.launch(&format!("mix_list_{}", suffix(y.dtype)), y.rows.local, &arguments)? };
+        b = 1.0;
+    }
+    Ok(())
+}
