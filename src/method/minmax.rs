@@ -408,6 +408,7 @@ mod tests {
             (1e-4, 500, 1.0949e-5),
         ] {
             let fit = MinMax::of_degree(eps, degree).unwrap();
+            // The published deviations were found to four digits of the optimum, which none can be below.
             let ratio: f64 = fit.deviation / deviation;
             assert!((0.9996..1.0001).contains(&ratio), "{eps} {degree}: {:e}", fit.deviation);
         }
