@@ -274,7 +274,12 @@ impl<S: Amplitude> SlaterJastrow<S> {
         Ok(self.configuration_of(positions, &values, self.delay).ok())
     }
 
-    fn configuration_of(&self, positions: Vec<[f64; 3]>, values: &[S], delay: usize) -> Result<Configuration<S>> {
+    fn configuration_of(
+        &self,
+        positions: Vec<[f64; 3]>,
+        values: &[S],
+        delay: usize,
+    ) -> Result<Configuration<S>> {
         let count = self.orbitals.count();
         let mut determinants = Vec::with_capacity(self.fillings.len());
         for filling in &self.fillings {
