@@ -127,7 +127,7 @@ fn of_factors<S: Amplitude>(lu: &faer::linalg::solvers::PartialPivLu<S>, n: usiz
             return (f64::NEG_INFINITY, S::default());
         }
         log += size.ln();
-        phase = phase * (pivot / S::real(size));
+        phase *= pivot / S::real(size);
     }
     if lu.P().arrays().0.len() == n && odd(lu.P().arrays().0) {
         phase = -phase;

@@ -69,7 +69,7 @@ impl<S: Amplitude> Determinant<S> {
         let n = self.n;
         let mut ratio = dot(orbitals, &self.inverse[i * n..(i + 1) * n]);
         for (u, w) in self.u.chunks_exact(n).zip(self.w.chunks_exact(n)) {
-            ratio = ratio - dot(orbitals, u) * w[i];
+            ratio -= dot(orbitals, u) * w[i];
         }
         ratio
     }
@@ -90,16 +90,16 @@ impl<S: Amplitude> Determinant<S> {
         for (u_m, w_m) in self.u.chunks_exact(n).zip(self.w.chunks_exact(n)) {
             let (c, wi) = (dot(orbitals, u_m), w_m[i]);
             for l in 0..n {
-                w[l] = w[l] - c * w_m[l];
-                u[l] = u[l] - u_m[l] * wi;
+                w[l] -= c * w_m[l];
+                u[l] -= u_m[l] * wi;
             }
         }
-        w[i] = w[i] - S::real(1.0);
-        u.iter_mut().for_each(|x| *x = *x / ratio);
+        w[i] -= S::real(1.0);
+        u.iter_mut().for_each(|x| *x /= ratio);
         self.rows[i * n..(i + 1) * n].copy_from_slice(orbitals);
         let size = ratio.modulus();
         self.log += size.ln();
-        self.phase = self.phase * (ratio / S::real(size));
+        self.phase *= ratio / S::real(size);
         self.u.extend(u);
         self.w.extend(w);
         if self.u.len() >= self.delay * n {
@@ -122,16 +122,16 @@ impl<S: Amplitude> Determinant<S> {
                 w[m] += *x * self.inverse[i * n + m];
             }
         }
-        w[j] = w[j] - S::real(1.0);
+        w[j] -= S::real(1.0);
         for i in 0..n {
             let factor = self.inverse[i * n + j] / ratio;
             for m in 0..n {
-                self.inverse[i * n + m] = self.inverse[i * n + m] - w[m] * factor;
+                self.inverse[i * n + m] -= w[m] * factor;
             }
             self.rows[i * n + j] = orbitals[i];
         }
         self.log += ratio.modulus().ln();
-        self.phase = self.phase * (ratio / S::real(ratio.modulus()));
+        self.phase *= ratio / S::real(ratio.modulus());
     }
 
     /// How near to singular the matrix is, whatever the scale of its rows or columns: the smaller of the largest row sums of
@@ -172,14 +172,14 @@ impl<S: Amplitude> Determinant<S> {
             for (b, &j) in which.iter().enumerate() {
                 inner[a * k + b] = m[a * n + j];
             }
-            right[a * n + i] = right[a * n + i] - S::real(1.0);
+            right[a * n + i] -= S::real(1.0);
             old[a * n..(a + 1) * n].copy_from_slice(&self.inverse[i * n..(i + 1) * n]);
             self.rows[i * n..(i + 1) * n].copy_from_slice(&orbitals[a * n..(a + 1) * n]);
         }
         let x = super::amplitude::solve(&inner, k, &right);
         add_transposed_times(&x, &old, &mut self.inverse, k, S::real(-1.0));
         self.log += log;
-        self.phase = self.phase * phase;
+        self.phase *= phase;
     }
 
     /// Applies the gathered updates.

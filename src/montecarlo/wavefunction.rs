@@ -331,7 +331,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
         let (mut log, mut z) = (jastrow, product.0 / walker.shares[best]);
         for f in [product.1, product.2].into_iter().flatten() {
             log += walker.determinants[f].log;
-            z = z * walker.determinants[f].phase;
+            z *= walker.determinants[f].phase;
         }
         (log + z.modulus().ln(), z / S::real(z.modulus()))
     }
@@ -354,12 +354,12 @@ impl<S: Amplitude> SlaterJastrow<S> {
         for (share, product) in walker.shares.iter_mut().zip(&self.products) {
             for f in [product.1, product.2].into_iter().flatten() {
                 if let Some(ratio) = ratios[f] {
-                    *share = *share * ratio;
+                    *share *= ratio;
                 }
             }
             sum += *share;
         }
-        walker.shares.iter_mut().for_each(|share| *share = *share / sum);
+        walker.shares.iter_mut().for_each(|share| *share /= sum);
     }
 
     /// The factor by which the sum of determinants changes if electron i sees these orbitals; the ratio of each filling
@@ -406,7 +406,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
             let (mut log, mut z) = (0.0, *share);
             for f in [product.1, product.2].into_iter().flatten() {
                 log += parts[f].0;
-                z = z * parts[f].1;
+                z *= parts[f].1;
             }
             sum += z * S::real(log.exp());
         }

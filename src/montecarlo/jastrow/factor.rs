@@ -136,8 +136,7 @@ impl Factor {
             Factor::Rpa { strength, cutoff } => {
                 let (a, l) = (strength.unwrap_or(1.0), cutoff.unwrap_or(f64::INFINITY));
                 // A / (2 F^2) is the slope.
-                let of =
-                    |slope: f64| Radial::Rpa { strength: a, length: (a / (2.0 * slope)).sqrt(), cutoff: l };
+                let of = |slope: f64| Radial::rpa(a, (a / (2.0 * slope)).sqrt(), l);
                 [of(same), of(opposite)]
             }
             Factor::Pade { slope, b } => {

@@ -12,8 +12,9 @@ pub enum Radial {
         /// How soon it levels off.
         b: f64,
     },
-    /// `-A/r (1 - exp(-r/F))`, the screened repulsion of the random phase approximation, times
-    /// `(1 - r/L)^3 (1 + 3 r/L + 6 (r/L)^2)`; its slope at contact is `A / (2 F^2)`.
+    /// `-A/r (1 - exp(-r/F))`, the screened repulsion of the random phase approximation, less its value at L, times
+    /// `(1 - r/L)^3 (1 + 3 r/L + 6 (r/L)^2)`; its slope at contact is `A / (2 F^2)`. Without the shift the cutoff would
+    /// deepen the hole around an electron, and raise the energy.
     Rpa {
         /// Strength A.
         strength: f64,
@@ -21,6 +22,8 @@ pub enum Radial {
         length: f64,
         /// Cutoff L; infinite for none.
         cutoff: f64,
+        /// The function at L.
+        shift: f64,
     },
     /// `(1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...)`: slope s at contact.
     Polynomial {
@@ -63,12 +66,18 @@ fn screened(x: f64) -> [f64; 3] {
 }
 
 impl Radial {
+    /// The factor of the random phase approximation.
+    pub fn rpa(strength: f64, length: f64, cutoff: f64) -> Radial {
+        let shift = if cutoff.is_finite() { -strength / length * screened(cutoff / length)[0] } else { 0.0 };
+        Radial::Rpa { strength, length, cutoff, shift }
+    }
+
     /// u(r).
     pub fn value(&self, r: f64) -> f64 {
         match self {
             Radial::Zero => 0.0,
             Radial::Pade { a, b } => a * r / (1.0 + b * r),
-            Radial::Rpa { strength, length, cutoff } => {
+            Radial::Rpa { strength, length, cutoff, shift } => {
                 if r >= *cutoff {
                     return 0.0;
                 }
@@ -76,7 +85,7 @@ impl Radial {
                 let g = if x < SMALL { screened(x)[0] } else { (1.0 - (-x).exp()) / x };
                 let t = r / cutoff;
                 let left = 1.0 - t;
-                -strength / length * g * left * left * left * (1.0 + t * (3.0 + 6.0 * t))
+                (-strength / length * g - shift) * left * left * left * (1.0 + t * (3.0 + 6.0 * t))
             }
             Radial::Polynomial { cutoff, .. } => {
                 if r >= *cutoff {
@@ -98,13 +107,13 @@ impl Radial {
                 let d = 1.0 / (1.0 + b * r);
                 [a * r * d, a * d * d, -2.0 * a * b * d * d * d]
             }
-            Radial::Rpa { strength, length, cutoff } => {
+            Radial::Rpa { strength, length, cutoff, shift } => {
                 if r >= *cutoff {
                     return [0.0; 3];
                 }
                 let c = -strength / length;
                 let [g, g1, g2] = screened(r / length);
-                let u = [c * g, c * g1 / length, c * g2 / (length * length)];
+                let u = [c * g - shift, c * g1 / length, c * g2 / (length * length)];
                 let t = r / cutoff;
                 let left = 1.0 - t;
                 // (1-t)^3 (1+3t+6t^2) has the derivative -30 t^2 (1-t)^2.
@@ -166,8 +175,8 @@ mod tests {
     fn derivatives_are_those_of_the_value() {
         let all = [
             Radial::Pade { a: 0.5, b: 0.3 },
-            Radial::Rpa { strength: 1.2, length: 0.9, cutoff: 3.0 },
-            Radial::Rpa { strength: 1.2, length: 0.9, cutoff: f64::INFINITY },
+            Radial::rpa(1.2, 0.9, 3.0),
+            Radial::rpa(1.2, 0.9, f64::INFINITY),
             Radial::Polynomial { cutoff: 3.0, slope: 0.25, coefficients: vec![0.3, -0.2, 0.1, 0.05] },
             Radial::Log { a: 0.5 },
             Radial::Power { p: 2.0 },
@@ -191,9 +200,7 @@ mod tests {
     #[test]
     fn slopes_at_contact() {
         let slope = |radial: &Radial| radial.derivatives(1e-9)[1];
-        assert!(
-            (slope(&Radial::Rpa { strength: 1.5, length: 1.5f64.sqrt(), cutoff: 4.0 }) - 0.5).abs() < 1e-8
-        );
+        assert!((slope(&Radial::rpa(1.5, 1.5f64.sqrt(), 4.0)) - 0.5).abs() < 1e-8);
         let polynomial = Radial::Polynomial { cutoff: 3.0, slope: 0.25, coefficients: vec![0.7, 0.1] };
         assert!((slope(&polynomial) - 0.25).abs() < 1e-8);
     }

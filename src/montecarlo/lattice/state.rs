@@ -371,7 +371,7 @@ impl<S: Amplitude> LatticeState<S> {
                     ratio
                 }
             };
-            total = total * ratio;
+            total *= ratio;
             if ratio.modulus() == 0.0 {
                 return S::default();
             }

@@ -131,7 +131,7 @@ fn projected_seas_of_the_heisenberg_model() {
     for (n, energy, variance) in
         [(4, -2.0, 0.0), (6, -2.8, 0.01), (8, -3.6456565642, 0.0159043513), (10, -4.5075113376, 0.0209105587)]
     {
-        let sign = if n.is_multiple_of(4) { -1.0 } else { 1.0 };
+        let sign = if usize::is_multiple_of(n, 4) { -1.0 } else { 1.0 };
         let state = fermi(n, &chain(n, sign), n / 2).with_gutzwiller(0.0).unwrap();
         let (means, found) = enumerate(&state, &[heisenberg(&chain(n, 1.0))]);
         assert!(

@@ -31,7 +31,7 @@ impl<S: Amplitude> Eliminated<S> {
         let pivot = self.m[i * n + i];
         let size = pivot.modulus();
         self.log += size.ln();
-        self.phase = self.phase * (pivot / S::real(size));
+        self.phase *= pivot / S::real(size);
         eliminate(&mut self.m, n, i, block.end);
     }
 
@@ -49,7 +49,7 @@ impl<S: Amplitude> Eliminated<S> {
             for (a, &i) in accepted.iter().enumerate() {
                 let mut x = line[i];
                 for (b, &j) in accepted[..a].iter().enumerate() {
-                    x = x - left[b * rest + row] * above[j * n + i];
+                    x -= left[b * rest + row] * above[j * n + i];
                 }
                 left[a * rest + row] = x / above[i * n + i];
             }
@@ -71,7 +71,7 @@ pub fn eliminate<S: Amplitude>(m: &mut [S], n: usize, i: usize, end: usize) {
     for line in below.chunks_exact_mut(n).take(end - i - 1) {
         let factor = line[i] / row[i];
         for j in i + 1..n {
-            line[j] = line[j] - factor * row[j];
+            line[j] -= factor * row[j];
         }
     }
 }

@@ -43,8 +43,8 @@ fn one(factor: Factor, o: Options<'_>) -> std::result::Result<Factors, Failure> 
 
 #[export_module]
 mod jastrow_module {
-    /// The factor of the random phase approximation: u(r) = -A/r (1 - exp(-r/F)), times a polynomial that takes it to zero at
-    /// a cutoff with two derivatives. A is the inverse plasma frequency, F follows from the cusp conditions 1/2 and 1/4.
+    /// The factor of the random phase approximation: u(r) = -A/r (1 - exp(-r/F)), less its value at a cutoff, times a polynomial
+    /// that takes it to zero there with two derivatives. A is the inverse plasma frequency, F follows from the cusp conditions 1/2 and 1/4.
     ///
     /// # Options
     /// - `strength` (by the density): A.
