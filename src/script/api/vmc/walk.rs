@@ -314,7 +314,7 @@ mod walk_functions {
     /// ```rhai
     /// let walk = walkers(slater_jastrow(orbitals::oscillator(2, #{ dimension: 3 }), #{ up: 2 }), #{ count: 1, seed: 1 });
     /// let r = walk.positions(0);
-    /// assert(r.rows == 2 && r.cols == 3, "two electrons in space");
+    /// assert(r.rows == 2 && r.columns == 3, "two electrons in space");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn positions(
@@ -383,9 +383,10 @@ mod walk_functions {
     /// metropolis(walk, #{ step: 1.0, sweeps: 5 });
     /// save_walkers(walk, "walk.json", #{ step: 1.0 });
     /// let back = load_walkers(psi, "walk.json");
+    /// let again = back.walk;
     /// metropolis(walk, #{ step: 1.0 });
-    /// metropolis(back.walk, #{ step: back.about.step });
-    /// assert((walk.positions(0) - back.walk.positions(0)).norm() == 0.0, "the same walk");
+    /// metropolis(again, #{ step: back.about.step });
+    /// assert((walk.positions(0) - again.positions(0)).norm() == 0.0, "the same walk");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn save_walkers(
