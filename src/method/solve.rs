@@ -75,6 +75,18 @@ fn ratio(a: f64, b: f64) -> f64 {
     if b == 0.0 { 0.0 } else { a / b }
 }
 
+/// Where a solver starts, zero if nowhere is named, and the residual there.
+fn begin(a: &Operator, b: &BlockVector, start: Option<BlockVector>) -> Result<(BlockVector, BlockVector)> {
+    match start {
+        Some(start) => {
+            let start = a.accept(&start)?.unwrap_or(start);
+            let r = residual(a, b, &start)?;
+            Ok((start, r))
+        }
+        None => Ok((a.device().zeros(b.dtype(), b.rows(), b.columns())?, b.clone())),
+    }
+}
+
 /// `b - A x`.
 fn residual(a: &Operator, b: &BlockVector, x: &BlockVector) -> Result<BlockVector> {
     let mut r = b.clone();
@@ -133,14 +145,7 @@ pub(crate) fn gradient_steps(
     let device = a.device();
     let zeros = || device.zeros(b.dtype(), b.rows(), b.columns());
     let size = squares(device, b)?;
-    let (mut x, mut r) = match options.start {
-        Some(start) => {
-            let start = a.accept(&start)?.unwrap_or(start);
-            let r = residual(a, b, &start)?;
-            (start, r)
-        }
-        None => (zeros()?, b.clone()),
-    };
+    let (mut x, mut r) = begin(a, b, options.start)?;
     let (mut p, mut q) = (r.clone(), zeros()?);
     let mut rr = squares(device, &r)?;
     let progress = task.start("conjugate gradients", options.max_iterations);
@@ -273,14 +278,7 @@ pub fn bicgstab(a: &Operator, b: &BlockVector, options: SolveOptions, task: &Tas
     let zeros = || device.zeros(b.dtype(), b.rows(), columns);
     let size = squares(device, b)?;
     let tolerance = options.tolerance;
-    let (mut x, mut r) = match options.start {
-        Some(start) => {
-            let start = a.accept(&start)?.unwrap_or(start);
-            let r = residual(a, b, &start)?;
-            (start, r)
-        }
-        None => (zeros()?, b.clone()),
-    };
+    let (mut x, mut r) = begin(a, b, options.start)?;
     let mut shadow = r.clone();
     let (mut p, mut v, mut t) = (r.clone(), zeros()?, zeros()?);
     let mut rho = device.dots(&shadow, &r)?;

@@ -25,8 +25,8 @@ pub struct Blocked {
 }
 
 /// Blocks a series (Flyvbjerg and Petersen 1989): neighbours are averaged in pairs, again and again, and the error is read
-/// off where it stays, the larger of two neighbouring levels. The plateau begins at the smallest block b with `b^3 > 2 n (error_b / error_1)^4` (Wolff 2004; Lee
-/// and others 2011).
+/// off where it stays, the larger of two neighbouring levels. The plateau begins at the smallest block b with
+/// `b^3 > 2 n (error_b / error_1)^4` (Wolff 2004; Lee and others 2011).
 ///
 /// # Errors
 /// For fewer than two elements, or one that is not finite.

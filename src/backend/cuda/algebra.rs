@@ -1,12 +1,13 @@
 //! Block-vector algebra on the GPU.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::card::Buffer;
+use super::card::{Buffer, Card};
 use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, tall, to_bytes};
-use crate::backend::{BlockVector, conformal};
+use crate::backend::{BlockVector, Dots, conformal};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -106,6 +107,20 @@ pub(super) fn dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
         gpu.card.launch(&name, (blocks, columns.div_ceil(width)), THREADS, &arguments)?;
     }
     reduced_complex(gpu, &sums, blocks, x.columns)
+}
+
+/// Both products of a finished pass, where they are asked for.
+pub(super) fn products(
+    card: &Arc<Card>,
+    v: &BlockVector,
+    w: &BlockVector,
+    to: Option<&mut Dots>,
+) -> Result<()> {
+    let Some(to) = to else { return Ok(()) };
+    let gpu = Cuda { card: card.clone() };
+    to.vv = dots(&gpu, v, v)?.iter().map(|z| z.re).collect();
+    to.wv = dots(&gpu, w, v)?.iter().map(|z| z.re).collect();
+    Ok(())
 }
 
 pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {

@@ -8,9 +8,9 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
-use super::{Cuda, arguments, buffer, unique};
+use super::{algebra, arguments, buffer, unique};
 use crate::backend::matrix::records::{Factor, Record, RecordList, Records};
-use crate::backend::{Backend, BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
+use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -265,15 +265,6 @@ impl Resident {
     }
 }
 
-/// Both products of a finished pass.
-fn products(card: &Arc<Card>, v: &BlockVector, w: &BlockVector, dots: Option<&mut Dots>) -> Result<()> {
-    let Some(dots) = dots else { return Ok(()) };
-    let cuda = Cuda { card: card.clone() };
-    dots.vv = cuda.dots(v, v)?.iter().map(|z| z.re).collect();
-    dots.wv = cuda.dots(w, v)?.iter().map(|z| z.re).collect();
-    Ok(())
-}
-
 /// How many numbers lie side by side in a row.
 fn lanes(v: &BlockVector) -> Result<u32> {
     let parts = if v.dtype().is_complex() { 2 } else { 1 };
@@ -309,7 +300,7 @@ impl Kernel for Resident {
         for lane in 0..lanes {
             self.product(c, (x, lane), (y, lane), lanes)?;
         }
-        products(&self.card, v, w, dots)
+        algebra::products(&self.card, v, w, dots)
     }
 }
 
@@ -357,6 +348,6 @@ impl Kernel for Complex {
                 lanes,
             )?;
         }
-        products(card, v, w, dots)
+        algebra::products(card, v, w, dots)
     }
 }

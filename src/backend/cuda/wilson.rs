@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
-use super::{Cuda, RESIDENT, THREADS, algebra, arguments, buffer, unique};
+use super::{RESIDENT, THREADS, algebra, arguments, buffer, unique};
 use crate::backend::matrix::wilson::{COMPONENTS, Sites, WilsonSpec};
 use crate::backend::{BlockVector, Dots, Grid, Kernel, KernelInfo, Rows, Update, check_update, conformal};
 use crate::error::{Error, Result};
@@ -141,15 +141,6 @@ impl Wilson {
     }
 }
 
-/// Both products of a finished pass.
-fn products(card: &Arc<Card>, v: &BlockVector, w: &BlockVector, dots: Option<&mut Dots>) -> Result<()> {
-    let Some(dots) = dots else { return Ok(()) };
-    let gpu = Cuda { card: card.clone() };
-    dots.vv = algebra::dots(&gpu, v, v)?.iter().map(|z| z.re).collect();
-    dots.wv = algebra::dots(&gpu, w, v)?.iter().map(|z| z.re).collect();
-    Ok(())
-}
-
 impl Kernel for Wilson {
     fn rows(&self) -> Rows {
         self.rows
@@ -171,7 +162,7 @@ impl Kernel for Wilson {
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
         self.pass(c, v, w, &[])?;
-        products(&self.card, v, w, dots)
+        algebra::products(&self.card, v, w, dots)
     }
 
     fn update_plus(
@@ -236,6 +227,6 @@ impl Kernel for Diagonal {
         let arguments = arguments![sites, lanes, factors, alpha, beta, gamma, x, y];
         // SAFETY: the kernel's arguments; both vectors have the operator's rows.
         unsafe { self.card.launch(name, (blocks, 1), THREADS, &arguments)? };
-        products(&self.card, v, w, dots)
+        algebra::products(&self.card, v, w, dots)
     }
 }

@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use super::chebyshev::as_complex;
 use super::lattice::reals;
-use super::model::real;
+use super::values::real;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sector, Site, Sites};
 use crate::number::{C64, Matrix};

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Map};
+use rhai::{Array, Dynamic, Engine, FnPtr, INT, Map};
 
 use super::chebyshev::as_complex;
 use super::lattice::{ints, reals, sublattice_of, truth};
+use super::values::real;
 use crate::error::{Error, Result};
 use crate::lattice::{self, Assembled, Block, Geometry, Lattice, Model};
 use crate::number::Matrix;
@@ -486,13 +487,6 @@ mod model_functions {
     pub fn model_to_string(model: &mut ScriptModel) -> String {
         model.model.to_string()
     }
-}
-
-/// A real number of either kind.
-pub(super) fn real(value: &Dynamic, what: &str) -> Result<FLOAT> {
-    let z = as_complex(value).filter(|z| z.im == 0.0);
-    z.map(|z| z.re)
-        .ok_or_else(|| Error::input(format!("{what} is a real number, not a {}", value.type_name())))
 }
 
 /// The model with its strain put in, if it has one.

@@ -1,8 +1,9 @@
 //! The vectors and operators that spectra need of a lattice: plane waves, paths in momentum space, rows of sites, velocities.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Array, Engine, FLOAT, INT, Map};
 
+use super::values::real;
 use super::vector::Vector;
 use crate::error::{Error, Result};
 use crate::method;
@@ -15,18 +16,12 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(wave_functions).into());
 }
 
-fn real(x: &Dynamic) -> Result<f64> {
-    x.as_float()
-        .or_else(|_| x.as_int().map(|i| i as f64))
-        .map_err(|t| Error::input(format!("a momentum has real components, not a {t}")))
-}
-
 /// Momenta: an array of arrays, or one array of numbers.
 fn momenta(given: &Array) -> Result<Vec<Vec<f64>>> {
     given
         .iter()
         .map(|k| match k.read_lock::<Array>() {
-            Some(k) => k.iter().map(real).collect(),
+            Some(k) => k.iter().map(|x| real(x, "a momentum")).collect(),
             None => Err(Error::input("momenta are given as an array of arrays, like [[0.0, 0.0, 0.0]]")),
         })
         .collect()

@@ -455,17 +455,6 @@ mod state_functions {
         load(&ctx, file).at(&ctx)
     }
 
-    /// Whether a file that scripts can load is there.
-    ///
-    /// # Example
-    /// ```rhai
-    /// assert(!has_file("no such file"), "it is not there");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn has_file(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
-        Ok(session(&ctx).at(&ctx)?.output_path(file).is_file())
-    }
-
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn to_string(held: &mut Held) -> String {
         let energy = match held.about.get("energy").and_then(|e| e.as_float().ok()) {
