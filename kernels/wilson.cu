@@ -1,6 +1,6 @@
 // The Wilson-Dirac operator: a thread a site and column. Spinors and links of 32 neighbouring sites lie together, component
 // by component, so that a warp loads whole lines. Where sites come in whole groups and there is one column (PACKED), the
-// components of a site are at distances that the compiler knows.
+// components of a site are at distances that the compiler knows. In double precision two threads then share a site (HALVES).
 //
 // Floor: links and spinors once, (4 N + 24 + 24) reals a site with N reals a link, and 24 more for every vector added.
 #include "common.cuh"
@@ -20,6 +20,8 @@ struct WilsonArgument {
     uint32_t sites, columns, added;
     // 1: gamma5 from the left; 1: the adjoint; 0: all sites, 1: even ones, 2: odd ones.
     uint32_t gamma5, adjoint, parity;
+    // Planes of the third direction that are walked together along the fourth; 0: all sites in their order.
+    uint32_t tile;
 };
 
 template <class F>
@@ -190,6 +192,25 @@ __device__ __forceinline__ void hops(const WilsonArgument& a, uint32_t site, uin
     hop<F, N, PACKED, MU, true>(a, site, first ? site + n * stride - stride : site - stride, column, s, first ? turn : F(1), sum);
 }
 
+// Writes a component of the result from the sum over all hops; `lower` says that gamma5 turns its sign.
+template <class F>
+__device__ __forceinline__ void finish(const WilsonArgument& a, uint64_t i, bool lower, C<F> h) {
+    using Two = typename Reals<F>::Two;
+    Two* w = reinterpret_cast<Two*>(a.w);
+    const double turned = a.gamma5 && lower ? -a.alpha : a.alpha;
+    const F hopping = (F)(-0.5 * turned), own = (F)(turned * a.diagonal + a.beta);
+    C<F> y{hopping * h.re, hopping * h.im};
+    if (own != F(0)) y = plus(y, own, fetch<F>(a.v, i));
+    if (a.gamma != 0.0) {
+        const Two old = w[i];
+        y = plus(y, (F)a.gamma, C<F>{old.x, old.y});
+    }
+#pragma unroll
+    for (int j = 0; j < MOST_ADDED; ++j)
+        if (j < a.added) y = plus(y, (F)a.factor[j], fetch<F>(a.plus[j], i));
+    w[i] = Reals<F>::two(y.re, y.im);
+}
+
 template <class F, int N, bool PACKED>
 __device__ __forceinline__ void wilson(const WilsonArgument& a) {
     const uint64_t at = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
@@ -211,41 +232,119 @@ __device__ __forceinline__ void wilson(const WilsonArgument& a) {
     stride *= a.dims[2];
     hops<F, N, PACKED, 3>(a, site, x3, stride, column, s, sum);
     const auto p = place<PACKED>(a, site, column);
-    using Two = typename Reals<F>::Two;
-    Two* w = reinterpret_cast<Two*>(a.w);
 #pragma unroll
-    for (int k = 0; k < 12; ++k) {
-        const uint64_t i = p.component(k);
-        const double turned = a.gamma5 && k >= 6 ? -a.alpha : a.alpha;
-        const F hopping = (F)(-0.5 * turned), own = (F)(turned * a.diagonal + a.beta);
-        const C<F> h = sum[k / 3][k % 3];
-        C<F> y{hopping * h.re, hopping * h.im};
-        if (own != F(0)) y = plus(y, own, fetch<F>(a.v, i));
-        if (a.gamma != 0.0) {
-            const Two old = w[i];
-            y = plus(y, (F)a.gamma, C<F>{old.x, old.y});
-        }
+    for (int k = 0; k < 12; ++k) finish(a, p.component(k), k >= 6, sum[k / 3][k % 3]);
+}
+
+// One hop of half a site: component `half` of the half-spinor, t = -1 for the first and 1 for the second. It is also what the
+// spin `far` of (1 + s g_mu) is made of, but for a factor: spin 3 - half in the first two directions, 2 + half in the others.
+template <class F, int N, int MU, bool BACKWARD>
+__device__ __forceinline__ void half_hop(const WilsonArgument& a, uint32_t site, uint32_t there, uint32_t half, F t, F s,
+                                         F edge, C<F> own[3], C<F> far[3]) {
+    constexpr bool IMAGINARY = MU == 0 || MU == 2;
+    const uint64_t at = (uint64_t)(there / GROUP) * (12 * GROUP) + there % GROUP;
+    const uint64_t near_spin = at + 3 * GROUP * half, far_spin = at + 3 * GROUP * (MU < 2 ? 3 - half : 2 + half);
+    const F f = MU == 1 ? t * s : MU == 2 ? -t * s : s;
+    C<F> h[3];
 #pragma unroll
-        for (int j = 0; j < MOST_ADDED; ++j)
-            if (j < a.added) y = plus(y, (F)a.factor[j], fetch<F>(a.plus[j], i));
-        w[i] = Reals<F>::two(y.re, y.im);
+    for (int c = 0; c < 3; ++c) {
+        const C<F> p = fetch<F>(a.v, near_spin + c * GROUP), q = fetch<F>(a.v, far_spin + c * GROUP);
+        h[c] = IMAGINARY ? plus_i(p, f, q) : plus(p, f, q);
+    }
+    C<F> u[9];
+    link<F, N>(a, BACKWARD ? there : site, MU, u);
+#pragma unroll
+    for (int i = 0; i < 3; ++i) {
+        C<F> x{0, 0};
+#pragma unroll
+        for (int j = 0; j < 3; ++j) x = BACKWARD ? cmla(u[3 * j + i], h[j], x) : mla(u[3 * i + j], h[j], x);
+        const C<F> r = {x.re * edge, x.im * edge};
+        own[i] = own[i] + r;
+        far[i] = IMAGINARY ? plus_i(far[i], -f, r) : plus(far[i], f, r);
     }
 }
 
-#define WILSON(NAME, F, N, BLOCKS)                                                                                 \
+template <class F, int N, int MU>
+__device__ __forceinline__ void half_hops(const WilsonArgument& a, uint32_t site, uint32_t x, uint32_t stride, uint32_t half,
+                                          F t, F s, C<F> own[3], C<F> far[3]) {
+    const uint32_t n = a.dims[MU];
+    const bool last = x + 1 == n, first = x == 0;
+    const uint32_t up = last ? site + stride - n * stride : site + stride;
+    const uint32_t down = first ? site + n * stride - stride : site - stride;
+    const F turn = (F)a.sign[MU];
+    half_hop<F, N, MU, false>(a, site, up, half, t, -s, last ? turn : F(1), own, far);
+    half_hop<F, N, MU, true>(a, site, down, half, t, s, first ? turn : F(1), own, far);
+}
+
+// Two warps for a group of sites, each with one component of every half-spinor: half the sums, so that registers are left
+// for numbers on their way. What the first two directions make of the other warp's spins changes hands at the end.
+template <class F, int N, int BLOCK>
+__device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
+    using Two = typename Reals<F>::Two;
+    __shared__ Two exchanged[3][BLOCK];
+    const uint32_t warp = threadIdx.x / GROUP, lane = threadIdx.x % GROUP, half = warp % 2;
+    uint32_t group = blockIdx.x * (BLOCK / (2 * GROUP)) + warp / 2;
+    if (a.tile) {
+        const uint32_t plane = a.dims[0] * a.dims[1] / GROUP, layer = plane * a.tile, walk = layer * a.dims[3];
+        const uint32_t rest = group % walk;
+        group = (rest / layer * a.dims[2] + group / walk * a.tile) * plane + rest % layer;
+    }
+    const uint32_t site = group * GROUP + lane;
+    const uint32_t x0 = site % a.dims[0], r0 = site / a.dims[0];
+    const uint32_t x1 = r0 % a.dims[1], r1 = r0 / a.dims[1];
+    const uint32_t x2 = r1 % a.dims[2], x3 = r1 / a.dims[2];
+    const bool wanted = site < a.sites && (!a.parity || ((x0 + x1 + x2 + x3) & 1) + 1 == a.parity);
+    const F s = a.adjoint ? F(-1) : F(1), t = half ? F(1) : F(-1);
+    C<F> own[3] = {}, theirs[3] = {}, far[3] = {};
+    if (wanted) {
+        uint32_t stride = 1;
+        half_hops<F, N, 0>(a, site, x0, stride, half, t, s, own, theirs);
+        stride *= a.dims[0];
+        half_hops<F, N, 1>(a, site, x1, stride, half, t, s, own, theirs);
+        stride *= a.dims[1];
+        half_hops<F, N, 2>(a, site, x2, stride, half, t, s, own, far);
+        stride *= a.dims[2];
+        half_hops<F, N, 3>(a, site, x3, stride, half, t, s, own, far);
+    }
+#pragma unroll
+    for (int c = 0; c < 3; ++c) exchanged[c][threadIdx.x] = Reals<F>::two(theirs[c].re, theirs[c].im);
+    __syncthreads();
+    if (!wanted) return;
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        const Two z = exchanged[c][threadIdx.x ^ GROUP];
+        far[c] = far[c] + C<F>{z.x, z.y};
+    }
+    const uint64_t at = (uint64_t)group * (12 * GROUP) + lane + 3 * GROUP * half;
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        finish(a, at + c * GROUP, false, own[c]);
+        finish(a, at + (6 + c) * GROUP, true, far[c]);
+    }
+}
+
+#define ONE_THREAD(NAME, F, N, PACKED, BLOCKS)                                                                     \
     extern "C" __global__ void __launch_bounds__(128, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
-        wilson<F, N, false>(a);                                                                                    \
-    }                                                                                                              \
-    extern "C" __global__ void __launch_bounds__(128, BLOCKS) NAME##_packed(const __grid_constant__ WilsonArgument a) { \
-        wilson<F, N, true>(a);                                                                                     \
+        wilson<F, N, PACKED>(a);                                                                                   \
+    }
+#define TWO_THREADS(NAME, F, N, BLOCKS)                                                                            \
+    extern "C" __global__ void __launch_bounds__(128, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
+        wilson_halves<F, N, 128>(a);                                                                               \
     }
 
-WILSON(wilson_f32_18, float, 18, 4)
-WILSON(wilson_f32_12, float, 12, 4)
-WILSON(wilson_f32_8, float, 8, 6)
-WILSON(wilson_f64_18, double, 18, 4)
-WILSON(wilson_f64_12, double, 12, 3)
-WILSON(wilson_f64_8, double, 8, 3)
+ONE_THREAD(wilson_f32_18, float, 18, false, 4)
+ONE_THREAD(wilson_f32_12, float, 12, false, 4)
+ONE_THREAD(wilson_f32_8, float, 8, false, 6)
+ONE_THREAD(wilson_f64_18, double, 18, false, 4)
+ONE_THREAD(wilson_f64_12, double, 12, false, 3)
+ONE_THREAD(wilson_f64_8, double, 8, false, 3)
+ONE_THREAD(wilson_f32_18_packed, float, 18, true, 4)
+ONE_THREAD(wilson_f32_12_packed, float, 12, true, 4)
+ONE_THREAD(wilson_f32_8_packed, float, 8, true, 6)
+// With 8 reals making a link is the work, and two threads would do it twice.
+ONE_THREAD(wilson_f64_8_packed, double, 8, true, 3)
+TWO_THREADS(wilson_f64_18_halves, double, 18, 3)
+TWO_THREADS(wilson_f64_12_halves, double, 12, 3)
 
 // w = (alpha f_k + beta) v + gamma w with one factor a component.
 struct SiteFactors {

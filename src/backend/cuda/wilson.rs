@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
 use super::{RESIDENT, THREADS, algebra, arguments, buffer, unique};
-use crate::backend::matrix::wilson::{COMPONENTS, Sites, WilsonSpec};
+use crate::backend::matrix::wilson::{COMPONENTS, Compression, Sites, WilsonSpec};
 use crate::backend::{BlockVector, Dots, Grid, Kernel, KernelInfo, Rows, Update, check_update, conformal};
 use crate::error::{Error, Result};
 use crate::number::DType;
@@ -20,6 +20,10 @@ const MOST_ADDED: usize = 4;
 
 /// Threads of a block.
 const BLOCK: usize = 128;
+
+/// Bytes of spinors and links that are walked together along the fourth direction: with those of the planes before and
+/// behind they shall find room in the second cache of the GPU.
+const LAYER: usize = 12 << 20;
 
 /// Where a row of the host stands on the GPU.
 pub(super) fn place(grid: &Grid, row: usize) -> usize {
@@ -50,6 +54,8 @@ struct Argument {
     gamma5: u32,
     adjoint: u32,
     parity: u32,
+    tile: u32,
+    _pad: u32,
 }
 
 /// The operator on the GPU.
@@ -91,6 +97,17 @@ pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Ker
 }
 
 impl Wilson {
+    /// How many planes of the third direction are walked together: 0 for all.
+    fn tile(&self) -> u32 {
+        let [a, b, c, _] = self.spec.dims;
+        let plane = a * b * (2 * COMPONENTS + 4 * self.spec.compression.reals()) * 8;
+        if plane * c <= LAYER || !(a * b).is_multiple_of(GROUP) {
+            return 0;
+        }
+        let fits = |n: &usize| c.is_multiple_of(*n) && plane * n <= LAYER;
+        (1..c).rev().find(fits).unwrap_or(1) as u32
+    }
+
     fn pass(
         &self,
         c: Update,
@@ -125,17 +142,24 @@ impl Wilson {
             (argument.factor[k], argument.plus[k]) = (*factor, buffer(x)?.address);
         }
         argument.w = unique(&self.card, w)?.address;
-        let threads = self.sites as usize * v.columns;
-        let blocks = u32::try_from(threads.div_ceil(BLOCK)).map_err(|_| {
+        let packed = v.columns == 1 && (self.sites as usize).is_multiple_of(GROUP);
+        let halves = packed && !self.spec.single && self.spec.compression != Compression::Eight;
+        let (form, each) = match (halves, packed) {
+            (true, _) => ("_halves", 2),
+            (_, true) => ("_packed", 1),
+            _ => ("", v.columns),
+        };
+        if halves {
+            argument.tile = self.tile();
+        }
+        let blocks = u32::try_from((self.sites as usize * each).div_ceil(BLOCK)).map_err(|_| {
             Error::input(format!("{} columns of spinors at a time", v.columns)).hint("use fewer")
         })?;
         if blocks == 0 {
             return Ok(());
         }
         let precision = if self.spec.single { "f32" } else { "f64" };
-        let packed =
-            if v.columns == 1 && (self.sites as usize).is_multiple_of(GROUP) { "_packed" } else { "" };
-        let name = format!("wilson_{precision}_{}{packed}", self.spec.compression.reals());
+        let name = format!("wilson_{precision}_{}{form}", self.spec.compression.reals());
         // SAFETY: the kernel's argument; all vectors have the operator's rows, and `w` is none of the others.
         unsafe { self.card.launch(&name, (blocks, 1), BLOCK as u32, &arguments![argument]) }
     }

@@ -1,7 +1,7 @@
 //! The product of a superblock as a list of operation records (papers.md D): a vector is a list of small dense blocks,
 //! one a pair of sectors, and the Hamiltonian a sum of `X'_jl += A X_ik B^T` over them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use faer::Mat;
@@ -129,6 +129,30 @@ impl<T: Element> RecordList<T> {
             records.iter().map(|r| r.work(*target, &self.panels)).sum()
         };
         self.panels.iter().zip(&self.records).map(of).sum()
+    }
+
+    /// The products of dense matrices that one product takes, `[rows, columns, depth]`, and how many of each size there are.
+    pub fn sizes(&self) -> BTreeMap<[usize; 3], usize> {
+        let mut sizes = BTreeMap::new();
+        let mut add = |rows: usize, columns: usize, depth: usize| {
+            *sizes.entry([rows, columns, depth]).or_insert(0) += 1;
+        };
+        for (target, records) in self.panels.iter().zip(&self.records) {
+            for record in records {
+                match record {
+                    Record::Single { left, right, .. } => match (&left.matrix, &right.matrix) {
+                        (Some(_), _) => add(left.rows, right.columns, left.columns),
+                        (_, Some(_)) => add(left.rows, right.rows, right.columns),
+                        _ => {}
+                    },
+                    Record::Double { source, left, right } => {
+                        left.iter().for_each(|f| add(f.rows, self.panels[*source].columns, f.columns));
+                        right.iter().for_each(|f| add(target.rows, f.rows, f.columns));
+                    }
+                }
+            }
+        }
+        sizes
     }
 
     /// Number of records.

@@ -6,11 +6,11 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, INT, Map};
 
 use super::{AnyBlock, Either, either, either_map, no_superblock, superblock_of};
-use crate::backend::matrix::records::Element;
+use crate::backend::matrix::records::{Element, RecordList};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Basis, Block, Mpo, Side, Strategy, Superblock, Target, edge_chain};
 use crate::manybody::{OpSum, Sites};
-use crate::number::{C64, Series};
+use crate::number::{C64, Series, Table};
 use crate::operator::Operator;
 use crate::script::api::manybody::{sector_of, site_of};
 use crate::script::{At, Failure, Options, session};
@@ -90,6 +90,13 @@ fn joined(
         }
         _ => Err(Error::input("a superblock of a real and a complex block")),
     }
+}
+
+fn products<T: Element>(list: &RecordList<T>) -> Result<Table> {
+    let sizes = list.sizes();
+    let side = |k: usize| Series::Real(sizes.keys().map(|size| size[k] as f64).collect());
+    let count = Series::Real(sizes.values().map(|&n| n as f64).collect());
+    Table::from_columns([("rows", side(0)), ("columns", side(1)), ("depth", side(2)), ("count", count)])
 }
 
 #[export_module]
@@ -384,14 +391,18 @@ mod block_functions {
     }
 
     /// What a superblock's product costs: `dim`, `pairs` of sectors, operation `records`, `flops` of a product, `bytes` of
-    /// operators, sectors of the blocks (`left_sectors`, `right_sectors`).
+    /// operators, sectors of the blocks (`left_sectors`, `right_sectors`), and `products`: a Table of the dense products
+    /// that it takes, by `rows`, `columns` and `depth`, with the `count` of each.
     ///
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
     /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
     /// let both = superblock(left_edge(m).extend().grow(), right_edge(m).extend().grow());
-    /// assert(superblock_report(both).pairs == 3, "Sz of the left half is -1, 0 or 1");
+    /// let report = superblock_report(both);
+    /// assert(report.pairs == 3, "Sz of the left half is -1, 0 or 1");
+    /// let p = report.products;
+    /// assert(2.0 * (p.rows * p.columns * p.depth * p.count).sum() <= report.flops.to_float(), "the rest are sums");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn superblock_report(ctx: NativeCallContext, both: Operator) -> std::result::Result<Map, Failure> {
@@ -406,6 +417,7 @@ mod block_functions {
             put("bytes", b.list().bytes());
             put("left_sectors", b.left().space().sectors());
             put("right_sectors", b.right().space().sectors());
+            map.insert("products".into(), Dynamic::from(products(b.list()).at(&ctx)?));
         });
         Ok(map)
     }
