@@ -11,10 +11,16 @@ use std::sync::Arc;
 use backends::{spinors, splines, suite};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
+use umklapp::backend::split::Split;
 use umklapp::task::Interrupt;
 
 fn cpu(threads: usize, most: Isa) -> Device {
     Arc::new(Cpu::new(threads, Interrupt::default()).expect("threads").limited_to(most))
+}
+
+/// Rows shared out by weight, whoever computes them.
+fn split(parts: &[Device], weights: &[f64]) -> Device {
+    Arc::new(Split::new(parts.to_vec(), Some(weights.to_vec()), |_| {}).expect("parts"))
 }
 
 macro_rules! on {
@@ -74,6 +80,9 @@ on!(one_thread, cpu(1, Isa::Avx512));
 on!(three_threads, cpu(3, Isa::Avx512));
 on!(avx2, cpu(2, Isa::Avx2));
 on!(baseline, cpu(2, Isa::Baseline));
+on!(shared_evenly, split(&[cpu(1, Isa::Avx512), cpu(2, Isa::Avx512)], &[1.0, 1.0]));
+on!(shared_unevenly, split(&[cpu(1, Isa::Avx512), cpu(1, Isa::Avx2)], &[1.0, 3.0]));
+on!(shared_by_three, split(&[cpu(1, Isa::Avx512), cpu(1, Isa::Avx512), cpu(1, Isa::Avx512)], &[5.0, 0.1, 3.0]));
 
 /// On a machine with a GPU: `cargo test --release --test backends -- --ignored`.
 mod cuda {

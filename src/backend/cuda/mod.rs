@@ -126,7 +126,7 @@ impl Cuda {
 fn buffer(v: &BlockVector) -> Result<&Buffer> {
     match &v.storage {
         Storage::Cuda(block) => Ok(&block.0),
-        Storage::Cpu(_) => Err(elsewhere()),
+        Storage::Cpu(_) | Storage::Split(_) => Err(elsewhere()),
     }
 }
 
@@ -139,7 +139,7 @@ fn unique<'a>(card: &Arc<Card>, v: &'a mut BlockVector) -> Result<&'a Buffer> {
 }
 
 fn elsewhere() -> Error {
-    Error::input("the GPU was given a block that lives on the CPU")
+    Error::input("the GPU was given a block that lives elsewhere")
         .hint("make operators and vectors on one backend")
 }
 
