@@ -119,7 +119,7 @@ fn add<F: Lane>(
             // SAFETY: rows ascend and none stands twice, so that no other worker has this one; it was checked above.
             let w = unsafe { target.row(row, stride) };
             let d = &d[at * stride..][..stride];
-            w.iter_mut().zip(d).for_each(|(w, d)| *w = *w + *d);
+            w.iter_mut().zip(d).for_each(|(w, d)| *w += *d);
             if let Some(v) = v {
                 let own = d.iter().zip(&v[row * stride..][..stride]);
                 sums.iter_mut().zip(own).for_each(|(s, (d, v))| *s += d.to_f64() * v.to_f64());

@@ -5,9 +5,12 @@ mod algebra;
 mod card;
 mod cells;
 mod driver;
+mod exchange;
 mod graph;
+mod ledger;
 mod matrices;
 mod order;
+mod pinned;
 mod records;
 mod splines;
 mod tall;
@@ -19,6 +22,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::backend::exchange::{Halo, Port, Shape, Staging};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
 use crate::error::{Error, Result};
@@ -349,6 +353,14 @@ impl Backend for Cuda {
             MatrixSpec::Records(records) => records::prepare(&self.card, records),
             spec => matrices::prepare(&self.card, spec),
         }
+    }
+
+    fn staging(&self, bytes: usize) -> Result<Option<Staging>> {
+        Ok(Some(Box::new(pinned::Pinned::new(&self.card, bytes)?)))
+    }
+
+    fn port(&self, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
+        exchange::port(self, halo, shape)
     }
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {

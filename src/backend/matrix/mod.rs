@@ -300,4 +300,17 @@ impl Stencil {
             entries.push((row, C64::new(diagonal[row], 0.0)));
         }
     }
+
+    /// The same, columns ascending and none twice.
+    pub fn merged_row(&self, row: usize, entries: &mut Vec<(usize, C64)>) {
+        self.row(row, entries);
+        entries.sort_by_key(|e| e.0);
+        entries.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            if same {
+                first.1 += later.1;
+            }
+            same
+        });
+    }
 }

@@ -46,7 +46,8 @@ impl Cuts {
         for (part, weight) in weights.iter().enumerate() {
             sum += weight;
             let last = part + 1 == weights.len();
-            let end = if last { rows } else { (units as f64 * sum / total).round() as usize * granule.max(1) };
+            let end =
+                if last { rows } else { (units as f64 * sum / total).round() as usize * granule.max(1) };
             if end > start {
                 ranges.push((part, start..end));
                 start = end;
@@ -89,7 +90,11 @@ struct State {
 }
 
 impl Shares {
-    pub fn new(parts: &[Device], weights: Option<Vec<f64>>, tell: Box<dyn Fn(&str) + Send + Sync>) -> Result<Self> {
+    pub fn new(
+        parts: &[Device],
+        weights: Option<Vec<f64>>,
+        tell: Box<dyn Fn(&str) + Send + Sync>,
+    ) -> Result<Self> {
         if let Some(weights) = &weights {
             if weights.len() != parts.len() {
                 return Err(Error::input(format!("{} weights for {} backends", weights.len(), parts.len()))
@@ -188,11 +193,13 @@ impl Shares {
             }
         }
         let sum: f64 = weights.iter().sum();
-        let share = |(part, weight): (&Device, &f64)| format!("{} {:.1} %", part.name(), 100.0 * weight / sum);
+        let share =
+            |(part, weight): (&Device, &f64)| format!("{} {:.1} %", part.name(), 100.0 * weight / sum);
         let shares: Vec<String> = parts.iter().zip(&weights).map(share).collect();
         let mut text = format!("{rows} rows ({what}): {}", shares.join(", "));
         if !left_out.is_empty() {
-            text += &format!("; {} would gain less than its exchanges cost and is left out", left_out.join(", "));
+            text +=
+                &format!("; {} would gain less than its exchanges cost and is left out", left_out.join(", "));
         }
         (self.tell)(&text);
         self.state().last = Some(weights.clone());
@@ -222,8 +229,7 @@ fn measure(parts: &[Device], spec: Option<&MatrixSpec>) -> Result<Vec<f64>> {
     let sample = spec.map(|spec| share::sample(spec, SAMPLE)).transpose()?;
     std::thread::scope(|scope| {
         let sample = sample.as_ref();
-        let jobs: Vec<_> =
-            parts.iter().map(|device| scope.spawn(move || rate(device, sample))).collect();
+        let jobs: Vec<_> = parts.iter().map(|device| scope.spawn(move || rate(device, sample))).collect();
         jobs.into_iter()
             .map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
@@ -231,12 +237,7 @@ fn measure(parts: &[Device], spec: Option<&MatrixSpec>) -> Result<Vec<f64>> {
 }
 
 fn rate(device: &Device, sample: Option<&MatrixSpec>) -> Result<f64> {
-    let random = Random {
-        seed: 1,
-        stream: Stream::Start,
-        first_column: 0,
-        distribution: Distribution::Sign,
-    };
+    let random = Random { seed: 1, stream: Stream::Start, first_column: 0, distribution: Distribution::Sign };
     let block = |rows: usize, dtype: DType| -> Result<_> {
         let mut v = device.zeros(dtype, Rows::all(rows), SAMPLE_COLUMNS)?;
         device.fill_random(&mut v, random)?;

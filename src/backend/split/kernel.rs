@@ -11,9 +11,7 @@ use super::share::{self, Outside};
 use super::{cut_differently, pieces, pieces_mut};
 use crate::backend::exchange::{Halo, Later, Plain, Port, Shape, Staging};
 use crate::backend::matrix::{Csr, Indices, Values};
-use crate::backend::{
-    BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update,
-};
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -283,13 +281,11 @@ impl Kernel for Matrix {
         // Both lists and that of the parts are in the order of the parts' numbers.
         for part in &self.parts {
             let own = v.iter().find(|p| p.part == part.index).map(|p| &p.block);
+            // A part may have columns and no rows.
+            let has_rows = w.first().is_some_and(|piece| piece.part == part.index);
             let mut out = None;
-            if let Some((first, rest)) = std::mem::take(&mut w).split_first_mut() {
-                if first.part == part.index {
-                    (out, w) = (Some(&mut first.block), rest);
-                } else {
-                    return Err(cut_differently());
-                }
+            if has_rows && let Some((first, rest)) = std::mem::take(&mut w).split_first_mut() {
+                (out, w) = (Some(&mut first.block), rest);
             }
             part.fits(own, out.as_deref())?;
             vectors.push(Lent::Once(own, out));
@@ -387,11 +383,8 @@ pub(super) fn prepare(
         let (own_rows, own_cols): (&Range<usize>, &Range<usize>) =
             (row_cuts.of(index).unwrap_or(&empty), col_cuts.of(index).unwrap_or(&empty));
         let share = share::share(spec, own_rows, own_cols)?;
-        let own = if own_rows.is_empty() || own_cols.is_empty() {
-            None
-        } else {
-            Some(device.prepare(share.own)?)
-        };
+        let own =
+            if own_rows.is_empty() || own_cols.is_empty() { None } else { Some(device.prepare(share.own)?) };
         let (matrix, boundary, columns) = boundary(&share.outside, dtype);
         let beyond =
             if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(Arc::new(matrix)))?) };

@@ -216,9 +216,10 @@ fn aligned<'a>(blocks: &[&'a BlockVector]) -> Result<Vec<(usize, Vec<&'a BlockVe
     let Some(first) = lists.first() else { return Ok(Vec::new()) };
     let same = |list: &&[Piece]| {
         list.len() == first.len()
-            && list.iter().zip(first.iter()).all(|(a, b)| {
-                (a.part, a.start, a.block.rows.local) == (b.part, b.start, b.block.rows.local)
-            })
+            && list
+                .iter()
+                .zip(first.iter())
+                .all(|(a, b)| (a.part, a.start, a.block.rows.local) == (b.part, b.start, b.block.rows.local))
     };
     if !lists.iter().all(same) {
         return Err(cut_differently());

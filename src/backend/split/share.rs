@@ -11,7 +11,9 @@ use crate::number::{C64, DType};
 /// Rows and columns of a matrix, where it is one that rows can be shared out of; none where its vectors live whole.
 pub(super) fn shape(spec: &MatrixSpec) -> Option<(usize, usize)> {
     match spec {
-        MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => Some((csr.rows, csr.cols)),
+        MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => {
+            Some((csr.rows, csr.cols))
+        }
         MatrixSpec::Dense { rows, cols, .. } => Some((*rows, *cols)),
         MatrixSpec::Stencil(stencil) => Some((stencil.dim(), stencil.dim())),
         MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records(_) => None,
@@ -31,7 +33,17 @@ pub(super) fn dtype(spec: &MatrixSpec) -> DType {
 /// Checks what comes from outside, once for all parts.
 pub(super) fn validate(spec: &MatrixSpec) -> Result<()> {
     match spec {
-        MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => csr.validate(),
+        MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => {
+            csr.validate()?;
+            let ascending = |row: usize| {
+                let entries = csr.row_start[row]..csr.row_start[row + 1];
+                entries.clone().skip(1).all(|at| csr.columns.get(at - 1) < csr.columns.get(at))
+            };
+            match (0..csr.rows).find(|&row| !ascending(row)) {
+                Some(row) => Err(Error::internal(format!("the columns of row {row} do not ascend"))),
+                None => Ok(()),
+            }
+        }
         MatrixSpec::Stencil(stencil) => stencil.validate(),
         MatrixSpec::Dense { rows, cols, values, .. } if rows * cols != values.len() => {
             Err(Error::internal(format!("{} numbers for a matrix of {rows} x {cols}", values.len())))
@@ -158,7 +170,8 @@ fn merged(mut entries: Vec<Outside>) -> Vec<Outside> {
 fn slab(stencil: &Stencil, rows: &Range<usize>, cols: &Range<usize>) -> Share {
     let (d, plane) = planes(stencil);
     let mut outside = Vec::new();
-    if rows != cols || !rows.start.is_multiple_of(plane) || !rows.end.is_multiple_of(plane) || rows.is_empty() {
+    if rows != cols || !rows.start.is_multiple_of(plane) || !rows.end.is_multiple_of(plane) || rows.is_empty()
+    {
         let csr = rows_of(stencil, rows, cols, &mut outside);
         return Share { own: MatrixSpec::Csr(csr), outside };
     }
@@ -193,13 +206,13 @@ fn rows_of(
     let (mut row_start, mut columns, mut values) = (vec![0], Vec::<u64>::new(), Vec::new());
     let mut entries = Vec::new();
     for row in rows.clone() {
-        stencil.row(row, &mut entries);
-        for (row, column, value) in merged(entries.iter().map(|e| (row - rows.start, e.0, e.1)).collect()) {
+        stencil.merged_row(row, &mut entries);
+        for &(column, value) in &entries {
             if cols.contains(&column) {
                 columns.push((column - cols.start) as u64);
                 values.push(value);
             } else {
-                outside.push((row, column, value));
+                outside.push((row - rows.start, column, value));
             }
         }
         row_start.push(values.len());

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use super::{Piece, Split, pieces, pieces_mut};
-use crate::backend::{
-    BlockVector, Device, Dots, Kernel, KernelInfo, Rows, Update, check_update,
-};
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, Rows, Update, check_update};
 use crate::error::Result;
 use crate::number::DType;
 
@@ -98,8 +96,7 @@ impl Kernel for Whole {
     ) -> Option<Result<()>> {
         let v = self.there(v).ok()??;
         let w = self.there_mut(w).ok()??;
-        let plus: Option<Vec<_>> =
-            plus.iter().map(|(f, x)| Some((*f, self.there(x).ok()??))).collect();
+        let plus: Option<Vec<_>> = plus.iter().map(|(f, x)| Some((*f, self.there(x).ok()??))).collect();
         self.inner.update_plus(c, v, w, &plus?)
     }
 
