@@ -194,6 +194,19 @@ __device__ void combine(uint64_t rows, uint32_t p, uint32_t q, const T* x, const
     }
 }
 
+// c = d_i wanted - found, or -found without d: what a deflation adds of each vector of its space, in `q` columns.
+template <class T>
+__device__ void deflation(uint32_t count, uint32_t q, const double* d, const C64* wanted, const C64* found, T* c) {
+    const uint32_t i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    C64 z{-found[i].re, -found[i].im};
+    if (d) {
+        z.re += d[i / q] * wanted[i].re;
+        z.im += d[i / q] * wanted[i].im;
+    }
+    c[i] = Narrow<T>::of(z);
+}
+
 // y = x / (shift - d), the denominator kept away from zero; `d` is one real column.
 template <class T>
 __device__ void precondition(uint64_t rows, uint32_t columns, uint32_t first, uint32_t width,
@@ -289,6 +302,10 @@ __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t st
     }                                                                                                                  \
     extern "C" __global__ void combine_##TYPE(uint64_t rows, uint32_t p, uint32_t q, const T* x, const T* c, double b, T* y) { \
         combine(rows, p, q, x, c, b, y);                                                                               \
+    }                                                                                                                  \
+    extern "C" __global__ void deflation_##TYPE(uint32_t count, uint32_t q, const double* d, const C64* wanted,        \
+                                                const C64* found, T* c) {                                              \
+        deflation(count, q, d, wanted, found, c);                                                                      \
     }                                                                                                                  \
     extern "C" __global__ void precondition_##TYPE(uint64_t rows, uint32_t columns, uint32_t first, uint32_t width,    \
                                                    const typename Traits<T>::Real* d, Factors shift, double floor,     \

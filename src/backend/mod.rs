@@ -262,6 +262,16 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
     /// `Y = X C + b Y` with the small matrix `C` row-major, `x.columns() * y.columns()` entries.
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()>;
+    /// `Y = Y - U U^H Y` for orthonormal columns of `U`; with `kept = (d, X)`, `Y = Y + U (diag(d) U^H X - U^H Y)`: what acts
+    /// in the span of `U` is replaced by numbers that are known there. A device may do it without the host.
+    fn deflate(
+        &self,
+        u: &BlockVector,
+        kept: Option<(&[f64], &BlockVector)>,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        deflate_by_products(&|x, y| self.gram(x, y), &|x, c, y| self.combine(x, c, 1.0, y), u, kept, y)
+    }
     /// `<x_k|y>` of single columns: the tall-skinny product `V^H w` of a basis that is kept as a list.
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
         x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
@@ -324,6 +334,37 @@ fn mix_one_by_one(
         b = C64::new(1.0, 0.0);
     }
     Ok(())
+}
+
+/// [`Backend::deflate`] with the small products on the host.
+fn deflate_by_products(
+    gram: &dyn Fn(&BlockVector, &BlockVector) -> Result<Vec<C64>>,
+    add: &dyn Fn(&BlockVector, &[C64], &mut BlockVector) -> Result<()>,
+    u: &BlockVector,
+    kept: Option<(&[f64], &BlockVector)>,
+    y: &mut BlockVector,
+) -> Result<()> {
+    let mut c: Vec<C64> = gram(u, y)?.iter().map(|z| -z).collect();
+    if let Some((d, x)) = kept {
+        check_deflation(u, d, x, y)?;
+        let wanted = gram(u, x)?;
+        let columns = y.columns();
+        c.iter_mut().zip(wanted).enumerate().for_each(|(at, (c, w))| *c += w * d[at / columns]);
+    }
+    add(u, &c, y)
+}
+
+/// Refuses a deflation whose numbers or vectors do not fit the space.
+pub(in crate::backend) fn check_deflation(
+    u: &BlockVector,
+    d: &[f64],
+    x: &BlockVector,
+    y: &BlockVector,
+) -> Result<()> {
+    if d.len() != u.columns() {
+        return Err(Error::internal(format!("{} numbers for a space of {}", d.len(), u.columns())));
+    }
+    conformal("deflation", x, y)
 }
 
 /// Refuses vectors of different shape or type, naming the operation.

@@ -396,6 +396,28 @@ pub fn algebra(device: &Device) {
                 }
             }
             close(&device.download(&sum).expect("numbers"), &expected, tolerance, &what("combine"));
+            // Y + X (diag(d) X^H Z - X^H Y), and without Z.
+            let (z, zh) = block(device, dtype, rows, q, 4);
+            let d: Vec<f64> = (0..p).map(|i| 0.3 - 0.1 * i as f64).collect();
+            let product = |of: &[C64], i: usize, j: usize| -> C64 {
+                (0..rows).map(|row| xh[row * p + i].conj() * of[row * q + j]).sum()
+            };
+            for with in [false, true] {
+                let share = |i: usize, j: usize| {
+                    let wanted = if with { d[i] * product(&zh, i, j) } else { C64::default() };
+                    wanted - product(&yh, i, j)
+                };
+                let small: Vec<C64> = (0..p * q).map(|at| share(at / q, at % q)).collect();
+                let entry = |at: usize| -> C64 {
+                    yh[at] + (0..p).map(|i| xh[at / q * p + i] * small[i * q + at % q]).sum::<C64>()
+                };
+                let expected: Vec<C64> = (0..rows * q).map(entry).collect();
+                let mut found = y.clone();
+                device.deflate(&x, with.then_some((&d[..], &z)), &mut found).expect("a deflation");
+                // Each number is a sum over the space of numbers that are sums over all rows.
+                let tolerance = tolerance * (1.0 + p as f64);
+                close(&device.download(&found).expect("numbers"), &expected, tolerance, &what("deflate"));
+            }
             // y = a x + b y, a factor a column.
             let (z, zh) = block(device, dtype, rows, p, 3);
             let a: Vec<C64> = (0..p).map(|i| number(8, i, complex)).collect();

@@ -7,7 +7,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
 use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, tall, to_bytes};
-use crate::backend::{BlockVector, Dots, conformal};
+use crate::backend::{BlockVector, Dots, check_deflation, conformal};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -76,12 +76,17 @@ pub(super) fn multiply(gpu: &Cuda, x: &BlockVector, z: &BlockVector, y: &mut Blo
 
 /// `count` doubles for each of `blocks` blocks, added in a fixed order.
 pub(super) fn reduced(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<f64>> {
+    gpu.card.download(&summed(gpu, sums, blocks, count)?, count)
+}
+
+/// The same, left on the GPU.
+fn summed(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Buffer> {
     let out = gpu.card.allocate(8 * count)?;
     let each = u32::try_from(count).map_err(|_| Error::input(format!("{count} sums")))?;
     let arguments: [*mut c_void; 4] = arguments![blocks, each, sums.address, out.address];
     // SAFETY: the kernel's arguments; `sums` holds blocks * count doubles, `out` count.
     unsafe { gpu.card.launch("reduce", (1, each.min(1024)), THREADS, &arguments)? };
-    gpu.card.download(&out, count)
+    Ok(out)
 }
 
 /// The same for complex numbers, `count` of each block.
@@ -127,38 +132,83 @@ pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C
     if x.rows != y.rows || x.dtype != y.dtype {
         return Err(Error::input(format!("product of {} and {}", x.shape(), y.shape())));
     }
-    let (rows, p, q) = (x.rows.local as u64, x.columns as u32, y.columns as u32);
+    let (p, q) = (x.columns as u32, y.columns as u32);
     if p == 0 || q == 0 {
         return Ok(Vec::new());
     }
     if let Some(product) = tall::gram(gpu, x, y)? {
         return Ok(product);
     }
-    let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
-    let lane_type = suffix(x.dtype);
-    let thin = q <= FEW;
-    let width = p.next_power_of_two().min(THREADS);
-    let tile = p.max(q).next_power_of_two().clamp(8, 32);
-    let (kernel, high, tiles) = if thin {
-        (format!("gram_thin_{lane_type}"), THREADS / width, p.div_ceil(width))
-    } else {
-        let strip = 16384 / x.dtype.bytes() as u32 / tile;
-        (format!("gram{tile}_{lane_type}"), strip, p.div_ceil(tile) * q.div_ceil(tile))
-    };
-    let resident = gpu.card.resident(&kernel, THREADS)?.div_ceil(tiles).max(1);
-    let blocks = rows.div_ceil(u64::from(high)).clamp(1, u64::from(resident)) as u32;
-    let sums = gpu.card.allocate(16 * blocks as usize * (p * q) as usize)?;
-    // SAFETY: the kernel's arguments; `sums` holds a number for each block and pair of columns.
-    unsafe {
-        if thin {
-            let arguments = arguments![rows, p, q, width, px, py, sums.address];
-            gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)?;
-        } else {
-            let arguments = arguments![rows, p, q, px, py, sums.address];
-            gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)?;
-        }
-    }
+    let (sums, blocks) = if q <= FEW { thin(gpu, x, y)? } else { tiled(gpu, x, y)? };
     reduced_complex(gpu, &sums, blocks, (p * q) as usize)
+}
+
+/// The parts of `X^H Y` for few columns of Y, and how many there are.
+fn thin(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<(Buffer, u32)> {
+    let (rows, p, q) = (x.rows.local as u64, x.columns as u32, y.columns as u32);
+    let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
+    let width = p.next_power_of_two().min(THREADS);
+    let (kernel, tiles) = (format!("gram_thin_{}", suffix(x.dtype)), p.div_ceil(width));
+    let blocks = parts(gpu, &kernel, rows, THREADS / width, tiles)?;
+    let sums = gpu.card.allocate(16 * blocks as usize * (p * q) as usize)?;
+    let arguments = arguments![rows, p, q, width, px, py, sums.address];
+    // SAFETY: the kernel's arguments; `sums` holds a number for each block and pair of columns.
+    unsafe { gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)? };
+    Ok((sums, blocks))
+}
+
+/// The same for many.
+fn tiled(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<(Buffer, u32)> {
+    let (rows, p, q) = (x.rows.local as u64, x.columns as u32, y.columns as u32);
+    let (px, py) = (gpu.buffer(x)?.address, gpu.buffer(y)?.address);
+    let tile = p.max(q).next_power_of_two().clamp(8, 32);
+    let (kernel, tiles) = (format!("gram{tile}_{}", suffix(x.dtype)), p.div_ceil(tile) * q.div_ceil(tile));
+    let blocks = parts(gpu, &kernel, rows, 16384 / x.dtype.bytes() as u32 / tile, tiles)?;
+    let sums = gpu.card.allocate(16 * blocks as usize * (p * q) as usize)?;
+    let arguments = arguments![rows, p, q, px, py, sums.address];
+    // SAFETY: the kernel's arguments; `sums` holds a number for each block and pair of columns.
+    unsafe { gpu.card.launch(&kernel, (blocks, tiles), THREADS, &arguments)? };
+    Ok((sums, blocks))
+}
+
+/// Among how many blocks a product shares the rows out, `high` of them at a time.
+fn parts(gpu: &Cuda, kernel: &str, rows: u64, high: u32, tiles: u32) -> Result<u32> {
+    let resident = gpu.card.resident(kernel, THREADS)?.div_ceil(tiles).max(1);
+    Ok(rows.div_ceil(u64::from(high)).clamp(1, u64::from(resident)) as u32)
+}
+
+/// See [`crate::backend::Backend::deflate`]; false where the columns are too many for it.
+pub(super) fn deflate(
+    gpu: &Cuda,
+    u: &BlockVector,
+    kept: Option<(&[f64], &BlockVector)>,
+    y: &mut BlockVector,
+) -> Result<bool> {
+    let (p, q) = (u.columns as u32, y.columns as u32);
+    if q > FEW || p == 0 || q == 0 || u.rows != y.rows || u.dtype != y.dtype {
+        return Ok(false);
+    }
+    let count = (p * q) as usize;
+    let product = |x: &BlockVector| -> Result<Buffer> {
+        let (sums, blocks) = thin(gpu, u, x)?;
+        summed(gpu, &sums, blocks, 2 * count)
+    };
+    let found = product(y)?;
+    let known = match kept {
+        Some((d, x)) => {
+            check_deflation(u, d, x, y)?;
+            Some((gpu.card.upload(d)?, product(x)?))
+        }
+        None => None,
+    };
+    let (d, wanted) = known.as_ref().map_or((0, 0), |(d, wanted)| (d.address, wanted.address));
+    let small = gpu.card.allocate(count * u.dtype.bytes())?;
+    let each = p * q;
+    let arguments = arguments![each, q, d, wanted, found.address, small.address];
+    // SAFETY: the kernel's arguments; the products have `count` numbers, `d` one for each column of the space.
+    unsafe { gpu.launch(&format!("deflation_{}", suffix(u.dtype)), count, &arguments)? };
+    add_combination(gpu, u, &small, 1.0, y)?;
+    Ok(true)
 }
 
 pub(super) fn combine(gpu: &Cuda, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
@@ -173,8 +223,13 @@ pub(super) fn combine(gpu: &Cuda, x: &BlockVector, c: &[C64], b: f64, y: &mut Bl
     if tall::combine(gpu, x, c, b, y)? {
         return Ok(());
     }
+    let small = gpu.card.upload(&to_bytes(x.dtype, c))?;
+    add_combination(gpu, x, &small, b, y)
+}
+
+/// `Y = X C + b Y` with C on the GPU.
+fn add_combination(gpu: &Cuda, x: &BlockVector, small: &Buffer, b: f64, y: &mut BlockVector) -> Result<()> {
     let (rows, p, q, dtype) = (x.rows.local as u64, x.columns as u32, y.columns as u32, x.dtype);
-    let small = gpu.card.upload(&to_bytes(dtype, c))?;
     let (px, py) = (gpu.buffer(x)?.address, gpu.unique(y)?.address);
     let arguments = arguments![rows, p, q, px, small.address, b, py];
     // SAFETY: the kernel's arguments, whose sizes were checked above.

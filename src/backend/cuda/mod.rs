@@ -22,6 +22,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::backend::deflate_by_products;
 use crate::backend::exchange::{Halo, Port, Shape, Staging};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
@@ -327,6 +328,18 @@ impl Backend for Cuda {
 
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         algebra::combine(self, x, c, b, y)
+    }
+
+    fn deflate(
+        &self,
+        u: &BlockVector,
+        kept: Option<(&[f64], &BlockVector)>,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        if algebra::deflate(self, u, kept, y)? {
+            return Ok(());
+        }
+        deflate_by_products(&|x, y| self.gram(x, y), &|x, c, y| self.combine(x, c, 1.0, y), u, kept, y)
     }
 
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{
     Backend, BlockVector, Device, Kernel, MatrixSpec, Memory, Part, Random, Rows, Storage, conformal,
+    deflate_by_products,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -357,6 +358,26 @@ impl Backend for Split {
 
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         self.change(&[x], y, |device, x, y| device.combine(x[0], c, b, y))
+    }
+
+    fn deflate(
+        &self,
+        u: &BlockVector,
+        kept: Option<(&[f64], &BlockVector)>,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        if pieces(y)?.len() > 1 {
+            return deflate_by_products(
+                &|x, y| self.gram(x, y),
+                &|x, c, y| self.combine(x, c, 1.0, y),
+                u,
+                kept,
+                y,
+            );
+        }
+        // What lives whole may stay on its device.
+        let blocks: Vec<&BlockVector> = std::iter::once(u).chain(kept.map(|k| k.1)).collect();
+        self.change(&blocks, y, |device, x, y| device.deflate(x[0], kept.map(|k| (k.0, x[1])), y))
     }
 
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {

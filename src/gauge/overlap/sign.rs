@@ -229,10 +229,8 @@ impl Sign {
     pub fn apply(&self, v: &BlockVector, error: f64) -> Result<BlockVector> {
         let device = self.q.device();
         let mut rest = v.clone();
-        let mut share = Vec::new();
         if let Some(low) = &self.low {
-            share = device.gram(&low.vectors, v)?;
-            device.combine(&low.vectors, &share.iter().map(|z| -z).collect::<Vec<_>>(), 1.0, &mut rest)?;
+            device.deflate(&low.vectors, None, &mut rest)?;
         }
         let y = match &self.fit {
             Fit::Polynomial(p) => self.polynomial(p, &rest, p.terms_for(error.max(p.deviation)))?,
@@ -247,15 +245,8 @@ impl Sign {
         )?;
         if let Some(low) = &self.low {
             // (1 - P) of what the polynomial gave, and the low modes with their signs.
-            let back = device.gram(&low.vectors, &out)?;
-            let columns = v.columns();
-            let exact: Vec<C64> = share
-                .iter()
-                .zip(&back)
-                .enumerate()
-                .map(|(at, (s, b))| s * low.values[at / columns].signum() - b)
-                .collect();
-            device.combine(&low.vectors, &exact, 1.0, &mut out)?;
+            let signs: Vec<f64> = low.values.iter().map(|v| v.signum()).collect();
+            device.deflate(&low.vectors, Some((&signs, v)), &mut out)?;
         }
         Ok(out)
     }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
-use rayon::prelude::*;
 
+use super::dense::deal;
 use super::density::Basis;
 use super::mpo::Mpo;
 use super::overlap::Overlap;
@@ -351,12 +351,14 @@ impl<T: Element> Block<T> {
                 }
             }
         }
-        let rotated = |(symbol, to, from, factors): &(usize, usize, usize, Vec<Factor<T>>)| {
-            (*symbol, Sub { row: *to, column: *from, matrix: Arc::new(basis.rotated(*to, *from, factors)) })
-        };
-        let heavy = basis.new_space().total() > 48;
-        let subs: Vec<(usize, Sub<T>)> =
-            if heavy { jobs.par_iter().map(rotated).collect() } else { jobs.iter().map(rotated).collect() };
+        let subs = deal(
+            &jobs,
+            |(_, to, from, factors)| basis.work(*to, *from, factors),
+            |(symbol, to, from, factors), par| {
+                let matrix = Arc::new(basis.rotated(*to, *from, factors, par));
+                (*symbol, Sub { row: *to, column: *from, matrix })
+            },
+        );
         let mut carried: Vec<Carried<T>> = (0..bond.charges.len())
             .map(|k| if Some(k) == identity { Carried::Identity } else { Carried::Nothing })
             .collect();
@@ -394,13 +396,18 @@ impl<T: Element> Block<T> {
 }
 
 /// `A X` for pieces of an operator that lie between two sectors: `rows` rows.
-pub(super) fn applied<T: Element>(factors: &[Factor<T>], rows: usize, x: faer::MatRef<'_, T>) -> Mat<T> {
+pub(super) fn applied<T: Element>(
+    factors: &[Factor<T>],
+    rows: usize,
+    x: faer::MatRef<'_, T>,
+    par: Par,
+) -> Mat<T> {
     let mut y = Mat::<T>::zeros(rows, x.ncols());
     for f in factors {
         let mut y = y.as_mut().subrows_mut(f.row, f.rows);
         let x = x.subrows(f.column, f.columns);
         match &f.matrix {
-            Some(a) => matmul(y, Accum::Add, a.as_ref(), x, f.scale, Par::Seq),
+            Some(a) => matmul(y, Accum::Add, a.as_ref(), x, f.scale, par),
             None => {
                 for j in 0..x.ncols() {
                     for i in 0..x.nrows() {

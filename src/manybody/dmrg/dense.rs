@@ -1,24 +1,50 @@
-//! Small dense decompositions on one thread: sectors are dealt out to threads, not split.
+//! Dense products and decompositions of the sectors' matrices, and how they are shared among threads.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
 use faer::linalg::{evd, svd};
 use faer::{Accum, Mat, MatRef, Par};
+use rayon::prelude::*;
 
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 
+/// Operations below which a job is not worth splitting.
+const LARGE: f64 = 1e8;
+
+/// Does jobs of uneven size, each of about `work` operations: small ones are dealt out to the threads; a large one that is
+/// more than a thread's fair share is split among them, as the job's [`Par`] tells it.
+pub(super) fn deal<J: Sync, R: Send>(
+    jobs: &[J],
+    work: impl Fn(&J) -> f64,
+    run: impl Fn(&J, Par) -> R + Sync,
+) -> Vec<R> {
+    let all: f64 = jobs.iter().map(&work).sum();
+    if all < LARGE / 1e3 {
+        return jobs.iter().map(|j| run(j, Par::Seq)).collect();
+    }
+    let threads = rayon::current_num_threads();
+    let fair = (all / threads as f64).max(LARGE);
+    let split = |j: &J| threads > 1 && work(j) > fair;
+    let (large, small): (Vec<usize>, Vec<usize>) = (0..jobs.len()).partition(|&k| split(&jobs[k]));
+    let mut done: Vec<(usize, R)> =
+        large.into_iter().map(|k| (k, run(&jobs[k], faer::get_global_parallelism()))).collect();
+    done.par_extend(small.into_par_iter().map(|k| (k, run(&jobs[k], Par::Seq))));
+    done.sort_by_key(|d| d.0);
+    done.into_iter().map(|d| d.1).collect()
+}
+
 /// Eigenvalues, ascending, and eigenvectors of a Hermitian matrix.
-pub(super) fn eigh<T: Element>(a: MatRef<'_, T>) -> Result<(Vec<f64>, Mat<T>)> {
+pub(super) fn eigh<T: Element>(a: MatRef<'_, T>, par: Par) -> Result<(Vec<f64>, Mat<T>)> {
     let n = a.nrows();
     let (mut values, mut vectors) = (faer::Mat::<T>::zeros(n, 1), Mat::zeros(n, n));
     let request =
-        evd::self_adjoint_evd_scratch::<T>(n, evd::ComputeEigenvectors::Yes, Par::Seq, Default::default());
+        evd::self_adjoint_evd_scratch::<T>(n, evd::ComputeEigenvectors::Yes, par, Default::default());
     let done = evd::self_adjoint_evd(
         a,
         values.as_mut().col_mut(0).as_diagonal_mut(),
         Some(vectors.as_mut()),
-        Par::Seq,
+        par,
         MemStack::new(&mut MemBuffer::new(request)),
         Default::default(),
     );

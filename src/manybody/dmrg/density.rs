@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
-use rayon::prelude::*;
 
 use super::block::{Side, applied};
-use super::dense::{eigh, square};
+use super::dense::{deal, eigh, square};
 use super::space::Space;
 use super::superblock::Superblock;
 use crate::backend::matrix::records::{Element, Factor};
@@ -91,16 +90,27 @@ impl<T: Element> DensityMatrix<T> {
                     .hint("one weight a target state, none of them negative"));
             }
         };
-        let mut sums: Vec<Mat<T>> = space.dims().iter().map(|&d| Mat::zeros(d, d)).collect();
+        let mut panels: Vec<(usize, Vec<(MatRef<'_, T>, f64)>)> =
+            space.dims().iter().map(|&d| (d, Vec::new())).collect();
         for (x, &weight) in states.iter().zip(&weights) {
             for (pair, panel) in both.panels(x) {
                 let (own, m) = match side {
                     Side::Left => (pair.left, panel),
                     Side::Right => (pair.right, panel.transpose()),
                 };
-                add_square(&mut sums[own], m, weight);
+                panels[own].1.push((m, weight));
             }
         }
+        let area = |n: usize| (n * n) as f64;
+        let mut sums = deal(
+            &panels,
+            |(dim, of)| of.iter().map(|(m, _)| area(*dim) * m.ncols() as f64).sum(),
+            |(dim, of), par| {
+                let mut sum = Mat::zeros(*dim, *dim);
+                of.iter().for_each(|(m, weight)| add_square(&mut sum, *m, *weight, par));
+                sum
+            },
+        );
         let trace: f64 = sums.iter().map(|m| trace(m)).sum();
         if !(trace > 0.0) || !trace.is_finite() {
             return Err(Error::numeric("the density matrix of a vector that is zero or not finite"));
@@ -108,16 +118,14 @@ impl<T: Element> DensityMatrix<T> {
         if mixing.noise > 0.0 {
             perturb(both, states, &weights, side, mixing.noise, &mut sums);
         }
-        let heavy = sums.iter().map(|m| m.nrows()).max().unwrap_or(0) > 32;
-        let solve = |m: &Mat<T>| -> Result<(Vec<f64>, Mat<T>)> {
-            let (values, vectors) = eigh(m.as_ref())?;
+        let solve = |m: &Mat<T>, par: Par| -> Result<(Vec<f64>, Mat<T>)> {
+            let (values, vectors) = eigh(m.as_ref(), par)?;
             let n = values.len();
             let turned = Mat::from_fn(n, n, |i, j| vectors[(i, n - 1 - j)]);
             Ok((values.into_iter().rev().map(|w| w.max(0.0)).collect(), turned))
         };
-        let sectors: Result<Vec<_>> =
-            if heavy { sums.par_iter().map(solve).collect() } else { sums.iter().map(solve).collect() };
-        let sectors = sectors?;
+        let cost = |m: &Mat<T>| 9.0 * area(m.nrows()) * m.nrows() as f64;
+        let sectors: Vec<_> = deal(&sums, cost, solve).into_iter().collect::<Result<_>>()?;
         let trace = sectors.iter().flat_map(|s| &s.0).sum();
         Ok(DensityMatrix { space, sectors, trace })
     }
@@ -218,8 +226,8 @@ fn trace<T: Element>(m: &Mat<T>) -> f64 {
 }
 
 /// `sum += weight M M^H`.
-fn add_square<T: Element>(sum: &mut Mat<T>, m: MatRef<'_, T>, weight: f64) {
-    matmul(sum.as_mut(), Accum::Add, m, m.adjoint(), T::from_c64(weight.into()), Par::Seq);
+fn add_square<T: Element>(sum: &mut Mat<T>, m: MatRef<'_, T>, weight: f64, par: Par) {
+    matmul(sum.as_mut(), Accum::Add, m, m.adjoint(), T::from_c64(weight.into()), par);
 }
 
 /// Adds what the operators that couple to the other half make of the states.
@@ -248,7 +256,7 @@ fn perturb<T: Element>(
                         Side::Right => (pair.right, panel.transpose()),
                     };
                     if own == column {
-                        images.push((row, applied(&factors, block.space().dim(row), m), weight));
+                        images.push((row, applied(&factors, block.space().dim(row), m, Par::Seq), weight));
                     }
                 }
             }
@@ -257,7 +265,7 @@ fn perturb<T: Element>(
         let size: f64 = images.iter().map(|(_, y, w)| w * square(y.as_ref())).sum();
         if size > 1e-20 {
             let each = noise / (symbols.len() as f64 * size);
-            images.iter().for_each(|(row, y, w)| add_square(&mut sums[*row], y.as_ref(), each * w));
+            images.iter().for_each(|(row, y, w)| add_square(&mut sums[*row], y.as_ref(), each * w, Par::Seq));
         }
     }
 }
@@ -304,13 +312,20 @@ impl<T: Element> Basis<T> {
     }
 
     /// `U^H A U` between two new sectors, for the pieces of an operator between their old ones.
-    pub(super) fn rotated(&self, to: usize, from: usize, factors: &[Factor<T>]) -> Mat<T> {
+    pub(super) fn rotated(&self, to: usize, from: usize, factors: &[Factor<T>], par: Par) -> Mat<T> {
         let rows = self.old.dim(self.old_sector[to]);
-        let half = applied(factors, rows, self.vectors[from].as_ref());
+        let half = applied(factors, rows, self.vectors[from].as_ref(), par);
         let mut out = Mat::zeros(self.new.dim(to), self.new.dim(from));
         let u = self.vectors[to].as_ref();
-        matmul(out.as_mut(), Accum::Replace, u.adjoint(), half.as_ref(), T::one_impl(), Par::Seq);
+        matmul(out.as_mut(), Accum::Replace, u.adjoint(), half.as_ref(), T::one_impl(), par);
         out
+    }
+
+    /// Multiplications of [`Basis::rotated`].
+    pub(super) fn work(&self, to: usize, from: usize, factors: &[Factor<T>]) -> f64 {
+        let (rows, columns) = (self.new.dim(to), self.new.dim(from));
+        let inner: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
+        (inner * columns + rows * self.old.dim(self.old_sector[to]) * columns) as f64
     }
 
     /// The same basis for sharing.

@@ -53,7 +53,7 @@ impl<T: Element> State<T> {
         let one = |sectors: &Vec<Mat<T>>| -> Result<Vec<f64>> {
             let mut all = Vec::new();
             for m in sectors {
-                all.extend(eigh(m.as_ref())?.0.into_iter().map(|w| w.max(0.0)));
+                all.extend(eigh(m.as_ref(), Par::Seq)?.0.into_iter().map(|w| w.max(0.0)));
             }
             all.sort_by(|a, b| b.total_cmp(a));
             let sum: f64 = all.iter().sum();

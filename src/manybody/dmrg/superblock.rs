@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use faer::{Mat, MatRef};
+use rayon::prelude::*;
 
 use super::block::{Block, Side};
 use super::space::Label;
@@ -160,10 +161,14 @@ impl<T: Element> Superblock<T> {
         let mut records: Vec<Vec<Record<T>>> = vec![Vec::new(); pairs.len()];
         // Identities on both sides often meet in the same place, from several operators.
         let mut plain: Vec<BTreeMap<[usize; 9], T>> = vec![BTreeMap::new(); pairs.len()];
-        for symbol in 0..left.mpo().bond(left.bond()).charges.len() {
-            let (a, b) = (halves(left, symbol, strategy), halves(right, symbol, strategy));
-            for (&(to_left, from_left), a) in &a {
-                for (&(to_right, from_right), b) in &b {
+        let symbols = left.mpo().bond(left.bond()).charges.len();
+        let both: Vec<[Halves<T>; 2]> = (0..symbols)
+            .into_par_iter()
+            .map(|symbol| [halves(left, symbol, strategy), halves(right, symbol, strategy)])
+            .collect();
+        for [a, b] in &both {
+            for (&(to_left, from_left), a) in a {
+                for (&(to_right, from_right), b) in b {
                     let (Some(&target), Some(&source)) =
                         (number.get(&(to_left, to_right)), number.get(&(from_left, from_right)))
                     else {
@@ -310,27 +315,29 @@ impl<T: Element> Superblock<T> {
     }
 }
 
+/// The diagonal, panel after panel.
 fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
-    let mut diagonal = vec![0.0; list.dim];
     let own = |f: &Factor<T>| -> Vec<T> {
         (0..f.rows)
             .map(|i| f.scale * f.matrix.as_ref().map_or(T::from_c64(C64::ONE), |a| a[(i, i)]))
             .collect()
     };
-    for (target, (panel, records)) in list.panels.iter().zip(&list.records).enumerate() {
+    let of_panel = |target: usize| -> Vec<f64> {
+        let panel = list.panels[target];
+        let mut diagonal = vec![0.0; panel.rows * panel.columns];
         let mut add = |a: &Factor<T>, b: &Factor<T>| {
             if a.row != a.column || b.row != b.column {
                 return;
             }
             let (x, y) = (own(a), own(b));
             for (i, x) in x.iter().enumerate() {
-                let at = panel.offset + (a.row + i) * panel.columns + b.row;
+                let at = (a.row + i) * panel.columns + b.row;
                 for (d, y) in diagonal[at..at + y.len()].iter_mut().zip(&y) {
                     *d += (*x * *y).re();
                 }
             }
         };
-        for record in records {
+        for record in &list.records[target] {
             match record {
                 Record::Single { source, left, right } if *source == target => add(left, right),
                 Record::Double { source, left, right } if *source == target => {
@@ -339,8 +346,9 @@ fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
                 _ => {}
             }
         }
-    }
-    diagonal
+        diagonal
+    };
+    (0..list.panels.len()).into_par_iter().flat_map_iter(of_panel).collect()
 }
 
 impl<T: Element> LinearOperator for Superblock<T> {
