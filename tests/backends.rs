@@ -11,58 +11,74 @@ use std::sync::Arc;
 use backends::{spinors, splines, suite};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
+use umklapp::backend::cuda::Cuda;
+use umklapp::backend::split::Split;
 use umklapp::task::Interrupt;
 
 fn cpu(threads: usize, most: Isa) -> Device {
     Arc::new(Cpu::new(threads, Interrupt::default()).expect("threads").limited_to(most))
 }
 
+/// Rows shared out by weight, whoever computes them.
+fn split(parts: &[Device], weights: &[f64]) -> Device {
+    Arc::new(Split::new(parts.to_vec(), Some(weights.to_vec()), |_| {}).expect("parts"))
+}
+
 macro_rules! on {
-    ($name:ident, $device:expr) => {
+    ($name:ident, $device:expr $(, $attribute:meta)?) => {
         mod $name {
             use super::*;
 
             #[test]
+            $(#[$attribute])?
             fn products_agree_with_the_dense_matrix() {
                 suite::products(&$device);
             }
 
             #[test]
+            $(#[$attribute])?
             fn stencils_agree_with_their_entries() {
                 suite::stencils(&$device);
             }
 
             #[test]
+            $(#[$attribute])?
             fn the_recurrence_is_its_steps() {
                 suite::recurrences(&$device);
             }
 
             #[test]
+            $(#[$attribute])?
             fn adjoints_move_to_the_other_side() {
                 suite::adjoints(&$device);
             }
 
             #[test]
+            $(#[$attribute])?
             fn block_algebra_agrees_with_loops() {
                 suite::algebra(&$device);
             }
 
             #[test]
+            $(#[$attribute])?
             fn random_vectors_follow_the_recipe() {
                 suite::random(&$device);
             }
 
             #[test]
+            $(#[$attribute])?
             fn the_wilson_operator_is_its_definition() {
                 spinors::wilson(&$device);
             }
 
             #[test]
+            $(#[$attribute])?
             fn spinors_obey_block_algebra() {
                 spinors::spinor_algebra(&$device);
             }
 
             #[test]
+            $(#[$attribute])?
             fn splines_are_their_triple_sum() {
                 splines::splines(&$device);
             }
@@ -74,67 +90,43 @@ on!(one_thread, cpu(1, Isa::Avx512));
 on!(three_threads, cpu(3, Isa::Avx512));
 on!(avx2, cpu(2, Isa::Avx2));
 on!(baseline, cpu(2, Isa::Baseline));
+on!(shared_evenly, split(&[cpu(1, Isa::Avx512), cpu(2, Isa::Avx512)], &[1.0, 1.0]));
+on!(shared_unevenly, split(&[cpu(1, Isa::Avx512), cpu(1, Isa::Avx2)], &[1.0, 3.0]));
+on!(
+    shared_by_three,
+    split(&[cpu(1, Isa::Avx512), cpu(1, Isa::Avx512), cpu(1, Isa::Avx512)], &[5.0, 0.1, 3.0])
+);
 
-/// On a machine with a GPU: `cargo test --release --test backends -- --ignored`.
-mod cuda {
-    use super::*;
-    use umklapp::backend::cuda::Cuda;
+fn gpu() -> Device {
+    Arc::new(Cuda::new(0, Interrupt::default()).expect("a GPU"))
+}
 
-    fn gpu() -> Device {
-        Arc::new(Cuda::new(0, Interrupt::default()).expect("a GPU"))
-    }
+// On a machine with a GPU: `cargo test --release --test backends -- --ignored`.
+on!(cuda, gpu(), ignore = "needs a GPU");
+on!(cpu_and_cuda, split(&[cpu(2, Isa::Avx512), gpu()], &[1.0, 2.0]), ignore = "needs a GPU");
+on!(cuda_twice, split(&[gpu(), gpu()], &[3.0, 1.0]), ignore = "needs a GPU");
 
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn products_agree_with_the_dense_matrix() {
-        suite::products(&gpu());
-    }
-
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn stencils_agree_with_their_entries() {
-        suite::stencils(&gpu());
-    }
-
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn the_recurrence_is_its_steps() {
-        suite::recurrences(&gpu());
-    }
-
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn adjoints_move_to_the_other_side() {
-        suite::adjoints(&gpu());
-    }
-
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn block_algebra_agrees_with_loops() {
-        suite::algebra(&gpu());
-    }
-
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn random_vectors_follow_the_recipe() {
-        suite::random(&gpu());
-    }
-
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn the_wilson_operator_is_its_definition() {
-        spinors::wilson(&gpu());
-    }
-
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn spinors_obey_block_algebra() {
-        spinors::spinor_algebra(&gpu());
-    }
-
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn splines_are_their_triple_sum() {
-        splines::splines(&gpu());
+#[test]
+fn random_numbers_do_not_depend_on_who_holds_them() {
+    use umklapp::backend::{Distribution, Random, Rows};
+    use umklapp::number::{DType, philox::Stream};
+    let filled = |device: &Device, dtype: DType, distribution: Distribution| {
+        let mut v = device.zeros(dtype, Rows::all(777), 3).expect("a block");
+        let random = Random { seed: 5, stream: Stream::Vectors, first_column: 2, distribution };
+        device.fill_random(&mut v, random).expect("random numbers");
+        device.download(&v).expect("numbers")
+    };
+    let one = || cpu(1, Isa::Avx512);
+    for dtype in [DType::F32, DType::F64, DType::C32, DType::C64] {
+        for distribution in [Distribution::Sign, Distribution::Phase, Distribution::Gaussian] {
+            if distribution == Distribution::Phase && !dtype.is_complex() {
+                continue;
+            }
+            let alone = filled(&one(), dtype, distribution);
+            for weights in [[1.0, 1.0, 1.0], [1.0, 9.0, 0.01], [0.0, 1.0, 5.0]] {
+                let shared = filled(&split(&[one(), one(), one()], &weights), dtype, distribution);
+                assert!(alone == shared, "{dtype} {distribution:?} {weights:?}");
+            }
+        }
     }
 }

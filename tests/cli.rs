@@ -123,6 +123,33 @@ fn a_backend_that_is_not_there_is_an_error() {
 }
 
 #[test]
+fn several_backends_share_the_rows() {
+    let script = "\
+let h = tight_binding(lattice::chain(64));
+let v = random_block(h, 2, #{ seed: 3 });
+print((h * v).dot(h * (h * v)));
+print(v);
+print(backend().name);
+if \"parts\" in backend() { print(backend().parts.map(|p| p.share)); }
+";
+    let place = Place::new("shared").with("a.rhai", script);
+    let alone = place.run(&["run", "a.rhai", "--backend", "cpu"]);
+    let shared = place.run(&["run", "a.rhai", "--backend", "cpu+cpu", "--weights", "1:3"]);
+    assert_eq!((alone.code, shared.code), (0, 0), "{alone:?} {shared:?}");
+    let expected = alone.out.replace("on cpu", "on cpu+cpu").replace("\ncpu\n", "\ncpu+cpu\n");
+    assert_eq!(shared.out, format!("{expected}[0.25, 0.75]\n"));
+    for (wrong, why) in [
+        (["--backend", "cpu+gpu", "--quiet"], "no backend `cpu+gpu`"),
+        (["--backend", "cpu+cpu", "--weights=1:0"], "`1:0` are no weights"),
+        (["--backend", "cpu+cpu", "--weights=1:2:3"], "3 weights for 2 backends"),
+        (["--backend", "cpu", "--weights=1:2"], "weights are for several backends"),
+    ] {
+        let said = place.run(&[&["run", "a.rhai"], &wrong[..]].concat());
+        assert!(said.code != 0 && said.out.is_empty() && said.err.contains(why), "{said:?}");
+    }
+}
+
+#[test]
 fn check_finds_what_would_fail() {
     let script = "\
 fn twice(x) { 2 * x }

@@ -3,8 +3,10 @@
 
 pub mod cpu;
 pub mod cuda;
+pub mod exchange;
 pub mod matrix;
 pub mod splines;
+pub mod split;
 mod vector;
 
 use std::fmt;
@@ -15,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use crate::task::Interrupt;
+use exchange::{Halo, Later, Port, Shape, Staging};
 use matrix::records::Records;
 use matrix::wilson::WilsonSpec;
 use matrix::{Csr, Stencil};
@@ -156,6 +159,14 @@ pub trait Kernel: Send + Sync {
         None
     }
 
+    /// One fused pass with both products, which need not be known when the call returns: a backend that queues its work
+    /// overrides this.
+    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
+        let mut dots = Dots::default();
+        self.update(c, v, w, Some(&mut dots))?;
+        Ok(Box::new(|| Ok(dots)))
+    }
+
     /// `steps` orders of the recurrence `w <- alpha A v + beta v - w`, then `v` and `w` change places; the dots of
     /// every step are pushed to `out`. A backend overrides this to block over orders or to avoid synchronisation.
     fn recurrence(
@@ -188,9 +199,18 @@ pub struct Memory {
     pub used: usize,
 }
 
+/// A backend within another that shares rows out.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// The backend.
+    pub device: Device,
+    /// Its share of the rows, of all parts together 1; none if that differs from matrix to matrix and nothing is known yet.
+    pub share: Option<f64>,
+}
+
 /// What a backend must do. Vectors of one backend are not accepted by another; `download` and `upload` cross over.
 pub trait Backend: Send + Sync + fmt::Debug {
-    /// Short name: "cpu", "cuda".
+    /// Short name: "cpu", "cuda", "cpu+cuda".
     fn name(&self) -> &'static str;
     /// One line for people: threads and instruction set, or the card.
     fn describe(&self) -> String;
@@ -273,6 +293,22 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// Brings a matrix into the backend's memory and form.
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>>;
+
+    /// Host memory for rows on their way to or from this backend, page-locked where that makes copies faster; none where
+    /// any memory serves.
+    fn staging(&self, _bytes: usize) -> Result<Option<Staging>> {
+        Ok(None)
+    }
+
+    /// One part's end of an exchange of rows.
+    fn port(&self, _halo: &Halo, _shape: Shape) -> Result<Box<dyn Port>> {
+        Err(Error::internal(format!("{} cannot be a part of another backend", self.name())))
+    }
+
+    /// The backends that rows are shared out to, if this is made of others.
+    fn parts(&self) -> Vec<Part> {
+        Vec::new()
+    }
 
     /// Brings a table of splines into the backend's memory; a backend without kernels for them leaves them to the host.
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {

@@ -2,6 +2,7 @@
 
 use crate::backend::cpu::Block;
 use crate::backend::cuda::DeviceBlock;
+use crate::backend::split::Pieces;
 use crate::number::DType;
 
 /// A hypercubic lattice of sites with the same number of rows each: row = site * per_site + component, the first
@@ -65,6 +66,7 @@ impl Rows {
 pub(in crate::backend) enum Storage {
     Cpu(Block),
     Cuda(DeviceBlock),
+    Split(Pieces),
 }
 
 /// A block of columns on a device.
@@ -104,9 +106,10 @@ impl BlockVector {
 
     /// Name of the backend that holds the block.
     pub fn place(&self) -> &'static str {
-        match self.storage {
+        match &self.storage {
             Storage::Cpu(_) => "cpu",
             Storage::Cuda(_) => "cuda",
+            Storage::Split(pieces) => pieces.name,
         }
     }
 }

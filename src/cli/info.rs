@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{Shared, out, report};
+use crate::backend::Rows;
 use crate::error::Result;
-use crate::number::memory;
+use crate::number::{DType, memory};
 use crate::operator::human_bytes;
 use crate::script::Engine;
 use crate::script::diagnostics::Report;
@@ -25,6 +26,10 @@ impl Info {
             let engine = Engine::with(self.shared.settings(), Interrupt::default())?;
             let device = engine.session().device();
             let held = device.memory();
+            if device.parts().iter().any(|part| part.share.is_none()) {
+                // Long enough for its rows to be shared out by measured speed.
+                device.zeros(DType::F64, Rows::all(1 << 22), 1)?;
+            }
             Ok(vec![
                 ("version", env!("CARGO_PKG_VERSION").into()),
                 ("commit", option_env!("UMKLAPP_GIT").unwrap_or("unknown").into()),

@@ -14,9 +14,10 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::error::Kind;
+use crate::error::{Error, Kind};
 use crate::output::colours;
 use crate::script::Settings;
+use crate::script::device;
 use crate::script::diagnostics::Report;
 use crate::task::Interrupt;
 
@@ -58,10 +59,13 @@ enum Command {
 /// What every subcommand that runs scripts takes.
 #[derive(Args, Clone)]
 pub(crate) struct Shared {
-    /// Where to compute: `auto` takes a GPU if there is one
-    #[arg(long, default_value = "auto", value_parser = ["auto", "cpu", "cuda"])]
+    /// Where to compute: `auto` (a GPU if there is one), `cpu`, `cuda`, or several that share the rows, as `cpu+cuda`
+    #[arg(long, default_value = "auto", value_name = "NAME", value_parser = backend)]
     backend: String,
-    /// Which GPU, counted from 0
+    /// The weights of several backends, as `1:12`; measured where they are not given
+    #[arg(long, value_name = "A:B", value_parser = shares)]
+    weights: Option<Weights>,
+    /// Which GPU, counted from 0; further ones of `cuda+cuda` follow it
     #[arg(long, default_value_t = 0, value_name = "N")]
     device: u32,
     /// Worker threads (0: all there are)
@@ -78,11 +82,29 @@ pub(crate) struct Shared {
     quiet: bool,
 }
 
+/// One weight a backend.
+#[derive(Debug, Clone)]
+struct Weights(Vec<f64>);
+
+/// An error with its hint, for the command line.
+fn with_hint(e: &Error) -> String {
+    e.hint_text().map_or(e.to_string(), |hint| format!("{e} ({hint})"))
+}
+
+fn backend(text: &str) -> Result<String, String> {
+    device::backend_name(text).map_err(|e| with_hint(&e))
+}
+
+fn shares(text: &str) -> Result<Weights, String> {
+    device::weights(text).map(Weights).map_err(|e| with_hint(&e))
+}
+
 impl Shared {
     /// The same wishes for an engine.
     fn settings(&self) -> Settings {
         Settings {
             backend: self.backend.clone(),
+            weights: self.weights.clone().map(|w| w.0).unwrap_or_default(),
             device: self.device,
             threads: self.threads,
             seed: self.seed,

@@ -151,7 +151,7 @@ impl Stored {
             Source::Stencil(stencil) => {
                 let mut entries = Vec::new();
                 for row in 0..stencil.dim() {
-                    stencil.row(row, &mut entries);
+                    stencil.merged_row(row, &mut entries);
                     for &(column, value) in &entries {
                         f(row, column, value);
                     }
@@ -189,20 +189,9 @@ pub(crate) fn stencil_to_csr(stencil: &Stencil) -> Result<Csr> {
     let (mut columns, mut values) = (Vec::<u64>::new(), Vec::<C64>::new());
     let mut entries = Vec::new();
     for row in 0..dim {
-        stencil.row(row, &mut entries);
-        entries.sort_by_key(|e| e.0);
-        let first = columns.len();
-        for &(column, value) in &entries {
-            match values.last_mut() {
-                Some(last) if columns.len() > first && columns.last() == Some(&(column as u64)) => {
-                    *last += value
-                }
-                _ => {
-                    columns.push(column as u64);
-                    values.push(value);
-                }
-            }
-        }
+        stencil.merged_row(row, &mut entries);
+        columns.extend(entries.iter().map(|e| e.0 as u64));
+        values.extend(entries.iter().map(|e| e.1));
         row_start.push(columns.len());
     }
     let columns = if dim <= u32::MAX as usize {

@@ -15,9 +15,9 @@ pub struct Manifest {
     pub seed: Option<u64>,
     /// The options the script was run with.
     pub options: Map<String, Value>,
-    /// The backend: `cpu` or `cuda`.
+    /// The backend: `cpu`, `cuda`, or several that share the work.
     pub backend: Option<String>,
-    /// The device the backend ran on, in words.
+    /// The device the backend ran on, in words; with the share of each, if there are several.
     pub device: Option<String>,
 }
 

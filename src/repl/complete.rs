@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::lex::{self, Kind, Token};
 use crate::number::Table;
+use crate::script::device::BACKENDS;
 use crate::script::registry::{Entry, Form, option_keys};
 
 /// A variable as completion sees it.
@@ -53,7 +54,7 @@ pub(super) fn proposals(names: &Names, line: &str) -> Proposals {
             }
             Some(("run" | "save", _)) => return Proposals::Files,
             Some(("backend", part)) => {
-                let fit = ["auto", "cpu", "cuda"].into_iter().filter(|name| name.starts_with(part));
+                let fit = BACKENDS.into_iter().filter(|name| name.starts_with(part));
                 return Proposals::Words(
                     line.len() - part.len(),
                     fit.map(|name| plain(name, name)).collect(),

@@ -18,7 +18,7 @@ pub(super) const COMMANDS: &str = "  ?name, help(name)  the page of a function, 
   %timeit EXPR       run often and tell the time of one run
   %run FILE          run a script in this session
   %save FILE         write the inputs of this session as a script
-  %backend [NAME]    where to compute: auto, cpu, cuda
+  %backend [NAME]    where to compute: auto, cpu, cuda, or shared out: cpu+cuda [1:12]
   Ctrl-C             stop what runs, or clear the line
   Ctrl-D, exit       leave";
 

@@ -1,22 +1,18 @@
 //! The scripting engine: Rhai with the native functions, the stdlib and the limits that scripts of physicists need.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
 
 use rhai::module_resolvers::{FileModuleResolver, ModuleResolversCollection, StaticModuleResolver};
 use rhai::{
     AST, Dynamic, EvalAltResult, Expr, Module, OptimizationLevel, Position, Scope, ScriptFnMetadata, Stmt,
 };
 
+use super::device::{open_device, weights};
 use super::diagnostics::Report;
 use super::session::{Session, Settings};
 use super::{Failure, api, lint, registry, stdlib};
-use crate::backend::Device;
-use crate::backend::cpu::Cpu;
-use crate::backend::cuda::Cuda;
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::task::Interrupt;
@@ -104,9 +100,12 @@ impl Engine {
         &self.session
     }
 
-    /// Computes on another backend from now on: "auto", "cpu" or "cuda".
+    /// Computes on another backend from now on: "auto", "cpu", "cuda", or several joined by `+`, with weights behind them
+    /// if they are not to be measured: "cpu+cuda 1:12".
     pub fn set_backend(&mut self, name: &str) -> Result<()> {
-        let settings = Settings { backend: name.to_string(), ..self.session.settings() };
+        let (name, shares) = name.trim().split_once(char::is_whitespace).unwrap_or((name.trim(), ""));
+        let weights = if shares.is_empty() { Vec::new() } else { weights(shares.trim())? };
+        let settings = Settings { backend: name.to_string(), weights, ..self.session.settings() };
         self.session.set_device(open_device(&settings, self.session.interrupt())?);
         Ok(())
     }
@@ -288,25 +287,6 @@ fn strict_error(error: rhai::ParseErrorType, position: Position) -> EvalAltResul
         rhai::ParseErrorType::VariableUndefined(name) => EvalAltResult::ErrorVariableNotFound(name, position),
         rhai::ParseErrorType::ModuleUndefined(name) => EvalAltResult::ErrorModuleNotFound(name, position),
         other => EvalAltResult::ErrorParsing(other, position),
-    }
-}
-
-/// Opens the backend that the settings ask for; only "auto" falls back to the CPU, and says so on a terminal.
-pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
-    let cpu = || -> Result<Device> { Ok(Arc::new(Cpu::new(settings.threads, interrupt.clone())?)) };
-    let cuda = || -> Result<Device> { Ok(Arc::new(Cuda::new(settings.device, interrupt.clone())?)) };
-    match settings.backend.as_str() {
-        "cpu" => cpu(),
-        "cuda" => cuda(),
-        "" | "auto" => cuda().or_else(|e| {
-            if !settings.quiet && std::io::stderr().is_terminal() {
-                eprintln!("note: computing on the CPU: {}", e.message());
-            }
-            cpu()
-        }),
-        other => {
-            Err(Error::backend(format!("no backend `{other}`")).hint("the backends are auto, cpu, cuda"))
-        }
     }
 }
 

@@ -4,6 +4,7 @@
 pub mod api;
 mod callback;
 pub mod citations;
+pub(crate) mod device;
 pub mod diagnostics;
 mod engine;
 mod failure;

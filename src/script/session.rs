@@ -16,8 +16,10 @@ use crate::task::{Interrupt, Progress, Task};
 /// What the program was asked for on its command line.
 #[derive(Clone, Default)]
 pub struct Settings {
-    /// "auto", "cpu" or "cuda".
+    /// "auto", "cpu", "cuda", or several that share the work: "cpu+cuda".
     pub backend: String,
+    /// The weights of several backends; none if they are measured.
+    pub weights: Vec<f64>,
     /// Which GPU, counted from 0.
     pub device: u32,
     /// Worker threads; 0 takes as many as the machine offers.

@@ -72,7 +72,9 @@ pub(in crate::backend) struct Block {
 }
 
 /// Reals that a block can be made of, and the way to a block's reals of that type.
-pub(in crate::backend) trait Lane: Real + Registers + Scalar<Real = Self> {
+pub(in crate::backend) trait Lane:
+    Real + Registers + Scalar<Real = Self> + bytemuck::Pod
+{
     fn lanes(block: &Block) -> Option<&[Self]>;
     fn lanes_mut(block: &mut Block) -> Option<&mut [Self]>;
 }

@@ -6,6 +6,7 @@
 mod algebra;
 mod block;
 mod blocked;
+mod exchange;
 mod fold;
 mod folded;
 mod formats;
@@ -26,6 +27,7 @@ mod wilson_site;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::backend::exchange::{Halo, Port, Shape};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
 use crate::error::{Error, Result};
@@ -122,7 +124,7 @@ impl Cpu {
 fn block(v: &BlockVector) -> Result<&Block> {
     match &v.storage {
         Storage::Cpu(block) => Ok(block),
-        Storage::Cuda(_) => Err(elsewhere()),
+        Storage::Cuda(_) | Storage::Split(_) => Err(elsewhere()),
     }
 }
 
@@ -130,12 +132,12 @@ fn block(v: &BlockVector) -> Result<&Block> {
 fn block_mut(v: &mut BlockVector) -> Result<&mut Block> {
     match &mut v.storage {
         Storage::Cpu(block) => Ok(block),
-        Storage::Cuda(_) => Err(elsewhere()),
+        Storage::Cuda(_) | Storage::Split(_) => Err(elsewhere()),
     }
 }
 
 fn elsewhere() -> Error {
-    Error::input("the CPU was given a block that lives on the GPU")
+    Error::input("the CPU was given a block that lives elsewhere")
         .hint("make operators and vectors on one backend")
 }
 
@@ -324,6 +326,10 @@ impl Backend for Cpu {
             MatrixSpec::Records(records) => Ok(records::prepare(self.threads.clone(), self.isa, records)),
             spec => kernels::prepare(self.threads.clone(), self.isa, spec),
         }
+    }
+
+    fn port(&self, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
+        exchange::port(self, halo, shape)
     }
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {

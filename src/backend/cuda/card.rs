@@ -12,6 +12,7 @@ use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
 use super::driver;
+use super::pinned::Copies;
 use crate::error::{Error, Result};
 use crate::number::memory::human;
 use crate::task::Interrupt;
@@ -32,6 +33,8 @@ pub(super) struct Card {
     resident: Mutex<HashMap<String, u32>>,
     /// Addresses of kernels that were asked for: the driver's search by name takes as long as a launch.
     functions: Mutex<HashMap<String, usize>>,
+    /// Page-locked memory that copies go through.
+    copies: Mutex<Copies>,
     module: Module,
     stream: Stream,
     context: Context,
@@ -86,6 +89,7 @@ impl Card {
             pool: Mutex::default(),
             resident: Mutex::default(),
             functions: Mutex::default(),
+            copies: Mutex::default(),
             module,
             stream,
             context,
@@ -223,23 +227,15 @@ impl Card {
         self.stream.synchronize().map_err(|e| failure(what, e))
     }
 
-    /// Copies host numbers to the GPU.
+    fn copies(&self) -> MutexGuard<'_, Copies> {
+        self.copies.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Copies host numbers to the GPU, without waiting for what is queued there.
     pub fn upload<T: bytemuck::NoUninit>(self: &Arc<Self>, data: &[T]) -> Result<Buffer> {
         let bytes: &[u8] = bytemuck::cast_slice(data);
         let buffer = self.allocate(bytes.len())?;
-        if !bytes.is_empty() {
-            // SAFETY: the buffer holds as many bytes; the copy is over before the host's memory may go.
-            let status = unsafe {
-                sys::cuMemcpyHtoDAsync_v2(
-                    buffer.address,
-                    bytes.as_ptr().cast(),
-                    bytes.len(),
-                    self.stream.as_inner(),
-                )
-            };
-            check("copying to the GPU", status)?;
-            self.synchronize("copying to the GPU")?;
-        }
+        self.copies().up(self.stream(), bytes, buffer.address)?;
         Ok(buffer)
     }
 
@@ -255,19 +251,7 @@ impl Card {
             return Err(Error::internal(format!("{} bytes from a buffer of {}", bytes.len(), buffer.bytes)));
         }
         self.enter()?;
-        if !bytes.is_empty() {
-            // SAFETY: both sides hold as many bytes, and the copy is waited for.
-            let status = unsafe {
-                sys::cuMemcpyDtoHAsync_v2(
-                    bytes.as_mut_ptr().cast(),
-                    buffer.address,
-                    bytes.len(),
-                    self.stream.as_inner(),
-                )
-            };
-            check("copying from the GPU", status)?;
-            self.synchronize("a computation on the GPU")?;
-        }
+        self.copies().down(self.stream(), buffer.address, bytes)?;
         Ok(data)
     }
 
@@ -288,6 +272,13 @@ impl Card {
         };
         check("copying on the GPU", status)?;
         Ok(copy)
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        // Page-locked memory and events are freed on a thread that has the GPU.
+        let _ = self.enter();
     }
 }
 

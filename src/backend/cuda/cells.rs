@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
+use super::ledger::Ledger;
 use super::matrices::{Argument, Matrix};
 use super::order::Order;
 use super::{THREADS, to_bytes};
@@ -262,7 +263,19 @@ pub(super) fn prepare(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Ker
     let info = KernelInfo { format: "stencil".into(), bytes, entries: classes.entries(stencil) };
     buffers.extend(diagonal);
     let (card, rows, order, name) = (card.clone(), Rows::all(dim), Order::default(), (name, ""));
-    Ok(Arc::new(Matrix { card, rows, cols: dim, dtype, info, name, argument, order, _buffers: buffers }))
+    let ledger = Ledger::default();
+    Ok(Arc::new(Matrix {
+        card,
+        rows,
+        cols: dim,
+        dtype,
+        info,
+        name,
+        argument,
+        order,
+        ledger,
+        _buffers: buffers,
+    }))
 }
 
 fn straight_argument(

@@ -63,6 +63,11 @@ forward! {
     cuDevicePrimaryCtxRelease_v2
     cuDevicePrimaryCtxRetain
     cuDeviceTotalMem_v2
+    cuEventCreate
+    cuEventDestroy_v2
+    cuEventQuery
+    cuEventRecord
+    cuEventSynchronize
     cuGetErrorString
     cuGraphDestroy
     cuGraphExecDestroy
@@ -72,7 +77,9 @@ forward! {
     cuLaunchKernel
     cuMemAlloc_v2
     cuMemFree_v2
+    cuMemFreeHost
     cuMemGetInfo_v2
+    cuMemHostAlloc
     cuMemcpyDtoDAsync_v2
     cuMemcpyDtoHAsync_v2
     cuMemcpyHtoDAsync_v2
@@ -86,6 +93,7 @@ forward! {
     cuStreamDestroy_v2
     cuStreamEndCapture
     cuStreamSynchronize
+    cuStreamWaitEvent
 }
 
 /// Binds the driver, once.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::card::{Buffer, Card};
 use super::cells::{self, General, Straight};
 use super::graph::Graph;
+use super::ledger::Ledger;
 use super::order::Order;
 use super::{THREADS, arguments, buffer, suffix, to_bytes, unique};
+use crate::backend::exchange::Later;
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -63,6 +65,8 @@ pub(super) struct Matrix {
     pub argument: Argument,
     /// What the columns of a stored matrix tell of a lattice.
     pub order: Order,
+    /// Products that nobody has asked for yet.
+    pub ledger: Ledger,
     /// Keeps the memory that the argument points to.
     pub _buffers: Vec<Buffer>,
 }
@@ -121,6 +125,27 @@ impl Matrix {
         let resident = self.card.resident(&kernel, block)?.div_ceil(tiles).max(1);
         let blocks = work.clamp(1, u64::from(resident)) as u32;
         Ok(Launch { kernel, argument, order, units, grid: (blocks, tiles), block })
+    }
+
+    /// The vectors of a pass as its kernel takes them.
+    fn vectors(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        sums: Option<&Buffer>,
+        lanes: u32,
+    ) -> Result<Vectors> {
+        Ok(Vectors {
+            v: buffer(v)?.address,
+            w: unique(&self.card, w)?.address,
+            sums: sums.map_or(0, |s| s.address),
+            alpha: c.alpha,
+            beta: c.beta,
+            gamma: c.gamma,
+            lanes,
+            offset: if c.beta != 0.0 || sums.is_some() { self.rows.start as u64 } else { 0 },
+        })
     }
 
     /// Queues one pass.
@@ -202,16 +227,7 @@ impl Kernel for Matrix {
             Some(_) => Some(self.card.allocate(16 * blocks as usize * lanes as usize)?),
             None => None,
         };
-        let vectors = Vectors {
-            v: buffer(v)?.address,
-            w: unique(&self.card, w)?.address,
-            sums: sums.as_ref().map_or(0, |s| s.address),
-            alpha: c.alpha,
-            beta: c.beta,
-            gamma: c.gamma,
-            lanes,
-            offset: if c.beta != 0.0 || dots.is_some() { self.rows.start as u64 } else { 0 },
-        };
+        let vectors = self.vectors(c, v, w, sums.as_ref(), lanes)?;
         self.pass(&launch, vectors)?;
         if let (Some(dots), Some(sums)) = (dots, sums) {
             let out = self.card.allocate(16 * lanes as usize)?;
@@ -220,6 +236,26 @@ impl Kernel for Matrix {
             *dots = collect(&numbers, lanes, columns).next().unwrap_or_default();
         }
         Ok(())
+    }
+
+    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
+        check_update(self, v, w, true)?;
+        let (columns, (lane_type, lanes)) = (v.columns, self.lanes(v));
+        if columns == 0 {
+            return Ok(Box::new(|| Ok(Dots::default())));
+        }
+        let launch = self.launch(lane_type, lanes)?;
+        let blocks = launch.grid.0;
+        let sums = self.card.allocate(16 * blocks as usize * lanes as usize)?;
+        let vectors = self.vectors(c, v, w, Some(&sums), lanes)?;
+        self.pass(&launch, vectors)?;
+        let entry = self
+            .ledger
+            .enter(&self.card, 2 * lanes as usize, |out| self.reduce(&sums, 1, blocks, lanes, out))?;
+        Ok(Box::new(move || {
+            let numbers = entry.read()?;
+            Ok(collect(&numbers, lanes, columns).next().unwrap_or_default())
+        }))
     }
 
     fn recurrence(
@@ -342,7 +378,8 @@ fn matrix(
     buffers: Vec<Buffer>,
 ) -> Arc<dyn Kernel> {
     let (card, rows) = (card.clone(), Rows::all(rows));
-    Arc::new(Matrix { card, rows, cols, dtype, info, name, argument, order, _buffers: buffers })
+    let ledger = Ledger::default();
+    Arc::new(Matrix { card, rows, cols, dtype, info, name, argument, order, ledger, _buffers: buffers })
 }
 
 fn upload_values(card: &Arc<Card>, values: &Values) -> Result<Buffer> {

@@ -5,9 +5,12 @@ mod algebra;
 mod card;
 mod cells;
 mod driver;
+mod exchange;
 mod graph;
+mod ledger;
 mod matrices;
 mod order;
+mod pinned;
 mod records;
 mod splines;
 mod tall;
@@ -20,6 +23,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use crate::backend::deflate_by_products;
+use crate::backend::exchange::{Halo, Port, Shape, Staging};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
 use crate::error::{Error, Result};
@@ -127,7 +131,7 @@ impl Cuda {
 fn buffer(v: &BlockVector) -> Result<&Buffer> {
     match &v.storage {
         Storage::Cuda(block) => Ok(&block.0),
-        Storage::Cpu(_) => Err(elsewhere()),
+        Storage::Cpu(_) | Storage::Split(_) => Err(elsewhere()),
     }
 }
 
@@ -140,7 +144,7 @@ fn unique<'a>(card: &Arc<Card>, v: &'a mut BlockVector) -> Result<&'a Buffer> {
 }
 
 fn elsewhere() -> Error {
-    Error::input("the GPU was given a block that lives on the CPU")
+    Error::input("the GPU was given a block that lives elsewhere")
         .hint("make operators and vectors on one backend")
 }
 
@@ -362,6 +366,14 @@ impl Backend for Cuda {
             MatrixSpec::Records(records) => records::prepare(&self.card, records),
             spec => matrices::prepare(&self.card, spec),
         }
+    }
+
+    fn staging(&self, bytes: usize) -> Result<Option<Staging>> {
+        Ok(Some(Box::new(pinned::Pinned::new(&self.card, bytes)?)))
+    }
+
+    fn port(&self, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
+        exchange::port(self, halo, shape)
     }
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {

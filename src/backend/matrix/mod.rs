@@ -273,9 +273,8 @@ impl Stencil {
         Some(value)
     }
 
-    /// The non-zero entries of one row as (column, value), unsorted; entries that meet in a column are not merged.
-    pub fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) {
-        entries.clear();
+    /// Calls `f(term, column, value)` for what the terms give one row; those that meet in a column are not merged.
+    pub fn hoppings(&self, row: usize, mut f: impl FnMut(&StencilTerm, usize, C64)) {
         let (mut cell, orbital) = (row / self.orbitals, row % self.orbitals);
         let mut at = [0i64; 16];
         for (x, &n) in at.iter_mut().zip(&self.cells) {
@@ -289,10 +288,29 @@ impl Stencil {
                 target += (at[d] + term.shift[d]).rem_euclid(n as i64) as usize * stride;
                 stride *= n;
             }
-            entries.push((target * self.orbitals + term.from, value));
+            f(term, target * self.orbitals + term.from, value);
         }
+    }
+
+    /// The non-zero entries of one row as (column, value), unsorted; entries that meet in a column are not merged.
+    pub fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) {
+        entries.clear();
+        self.hoppings(row, |_, column, value| entries.push((column, value)));
         if let Some(diagonal) = &self.diagonal {
             entries.push((row, C64::new(diagonal[row], 0.0)));
         }
+    }
+
+    /// The same, columns ascending and none twice.
+    pub fn merged_row(&self, row: usize, entries: &mut Vec<(usize, C64)>) {
+        self.row(row, entries);
+        entries.sort_by_key(|e| e.0);
+        entries.dedup_by(|later, first| {
+            let same = later.0 == first.0;
+            if same {
+                first.1 += later.1;
+            }
+            same
+        });
     }
 }

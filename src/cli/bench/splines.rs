@@ -24,7 +24,7 @@ const ONE_WALKER: usize = 1536;
 /// One row a case, precision and what is evaluated. "Gathered" are the 64 rows of every point and the results: points that share
 /// rows find them in a cache, so that the rate may pass that of memory. Sorting is part of the time.
 pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> {
-    header(["ms", "ns/value", "M values/s", "gathered MB", "GB/s", "of stream"]);
+    header(&["ms", "ns/value", "M values/s", "gathered MB", "GB/s", "of stream"]);
     for (lanes, edge, count) in CASES {
         for single in [true, false] {
             let name = |what: &str| {

@@ -24,7 +24,7 @@ const LATTICES: [([usize; 4], bool); 5] = [
 
 /// One row a lattice, precision and storage, for the operator and for the step.
 pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> {
-    header(["ms", "ns/site", "Gflop/s", "least MB", "GB/s", "of triad"]);
+    header(&["ms", "ns/site", "Gflop/s", "least MB", "GB/s", "of triad"]);
     for (dims, big) in LATTICES {
         let name = dims.map(|n| n.to_string()).join("x");
         if (big && !bench.full) || !bench.wanted(&name) {

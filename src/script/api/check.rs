@@ -1,7 +1,7 @@
 //! Assertions, timing and the session's knobs.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, FLOAT, FnPtr, INT, Map};
+use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Map};
 
 use super::chebyshev::as_complex;
 use super::complex;
@@ -167,7 +167,8 @@ mod check_functions {
         Ok(())
     }
 
-    /// The backend: `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`).
+    /// The backend: `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`), and of one made of several the
+    /// `parts`, each with its `name`, its `device` and, once it is known, its `share` of the rows.
     ///
     /// # Example
     /// ```rhai
@@ -186,6 +187,19 @@ mod check_functions {
         map.insert("device".into(), device.describe().into());
         map.insert("workers".into(), (device.workers() as INT).into());
         map.insert("memory".into(), bytes.into());
+        let parts = device.parts();
+        if !parts.is_empty() {
+            let part = |part: crate::backend::Part| {
+                let mut map = Map::new();
+                map.insert("name".into(), part.device.name().into());
+                map.insert("device".into(), part.device.describe().into());
+                if let Some(share) = part.share {
+                    map.insert("share".into(), share.into());
+                }
+                Dynamic::from(map)
+            };
+            map.insert("parts".into(), Dynamic::from(parts.into_iter().map(part).collect::<Array>()));
+        }
         Ok(map)
     }
 

@@ -1,0 +1,178 @@
+//! Exchange of rows on the CPU: rows in transit look as they do here, so that they are copied as they are.
+
+use std::sync::Arc;
+
+use super::block::Lane;
+use super::{Cpu, Threads, block, block_mut};
+use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
+use crate::backend::{Backend, BlockVector, Dots, Kernel, Rows, Update};
+use crate::error::{Error, Result};
+
+/// The CPU's end of an exchange.
+struct CpuPort {
+    threads: Arc<Threads>,
+    halo: Halo,
+    /// First row of each neighbour in `rows`.
+    first: Vec<usize>,
+    /// The rows brought in, and what they contribute to the boundary.
+    rows: BlockVector,
+    change: BlockVector,
+    full: Option<Vec<Staging>>,
+    read: Vec<(usize, Staging)>,
+}
+
+/// Calls a generic function with the reals that a vector is made of.
+macro_rules! by_precision {
+    ($v:expr, $go:ident ( $($arg:expr),* )) => {
+        if $v.dtype.is_single() { $go::<f32>($($arg),*) } else { $go::<f64>($($arg),*) }
+    };
+}
+
+fn lanes<F: Lane>(v: &BlockVector) -> Result<&[F]> {
+    F::lanes(block(v)?).ok_or_else(|| Error::internal("rows of another precision"))
+}
+
+fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<&mut [F]> {
+    F::lanes_mut(block_mut(v)?).ok_or_else(|| Error::internal("rows of another precision"))
+}
+
+pub(super) fn port(cpu: &Cpu, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
+    let block = |rows: usize| cpu.zeros(shape.dtype, Rows::all(rows), shape.columns);
+    let mut first = vec![0];
+    first.extend(halo.receives.iter().scan(0, |sum, count| {
+        *sum += count;
+        Some(*sum)
+    }));
+    Ok(Box::new(CpuPort {
+        threads: cpu.threads.clone(),
+        rows: block(halo.receives.iter().sum())?,
+        change: block(halo.boundary.len())?,
+        halo: halo.clone(),
+        first,
+        full: None,
+        read: Vec::new(),
+    }))
+}
+
+/// Copies the listed rows, one after the other.
+fn gather<F: Lane>(threads: &Threads, v: &BlockVector, rows: &[usize], to: &mut [u8]) -> Result<()> {
+    let (stride, x) = (block(v)?.stride(), lanes::<F>(v)?);
+    let to: &mut [F] = bytemuck::cast_slice_mut(to);
+    let ranges = threads.ranges(rows.len(), stride);
+    threads.run(&ranges, stride, to, |range, to| {
+        for (row, to) in rows[range].iter().zip(to.chunks_exact_mut(stride)) {
+            to.copy_from_slice(&x[row * stride..][..stride]);
+        }
+    })?;
+    Ok(())
+}
+
+/// Overwrites rows from `first` on.
+fn spread<F: Lane>(threads: &Threads, from: &[u8], first: usize, v: &mut BlockVector) -> Result<()> {
+    let stride = block(v)?.stride();
+    let from: &[F] = bytemuck::cast_slice(from);
+    let to = &mut lanes_mut::<F>(v)?[first * stride..][..from.len()];
+    threads.run(&threads.ranges(from.len() / stride, stride), stride, to, |range, to| {
+        to.copy_from_slice(&from[range.start * stride..range.end * stride]);
+    })?;
+    Ok(())
+}
+
+/// A block's rows, to be changed by several workers.
+struct Target<F>(*mut F);
+
+// SAFETY: workers are dealt disjoint lists of rows.
+unsafe impl<F: Send> Sync for Target<F> {}
+
+impl<F> Target<F> {
+    /// The numbers of a row.
+    ///
+    /// # Safety
+    /// The row must lie in the block, and nobody else may hold it.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn row(&self, row: usize, stride: usize) -> &mut [F] {
+        // SAFETY: the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(row * stride), stride) }
+    }
+}
+
+/// `w[rows] += change`; the sums of `change * v` of each number of a row.
+fn add<F: Lane>(
+    threads: &Threads,
+    rows: &[usize],
+    change: &BlockVector,
+    v: Option<&BlockVector>,
+    w: &mut BlockVector,
+) -> Result<Vec<f64>> {
+    let stride = block(w)?.stride();
+    let (d, v) = (lanes::<F>(change)?, v.map(lanes::<F>).transpose()?);
+    let w = lanes_mut::<F>(w)?;
+    let last = rows.last().map_or(0, |row| row + 1);
+    if last * stride > w.len() || v.is_some_and(|v| last * stride > v.len()) {
+        return Err(Error::internal("a boundary row outside a vector"));
+    }
+    let target = Target(w.as_mut_ptr());
+    let parts = threads.map(&threads.ranges(rows.len(), 4 * stride), |range| {
+        let mut sums = vec![0.0; stride];
+        for at in range {
+            let row = rows[at];
+            // SAFETY: rows ascend and none stands twice, so that no other worker has this one; it was checked above.
+            let w = unsafe { target.row(row, stride) };
+            let d = &d[at * stride..][..stride];
+            w.iter_mut().zip(d).for_each(|(w, d)| *w += *d);
+            if let Some(v) = v {
+                let own = d.iter().zip(&v[row * stride..][..stride]);
+                sums.iter_mut().zip(own).for_each(|(s, (d, v))| *s += d.to_f64() * v.to_f64());
+            }
+        }
+        sums
+    })?;
+    let mut parts = parts.into_iter();
+    let mut sums = parts.next().unwrap_or_default();
+    for part in parts {
+        sums.iter_mut().zip(part).for_each(|(s, p)| *s += p);
+    }
+    Ok(sums)
+}
+
+impl Port for CpuPort {
+    fn collect(&mut self, v: &BlockVector, mut to: Vec<Staging>) -> Result<()> {
+        for (rows, to) in self.halo.sends.iter().zip(&mut to) {
+            by_precision!(v, gather(&self.threads, v, rows, to.bytes_mut()))?;
+        }
+        self.full = Some(to);
+        Ok(())
+    }
+
+    fn collected(&mut self, _wait: bool) -> Result<Option<Vec<Staging>>> {
+        Ok(self.full.take())
+    }
+
+    fn deliver(&mut self, from: usize, rows: Staging) -> Result<()> {
+        by_precision!(self.rows, spread(&self.threads, rows.bytes(), self.first[from], &mut self.rows))?;
+        self.read.push((from, rows));
+        Ok(())
+    }
+
+    fn released(&mut self) -> Result<Vec<(usize, Staging)>> {
+        Ok(std::mem::take(&mut self.read))
+    }
+
+    fn add(
+        &mut self,
+        alpha: f64,
+        a: &dyn Kernel,
+        w: &mut BlockVector,
+        v: Option<&BlockVector>,
+    ) -> Result<Option<Later>> {
+        a.update(Update { alpha, beta: 0.0, gamma: 0.0 }, &self.rows, &mut self.change, None)?;
+        let sums = by_precision!(w, add(&self.threads, &self.halo.boundary, &self.change, v, w))?;
+        if v.is_none() {
+            return Ok(None);
+        }
+        let columns = w.columns;
+        let both = |c: usize| sums[c] + sums.get(columns + c).copied().unwrap_or(0.0);
+        let wv = (0..columns).map(both).collect();
+        Ok(Some(Box::new(move || Ok(Dots { vv: Vec::new(), wv }))))
+    }
+}

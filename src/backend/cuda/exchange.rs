@@ -1,0 +1,220 @@
+//! Exchange of rows with other backends: gathered by a kernel, copied through page-locked memory on a stream of their own
+//! while the product with the GPU's own rows runs.
+
+use std::sync::Arc;
+
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
+
+use super::card::{Buffer, Card, check};
+use super::ledger::Ledger;
+use super::pinned::Event;
+use super::{Cuda, RESIDENT, THREADS, arguments, buffer, unique};
+use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
+use crate::backend::{BlockVector, Dots, Kernel, Rows, Update};
+use crate::error::{Error, Result};
+
+/// The GPU's end of an exchange.
+struct CudaPort {
+    gpu: Cuda,
+    shape: Shape,
+    /// Numbers of the rows sent, neighbour after neighbour, and how many each gets.
+    sent: Buffer,
+    sends: Vec<usize>,
+    /// The rows sent and those brought in, as they travel.
+    leaving: Buffer,
+    arriving: Buffer,
+    receives: Vec<usize>,
+    /// The rows brought in as a block, the boundary's numbers, and what it grows by.
+    rows: BlockVector,
+    boundary: Buffer,
+    change: BlockVector,
+    ledger: Ledger,
+    copies: Stream,
+    /// When the other stream may copy, and when its copies out and in are over.
+    ready: Event,
+    out: Event,
+    into: Event,
+    /// Whether `ready` is of this pass.
+    begun: bool,
+    under_way: Option<Vec<Staging>>,
+    read: Vec<(usize, Staging)>,
+}
+
+pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
+    let card: &Arc<Card> = &gpu.card;
+    card.enter()?;
+    let block = |rows: usize| gpu.uninitialised(shape.dtype, Rows::all(rows), shape.columns);
+    let numbers = |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| row as u64).collect::<Vec<u64>>();
+    let sends: Vec<usize> = halo.sends.iter().map(Vec::len).collect();
+    let received = halo.receives.iter().sum();
+    let copies = Stream::new(StreamFlags::NON_BLOCKING, None)
+        .map_err(|e| Error::backend(format!("a second stream: {e}")))?;
+    Ok(Box::new(CudaPort {
+        sent: card.upload(&numbers(&mut halo.sends.iter().flatten()))?,
+        leaving: card.allocate(shape.bytes(sends.iter().sum()))?,
+        arriving: card.allocate(shape.bytes(received))?,
+        rows: block(received)?,
+        boundary: card.upload(&numbers(&mut halo.boundary.iter()))?,
+        change: block(halo.boundary.len())?,
+        receives: halo.receives.clone(),
+        sends,
+        shape,
+        ledger: Ledger::default(),
+        copies,
+        ready: Event::new()?,
+        out: Event::new()?,
+        into: Event::new()?,
+        begun: false,
+        under_way: None,
+        read: Vec::new(),
+        gpu: gpu.clone(),
+    }))
+}
+
+impl CudaPort {
+    /// Reals a row, and whether half of them are imaginary parts.
+    fn lanes(&self) -> (u32, u32) {
+        let complex = self.shape.dtype.is_complex();
+        ((self.shape.columns * if complex { 2 } else { 1 }) as u32, complex.into())
+    }
+
+    fn kernel(&self, name: &str) -> String {
+        format!("{name}_{}", if self.shape.dtype.is_single() { "f32" } else { "f64" })
+    }
+
+    /// Copies begin after all that is queued now, once a pass: later work of the pass runs beside them.
+    fn begin(&mut self) -> Result<()> {
+        if !self.begun {
+            self.gpu.card.enter()?;
+            self.ready.record(self.gpu.card.stream())?;
+            self.ready.hold(self.copies.as_inner())?;
+            self.begun = true;
+        }
+        Ok(())
+    }
+}
+
+impl Port for CudaPort {
+    fn collect(&mut self, v: &BlockVector, mut to: Vec<Staging>) -> Result<()> {
+        let ((lanes, complex), all) = (self.lanes(), self.sends.iter().sum::<usize>());
+        let (count, rows, x, y) = (all as u64, self.sent.address, buffer(v)?.address, self.leaving.address);
+        let arguments = arguments![count, lanes, complex, rows, x, y];
+        // SAFETY: the kernel's arguments; the rows were counted in vectors of this length, `leaving` holds them all.
+        unsafe { self.gpu.launch(&self.kernel("gather_rows"), all * lanes as usize, &arguments)? };
+        self.begin()?;
+        let mut first = self.leaving.address;
+        for (count, to) in self.sends.iter().zip(&mut to) {
+            let to = to.bytes_mut();
+            if to.len() != self.shape.bytes(*count) {
+                return Err(Error::internal("memory of another size than the rows that it is for"));
+            }
+            // SAFETY: both sides hold as many bytes; `under_way` keeps the memory until the copy is over.
+            let status = unsafe {
+                sys::cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), first, to.len(), self.copies.as_inner())
+            };
+            check("rows for a neighbour", status)?;
+            first += to.len() as u64;
+        }
+        self.under_way = Some(to);
+        self.out.record(self.copies.as_inner())
+    }
+
+    fn collected(&mut self, wait: bool) -> Result<Option<Vec<Staging>>> {
+        self.gpu.card.enter()?;
+        if wait {
+            self.out.wait()?;
+        } else if !self.out.happened()? {
+            return Ok(None);
+        }
+        Ok(self.under_way.take())
+    }
+
+    fn deliver(&mut self, from: usize, rows: Staging) -> Result<()> {
+        self.begin()?;
+        let first = self.shape.bytes(self.receives[..from].iter().sum()) as u64;
+        let bytes = rows.bytes();
+        if bytes.len() != self.shape.bytes(self.receives[from]) {
+            return Err(Error::internal("memory of another size than the rows that it is for"));
+        }
+        // Real rows look alike here and in transit.
+        let complex = self.shape.dtype.is_complex();
+        let to =
+            if complex { self.arriving.address } else { unique(&self.gpu.card, &mut self.rows)?.address };
+        // SAFETY: both sides hold as many bytes; `read` keeps the memory until the copy is over.
+        let status = unsafe {
+            sys::cuMemcpyHtoDAsync_v2(to + first, bytes.as_ptr().cast(), bytes.len(), self.copies.as_inner())
+        };
+        self.read.push((from, rows));
+        check("rows of a neighbour", status)?;
+        self.into.record(self.copies.as_inner())?;
+        self.into.hold(self.gpu.card.stream())
+    }
+
+    fn released(&mut self) -> Result<Vec<(usize, Staging)>> {
+        self.gpu.card.enter()?;
+        self.begun = false;
+        if !self.read.is_empty() {
+            self.into.wait()?;
+        }
+        Ok(std::mem::take(&mut self.read))
+    }
+
+    fn add(
+        &mut self,
+        alpha: f64,
+        a: &dyn Kernel,
+        w: &mut BlockVector,
+        v: Option<&BlockVector>,
+    ) -> Result<Option<Later>> {
+        let (lanes, complex) = self.lanes();
+        if complex == 1 {
+            let received = self.rows.rows.local;
+            let (count, x) = (received as u64, self.arriving.address);
+            let y = unique(&self.gpu.card, &mut self.rows)?.address;
+            let arguments = arguments![count, lanes, complex, x, y];
+            // SAFETY: the kernel's arguments; both sides hold the rows received.
+            unsafe { self.gpu.launch(&self.kernel("spread_rows"), received * lanes as usize, &arguments)? };
+        }
+        a.update(Update { alpha, beta: 0.0, gamma: 0.0 }, &self.rows, &mut self.change, None)?;
+        let (card, rows) = (&self.gpu.card, self.change.rows.local as u64);
+        if rows == 0 || lanes == 0 {
+            return Ok(None);
+        }
+        let width = lanes.next_power_of_two().min(THREADS);
+        let high = u64::from(THREADS / width);
+        let blocks = rows.div_ceil(high).clamp(1, u64::from(card.processors * RESIDENT)) as u32;
+        let sums = match v {
+            Some(_) => Some(card.allocate(8 * blocks as usize * lanes as usize)?),
+            None => None,
+        };
+        let (list, d, y) = (self.boundary.address, buffer(&self.change)?.address, unique(card, w)?.address);
+        let x = v.map(buffer).transpose()?.map_or(0, |b| b.address);
+        let to = sums.as_ref().map_or(0, |s| s.address);
+        let arguments = arguments![rows, lanes, width, list, d, x, y, to];
+        // SAFETY: the kernel's arguments; the boundary rows were counted in vectors of this length and none stands twice,
+        // `sums` holds a number for each block and lane.
+        unsafe {
+            card.launch(&self.kernel("add_rows"), (blocks, lanes.div_ceil(width)), THREADS, &arguments)?;
+        }
+        let Some(sums) = sums else { return Ok(None) };
+        let entry = self.ledger.enter(card, lanes as usize, |out| {
+            let arguments = arguments![blocks, lanes, sums.address, out];
+            // SAFETY: the kernel's arguments; `sums` holds blocks * lanes doubles, `out` has room for `lanes`.
+            unsafe { card.launch("reduce", (1, lanes.min(1024)), THREADS, &arguments) }
+        })?;
+        let parts = 1 + complex as usize;
+        Ok(Some(Box::new(move || {
+            let wv = entry.read()?.chunks(parts).map(|column| column.iter().sum()).collect();
+            Ok(Dots { vv: Vec::new(), wv })
+        })))
+    }
+}
+
+impl Drop for CudaPort {
+    fn drop(&mut self) {
+        // Memory that is being copied must not go; if the driver has failed, nothing is being copied any more.
+        let _ = self.gpu.card.enter();
+        let _ = self.copies.synchronize();
+    }
+}

@@ -1,0 +1,291 @@
+//! Who holds which rows: one cut for every number of rows, made when vectors or a matrix of so many rows first appear and
+//! kept from then on, so that all vectors of a length fit together.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::share;
+use crate::backend::{Device, Distribution, MatrixSpec, Random, Rows, Update};
+use crate::error::{Error, Result};
+use crate::number::DType;
+use crate::number::philox::Stream;
+
+/// Rows below which one part is always faster than several that wait for each other.
+const FEW_ROWS: usize = 1 << 17;
+
+/// Rows of a matrix that the parts are measured with, and columns of the vectors.
+const SAMPLE: usize = 1 << 20;
+const SAMPLE_COLUMNS: usize = 8;
+
+/// How long the parts are measured.
+const SAMPLE_TIME: Duration = Duration::from_millis(150);
+
+/// What an exchange of rows costs in every pass, whatever its size.
+const EXCHANGE: Duration = Duration::from_micros(100);
+
+/// The share below which a part costs more in exchanges than it computes.
+const LEAST_SHARE: f64 = 0.01;
+
+/// The ranges of rows of the parts that hold any, in the order of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Cuts(pub Vec<(usize, Range<usize>)>);
+
+impl Cuts {
+    /// All rows on one part.
+    pub fn whole(part: usize, rows: usize) -> Cuts {
+        Cuts(vec![(part, 0..rows)])
+    }
+
+    /// Rows by weight, each part's a multiple of `granule` rows.
+    pub fn by_weight(rows: usize, weights: &[f64], granule: usize) -> Cuts {
+        let units = rows / granule.max(1);
+        let total: f64 = weights.iter().sum();
+        let (mut ranges, mut sum, mut start) = (Vec::new(), 0.0, 0);
+        for (part, weight) in weights.iter().enumerate() {
+            sum += weight;
+            let last = part + 1 == weights.len();
+            let end =
+                if last { rows } else { (units as f64 * sum / total).round() as usize * granule.max(1) };
+            if end > start {
+                ranges.push((part, start..end));
+                start = end;
+            }
+        }
+        if ranges.is_empty() { Cuts::whole(0, rows) } else { Cuts(ranges) }
+    }
+
+    /// The rows of a part.
+    pub fn of(&self, part: usize) -> Option<&Range<usize>> {
+        self.0.iter().find(|(p, _)| *p == part).map(|(_, range)| range)
+    }
+
+    /// Place in the list of the part that holds a row.
+    pub fn holder(&self, row: usize) -> usize {
+        self.0.partition_point(|(_, range)| range.end <= row)
+    }
+}
+
+/// What matrices are alike in speed: format, type, entries a row.
+type Kind = (String, DType, usize);
+
+/// How rows are shared out.
+pub(super) struct Shares {
+    /// Set by hand.
+    weights: Option<Vec<f64>>,
+    /// Where vectors live that are not shared out.
+    pub primary: usize,
+    tell: Box<dyn Fn(&str) + Send + Sync>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    cuts: HashMap<usize, Arc<Cuts>>,
+    /// Measured rows a second of every part.
+    rates: HashMap<Kind, Vec<f64>>,
+    /// The shares used last.
+    last: Option<Vec<f64>>,
+}
+
+impl Shares {
+    pub fn new(
+        parts: &[Device],
+        weights: Option<Vec<f64>>,
+        tell: Box<dyn Fn(&str) + Send + Sync>,
+    ) -> Result<Self> {
+        if let Some(weights) = &weights {
+            if weights.len() != parts.len() {
+                return Err(Error::input(format!("{} weights for {} backends", weights.len(), parts.len()))
+                    .hint("give one weight a backend, as in `--backend cpu+cuda --weights 1:12`"));
+            }
+            if !weights.iter().all(|w| w.is_finite() && *w >= 0.0) || !weights.iter().any(|w| *w > 0.0) {
+                return Err(Error::input("weights of backends must be positive numbers"));
+            }
+        }
+        let heaviest = |weights: &Vec<f64>| {
+            let most = weights.iter().copied().fold(0.0, f64::max);
+            weights.iter().position(|w| *w == most)
+        };
+        let primary = match &weights {
+            Some(weights) => heaviest(weights),
+            None => parts.iter().position(|p| p.name() != "cpu"),
+        };
+        Ok(Shares { weights, primary: primary.unwrap_or(0), tell, state: Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What the lock guards is changed in single steps, which a panic leaves whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The share of each part, of all together 1, as far as it is known.
+    pub fn known(&self) -> Option<Vec<f64>> {
+        let weights = self.weights.clone().or_else(|| self.state().last.clone())?;
+        let total: f64 = weights.iter().sum();
+        Some(weights.iter().map(|w| w / total).collect())
+    }
+
+    /// The cuts of vectors with such rows.
+    pub fn of_rows(&self, parts: &[Device], rows: &Rows) -> Result<Arc<Cuts>> {
+        // A lattice's own kernels exchange no rows.
+        if rows.grid.is_some() {
+            return Ok(Arc::new(Cuts::whole(self.primary, rows.local)));
+        }
+        self.cuts(parts, rows.local, None)
+    }
+
+    /// The cuts of the rows of a matrix, or of its columns.
+    pub fn of_matrix(&self, parts: &[Device], rows: usize, spec: &MatrixSpec) -> Result<Arc<Cuts>> {
+        self.cuts(parts, rows, Some(spec))
+    }
+
+    /// Vectors of so many rows live whole, if there is none yet.
+    pub fn keep_whole(&self, rows: usize) -> Arc<Cuts> {
+        let whole = || Arc::new(Cuts::whole(self.primary, rows));
+        self.state().cuts.entry(rows).or_insert_with(whole).clone()
+    }
+
+    fn cuts(&self, parts: &[Device], rows: usize, spec: Option<&MatrixSpec>) -> Result<Arc<Cuts>> {
+        if let Some(cuts) = self.state().cuts.get(&rows) {
+            return Ok(cuts.clone());
+        }
+        let granule = spec.map_or(1, share::granule);
+        let granule = if rows.is_multiple_of(granule) { granule } else { 1 };
+        let cuts = match &self.weights {
+            Some(weights) => Cuts::by_weight(rows, weights, granule),
+            None if rows < FEW_ROWS => Cuts::whole(self.primary, rows),
+            None => self.by_speed(parts, rows, spec, granule)?,
+        };
+        Ok(self.state().cuts.entry(rows).or_insert_with(|| Arc::new(cuts)).clone())
+    }
+
+    /// Rows by measured speed.
+    fn by_speed(
+        &self,
+        parts: &[Device],
+        rows: usize,
+        spec: Option<&MatrixSpec>,
+        granule: usize,
+    ) -> Result<Cuts> {
+        let (kind, entries) = kind(spec);
+        let known = self.state().rates.get(&kind).cloned();
+        let rates = match known {
+            Some(rates) => rates,
+            None => {
+                let rates = measure(parts, spec)?;
+                self.state().rates.insert(kind.clone(), rates.clone());
+                rates
+            }
+        };
+        let total: f64 = rates.iter().sum();
+        let fastest = rates.iter().copied().fold(0.0, f64::max);
+        let gain = rows as f64 / fastest - rows as f64 / total;
+        let what = if spec.is_some() { format!("{} with {entries} entries a row", kind.0) } else { kind.0 };
+        let mut weights = rates.clone();
+        let mut left_out = Vec::new();
+        for ((weight, part), rate) in weights.iter_mut().zip(parts).zip(&rates) {
+            // Times are for the columns measured with; an exchange is about as long for fewer.
+            if *rate < fastest && (*rate < LEAST_SHARE * total || gain < EXCHANGE.as_secs_f64()) {
+                *weight = 0.0;
+                left_out.push(part.name());
+            }
+        }
+        let sum: f64 = weights.iter().sum();
+        let share =
+            |(part, weight): (&Device, &f64)| format!("{} {:.1} %", part.name(), 100.0 * weight / sum);
+        let shares: Vec<String> = parts.iter().zip(&weights).map(share).collect();
+        let mut text = format!("{rows} rows ({what}): {}", shares.join(", "));
+        if !left_out.is_empty() {
+            text +=
+                &format!("; {} would gain less than its exchanges cost and is left out", left_out.join(", "));
+        }
+        (self.tell)(&text);
+        self.state().last = Some(weights.clone());
+        Ok(Cuts::by_weight(rows, &weights, granule))
+    }
+}
+
+/// What a matrix is alike in speed to, and its entries a row.
+fn kind(spec: Option<&MatrixSpec>) -> (Kind, usize) {
+    let stored = |name: &str, csr: &crate::backend::matrix::Csr| {
+        (name.to_string(), csr.values.dtype(), csr.entries() / csr.rows.max(1))
+    };
+    let kind = match spec {
+        Some(MatrixSpec::Csr(csr)) => stored("CSR", csr),
+        Some(MatrixSpec::Ell(csr)) => stored("ELL", csr),
+        Some(MatrixSpec::Sell { csr, .. }) => stored("SELL", csr),
+        Some(MatrixSpec::Dense { cols, dtype, .. }) => ("dense".into(), *dtype, *cols),
+        Some(MatrixSpec::Stencil(s)) => ("stencil".into(), s.dtype, s.terms.len() / s.orbitals.max(1)),
+        _ => ("vectors".into(), DType::F64, 0),
+    };
+    let entries = kind.2;
+    (kind, entries)
+}
+
+/// Rows a second of every part, all at work together: passes over a piece of the matrix, or products of vectors.
+fn measure(parts: &[Device], spec: Option<&MatrixSpec>) -> Result<Vec<f64>> {
+    let sample = spec.map(|spec| share::sample(spec, SAMPLE)).transpose()?;
+    std::thread::scope(|scope| {
+        let sample = sample.as_ref();
+        let jobs: Vec<_> = parts.iter().map(|device| scope.spawn(move || rate(device, sample))).collect();
+        jobs.into_iter()
+            .map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+fn rate(device: &Device, sample: Option<&MatrixSpec>) -> Result<f64> {
+    let random = Random { seed: 1, stream: Stream::Start, first_column: 0, distribution: Distribution::Sign };
+    let block = |rows: usize, dtype: DType| -> Result<_> {
+        let mut v = device.zeros(dtype, Rows::all(rows), SAMPLE_COLUMNS)?;
+        device.fill_random(&mut v, random)?;
+        Ok(v)
+    };
+    let (rows, mut pass): (usize, Box<dyn FnMut() -> Result<()>>) = match sample {
+        Some(sample) => {
+            let kernel = device.prepare(sample.clone())?;
+            let (rows, dtype) = (kernel.cols(), kernel.dtype());
+            let (v, mut w) = (block(rows, dtype)?, block(rows, dtype)?);
+            // What the passes of a recurrence compute, bounded however many there are.
+            let c = Update { alpha: 0.0, beta: 0.5, gamma: -0.5 };
+            (rows, Box::new(move || kernel.update_later(c, &v, &mut w).map(drop)))
+        }
+        None => {
+            let (x, y, mut z) =
+                (block(SAMPLE, DType::F64)?, block(SAMPLE, DType::F64)?, block(SAMPLE, DType::F64)?);
+            (SAMPLE, Box::new(move || device.multiply(&x, &y, &mut z)))
+        }
+    };
+    pass()?;
+    device.synchronize()?;
+    let (began, mut passes, mut group) = (Instant::now(), 0u32, 1);
+    loop {
+        (0..group).try_for_each(|_| pass())?;
+        device.synchronize()?;
+        passes += group;
+        let took = began.elapsed();
+        if took > SAMPLE_TIME {
+            return Ok(f64::from(passes) * rows as f64 / took.as_secs_f64());
+        }
+        // A launch takes microseconds: what is queued is timed together.
+        group = (group * 2).min(32);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_follow_weights_in_whole_planes() {
+        let cuts = Cuts::by_weight(1000, &[1.0, 3.0], 100);
+        assert_eq!(cuts.0, [(0, 0..300), (1, 300..1000)]);
+        assert_eq!(Cuts::by_weight(10, &[1.0, 0.0, 1.0], 1).0, [(0, 0..5), (2, 5..10)]);
+        assert_eq!(Cuts::by_weight(1, &[1.0, 3.0], 1).0, [(1, 0..1)]);
+        assert_eq!(Cuts::by_weight(0, &[1.0, 3.0], 1), Cuts::whole(0, 0));
+        let cuts = Cuts::by_weight(7, &[2.0, 1.0, 1.0], 1);
+        (0..7).for_each(|row| assert!(cuts.0[cuts.holder(row)].1.contains(&row)));
+    }
+}

@@ -1,0 +1,418 @@
+//! A matrix whose rows are shared out. Every part computes with its own columns while the rows of its neighbours travel, then
+//! adds what they contribute to its boundary rows. Parts run on a thread each and wait only for rows they need; sums over
+//! all rows are made once, at the end of a recurrence.
+
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::cuts::Cuts;
+use super::share::{self, Outside};
+use super::{cut_differently, pieces, pieces_mut};
+use crate::backend::exchange::{Halo, Later, Plain, Port, Shape, Staging};
+use crate::backend::matrix::{Csr, Indices, Values};
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+
+/// Pieces of memory that go round between two neighbours: one is filled while the other is read.
+const ROUND: usize = 2;
+
+/// A part that has rows or columns of the matrix.
+struct Part {
+    index: usize,
+    device: Device,
+    /// Its rows in its own columns, where it has both.
+    own: Option<Arc<dyn Kernel>>,
+    /// Its boundary rows in the columns of others.
+    beyond: Option<Arc<dyn Kernel>>,
+    halo: Halo,
+    /// The parts, as places in the list of them, that `halo.sends` and `halo.receives` are for.
+    to: Vec<usize>,
+    from: Vec<usize>,
+}
+
+/// A matrix in parts.
+struct Matrix {
+    parts: Vec<Part>,
+    rows: Rows,
+    cols: usize,
+    dtype: DType,
+    info: KernelInfo,
+    /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
+    kept: Mutex<Option<(Shape, Vec<Worker>)>>,
+}
+
+/// One part's end of the exchanges.
+struct Worker {
+    port: Box<dyn Port>,
+    /// Rows out, and the memory that comes back from where they went.
+    to: Vec<Sender<Staging>>,
+    free: Vec<Receiver<Staging>>,
+    /// Rows in, and where their memory goes back to.
+    from: Vec<Receiver<Staging>>,
+    back: Vec<Sender<Staging>>,
+}
+
+/// Why a part stopped early.
+enum Stop {
+    Failed(Error),
+    /// A neighbour stopped; it knows why.
+    Neighbour,
+}
+
+impl From<Error> for Stop {
+    fn from(e: Error) -> Self {
+        Stop::Failed(e)
+    }
+}
+
+/// The products of a part's pass: over its own columns, and what others' rows add.
+type Products = (Option<Later>, Option<Later>);
+
+impl Worker {
+    /// One fused pass over the rows of a part.
+    fn pass(
+        &mut self,
+        part: &Part,
+        c: Update,
+        v: Option<&BlockVector>,
+        mut w: Option<&mut BlockVector>,
+        dots: bool,
+    ) -> std::result::Result<Products, Stop> {
+        for (neighbour, memory) in self.port.released()? {
+            self.back[neighbour].send(memory).map_err(|_| Stop::Neighbour)?;
+        }
+        let mut sent = self.to.is_empty();
+        if let (Some(v), false) = (v, sent) {
+            let memory: std::result::Result<Vec<Staging>, _> = self.free.iter().map(Receiver::recv).collect();
+            self.port.collect(v, memory.map_err(|_| Stop::Neighbour)?)?;
+            sent = self.send(false)?;
+        }
+        let mut products = (None, None);
+        match (&part.own, v, w.as_deref_mut()) {
+            (Some(own), Some(v), Some(w)) if dots => products.0 = Some(own.update_later(c, v, w)?),
+            (Some(own), Some(v), Some(w)) => own.update(c, v, w, None)?,
+            (_, _, Some(w)) => scale(&part.device, c.gamma, w)?,
+            (_, _, None) => {}
+        }
+        if !sent {
+            self.send(true)?;
+        }
+        for (neighbour, rows) in self.from.iter().enumerate() {
+            let rows = rows.recv().map_err(|_| Stop::Neighbour)?;
+            self.port.deliver(neighbour, rows)?;
+        }
+        if let (Some(beyond), Some(w)) = (&part.beyond, w) {
+            products.1 = self.port.add(c.alpha, &**beyond, w, v.filter(|_| dots))?;
+        }
+        Ok(products)
+    }
+
+    /// Hands over the rows that neighbours need; false if they are still under way and `wait` is not set.
+    fn send(&mut self, wait: bool) -> std::result::Result<bool, Stop> {
+        let Some(rows) = self.port.collected(wait)? else { return Ok(false) };
+        for (to, rows) in self.to.iter().zip(rows) {
+            to.send(rows).map_err(|_| Stop::Neighbour)?;
+        }
+        Ok(true)
+    }
+
+    /// Gives all memory back to the neighbours it came from.
+    fn finish(&mut self) -> std::result::Result<(), Stop> {
+        for (neighbour, memory) in self.port.released()? {
+            // A neighbour that has gone needs none.
+            let _ = self.back[neighbour].send(memory);
+        }
+        Ok(())
+    }
+}
+
+/// `w = factor w`.
+fn scale(device: &Device, factor: f64, w: &mut BlockVector) -> Result<()> {
+    if factor == 0.0 {
+        *w = device.zeros(w.dtype, w.rows, w.columns)?;
+    } else if factor != 1.0 {
+        let old = w.clone();
+        device.axpby(&[C64::new(factor, 0.0)], &old, &[C64::default()], w)?;
+    }
+    Ok(())
+}
+
+/// Vectors of one part, as a recurrence or a single pass lends them.
+enum Lent<'a> {
+    Steps(&'a mut BlockVector, &'a mut BlockVector),
+    Once(Option<&'a BlockVector>, Option<&'a mut BlockVector>),
+}
+
+impl Matrix {
+    /// The ends of all exchanges for vectors of a shape.
+    fn workers(&self, shape: Shape) -> Result<Vec<Worker>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((_, workers)) = kept.filter(|(of, _)| *of == shape) {
+            return Ok(workers);
+        }
+        let mut workers = Vec::new();
+        for part in &self.parts {
+            let port = part.device.port(&part.halo, shape)?;
+            let (to, free, from, back) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            workers.push(Worker { port, to, free, from, back });
+        }
+        for (at, part) in self.parts.iter().enumerate() {
+            for (&other, rows) in part.to.iter().zip(&part.halo.sends) {
+                let ((to, from), (back, free)) = (channel(), channel());
+                for _ in 0..ROUND {
+                    let bytes = shape.bytes(rows.len());
+                    let memory = match part.device.staging(bytes)? {
+                        None => self.parts[other].device.staging(bytes)?,
+                        some => some,
+                    };
+                    let memory = memory.unwrap_or_else(|| Box::new(Plain::new(bytes)));
+                    // Nobody has closed the channel yet.
+                    let _ = back.send(memory);
+                }
+                workers[at].to.push(to);
+                workers[at].free.push(free);
+                workers[other].from.push(from);
+                workers[other].back.push(back);
+            }
+        }
+        Ok(workers)
+    }
+
+    /// Runs `steps` passes on all parts; the products of each step, summed over parts, if they are asked for.
+    fn run(
+        &self,
+        c: Update,
+        shape: Shape,
+        vectors: Vec<Lent>,
+        steps: usize,
+        dots: bool,
+    ) -> Result<Vec<Dots>> {
+        let workers = self.workers(shape)?;
+        let work = |part: &Part, mut worker: Worker, lent: Lent| {
+            let mut products = Vec::new();
+            match lent {
+                Lent::Once(v, w) => products.push(worker.pass(part, c, v, w, dots)?),
+                Lent::Steps(mut v, mut w) => {
+                    for _ in 0..steps {
+                        products.push(worker.pass(part, c, Some(v), Some(w), dots)?);
+                        std::mem::swap(&mut v, &mut w);
+                    }
+                }
+            }
+            worker.finish()?;
+            let mut found = Vec::new();
+            for (own, beyond) in products {
+                let mut sum = own.map_or(Ok(Dots::default()), |own| own())?;
+                if let Some(beyond) = beyond {
+                    let more = beyond()?;
+                    sum.wv.iter_mut().zip(more.wv).for_each(|(s, m)| *s += m);
+                }
+                found.push(sum);
+            }
+            Ok::<_, Stop>((worker, found))
+        };
+        let ended: Vec<_> = std::thread::scope(|scope| {
+            let work = &work;
+            let jobs: Vec<_> = self
+                .parts
+                .iter()
+                .zip(workers)
+                .zip(vectors)
+                .map(|((part, worker), lent)| scope.spawn(move || work(part, worker, lent)))
+                .collect();
+            let join = |job: std::thread::ScopedJoinHandle<'_, _>| {
+                job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            jobs.into_iter().map(join).collect()
+        });
+        let (mut workers, mut sums, mut failed) = (Vec::new(), Vec::<Dots>::new(), None);
+        for end in ended {
+            match end {
+                Ok((worker, found)) => {
+                    workers.push(worker);
+                    if sums.is_empty() {
+                        sums = found;
+                        continue;
+                    }
+                    for (sum, more) in sums.iter_mut().zip(found) {
+                        sum.vv.iter_mut().zip(more.vv).for_each(|(s, m)| *s += m);
+                        sum.wv.iter_mut().zip(more.wv).for_each(|(s, m)| *s += m);
+                    }
+                }
+                Err(Stop::Failed(e)) => failed = failed.or(Some(e)),
+                Err(Stop::Neighbour) => {}
+            }
+        }
+        if let Some(e) = failed {
+            return Err(e);
+        }
+        if workers.len() < self.parts.len() {
+            return Err(Error::internal("a part of a split matrix stopped without a reason"));
+        }
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, workers));
+        Ok(sums)
+    }
+}
+
+impl Kernel for Matrix {
+    fn rows(&self) -> Rows {
+        self.rows
+    }
+
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn info(&self) -> KernelInfo {
+        self.info.clone()
+    }
+
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+        check_update(self, v, w, dots.is_some())?;
+        let shape = Shape { dtype: v.dtype, columns: v.columns };
+        let (v, mut w) = (pieces(v)?, pieces_mut(w)?);
+        let mut vectors = Vec::new();
+        // Both lists and that of the parts are in the order of the parts' numbers.
+        for part in &self.parts {
+            let own = v.iter().find(|p| p.part == part.index).map(|p| &p.block);
+            // A part may have columns and no rows.
+            let has_rows = w.first().is_some_and(|piece| piece.part == part.index);
+            let mut out = None;
+            if has_rows && let Some((first, rest)) = std::mem::take(&mut w).split_first_mut() {
+                (out, w) = (Some(&mut first.block), rest);
+            }
+            part.fits(own, out.as_deref())?;
+            vectors.push(Lent::Once(own, out));
+        }
+        let found = self.run(c, shape, vectors, 1, dots.is_some())?;
+        if let (Some(dots), Some(found)) = (dots, found.into_iter().next()) {
+            *dots = found;
+        }
+        Ok(())
+    }
+
+    fn recurrence(
+        &self,
+        alpha: f64,
+        beta: f64,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        check_update(self, v, w, true)?;
+        let shape = Shape { dtype: v.dtype, columns: v.columns };
+        let mut vectors = Vec::new();
+        let lists = pieces_mut(v)?.iter_mut().zip(pieces_mut(w)?);
+        for (part, (v, w)) in self.parts.iter().zip(lists) {
+            if (v.part, w.part) != (part.index, part.index) {
+                return Err(cut_differently());
+            }
+            part.fits(Some(&v.block), Some(&w.block))?;
+            vectors.push(Lent::Steps(&mut v.block, &mut w.block));
+        }
+        if vectors.len() < self.parts.len() {
+            return Err(cut_differently());
+        }
+        out.extend(self.run(Update { alpha, beta, gamma: -1.0 }, shape, vectors, steps, true)?);
+        if steps % 2 == 1 {
+            std::mem::swap(v, w);
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    /// Refuses pieces of vectors that were cut otherwise than the matrix.
+    fn fits(&self, v: Option<&BlockVector>, w: Option<&BlockVector>) -> Result<()> {
+        let Some(own) = &self.own else { return Ok(()) };
+        match (v, w) {
+            (Some(v), Some(w)) if v.rows.local == own.cols() && w.rows.local == own.rows().local => Ok(()),
+            _ => Err(cut_differently()),
+        }
+    }
+}
+
+/// What a part reads of others: its boundary rows as a matrix, and the columns read, ascending.
+fn boundary(outside: &[Outside], dtype: DType) -> (Csr, Vec<usize>, Vec<usize>) {
+    let mut columns: Vec<usize> = outside.iter().map(|e| e.1).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let (mut rows, mut row_start, mut values) = (Vec::new(), vec![0], Vec::new());
+    let mut places = Vec::with_capacity(outside.len());
+    for of_row in outside.chunk_by(|a, b| a.0 == b.0) {
+        rows.push(of_row[0].0);
+        for (_, column, value) in of_row {
+            places.push(columns.binary_search(column).unwrap_or_default() as u64);
+            values.push(*value);
+        }
+        row_start.push(values.len());
+    }
+    let places = if columns.len() <= u32::MAX as usize {
+        Indices::U32(places.into_iter().map(|j| j as u32).collect())
+    } else {
+        Indices::U64(places)
+    };
+    let values = Values::C64(values).convert(dtype);
+    (Csr { rows: rows.len(), cols: columns.len(), row_start, columns: places, values }, rows, columns)
+}
+
+/// Shares the rows of a matrix out.
+pub(super) fn prepare(
+    devices: &[Device],
+    spec: &MatrixSpec,
+    row_cuts: &Cuts,
+    col_cuts: &Cuts,
+) -> Result<Arc<dyn Kernel>> {
+    let (rows, cols) = share::shape(spec).ok_or_else(|| Error::internal("rows that are not shared out"))?;
+    let dtype = share::dtype(spec);
+    let involved: Vec<usize> =
+        (0..devices.len()).filter(|&i| row_cuts.of(i).is_some() || col_cuts.of(i).is_some()).collect();
+    let place = |index: usize| involved.iter().position(|&i| i == index);
+    let (mut parts, mut read) = (Vec::new(), Vec::new());
+    let (mut formats, mut bytes, mut entries) = (Vec::<String>::new(), 0, 0);
+    for &index in &involved {
+        let device = devices[index].clone();
+        let empty = 0..0;
+        let (own_rows, own_cols): (&Range<usize>, &Range<usize>) =
+            (row_cuts.of(index).unwrap_or(&empty), col_cuts.of(index).unwrap_or(&empty));
+        let share = share::share(spec, own_rows, own_cols)?;
+        let own =
+            if own_rows.is_empty() || own_cols.is_empty() { None } else { Some(device.prepare(share.own)?) };
+        let (matrix, boundary, columns) = boundary(&share.outside, dtype);
+        let beyond =
+            if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(Arc::new(matrix)))?) };
+        for kernel in own.iter().chain(&beyond) {
+            let info = kernel.info();
+            (bytes, entries) = (bytes + info.bytes, entries + info.entries);
+        }
+        if let Some(own) = &own {
+            let format = own.info().format;
+            if !formats.contains(&format) {
+                formats.push(format);
+            }
+        }
+        let halo = Halo { boundary, ..Halo::default() };
+        parts.push(Part { index, device, own, beyond, halo, to: Vec::new(), from: Vec::new() });
+        read.push(columns);
+    }
+    for (at, columns) in read.iter().enumerate() {
+        for of_holder in columns.chunk_by(|a, b| col_cuts.holder(*a) == col_cuts.holder(*b)) {
+            let (holder, range) = &col_cuts.0[col_cuts.holder(of_holder[0])];
+            let other = place(*holder).ok_or_else(|| Error::internal("a row that nobody holds"))?;
+            parts[at].from.push(other);
+            parts[at].halo.receives.push(of_holder.len());
+            parts[other].to.push(at);
+            parts[other].halo.sends.push(of_holder.iter().map(|j| j - range.start).collect());
+        }
+    }
+    let info = KernelInfo { format: formats.join(" and "), bytes, entries };
+    let kept = Mutex::new(None);
+    Ok(Arc::new(Matrix { parts, rows: Rows::all(rows), cols, dtype, info, kept }))
+}

@@ -1,0 +1,436 @@
+//! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and products
+//! exchange the rows that lie across a cut (Kreutzer et al. 2015). Vectors of lattice sites and those of operators whose
+//! rows are not shared out live whole on the fastest part.
+
+mod cuts;
+mod kernel;
+mod share;
+mod whole;
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::backend::splines::{SplineTable, Splines};
+use crate::backend::{
+    Backend, BlockVector, Device, Kernel, MatrixSpec, Memory, Part, Random, Rows, Storage, conformal,
+    deflate_by_products,
+};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+use cuts::{Cuts, Shares};
+
+/// Bytes of a block from which a thread a part pays.
+const WORTH_A_THREAD: usize = 1 << 20;
+
+/// One part's rows of a block.
+#[derive(Debug, Clone)]
+struct Piece {
+    /// Number of the part that holds them.
+    part: usize,
+    /// Their first row, counted in the block.
+    start: usize,
+    /// The rows, as the part knows them: a block of its own.
+    block: BlockVector,
+}
+
+/// The rows of a block, part by part; parts without rows are not listed.
+#[derive(Debug, Clone)]
+pub(in crate::backend) struct Pieces {
+    pub name: &'static str,
+    list: Vec<Piece>,
+}
+
+/// The backend of several.
+pub struct Split {
+    parts: Vec<Device>,
+    name: &'static str,
+    shares: Shares,
+}
+
+impl std::fmt::Debug for Split {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The names of the parts, joined: the few there are live as long as the program.
+fn joined(parts: &[Device]) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let name = parts.iter().map(|p| p.name()).collect::<Vec<_>>().join("+");
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    match names.get(name.as_str()) {
+        Some(known) => known,
+        None => {
+            let name: &'static str = name.leak();
+            names.insert(name);
+            name
+        }
+    }
+}
+
+fn pieces(v: &BlockVector) -> Result<&[Piece]> {
+    match &v.storage {
+        Storage::Split(pieces) => Ok(&pieces.list),
+        _ => Err(elsewhere()),
+    }
+}
+
+fn pieces_mut(v: &mut BlockVector) -> Result<&mut [Piece]> {
+    match &mut v.storage {
+        Storage::Split(pieces) => Ok(&mut pieces.list),
+        _ => Err(elsewhere()),
+    }
+}
+
+fn elsewhere() -> Error {
+    Error::input("a backend of several parts was given a block that lives on one backend")
+        .hint("make operators and vectors on one backend")
+}
+
+fn cut_differently() -> Error {
+    Error::input("two blocks whose rows are shared out differently do not fit together")
+        .hint("make operators and vectors on one backend, after its weights are set")
+}
+
+/// Calls `f` for every piece of work, on a thread each where that pays, and returns what it returns in order.
+fn each<T: Send, R: Send>(large: bool, jobs: Vec<T>, f: impl Fn(T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    if !large || jobs.len() < 2 {
+        return jobs.into_iter().map(f).collect();
+    }
+    std::thread::scope(|scope| {
+        let f = &f;
+        let jobs: Vec<_> = jobs.into_iter().map(|job| scope.spawn(move || f(job))).collect();
+        jobs.into_iter()
+            .map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+/// Numbers of all parts added, in the order of parts.
+fn total(parts: Vec<Vec<C64>>) -> Vec<C64> {
+    let mut parts = parts.into_iter();
+    let mut sum = parts.next().unwrap_or_default();
+    for part in parts {
+        sum.iter_mut().zip(part).for_each(|(s, p)| *s += p);
+    }
+    sum
+}
+
+impl Split {
+    /// A backend of these parts. Weights that are not given are found by short measurements, told to `tell`.
+    ///
+    /// # Errors
+    /// Fewer than two parts, or weights that do not fit them.
+    pub fn new(
+        parts: Vec<Device>,
+        weights: Option<Vec<f64>>,
+        tell: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Self> {
+        if parts.len() < 2 {
+            return Err(Error::input("rows are shared out to two backends at least"));
+        }
+        let shares = Shares::new(&parts, weights, Box::new(tell))?;
+        Ok(Split { name: joined(&parts), parts, shares })
+    }
+
+    /// Rows of a piece: all of a block of its own, on the lattice only if it is there whole.
+    fn piece_rows(rows: &Rows, range: &Range<usize>) -> Rows {
+        if range.len() == rows.local { *rows } else { Rows::all(range.len()) }
+    }
+
+    /// A block whose pieces `make` makes of their parts and rows.
+    fn build(
+        &self,
+        (dtype, rows, columns): (DType, Rows, usize),
+        cuts: &Cuts,
+        make: impl Fn(&Device, Rows, &Range<usize>) -> Result<BlockVector> + Sync,
+    ) -> Result<BlockVector> {
+        let large = rows.local * columns * dtype.bytes() > WORTH_A_THREAD;
+        let list = each(large, cuts.0.clone(), |(part, range)| {
+            let block = make(&self.parts[part], Self::piece_rows(&rows, &range), &range)?;
+            Ok(Piece { part, start: range.start, block })
+        })?;
+        Ok(BlockVector { dtype, rows, columns, storage: Storage::Split(Pieces { name: self.name, list }) })
+    }
+
+    /// A block of the same rows, made of another piece by piece.
+    fn map(
+        &self,
+        v: &BlockVector,
+        f: impl Fn(&Device, &BlockVector) -> Result<BlockVector> + Sync,
+    ) -> Result<BlockVector> {
+        let list = each(v.bytes() > WORTH_A_THREAD, pieces(v)?.iter().collect(), |piece: &Piece| {
+            Ok(Piece { part: piece.part, start: piece.start, block: f(self.part(piece)?, &piece.block)? })
+        })?;
+        let (dtype, columns) =
+            list.first().map_or((v.dtype, v.columns), |piece| (piece.block.dtype, piece.block.columns));
+        let storage = Storage::Split(Pieces { name: self.name, list });
+        Ok(BlockVector { dtype, rows: v.rows, columns, storage })
+    }
+
+    fn part(&self, piece: &Piece) -> Result<&Device> {
+        self.parts.get(piece.part).ok_or_else(cut_differently)
+    }
+
+    /// What `f` makes of the pieces of several blocks that are cut alike.
+    fn read<R: Send>(
+        &self,
+        blocks: &[&BlockVector],
+        f: impl Fn(&Device, &[&BlockVector]) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let jobs = aligned(blocks)?;
+        let large = blocks.iter().map(|v| v.bytes()).sum::<usize>() > WORTH_A_THREAD;
+        each(large, jobs, |(part, list)| f(self.parts.get(part).ok_or_else(cut_differently)?, &list))
+    }
+
+    /// Changes the pieces of `y`, with those of blocks that are cut alike.
+    fn change(
+        &self,
+        blocks: &[&BlockVector],
+        y: &mut BlockVector,
+        f: impl Fn(&Device, &[&BlockVector], &mut BlockVector) -> Result<()> + Sync,
+    ) -> Result<()> {
+        let large = y.bytes() > WORTH_A_THREAD;
+        let mut jobs = Vec::new();
+        if blocks.is_empty() {
+            jobs.extend(pieces_mut(y)?.iter_mut().map(|to| (Vec::new(), to)));
+        } else {
+            let cut = |list: &[Piece]| list.iter().map(|p| (p.part, p.start)).collect::<Vec<_>>();
+            if cut(pieces(blocks[0])?) != cut(pieces(y)?) {
+                return Err(cut_differently());
+            }
+            let lists = aligned(blocks)?.into_iter().map(|(_, list)| list);
+            jobs.extend(lists.zip(pieces_mut(y)?.iter_mut()));
+        }
+        each(large, jobs, |(list, to)| {
+            let device = self.parts.get(to.part).ok_or_else(cut_differently)?;
+            f(device, &list, &mut to.block)
+        })?;
+        Ok(())
+    }
+}
+
+/// The pieces of several blocks, part by part.
+fn aligned<'a>(blocks: &[&'a BlockVector]) -> Result<Vec<(usize, Vec<&'a BlockVector>)>> {
+    let lists: Vec<&[Piece]> = blocks.iter().map(|v| pieces(v)).collect::<Result<_>>()?;
+    let Some(first) = lists.first() else { return Ok(Vec::new()) };
+    let same = |list: &&[Piece]| {
+        list.len() == first.len()
+            && list
+                .iter()
+                .zip(first.iter())
+                .all(|(a, b)| (a.part, a.start, a.block.rows.local) == (b.part, b.start, b.block.rows.local))
+    };
+    if !lists.iter().all(same) {
+        return Err(cut_differently());
+    }
+    Ok((0..first.len()).map(|at| (first[at].part, lists.iter().map(|l| &l[at].block).collect())).collect())
+}
+
+impl Backend for Split {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn describe(&self) -> String {
+        let shares = self.shares.known();
+        let part = |(i, device): (usize, &Device)| {
+            let share = shares.as_ref().map(|s| format!(" {:.1} %", 100.0 * s[i])).unwrap_or_default();
+            format!("{}{share} ({})", device.name(), device.describe())
+        };
+        self.parts.iter().enumerate().map(part).collect::<Vec<_>>().join(" + ")
+    }
+
+    fn memory(&self) -> Memory {
+        let parts: Vec<Memory> = self.parts.iter().map(|p| p.memory()).collect();
+        let sum = |f: fn(&Memory) -> usize| parts.iter().map(f).sum();
+        // What fits is what the part that fills up first can take of its share.
+        let free = match self.shares.known() {
+            Some(shares) => parts
+                .iter()
+                .zip(&shares)
+                .filter(|(_, share)| **share > 0.0)
+                .map(|(m, share)| m.free as f64 / share)
+                .fold(f64::INFINITY, f64::min) as usize,
+            None => parts[self.shares.primary].free,
+        };
+        Memory { total: sum(|m| m.total), free: free.min(sum(|m| m.free)), used: sum(|m| m.used) }
+    }
+
+    fn workers(&self) -> usize {
+        self.parts.iter().map(|p| p.workers()).sum()
+    }
+
+    fn preferred_columns(&self) -> usize {
+        self.parts.iter().map(|p| p.preferred_columns()).max().unwrap_or(1)
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.parts.iter().try_for_each(|p| p.synchronize())
+    }
+
+    fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        let cuts = self.shares.of_rows(&self.parts, &rows)?;
+        self.build((dtype, rows, columns), &cuts, |device, rows, _| device.zeros(dtype, rows, columns))
+    }
+
+    fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
+        let rows = v.rows;
+        let large = v.bytes() > WORTH_A_THREAD;
+        each(large, pieces_mut(v)?.iter_mut().collect(), |piece: &mut Piece| {
+            let own = piece.block.rows;
+            // Numbers belong to rows of the whole vector, so that they do not depend on who holds them.
+            piece.block.rows = Rows { global: rows.global, start: rows.start + piece.start, ..own };
+            if piece.block.rows.local == rows.local {
+                piece.block.rows = rows;
+            }
+            let filled = self.part(piece)?.fill_random(&mut piece.block, random);
+            piece.block.rows = own;
+            filled
+        })?;
+        Ok(())
+    }
+
+    fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
+        let (rows, columns) = (v.rows.local, v.columns);
+        if let Some((row, column, _)) = entries.iter().find(|e| e.0 >= rows || e.1 >= columns) {
+            return Err(Error::input(format!("entry ({row}, {column}) of a block of {rows} x {columns}")));
+        }
+        for piece in pieces_mut(v)? {
+            let range = piece.start..piece.start + piece.block.rows.local;
+            let own = entries.iter().filter(|e| range.contains(&e.0));
+            let own: Vec<_> = own.map(|&(row, column, value)| (row - piece.start, column, value)).collect();
+            if !own.is_empty() {
+                self.part(piece)?.set_entries(&mut piece.block, &own)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector> {
+        self.map(v, |device, block| device.columns(block, range.clone()))
+    }
+
+    fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()> {
+        self.change(&[source], v, |device, source, v| device.set_columns(v, at, source[0]))
+    }
+
+    fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector> {
+        self.map(v, |device, block| device.convert(block, dtype))
+    }
+
+    fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
+        Ok(self.read(&[v], |device, v| device.download(v[0]))?.concat())
+    }
+
+    fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
+        if data.len() != rows.local * columns {
+            return Err(Error::internal(format!(
+                "{} numbers for a block of {} x {columns}",
+                data.len(),
+                rows.local
+            )));
+        }
+        let cuts = self.shares.of_rows(&self.parts, &rows)?;
+        self.build((dtype, rows, columns), &cuts, |device, rows, range| {
+            device.upload(dtype, rows, columns, &data[range.start * columns..range.end * columns])
+        })
+    }
+
+    fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
+        conformal("a x + b y", x, y)?;
+        self.change(&[x], y, |device, x, y| device.axpby(a, x[0], b, y))
+    }
+
+    fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
+        self.change(&[x, z], y, |device, x, y| device.multiply(x[0], x[1], y))
+    }
+
+    fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        conformal("scalar product", x, y)?;
+        Ok(total(self.read(&[x, y], |device, x| device.dots(x[0], x[1]))?))
+    }
+
+    fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        Ok(total(self.read(&[x, y], |device, x| device.gram(x[0], x[1]))?))
+    }
+
+    fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        self.change(&[x], y, |device, x, y| device.combine(x[0], c, b, y))
+    }
+
+    fn deflate(
+        &self,
+        u: &BlockVector,
+        kept: Option<(&[f64], &BlockVector)>,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        if pieces(y)?.len() > 1 {
+            return deflate_by_products(
+                &|x, y| self.gram(x, y),
+                &|x, c, y| self.combine(x, c, 1.0, y),
+                u,
+                kept,
+                y,
+            );
+        }
+        // What lives whole may stay on its device.
+        let blocks: Vec<&BlockVector> = std::iter::once(u).chain(kept.map(|k| k.1)).collect();
+        self.change(&blocks, y, |device, x, y| device.deflate(x[0], kept.map(|k| (k.0, x[1])), y))
+    }
+
+    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        let all: Vec<&BlockVector> = std::iter::once(y).chain(x.iter().copied()).collect();
+        Ok(total(self.read(&all, |device, x| device.dots_with(&x[1..], x[0]))?))
+    }
+
+    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        self.change(x, y, |device, x, y| device.mix(x, c, b, y))
+    }
+
+    fn precondition(
+        &self,
+        d: &BlockVector,
+        shift: &[f64],
+        floor: f64,
+        x: &BlockVector,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        self.change(&[d, x], y, |device, x, y| device.precondition(x[0], shift, floor, x[1], y))
+    }
+
+    fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
+        let Some((rows, cols)) = share::shape(&spec) else {
+            let part = self.shares.primary;
+            let inner = self.parts[part].prepare(spec)?;
+            if inner.rows().grid.is_none() {
+                self.shares.keep_whole(inner.rows().local);
+                self.shares.keep_whole(inner.cols());
+            }
+            return Ok(whole::prepare(self, part, inner));
+        };
+        share::validate(&spec)?;
+        let row_cuts = self.shares.of_matrix(&self.parts, rows, &spec)?;
+        let col_cuts = self.shares.of_matrix(&self.parts, cols, &spec)?;
+        match (&row_cuts.0[..], &col_cuts.0[..]) {
+            ([(part, _)], [(other, _)]) if part == other => {
+                Ok(whole::prepare(self, *part, self.parts[*part].prepare(spec)?))
+            }
+            _ => kernel::prepare(&self.parts, &spec, &row_cuts, &col_cuts),
+        }
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        let shares = self.shares.known();
+        let part = |(i, device): (usize, &Device)| Part {
+            device: device.clone(),
+            share: shares.as_ref().map(|s| s[i]),
+        };
+        self.parts.iter().enumerate().map(part).collect()
+    }
+
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
+        self.parts[self.shares.primary].splines(table)
+    }
+}

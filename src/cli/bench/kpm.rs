@@ -1,0 +1,189 @@
+//! The fused Chebyshev step of the kernel polynomial method.
+
+use std::time::{Duration, Instant};
+
+use super::{Bench, header, line, random};
+use crate::backend::{Device, Part};
+use crate::cli::out;
+use crate::error::Result;
+use crate::lattice::{Assembled, Block, Format as Wanted, Lattice, Model};
+use crate::method::{Chebyshev, Window};
+use crate::number::{C64, Matrix};
+use crate::operator::{Format, Operator, Stored};
+use crate::task::Task;
+
+/// One row a case, format and width.
+pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> {
+    if !device.parts().is_empty() {
+        return shared(bench, device);
+    }
+    header(&["ms/step", "ns/(site vector step)", "M moments/s", "least MB", "GB/s", "of triad"]);
+    each(bench, device, |title, model, format, widths| {
+        let h = operator(device, model, format)?;
+        let window = Window::gershgorin(&h)?.widened(0.01);
+        for &r in widths {
+            let vector = h.dim() * h.dtype().bytes();
+            if 4 * r * vector > device.memory().free {
+                continue;
+            }
+            let (steps, seconds) = step(&h, window, r, bench.limit())?;
+            let step = seconds / steps as f64;
+            // Matrix once, v read, w read and written; what blocking over orders saves is not taken off.
+            let least = (h.node().bytes() + 3 * r * vector) as f64;
+            line(
+                &title(r),
+                [
+                    step * 1e3,
+                    step * 1e9 / (h.dim() * r) as f64,
+                    2.0 * (h.dim() * r) as f64 / step / 1e6,
+                    least / 1e6,
+                    least / step / 1e9,
+                    least / step / bandwidth,
+                ],
+            );
+        }
+        Ok(())
+    })
+}
+
+/// Several backends: what each reaches alone with the whole matrix, and what they reach together of the sum.
+fn shared(bench: &Bench, device: &Device) -> Result<()> {
+    let parts = device.parts();
+    let alone: Vec<String> = parts.iter().map(|p| format!("{} alone, ms", p.device.name())).collect();
+    let mut titles: Vec<&str> = vec!["ms/step", "M moments/s", "shares, %"];
+    titles.extend(alone.iter().map(String::as_str));
+    titles.push("of the sum of rates");
+    header(&titles);
+    each(bench, device, |title, model, format, widths| {
+        let h = operator(device, model, format)?;
+        let window = Window::gershgorin(&h)?.widened(0.01);
+        let singles: Vec<Operator> =
+            parts.iter().map(|p| operator(&p.device, model, format)).collect::<Result<_>>()?;
+        for &r in widths {
+            let bytes = 4 * r * h.dim() * h.dtype().bytes();
+            if singles.iter().chain([&h]).any(|h| bytes > h.device().memory().free) {
+                continue;
+            }
+            let time = |h: &Operator| -> Result<f64> {
+                let (steps, seconds) = step(h, window, r, bench.limit())?;
+                Ok(seconds / steps as f64)
+            };
+            let together = time(&h)?;
+            let alone: Vec<f64> = singles.iter().map(time).collect::<Result<_>>()?;
+            let sum: f64 = alone.iter().map(|t| 1.0 / t).sum();
+            let share = |p: Part| format!("{:.1}", 100.0 * p.share.unwrap_or(0.0));
+            let shares: Vec<String> = device.parts().into_iter().map(share).collect();
+            let mut cells = vec![
+                format!("{:.4}", together * 1e3),
+                format!("{:.1}", 2.0 * (h.dim() * r) as f64 / together / 1e6),
+                shares.join(":"),
+            ];
+            cells.extend(alone.iter().map(|t| format!("{:.4}", t * 1e3)));
+            cells.push(format!("{:.0} %", 100.0 / together / sum));
+            out(&format!("| {:<44} | {} |", title(r), cells.join(" | ")));
+        }
+        Ok(())
+    })
+}
+
+/// Calls `measure(title, model, format, widths)` for every case that is wanted.
+fn each(
+    bench: &Bench,
+    device: &Device,
+    mut measure: impl FnMut(&dyn Fn(usize) -> String, &Model, Format, &[usize]) -> Result<()>,
+) -> Result<()> {
+    for (name, big, build) in cases() {
+        let title = |format: Format, r: usize| format!("{name} {} R={r}", format_name(format));
+        let widths = |format: Format| -> Vec<usize> {
+            [1, 8, 32].into_iter().filter(|&r| bench.wanted(&title(format, r))).collect()
+        };
+        let formats = [Format::Stencil, Format::Csr, Format::Sell { chunk: 8, sigma: 64 }, Format::Ell];
+        let mut formats =
+            formats.into_iter().filter(|&f| !(big && f == Format::Ell || widths(f).is_empty())).peekable();
+        if (big && !bench.full) || formats.peek().is_none() {
+            continue;
+        }
+        let model = build()?;
+        for format in formats {
+            measure(&|r| title(format, r), &model, format, &widths(format))?;
+            device.synchronize()?;
+        }
+    }
+    Ok(())
+}
+
+/// Steps and seconds of the fastest of several recurrences.
+fn step(h: &Operator, window: Window, r: usize, limit: Duration) -> Result<(usize, f64)> {
+    let v = random(h.device(), h.dtype(), h.dim(), r)?;
+    let mut recurrence = Chebyshev::new(h, window, v)?;
+    let task = Task::default();
+    let warm = Instant::now();
+    recurrence.run(2, &task)?;
+    let one = warm.elapsed().as_secs_f64() / 2.0;
+    let steps = ((limit.as_secs_f64() / 4.0 / one) as usize).clamp(8, 4096).next_multiple_of(8);
+    let mut best = f64::INFINITY;
+    let started = Instant::now();
+    while best.is_infinite() || started.elapsed() < limit {
+        let now = Instant::now();
+        recurrence.run(steps, &task)?;
+        best = best.min(now.elapsed().as_secs_f64());
+    }
+    Ok((steps, best))
+}
+
+fn format_name(format: Format) -> &'static str {
+    match format {
+        Format::Stencil => "stencil",
+        Format::Csr => "CSR",
+        Format::Sell { .. } => "SELL-8-64",
+        Format::Ell => "ELL",
+        Format::Dense => "dense",
+        Format::Auto => "auto",
+    }
+}
+
+fn operator(device: &Device, model: &Model, format: Format) -> Result<Operator> {
+    let wanted = if format == Format::Stencil { Wanted::Stencil } else { Wanted::Csr };
+    match model.assemble(wanted, false)? {
+        Assembled::Stencil(stencil) => Stored::from_stencil(device, stencil, Format::Stencil),
+        Assembled::Csr(csr) => Stored::from_csr(device, csr, format),
+    }
+}
+
+/// A name, whether the case is large, and how to make the model.
+type Case = (&'static str, bool, fn() -> Result<Model>);
+
+/// The lattices of papers.md A and B, those of the peers' measurements first.
+fn cases() -> Vec<Case> {
+    vec![
+        ("cubic 64^3 disordered", false, || disordered(Lattice::cubic(64, 64, 64)?)),
+        ("graphene 1024x1024 disordered", false, || disordered(Lattice::honeycomb(1024, 1024)?)),
+        ("insulator 40x40x40", false, || insulator(40, 40, 40)),
+        ("cubic 128^3 disordered", false, || disordered(Lattice::cubic(128, 128, 128)?)),
+        ("cubic 256^3 disordered", true, || disordered(Lattice::cubic(256, 256, 256)?)),
+        ("insulator 200x100x40", true, || insulator(200, 100, 40)),
+    ]
+}
+
+fn disordered(lattice: Lattice) -> Result<Model> {
+    let mut model = Model::new(lattice, 1)?;
+    model.nearest(&Block::scalar(1, -1.0))?;
+    model.disorder(1.0, 1)?;
+    Ok(model)
+}
+
+/// Eq. (1) of Kreutzer et al. with t = 1 and V = 0: Gamma matrices (1, tau_z, tau_x s_x, tau_x s_y, tau_x s_z).
+fn insulator(x: usize, y: usize, z: usize) -> Result<Model> {
+    let p = Matrix::pauli();
+    let mut model = Model::new(Lattice::cubic(x, y, z)?, 4)?;
+    let gamma = [p.z.kron(&p.i)?, p.x.kron(&p.x)?, p.x.kron(&p.y)?, p.x.kron(&p.z)?];
+    let block = |m: &Matrix| Block::new(4, m.data().to_complex());
+    model.onsite(&block(&gamma[0].scale(2.0.into()))?)?;
+    for j in 0..3 {
+        let mut shift = [0; 3];
+        shift[j] = 1;
+        let hop = gamma[0].sub(&gamma[j + 1].scale(C64::new(0.0, 1.0).into()))?.scale((-0.5).into());
+        model.hop(&shift, &block(&hop)?)?;
+    }
+    Ok(model)
+}
