@@ -69,7 +69,13 @@ pub enum MatrixSpec {
         single: bool,
     },
     /// The Hamiltonian of a superblock, as operation records between small dense blocks.
-    Records(Records),
+    Records {
+        /// The records.
+        records: Records,
+        /// Bytes of a GPU that the operators may take; beyond, they stay in main memory and travel during each product. None:
+        /// what the vectors of a search leave.
+        room: Option<usize>,
+    },
 }
 
 /// The distribution of random vectors' entries, each of variance one.

@@ -370,7 +370,7 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
         MatrixSpec::SiteDiagonal { rows, factors, single } => {
             super::wilson::prepare_diagonal(threads, rows, factors, single)
         }
-        MatrixSpec::Records(_) => Err(Error::internal("records are no matrix in rows")),
+        MatrixSpec::Records { .. } => Err(Error::internal("records are no matrix in rows")),
         MatrixSpec::Stencil(source) => {
             source.validate()?;
             let common = common(source.dim(), source.dim());

@@ -323,7 +323,9 @@ impl Backend for Cpu {
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         match spec {
-            MatrixSpec::Records(records) => Ok(records::prepare(self.threads.clone(), self.isa, records)),
+            MatrixSpec::Records { records, .. } => {
+                Ok(records::prepare(self.threads.clone(), self.isa, records))
+            }
             spec => kernels::prepare(self.threads.clone(), self.isa, spec),
         }
     }

@@ -76,17 +76,22 @@ pub(super) fn multiply(gpu: &Cuda, x: &BlockVector, z: &BlockVector, y: &mut Blo
 
 /// `count` doubles for each of `blocks` blocks, added in a fixed order.
 pub(super) fn reduced(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<f64>> {
-    gpu.card.download(&summed(gpu, sums, blocks, count)?, count)
+    gpu.card.answer(count, |out| reduce(gpu, sums, blocks, count, out))
 }
 
 /// The same, left on the GPU.
 fn summed(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Buffer> {
     let out = gpu.card.allocate(8 * count)?;
-    let each = u32::try_from(count).map_err(|_| Error::input(format!("{count} sums")))?;
-    let arguments: [*mut c_void; 4] = arguments![blocks, each, sums.address, out.address];
-    // SAFETY: the kernel's arguments; `sums` holds blocks * count doubles, `out` count.
-    unsafe { gpu.card.launch("reduce", (1, each.min(1024)), THREADS, &arguments)? };
+    reduce(gpu, sums, blocks, count, out.address)?;
     Ok(out)
+}
+
+/// The same, written to an address with room for `count` doubles that the GPU reaches.
+fn reduce(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize, out: u64) -> Result<()> {
+    let each = u32::try_from(count).map_err(|_| Error::input(format!("{count} sums")))?;
+    let arguments: [*mut c_void; 4] = arguments![blocks, each, sums.address, out];
+    // SAFETY: the kernel's arguments; `sums` holds blocks * count doubles, `out` count.
+    unsafe { gpu.card.launch("reduce", (1, each.min(1024)), THREADS, &arguments) }
 }
 
 /// The same for complex numbers, `count` of each block.

@@ -363,7 +363,7 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
         MatrixSpec::SiteDiagonal { rows, factors, single } => {
             super::wilson::prepare_diagonal(card, rows, factors, single)
         }
-        MatrixSpec::Records(_) => Err(Error::internal("records are no matrix in rows")),
+        MatrixSpec::Records { .. } => Err(Error::internal("records are no matrix in rows")),
     }
 }
 

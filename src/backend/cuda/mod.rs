@@ -363,7 +363,7 @@ impl Backend for Cuda {
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         match spec {
-            MatrixSpec::Records(records) => records::prepare(&self.card, records),
+            MatrixSpec::Records { records, room } => records::prepare(&self.card, records, room),
             spec => matrices::prepare(&self.card, spec),
         }
     }

@@ -1,18 +1,27 @@
 //! Products by operation records on the GPU: two launches of one kernel, the inner products of records with two dense
-//! sides first. Operators are brought over once, and stay for all products of a search. A complex superblock is two real
-//! ones, which read and write the real and imaginary parts of vectors.
+//! sides first. Operators are brought over once, and stay for all products of a search; where they are more than the GPU has
+//! room for, they stay in main memory and travel in windows, one while the one before is computed with (papers.md D,
+//! NoStreamAndStorage). A complex superblock is two real ones, which read and write the real and imaginary parts of vectors.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
 
-use super::card::{Buffer, Card};
+use super::card::{Buffer, Card, check};
+use super::pinned::{Event, Pinned};
 use super::{algebra, arguments, buffer, unique};
+use crate::backend::exchange::HostMemory;
 use crate::backend::matrix::records::{Factor, Record, RecordList, Records};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
+
+/// Vectors of a search that room is left for.
+const VECTORS: usize = 48;
 
 /// Rows and columns of a tile of the kernel, and the threads that it takes.
 const SIDE: usize = 64;
@@ -62,15 +71,39 @@ struct Pass {
     count: u32,
 }
 
+/// Operators that are on the GPU together, and what is launched while they are.
+struct Window {
+    /// Their numbers, among those of all.
+    numbers: Range<usize>,
+    first: Option<Pass>,
+    second: Option<Pass>,
+}
+
+/// Where the operators are.
+enum Operators {
+    /// On the GPU.
+    Resident(#[expect(dead_code, reason = "kept alive for the kernels, which have its address")] Buffer),
+    /// In main memory.
+    Travelling(Mutex<Travelling>),
+}
+
+/// Operators in main memory and the two places on the GPU where windows of them arrive in turn.
+struct Travelling {
+    host: Pinned,
+    places: [Buffer; 2],
+    stream: Stream,
+    /// A window has come; its products are done.
+    arrived: [Event; 2],
+    done: [Event; 2],
+}
+
 /// A prepared list of real records.
-struct Resident {
+struct Prepared {
     card: Arc<Card>,
     list: Arc<RecordList<f64>>,
-    /// The operators, one after the other.
-    _operators: Buffer,
+    operators: Operators,
+    windows: Vec<Window>,
     inner: Buffer,
-    first: Option<Pass>,
-    second: Pass,
     bytes: usize,
 }
 
@@ -113,35 +146,97 @@ impl Plan {
     }
 }
 
-/// Brings a superblock to the GPU.
-pub(super) fn prepare(card: &Arc<Card>, records: Records) -> Result<Arc<dyn Kernel>> {
+impl Operators {
+    fn place(&self) -> &'static str {
+        match self {
+            Operators::Resident(_) => "",
+            Operators::Travelling(_) => ", operators in main memory",
+        }
+    }
+}
+
+impl Travelling {
+    /// Sends a window on its way as soon as its place is free, and lets the products wait for it.
+    fn send(&self, card: &Card, window: usize, numbers: &Range<usize>) -> Result<()> {
+        let k = window % 2;
+        let (stream, bytes) = (self.stream.as_inner(), 8 * numbers.start..8 * numbers.end);
+        self.done[k].hold(stream)?;
+        let from = &self.host.bytes()[bytes];
+        // SAFETY: the place holds the longest window; the host's memory does not change, and is not freed before the copy is over.
+        let status = unsafe {
+            sys::cuMemcpyHtoDAsync_v2(self.places[k].address, from.as_ptr().cast(), from.len(), stream)
+        };
+        check("copying operators to the GPU", status)?;
+        self.arrived[k].record(stream)?;
+        self.arrived[k].hold(card.stream())
+    }
+}
+
+impl Drop for Travelling {
+    fn drop(&mut self) {
+        // What is on its way arrives first. Where that fails, so has the computation.
+        self.arrived.iter().for_each(|event| drop(event.wait()));
+    }
+}
+
+/// Brings a superblock to the GPU, its operators too if they fit into `room` bytes, or into what the vectors of a search leave.
+pub(super) fn prepare(card: &Arc<Card>, records: Records, room: Option<usize>) -> Result<Arc<dyn Kernel>> {
     match records {
-        Records::Real(list) => Ok(Arc::new(Resident::new(card, list)?)),
+        Records::Real(list) => Ok(Arc::new(Prepared::new(card, list, room)?)),
         Records::Complex(list) => {
-            let [real, imaginary] = list.parts().map(|part| Resident::new(card, Arc::new(part)));
+            let room = room.map(|room| room / 2);
+            let [real, imaginary] = list.parts().map(|part| Prepared::new(card, Arc::new(part), room));
             Ok(Arc::new(Complex { real: real?, imaginary: imaginary?, list }))
         }
     }
 }
 
-impl Resident {
-    fn new(card: &Arc<Card>, list: Arc<RecordList<f64>>) -> Result<Resident> {
+impl Prepared {
+    fn new(card: &Arc<Card>, list: Arc<RecordList<f64>>, room: Option<usize>) -> Result<Prepared> {
         let matrices = list.matrices();
-        let numbers: usize = matrices.iter().map(|m| m.nrows() * m.ncols()).sum();
-        let mut packed: Vec<f64> = Vec::with_capacity(numbers);
-        let mut at: HashMap<*const faer::Mat<f64>, (u64, u32)> = HashMap::new();
+        let size = |m: &faer::Mat<f64>| m.nrows() * m.ncols();
+        let numbers: usize = matrices.iter().map(|m| size(m)).sum();
+        let room = room.unwrap_or_else(|| card.memory().0.saturating_sub(8 * VECTORS * list.dim)) / 8;
+        let most = if numbers <= room { numbers } else { room / 2 };
+        let mut windows = vec![0..0];
+        let mut at: HashMap<*const faer::Mat<f64>, (usize, u64, u32)> = HashMap::new();
         for m in &matrices {
-            at.insert(Arc::as_ptr(m), (packed.len() as u64, m.nrows() as u32));
-            for j in 0..m.ncols() {
-                packed.extend(m.col(j).iter());
+            let (last, of) = (windows.len() - 1, windows[windows.len() - 1].clone());
+            let full = !of.is_empty() && of.len() + size(m) > most;
+            let (window, first) = if full { (last + 1, 0) } else { (last, of.len()) };
+            if full {
+                windows.push(of.end..of.end);
             }
+            windows[window].end += size(m);
+            at.insert(Arc::as_ptr(m), (window, first as u64, m.nrows() as u32));
         }
-        let operators = card.upload(&packed)?;
-        let place = |f: &Factor<f64>| -> (u64, u32) {
-            let known = f.matrix.as_ref().and_then(|m| at.get(&Arc::as_ptr(m)));
-            known.map_or((0, 0), |(first, rows)| (operators.address + 8 * first, *rows))
+        let columns = matrices.iter().flat_map(|m| (0..m.ncols()).map(|j| m.col(j)));
+        let (operators, bases) = if windows.len() == 1 {
+            let mut packed: Vec<f64> = Vec::with_capacity(numbers);
+            columns.for_each(|column| packed.extend(column.iter()));
+            let buffer = card.upload(&packed)?;
+            let base = buffer.address;
+            (Operators::Resident(buffer), [base; 2])
+        } else {
+            let mut host = Pinned::new(card, 8 * numbers)?;
+            let mut to = host.bytes_mut().chunks_exact_mut(8);
+            columns
+                .for_each(|c| c.iter().zip(&mut to).for_each(|(x, to)| to.copy_from_slice(&x.to_ne_bytes())));
+            let longest = 8 * windows.iter().map(Range::len).max().unwrap_or(0);
+            let places = [card.allocate(longest)?, card.allocate(longest)?];
+            let bases = [places[0].address, places[1].address];
+            let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
+                .map_err(|e| Error::backend(format!("a stream for operators: {e}")))?;
+            let events = || Ok::<_, Error>([Event::new()?, Event::new()?]);
+            let travelling = Travelling { host, places, stream, arrived: events()?, done: events()? };
+            (Operators::Travelling(Mutex::new(travelling)), bases)
         };
-        let (mut first, mut second) = (Plan::default(), Plan::default());
+        let place = |f: &Factor<f64>| -> (usize, u64, u32) {
+            let known = f.matrix.as_ref().and_then(|m| at.get(&Arc::as_ptr(m)));
+            known.map_or((0, 0, 0), |&(window, first, rows)| (window, bases[window % 2] + 8 * first, rows))
+        };
+        let plans = || (0..windows.len()).map(|_| Plan::default()).collect::<Vec<_>>();
+        let (mut first, mut second) = (plans(), plans());
         let mut inner = 0;
         for (target, records) in list.panels.iter().zip(&list.records) {
             let mut steps = Vec::new();
@@ -160,8 +255,8 @@ impl Resident {
                         let x = (from.offset + left.column * from.columns + right.column) as u64;
                         let across = from.columns as u32;
                         steps.push(if left.matrix.is_some() {
-                            let (a, height) = place(left);
-                            Step {
+                            let (window, a, height) = place(left);
+                            let step = Step {
                                 left: a,
                                 left_row: 1,
                                 left_column: height,
@@ -171,10 +266,11 @@ impl Resident {
                                 right_kind: VECTOR,
                                 depth: left.columns as u32,
                                 ..step
-                            }
+                            };
+                            (window, step)
                         } else if right.matrix.is_some() {
-                            let (b, height) = place(right);
-                            Step {
+                            let (window, b, height) = place(right);
+                            let step = Step {
                                 left: x,
                                 left_row: across,
                                 left_column: 1,
@@ -184,17 +280,18 @@ impl Resident {
                                 right_kind: MATRIX,
                                 depth: right.columns as u32,
                                 ..step
-                            }
+                            };
+                            (window, step)
                         } else {
-                            Step { left: x, left_row: across, left_column: 1, left_kind: VECTOR, ..step }
+                            (0, Step { left: x, left_row: across, left_column: 1, left_kind: VECTOR, ..step })
                         });
                     }
                     Record::Double { source, left, right } => {
                         let from = list.panels[*source];
                         let (height, across) = (target.rows, from.columns);
                         let products = left.iter().map(|f| {
-                            let (a, rows) = place(f);
-                            Step {
+                            let (window, a, rows) = place(f);
+                            let step = Step {
                                 scale: f.scale,
                                 row: f.row as u32,
                                 rows: f.rows as u32,
@@ -208,12 +305,13 @@ impl Resident {
                                 right_kind: VECTOR,
                                 depth: f.columns as u32,
                                 ..Step::zeroed()
-                            }
+                            };
+                            (window, step)
                         });
-                        first.block(inner, height, across, products.collect());
+                        deal(&mut first, inner, height, across, &products.collect::<Vec<_>>());
                         for f in right {
-                            let (b, rows) = place(f);
-                            steps.push(Step {
+                            let (window, b, rows) = place(f);
+                            let step = Step {
                                 scale: f.scale,
                                 rows: height as u32,
                                 column: f.row as u32,
@@ -227,41 +325,83 @@ impl Resident {
                                 right_kind: MATRIX,
                                 depth: f.columns as u32,
                                 ..Step::zeroed()
-                            });
+                            };
+                            steps.push((window, step));
                         }
                         inner += height * across;
                     }
                 }
             }
-            second.block(target.offset, target.rows, target.columns, steps);
+            deal(&mut second, target.offset, target.rows, target.columns, &steps);
         }
-        let first = if first.tiles.is_empty() { None } else { Some(first.upload(card)?) };
-        Ok(Resident {
+        let upload = |plan: Plan| -> Result<Option<Pass>> {
+            if plan.tiles.is_empty() { Ok(None) } else { plan.upload(card).map(Some) }
+        };
+        let held =
+            if windows.len() == 1 { numbers } else { 2 * windows.iter().map(Range::len).max().unwrap_or(0) };
+        let windows =
+            windows.into_iter().zip(first.into_iter().zip(second)).map(|(numbers, (first, second))| {
+                Ok(Window { numbers, first: upload(first)?, second: upload(second)? })
+            });
+        Ok(Prepared {
             card: card.clone(),
-            _operators: operators,
+            operators,
+            windows: windows.collect::<Result<_>>()?,
             inner: card.allocate(8 * inner)?,
-            first,
-            second: second.upload(card)?,
-            bytes: 8 * (numbers + inner),
+            bytes: 8 * (held + inner),
             list,
         })
     }
 
     /// `w = alpha A v + beta v + gamma w` from lane `from` of `v` to lane `to` of `w`, each of `lanes` numbers side by side.
-    fn product(&self, c: Update, (v, from): (u64, u32), (w, to): (u64, u32), lanes: u32) -> Result<()> {
-        let launch = |pass: &Pass, out: u64, out_lane: u32, out_lanes: u32, c: Update| {
+    fn product(&self, c: Update, v: (u64, u32), w: (u64, u32), lanes: u32) -> Result<()> {
+        let inner = (self.inner.address, 0);
+        self.passes(|window| &window.first, Update::PRODUCT, v, lanes, inner, 1)?;
+        self.passes(|window| &window.second, c, v, lanes, w, lanes)
+    }
+
+    /// The launches of all windows, each adding to what those before it have left.
+    fn passes(
+        &self,
+        of: impl Fn(&Window) -> &Option<Pass>,
+        c: Update,
+        (v, from): (u64, u32),
+        lanes: u32,
+        (out, to): (u64, u32),
+        out_lanes: u32,
+    ) -> Result<()> {
+        for (k, window) in self.windows.iter().enumerate() {
+            let Some(pass) = of(window) else { continue };
+            let travelling = match &self.operators {
+                Operators::Resident(_) => None,
+                Operators::Travelling(all) => Some(all.lock().unwrap_or_else(PoisonError::into_inner)),
+            };
+            if let Some(all) = &travelling {
+                all.send(&self.card, k, &window.numbers)?;
+            }
             let (tiles, steps, inner) = (pass.tiles.address, pass.steps.address, self.inner.address);
-            let Update { alpha, beta, gamma } = c;
+            let Update { alpha, beta, gamma } =
+                if k == 0 { c } else { Update { beta: 0.0, gamma: 1.0, ..c } };
             let arguments =
-                arguments![tiles, steps, v, inner, out, from, lanes, out_lane, out_lanes, alpha, beta, gamma];
+                arguments![tiles, steps, v, inner, out, from, lanes, to, out_lanes, alpha, beta, gamma];
             // SAFETY: the kernel's arguments. Tiles and records were made from the list, whose places lie inside the
-            // vectors, the inner products and the operators, all of which are alive.
-            unsafe { self.card.launch("records_f64", (pass.count, 1), THREADS, &arguments) }
-        };
-        if let Some(first) = &self.first {
-            launch(first, self.inner.address, 0, 1, Update::PRODUCT)?;
+            // vectors, the inner products and the operators of this window, all of which are alive.
+            unsafe { self.card.launch("records_f64", (pass.count, 1), THREADS, &arguments)? };
+            if let Some(all) = &travelling {
+                all.done[k % 2].record(self.card.stream())?;
+            }
         }
-        launch(&self.second, w, to, lanes, c)
+        Ok(())
+    }
+}
+
+/// Deals a block of the result out: to each window the records whose operators it has, to the first the block in any case.
+fn deal(plans: &mut [Plan], out: usize, rows: usize, columns: usize, steps: &[(usize, Step)]) {
+    for (k, plan) in plans.iter_mut().enumerate() {
+        let own: Vec<Step> = steps.iter().filter(|s| s.0 == k).map(|s| s.1).collect();
+        if k == 0 || !own.is_empty() {
+            plan.block(out, rows, columns, own);
+        }
     }
 }
 
@@ -271,7 +411,7 @@ fn lanes(v: &BlockVector) -> Result<u32> {
     u32::try_from(v.columns() * parts).map_err(|_| Error::input("too many columns"))
 }
 
-impl Kernel for Resident {
+impl Kernel for Prepared {
     fn rows(&self) -> Rows {
         Rows::all(self.list.dim)
     }
@@ -286,7 +426,7 @@ impl Kernel for Resident {
 
     fn info(&self) -> KernelInfo {
         KernelInfo {
-            format: format!("{} records", self.list.count()),
+            format: format!("{} records{}", self.list.count(), self.operators.place()),
             bytes: self.bytes,
             entries: self.list.flops() as usize / 2,
         }
@@ -306,8 +446,8 @@ impl Kernel for Resident {
 
 /// A prepared list of complex records, H = R + i I.
 struct Complex {
-    real: Resident,
-    imaginary: Resident,
+    real: Prepared,
+    imaginary: Prepared,
     list: Arc<RecordList<C64>>,
 }
 
@@ -326,7 +466,7 @@ impl Kernel for Complex {
 
     fn info(&self) -> KernelInfo {
         KernelInfo {
-            format: format!("{} records", self.list.count()),
+            format: format!("{} records{}", self.list.count(), self.real.operators.place()),
             bytes: self.real.bytes + self.imaginary.bytes,
             entries: self.list.flops() as usize / 8,
         }

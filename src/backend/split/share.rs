@@ -16,7 +16,7 @@ pub(super) fn shape(spec: &MatrixSpec) -> Option<(usize, usize)> {
         }
         MatrixSpec::Dense { rows, cols, .. } => Some((*rows, *cols)),
         MatrixSpec::Stencil(stencil) => Some((stencil.dim(), stencil.dim())),
-        MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records(_) => None,
+        MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records { .. } => None,
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn share(spec: &MatrixSpec, rows: &Range<usize>, cols: &Range<usize>)
             Ok(Share { own, outside })
         }
         MatrixSpec::Stencil(stencil) => Ok(slab(stencil, rows, cols)),
-        MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records(_) => {
+        MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records { .. } => {
             Err(Error::internal("rows of this operator are not shared out"))
         }
     }

@@ -126,6 +126,21 @@ impl<T: Element> Superblock<T> {
         target: &Target,
         strategy: Strategy,
     ) -> Result<Superblock<T>> {
+        Superblock::within(device, left, right, target, strategy, None)
+    }
+
+    /// The same, the operators taking no more than `room` bytes of a GPU at a time.
+    ///
+    /// # Errors
+    /// As [`Superblock::new`].
+    pub fn within(
+        device: &Device,
+        left: &Arc<Block<T>>,
+        right: &Arc<Block<T>>,
+        target: &Target,
+        strategy: Strategy,
+        room: Option<usize>,
+    ) -> Result<Superblock<T>> {
         if left.half() != Side::Left || right.half() != Side::Right {
             return Err(Error::input("a superblock is made of a left and a right block").hint(
                 "`superblock(block, block.mirror(), sector)` for a chain that is its own mirror image",
@@ -210,7 +225,7 @@ impl<T: Element> Superblock<T> {
         }
         let list = Arc::new(RecordList { dim, panels, records });
         let diagonal = diagonal(&list);
-        let kernel = device.prepare(MatrixSpec::Records(T::wrap(list.clone())))?;
+        let kernel = device.prepare(MatrixSpec::Records { records: T::wrap(list.clone()), room })?;
         Ok(Superblock { left: left.clone(), right: right.clone(), pairs, list, diagonal, kernel })
     }
 

@@ -6,12 +6,13 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, INT, Map};
 
 use super::{AnyBlock, Either, either, either_map, no_superblock, superblock_of};
+use crate::backend::Device;
 use crate::backend::matrix::records::{Element, RecordList};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Basis, Block, Mpo, Side, Strategy, Superblock, Target, edge_chain};
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series, Table};
-use crate::operator::Operator;
+use crate::operator::{LinearOperator, Operator};
 use crate::script::api::manybody::{sector_of, site_of};
 use crate::script::{At, Failure, Options, session};
 
@@ -79,15 +80,25 @@ fn joined(
     right: &AnyBlock,
     sector: Option<&Map>,
     strategy: Strategy,
+    room: Option<usize>,
 ) -> Result<Operator> {
+    fn join<T: Element>(
+        device: &Device,
+        (l, r): (&Arc<Block<T>>, &Arc<Block<T>>),
+        sector: Option<&Map>,
+        strategy: Strategy,
+        room: Option<usize>,
+    ) -> Result<Operator>
+    where
+        Superblock<T>: LinearOperator,
+    {
+        let target = target(l, r, sector)?;
+        Ok(Superblock::within(device, l, r, &target, strategy, room)?.into_operator(device))
+    }
     let device = session(ctx)?.device();
     match (left, right) {
-        (Either::Real(l), Either::Real(r)) => {
-            Ok(Superblock::new(&device, l, r, &target(l, r, sector)?, strategy)?.into_operator(&device))
-        }
-        (Either::Complex(l), Either::Complex(r)) => {
-            Ok(Superblock::new(&device, l, r, &target(l, r, sector)?, strategy)?.into_operator(&device))
-        }
+        (Either::Real(l), Either::Real(r)) => join(&device, (l, r), sector, strategy, room),
+        (Either::Complex(l), Either::Complex(r)) => join(&device, (l, r), sector, strategy, room),
         _ => Err(Error::input("a superblock of a real and a complex block")),
     }
 }
@@ -338,6 +349,8 @@ mod block_functions {
     /// # Options
     /// - `strategy` ("auto"): "LR" multiplies with operators of block and site together, "l-1-1-r" with blocks and sites apart;
     ///   "auto" chooses for each operator.
+    /// - `operator_memory` (what the vectors of a search leave): bytes of a GPU that the operators may take; beyond, they stay in
+    ///   main memory and travel to the GPU in windows during each product. Other backends hold them in main memory anyway.
     ///
     /// # Example
     /// ```rhai
@@ -357,8 +370,14 @@ mod block_functions {
     ) -> std::result::Result<Operator, Failure> {
         let o = Options::new(&ctx, options);
         let strategy = o.text_or("strategy", "auto").and_then(|name| Strategy::parse(&name)).at(&ctx)?;
+        let room = o.float("operator_memory").at(&ctx)?;
+        if room.is_some_and(|bytes| !(bytes >= 0.0)) {
+            let wrong = Error::input("the memory of operators is a number of bytes");
+            return Err(wrong.hint("`operator_memory: 2e9` is two gigabytes")).at(&ctx);
+        }
+        let room = room.map(|bytes| bytes as usize);
         o.finish()?;
-        joined(&ctx, &left, &right, Some(&sector), strategy).at(&ctx)
+        joined(&ctx, &left, &right, Some(&sector), strategy, room).at(&ctx)
     }
 
     #[rhai_fn(name = "superblock", return_raw)]
@@ -368,7 +387,7 @@ mod block_functions {
         right: AnyBlock,
         sector: Map,
     ) -> std::result::Result<Operator, Failure> {
-        joined(&ctx, &left, &right, Some(&sector), Strategy::Auto).at(&ctx)
+        joined(&ctx, &left, &right, Some(&sector), Strategy::Auto, None).at(&ctx)
     }
 
     #[rhai_fn(name = "superblock", return_raw)]
@@ -377,7 +396,7 @@ mod block_functions {
         left: AnyBlock,
         right: AnyBlock,
     ) -> std::result::Result<Operator, Failure> {
-        joined(&ctx, &left, &right, None, Strategy::Auto).at(&ctx)
+        joined(&ctx, &left, &right, None, Strategy::Auto, None).at(&ctx)
     }
 
     #[rhai_fn(name = "superblock", return_raw)]
@@ -387,7 +406,7 @@ mod block_functions {
         right: AnyBlock,
         strategy: &str,
     ) -> std::result::Result<Operator, Failure> {
-        Strategy::parse(strategy).and_then(|s| joined(&ctx, &left, &right, None, s)).at(&ctx)
+        Strategy::parse(strategy).and_then(|s| joined(&ctx, &left, &right, None, s, None)).at(&ctx)
     }
 
     /// What a superblock's product costs: `dim`, `pairs` of sectors, operation `records`, `flops` of a product, `bytes` of
