@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(put("latt"), ["lattice::", "lattice_pairs(", "lattice_slater("]);
         assert_eq!(put("do"), ["do", "dos", "double_moments("]);
         assert_eq!(put("%ti"), ["%time ", "%timeit "]);
-        assert_eq!(put("%backend cp"), ["%backend cpu"]);
+        assert_eq!(put("%backend cp"), ["%backend cpu", "%backend cpu+cuda"]);
         assert!(put("").is_empty() && put("1 + ").is_empty() && put("// lins").is_empty());
     }
 
