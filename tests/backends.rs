@@ -4,11 +4,12 @@ mod backends {
     pub mod spinors;
     pub mod splines;
     pub mod suite;
+    pub mod walkers;
 }
 
 use std::sync::Arc;
 
-use backends::{spinors, splines, suite};
+use backends::{spinors, splines, suite, walkers};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::task::Interrupt;
@@ -65,6 +66,11 @@ macro_rules! on {
             #[test]
             fn splines_are_their_triple_sum() {
                 splines::splines(&$device);
+            }
+
+            #[test]
+            fn walkers_make_the_same_decisions() {
+                walkers::walkers(&$device);
             }
         }
     };
@@ -136,5 +142,11 @@ mod cuda {
     #[ignore = "needs a GPU"]
     fn splines_are_their_triple_sum() {
         splines::splines(&gpu());
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn walkers_make_the_same_decisions() {
+        walkers::walkers(&gpu());
     }
 }

@@ -6,6 +6,7 @@ pub mod cuda;
 pub mod matrix;
 pub mod splines;
 mod vector;
+pub mod walkers;
 
 use std::fmt;
 use std::ops::Range;

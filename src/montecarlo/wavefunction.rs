@@ -186,7 +186,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
     }
 
     /// The orbitals that decide.
-    fn deciding(&self) -> &Arc<dyn Orbitals<S>> {
+    pub fn deciding(&self) -> &Arc<dyn Orbitals<S>> {
         self.decisions.as_ref().unwrap_or(&self.orbitals)
     }
 
@@ -222,6 +222,13 @@ impl<S: Amplitude> SlaterJastrow<S> {
         out.clear();
         out.resize(points.len() * self.orbitals.count(), S::default());
         self.deciding().values(points, out);
+    }
+
+    /// Which orbitals the electrons of both spins fill, if there is one product of determinants.
+    pub fn filled(&self) -> Option<[&[usize]; 2]> {
+        let [product] = self.products.as_slice() else { return None };
+        let of = |f: Option<usize>| f.map_or(&[][..], |f| self.fillings[f].orbitals.as_slice());
+        Some([of(product.1), of(product.2)])
     }
 
     /// The part of a row of orbitals that a filling takes.

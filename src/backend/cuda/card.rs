@@ -228,19 +228,29 @@ impl Card {
         let bytes: &[u8] = bytemuck::cast_slice(data);
         let buffer = self.allocate(bytes.len())?;
         if !bytes.is_empty() {
-            // SAFETY: the buffer holds as many bytes; the copy is over before the host's memory may go.
-            let status = unsafe {
-                sys::cuMemcpyHtoDAsync_v2(
-                    buffer.address,
-                    bytes.as_ptr().cast(),
-                    bytes.len(),
-                    self.stream.as_inner(),
-                )
-            };
-            check("copying to the GPU", status)?;
-            self.synchronize("copying to the GPU")?;
+            self.overwrite(&buffer, bytes)?;
         }
         Ok(buffer)
+    }
+
+    /// Copies host numbers to the beginning of a buffer that there is.
+    pub fn overwrite<T: bytemuck::NoUninit>(&self, buffer: &Buffer, data: &[T]) -> Result<()> {
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        if bytes.len() > buffer.bytes {
+            return Err(Error::internal(format!("{} bytes to a buffer of {}", bytes.len(), buffer.bytes)));
+        }
+        self.enter()?;
+        // SAFETY: the buffer holds as many bytes; the copy is over before the host's memory may go.
+        let status = unsafe {
+            sys::cuMemcpyHtoDAsync_v2(
+                buffer.address,
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                self.stream.as_inner(),
+            )
+        };
+        check("copying to the GPU", status)?;
+        self.synchronize("copying to the GPU")
     }
 
     /// Copies numbers from the GPU, after all that is queued.

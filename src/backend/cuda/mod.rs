@@ -11,6 +11,7 @@ mod order;
 mod records;
 mod splines;
 mod tall;
+mod walkers;
 mod wilson;
 
 use std::ffi::c_void;
