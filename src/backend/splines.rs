@@ -4,14 +4,7 @@
 
 use super::walkers::{DeviceWalkers, WalkersSpec};
 use crate::error::{Error, Result};
-use crate::number::memory::human;
-
-/// Bytes to which rows are padded and at which they begin: a line of the caches.
-pub const LINE: usize = 64;
-
-/// Bytes of a page that the system is asked for where a table is large; every point reads from 16 places far apart, and
-/// small pages would have their addresses looked up each time.
-const HUGE: usize = 2 << 20;
+use crate::number::memory::{Aligned, LINE, human};
 
 /// Number of functions side by side, grid and cell of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,8 +89,7 @@ pub fn weights(t: f64) -> [[f64; 4]; 3] {
 pub struct Coefficients<F> {
     shape: SplineShape,
     stride: usize,
-    data: Vec<F>,
-    skip: usize,
+    data: Aligned<F>,
 }
 
 impl<F: Copy + Default> Coefficients<F> {
@@ -117,18 +109,10 @@ impl<F: Copy + Default> Coefficients<F> {
         let what = || format!("a spline table of {} functions on {:?} points", shape.lanes, shape.grid);
         crate::number::memory::ensure(bytes as u128, &what())
             .map_err(|e| e.hint("use a coarser grid, or `precision: \"single\"`"))?;
-        let huge = bytes > 4 * HUGE;
-        let pad = if huge { HUGE } else { LINE } / size_of::<F>();
-        let mut data: Vec<F> = Vec::new();
-        data.try_reserve_exact(count + pad).map_err(|_| {
+        let data = Aligned::zeros(count).map_err(|_| {
             Error::memory(format!("{} for {} were refused by the system", human(bytes as u128), what()))
         })?;
-        let skip = data.as_ptr().align_offset(pad * size_of::<F>()).min(pad);
-        if huge {
-            advise(data.as_mut_ptr().wrapping_add(skip).cast(), bytes);
-        }
-        data.resize(count + pad, F::default());
-        Ok(Coefficients { shape, stride, data, skip })
+        Ok(Coefficients { shape, stride, data })
     }
 
     /// Functions, grid and cell.
@@ -143,25 +127,13 @@ impl<F: Copy + Default> Coefficients<F> {
 
     /// All numbers, rows padded.
     pub fn data(&self) -> &[F] {
-        &self.data[self.skip..][..self.shape.points() * self.stride]
+        &self.data
     }
 
     /// As [`Coefficients::data`], to fill them.
     pub fn data_mut(&mut self) -> &mut [F] {
-        let count = self.shape.points() * self.stride;
-        &mut self.data[self.skip..][..count]
+        &mut self.data
     }
-}
-
-/// Asks the system for large pages, which it may refuse.
-fn advise(at: *mut u8, bytes: usize) {
-    #[cfg(target_os = "linux")]
-    // SAFETY: the range lies in memory that is ours; the advice does not change what it holds.
-    unsafe {
-        libc::madvise(at.cast(), bytes, libc::MADV_HUGEPAGE);
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = (at, bytes);
 }
 
 /// A table in single or double precision.

@@ -9,6 +9,7 @@ use super::fold::Fold;
 use super::pack::Registers;
 use crate::backend::Rows;
 use crate::error::{Error, Result};
+use crate::number::memory::Aligned;
 use crate::number::{C64, DType, Real, Scalar};
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -18,65 +19,39 @@ pub(super) fn bytes_in_use() -> usize {
     IN_USE.load(Ordering::Relaxed)
 }
 
-/// Bytes of a line of the caches; blocks begin at one, so that no vector load straddles two.
-const LINE: usize = 64;
-
-/// A vector of reals that begins at a line of the caches and whose bytes are accounted for.
+/// A vector of reals whose bytes are accounted for.
 #[derive(Debug)]
-pub(in crate::backend) struct Buffer<F> {
-    data: Vec<F>,
-    /// Elements before the first line.
-    skip: usize,
-}
+pub(in crate::backend) struct Buffer<F>(Aligned<F>);
 
-impl<F: Copy> Buffer<F> {
-    /// Room for `count` elements and the pad before the first.
-    fn reserve(count: usize) -> Result<Vec<F>> {
-        let mut data = Vec::new();
-        data.try_reserve_exact(count + LINE / size_of::<F>()).map_err(|_| {
-            let bytes = (count * size_of::<F>()) as f64;
-            Error::memory(format!("{:.1} GB were refused by the system", bytes / 1e9))
-                .hint("use fewer vectors at a time, or a smaller lattice")
-        })?;
-        Ok(data)
-    }
-
-    fn skip(data: &[std::mem::MaybeUninit<F>]) -> usize {
-        data.as_ptr().align_offset(LINE).min(LINE / size_of::<F>())
-    }
-
-    fn adopt(data: Vec<F>, skip: usize) -> Self {
-        IN_USE.fetch_add(data.capacity() * size_of::<F>(), Ordering::Relaxed);
-        Buffer { data, skip }
+impl<F> Buffer<F> {
+    fn adopt(data: Aligned<F>) -> Self {
+        IN_USE.fetch_add(data.bytes(), Ordering::Relaxed);
+        Buffer(data)
     }
 }
 
 impl<F> std::ops::Deref for Buffer<F> {
     type Target = [F];
     fn deref(&self) -> &[F] {
-        &self.data[self.skip..]
+        &self.0
     }
 }
 
 impl<F> std::ops::DerefMut for Buffer<F> {
     fn deref_mut(&mut self) -> &mut [F] {
-        &mut self.data[self.skip..]
+        &mut self.0
     }
 }
 
 impl<F: Copy + Default> Clone for Buffer<F> {
     fn clone(&self) -> Self {
-        let mut data: Vec<F> = Vec::with_capacity(self.len() + LINE / size_of::<F>());
-        let skip = Self::skip(data.spare_capacity_mut());
-        data.resize(skip, F::default());
-        data.extend_from_slice(self);
-        Self::adopt(data, skip)
+        Self::adopt(self.0.clone())
     }
 }
 
 impl<F> Drop for Buffer<F> {
     fn drop(&mut self) {
-        IN_USE.fetch_sub(self.data.capacity() * size_of::<F>(), Ordering::Relaxed);
+        IN_USE.fetch_sub(self.0.bytes(), Ordering::Relaxed);
     }
 }
 
@@ -125,20 +100,22 @@ lane!(f32, Single);
 lane!(f64, Double);
 
 fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Buffer<F>> {
-    let mut data = Buffer::<F>::reserve(count)?;
-    let skip = Buffer::skip(data.spare_capacity_mut());
-    data.resize(skip, F::default());
+    let mut data = Aligned::<F>::with_room(count).map_err(|_| {
+        let bytes = (count * size_of::<F>()) as f64;
+        Error::memory(format!("{:.1} GB were refused by the system", bytes / 1e9))
+            .hint("use fewer vectors at a time, or a smaller lattice")
+    })?;
     // Each worker writes its own rows first, so that their pages lie in its memory.
     let rows = count / stride.max(1);
     let ranges = threads.ranges(rows, stride);
-    threads.run(&ranges, stride, &mut data.spare_capacity_mut()[..count], |_, mine| {
+    threads.run(&ranges, stride, data.spare(count), |_, mine| {
         for slot in mine {
             slot.write(F::default());
         }
     })?;
     // SAFETY: the ranges cover all `count` reserved elements, and each was written above.
-    unsafe { data.set_len(skip + count) };
-    Ok(Buffer::adopt(data, skip))
+    unsafe { data.written(count) };
+    Ok(Buffer::adopt(data))
 }
 
 impl Block {

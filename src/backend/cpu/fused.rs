@@ -9,6 +9,7 @@ use super::Isa;
 use super::block::Lane;
 use super::formats::Index;
 use super::pack::{Body, Pack, dispatch};
+use super::simd;
 use crate::backend::Update;
 use crate::number::Scalar;
 
@@ -22,11 +23,8 @@ const AHEAD: usize = 512;
 /// Asks for `items[from..to]`; places beyond the end do no harm.
 #[inline(always)]
 fn fetch<T>(items: &[T], from: usize, to: usize) {
-    #[cfg(target_arch = "x86_64")]
     for at in (from * size_of::<T>()..to * size_of::<T>()).step_by(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program sees, wherever it points.
-        unsafe { _mm_prefetch(items.as_ptr().cast::<i8>().wrapping_add(at), _MM_HINT_T0) };
+        simd::fetch(items.as_ptr().cast::<u8>().wrapping_add(at));
     }
 }
 

@@ -3,6 +3,19 @@
 
 use super::block::Lane;
 
+/// Asks the caches for the line at an address, which may lie anywhere: the processor's own prefetching follows what is read
+/// in order, and no further than a page.
+#[inline(always)]
+pub(in crate::backend) fn fetch<F>(at: *const F) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the instruction belongs to every processor of the architecture and faults at no address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = at;
+}
+
 /// A register of neighbouring reals.
 pub(in crate::backend) trait Register: Copy {
     /// The reals.

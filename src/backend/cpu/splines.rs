@@ -8,7 +8,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::simd::Register;
+use super::simd::{Register, fetch};
 use super::{Isa, Threads};
 use crate::backend::splines::{
     Coefficients, Planes, SplineBatch, SplineShape, SplineTable, Splines, weights,
@@ -271,18 +271,6 @@ unsafe fn point<P: Register, const ALL: bool>(
             }
         }
     }
-}
-
-/// Asks the caches for a line.
-#[inline(always)]
-fn fetch<F>(at: *const F) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: the instruction belongs to every processor of the architecture and faults at no address.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
 }
 
 /// Some points, one after the other.

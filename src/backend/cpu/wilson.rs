@@ -13,6 +13,7 @@ use crate::backend::matrix::wilson::{COMPONENTS, Sites, WilsonSpec};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update, conformal};
 use crate::error::{Error, Result};
 use crate::number::DType;
+use crate::number::memory::Aligned;
 
 /// Vectors that one pass may add.
 pub(super) const MOST_ADDED: usize = 4;
@@ -69,9 +70,7 @@ struct Prepared<F> {
     shape: Shape,
     rows: Rows,
     /// By site of a part, direction, real, lane.
-    links: Vec<F>,
-    /// Elements before the first that begins a line of the caches.
-    skip: usize,
+    links: Aligned<F>,
     spec: WilsonSpec,
     threads: Arc<Threads>,
     isa: Isa,
@@ -91,37 +90,28 @@ impl<F: Packed> Prepared<F> {
         let shape = Shape::new(spec);
         let (reals, lanes) = (spec.compression.reals(), shape.lanes);
         let count = shape.sites() * 4 * reals * lanes;
-        let pad = 64 / size_of::<F>();
-        let mut links: Vec<F> = Vec::new();
-        links.try_reserve_exact(count + pad).map_err(|_| {
+        let mut links = Aligned::zeros(count).map_err(|_| {
             Error::memory(format!("links of {:.1} GB", (count * size_of::<F>()) as f64 / 1e9))
                 .hint("use a smaller lattice, or `precision: \"single\"`")
         })?;
-        links.resize(count + pad, F::default());
-        let skip = links.as_ptr().align_offset(64).min(pad);
         let fold = Fold::of(&spec.rows());
         let each = 4 * reals * lanes;
-        threads.run(
-            &threads.ranges(shape.sites(), each * 8),
-            each,
-            &mut links[skip..skip + count],
-            |range, out| {
-                for (at, out) in range.zip(out.chunks_exact_mut(each)) {
-                    for lane in 0..lanes {
-                        let site = fold.map_or(at, |f| f.row(at * f.per_site, lane) / f.per_site);
-                        for mu in 0..4 {
-                            let kept = spec.compression.encode(&spec.links[4 * site + mu]);
-                            for (r, x) in kept.into_iter().enumerate() {
-                                out[(mu * reals + r) * lanes + lane] = F::from_f64(x);
-                            }
+        threads.run(&threads.ranges(shape.sites(), each * 8), each, &mut links, |range, out| {
+            for (at, out) in range.zip(out.chunks_exact_mut(each)) {
+                for lane in 0..lanes {
+                    let site = fold.map_or(at, |f| f.row(at * f.per_site, lane) / f.per_site);
+                    for mu in 0..4 {
+                        let kept = spec.compression.encode(&spec.links[4 * site + mu]);
+                        for (r, x) in kept.into_iter().enumerate() {
+                            out[(mu * reals + r) * lanes + lane] = F::from_f64(x);
                         }
                     }
                 }
-            },
-        )?;
+            }
+        })?;
         // The host's copy belongs to whoever made it.
         let spec = WilsonSpec { links: Arc::default(), ..spec.clone() };
-        Ok(Prepared { rows: spec.rows(), shape, links, skip, spec, threads, isa })
+        Ok(Prepared { rows: spec.rows(), shape, links, spec, threads, isa })
     }
 
     fn pass(
@@ -142,7 +132,7 @@ impl<F: Packed> Prepared<F> {
         let columns = v.columns();
         let mut job = Job {
             shape: &self.shape,
-            links: self.links[self.skip..].as_ptr(),
+            links: self.links.as_ptr(),
             reals: self.spec.compression.reals(),
             columns,
             alpha: c.alpha,

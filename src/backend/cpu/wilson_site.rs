@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Isa;
 use super::block::Lane;
-use super::simd::Register;
+use super::simd::{Register, fetch};
 use super::wilson::{MOST_ADDED, Shape};
 use crate::backend::matrix::wilson::{COMPONENTS, Sites};
 use crate::number::Real;
@@ -309,6 +309,7 @@ impl<P: Register> Run<'_, P> {
                 }
                 P::load(signs.as_ptr())
             };
+            self.ahead::<MU, N>(site + 1, stride, chunk, column);
             // Forward: the neighbour's lanes come here, then the link of this site.
             let edge = x + 1 == n;
             let (there, its) =
@@ -328,6 +329,32 @@ impl<P: Register> Run<'_, P> {
             let u = link::<P, N>(link_at(there, its), lanes);
             let turn = if edge { Some((bit, sign(1))) } else { None };
             through::<P, MU, true>(sum, &u, &h, self.backward, turn);
+        }
+    }
+
+    /// Asks for what a site will read in a direction and the caches have not seen since it was a neighbour of another: links,
+    /// the spinor ahead, and the links behind where a plane or more was walked since.
+    #[inline(always)]
+    fn ahead<const MU: usize, const N: usize>(
+        &self,
+        site: usize,
+        stride: usize,
+        chunk: usize,
+        column: usize,
+    ) {
+        let (job, lanes) = (self.job, self.job.shape.lanes);
+        let links = |site: usize| {
+            let at = job.links.wrapping_add((4 * site + MU) * N * lanes + chunk * P::LANES);
+            (0..N).for_each(|k| fetch(at.wrapping_add(k * lanes)));
+        };
+        links(site);
+        if MU > 0 {
+            let there = (site + stride) * COMPONENTS * self.step + column * lanes + chunk * P::LANES;
+            let at = job.v.wrapping_add(there);
+            (0..2 * COMPONENTS).for_each(|k| fetch(at.wrapping_add(k * self.im)));
+        }
+        if MU > 1 {
+            links(site.saturating_sub(stride));
         }
     }
 
