@@ -154,7 +154,16 @@ impl<C: System> Ensemble<C> {
             Err(Error::numeric(what).hint(C::NO_START))
         };
         let walkers = (0..count as u32).into_par_iter().map(place).collect::<Result<_>>()?;
-        Ok(Ensemble { psi, held: Held::Host(walkers), seed, first: 0, sweep: 0, moved: 0, tried: 0, error: 0.0 })
+        Ok(Ensemble {
+            psi,
+            held: Held::Host(walkers),
+            seed,
+            first: 0,
+            sweep: 0,
+            moved: 0,
+            tried: 0,
+            error: 0.0,
+        })
     }
 
     /// Walkers as they were saved: they go on as if nothing had happened.

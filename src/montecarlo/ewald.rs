@@ -135,7 +135,11 @@ impl Ewald {
     pub fn sums(&self) -> EwaldSums {
         let line = |(n, range): &([i32; 3], std::ops::Range<usize>)| {
             let n = *n;
-            range.clone().enumerate().map(move |(k, at)| ([n[0], n[1], n[2] + k as i32], at)).collect::<Vec<_>>()
+            range
+                .clone()
+                .enumerate()
+                .map(move |(k, at)| ([n[0], n[1], n[2] + k as i32], at))
+                .collect::<Vec<_>>()
         };
         EwaldSums {
             alpha: self.alpha,

@@ -26,8 +26,8 @@ mod waves;
 pub use cell::Cell;
 pub use crystal::{Crystal, Ion, Potential};
 pub use elementary::{Exponentials, Oscillator};
-pub use ewald::Ewald;
 pub use ensemble::{Ensemble, Saved, System};
+pub use ewald::Ewald;
 pub use hamiltonian::{
     Coulomb, External, Hamiltonian, LocalEnergy, Nuclei, Periodic, Repulsion, Trap, Truncated,
 };

@@ -91,8 +91,7 @@ fn look_ahead_is_the_particle_by_particle_chain() {
                 let acceptance = walkers.run(&sweep, 8, &Interrupt::default()).unwrap();
                 assert!(acceptance > 0.2 && acceptance < 0.95, "{acceptance}");
                 let energies = in_trap(1.0).local_energies(&mut walkers).unwrap();
-                let positions: Vec<_> =
-                    walkers.places().into_iter().cloned().collect();
+                let positions: Vec<_> = walkers.places().into_iter().cloned().collect();
                 (positions, energies)
             };
             assert_eq!(chain(Scheme::ParticleByParticle), chain(Scheme::LookAhead));

@@ -8,8 +8,8 @@ use umklapp::montecarlo::amplitude::Amplitude;
 use umklapp::montecarlo::jastrow::Factor;
 use umklapp::montecarlo::orbitals::{Fourier, SplineOrbitals};
 use umklapp::montecarlo::{
-    Cell, Crystal, External, Hamiltonian, LocalEnergy, Orbitals, Periodic, Proposal, Repulsion, Scheme, Screen,
-    SlaterJastrow, Start, Sweep, Truncated, Walkers,
+    Cell, Crystal, External, Hamiltonian, LocalEnergy, Orbitals, Periodic, Proposal, Repulsion, Scheme,
+    Screen, SlaterJastrow, Start, Sweep, Truncated, Walkers,
 };
 use umklapp::task::{Interrupt, Task};
 
@@ -59,7 +59,10 @@ fn hamiltonians() -> Vec<Hamiltonian> {
         make(vec![potential.clone()], Some(Arc::new(Periodic::new(&cell())))),
         make(vec![], Some(Arc::new(Truncated { cell: cell() }))),
         // Two potentials, and a repulsion in another cell: the host's part.
-        make(vec![potential.clone(), potential], Some(Arc::new(Truncated { cell: Cell::cubic(7.0).expect("a cube") }))),
+        make(
+            vec![potential.clone(), potential],
+            Some(Arc::new(Truncated { cell: Cell::cubic(7.0).expect("a cube") })),
+        ),
     ]
 }
 
@@ -85,7 +88,11 @@ fn chain<S: Amplitude>(psi: &Arc<SlaterJastrow<S>>, case: &Case, schemes: &[(Sch
         let mut copy = walkers.clone();
         let first = &hamiltonians()[0];
         energies.push(first.local_energies(&mut walkers).expect("energies"));
-        assert!(close(&energies[energies.len() - 1], &first.local_energies(&mut copy).expect("energies"), 1e-9));
+        assert!(close(
+            &energies[energies.len() - 1],
+            &first.local_energies(&mut copy).expect("energies"),
+            1e-9
+        ));
     }
     for h in hamiltonians() {
         energies.push(h.local_energies(&mut walkers).expect("energies"));
@@ -113,7 +120,12 @@ where
     let chains: [&[(Scheme, usize)]; 3] = [
         &[(Scheme::ParticleByParticle, 4)],
         &[(Scheme::LookAhead, 3), (Scheme::LookAhead, most)],
-        &[(Scheme::QuasiSimultaneous, 2), (Scheme::LookAhead, 2), (Scheme::DelayedAcceptance, 1), (Scheme::LookAhead, 1)],
+        &[
+            (Scheme::QuasiSimultaneous, 2),
+            (Scheme::LookAhead, 2),
+            (Scheme::DelayedAcceptance, 1),
+            (Scheme::LookAhead, 1),
+        ],
     ];
     for schemes in chains {
         let expected = chain(&psi::<S>(&host, case), case, schemes);
@@ -137,11 +149,18 @@ where
 /// Few electrons and more than two blocks of them; real and complex; both precisions; all kinds of factors.
 pub fn walkers(device: &Device) {
     let rpa = || vec![Factor::Rpa { strength: None, cutoff: None }];
-    let polynomial = Factor::Polynomial { cutoff: None, opposite: vec![0.1, 0.02], same: vec![0.05, -0.01, 0.002] };
+    let polynomial =
+        Factor::Polynomial { cutoff: None, opposite: vec![0.1, 0.02], same: vec![0.05, -0.01, 0.002] };
     let centres = vec![[0.1, 0.2, 0.3], [3.0, 4.0, 5.0]];
     let nuclear = Factor::Nuclear { centres, charges: vec![0.4, 0.3], b: 0.7, cutoff: None };
     let several = || vec![polynomial.clone(), nuclear.clone()];
-    let case = |electrons, twist, precision, factors, proposal| Case { electrons, twist, precision, factors, proposal };
+    let case = |electrons, twist, precision, factors, proposal| Case {
+        electrons,
+        twist,
+        precision,
+        factors,
+        proposal,
+    };
     let (gauss, even) = (Proposal::Gaussian, Proposal::Uniform);
     let twisted = [0.1, 0.2, -0.3];
     for case in [

@@ -161,7 +161,13 @@ impl<F: Lane> Resident<F> {
             }
         }
         let own = Shape::new(&shape);
-        Ok(Resident { card: card.clone(), shape, own, table: Arc::new(card.upload(&laid)?), tiles: tiles as u32 })
+        Ok(Resident {
+            card: card.clone(),
+            shape,
+            own,
+            table: Arc::new(card.upload(&laid)?),
+            tiles: tiles as u32,
+        })
     }
 
     fn place(&self, points: &[[f64; 3]]) -> Result<Batch<F>> {

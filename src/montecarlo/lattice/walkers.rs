@@ -80,11 +80,7 @@ fn wide(sites: &[u32]) -> Vec<usize> {
 }
 
 /// A sweep of one walker; the number of moves accepted.
-fn sweep_of<S: Amplitude>(
-    state: &LatticeState<S>,
-    walker: &mut Occupied<S>,
-    draws: &Draws,
-) -> usize {
+fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, draws: &Draws) -> usize {
     let (up, down) = state.electrons();
     let mut moved = 0;
     for i in 0..up + down {

@@ -115,7 +115,8 @@ impl Resident {
         let (walk, terms) = (self.walk, p.terms.address);
         let grid = ((walk.walkers * walk.electrons).div_ceil(WARPS), 1);
         if let Some(v) = &p.external {
-            let (inverse, numbers, weights, count) = (v.inverse, v.numbers.address, v.weights.address, v.count);
+            let (inverse, numbers, weights, count) =
+                (v.inverse, v.numbers.address, v.weights.address, v.count);
             let arguments = arguments![walk, inverse, numbers, weights, count, terms];
             // SAFETY: the kernel's arguments; a number for every electron.
             unsafe { self.card.launch("energy_external", grid, THREADS, &arguments)? };
@@ -133,7 +134,8 @@ impl Resident {
             self.add_up(&p.terms, walk.electrons, p, 2)?;
         }
         if let Some(w) = &p.waves {
-            let (inverse, numbers, weights, count) = (w.inverse, w.numbers.address, w.weights.address, w.count);
+            let (inverse, numbers, weights, count) =
+                (w.inverse, w.numbers.address, w.weights.address, w.count);
             let (reach, partial) = (w.reach, p.partial.address);
             let blocks = count.div_ceil(WAVES);
             let arguments = arguments![walk, inverse, numbers, weights, count, reach, partial];

@@ -212,8 +212,10 @@ impl Resident {
             0 => Ok(control),
             1 => Err(Error::numeric("the wave function is not a number (NaN) at a trial point")
                 .hint("look for NaN among the coefficients of the orbitals and the Jastrow parameters")),
-            _ => Err(Error::numeric(format!("{what} put the electrons of a walker on a node of the wave function"))
-                .hint("an exact scheme, \"look-ahead\" say, cannot get there; or take a smaller step")),
+            _ => Err(Error::numeric(format!(
+                "{what} put the electrons of a walker on a node of the wave function"
+            ))
+            .hint("an exact scheme, \"look-ahead\" say, cannot get there; or take a smaller step")),
         }
     }
 
@@ -259,7 +261,15 @@ impl Resident {
     }
 
     /// Orbitals of `count` electrons of a spin from `own` on, as rows (or as columns) of every walker.
-    fn rows(&self, what: &str, from: &dyn Evaluation, spin: &Spin, own: u32, count: u32, to: &Buffer) -> Result<()> {
+    fn rows(
+        &self,
+        what: &str,
+        from: &dyn Evaluation,
+        spin: &Spin,
+        own: u32,
+        count: u32,
+        to: &Buffer,
+    ) -> Result<()> {
         let (plane, lanes, filling) = (from.out(), from.lanes(), spin.filling.address);
         let walk = Walk { points: from.points(), ..self.walk };
         let (first, n, k, out) = (spin.first + own, spin.n, self.k, to.address);

@@ -49,8 +49,7 @@ mod optimise_functions {
         walk: &mut Walk,
         hamiltonian: Hamiltonian,
     ) -> std::result::Result<Samples, Failure> {
-        let samples =
-            walk!(mut &*walk, w => optimise::samples(&hamiltonian, &mut *w), _l => Err(kind()));
+        let samples = walk!(mut &*walk, w => optimise::samples(&hamiltonian, &mut *w), _l => Err(kind()));
         Ok(Samples(Rc::new(samples.at(&ctx)?)))
     }
 

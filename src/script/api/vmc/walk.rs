@@ -385,10 +385,7 @@ mod walk_functions {
         walk: &mut Walk,
         psi: Psi,
     ) -> std::result::Result<Walk, Failure> {
-        fn changed<C: System>(
-            walk: &RefCell<Ensemble<C>>,
-            psi: Arc<C>,
-        ) -> Result<Rc<RefCell<Ensemble<C>>>> {
+        fn changed<C: System>(walk: &RefCell<Ensemble<C>>, psi: Arc<C>) -> Result<Rc<RefCell<Ensemble<C>>>> {
             walk.borrow().with_psi(psi).map(handle)
         }
         match (walk, psi) {
@@ -396,8 +393,10 @@ mod walk_functions {
             (Walk::Complex(w), Psi::Complex(psi)) => changed(w, psi).map(Walk::Complex),
             (Walk::LatticeReal(w), Psi::LatticeReal(psi)) => changed(w, psi).map(Walk::LatticeReal),
             (Walk::LatticeComplex(w), Psi::LatticeComplex(psi)) => changed(w, psi).map(Walk::LatticeComplex),
-            _ => Err(Error::input("walkers of another kind of wave function")
-                .hint("make new ones with `walkers`")),
+            _ => {
+                Err(Error::input("walkers of another kind of wave function")
+                    .hint("make new ones with `walkers`"))
+            }
         }
         .at(&ctx)
     }
