@@ -2,66 +2,163 @@
 // threads a matrix takes a panel, and a product of matrices the rest. A matrix is given as its columns, A[i][j] at j n + i,
 // and its inverse comes out as rows that are the columns of A^-1.
 
-#include "walkers.cuh"
+#include "tiles.cuh"
 
 namespace {
 
 constexpr int PANEL = 32;
-constexpr int LONGEST = 4096;
+constexpr int STRIP = 8;
+// Threads of a panel: as many as its columns times the rows that a strip exchanges.
+constexpr int LONG = 2 * STRIP * PANEL;
+constexpr int LONGEST = 2048;
 
-// A panel's columns, which become the factors of its elimination: `t[k][i]`.
-template <class S>
-__device__ inline void panel(const S* work, S* t, uint32_t* pivots, uint32_t n, uint32_t begin, Control* control) {
-    __shared__ double best[32];
-    __shared__ uint32_t where[32];
-    __shared__ S row[PANEL];
-    const uint32_t matrix = blockIdx.x, thread = threadIdx.x, threads = blockDim.x;
+// Rows that the pivots of a strip exchange, and what each of them holds after it: the row of which source.
+struct Moves {
+    uint32_t count;
+    uint32_t rows[2 * STRIP];
+    uint32_t sources[2 * STRIP];
+};
+
+// A panel's columns, which become the factors of its elimination: `t[k][i]`. Strips of it are eliminated among themselves in
+// registers, R rows a thread, then from the rest of the panel.
+template <class S, int R>
+__device__ inline void panel(const S* work, S* t, uint32_t* pivots, Moves* moves, uint32_t n, uint32_t begin,
+                             Control* control) {
+    __shared__ double best[LONG / 32];
+    __shared__ uint32_t where[LONG / 32], chosen[STRIP];
+    __shared__ Moves list;
+    __shared__ S picked[STRIP], former[STRIP], across[STRIP][PANEL];
+    const uint32_t matrix = blockIdx.x, thread = threadIdx.x;
     const uint32_t size = min(uint32_t(PANEL), n - begin);
     const S* const a = work + uint64_t(matrix) * n * n;
     S* const p = t + uint64_t(matrix) * PANEL * n;
-    for (uint32_t e = thread; e < n * PANEL; e += threads) {
-        const uint32_t k = e % PANEL, i = e / PANEL;
-        if (k < size) p[uint64_t(k) * n + i] = a[uint64_t(i) * n + begin + k];
+#pragma unroll
+    for (int r = 0; r < R; ++r) {
+        const uint32_t i = thread + LONG * r;
+        for (uint32_t k = 0; k < size && i < n; k += STRIP) {
+            S x[STRIP];
+#pragma unroll
+            for (int q = 0; q < STRIP; ++q) x[q] = k + q < size ? a[uint64_t(i) * n + begin + k + q] : S{};
+#pragma unroll
+            for (int q = 0; q < STRIP; ++q)
+                if (k + q < size) p[uint64_t(k + q) * n + i] = x[q];
+        }
     }
     __syncthreads();
-    for (uint32_t c = 0; c < size; ++c) {
-        const uint32_t own = begin + c;
-        double top = -1.0;
-        uint32_t at = own;
-        for (uint32_t i = own + thread; i < n; i += threads) {
-            const double x = squared(p[uint64_t(c) * n + i]);
-            if (x > top) top = x, at = i;
+    for (uint32_t start = 0; start < size; start += STRIP) {
+        const uint32_t wide = min(uint32_t(STRIP), size - start), first = begin + start;
+        S* const strip = p + uint64_t(start) * n;
+        S x[R][STRIP];
+#pragma unroll
+        for (int r = 0; r < R; ++r)
+#pragma unroll
+            for (int c = 0; c < STRIP; ++c) {
+                const uint32_t i = thread + LONG * r;
+                x[r][c] = i < n && c < wide ? strip[uint64_t(c) * n + i] : S{};
+            }
+#pragma unroll
+        for (int c = 0; c < STRIP; ++c) {
+            if (c >= wide) break;
+            const uint32_t own = first + c;
+            double top = -1.0;
+            uint32_t at = own;
+            auto better = [&](double size, uint32_t i) {
+                if (size > top || (size == top && i < at)) top = size, at = i;
+            };
+#pragma unroll
+            for (int r = 0; r < R; ++r) {
+                const uint32_t i = thread + LONG * r;
+                if (i >= own && i < n) better(squared(x[r][c]), i);
+            }
+            auto exchange = [&](int step) {
+                const double size = __shfl_xor_sync(~0u, top, step);
+                const uint32_t i = __shfl_xor_sync(~0u, at, step);
+                better(size, i);
+            };
+            for (int step = 16; step > 0; step /= 2) exchange(step);
+            if (thread % 32 == 0) best[thread / 32] = top, where[thread / 32] = at;
+            __syncthreads();
+            top = best[thread % (LONG / 32)], at = where[thread % (LONG / 32)];
+            for (int step = LONG / 64; step > 0; step /= 2) exchange(step);
+#pragma unroll
+            for (int r = 0; r < R; ++r) {
+                const uint32_t i = thread + LONG * r;
+#pragma unroll
+                for (int k = 0; k < STRIP; ++k) {
+                    if (i == at) picked[k] = x[r][k];
+                    if (i == own) former[k] = x[r][k];
+                }
+            }
+            if (thread == 0) {
+                pivots[uint64_t(matrix) * n + own] = at;
+                chosen[c] = at;
+                // As good as zero, infinite, or no number.
+                if (!(top > 1e-300) || isinf(top)) control->failed = 2;
+            }
+            __syncthreads();
+            const S one = inverse_of(picked[c]);
+#pragma unroll
+            for (int r = 0; r < R; ++r) {
+                const uint32_t i = thread + LONG * r;
+                const bool given = i == at && at != own;
+                const S factor = minus(times(given ? former[c] : x[r][c], one));
+#pragma unroll
+                for (int k = 0; k < STRIP; ++k) {
+                    const S before = given ? former[k] : x[r][k];
+                    x[r][k] = i == own ? (k == c ? one : times(picked[k], one))
+                            : k == c   ? factor
+                                       : mla(factor, picked[k], before);
+                }
+            }
         }
-        auto better = [&](double x, uint32_t i) {
-            if (x > top || (x == top && i < at)) top = x, at = i;
-        };
-        for (int step = 16; step > 0; step /= 2) {
-            const double x = __shfl_xor_sync(~0u, top, step);
-            const uint32_t i = __shfl_xor_sync(~0u, at, step);
-            better(x, i);
-        }
-        if (thread % 32 == 0) best[thread / 32] = top, where[thread / 32] = at;
-        __syncthreads();
-        for (uint32_t k = 0; k < threads / 32; ++k) better(best[k], where[k]);
+#pragma unroll
+        for (int r = 0; r < R; ++r)
+#pragma unroll
+            for (int c = 0; c < STRIP; ++c) {
+                const uint32_t i = thread + LONG * r;
+                if (i < n && c < wide) strip[uint64_t(c) * n + i] = x[r][c];
+            }
+        // Where the rows that were exchanged come from, for the columns beside the strip.
         if (thread == 0) {
-            pivots[uint64_t(matrix) * n + own] = at;
-            // As good as zero, infinite, or no number.
-            if (!(top > 1e-300) || isinf(top)) control->failed = 2;
-        }
-        if (thread < size) {
-            const S x = p[uint64_t(thread) * n + at];
-            p[uint64_t(thread) * n + at] = p[uint64_t(thread) * n + own];
-            row[thread] = x;
+            list.count = wide;
+            for (uint32_t c = 0; c < wide; ++c) list.rows[c] = list.sources[c] = first + c;
+            for (uint32_t c = 0; c < wide; ++c) {
+                uint32_t q = 0;
+                while (q < list.count && list.rows[q] != chosen[c]) ++q;
+                if (q == list.count) list.rows[q] = list.sources[q] = chosen[c], ++list.count;
+                const uint32_t source = list.sources[q];
+                list.sources[q] = list.sources[c];
+                list.sources[c] = source;
+            }
+            moves[matrix * (PANEL / STRIP) + start / STRIP] = list;
         }
         __syncthreads();
-        const S one = inverse_of(row[c]);
-        for (uint32_t i = thread; i < n; i += threads) {
-            if (i == own) {
-                for (uint32_t k = 0; k < size; ++k) p[uint64_t(k) * n + i] = k == c ? one : times(row[k], one);
-            } else {
-                const S factor = minus(times(p[uint64_t(c) * n + i], one));
-                for (uint32_t k = 0; k < size; ++k)
-                    p[uint64_t(k) * n + i] = k == c ? factor : mla(factor, row[k], p[uint64_t(k) * n + i]);
+        const uint32_t column = thread % PANEL, q = thread / PANEL;
+        const bool beside = column < size && column / STRIP != start / STRIP && q < list.count;
+        const S moved = beside ? p[uint64_t(column) * n + list.sources[q]] : S{};
+        __syncthreads();
+        if (beside) p[uint64_t(column) * n + list.rows[q]] = moved;
+        if (beside && q < wide) across[q][column] = moved;
+        __syncthreads();
+#pragma unroll
+        for (int r = 0; r < R; ++r) {
+            const uint32_t i = thread + LONG * r;
+            if (i >= n) break;
+            const bool inside = i >= first && i < first + wide;
+            for (uint32_t k = 0; k < size; k += STRIP) {
+                if (k == start) continue;
+                S sum[STRIP];
+#pragma unroll
+                for (int q = 0; q < STRIP; ++q)
+                    sum[q] = inside || k + q >= size ? S{} : p[uint64_t(k + q) * n + i];
+#pragma unroll
+                for (int c = 0; c < STRIP; ++c)
+#pragma unroll
+                    for (int q = 0; q < STRIP; ++q)
+                        if (c < wide) sum[q] = mla(x[r][c], across[c][k + q], sum[q]);
+#pragma unroll
+                for (int q = 0; q < STRIP; ++q)
+                    if (k + q < size) p[uint64_t(k + q) * n + i] = sum[q];
             }
         }
         __syncthreads();
@@ -70,20 +167,22 @@ __device__ inline void panel(const S* work, S* t, uint32_t* pivots, uint32_t n, 
 
 // Exchanges rows in the other columns, and keeps those of the panel in `v`.
 template <class S>
-__device__ inline void exchange(S* work, S* v, const uint32_t* pivots, uint32_t n, uint32_t begin) {
+__device__ inline void exchange(S* work, S* v, const Moves* moves, uint32_t n, uint32_t begin) {
     const uint32_t matrix = blockIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
     const uint32_t size = min(uint32_t(PANEL), n - begin);
     if (j >= n || (j >= begin && j < begin + size)) return;
     S* const a = work + uint64_t(matrix) * n * n + j;
-    for (uint32_t k = 0; k < size; ++k) {
-        const uint32_t own = begin + k, other = pivots[uint64_t(matrix) * n + own];
-        const S x = a[uint64_t(other) * n];
-        if (other != own) {
-            a[uint64_t(other) * n] = a[uint64_t(own) * n];
-            a[uint64_t(own) * n] = x;
-        }
-        v[(uint64_t(matrix) * PANEL + k) * n + j] = x;
+    for (uint32_t start = 0; start < size; start += STRIP) {
+        const Moves& list = moves[matrix * (PANEL / STRIP) + start / STRIP];
+        const uint32_t count = list.count;
+        S x[2 * STRIP];
+#pragma unroll
+        for (int q = 0; q < 2 * STRIP; ++q) x[q] = q < count ? a[uint64_t(list.sources[q]) * n] : S{};
+#pragma unroll
+        for (int q = 0; q < 2 * STRIP; ++q)
+            if (q < count) a[uint64_t(list.rows[q]) * n] = x[q];
     }
+    for (uint32_t k = 0; k < size; ++k) v[(uint64_t(matrix) * PANEL + k) * n + j] = a[uint64_t(begin + k) * n];
 }
 
 // The other columns: their rows of the panel are replaced, the others gain the factors times these.
@@ -93,7 +192,16 @@ __device__ inline void eliminate(S* work, const S* t, const S* v, uint32_t n, ui
     const uint32_t down = blockIdx.x / tiles * EDGE, across = blockIdx.x % tiles * EDGE;
     const uint64_t strip = uint64_t(matrix) * PANEL * n;
     auto inside = [&](uint32_t i) { return i >= begin && i < begin + size; };
-    S sum[4][4] = {};
+    S* const c = work + uint64_t(matrix) * n * n;
+    // What is there is read while the factors are on their way.
+    S sum[4][4];
+    for (int a = 0; a < 4; ++a)
+        for (int b = 0; b < 4; ++b) {
+            uint32_t i, j;
+            place_of<S>(a, b, i, j);
+            i += down, j += across;
+            sum[a][b] = i < n && j < n && !inside(i) && !inside(j) ? c[uint64_t(i) * n + j] : S{};
+        }
     tile<S, false, false>(
         size, [&](uint32_t k, uint32_t i) { return down + i < n ? t[strip + uint64_t(k) * n + down + i] : S{}; },
         [&](uint32_t k, uint32_t j) {
@@ -102,10 +210,11 @@ __device__ inline void eliminate(S* work, const S* t, const S* v, uint32_t n, ui
         sum);
     for (int a = 0; a < 4; ++a)
         for (int b = 0; b < 4; ++b) {
-            const uint32_t i = down + threadIdx.x / 16 + 16 * a, j = across + threadIdx.x % 16 + 16 * b;
+            uint32_t i, j;
+            place_of<S>(a, b, i, j);
+            i += down, j += across;
             if (i >= n || j >= n) continue;
-            S* const at = work + uint64_t(matrix) * n * n + uint64_t(i) * n + j;
-            *at = inside(j) ? t[strip + uint64_t(j - begin) * n + i] : inside(i) ? sum[a][b] : plus(*at, sum[a][b]);
+            c[uint64_t(i) * n + j] = inside(j) ? t[strip + uint64_t(j - begin) * n + i] : sum[a][b];
         }
 }
 
@@ -147,16 +256,22 @@ extern "C" __global__ void inverse_order(const uint32_t* pivots, uint32_t n, uin
     for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) order[first + i] = own[i];
 }
 
+// For matrices of up to as many times LONG rows.
+#define PANEL_KERNEL(NAME, S, R)                                                                                        \
+    extern "C" __global__ void __launch_bounds__(LONG)                                                                  \
+        NAME(const S* work, S* t, uint32_t* pivots, Moves* moves, uint32_t n, uint32_t begin, Control* control) {        \
+        panel<S, R>(work, t, pivots, moves, n, begin, control);                                                         \
+    }
+
 #define KERNELS(SUFFIX, S)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(512)                                                                   \
-        inverse_panel_##SUFFIX(const S* work, S* t, uint32_t* pivots, uint32_t n, uint32_t begin, Control* control) {    \
-        panel(work, t, pivots, n, begin, control);                                                                      \
-    }                                                                                                                   \
-    extern "C" __global__ void inverse_exchange_##SUFFIX(S* work, S* v, const uint32_t* pivots, uint32_t n,              \
+    PANEL_KERNEL(inverse_panel_1_##SUFFIX, S, 1)                                                                         \
+    PANEL_KERNEL(inverse_panel_2_##SUFFIX, S, 2)                                                                         \
+    PANEL_KERNEL(inverse_panel_4_##SUFFIX, S, 4)                                                                         \
+    extern "C" __global__ void inverse_exchange_##SUFFIX(S* work, S* v, const Moves* moves, uint32_t n,                  \
                                                          uint32_t begin) {                                              \
-        exchange(work, v, pivots, n, begin);                                                                            \
+        exchange(work, v, moves, n, begin);                                                                             \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(256, sizeof(S) == 8 ? 2 : 1)                                            \
         inverse_eliminate_##SUFFIX(S* work, const S* t, const S* v, uint32_t n, uint32_t begin) {                        \
         eliminate(work, t, v, n, begin);                                                                                \
     }                                                                                                                   \

@@ -5,7 +5,7 @@
 // sweeps the block of M on its diagonal as it accepts; then M and B are updated by a product of matrices for each block, of
 // which 2 n^3 (M), 2 n^3 (B) and n^3 (the rest of M) flops are the floor, n electrons of one spin.
 
-#include "walkers.cuh"
+#include "tiles.cuh"
 
 namespace {
 
@@ -200,7 +200,9 @@ __device__ inline void panel(const Walk& w, const S* m, const S* inverse, const 
             sum);
         for (int a = 0; a < 4; ++a)
             for (int b = 0; b < 4; ++b) {
-                const uint32_t i = threadIdx.x / 16 + 16 * a, j = from + threadIdx.x % 16 + 16 * b;
+                uint32_t i, j;
+                place_of<S>(a, b, i, j);
+                j += from;
                 if (i < B && j < n) x[strip + uint64_t(i) * n + j] = sum[a][b];
             }
     } else if (blockIdx.x < 2 * tiles) {
@@ -234,15 +236,25 @@ __device__ inline void update(S* m, S* inverse, const S* x, const S* left, const
     const uint32_t number = of_m ? blockIdx.x : blockIdx.x - lower;
     const uint32_t down = number / tiles * EDGE + (of_m ? end : 0), across = number % tiles * EDGE;
     const S *const p = (of_m ? left : x) + strip, *const q = (of_m ? x : old) + strip;
-    S sum[4][4] = {};
+    S* const c = (of_m ? m : inverse) + square;
+    // What is there is read while the factors are on their way.
+    S sum[4][4];
+    for (int a = 0; a < 4; ++a)
+        for (int b = 0; b < 4; ++b) {
+            uint32_t i, j;
+            place_of<S>(a, b, i, j);
+            i += down, j += across;
+            sum[a][b] = i < n && j < n ? minus(c[uint64_t(i) * n + j]) : S{};
+        }
     tile<S, false, false>(
         size, [&](uint32_t k, uint32_t i) { return down + i < n ? p[uint64_t(k) * n + down + i] : S{}; },
         [&](uint32_t k, uint32_t j) { return across + j < n ? q[uint64_t(k) * n + across + j] : S{}; }, sum);
-    S* const c = (of_m ? m : inverse) + square;
     for (int a = 0; a < 4; ++a)
         for (int b = 0; b < 4; ++b) {
-            const uint32_t i = down + threadIdx.x / 16 + 16 * a, j = across + threadIdx.x % 16 + 16 * b;
-            if (i < n && j < n) c[uint64_t(i) * n + j] = plus(c[uint64_t(i) * n + j], minus(sum[a][b]));
+            uint32_t i, j;
+            place_of<S>(a, b, i, j);
+            i += down, j += across;
+            if (i < n && j < n) c[uint64_t(i) * n + j] = minus(sum[a][b]);
         }
 }
 
@@ -259,7 +271,9 @@ __device__ inline void product(const S* rows, const S* inverse, uint32_t n, S* m
         sum);
     for (int a = 0; a < 4; ++a)
         for (int b = 0; b < 4; ++b) {
-            const uint32_t i = down + threadIdx.x / 16 + 16 * a, j = across + threadIdx.x % 16 + 16 * b;
+            uint32_t i, j;
+            place_of<S>(a, b, i, j);
+            i += down, j += across;
             if (i < n && j < n) m[square + uint64_t(i) * n + j] = sum[a][b];
         }
 }
@@ -406,7 +420,7 @@ ROWS(walk_columns_f32_c64, float, C64, true)
 ROWS(walk_columns_f64_c64, double, C64, true)
 
 #define KERNELS(SUFFIX, S)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(256, sizeof(S) == 8 ? 2 : 1)                                            \
         walk_product_##SUFFIX(const S* rows, const S* inverse, uint32_t n, S* m) {                                       \
         product(rows, inverse, n, m);                                                                                   \
     }                                                                                                                   \
@@ -419,7 +433,7 @@ ROWS(walk_columns_f64_c64, double, C64, true)
                             uint32_t first, uint32_t begin) {                                                           \
         panel(w, m, inverse, inner, x, left, old, n, first, begin);                                                     \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(256, sizeof(S) == 8 ? 2 : 1)                                            \
         walk_update_##SUFFIX(S* m, S* inverse, const S* x, const S* left, const S* old, uint32_t n, uint32_t begin) {    \
         update(m, inverse, x, left, old, n, begin);                                                                     \
     }                                                                                                                   \

@@ -1,5 +1,5 @@
 // What the kernels of walkers share: the wave function and its walkers as `src/backend/cuda/walkers` lays them out, the
-// nearest image, functions of distances, and products of matrices in tiles.
+// nearest image, and functions of distances.
 #pragma once
 #include "common.cuh"
 
@@ -207,57 +207,4 @@ __device__ inline double pair_sum(const Walk& w, uint32_t opposite, double r) {
         sum += u[0];
     }
     return sum;
-}
-
-// Products of matrices: 256 threads take a tile of 64 x 64, a thread every sixteenth row and column of it.
-constexpr int EDGE = 64;
-constexpr int DEPTH = 16;
-
-// sum[a][b] += sum_k left(k, i) right(k, j), i = thread / 16 + 16 a and j = thread % 16 + 16 b. LK and RK: whether the
-// factor's numbers lie side by side along k in memory, rather than along i or j.
-template <class S, bool LK, bool RK, class L, class R>
-__device__ inline void tile(uint32_t depth, L left, R right, S (&sum)[4][4]) {
-    __shared__ S a[DEPTH][EDGE + 1], b[DEPTH][EDGE + 1];
-    constexpr int LOADS = DEPTH * EDGE / 256;
-    const uint32_t thread = threadIdx.x, x = thread % 16, y = thread / 16;
-    S next_a[LOADS], next_b[LOADS];
-    auto place = [&](int e, bool along, uint32_t& k, uint32_t& i) {
-        const uint32_t at = thread + 256 * e;
-        k = along ? at % DEPTH : at / EDGE;
-        i = along ? at / DEPTH : at % EDGE;
-    };
-    auto fetch = [&](uint32_t start) {
-#pragma unroll
-        for (int e = 0; e < LOADS; ++e) {
-            uint32_t k, i;
-            place(e, LK, k, i);
-            next_a[e] = start + k < depth ? left(start + k, i) : S{};
-            place(e, RK, k, i);
-            next_b[e] = start + k < depth ? right(start + k, i) : S{};
-        }
-    };
-    fetch(0);
-    for (uint32_t start = 0; start < depth; start += DEPTH) {
-        __syncthreads();
-#pragma unroll
-        for (int e = 0; e < LOADS; ++e) {
-            uint32_t k, i;
-            place(e, LK, k, i);
-            a[k][i] = next_a[e];
-            place(e, RK, k, i);
-            b[k][i] = next_b[e];
-        }
-        __syncthreads();
-        if (start + DEPTH < depth) fetch(start + DEPTH);
-#pragma unroll
-        for (int k = 0; k < DEPTH; ++k) {
-            S u[4], v[4];
-#pragma unroll
-            for (int q = 0; q < 4; ++q) u[q] = a[k][y + 16 * q], v[q] = b[k][x + 16 * q];
-#pragma unroll
-            for (int p = 0; p < 4; ++p)
-#pragma unroll
-                for (int q = 0; q < 4; ++q) sum[p][q] = mla(u[p], v[q], sum[p][q]);
-        }
-    }
 }

@@ -177,4 +177,10 @@ pub trait DeviceWalkers: Send + Sync {
     /// # Errors
     /// As [`DeviceWalkers::refresh`].
     fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>>;
+
+    /// Queues the product `M = Phi A^-1` of the electrons with spin up once more, as a sweep does: what its floor is measured by.
+    ///
+    /// # Errors
+    /// A failure of the device.
+    fn product(&mut self) -> Result<()>;
 }

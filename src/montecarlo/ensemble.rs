@@ -109,6 +109,8 @@ enum Held<C: System> {
 pub struct Ensemble<C: System> {
     psi: Arc<C>,
     held: Held<C>,
+    /// Whether their last sweep was made by the host.
+    settled: bool,
     seed: u64,
     first: u32,
     sweep: u64,
@@ -157,6 +159,7 @@ impl<C: System> Ensemble<C> {
         Ok(Ensemble {
             psi,
             held: Held::Host(walkers),
+            settled: false,
             seed,
             first: 0,
             sweep: 0,
@@ -176,7 +179,7 @@ impl<C: System> Ensemble<C> {
         }
         let held = Held::Host(states(&psi, saved.places)?);
         let (seed, sweep) = (saved.seed, saved.sweep);
-        Ok(Ensemble { psi, held, seed, first: 0, sweep, moved: 0, tried: 0, error: 0.0 })
+        Ok(Ensemble { psi, held, settled: false, seed, first: 0, sweep, moved: 0, tried: 0, error: 0.0 })
     }
 
     /// What is needed to go on later. Inverse matrices are computed anew, as they will be there.
@@ -236,11 +239,16 @@ impl<C: System> Ensemble<C> {
         }
     }
 
-    /// The walkers on their device, brought there if it takes them, and the places as they were known last.
+    /// The walkers on their device, and the places as they were known last. They are brought there if it takes them, unless
+    /// the host moves them.
     ///
     /// # Errors
     /// A failure of the device.
     pub fn resident(&mut self) -> Result<Option<(&mut C::Resident, &mut Vec<C::Places>)>> {
+        if self.settled { Ok(None) } else { self.away() }
+    }
+
+    fn away(&mut self) -> Result<Option<(&mut C::Resident, &mut Vec<C::Places>)>> {
         if !matches!(self.held, Held::Device(..)) {
             let places = self.own_places();
             match self.psi.resident(&places, self.seed, self.first)? {
@@ -309,12 +317,14 @@ impl<C: System> Ensemble<C> {
     fn moved_by(&mut self, sweep: &C::Sweep, count: u64, interrupt: &Interrupt) -> Result<(u64, f64)> {
         let (seed, first, from) = (self.seed, self.first, self.sweep);
         if self.psi.on_device(sweep)
-            && let Some((resident, places)) = self.resident()?
+            && let Some((resident, places)) = self.away()?
         {
             let swept = resident.sweeps(sweep, from, count, FRESH)?;
             *places = swept.places;
+            self.settled = false;
             return Ok((swept.moved, swept.error));
         }
+        self.settled = true;
         let psi = self.psi.clone();
         let one = |(k, walker): (usize, &mut C::State)| -> Result<(u64, f64)> {
             let (mut moved, mut off) = (0, 0.0);

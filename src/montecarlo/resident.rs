@@ -59,6 +59,11 @@ impl OnDevice {
     pub fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>> {
         self.0.energies(spec)
     }
+
+    /// Queues one of the products of matrices that sweeps are made of.
+    pub fn product(&mut self) -> Result<()> {
+        self.0.product()
+    }
 }
 
 fn order(scheme: Scheme) -> Option<Order> {

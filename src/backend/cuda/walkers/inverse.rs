@@ -51,15 +51,21 @@ impl Resident {
         let s = &self.scratch;
         self.rows("columns", from, spin, 0, n, &s.m)?;
         let (work, t, v, out) = (s.m.address, s.x.address, s.left.address, to.address);
-        let (pivots, order, control) = (s.pivots.address, s.order.address, self.control.address);
+        let (pivots, moves) = (s.pivots.address, s.moves.address);
+        let (order, control) = (s.order.address, self.control.address);
         let tiles = n.div_ceil(EDGE);
+        let panel = match n.div_ceil(LONG) {
+            1 => "inverse_panel_1",
+            2 => "inverse_panel_2",
+            _ => "inverse_panel_4",
+        };
         // SAFETY: of all launches, the kernel's arguments; matrices are n x n, panels `PANEL` x n, of every walker.
         unsafe {
             for begin in (0..n).step_by(PANEL as usize) {
-                let arguments = arguments![work, t, pivots, n, begin, control];
-                self.launch("inverse_panel", (walkers, 1), LONG, &arguments)?;
+                let arguments = arguments![work, t, pivots, moves, n, begin, control];
+                self.launch(panel, (walkers, 1), LONG, &arguments)?;
                 let grid = (n.div_ceil(THREADS), walkers);
-                self.launch("inverse_exchange", grid, THREADS, &arguments![work, v, pivots, n, begin])?;
+                self.launch("inverse_exchange", grid, THREADS, &arguments![work, v, moves, n, begin])?;
                 let grid = (tiles * tiles, walkers);
                 self.launch("inverse_eliminate", grid, THREADS, &arguments![work, t, v, n, begin])?;
             }

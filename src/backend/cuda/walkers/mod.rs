@@ -21,11 +21,14 @@ use crate::backend::walkers::{
 use crate::error::{Error, Result};
 
 /// Electrons of one spin beyond which the kernels do not go, and walkers.
-const MOST_ELECTRONS: usize = 4096;
+const MOST_ELECTRONS: usize = 2048;
 const MOST_WALKERS: usize = 65_535;
 
 /// Columns of a panel when matrices are inverted.
 const PANEL: u32 = 32;
+
+/// Bytes of the lists of rows that a panel's strips of 8 columns exchange: a count and twice 16 numbers each.
+const MOVES: usize = PANEL as usize / 8 * 33 * 4;
 
 /// Rows and columns of a tile of a product.
 const EDGE: u32 = 64;
@@ -53,6 +56,8 @@ struct Scratch {
     ratios: Buffer,
     row: Buffer,
     pivots: Buffer,
+    /// Rows that are exchanged, for the strips of a panel.
+    moves: Buffer,
     order: Buffer,
 }
 
@@ -173,6 +178,7 @@ impl Resident {
             ratios: card.allocate(walkers * n * number)?,
             row: card.allocate(walkers * n * number)?,
             pivots: card.allocate(walkers * n * 4)?,
+            moves: card.allocate(walkers * MOVES)?,
             order: card.allocate(walkers * n * 4)?,
         };
         Ok(Resident {
@@ -306,7 +312,7 @@ impl Resident {
         self.moves.values()?;
         let block = block(self.complex);
         let s = &self.scratch;
-        let (rows, m, inner) = (s.rows.address, s.m.address, s.inner.address);
+        let (m, inner) = (s.m.address, s.inner.address);
         let (x, left, old) = (s.x.address, s.left.address, s.old.address);
         let walk = self.walk;
         for spin in self.spins.iter().filter(|spin| spin.n > 0) {
@@ -315,11 +321,10 @@ impl Resident {
                 self.changes(spin, block)?;
             }
             self.rows("rows", &*self.moves, spin, 0, n, &s.rows)?;
+            self.multiply(spin)?;
             let tiles = n.div_ceil(EDGE);
-            let grid = (tiles * tiles, walk.walkers);
             // SAFETY: of all launches, the kernel's arguments; matrices are n x n, strips `block` x n, of every walker.
             unsafe {
-                self.launch("walk_product", grid, THREADS, &arguments![rows, inverse, n, m])?;
                 for begin in (0..n).step_by(block as usize) {
                     let arguments = arguments![walk, m, n, first, begin, inner];
                     self.launch("walk_decide", (walk.walkers, 1), THREADS, &arguments)?;
@@ -335,6 +340,16 @@ impl Resident {
             }
         }
         Ok(())
+    }
+
+    /// `M = Phi A^-1` of a spin's electrons, from the rows of Phi.
+    fn multiply(&self, spin: &Spin) -> Result<()> {
+        let (rows, m) = (self.scratch.rows.address, self.scratch.m.address);
+        let (n, inverse) = (spin.n, spin.inverse.address);
+        let tiles = n.div_ceil(EDGE);
+        let grid = (tiles * tiles, self.walk.walkers);
+        // SAFETY: the kernel's arguments; matrices are n x n, of every walker.
+        unsafe { self.launch("walk_product", grid, THREADS, &arguments![rows, inverse, n, m]) }
     }
 
     fn one_by_one(&self) -> Result<()> {
@@ -424,5 +439,9 @@ impl DeviceWalkers for Resident {
 
     fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>> {
         self.local_energies(spec)
+    }
+
+    fn product(&mut self) -> Result<()> {
+        self.spins.iter().filter(|spin| spin.n > 0).take(1).try_for_each(|spin| self.multiply(spin))
     }
 }
