@@ -192,23 +192,26 @@ __device__ __forceinline__ void hops(const WilsonArgument& a, uint32_t site, uin
     hop<F, N, PACKED, MU, true>(a, site, first ? site + n * stride - stride : site - stride, column, s, first ? turn : F(1), sum);
 }
 
-// Writes a component of the result from the sum over all hops; `lower` says that gamma5 turns its sign.
+// A component of the result from the sum over all hops; `lower` says that gamma5 turns its sign.
 template <class F>
-__device__ __forceinline__ void finish(const WilsonArgument& a, uint64_t i, bool lower, C<F> h) {
-    using Two = typename Reals<F>::Two;
-    Two* w = reinterpret_cast<Two*>(a.w);
+__device__ __forceinline__ C<F> finished(const WilsonArgument& a, uint64_t i, bool lower, C<F> h) {
     const double turned = a.gamma5 && lower ? -a.alpha : a.alpha;
     const F hopping = (F)(-0.5 * turned), own = (F)(turned * a.diagonal + a.beta);
     C<F> y{hopping * h.re, hopping * h.im};
     if (own != F(0)) y = plus(y, own, fetch<F>(a.v, i));
     if (a.gamma != 0.0) {
-        const Two old = w[i];
+        const auto old = reinterpret_cast<const typename Reals<F>::Two*>(a.w)[i];
         y = plus(y, (F)a.gamma, C<F>{old.x, old.y});
     }
 #pragma unroll
     for (int j = 0; j < MOST_ADDED; ++j)
         if (j < a.added) y = plus(y, (F)a.factor[j], fetch<F>(a.plus[j], i));
-    w[i] = Reals<F>::two(y.re, y.im);
+    return y;
+}
+
+template <class F>
+__device__ __forceinline__ void store(const WilsonArgument& a, uint64_t i, C<F> y) {
+    reinterpret_cast<typename Reals<F>::Two*>(a.w)[i] = Reals<F>::two(y.re, y.im);
 }
 
 template <class F, int N, bool PACKED>
@@ -233,7 +236,10 @@ __device__ __forceinline__ void wilson(const WilsonArgument& a) {
     hops<F, N, PACKED, 3>(a, site, x3, stride, column, s, sum);
     const auto p = place<PACKED>(a, site, column);
 #pragma unroll
-    for (int k = 0; k < 12; ++k) finish(a, p.component(k), k >= 6, sum[k / 3][k % 3]);
+    for (int k = 0; k < 12; ++k) sum[k / 3][k % 3] = finished(a, p.component(k), k >= 6, sum[k / 3][k % 3]);
+    // Stores come after all loads, which the compiler would not bring before them.
+#pragma unroll
+    for (int k = 0; k < 12; ++k) store(a, p.component(k), sum[k / 3][k % 3]);
 }
 
 // One hop of half a site: component `half` of the half-spinor, t = -1 for the first and 1 for the second. It is also what the
@@ -318,8 +324,13 @@ __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
     const uint64_t at = (uint64_t)group * (12 * GROUP) + lane + 3 * GROUP * half;
 #pragma unroll
     for (int c = 0; c < 3; ++c) {
-        finish(a, at + c * GROUP, false, own[c]);
-        finish(a, at + (6 + c) * GROUP, true, far[c]);
+        own[c] = finished(a, at + c * GROUP, false, own[c]);
+        far[c] = finished(a, at + (6 + c) * GROUP, true, far[c]);
+    }
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        store(a, at + c * GROUP, own[c]);
+        store(a, at + (6 + c) * GROUP, far[c]);
     }
 }
 

@@ -4,11 +4,12 @@ mod backends {
     pub mod spinors;
     pub mod splines;
     pub mod suite;
+    pub mod walkers;
 }
 
 use std::sync::Arc;
 
-use backends::{spinors, splines, suite};
+use backends::{spinors, splines, suite, walkers};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::backend::cuda::Cuda;
@@ -82,6 +83,11 @@ macro_rules! on {
             fn splines_are_their_triple_sum() {
                 splines::splines(&$device);
             }
+
+            #[test]
+            fn walkers_make_the_same_decisions() {
+                walkers::walkers(&$device);
+            }
         }
     };
 }
@@ -128,5 +134,11 @@ fn random_numbers_do_not_depend_on_who_holds_them() {
                 assert!(alone == shared, "{dtype} {distribution:?} {weights:?}");
             }
         }
+    }
+
+    #[test]
+    #[ignore = "needs a GPU"]
+    fn walkers_make_the_same_decisions() {
+        walkers::walkers(&gpu());
     }
 }

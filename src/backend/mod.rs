@@ -8,6 +8,7 @@ pub mod matrix;
 pub mod splines;
 pub mod split;
 mod vector;
+pub mod walkers;
 
 use std::fmt;
 use std::ops::Range;

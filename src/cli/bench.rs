@@ -72,7 +72,7 @@ impl Bench {
             What::Dmrg => return dmrg::run(&mut engine, self.full, &|name| self.wanted(name)),
             What::Kpm => kpm::run,
             What::Blas => Bench::blas,
-            What::Vmc => return vmc::run(self, &mut engine),
+            What::Vmc => return vmc::run(self, &device),
             What::Wilson => wilson::run,
             What::Splines => splines::run,
         };

@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use crate::backend::walkers::Images;
 use crate::error::{Error, Result};
 
 /// A parallelepiped that repeats in three directions; lengths in bohr.
@@ -150,6 +151,17 @@ impl Cell {
             // A tiny negative number rounds up to 1.
             if inside < 1.0 { inside } else { 0.0 }
         }))
+    }
+
+    /// What the search of images takes, for a backend.
+    pub fn images(&self) -> Images {
+        let (reduced, dual, radius) = (self.reduced, self.dual, self.radius);
+        Images { reduced, dual, faces: self.faces.clone(), radius }
+    }
+
+    /// Cartesian coordinates to fractions: the rows of a matrix.
+    pub fn inverse(&self) -> [[f64; 3]; 3] {
+        self.reciprocal.map(|b| b.map(|x| x / (2.0 * PI)))
     }
 
     /// The shortest vector that differs from this one by a lattice vector.

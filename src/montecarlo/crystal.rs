@@ -74,6 +74,11 @@ impl Potential {
         &self.terms
     }
 
+    /// The cell it repeats with.
+    pub fn cell(&self) -> &Cell {
+        &self.cell
+    }
+
     /// Whether there is none.
     pub fn is_zero(&self) -> bool {
         self.terms.is_empty()

@@ -4,6 +4,7 @@ use std::f64::consts::PI;
 
 use super::Cell;
 use super::waves::{Phases, square, upper, wave_vector, within};
+use crate::backend::walkers::EwaldSums;
 
 /// Where both sums are cut: erfc(5.8) = 2e-16, exp(-5.8^2) = 2e-15.
 const CUT: f64 = 5.8;
@@ -127,8 +128,32 @@ impl Ewald {
         }
         let squares: f64 = charges.iter().map(|q| q * q).sum();
         let total: f64 = charges.iter().sum();
-        let own = self.far / 2.0 - self.alpha / PI.sqrt();
-        wave / 2.0 + near + squares * own + total * total * self.background() / 2.0
+        wave / 2.0 + near + squares * self.own() + total * total * self.background() / 2.0
+    }
+
+    /// The sums for unit charges, for a backend.
+    pub fn sums(&self) -> EwaldSums {
+        let line = |(n, range): &([i32; 3], std::ops::Range<usize>)| {
+            let n = *n;
+            range
+                .clone()
+                .enumerate()
+                .map(move |(k, at)| ([n[0], n[1], n[2] + k as i32], at))
+                .collect::<Vec<_>>()
+        };
+        EwaldSums {
+            alpha: self.alpha,
+            cut: CUT,
+            images: self.images.clone(),
+            waves: self.lines.iter().flat_map(line).map(|(n, at)| (n, self.weights[at])).collect(),
+            own: self.own(),
+            background: self.background() / 2.0,
+        }
+    }
+
+    /// What is left of a unit charge's own images in the sum over pairs.
+    fn own(&self) -> f64 {
+        self.far / 2.0 - self.alpha / PI.sqrt()
     }
 
     /// The potential that remains of the background.

@@ -6,10 +6,13 @@ use rayon::prelude::*;
 
 use super::amplitude::Amplitude;
 use super::jastrow::Jastrow;
+use super::resident::OnDevice;
 use super::walkers::Walkers;
 use super::wavefunction::{Configuration, SlaterJastrow};
 use super::{Cell, Ewald, Potential};
+use crate::backend::walkers::{Energies, EnergySpec, Pairs, Waves};
 use crate::error::{Error, Result};
+use crate::number::C64;
 
 /// A potential that every electron feels.
 pub trait External: Send + Sync {
@@ -19,6 +22,11 @@ pub trait External: Send + Sync {
     /// The sum of its values at some points.
     fn sum(&self, points: &[[f64; 3]]) -> f64 {
         points.iter().map(|r| self.at(*r)).sum()
+    }
+
+    /// Its Fourier sum for a backend, if it is one.
+    fn waves(&self) -> Option<Waves> {
+        None
     }
 }
 
@@ -32,6 +40,11 @@ pub trait Repulsion: Send + Sync {
         let row = |i: usize| (0..i).map(|j| self.between(minus(positions[i], positions[j]))).sum::<f64>();
         (0..positions.len()).map(row).sum()
     }
+
+    /// The same for a backend whose electrons live in this cell, if it is known there.
+    fn spec(&self, _cell: &Cell) -> Option<Pairs> {
+        None
+    }
 }
 
 impl External for Potential {
@@ -41,6 +54,14 @@ impl External for Potential {
 
     fn sum(&self, points: &[[f64; 3]]) -> f64 {
         self.values(points).iter().sum()
+    }
+
+    fn waves(&self) -> Option<Waves> {
+        let term = |(n, v): &([i32; 3], C64)| {
+            let twice = if n == &[0; 3] { 1.0 } else { 2.0 };
+            (*n, [twice * v.re, twice * v.im])
+        };
+        Some(Waves { inverse: self.cell().inverse(), terms: self.terms().iter().map(term).collect() })
     }
 }
 
@@ -64,6 +85,10 @@ impl Repulsion for Periodic {
 
     fn energy(&self, positions: &[[f64; 3]]) -> f64 {
         self.sums.energy(&vec![1.0; positions.len()], positions)
+    }
+
+    fn spec(&self, cell: &Cell) -> Option<Pairs> {
+        (self.sums.cell() == cell).then(|| Pairs::Ewald(self.sums.sums()))
     }
 }
 
@@ -130,6 +155,10 @@ impl Repulsion for Truncated {
         let left = 1.0 - r / self.cell.wigner_seitz_radius();
         if left <= 0.0 { 0.0 } else { left * left * left / r }
     }
+
+    fn spec(&self, cell: &Cell) -> Option<Pairs> {
+        (self.cell == *cell).then_some(Pairs::Truncated)
+    }
 }
 
 fn minus(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
@@ -169,6 +198,15 @@ impl LocalEnergy {
     pub fn total(&self) -> f64 {
         self.kinetic + self.external + self.interaction
     }
+
+    fn checked(self) -> Result<LocalEnergy> {
+        if self.total().is_nan() {
+            return Err(Error::numeric("the local energy is not a number (NaN)").hint(
+                "look for NaN among the coefficients of the orbitals; electrons may sit on one another",
+            ));
+        }
+        Ok(self)
+    }
 }
 
 impl Hamiltonian {
@@ -190,13 +228,37 @@ impl Hamiltonian {
     ) -> Result<LocalEnergy> {
         let kinetic = kinetic(psi, walker)?;
         let (external, interaction) = self.potential(&walker.positions);
-        let energy = LocalEnergy { kinetic, external, interaction };
-        if energy.total().is_nan() {
-            return Err(Error::numeric("the local energy is not a number (NaN)").hint(
-                "look for NaN among the coefficients of the orbitals; electrons may sit on one another",
-            ));
-        }
-        Ok(energy)
+        LocalEnergy { kinetic, external, interaction }.checked()
+    }
+
+    /// The local energies of walkers on a device, which leaves to the host what it does not know.
+    fn on_device(
+        &self,
+        cell: Option<&Cell>,
+        resident: &mut OnDevice,
+        places: &[Vec<[f64; 3]>],
+    ) -> Result<Vec<LocalEnergy>> {
+        let external = match self.external.as_slice() {
+            [one] => one.waves(),
+            _ => None,
+        };
+        let pairs = self.interaction.as_ref().and_then(|repulsion| repulsion.spec(cell?));
+        let rest = Hamiltonian {
+            external: if external.is_some() { Vec::new() } else { self.external.clone() },
+            interaction: if pairs.is_some() { None } else { self.interaction.clone() },
+            ..self.clone()
+        };
+        let energies = resident.energies(&EnergySpec { external, pairs })?;
+        let one = |(energies, positions): (&Energies, &Vec<[f64; 3]>)| {
+            let (external, interaction) = rest.potential(positions);
+            LocalEnergy {
+                kinetic: energies.kinetic,
+                external: energies.external + external,
+                interaction: energies.interaction + interaction,
+            }
+            .checked()
+        };
+        energies.par_iter().zip(places).map(one).collect()
     }
 
     /// The local energies of all walkers, whose inverse matrices are computed anew first.
@@ -206,7 +268,10 @@ impl Hamiltonian {
     pub fn local_energies<S: Amplitude>(&self, walkers: &mut Walkers<S>) -> Result<Vec<LocalEnergy>> {
         walkers.refresh()?;
         let psi = walkers.psi().clone();
-        walkers.configurations().par_iter().map(|w| self.local_energy(&psi, w)).collect()
+        if let Some((resident, places)) = walkers.resident()? {
+            return self.on_device(psi.orbitals().cell(), resident, places);
+        }
+        walkers.states()?.par_iter().map(|w| self.local_energy(&psi, w)).collect()
     }
 }
 

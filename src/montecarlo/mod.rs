@@ -6,6 +6,7 @@ mod cell;
 mod crystal;
 mod determinant;
 mod elementary;
+mod ensemble;
 mod ewald;
 mod hamiltonian;
 pub mod jastrow;
@@ -13,6 +14,7 @@ pub mod lattice;
 pub mod observables;
 pub mod optimise;
 pub mod orbitals;
+mod resident;
 pub mod scheme;
 pub mod statistics;
 #[cfg(test)]
@@ -24,11 +26,12 @@ mod waves;
 pub use cell::Cell;
 pub use crystal::{Crystal, Ion, Potential};
 pub use elementary::{Exponentials, Oscillator};
+pub use ensemble::{Ensemble, Saved, System};
 pub use ewald::Ewald;
 pub use hamiltonian::{
     Coulomb, External, Hamiltonian, LocalEnergy, Nuclei, Periodic, Repulsion, Trap, Truncated,
 };
 pub use orbitals::{Derivatives, Orbitals};
 pub use scheme::{Proposal, Scheme, Screen, Sweep};
-pub use walkers::{Saved, Start, Walkers};
+pub use walkers::{Start, Walkers};
 pub use wavefunction::{Configuration, Product, SlaterJastrow};

@@ -65,7 +65,7 @@ pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>
         }
         Ok(Sample { energy, logs, energies })
     };
-    walkers.configurations().par_iter().map(one).collect()
+    walkers.states()?.par_iter().map(one).collect()
 }
 
 /// Samples of walkers on a lattice, by its parameters.
@@ -74,7 +74,7 @@ pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>
 /// As [`samples`].
 pub fn lattice_samples<S: Amplitude>(sum: &LocalSum, walkers: &mut LatticeWalkers<S>) -> Result<Vec<Sample>> {
     let energies = sum.local_values(walkers)?;
-    let state = walkers.state().clone();
+    let state = walkers.psi().clone();
     let values: Vec<f64> = state.parameters().into_iter().map(|p| p.1).collect();
     let mut varied = Vec::new();
     for (k, &value) in values.iter().enumerate() {
@@ -97,7 +97,7 @@ pub fn lattice_samples<S: Amplitude>(sum: &LocalSum, walkers: &mut LatticeWalker
         let (logs, energies) = varied.iter().map(of).unzip();
         Sample { energy: energy.re, logs, energies }
     };
-    Ok(walkers.configurations().par_iter().zip(&energies).map(one).collect())
+    Ok(walkers.states()?.par_iter().zip(&energies).map(one).collect())
 }
 
 /// Means that both methods need.

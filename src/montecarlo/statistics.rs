@@ -24,9 +24,14 @@ pub struct Blocked {
     pub levels: Table,
 }
 
+/// Blocks that a plateau has at least.
+const PLATEAU: usize = 8;
+
 /// Blocks a series (Flyvbjerg and Petersen 1989): neighbours are averaged in pairs, again and again, and the error is read
 /// off where it stays, the larger of two neighbouring levels. The plateau begins at the smallest block b with
-/// `b^3 > 2 n (error_b / error_1)^4` (Wolff 2004; Lee and others 2011).
+/// `b^3 > 2 n (error_b / error_1)^4` (Wolff 2004; Lee and others 2011), if there are eight such blocks at least: fewer cannot
+/// tell an error that stays from one that still grows. Without a plateau the error is a guess: the largest that was met, with
+/// its own uncertainty on top.
 ///
 /// # Errors
 /// For fewer than two elements, or one that is not finite.
@@ -58,12 +63,15 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
         size *= 2;
     }
     let growth = |k: usize| if first > 0.0 { errors[k] * errors[k] / first } else { 1.0 };
-    let reached = (0..sizes.len()).find(|&k| sizes[k].powi(3) > 2.0 * n as f64 * growth(k).powi(2));
-    // Without a plateau the largest error met is the honest guess.
-    let largest = (0..sizes.len()).max_by(|a, b| errors[*a].total_cmp(&errors[*b])).unwrap_or(0);
+    let long = |k: usize| sizes[k].powi(3) > 2.0 * n as f64 * growth(k).powi(2);
+    let reached = (0..sizes.len()).find(|&k| long(k)).filter(|&k| n >> k >= PLATEAU);
+    let guess = |k: usize| errors[k] + uncertainties[k];
+    let told = (0..sizes.len()).filter(|&k| k == 0 || n >> k >= PLATEAU / 2);
+    let largest = told.max_by(|a, b| guess(*a).total_cmp(&guess(*b))).unwrap_or(0);
     // One level on, if it has blocks enough to tell: what is left of the correlations shows there.
     let on = |k: usize| if n >> (k + 1) >= 16 && errors[k + 1] > errors[k] { k + 1 } else { k };
     let at = reached.map_or(largest, on);
+    let error = if reached.is_some() { errors[at] } else { guess(at) };
     let levels = Table::from_columns([
         ("block", Series::Real(sizes.clone())),
         ("error", Series::Real(errors.clone())),
@@ -71,9 +79,9 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
     ])?;
     Ok(Blocked {
         mean,
-        error: errors[at],
+        error,
         variance,
-        autocorrelation: growth(at),
+        autocorrelation: if first > 0.0 { error * error / first } else { 1.0 },
         block: sizes[at] as usize,
         plateau: reached.is_some(),
         count: n,
@@ -134,6 +142,19 @@ mod tests {
             assert!(found.plateau && (found.autocorrelation / tau - 1.0).abs() < 0.15, "{found:?}");
             assert!(found.mean.abs() < 5.0 * found.error && (found.variance - 1.0).abs() < 0.1);
         }
+    }
+
+    #[test]
+    fn few_blocks_make_no_plateau() {
+        // Forty elements whose autocorrelation time is 39: an error from five blocks would be far too small.
+        let (mut plateaus, mut covered) = (0, 0);
+        let long = correlated(40 * 200, 0.95);
+        for part in long.chunks_exact(40) {
+            let found = blocked(part).unwrap();
+            plateaus += usize::from(found.plateau);
+            covered += usize::from(found.mean.abs() < 4.0 * found.error);
+        }
+        assert!(plateaus == 0 && covered > 150, "{plateaus} {covered}");
     }
 
     #[test]

@@ -91,8 +91,7 @@ fn look_ahead_is_the_particle_by_particle_chain() {
                 let acceptance = walkers.run(&sweep, 8, &Interrupt::default()).unwrap();
                 assert!(acceptance > 0.2 && acceptance < 0.95, "{acceptance}");
                 let energies = in_trap(1.0).local_energies(&mut walkers).unwrap();
-                let positions: Vec<_> =
-                    walkers.configurations().iter().map(|w| w.positions.clone()).collect();
+                let positions: Vec<_> = walkers.places().into_iter().cloned().collect();
                 (positions, energies)
             };
             assert_eq!(chain(Scheme::ParticleByParticle), chain(Scheme::LookAhead));
@@ -115,12 +114,12 @@ fn sums_of_determinants() {
         let mut walkers = walk(&psi, 2, 4);
         walkers.run(&sweep(scheme, 0.6), 50, &Interrupt::default()).unwrap();
         // What moves kept up to date is what a new start finds.
-        for walker in walkers.configurations() {
+        for walker in walkers.states().unwrap().iter() {
             let twin = psi.configuration(walker.positions.clone()).unwrap();
             assert!((psi.log(walker).0 - psi.log(&twin).0).abs() < 1e-8);
             assert!((psi.log(walker).1 - psi.log(&twin).1).abs() < 1e-8);
         }
-        walkers.configurations().iter().map(|w| w.positions.clone()).collect::<Vec<_>>()
+        walkers.places().into_iter().cloned().collect::<Vec<_>>()
     };
     assert_eq!(chain(Scheme::ParticleByParticle), chain(Scheme::LookAhead));
     chain(Scheme::DelayedAcceptance);
@@ -153,7 +152,7 @@ fn mean_square_of(n: usize, sweep: Sweep, seed: u64) -> statistics::Blocked {
     let mut squares = Vec::new();
     for _ in 0..2000 {
         walkers.run(&sweep, 2, &Interrupt::default()).unwrap();
-        let all = walkers.configurations().iter().flat_map(|w| &w.positions);
+        let all = walkers.places().into_iter().flatten();
         squares.push(all.map(|r| r[0] * r[0]).sum::<f64>() / WALKERS as f64);
     }
     blocked(&squares).unwrap()

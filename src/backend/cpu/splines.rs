@@ -36,6 +36,10 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, table: Arc<SplineTable>) 
 }
 
 impl Splines for Prepared {
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
+    }
+
     fn shape(&self) -> &SplineShape {
         self.table.shape()
     }

@@ -235,8 +235,18 @@ impl Card {
     pub fn upload<T: bytemuck::NoUninit>(self: &Arc<Self>, data: &[T]) -> Result<Buffer> {
         let bytes: &[u8] = bytemuck::cast_slice(data);
         let buffer = self.allocate(bytes.len())?;
-        self.copies().up(self.stream(), bytes, buffer.address)?;
+        self.overwrite(&buffer, bytes)?;
         Ok(buffer)
+    }
+
+    /// Copies host numbers to the beginning of a buffer that there is.
+    pub fn overwrite<T: bytemuck::NoUninit>(&self, buffer: &Buffer, data: &[T]) -> Result<()> {
+        let bytes: &[u8] = bytemuck::cast_slice(data);
+        if bytes.len() > buffer.bytes {
+            return Err(Error::internal(format!("{} bytes to a buffer of {}", bytes.len(), buffer.bytes)));
+        }
+        self.enter()?;
+        self.copies().up(self.stream(), bytes, buffer.address)
     }
 
     /// Copies numbers from the GPU, after all that is queued.

@@ -15,6 +15,11 @@ pub(super) struct Graph {
     card: Arc<Card>,
 }
 
+// SAFETY: a graph belongs to no thread, and is changed or replayed by its only holder alone.
+unsafe impl Send for Graph {}
+// SAFETY: nothing can be done to it through a shared reference.
+unsafe impl Sync for Graph {}
+
 impl Graph {
     /// Records what `work` queues, without running it. It must do nothing on the GPU but launch kernels, and the memory that
     /// these touch must live as long as the graph is replayed.
@@ -47,7 +52,7 @@ impl Graph {
     ///
     /// # Safety
     /// As [`Card::launch`], for each of them.
-    pub unsafe fn replay(&self) -> Result<()> {
+    pub unsafe fn replay(&mut self) -> Result<()> {
         self.card.check_interrupt()?;
         self.card.enter()?;
         // SAFETY: the caller's promise.

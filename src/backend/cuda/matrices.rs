@@ -298,7 +298,7 @@ impl Kernel for Matrix {
         };
         // An even number of steps leaves the vectors where they were, so that the same launches serve again.
         let short = group == GROUP && steps >= 4 * GROUP && v.bytes() <= LAUNCH_BOUND;
-        let recorded = if short { Some(Graph::record(&self.card, || queue(GROUP))?) } else { None };
+        let mut recorded = if short { Some(Graph::record(&self.card, || queue(GROUP))?) } else { None };
         let width = 2 * lanes as usize;
         let mut done = 0;
         while done < steps {
@@ -308,7 +308,7 @@ impl Kernel for Matrix {
             let mut queued = 0;
             while queued < now {
                 let next = group.min(now - queued);
-                match &recorded {
+                match &mut recorded {
                     // SAFETY: as for the same launches one by one; vectors and sums are alive.
                     Some(graph) if next == GROUP => unsafe { graph.replay()? },
                     _ => queue(next)?,

@@ -14,6 +14,7 @@ mod pinned;
 mod records;
 mod splines;
 mod tall;
+mod walkers;
 mod wilson;
 
 use std::ffi::c_void;

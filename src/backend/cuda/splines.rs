@@ -6,8 +6,9 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
-use super::{RESIDENT, THREADS, arguments};
+use super::{RESIDENT, THREADS, arguments, walkers};
 use crate::backend::splines::{Coefficients, Planes, SplineBatch, SplineShape, SplineTable, Splines};
+use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::error::{Error, Result};
 use crate::number::Real;
 
@@ -77,12 +78,49 @@ struct Record<F> {
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Inverse([f64; 9]);
 
+#[derive(Clone)]
 struct Resident<F> {
     card: Arc<Card>,
     shape: SplineShape,
     own: Shape<F>,
-    table: Buffer,
+    table: Arc<Buffer>,
     tiles: u32,
+}
+
+/// Points on the device and what a table gives there, as walkers use them.
+pub(super) trait Evaluation: Send + Sync {
+    /// The suffix of kernels for the table's numbers.
+    fn name(&self) -> &'static str;
+    /// Functions side by side.
+    fn lanes(&self) -> u32;
+    /// Where points are written.
+    fn points(&self) -> u64;
+    /// Where values stand, and in four planes behind them the derivatives.
+    fn out(&self) -> u64;
+    /// All functions at all points.
+    fn values(&self) -> Result<()>;
+    /// The same with derivatives; there must be room for them.
+    fn derivatives(&self) -> Result<()>;
+    /// Finds the places of all points, for [`Evaluation::values_of`].
+    fn locate(&self) -> Result<()>;
+    /// The values at some points, as they come.
+    fn values_of(&self, first: u32, count: u32) -> Result<()>;
+}
+
+/// Room for a table's values at `count` points, in one plane or in five, if the table lives on a GPU.
+pub(super) fn evaluation(
+    splines: &dyn Splines,
+    count: usize,
+    planes: usize,
+) -> Result<Option<Box<dyn Evaluation>>> {
+    let splines = splines.as_any();
+    if let Some(table) = splines.downcast_ref::<Resident<f32>>() {
+        return Ok(Some(Box::new(table.room(count, planes)?)));
+    }
+    match splines.downcast_ref::<Resident<f64>>() {
+        Some(table) => Ok(Some(Box::new(table.room(count, planes)?))),
+        None => Ok(None),
+    }
 }
 
 pub(super) fn prepare(card: &Arc<Card>, table: &SplineTable) -> Result<Arc<dyn Splines>> {
@@ -123,33 +161,45 @@ impl<F: Lane> Resident<F> {
             }
         }
         let own = Shape::new(&shape);
-        Ok(Resident { card: card.clone(), shape, own, table: card.upload(&laid)?, tiles: tiles as u32 })
+        Ok(Resident {
+            card: card.clone(),
+            shape,
+            own,
+            table: Arc::new(card.upload(&laid)?),
+            tiles: tiles as u32,
+        })
     }
 
-    fn place(&self, points: &[[f64; 3]]) -> Result<Batch<'_, F>> {
-        let count = u32::try_from(points.len()).ok().filter(|n| *n < 1 << 30);
-        let count = count.ok_or_else(|| Error::memory(format!("{} points at once", points.len())))?;
+    fn place(&self, points: &[[f64; 3]]) -> Result<Batch<F>> {
+        let mut batch = self.room(points.len(), 1)?;
+        batch.points = self.card.upload(points)?;
+        Ok(batch)
+    }
+
+    /// Room for points that are to come.
+    fn room(&self, n: usize, planes: usize) -> Result<Batch<F>> {
+        let count = u32::try_from(n).ok().filter(|n| *n < 1 << 30);
+        let count = count.ok_or_else(|| Error::memory(format!("{n} points at once")))?;
         let bins: usize = self.shape.grid.iter().map(|n| n.div_ceil(EDGE)).product();
         let record = size_of::<Record<F>>();
-        let n = points.len();
         Ok(Batch {
-            owner: self,
+            owner: self.clone(),
             count,
-            points: self.card.upload(points)?,
+            points: self.card.allocate(n * 24)?,
             records: self.card.allocate(n * record)?,
             sorted: self.card.allocate(n * record)?,
             ranks: self.card.allocate(n * 8)?,
             bins: self.card.allocate(bins * 4)?,
             bin_count: bins as u32,
-            out: self.card.allocate(n * self.shape.lanes * size_of::<F>())?,
-            planes: 1,
+            out: self.card.allocate(planes * n * self.shape.lanes * size_of::<F>())?,
+            planes,
         })
     }
 }
 
 /// Electrons on the device, and what was computed there.
-struct Batch<'a, F> {
-    owner: &'a Resident<F>,
+struct Batch<F> {
+    owner: Resident<F>,
     count: u32,
     points: Buffer,
     records: Buffer,
@@ -161,7 +211,7 @@ struct Batch<'a, F> {
     planes: usize,
 }
 
-impl<F: Lane> Batch<'_, F> {
+impl<F: Lane> Batch<F> {
     fn card(&self) -> &Arc<Card> {
         &self.owner.card
     }
@@ -213,13 +263,13 @@ impl<F: Lane> Batch<'_, F> {
             return Ok(());
         }
         self.sort()?;
-        self.launch(what, &self.sorted, 1)
+        self.launch(what, self.sorted.address, self.count, 1)
     }
 
     /// Queues the kernel for these records, each tile in so many parts.
-    fn launch(&self, what: &str, records: &Buffer, parts: u32) -> Result<()> {
+    fn launch(&self, what: &str, records: u64, count: u32, parts: u32) -> Result<()> {
         let name = format!("spline_{what}_{}", F::NAME);
-        let (table, records, count) = (self.owner.table.address, records.address, self.count);
+        let table = self.owner.table.address;
         let (shape, out) = (self.owner.own, self.out.address);
         let grid = (count.div_ceil(GROUP as u32), parts * self.owner.tiles);
         // SAFETY: the kernel's arguments; the planes have room for all electrons, the records lie on the grid.
@@ -227,7 +277,7 @@ impl<F: Lane> Batch<'_, F> {
     }
 }
 
-impl<F: Lane> SplineBatch for Batch<'_, F> {
+impl<F: Lane> SplineBatch for Batch<F> {
     fn values(&mut self) -> Result<()> {
         self.run("values", 1)
     }
@@ -250,11 +300,11 @@ impl<F: Lane> SplineBatch for Batch<'_, F> {
         }
         if assignment == 4 {
             self.sort()?;
-            return self.launch("halves", &self.sorted, 2);
+            return self.launch("halves", self.sorted.address, self.count, 2);
         }
         self.locate()?;
         if assignment == 3 {
-            return self.launch("values", &self.records, 1);
+            return self.launch("values", self.records.address, self.count, 1);
         }
         let (table, records) = (self.owner.table.address, self.records.address);
         let (shape, out, lanes) = (self.owner.own, self.out.address, self.owner.own.lanes);
@@ -291,6 +341,46 @@ impl<F: Lane> SplineBatch for Batch<'_, F> {
     }
 }
 
+impl<F: Lane> Evaluation for Batch<F> {
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn lanes(&self) -> u32 {
+        self.owner.own.lanes
+    }
+
+    fn points(&self) -> u64 {
+        self.points.address
+    }
+
+    fn out(&self) -> u64 {
+        self.out.address
+    }
+
+    fn values(&self) -> Result<()> {
+        self.sort()?;
+        self.launch("values", self.sorted.address, self.count, 1)
+    }
+
+    fn derivatives(&self) -> Result<()> {
+        if self.planes < 5 {
+            return Err(Error::internal("derivatives of splines without room for them"));
+        }
+        self.sort()?;
+        self.launch("derivatives", self.sorted.address, self.count, 1)
+    }
+
+    fn locate(&self) -> Result<()> {
+        Batch::locate(self)
+    }
+
+    fn values_of(&self, first: u32, count: u32) -> Result<()> {
+        let records = self.records.address + u64::from(first) * size_of::<Record<F>>() as u64;
+        self.launch("values", records, count, 1)
+    }
+}
+
 impl<F: Lane> Splines for Resident<F> {
     fn shape(&self) -> &SplineShape {
         &self.shape
@@ -303,11 +393,7 @@ impl<F: Lane> Splines for Resident<F> {
     fn evaluate(&self, points: &[[f64; 3]], out: Planes<'_>) -> Result<()> {
         let planes = out.check(points.len() * self.shape.lanes)?;
         let mut batch = self.place(points)?;
-        if planes == 1 {
-            batch.values()?
-        } else {
-            batch.derivatives()?
-        }
+        batch.run(if planes == 1 { "values" } else { "derivatives" }, planes)?;
         let numbers: Vec<F> = self.card.download(&batch.out, planes * points.len() * self.shape.lanes)?;
         let each = (points.len() * self.shape.lanes).max(1);
         fn fill<F: Real, O: Real>(planes: Vec<&mut [O]>, numbers: &[F], each: usize) {
@@ -324,5 +410,13 @@ impl<F: Lane> Splines for Resident<F> {
 
     fn batch(&self, points: &[[f64; 3]]) -> Result<Box<dyn SplineBatch + '_>> {
         Ok(Box::new(self.place(points)?))
+    }
+
+    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+        walkers::prepare(&self.card, Arc::new(self.clone()), spec)
+    }
+
+    fn as_any(&self) -> &dyn std::any::Any {
+        self
     }
 }

@@ -1,52 +1,144 @@
-//! Sweeps of walkers by updating scheme, and local energies: silicon on splines, electrons with a Jastrow factor.
+//! Sweeps of walkers by updating scheme, and local energies: systems of the sizes of papers.md C, electrons with a Jastrow
+//! factor and orbitals on splines in single precision, against what their products of matrices and their orbitals take alone.
 
-use super::Bench;
+use std::sync::Arc;
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::{Bench, timed};
+use crate::backend::Device;
 use crate::cli::out;
 use crate::error::{Error, Result};
-use crate::script::Engine;
+use crate::montecarlo::jastrow::Factor;
+use crate::montecarlo::orbitals::{Fourier, SplineOrbitals};
+use crate::montecarlo::{
+    Crystal, Hamiltonian, Periodic, Proposal, Scheme, Screen, SlaterJastrow, Start, Sweep, Walkers, amplitude,
+};
+use crate::task::{Interrupt, Task};
 
-/// Primitive cells along an edge; 8 valence electrons each, and whether the case is large.
-const CASES: [(usize, bool); 3] = [(1, false), (2, false), (3, true)];
+/// Electrons, orbitals of the paper (complex ones, of which a spin fills the real and the imaginary parts), grid points along
+/// an edge, whether the case is large.
+const CASES: [(&str, usize, usize, usize, bool); 5] = [
+    ("small", 54, 27, 20, false),
+    ("Si 3x3x3, coarse grid", 216, 56, 24, false),
+    ("Si 3x3x3", 216, 56, 50, true),
+    ("TiO2 3x3x3", 648, 168, 50, true),
+    ("TiO2 4x4x4", 1536, 384, 60, true),
+];
 
-/// One row a size and scheme: milliseconds a sweep of one walker, and those of a local energy.
-pub(super) fn run(bench: &Bench, engine: &mut Engine) -> Result<()> {
-    out(&format!("| {:<44} | ms/sweep and walker | ms/energy and walker | acceptance |", "case"));
-    out(&format!("| {} | ---: | ---: | ---: |", "-".repeat(44)));
-    for (edge, big) in CASES {
-        let schemes = ["particle-by-particle", "look-ahead", "delayed-acceptance", "quasi-simultaneous"];
-        for scheme in schemes {
-            let electrons = 8 * edge * edge * edge;
-            let name = format!("silicon, {electrons} electrons, {scheme}");
-            if !bench.wanted(&name) || (big && !bench.full) {
-                continue;
-            }
-            let script = format!(
-                "let si = crystal::silicon({edge});
-                 let bands = orbitals::plane_wave_bands(si, #{{ cutoff: 2.5, progress: false }});
-                 let psi = slater_jastrow(bands.splines(#{{ spacing: 0.5 }}), #{{ up: {half}, down: {half}, jastrow: jastrow::rpa(si) }});
-                 let ham = electrons(si, #{{ interaction: \"ewald\" }});
-                 let walk = walkers(psi, #{{ count: 8, seed: 1 }});
-                 let moves = #{{ scheme: \"{scheme}\", step: 0.6 }};
-                 metropolis(walk, moves + #{{ sweeps: 5 }});
-                 let sweep = 1e9; let energy = 1e9;",
-                half = electrons / 2
-            );
-            let measure = format!(
-                "for k in 0..5 {{
-                    let t = time(|| metropolis(walk, moves + #{{ sweeps: {sweeps} }}));
-                    sweep = min(sweep, t / {sweeps}.0 / 8.0);
-                    energy = min(energy, time(|| local_energy(walk, ham)) / 8.0);
-                 }}
-                 [1000.0 * sweep, 1000.0 * energy, walk.acceptance]",
-                sweeps = if edge == 1 { 50 } else { 4 }
-            );
-            let value = engine
-                .eval(&format!("{script}\n{measure}"))
-                .map_err(|report| Error::internal(report.message.clone()))?;
-            let numbers: Vec<f64> =
-                value.into_typed_array().map_err(|_| Error::internal("a run that gives no numbers"))?;
-            out(&format!("| {name:<44} | {:.3} | {:.3} | {:.3} |", numbers[0], numbers[1], numbers[2]));
+const SCHEMES: [Scheme; 4] =
+    [Scheme::LookAhead, Scheme::ParticleByParticle, Scheme::QuasiSimultaneous, Scheme::DelayedAcceptance];
+
+/// One row a size and scheme, milliseconds of one walker. The floor of a look-ahead sweep is that of its products of matrices,
+/// at the rate of the product M = Phi A^-1 alone, and of its orbitals, as `bench splines` times them.
+pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
+    let titles = "ms/sweep | ms of orbitals | ms of products | floor/sweep | ms/energy | acceptance";
+    out(&format!("| {:<50} | {titles} |", "case"));
+    out(&format!("| {} |{}", "-".repeat(50), " ---: |".repeat(6)));
+    for (name, electrons, paper, edge, large) in CASES {
+        let wanted: Vec<(Scheme, String)> = SCHEMES
+            .into_iter()
+            .map(|scheme| (scheme, format!("{name}, {electrons} x {paper}, {scheme}")))
+            .filter(|(_, title)| bench.wanted(title) && (bench.full || !large))
+            .collect();
+        if !wanted.is_empty() {
+            case(bench, device, electrons, edge, &wanted)?;
         }
     }
     Ok(())
+}
+
+fn case(
+    bench: &Bench,
+    device: &Device,
+    electrons: usize,
+    edge: usize,
+    wanted: &[(Scheme, String)],
+) -> Result<()> {
+    let gas = Crystal::electron_gas(electrons, 2.0)?;
+    let waves = Fourier::plane_waves(gas.cell(), electrons / 2, [0.0; 3])?;
+    let splines = Arc::new(SplineOrbitals::from_waves(device, &waves, [edge; 3], true, &Task::default())?);
+    let psi = SlaterJastrow::<f64>::new(splines.clone(), electrons / 2, electrons / 2)?
+        .with_jastrow(&[Factor::Rpa { strength: None, cutoff: None }])?;
+    let hamiltonian = Hamiltonian {
+        external: Vec::new(),
+        interaction: Some(Arc::new(Periodic::new(gas.cell()))),
+        constant: 0.0,
+        label: String::new(),
+    };
+    let count = if device.name() == "cpu" { device.workers() } else { 16 };
+    let start = Walkers::new(Arc::new(psi), count, 1, &Start::default())?;
+    for (scheme, title) in wanted {
+        let mut walkers = start.clone();
+        let sweep = Sweep {
+            scheme: *scheme,
+            step: 0.6,
+            proposal: Proposal::Gaussian,
+            drift: false,
+            group: 4,
+            screen: Screen::Barker,
+        };
+        let task = Interrupt::default();
+        // The first is queued launch by launch, the second recorded.
+        walkers.run(&sweep, 2, &task)?;
+        let one = fastest(bench, || walkers.run(&sweep, 1, &task).map(|_| ()))?;
+        let many = ((0.1 / one) as usize).clamp(1, 20);
+        let seconds = fastest(bench, || walkers.run(&sweep, many, &task).map(|_| ()))? / many as f64;
+        let acceptance = walkers.acceptance();
+        let energy = fastest(bench, || hamiltonian.local_energies(&mut walkers).map(|_| ()))?;
+        let points: Vec<[f64; 3]> = walkers.places().into_iter().flatten().copied().collect();
+        let mut batch = splines.evaluator().batch(&points)?;
+        let orbitals = timed(device, bench.limit(), || batch.values())?;
+        // M, and as many accepted rows for the inverse and, on the average half of them, for M.
+        let n = (electrons / 2) as f64;
+        let flops = 2.0 * count as f64 * n * n * n * (2.0 + 3.0 * acceptance);
+        let products = flops / rate(bench, device, &mut walkers, electrons / 2)?;
+        let ms = |seconds: f64| 1e3 * seconds / count as f64;
+        let floor = if *scheme == Scheme::LookAhead {
+            format!("{:.0} %", 100.0 * (orbitals + products) / seconds)
+        } else {
+            String::new()
+        };
+        out(&format!(
+            "| {title:<50} | {:.4} | {:.4} | {:.4} | {floor} | {:.4} | {acceptance:.3} |",
+            ms(seconds),
+            ms(orbitals),
+            ms(products),
+            ms(energy),
+        ));
+    }
+    Ok(())
+}
+
+/// Operations a second of the product of n x n matrices of all walkers.
+fn rate(bench: &Bench, device: &Device, walkers: &mut Walkers<f64>, n: usize) -> Result<f64> {
+    let flops = 2.0 * (walkers.count() * n * n * n) as f64;
+    if walkers.resident()?.is_some() {
+        let once = |walkers: &mut Walkers<f64>| match walkers.resident()? {
+            Some((resident, _)) => resident.product(),
+            None => Err(Error::internal("walkers that left their device")),
+        };
+        return Ok(flops / timed(device, bench.limit(), || once(walkers))?);
+    }
+    let matrix: Vec<f64> = (0..n * n).map(|k| (k % 17) as f64).collect();
+    let mut products = vec![vec![0.0; n * n]; walkers.count()];
+    let seconds = fastest(bench, || {
+        let one = |c: &mut Vec<f64>| amplitude::times_transposed(&matrix, &matrix, c, n, 1.0, false);
+        products.par_iter_mut().for_each(one);
+        Ok(())
+    })?;
+    Ok(flops / seconds)
+}
+
+/// Seconds of the fastest of as many calls as fit into the limit, three at least.
+fn fastest(bench: &Bench, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
+    let (started, mut best, mut calls) = (Instant::now(), f64::INFINITY, 0);
+    while calls < 3 || started.elapsed() < bench.limit() {
+        let now = Instant::now();
+        call()?;
+        best = best.min(now.elapsed().as_secs_f64());
+        calls += 1;
+    }
+    Ok(best)
 }

@@ -8,6 +8,7 @@ pub use factor::Factor;
 pub use radial::Radial;
 
 use super::Cell;
+use crate::backend::walkers;
 use crate::error::{Error, Result};
 
 /// What a Jastrow factor acts on.
@@ -76,6 +77,14 @@ impl Jastrow {
     /// The factors, with all that was left open filled in.
     pub fn factors(&self) -> &[Factor] {
         &self.factors
+    }
+
+    /// Functions of pairs with the same and with opposite spins, and of distances to places: for a backend.
+    pub fn spec(&self) -> (Vec<[walkers::Radial; 2]>, Vec<([f64; 3], walkers::Radial)>) {
+        let pairs = self.pairs.iter().map(|pair| pair.each_ref().map(Radial::spec)).collect();
+        let body = |(centre, radial): (&[f64; 3], &Radial)| (*centre, radial.spec());
+        let all = self.bodies.iter().flat_map(|(centres, radials)| centres.iter().zip(radials));
+        (pairs, all.map(body).collect())
     }
 
     /// Whether there is none.

@@ -1,5 +1,7 @@
 //! Radial functions u(r) of Jastrow factors, with their first two derivatives.
 
+use crate::backend::walkers;
+
 /// A function of a distance. Those with a cutoff vanish there with two derivatives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Radial {
@@ -70,6 +72,22 @@ impl Radial {
     pub fn rpa(strength: f64, length: f64, cutoff: f64) -> Radial {
         let shift = if cutoff.is_finite() { -strength / length * screened(cutoff / length)[0] } else { 0.0 };
         Radial::Rpa { strength, length, cutoff, shift }
+    }
+
+    /// The same for a backend.
+    pub fn spec(&self) -> walkers::Radial {
+        match self {
+            Radial::Zero => walkers::Radial::Zero,
+            Radial::Pade { a, b } => walkers::Radial::Pade([*a, *b]),
+            Radial::Rpa { strength, length, cutoff, shift } => {
+                walkers::Radial::Rpa([*strength, *length, *cutoff, *shift])
+            }
+            Radial::Polynomial { cutoff, slope, coefficients } => {
+                walkers::Radial::Polynomial([*cutoff, *slope], coefficients.clone())
+            }
+            Radial::Log { a } => walkers::Radial::Log(*a),
+            Radial::Power { p } => walkers::Radial::Power(*p),
+        }
     }
 
     /// u(r).

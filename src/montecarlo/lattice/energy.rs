@@ -226,15 +226,15 @@ impl LocalSum {
     /// # Errors
     /// When the lattice is not that of the wave function, or a walker sits where it vanishes.
     pub fn local_values<S: Amplitude>(&self, walkers: &mut LatticeWalkers<S>) -> Result<Vec<C64>> {
-        if walkers.state().sites() != self.sites {
+        if walkers.psi().sites() != self.sites {
             return Err(Error::input(format!(
                 "{} sites and a Hamiltonian of {}",
-                walkers.state().sites(),
+                walkers.psi().sites(),
                 self.sites
             )));
         }
         walkers.refresh()?;
-        let state = walkers.state().clone();
-        Ok(walkers.configurations().par_iter().map(|w| self.local(&state, w)).collect())
+        let state = walkers.psi().clone();
+        Ok(walkers.states()?.par_iter().map(|w| self.local(&state, w)).collect())
     }
 }

@@ -256,11 +256,11 @@ fn pairs_of_a_sea_are_the_sea() {
 fn walks_find_what_enumeration_finds() {
     let sampled = |state: LatticeState<f64>, sum: &OpSum, exact: f64| {
         let local = LocalSum::new(sum, state.sites()).unwrap();
-        let mut walkers = LatticeWalkers::new(Arc::new(state), 32, 3).unwrap();
-        walkers.run(50, &Interrupt::default()).unwrap();
+        let mut walkers = LatticeWalkers::new(Arc::new(state), 32, 3, &()).unwrap();
+        walkers.run(&(), 50, &Interrupt::default()).unwrap();
         let mut energies = Vec::new();
         for _ in 0..1000 {
-            walkers.run(2, &Interrupt::default()).unwrap();
+            walkers.run(&(), 2, &Interrupt::default()).unwrap();
             let values = local.local_values(&mut walkers).unwrap();
             energies.push(values.iter().map(|z| z.re).sum::<f64>() / 32.0);
         }
@@ -291,7 +291,7 @@ fn bad_lattices_say_why() {
     assert!(state.clone().with_gutzwiller(f64::NAN).is_err() && state.clone().with_gutzwiller(-1.0).is_err());
     let same = Reference::Sea { up: vec![0.5; 8], down: vec![0.5; 8] };
     let same = LatticeState::new(4, 2, 2, same).unwrap();
-    assert!(LatticeWalkers::new(Arc::new(same), 1, 0).err().unwrap().message().contains("singular"));
+    assert!(LatticeWalkers::new(Arc::new(same), 1, 0, &()).err().unwrap().message().contains("singular"));
     let mut sum = OpSum::new();
     sum.add(1.0, vec![("Cdagup".into(), 0)]).unwrap();
     assert!(LocalSum::new(&sum, 4).unwrap_err().message().contains("changes the number"));

@@ -1,163 +1,77 @@
-//! Walkers on a lattice.
-
-use std::sync::Arc;
-
-use rayon::prelude::*;
+//! Walkers on a lattice. A sweep tries a hop of every electron to any site, or, where the other spin sits there, an exchange
+//! with it.
 
 use super::state::{Hop, LatticeState, Occupied};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::montecarlo::amplitude::Amplitude;
+use crate::montecarlo::ensemble::{Ensemble, Resident, Swept, System};
+use crate::montecarlo::scheme::Draws;
 use crate::number::philox::{Stream, unit, words};
 use crate::task::Interrupt;
 
-/// Sweeps after which inverse matrices are computed anew.
-const FRESH: u64 = 32;
-/// Starting configurations that are tried.
-const TRIES: u32 = 1000;
+/// Walkers of a wave function on a lattice.
+pub type LatticeWalkers<S> = Ensemble<LatticeState<S>>;
 
-/// Walkers of a wave function on a lattice; those of this process, numbered from `first` on among all.
-///
-/// A sweep tries a hop of every electron to any site, or, where the other spin sits there, an exchange with it.
-#[derive(Clone)]
-pub struct LatticeWalkers<S> {
-    state: Arc<LatticeState<S>>,
-    walkers: Vec<Occupied<S>>,
-    seed: u64,
-    first: u32,
-    sweep: u64,
-    moved: u64,
-    tried: u64,
+/// No device takes walkers on a lattice.
+pub enum Nowhere {}
+
+impl<S: Amplitude> Resident<LatticeState<S>> for Nowhere {
+    fn sweeps(&mut self, _: &(), _: u64, _: u64, _: u64) -> Result<Swept<[Vec<u32>; 2]>> {
+        match *self {}
+    }
+
+    fn refresh(&mut self) -> Result<f64> {
+        match *self {}
+    }
 }
 
-impl<S: Amplitude> LatticeWalkers<S> {
-    /// `count` walkers at random places.
-    ///
-    /// # Errors
-    /// When the wave function vanishes wherever a walker is put.
-    pub fn new(state: Arc<LatticeState<S>>, count: usize, seed: u64) -> Result<LatticeWalkers<S>> {
-        if count == 0 || count > 1 << 24 {
-            return Err(Error::input(format!("{count} walkers")).hint("ask for one at least"));
-        }
-        let place = |walker: u32| -> Result<Occupied<S>> {
-            let mut last = None;
-            for attempt in 0..TRIES {
-                let (up, down) = random_places(&state, seed, walker, attempt);
-                match state.occupied(&up, &down) {
-                    Ok(occupied) => return Ok(occupied),
-                    Err(e) => last = Some(e),
-                }
-            }
-            let why = last.map(|e| e.message().to_string()).unwrap_or_default();
-            Err(Error::numeric(format!("no start for a walker in {TRIES} random configurations: {why}"))
-                .hint("are two orbitals the same? a closed shell, or a boundary that makes one, has a start"))
-        };
-        let walkers = (0..count as u32).into_par_iter().map(place).collect::<Result<_>>()?;
-        Ok(LatticeWalkers { state, walkers, seed, first: 0, sweep: 0, moved: 0, tried: 0 })
+impl<S: Amplitude> System for LatticeState<S> {
+    /// Sites of the electrons of both spins.
+    type Places = [Vec<u32>; 2];
+    type State = Occupied<S>;
+    type Start = ();
+    type Sweep = ();
+    type Resident = Nowhere;
+
+    const TRIES: u64 = 1000;
+    const NO_START: &'static str =
+        "are two orbitals the same? a closed shell, or a boundary that makes one, has a start";
+
+    fn count(&self) -> usize {
+        let (up, down) = self.electrons();
+        up + down
     }
 
-    /// Walkers as they were saved: seed, sweeps made, sites of the electrons of both spins.
-    ///
-    /// # Errors
-    /// When the places are not of as many electrons, or the wave function vanishes there.
-    pub fn restored(
-        state: Arc<LatticeState<S>>,
-        seed: u64,
-        sweep: u64,
-        places: &[[Vec<usize>; 2]],
-    ) -> Result<LatticeWalkers<S>> {
-        let walkers = places.iter().map(|[up, down]| state.occupied(up, down)).collect::<Result<_>>()?;
-        Ok(LatticeWalkers { state, walkers, seed, first: 0, sweep, moved: 0, tried: 0 })
+    fn random(&self, _: &(), seed: u64, walker: u32, attempt: u64) -> [Vec<u32>; 2] {
+        random_places(self, seed, walker, attempt)
     }
 
-    /// The wave function.
-    pub fn state(&self) -> &Arc<LatticeState<S>> {
-        &self.state
+    fn state(&self, [up, down]: [Vec<u32>; 2]) -> Result<Occupied<S>> {
+        self.occupied(&wide(&up), &wide(&down))
     }
 
-    /// The walkers.
-    pub fn configurations(&self) -> &[Occupied<S>] {
-        &self.walkers
-    }
-
-    /// Key of the random numbers.
-    pub fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    /// Sweeps made since the start.
-    pub fn sweeps(&self) -> u64 {
-        self.sweep
-    }
-
-    /// The share of trial moves accepted since [`LatticeWalkers::forget`].
-    pub fn acceptance(&self) -> f64 {
-        if self.tried == 0 { 0.0 } else { self.moved as f64 / self.tried as f64 }
-    }
-
-    /// Forgets the acceptance so far.
-    pub fn forget(&mut self) {
-        (self.moved, self.tried) = (0, 0);
-    }
-
-    /// Computes all inverse matrices anew.
-    ///
-    /// # Errors
-    /// When a walker sits where the wave function vanishes.
-    pub fn refresh(&mut self) -> Result<()> {
-        let state = self.state.clone();
-        self.walkers.par_iter_mut().try_for_each(|w| state.refresh(w).map(|_| ()))
-    }
-
-    /// Exchanges the wave function, electrons staying where they are.
-    ///
-    /// # Errors
-    /// When the new one has other electrons, or vanishes there.
-    pub fn set_state(&mut self, state: Arc<LatticeState<S>>) -> Result<()> {
-        let places: Vec<[Vec<usize>; 2]> =
-            self.walkers.iter().map(|w| w.places.each_ref().map(|p| wide(p))).collect();
-        *self = LatticeWalkers {
-            first: self.first,
-            ..LatticeWalkers::restored(state, self.seed, self.sweep, &places)?
-        };
+    fn good_start(&self, _: &Occupied<S>) -> Result<()> {
         Ok(())
     }
 
-    /// `count` sweeps of every walker; returns the share of trial moves accepted in them.
-    ///
-    /// # Errors
-    /// When the user stops the work; the walkers are then as before.
-    pub fn run(&mut self, count: usize, interrupt: &Interrupt) -> Result<f64> {
-        let before: Vec<[Vec<u32>; 2]> = self.walkers.iter().map(|w| w.places.clone()).collect();
-        let (state, seed, first, start) = (self.state.clone(), self.seed, self.first, self.sweep);
-        let one = |(k, walker): (usize, &mut Occupied<S>)| -> Result<usize> {
-            let mut moved = 0;
-            for sweep in start..start + count as u64 {
-                interrupt.check()?;
-                moved += sweep_of(&state, walker, seed, first + k as u32, sweep);
-                if (sweep + 1).is_multiple_of(FRESH) {
-                    state.refresh(walker)?;
-                }
-            }
-            Ok(moved)
-        };
-        let results: Result<Vec<usize>> = self.walkers.par_iter_mut().enumerate().map(one).collect();
-        match results {
-            Ok(moved) => {
-                let (up, down) = self.state.electrons();
-                let moved: usize = moved.iter().sum();
-                let tried = (up + down) * self.walkers.len() * count;
-                self.sweep += count as u64;
-                self.moved += moved as u64;
-                self.tried += tried as u64;
-                Ok(moved as f64 / tried.max(1) as f64)
-            }
-            Err(error) => {
-                for (walker, places) in self.walkers.iter_mut().zip(before) {
-                    *walker = state.occupied(&wide(&places[0]), &wide(&places[1]))?;
-                }
-                Err(error)
-            }
-        }
+    fn places(state: &Occupied<S>) -> &[Vec<u32>; 2] {
+        &state.places
+    }
+
+    fn refresh(&self, state: &mut Occupied<S>) -> Result<f64> {
+        LatticeState::refresh(self, state)
+    }
+
+    fn sweep(&self, state: &mut Occupied<S>, _: &(), draws: &Draws, _: &Interrupt) -> Result<usize> {
+        Ok(sweep_of(self, state, draws))
+    }
+
+    fn on_device(&self, _: &()) -> bool {
+        false
+    }
+
+    fn resident(&self, _: &[[Vec<u32>; 2]], _: u64, _: u32) -> Result<Option<Nowhere>> {
+        Ok(None)
     }
 }
 
@@ -166,21 +80,12 @@ fn wide(sites: &[u32]) -> Vec<usize> {
 }
 
 /// A sweep of one walker; the number of moves accepted.
-fn sweep_of<S: Amplitude>(
-    state: &LatticeState<S>,
-    walker: &mut Occupied<S>,
-    seed: u64,
-    number: u32,
-    sweep: u64,
-) -> usize {
+fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, draws: &Draws) -> usize {
     let (up, down) = state.electrons();
-    let draw = |i: usize, draw: u64| {
-        words(seed, Stream::Walkers as u32, sweep << 24 | (i as u64) << 2 | draw, number)
-    };
     let mut moved = 0;
     for i in 0..up + down {
         let (spin, electron) = if i < up { (0, i) } else { (1, i - up) };
-        let w = draw(i, 0);
+        let w = draws.words(i, 0);
         let to = ((unit(w[0], w[1]) * state.sites() as f64) as usize).min(state.sites() - 1);
         let coin = state.gutzwiller() == 0.0 || w[2] & 1 == 1;
         let from = walker.places[spin][electron] as usize;
@@ -201,7 +106,7 @@ fn sweep_of<S: Amplitude>(
             }
         };
         let ratio = state.ratio(walker, hops).square();
-        let w = draw(i, 2);
+        let w = draws.words(i, 2);
         if unit(w[0], w[1]) < ratio {
             state.accept(walker, hops);
             moved += 1;
@@ -215,14 +120,14 @@ fn random_places<S: Amplitude>(
     state: &LatticeState<S>,
     seed: u64,
     walker: u32,
-    attempt: u32,
-) -> (Vec<usize>, Vec<usize>) {
+    attempt: u64,
+) -> [Vec<u32>; 2] {
     let (up, down) = state.electrons();
     let shuffled = |salt: u64| {
-        let mut order: Vec<usize> = (0..state.sites()).collect();
+        let mut order: Vec<u32> = (0..state.sites() as u32).collect();
         for k in (1..order.len()).rev() {
             // Above all counters of sweeps.
-            let element = (1 << 63) | u64::from(attempt) << 32 | salt << 31 | k as u64;
+            let element = (1 << 63) | attempt << 32 | salt << 31 | k as u64;
             let w = words(seed, Stream::Walkers as u32, element, walker);
             order.swap(k, (unit(w[0], w[1]) * (k + 1) as f64) as usize);
         }
@@ -232,5 +137,5 @@ fn random_places<S: Amplitude>(
     let ups = order[..up].to_vec();
     let downs =
         if state.gutzwiller() == 0.0 { order[up..up + down].to_vec() } else { shuffled(1)[..down].to_vec() };
-    (ups, downs)
+    [ups, downs]
 }

@@ -78,11 +78,11 @@ fn pair(line: &str) -> Option<C64> {
     Some(C64::new(number(re.trim())?, number(im.trim())?))
 }
 
-/// Reads a file with one k point.
+/// Reads the orbitals of one k point, by its number in the file, from 1; it need not be given where there is one only.
 ///
 /// # Errors
-/// What is not such a file, with the line; several k points; orbitals that differ between spins.
-pub fn read(text: &str, single: bool) -> Result<Blips> {
+/// What is not such a file, with the line; a k point that is not there; orbitals that differ between spins.
+pub fn read(text: &str, single: bool, k_point: Option<usize>) -> Result<Blips> {
     let mut r = Reader { lines: text.lines().enumerate().peekable() };
     r.after("Primitive lattice vectors")?;
     let cell = Cell::new([r.numbers()?, r.numbers()?, r.numbers()?])?;
@@ -93,11 +93,22 @@ pub fn read(text: &str, single: bool) -> Result<Blips> {
     }
     r.after("Number of k-points")?;
     let [points] = r.counts::<1>()?;
-    if points != 1 {
-        return Err(Error::file(format!("{points} k points"))
-            .hint("unfold the calculation to a larger cell with one k point"));
+    let wanted = match k_point {
+        Some(k) if (1..=points).contains(&k) => k,
+        Some(k) => {
+            return Err(Error::file(format!("there is no k point number {k}"))
+                .hint(format!("the file has {points}, numbered from 1")));
+        }
+        None if points == 1 => 1,
+        None => {
+            return Err(Error::file(format!("the file has {points} k points")).hint(format!(
+                "say which, from `k: 1` to `k: {points}`; or unfold the calculation to a larger cell with one"
+            )));
+        }
+    };
+    for _ in 0..wanted {
+        r.after("k-point #")?;
     }
-    r.after("k-point #")?;
     let [_, up, down, kx, ky, kz] = r.numbers::<6>()?;
     if !(down == 0.0 || down == up) {
         return Err(Error::file(format!("{up} bands of one spin and {down} of the other")));
@@ -182,7 +193,7 @@ mod tests {
     #[test]
     fn files_are_read() {
         for complex in [false, true] {
-            let blips = read(&file(complex), false).unwrap();
+            let blips = read(&file(complex), false, None).unwrap();
             assert_eq!(
                 (blips.layout.grid, blips.layout.count, blips.layout.complex),
                 ([2, 2, 3], 2, complex)
@@ -196,9 +207,26 @@ mod tests {
     }
 
     #[test]
+    fn k_points_are_chosen() {
+        let one = file(true);
+        let (head, points) = one.split_once(" k-point #").unwrap();
+        let second = points.replace("1 2 0 0.0 0.0 0.0", "2 1 0 0.0 0.0 0.1").replacen("0.5", "7.5", 1);
+        let both =
+            format!("{} k-point #{points} k-point #{second}", head.replace("points\n  1", "points\n  2"));
+        let message = |k| read(&both, false, k).err().unwrap().message().to_string();
+        assert_eq!(message(None), "the file has 2 k points");
+        assert_eq!(message(Some(3)), "there is no k point number 3");
+        let first = read(&both, false, Some(1)).unwrap();
+        assert_eq!((first.layout.count, first.layout.twist), (2, [0.0; 3]));
+        let second = read(&both, false, Some(2)).unwrap();
+        assert_eq!((second.layout.count, second.energies.as_slice()), (1, &[7.5][..]));
+        assert!((second.layout.twist[2] - 0.6 / (2.0 * std::f64::consts::PI)).abs() < 1e-12);
+    }
+
+    #[test]
     fn broken_files_say_where() {
         let whole = file(false);
-        let e = |text: String| read(&text, false).err().unwrap().message().to_string();
+        let e = |text: String| read(&text, false, None).err().unwrap().message().to_string();
         assert_eq!(e("nothing".into()), "there is no line `Primitive lattice vectors`");
         assert!(
             e(whole.replace("Number of k-points\n  1", "Number of k-points\n  2")).contains("2 k points")

@@ -28,6 +28,10 @@ pub trait Orbitals<S: Scalar>: Send + Sync {
     fn derivatives(&self, points: &[[f64; 3]], out: &mut Derivatives<S>);
     /// What a result is labelled with.
     fn describe(&self) -> String;
+    /// The splines that they are, if they are.
+    fn splines(&self) -> Option<&SplineOrbitals> {
+        None
+    }
 }
 
 /// Values, gradients and Laplacians of all orbitals at some points; each plane is `points x count`.

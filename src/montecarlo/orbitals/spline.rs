@@ -193,6 +193,16 @@ impl SplineOrbitals {
         }
     }
 
+    /// The table where it is evaluated.
+    pub fn evaluator(&self) -> &Arc<dyn Splines> {
+        &self.splines
+    }
+
+    /// The wave vector k of the twist.
+    pub fn wave_vector(&self) -> [f64; 3] {
+        self.k
+    }
+
     fn turns(&self) -> bool {
         self.twist != [0.0; 3]
     }
@@ -226,6 +236,10 @@ macro_rules! common {
 
         fn describe(&self) -> String {
             self.text()
+        }
+
+        fn splines(&self) -> Option<&SplineOrbitals> {
+            Some(self)
         }
     };
 }

@@ -22,7 +22,8 @@ impl Draws {
     /// Electrons that the recipe can tell apart, those of groups included.
     pub const MOST: usize = 1 << 21;
 
-    fn words(&self, electron: usize, draw: u64) -> [u32; 4] {
+    /// Draw number 0 to 3 of an electron.
+    pub fn words(&self, electron: usize, draw: u64) -> [u32; 4] {
         let element = self.sweep << 24 | (electron as u64) << 2 | draw;
         words(self.seed, Stream::Walkers as u32, element, self.walker)
     }

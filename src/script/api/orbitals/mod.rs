@@ -293,10 +293,11 @@ mod orbitals_module {
     }
 
     /// Spline orbitals from a file: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and perhaps
-    /// `twist` and `energies`, as `.save` writes it, or the text `bwfn.data` of CASINO with one k point.
+    /// `twist` and `energies`, as `.save` writes it, or the text `bwfn.data` of CASINO.
     ///
     /// # Options
     /// - `precision` (that of the file): "single" or "double".
+    /// - `k`: which k point of a `bwfn.data` with several, by its number there, from 1.
     ///
     /// # Example
     /// ```rhai
@@ -314,12 +315,19 @@ mod orbitals_module {
         let o = Options::new(&ctx, options);
         let given = o.value("precision").is_some();
         let single = single(&o).at(&ctx)?;
+        let k = match o.value("k") {
+            Some(_) => Some(o.count_or("k", 1, 1).at(&ctx)?),
+            None => None,
+        };
         o.finish()?;
         let read = || -> Result<OrbitalSet> {
             let session = session(&ctx)?;
             let saved = session.output_path(file);
             let path: PathBuf = if saved.exists() { saved } else { file.into() };
             let (layout, table, energies) = if file.ends_with(".npz") {
+                if k.is_some() {
+                    return Err(Error::input("an archive of orbitals has one k point").hint("leave out `k`"));
+                }
                 files::load_orbitals(&path, given.then_some(single))?
             } else {
                 let text = std::fs::read_to_string(&path).map_err(|e| match e.kind() {
@@ -329,7 +337,7 @@ mod orbitals_module {
                         .hint("archives end in `.npz`; everything else is read as the text `bwfn.data`"),
                     _ => Error::file(e.to_string()),
                 })?;
-                let blips = casino::read(&text, single)?;
+                let blips = casino::read(&text, single, k)?;
                 (blips.layout, blips.table, Some(blips.energies))
             };
             Ok(OrbitalSet::splines(SplineOrbitals::new(&session.device(), layout, table)?, energies))

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Engine, INT, Map};
 
-use super::walk::Walk;
+use super::walk::{Walk, walk};
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
 use crate::montecarlo::Hamiltonian;
@@ -49,11 +49,7 @@ mod optimise_functions {
         walk: &mut Walk,
         hamiltonian: Hamiltonian,
     ) -> std::result::Result<Samples, Failure> {
-        let samples = match walk {
-            Walk::Real(w) => optimise::samples(&hamiltonian, Rc::make_mut(w)),
-            Walk::Complex(w) => optimise::samples(&hamiltonian, Rc::make_mut(w)),
-            _ => Err(kind()),
-        };
+        let samples = walk!(mut &*walk, w => optimise::samples(&hamiltonian, &mut *w), _l => Err(kind()));
         Ok(Samples(Rc::new(samples.at(&ctx)?)))
     }
 
@@ -63,16 +59,10 @@ mod optimise_functions {
         walk: &mut Walk,
         sum: OpSum,
     ) -> std::result::Result<Samples, Failure> {
-        let find = |walk: &mut Walk| -> Result<Vec<Sample>> {
-            match walk {
-                Walk::LatticeReal(w) => {
-                    optimise::lattice_samples(&LocalSum::new(&sum, w.state().sites())?, Rc::make_mut(w))
-                }
-                Walk::LatticeComplex(w) => {
-                    optimise::lattice_samples(&LocalSum::new(&sum, w.state().sites())?, Rc::make_mut(w))
-                }
-                _ => Err(kind()),
-            }
+        let find = |walk: &Walk| -> Result<Vec<Sample>> {
+            walk!(mut walk,
+                _w => Err(kind()),
+                l => optimise::lattice_samples(&LocalSum::new(&sum, l.psi().sites())?, &mut *l))
         };
         Ok(Samples(Rc::new(find(walk).at(&ctx)?)))
     }

@@ -1,11 +1,9 @@
 //! Walkers in files: JSON, with every number to its last digit.
 
-use std::rc::Rc;
-
 use rhai::{Map, NativeCallContext};
 use serde_json::{Value, json};
 
-use super::walk::Walk;
+use super::walk::{Walk, handle, walk};
 use super::wavefunction::Psi;
 use crate::error::{Error, Result};
 use crate::montecarlo::lattice::LatticeWalkers;
@@ -19,22 +17,8 @@ use crate::script::session;
 const KIND: &str = "umklapp walkers";
 
 pub(super) fn save(ctx: &NativeCallContext, walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
-    let (seed, sweep, positions, psi) = match walk {
-        Walk::Real(w) => continuum(Rc::make_mut(w).save()?, w.psi().describe()),
-        Walk::Complex(w) => continuum(Rc::make_mut(w).save()?, w.psi().describe()),
-        Walk::LatticeReal(w) => {
-            let w = Rc::make_mut(w);
-            w.refresh()?;
-            let places: Vec<_> = w.configurations().iter().map(|x| json!(x.places)).collect();
-            (w.seed(), w.sweeps(), Value::from(places), w.state().describe())
-        }
-        Walk::LatticeComplex(w) => {
-            let w = Rc::make_mut(w);
-            w.refresh()?;
-            let places: Vec<_> = w.configurations().iter().map(|x| json!(x.places)).collect();
-            (w.seed(), w.sweeps(), Value::from(places), w.state().describe())
-        }
-    };
+    let psi = walk!(&*walk, w => w.psi().describe(), l => l.psi().describe());
+    let (seed, sweep, positions) = walk!(mut &*walk, w => parts(w.save()?), l => parts(l.save()?));
     let about: serde_json::Map<String, Value> =
         about.iter().map(|(k, v)| (k.to_string(), to_json(v))).filter(|(_, v)| !v.is_null()).collect();
     let whole = json!({
@@ -47,8 +31,8 @@ pub(super) fn save(ctx: &NativeCallContext, walk: &mut Walk, file: &str, about: 
     Ok(())
 }
 
-fn continuum(saved: Saved, psi: String) -> (u64, u64, Value, String) {
-    (saved.seed, saved.sweep, json!(saved.positions), psi)
+fn parts<P: Into<Value>>(saved: Saved<P>) -> (u64, u64, Value) {
+    (saved.seed, saved.sweep, saved.places.into())
 }
 
 pub(super) fn load(ctx: &NativeCallContext, psi: &Psi, file: &str) -> Result<(Walk, Map)> {
@@ -70,21 +54,23 @@ pub(super) fn load(ctx: &NativeCallContext, psi: &Psi, file: &str) -> Result<(Wa
     let (seed, sweep) = (whole["seed"].as_u64(), whole["sweeps"].as_u64());
     let (Some(seed), Some(sweep)) = (seed, sweep) else { return Err(broken()) };
     let positions = &whole["positions"];
-    let places = || -> Result<Vec<[Vec<usize>; 2]>> { places_of(positions).ok_or_else(broken) };
-    let saved = || -> Result<Saved> {
+    let sites = || -> Result<Saved<[Vec<u32>; 2]>> {
+        Ok(Saved { seed, sweep, places: places_of(positions).ok_or_else(broken)? })
+    };
+    let saved = || -> Result<Saved<Vec<[f64; 3]>>> {
         let positions = positions.as_array().ok_or_else(broken)?;
         let one = |walker: &Value| walker.as_array()?.iter().map(point).collect::<Option<Vec<_>>>();
-        let positions = positions.iter().map(one).collect::<Option<Vec<_>>>().ok_or_else(broken)?;
-        Ok(Saved { seed, sweep, positions })
+        let places = positions.iter().map(one).collect::<Option<Vec<_>>>().ok_or_else(broken)?;
+        Ok(Saved { seed, sweep, places })
     };
     let walk = match psi {
-        Psi::Real(psi) => Walk::Real(Rc::new(Walkers::restored(psi.clone(), saved()?)?)),
-        Psi::Complex(psi) => Walk::Complex(Rc::new(Walkers::restored(psi.clone(), saved()?)?)),
+        Psi::Real(psi) => Walk::Real(handle(Walkers::restored(psi.clone(), saved()?)?)),
+        Psi::Complex(psi) => Walk::Complex(handle(Walkers::restored(psi.clone(), saved()?)?)),
         Psi::LatticeReal(state) => {
-            Walk::LatticeReal(Rc::new(LatticeWalkers::restored(state.clone(), seed, sweep, &places()?)?))
+            Walk::LatticeReal(handle(LatticeWalkers::restored(state.clone(), sites()?)?))
         }
         Psi::LatticeComplex(state) => {
-            Walk::LatticeComplex(Rc::new(LatticeWalkers::restored(state.clone(), seed, sweep, &places()?)?))
+            Walk::LatticeComplex(handle(LatticeWalkers::restored(state.clone(), sites()?)?))
         }
     };
     let about = whole["about"].as_object().into_iter().flatten();
@@ -97,10 +83,10 @@ fn point(value: &Value) -> Option<[f64; 3]> {
 }
 
 /// The sites of both spins, for every walker.
-fn places_of(value: &Value) -> Option<Vec<[Vec<usize>; 2]>> {
-    let list = |v: &Value| -> Option<Vec<usize>> {
-        v.as_array()?.iter().map(|x| x.as_u64().and_then(|x| usize::try_from(x).ok())).collect()
+fn places_of(value: &Value) -> Option<Vec<[Vec<u32>; 2]>> {
+    let list = |v: &Value| -> Option<Vec<u32>> {
+        v.as_array()?.iter().map(|x| x.as_u64().and_then(|x| u32::try_from(x).ok())).collect()
     };
-    let one = |v: &Value| -> Option<[Vec<usize>; 2]> { Some([list(v.get(0)?)?, list(v.get(1)?)?]) };
+    let one = |v: &Value| -> Option<[Vec<u32>; 2]> { Some([list(v.get(0)?)?, list(v.get(1)?)?]) };
     value.as_array()?.iter().map(one).collect()
 }

@@ -1,6 +1,8 @@
 //! `Walkers`: many configurations at once, moved by `metropolis`, and their local energies.
 
+use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rhai::plugin::*;
 use rhai::{Dynamic, Engine, FLOAT, INT, Map};
@@ -10,29 +12,60 @@ use super::wavefunction::Psi;
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
 use crate::montecarlo::lattice::{LatticeWalkers, LocalSum};
-use crate::montecarlo::{Hamiltonian, LocalEnergy, Proposal, Scheme, Screen, Start, Sweep, Walkers};
+use crate::montecarlo::{
+    Ensemble, Hamiltonian, LocalEnergy, Proposal, Scheme, Screen, Start, Sweep, System, Walkers,
+};
 use crate::number::{C64, Matrix, Series, Table};
 use crate::script::{At, Failure, Options, session};
 
-/// Walkers, as scripts hold them.
+/// Walkers, as scripts hold them: a handle, so that whoever moves them, by whatever name, moves the same ones.
 #[derive(Clone)]
 pub(super) enum Walk {
-    Real(Rc<Walkers<f64>>),
-    Complex(Rc<Walkers<C64>>),
-    LatticeReal(Rc<LatticeWalkers<f64>>),
-    LatticeComplex(Rc<LatticeWalkers<C64>>),
+    Real(Rc<RefCell<Walkers<f64>>>),
+    Complex(Rc<RefCell<Walkers<C64>>>),
+    LatticeReal(Rc<RefCell<LatticeWalkers<f64>>>),
+    LatticeComplex(Rc<RefCell<LatticeWalkers<C64>>>),
+}
+
+/// A handle to walkers.
+pub(super) fn handle<T>(walkers: T) -> Rc<RefCell<T>> {
+    Rc::new(RefCell::new(walkers))
 }
 
 /// Runs the same code on walkers in the continuum, and other code on those of a lattice.
 macro_rules! walk {
     ($value:expr, $w:ident => $body:expr, $l:ident => $lattice:expr) => {
-        match $value {
-            $crate::script::api::vmc::walk::Walk::Real($w) => $body,
-            $crate::script::api::vmc::walk::Walk::Complex($w) => $body,
-            $crate::script::api::vmc::walk::Walk::LatticeReal($l) => $lattice,
-            $crate::script::api::vmc::walk::Walk::LatticeComplex($l) => $lattice,
-        }
+        walk!($value, $w => $body, $l => $lattice, borrow)
     };
+    // To change them: `walk!(mut ..)`.
+    (mut $value:expr, $w:ident => $body:expr, $l:ident => $lattice:expr) => {
+        walk!($value, $w => $body, $l => $lattice, borrow_mut)
+    };
+    ($value:expr, $w:ident => $body:expr, $l:ident => $lattice:expr, $borrow:ident) => {{
+        use $crate::script::api::vmc::walk::Walk;
+        match $value {
+            Walk::Real(w) => {
+                #[allow(unused_mut)]
+                let mut $w = w.$borrow();
+                $body
+            }
+            Walk::Complex(w) => {
+                #[allow(unused_mut)]
+                let mut $w = w.$borrow();
+                $body
+            }
+            Walk::LatticeReal(w) => {
+                #[allow(unused_mut)]
+                let mut $l = w.$borrow();
+                $lattice
+            }
+            Walk::LatticeComplex(w) => {
+                #[allow(unused_mut)]
+                let mut $l = w.$borrow();
+                $lattice
+            }
+        }
+    }};
 }
 
 pub(super) use walk;
@@ -69,28 +102,26 @@ fn sweep_of(o: &Options<'_>) -> Result<Sweep> {
     Ok(sweep)
 }
 
-fn energies_of(walk: &mut Walk, hamiltonian: &Hamiltonian) -> Result<Vec<LocalEnergy>> {
-    match walk {
-        Walk::Real(w) => hamiltonian.local_energies(Rc::make_mut(w)),
-        Walk::Complex(w) => hamiltonian.local_energies(Rc::make_mut(w)),
-        _ => Err(Error::input("a Hamiltonian of the continuum for walkers on a lattice")
-            .hint("their Hamiltonian is an OpSum, like `models::hubbard_chain(8, #{ U: 4.0 })`")),
-    }
+fn energies_of(walk: &Walk, hamiltonian: &Hamiltonian) -> Result<Vec<LocalEnergy>> {
+    walk!(mut walk,
+        w => hamiltonian.local_energies(&mut *w),
+        _l => Err(Error::input("a Hamiltonian of the continuum for walkers on a lattice")
+            .hint("their Hamiltonian is an OpSum, like `models::hubbard_chain(8, #{ U: 4.0 })`")))
 }
 
-fn values_of(walk: &mut Walk, sum: &OpSum) -> Result<Vec<C64>> {
-    match walk {
-        Walk::LatticeReal(w) => LocalSum::new(sum, w.state().sites())?.local_values(Rc::make_mut(w)),
-        Walk::LatticeComplex(w) => LocalSum::new(sum, w.state().sites())?.local_values(Rc::make_mut(w)),
-        _ => Err(Error::input("an OpSum for walkers in the continuum")
+fn values_of(walk: &Walk, sum: &OpSum) -> Result<Vec<C64>> {
+    walk!(mut walk,
+        _w => Err(Error::input("an OpSum for walkers in the continuum")
             .hint("their Hamiltonian is made by `electrons`")),
-    }
+        l => LocalSum::new(sum, l.psi().sites())?.local_values(&mut *l))
 }
 
 #[export_module]
 mod walk_functions {
     /// Walkers of a wave function at random places: anywhere in a periodic cell, around the origin or given centres in open
-    /// space, on any sites of a lattice. A walk is the same on any number of threads.
+    /// space, on any sites of a lattice. A walk is the same on any number of threads. Another name for walkers, or a place in a
+    /// map, holds the same walkers, not a copy: `metropolis` moves them all the same. With the CUDA backend, walkers whose
+    /// orbitals are splines live on the GPU.
     ///
     /// # Options
     /// - `count` (16): how many.
@@ -116,13 +147,13 @@ mod walk_functions {
             let centres = o.value("centres").map(|v| super::super::points(&v, "centres")).transpose()?;
             let start = Start { centres: centres.unwrap_or_else(|| vec![[0.0; 3]]), spread };
             Ok(match psi {
-                Psi::Real(psi) => Walk::Real(Rc::new(Walkers::new(psi, count, seed, &start)?)),
-                Psi::Complex(psi) => Walk::Complex(Rc::new(Walkers::new(psi, count, seed, &start)?)),
+                Psi::Real(psi) => Walk::Real(handle(Walkers::new(psi, count, seed, &start)?)),
+                Psi::Complex(psi) => Walk::Complex(handle(Walkers::new(psi, count, seed, &start)?)),
                 Psi::LatticeReal(state) => {
-                    Walk::LatticeReal(Rc::new(LatticeWalkers::new(state, count, seed)?))
+                    Walk::LatticeReal(handle(LatticeWalkers::new(state, count, seed, &())?))
                 }
                 Psi::LatticeComplex(state) => {
-                    Walk::LatticeComplex(Rc::new(LatticeWalkers::new(state, count, seed)?))
+                    Walk::LatticeComplex(handle(LatticeWalkers::new(state, count, seed, &())?))
                 }
             })
         };
@@ -154,6 +185,9 @@ mod walk_functions {
     /// let walk = walkers(slater_jastrow(orbitals::oscillator(3), #{ up: 3 }), #{ count: 8, seed: 1 });
     /// let acceptance = metropolis(walk, #{ step: 0.8, sweeps: 10 });
     /// assert(acceptance > 0.2 && walk.sweeps == 10, "most moves are accepted");
+    /// let run = #{ walk: walk };
+    /// metropolis(run.walk, #{ step: 0.8, sweeps: 10 });
+    /// assert(walk.sweeps == 20, "the same walkers, not a copy");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn metropolis(
@@ -173,12 +207,7 @@ mod walk_functions {
                 .at(&ctx);
             }
             o.finish()?;
-            return match walk {
-                Walk::LatticeReal(w) => Rc::make_mut(w).run(count, session.interrupt()),
-                Walk::LatticeComplex(w) => Rc::make_mut(w).run(count, session.interrupt()),
-                _ => Ok(0.0),
-            }
-            .at(&ctx);
+            return walk!(mut walk, _w => Ok(0.0), l => l.run(&(), count, session.interrupt())).at(&ctx);
         }
         let sweep = sweep_of(&o).at(&ctx)?;
         o.finish()?;
@@ -187,12 +216,7 @@ mod walk_functions {
                 "quasi-simultaneous updating does not sample |Psi|^2: its averages are biased, by more for larger steps",
             );
         }
-        match walk {
-            Walk::Real(w) => Rc::make_mut(w).run(&sweep, count, session.interrupt()),
-            Walk::Complex(w) => Rc::make_mut(w).run(&sweep, count, session.interrupt()),
-            _ => Ok(0.0),
-        }
-        .at(&ctx)
+        walk!(mut walk, w => w.run(&sweep, count, session.interrupt()), _l => Ok(0.0)).at(&ctx)
     }
 
     /// Whether an updating scheme samples |Psi|^2 exactly.
@@ -286,7 +310,7 @@ mod walk_functions {
     /// How many walkers there are.
     #[rhai_fn(global, get = "count", pure)]
     pub fn count_of(walk: &mut Walk) -> INT {
-        walk!(walk, w => w.configurations().len(), l => l.configurations().len()) as INT
+        walk!(walk, w => w.count(), l => l.count()) as INT
     }
 
     /// Sweeps made since the start.
@@ -301,10 +325,10 @@ mod walk_functions {
         walk!(walk, w => w.acceptance(), l => l.acceptance())
     }
 
-    /// The largest error of an inverse Slater matrix that was met when it was computed anew; 0 on a lattice.
+    /// The largest error of an inverse Slater matrix that was met when it was computed anew.
     #[rhai_fn(global, get = "inverse_error", pure)]
     pub fn inverse_error(walk: &mut Walk) -> FLOAT {
-        walk!(walk, w => w.inverse_error(), _l => 0.0)
+        walk!(walk, w => w.inverse_error(), l => l.inverse_error())
     }
 
     /// Where the electrons of walker k are: a Matrix with a row an electron, spin up first, of its coordinates, or of its
@@ -323,7 +347,7 @@ mod walk_functions {
         k: INT,
     ) -> std::result::Result<Matrix, Failure> {
         let find = || {
-            let n = walk!(&walk, w => w.configurations().len(), l => l.configurations().len());
+            let n = walk!(&walk, w => w.count(), l => l.count());
             let k = usize::try_from(k).ok().filter(|k| *k < n).ok_or_else(|| {
                 Error::input(format!("walker {k} of {n}"))
                     .hint(format!("walkers are numbered from 0 to {}", n - 1))
@@ -331,12 +355,14 @@ mod walk_functions {
             walk!(&walk,
             w => {
                 let dimension = w.psi().orbitals().dimension();
-                let positions = &w.configurations()[k].positions;
+                let all = w.places();
+                let positions = all[k];
                 let data = positions.iter().flat_map(|r| r[..dimension].to_vec()).collect();
                 Matrix::new(positions.len(), dimension, Series::Real(data))
             },
             l => {
-                let places = &l.configurations()[k].places;
+                let all = l.places();
+                let places = all[k];
                 let data: Vec<f64> = places.iter().flatten().map(|site| f64::from(*site)).collect();
                 Matrix::new(data.len(), 1, Series::Real(data))
             })
@@ -344,7 +370,8 @@ mod walk_functions {
         find().at(&ctx)
     }
 
-    /// The same walkers with another wave function of as many electrons: where an optimisation goes on.
+    /// New walkers where these are, with another wave function of as many electrons: where an optimisation goes on. With the
+    /// same wave function it makes a copy.
     ///
     /// # Example
     /// ```rhai
@@ -358,19 +385,20 @@ mod walk_functions {
         walk: &mut Walk,
         psi: Psi,
     ) -> std::result::Result<Walk, Failure> {
-        let mut changed = walk.clone();
-        match (&mut changed, psi) {
-            (Walk::Real(w), Psi::Real(psi)) => Rc::make_mut(w).set_psi(psi),
-            (Walk::Complex(w), Psi::Complex(psi)) => Rc::make_mut(w).set_psi(psi),
-            (Walk::LatticeReal(w), Psi::LatticeReal(state)) => Rc::make_mut(w).set_state(state),
-            (Walk::LatticeComplex(w), Psi::LatticeComplex(state)) => Rc::make_mut(w).set_state(state),
+        fn changed<C: System>(walk: &RefCell<Ensemble<C>>, psi: Arc<C>) -> Result<Rc<RefCell<Ensemble<C>>>> {
+            walk.borrow().with_psi(psi).map(handle)
+        }
+        match (walk, psi) {
+            (Walk::Real(w), Psi::Real(psi)) => changed(w, psi).map(Walk::Real),
+            (Walk::Complex(w), Psi::Complex(psi)) => changed(w, psi).map(Walk::Complex),
+            (Walk::LatticeReal(w), Psi::LatticeReal(psi)) => changed(w, psi).map(Walk::LatticeReal),
+            (Walk::LatticeComplex(w), Psi::LatticeComplex(psi)) => changed(w, psi).map(Walk::LatticeComplex),
             _ => {
                 Err(Error::input("walkers of another kind of wave function")
                     .hint("make new ones with `walkers`"))
             }
         }
-        .at(&ctx)?;
-        Ok(changed)
+        .at(&ctx)
     }
 
     /// Writes walkers to a file, with whatever a map holds beside them (numbers, Series, Tables): `load_walkers` goes on with
@@ -416,7 +444,7 @@ mod walk_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn to_string(walk: &mut Walk) -> String {
         let (count, sweeps) = (count_of(walk), sweeps(walk));
-        let about = walk!(&walk, w => w.psi().describe(), l => l.state().describe());
+        let about = walk!(&walk, w => w.psi().describe(), l => l.psi().describe());
         format!("Walkers: {count} after {sweeps} sweeps, of {about}")
     }
 }

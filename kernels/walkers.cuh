@@ -1,0 +1,210 @@
+// What the kernels of walkers share: the wave function and its walkers as `src/backend/cuda/walkers` lays them out, the
+// nearest image, and functions of distances.
+#pragma once
+#include "common.cuh"
+
+constexpr uint32_t WALKERS = 5;  // The stream of random numbers.
+constexpr int COEFFICIENTS = 16;
+constexpr int FACES = 7;
+
+struct Images {
+    double reduced[3][3];
+    double dual[3][3];
+    double faces[FACES][4];
+    double radius;
+    uint64_t count;
+};
+
+enum Kind : uint64_t { ZERO, PADE, RPA, POLYNOMIAL, LOG, POWER };
+
+struct Radial {
+    uint64_t kind;
+    uint64_t count;
+    double p[4];
+    double c[COEFFICIENTS];
+};
+
+// What changes from run to run, and what is told after it. `failed`: 1 a ratio that is no number, 2 a singular matrix.
+struct Control {
+    uint64_t sweep;
+    double step;
+    uint64_t uniform;
+    uint64_t failed;
+    unsigned long long moved;
+    unsigned long long error;
+};
+
+struct Walk {
+    // [walker][electron][3]: now, at the start of the sweep, trial points.
+    double* positions;
+    double* before;
+    double* trial;
+    // [electron][walker][3]: where splines are evaluated.
+    double* points;
+    // [walker][electron]: how J changes, and whether the electron moved.
+    double* change;
+    uint32_t* moved;
+    // [walker][electron][electron of its block]: by how much more if that one moves first.
+    double* delta;
+    Control* control;
+    const Images* images;
+    // Two a factor of pairs, then one a body.
+    const Radial* radials;
+    const double* centres;
+    uint64_t seed;
+    uint32_t first, walkers, electrons, up, pairs, bodies;
+};
+
+__device__ __forceinline__ double squared(double x) { return x * x; }
+__device__ __forceinline__ double squared(C64 z) { return z.re * z.re + z.im * z.im; }
+__device__ __forceinline__ double real_part(double x) { return x; }
+__device__ __forceinline__ double real_part(C64 z) { return z.re; }
+__device__ __forceinline__ double plus(double a, double b) { return a + b; }
+__device__ __forceinline__ C64 plus(C64 a, C64 b) { return {a.re + b.re, a.im + b.im}; }
+__device__ __forceinline__ double minus(double a) { return -a; }
+__device__ __forceinline__ C64 minus(C64 a) { return {-a.re, -a.im}; }
+__device__ __forceinline__ double times(double a, double b) { return a * b; }
+__device__ __forceinline__ C64 times(C64 a, C64 b) { return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re}; }
+__device__ __forceinline__ double inverse_of(double a) { return 1.0 / a; }
+__device__ __forceinline__ C64 inverse_of(C64 a) {
+    const double s = 1.0 / squared(a);
+    return {a.re * s, -a.im * s};
+}
+__device__ __forceinline__ void set_real(double& x, double v) { x = v; }
+__device__ __forceinline__ void set_real(C64& x, double v) { x = {v, 0.0}; }
+
+__device__ __forceinline__ double warp_sum(double x) {
+    for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
+    return x;
+}
+__device__ __forceinline__ C64 warp_sum(C64 z) { return {warp_sum(z.re), warp_sum(z.im)}; }
+
+// The shortest vector that differs by a lattice vector, and its length.
+__device__ inline double nearest(const Images& im, double (&v)[3]) {
+    double n[3];
+    for (int a = 0; a < 3; ++a) n[a] = rint(im.dual[a][0] * v[0] + im.dual[a][1] * v[1] + im.dual[a][2] * v[2]);
+    for (int d = 0; d < 3; ++d)
+        v[d] -= n[0] * im.reduced[0][d] + n[1] * im.reduced[1][d] + n[2] * im.reduced[2][d];
+    double square = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+    if (im.count > 0 && square > im.radius * im.radius) {
+        for (int round = 0; round < 16; ++round) {
+            bool crossed = false;
+            for (uint64_t f = 0; f < im.count; ++f) {
+                const double* face = im.faces[f];
+                const double along = v[0] * face[0] + v[1] * face[1] + v[2] * face[2];
+                if (fabs(along) > face[3] * (1.0 + 1e-14)) {
+                    const double sign = copysign(1.0, along);
+                    for (int d = 0; d < 3; ++d) v[d] -= sign * face[d];
+                    crossed = true;
+                }
+            }
+            if (!crossed) break;
+        }
+        square = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
+    }
+    return sqrt(square);
+}
+
+__device__ inline double distance(const Images& im, const double* a, const double* b) {
+    double v[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+    return nearest(im, v);
+}
+
+// (1 - e^-x)/x and its first two derivatives.
+__device__ inline void screened(double x, double (&g)[3]) {
+    if (x < 1e-3) {
+        g[0] = 1.0 + x * (-1.0 / 2 + x * (1.0 / 6 + x * (-1.0 / 24 + x * (1.0 / 120))));
+        g[1] = -1.0 / 2 + x * (1.0 / 3 + x * (-1.0 / 8 + x * (1.0 / 30 - x * (1.0 / 144))));
+        g[2] = 1.0 / 3 + x * (-1.0 / 4 + x * (1.0 / 10 + x * (-1.0 / 36 + x * (1.0 / 168))));
+        return;
+    }
+    const double e = exp(-x);
+    g[0] = -expm1(-x) / x;
+    g[1] = (e - g[0]) / x;
+    g[2] = (-e - 2.0 * g[1]) / x;
+}
+
+// u, and with DERIVATIVES u' and u''.
+template <bool DERIVATIVES>
+__device__ inline void radial(const Radial& f, double r, double (&u)[3]) {
+    u[0] = u[1] = u[2] = 0.0;
+    const double* p = f.p;
+    double a[3], b[3];
+    switch (f.kind) {
+        case PADE: {
+            const double d = 1.0 / (1.0 + p[1] * r);
+            u[0] = p[0] * r * d;
+            u[1] = p[0] * d * d;
+            u[2] = -2.0 * p[0] * p[1] * d * d * d;
+            return;
+        }
+        case LOG: {
+            const double d = p[0] / (1.0 + p[0] * r);
+            u[0] = log1p(p[0] * r);
+            u[1] = d;
+            u[2] = -d * d;
+            return;
+        }
+        case POWER:
+            u[0] = p[0] * log(r);
+            u[1] = p[0] / r;
+            u[2] = -p[0] / (r * r);
+            return;
+        case RPA: {
+            const double cutoff = p[2];
+            if (r >= cutoff) return;
+            const double c = -p[0] / p[1], t = r / cutoff, left = 1.0 - t;
+            double g[3];
+            if (DERIVATIVES || r < 1e-3 * p[1]) {
+                screened(r / p[1], g);
+            } else {
+                const double x = r / p[1];
+                g[0] = (1.0 - exp(-x)) / x;
+                g[1] = g[2] = 0.0;
+            }
+            a[0] = c * g[0] - p[3];
+            a[1] = c * g[1] / p[1];
+            a[2] = c * g[2] / (p[1] * p[1]);
+            b[0] = left * left * left * (1.0 + t * (3.0 + 6.0 * t));
+            b[1] = -30.0 * t * t * left * left / cutoff;
+            b[2] = -60.0 * t * left * (1.0 - 2.0 * t) / (cutoff * cutoff);
+            break;
+        }
+        case POLYNOMIAL: {
+            const double cutoff = p[0];
+            if (r >= cutoff) return;
+            const double left = 1.0 - r / cutoff;
+            const double first = f.count > 0 ? f.c[0] : 0.0, linear = p[1] + 3.0 * first / cutoff;
+            double q = 0.0, q1 = 0.0, q2 = 0.0;
+            for (int k = int(f.count) - 1; k >= 1; --k) {
+                q2 = q2 * r + q1;
+                q1 = q1 * r + q;
+                q = q * r + f.c[k];
+            }
+            q2 *= 2.0;
+            a[0] = first + linear * r + r * r * q;
+            a[1] = linear + 2.0 * r * q + r * r * q1;
+            a[2] = 2.0 * q + 4.0 * r * q1 + r * r * q2;
+            b[0] = left * left * left;
+            b[1] = -3.0 * left * left / cutoff;
+            b[2] = 6.0 * left / (cutoff * cutoff);
+            break;
+        }
+        default: return;
+    }
+    u[0] = a[0] * b[0];
+    if (DERIVATIVES) {
+        u[1] = a[1] * b[0] + a[0] * b[1];
+        u[2] = a[2] * b[0] + 2.0 * a[1] * b[1] + a[0] * b[2];
+    }
+}
+
+// All pair functions of two electrons at a distance; `opposite` is 1 for opposite spins.
+__device__ inline double pair_sum(const Walk& w, uint32_t opposite, double r) {
+    double sum = 0.0, u[3];
+    for (uint32_t f = 0; f < w.pairs; ++f) {
+        radial<false>(w.radials[2 * f + opposite], r, u);
+        sum += u[0];
+    }
+    return sum;
+}

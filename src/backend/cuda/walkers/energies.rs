@@ -1,0 +1,175 @@
+//! Local energies of walkers on the GPU.
+
+use super::layout::Walk;
+use super::{Resident, THREADS, WARPS, arguments};
+use crate::backend::cuda::card::Buffer;
+use crate::backend::cuda::splines::{Evaluation, evaluation};
+use crate::backend::walkers::{Energies, EnergySpec, Pairs};
+use crate::error::{Error, Result};
+
+/// Threads that take a wave each; as in `kernels/energies.cu`.
+const WAVES: u32 = 128;
+
+/// Sums a walker: kinetic, external, pairs, waves.
+const PARTS: usize = 4;
+
+/// Numbers of waves, coefficients of each, and a matrix of the cell.
+struct Sums {
+    numbers: Buffer,
+    weights: Buffer,
+    count: u32,
+    reach: u32,
+    inverse: [f64; 9],
+}
+
+/// What energies of one kind need on the GPU.
+pub(super) struct Prepared {
+    spec: EnergySpec,
+    external: Option<Sums>,
+    images: Option<Buffer>,
+    waves: Option<Sums>,
+    planes: Box<dyn Evaluation>,
+    /// Inverse matrices of both spins, where energies have a table of their own.
+    exact: Option<[Buffer; 2]>,
+    terms: Buffer,
+    partial: Buffer,
+    out: Buffer,
+}
+
+impl Resident {
+    fn sums(&self, numbers: &[[i32; 3]], weights: &[f64], inverse: [f64; 9]) -> Result<Sums> {
+        let reach = numbers.iter().flatten().map(|n| n.unsigned_abs()).max().unwrap_or(0);
+        let count = numbers.len() as u32;
+        let (numbers, weights) = (self.card.upload(numbers)?, self.card.upload(weights)?);
+        Ok(Sums { numbers, weights, count, reach, inverse })
+    }
+
+    fn prepare(&self, spec: &EnergySpec) -> Result<Prepared> {
+        let (walkers, electrons) = (self.walk.walkers as usize, self.walk.electrons as usize);
+        let external = match &spec.external {
+            None => None,
+            Some(v) => {
+                let numbers: Vec<[i32; 3]> = v.terms.iter().map(|t| t.0).collect();
+                let terms: Vec<f64> = v.terms.iter().flat_map(|t| t.1).collect();
+                Some(self.sums(&numbers, &terms, bytemuck::cast(v.inverse))?)
+            }
+        };
+        let (images, waves) = match &spec.pairs {
+            Some(Pairs::Ewald(sums)) => {
+                let numbers: Vec<[i32; 3]> = sums.waves.iter().map(|w| w.0).collect();
+                let weights: Vec<f64> = sums.waves.iter().map(|w| w.1).collect();
+                (Some(self.card.upload(&sums.images)?), Some(self.sums(&numbers, &weights, self.cell)?))
+            }
+            _ => (None, None),
+        };
+        let planes = evaluation(&*self.table, walkers * electrons, 5)?
+            .ok_or_else(|| Error::internal("a table of splines that left the GPU"))?;
+        let exact = |s: usize| self.card.allocate(self.spins[s].inverse.bytes);
+        let blocks = waves.as_ref().map_or(0, |w| w.count.div_ceil(WAVES)) as usize;
+        Ok(Prepared {
+            spec: spec.clone(),
+            external,
+            images,
+            waves,
+            planes,
+            exact: if self.shared { None } else { Some([exact(0)?, exact(1)?]) },
+            terms: self.card.allocate(walkers * electrons * 8)?,
+            partial: self.card.allocate(walkers * blocks * 8)?,
+            out: self.card.allocate(PARTS * walkers * 8)?,
+        })
+    }
+
+    /// Adds up the numbers of every walker, `length` of them.
+    fn add_up(&self, rows: &Buffer, length: u32, prepared: &Prepared, part: usize) -> Result<()> {
+        let (rows, walkers) = (rows.address, self.walk.walkers);
+        let out = prepared.out.address + (part * walkers as usize * 8) as u64;
+        // SAFETY: the kernel's arguments; there is a sum for every walker and part.
+        unsafe { self.card.launch("energy_sum", (walkers, 1), THREADS, &arguments![rows, length, out]) }
+    }
+
+    fn kinetic(&self, p: &Prepared) -> Result<()> {
+        let planes = &*p.planes;
+        let walk = Walk { points: planes.points(), ..self.walk };
+        self.over_electrons_at("walk_places", walk)?;
+        planes.derivatives()?;
+        for (s, spin) in self.spins.iter().enumerate().filter(|(_, spin)| spin.n > 0) {
+            let inverse = match &p.exact {
+                Some(exact) => {
+                    self.invert(planes, spin, &exact[s])?;
+                    exact[s].address
+                }
+                None => spin.inverse.address,
+            };
+            let (out, lanes, first, n) = (planes.out(), planes.lanes(), spin.first, spin.n);
+            let (filling, k, terms) = (spin.filling.address, self.k, p.terms.address);
+            let name = format!("energy_kinetic_{}", planes.name());
+            let grid = (n.div_ceil(WARPS), walk.walkers);
+            let arguments = arguments![out, lanes, walk, inverse, first, n, filling, k, terms];
+            // SAFETY: the kernel's arguments; five planes of all electrons, a number for each of them.
+            unsafe { self.launch(&name, grid, THREADS, &arguments)? };
+        }
+        self.add_up(&p.terms, walk.electrons, p, 0)
+    }
+
+    fn potentials(&self, p: &Prepared) -> Result<()> {
+        let (walk, terms) = (self.walk, p.terms.address);
+        let grid = ((walk.walkers * walk.electrons).div_ceil(WARPS), 1);
+        if let Some(v) = &p.external {
+            let (inverse, numbers, weights, count) =
+                (v.inverse, v.numbers.address, v.weights.address, v.count);
+            let arguments = arguments![walk, inverse, numbers, weights, count, terms];
+            // SAFETY: the kernel's arguments; a number for every electron.
+            unsafe { self.card.launch("energy_external", grid, THREADS, &arguments)? };
+            self.add_up(&p.terms, walk.electrons, p, 1)?;
+        }
+        if let Some(pairs) = &p.spec.pairs {
+            let (count, alpha, cut) = match pairs {
+                Pairs::Ewald(sums) => (sums.images.len() as u32, sums.alpha, sums.cut),
+                Pairs::Truncated => (0, 1.0, 0.0),
+            };
+            let images = p.images.as_ref().map_or(0, |b| b.address);
+            let arguments = arguments![walk, images, count, alpha, cut, terms];
+            // SAFETY: as above; images are read if there are any.
+            unsafe { self.card.launch("energy_pairs", grid, THREADS, &arguments)? };
+            self.add_up(&p.terms, walk.electrons, p, 2)?;
+        }
+        if let Some(w) = &p.waves {
+            let (inverse, numbers, weights, count) =
+                (w.inverse, w.numbers.address, w.weights.address, w.count);
+            let (reach, partial) = (w.reach, p.partial.address);
+            let blocks = count.div_ceil(WAVES);
+            let arguments = arguments![walk, inverse, numbers, weights, count, reach, partial];
+            // SAFETY: as above; a number for every walker and block.
+            unsafe { self.card.launch("energy_waves", (blocks, walk.walkers), WAVES, &arguments)? };
+            self.add_up(&p.partial, blocks, p, 3)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn local_energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>> {
+        let prepared = match self.prepared.take().filter(|p| p.spec == *spec) {
+            Some(prepared) => prepared,
+            None => self.prepare(spec)?,
+        };
+        self.set(Default::default())?;
+        self.card.clear(&prepared.out)?;
+        self.kinetic(&prepared)?;
+        self.potentials(&prepared)?;
+        let walkers = self.walk.walkers as usize;
+        let sums: Vec<f64> = self.card.download(&prepared.out, PARTS * walkers)?;
+        self.told("the last moves")?;
+        let n = f64::from(self.walk.electrons);
+        let constant = match &spec.pairs {
+            Some(Pairs::Ewald(sums)) => n * sums.own + n * n * sums.background,
+            _ => 0.0,
+        };
+        let one = |w: usize| Energies {
+            kinetic: sums[w],
+            external: sums[walkers + w],
+            interaction: sums[2 * walkers + w] + sums[3 * walkers + w] + constant,
+        };
+        let energies = (0..walkers).map(one).collect();
+        self.prepared = Some(prepared);
+        Ok(energies)
+    }
+}

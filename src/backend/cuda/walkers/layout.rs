@@ -1,0 +1,100 @@
+//! What the kernels of walkers are handed, as `kernels/walkers.cuh` declares it.
+
+use bytemuck::{Pod, Zeroable};
+
+use crate::backend::walkers::{Images, Radial};
+
+/// Coefficients of a polynomial, and faces of a Wigner-Seitz cell, at most.
+pub(super) const COEFFICIENTS: usize = 16;
+pub(super) const FACES: usize = 7;
+
+/// Addresses and numbers of walkers.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Walk {
+    pub positions: u64,
+    pub before: u64,
+    pub trial: u64,
+    pub points: u64,
+    pub change: u64,
+    pub moved: u64,
+    pub delta: u64,
+    pub control: u64,
+    pub images: u64,
+    pub radials: u64,
+    pub centres: u64,
+    pub seed: u64,
+    pub first: u32,
+    pub walkers: u32,
+    pub electrons: u32,
+    pub up: u32,
+    pub pairs: u32,
+    pub bodies: u32,
+}
+
+/// What changes from run to run, and what is told after it.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
+pub(super) struct Control {
+    pub sweep: u64,
+    pub step: f64,
+    pub uniform: u64,
+    pub failed: u64,
+    pub moved: u64,
+    /// The bits of a double that is not negative.
+    pub error: u64,
+}
+
+/// The wave vector of a twist.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Twist(pub [f64; 3]);
+
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Cell {
+    reduced: [[f64; 3]; 3],
+    dual: [[f64; 3]; 3],
+    faces: [[f64; 4]; FACES],
+    radius: f64,
+    count: u64,
+}
+
+pub(super) fn images(images: &Images) -> Cell {
+    let mut faces = [[0.0; 4]; FACES];
+    for (slot, (v, half)) in faces.iter_mut().zip(&images.faces) {
+        *slot = [v[0], v[1], v[2], *half];
+    }
+    let (reduced, dual, radius) = (images.reduced, images.dual, images.radius);
+    Cell { reduced, dual, faces, radius, count: images.faces.len() as u64 }
+}
+
+/// A function of a distance.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub(super) struct Function {
+    kind: u64,
+    count: u64,
+    parameters: [f64; 4],
+    coefficients: [f64; COEFFICIENTS],
+}
+
+impl Function {
+    pub fn new(radial: &Radial) -> Function {
+        let mut coefficients = [0.0; COEFFICIENTS];
+        let mut count = 0;
+        let (kind, parameters) = match radial {
+            Radial::Zero => (0, [0.0; 4]),
+            Radial::Pade([a, b]) => (1, [*a, *b, 0.0, 0.0]),
+            Radial::Rpa(p) => (2, *p),
+            Radial::Polynomial([cutoff, slope], c) => {
+                count = c.len().min(COEFFICIENTS) as u64;
+                coefficients.iter_mut().zip(c).for_each(|(slot, x)| *slot = *x);
+                (3, [*cutoff, *slope, 0.0, 0.0])
+            }
+            Radial::Log(a) => (4, [*a, 0.0, 0.0, 0.0]),
+            Radial::Power(p) => (5, [*p, 0.0, 0.0, 0.0]),
+        };
+        Function { kind, count, parameters, coefficients }
+    }
+}

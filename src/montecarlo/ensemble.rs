@@ -1,0 +1,377 @@
+//! Many walkers at once, in the continuum or on a lattice. Each has its own random numbers and its own thread, so that neither
+//! their number nor that of the threads changes what one of them does. Where a device takes a whole ensemble, walkers live
+//! there, and only their places come home.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use super::scheme::Draws;
+use crate::error::{Error, Result};
+use crate::task::Interrupt;
+
+/// Sweeps after which inverse matrices are computed anew.
+const FRESH: u64 = 32;
+
+/// A wave function as walkers sample it.
+pub trait System: Send + Sync + Sized {
+    /// Where the electrons are.
+    type Places: Clone + Send + Sync;
+    /// The same with what is known of the wave function there.
+    type State: Clone + Send + Sync;
+    /// Where walkers start.
+    type Start: Sync;
+    /// How a sweep is made.
+    type Sweep: Sync;
+    /// Walkers that live on a device.
+    type Resident: Resident<Self>;
+
+    /// Starting configurations that are tried.
+    const TRIES: u64;
+    /// What to look at if none of them serves.
+    const NO_START: &'static str;
+
+    /// Electrons in all.
+    fn count(&self) -> usize;
+    /// Random places, by the seed, the number of the walker and that of the attempt.
+    fn random(&self, start: &Self::Start, seed: u64, walker: u32, attempt: u64) -> Self::Places;
+    /// What is known at these places.
+    ///
+    /// # Errors
+    /// When they are not those of as many electrons, or the wave function vanishes there or is no number.
+    fn state(&self, places: Self::Places) -> Result<Self::State>;
+    /// Whether a walker may start there: an error if no digits of its matrices are left.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn good_start(&self, state: &Self::State) -> Result<()>;
+    /// Where the electrons are.
+    fn places(state: &Self::State) -> &Self::Places;
+    /// Computes inverse matrices anew; returns how far the old ones were off.
+    ///
+    /// # Errors
+    /// When the walker sits on a node.
+    fn refresh(&self, state: &mut Self::State) -> Result<f64>;
+    /// Takes a walker through a sweep; the number of moves that were accepted.
+    ///
+    /// # Errors
+    /// When the wave function is no number somewhere, or the user stops the work: the walker must then be set up anew.
+    fn sweep(
+        &self,
+        state: &mut Self::State,
+        sweep: &Self::Sweep,
+        draws: &Draws,
+        interrupt: &Interrupt,
+    ) -> Result<usize>;
+    /// Whether walkers on a device make such sweeps.
+    fn on_device(&self, sweep: &Self::Sweep) -> bool;
+    /// Walkers on the device of the wave function, if it takes them.
+    ///
+    /// # Errors
+    /// A failure of the device.
+    fn resident(&self, places: &[Self::Places], seed: u64, first: u32) -> Result<Option<Self::Resident>>;
+}
+
+/// Walkers that live on a device.
+pub trait Resident<C: System>: Send + Sync {
+    /// Makes `count` sweeps from number `from` on, with inverse matrices computed anew after every sweep whose number, counted
+    /// from 1, is a multiple of `fresh`.
+    ///
+    /// # Errors
+    /// As [`System::sweep`]; the walkers are then lost.
+    fn sweeps(&mut self, sweep: &C::Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<C::Places>>;
+    /// Computes inverse matrices anew; returns how far the old ones were off.
+    ///
+    /// # Errors
+    /// When a walker sits on a node.
+    fn refresh(&mut self) -> Result<f64>;
+}
+
+/// What comes home after some sweeps.
+pub struct Swept<P> {
+    /// Where the electrons of every walker are.
+    pub places: Vec<P>,
+    /// Moves accepted.
+    pub moved: u64,
+    /// The largest error of an inverse matrix that was met.
+    pub error: f64,
+}
+
+/// Where walkers live; those whose places alone are known are set up when they are needed.
+enum Held<C: System> {
+    Host(Vec<C::State>),
+    Device(C::Resident, Vec<C::Places>),
+    Places(Vec<C::Places>),
+}
+
+/// Walkers of one wave function; those of this process, numbered from `first` on among all.
+pub struct Ensemble<C: System> {
+    psi: Arc<C>,
+    held: Held<C>,
+    /// Whether their last sweep was made by the host.
+    settled: bool,
+    seed: u64,
+    first: u32,
+    sweep: u64,
+    moved: u64,
+    tried: u64,
+    error: f64,
+}
+
+/// What a file holds of walkers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saved<P> {
+    /// Key of the random numbers.
+    pub seed: u64,
+    /// Sweeps made.
+    pub sweep: u64,
+    /// Places of every walker.
+    pub places: Vec<P>,
+}
+
+impl<C: System> Ensemble<C> {
+    /// `count` walkers at random places.
+    ///
+    /// # Errors
+    /// When the wave function vanishes wherever a walker is put.
+    pub fn new(psi: Arc<C>, count: usize, seed: u64, start: &C::Start) -> Result<Ensemble<C>> {
+        if psi.count() >= Draws::MOST {
+            return Err(Error::input(format!("{} electrons", psi.count())).hint("there can be two million"));
+        }
+        if count == 0 || count > 1 << 24 {
+            return Err(Error::input(format!("{count} walkers")).hint("ask for one at least"));
+        }
+        let place = |walker: u32| -> Result<C::State> {
+            let mut last = None;
+            for attempt in 0..C::TRIES {
+                let found = psi.state(psi.random(start, seed, walker, attempt));
+                match found.and_then(|state| psi.good_start(&state).map(|()| state)) {
+                    Ok(state) => return Ok(state),
+                    Err(e) => last = Some(e),
+                }
+            }
+            let why = last.map(|e| e.message().to_string()).unwrap_or_default();
+            let what = format!("no start for a walker in {} random configurations: {why}", C::TRIES);
+            Err(Error::numeric(what).hint(C::NO_START))
+        };
+        let walkers = (0..count as u32).into_par_iter().map(place).collect::<Result<_>>()?;
+        Ok(Ensemble {
+            psi,
+            held: Held::Host(walkers),
+            settled: false,
+            seed,
+            first: 0,
+            sweep: 0,
+            moved: 0,
+            tried: 0,
+            error: 0.0,
+        })
+    }
+
+    /// Walkers as they were saved: they go on as if nothing had happened.
+    ///
+    /// # Errors
+    /// When there are none, their places are not of as many electrons, or the wave function vanishes there.
+    pub fn restored(psi: Arc<C>, saved: Saved<C::Places>) -> Result<Ensemble<C>> {
+        if saved.places.is_empty() {
+            return Err(Error::input("no walkers where some were saved"));
+        }
+        let held = Held::Host(states(&psi, saved.places)?);
+        let (seed, sweep) = (saved.seed, saved.sweep);
+        Ok(Ensemble { psi, held, settled: false, seed, first: 0, sweep, moved: 0, tried: 0, error: 0.0 })
+    }
+
+    /// What is needed to go on later. Inverse matrices are computed anew, as they will be there.
+    ///
+    /// # Errors
+    /// When a walker sits on a node.
+    pub fn save(&mut self) -> Result<Saved<C::Places>> {
+        self.refresh()?;
+        let places = self.own_places();
+        Ok(Saved { seed: self.seed, sweep: self.sweep, places })
+    }
+
+    /// The wave function.
+    pub fn psi(&self) -> &Arc<C> {
+        &self.psi
+    }
+
+    /// How many walkers there are.
+    pub fn count(&self) -> usize {
+        match &self.held {
+            Held::Host(walkers) => walkers.len(),
+            Held::Device(_, places) | Held::Places(places) => places.len(),
+        }
+    }
+
+    /// Where the electrons of every walker are.
+    pub fn places(&self) -> Vec<&C::Places> {
+        match &self.held {
+            Held::Host(walkers) => walkers.iter().map(C::places).collect(),
+            Held::Device(_, places) | Held::Places(places) => places.iter().collect(),
+        }
+    }
+
+    fn own_places(&self) -> Vec<C::Places> {
+        self.places().into_iter().cloned().collect()
+    }
+
+    /// The walkers with what is known of the wave function; of those on a device, found anew.
+    ///
+    /// # Errors
+    /// When one of them sits on a node.
+    pub fn states(&mut self) -> Result<Cow<'_, [C::State]>> {
+        if let Held::Device(_, places) = &self.held {
+            return Ok(Cow::Owned(states(&self.psi, places.clone())?));
+        }
+        Ok(Cow::Borrowed(self.home()?))
+    }
+
+    /// The walkers, brought home if they are on a device.
+    fn home(&mut self) -> Result<&mut [C::State]> {
+        if !matches!(self.held, Held::Host(_)) {
+            self.held = Held::Host(states(&self.psi, self.own_places())?);
+        }
+        match &mut self.held {
+            Held::Host(walkers) => Ok(walkers),
+            _ => Err(Error::internal("walkers that did not come home")),
+        }
+    }
+
+    /// The walkers on their device, and the places as they were known last. They are brought there if it takes them, unless
+    /// the host moves them.
+    ///
+    /// # Errors
+    /// A failure of the device.
+    pub fn resident(&mut self) -> Result<Option<(&mut C::Resident, &mut Vec<C::Places>)>> {
+        if self.settled { Ok(None) } else { self.away() }
+    }
+
+    fn away(&mut self) -> Result<Option<(&mut C::Resident, &mut Vec<C::Places>)>> {
+        if !matches!(self.held, Held::Device(..)) {
+            let places = self.own_places();
+            match self.psi.resident(&places, self.seed, self.first)? {
+                Some(resident) => self.held = Held::Device(resident, places),
+                None => return Ok(None),
+            }
+        }
+        match &mut self.held {
+            Held::Device(resident, places) => Ok(Some((resident, places))),
+            _ => Ok(None),
+        }
+    }
+
+    /// Sweeps made since the start.
+    pub fn sweeps(&self) -> u64 {
+        self.sweep
+    }
+
+    /// The share of trial moves accepted since [`Ensemble::forget`].
+    pub fn acceptance(&self) -> f64 {
+        if self.tried == 0 { 0.0 } else { self.moved as f64 / self.tried as f64 }
+    }
+
+    /// Forgets the acceptance so far.
+    pub fn forget(&mut self) {
+        (self.moved, self.tried) = (0, 0);
+    }
+
+    /// The largest error of an inverse matrix that was met when it was computed anew.
+    pub fn inverse_error(&self) -> f64 {
+        self.error
+    }
+
+    /// Walkers of another wave function, where these are.
+    ///
+    /// # Errors
+    /// When it has other electrons, or vanishes there.
+    pub fn with_psi(&self, psi: Arc<C>) -> Result<Ensemble<C>> {
+        let saved = Saved { seed: self.seed, sweep: self.sweep, places: self.own_places() };
+        Ok(Ensemble { first: self.first, ..Ensemble::restored(psi, saved)? })
+    }
+
+    /// `count` sweeps of every walker; returns the share of trial moves accepted in them.
+    ///
+    /// # Errors
+    /// When the wave function is no number somewhere or the user stops the work; the walkers are then as before.
+    pub fn run(&mut self, sweep: &C::Sweep, count: usize, interrupt: &Interrupt) -> Result<f64> {
+        let before = self.own_places();
+        match self.moved_by(sweep, count as u64, interrupt) {
+            Ok((moved, error)) => {
+                let tried = (before.len() * self.psi.count() * count) as u64;
+                self.error = self.error.max(error);
+                self.sweep += count as u64;
+                self.moved += moved;
+                self.tried += tried;
+                Ok(moved as f64 / tried.max(1) as f64)
+            }
+            Err(error) => {
+                self.held = Held::Places(before);
+                Err(error)
+            }
+        }
+    }
+
+    /// Moves accepted in some sweeps, and the largest error of an inverse matrix.
+    fn moved_by(&mut self, sweep: &C::Sweep, count: u64, interrupt: &Interrupt) -> Result<(u64, f64)> {
+        let (seed, first, from) = (self.seed, self.first, self.sweep);
+        if self.psi.on_device(sweep)
+            && let Some((resident, places)) = self.away()?
+        {
+            let swept = resident.sweeps(sweep, from, count, FRESH)?;
+            *places = swept.places;
+            self.settled = false;
+            return Ok((swept.moved, swept.error));
+        }
+        self.settled = true;
+        let psi = self.psi.clone();
+        let one = |(k, walker): (usize, &mut C::State)| -> Result<(u64, f64)> {
+            let (mut moved, mut off) = (0, 0.0);
+            for number in from..from + count {
+                interrupt.check()?;
+                let draws = Draws { seed, walker: first + k as u32, sweep: number };
+                moved += psi.sweep(walker, sweep, &draws, interrupt)? as u64;
+                if (number + 1).is_multiple_of(FRESH) {
+                    off = f64::max(off, psi.refresh(walker)?);
+                }
+            }
+            Ok((moved, off))
+        };
+        let all: Vec<(u64, f64)> = self.home()?.par_iter_mut().enumerate().map(one).collect::<Result<_>>()?;
+        Ok((all.iter().map(|r| r.0).sum(), all.iter().map(|r| r.1).fold(0.0, f64::max)))
+    }
+
+    /// Computes all inverse matrices anew.
+    ///
+    /// # Errors
+    /// When a walker sits on a node.
+    pub fn refresh(&mut self) -> Result<()> {
+        let psi = self.psi.clone();
+        let off = match &mut self.held {
+            Held::Host(walkers) => {
+                let all = walkers.par_iter_mut().map(|w| psi.refresh(w)).collect::<Result<Vec<f64>>>()?;
+                all.into_iter().fold(0.0, f64::max)
+            }
+            Held::Device(resident, _) => resident.refresh()?,
+            Held::Places(_) => 0.0,
+        };
+        self.error = self.error.max(off);
+        Ok(())
+    }
+}
+
+impl<C: System> Clone for Ensemble<C> {
+    /// A copy of walkers that live on a device is set up there when it moves.
+    fn clone(&self) -> Ensemble<C> {
+        let held = match &self.held {
+            Held::Host(walkers) => Held::Host(walkers.clone()),
+            Held::Device(_, places) | Held::Places(places) => Held::Places(places.clone()),
+        };
+        Ensemble { psi: self.psi.clone(), held, ..*self }
+    }
+}
+
+fn states<C: System>(psi: &Arc<C>, places: Vec<C::Places>) -> Result<Vec<C::State>> {
+    places.into_par_iter().map(|p| psi.state(p)).collect()
+}
