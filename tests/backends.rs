@@ -85,6 +85,7 @@ macro_rules! on {
             }
 
             #[test]
+            $(#[$attribute])?
             fn walkers_make_the_same_decisions() {
                 walkers::walkers(&$device);
             }

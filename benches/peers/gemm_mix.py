@@ -29,7 +29,7 @@ def mix(path):
     seconds = flops = 0.0
     with open(path) as lines:
         for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-            m, n, k, count = (int(float(row[name])) for name in ("rows", "columns", "depth", "count"))
+            m, n, k, count = (int(float(row[name])) for name in ("m", "n", "k", "count"))
             batch = max(1, min(count, MOST // (8 * (m * k + k * n + m * n))))
             a, b, c = (torch.rand(batch, *shape, device="cuda", dtype=torch.float64) for shape in ((m, k), (k, n), (m, n)))
             seconds += timed(lambda: torch.bmm(a, b, out=c)) * count / batch

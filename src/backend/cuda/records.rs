@@ -198,17 +198,19 @@ impl Prepared {
         let numbers: usize = matrices.iter().map(|m| size(m)).sum();
         let room = room.unwrap_or_else(|| card.memory().0.saturating_sub(8 * VECTORS * list.dim)) / 8;
         let most = if numbers <= room { numbers } else { room / 2 };
-        let mut windows = vec![0..0];
+        let mut windows: Vec<Range<usize>> = Vec::new();
         let mut at: HashMap<*const faer::Mat<f64>, (usize, u64, u32)> = HashMap::new();
         for m in &matrices {
-            let (last, of) = (windows.len() - 1, windows[windows.len() - 1].clone());
-            let full = !of.is_empty() && of.len() + size(m) > most;
-            let (window, first) = if full { (last + 1, 0) } else { (last, of.len()) };
-            if full {
-                windows.push(of.end..of.end);
+            let end = windows.last().map_or(0, |last| last.end);
+            if windows.last().is_none_or(|last| last.len() + size(m) > most) {
+                windows.push(end..end);
             }
-            windows[window].end += size(m);
-            at.insert(Arc::as_ptr(m), (window, first as u64, m.nrows() as u32));
+            let window = windows.len() - 1;
+            at.insert(Arc::as_ptr(m), (window, (end - windows[window].start) as u64, m.nrows() as u32));
+            windows[window].end = end + size(m);
+        }
+        if windows.is_empty() {
+            windows.push(0..0);
         }
         let columns = matrices.iter().flat_map(|m| (0..m.ncols()).map(|j| m.col(j)));
         let (operators, bases) = if windows.len() == 1 {

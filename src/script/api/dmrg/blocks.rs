@@ -107,7 +107,7 @@ fn products<T: Element>(list: &RecordList<T>) -> Result<Table> {
     let sizes = list.sizes();
     let side = |k: usize| Series::Real(sizes.keys().map(|size| size[k] as f64).collect());
     let count = Series::Real(sizes.values().map(|&n| n as f64).collect());
-    Table::from_columns([("rows", side(0)), ("columns", side(1)), ("depth", side(2)), ("count", count)])
+    Table::from_columns([("m", side(0)), ("n", side(1)), ("k", side(2)), ("count", count)])
 }
 
 #[export_module]
@@ -411,7 +411,7 @@ mod block_functions {
 
     /// What a superblock's product costs: `dim`, `pairs` of sectors, operation `records`, `flops` of a product, `bytes` of
     /// operators, sectors of the blocks (`left_sectors`, `right_sectors`), and `products`: a Table of the dense products
-    /// that it takes, by `rows`, `columns` and `depth`, with the `count` of each.
+    /// that it takes, `m x k` times `k x n`, with the `count` of each size.
     ///
     /// # Example
     /// ```rhai
@@ -421,7 +421,7 @@ mod block_functions {
     /// let report = superblock_report(both);
     /// assert(report.pairs == 3, "Sz of the left half is -1, 0 or 1");
     /// let p = report.products;
-    /// assert(2.0 * (p.rows * p.columns * p.depth * p.count).sum() <= report.flops.to_float(), "the rest are sums");
+    /// assert(2.0 * (p.m * p.n * p.k * p.count).sum() <= report.flops.to_float(), "the rest are sums");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn superblock_report(ctx: NativeCallContext, both: Operator) -> std::result::Result<Map, Failure> {
