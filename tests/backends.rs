@@ -136,10 +136,4 @@ fn random_numbers_do_not_depend_on_who_holds_them() {
             }
         }
     }
-
-    #[test]
-    #[ignore = "needs a GPU"]
-    fn walkers_make_the_same_decisions() {
-        walkers::walkers(&gpu());
-    }
 }
