@@ -8,21 +8,11 @@ import sys
 
 import torch
 
+from card import timed
+
 torch.set_grad_enabled(False)
 # Operands of one batch at most, so that large mixes fit.
 MOST = 4 << 30
-
-
-def timed(call, repeat=5):
-    call()
-    torch.cuda.synchronize()
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for _ in range(repeat):
-        call()
-    end.record()
-    torch.cuda.synchronize()
-    return start.elapsed_time(end) / repeat / 1e3
 
 
 def mix(path):
@@ -32,7 +22,7 @@ def mix(path):
             m, n, k, count = (int(float(row[name])) for name in ("m", "n", "k", "count"))
             batch = max(1, min(count, MOST // (8 * (m * k + k * n + m * n))))
             a, b, c = (torch.rand(batch, *shape, device="cuda", dtype=torch.float64) for shape in ((m, k), (k, n), (m, n)))
-            seconds += timed(lambda: torch.bmm(a, b, out=c)) * count / batch
+            seconds += 1e-3 * timed(lambda: torch.bmm(a, b, out=c)) * count / batch
             flops += 2.0 * m * n * k * count
     return flops, seconds
 

@@ -5,20 +5,10 @@ column-wise products. Prints milliseconds a step and the bandwidth of a device c
 """
 import torch
 
+from card import timed
+
 torch.set_grad_enabled(False)
 DEVICE = torch.device("cuda")
-
-
-def timed(call, repeat=10):
-    call()
-    torch.cuda.synchronize()
-    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    start.record()
-    for _ in range(repeat):
-        call()
-    end.record()
-    torch.cuda.synchronize()
-    return start.elapsed_time(end) / repeat
 
 
 def cubic(n):

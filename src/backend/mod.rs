@@ -270,14 +270,33 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// `Y = X C + b Y` with the small matrix `C` row-major, `x.columns() * y.columns()` entries.
     fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()>;
     /// `Y = Y - U U^H Y` for orthonormal columns of `U`; with `kept = (d, X)`, `Y = Y + U (diag(d) U^H X - U^H Y)`: what acts
-    /// in the span of `U` is replaced by numbers that are known there. A device may do it without the host.
+    /// in the span of `U` is replaced by numbers that are known there.
     fn deflate(
         &self,
         u: &BlockVector,
         kept: Option<(&[f64], &BlockVector)>,
         y: &mut BlockVector,
     ) -> Result<()> {
-        deflate_by_products(&|x, y| self.gram(x, y), &|x, c, y| self.combine(x, c, 1.0, y), u, kept, y)
+        if self.deflate_there(u, kept, y)? {
+            return Ok(());
+        }
+        let mut c: Vec<C64> = self.gram(u, y)?.iter().map(|z| -z).collect();
+        if let Some((d, x)) = kept {
+            check_deflation(u, d, x, y)?;
+            let wanted = self.gram(u, x)?;
+            let columns = y.columns();
+            c.iter_mut().zip(wanted).enumerate().for_each(|(at, (c, w))| *c += w * d[at / columns]);
+        }
+        self.combine(u, &c, 1.0, y)
+    }
+    /// [`Backend::deflate`] without the host; false where the backend cannot.
+    fn deflate_there(
+        &self,
+        _u: &BlockVector,
+        _kept: Option<(&[f64], &BlockVector)>,
+        _y: &mut BlockVector,
+    ) -> Result<bool> {
+        Ok(false)
     }
     /// `<x_k|y>` of single columns: the tall-skinny product `V^H w` of a basis that is kept as a list.
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
@@ -341,24 +360,6 @@ fn mix_one_by_one(
         b = C64::new(1.0, 0.0);
     }
     Ok(())
-}
-
-/// [`Backend::deflate`] with the small products on the host.
-fn deflate_by_products(
-    gram: &dyn Fn(&BlockVector, &BlockVector) -> Result<Vec<C64>>,
-    add: &dyn Fn(&BlockVector, &[C64], &mut BlockVector) -> Result<()>,
-    u: &BlockVector,
-    kept: Option<(&[f64], &BlockVector)>,
-    y: &mut BlockVector,
-) -> Result<()> {
-    let mut c: Vec<C64> = gram(u, y)?.iter().map(|z| -z).collect();
-    if let Some((d, x)) = kept {
-        check_deflation(u, d, x, y)?;
-        let wanted = gram(u, x)?;
-        let columns = y.columns();
-        c.iter_mut().zip(wanted).enumerate().for_each(|(at, (c, w))| *c += w * d[at / columns]);
-    }
-    add(u, &c, y)
 }
 
 /// Refuses a deflation whose numbers or vectors do not fit the space.

@@ -4,7 +4,8 @@
 
 use super::walkers::{DeviceWalkers, WalkersSpec};
 use crate::error::{Error, Result};
-use crate::number::memory::{Aligned, LINE, human};
+use crate::number::aligned::{Aligned, LINE};
+use crate::number::memory::human;
 
 /// Number of functions side by side, grid and cell of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]

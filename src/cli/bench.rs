@@ -175,20 +175,26 @@ fn line(name: &str, numbers: [f64; 6]) {
     ));
 }
 
-/// Seconds of one call: the fastest of as many as fit into the limit, three at least.
+/// Seconds of one call, from the fastest of some.
 fn timed(device: &Device, limit: Duration, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
     call()?;
     device.synchronize()?;
     // A launch takes microseconds: what is queued is timed together.
     let repeat = if device.name() == "cpu" { 1 } else { 10 };
+    let together = fastest(limit, || {
+        (0..repeat).try_for_each(|_| call())?;
+        device.synchronize()
+    })?;
+    Ok(together / f64::from(repeat))
+}
+
+/// Seconds of the fastest of as many calls as fit into the limit, three at least.
+fn fastest(limit: Duration, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
     let (started, mut best, mut calls) = (Instant::now(), f64::INFINITY, 0);
     while calls < 3 || started.elapsed() < limit {
         let now = Instant::now();
-        for _ in 0..repeat {
-            call()?;
-        }
-        device.synchronize()?;
-        best = best.min(now.elapsed().as_secs_f64() / f64::from(repeat));
+        call()?;
+        best = best.min(now.elapsed().as_secs_f64());
         calls += 1;
     }
     Ok(best)

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::lattice::{Landing, MAX_DIMENSION};
 use super::model::{HopValue, Model};
-use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap};
+use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap, merge};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Scalar, memory};
 
@@ -169,14 +169,7 @@ impl Rows {
     /// Sorts by column, sums what meets, and drops zeros.
     fn finish(&mut self) {
         for row in &mut self.rows {
-            row.sort_by_key(|e| e.0);
-            row.dedup_by(|later, first| {
-                let same = later.0 == first.0;
-                if same {
-                    first.1 += later.1;
-                }
-                same
-            });
+            merge(row);
             row.retain(|e| e.1 != C64::ZERO);
         }
     }

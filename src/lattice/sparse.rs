@@ -39,11 +39,7 @@ pub fn from_triplets(
     let dtype = DType::of(single, values.iter().any(|z| z.im != 0.0));
     let compressed = TriMatI::<C64, usize>::from_triplets(shape, rows, cols, values).to_csr::<usize>();
     let (row_start, columns, values) = compressed.into_raw_storage();
-    let columns = if shape.1 <= u32::MAX as usize {
-        Indices::U32(columns.into_iter().map(|c| c as u32).collect())
-    } else {
-        Indices::U64(columns.into_iter().map(|c| c as u64).collect())
-    };
+    let columns = Indices::of(shape.1, columns.into_iter().map(|c| c as u64).collect());
     let values = match dtype {
         DType::C64 => Values::C64(values),
         other => Values::C64(values).convert(other),

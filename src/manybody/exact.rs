@@ -9,7 +9,7 @@ use super::basis::{Basis, Walk};
 use super::opsum::{OpSum, Term};
 use super::product::Product;
 use crate::backend::Device;
-use crate::backend::matrix::{Csr, Indices, Values};
+use crate::backend::matrix::{Csr, Indices, Values, merge};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Scalar, memory};
 use crate::operator::{Format, Operator, Stored};
@@ -214,14 +214,7 @@ impl Rows<'_> {
         if diagonal != C64::ZERO {
             out.push((number, diagonal));
         }
-        out.sort_unstable_by_key(|e| e.0);
-        out.dedup_by(|later, first| {
-            let same = later.0 == first.0;
-            if same {
-                first.1 += later.1;
-            }
-            same
-        });
+        merge(out);
         out.retain(|e| e.1 != C64::ZERO);
     }
 

@@ -1,6 +1,7 @@
 //! Numbers on the host: scalar types, the counter-based random generator, and the records that results are made of
 //! (`Series`, `Matrix`, `Table`). Nothing here knows devices, physics or Rhai.
 
+pub mod aligned;
 pub mod format;
 mod function;
 pub mod linalg;

@@ -194,11 +194,7 @@ pub(crate) fn stencil_to_csr(stencil: &Stencil) -> Result<Csr> {
         values.extend(entries.iter().map(|e| e.1));
         row_start.push(columns.len());
     }
-    let columns = if dim <= u32::MAX as usize {
-        Indices::U32(columns.into_iter().map(|c| c as u32).collect())
-    } else {
-        Indices::U64(columns)
-    };
+    let columns = Indices::of(dim, columns);
     Ok(Csr { rows: dim, cols: dim, row_start, columns, values: Values::C64(values).convert(stencil.dtype) })
 }
 

@@ -72,11 +72,7 @@ impl Operator {
         }
         let dim = self.dim();
         row_start.resize(dim + 1, columns.len());
-        let columns = if dim <= u32::MAX as usize {
-            Indices::U32(columns.into_iter().map(|c| c as u32).collect())
-        } else {
-            Indices::U64(columns)
-        };
+        let columns = Indices::of(dim, columns);
         let values = Values::C64(values).convert(self.dtype().to_complex());
         let csr = Csr { rows: dim, cols: dim, row_start, columns, values };
         Ok(Stored::from_csr(self.device(), csr, Format::Auto)?.on(self.geometry().cloned()))

@@ -9,7 +9,7 @@ use super::fold::Fold;
 use super::pack::Registers;
 use crate::backend::Rows;
 use crate::error::{Error, Result};
-use crate::number::memory::Aligned;
+use crate::number::aligned::Aligned;
 use crate::number::{C64, DType, Real, Scalar};
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);

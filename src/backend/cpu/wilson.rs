@@ -13,7 +13,7 @@ use crate::backend::matrix::wilson::{COMPONENTS, Sites, WilsonSpec};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update, conformal};
 use crate::error::{Error, Result};
 use crate::number::DType;
-use crate::number::memory::Aligned;
+use crate::number::aligned::Aligned;
 
 /// Vectors that one pass may add.
 pub(super) const MOST_ADDED: usize = 4;

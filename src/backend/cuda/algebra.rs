@@ -75,28 +75,38 @@ pub(super) fn multiply(gpu: &Cuda, x: &BlockVector, z: &BlockVector, y: &mut Blo
 }
 
 /// `count` doubles for each of `blocks` blocks, added in a fixed order.
-pub(super) fn reduced(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<f64>> {
-    gpu.card.answer(count, |out| reduce(gpu, sums, blocks, count, out))
+pub(super) fn reduced(card: &Arc<Card>, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<f64>> {
+    card.answer(count, |out| reduce(card, sums, (blocks, 1), count, out))
 }
 
 /// The same, left on the GPU.
 fn summed(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Buffer> {
     let out = gpu.card.allocate(8 * count)?;
-    reduce(gpu, sums, blocks, count, out.address)?;
+    reduce(&gpu.card, sums, (blocks, 1), count, out.address)?;
     Ok(out)
 }
 
-/// The same, written to an address with room for `count` doubles that the GPU reaches.
-fn reduce(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize, out: u64) -> Result<()> {
+/// Queues adding up `count` doubles for each of `blocks` blocks, in a fixed order, for each of `groups` groups of them; they
+/// are written to an address with room for all groups that the GPU reaches.
+pub(super) fn reduce(
+    card: &Card,
+    sums: &Buffer,
+    (blocks, groups): (u32, u32),
+    count: usize,
+    out: u64,
+) -> Result<()> {
     let each = u32::try_from(count).map_err(|_| Error::input(format!("{count} sums")))?;
+    if sums.bytes < 8 * groups as usize * blocks as usize * count {
+        return Err(Error::internal("fewer sums than are to be added"));
+    }
     let arguments: [*mut c_void; 4] = arguments![blocks, each, sums.address, out];
-    // SAFETY: the kernel's arguments; `sums` holds blocks * count doubles, `out` count.
-    unsafe { gpu.card.launch("reduce", (1, each.min(1024)), THREADS, &arguments) }
+    // SAFETY: the kernel's arguments; `sums` holds groups * blocks * count doubles, `out` groups * count.
+    unsafe { card.launch("reduce", (groups, each.min(1024)), THREADS, &arguments) }
 }
 
 /// The same for complex numbers, `count` of each block.
 fn reduced_complex(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<C64>> {
-    Ok(reduced(gpu, sums, blocks, 2 * count)?.chunks(2).map(|z| C64::new(z[0], z[1])).collect())
+    Ok(reduced(&gpu.card, sums, blocks, 2 * count)?.chunks(2).map(|z| C64::new(z[0], z[1])).collect())
 }
 
 pub(super) fn dots(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
@@ -182,7 +192,7 @@ fn parts(gpu: &Cuda, kernel: &str, rows: u64, high: u32, tiles: u32) -> Result<u
     Ok(rows.div_ceil(u64::from(high)).clamp(1, u64::from(resident)) as u32)
 }
 
-/// See [`crate::backend::Backend::deflate`]; false where the columns are too many for it.
+/// See [`crate::backend::Backend::deflate_there`]; false where the columns are too many for it.
 pub(super) fn deflate(
     gpu: &Cuda,
     u: &BlockVector,

@@ -9,7 +9,7 @@ use cust::sys;
 use super::card::{Buffer, Card, check};
 use super::ledger::Ledger;
 use super::pinned::Event;
-use super::{Cuda, RESIDENT, THREADS, arguments, buffer, unique};
+use super::{Cuda, RESIDENT, THREADS, algebra, arguments, buffer, unique};
 use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
 use crate::backend::{BlockVector, Dots, Kernel, Rows, Update};
 use crate::error::{Error, Result};
@@ -198,11 +198,9 @@ impl Port for CudaPort {
             card.launch(&self.kernel("add_rows"), (blocks, lanes.div_ceil(width)), THREADS, &arguments)?;
         }
         let Some(sums) = sums else { return Ok(None) };
-        let entry = self.ledger.enter(card, lanes as usize, |out| {
-            let arguments = arguments![blocks, lanes, sums.address, out];
-            // SAFETY: the kernel's arguments; `sums` holds blocks * lanes doubles, `out` has room for `lanes`.
-            unsafe { card.launch("reduce", (1, lanes.min(1024)), THREADS, &arguments) }
-        })?;
+        let count = lanes as usize;
+        let entry =
+            self.ledger.enter(card, count, |out| algebra::reduce(card, &sums, (blocks, 1), count, out))?;
         let parts = 1 + complex as usize;
         Ok(Some(Box::new(move || {
             let wv = entry.read()?.chunks(parts).map(|column| column.iter().sum()).collect();

@@ -7,7 +7,7 @@ use super::cells::{self, General, Straight};
 use super::graph::Graph;
 use super::ledger::Ledger;
 use super::order::Order;
-use super::{THREADS, arguments, buffer, suffix, to_bytes, unique};
+use super::{THREADS, algebra, arguments, buffer, suffix, to_bytes, unique};
 use crate::backend::exchange::Later;
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
@@ -175,14 +175,6 @@ impl Matrix {
             Argument::Straight(argument) => launch!(argument.bytes()),
         }
     }
-
-    /// Queues the sum over blocks of `steps` passes, to `out`.
-    fn reduce(&self, sums: &Buffer, steps: usize, blocks: u32, lanes: u32, out: u64) -> Result<()> {
-        let count = 2 * lanes;
-        let arguments = arguments![blocks, count, sums.address, out];
-        // SAFETY: the kernel's arguments; `sums` holds steps * blocks * count doubles, `out` has room for steps * count.
-        unsafe { self.card.launch("reduce", (steps as u32, count.min(1024)), THREADS, &arguments) }
-    }
 }
 
 /// The products of each step from their sums, with the parts of complex numbers added.
@@ -230,9 +222,7 @@ impl Kernel for Matrix {
         let vectors = self.vectors(c, v, w, sums.as_ref(), lanes)?;
         self.pass(&launch, vectors)?;
         if let (Some(dots), Some(sums)) = (dots, sums) {
-            let out = self.card.allocate(16 * lanes as usize)?;
-            self.reduce(&sums, 1, blocks, lanes, out.address)?;
-            let numbers: Vec<f64> = self.card.download(&out, 2 * lanes as usize)?;
+            let numbers = algebra::reduced(&self.card, &sums, blocks, 2 * lanes as usize)?;
             *dots = collect(&numbers, lanes, columns).next().unwrap_or_default();
         }
         Ok(())
@@ -249,9 +239,10 @@ impl Kernel for Matrix {
         let sums = self.card.allocate(16 * blocks as usize * lanes as usize)?;
         let vectors = self.vectors(c, v, w, Some(&sums), lanes)?;
         self.pass(&launch, vectors)?;
+        let width = 2 * lanes as usize;
         let entry = self
             .ledger
-            .enter(&self.card, 2 * lanes as usize, |out| self.reduce(&sums, 1, blocks, lanes, out))?;
+            .enter(&self.card, width, |out| algebra::reduce(&self.card, &sums, (blocks, 1), width, out))?;
         Ok(Box::new(move || {
             let numbers = entry.read()?;
             Ok(collect(&numbers, lanes, columns).next().unwrap_or_default())
@@ -314,7 +305,7 @@ impl Kernel for Matrix {
                     _ => queue(next)?,
                 }
                 let out = results.address + (8 * width * queued) as u64;
-                self.reduce(&sums, next, blocks, lanes, out)?;
+                algebra::reduce(&self.card, &sums, (blocks, next as u32), width, out)?;
                 queued += next;
             }
             out.extend(collect(&self.card.download(&results, width * now)?, lanes, columns));

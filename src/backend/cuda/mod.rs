@@ -14,6 +14,7 @@ mod pinned;
 mod records;
 mod splines;
 mod tall;
+mod travel;
 mod walkers;
 mod wilson;
 
@@ -23,7 +24,6 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::backend::deflate_by_products;
 use crate::backend::exchange::{Halo, Port, Shape, Staging};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
@@ -331,16 +331,13 @@ impl Backend for Cuda {
         algebra::combine(self, x, c, b, y)
     }
 
-    fn deflate(
+    fn deflate_there(
         &self,
         u: &BlockVector,
         kept: Option<(&[f64], &BlockVector)>,
         y: &mut BlockVector,
-    ) -> Result<()> {
-        if algebra::deflate(self, u, kept, y)? {
-            return Ok(());
-        }
-        deflate_by_products(&|x, y| self.gram(x, y), &|x, c, y| self.combine(x, c, 1.0, y), u, kept, y)
+    ) -> Result<bool> {
+        algebra::deflate(self, u, kept, y)
     }
 
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {

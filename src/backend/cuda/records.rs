@@ -8,13 +8,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
-use cust::stream::{Stream, StreamFlags};
-use cust::sys;
 
-use super::card::{Buffer, Card, check};
-use super::pinned::{Event, Pinned};
+use super::card::{Buffer, Card};
+use super::travel::Travelling;
 use super::{algebra, arguments, buffer, unique};
-use crate::backend::exchange::HostMemory;
 use crate::backend::matrix::records::{Factor, Record, RecordList, Records};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -87,16 +84,6 @@ enum Operators {
     Travelling(Mutex<Travelling>),
 }
 
-/// Operators in main memory and the two places on the GPU where windows of them arrive in turn.
-struct Travelling {
-    host: Pinned,
-    places: [Buffer; 2],
-    stream: Stream,
-    /// A window has come; its products are done.
-    arrived: [Event; 2],
-    done: [Event; 2],
-}
-
 /// A prepared list of real records.
 struct Prepared {
     card: Arc<Card>,
@@ -155,30 +142,6 @@ impl Operators {
     }
 }
 
-impl Travelling {
-    /// Sends a window on its way as soon as its place is free, and lets the products wait for it.
-    fn send(&self, card: &Card, window: usize, numbers: &Range<usize>) -> Result<()> {
-        let k = window % 2;
-        let (stream, bytes) = (self.stream.as_inner(), 8 * numbers.start..8 * numbers.end);
-        self.done[k].hold(stream)?;
-        let from = &self.host.bytes()[bytes];
-        // SAFETY: the place holds the longest window; the host's memory does not change, and is not freed before the copy is over.
-        let status = unsafe {
-            sys::cuMemcpyHtoDAsync_v2(self.places[k].address, from.as_ptr().cast(), from.len(), stream)
-        };
-        check("copying operators to the GPU", status)?;
-        self.arrived[k].record(stream)?;
-        self.arrived[k].hold(card.stream())
-    }
-}
-
-impl Drop for Travelling {
-    fn drop(&mut self) {
-        // What is on its way arrives first. Where that fails, so has the computation.
-        self.arrived.iter().for_each(|event| drop(event.wait()));
-    }
-}
-
 /// Brings a superblock to the GPU, its operators too if they fit into `room` bytes, or into what the vectors of a search leave.
 pub(super) fn prepare(card: &Arc<Card>, records: Records, room: Option<usize>) -> Result<Arc<dyn Kernel>> {
     match records {
@@ -220,17 +183,10 @@ impl Prepared {
             let base = buffer.address;
             (Operators::Resident(buffer), [base; 2])
         } else {
-            let mut host = Pinned::new(card, 8 * numbers)?;
-            let mut to = host.bytes_mut().chunks_exact_mut(8);
-            columns
-                .for_each(|c| c.iter().zip(&mut to).for_each(|(x, to)| to.copy_from_slice(&x.to_ne_bytes())));
-            let longest = 8 * windows.iter().map(Range::len).max().unwrap_or(0);
-            let places = [card.allocate(longest)?, card.allocate(longest)?];
-            let bases = [places[0].address, places[1].address];
-            let stream = Stream::new(StreamFlags::NON_BLOCKING, None)
-                .map_err(|e| Error::backend(format!("a stream for operators: {e}")))?;
-            let events = || Ok::<_, Error>([Event::new()?, Event::new()?]);
-            let travelling = Travelling { host, places, stream, arrived: events()?, done: events()? };
+            let longest = windows.iter().map(Range::len).max().unwrap_or(0);
+            let travelling =
+                Travelling::new(card, columns.flat_map(|c| c.iter().copied()), numbers, longest)?;
+            let bases = travelling.places();
             (Operators::Travelling(Mutex::new(travelling)), bases)
         };
         let place = |f: &Factor<f64>| -> (usize, u64, u32) {
@@ -390,7 +346,7 @@ impl Prepared {
             // vectors, the inner products and the operators of this window, all of which are alive.
             unsafe { self.card.launch("records_f64", (pass.count, 1), THREADS, &arguments)? };
             if let Some(all) = &travelling {
-                all.done[k % 2].record(self.card.stream())?;
+                all.done(&self.card, k)?;
             }
         }
         Ok(())

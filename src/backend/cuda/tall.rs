@@ -46,7 +46,7 @@ pub(super) fn gram(gpu: &Cuda, x: &BlockVector, y: &BlockVector) -> Result<Optio
     let arguments = arguments![rows, wide, high, px, py, sums.address];
     // SAFETY: the kernel's arguments; `sums` holds a number for each block and pair of lanes.
     unsafe { gpu.card.launch("gram_tensor", (blocks, tiles), THREADS, &arguments)? };
-    let g = reduced(gpu, &sums, blocks, p * q)?;
+    let g = reduced(&gpu.card, &sums, blocks, p * q)?;
     if !x.dtype.is_complex() {
         return Ok(Some(g.into_iter().map(|re| C64::new(re, 0.0)).collect()));
     }
@@ -121,7 +121,7 @@ pub(super) fn dots_with(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector) -> Resu
         let kernel = format!("dots_list_{}", suffix(y.dtype));
         // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` one for each block and column.
         unsafe { gpu.card.launch(&kernel, (blocks, groups), THREADS, &arguments)? };
-        all.extend(reduced(gpu, &sums, blocks, 2 * x.len())?.chunks(2).map(|z| C64::new(z[0], z[1])));
+        all.extend(reduced(&gpu.card, &sums, blocks, 2 * x.len())?.chunks(2).map(|z| C64::new(z[0], z[1])));
     }
     Ok(all)
 }

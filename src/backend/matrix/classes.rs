@@ -58,15 +58,7 @@ impl Classes {
                 stride *= n;
             }
             for row in cell * orbitals..(cell + 1) * orbitals {
-                hoppings.row(row, &mut entries);
-                entries.sort_by_key(|e| e.0);
-                entries.dedup_by(|later, first| {
-                    let same = later.0 == first.0;
-                    if same {
-                        first.1 += later.1;
-                    }
-                    same
-                });
+                hoppings.merged_row(row, &mut entries);
                 let nonzero = entries.iter().filter(|e| e.1 != C64::default());
                 lists.push(nonzero.map(|&(column, value)| (column as isize - row as isize, value)).collect());
             }

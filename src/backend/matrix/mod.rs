@@ -8,6 +8,18 @@ pub mod wilson;
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
+/// Sorts entries by their place and adds up those that meet, in the order they came.
+pub fn merge<K: Ord + Copy>(entries: &mut Vec<(K, C64)>) {
+    entries.sort_by_key(|e| e.0);
+    entries.dedup_by(|later, first| {
+        let same = later.0 == first.0;
+        if same {
+            first.1 += later.1;
+        }
+        same
+    });
+}
+
 /// Column indices: 32 bits where they suffice, 64 beyond.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Indices {
@@ -18,6 +30,15 @@ pub enum Indices {
 }
 
 impl Indices {
+    /// The indices of a matrix with `cols` columns, as narrow as they may be.
+    pub fn of(cols: usize, all: Vec<u64>) -> Indices {
+        if cols <= u32::MAX as usize {
+            Indices::U32(all.into_iter().map(|j| j as u32).collect())
+        } else {
+            Indices::U64(all)
+        }
+    }
+
     /// How many indices there are.
     pub fn len(&self) -> usize {
         match self {
@@ -304,13 +325,6 @@ impl Stencil {
     /// The same, columns ascending and none twice.
     pub fn merged_row(&self, row: usize, entries: &mut Vec<(usize, C64)>) {
         self.row(row, entries);
-        entries.sort_by_key(|e| e.0);
-        entries.dedup_by(|later, first| {
-            let same = later.0 == first.0;
-            if same {
-                first.1 += later.1;
-            }
-            same
-        });
+        merge(entries);
     }
 }

@@ -354,11 +354,7 @@ fn boundary(outside: &[Outside], dtype: DType) -> (Csr, Vec<usize>, Vec<usize>) 
         }
         row_start.push(values.len());
     }
-    let places = if columns.len() <= u32::MAX as usize {
-        Indices::U32(places.into_iter().map(|j| j as u32).collect())
-    } else {
-        Indices::U64(places)
-    };
+    let places = Indices::of(columns.len(), places);
     let values = Values::C64(values).convert(dtype);
     (Csr { rows: rows.len(), cols: columns.len(), row_start, columns: places, values }, rows, columns)
 }

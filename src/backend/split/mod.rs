@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{
     Backend, BlockVector, Device, Kernel, MatrixSpec, Memory, Part, Random, Rows, Storage, conformal,
-    deflate_by_products,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -360,24 +359,19 @@ impl Backend for Split {
         self.change(&[x], y, |device, x, y| device.combine(x[0], c, b, y))
     }
 
-    fn deflate(
+    fn deflate_there(
         &self,
         u: &BlockVector,
         kept: Option<(&[f64], &BlockVector)>,
         y: &mut BlockVector,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         if pieces(y)?.len() > 1 {
-            return deflate_by_products(
-                &|x, y| self.gram(x, y),
-                &|x, c, y| self.combine(x, c, 1.0, y),
-                u,
-                kept,
-                y,
-            );
+            return Ok(false);
         }
         // What lives whole may stay on its device.
         let blocks: Vec<&BlockVector> = std::iter::once(u).chain(kept.map(|k| k.1)).collect();
-        self.change(&blocks, y, |device, x, y| device.deflate(x[0], kept.map(|k| (k.0, x[1])), y))
+        self.change(&blocks, y, |device, x, y| device.deflate(x[0], kept.map(|k| (k.0, x[1])), y))?;
+        Ok(true)
     }
 
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {

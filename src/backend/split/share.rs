@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::MatrixSpec;
-use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap};
+use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap, merge};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -153,28 +153,16 @@ fn compressed(csr: &Csr, rows: &Range<usize>, cols: &Range<usize>) -> (Arc<Csr>,
     (Arc::new(Csr { rows: rows.len(), cols: cols.len(), row_start, columns, values }), outside)
 }
 
-/// Entries of one place added up, rows and columns ascending.
-fn merged(mut entries: Vec<Outside>) -> Vec<Outside> {
-    entries.sort_by_key(|e| (e.0, e.1));
-    entries.dedup_by(|later, first| {
-        let same = (later.0, later.1) == (first.0, first.1);
-        if same {
-            first.2 += later.2;
-        }
-        same
-    });
-    entries
-}
-
 /// Whole planes of a stencil are a stencil that is open where it was cut; rows that are no whole planes are compressed.
 fn slab(stencil: &Stencil, rows: &Range<usize>, cols: &Range<usize>) -> Share {
     let (d, plane) = planes(stencil);
-    let mut outside = Vec::new();
     if rows != cols || !rows.start.is_multiple_of(plane) || !rows.end.is_multiple_of(plane) || rows.is_empty()
     {
+        let mut outside = Vec::new();
         let csr = rows_of(stencil, rows, cols, &mut outside);
         return Share { own: MatrixSpec::Csr(csr), outside };
     }
+    let mut outside = Vec::new();
     let slab = rows.start / plane..rows.end / plane;
     for x in slab.clone() {
         let inside = |shift: i64| slab.contains(&usize::try_from(x as i64 + shift).unwrap_or(usize::MAX));
@@ -184,16 +172,18 @@ fn slab(stencil: &Stencil, rows: &Range<usize>, cols: &Range<usize>) -> Share {
         for row in x * plane..(x + 1) * plane {
             stencil.hoppings(row, |term, column, value| {
                 if !inside(term.shift[d]) {
-                    outside.push((row - rows.start, column, value));
+                    outside.push(((row - rows.start, column), value));
                 }
             });
         }
     }
+    merge(&mut outside);
+    let outside = outside.into_iter().map(|((row, column), value)| (row, column, value)).collect();
     let (mut cells, mut wrap) = (stencil.cells.clone(), stencil.wrap.clone());
     (cells[d], wrap[d]) = (slab.len(), Wrap::Open);
     let diagonal = stencil.diagonal.as_ref().map(|all| all[rows.clone()].to_vec());
     let own = Stencil { cells, wrap, diagonal, ..stencil.clone() };
-    Share { own: MatrixSpec::Stencil(Arc::new(own)), outside: merged(outside) }
+    Share { own: MatrixSpec::Stencil(Arc::new(own)), outside }
 }
 
 /// Some rows of a stencil in compressed form.
@@ -217,11 +207,7 @@ fn rows_of(
         }
         row_start.push(values.len());
     }
-    let columns = if cols.len() <= u32::MAX as usize {
-        Indices::U32(columns.into_iter().map(|j| j as u32).collect())
-    } else {
-        Indices::U64(columns)
-    };
+    let columns = Indices::of(cols.len(), columns);
     let values = Values::C64(values).convert(stencil.dtype);
     Arc::new(Csr { rows: rows.len(), cols: cols.len(), row_start, columns, values })
 }

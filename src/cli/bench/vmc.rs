@@ -2,11 +2,10 @@
 //! factor and orbitals on splines in single precision, against what their products of matrices and their orbitals take alone.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use rayon::prelude::*;
 
-use super::{Bench, timed};
+use super::{Bench, fastest, timed};
 use crate::backend::Device;
 use crate::cli::out;
 use crate::error::{Error, Result};
@@ -82,11 +81,11 @@ fn case(
         let task = Interrupt::default();
         // The first is queued launch by launch, the second recorded.
         walkers.run(&sweep, 2, &task)?;
-        let one = fastest(bench, || walkers.run(&sweep, 1, &task).map(|_| ()))?;
+        let one = fastest(bench.limit(), || walkers.run(&sweep, 1, &task).map(|_| ()))?;
         let many = ((0.1 / one) as usize).clamp(1, 20);
-        let seconds = fastest(bench, || walkers.run(&sweep, many, &task).map(|_| ()))? / many as f64;
+        let seconds = fastest(bench.limit(), || walkers.run(&sweep, many, &task).map(|_| ()))? / many as f64;
         let acceptance = walkers.acceptance();
-        let energy = fastest(bench, || hamiltonian.local_energies(&mut walkers).map(|_| ()))?;
+        let energy = fastest(bench.limit(), || hamiltonian.local_energies(&mut walkers).map(|_| ()))?;
         let points: Vec<[f64; 3]> = walkers.places().into_iter().flatten().copied().collect();
         let mut batch = splines.evaluator().batch(&points)?;
         let orbitals = timed(device, bench.limit(), || batch.values())?;
@@ -123,22 +122,10 @@ fn rate(bench: &Bench, device: &Device, walkers: &mut Walkers<f64>, n: usize) ->
     }
     let matrix: Vec<f64> = (0..n * n).map(|k| (k % 17) as f64).collect();
     let mut products = vec![vec![0.0; n * n]; walkers.count()];
-    let seconds = fastest(bench, || {
+    let seconds = fastest(bench.limit(), || {
         let one = |c: &mut Vec<f64>| amplitude::times_transposed(&matrix, &matrix, c, n, 1.0, false);
         products.par_iter_mut().for_each(one);
         Ok(())
     })?;
     Ok(flops / seconds)
-}
-
-/// Seconds of the fastest of as many calls as fit into the limit, three at least.
-fn fastest(bench: &Bench, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
-    let (started, mut best, mut calls) = (Instant::now(), f64::INFINITY, 0);
-    while calls < 3 || started.elapsed() < bench.limit() {
-        let now = Instant::now();
-        call()?;
-        best = best.min(now.elapsed().as_secs_f64());
-        calls += 1;
-    }
-    Ok(best)
 }
