@@ -147,10 +147,23 @@ struct List {
     const T* of[LISTED];
 };
 
-// <x_k|y> for a list of single columns: [block][k] sums, TOGETHER columns a grid row. Y is read once for each of these.
+// The sum over a warp, in its first lane.
+__device__ __forceinline__ double over_warp(double x) {
+#pragma unroll
+    for (int half = 16; half > 0; half /= 2) x += __shfl_down_sync(~0u, x, half);
+    return x;
+}
+
+// Blocks of each row of the grid that have ended; the last one sets it back.
+__device__ uint32_t ended[LISTED / TOGETHER];
+
+// out[k][part] = <x_k|y> for a list of single columns, TOGETHER columns a grid row: y is read once for each of these. sums holds
+// [row of the grid][block][TOGETHER][part] meanwhile; the block of a row that ends last adds them up, in a fixed order.
 template <class T>
-__device__ void dots_list(uint64_t rows, uint32_t columns, const List<T>& x, const T* y, C64* sums) {
-    __shared__ C64 shared[THREADS];
+__device__ void dots_list(uint64_t rows, uint32_t columns, const List<T>& x, const T* y, double* sums, double* out) {
+    constexpr int PARTS = Traits<T>::complex ? 2 : 1, NUMBERS = TOGETHER * PARTS;
+    __shared__ double shared[WARPS][NUMBERS];
+    __shared__ bool last;
     const T* mine[TOGETHER];
 #pragma unroll
     for (int k = 0; k < TOGETHER; ++k) mine[k] = x.of[min(blockIdx.y * TOGETHER + k, columns - 1)];
@@ -162,7 +175,7 @@ __device__ void dots_list(uint64_t rows, uint32_t columns, const List<T>& x, con
         const Lanes v = load(reinterpret_cast<const Lanes*>(y) + i);
         Lanes u[TOGETHER];
 #pragma unroll
-        for (int k = 0; k < TOGETHER; ++k) u[k] = load(reinterpret_cast<const Lanes*>(mine[k]) + i);
+        for (int k = 0; k < TOGETHER; ++k) u[k] = load_once(reinterpret_cast<const Lanes*>(mine[k]) + i);
 #pragma unroll
         for (int k = 0; k < TOGETHER; ++k)
 #pragma unroll
@@ -172,20 +185,34 @@ __device__ void dots_list(uint64_t rows, uint32_t columns, const List<T>& x, con
     if (blockIdx.x == 0 && rest < rows)
 #pragma unroll
         for (int k = 0; k < TOGETHER; ++k) sum[k] = cmla(wide(mine[k][rest]), wide(y[rest]), sum[k]);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll
-    for (int k = 0; k < TOGETHER; ++k) {
-        __syncthreads();
-        shared[threadIdx.x] = sum[k];
-        for (int half = THREADS / 2; half > 0; half /= 2) {
-            __syncthreads();
-            if (threadIdx.x < half) {
-                shared[threadIdx.x].re += shared[threadIdx.x + half].re;
-                shared[threadIdx.x].im += shared[threadIdx.x + half].im;
-            }
-        }
-        const uint32_t column = blockIdx.y * TOGETHER + k;
-        if (threadIdx.x == 0 && column < columns) sums[(uint64_t)blockIdx.x * columns + column] = shared[0];
+    for (int n = 0; n < NUMBERS; ++n) {
+        const double whole = over_warp(n % PARTS ? sum[n / PARTS].im : sum[n / PARTS].re);
+        if (lane == 0) shared[warp][n] = whole;
     }
+    __syncthreads();
+    double* const row = sums + (uint64_t)blockIdx.y * gridDim.x * NUMBERS;
+    if (threadIdx.x < NUMBERS) {
+        double whole = 0.0;
+#pragma unroll
+        for (int w = 0; w < WARPS; ++w) whole += shared[w][threadIdx.x];
+        row[blockIdx.x * NUMBERS + threadIdx.x] = whole;
+        __threadfence();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(ended + blockIdx.y, 1) + 1 == gridDim.x;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    for (int n = warp; n < NUMBERS; n += WARPS) {
+        double whole = 0.0;
+        for (uint32_t b = lane; b < gridDim.x; b += 32) whole += __ldcg(row + b * NUMBERS + n);
+        whole = over_warp(whole);
+        const uint32_t column = blockIdx.y * TOGETHER + n / PARTS;
+        if (lane == 0 && column < columns) out[column * PARTS + n % PARTS] = whole;
+    }
+    if (threadIdx.x == 0) ended[blockIdx.y] = 0;
 }
 
 template <class T>
@@ -208,8 +235,8 @@ __device__ void mix_list(uint64_t rows, uint32_t columns, const List<T>& x, cons
 
 #define LISTS(TYPE, T)                                                                                                  \
     extern "C" __global__ void __launch_bounds__(THREADS) dots_list_##TYPE(                                            \
-        uint64_t rows, uint32_t columns, const __grid_constant__ List<T> x, const T* y, C64* sums) {                    \
-        dots_list<T>(rows, columns, x, y, sums);                                                                       \
+        uint64_t rows, uint32_t columns, const __grid_constant__ List<T> x, const T* y, double* sums, double* out) {    \
+        dots_list<T>(rows, columns, x, y, sums, out);                                                                  \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(THREADS) mix_list_##TYPE(                                             \
         uint64_t rows, uint32_t columns, const __grid_constant__ List<T> x, const __grid_constant__ Weights<T> c,       \

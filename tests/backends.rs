@@ -4,12 +4,13 @@ mod backends {
     pub mod spinors;
     pub mod splines;
     pub mod suite;
+    pub mod superblocks;
     pub mod walkers;
 }
 
 use std::sync::Arc;
 
-use backends::{spinors, splines, suite, walkers};
+use backends::{spinors, splines, suite, superblocks, walkers};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::backend::cuda::Cuda;
@@ -82,6 +83,12 @@ macro_rules! on {
             $(#[$attribute])?
             fn splines_are_their_triple_sum() {
                 splines::splines(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
+            fn superblocks_are_the_sums_of_their_records() {
+                superblocks::superblocks(&$device);
             }
 
             #[test]

@@ -282,6 +282,24 @@ impl Lattice {
         Ok(found)
     }
 
+    /// Every nearest-neighbour bond once: two sites `(i, j)` and the boundary phase of the matrix element of row `i` and column
+    /// `j`. A periodic direction of two cells has each of its bonds twice, one of a single cell joins sites to themselves.
+    pub fn joined(&self) -> Vec<(usize, usize, C64)> {
+        let mut found = Vec::new();
+        for site in 0..self.sites() {
+            let full = self.full(site);
+            let at = self.coordinates(full / self.basis.len());
+            for bond in self.bonds.iter().filter(|bond| bond.from == full % self.basis.len()) {
+                if let Some(landing) = self.land(&at, &bond.shift, 1)
+                    && let Some(other) = self.number(landing.cell * self.basis.len() + bond.to)
+                {
+                    found.push((site, other, self.phase(&landing)));
+                }
+            }
+        }
+        found
+    }
+
     /// A Cartesian vector in units of the Bravais vectors.
     pub fn cell_coordinates(&self, position: &[f64]) -> Vec<f64> {
         self.inverse.iter().map(|row| row.iter().zip(position).map(|(a, x)| a * x).sum()).collect()

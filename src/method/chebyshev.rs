@@ -101,12 +101,7 @@ impl Chebyshev {
         let last = &self.dots[self.dots.len() - 1].vv;
         for (now, start) in last.iter().zip(&self.dots[0].vv) {
             if !now.is_finite() || *now > start * (1.0 + eps) {
-                return Err(Error::numeric(format!(
-                    "the spectrum leaves the window [{:.6}, {:.6}]: the moments grow without bound",
-                    self.window.lower(),
-                    self.window.upper()
-                ))
-                .hint("use a wider window, or `spectral_window(h)` to find one"));
+                return Err(self.window.left());
             }
         }
         Ok(())

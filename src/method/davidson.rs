@@ -4,8 +4,8 @@
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::method::subspace::Subspace;
-use crate::number::C64;
 use crate::number::philox::Stream;
+use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::task::Task;
 
@@ -119,7 +119,7 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
         let found = count.min(theta.len());
         let targets: Vec<usize> = (0..block.min(theta.len())).collect();
         let (r, x) = space.residuals(&s, &targets, &theta)?;
-        let norms: Vec<f64> = device.dots(&r, &r)?.iter().map(|z| z.re.max(0.0).sqrt()).collect();
+        let norms: Vec<f64> = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
         if norms.iter().any(|n| !n.is_finite()) {
             return Err(Error::numeric("the operator gives numbers that are not finite")
                 .hint("look for NaN or infinite entries"));

@@ -29,14 +29,23 @@ pub fn cross_moments(
     }
     let (left, right) = promoted(h, left, right)?;
     let progress = task.start("moments", count);
+    // |<l|T_n r>| <= |l| |r| where |T_n| <= 1.
+    let square = |v: &BlockVector| h.device().dots(v, v);
+    let (l, r) = (square(&left)?, square(&right)?);
+    let bounds: Vec<f64> = l.iter().zip(&r).map(|(l, r)| (l.re * r.re).sqrt()).collect();
+    let eps = if h.dtype().is_single() { 1e-2 } else { 1e-6 };
     let mut chain = Polynomials::new(h, window, right)?;
-    let mut out = Vec::with_capacity(count);
+    let mut out: Vec<Vec<C64>> = Vec::with_capacity(count);
     for n in 0..count {
         out.push(h.device().dots(&left, chain.current())?);
         if n + 1 < count {
             chain.step()?;
         }
         progress.advance(n + 1)?;
+    }
+    let within = |of: &Vec<C64>| of.iter().zip(&bounds).all(|(z, most)| z.norm() <= most * (1.0 + eps));
+    if !out.iter().all(within) {
+        return Err(window.left());
     }
     Ok(out)
 }
@@ -55,6 +64,8 @@ struct Polynomials {
     current: BlockVector,
     previous: BlockVector,
     order: usize,
+    /// <v|v> of a single column.
+    square: f64,
 }
 
 impl Polynomials {
@@ -68,7 +79,8 @@ impl Polynomials {
             )));
         }
         let previous = h.device().zeros(v.dtype(), v.rows(), v.columns())?;
-        Ok(Polynomials { h: h.clone(), window, current: v, previous, order: 0 })
+        let square = h.device().dots(&v, &v)?.first().map_or(0.0, |z| z.re);
+        Ok(Polynomials { h: h.clone(), window, current: v, previous, order: 0, square })
     }
 
     fn current(&self) -> &BlockVector {
@@ -95,6 +107,11 @@ impl Polynomials {
         for column in 0..count {
             device.set_columns(&mut block, column, &self.current)?;
             self.step()?;
+        }
+        // |T_n v| <= |v| where |T_n| <= 1.
+        let eps = if block.dtype().is_single() { 1e-2 } else { 1e-6 };
+        if device.dots(&block, &block)?.iter().any(|z| !(z.re <= self.square * (1.0 + eps))) {
+            return Err(self.window.left());
         }
         Ok(block)
     }

@@ -23,6 +23,11 @@ pub enum DampingKernel {
 impl DampingKernel {
     /// From a name, as scripts give it; `parameter` is lambda of "lorentz" (default 4) or M of "lanczos" (default 3).
     pub fn parse(name: &str, parameter: Option<f64>) -> Result<DampingKernel> {
+        if let Some(p) = parameter
+            && !(p.is_finite() && p > 0.0)
+        {
+            return Err(Error::input(format!("the parameter {p} of a kernel")).hint("it is positive"));
+        }
         Ok(match name {
             "jackson" => DampingKernel::Jackson,
             "lorentz" => DampingKernel::Lorentz(parameter.unwrap_or(4.0)),

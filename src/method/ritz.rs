@@ -7,8 +7,8 @@ use crate::backend::{BlockVector, Device, Distribution, Random, Update};
 use crate::error::{Error, Result};
 use crate::method::subspace::{hermitian_eigen, orthonormal};
 use crate::method::{Eigen, Window};
-use crate::number::C64;
 use crate::number::philox::Stream;
+use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::task::Task;
 
@@ -123,7 +123,7 @@ impl Span {
         device.combine(&y, &rotation, 0.0, &mut r)?;
         let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
         device.axpby(&minus, &x, &[ONE], &mut r)?;
-        self.residuals = device.dots(&r, &r)?.iter().map(|z| z.re.max(0.0).sqrt()).collect();
+        self.residuals = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
         (self.x, self.values) = (x, values);
         self.cycles += 1;
         Ok(())

@@ -172,6 +172,11 @@ impl Subspace {
         let mut r = self.mix(&self.images, s, columns)?;
         let minus: Vec<C64> = columns.iter().map(|&j| C64::new(-theta[j], 0.0)).collect();
         self.device().axpby(&minus, &x, &[ONE], &mut r)?;
+        // What leads to vectors that are avoided is not part of the problem.
+        for avoid in &self.avoid {
+            let back: Vec<C64> = self.device().gram(avoid, &r)?.iter().map(|z| -z).collect();
+            self.device().combine(avoid, &back, 1.0, &mut r)?;
+        }
         Ok((r, x))
     }
 

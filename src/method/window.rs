@@ -26,6 +26,16 @@ impl Window {
         Ok(Window { center: (lower + upper) / 2.0, half_width: (upper - lower) / 2.0 })
     }
 
+    /// The error of a spectrum that leaves it.
+    pub fn left(&self) -> Error {
+        Error::numeric(format!(
+            "the spectrum leaves the window [{:.6}, {:.6}]: the moments grow without bound",
+            self.lower(),
+            self.upper()
+        ))
+        .hint("use a wider window, or `spectral_window(h)` to find one")
+    }
+
     /// Lower limit.
     pub fn lower(&self) -> f64 {
         self.center - self.half_width

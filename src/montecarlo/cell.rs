@@ -67,6 +67,19 @@ fn reduce(mut v: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
 }
 
 impl Cell {
+    /// Whether another has the same vectors, but for what files round off.
+    pub fn is_near(&self, other: &Cell) -> bool {
+        let scale = self.vectors.iter().map(|v| dot(*v, *v)).fold(0.0, f64::max).sqrt();
+        let all = self.vectors.iter().flatten().zip(other.vectors.iter().flatten());
+        all.into_iter().all(|(a, b)| (a - b).abs() < 1e-6 * scale)
+    }
+
+    /// Whether it is made of whole cells of another, but for what files round off.
+    pub fn is_multiple_of(&self, other: &Cell) -> bool {
+        let whole = |x: &f64| (x - x.round()).abs() < 1e-6 * x.abs().max(1.0);
+        self.vectors.iter().all(|v| other.fractional(*v).iter().all(whole))
+    }
+
     /// From three lattice vectors, the rows.
     ///
     /// # Errors

@@ -24,6 +24,16 @@ pub trait External: Send + Sync {
         points.iter().map(|r| self.at(*r)).sum()
     }
 
+    /// The cell that it repeats in; none in open space.
+    fn cell(&self) -> Option<&Cell> {
+        None
+    }
+
+    /// The dimensions that it needs, if not any.
+    fn dimension(&self) -> Option<usize> {
+        None
+    }
+
     /// Its Fourier sum for a backend, if it is one.
     fn waves(&self) -> Option<Waves> {
         None
@@ -41,6 +51,11 @@ pub trait Repulsion: Send + Sync {
         (0..positions.len()).map(row).sum()
     }
 
+    /// The cell of its images; none in open space.
+    fn cell(&self) -> Option<&Cell> {
+        None
+    }
+
     /// The same for a backend whose electrons live in this cell, if it is known there.
     fn spec(&self, _cell: &Cell) -> Option<Pairs> {
         None
@@ -54,6 +69,10 @@ impl External for Potential {
 
     fn sum(&self, points: &[[f64; 3]]) -> f64 {
         self.values(points).iter().sum()
+    }
+
+    fn cell(&self) -> Option<&Cell> {
+        Some(Potential::cell(self))
     }
 
     fn waves(&self) -> Option<Waves> {
@@ -85,6 +104,10 @@ impl Repulsion for Periodic {
 
     fn energy(&self, positions: &[[f64; 3]]) -> f64 {
         self.sums.energy(&vec![1.0; positions.len()], positions)
+    }
+
+    fn cell(&self) -> Option<&Cell> {
+        Some(self.sums.cell())
     }
 
     fn spec(&self, cell: &Cell) -> Option<Pairs> {
@@ -129,6 +152,34 @@ impl External for Nuclei {
     fn at(&self, point: [f64; 3]) -> f64 {
         -self.nuclei.iter().map(|(place, z)| z / norm(minus(point, *place))).sum::<f64>()
     }
+
+    fn dimension(&self) -> Option<usize> {
+        Some(3)
+    }
+}
+
+/// `-Z/|r - R|` of the ions of a crystal with all their images, and of a background that neutralises them (Ewald).
+#[derive(Debug, Clone)]
+pub struct Ions {
+    sums: Ewald,
+    ions: Vec<([f64; 3], f64)>,
+}
+
+impl Ions {
+    /// In this cell, at these places with these charges.
+    pub fn new(cell: &Cell, ions: Vec<([f64; 3], f64)>) -> Ions {
+        Ions { sums: Ewald::new(cell), ions }
+    }
+}
+
+impl External for Ions {
+    fn at(&self, point: [f64; 3]) -> f64 {
+        -self.ions.iter().map(|(place, z)| z * self.sums.pair(minus(point, *place))).sum::<f64>()
+    }
+
+    fn cell(&self) -> Option<&Cell> {
+        Some(self.sums.cell())
+    }
 }
 
 /// `1/r` in open space.
@@ -154,6 +205,10 @@ impl Repulsion for Truncated {
         let r = norm(self.cell.minimum_image(difference));
         let left = 1.0 - r / self.cell.wigner_seitz_radius();
         if left <= 0.0 { 0.0 } else { left * left * left / r }
+    }
+
+    fn cell(&self) -> Option<&Cell> {
+        Some(&self.cell)
     }
 
     fn spec(&self, cell: &Cell) -> Option<Pairs> {
@@ -231,6 +286,30 @@ impl Hamiltonian {
         LocalEnergy { kinetic, external, interaction }.checked()
     }
 
+    /// An error unless it acts in the space that the orbitals live in.
+    fn fits<S: Amplitude>(&self, psi: &SlaterJastrow<S>) -> Result<()> {
+        let (own, dimension) = (psi.orbitals().cell(), psi.orbitals().dimension());
+        let external = self.external.iter().map(|v| (v.cell(), false));
+        for (cell, whole) in external.chain(self.interaction.iter().map(|v| (v.cell(), true))) {
+            let what = match (own, cell) {
+                (None, None) => continue,
+                // A potential may repeat in a smaller cell.
+                (Some(a), Some(b)) if a.is_near(b) || !whole && a.is_multiple_of(b) => continue,
+                (Some(_), Some(_)) => "orbitals and a Hamiltonian of different cells",
+                (Some(_), None) => "orbitals of a periodic cell and a Hamiltonian in open space",
+                (None, Some(_)) => "orbitals in open space and a Hamiltonian of a periodic cell",
+            };
+            return Err(Error::input(what).hint("make both of the same system"));
+        }
+        match self.external.iter().find_map(|v| v.dimension()).filter(|&needed| needed != dimension) {
+            Some(needed) => {
+                Err(Error::input(format!("orbitals of {dimension} and a potential of {needed} dimensions"))
+                    .hint("make both of the same system"))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// The local energies of walkers on a device, which leaves to the host what it does not know.
     fn on_device(
         &self,
@@ -266,8 +345,9 @@ impl Hamiltonian {
     /// # Errors
     /// As [`Hamiltonian::local_energy`].
     pub fn local_energies<S: Amplitude>(&self, walkers: &mut Walkers<S>) -> Result<Vec<LocalEnergy>> {
-        walkers.refresh()?;
         let psi = walkers.psi().clone();
+        self.fits(&psi)?;
+        walkers.refresh()?;
         if let Some((resident, places)) = walkers.resident()? {
             return self.on_device(psi.orbitals().cell(), resident, places);
         }

@@ -29,7 +29,7 @@ pub use elementary::{Exponentials, Oscillator};
 pub use ensemble::{Ensemble, Saved, System};
 pub use ewald::Ewald;
 pub use hamiltonian::{
-    Coulomb, External, Hamiltonian, LocalEnergy, Nuclei, Periodic, Repulsion, Trap, Truncated,
+    Coulomb, External, Hamiltonian, Ions, LocalEnergy, Nuclei, Periodic, Repulsion, Trap, Truncated,
 };
 pub use orbitals::{Derivatives, Orbitals};
 pub use scheme::{Proposal, Scheme, Screen, Sweep};

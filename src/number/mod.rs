@@ -22,3 +22,8 @@ pub use scalar::{C64, DType, Real, Scalar};
 pub use series::Series;
 pub use table::Table;
 pub use value::{Arithmetic, Number};
+
+/// The root of a square that rounding may have made negative; NaN stays NaN, which `f64::max` would turn into zero.
+pub fn root(square: f64) -> f64 {
+    if square < 0.0 { 0.0 } else { square.sqrt() }
+}

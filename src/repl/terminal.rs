@@ -1,5 +1,6 @@
 //! The terminal while a line is edited, and how a session ends that is told to end meanwhile (SIGTERM, SIGHUP).
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -47,7 +48,7 @@ impl Prompt {
             // Nothing is left to do for a terminal that is gone.
             let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &settings);
         }
-        println!();
+        let _ = writeln!(std::io::stdout());
         std::process::exit(ENDED);
     }
 }

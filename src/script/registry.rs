@@ -228,7 +228,7 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
         return type_name(engine, &inside[..end.unwrap_or(inside.len())]);
     }
     let display = engine.map_type_name(rust);
-    let display = display.strip_prefix("Rc<").unwrap_or(display);
+    let display = display.strip_prefix("Rc<").or(display.strip_prefix("Arc<")).unwrap_or(display);
     let name = display.rsplit("::").next().unwrap_or(display).trim_end_matches(['>', ' ']);
     let known = match name {
         "()" | "Dynamic" | "?" | "" => "",
@@ -249,6 +249,12 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
         "Samples" => "ParameterSamples",
         "OrbitalSet" => "Orbitals",
         "SharedDouble" => "DoubleMoments",
+        "AnyBlock" => "Block",
+        "AnyBasis" => "BlockBasis",
+        "AnyDensity" => "DensityMatrix",
+        "Held" => "DmrgState",
+        "Bar" => "ProgressBar",
+        "Solved" => "Solution",
         other => other.strip_prefix("Shared").unwrap_or(other),
     };
     known.to_string()

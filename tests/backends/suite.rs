@@ -23,14 +23,20 @@ fn runner(cases: u32) -> TestRunner {
 }
 
 /// A number that depends on nothing but its index, in (-1, 1).
-fn number(seed: u64, index: usize, complex: bool) -> C64 {
+pub fn number(seed: u64, index: usize, complex: bool) -> C64 {
     let w = philox::words(seed, 99, index as u64, 0);
     let x = |a, b| 2.0 * philox::unit(a, b) - 1.0;
     C64::new(x(w[0], w[1]), if complex { x(w[2], w[3]) } else { 0.0 })
 }
 
 /// A block of such numbers on the device and on the host (after rounding to the type).
-fn block(device: &Device, dtype: DType, rows: usize, columns: usize, seed: u64) -> (BlockVector, Vec<C64>) {
+pub fn block(
+    device: &Device,
+    dtype: DType,
+    rows: usize,
+    columns: usize,
+    seed: u64,
+) -> (BlockVector, Vec<C64>) {
     let data: Vec<C64> = (0..rows * columns).map(|i| number(seed, i, dtype.is_complex())).collect();
     let v = device.upload(dtype, Rows::all(rows), columns, &data).expect("a block");
     let host = device.download(&v).expect("its numbers");

@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::algebra::reduced;
-use super::{Cuda, THREADS, Z, arguments, suffix, to_bytes};
+use super::{Cuda, THREADS, arguments, suffix, to_bytes};
 use crate::backend::{BlockVector, conformal};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -112,16 +112,20 @@ pub(super) fn dots_with(gpu: &Cuda, x: &[&BlockVector], y: &BlockVector) -> Resu
     for x in x.chunks(LISTED) {
         let list = List::of(gpu, x, y)?;
         let (rows, columns) = (y.rows.local as u64, x.len() as u32);
-        let groups = columns.div_ceil(TOGETHER);
-        let most = (4 * gpu.card.processors / groups).max(1);
-        let blocks = y.rows.local.div_ceil(2 * THREADS as usize).clamp(1, most as usize) as u32;
-        let sums = gpu.card.allocate(size_of::<Z>() * blocks as usize * x.len())?;
-        let py = gpu.buffer(y)?.address;
-        let arguments = arguments![rows, columns, list, py, sums.address];
         let kernel = format!("dots_list_{}", suffix(y.dtype));
-        // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` one for each block and column.
-        unsafe { gpu.card.launch(&kernel, (blocks, groups), THREADS, &arguments)? };
-        all.extend(reduced(&gpu.card, &sums, blocks, 2 * x.len())?.chunks(2).map(|z| C64::new(z[0], z[1])));
+        let groups = columns.div_ceil(TOGETHER);
+        let most = (gpu.card.resident(&kernel, THREADS)? / groups).max(1);
+        let blocks = y.rows.local.div_ceil(2 * THREADS as usize).clamp(1, most as usize) as u32;
+        let parts = if y.dtype.is_complex() { 2 } else { 1 };
+        let sums = gpu.card.allocate(8 * (groups * TOGETHER * blocks) as usize * parts)?;
+        let py = gpu.buffer(y)?.address;
+        let numbers = gpu.card.answer(parts * x.len(), |out| {
+            let arguments = arguments![rows, columns, list, py, sums.address, out];
+            // SAFETY: the kernel's arguments; all columns have `rows` numbers, `sums` as many as blocks and columns have
+            // parts, `out` one a column and part.
+            unsafe { gpu.card.launch(&kernel, (blocks, groups), THREADS, &arguments) }
+        })?;
+        all.extend(numbers.chunks(parts).map(|z| C64::new(z[0], z.get(1).copied().unwrap_or(0.0))));
     }
     Ok(all)
 }

@@ -99,20 +99,47 @@ pub struct RecordList<T> {
 }
 
 impl<T: Element> Record<T> {
+    /// The block of the vector that it reads.
+    pub fn source(&self) -> usize {
+        match self {
+            Record::Single { source, .. } | Record::Double { source, .. } => *source,
+        }
+    }
+
+    /// Lets it read another block of the same shape.
+    pub fn read_from(&mut self, block: usize) {
+        match self {
+            Record::Single { source, .. } | Record::Double { source, .. } => *source = block,
+        }
+    }
+
+    /// Calls `f` with `[rows, columns, depth]` of every product of matrices; a multiple of an identity has depth 1.
+    pub fn products(&self, target: Panel, panels: &[Panel], mut f: impl FnMut([usize; 3])) {
+        match self {
+            Record::Single { left, right, .. } => f(match (&left.matrix, &right.matrix) {
+                (Some(_), _) => [left.rows, right.columns, left.columns],
+                (_, Some(_)) => [left.rows, right.rows, right.columns],
+                _ => [left.rows, right.rows, 1],
+            }),
+            Record::Double { source, left, right } => {
+                left.iter().for_each(|a| f([a.rows, panels[*source].columns, a.columns]));
+                right.iter().for_each(|b| f([target.rows, b.rows, b.columns]));
+            }
+        }
+    }
+
     /// Multiplications (and as many additions) of one product.
     pub fn work(&self, target: Panel, panels: &[Panel]) -> u64 {
-        let product = |a: usize, b: usize, c: usize| (a * b * c) as u64;
+        let mut work = 0;
+        self.products(target, panels, |[rows, columns, depth]| work += (rows * columns * depth) as u64);
+        work
+    }
+
+    /// Whether it has a dense matrix.
+    fn is_dense(&self) -> bool {
         match self {
-            Record::Single { left, right, .. } => match (&left.matrix, &right.matrix) {
-                (Some(_), _) => product(left.rows, left.columns, right.columns),
-                (_, Some(_)) => product(left.rows, right.rows, right.columns),
-                _ => product(left.rows, right.rows, 1),
-            },
-            Record::Double { source, left, right } => {
-                let inner: u64 =
-                    left.iter().map(|f| product(f.rows, f.columns, panels[*source].columns)).sum();
-                inner + right.iter().map(|f| product(target.rows, f.rows, f.columns)).sum::<u64>()
-            }
+            Record::Single { left, right, .. } => left.matrix.is_some() || right.matrix.is_some(),
+            Record::Double { .. } => true,
         }
     }
 }
@@ -134,22 +161,9 @@ impl<T: Element> RecordList<T> {
     /// The products of dense matrices that one product takes, `[rows, columns, depth]`, and how many of each size there are.
     pub fn sizes(&self) -> BTreeMap<[usize; 3], usize> {
         let mut sizes = BTreeMap::new();
-        let mut add = |rows: usize, columns: usize, depth: usize| {
-            *sizes.entry([rows, columns, depth]).or_insert(0) += 1;
-        };
         for (target, records) in self.panels.iter().zip(&self.records) {
-            for record in records {
-                match record {
-                    Record::Single { left, right, .. } => match (&left.matrix, &right.matrix) {
-                        (Some(_), _) => add(left.rows, right.columns, left.columns),
-                        (_, Some(_)) => add(left.rows, right.rows, right.columns),
-                        _ => {}
-                    },
-                    Record::Double { source, left, right } => {
-                        left.iter().for_each(|f| add(f.rows, self.panels[*source].columns, f.columns));
-                        right.iter().for_each(|f| add(target.rows, f.rows, f.columns));
-                    }
-                }
+            for record in records.iter().filter(|r| r.is_dense()) {
+                record.products(*target, &self.panels, |size| *sizes.entry(size).or_insert(0) += 1);
             }
         }
         sizes
@@ -259,99 +273,5 @@ impl RecordList<C64> {
                 .map(|records| records.iter().flat_map(|r| of_record(r, of)).collect())
                 .collect(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry<T: Element>(f: &Factor<T>, i: usize, j: usize) -> T {
-        match &f.matrix {
-            Some(m) => f.scale * m[(i, j)],
-            None if i == j => f.scale,
-            None => T::default(),
-        }
-    }
-
-    /// The product by the definition, entry by entry.
-    fn product<T: Element>(list: &RecordList<T>, v: &[T]) -> Vec<T> {
-        let mut w = vec![T::default(); list.dim];
-        for (target, records) in list.panels.iter().zip(&list.records) {
-            for record in records {
-                let (source, left, right) = match record {
-                    Record::Single { source, left, right } => (source, vec![left], vec![right]),
-                    Record::Double { source, left, right } => {
-                        (source, left.iter().collect(), right.iter().collect::<Vec<_>>())
-                    }
-                };
-                let from = list.panels[*source];
-                for l in left {
-                    for r in &right {
-                        for (i, a) in (0..l.rows).flat_map(|i| (0..l.columns).map(move |a| (i, a))) {
-                            for (j, b) in (0..r.rows).flat_map(|j| (0..r.columns).map(move |b| (j, b))) {
-                                let x = v[from.offset + (l.column + a) * from.columns + r.column + b];
-                                let to = target.offset + (l.row + i) * target.columns + r.row + j;
-                                w[to] += entry(l, i, a) * x * entry(r, j, b);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        w
-    }
-
-    #[test]
-    fn a_complex_list_is_the_sum_of_its_parts() {
-        let mut seed = 1u64;
-        let mut number = move || {
-            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            (seed >> 33) as f64 / (1u64 << 31) as f64 - 0.5
-        };
-        let mut dense = |rows: usize, columns: usize, real: bool| {
-            let mut z = || C64::new(number(), if real { 0.0 } else { number() });
-            let matrix = Mat::from_fn(rows, columns, |_, _| z());
-            Factor {
-                row: 0,
-                rows,
-                column: 0,
-                columns,
-                scale: C64::new(0.3, -0.7),
-                matrix: Some(Arc::new(matrix)),
-            }
-        };
-        let identity = |n: usize| Factor {
-            row: 0,
-            rows: n,
-            column: 0,
-            columns: n,
-            scale: C64::new(0.2, 0.5),
-            matrix: None,
-        };
-        let panels = vec![Panel { offset: 0, rows: 3, columns: 2 }, Panel { offset: 6, rows: 2, columns: 4 }];
-        let records = vec![
-            vec![
-                Record::Single { source: 0, left: dense(3, 3, false), right: identity(2) },
-                Record::Single { source: 0, left: identity(3), right: dense(2, 2, true) },
-                Record::Double {
-                    source: 1,
-                    left: vec![dense(3, 2, false), dense(3, 2, true)],
-                    right: vec![dense(2, 4, false)],
-                },
-            ],
-            vec![Record::Single { source: 1, left: identity(2), right: identity(4) }],
-        ];
-        let list = RecordList { dim: 14, panels, records };
-        let (x, y): (Vec<f64>, Vec<f64>) =
-            (0..14).map(|i| ((i as f64).sin(), (2.0 * i as f64).cos())).unzip();
-        let v: Vec<C64> = x.iter().zip(&y).map(|(&x, &y)| C64::new(x, y)).collect();
-        let [real, imaginary] = list.parts();
-        let (rx, ry) = (product(&real, &x), product(&real, &y));
-        let (ix, iy) = (product(&imaginary, &x), product(&imaginary, &y));
-        for (k, z) in product(&list, &v).into_iter().enumerate() {
-            let sum = C64::new(rx[k] - iy[k], ry[k] + ix[k]);
-            assert!((z - sum).norm() < 1e-13, "{k}: {z} {sum}");
-        }
     }
 }

@@ -4,9 +4,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::share;
+use super::speeds::pace;
 use crate::backend::{Device, Distribution, MatrixSpec, Random, Rows, Update};
 use crate::error::{Error, Result};
 use crate::number::DType;
@@ -118,6 +119,16 @@ impl Shares {
     fn state(&self) -> MutexGuard<'_, State> {
         // What the lock guards is changed in single steps, which a panic leaves whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Weights set by hand.
+    pub fn by_hand(&self) -> Option<&[f64]> {
+        self.weights.as_deref()
+    }
+
+    /// Tells the user.
+    pub fn tell(&self, text: &str) {
+        (self.tell)(text);
     }
 
     /// The share of each part, of all together 1, as far as it is known.
@@ -258,20 +269,7 @@ fn rate(device: &Device, sample: Option<&MatrixSpec>) -> Result<f64> {
             (SAMPLE, Box::new(move || device.multiply(&x, &y, &mut z)))
         }
     };
-    pass()?;
-    device.synchronize()?;
-    let (began, mut passes, mut group) = (Instant::now(), 0u32, 1);
-    loop {
-        (0..group).try_for_each(|_| pass())?;
-        device.synchronize()?;
-        passes += group;
-        let took = began.elapsed();
-        if took > SAMPLE_TIME {
-            return Ok(f64::from(passes) * rows as f64 / took.as_secs_f64());
-        }
-        // A launch takes microseconds: what is queued is timed together.
-        group = (group * 2).min(32);
-    }
+    Ok(rows as f64 * pace(device, SAMPLE_TIME, &mut pass)?)
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
 //! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and products
 //! exchange the rows that lie across a cut (Kreutzer et al. 2015). Vectors of lattice sites and those of operators whose
-//! rows are not shared out live whole on the fastest part.
+//! rows are not shared out live whole on the fastest part; of superblocks, others may compute some blocks.
 
 mod cuts;
 mod kernel;
+mod records;
 mod share;
+mod speeds;
 mod whole;
 
 use std::collections::BTreeSet;
@@ -18,6 +20,7 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use cuts::{Cuts, Shares};
+use speeds::Speeds;
 
 /// Bytes of a block from which a thread a part pays.
 const WORTH_A_THREAD: usize = 1 << 20;
@@ -45,6 +48,8 @@ pub struct Split {
     parts: Vec<Device>,
     name: &'static str,
     shares: Shares,
+    /// Of superblocks, once they are measured.
+    speeds: Mutex<Option<Arc<Speeds>>>,
 }
 
 impl std::fmt::Debug for Split {
@@ -130,7 +135,18 @@ impl Split {
             return Err(Error::input("rows are shared out to two backends at least"));
         }
         let shares = Shares::new(&parts, weights, Box::new(tell))?;
-        Ok(Split { name: joined(&parts), parts, shares })
+        Ok(Split { name: joined(&parts), parts, shares, speeds: Mutex::default() })
+    }
+
+    /// How fast the parts are with superblocks, measured when it is first asked.
+    fn speeds(&self) -> Result<Arc<Speeds>> {
+        let mut known = self.speeds.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(speeds) = &*known {
+            return Ok(speeds.clone());
+        }
+        let speeds = Arc::new(Speeds::measure(&self.parts, self.shares.primary)?);
+        self.shares.tell(&speeds.text(&self.parts));
+        Ok(known.insert(speeds).clone())
     }
 
     /// Rows of a piece: all of a block of its own, on the lattice only if it is there whole.
@@ -397,7 +413,10 @@ impl Backend for Split {
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         let Some((rows, cols)) = share::shape(&spec) else {
             let part = self.shares.primary;
-            let inner = self.parts[part].prepare(spec)?;
+            let inner = match spec {
+                MatrixSpec::Records { records, room } => records::prepare(self, records, room)?,
+                spec => self.parts[part].prepare(spec)?,
+            };
             if inner.rows().grid.is_none() {
                 self.shares.keep_whole(inner.rows().local);
                 self.shares.keep_whole(inner.cols());

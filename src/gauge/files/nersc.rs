@@ -38,8 +38,9 @@ pub(super) fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
         head += &format!("DIMENSION_{} = {n}\n", d + 1);
     }
     head += &format!("LINK_TRACE = {:.12}\nPLAQUETTE = {:.12}\n", link_trace(u), plaquette(u));
-    for d in 1..5 {
-        head += &format!("BOUNDARY_{d} = PERIODIC\n");
+    for (d, sign) in u.sign().iter().enumerate() {
+        let turned = if *sign < 0.0 { "ANTIPERIODIC" } else { "PERIODIC" };
+        head += &format!("BOUNDARY_{} = {turned}\n", d + 1);
     }
     head += &format!("CHECKSUM = {:x}\n", checksum(&data, true));
     head += "ENSEMBLE_ID = none\nENSEMBLE_LABEL = none\nSEQUENCE_NUMBER = 1\n";
@@ -50,11 +51,14 @@ pub(super) fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
 }
 
 pub(super) fn decode(bytes: &[u8]) -> Result<Links> {
-    let end = b"END_HEADER\n";
     let limit = bytes.len().min(1 << 16);
-    let at = bytes[..limit].windows(end.len()).position(|w| w == end);
-    let at = at.ok_or_else(|| Error::file("the header has no END_HEADER").hint(CUT))?;
-    let (head, data) = (String::from_utf8_lossy(&bytes[..at]), &bytes[at + end.len()..]);
+    // Lines may end as on either kind of system.
+    let ends = [&b"END_HEADER\n"[..], b"END_HEADER\r\n"];
+    let found = ends.iter().filter_map(|end| {
+        bytes[..limit].windows(end.len()).position(|w| w == *end).map(|at| (at, at + end.len()))
+    });
+    let (at, data) = found.min().ok_or_else(|| Error::file("the header has no END_HEADER").hint(CUT))?;
+    let (head, data) = (String::from_utf8_lossy(&bytes[..at]), &bytes[data..]);
     let keys: BTreeMap<&str, &str> =
         head.lines().filter_map(|l| l.split_once('=')).map(|(k, v)| (k.trim(), v.trim())).collect();
     let need = |key: &str| {

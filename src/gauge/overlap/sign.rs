@@ -9,7 +9,7 @@ use crate::method::{
     Eigen, MinMax, RitzMethod, RitzOptions, Window, Zolotarev, hermitian_eigen, orthonormal, ritz,
     shifted_steps,
 };
-use crate::number::{C64, DType};
+use crate::number::{C64, DType, root};
 use crate::operator::{LinearOperator, Operator};
 use crate::task::Task;
 
@@ -182,21 +182,28 @@ impl Sign {
                     "eps is at most the lowest eigenvalue of Q^2 that is not projected out over the highest",
                 ));
             }
-            return Self::assemble(q, squared, low, fit, own, rest);
+            return Self::assemble(q, squared, (low, given), fit, own, rest);
         }
-        Self::assemble(q, squared, low, fit, upper, rest)
+        Self::assemble(q, squared, (low, given), fit, upper, rest)
     }
 
     fn assemble(
         q: &Operator,
         squared: Operator,
-        low: Option<BlockVector>,
+        (low, given): (Option<BlockVector>, bool),
         fit: Fit,
         upper: f64,
         rest: f64,
     ) -> Result<Sign> {
         let low = low.map(|vectors| invariant(q, vectors, upper.sqrt())).transpose()?;
         let report = report(low.as_ref(), &fit, rest.sqrt());
+        if given && !(report.bound < 0.5) {
+            return Err(Error::input(format!(
+                "the low modes given are no eigenvectors of this operator: its sign would be known to {:.1e} only",
+                report.bound
+            ))
+            .hint("`ritz(q * q, #{ count: 8 })` of the same `q` finds some"));
+        }
         Ok(Sign { q: q.clone(), squared, low, fit, upper, report })
     }
 
@@ -305,48 +312,69 @@ fn cut(values: &[f64]) -> (usize, f64) {
     (best, values[best])
 }
 
-/// Eigenvectors of Q^2 cut out of a pair nu, -nu leave a space that Q leads out of: what it leads to is added, then P Q P is
-/// diagonalised.
+/// P Q P diagonalised over a space, and what Q adds to it: the residuals, a column each.
+fn diagonalised(q: &Operator, space: &BlockVector) -> Result<(Low, BlockVector)> {
+    let (device, n) = (q.device(), space.columns());
+    let zeros = || device.zeros(space.dtype(), space.rows(), n);
+    let mut image = zeros()?;
+    q.update(Update::PRODUCT, space, &mut image, None)?;
+    let projected = device.gram(space, &image)?;
+    let (values, rotation) = hermitian_eigen(n, &projected, true)?;
+    let (mut x, mut r) = (zeros()?, zeros()?);
+    device.combine(space, &rotation, 0.0, &mut x)?;
+    device.combine(&image, &rotation, 0.0, &mut r)?;
+    let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
+    device.axpby(&minus, &x, &[ONE], &mut r)?;
+    let residuals = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
+    Ok((Low { vectors: x, values, residuals }, r))
+}
+
+/// Columns that span what some columns span, as far as these are longer than `least`; none if none is.
+fn span(device: &Device, v: &BlockVector, least: f64) -> Result<Option<BlockVector>> {
+    let n = v.columns();
+    let (sizes, directions) = hermitian_eigen(n, &device.gram(v, v)?, true)?;
+    let kept: Vec<usize> = (0..n).filter(|&k| sizes[k] > least * least).collect();
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    let mut mix = Vec::new();
+    for i in 0..n {
+        mix.extend(kept.iter().map(|&k| directions[i * n + k] / sizes[k].sqrt()));
+    }
+    let mut out = device.zeros(v.dtype(), v.rows(), kept.len())?;
+    device.combine(v, &mix, 0.0, &mut out)?;
+    Ok(Some(out))
+}
+
+/// Eigenvectors of Q^2 cut out of a pair nu, -nu leave a space that Q leads out of: the other half of the pair is added. What
+/// else Q leads to is noise of high modes, which is not.
 fn invariant(q: &Operator, vectors: BlockVector, scale: f64) -> Result<Low> {
     let device = q.device();
-    let mut space = orthonormal(device, &q.accept(&vectors)?.unwrap_or(vectors))?;
-    for round in 0..2 {
-        let n = space.columns();
-        let mut image = device.zeros(space.dtype(), space.rows(), n)?;
-        q.update(Update::PRODUCT, &space, &mut image, None)?;
-        let projected = device.gram(&space, &image)?;
-        let (values, rotation) = hermitian_eigen(n, &projected, true)?;
-        let mut x = device.zeros(space.dtype(), space.rows(), n)?;
-        device.combine(&space, &rotation, 0.0, &mut x)?;
-        let mut r = device.zeros(space.dtype(), space.rows(), n)?;
-        device.combine(&image, &rotation, 0.0, &mut r)?;
-        let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
-        device.axpby(&minus, &x, &[ONE], &mut r)?;
-        let residuals: Vec<f64> = device.dots(&r, &r)?.iter().map(|z| z.re.max(0.0).sqrt()).collect();
-        let open: Vec<usize> = (0..n).filter(|&k| residuals[k] > INVARIANT * scale).collect();
-        if open.is_empty() || round == 1 {
-            return Ok(Low { vectors: x, values, residuals });
-        }
-        // The directions that residuals add: their own span, orthogonal to the space by construction.
-        let mut more = device.zeros(space.dtype(), space.rows(), open.len())?;
-        for (to, &from) in open.iter().enumerate() {
-            device.set_columns(&mut more, to, &device.columns(&r, from..from + 1)?)?;
-        }
-        let gram = device.gram(&more, &more)?;
-        let (sizes, directions) = hermitian_eigen(open.len(), &gram, true)?;
-        let kept: Vec<usize> = (0..open.len()).filter(|&k| sizes[k] > (INVARIANT * scale).powi(2)).collect();
-        let mut mix = Vec::new();
-        for i in 0..open.len() {
-            mix.extend(kept.iter().map(|&k| directions[i * open.len() + k] / sizes[k].sqrt()));
-        }
-        let mut wider = device.zeros(space.dtype(), space.rows(), n + kept.len())?;
-        let mut added = device.zeros(space.dtype(), space.rows(), kept.len())?;
-        device.combine(&more, &mix, 0.0, &mut added)?;
-        device.set_columns(&mut wider, 0, &x)?;
-        device.set_columns(&mut wider, n, &added)?;
-        space = orthonormal(device, &wider)?;
+    let space = orthonormal(device, &q.accept(&vectors)?.unwrap_or(vectors))?;
+    let (low, residuals) = diagonalised(q, &space)?;
+    let Some(outside) = span(device, &residuals, INVARIANT * scale)? else { return Ok(low) };
+    // The other half of a pair has as small a Q^2 as the modes have.
+    let n = outside.columns();
+    let mut image = device.zeros(outside.dtype(), outside.rows(), n)?;
+    q.update(Update::PRODUCT, &outside, &mut image, None)?;
+    let (squares, rotation) = hermitian_eigen(n, &device.gram(&image, &image)?, true)?;
+    let norms = low.values.iter().zip(&low.residuals).map(|(v, r)| v * v + r * r);
+    let largest = norms.fold(0.0, f64::max);
+    let halves = squares.iter().filter(|s| **s <= 1.5 * largest).count();
+    if halves == 0 {
+        return Ok(low);
     }
-    Err(Error::internal("the space of low modes was not closed"))
+    let first: Vec<C64> =
+        (0..n).flat_map(|i| (0..halves).map(move |k| (i, k))).map(|(i, k)| rotation[i * n + k]).collect();
+    let mut added = device.zeros(outside.dtype(), outside.rows(), halves)?;
+    device.combine(&outside, &first, 0.0, &mut added)?;
+    let count = low.vectors.columns();
+    let mut wider = device.zeros(outside.dtype(), outside.rows(), count + halves)?;
+    device.set_columns(&mut wider, 0, &low.vectors)?;
+    device.set_columns(&mut wider, count, &added)?;
+    let (closed, _) = diagonalised(q, &orthonormal(device, &wider)?)?;
+    let total = |low: &Low| low.residuals.iter().map(|r| r * r).sum::<f64>();
+    Ok(if total(&closed) < total(&low) { closed } else { low })
 }
 
 fn report(low: Option<&Low>, fit: &Fit, rest: f64) -> SignReport {

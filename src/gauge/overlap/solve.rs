@@ -5,7 +5,7 @@ use super::operator::{ChiralNormal, Overlap};
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
 use crate::method::{Solution, SolveOptions, gradient_steps};
-use crate::number::C64;
+use crate::number::{C64, root};
 use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
@@ -51,9 +51,8 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
     let b = converted.as_ref().unwrap_or(b);
     // x = (D^+ D)^-1 D^+ b, where D^+ D keeps chirality.
     let source = d.apply(b, !d.is_adjoint(), 0.0)?;
-    let size = |v: &BlockVector| -> Result<Vec<f64>> {
-        Ok(device.dots(v, v)?.iter().map(|z| z.re.max(0.0).sqrt()).collect())
-    };
+    let size =
+        |v: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(v, v)?.iter().map(|z| root(z.re)).collect()) };
     let b_size = size(b)?;
     let mut x = device.zeros(b.dtype(), b.rows(), b.columns())?;
     let mut iterations = 0;

@@ -75,6 +75,9 @@ impl<T: Element> State<T> {
     /// # Errors
     /// When a site does not have the operator.
     pub fn local(&self, name: &str) -> Result<Vec<C64>> {
+        if !T::DTYPE.is_complex() && self.has_complex(&[name])? {
+            return self.to_complex().local(name);
+        }
         let densities = self.densities();
         let mut values = Vec::with_capacity(self.tensors.len());
         for i in 0..self.tensors.len() {
@@ -89,6 +92,9 @@ impl<T: Element> State<T> {
     /// # Errors
     /// When a site does not have the operators, or on interruption.
     pub fn correlations(&self, a: &str, b: &str, task: &Task) -> Result<Vec<C64>> {
+        if !T::DTYPE.is_complex() && self.has_complex(&[a, b])? {
+            return self.to_complex().correlations(a, b, task);
+        }
         let n = self.tensors.len();
         let densities = self.densities();
         let mut values = vec![C64::ZERO; n * n];
@@ -137,6 +143,18 @@ impl<T: Element> State<T> {
             steps.advance(i + 1)?;
         }
         Ok(values)
+    }
+
+    /// Whether one of these operators is complex on some site.
+    fn has_complex(&self, names: &[&str]) -> Result<bool> {
+        for site in self.sites.iter() {
+            for name in names {
+                if site.operator(name)?.matrix.iter().any(|z| z.im != 0.0) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
     }
 
     /// The environment behind a site with an operator on it.

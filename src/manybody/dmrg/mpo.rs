@@ -13,7 +13,7 @@ use crate::manybody::{Basis, OpSum, Sector, Sites};
 use crate::number::C64;
 
 /// The operators carried across a bond.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bond {
     /// By how much each changes the conserved numbers of what lies left.
     pub charges: Vec<Label>,
@@ -26,7 +26,7 @@ pub struct Bond {
 }
 
 /// A local operator between two operators carried.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     /// Number at the bond before the site.
     pub left: usize,
@@ -283,6 +283,16 @@ impl Mpo {
     /// Labels of the states of a site.
     pub fn states(&self, site: usize) -> &[Label] {
         &self.states[if self.uniform { 0 } else { site }]
+    }
+
+    /// Whether blocks of the two fit together: of one chain, or of uniform chains with the same sites and coupling.
+    pub fn meets(self: &Arc<Self>, other: &Arc<Mpo>) -> bool {
+        Arc::ptr_eq(self, other)
+            || self.uniform
+                && other.uniform
+                && self.sites.iter().eq(other.sites.iter())
+                && self.symmetry == other.symmetry
+                && (&self.bonds, &self.tensors) == (&other.bonds, &other.tensors)
     }
 
     /// Whether all sites are alike and the chain has no end.

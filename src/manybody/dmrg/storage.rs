@@ -1,6 +1,7 @@
 //! States as bytes: a line that says what it is, a JSON header, then the numbers of all matrices, little-endian.
 
 use std::collections::BTreeMap;
+use std::slice::ChunksExact;
 use std::sync::Arc;
 
 use faer::Mat;
@@ -115,11 +116,11 @@ impl<T: Element> State<T> {
 }
 
 impl Saved {
-    /// From bytes; also what was saved with the state.
+    /// From bytes; also what was saved with the state, and the bytes behind it.
     ///
     /// # Errors
     /// When they are no saved state, or not all of one.
-    pub fn from_bytes(bytes: &[u8]) -> Result<(Saved, Value)> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Saved, Value, &[u8])> {
         let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| broken("the file begins differently"))?;
         let (size, rest) = rest.split_first_chunk::<8>().ok_or_else(|| broken("the file ends early"))?;
         let size = usize::try_from(u64::from_le_bytes(*size)).unwrap_or(usize::MAX);
@@ -127,16 +128,18 @@ impl Saved {
         let header: Value =
             serde_json::from_slice(text).map_err(|_| broken("its header cannot be understood"))?;
         let about = header["about"].clone();
+        let mut words = numbers.chunks_exact(8);
         let saved = if header["complex"].as_bool().unwrap_or(false) {
-            Saved::Complex(read(&header, numbers)?)
+            Saved::Complex(read(&header, &mut words)?)
         } else {
-            Saved::Real(read(&header, numbers)?)
+            Saved::Real(read(&header, &mut words)?)
         };
-        Ok((saved, about))
+        let read = numbers.len() / 8 - words.len();
+        Ok((saved, about, &numbers[8 * read..]))
     }
 }
 
-fn read<T: Element>(header: &Value, numbers: &[u8]) -> Result<State<T>> {
+fn read<T: Element>(header: &Value, words: &mut ChunksExact<u8>) -> Result<State<T>> {
     let list = |v: &Value, what: &str| v.as_array().cloned().ok_or_else(|| broken(what));
     let kinds = list(&header["kinds"], "no sites")?
         .iter()
@@ -172,7 +175,7 @@ fn read<T: Element>(header: &Value, numbers: &[u8]) -> Result<State<T>> {
     if spaces.len() != sites.count() + 1 {
         return Err(broken("not one basis a bond"));
     }
-    let mut numbers = numbers.chunks_exact(8).map(|b| {
+    let mut numbers = words.map(|b| {
         let mut eight = [0; 8];
         eight.copy_from_slice(b);
         f64::from_le_bytes(eight)

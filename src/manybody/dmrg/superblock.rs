@@ -146,7 +146,7 @@ impl<T: Element> Superblock<T> {
                 "`superblock(block, block.mirror(), sector)` for a chain that is its own mirror image",
             ));
         }
-        if !Arc::ptr_eq(left.mpo(), right.mpo()) || left.bond() != right.bond() {
+        if !left.mpo().meets(right.mpo()) || left.bond() != right.bond() {
             return Err(Error::input("the two blocks do not meet")
                 .hint("they end at the same bond of one chain: one begins where the other ends"));
         }

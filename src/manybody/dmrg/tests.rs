@@ -246,7 +246,7 @@ fn measurements_are_exact() {
         device.dots(&psi, &a.apply(&psi).unwrap()).unwrap()[0]
     };
     let bytes = state.to_bytes(&serde_json::json!({ "energy": 1.5 })).unwrap();
-    let (Saved::Complex(read), about) = Saved::from_bytes(&bytes).unwrap() else { panic!("complex") };
+    let (Saved::Complex(read), about, []) = Saved::from_bytes(&bytes).unwrap() else { panic!("complex") };
     assert_eq!(about["energy"], 1.5);
     assert!((read.overlap(&state).unwrap().norm() - 1.0).abs() < 1e-12);
     for cut in [0, 10, 20, bytes.len() / 2, bytes.len() - 1] {

@@ -28,6 +28,10 @@ pub struct Shell {
     pub coefficients: Vec<f64>,
 }
 
+fn not_finite(c: f64) -> Error {
+    Error::input(format!("a coefficient {c}")).hint("coefficients are finite numbers")
+}
+
 impl Shell {
     /// A 1s Slater function of exponent `zeta` as `n` = 2 .. 6 Gaussians that come nearest to it (STO-nG; Hehre, Stewart and
     /// Pople, J. Chem. Phys. 51, 2657, 1969).
@@ -92,8 +96,10 @@ impl Shell {
             return Err(Error::input(format!("Gaussian exponents {:?}", self.exponents))
                 .hint("one positive number or more"));
         }
-        if self.coefficients.len() != self.exponents.len() || self.coefficients.iter().any(|c| !c.is_finite())
-        {
+        if let Some(c) = self.coefficients.iter().find(|c| !c.is_finite()) {
+            return Err(not_finite(*c));
+        }
+        if self.coefficients.len() != self.exponents.len() {
             return Err(Error::input(format!(
                 "{} coefficients for {} exponents of a shell",
                 self.coefficients.len(),
@@ -151,7 +157,10 @@ impl Gaussians {
     /// Rows of another length, or numbers that are not finite.
     pub fn combined(self, rows: &[Vec<f64>]) -> Result<Gaussians> {
         let n = self.functions.len();
-        if rows.is_empty() || rows.iter().any(|row| row.len() != n || row.iter().any(|x| !x.is_finite())) {
+        if let Some(c) = rows.iter().flatten().find(|c| !c.is_finite()) {
+            return Err(not_finite(*c));
+        }
+        if rows.is_empty() || rows.iter().any(|row| row.len() != n) {
             let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
             return Err(Error::input(format!("rows of {lengths:?} coefficients for {n} functions"))
                 .hint("one row for each orbital, one finite number for each function"));

@@ -59,6 +59,20 @@ pub fn bytes(path: &Path, content: &[u8]) -> Result<()> {
     write(path, |out| out.write_all(content))
 }
 
+/// Whether a file of that name can be written.
+pub fn writable(path: &Path) -> bool {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    match fs::metadata(&target) {
+        Ok(m) if m.is_dir() => false,
+        Ok(m) if !m.is_file() => File::options().write(true).open(&target).is_ok(),
+        _ => {
+            let beside = temporary(&target);
+            let made = File::create(&beside).is_ok();
+            made && fs::remove_file(&beside).is_ok()
+        }
+    }
+}
+
 /// A hidden name in the same folder, so that the move stays within one file system; unique to the process and the call.
 fn temporary(target: &Path) -> PathBuf {
     static CALLS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
@@ -88,6 +102,9 @@ mod tests {
         let missing = bytes(&folder.join("none/b.csv"), b"").unwrap_err();
         assert!(missing.hint_text().is_some_and(|h| h.contains("does not exist")));
         assert!(bytes(&folder, b"").is_err());
+        assert!(writable(&path) && writable(&folder.join("c.csv")) && writable(Path::new("/dev/null")));
+        assert!(!writable(&folder) && !writable(&folder.join("none/b.csv")));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left behind");
         fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -7,6 +7,7 @@ use rhai::plugin::*;
 use rhai::{Dynamic, Engine, FLOAT, FnPtr, INT, Map};
 
 use super::vector::Vector;
+use crate::backend::BlockVector;
 use crate::error::{Error, Result};
 use crate::method::{self, Expansion, Moments, Window};
 use crate::number::C64;
@@ -345,8 +346,29 @@ mod chebyshev_functions {
         psi: Vector,
     ) -> std::result::Result<Vector, Failure> {
         let task = session(&ctx).at(&ctx)?.task(true);
-        let out = method::clenshaw(&h, window, &series.coefficients, &psi.block, &task).at(&ctx)?;
-        Ok(Vector::new(h.device(), out))
+        let run = || -> Result<BlockVector> {
+            let near = |a: f64, b: f64| (a - b).abs() <= 1e-12 * window.half_width;
+            if !near(series.window.center, window.center)
+                || !near(series.window.half_width, window.half_width)
+            {
+                return Err(Error::input(format!(
+                    "an expansion on [{:.6}, {:.6}] in the window [{:.6}, {:.6}]",
+                    series.window.lower(),
+                    series.window.upper(),
+                    window.lower(),
+                    window.upper()
+                ))
+                .hint("expand the function on the window that the operator is scaled by"));
+            }
+            let out = method::clenshaw(&h, window, &series.coefficients, &psi.block, &task)?;
+            // |f(H) psi| <= sum |c_k| |psi| where |T_k| <= 1.
+            let most = series.coefficients.iter().map(|c| c.norm()).sum::<f64>().powi(2);
+            let eps = if out.dtype().is_single() { 1e-2 } else { 1e-6 };
+            let (before, after) = (h.device().dots(&psi.block, &psi.block)?, h.device().dots(&out, &out)?);
+            let within = |(a, b): (&C64, &C64)| a.re <= b.re * most * (1.0 + eps) || !b.re.is_finite();
+            if after.iter().zip(&before).all(within) { Ok(out) } else { Err(window.left()) }
+        };
+        Ok(Vector::new(h.device(), run().at(&ctx)?))
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

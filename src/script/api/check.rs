@@ -13,6 +13,7 @@ use crate::script::{At, Failure, fail, session};
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Error>("Error");
     engine.register_global_module(exported_module!(check_functions).into());
 }
 
@@ -31,6 +32,35 @@ fn merge(given: Map, defaults: Map) -> Result<Map> {
 
 #[export_module]
 mod check_functions {
+    /// What went wrong, as one sentence: of errors that `catch` gets.
+    ///
+    /// # Example
+    /// ```rhai
+    /// try { sites("S=1/2", 0); } catch (e) { print(e.message); }
+    /// ```
+    #[rhai_fn(global, get = "message", pure)]
+    pub fn message(e: &mut Error) -> String {
+        e.message().to_string()
+    }
+
+    /// What can be done about it; empty if nothing is known.
+    #[rhai_fn(global, get = "hint", pure)]
+    pub fn hint(e: &mut Error) -> String {
+        e.hint_text().unwrap_or_default().to_string()
+    }
+
+    /// Says something on standard error, beside the results; `--quiet` keeps it silent.
+    ///
+    /// # Example
+    /// ```rhai
+    /// note("the lattice is small: finite-size effects are to be expected");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn note(ctx: NativeCallContext, text: &str) -> std::result::Result<(), Failure> {
+        session(&ctx).at(&ctx)?.note(text);
+        Ok(())
+    }
+
     /// Fails with a message unless the condition holds.
     ///
     /// # Example

@@ -104,6 +104,17 @@ mod complex_functions {
         z.conj()
     }
 
+    /// A real number is its own complex conjugate.
+    #[rhai_fn(name = "conj")]
+    pub fn conj_real(x: FLOAT) -> FLOAT {
+        x
+    }
+
+    #[rhai_fn(name = "conj")]
+    pub fn conj_whole(x: INT) -> INT {
+        x
+    }
+
     /// The argument (angle), in radians.
     ///
     /// # Example

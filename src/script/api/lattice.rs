@@ -477,6 +477,23 @@ mod lattice_functions {
         Ok(found.into_iter().map(|s| Dynamic::from(s as INT)).collect())
     }
 
+    /// The nearest-neighbour bonds, each once, as `[i, j, phase]`: the phase that an antiperiodic or twisted boundary puts on
+    /// the matrix element of row i and column j, 1 elsewhere.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let ring = lattice::chain(3).boundary("antiperiodic");
+    /// assert(ring.bonds() == [[0, 1, 1.0], [1, 2, 1.0], [2, 0, -1.0]], "the sign stands where the ring closes");
+    /// ```
+    #[rhai_fn(pure)]
+    pub fn bonds(lattice: &mut Lattice) -> Array {
+        let number = |z: C64| if z.im == 0.0 { Dynamic::from(z.re) } else { Dynamic::from(z) };
+        let bond = |(i, j, phase)| {
+            Dynamic::from_array(vec![Dynamic::from(i as INT), Dynamic::from(j as INT), number(phase)])
+        };
+        lattice.joined().into_iter().map(bond).collect()
+    }
+
     /// The lattice without the sites whose position the function says true to; the rest is numbered anew.
     ///
     /// # Example

@@ -13,7 +13,7 @@ use crate::gauge::overlap::{Index, IndexOptions, InversionOptions, Overlap, Sign
 use crate::method::{MinMax, Zolotarev};
 use crate::number::Series;
 use crate::operator::Operator;
-use crate::script::{At, Failure, Options};
+use crate::script::{At, Failure, Options, session};
 
 /// Registers the type and the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -119,7 +119,15 @@ mod overlap_functions {
         };
         let (wanted, task) = read().at(&ctx)?;
         o.finish()?;
-        Ok(Sign::build(&q, wanted, &task).at(&ctx)?.into_operator().on(q.geometry().cloned()))
+        let sign = Sign::build(&q, wanted, &task).at(&ctx)?;
+        let (bound, delta) = (sign.report().bound, sign.report().delta);
+        if bound > 10.0 * delta {
+            session(&ctx).at(&ctx)?.note(&format!(
+                "the sign function is known to {bound:.1e} only, its fit to {delta:.1e}: the low modes are known too roughly, \
+                 which a smaller `tol` of `ritz`, more of them or double precision mend"
+            ));
+        }
+        Ok(sign.into_operator().on(q.geometry().cloned()))
     }
 
     /// A bound on how far a sign function is from the exact one: the polynomial's deviation and what the low modes' residuals

@@ -9,7 +9,7 @@ use super::chebyshev::as_complex;
 use super::vector::Vector;
 use crate::error::{Error, Result};
 use crate::method::{self, MinMax, Solution, SolveOptions, Zolotarev};
-use crate::number::Series;
+use crate::number::{Series, root};
 use crate::operator::{EvenOdd, Operator, Wilson};
 use crate::script::{At, Failure, Options, session};
 use crate::task::Task;
@@ -78,7 +78,7 @@ fn even_odd(a: &Operator, b: &Vector, krylov: bool, options: SolveOptions, task:
     let b = converted.as_ref().unwrap_or(&b.block);
     let rhs = reduced.reduce(b)?;
     let size = |v: &crate::backend::BlockVector| -> Result<Vec<f64>> {
-        Ok(device.dots(v, v)?.iter().map(|z| z.re.max(0.0).sqrt()).collect())
+        Ok(device.dots(v, v)?.iter().map(|z| root(z.re)).collect())
     };
     let goal = options.tolerance;
     // The residual of D x = b is that of the even sites: relative to b, not to the reduced right-hand side.
@@ -310,7 +310,8 @@ mod solve_functions {
     }
 
     /// The minmax polynomial P of 1/sqrt(y) on [eps, 1], with the smallest largest |1 - sqrt(y) P(y)|, by the algorithm of
-    /// Remez: `degree`, `deviation`, and `coefficients` c_k of sum_k c_k T_k((2 y - 1 - eps)/(1 - eps)).
+    /// Remez: `degree`, `deviation`, and `coefficients` c_k of sum_k c_k T_k((2 y - 1 - eps)/(1 - eps)). Beyond degree 1500 it is
+    /// the polynomial through the Chebyshev nodes, whose deviation is at most twice the best.
     ///
     /// # Options
     /// - `error` (1e-10): the deviation allowed; the degree is the smallest that keeps it.

@@ -369,6 +369,17 @@ mod table_functions {
         find(&ctx, file).map(|path| path.exists()).at(&ctx)
     }
 
+    /// Whether a script can save a file of that name: its folder exists and can be written to.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(!can_save("no_such_folder/table.csv"), "there is no such folder");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn can_save(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
+        Ok(files::writable(&session(&ctx).at(&ctx)?.output_path(file)))
+    }
+
     // As texts, but records hold the numbers.
     #[rhai_fn(name = "print", return_raw)]
     pub fn print_table(ctx: NativeCallContext, t: Table) -> std::result::Result<String, Failure> {

@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 use crate::backend::{BlockVector, Device, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
-use crate::number::{C64, Series};
+use crate::number::{C64, Series, root};
 use crate::operator::{Operator, human_bytes};
 use crate::script::{At, Failure, Options};
 
@@ -286,7 +286,7 @@ mod vector_functions {
     #[rhai_fn(global, return_raw, pure)]
     pub fn norm(ctx: NativeCallContext, v: &mut Vector) -> std::result::Result<Dynamic, Failure> {
         let squares = v.device.dots(&v.block, &v.block).at(&ctx)?;
-        Ok(per_column(Series::Real(squares.iter().map(|z| z.re.max(0.0).sqrt()).collect())))
+        Ok(per_column(Series::Real(squares.iter().map(|z| root(z.re)).collect())))
     }
 
     /// The scalar product of two vectors, conjugating the first; of blocks, column by column.

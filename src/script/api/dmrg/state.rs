@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, Engine, FLOAT, INT, ImmutableString, Map};
 use serde_json::{Value, json};
 
 use super::density::state_of;
@@ -42,6 +42,14 @@ impl Held {
     }
 }
 
+impl Held {
+    /// The other target states of the search that found it.
+    fn excited(&self) -> Vec<Held> {
+        let list = self.about.get("excited").and_then(|list| list.read_lock::<Array>());
+        list.map(|list| list.iter().filter_map(|x| x.clone().try_cast()).collect()).unwrap_or_default()
+    }
+}
+
 /// Reals if all imaginary parts are rounding.
 fn simple(values: Vec<C64>) -> Series {
     let largest = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
@@ -67,6 +75,9 @@ pub(in crate::script::api) fn to_json(value: &Dynamic) -> Value {
     if let Ok(x) = value.as_bool() {
         return json!(x);
     }
+    if let Some(x) = value.read_lock::<ImmutableString>() {
+        return json!(x.as_str());
+    }
     if let Some(Series::Real(x)) = value.read_lock::<Series>().as_deref() {
         return json!({ "series": list(x) });
     }
@@ -90,6 +101,7 @@ pub(in crate::script::api) fn from_json(value: &Value) -> Dynamic {
             None => n.as_f64().unwrap_or(f64::NAN).into(),
         },
         Value::Bool(b) => (*b).into(),
+        Value::String(text) => text.into(),
         Value::Object(map) => {
             if let Some(series) = map.get("series") {
                 return Dynamic::from(Series::Real(list(series)));
@@ -108,7 +120,11 @@ fn save_state(ctx: &NativeCallContext, held: &Held, file: &str) -> Result<()> {
     let path = session.output_path(file);
     let about: serde_json::Map<String, Value> =
         held.about.iter().map(|(k, v)| (k.to_string(), to_json(v))).filter(|(_, v)| !v.is_null()).collect();
-    let bytes = either!(&held.state, s => s.to_bytes(&Value::Object(about)))?;
+    let mut bytes = either!(&held.state, s => s.to_bytes(&Value::Object(about)))?;
+    for other in held.excited() {
+        let energy = other.about.get("energy").map_or(Value::Null, to_json);
+        bytes.extend(either!(&other.state, s => s.to_bytes(&json!({ "energy": energy })))?);
+    }
     files::write_bytes(&path, &bytes)?;
     session.saved(&path);
     Ok(())
@@ -121,13 +137,28 @@ fn load(ctx: &NativeCallContext, file: &str) -> Result<Held> {
         Error::file(format!("`{file}` cannot be read: {}", crate::script::engine::plain_io(&e)))
             .hint("states are written by `gs.save(\"name.dmrg\")`")
     })?;
-    let (saved, about) = Saved::from_bytes(&bytes).map_err(|e| e.context(format!("`{file}`")))?;
+    let (mut held, mut rest) = one_of(&bytes).map_err(|e| e.context(format!("`{file}`")))?;
+    let mut excited = Array::new();
+    while !rest.is_empty() {
+        let (other, behind) = one_of(rest).map_err(|e| e.context(format!("`{file}`")))?;
+        excited.push(Dynamic::from(other));
+        rest = behind;
+    }
+    if !excited.is_empty() {
+        Rc::make_mut(&mut held.about).insert("excited".into(), excited.into());
+    }
+    Ok(held)
+}
+
+/// The first of the states that some bytes begin with, and the bytes behind it.
+fn one_of(bytes: &[u8]) -> Result<(Held, &[u8])> {
+    let (saved, about, rest) = Saved::from_bytes(bytes)?;
     let state = match saved {
         Saved::Real(state) => Either::Real(Arc::new(state)),
         Saved::Complex(state) => Either::Complex(Arc::new(state)),
     };
     let about = about.as_object().into_iter().flatten().map(|(k, v)| (k.into(), from_json(v))).collect();
-    Ok(Held { state, about: Rc::new(about) })
+    Ok((Held { state, about: Rc::new(about) }, rest))
 }
 
 #[export_module]

@@ -7,7 +7,7 @@ use rhai::{Array, Dynamic, Engine, FLOAT, Map};
 
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
-use crate::montecarlo::{Coulomb, External, Hamiltonian, Nuclei, Periodic, Repulsion, Trap, Truncated};
+use crate::montecarlo::{Coulomb, External, Hamiltonian, Ions, Nuclei, Periodic, Repulsion, Trap, Truncated};
 use crate::script::api::values::real;
 use crate::script::{At, Failure, Options};
 
@@ -93,6 +93,10 @@ mod hamiltonian_functions {
     /// # Options
     /// - `interaction` ("coulomb" in open space, "ewald" in a crystal): or "none", and in a crystal "truncated", which is
     ///   (1 - r/L)^3/r of the nearest image, L being half the shortest lattice vector.
+    /// - `ions` (in a crystal "potential" if it has one, else "coulomb"): the form factors' potential, or -Z/r of the bare ions
+    ///   with all their images (Ewald); or "none".
+    ///
+    /// The repulsion of nuclei in open space is part of the energy; that of a crystal's ions is its `ion_energy`, and is not.
     ///
     /// # Example
     /// ```rhai
@@ -148,10 +152,24 @@ mod hamiltonian_functions {
                 "none" => None,
                 other => return Err(unknown(other, "\"ewald\", \"truncated\" and \"none\"")),
             };
-            let external: Vec<Arc<dyn External>> = match crystal.potential().is_zero() {
-                true => Vec::new(),
-                false => vec![Arc::new(crystal.potential().clone())],
-            };
+            let given = !crystal.potential().is_zero();
+            let charged: Vec<_> = crystal.ions().iter().map(|i| (i.position, i.charge)).collect();
+            let charged: Vec<_> = charged.into_iter().filter(|(_, z)| *z != 0.0).collect();
+            let external: Vec<Arc<dyn External>> =
+                match o.text_or("ions", if given { "potential" } else { "coulomb" })?.as_str() {
+                    "potential" if given => vec![Arc::new(crystal.potential().clone())],
+                    "potential" => {
+                        return Err(Error::input("a crystal without form factors has no potential")
+                            .hint("give `crystal::custom` a `form_factor`, or take `ions: \"coulomb\"`"));
+                    }
+                    "coulomb" if charged.is_empty() => Vec::new(),
+                    "coulomb" => vec![Arc::new(Ions::new(crystal.cell(), charged))],
+                    "none" => Vec::new(),
+                    other => {
+                        return Err(Error::input(format!("option `ions` is `{other}`"))
+                            .hint("there are \"potential\", \"coulomb\" and \"none\""));
+                    }
+                };
             let label = format!("electrons in {}, interaction {name}", crystal.name());
             Ok(Hamiltonian { external, interaction, constant: 0.0, label })
         };

@@ -8,6 +8,7 @@ use rhai::{Array, Dynamic, Engine, INT, Map};
 use super::factors::Factors;
 use crate::error::{Error, Result};
 use crate::montecarlo::amplitude::Amplitude;
+use crate::montecarlo::jastrow::Factor;
 use crate::montecarlo::lattice::{LatticeState, Reference};
 use crate::montecarlo::orbitals::{Basis, OrbitalSet};
 use crate::montecarlo::{Product, SlaterJastrow};
@@ -108,9 +109,23 @@ fn slater<S: Amplitude>(
     factors: &Factors,
     delay: Option<usize>,
 ) -> Result<Arc<SlaterJastrow<S>>> {
+    let endless = |f: &&Factor| matches!(f, Factor::Pade { .. } | Factor::Log { .. } | Factor::Power { .. });
+    if let Some(factor) = factors.0.iter().find(endless).filter(|_| orbitals.cell().is_some()) {
+        return Err(Error::input(format!("the Jastrow factor `{factor}` has no end, and a periodic cell has one"))
+            .hint("its kink between images would be missing from the energy: take `jastrow::rpa` or `jastrow::polynomial`"));
+    }
     let mut psi = match determinants {
         None => SlaterJastrow::new(orbitals, up, down)?,
         Some(list) => {
+            if let Some((c, ..)) = list.iter().find(|(c, ..)| !c.is_finite()) {
+                return Err(
+                    Error::input(format!("a determinant with coefficient {c}")).hint("it is a finite number")
+                );
+            }
+            if list.iter().all(|(c, ..)| *c == C64::default()) {
+                return Err(Error::input("determinants of which none has a coefficient but 0")
+                    .hint("a wave function that is zero everywhere has no walkers"));
+            }
             let product = |(c, up, down): (C64, Vec<usize>, Vec<usize>)| {
                 if S::from_c64(c).to_c64() != c {
                     return Err(Error::input("a complex coefficient with real orbitals")

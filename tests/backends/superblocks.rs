@@ -1,0 +1,164 @@
+//! Products of superblocks by operation records against their definition.
+
+use std::sync::Arc;
+
+use faer::Mat;
+use umklapp::backend::matrix::records::{Element, Factor, Panel, Record, RecordList};
+use umklapp::backend::{Device, Dots, MatrixSpec, Update};
+use umklapp::number::{C64, DType};
+
+use super::suite::{block, number};
+
+/// Blocks of the vectors: rows and columns of each.
+const BLOCKS: [(usize, usize); 6] = [(3, 2), (70, 65), (1, 40), (17, 17), (64, 5), (2, 1)];
+
+fn entry<T: Element>(f: &Factor<T>, i: usize, j: usize) -> C64 {
+    match &f.matrix {
+        Some(m) => (f.scale * m[(i, j)]).to_c64(),
+        None if i == j => f.scale.to_c64(),
+        None => C64::default(),
+    }
+}
+
+/// The product by the definition, entry by entry.
+fn product<T: Element>(list: &RecordList<T>, v: &[C64]) -> Vec<C64> {
+    let mut w = vec![C64::default(); list.dim];
+    let mut add = |target: &Panel, source: usize, l: &Factor<T>, r: &Factor<T>| {
+        let from = list.panels[source];
+        // (A X) B^T: two sums, as four loops would take minutes.
+        let mut inner = vec![C64::default(); l.rows * r.columns];
+        for (i, a) in (0..l.rows).flat_map(|i| (0..l.columns).map(move |a| (i, a))) {
+            for b in 0..r.columns {
+                let x = v[from.offset + (l.column + a) * from.columns + r.column + b];
+                inner[i * r.columns + b] += entry(l, i, a) * x;
+            }
+        }
+        for (i, j) in (0..l.rows).flat_map(|i| (0..r.rows).map(move |j| (i, j))) {
+            let sum: C64 = (0..r.columns).map(|b| inner[i * r.columns + b] * entry(r, j, b)).sum();
+            w[target.offset + (l.row + i) * target.columns + r.row + j] += sum;
+        }
+    };
+    for (target, records) in list.panels.iter().zip(&list.records) {
+        for record in records {
+            match record {
+                Record::Single { source, left, right } => add(target, *source, left, right),
+                Record::Double { source, left, right } => {
+                    left.iter().for_each(|l| right.iter().for_each(|r| add(target, *source, l, r)))
+                }
+            }
+        }
+    }
+    w
+}
+
+/// Records of every kind between blocks of uneven sizes, of which one is written by none and one read by none.
+fn list<T: Element>() -> RecordList<T> {
+    let mut seed = 0;
+    let mut next = || {
+        seed += 1;
+        T::from_c64(number(7, seed, T::DTYPE.is_complex()))
+    };
+    let mut panels = Vec::new();
+    for (rows, columns) in BLOCKS {
+        let offset = panels.last().map_or(0, |p: &Panel| p.offset + p.rows * p.columns);
+        panels.push(Panel { offset, rows, columns });
+    }
+    let mut dense = |row: usize, rows: usize, column: usize, columns: usize| Factor {
+        row,
+        rows,
+        column,
+        columns,
+        scale: next(),
+        matrix: Some(Arc::new(Mat::from_fn(rows, columns, |_, _| next()))),
+    };
+    let identity = |row: usize, column: usize, n: usize| Factor {
+        row,
+        rows: n,
+        column,
+        columns: n,
+        scale: T::from_c64(C64::new(0.3, if T::DTYPE.is_complex() { -0.4 } else { 0.0 })),
+        matrix: None,
+    };
+    let mut records: Vec<Vec<Record<T>>> = (0..BLOCKS.len()).map(|_| Vec::new()).collect();
+    for (target, (rows, columns)) in BLOCKS.into_iter().enumerate().skip(1) {
+        records[target] = vec![
+            Record::Single { source: target, left: dense(0, rows, 0, rows), right: identity(0, 0, columns) },
+            Record::Single {
+                source: target,
+                left: identity(0, 0, rows),
+                right: dense(0, columns, 0, columns),
+            },
+            Record::Single { source: target, left: identity(0, 0, rows), right: identity(0, 0, columns) },
+        ];
+        for source in [(target + 1) % 5, (target + 3) % 5] {
+            let (from, across) = BLOCKS[source];
+            // In two pieces where there is room.
+            let (half, part) = (rows / 2, from / 2);
+            let left = if half > 0 && part > 0 {
+                vec![dense(0, half, 0, part), dense(half, rows - half, part, from - part)]
+            } else {
+                vec![dense(0, rows, 0, from)]
+            };
+            records[target].push(Record::Double { source, left, right: vec![dense(0, columns, 0, across)] });
+        }
+    }
+    let dim = panels.last().map_or(0, |p| p.offset + p.rows * p.columns);
+    RecordList { dim, panels, records }
+}
+
+fn check<T: Element>(device: &Device, list: &RecordList<T>, room: Option<usize>) {
+    let records = T::wrap(Arc::new(list.clone()));
+    let kernel = device.prepare(MatrixSpec::Records { records, room }).expect("a superblock");
+    let types = if T::DTYPE.is_complex() { vec![DType::C64] } else { vec![DType::F64, DType::C64] };
+    for (dtype, columns) in types.into_iter().flat_map(|t| [(t, 1), (t, 3)]) {
+        let (v, x) = block(device, dtype, list.dim, columns, 11);
+        let (w, y) = block(device, dtype, list.dim, columns, 12);
+        let column =
+            |data: &[C64], c: usize| -> Vec<C64> { data.iter().skip(c).step_by(columns).copied().collect() };
+        for (alpha, beta, gamma) in [(1.0, 0.0, 0.0), (0.5, -0.25, 0.0), (-0.7, 0.3, 0.9)] {
+            let (mut out, mut dots) = (w.clone(), Dots::default());
+            kernel.update(Update { alpha, beta, gamma }, &v, &mut out, Some(&mut dots)).expect("a product");
+            // A second one finds what the first has left behind.
+            let mut again = w.clone();
+            kernel.update(Update { alpha, beta, gamma }, &v, &mut again, None).expect("a product");
+            let (out, again) = (device.download(&out).expect("it"), device.download(&again).expect("it"));
+            assert!(out == again, "{dtype} x {columns}");
+            for c in 0..columns {
+                let (own, before, found) = (column(&x, c), column(&y, c), column(&out, c));
+                let expected: Vec<C64> = product(list, &own)
+                    .iter()
+                    .zip(own.iter().zip(&before))
+                    .map(|(p, (x, y))| alpha * p + beta * x + gamma * y)
+                    .collect();
+                let scale = expected.iter().map(|z| z.norm()).fold(1.0, f64::max);
+                for (k, (a, b)) in found.iter().zip(&expected).enumerate() {
+                    assert!((a - b).norm() < 1e-13 * scale, "{dtype} x {columns}, {k}: {a} {b}");
+                }
+                let dot = |a: &[C64]| a.iter().zip(&own).map(|(a, b)| (a.conj() * b).re).sum::<f64>();
+                let close = |a: f64, b: f64| (a - b).abs() < 1e-11 * scale * list.dim as f64;
+                assert!(close(dots.vv[c], dot(&own)) && close(dots.wv[c], dot(&expected)), "{dtype} {c}");
+            }
+        }
+    }
+}
+
+/// Real and complex records on real and complex vectors; operators that fit and such that travel.
+pub fn superblocks(device: &Device) {
+    let (real, complex) = (list::<f64>(), list::<C64>());
+    for room in [None, Some(100_000)] {
+        check(device, &real, room);
+        check(device, &complex, room);
+    }
+}
+
+#[test]
+fn a_complex_list_is_the_sum_of_its_parts() {
+    let list = list::<C64>();
+    let v: Vec<C64> = (0..list.dim).map(|i| number(3, i, true)).collect();
+    let [real, imaginary] = list.parts();
+    let (r, i) = (product(&real, &v), product(&imaginary, &v));
+    for (k, z) in product(&list, &v).into_iter().enumerate() {
+        let sum = r[k] + C64::I * i[k];
+        assert!((z - sum).norm() < 1e-12, "{k}: {z} {sum}");
+    }
+}
