@@ -86,8 +86,9 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
 fn gpus(named: &[u32], count: usize) -> Result<Vec<u32>> {
     if named.len() > count.max(1) {
         let text = if count == 1 { "one GPU is".into() } else { format!("{count} GPUs are") };
-        return Err(Error::input(format!("{} GPUs are named where {text} used", named.len()))
-            .hint("give one number for `cuda` and two for `cuda+cuda`, as in `--backend cuda+cuda --device 0,2`"));
+        return Err(Error::input(format!("{} GPUs are named where {text} used", named.len())).hint(
+            "give one number for `cuda` and two for `cuda+cuda`, as in `--backend cuda+cuda --device 0,2`",
+        ));
     }
     let next = named.last().map_or(0, |last| last.saturating_add(1));
     let others = (next..).filter(|number| !named.contains(number));

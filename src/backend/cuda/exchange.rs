@@ -177,7 +177,8 @@ impl CudaPort {
 
     /// The same from memory that another GPU writes to.
     fn from_landing(&mut self, first: u64, count: usize, from: &Landing) -> Result<()> {
-        let (written, stream) = (from.written.as_ref().ok_or_else(not_for_this_part)?, self.gpu.card.stream());
+        let (written, stream) =
+            (from.written.as_ref().ok_or_else(not_for_this_part)?, self.gpu.card.stream());
         let bytes = self.shape.bytes(count);
         if from.memory.bytes != bytes {
             return Err(another_size());

@@ -2,6 +2,7 @@
 //! waited for only when numbers come back.
 
 mod algebra;
+mod blocks;
 mod card;
 mod cells;
 mod driver;
