@@ -1,6 +1,7 @@
 //! Every backend against slow references: one suite, instantiated for each backend there is.
 
 mod backends {
+    pub mod lattices;
     pub mod spinors;
     pub mod splines;
     pub mod suite;
@@ -9,7 +10,7 @@ mod backends {
 
 use std::sync::Arc;
 
-use backends::{spinors, splines, suite, walkers};
+use backends::{lattices, spinors, splines, suite, walkers};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::backend::cuda::Cuda;
@@ -40,6 +41,12 @@ macro_rules! on {
             $(#[$attribute])?
             fn stencils_agree_with_their_entries() {
                 suite::stencils(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
+            fn lattices_agree_with_their_entries() {
+                lattices::lattices(&$device);
             }
 
             #[test]
