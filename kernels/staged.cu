@@ -72,7 +72,6 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
     asm volatile("" : "+r"(stride));
     const V* v = a.v + pass.first;
     const auto span = [&](uint32_t at) { return at == NONE ? Span{0, 0} : m.span(at); };
-    const auto place = [&](uint32_t at) { return at == NONE ? NONE : (uint32_t)m.place(at); };
     const auto ahead = [&](int stage, const Span& s) {
 #pragma unroll
         for (uint32_t k = 0; k < K; k += L) {
@@ -89,12 +88,12 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
     Walk walk{blockIdx.x, 0, 0, NONE};
     walk.begin(o, group);
     if (walk.unit < o.units) {
-        uint32_t at = walk.next(o, rows, group), at1 = NONE, row = place(at), row1 = NONE;
+        uint32_t at = walk.next(o, rows, group), at1 = NONE;
         Span then = span(at);
         uint32_t length = then.length;
         ahead(0, then);
         bool more = walk.unit < o.units;
-        if (more) at1 = walk.next(o, rows, group), row1 = place(at1), then = span(at1);
+        if (more) at1 = walk.next(o, rows, group), then = span(at1);
         int stage = 0;
 #pragma unroll 1
         for (;;) {
@@ -102,9 +101,10 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
             __syncwarp();
             ahead(stage ^ 1, then);
             const bool still = more && walk.unit < o.units;
-            const uint32_t length1 = then.length, at2 = still ? walk.next(o, rows, group) : NONE, row2 = place(at2);
+            const uint32_t length1 = then.length, at2 = still ? walk.next(o, rows, group) : NONE;
             then = span(at2);
-            if (row != NONE && pass.active) {
+            if (at != NONE && pass.active) {
+                const uint32_t row = (uint32_t)m.place(at);
                 V* out = row_at(a.w + pass.first, row, stride);
                 Lanes old{}, own{}, sum{};
                 if (a.gamma != 0.0) old = load_once(reinterpret_cast<const Lanes*>(out));
@@ -143,19 +143,20 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
                 pass.finish(out, own, sum, old);
             }
             if (!more) break;
-            at = at1, row = row1, length = length1, at1 = at2, row1 = row2, more = still;
+            at = at1, length = length1, at1 = at2, more = still;
             stage ^= 1;
         }
     }
     pass.end();
 }
 
+// As many blocks as leave registers for most of the rows that are asked for together.
 #define KERNELS(NAME, V, P, L, T)                                                                                           \
     extern "C" __global__ void __launch_bounds__(THREADS, P == 4 ? 3 : 4)                                                   \
         csr_##NAME##_u32(Csr<T, uint32_t> m, uint64_t rows, Order o, Vectors<V> a) {                                        \
         staged<V, P, L>(m, (uint32_t)rows, o, a);                                                                           \
     }                                                                                                                       \
-    extern "C" __global__ void __launch_bounds__(THREADS, P == 4 ? 3 : 4)                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS, 3)                                                                \
         sell_##NAME##_u32(Sell<T, uint32_t> m, uint64_t rows, Order o, Vectors<V> a) {                                      \
         staged<V, P, L>(m, (uint32_t)rows, o, a);                                                                           \
     }

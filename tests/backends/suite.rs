@@ -214,8 +214,7 @@ pub fn entries(stencil: &Stencil) -> Csr {
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     let mut row_entries = Vec::new();
     for row in 0..dim {
-        stencil.row(row, &mut row_entries);
-        row_entries.sort_by_key(|e| e.0);
+        stencil.merged_row(row, &mut row_entries);
         for &(column, value) in &row_entries {
             columns.push(column as u32);
             values.push(value);

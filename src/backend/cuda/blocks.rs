@@ -89,6 +89,7 @@ pub(super) struct Blocks {
     head: Head,
     inner: [u8; INNER],
     orbitals: usize,
+    directions: usize,
 }
 
 #[repr(C)]
@@ -147,12 +148,13 @@ impl Blocks {
             diagonal,
             ..Head::zeroed()
         };
-        Ok(Some((Blocks { head, inner, orbitals: stencil.orbitals }, vec![of_class, plain, of])))
+        let (orbitals, directions) = (stencil.orbitals, stencil.cells.len());
+        Ok(Some((Blocks { head, inner, orbitals, directions }, vec![of_class, plain, of])))
     }
 
     /// The first part of the kernel's name.
     pub fn name(&self) -> String {
-        format!("blocks{}_{}", self.orbitals, if self.head.ny == 1 { 2 } else { 3 })
+        format!("blocks{}_{}", self.orbitals, self.directions)
     }
 
     /// Whether the kernel takes rows of so many packs of so many bytes: rows that keep a quarter of a warp busy.

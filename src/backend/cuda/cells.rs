@@ -292,7 +292,8 @@ fn straight_argument(
             diagonal,
         },
     };
-    let name = if y.0 == 1 { "straight2" } else { "straight3" };
+    // A lattice that is one cell deep has hoppings to itself there.
+    let name = if stencil.cells.len() < 3 { "straight2" } else { "straight3" };
     Ok((name, Argument::Straight(Box::new(argument)), vec![of_class, plain, of]))
 }
 
