@@ -249,7 +249,6 @@ __device__ void set_entries(uint64_t count, const uint64_t* at, const C64* value
 template <class T>
 __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t stream, uint64_t first_row,
                      uint32_t first_column, uint32_t kind, T* y) {
-    constexpr double TAU = 6.283185307179586476925286766559;
     const uint64_t count = rows * columns;
     for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < count; i += (uint64_t)gridDim.x * blockDim.x) {
         const uint64_t row = i / columns;
@@ -258,15 +257,11 @@ __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t st
         if (kind == 0) {
             z = {w.x >> 31 ? -1.0 : 1.0, 0.0};
         } else if (kind == 1) {
-            double s, c;
-            sincos(TAU * unit(w.x, w.y), &s, &c);
-            z = {c, s};
+            turn(unit(w.x, w.y), z.im, z.re);
         } else {
-            double s, c;
-            const double radius = sqrt(-2.0 * log(unit(w.x, w.y)));
-            sincos(TAU * unit(w.z, w.w), &s, &c);
+            normals(w, z.re, z.im);
             const double scale = Traits<T>::complex ? 0.70710678118654752440 : 1.0;
-            z = {radius * c * scale, radius * s * scale};
+            z = {z.re * scale, z.im * scale};
         }
         y[i] = Narrow<T>::of(z);
     }

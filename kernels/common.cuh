@@ -168,3 +168,45 @@ __device__ __forceinline__ double unit(uint32_t low, uint32_t high) {
     uint64_t bits = ((uint64_t)high << 32 | low) >> 12;
     return ((double)bits + 0.5) * (1.0 / (double)(1ull << 52));
 }
+
+// s x + c without a fused operation, which would round otherwise than the CPU.
+__device__ __forceinline__ double step(double s, double x, double c) { return __dadd_rn(__dmul_rn(s, x), c); }
+
+// Sine and cosine of 2 pi u, u in (0, 1), and ln u: operation for operation those of src/number/philox.rs.
+__device__ __forceinline__ void turn(double u, double& sin, double& cos) {
+    const double quarter = floor(4.0 * u + 0.5);
+    const double x = __dmul_rn(6.283185307179586476925286766559, u - 0.25 * quarter), z = __dmul_rn(x, x);
+    double s = 1.0 / 355687428096000.0, c = 1.0 / 20922789888000.0;
+    s = step(s, z, -1.0 / 1307674368000.0), c = step(c, z, -1.0 / 87178291200.0);
+    s = step(s, z, 1.0 / 6227020800.0), c = step(c, z, 1.0 / 479001600.0);
+    s = step(s, z, -1.0 / 39916800.0), c = step(c, z, -1.0 / 3628800.0);
+    s = step(s, z, 1.0 / 362880.0), c = step(c, z, 1.0 / 40320.0);
+    s = step(s, z, -1.0 / 5040.0), c = step(c, z, -1.0 / 720.0);
+    s = step(s, z, 1.0 / 120.0), c = step(c, z, 1.0 / 24.0);
+    s = step(s, z, -1.0 / 6.0), c = step(c, z, -0.5);
+    s = __dadd_rn(x, __dmul_rn(x, __dmul_rn(z, s))), c = __dadd_rn(1.0, __dmul_rn(z, c));
+    const int at = (int)quarter % 4;
+    sin = at == 0 ? s : at == 1 ? c : at == 2 ? -s : -c;
+    cos = at == 0 ? c : at == 1 ? -s : at == 2 ? -c : s;
+}
+
+__device__ __forceinline__ double log_of(double u) {
+    const long long bits = __double_as_longlong(u);
+    const double mantissa = __longlong_as_double((bits & 0x000FFFFFFFFFFFFFll) | 0x3FF0000000000000ll);
+    const bool high = mantissa > 1.41421356237309504880;
+    const double m = high ? 0.5 * mantissa : mantissa, e = (double)((int)(bits >> 52) - 1023 + (high ? 1 : 0));
+    const double s = __ddiv_rn(m - 1.0, m + 1.0), z = __dmul_rn(s, s);
+    double sum = 1.0 / 25.0;
+#pragma unroll
+    for (int k = 10; k >= 0; --k) sum = step(sum, z, 1.0 / (double)(2 * k + 3));
+    const double upper = __longlong_as_double(0x3FE62E42FEE00000ll), lower = __longlong_as_double(0x3DEA39EF35793C76ll);
+    const double rest = __dadd_rn(__dmul_rn(2.0 * s, __dmul_rn(z, sum)), __dmul_rn(e, lower));
+    return __dadd_rn(__dmul_rn(e, upper), __dadd_rn(2.0 * s, rest));
+}
+
+// Two independent standard normal deviates from four words (Box and Muller).
+__device__ __forceinline__ void normals(uint4 w, double& a, double& b) {
+    const double radius = __dsqrt_rn(-2.0 * log_of(unit(w.x, w.y)));
+    turn(unit(w.z, w.w), b, a);
+    a = __dmul_rn(radius, a), b = __dmul_rn(radius, b);
+}

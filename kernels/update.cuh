@@ -16,6 +16,19 @@ struct Vectors {
     uint64_t offset;
 };
 
+// The numbers of a row, `stride` bytes a row.
+template <class V>
+__device__ __forceinline__ V* row_at(V* first, uint32_t row, uint32_t stride) {
+    uint64_t to;
+    asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(to) : "r"(row), "r"(stride), "l"(first));
+    return reinterpret_cast<V*>(to);
+}
+
+template <class V>
+__device__ __forceinline__ V* row_at(V* first, uint64_t row, uint32_t stride) {
+    return reinterpret_cast<V*>(reinterpret_cast<uint64_t>(first) + row * stride);
+}
+
 template <class V, int P, int L, int BLOCK>
 struct RowPass {
     using Real = typename Traits<V>::Real;

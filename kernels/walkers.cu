@@ -33,10 +33,9 @@ __device__ inline double decision(const Walk& w, uint64_t sweep, uint32_t walker
 }
 
 __device__ inline double normal(uint4 d, bool second) {
-    const double radius = sqrt(-2.0 * log(unit(d.x, d.y)));
-    double sin, cos;
-    sincos(2.0 * 3.14159265358979323846 * unit(d.z, d.w), &sin, &cos);
-    return radius * (second ? sin : cos);
+    double one, other;
+    normals(d, one, other);
+    return second ? other : one;
 }
 
 // By how much J changes when electron i of a walker goes to its trial point, the others being where they are. By a warp.

@@ -1,6 +1,7 @@
 //! Every backend against slow references: one suite, instantiated for each backend there is.
 
 mod backends {
+    pub mod lattices;
     pub mod spinors;
     pub mod splines;
     pub mod suite;
@@ -10,7 +11,7 @@ mod backends {
 
 use std::sync::Arc;
 
-use backends::{spinors, splines, suite, superblocks, walkers};
+use backends::{lattices, spinors, splines, suite, superblocks, walkers};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::backend::cuda::Cuda;
@@ -41,6 +42,12 @@ macro_rules! on {
             $(#[$attribute])?
             fn stencils_agree_with_their_entries() {
                 suite::stencils(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
+            fn lattices_agree_with_their_entries() {
+                lattices::lattices(&$device);
             }
 
             #[test]
@@ -120,27 +127,47 @@ on!(cuda, gpu(), ignore = "needs a GPU");
 on!(cpu_and_cuda, split(&[cpu(2, Isa::Avx512), gpu()], &[1.0, 2.0]), ignore = "needs a GPU");
 on!(cuda_twice, split(&[gpu(), gpu()], &[3.0, 1.0]), ignore = "needs a GPU");
 
-#[test]
-fn random_numbers_do_not_depend_on_who_holds_them() {
+/// Random blocks of every type and distribution on a backend.
+fn random_blocks(device: &Device) -> Vec<(String, Vec<umklapp::number::C64>)> {
     use umklapp::backend::{Distribution, Random, Rows};
     use umklapp::number::{DType, philox::Stream};
-    let filled = |device: &Device, dtype: DType, distribution: Distribution| {
-        let mut v = device.zeros(dtype, Rows::all(777), 3).expect("a block");
-        let random = Random { seed: 5, stream: Stream::Vectors, first_column: 2, distribution };
-        device.fill_random(&mut v, random).expect("random numbers");
-        device.download(&v).expect("numbers")
-    };
-    let one = || cpu(1, Isa::Avx512);
+    let mut blocks = Vec::new();
     for dtype in [DType::F32, DType::F64, DType::C32, DType::C64] {
         for distribution in [Distribution::Sign, Distribution::Phase, Distribution::Gaussian] {
             if distribution == Distribution::Phase && !dtype.is_complex() {
                 continue;
             }
-            let alone = filled(&one(), dtype, distribution);
-            for weights in [[1.0, 1.0, 1.0], [1.0, 9.0, 0.01], [0.0, 1.0, 5.0]] {
-                let shared = filled(&split(&[one(), one(), one()], &weights), dtype, distribution);
-                assert!(alone == shared, "{dtype} {distribution:?} {weights:?}");
-            }
+            let mut v = device.zeros(dtype, Rows::all(7777), 3).expect("a block");
+            let random = Random { seed: 5, stream: Stream::Vectors, first_column: 2, distribution };
+            device.fill_random(&mut v, random).expect("random numbers");
+            blocks.push((format!("{dtype} {distribution:?}"), device.download(&v).expect("numbers")));
         }
     }
+    blocks
+}
+
+/// Bit for bit.
+fn same_blocks(one: &Device, other: &Device) {
+    for ((what, a), (_, b)) in random_blocks(one).iter().zip(&random_blocks(other)) {
+        let differ = a
+            .iter()
+            .zip(b)
+            .position(|(a, b)| (a.re.to_bits(), a.im.to_bits()) != (b.re.to_bits(), b.im.to_bits()));
+        assert!(differ.is_none() && a.len() == b.len(), "{what}: number {differ:?}");
+    }
+}
+
+#[test]
+fn random_numbers_do_not_depend_on_who_holds_them() {
+    let one = || cpu(1, Isa::Avx512);
+    same_blocks(&one(), &cpu(2, Isa::Avx2));
+    for weights in [[1.0, 1.0, 1.0], [1.0, 9.0, 0.01], [0.0, 1.0, 5.0]] {
+        same_blocks(&one(), &split(&[one(), one(), one()], &weights));
+    }
+}
+
+#[test]
+#[ignore = "needs a GPU"]
+fn random_numbers_of_a_gpu_are_those_of_the_cpu() {
+    same_blocks(&cpu(1, Isa::Avx512), &gpu());
 }

@@ -1,8 +1,10 @@
 //! Rows that travel between the parts of a matrix whose rows are shared out: host memory that they pass through, and one
 //! part's end of the exchange. In transit a row is the real parts of all columns, then, for complex types, the imaginary ones.
 
+use std::any::Any;
+
 use super::{BlockVector, Dots, Kernel};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::number::DType;
 
 /// Products that are still being computed: they are waited for only when they are asked for.
@@ -16,8 +18,41 @@ pub trait HostMemory: Send {
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
-/// Host memory that rows pass through on their way from one backend to another.
-pub type Staging = Box<dyn HostMemory>;
+/// What rows pass through on their way from one part to another.
+pub enum Staging {
+    /// Host memory, which any two parts share.
+    Host(Box<dyn HostMemory>),
+    /// Memory of the part that reads the rows, to which the one that sends them writes by itself; only those two know it.
+    Direct(Box<dyn Any + Send>),
+}
+
+impl Staging {
+    /// The bytes of host memory.
+    ///
+    /// # Errors
+    /// For memory of another kind, which was meant for another part.
+    pub fn bytes(&self) -> Result<&[u8]> {
+        match self {
+            Staging::Host(memory) => Ok(memory.bytes()),
+            Staging::Direct(_) => Err(not_for_this_part()),
+        }
+    }
+
+    /// The bytes, to change them.
+    ///
+    /// # Errors
+    /// As for [`Staging::bytes`].
+    pub fn bytes_mut(&mut self) -> Result<&mut [u8]> {
+        match self {
+            Staging::Host(memory) => Ok(memory.bytes_mut()),
+            Staging::Direct(_) => Err(not_for_this_part()),
+        }
+    }
+}
+
+pub(super) fn not_for_this_part() -> Error {
+    Error::internal("memory for rows that another part was to write")
+}
 
 /// Host memory like any other.
 pub struct Plain {
@@ -71,6 +106,16 @@ impl Shape {
 
 /// One part's end of an exchange. Whatever a backend copies in its own time, it owns the memory of until the copy is over.
 pub trait Port: Send {
+    /// So many bytes of this part's own memory, to which another may write rows by itself; none if there is no such way.
+    fn offer(&mut self, _bytes: usize) -> Result<Option<Staging>> {
+        Ok(None)
+    }
+
+    /// Whether this part can write to memory that another has offered; if so, it is made ready for that.
+    fn accept(&mut self, _offer: &mut Staging) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Queues gathering the rows that each neighbour needs, one piece of memory a neighbour.
     fn collect(&mut self, v: &BlockVector, to: Vec<Staging>) -> Result<()>;
 

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use crate::task::Interrupt;
-use exchange::{Halo, Later, Port, Shape, Staging};
+use exchange::{Halo, HostMemory, Later, Port, Shape};
 use matrix::records::Records;
 use matrix::wilson::WilsonSpec;
 use matrix::{Csr, Stencil};
@@ -322,7 +322,7 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// Host memory for rows on their way to or from this backend, page-locked where that makes copies faster; none where
     /// any memory serves.
-    fn staging(&self, _bytes: usize) -> Result<Option<Staging>> {
+    fn staging(&self, _bytes: usize) -> Result<Option<Box<dyn HostMemory>>> {
         Ok(None)
     }
 

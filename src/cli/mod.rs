@@ -65,9 +65,9 @@ pub(crate) struct Shared {
     /// The weights of several backends, as `1:12`; measured where they are not given
     #[arg(long, value_name = "A:B", value_parser = shares)]
     weights: Option<Weights>,
-    /// Which GPU, counted from 0; further ones of `cuda+cuda` follow it
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    device: u32,
+    /// Which GPU, counted from 0; for `cuda+cuda` as many, as `0,2`, or the first, which the others follow
+    #[arg(long, default_value = "0", value_name = "N", value_delimiter = ',')]
+    device: Vec<u32>,
     /// Worker threads (0: all there are)
     #[arg(long, default_value_t = 0)]
     threads: usize,
@@ -105,7 +105,7 @@ impl Shared {
         Settings {
             backend: self.backend.clone(),
             weights: self.weights.clone().map(|w| w.0).unwrap_or_default(),
-            device: self.device,
+            devices: self.device.clone(),
             threads: self.threads,
             seed: self.seed,
             out: self.out.clone(),

@@ -57,11 +57,69 @@ pub fn unit(low: u32, high: u32) -> f64 {
     (bits as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
 }
 
+/// 1/n! of the powers that follow the first one, of the sine and of the cosine, the highest first.
+const SINE: [f64; 8] = [
+    1.0 / 355_687_428_096_000.0,
+    -1.0 / 1_307_674_368_000.0,
+    1.0 / 6_227_020_800.0,
+    -1.0 / 39_916_800.0,
+    1.0 / 362_880.0,
+    -1.0 / 5040.0,
+    1.0 / 120.0,
+    -1.0 / 6.0,
+];
+const COSINE: [f64; 8] = [
+    1.0 / 20_922_789_888_000.0,
+    -1.0 / 87_178_291_200.0,
+    1.0 / 479_001_600.0,
+    -1.0 / 3_628_800.0,
+    1.0 / 40320.0,
+    -1.0 / 720.0,
+    1.0 / 24.0,
+    -0.5,
+];
+
+/// Sine and cosine of 2 pi `u`, `u` in (0, 1), by additions and multiplications in an order that every backend keeps, so that
+/// the last bit is the same everywhere; the functions of mathematical libraries differ there.
+#[inline(always)]
+pub fn turn(u: f64) -> (f64, f64) {
+    // Quarters of a turn are taken off exactly; what is left is an eighth at most.
+    let quarter = (4.0 * u + 0.5).floor();
+    let x = 2.0 * std::f64::consts::PI * (u - 0.25 * quarter);
+    let z = x * x;
+    let sum = |of: [f64; 8]| of[1..].iter().fold(of[0], |sum, c| sum * z + c);
+    let (sin, cos) = (x + x * (z * sum(SINE)), 1.0 + z * sum(COSINE));
+    match quarter as u32 % 4 {
+        0 => (sin, cos),
+        1 => (cos, -sin),
+        2 => (-sin, -cos),
+        _ => (-cos, sin),
+    }
+}
+
+/// The natural logarithm of `u` in (0, 1), in the same way: ln m = 2 artanh((m - 1) / (m + 1)) of the mantissa m.
+#[inline(always)]
+pub fn log(u: f64) -> f64 {
+    let bits = u.to_bits();
+    let mantissa = f64::from_bits(bits & 0x000F_FFFF_FFFF_FFFF | 0x3FF0_0000_0000_0000);
+    let exponent = (bits >> 52) as i32 - 1023;
+    // Next to 1, where the logarithm is small.
+    let high = mantissa > std::f64::consts::SQRT_2;
+    let (m, e) = if high { (0.5 * mantissa, exponent + 1) } else { (mantissa, exponent) };
+    let s = (m - 1.0) / (m + 1.0);
+    let z = s * s;
+    let sum = (0..11).rev().fold(1.0 / 25.0, |sum, k| sum * z + 1.0 / f64::from(2 * k + 3));
+    // ln 2 in two parts, the first of which has so few bits that its multiples are exact.
+    let (upper, lower) = (f64::from_bits(0x3FE6_2E42_FEE0_0000), f64::from_bits(0x3DEA_39EF_3579_3C76));
+    let e = f64::from(e);
+    e * upper + (2.0 * s + (2.0 * s * (z * sum) + e * lower))
+}
+
 /// Two independent standard normal deviates from four words (Box and Muller).
 #[inline(always)]
 pub fn normals(w: [u32; 4]) -> (f64, f64) {
-    let radius = (-2.0 * unit(w[0], w[1]).ln()).sqrt();
-    let (sin, cos) = (2.0 * std::f64::consts::PI * unit(w[2], w[3])).sin_cos();
+    let radius = (-2.0 * log(unit(w[0], w[1]))).sqrt();
+    let (sin, cos) = turn(unit(w[2], w[3]));
     (radius * cos, radius * sin)
 }
 
@@ -130,6 +188,25 @@ mod tests {
             philox4x32([0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344], [0xa4093822, 0x299f31d0]),
             [0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1]
         );
+    }
+
+    #[test]
+    fn turns_and_logarithms_are_those_of_libraries() {
+        let close = |a: f64, b: f64| (a - b).abs() <= 4.0 * f64::EPSILON * b.abs().max(1e-8);
+        let check = |u: f64| {
+            let (sin, cos) = turn(u);
+            let (s, c) = (2.0 * std::f64::consts::PI * u).sin_cos();
+            // The library's argument is rounded, ours is reduced before.
+            assert!((sin - s).abs() < 2e-15 && (cos - c).abs() < 2e-15, "{u}: {sin} {cos}, {s} {c}");
+            assert!(close(log(u), u.ln()), "{u}: {} {}", log(u), u.ln());
+        };
+        (0..100_000).for_each(|i| {
+            let w = words(1, 2, i, 3);
+            check(unit(w[0], w[1]));
+        });
+        [unit(0, 0), unit(u32::MAX, u32::MAX), 0.125, 0.25, 0.5, 0.75, 0.875, 1e-9]
+            .into_iter()
+            .for_each(check);
     }
 
     #[test]

@@ -51,8 +51,8 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
     }
     match name.as_str() {
         "cpu" => cpu(settings.threads),
-        "cuda" => cuda(settings.device),
-        "auto" => cuda(settings.device).or_else(|e| {
+        "cuda" => cuda(gpus(&settings.devices, 1)?[0]),
+        "auto" => cuda(gpus(&settings.devices, 1)?[0]).or_else(|e| {
             if !settings.quiet && std::io::stderr().is_terminal() {
                 eprintln!("note: computing on the CPU: {}", e.message());
             }
@@ -61,10 +61,11 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
         several => {
             let names: Vec<&str> = several.split('+').collect();
             let threads = threads_each(settings.threads, &names);
-            let mut gpus = settings.device..;
-            let parts = names.iter().map(|name| match *name {
-                "cuda" => cuda(gpus.next().unwrap_or(settings.device)),
-                _ => cpu(threads),
+            let count = names.iter().filter(|name| **name == "cuda").count();
+            let mut numbers = gpus(&settings.devices, count)?.into_iter().peekable();
+            let parts = names.iter().map(|name| match numbers.next_if(|_| *name == "cuda") {
+                Some(number) => cuda(number),
+                None => cpu(threads),
             });
             let parts = parts.collect::<Result<Vec<_>>>()?;
             let (weights, quiet) = (settings.weights.clone(), settings.quiet);
@@ -76,6 +77,22 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
             Ok(Arc::new(split))
         }
     }
+}
+
+/// The numbers of so many GPUs: those named, then those that follow the last one.
+///
+/// # Errors
+/// When more are named than there are parts for.
+fn gpus(named: &[u32], count: usize) -> Result<Vec<u32>> {
+    if named.len() > count.max(1) {
+        let text = if count == 1 { "one GPU is".into() } else { format!("{count} GPUs are") };
+        return Err(Error::input(format!("{} GPUs are named where {text} used", named.len())).hint(
+            "give one number for `cuda` and two for `cuda+cuda`, as in `--backend cuda+cuda --device 0,2`",
+        ));
+    }
+    let next = named.last().map_or(0, |last| last.saturating_add(1));
+    let others = (next..).filter(|number| !named.contains(number));
+    Ok(named.iter().copied().chain(others).take(count).collect())
 }
 
 /// Threads of each part that is a CPU: a GPU needs one to drive it where there are several.
@@ -90,6 +107,15 @@ fn threads_each(wanted: usize, names: &[&str]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn gpus_follow_those_named() {
+        assert_eq!(gpus(&[], 2).unwrap(), [0, 1]);
+        assert_eq!(gpus(&[3], 3).unwrap(), [3, 4, 5]);
+        assert_eq!(gpus(&[2, 0], 2).unwrap(), [2, 0]);
+        assert_eq!(gpus(&[2, 0], 4).unwrap(), [2, 0, 1, 3]);
+        assert!(gpus(&[0, 1], 1).is_err());
+    }
 
     #[test]
     fn names_and_weights_are_read() {

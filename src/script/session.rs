@@ -20,8 +20,9 @@ pub struct Settings {
     pub backend: String,
     /// The weights of several backends; none if they are measured.
     pub weights: Vec<f64>,
-    /// Which GPU, counted from 0.
-    pub device: u32,
+    /// Which GPUs, counted from 0, in the order that the parts of a backend take them; more than are named follow the last
+    /// one, from 0 if none is.
+    pub devices: Vec<u32>,
     /// Worker threads; 0 takes as many as the machine offers.
     pub threads: usize,
     /// The seed of everything random that names none.

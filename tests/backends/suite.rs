@@ -10,7 +10,7 @@ use umklapp::backend::{BlockVector, Device, Distribution, Dots, MatrixSpec, Rand
 use umklapp::number::philox::{self, Stream};
 use umklapp::number::{C64, DType};
 
-const TYPES: [DType; 4] = [DType::F32, DType::F64, DType::C32, DType::C64];
+pub const TYPES: [DType; 4] = [DType::F32, DType::F64, DType::C32, DType::C64];
 const WIDTHS: [usize; 12] = [1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 32, 64];
 
 /// Largest error allowed of numbers of order one.
@@ -44,7 +44,7 @@ pub fn block(
 }
 
 /// A sparse matrix whose rows have between none and `most` entries.
-fn sparse(dtype: DType, rows: usize, cols: usize, most: usize, seed: u64, wide: bool) -> Csr {
+pub fn sparse(dtype: DType, rows: usize, cols: usize, most: usize, seed: u64, wide: bool) -> Csr {
     let mut row_start = vec![0];
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     for row in 0..rows {
@@ -118,7 +118,7 @@ fn formats(csr: &Arc<Csr>) -> Vec<MatrixSpec> {
     ]
 }
 
-fn check_product(device: &Device, spec: MatrixSpec, csr: &Csr, v_type: DType, columns: usize, c: Update) {
+pub fn check_product(device: &Device, spec: MatrixSpec, csr: &Csr, v_type: DType, columns: usize, c: Update) {
     let square = csr.rows == csr.cols;
     let kernel = device.prepare(spec).expect("a prepared matrix");
     let what = format!("{} of {} on {v_type} x {columns}", kernel.info().format, csr.values.dtype());
@@ -174,7 +174,7 @@ pub fn products(device: &Device) {
 }
 
 /// A stencil with terms of any reach and every kind of boundary.
-fn stencil(
+pub fn stencil(
     dtype: DType,
     cells: &[usize],
     orbitals: usize,
@@ -214,14 +214,13 @@ fn stencil(
 }
 
 /// The entries of a stencil, row by row.
-fn entries(stencil: &Stencil) -> Csr {
+pub fn entries(stencil: &Stencil) -> Csr {
     let dim = stencil.dim();
     let mut row_start = vec![0];
     let (mut columns, mut values) = (Vec::new(), Vec::new());
     let mut row_entries = Vec::new();
     for row in 0..dim {
-        stencil.row(row, &mut row_entries);
-        row_entries.sort_by_key(|e| e.0);
+        stencil.merged_row(row, &mut row_entries);
         for &(column, value) in &row_entries {
             columns.push(column as u32);
             values.push(value);

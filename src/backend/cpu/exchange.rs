@@ -138,7 +138,7 @@ fn add<F: Lane>(
 impl Port for CpuPort {
     fn collect(&mut self, v: &BlockVector, mut to: Vec<Staging>) -> Result<()> {
         for (rows, to) in self.halo.sends.iter().zip(&mut to) {
-            by_precision!(v, gather(&self.threads, v, rows, to.bytes_mut()))?;
+            by_precision!(v, gather(&self.threads, v, rows, to.bytes_mut()?))?;
         }
         self.full = Some(to);
         Ok(())
@@ -149,7 +149,7 @@ impl Port for CpuPort {
     }
 
     fn deliver(&mut self, from: usize, rows: Staging) -> Result<()> {
-        by_precision!(self.rows, spread(&self.threads, rows.bytes(), self.first[from], &mut self.rows))?;
+        by_precision!(self.rows, spread(&self.threads, rows.bytes()?, self.first[from], &mut self.rows))?;
         self.read.push((from, rows));
         Ok(())
     }

@@ -13,7 +13,7 @@ fn entry(random: &Random, complex: bool, index: u64, column: u32) -> C64 {
     match random.distribution {
         Distribution::Sign => C64::new(if w[0] >> 31 == 0 { 1.0 } else { -1.0 }, 0.0),
         Distribution::Phase => {
-            let (sin, cos) = (2.0 * std::f64::consts::PI * philox::unit(w[0], w[1])).sin_cos();
+            let (sin, cos) = philox::turn(philox::unit(w[0], w[1]));
             C64::new(cos, sin)
         }
         Distribution::Gaussian if complex => {

@@ -38,6 +38,7 @@ pub(super) struct Card {
     module: Module,
     stream: Stream,
     context: Context,
+    device: sys::CUdevice,
 }
 
 /// Memory not in use, by size, and how much is in use.
@@ -93,6 +94,7 @@ impl Card {
             module,
             stream,
             context,
+            device: device.as_raw(),
         }))
     }
 
@@ -109,6 +111,32 @@ impl Card {
     /// Makes the GPU the calling thread's.
     pub fn enter(&self) -> Result<()> {
         CurrentContext::set_current(&self.context).map_err(|e| failure("the GPU", e))
+    }
+
+    /// The context, as the driver's functions take it.
+    pub fn context(&self) -> sys::CUcontext {
+        self.context.as_raw()
+    }
+
+    /// Whether this GPU can write to the memory of another; from then on it may.
+    pub fn reaches(&self, other: &Card) -> Result<bool> {
+        use sys::cudaError_enum::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED as ALREADY;
+        if self.context() == other.context() {
+            return Ok(true);
+        }
+        self.enter()?;
+        let mut can = 0;
+        // SAFETY: a number is written.
+        let status = unsafe { sys::cuDeviceCanAccessPeer(&mut can, self.device, other.device) };
+        check("another GPU", status)?;
+        if can == 0 {
+            return Ok(false);
+        }
+        // SAFETY: the context lives as long as its card.
+        match unsafe { sys::cuCtxEnablePeerAccess(other.context(), 0) } {
+            ALREADY => Ok(true),
+            status => Ok(status == CUDA_SUCCESS),
+        }
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {

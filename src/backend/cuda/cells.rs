@@ -1,9 +1,11 @@
-//! Matrix-free stencils on the GPU: the general kernel, and the one for hoppings straight to the next cells.
+//! Matrix-free stencils on the GPU: the general kernel, and the one for a single orbital with hoppings straight to the next
+//! cells.
 
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
+use super::blocks::{Blocks, OWN, Values, coordinates};
 use super::card::{Buffer, Card};
 use super::ledger::Ledger;
 use super::matrices::{Argument, Matrix};
@@ -58,6 +60,8 @@ pub(super) struct StencilArgument {
 pub(super) struct General {
     head: StencilArgument,
     values: [u8; 16 * MOST_INNER],
+    /// The argument of the kernel for whole cells, where it takes the stencil.
+    pub blocks: Option<Blocks>,
 }
 
 impl General {
@@ -180,35 +184,13 @@ impl Straight {
     }
 }
 
-/// Values towards the six neighbours, of inner cells and of every combination of classes.
-struct Values {
-    inner: [C64; 6],
-    of: Vec<[C64; 6]>,
-}
-
 /// The values of a stencil that the kernel for straight hoppings takes; none for others.
 fn straight(stencil: &Stencil, classes: &Classes) -> Option<Values> {
-    let directions = stencil.cells.len();
-    // Of two directions, the second is the one between planes.
-    let axis = |d: usize| if d + 1 == directions && directions > 1 { 2 } else { d };
-    let lone = |t: &StencilTerm| t.shift.iter().map(|s| s.abs()).sum::<i64>() == 1;
-    let plane = stencil.cells.iter().take(2).product::<usize>();
-    if directions > 3 || stencil.orbitals != 1 || !stencil.terms.iter().all(lone) || plane > 1 << 24 {
+    let lone = |t: &StencilTerm| t.shift.iter().any(|&s| s != 0);
+    if stencil.orbitals != 1 || !stencil.terms.iter().all(lone) {
         return None;
     }
-    let values = |cell: &[i64]| {
-        let mut of = [C64::default(); 6];
-        for term in &stencil.terms {
-            let d = term.shift.iter().position(|&s| s != 0).unwrap_or(0);
-            let side = usize::from(term.shift[d] > 0);
-            of[2 * axis(d) + side] += stencil.element(term, cell).unwrap_or_default();
-        }
-        of
-    };
-    let combinations = classes.lists.len();
-    let of = (0..combinations).map(|c| values(&classes.representative(c))).collect();
-    let middle: Vec<i64> = stencil.cells.iter().map(|&n| n as i64 / 2).collect();
-    Some(Values { inner: values(&middle), of })
+    Values::of(stencil, classes)
 }
 
 /// Bytes of a distance and a value, at multiples of 16.
@@ -286,22 +268,16 @@ fn straight_argument(
     diagonal: u64,
 ) -> Result<(&'static str, Argument, Vec<Buffer>)> {
     let dtype = stencil.dtype;
-    let cells: Vec<u32> = stencil.cells.iter().map(|&n| n as u32).collect();
-    // Coordinates that a lattice has not are a single one, of the only class.
-    let none = (1, vec![0], 0);
-    let along = |d: usize| (cells[d], classes.of_coordinate[d].clone(), classes.weights[d] as u32);
-    let (x, y, z) = match cells.len() {
-        1 => (along(0), none.clone(), none),
-        2 => (along(0), none, along(1)),
-        _ => (along(0), along(1), along(2)),
-    };
-    let plain: Vec<u32> = values.of.iter().map(|of| u32::from(*of == values.inner)).collect();
+    let [x, y, z] = coordinates(stencil, classes);
+    let plain = values.plain();
     let all_plain = u32::from(plain.iter().all(|&p| p == 1));
     let of_class = card.upload(&[x.1, y.1, z.1].concat())?;
     let plain = card.upload(&plain)?;
-    let of = card.upload(&to_bytes(dtype, values.of.as_flattened()))?;
+    // Rows have no hopping to themselves.
+    let six: Vec<C64> = values.of.iter().flat_map(|of| &of[..OWN]).copied().collect();
+    let of = card.upload(&to_bytes(dtype, &six))?;
     let mut inner = [0; 96];
-    let bytes = to_bytes(dtype, &values.inner);
+    let bytes = to_bytes(dtype, &values.inner[..OWN]);
     inner[..bytes.len()].copy_from_slice(&bytes);
     let argument = Straight {
         head: StraightHead { nx: x.0, ny: y.0, nz: z.0, all_plain, ..StraightHead::zeroed() },
@@ -316,7 +292,8 @@ fn straight_argument(
             diagonal,
         },
     };
-    let name = if y.0 == 1 { "straight2" } else { "straight3" };
+    // A lattice that is one cell deep has hoppings to itself there.
+    let name = if stencil.cells.len() < 3 { "straight2" } else { "straight3" };
     Ok((name, Argument::Straight(Box::new(argument)), vec![of_class, plain, of]))
 }
 
@@ -363,8 +340,13 @@ fn general_argument(
     head.all_plain = u32::from(inner.plain.iter().all(|&p| p == 1));
     let bytes = to_bytes(stencil.dtype, &inner.values);
     values[..bytes.len()].copy_from_slice(&bytes);
-    let buffers = vec![of_class, start, entries, plain, distances, on_site];
-    Ok(("stencil", Argument::Stencil(Box::new(General { head, values })), buffers))
+    let mut buffers = vec![of_class, start, entries, plain, distances, on_site];
+    let mut blocks = None;
+    if let Some((argument, more)) = Blocks::of(card, stencil, classes, diagonal)? {
+        blocks = Some(argument);
+        buffers.extend(more);
+    }
+    Ok(("stencil", Argument::Stencil(Box::new(General { head, values, blocks })), buffers))
 }
 
 /// The hoppings of inner cells, and where they lead from cells of every combination of classes.

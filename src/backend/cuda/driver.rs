@@ -55,7 +55,9 @@ macro_rules! forward {
 }
 
 forward! {
+    cuCtxEnablePeerAccess
     cuCtxSetCurrent
+    cuDeviceCanAccessPeer
     cuDeviceGet
     cuDeviceGetAttribute
     cuDeviceGetCount
@@ -83,6 +85,7 @@ forward! {
     cuMemcpyDtoDAsync_v2
     cuMemcpyDtoHAsync_v2
     cuMemcpyHtoDAsync_v2
+    cuMemcpyPeerAsync
     cuMemsetD8Async
     cuModuleGetFunction
     cuModuleLoadDataEx

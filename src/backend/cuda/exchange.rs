@@ -1,6 +1,8 @@
-//! Exchange of rows with other backends: gathered by a kernel, copied through page-locked memory on a stream of their own
-//! while the product with the GPU's own rows runs.
+//! Exchange of rows with other backends: gathered by a kernel and copied on a stream of their own while the product with the
+//! GPU's own rows runs. Between GPUs that reach each other's memory they go straight there, and the streams wait for each
+//! other; the host waits for nothing. Else they pass through page-locked memory.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use cust::stream::{Stream, StreamFlags};
@@ -10,9 +12,32 @@ use super::card::{Buffer, Card, check};
 use super::ledger::Ledger;
 use super::pinned::Event;
 use super::{Cuda, RESIDENT, THREADS, algebra, arguments, buffer, unique};
-use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
+use crate::backend::exchange::{Halo, Later, Port, Shape, Staging, not_for_this_part};
 use crate::backend::{BlockVector, Dots, Kernel, Rows, Update};
 use crate::error::{Error, Result};
+
+/// Memory on the GPU that reads rows, for another GPU to write them to. Rows look as in a block.
+struct Landing {
+    memory: Buffer,
+    card: Arc<Card>,
+    /// When it holds rows, an event of the GPU that writes them; and when they have been read.
+    written: Option<Event>,
+    read: Event,
+}
+
+impl Landing {
+    fn of(staging: &mut (dyn Any + Send)) -> Result<&mut Landing> {
+        staging.downcast_mut().ok_or_else(not_for_this_part)
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        // Whoever gets the memory next knows nothing of the other GPU; if the driver has failed, nothing is written any more.
+        let _ = self.card.enter();
+        let _ = self.written.as_ref().map(Event::wait);
+    }
+}
 
 /// The GPU's end of an exchange.
 struct CudaPort {
@@ -35,8 +60,9 @@ struct CudaPort {
     ready: Event,
     out: Event,
     into: Event,
-    /// Whether `ready` is of this pass.
+    /// Whether `ready` is of this pass, and whether the host must wait for what leaves.
     begun: bool,
+    host_waits: bool,
     under_way: Option<Vec<Staging>>,
     read: Vec<(usize, Staging)>,
 }
@@ -66,6 +92,7 @@ pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: Shape) -> Result<Box<dyn Port
         out: Event::new()?,
         into: Event::new()?,
         begun: false,
+        host_waits: false,
         under_way: None,
         read: Vec::new(),
         gpu: gpu.clone(),
@@ -93,35 +120,135 @@ impl CudaPort {
         }
         Ok(())
     }
+
+    /// Queues copying rows that leave to the host's memory.
+    fn to_host(&self, first: u64, bytes: usize, to: &mut [u8]) -> Result<()> {
+        if to.len() != bytes {
+            return Err(another_size());
+        }
+        // SAFETY: both sides hold as many bytes; `under_way` keeps the memory until the copy is over.
+        let status = unsafe {
+            sys::cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), first, bytes, self.copies.as_inner())
+        };
+        check("rows for a neighbour", status)
+    }
+
+    /// Queues copying rows that leave to the memory of another GPU, once what was there has been read.
+    fn to_landing(&self, first: u64, bytes: usize, to: &mut Landing) -> Result<()> {
+        let written = to.written.as_ref().ok_or_else(not_for_this_part)?;
+        if to.memory.bytes != bytes {
+            return Err(another_size());
+        }
+        to.read.hold(self.copies.as_inner())?;
+        let (there, here) = (to.card.context(), self.gpu.card.context());
+        // SAFETY: both sides hold as many bytes; the landing lives until `written` has happened.
+        let status = unsafe {
+            sys::cuMemcpyPeerAsync(to.memory.address, there, first, here, bytes, self.copies.as_inner())
+        };
+        check("rows for another GPU", status)?;
+        written.record(self.copies.as_inner())
+    }
+
+    /// Queues bringing `count` rows from the host's memory to byte `first` of the rows brought in.
+    fn from_host(&mut self, first: u64, count: usize, from: &[u8]) -> Result<()> {
+        self.begin()?;
+        if from.len() != self.shape.bytes(count) {
+            return Err(another_size());
+        }
+        // Real rows look alike here and in transit.
+        let (lanes, complex) = self.lanes();
+        let rows = unique(&self.gpu.card, &mut self.rows)?.address + first;
+        let to = if complex == 1 { self.arriving.address + first } else { rows };
+        // SAFETY: both sides hold as many bytes; `read` keeps the memory until the copy is over.
+        let status = unsafe {
+            sys::cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), self.copies.as_inner())
+        };
+        check("rows of a neighbour", status)?;
+        self.into.record(self.copies.as_inner())?;
+        self.into.hold(self.gpu.card.stream())?;
+        if complex == 0 {
+            return Ok(());
+        }
+        let all = count as u64;
+        let arguments = arguments![all, lanes, complex, to, rows];
+        // SAFETY: the kernel's arguments; both sides hold the rows received.
+        unsafe { self.gpu.launch(&self.kernel("spread_rows"), count * lanes as usize, &arguments) }
+    }
+
+    /// The same from memory that another GPU writes to.
+    fn from_landing(&mut self, first: u64, count: usize, from: &Landing) -> Result<()> {
+        let (written, stream) =
+            (from.written.as_ref().ok_or_else(not_for_this_part)?, self.gpu.card.stream());
+        let bytes = self.shape.bytes(count);
+        if from.memory.bytes != bytes {
+            return Err(another_size());
+        }
+        self.gpu.card.enter()?;
+        let rows = unique(&self.gpu.card, &mut self.rows)?.address + first;
+        written.hold(stream)?;
+        // SAFETY: both sides hold as many bytes.
+        let status = unsafe { sys::cuMemcpyDtoDAsync_v2(rows, from.memory.address, bytes, stream) };
+        check("rows of another GPU", status)?;
+        from.read.record(stream)
+    }
+}
+
+fn another_size() -> Error {
+    Error::internal("memory of another size than the rows that it is for")
 }
 
 impl Port for CudaPort {
+    fn offer(&mut self, bytes: usize) -> Result<Option<Staging>> {
+        let card = self.gpu.card.clone();
+        let (memory, written, read) = (card.allocate(bytes)?, None, Event::new()?);
+        Ok(Some(Staging::Direct(Box::new(Landing { memory, card, written, read }))))
+    }
+
+    fn accept(&mut self, offer: &mut Staging) -> Result<bool> {
+        let Staging::Direct(memory) = offer else { return Ok(false) };
+        let Some(landing) = memory.downcast_mut::<Landing>() else { return Ok(false) };
+        if !self.gpu.card.reaches(&landing.card)? {
+            return Ok(false);
+        }
+        self.gpu.card.enter()?;
+        landing.written = Some(Event::new()?);
+        Ok(true)
+    }
+
     fn collect(&mut self, v: &BlockVector, mut to: Vec<Staging>) -> Result<()> {
-        let ((lanes, complex), all) = (self.lanes(), self.sends.iter().sum::<usize>());
-        let (count, rows, x, y) = (all as u64, self.sent.address, buffer(v)?.address, self.leaving.address);
-        let arguments = arguments![count, lanes, complex, rows, x, y];
-        // SAFETY: the kernel's arguments; the rows were counted in vectors of this length, `leaving` holds them all.
-        unsafe { self.gpu.launch(&self.kernel("gather_rows"), all * lanes as usize, &arguments)? };
+        let ((lanes, complex), x) = (self.lanes(), buffer(v)?.address);
+        // What is still leaving must not be overwritten.
+        self.gpu.card.enter()?;
+        self.out.hold(self.gpu.card.stream())?;
+        let (mut rows, mut y) = (self.sent.address, self.leaving.address);
+        for (&count, to) in self.sends.iter().zip(&to) {
+            let (all, complex) = (count as u64, if matches!(to, Staging::Direct(_)) { 0 } else { complex });
+            let arguments = arguments![all, lanes, complex, rows, x, y];
+            // SAFETY: the kernel's arguments; the rows were counted in vectors of this length, `leaving` holds them all.
+            unsafe { self.gpu.launch(&self.kernel("gather_rows"), count * lanes as usize, &arguments)? };
+            rows += 8 * all;
+            y += self.shape.bytes(count) as u64;
+        }
         self.begin()?;
         let mut first = self.leaving.address;
-        for (count, to) in self.sends.iter().zip(&mut to) {
-            let to = to.bytes_mut();
-            if to.len() != self.shape.bytes(*count) {
-                return Err(Error::internal("memory of another size than the rows that it is for"));
+        for (&count, to) in self.sends.iter().zip(&mut to) {
+            let bytes = self.shape.bytes(count);
+            match to {
+                Staging::Host(memory) => self.to_host(first, bytes, memory.bytes_mut())?,
+                Staging::Direct(memory) => self.to_landing(first, bytes, Landing::of(&mut **memory)?)?,
             }
-            // SAFETY: both sides hold as many bytes; `under_way` keeps the memory until the copy is over.
-            let status = unsafe {
-                sys::cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), first, to.len(), self.copies.as_inner())
-            };
-            check("rows for a neighbour", status)?;
-            first += to.len() as u64;
+            first += bytes as u64;
         }
+        self.host_waits = to.iter().any(|to| matches!(to, Staging::Host(_)));
         self.under_way = Some(to);
         self.out.record(self.copies.as_inner())
     }
 
     fn collected(&mut self, wait: bool) -> Result<Option<Vec<Staging>>> {
         self.gpu.card.enter()?;
+        if !self.host_waits {
+            return Ok(self.under_way.take());
+        }
         if wait {
             self.out.wait()?;
         } else if !self.out.happened()? {
@@ -130,31 +257,24 @@ impl Port for CudaPort {
         Ok(self.under_way.take())
     }
 
-    fn deliver(&mut self, from: usize, rows: Staging) -> Result<()> {
-        self.begin()?;
-        let first = self.shape.bytes(self.receives[..from].iter().sum()) as u64;
-        let bytes = rows.bytes();
-        if bytes.len() != self.shape.bytes(self.receives[from]) {
-            return Err(Error::internal("memory of another size than the rows that it is for"));
-        }
-        // Real rows look alike here and in transit.
-        let complex = self.shape.dtype.is_complex();
-        let to =
-            if complex { self.arriving.address } else { unique(&self.gpu.card, &mut self.rows)?.address };
-        // SAFETY: both sides hold as many bytes; `read` keeps the memory until the copy is over.
-        let status = unsafe {
-            sys::cuMemcpyHtoDAsync_v2(to + first, bytes.as_ptr().cast(), bytes.len(), self.copies.as_inner())
+    fn deliver(&mut self, from: usize, mut rows: Staging) -> Result<()> {
+        let before: usize = self.receives[..from].iter().sum();
+        let (first, count) = (self.shape.bytes(before) as u64, self.receives[from]);
+        let delivered = match &mut rows {
+            Staging::Host(memory) => self.from_host(first, count, memory.bytes()),
+            Staging::Direct(memory) => {
+                Landing::of(&mut **memory).and_then(|landing| self.from_landing(first, count, landing))
+            }
         };
         self.read.push((from, rows));
-        check("rows of a neighbour", status)?;
-        self.into.record(self.copies.as_inner())?;
-        self.into.hold(self.gpu.card.stream())
+        delivered
     }
 
     fn released(&mut self) -> Result<Vec<(usize, Staging)>> {
         self.gpu.card.enter()?;
         self.begun = false;
-        if !self.read.is_empty() {
+        // A GPU that writes here waits by itself until the rows have been read.
+        if self.read.iter().any(|(_, rows)| matches!(rows, Staging::Host(_))) {
             self.into.wait()?;
         }
         Ok(std::mem::take(&mut self.read))
@@ -168,14 +288,6 @@ impl Port for CudaPort {
         v: Option<&BlockVector>,
     ) -> Result<Option<Later>> {
         let (lanes, complex) = self.lanes();
-        if complex == 1 {
-            let received = self.rows.rows.local;
-            let (count, x) = (received as u64, self.arriving.address);
-            let y = unique(&self.gpu.card, &mut self.rows)?.address;
-            let arguments = arguments![count, lanes, complex, x, y];
-            // SAFETY: the kernel's arguments; both sides hold the rows received.
-            unsafe { self.gpu.launch(&self.kernel("spread_rows"), received * lanes as usize, &arguments)? };
-        }
         a.update(Update { alpha, beta: 0.0, gamma: 0.0 }, &self.rows, &mut self.change, None)?;
         let (card, rows) = (&self.gpu.card, self.change.rows.local as u64);
         if rows == 0 || lanes == 0 {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::blocks::{self, Blocks};
 use super::card::{Buffer, Card};
 use super::cells::{self, General, Straight};
 use super::graph::Graph;
@@ -14,8 +15,15 @@ use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Up
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
-/// Rows that a block takes at a time in the stored formats.
+/// Rows that a block takes at a time in the stored formats, where few threads share a row.
 const CHUNK: usize = 256;
+
+/// Threads of a row from which on the kernels of `kernels/staged.cu` are there.
+const STAGED: u32 = 4;
+
+/// What the names of kernels for columns of 32 and of 64 bits end with.
+const NARROW: &str = "_u32";
+const WIDE: &str = "_u64";
 
 /// Most bytes of block sums that a recurrence keeps before it reduces them.
 const SUMS: usize = 256 << 20;
@@ -51,6 +59,7 @@ pub(super) enum Argument {
     Dense { cols: u64, values: u64 },
     Stencil(Box<General>),
     Straight(Box<Straight>),
+    Blocks(Box<Blocks>),
 }
 
 /// A matrix on the GPU.
@@ -75,7 +84,8 @@ pub(super) struct Matrix {
 struct Launch {
     kernel: String,
     argument: Argument,
-    order: Order,
+    /// Of the kernels that walk stored rows in an order.
+    order: Option<Order>,
     units: u64,
     /// Blocks that share the units, and tiles of lanes side by side.
     grid: (u32, u32),
@@ -97,16 +107,27 @@ impl Matrix {
             pack /= 2;
         }
         let packs = lanes / pack;
-        let (first, last) = self.name;
+        let (mut first, last) = (self.name.0.to_string(), self.name.1);
         let lane_type = suffix(self.dtype);
+        // Cells of rows that are wide enough are taken whole.
+        let whole = match &self.argument {
+            Argument::Stencil(s) if Blocks::takes(packs, pack * dtype.bytes() as u32) => s.blocks,
+            _ => None,
+        };
+        let mut argument = match whole {
+            Some(blocks) => {
+                first = blocks.name();
+                Argument::Blocks(Box::new(blocks))
+            }
+            None => self.argument.clone(),
+        };
         // Whole rows: pieces of less than 128 bytes are not worth their place in the caches.
-        let most = if let Argument::Stencil(s) = &self.argument { s.most_threads() } else { 32 };
+        let most = if let Argument::Stencil(s) = &argument { s.most_threads() } else { 32 };
         let threads = packs.next_power_of_two().min(most);
         let tiles = packs.div_ceil(threads);
         let kernel = format!("{first}_{lane_type}_p{pack}_l{threads}{last}");
         let bytes = lanes * dtype.bytes() as u32;
-        let mut argument = self.argument.clone();
-        let mut order = Order::default();
+        let mut order = None;
         let (units, work, block) = match &mut argument {
             Argument::Stencil(s) => {
                 let units = s.tile(threads, bytes);
@@ -116,10 +137,19 @@ impl Matrix {
                 let units = s.tile(threads, bytes);
                 (units, units, Straight::block(threads))
             }
+            Argument::Blocks(b) => {
+                let units = b.tile(threads, bytes);
+                (units, units, blocks::BLOCK)
+            }
             _ => {
-                order = self.order.tiled(threads, bytes);
                 let rows = self.rows.local;
-                (rows as u64, order.units().unwrap_or(rows.div_ceil(CHUNK) as u64), THREADS)
+                let mut work = rows.div_ceil(CHUNK) as u64;
+                if last == NARROW && threads >= STAGED {
+                    let tiled = self.order.tiled(rows, THREADS / threads, bytes);
+                    work = u64::from(tiled.units);
+                    order = Some(tiled);
+                }
+                (rows as u64, work, THREADS)
             }
         };
         let resident = self.card.resident(&kernel, block)?.div_ceil(tiles).max(1);
@@ -151,28 +181,33 @@ impl Matrix {
     /// Queues one pass.
     fn pass(&self, launch: &Launch, vectors: Vectors) -> Result<()> {
         let Launch { kernel, argument, grid, block, .. } = launch;
-        let (units, order) = (launch.units, launch.order);
+        let units = launch.units;
         if units == 0 {
             return Ok(());
         }
         macro_rules! launch {
-            ($matrix:expr $(, $order:expr)?) => {{
+            ($matrix:expr) => {{
                 let matrix = $matrix;
                 // SAFETY: the kernel's arguments; the matrix was validated, and the vectors were matched to it.
                 unsafe {
-                    let arguments = arguments![matrix, units $(, $order)?, vectors];
-                    self.card.launch(kernel, *grid, *block, &arguments)
+                    match launch.order {
+                        Some(order) => {
+                            self.card.launch(kernel, *grid, *block, &arguments![matrix, units, order, vectors])
+                        }
+                        None => self.card.launch(kernel, *grid, *block, &arguments![matrix, units, vectors]),
+                    }
                 }
             }};
         }
         match argument {
-            &Argument::Csr { start, columns, values } => launch!([start, columns, values], order),
-            &Argument::Sell { slices, lengths, order: places, columns, values, chunk, shift } => {
-                launch!([slices, lengths, places, columns, values, chunk, shift], order)
+            &Argument::Csr { start, columns, values } => launch!([start, columns, values]),
+            &Argument::Sell { slices, lengths, order, columns, values, chunk, shift } => {
+                launch!([slices, lengths, order, columns, values, chunk, shift])
             }
-            &Argument::Dense { cols, values } => launch!([cols, values], order),
+            &Argument::Dense { cols, values } => launch!([cols, values]),
             Argument::Stencil(argument) => launch!(argument.bytes()),
             Argument::Straight(argument) => launch!(argument.bytes()),
+            Argument::Blocks(argument) => launch!(argument.bytes()),
         }
     }
 }
@@ -386,8 +421,8 @@ fn upload_values(card: &Arc<Card>, values: &Values) -> Result<Buffer> {
 
 fn upload_indices(card: &Arc<Card>, indices: &Indices) -> Result<(Buffer, &'static str)> {
     match indices {
-        Indices::U32(columns) => Ok((card.upload(columns)?, "_u32")),
-        Indices::U64(columns) => Ok((card.upload(columns)?, "_u64")),
+        Indices::U32(columns) => Ok((card.upload(columns)?, NARROW)),
+        Indices::U64(columns) => Ok((card.upload(columns)?, WIDE)),
     }
 }
 
@@ -395,7 +430,14 @@ fn csr_rows(card: &Arc<Card>, csr: &Csr) -> Result<Arc<dyn Kernel>> {
     csr.validate()?;
     let start: Vec<u64> = csr.row_start.iter().map(|&s| s as u64).collect();
     let (start, values) = (card.upload(&start)?, upload_values(card, &csr.values)?);
-    let (columns, last) = upload_indices(card, &csr.columns)?;
+    // The kernels for narrow columns count rows in 32 bits too.
+    let wide = csr.rows >= u32::MAX as usize;
+    let (columns, last) = match &csr.columns {
+        Indices::U32(all) if wide => {
+            upload_indices(card, &Indices::U64(all.iter().map(|&j| j.into()).collect()))?
+        }
+        columns => upload_indices(card, columns)?,
+    };
     let argument = Argument::Csr { start: start.address, columns: columns.address, values: values.address };
     let info = KernelInfo { format: "CSR".into(), bytes: csr.bytes(), entries: csr.entries() };
     let dtype = csr.values.dtype();
@@ -411,7 +453,7 @@ fn sliced(
     format: String,
 ) -> Result<Arc<dyn Kernel>> {
     csr.validate()?;
-    if csr.rows > u32::MAX as usize {
+    if csr.rows >= u32::MAX as usize {
         return Err(Error::input(format!("{format}: {} rows are too many for one slice order", csr.rows))
             .hint("use the CSR format or a stencil"));
     }

@@ -2,6 +2,7 @@
 //! waited for only when numbers come back.
 
 mod algebra;
+mod blocks;
 mod card;
 mod cells;
 mod driver;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::backend::exchange::{Halo, Port, Shape, Staging};
+use crate::backend::exchange::{Halo, HostMemory, Port, Shape};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
 use crate::error::{Error, Result};
@@ -366,7 +367,7 @@ impl Backend for Cuda {
         }
     }
 
-    fn staging(&self, bytes: usize) -> Result<Option<Staging>> {
+    fn staging(&self, bytes: usize) -> Result<Option<Box<dyn HostMemory>>> {
         Ok(Some(Box::new(pinned::Pinned::new(&self.card, bytes)?)))
     }
 

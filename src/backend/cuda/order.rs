@@ -6,16 +6,23 @@ use std::collections::BTreeMap;
 
 use bytemuck::{Pod, Zeroable};
 
+use super::THREADS;
 use super::cells::slab;
 use crate::backend::matrix::Csr;
 
 /// Planes that a block takes of a tile.
-const MARCH: u32 = 4;
+const MARCH: u32 = 8;
+
+/// Rows that a block takes one after the other where nothing is known of a lattice.
+const CHUNK: u32 = 256;
 
 /// Rows that are looked at.
 const SAMPLES: usize = 2048;
 
-/// See `kernels/sparse.cu`.
+/// How far the width of a lattice may be from what the distances of columns say, which is a mean.
+const SLACK: usize = 8;
+
+/// See `kernels/staged.cu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Pod, Zeroable)]
 pub(super) struct Order {
@@ -26,6 +33,11 @@ pub(super) struct Order {
     tile_y: u32,
     march: u32,
     slab: u32,
+    tiles_x: u32,
+    tiles_y: u32,
+    marches: u32,
+    pub units: u32,
+    plane: u32,
 }
 
 impl Order {
@@ -51,51 +63,100 @@ impl Order {
                 _ => groups.push((d, d)),
             }
         }
-        let stride = |group: &(usize, usize)| (group.0 + group.1) / 2;
-        let (width, plane) = match groups.as_slice() {
-            [_, y] => (stride(y), stride(y)),
-            [_, y, z] => (stride(y), stride(z)),
-            _ => return Order::default(),
+        // The factor of a number of rows that is next to the middle of a group.
+        let stride = |group: &(usize, usize), of: usize, multiple: usize| {
+            let middle = (group.0 + group.1) / 2;
+            let near = (0..=SLACK).flat_map(|d| [middle + d, middle.saturating_sub(d)]);
+            near.into_iter().find(|&w| w > 0 && of.is_multiple_of(w) && w.is_multiple_of(multiple))
         };
-        // Rows of several orbitals share their neighbours in the order they stand in.
-        if groups[0] != (1, 1)
-            || width < 16
-            || !plane.is_multiple_of(width)
-            || !csr.rows.is_multiple_of(plane)
-            || csr.rows / plane < 4
-        {
-            return Order::default();
-        }
+        let found = match groups.as_slice() {
+            [x, y] => stride(y, csr.rows, 1).map(|width| (x.1, width, width)),
+            [x, y, z] => {
+                stride(z, csr.rows, 1).and_then(|plane| stride(y, plane, 1).map(|width| (x.1, width, plane)))
+            }
+            _ => None,
+        };
         let fits = |n: usize| u32::try_from(n).unwrap_or(0);
-        Order {
-            width: fits(width),
-            height: fits(plane / width),
-            depth: fits(csr.rows / plane),
-            ..Order::default()
+        match found {
+            // Rows whose neighbours beside them are far apart tell of no line.
+            Some((beside, width, plane)) if width >= 16 && 4 * beside <= width && csr.rows / plane >= 4 => {
+                Order {
+                    width: fits(width),
+                    height: fits(plane / width),
+                    depth: fits(csr.rows / plane),
+                    ..Order::default()
+                }
+            }
+            _ => Order::default(),
         }
     }
 
-    /// Tiles for `threads` threads a row of so many bytes. A single lane streams the matrix, beside which its vectors weigh
-    /// little.
-    pub fn tiled(mut self, threads: u32, bytes: u32) -> Order {
-        if self.width == 0 || threads == 1 {
-            return Order::default();
+    /// Units of work for blocks that take `groups` rows at once, of so many bytes.
+    pub fn tiled(mut self, rows: usize, groups: u32, bytes: u32) -> Order {
+        if self.width == 0 {
+            (self.width, self.height) = (groups, 1);
+            self.depth = u32::try_from(rows).unwrap_or(0).div_ceil(groups);
+            self.march = CHUNK / groups;
+        } else {
+            self.march = MARCH;
         }
-        if self.height == 1 {
-            self.tile_x = (8 * self.tile_x).min(self.width);
-        }
-        self.tile_y = if threads <= 4 { 8 } else { 4 }.min(self.height);
-        self.march = MARCH.min(self.depth);
-        self.slab = slab(self.tile_y, u64::from(self.width) * u64::from(bytes), threads);
+        let line = match groups {
+            _ if self.height == 1 => groups,
+            32.. => groups / 2,
+            _ => 4,
+        };
+        self.tile_y = (groups / line).min(self.height.next_power_of_two());
+        self.tile_x = groups / self.tile_y;
+        self.march = self.march.clamp(1, self.depth.max(1));
+        self.slab = slab(self.tile_y, u64::from(self.width) * u64::from(bytes), THREADS / groups);
+        (self.tiles_x, self.tiles_y) = (self.width.div_ceil(self.tile_x), self.height.div_ceil(self.tile_y));
+        self.marches = self.depth.div_ceil(self.march);
+        self.units = self.tiles_x * self.tiles_y * self.marches;
+        self.plane = self.width * self.height;
         self
     }
+}
 
-    /// Units of work, of a tiled order.
-    pub fn units(&self) -> Option<u64> {
-        if self.tile_x == 0 {
-            return None;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::matrix::{Indices, Values};
+
+    /// A matrix whose rows have entries at these distances, wherever they are.
+    fn banded(rows: usize, distances: &[isize]) -> Csr {
+        let (mut row_start, mut columns) = (vec![0], Vec::new());
+        for row in 0..rows {
+            let near = distances.iter().filter_map(|d| row.checked_add_signed(*d)).filter(|&j| j < rows);
+            columns.extend(near.map(|j| j as u32));
+            row_start.push(columns.len());
         }
-        let tiles = self.width.div_ceil(self.tile_x) as u64 * self.height.div_ceil(self.tile_y) as u64;
-        Some(tiles * self.depth.div_ceil(self.march) as u64)
+        let values = Values::F64(vec![1.0; columns.len()]);
+        Csr { rows, cols: rows, row_start, columns: Indices::U32(columns), values }
+    }
+
+    #[test]
+    fn distances_of_columns_tell_of_a_lattice() {
+        let of = |rows: usize, distances: &[isize]| {
+            let order = Order::of(&banded(rows, distances));
+            (order.width, order.height, order.depth)
+        };
+        assert_eq!(of(24 * 20 * 10, &[-480, -24, -1, 0, 1, 24, 480]), (24, 20, 10));
+        assert_eq!(of(32 * 40, &[-32, -1, 1, 32]), (32, 1, 40));
+        // Two orbitals, whose hoppings lead one less than a line away.
+        assert_eq!(of(64 * 40, &[-63, -1, 1, 63]), (64, 1, 40));
+        assert_eq!(of(1000, &[-1, 1]), (0, 0, 0));
+    }
+
+    #[test]
+    fn units_hold_all_rows() {
+        let lattice = Order::of(&banded(24 * 20 * 10, &[-480, -24, -1, 0, 1, 24, 480]));
+        for groups in [8, 16, 32, 64] {
+            for order in [lattice, Order::default()] {
+                let order = order.tiled(4800, groups, 64);
+                assert_eq!(order.tile_x * order.tile_y, groups);
+                assert!(order.width * order.height * order.depth >= 4800);
+                assert_eq!(order.units, order.tiles_x * order.tiles_y * order.marches);
+            }
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::cuts::Cuts;
 use super::share::{self, Outside};
 use super::{cut_differently, pieces, pieces_mut};
-use crate::backend::exchange::{Halo, Later, Plain, Port, Shape, Staging};
+use crate::backend::exchange::{Halo, HostMemory, Later, Plain, Port, Shape, Staging};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -163,11 +163,15 @@ impl Matrix {
                 let ((to, from), (back, free)) = (channel(), channel());
                 for _ in 0..ROUND {
                     let bytes = shape.bytes(rows.len());
-                    let memory = match part.device.staging(bytes)? {
-                        None => self.parts[other].device.staging(bytes)?,
-                        some => some,
+                    let mut offer = workers[other].port.offer(bytes)?;
+                    let accepted = match &mut offer {
+                        Some(memory) => workers[at].port.accept(memory)?,
+                        None => false,
                     };
-                    let memory = memory.unwrap_or_else(|| Box::new(Plain::new(bytes)));
+                    let memory = match offer.filter(|_| accepted) {
+                        Some(memory) => memory,
+                        None => Staging::Host(self.between(part, other, bytes)?),
+                    };
                     // Nobody has closed the channel yet.
                     let _ = back.send(memory);
                 }
@@ -178,6 +182,15 @@ impl Matrix {
             }
         }
         Ok(workers)
+    }
+
+    /// Host memory that is good for both of two parts.
+    fn between(&self, part: &Part, other: usize, bytes: usize) -> Result<Box<dyn HostMemory>> {
+        let memory = match part.device.staging(bytes)? {
+            None => self.parts[other].device.staging(bytes)?,
+            some => some,
+        };
+        Ok(memory.unwrap_or_else(|| Box::new(Plain::new(bytes))))
     }
 
     /// Runs `steps` passes on all parts; the products of each step, summed over parts, if they are asked for.

@@ -1,0 +1,180 @@
+// The fused pass over a stencil of two or four orbitals a cell with hoppings within cells and to the next ones along the
+// axes. A thread has all orbitals of a cell, so that a neighbouring cell is read once for all of them, and keeps the cells
+// below and above along the march; rows go as in straight.cu. Hoppings are full blocks of inner cells in the kernel's
+// arguments: leaving zeros out costs more in branches than it saves.
+#include "update.cuh"
+
+enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, OWN, NEIGHBOURS };
+
+template <class T, int O>
+struct Blocks {
+    uint32_t nx, ny, nz;
+    // Cells of a tile, planes of a unit, and tiles across that are worked on together.
+    uint32_t tile_x, tile_y, march, slab;
+    // Whether no boundary changes a value, as where all are periodic.
+    uint32_t all_plain;
+    // Class of every x, y and z, in this order, and what a class of y and of z counts in a combination's number.
+    const uint32_t* classes;
+    uint32_t weight_y, weight_z;
+    // Of each combination: whether its values are the inner ones; and its values.
+    const uint32_t* plain;
+    const T (*values)[NEIGHBOURS][O][O];
+    const typename Traits<T>::Real* diagonal;
+    T inner[NEIGHBOURS][O][O];
+};
+
+// sum += block x
+template <int O, class T, class L>
+__device__ __forceinline__ void add_block(const T (&block)[O][O], const L (&x)[O], L (&sum)[O]) {
+#pragma unroll
+    for (int to = 0; to < O; ++to)
+#pragma unroll
+        for (int from = 0; from < O; ++from)
+#pragma unroll
+            for (int p = 0; p < (int)(sizeof(L) / sizeof(x[0].x[0])); ++p)
+                sum[to].x[p] = mla(block[to][from], x[from].x[p], sum[to].x[p]);
+}
+
+// How many rows away the neighbours of a cell are; rows are counted modulo 2^32.
+struct Reach {
+    uint32_t left, right, down, up;
+};
+
+// A cell with values of its own, row by row: registers are for the cells that are like most.
+template <int O, class T, class V, int P, int L, int BLOCK>
+__device__ __forceinline__ void cell_at_boundary(const Blocks<T, O>& m, RowPass<V, P, L, BLOCK>& pass, uint32_t row,
+                                                 const T (&values)[NEIGHBOURS][O][O], const Reach& to, uint32_t below,
+                                                 uint32_t above) {
+#pragma unroll 1
+    for (int o = 0; o < O; ++o) {
+        Pack<V, P> sum{};
+#pragma unroll 1
+        for (int k = 0; k < NEIGHBOURS; ++k) {
+            const uint32_t from = row + (k == LEFT    ? to.left
+                                         : k == RIGHT ? to.right
+                                         : k == DOWN  ? to.down
+                                         : k == UP    ? to.up
+                                         : k == BELOW ? below
+                                         : k == ABOVE ? above
+                                                      : 0);
+#pragma unroll 1
+            for (int q = 0; q < O; ++q) {
+                const T value = load(&values[k][o][q]);
+                const Pack<V, P> x = pass.input(from + q);
+#pragma unroll
+                for (int p = 0; p < P; ++p) sum.x[p] = mla(value, x.x[p], sum.x[p]);
+            }
+        }
+        const Pack<V, P> own = pass.input(row + o);
+        if (m.diagonal) {
+            const auto energy = __ldg(m.diagonal + row + o);
+#pragma unroll
+            for (int p = 0; p < P; ++p) sum.x[p] = mla(energy, own.x[p], sum.x[p]);
+        }
+        pass.finish(row + o, own, sum);
+    }
+}
+
+template <bool FLAT, int BLOCK, class T, class V, int P, int L, int O>
+__device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, const Vectors<V>& a) {
+    using Lanes = Pack<V, P>;
+    RowPass<V, P, L, BLOCK> pass(a);
+    const uint32_t tiles_x = (m.nx + m.tile_x - 1) / m.tile_x, tiles_y = (m.ny + m.tile_y - 1) / m.tile_y;
+    const uint32_t marches = (m.nz + m.march - 1) / m.march;
+    const uint32_t i = threadIdx.x / L % m.tile_x, j = threadIdx.x / L / m.tile_x;
+    const uint32_t line = m.nx * O, plane = m.ny * line;
+    // Opaque, so that the compiler keeps it in a register of 32 bits.
+    uint32_t stride = a.lanes * sizeof(V);
+    asm volatile("" : "+r"(stride));
+    const auto fetch = [&](uint32_t row, Lanes(&to)[O]) {
+        const V* from = row_at(a.v + pass.first, row, stride);
+#pragma unroll
+        for (int o = 0; o < O; ++o) to[o] = load(reinterpret_cast<const Lanes*>(row_at(from, (uint32_t)o, stride)));
+    };
+    for (uint32_t unit = blockIdx.x; pass.active && j < m.tile_y && unit < units; unit += gridDim.x) {
+        // Tiles along a line, then those of a slab, then the slab's next planes.
+        uint32_t rest = unit / tiles_x;
+        const uint32_t first = rest / (m.slab * marches) * m.slab, across = min(m.slab, tiles_y - first);
+        rest -= first * marches;
+        const uint32_t x = unit % tiles_x * m.tile_x + i, y = (first + rest % across) * m.tile_y + j;
+        const uint32_t z0 = rest / across * m.march, z1 = min(m.nz, z0 + m.march);
+        if (x >= m.nx || y >= m.ny) continue;
+        Reach to;
+        to.left = x == 0 ? line - O : 0u - O;
+        to.right = x + 1 == m.nx ? O - line : O;
+        to.down = y == 0 ? plane - line : 0u - line;
+        to.up = y + 1 == m.ny ? line - plane : line;
+        const uint32_t near = m.all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
+        uint32_t row = x * O + y * line + z0 * plane;
+        Lanes below[O], own[O];
+        fetch(row + (z0 == 0 ? (m.nz - 1) * plane : 0u - plane), below);
+        fetch(row, own);
+#pragma unroll 1
+        for (uint32_t z = z0; z < z1; ++z, row += plane) {
+            const uint32_t over = z + 1 == m.nz ? plane - m.nz * plane : plane;
+            const uint32_t mine = m.all_plain ? 0 : near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z;
+            if (!m.all_plain && !__ldg(m.plain + mine)) {
+                const uint32_t under = z == 0 ? (m.nz - 1) * plane : 0u - plane;
+                cell_at_boundary<O>(m, pass, row, m.values[mine], to, under, over);
+                fetch(row, below);
+                fetch(row + over, own);
+                continue;
+            }
+            Lanes above[O], old[O]{}, sum[O]{};
+            fetch(row + over, above);
+            V* w = row_at(a.w + pass.first, row, stride);
+            if (a.gamma != 0.0) {
+#pragma unroll
+                for (int o = 0; o < O; ++o)
+                    old[o] = load_once(reinterpret_cast<const Lanes*>(row_at(w, (uint32_t)o, stride)));
+            }
+            add_block<O>(m.inner[OWN], own, sum);
+            add_block<O>(m.inner[BELOW], below, sum);
+            const uint32_t aside[4] = {to.left, to.right, to.down, to.up};
+#pragma unroll
+            for (int k = 0; k < (FLAT ? 2 : 4); ++k) {
+                Lanes other[O];
+                fetch(row + aside[k], other);
+                add_block<O>(m.inner[k], other, sum);
+            }
+            add_block<O>(m.inner[ABOVE], above, sum);
+            if (m.diagonal) {
+#pragma unroll
+                for (int o = 0; o < O; ++o) {
+                    const auto energy = __ldg(m.diagonal + row + o);
+#pragma unroll
+                    for (int p = 0; p < P; ++p) sum[o].x[p] = mla(energy, own[o].x[p], sum[o].x[p]);
+                }
+            }
+#pragma unroll
+            for (int o = 0; o < O; ++o) {
+                pass.finish(row_at(w, (uint32_t)o, stride), own[o], sum[o], old[o]);
+                below[o] = own[o];
+                own[o] = above[o];
+            }
+        }
+    }
+    pass.end();
+}
+
+#define KERNEL(NAME, V, P, L, T, O, DIRECTIONS)                                                                             \
+    extern "C" __global__ void __launch_bounds__(512, 1)                                                                    \
+        blocks##O##_##DIRECTIONS##_##NAME(const __grid_constant__ Blocks<T, O> m, uint64_t units, Vectors<V> a) {           \
+        blocks<DIRECTIONS == 2, 512, T, V, P, L>(m, (uint32_t)units, a);                                                              \
+    }
+
+#define THREADS_OF_A_ROW(TYPE, V, P, T, O, DIRECTIONS)    \
+    KERNEL(TYPE##_p##P##_l8, V, P, 8, T, O, DIRECTIONS)   \
+    KERNEL(TYPE##_p##P##_l16, V, P, 16, T, O, DIRECTIONS) \
+    KERNEL(TYPE##_p##P##_l32, V, P, 32, T, O, DIRECTIONS)
+
+#define ORBITALS(TYPE, V, P, T)           \
+    THREADS_OF_A_ROW(TYPE, V, P, T, 2, 2) \
+    THREADS_OF_A_ROW(TYPE, V, P, T, 2, 3) \
+    THREADS_OF_A_ROW(TYPE, V, P, T, 4, 2) \
+    THREADS_OF_A_ROW(TYPE, V, P, T, 4, 3)
+
+ORBITALS(f32, F32, 4, F32)
+ORBITALS(f64, F64, 2, F64)
+ORBITALS(c32, C32, 2, C32)
+ORBITALS(c64, C64, 1, C64)

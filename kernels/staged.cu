@@ -1,0 +1,177 @@
+// The fused pass over compressed rows, ELL and SELL-C-sigma, where four threads or more share a row. What takes longest is
+// waiting: for where a row begins, then for its columns, then for the rows of the vector. So a group of threads asks for the
+// beginning of a row two rows ahead and copies its entries to shared memory one row ahead, and then asks for all rows of the
+// vector at once. Blocks walk the rows in tiles of the lattice, where columns tell of one.
+#include "formats.cuh"
+
+// Entries whose rows are asked for together. Beyond the end of a row come zeros on its first column.
+constexpr uint32_t BATCH = 8;
+
+// Entries of a row that are copied ahead; those of longer rows are read as they are needed.
+template <int L>
+constexpr uint32_t AHEAD = L == 4 ? 8 : 16;
+
+// The order that blocks walk the rows in: rows are x + width (y + height z). A block takes a tile in x and y, a row a group
+// of threads, and goes along z, so that the rows its neighbours share stay in the nearest cache.
+struct Order {
+    uint32_t width, height, depth;
+    uint32_t tile_x, tile_y, march;
+    // Tiles across that are worked on together.
+    uint32_t slab;
+    // Tiles along both directions, marches, all of them, and rows of a plane.
+    uint32_t tiles_x, tiles_y, marches, units, plane;
+};
+
+constexpr uint32_t NONE = ~0u;
+
+// The rows of a group of threads, unit after unit.
+struct Walk {
+    uint32_t unit, z, z1, row;
+
+    __device__ __forceinline__ void begin(const Order& o, uint32_t group) {
+        if (unit >= o.units) return;
+        // Tiles along a line, then those of a slab, then the slab's next planes.
+        uint32_t rest = unit / o.tiles_x;
+        const uint32_t first = rest / (o.slab * o.marches) * o.slab, across = min(o.slab, o.tiles_y - first);
+        rest -= first * o.marches;
+        const uint32_t x = unit % o.tiles_x * o.tile_x + group % o.tile_x;
+        const uint32_t y = (first + rest % across) * o.tile_y + group / o.tile_x;
+        z = rest / across * o.march, z1 = min(o.depth, z + o.march);
+        row = x < o.width && y < o.height ? x + o.width * y + o.plane * z : NONE;
+    }
+
+    // The next row, if this group has one beside those of the block's other groups.
+    __device__ __forceinline__ uint32_t next(const Order& o, uint32_t rows, uint32_t group) {
+        const uint32_t now = row < rows ? row : NONE;
+        if (row != NONE) row += o.plane;
+        if (++z == z1) unit += gridDim.x, begin(o, group);
+        return now;
+    }
+};
+
+template <class X>
+__device__ __forceinline__ void copy_ahead(X* to, const X* from, bool there) {
+    const uint32_t at = (uint32_t)__cvta_generic_to_shared(to), bytes = there ? sizeof(X) : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(sizeof(X)), "r"(bytes));
+}
+
+template <class V, int P, int L, class M>
+__device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o, const Vectors<V>& a) {
+    using T = typename M::Value;
+    using J = typename M::Index;
+    using Lanes = Pack<V, P>;
+    constexpr uint32_t K = AHEAD<L>;
+    constexpr int TS = 16 / sizeof(T), JS = 16 / sizeof(J);
+    // The gaps spread groups over the banks.
+    __shared__ alignas(16) T values[2][THREADS / L][K + TS];
+    __shared__ alignas(16) J columns[2][THREADS / L][K + JS];
+    RowPass<V, P, L, THREADS> pass(a);
+    const uint32_t group = threadIdx.x / L;
+    // Opaque, so that the compiler keeps it in a register of 32 bits.
+    uint32_t stride = a.lanes * sizeof(V);
+    asm volatile("" : "+r"(stride));
+    const V* v = a.v + pass.first;
+    const auto span = [&](uint32_t at) { return at == NONE ? Span{0, 0} : m.span(at); };
+    const auto ahead = [&](int stage, const Span& s) {
+#pragma unroll
+        for (uint32_t k = 0; k < K; k += L) {
+            const uint32_t e = k + threadIdx.x % L;
+            if (e < K && e < (s.length + BATCH - 1) / BATCH * BATCH) {
+                const bool there = e < s.length;
+                const uint64_t at = s.first + (uint64_t)(there ? e : 0) * m.stride();
+                copy_ahead(&columns[stage][group][e], m.columns + at, true);
+                copy_ahead(&values[stage][group][e], m.values + at, there);
+            }
+        }
+    };
+    // This row, the next one, whose entries are on their way, and the one whose beginning is.
+    Walk walk{blockIdx.x, 0, 0, NONE};
+    walk.begin(o, group);
+    if (walk.unit < o.units) {
+        uint32_t at = walk.next(o, rows, group), at1 = NONE;
+        Span then = span(at);
+        uint32_t length = then.length;
+        ahead(0, then);
+        bool more = walk.unit < o.units;
+        if (more) at1 = walk.next(o, rows, group), then = span(at1);
+        int stage = 0;
+#pragma unroll 1
+        for (;;) {
+            asm volatile("cp.async.wait_all;" ::: "memory");
+            __syncwarp();
+            ahead(stage ^ 1, then);
+            const bool still = more && walk.unit < o.units;
+            const uint32_t length1 = then.length, at2 = still ? walk.next(o, rows, group) : NONE;
+            then = span(at2);
+            if (at != NONE && pass.active) {
+                const uint32_t row = (uint32_t)m.place(at);
+                V* out = row_at(a.w + pass.first, row, stride);
+                Lanes old{}, own{}, sum{};
+                if (a.gamma != 0.0) old = load_once(reinterpret_cast<const Lanes*>(out));
+                if (a.beta != 0.0 || a.sums)
+                    own = load(reinterpret_cast<const Lanes*>(row_at(v, row + (uint32_t)a.offset, stride)));
+                const J* column = columns[stage][group];
+                const T* value = values[stage][group];
+                const uint32_t near = min(length, K);
+#pragma unroll 1
+                for (uint32_t k = 0; k < near; k += BATCH) {
+                    Lanes x[BATCH];
+#pragma unroll
+                    for (uint32_t i = 0; i < BATCH; i += JS) {
+                        const auto some = *reinterpret_cast<const Pack<J, JS>*>(column + k + i);
+#pragma unroll
+                        for (int q = 0; q < JS; ++q) x[i + q] = load(reinterpret_cast<const Lanes*>(row_at(v, some.x[q], stride)));
+                    }
+#pragma unroll
+                    for (uint32_t i = 0; i < BATCH; i += TS) {
+                        const auto some = *reinterpret_cast<const Pack<T, TS>*>(value + k + i);
+#pragma unroll
+                        for (int q = 0; q < TS; ++q)
+#pragma unroll
+                            for (int p = 0; p < P; ++p) sum.x[p] = mla(some.x[q], x[i + q].x[p], sum.x[p]);
+                    }
+                }
+                const uint64_t first = length > K ? m.span(at).first : 0;
+#pragma unroll 1
+                for (uint32_t k = K; k < length; ++k) {
+                    const uint64_t entry = first + (uint64_t)k * m.stride();
+                    const Lanes x = load(reinterpret_cast<const Lanes*>(row_at(v, __ldg(m.columns + entry), stride)));
+                    const T far = load(m.values + entry);
+#pragma unroll
+                    for (int p = 0; p < P; ++p) sum.x[p] = mla(far, x.x[p], sum.x[p]);
+                }
+                pass.finish(out, own, sum, old);
+            }
+            if (!more) break;
+            at = at1, length = length1, at1 = at2, more = still;
+            stage ^= 1;
+        }
+    }
+    pass.end();
+}
+
+// As many blocks as leave registers for most of the rows that are asked for together.
+#define KERNELS(NAME, V, P, L, T)                                                                                           \
+    extern "C" __global__ void __launch_bounds__(THREADS, P == 4 ? 3 : 4)                                                   \
+        csr_##NAME##_u32(Csr<T, uint32_t> m, uint64_t rows, Order o, Vectors<V> a) {                                        \
+        staged<V, P, L>(m, (uint32_t)rows, o, a);                                                                           \
+    }                                                                                                                       \
+    extern "C" __global__ void __launch_bounds__(THREADS, 3)                                                                \
+        sell_##NAME##_u32(Sell<T, uint32_t> m, uint64_t rows, Order o, Vectors<V> a) {                                      \
+        staged<V, P, L>(m, (uint32_t)rows, o, a);                                                                           \
+    }
+
+#define THREADS_OF_A_ROW(TYPE, V, P, T)   \
+    KERNELS(TYPE##_p##P##_l4, V, P, 4, T)   \
+    KERNELS(TYPE##_p##P##_l8, V, P, 8, T)   \
+    KERNELS(TYPE##_p##P##_l16, V, P, 16, T) \
+    KERNELS(TYPE##_p##P##_l32, V, P, 32, T)
+
+THREADS_OF_A_ROW(f32, F32, 1, F32)
+THREADS_OF_A_ROW(f32, F32, 2, F32)
+THREADS_OF_A_ROW(f32, F32, 4, F32)
+THREADS_OF_A_ROW(f64, F64, 1, F64)
+THREADS_OF_A_ROW(f64, F64, 2, F64)
+THREADS_OF_A_ROW(c32, C32, 1, C32)
+THREADS_OF_A_ROW(c32, C32, 2, C32)
+THREADS_OF_A_ROW(c64, C64, 1, C64)

@@ -1,0 +1,193 @@
+//! Stencils whose hoppings lead within cells and to the next ones along the axes: their values as blocks, and the argument
+//! of the kernel that takes cells of two or four orbitals whole.
+
+use std::sync::Arc;
+
+use bytemuck::{Pod, Zeroable};
+
+use super::cells::slab;
+use super::to_bytes;
+use crate::backend::matrix::{Stencil, StencilTerm, classes::Classes};
+use crate::error::Result;
+use crate::number::C64;
+
+use super::card::{Buffer, Card};
+
+/// Neighbours of a cell: left, right, down, up, below, above, and the cell itself.
+pub(super) const NEIGHBOURS: usize = 7;
+pub(super) const OWN: usize = NEIGHBOURS - 1;
+
+/// Threads of a block.
+pub(super) const BLOCK: u32 = 512;
+
+/// Planes that a block takes of a tile.
+const MARCH: u32 = 8;
+
+/// Bytes that a thread reads of a row at once.
+const WIDE: u32 = 16;
+
+/// Most bytes of the values of inner cells.
+const INNER: usize = NEIGHBOURS * 4 * 4 * 16;
+
+/// Values towards the neighbours, `[neighbour][to][from]`, of inner cells and of every combination of classes.
+pub(super) struct Values {
+    pub inner: Vec<C64>,
+    pub of: Vec<Vec<C64>>,
+}
+
+impl Values {
+    /// The values of a stencil in up to three directions without other hoppings; none for others.
+    pub fn of(stencil: &Stencil, classes: &Classes) -> Option<Values> {
+        let (directions, orbitals) = (stencil.cells.len(), stencil.orbitals);
+        // Of two directions, the second is the one between planes.
+        let axis = |d: usize| if d + 1 == directions && directions > 1 { 2 } else { d };
+        let near = |t: &StencilTerm| t.shift.iter().map(|s| s.abs()).sum::<i64>() <= 1;
+        let plane = stencil.cells.iter().take(2).product::<usize>();
+        if directions > 3 || !stencil.terms.iter().all(near) || plane > 1 << 24 {
+            return None;
+        }
+        let values = |cell: &[i64]| {
+            let mut of = vec![C64::default(); NEIGHBOURS * orbitals * orbitals];
+            for term in &stencil.terms {
+                let neighbour = match term.shift.iter().position(|&s| s != 0) {
+                    Some(d) => 2 * axis(d) + usize::from(term.shift[d] > 0),
+                    None => OWN,
+                };
+                of[(neighbour * orbitals + term.to) * orbitals + term.from] +=
+                    stencil.element(term, cell).unwrap_or_default();
+            }
+            of
+        };
+        let combinations = classes.lists.len() / orbitals.max(1);
+        let of = (0..combinations).map(|c| values(&classes.representative(c))).collect();
+        let middle: Vec<i64> = stencil.cells.iter().map(|&n| n as i64 / 2).collect();
+        Some(Values { inner: values(&middle), of })
+    }
+
+    /// Of each combination, 1 if its values are those of inner cells.
+    pub fn plain(&self) -> Vec<u32> {
+        self.of.iter().map(|of| u32::from(*of == self.inner)).collect()
+    }
+}
+
+/// What a kernel for such stencils is told about coordinates x, y and z: how many, their classes, and what a class counts.
+/// Coordinates that a lattice has not are a single one, of the only class.
+pub(super) fn coordinates(stencil: &Stencil, classes: &Classes) -> [(u32, Vec<u32>, u32); 3] {
+    let none = || (1, vec![0], 0);
+    let along =
+        |d: usize| (stencil.cells[d] as u32, classes.of_coordinate[d].clone(), classes.weights[d] as u32);
+    match stencil.cells.len() {
+        1 => [along(0), none(), none()],
+        2 => [along(0), none(), along(1)],
+        _ => [along(0), along(1), along(2)],
+    }
+}
+
+/// See `kernels/blocks.cu`: the part before the values of inner cells, and those.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks {
+    head: Head,
+    inner: [u8; INNER],
+    orbitals: usize,
+    directions: usize,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Head {
+    nx: u32,
+    ny: u32,
+    nz: u32,
+    tile_x: u32,
+    tile_y: u32,
+    march: u32,
+    slab: u32,
+    all_plain: u32,
+    classes: u64,
+    weight_y: u32,
+    weight_z: u32,
+    plain: u64,
+    values: u64,
+    diagonal: u64,
+}
+
+impl Blocks {
+    /// The argument for a stencil, and the memory it points to; none if the kernel does not take it.
+    pub fn of(
+        card: &Arc<Card>,
+        stencil: &Stencil,
+        classes: &Classes,
+        diagonal: u64,
+    ) -> Result<Option<(Blocks, Vec<Buffer>)>> {
+        if ![2, 4].contains(&stencil.orbitals)
+            || stencil.cells.len() < 2
+            || u32::try_from(stencil.dim()).is_err()
+        {
+            return Ok(None);
+        }
+        let Some(values) = Values::of(stencil, classes) else { return Ok(None) };
+        let [x, y, z] = coordinates(stencil, classes);
+        let plain = values.plain();
+        let all_plain = u32::from(plain.iter().all(|&p| p == 1));
+        let of_class = card.upload(&[x.1, y.1, z.1].concat())?;
+        let plain = card.upload(&plain)?;
+        let of = card.upload(&to_bytes(stencil.dtype, &values.of.concat()))?;
+        let bytes = to_bytes(stencil.dtype, &values.inner);
+        let mut inner = [0; INNER];
+        inner[..bytes.len()].copy_from_slice(&bytes);
+        let head = Head {
+            nx: x.0,
+            ny: y.0,
+            nz: z.0,
+            all_plain,
+            classes: of_class.address,
+            weight_y: y.2,
+            weight_z: z.2,
+            plain: plain.address,
+            values: of.address,
+            diagonal,
+            ..Head::zeroed()
+        };
+        let (orbitals, directions) = (stencil.orbitals, stencil.cells.len());
+        Ok(Some((Blocks { head, inner, orbitals, directions }, vec![of_class, plain, of])))
+    }
+
+    /// The first part of the kernel's name.
+    pub fn name(&self) -> String {
+        format!("blocks{}_{}", self.orbitals, self.directions)
+    }
+
+    /// Whether the kernel takes rows of so many packs of so many bytes: rows that keep a quarter of a warp busy.
+    pub fn takes(packs: u32, bytes: u32) -> bool {
+        packs > 4 && bytes == WIDE
+    }
+
+    /// Cuts the cells into tiles for blocks whose rows take `threads` threads and `bytes` each; returns how many units of
+    /// work that makes.
+    pub fn tile(&mut self, threads: u32, bytes: u32) -> u64 {
+        let head = &mut self.head;
+        let cells = BLOCK / threads;
+        let most = match cells {
+            _ if head.ny == 1 => cells,
+            32.. => 8,
+            _ => 4,
+        };
+        head.tile_x = most.min(head.nx.next_power_of_two());
+        head.tile_y = if head.ny == 1 { 1 } else { cells / head.tile_x };
+        head.march = MARCH.min(head.nz);
+        // Few threads a row may have more lines at once.
+        let line = u64::from(head.nx) * self.orbitals as u64 * u64::from(bytes);
+        head.slab = slab(head.tile_y, line, 1);
+        let tiles = u64::from(head.nx.div_ceil(head.tile_x)) * u64::from(head.ny.div_ceil(head.tile_y));
+        tiles * u64::from(head.nz.div_ceil(head.march))
+    }
+
+    /// The argument as the kernel takes it.
+    pub fn bytes(&self) -> [u8; size_of::<Head>() + INNER] {
+        let mut all = [0; _];
+        let (head, inner) = all.split_at_mut(size_of::<Head>());
+        head.copy_from_slice(bytemuck::bytes_of(&self.head));
+        inner.copy_from_slice(&self.inner);
+        all
+    }
+}

@@ -1,0 +1,72 @@
+//! Lattices with hoppings to the next cells, whose kernels take cells whole or walk rows in tiles: as stencils and stored.
+
+use std::sync::Arc;
+
+use umklapp::backend::matrix::Stencil;
+use umklapp::backend::{Device, MatrixSpec, Update};
+use umklapp::number::philox;
+
+use super::suite::{TYPES, check_product, entries, sparse, stencil};
+
+/// The same terms with shifts along one axis, or none.
+fn near(mut stencil: Stencil, seed: u64) -> Stencil {
+    for (i, term) in stencil.terms.iter_mut().enumerate() {
+        let draw = philox::words(seed, 96, i as u64, 0);
+        let axis = draw[0] as usize % term.shift.len();
+        let step = i64::from(draw[1] % 3) - 1;
+        term.shift.fill(0);
+        // Stencils of one orbital have a kernel for hoppings alone.
+        term.shift[axis] = if stencil.orbitals == 1 && step == 0 { 1 } else { step };
+    }
+    stencil
+}
+
+/// Stencils and stored formats agree with the entries, for every number of columns that has a kernel of its own.
+pub fn lattices(device: &Device) {
+    let cases: [(&[usize], usize); 7] = [
+        (&[24, 20, 10], 1),
+        (&[40, 36], 1),
+        (&[9, 6, 11], 4),
+        (&[13, 1, 5], 2),
+        (&[19, 7, 5], 2),
+        (&[33, 40], 2),
+        (&[18, 21], 4),
+    ];
+    for (case, (cells, orbitals)) in cases.into_iter().enumerate() {
+        for (which, dtype) in TYPES.into_iter().enumerate() {
+            let seed = (10 * case + which) as u64;
+            let terms = 6 + 6 * orbitals;
+            let stencil = Arc::new(near(stencil(dtype, cells, orbitals, terms, seed, case % 2 == 0), seed));
+            let csr = Arc::new(entries(&stencil));
+            let c = Update { alpha: 1.3, beta: -0.4, gamma: if which % 2 == 0 { -1.0 } else { 0.0 } };
+            for columns in [5, 8, 32] {
+                let specs = [
+                    MatrixSpec::Stencil(stencil.clone()),
+                    MatrixSpec::Csr(csr.clone()),
+                    MatrixSpec::Ell(csr.clone()),
+                    MatrixSpec::Sell { csr: csr.clone(), chunk: 8, sigma: 1 },
+                    MatrixSpec::Sell { csr: csr.clone(), chunk: 8, sigma: 64 },
+                ];
+                for spec in specs {
+                    check_product(device, spec, &csr, dtype, columns, c);
+                }
+            }
+        }
+    }
+    // Rows longer than what is read ahead of them.
+    for dtype in TYPES {
+        let csr = Arc::new(sparse(dtype, 300, 300, 60, 7, false));
+        let c = Update { alpha: 0.3, beta: 0.1, gamma: -1.0 };
+        for columns in [8, 16, 32, 64] {
+            check_product(device, MatrixSpec::Csr(csr.clone()), &csr, dtype, columns, c);
+            check_product(
+                device,
+                MatrixSpec::Sell { csr: csr.clone(), chunk: 8, sigma: 64 },
+                &csr,
+                dtype,
+                columns,
+                c,
+            );
+        }
+    }
+}
