@@ -42,11 +42,12 @@ __device__ inline void settle(const Walk& w, uint64_t taken, uint32_t walker, ui
 template <class S>
 __device__ inline void decide(const Walk& w, const S* m, uint32_t n, uint32_t first, uint32_t begin, uint32_t panel, S* inner,
                               Taken* state, uint32_t* chosen) {
-    constexpr int STEP = 256 / BLOCK, OWN = BLOCK / STEP;
+    constexpr int OWN = BLOCK * BLOCK / 256;
     __shared__ S row[2][BLOCK], column[2][BLOCK];
     __shared__ double more[BLOCK][BLOCK + 1], odds[2], draws[BLOCK];
     const uint32_t walker = blockIdx.x, size = min(uint32_t(BLOCK), n - begin), thread = threadIdx.x;
-    const uint32_t j = thread % BLOCK, top = thread / BLOCK;
+    // A thread has rows `top` .. of column j.
+    const uint32_t j = thread % BLOCK, part = thread / BLOCK, top = part * OWN;
     const S* const own = m + uint64_t(walker) * n * n;
     const uint32_t number = (first > 0 ? blocks_of(w.up) : 0) + begin / BLOCK;
     const bool jastrow = w.pairs > 0;
@@ -54,7 +55,7 @@ __device__ inline void decide(const Walk& w, const S* m, uint32_t n, uint32_t fi
     S d[OWN];
 #pragma unroll
     for (int q = 0; q < OWN; ++q) {
-        const uint32_t i = top + q * STEP;
+        const uint32_t i = top + q;
         d[q] = i < size && j < size ? own[uint64_t(begin + i) * n + begin + j] : S{};
         if (jastrow) more[i][j] = factor(delta[i * BLOCK + j]);
     }
@@ -64,43 +65,49 @@ __device__ inline void decide(const Walk& w, const S* m, uint32_t n, uint32_t fi
         mine = factor(w.change[at + thread]);
         draws[thread] = decision(w, w.control->sweep, walker, first + begin + thread);
     }
-    auto publish = [&](uint32_t k) {
-        const uint32_t half = k % 2;
+    // Row `q` of those that a part of the threads has.
+    auto publish = [&](uint32_t owner, int q) {
+        const uint32_t k = owner * OWN + q, half = k % 2;
+        if (part == owner) row[half][j] = d[q];
+        if (j == k) {
 #pragma unroll
-        for (int q = 0; q < OWN; ++q) {
-            const uint32_t i = top + q * STEP;
-            if (i == k) row[half][j] = d[q];
-            if (j == k) column[half][i] = d[q];
+            for (int p = 0; p < OWN; ++p) column[half][top + p] = d[p];
         }
         if (thread == k) odds[half] = mine;
     };
-    publish(0);
+    publish(0, 0);
     __syncthreads();
     uint64_t taken = 0;
-    for (uint32_t k = 0; k < size; ++k) {
-        const uint32_t half = k % 2;
-        const S pivot = row[half][k], one = reciprocal(pivot);
-        const double ratio = squared(pivot) * odds[half];
-        if (isnan(ratio)) w.control->failed = 1;
-        if (draws[k] < ratio) {
-            taken |= 1ull << k;
-            if (jastrow && thread > k && thread < size) mine *= more[thread][k];
-            const S b = j == k ? one : times(row[half][j], one);
+    for (uint32_t owner = 0; owner * OWN < size; ++owner) {
 #pragma unroll
-            for (int q = 0; q < OWN; ++q) {
-                const uint32_t i = top + q * STEP;
-                const S swept = mla(minus(column[half][i]), b, j == k ? S{} : d[q]);
-                d[q] = i == k ? b : swept;
+        for (int q = 0; q < OWN; ++q) {
+            const uint32_t k = owner * OWN + q, half = q % 2;
+            if (k >= size) break;
+            const S pivot = row[half][k], one = reciprocal(pivot);
+            const double ratio = squared(pivot) * odds[half];
+            if (isnan(ratio)) w.control->failed = 1;
+            if (draws[k] < ratio) {
+                taken |= 1ull << k;
+                if (jastrow && thread > k && thread < size) mine *= more[thread][k];
+                S b = times(row[half][j], one);
+                if (j == k) {
+                    b = one;
+#pragma unroll
+                    for (int p = 0; p < OWN; ++p) d[p] = S{};
+                }
+#pragma unroll
+                for (int p = 0; p < OWN; ++p) d[p] = mla(minus(column[half][top + p]), b, d[p]);
+                if (part == owner) d[q] = b;
             }
+            if (k + 1 < size) publish(q + 1 < OWN ? owner : owner + 1, (q + 1) % OWN);
+            __syncthreads();
         }
-        if (k + 1 < size) publish(k + 1);
-        __syncthreads();
     }
     S* const g = inner + uint64_t(walker) * BLOCK * BLOCK;
     auto rank = [&](uint32_t i) { return __popcll(taken & ((1ull << i) - 1)); };
 #pragma unroll
     for (int q = 0; q < OWN; ++q) {
-        const uint32_t i = top + q * STEP;
+        const uint32_t i = top + q;
         if ((taken >> i & 1) && (taken >> j & 1)) g[rank(i) * BLOCK + rank(j)] = d[q];
     }
     settle(w, taken, walker, begin, panel, size, at, state, chosen, n);
@@ -195,8 +202,8 @@ __device__ inline void sweep_rows(const Walk& w, const S* m, const S* inner, con
         const uint32_t from = blockIdx.x * EDGE;
         const S* const g = inner + uint64_t(matrix) * BLOCK * BLOCK;
         Sums<S, EDGE> sum{};
-        tile<true, false>(
-            taken.count, [&](uint32_t k, uint32_t i) { return i < taken.count ? g + i * BLOCK + k : nullptr; },
+        tile(
+            taken.count, true, [&](uint32_t k, uint32_t i) { return i < taken.count ? g + i * BLOCK + k : nullptr; }, false,
             [&](uint32_t k, uint32_t j) {
                 return from + j < size ? m + square + uint64_t(list[k]) * n + panel + from + j : nullptr;
             },
@@ -208,11 +215,11 @@ __device__ inline void sweep_rows(const Walk& w, const S* m, const S* inner, con
             t[strip + uint64_t(i) * wide + j] = own < 0 ? x : g[i * BLOCK + own];
         });
     } else if (blockIdx.x < 2 * tiles) {
-        const uint32_t from = (blockIdx.x - tiles) * EDGE;
-        for (uint32_t e = threadIdx.x; e < taken.count * EDGE; e += 256) {
-            const uint32_t k = e % taken.count, i = from + e / taken.count;
-            if (i < size) l[strip + uint64_t(k) * wide + i] = m[square + uint64_t(panel + i) * n + list[k]];
-        }
+        const uint32_t from = (blockIdx.x - tiles) * EDGE, k = threadIdx.x % BLOCK;
+        if (k >= taken.count) return;
+        const S* const column = m + square + list[k];
+        for (uint32_t i = from + threadIdx.x / BLOCK; i < min(from + EDGE, size); i += 256 / BLOCK)
+            l[strip + uint64_t(i) * BLOCK + k] = column[uint64_t(panel + i) * n];
     } else if (matrix < w.walkers) {
         const uint32_t own = (first > 0 ? blocks_of(w.up) : 0) + begin / BLOCK;
         const uint32_t other = own + 1 + blockIdx.x - 2 * tiles;
@@ -244,9 +251,9 @@ __device__ inline void sweep(const Walk& w, S* m, const Taken* state, const S* t
         i += down, j += across;
         x = i < size && j < size && place_in(taken, begin, panel + j) < 0 ? minus(c[uint64_t(i) * n + j]) : S{};
     });
-    tile<false, false>(
-        taken.count,
-        [&](uint32_t k, uint32_t i) { return down + i < size ? l + strip + uint64_t(k) * wide + down + i : nullptr; },
+    tile(
+        taken.count, true,
+        [&](uint32_t k, uint32_t i) { return down + i < size ? l + strip + uint64_t(down + i) * BLOCK + k : nullptr; }, false,
         [&](uint32_t k, uint32_t j) { return across + j < size ? t + strip + uint64_t(k) * wide + across + j : nullptr; }, sum);
     sum.each([&](uint32_t i, uint32_t j, const S& x) {
         i += down, j += across;
@@ -257,7 +264,7 @@ __device__ inline void sweep(const Walk& w, S* m, const Taken* state, const S* t
 }
 
 // After a panel is decided: X = M_AA^-1 (M_A - 1_A) for its accepted rows A; copies of the columns of M that the update takes
-// (`left`, transposed) and of the rows of B (`old`).
+// (`left`, `wide` a row) and of the rows of B (`old`).
 template <class S>
 __device__ inline void panel_rows(const Walk& w, const S* m, const S* inverse, const Taken* state, const uint32_t* chosen,
                                   S* x, S* left, S* old, uint32_t n, uint32_t first, uint32_t panel, uint32_t wide) {
@@ -272,11 +279,12 @@ __device__ inline void panel_rows(const Walk& w, const S* m, const S* inverse, c
         // Columns of the panel need no product: the sweep has made it.
         const bool inside = from >= panel && from < end;
         Sums<S, TALL<S>> sum{};
-        tile<true, false>(
-            inside ? 0 : count,
+        tile(
+            inside ? 0 : count, true,
             [&](uint32_t k, uint32_t i) {
                 return down + i < count ? m + square + uint64_t(list[down + i]) * n + list[k] : nullptr;
             },
+            false,
             [&](uint32_t k, uint32_t j) {
                 return from + j < n ? m + square + uint64_t(list[k]) * n + from + j : nullptr;
             },
@@ -296,16 +304,18 @@ __device__ inline void panel_rows(const Walk& w, const S* m, const S* inverse, c
         });
         return;
     }
-    const uint32_t from = (blockIdx.x - heights * tiles) * EDGE;
-    for (uint32_t e = threadIdx.x; e < count * EDGE; e += 256) {
-        uint32_t k = e / EDGE, j = from + e % EDGE;
-        if (j < n) old[strip + uint64_t(k) * n + j] = inverse[square + uint64_t(list[k]) * n + j];
-        k = e % count, j = from + e / count;
-        if (j >= end && j < n) left[strip + uint64_t(k) * n + j] = m[square + uint64_t(j) * n + list[k]];
-    }
+    const uint32_t number = blockIdx.x - heights * tiles, down = number / tiles * TALL<S>, from = number % tiles * EDGE;
+    const uint32_t k = down + threadIdx.x % TALL<S>, some = threadIdx.x / TALL<S>;
+    if (k < count)
+        for (uint32_t j = max(from, end) + some; j < min(from + EDGE, n); j += 256 / TALL<S>)
+            left[strip + uint64_t(j) * wide + k] = m[square + uint64_t(j) * n + list[k]];
+    const uint32_t j = from + threadIdx.x % EDGE;
+    if (j < n)
+        for (uint32_t i = down + threadIdx.x / EDGE; i < min(down + TALL<S>, count); i += 256 / EDGE)
+            old[strip + uint64_t(i) * n + j] = inverse[square + uint64_t(list[i]) * n + j];
 }
 
-// M -= left^T X for the rows behind the panel, B -= X^T old.
+// M -= left X for the rows behind the panel, B -= X^T old.
 template <class S>
 __device__ inline void update(const Walk& w, S* m, S* inverse, const Taken* state, const S* x, const S* left, const S* old,
                               uint32_t n, uint32_t panel, uint32_t wide) {
@@ -325,9 +335,12 @@ __device__ inline void update(const Walk& w, S* m, S* inverse, const Taken* stat
         i += down, j += across;
         x = i < n && j < n ? minus(c[uint64_t(i) * n + j]) : S{};
     });
-    tile<false, false>(
-        count, [&](uint32_t k, uint32_t i) { return down + i < n ? p + uint64_t(k) * n + down + i : nullptr; },
-        [&](uint32_t k, uint32_t j) { return across + j < n ? q + uint64_t(k) * n + across + j : nullptr; }, sum);
+    // How far it is from one row of the left factor to the next, and from one step to the next.
+    const uint32_t next = of_m ? wide : 1, step = of_m ? 1 : n;
+    tile(
+        count, of_m,
+        [&](uint32_t k, uint32_t i) { return down + i < n ? p + uint64_t(down + i) * next + uint64_t(k) * step : nullptr; },
+        false, [&](uint32_t k, uint32_t j) { return across + j < n ? q + uint64_t(k) * n + across + j : nullptr; }, sum);
     sum.each([&](uint32_t i, uint32_t j, const S& x) {
         i += down, j += across;
         if (i < n && j < n) c[uint64_t(i) * n + j] = minus(x);
@@ -341,9 +354,9 @@ __device__ inline void product(const S* rows, const S* inverse, uint32_t n, S* m
     const uint64_t square = uint64_t(blockIdx.y) * n * n;
     const uint32_t down = blockIdx.x / tiles * TALL<S>, across = blockIdx.x % tiles * EDGE;
     Sums<S, TALL<S>> sum{};
-    tile<true, true>(
-        n, [&](uint32_t k, uint32_t i) { return down + i < n ? rows + square + uint64_t(down + i) * n + k : nullptr; },
-        [&](uint32_t k, uint32_t j) {
+    tile(
+        n, true, [&](uint32_t k, uint32_t i) { return down + i < n ? rows + square + uint64_t(down + i) * n + k : nullptr; },
+        true, [&](uint32_t k, uint32_t j) {
             return across + j < n ? inverse + square + uint64_t(across + j) * n + k : nullptr;
         },
         sum);

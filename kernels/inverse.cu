@@ -205,9 +205,9 @@ __device__ inline void eliminate(S* work, const S* t, const S* v, uint32_t n, ui
         i += down, j += across;
         x = i < n && j < n && !inside(i) && !inside(j) ? c[uint64_t(i) * n + j] : S{};
     });
-    tile<false, false>(
-        size, [&](uint32_t k, uint32_t i) { return down + i < n ? t + strip + uint64_t(k) * n + down + i : nullptr; },
-        [&](uint32_t k, uint32_t j) {
+    tile(
+        size, false, [&](uint32_t k, uint32_t i) { return down + i < n ? t + strip + uint64_t(k) * n + down + i : nullptr; },
+        false, [&](uint32_t k, uint32_t j) {
             return across + j < n && !inside(across + j) ? v + strip + uint64_t(k) * n + across + j : nullptr;
         },
         sum);

@@ -109,10 +109,10 @@ __device__ __forceinline__ void bring(S* to, const S* from) {
     }
 }
 
-// sum += sum_k left(k, i) right(k, j) for the tile. The factors are given as places in memory, null for zeros. LK and RK:
-// whether their numbers lie side by side along k there, rather than along i or j.
-template <bool LK, bool RK, class S, int H, class L, class R>
-__device__ inline void tile(uint32_t depth, L left, R right, Sums<S, H>& sum) {
+// sum += sum_k left(k, i) right(k, j) for the tile. The factors are given as places in memory, null for zeros, each
+// after whether its numbers lie side by side along k there, rather than along i or j.
+template <class S, int H, class L, class R>
+__device__ __forceinline__ void tile(uint32_t depth, bool left_along, L left, bool right_along, R right, Sums<S, H>& sum) {
     constexpr int STEPS = DEPTH<S>, COUNT = SLABS<H>;
     __shared__ alignas(16) S a[COUNT][STEPS][H + SPARE], b[COUNT][STEPS][EDGE + SPARE];
     // Along k, four neighbours in memory are read by four threads: what they write then lies in banks of its own.
@@ -132,13 +132,13 @@ __device__ inline void tile(uint32_t depth, L left, R right, Sums<S, H>& sum) {
 #pragma unroll
             for (int e = 0; e < STEPS * H / 256; ++e) {
                 uint32_t k, i;
-                place(e, H, LK, k, i);
+                place(e, H, left_along, k, i);
                 bring(&a[to][k][i], start + k < depth ? left(start + k, i) : nullptr);
             }
 #pragma unroll
             for (int e = 0; e < STEPS * EDGE / 256; ++e) {
                 uint32_t k, i;
-                place(e, EDGE, RK, k, i);
+                place(e, EDGE, right_along, k, i);
                 bring(&b[to][k][i], start + k < depth ? right(start + k, i) : nullptr);
             }
         }

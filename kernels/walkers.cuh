@@ -96,12 +96,12 @@ __device__ __forceinline__ C64 inverse_of(C64 a) {
 __device__ __forceinline__ void set_real(double& x, double v) { x = v; }
 __device__ __forceinline__ void set_real(C64& x, double v) { x = {v, 0.0}; }
 
-// 1/x to the last bits: an estimate and Newton's iteration.
+// 1/x but for the last bit: an estimate of 20 bits and Newton's iteration.
 __device__ __forceinline__ double reciprocal(double x) {
     double y;
     asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
 #pragma unroll
-    for (int k = 0; k < 3; ++k) y = fma(y, fma(-x, y, 1.0), y);
+    for (int k = 0; k < 2; ++k) y = fma(y, fma(-x, y, 1.0), y);
     return y;
 }
 __device__ __forceinline__ C64 reciprocal(C64 z) {

@@ -12,8 +12,8 @@ use crate::error::Result;
 const WIDEST: u32 = 256;
 
 /// Intervals of the table of pair functions and coefficients of each, as in the kernels; and how far it may be off.
-const INTERVALS: u32 = 128;
-const TERMS: usize = 8;
+const INTERVALS: u32 = 512;
+const TERMS: usize = 6;
 const CLOSE: f64 = 1e-12;
 
 /// Electrons of a panel.
@@ -181,7 +181,7 @@ impl Resident {
         // SAFETY: of both launches, the kernel's arguments; strips are `wide` x n, of every filling and walker.
         unsafe {
             let arguments = arguments![walk, m, inverse, state, chosen, x, left, old, n, first, panel, wide];
-            self.launch("walk_panel", ((heights + 1) * tiles, matrices), THREADS, &arguments)?;
+            self.launch("walk_panel", (2 * heights * tiles, matrices), THREADS, &arguments)?;
             let grid = ((self.tall(rest) + self.tall(n)) * tiles, matrices);
             let arguments = arguments![walk, m, inverse, state, x, left, old, n, panel, wide];
             self.launch("walk_update", grid, THREADS, &arguments)
