@@ -38,6 +38,9 @@ pub struct Images {
     pub radius: f64,
 }
 
+/// Products of determinants: a coefficient, and which of either spin; None for a spin without electrons.
+pub type Products = Vec<(C64, [Option<usize>; 2])>;
+
 /// A wave function and its walkers.
 #[derive(Clone)]
 pub struct WalkersSpec {
@@ -47,8 +50,8 @@ pub struct WalkersSpec {
     pub k: [f64; 3],
     /// Which orbitals the electrons of both spins fill: a list for each of their determinants.
     pub fillings: [Vec<Vec<usize>>; 2],
-    /// Products of determinants: a coefficient, and which of either spin; None for a spin without electrons.
-    pub products: Vec<(C64, [Option<usize>; 2])>,
+    /// The sum of products of determinants.
+    pub products: Products,
     /// The cell that repeats.
     pub images: Images,
     /// Cartesian coordinates to fractions of that cell.

@@ -8,8 +8,8 @@ use super::amplitude::Amplitude;
 use super::determinant::Determinant;
 use super::jastrow::{Factor, Jastrow, Setting};
 use super::{Derivatives, Orbitals};
+use crate::backend::walkers::Products;
 use crate::error::{Error, Result};
-use crate::number::C64;
 
 /// Orbitals that electrons of one spin fill.
 #[derive(Debug, Clone, PartialEq)]
@@ -228,8 +228,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
     }
 
     /// Which orbitals the determinants of either spin fill, and the products of these: for a backend.
-    #[expect(clippy::type_complexity, reason = "as the backend wants it")]
-    pub fn expansion(&self) -> ([Vec<Vec<usize>>; 2], Vec<(C64, [Option<usize>; 2])>) {
+    pub fn expansion(&self) -> ([Vec<Vec<usize>>; 2], Products) {
         let of = |down| self.fillings(down).map(|f| self.fillings[f].orbitals.clone()).collect();
         let place = |f: usize| self.fillings(self.fillings[f].down).position(|g| g == f);
         let one = |p: &(S, Option<usize>, Option<usize>)| {
