@@ -48,28 +48,40 @@ __device__ inline void slope_of(const Walk& w, uint32_t walker, uint32_t i, doub
     laplacian = warp_sum(sum[3]);
 }
 
-// lap D/D and grad D/D by an electron, real parts: its orbitals' planes with its row of B. By a warp.
+// lap D/D and grad D/D by an electron, real parts: its orbitals' planes with its rows of B, one a filling, `apart` numbers
+// from one to the next, by their weights, `stride` apart. By a warp.
 template <class F>
-__device__ inline void logarithmic(const F* row, uint64_t plane, const double* b, const uint32_t* filling, uint32_t n,
-                                   double3, const double*, double (&gradient)[3], double& laplacian) {
+__device__ inline void logarithmic(const F* row, uint64_t plane, const double* b, uint64_t apart, const C64* weights,
+                                   uint32_t stride, const uint32_t* filling, uint32_t fillings, uint32_t n, double3,
+                                   const double*, double (&gradient)[3], double& laplacian) {
     double sum[4] = {};
-    for (uint32_t l = threadIdx.x % WARP; l < n; l += WARP) {
-        const F* const at = row + filling[l];
+    for (uint32_t f = 0; f < fillings; ++f) {
+        const double weight = weights[f * uint64_t(stride)].re;
+        for (uint32_t l = threadIdx.x % WARP; l < n; l += WARP) {
+            const F* const at = row + filling[f * n + l];
+            const double factor = weight * b[f * apart + l];
 #pragma unroll
-        for (int d = 0; d < 4; ++d) sum[d] = fma(double(at[(d + 1) * plane]), b[l], sum[d]);
+            for (int d = 0; d < 4; ++d) sum[d] = fma(double(at[(d + 1) * plane]), factor, sum[d]);
+        }
     }
     for (int d = 0; d < 3; ++d) gradient[d] = warp_sum(sum[d]);
     laplacian = warp_sum(sum[3]);
 }
 
 template <class F>
-__device__ inline void logarithmic(const F* row, uint64_t plane, const C64* b, const uint32_t* filling, uint32_t n,
-                                   double3 k, const double* r, double (&gradient)[3], double& laplacian) {
+__device__ inline void logarithmic(const F* row, uint64_t plane, const C64* b, uint64_t apart, const C64* weights,
+                                   uint32_t stride, const uint32_t* filling, uint32_t fillings, uint32_t n, double3 k,
+                                   const double* r, double (&gradient)[3], double& laplacian) {
     C64 sum[5] = {};
-    for (uint32_t l = threadIdx.x % WARP; l < n; l += WARP) {
-        const F* const at = row + 2 * filling[l];
+    for (uint32_t f = 0; f < fillings; ++f) {
+        const C64 weight = weights[f * uint64_t(stride)];
+        for (uint32_t l = threadIdx.x % WARP; l < n; l += WARP) {
+            const F* const at = row + 2 * filling[f * n + l];
+            const C64 factor = times(weight, b[f * apart + l]);
 #pragma unroll
-        for (int d = 0; d < 5; ++d) sum[d] = mla(C64{double(at[d * plane]), double(at[d * plane + 1])}, b[l], sum[d]);
+            for (int d = 0; d < 5; ++d)
+                sum[d] = mla(C64{double(at[d * plane]), double(at[d * plane + 1])}, factor, sum[d]);
+        }
     }
     for (int d = 0; d < 5; ++d) sum[d] = warp_sum(sum[d]);
     // exp(i k . r) u: the gradient is turn (grad u + i k u), the Laplacian turn (lap u + 2 i k . grad u - k^2 u).
@@ -89,16 +101,17 @@ __device__ inline void logarithmic(const F* row, uint64_t plane, const C64* b, c
 
 // -1/2 of what each electron of a spin adds to (lap Psi)/Psi. A warp an electron.
 template <class F, class S>
-__device__ inline void kinetic(const F* planes, uint32_t lanes, const Walk& w, const S* inverse, uint32_t first, uint32_t n,
-                               const uint32_t* filling, double3 k, double* out) {
+__device__ inline void kinetic(const F* planes, uint32_t lanes, const Walk& w, const S* inverse, const C64* weights,
+                               uint32_t stride, uint32_t first, uint32_t n, const uint32_t* filling, uint32_t fillings,
+                               double3 k, double* out) {
     const uint32_t own = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y, i = first + own;
     if (own >= n) return;
     const uint64_t plane = uint64_t(w.electrons) * w.walkers * lanes;
     const F* const row = planes + (uint64_t(i) * w.walkers + walker) * lanes;
     const uint64_t at = uint64_t(walker) * w.electrons + i;
     double gradient[3], laplacian;
-    logarithmic(row, plane, inverse + (uint64_t(walker) * n + own) * n, filling, n, k, w.positions + 3 * at, gradient,
-                laplacian);
+    logarithmic(row, plane, inverse + (uint64_t(walker) * n + own) * n, uint64_t(stride) * n * n, weights + walker, stride,
+                filling, fillings, n, k, w.positions + 3 * at, gradient, laplacian);
     double slope[3] = {}, bend = 0.0;
     if (w.pairs + w.bodies > 0) slope_of(w, walker, i, slope, bend);
     double sum = laplacian + bend;
@@ -110,9 +123,9 @@ __device__ inline void kinetic(const F* planes, uint32_t lanes, const Walk& w, c
 
 #define KINETIC(NAME, F, S)                                                                                             \
     extern "C" __global__ void __launch_bounds__(256)                                                                   \
-        NAME(const F* planes, uint32_t lanes, Walk w, const S* inverse, uint32_t first, uint32_t n,                      \
-             const uint32_t* filling, double3 k, double* out) {                                                         \
-        kinetic(planes, lanes, w, inverse, first, n, filling, k, out);                                                  \
+        NAME(const F* planes, uint32_t lanes, Walk w, const S* inverse, const C64* weights, uint32_t stride,             \
+             uint32_t first, uint32_t n, const uint32_t* filling, uint32_t fillings, double3 k, double* out) {           \
+        kinetic(planes, lanes, w, inverse, weights, stride, first, n, filling, fillings, k, out);                        \
     }
 
 KINETIC(energy_kinetic_f32_f64, float, double)

@@ -7,23 +7,28 @@
 namespace {
 
 constexpr int PANEL = 32;
-constexpr int STRIP = 8;
-// Threads of a panel: as many as its columns times the rows that a strip exchanges.
-constexpr int LONG = 2 * STRIP * PANEL;
+constexpr int WIDEST = 8;
+// Threads of a panel: as many as its columns times the rows that a strip exchanges at most.
+constexpr int LONG = 2 * WIDEST * PANEL;
 constexpr int LONGEST = 2048;
 
 // Rows that the pivots of a strip exchange, and what each of them holds after it: the row of which source.
 struct Moves {
     uint32_t count;
-    uint32_t rows[2 * STRIP];
-    uint32_t sources[2 * STRIP];
+    uint32_t rows[2 * WIDEST];
+    uint32_t sources[2 * WIDEST];
 };
+
+// Columns of a strip: as many as registers hold with R rows of it a thread.
+template <class S, int R>
+constexpr int COLUMNS = sizeof(S) == sizeof(C64) && R > 1 ? 4 : WIDEST;
 
 // A panel's columns, which become the factors of its elimination: `t[k][i]`. Strips of it are eliminated among themselves in
 // registers, R rows a thread, then from the rest of the panel.
 template <class S, int R>
-__device__ inline void panel(const S* work, S* t, uint32_t* pivots, Moves* moves, uint32_t n, uint32_t begin,
+__device__ inline void panel(const S* work, S* t, uint32_t* pivots, S* diagonal, Moves* moves, uint32_t n, uint32_t begin,
                              Control* control) {
+    constexpr int STRIP = COLUMNS<S, R>;
     __shared__ double best[LONG / 32];
     __shared__ uint32_t where[LONG / 32], chosen[STRIP];
     __shared__ Moves list;
@@ -96,7 +101,8 @@ __device__ inline void panel(const S* work, S* t, uint32_t* pivots, Moves* moves
                 if (!(top > 1e-300) || isinf(top)) control->failed = 2;
             }
             __syncthreads();
-            const S one = inverse_of(picked[c]);
+            if (thread == 0) diagonal[uint64_t(matrix) * n + own] = picked[c];
+            const S one = reciprocal(picked[c]);
 #pragma unroll
             for (int r = 0; r < R; ++r) {
                 const uint32_t i = thread + LONG * r;
@@ -167,19 +173,19 @@ __device__ inline void panel(const S* work, S* t, uint32_t* pivots, Moves* moves
 
 // Exchanges rows in the other columns, and keeps those of the panel in `v`.
 template <class S>
-__device__ inline void exchange(S* work, S* v, const Moves* moves, uint32_t n, uint32_t begin) {
+__device__ inline void exchange(S* work, S* v, const Moves* moves, uint32_t n, uint32_t begin, uint32_t wide) {
     const uint32_t matrix = blockIdx.y, j = blockIdx.x * blockDim.x + threadIdx.x;
     const uint32_t size = min(uint32_t(PANEL), n - begin);
     if (j >= n || (j >= begin && j < begin + size)) return;
     S* const a = work + uint64_t(matrix) * n * n + j;
-    for (uint32_t start = 0; start < size; start += STRIP) {
-        const Moves& list = moves[matrix * (PANEL / STRIP) + start / STRIP];
+    for (uint32_t start = 0; start < size; start += wide) {
+        const Moves& list = moves[matrix * (PANEL / wide) + start / wide];
         const uint32_t count = list.count;
-        S x[2 * STRIP];
+        S x[2 * WIDEST];
 #pragma unroll
-        for (int q = 0; q < 2 * STRIP; ++q) x[q] = q < count ? a[uint64_t(list.sources[q]) * n] : S{};
+        for (int q = 0; q < 2 * WIDEST; ++q) x[q] = q < count ? a[uint64_t(list.sources[q]) * n] : S{};
 #pragma unroll
-        for (int q = 0; q < 2 * STRIP; ++q)
+        for (int q = 0; q < 2 * WIDEST; ++q)
             if (q < count) a[uint64_t(list.rows[q]) * n] = x[q];
     }
     for (uint32_t k = 0; k < size; ++k) v[(uint64_t(matrix) * PANEL + k) * n + j] = a[uint64_t(begin + k) * n];
@@ -189,33 +195,26 @@ __device__ inline void exchange(S* work, S* v, const Moves* moves, uint32_t n, u
 template <class S>
 __device__ inline void eliminate(S* work, const S* t, const S* v, uint32_t n, uint32_t begin) {
     const uint32_t tiles = (n + EDGE - 1) / EDGE, matrix = blockIdx.y, size = min(uint32_t(PANEL), n - begin);
-    const uint32_t down = blockIdx.x / tiles * EDGE, across = blockIdx.x % tiles * EDGE;
+    const uint32_t down = blockIdx.x / tiles * TALL<S>, across = blockIdx.x % tiles * EDGE;
     const uint64_t strip = uint64_t(matrix) * PANEL * n;
     auto inside = [&](uint32_t i) { return i >= begin && i < begin + size; };
     S* const c = work + uint64_t(matrix) * n * n;
     // What is there is read while the factors are on their way.
-    S sum[4][4];
-    for (int a = 0; a < 4; ++a)
-        for (int b = 0; b < 4; ++b) {
-            uint32_t i, j;
-            place_of<S>(a, b, i, j);
-            i += down, j += across;
-            sum[a][b] = i < n && j < n && !inside(i) && !inside(j) ? c[uint64_t(i) * n + j] : S{};
-        }
-    tile<S, false, false>(
-        size, [&](uint32_t k, uint32_t i) { return down + i < n ? t[strip + uint64_t(k) * n + down + i] : S{}; },
-        [&](uint32_t k, uint32_t j) {
-            return across + j < n && !inside(across + j) ? v[strip + uint64_t(k) * n + across + j] : S{};
+    Sums<S, TALL<S>> sum;
+    sum.each([&](uint32_t i, uint32_t j, S& x) {
+        i += down, j += across;
+        x = i < n && j < n && !inside(i) && !inside(j) ? c[uint64_t(i) * n + j] : S{};
+    });
+    tile(
+        size, false, [&](uint32_t k, uint32_t i) { return down + i < n ? t + strip + uint64_t(k) * n + down + i : nullptr; },
+        false, [&](uint32_t k, uint32_t j) {
+            return across + j < n && !inside(across + j) ? v + strip + uint64_t(k) * n + across + j : nullptr;
         },
         sum);
-    for (int a = 0; a < 4; ++a)
-        for (int b = 0; b < 4; ++b) {
-            uint32_t i, j;
-            place_of<S>(a, b, i, j);
-            i += down, j += across;
-            if (i >= n || j >= n) continue;
-            c[uint64_t(i) * n + j] = inside(j) ? t[strip + uint64_t(j - begin) * n + i] : sum[a][b];
-        }
+    sum.each([&](uint32_t i, uint32_t j, const S& x) {
+        i += down, j += across;
+        if (i < n && j < n) c[uint64_t(i) * n + j] = inside(j) ? t[strip + uint64_t(j - begin) * n + i] : x;
+    });
 }
 
 // Columns go where the exchanges of rows, taken back from the last to the first, put them.
@@ -237,30 +236,59 @@ __device__ inline void deviation(const S* q, uint32_t n, uint32_t count, Control
     }
 }
 
-}  // namespace
-
-// One warp a matrix; one thread of it does the work.
-extern "C" __global__ void inverse_order(const uint32_t* pivots, uint32_t n, uint32_t* order) {
-    __shared__ uint32_t own[LONGEST], swaps[LONGEST];
-    const uint64_t first = uint64_t(blockIdx.x) * n;
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) own[i] = i, swaps[i] = pivots[first + i];
+// Where the exchanges of rows take the columns, by one thread of a matrix; and the determinant: ln |det| is -infinity where a
+// pivot was as good as zero, NaN where one was no number, before all others.
+template <class S>
+__device__ inline void finish(const uint32_t* pivots, const S* diagonal, uint32_t n, uint32_t* order, double* logs,
+                              C64* phases) {
+    __shared__ uint32_t own[LONGEST], swaps[LONGEST], bad;
+    __shared__ double sums[256];
+    __shared__ C64 turns[256];
+    const uint32_t matrix = blockIdx.x, thread = threadIdx.x;
+    const uint64_t first = uint64_t(matrix) * n;
+    if (thread == 0) bad = n;
     __syncthreads();
-    if (threadIdx.x == 0) {
+    double sum = 0.0;
+    C64 turn{1.0, 0.0};
+    for (uint32_t i = thread; i < n; i += 256) {
+        own[i] = i, swaps[i] = pivots[first + i];
+        const C64 z = wide(diagonal[first + i]);
+        const double square = squared(z), scale = (swaps[i] == i ? 1.0 : -1.0) / sqrt(square);
+        if (!(square > 1e-300) || isinf(square)) atomicMin(&bad, i);
+        sum += 0.5 * log(square);
+        turn = times(turn, C64{z.re * scale, z.im * scale});
+    }
+    sums[thread] = sum, turns[thread] = turn;
+    for (int half = 128; half > 0; half /= 2) {
+        __syncthreads();
+        if (thread < half) {
+            sums[thread] += sums[thread + half];
+            turns[thread] = times(turns[thread], turns[thread + half]);
+        }
+    }
+    __syncthreads();
+    if (thread == 0) {
         for (uint32_t i = n; i-- > 0;) {
             const uint32_t x = own[i], other = swaps[i];
             own[i] = own[other];
             own[other] = x;
         }
+        const double square = bad < n ? squared(diagonal[first + bad]) : 1.0;
+        logs[matrix] = bad == n ? sums[0] : square <= 1e-300 ? -INFINITY : NAN;
+        phases[matrix] = turns[0];
     }
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) order[first + i] = own[i];
+    for (uint32_t i = thread; i < n; i += 256) order[first + i] = own[i];
 }
+
+}  // namespace
 
 // For matrices of up to as many times LONG rows.
 #define PANEL_KERNEL(NAME, S, R)                                                                                        \
     extern "C" __global__ void __launch_bounds__(LONG)                                                                  \
-        NAME(const S* work, S* t, uint32_t* pivots, Moves* moves, uint32_t n, uint32_t begin, Control* control) {        \
-        panel<S, R>(work, t, pivots, moves, n, begin, control);                                                         \
+        NAME(const S* work, S* t, uint32_t* pivots, S* diagonal, Moves* moves, uint32_t n, uint32_t begin,               \
+             Control* control) {                                                                                        \
+        panel<S, R>(work, t, pivots, diagonal, moves, n, begin, control);                                                \
     }
 
 #define KERNELS(SUFFIX, S)                                                                                              \
@@ -268,12 +296,17 @@ extern "C" __global__ void inverse_order(const uint32_t* pivots, uint32_t n, uin
     PANEL_KERNEL(inverse_panel_2_##SUFFIX, S, 2)                                                                         \
     PANEL_KERNEL(inverse_panel_4_##SUFFIX, S, 4)                                                                         \
     extern "C" __global__ void inverse_exchange_##SUFFIX(S* work, S* v, const Moves* moves, uint32_t n,                  \
-                                                         uint32_t begin) {                                              \
-        exchange(work, v, moves, n, begin);                                                                             \
+                                                         uint32_t begin, uint32_t wide) {                               \
+        exchange(work, v, moves, n, begin, wide);                                                                           \
     }                                                                                                                   \
     extern "C" __global__ void __launch_bounds__(256, sizeof(S) == 8 ? 2 : 1)                                            \
         inverse_eliminate_##SUFFIX(S* work, const S* t, const S* v, uint32_t n, uint32_t begin) {                        \
         eliminate(work, t, v, n, begin);                                                                                \
+    }                                                                                                                   \
+    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+        inverse_finish_##SUFFIX(const uint32_t* pivots, const S* diagonal, uint32_t n, uint32_t* order, double* logs,    \
+                                C64* phases) {                                                                          \
+        finish(pivots, diagonal, n, order, logs, phases);                                                               \
     }                                                                                                                   \
     extern "C" __global__ void inverse_gather_##SUFFIX(const S* work, const uint32_t* order, uint32_t n, S* out) {       \
         gather(work, order, n, out);                                                                                    \

@@ -1,36 +1,11 @@
-// Sweeps of the walkers of a Slater-Jastrow wave function: trial points, ratios, decisions, inverse matrices. Scalars S are
-// those of the orbitals. Kept of every determinant is B = (A^-1)^T, so that a ratio is a product of two rows.
-//
-// Look-ahead: M = Phi(Y) A^-1 of all trial points; blocks of electrons are decided by one block of threads a walker, which
-// sweeps the block of M on its diagonal as it accepts; then M and B are updated by a product of matrices for each block, of
-// which 2 n^3 (M), 2 n^3 (B) and n^3 (the rest of M) flops are the floor, n electrons of one spin.
+// Sweeps of the walkers of a Slater-Jastrow wave function: trial points, rows of orbitals, and the schemes that decide about
+// electrons one by one, all at once, or as a whole (`ahead.cu` and `groups.cu` have the others). Scalars S are those of the
+// orbitals. Kept of every determinant is B = (A^-1)^T, so that a ratio is a product of two rows. Matrices are numbered
+// filling * walkers + walker, fillings of one spin.
 
-#include "tiles.cuh"
+#include "moves.cuh"
 
 namespace {
-
-// Electrons decided before M and B learn of them.
-template <class S>
-struct Size;
-template <>
-struct Size<double> {
-    static constexpr int BLOCK = 64;
-};
-template <>
-struct Size<C64> {
-    static constexpr int BLOCK = 32;
-};
-
-constexpr int WARP = 32;
-
-__device__ inline uint4 draw(const Walk& w, uint64_t sweep, uint32_t walker, uint32_t electron, uint32_t number) {
-    return philox(w.seed, WALKERS, sweep << 24 | uint64_t(electron) << 2 | number, w.first + walker);
-}
-
-__device__ inline double decision(const Walk& w, uint64_t sweep, uint32_t walker, uint32_t electron) {
-    const uint4 d = draw(w, sweep, walker, electron, 2);
-    return unit(d.x, d.y);
-}
 
 __device__ inline double normal(uint4 d, bool second) {
     double one, other;
@@ -38,273 +13,81 @@ __device__ inline double normal(uint4 d, bool second) {
     return second ? other : one;
 }
 
-// By how much J changes when electron i of a walker goes to its trial point, the others being where they are. By a warp.
-__device__ inline double change_of(const Walk& w, uint32_t walker, uint32_t i) {
-    const uint64_t own = uint64_t(walker) * w.electrons;
-    const double *x = w.positions + 3 * own, *from = x + 3 * i, *to = w.trial + 3 * (own + i);
-    double sum = 0.0, u[3], v[3];
-    if (w.pairs > 0) {
-        for (uint32_t j = threadIdx.x % WARP; j < w.electrons; j += WARP) {
-            if (j == i) continue;
-            const uint32_t opposite = (i < w.up) != (j < w.up);
-            sum += pair_sum(w, opposite, distance(*w.images, to, x + 3 * j))
-                 - pair_sum(w, opposite, distance(*w.images, from, x + 3 * j));
-        }
-    }
-    for (uint32_t c = threadIdx.x % WARP; c < w.bodies; c += WARP) {
-        const Radial& f = w.radials[2 * w.pairs + c];
-        radial<false>(f, distance(*w.images, to, w.centres + 3 * c), u);
-        radial<false>(f, distance(*w.images, from, w.centres + 3 * c), v);
-        sum += u[0] - v[0];
-    }
-    return warp_sum(sum);
+template <class F>
+__device__ __forceinline__ double orbital(const F* lanes, uint32_t l, double3, const double*, double) {
+    return double(lanes[l]);
 }
 
-// By how much more J changes with electron i if electron k of the same spin has moved before.
-__device__ inline double delta_of(const Walk& w, uint32_t walker, uint32_t i, uint32_t k) {
-    const uint64_t own = uint64_t(walker) * w.electrons;
-    const double *from = w.before + 3 * (own + i), *to = w.trial + 3 * (own + i);
-    const double *old = w.before + 3 * (own + k), *now = w.trial + 3 * (own + k);
-    return (pair_sum(w, 0, distance(*w.images, to, now)) - pair_sum(w, 0, distance(*w.images, from, now)))
-         - (pair_sum(w, 0, distance(*w.images, to, old)) - pair_sum(w, 0, distance(*w.images, from, old)));
+template <class F>
+__device__ __forceinline__ C64 orbital(const F* lanes, uint32_t l, double3 k, const double* r, C64) {
+    C64 turn;
+    sincos(k.x * r[0] + k.y * r[1] + k.z * r[2], &turn.im, &turn.re);
+    return times(turn, C64{double(lanes[2 * l]), double(lanes[2 * l + 1])});
 }
 
-// Rows of orbitals at electrons `first` .. of every walker, from a plane of the table: n orbitals a row. With TRANSPOSED the
-// electrons lie side by side instead.
-template <class F, bool TRANSPOSED>
+// Rows of orbitals at electrons `first` .. of every walker, from a plane of the table: n orbitals a row, for every filling.
+// With TRANSPOSED the electrons lie side by side instead.
+template <class F, bool TRANSPOSED, class S>
 __device__ void rows_of(const F* plane, uint32_t lanes, const Walk& w, uint32_t first, uint32_t count, uint32_t n,
-                        const uint32_t* filling, double3, double* out) {
+                        const uint32_t* filling, uint32_t fillings, double3 k, S* out) {
     const uint64_t each = uint64_t(count) * n;
-    for (uint64_t at = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x; at < each * w.walkers;
+    for (uint64_t at = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x; at < each * w.walkers * fillings;
          at += uint64_t(gridDim.x) * blockDim.x) {
-        const uint32_t walker = at / each, l = at % each % n, i = at % each / n;
-        const uint64_t point = uint64_t(first + i) * w.walkers + walker;
-        const uint64_t to = TRANSPOSED ? walker * each + uint64_t(l) * count + i : at;
-        out[to] = double(plane[point * lanes + filling[l]]);
+        const uint32_t matrix = at / each, l = at % each % n, i = at % each / n;
+        const uint64_t point = uint64_t(first + i) * w.walkers + matrix % w.walkers;
+        const uint64_t to = TRANSPOSED ? matrix * each + uint64_t(l) * count + i : at;
+        out[to] = orbital(plane + point * lanes, filling[matrix / w.walkers * n + l], k, w.points + 3 * point, S{});
     }
 }
 
-template <class F, bool TRANSPOSED>
-__device__ void rows_of(const F* plane, uint32_t lanes, const Walk& w, uint32_t first, uint32_t count, uint32_t n,
-                        const uint32_t* filling, double3 k, C64* out) {
-    const uint64_t each = uint64_t(count) * n;
-    for (uint64_t at = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x; at < each * w.walkers;
-         at += uint64_t(gridDim.x) * blockDim.x) {
-        const uint32_t walker = at / each, l = at % each % n, i = at % each / n;
-        const uint64_t point = uint64_t(first + i) * w.walkers + walker;
-        const uint64_t to = TRANSPOSED ? walker * each + uint64_t(l) * count + i : at;
-        const F* const z = plane + point * lanes + 2 * filling[l];
-        const double* const r = w.points + 3 * point;
-        C64 turn;
-        sincos(k.x * r[0] + k.y * r[1] + k.z * r[2], &turn.im, &turn.re);
-        out[to] = times(turn, C64{double(z[0]), double(z[1])});
+// The drift of every electron where points were evaluated with derivatives: v = grad ln sqrt(rho) of the one-body density,
+// shortened where it is long (Umrigar). Real and imaginary parts are lanes alike, and a twist drops out. A warp an electron.
+template <class F>
+__device__ inline void drift(const F* planes, uint32_t lanes, uint32_t filled, const Walk& w, double* out) {
+    const uint64_t at = blockIdx.x * 8 + threadIdx.x / WARP, plane = uint64_t(w.electrons) * w.walkers * lanes;
+    if (at >= w.walkers * w.electrons) return;
+    const F* const row = planes + (at % w.electrons * w.walkers + at / w.electrons) * lanes;
+    double density = 0.0, slope[3] = {};
+    for (uint32_t l = threadIdx.x % WARP; l < filled; l += WARP) {
+        const double value = row[l];
+        density = fma(value, value, density);
+        for (int d = 0; d < 3; ++d) slope[d] = fma(value, double(row[(d + 1) * plane + l]), slope[d]);
     }
+    density = warp_sum(density);
+    double square = 0.0;
+    for (int d = 0; d < 3; ++d) {
+        slope[d] = warp_sum(slope[d]);
+        slope[d] = density > 1e-300 ? slope[d] / density : 0.0;
+        square += slope[d] * slope[d];
+    }
+    square *= w.control->step * w.control->step;
+    const double factor = square > 1e-12 ? (sqrt(1.0 + 2.0 * square) - 1.0) / square : 1.0;
+    if (threadIdx.x % WARP < 3) out[3 * at + threadIdx.x % WARP] = factor * slope[threadIdx.x % WARP];
 }
 
-// Decides the electrons `begin` .. of a block. M's block on the diagonal is swept with each pivot that is accepted, so that
-// what is left of it holds the ratios to come, and in the end the inverse of its accepted part, which goes to `inner`.
-template <class S>
-__device__ inline void decide(const Walk& w, const S* m, uint32_t n, uint32_t first, uint32_t begin, S* inner) {
-    constexpr int B = Size<S>::BLOCK, STEP = 256 / B, OWN = B / STEP;
-    __shared__ S row[2][B], column[2][B];
-    __shared__ double change[2], draws[B];
-    const uint32_t walker = blockIdx.x, size = min(uint32_t(B), n - begin), thread = threadIdx.x;
-    const uint32_t j = thread % B, top = thread / B;
-    const S* const own = m + uint64_t(walker) * n * n;
-    S d[OWN];
-#pragma unroll
-    for (int q = 0; q < OWN; ++q) {
-        const uint32_t i = top + q * STEP;
-        d[q] = i < size && j < size ? own[uint64_t(begin + i) * n + begin + j] : S{};
-    }
-    const uint64_t at = uint64_t(walker) * w.electrons + first + begin;
-    const bool jastrow = w.pairs > 0;
-    double mine = 0.0;
-    if (thread < size) {
-        mine = w.change[at + thread];
-        draws[thread] = decision(w, w.control->sweep, walker, first + begin + thread);
-    }
-    const double* const deltas = w.delta + (at + thread) * B;
-    double next = jastrow && thread < size && thread > 0 ? deltas[0] : 0.0;
-    auto publish = [&](uint32_t k) {
-        const uint32_t half = k % 2;
-#pragma unroll
-        for (int q = 0; q < OWN; ++q) {
-            const uint32_t i = top + q * STEP;
-            if (i == k) row[half][j] = d[q];
-            if (j == k) column[half][i] = d[q];
-        }
-        if (thread == k) change[half] = mine;
-    };
-    publish(0);
-    __syncthreads();
-    uint64_t taken = 0;
-    for (uint32_t k = 0; k < size; ++k) {
-        const uint32_t half = k % 2;
-        const S pivot = row[half][k];
-        const double odds = squared(pivot) * exp(2.0 * change[half]);
-        if (isnan(odds)) w.control->failed = 1;
-        const double more = next;
-        if (jastrow && thread > k + 1 && thread < size) next = deltas[k + 1];
-        if (draws[k] < odds) {
-            taken |= 1ull << k;
-            if (thread > k && thread < size) mine += more;
-            const S one = inverse_of(pivot), b = j == k ? one : times(row[half][j], one);
-#pragma unroll
-            for (int q = 0; q < OWN; ++q) {
-                const uint32_t i = top + q * STEP;
-                const S product = minus(times(column[half][i], b));
-                d[q] = i == k ? b : j == k ? product : plus(d[q], product);
-            }
-        }
-        if (k + 1 < size) publish(k + 1);
-        __syncthreads();
-    }
-    S* const g = inner + uint64_t(walker) * B * B;
-#pragma unroll
-    for (int q = 0; q < OWN; ++q) {
-        const uint32_t i = top + q * STEP;
-        g[i * B + j] = (taken >> i & 1) && (taken >> j & 1) ? d[q] : S{};
-    }
-    if (thread < size) {
-        const bool yes = taken >> thread & 1;
-        w.moved[at + thread] = yes;
-        if (yes)
-            for (int c = 0; c < 3; ++c) w.positions[3 * (at + thread) + c] = w.trial[3 * (at + thread) + c];
-    }
-    if (thread == 0) atomicAdd(&w.control->moved, (unsigned long long)__popcll(taken));
-}
-
-// After a block is decided: X = M_SS^-1 (M_S - 1_S) for its accepted rows S; copies of the columns of M that the update takes
-// (`left`, transposed) and of the rows of B (`old`); and the changes of J of the electrons to come.
-template <class S>
-__device__ inline void panel(const Walk& w, const S* m, const S* inverse, const S* inner, S* x, S* left, S* old, uint32_t n,
-                             uint32_t first, uint32_t begin) {
-    constexpr uint32_t B = Size<S>::BLOCK;
-    const uint32_t tiles = (n + EDGE - 1) / EDGE, walker = blockIdx.y, size = min(B, n - begin), end = begin + size;
-    const uint64_t square = uint64_t(walker) * n * n, strip = uint64_t(walker) * B * n;
-    if (blockIdx.x < tiles) {
-        const uint32_t from = blockIdx.x * EDGE;
-        const S* const g = inner + uint64_t(walker) * B * B;
-        S sum[4][4] = {};
-        tile<S, true, false>(
-            size, [&](uint32_t k, uint32_t i) { return i < B ? g[i * B + k] : S{}; },
-            [&](uint32_t k, uint32_t j) {
-                if (from + j >= n) return S{};
-                S z = m[square + uint64_t(begin + k) * n + from + j];
-                S one;
-                set_real(one, -1.0);
-                return from + j == begin + k ? plus(z, one) : z;
-            },
-            sum);
-        for (int a = 0; a < 4; ++a)
-            for (int b = 0; b < 4; ++b) {
-                uint32_t i, j;
-                place_of<S>(a, b, i, j);
-                j += from;
-                if (i < B && j < n) x[strip + uint64_t(i) * n + j] = sum[a][b];
-            }
-    } else if (blockIdx.x < 2 * tiles) {
-        const uint32_t from = (blockIdx.x - tiles) * EDGE;
-        for (uint32_t e = threadIdx.x; e < B * EDGE; e += 256) {
-            uint32_t k = e / EDGE, j = from + e % EDGE;
-            if (j < n && k < size) old[strip + uint64_t(k) * n + j] = inverse[square + uint64_t(begin + k) * n + j];
-            k = e % B, j = from + e / B;
-            if (j >= end && j < n && k < size) left[strip + uint64_t(k) * n + j] = m[square + uint64_t(j) * n + begin + k];
-        }
-    } else {
-        const uint32_t i = end + (blockIdx.x - 2 * tiles) * 8 + threadIdx.x / WARP;
-        if (i >= n) return;
-        const uint64_t at = uint64_t(walker) * w.electrons + first;
-        double sum = 0.0;
-        for (uint32_t k = begin + threadIdx.x % WARP; k < end; k += WARP)
-            if (w.moved[at + k]) sum += delta_of(w, walker, first + i, first + k);
-        sum = warp_sum(sum);
-        if (threadIdx.x % WARP == 0) w.change[at + i] += sum;
-    }
-}
-
-// M -= left^T X for the rows behind the block, B -= X^T old.
-template <class S>
-__device__ inline void update(S* m, S* inverse, const S* x, const S* left, const S* old, uint32_t n, uint32_t begin) {
-    constexpr uint32_t B = Size<S>::BLOCK;
-    const uint32_t tiles = (n + EDGE - 1) / EDGE, walker = blockIdx.y, size = min(B, n - begin), end = begin + size;
-    const uint32_t lower = (n - end + EDGE - 1) / EDGE * tiles;
-    const uint64_t square = uint64_t(walker) * n * n, strip = uint64_t(walker) * B * n;
-    const bool of_m = blockIdx.x < lower;
-    const uint32_t number = of_m ? blockIdx.x : blockIdx.x - lower;
-    const uint32_t down = number / tiles * EDGE + (of_m ? end : 0), across = number % tiles * EDGE;
-    const S *const p = (of_m ? left : x) + strip, *const q = (of_m ? x : old) + strip;
-    S* const c = (of_m ? m : inverse) + square;
-    // What is there is read while the factors are on their way.
-    S sum[4][4];
-    for (int a = 0; a < 4; ++a)
-        for (int b = 0; b < 4; ++b) {
-            uint32_t i, j;
-            place_of<S>(a, b, i, j);
-            i += down, j += across;
-            sum[a][b] = i < n && j < n ? minus(c[uint64_t(i) * n + j]) : S{};
-        }
-    tile<S, false, false>(
-        size, [&](uint32_t k, uint32_t i) { return down + i < n ? p[uint64_t(k) * n + down + i] : S{}; },
-        [&](uint32_t k, uint32_t j) { return across + j < n ? q[uint64_t(k) * n + across + j] : S{}; }, sum);
-    for (int a = 0; a < 4; ++a)
-        for (int b = 0; b < 4; ++b) {
-            uint32_t i, j;
-            place_of<S>(a, b, i, j);
-            i += down, j += across;
-            if (i < n && j < n) c[uint64_t(i) * n + j] = minus(sum[a][b]);
-        }
-}
-
-// M = Phi A^-1.
-template <class S>
-__device__ inline void product(const S* rows, const S* inverse, uint32_t n, S* m) {
-    const uint32_t tiles = (n + EDGE - 1) / EDGE;
-    const uint64_t square = uint64_t(blockIdx.y) * n * n;
-    const uint32_t down = blockIdx.x / tiles * EDGE, across = blockIdx.x % tiles * EDGE;
-    S sum[4][4] = {};
-    tile<S, true, true>(
-        n, [&](uint32_t k, uint32_t i) { return down + i < n ? rows[square + uint64_t(down + i) * n + k] : S{}; },
-        [&](uint32_t k, uint32_t j) { return across + j < n ? inverse[square + uint64_t(across + j) * n + k] : S{}; },
-        sum);
-    for (int a = 0; a < 4; ++a)
-        for (int b = 0; b < 4; ++b) {
-            uint32_t i, j;
-            place_of<S>(a, b, i, j);
-            i += down, j += across;
-            if (i < n && j < n) m[square + uint64_t(i) * n + j] = sum[a][b];
-        }
-}
-
-template <class S>
-__device__ inline S dot(const S* a, const S* b, uint32_t n) {
-    S sum{};
-    for (uint32_t l = threadIdx.x % WARP; l < n; l += WARP) sum = mla(a[l], b[l], sum);
-    return warp_sum(sum);
-}
-
-// Ratios of one row of orbitals a walker with all rows of B. A warp a row.
+// Ratios of one row of orbitals a matrix with all rows of B. A warp a row.
 template <class S>
 __device__ inline void ratios(const S* row, const S* inverse, uint32_t n, S* out) {
-    const uint32_t j = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y;
+    const uint32_t j = blockIdx.x * 8 + threadIdx.x / WARP;
+    const uint64_t matrix = blockIdx.y;
     if (j >= n) return;
-    const S z = dot(row + uint64_t(walker) * n, inverse + (uint64_t(walker) * n + j) * n, n);
-    if (threadIdx.x % WARP == 0) out[uint64_t(walker) * n + j] = z;
+    const S z = dot(row + matrix * n, inverse + (matrix * n + j) * n, n);
+    if (threadIdx.x % WARP == 0) out[matrix * n + j] = z;
 }
 
-// The decision of one electron of a walker, whose ratio stands in `q`; row `own` of B over the ratio goes to `u` if it moves.
+// The decision of one electron of a walker, whose ratios stand in `q`; row `own` of B over the ratio goes to `u` if it moves.
 template <class S>
-__device__ inline void decide_one(const Walk& w, const S* q, const S* inverse, uint32_t n, uint32_t first, uint32_t own,
-                                  S* u) {
+__device__ inline void decide_one(const Walk& w, const Expansion& e, uint32_t spin, const S* q, const S* inverse, uint32_t n,
+                                  uint32_t first, uint32_t own, S* u) {
     __shared__ bool yes;
     const uint32_t walker = blockIdx.x, i = first + own;
-    const uint64_t at = uint64_t(walker) * w.electrons + i;
-    const S ratio = q[uint64_t(walker) * n + own];
+    const uint64_t at = uint64_t(walker) * w.electrons + i, stride = uint64_t(w.walkers) * n;
+    const S* const mine = q + uint64_t(walker) * n + own;
+    const C64 ratio = ratio_of(e, walker, spin, mine, stride);
     if (threadIdx.x < WARP) {
         const double change = w.pairs + w.bodies > 0 ? change_of(w, walker, i) : 0.0;
         if (threadIdx.x == 0) {
-            const double odds = squared(ratio) * exp(2.0 * change);
+            const double odds = squared(ratio) * exp(2.0 * (change + 0.5 * w.bias[at]));
             if (isnan(odds)) w.control->failed = 1;
             yes = decision(w, w.control->sweep, walker, i) < odds;
             w.moved[at] = yes;
@@ -316,31 +99,41 @@ __device__ inline void decide_one(const Walk& w, const S* q, const S* inverse, u
     }
     __syncthreads();
     if (!yes) return;
-    const S one = inverse_of(ratio);
-    const S* const row = inverse + (uint64_t(walker) * n + own) * n;
-    for (uint32_t l = threadIdx.x; l < n; l += blockDim.x) u[uint64_t(walker) * n + l] = times(row[l], one);
+    reweigh(e, walker, spin, mine, stride, ratio);
+    for (uint32_t f = 0; f < e.fillings[spin]; ++f) {
+        const uint64_t matrix = f * uint64_t(w.walkers) + walker;
+        const S one = inverse_of(q[matrix * n + own]);
+        const S* const row = inverse + (matrix * n + own) * n;
+        for (uint32_t l = threadIdx.x; l < n; l += blockDim.x) u[matrix * n + l] = times(row[l], one);
+    }
 }
 
 // B -= (q - 1_own) u^T where the electron moved (Sherman and Morrison).
 template <class S>
 __device__ inline void rank_one(const Walk& w, const S* q, const S* u, uint32_t n, uint32_t first, uint32_t own,
                                 S* inverse) {
-    const uint32_t walker = blockIdx.y, j = blockIdx.x;
-    if (!w.moved[uint64_t(walker) * w.electrons + first + own]) return;
+    const uint32_t j = blockIdx.x;
+    const uint64_t matrix = blockIdx.y;
+    if (!w.moved[matrix % w.walkers * w.electrons + first + own]) return;
     S one;
     set_real(one, j == own ? -1.0 : 0.0);
-    const S factor = minus(plus(q[uint64_t(walker) * n + j], one));
-    S* const row = inverse + (uint64_t(walker) * n + j) * n;
-    for (uint32_t l = threadIdx.x; l < n; l += blockDim.x) row[l] = mla(factor, u[uint64_t(walker) * n + l], row[l]);
+    const S factor = minus(plus(q[matrix * n + j], one));
+    S* const row = inverse + (matrix * n + j) * n;
+    for (uint32_t l = threadIdx.x; l < n; l += blockDim.x) row[l] = mla(factor, u[matrix * n + l], row[l]);
 }
 
 // Decisions of all electrons of a spin against the old configuration. A warp an electron.
 template <class S>
-__device__ inline void decide_all(const Walk& w, const S* rows, const S* inverse, uint32_t n, uint32_t first) {
+__device__ inline void decide_all(const Walk& w, const Expansion& e, uint32_t spin, const S* rows, const S* inverse,
+                                  uint32_t n, uint32_t first) {
     const uint32_t own = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y;
     if (own >= n) return;
-    const uint64_t row = (uint64_t(walker) * n + own) * n, at = uint64_t(walker) * w.electrons + first + own;
-    const S ratio = dot(rows + row, inverse + row, n);
+    const uint64_t at = uint64_t(walker) * w.electrons + first + own;
+    C64 ratio{};
+    for (uint32_t f = 0; f < e.fillings[spin]; ++f) {
+        const uint64_t matrix = f * uint64_t(w.walkers) + walker, row = (matrix * n + own) * n;
+        ratio = mla(e.weights[spin][matrix], wide(dot(rows + row, inverse + row, n)), ratio);
+    }
     if (threadIdx.x % WARP > 0) return;
     const double odds = squared(ratio) * exp(2.0 * w.change[at]);
     if (isnan(odds)) w.control->failed = 1;
@@ -352,8 +145,8 @@ __device__ inline void decide_all(const Walk& w, const S* rows, const S* inverse
 
 }  // namespace
 
-// Trial points of a sweep.
-extern "C" __global__ void walk_trial(Walk w) {
+// Trial points of a sweep, drifting by step^2 v if there is a drift.
+extern "C" __global__ void walk_trial(Walk w, const double* drift) {
     const uint64_t sweep = w.control->sweep;
     const double step = w.control->step;
     for (uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < w.walkers * w.electrons; at += gridDim.x * blockDim.x) {
@@ -370,43 +163,169 @@ extern "C" __global__ void walk_trial(Walk w) {
             by[2] = normal(b, false);
         }
         for (int c = 0; c < 3; ++c) {
-            const double x = w.positions[3 * uint64_t(at) + c], y = fma(step, by[c], x);
-            w.before[3 * uint64_t(at) + c] = x;
+            double x = w.positions[3 * uint64_t(at) + c];
+            if (drift) x = fma(step * step, drift[3 * uint64_t(at) + c], x);
+            const double y = fma(step, by[c], x);
             w.trial[3 * uint64_t(at) + c] = y;
             w.points[3 * (uint64_t(i) * w.walkers + walker) + c] = y;
         }
+        w.bias[at] = 0.0;
     }
 }
 
-// Where the electrons are, to be evaluated.
-extern "C" __global__ void walk_places(Walk w) {
+// ln q(x|y) - ln q(y|x) of every electron, from the drifts at x and at y.
+extern "C" __global__ void walk_bias(Walk w, const double* here, const double* there) {
+    const double variance = w.control->step * w.control->step;
+    for (uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < w.walkers * w.electrons; at += gridDim.x * blockDim.x) {
+        double ahead = 0.0, back = 0.0;
+        for (int c = 0; c < 3; ++c) {
+            const uint64_t k = 3 * uint64_t(at) + c;
+            const double x = w.positions[k], y = w.trial[k];
+            ahead += squared(y - (x + variance * here[k]));
+            back += squared(x - (y + variance * there[k]));
+        }
+        w.bias[at] = (ahead - back) / (2.0 * variance);
+    }
+}
+
+// Points of all electrons, to be evaluated: where they are, or their trial points.
+extern "C" __global__ void walk_places(Walk w, uint32_t trial) {
+    const double* const from = trial ? w.trial : w.positions;
     for (uint32_t at = blockIdx.x * blockDim.x + threadIdx.x; at < w.walkers * w.electrons; at += gridDim.x * blockDim.x) {
         const uint32_t walker = at / w.electrons, i = at % w.electrons;
-        for (int c = 0; c < 3; ++c)
-            w.points[3 * (uint64_t(i) * w.walkers + walker) + c] = w.positions[3 * uint64_t(at) + c];
+        for (int c = 0; c < 3; ++c) w.points[3 * (uint64_t(i) * w.walkers + walker) + c] = from[3 * uint64_t(at) + c];
     }
 }
 
-// Changes of J of the electrons of a spin against the configuration as it is, and what those of their own block before them
-// add if they move (`block` electrons; none if it is 0). A warp an electron.
-extern "C" __global__ void walk_change(Walk w, uint32_t first, uint32_t n, uint32_t block) {
-    const uint32_t own = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y, i = first + own;
-    if (own >= n) return;
-    const uint64_t at = uint64_t(walker) * w.electrons + i;
+// Changes of J of all electrons against the configuration as it is. A warp an electron.
+extern "C" __global__ void walk_change(Walk w) {
+    const uint32_t i = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y;
+    if (i >= w.electrons) return;
     const double sum = change_of(w, walker, i);
-    if (threadIdx.x % WARP == 0) w.change[at] = sum;
-    if (block == 0 || w.pairs == 0) return;
-    const uint32_t begin = own / block * block;
-    for (uint32_t k = begin + threadIdx.x % WARP; k < own; k += WARP)
-        w.delta[at * block + k - begin] = delta_of(w, walker, i, first + k);
+    const uint64_t at = uint64_t(walker) * w.electrons + i;
+    if (threadIdx.x % WARP == 0) w.change[at] = sum + 0.5 * w.bias[at];
+}
+
+// What each electron adds to the change of J if all of them go to their trial points: its bodies, and those before it. A warp
+// an electron.
+extern "C" __global__ void walk_whole(Walk w) {
+    const uint32_t i = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y;
+    if (i >= w.electrons) return;
+    const uint64_t own = uint64_t(walker) * w.electrons;
+    const double *x = w.positions + 3 * own, *y = w.trial + 3 * own;
+    double sum = 0.0;
+    if (w.pairs > 0) {
+        for (uint32_t j = threadIdx.x % WARP; j < i; j += WARP) {
+            const uint32_t opposite = (i < w.up) != (j < w.up);
+            sum += pair_sum(w, opposite, distance(*w.images, y + 3 * i, y + 3 * j))
+                 - pair_sum(w, opposite, distance(*w.images, x + 3 * i, x + 3 * j));
+        }
+    }
+    sum = warp_sum(sum + bodies_of(w, x + 3 * i, y + 3 * i));
+    if (threadIdx.x % WARP == 0) w.change[own + i] = sum + 0.5 * w.bias[own + i];
+}
+
+// All electrons of a walker move or none does: from what is known here (`e`) and at the trial points (`other`).
+extern "C" __global__ void __launch_bounds__(256) walk_configuration(Walk w, Expansion e, Expansion other) {
+    const uint32_t walker = blockIdx.x;
+    const uint64_t own = uint64_t(walker) * w.electrons;
+    double change = 0.0;
+    for (uint32_t i = threadIdx.x; i < w.electrons; i += 256) change += w.change[own + i];
+    change = block_sum(change);
+    const double there = other.total[walker];
+    // A node is never taken.
+    bool yes = false;
+    if (!(isinf(there) && there < 0.0)) {
+        const double odds = exp(2.0 * (there - e.total[walker] + change));
+        if (isnan(odds)) w.control->failed = 1;
+        yes = decision(w, w.control->sweep, walker, 0) < odds;
+    }
+    for (uint32_t i = threadIdx.x; i < w.electrons; i += 256) {
+        w.moved[own + i] = yes;
+        if (yes)
+            for (int c = 0; c < 3; ++c) w.positions[3 * (own + i) + c] = w.trial[3 * (own + i) + c];
+    }
+    __syncthreads();
+    if (!yes) return;
+    for (uint32_t t = threadIdx.x; t < e.products; t += 256)
+        e.shares[uint64_t(walker) * e.products + t] = other.shares[uint64_t(walker) * e.products + t];
+    if (threadIdx.x == 0) {
+        e.total[walker] = there;
+        atomicAdd(&w.control->moved, (unsigned long long)w.electrons);
+    }
+}
+
+// The shares of products, from the determinants of their fillings.
+extern "C" __global__ void __launch_bounds__(256) walk_shares(uint32_t walkers, Expansion e, Control* control) {
+    const uint32_t walker = blockIdx.x;
+    C64* const shares = e.shares + uint64_t(walker) * e.products;
+    auto log_of = [&](uint32_t t) {
+        double sum = 0.0;
+        for (uint32_t s = 0; s < 2; ++s)
+            if (e.places[2 * t + s] != NONE) sum += e.logs[s][uint64_t(e.places[2 * t + s]) * walkers + walker];
+        return sum;
+    };
+    if (e.products == 1) {
+        if (threadIdx.x == 0) e.total[walker] = log_of(0);
+        return;
+    }
+    __shared__ double tops[256];
+    double top = -INFINITY;
+    bool regular = true;
+    for (uint32_t t = threadIdx.x; t < e.products; t += 256) {
+        const double l = log_of(t);
+        top = fmax(top, l);
+        regular = regular && isfinite(l);
+    }
+    tops[threadIdx.x] = top;
+    regular = __syncthreads_and(regular);
+    for (int k = 0; k < 256; ++k) top = fmax(top, tops[k]);
+    C64 sum{};
+    for (uint32_t t = threadIdx.x; t < e.products; t += 256) {
+        C64 z = e.coefficients[t];
+        for (uint32_t s = 0; s < 2; ++s)
+            if (e.places[2 * t + s] != NONE)
+                z = times(z, e.phases[s][uint64_t(e.places[2 * t + s]) * walkers + walker]);
+        const double size = exp(log_of(t) - top);
+        shares[t] = {z.re * size, z.im * size};
+        sum = plus(sum, shares[t]);
+    }
+    sum = block_sum(sum);
+    const double size = sqrt(squared(sum));
+    const bool good = regular && size >= 1e-300 && isfinite(size);
+    if (threadIdx.x == 0) {
+        e.total[walker] = good ? top + log(size) : isnan(size) && regular ? NAN : -INFINITY;
+        if (!good) control->failed = 2;
+    }
+    const C64 one = inverse_of(sum);
+    for (uint32_t t = threadIdx.x; t < e.products; t += 256) shares[t] = times(shares[t], one);
+}
+
+// The weights of fillings in ratios. A block a walker.
+extern "C" __global__ void __launch_bounds__(256) walk_weights(uint32_t walkers, Expansion e) {
+    const uint32_t walker = blockIdx.x;
+    const C64* const shares = e.shares + uint64_t(walker) * e.products;
+    for (uint32_t s = 0; s < 2; ++s)
+        for (uint32_t f = threadIdx.x; f < e.fillings[s]; f += 256) {
+            C64 sum{};
+            for (uint32_t t = 0; t < e.products; ++t)
+                if (e.places[2 * t + s] == f) sum = plus(sum, shares[t]);
+            e.weights[s][uint64_t(f) * walkers + walker] = sum;
+        }
 }
 
 extern "C" __global__ void walk_next(Walk w) { w.control->sweep += 1; }
 
 #define ROWS(NAME, F, S, TRANSPOSED)                                                                                    \
     extern "C" __global__ void NAME(const F* plane, uint32_t lanes, Walk w, uint32_t first, uint32_t count, uint32_t n,  \
-                                    const uint32_t* filling, double3 k, S* out) {                                       \
-        rows_of<F, TRANSPOSED>(plane, lanes, w, first, count, n, filling, k, out);                                       \
+                                    const uint32_t* filling, uint32_t fillings, double3 k, S* out) {                    \
+        rows_of<F, TRANSPOSED>(plane, lanes, w, first, count, n, filling, fillings, k, out);                             \
+    }
+
+#define DRIFT(NAME, F)                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+        NAME(const F* planes, uint32_t lanes, uint32_t filled, Walk w, double* out) {                                    \
+        drift(planes, lanes, filled, w, out);                                                                           \
     }
 
 ROWS(walk_rows_f32_f64, float, double, false)
@@ -417,40 +336,35 @@ ROWS(walk_columns_f32_f64, float, double, true)
 ROWS(walk_columns_f64_f64, double, double, true)
 ROWS(walk_columns_f32_c64, float, C64, true)
 ROWS(walk_columns_f64_c64, double, C64, true)
+DRIFT(walk_drift_f32, float)
+DRIFT(walk_drift_f64, double)
 
 #define KERNELS(SUFFIX, S)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(256, sizeof(S) == 8 ? 2 : 1)                                            \
-        walk_product_##SUFFIX(const S* rows, const S* inverse, uint32_t n, S* m) {                                       \
-        product(rows, inverse, n, m);                                                                                   \
-    }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
-        walk_decide_##SUFFIX(Walk w, const S* m, uint32_t n, uint32_t first, uint32_t begin, S* inner) {                 \
-        decide(w, m, n, first, begin, inner);                                                                           \
-    }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
-        walk_panel_##SUFFIX(Walk w, const S* m, const S* inverse, const S* inner, S* x, S* left, S* old, uint32_t n,     \
-                            uint32_t first, uint32_t begin) {                                                           \
-        panel(w, m, inverse, inner, x, left, old, n, first, begin);                                                     \
-    }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256, sizeof(S) == 8 ? 2 : 1)                                            \
-        walk_update_##SUFFIX(S* m, S* inverse, const S* x, const S* left, const S* old, uint32_t n, uint32_t begin) {    \
-        update(m, inverse, x, left, old, n, begin);                                                                     \
-    }                                                                                                                   \
     extern "C" __global__ void __launch_bounds__(256)                                                                   \
         walk_ratios_##SUFFIX(const S* row, const S* inverse, uint32_t n, S* out) {                                       \
         ratios(row, inverse, n, out);                                                                                   \
     }                                                                                                                   \
     extern "C" __global__ void __launch_bounds__(256)                                                                   \
-        walk_one_##SUFFIX(Walk w, const S* q, const S* inverse, uint32_t n, uint32_t first, uint32_t own, S* u) {        \
-        decide_one(w, q, inverse, n, first, own, u);                                                                    \
+        walk_one_##SUFFIX(Walk w, Expansion e, uint32_t spin, const S* q, const S* inverse, uint32_t n, uint32_t first,  \
+                          uint32_t own, S* u) {                                                                         \
+        decide_one(w, e, spin, q, inverse, n, first, own, u);                                                            \
     }                                                                                                                   \
     extern "C" __global__ void __launch_bounds__(256)                                                                   \
         walk_rank_##SUFFIX(Walk w, const S* q, const S* u, uint32_t n, uint32_t first, uint32_t own, S* inverse) {       \
         rank_one(w, q, u, n, first, own, inverse);                                                                      \
     }                                                                                                                   \
     extern "C" __global__ void __launch_bounds__(256)                                                                   \
-        walk_all_##SUFFIX(Walk w, const S* rows, const S* inverse, uint32_t n, uint32_t first) {                         \
-        decide_all(w, rows, inverse, n, first);                                                                         \
+        walk_all_##SUFFIX(Walk w, Expansion e, uint32_t spin, const S* rows, const S* inverse, uint32_t n,               \
+                          uint32_t first) {                                                                             \
+        decide_all(w, e, spin, rows, inverse, n, first);                                                                 \
+    }                                                                                                                   \
+    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+        walk_take_##SUFFIX(Walk w, const S* from, uint32_t n, S* to) {                                                   \
+        const uint64_t square = uint64_t(n) * n, matrix = blockIdx.y;                                                   \
+        if (!w.moved[matrix % w.walkers * w.electrons]) return;                                                         \
+        for (uint64_t at = blockIdx.x * uint64_t(blockDim.x) + threadIdx.x; at < square;                                 \
+             at += uint64_t(gridDim.x) * blockDim.x)                                                                    \
+            to[matrix * square + at] = from[matrix * square + at];                                                      \
     }
 
 KERNELS(f64, double)

@@ -35,24 +35,47 @@ struct Control {
 };
 
 struct Walk {
-    // [walker][electron][3]: now, at the start of the sweep, trial points.
+    // [walker][electron][3]: now, and trial points.
     double* positions;
-    double* before;
     double* trial;
     // [electron][walker][3]: where splines are evaluated.
     double* points;
-    // [walker][electron]: how J changes, and whether the electron moved.
+    // [walker][electron]: how J changes with half of `bias`, which is ln q(x|y) - ln q(y|x) of the proposals; and whether the
+    // electron moved.
     double* change;
+    double* bias;
     uint32_t* moved;
-    // [walker][electron][electron of its block]: by how much more if that one moves first.
+    // [walker][tile][electron][electron before it]: by how much more J changes if that one moves first; see `tile_at`.
     double* delta;
     Control* control;
     const Images* images;
     // Two a factor of pairs, then one a body.
     const Radial* radials;
     const double* centres;
+    // All factors of pairs, tabulated up to `reach`, for the same and for opposite spins; none if `reach` is 0.
+    const double* table;
+    double reach;
     uint64_t seed;
     uint32_t first, walkers, electrons, up, pairs, bodies;
+};
+
+// The sum of products of determinants; spins by 0 and 1.
+constexpr uint32_t NONE = ~0u;
+
+struct Expansion {
+    // [product][spin]: which filling, or NONE; and its coefficient.
+    const uint32_t* places;
+    const C64* coefficients;
+    // [walker][product]: its share in the sum.
+    C64* shares;
+    // [filling][walker]: the shares of the products that it is in; ln |det| and phase.
+    C64* weights[2];
+    double* logs[2];
+    C64* phases[2];
+    // [walker]: ln of the size of the sum.
+    double* total;
+    uint32_t products;
+    uint32_t fillings[2];
 };
 
 __device__ __forceinline__ double squared(double x) { return x * x; }
@@ -73,11 +96,26 @@ __device__ __forceinline__ C64 inverse_of(C64 a) {
 __device__ __forceinline__ void set_real(double& x, double v) { x = v; }
 __device__ __forceinline__ void set_real(C64& x, double v) { x = {v, 0.0}; }
 
+// 1/x but for the last bit: an estimate of 20 bits and Newton's iteration.
+__device__ __forceinline__ double reciprocal(double x) {
+    double y;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+#pragma unroll
+    for (int k = 0; k < 2; ++k) y = fma(y, fma(-x, y, 1.0), y);
+    return y;
+}
+__device__ __forceinline__ C64 reciprocal(C64 z) {
+    const double s = reciprocal(squared(z));
+    return {z.re * s, -z.im * s};
+}
+
 __device__ __forceinline__ double warp_sum(double x) {
     for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(~0u, x, step);
     return x;
 }
 __device__ __forceinline__ C64 warp_sum(C64 z) { return {warp_sum(z.re), warp_sum(z.im)}; }
+__device__ __forceinline__ void set(double& x, C64 z) { x = z.re; }
+__device__ __forceinline__ void set(C64& x, C64 z) { x = z; }
 
 // The shortest vector that differs by a lattice vector, and its length.
 __device__ inline double nearest(const Images& im, double (&v)[3]) {

@@ -103,6 +103,18 @@ macro_rules! on {
             fn walkers_make_the_same_decisions() {
                 walkers::walkers(&$device);
             }
+
+            #[test]
+            $(#[$attribute])?
+            fn walkers_of_sums_of_determinants_too() {
+                walkers::sums(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
+            fn few_walkers_by_all_schemes() {
+                walkers::few(&$device);
+            }
         }
     };
 }

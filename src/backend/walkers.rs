@@ -1,10 +1,11 @@
 //! Walkers of a Slater-Jastrow wave function that live on a device, beside the table of splines that their orbitals are:
-//! what is handed to a backend, and what it does with it. One determinant a spin; electrons with spin up come first.
+//! what is handed to a backend, and what it does with it. Electrons with spin up come first.
 
 use std::sync::Arc;
 
 use super::splines::Splines;
 use crate::error::Result;
+use crate::number::C64;
 
 /// A function of a distance, as `montecarlo::jastrow` defines them: parameters in this order.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +38,9 @@ pub struct Images {
     pub radius: f64,
 }
 
+/// Products of determinants: a coefficient, and which of either spin; None for a spin without electrons.
+pub type Products = Vec<(C64, [Option<usize>; 2])>;
+
 /// A wave function and its walkers.
 #[derive(Clone)]
 pub struct WalkersSpec {
@@ -44,8 +48,10 @@ pub struct WalkersSpec {
     pub complex: bool,
     /// Orbitals are `exp(i k . r)` times the table's functions.
     pub k: [f64; 3],
-    /// Which orbitals the electrons of both spins fill.
-    pub fillings: [Vec<usize>; 2],
+    /// Which orbitals the electrons of both spins fill: a list for each of their determinants.
+    pub fillings: [Vec<Vec<usize>>; 2],
+    /// The sum of products of determinants.
+    pub products: Products,
     /// The cell that repeats.
     pub images: Images,
     /// Cartesian coordinates to fractions of that cell.
@@ -62,6 +68,8 @@ pub struct WalkersSpec {
     pub first: u32,
     /// Where the electrons of every walker are.
     pub positions: Vec<Vec<[f64; 3]>>,
+    /// Walkers whose orbitals are held with their derivatives at once; as many as memory allows if it is 0.
+    pub pass: usize,
 }
 
 /// How a sweep is decided.
@@ -73,6 +81,15 @@ pub enum Order {
     LookAhead,
     /// All against the old configuration.
     QuasiSimultaneous,
+    /// All move or none does.
+    Configuration,
+    /// Groups of so many electrons in random order, each screened and then accepted or rejected as a whole.
+    DelayedAcceptance {
+        /// Electrons of a group, 12 at most.
+        group: usize,
+        /// Whether they are screened by Barker's rule; by that of Metropolis otherwise.
+        barker: bool,
+    },
 }
 
 /// Sweeps of all walkers.
@@ -84,6 +101,8 @@ pub struct Sweeps {
     pub step: f64,
     /// Whether displacements are uniform; normal otherwise.
     pub uniform: bool,
+    /// Whether they drift along the gradient of the one-body density of the orbitals.
+    pub drift: bool,
     /// Number of the first.
     pub from: u64,
     /// How many.

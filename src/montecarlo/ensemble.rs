@@ -64,8 +64,6 @@ pub trait System: Send + Sync + Sized {
         draws: &Draws,
         interrupt: &Interrupt,
     ) -> Result<usize>;
-    /// Whether walkers on a device make such sweeps.
-    fn on_device(&self, sweep: &Self::Sweep) -> bool;
     /// Walkers on the device of the wave function, if it takes them.
     ///
     /// # Errors
@@ -316,9 +314,7 @@ impl<C: System> Ensemble<C> {
     /// Moves accepted in some sweeps, and the largest error of an inverse matrix.
     fn moved_by(&mut self, sweep: &C::Sweep, count: u64, interrupt: &Interrupt) -> Result<(u64, f64)> {
         let (seed, first, from) = (self.seed, self.first, self.sweep);
-        if self.psi.on_device(sweep)
-            && let Some((resident, places)) = self.away()?
-        {
+        if let Some((resident, places)) = self.away()? {
             let swept = resident.sweeps(sweep, from, count, FRESH)?;
             *places = swept.places;
             self.settled = false;

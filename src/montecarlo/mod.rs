@@ -14,7 +14,7 @@ pub mod lattice;
 pub mod observables;
 pub mod optimise;
 pub mod orbitals;
-mod resident;
+pub mod resident;
 pub mod scheme;
 pub mod statistics;
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! Walkers on a device: which wave functions it takes (one determinant a spin, orbitals on splines), and how sweeps and energies
-//! are handed to it.
+//! Walkers on a device: which wave functions it takes (those with orbitals on splines), and how sweeps and energies are handed
+//! to it.
 
 use super::amplitude::Amplitude;
 use super::ensemble::{Resident, Swept};
-use super::scheme::{Proposal, Scheme, Sweep};
+use super::scheme::{Proposal, Scheme, Screen, Sweep};
 use super::wavefunction::SlaterJastrow;
 use crate::backend::walkers::{DeviceWalkers, Energies, EnergySpec, Order, Sweeps, WalkersSpec};
 use crate::error::Result;
@@ -13,11 +13,6 @@ use crate::number::DType;
 pub struct OnDevice(Box<dyn DeviceWalkers>);
 
 impl OnDevice {
-    /// Whether a device makes such sweeps.
-    pub fn makes(sweep: &Sweep) -> bool {
-        !sweep.drift && order(sweep.scheme).is_some()
-    }
-
     /// Walkers at these places, if the wave function is one that a device takes and its orbitals live on one.
     pub fn new<S: Amplitude>(
         psi: &SlaterJastrow<S>,
@@ -25,32 +20,8 @@ impl OnDevice {
         seed: u64,
         first: u32,
     ) -> Result<Option<OnDevice>> {
-        let (deciding, exact) = (psi.deciding().splines(), psi.orbitals().splines());
-        let (Some(splines), Some(exact), Some(fillings)) = (deciding, exact, psi.filled()) else {
+        let (Some(spec), Some(splines)) = (spec(psi, places, seed, first), psi.deciding().splines()) else {
             return Ok(None);
-        };
-        let complex = S::DTYPE == DType::C64;
-        let one = std::ptr::eq(splines, exact);
-        let Some(cell) = psi.orbitals().cell() else { return Ok(None) };
-        let alike = splines.is_complex() == complex
-            && exact.is_complex() == complex
-            && splines.wave_vector() == exact.wave_vector();
-        if !alike {
-            return Ok(None);
-        }
-        let (pairs, bodies) = psi.jastrow().spec();
-        let spec = WalkersSpec {
-            complex,
-            k: splines.wave_vector(),
-            fillings: fillings.map(<[usize]>::to_vec),
-            images: cell.images(),
-            inverse: cell.inverse(),
-            pairs,
-            bodies,
-            energies: (!one).then(|| exact.evaluator().clone()),
-            seed,
-            first,
-            positions: places.to_vec(),
         };
         Ok(splines.evaluator().walkers(spec)?.map(OnDevice))
     }
@@ -66,21 +37,59 @@ impl OnDevice {
     }
 }
 
-fn order(scheme: Scheme) -> Option<Order> {
-    match scheme {
-        Scheme::ParticleByParticle => Some(Order::ParticleByParticle),
-        Scheme::LookAhead => Some(Order::LookAhead),
-        Scheme::QuasiSimultaneous => Some(Order::QuasiSimultaneous),
-        Scheme::Configuration | Scheme::DelayedAcceptance => None,
+/// A wave function with its walkers for a device; None if its orbitals are not splines.
+pub fn spec<S: Amplitude>(
+    psi: &SlaterJastrow<S>,
+    places: &[Vec<[f64; 3]>],
+    seed: u64,
+    first: u32,
+) -> Option<WalkersSpec> {
+    let (splines, exact) = (psi.deciding().splines()?, psi.orbitals().splines()?);
+    let cell = psi.orbitals().cell()?;
+    let complex = S::DTYPE == DType::C64;
+    let alike = splines.is_complex() == complex
+        && exact.is_complex() == complex
+        && splines.wave_vector() == exact.wave_vector();
+    if !alike {
+        return None;
+    }
+    let (pairs, bodies) = psi.jastrow().spec();
+    let (fillings, products) = psi.expansion();
+    Some(WalkersSpec {
+        complex,
+        k: splines.wave_vector(),
+        fillings,
+        products,
+        images: cell.images(),
+        inverse: cell.inverse(),
+        pairs,
+        bodies,
+        energies: (!std::ptr::eq(splines, exact)).then(|| exact.evaluator().clone()),
+        seed,
+        first,
+        positions: places.to_vec(),
+        pass: 0,
+    })
+}
+
+fn order(sweep: &Sweep) -> Order {
+    match sweep.scheme {
+        Scheme::ParticleByParticle => Order::ParticleByParticle,
+        Scheme::LookAhead => Order::LookAhead,
+        Scheme::QuasiSimultaneous => Order::QuasiSimultaneous,
+        Scheme::Configuration => Order::Configuration,
+        Scheme::DelayedAcceptance => {
+            Order::DelayedAcceptance { group: sweep.group, barker: sweep.screen == Screen::Barker }
+        }
     }
 }
 
 impl<S: Amplitude> Resident<SlaterJastrow<S>> for OnDevice {
     fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>> {
         sweep.check()?;
-        let order = order(sweep.scheme).unwrap_or(Order::LookAhead);
-        let uniform = sweep.proposal == Proposal::Uniform;
-        let outcome = self.0.sweeps(Sweeps { order, step: sweep.step, uniform, from, count, fresh })?;
+        let (order, uniform) = (order(sweep), sweep.proposal == Proposal::Uniform);
+        let (step, drift) = (sweep.step, sweep.drift);
+        let outcome = self.0.sweeps(Sweeps { order, step, uniform, drift, from, count, fresh })?;
         Ok(Swept { places: outcome.positions, moved: outcome.moved, error: outcome.error })
     }
 

@@ -77,10 +77,6 @@ impl<S: Amplitude> System for SlaterJastrow<S> {
         scheme::run(self, state, sweep, draws, interrupt)
     }
 
-    fn on_device(&self, sweep: &Sweep) -> bool {
-        OnDevice::makes(sweep)
-    }
-
     fn resident(&self, places: &[Vec<[f64; 3]>], seed: u64, first: u32) -> Result<Option<OnDevice>> {
         OnDevice::new(self, places, seed, first)
     }

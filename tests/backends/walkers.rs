@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use umklapp::backend::Device;
 use umklapp::backend::cpu::Cpu;
+use umklapp::backend::walkers::{EnergySpec, WalkersSpec};
 use umklapp::montecarlo::amplitude::Amplitude;
 use umklapp::montecarlo::jastrow::Factor;
 use umklapp::montecarlo::orbitals::{Fourier, SplineOrbitals};
 use umklapp::montecarlo::{
-    Cell, Crystal, External, Hamiltonian, LocalEnergy, Orbitals, Periodic, Proposal, Repulsion, Scheme,
-    Screen, SlaterJastrow, Start, Sweep, Truncated, Walkers,
+    Cell, Crystal, External, Hamiltonian, LocalEnergy, Orbitals, Periodic, Product, Proposal, Repulsion,
+    Scheme, Screen, SlaterJastrow, Start, Sweep, Truncated, Walkers, resident,
 };
+use umklapp::number::C64;
 use umklapp::task::{Interrupt, Task};
 
 struct Case {
@@ -20,6 +22,9 @@ struct Case {
     precision: &'static str,
     factors: Vec<Factor>,
     proposal: Proposal,
+    drift: bool,
+    /// Products of determinants.
+    products: usize,
 }
 
 fn cell() -> Cell {
@@ -37,7 +42,19 @@ where
         let splines = SplineOrbitals::from_waves(device, &waves, [15; 3], single, &Task::default());
         Arc::new(splines.expect("splines")) as Arc<dyn Orbitals<S>>
     };
-    let slater = SlaterJastrow::new(splines(case.precision == "single"), up, down).expect("a wave function");
+    // The ground state, and excitations of either spin and of both.
+    let filled = |n: usize, excited: bool| -> Vec<usize> {
+        let highest = n.saturating_sub(1);
+        (0..n).map(|l| if excited && l == highest { n } else { l }).collect()
+    };
+    let product = |t: usize| Product {
+        coefficient: S::from_c64(C64::new([1.0, 0.4, -0.3, 0.2][t], [0.0, 0.1, 0.3, -0.2][t])),
+        up: filled(up, t & 1 > 0),
+        down: filled(down, t & 2 > 0),
+    };
+    let products = (0..case.products).map(product).collect();
+    let slater = SlaterJastrow::with_products(splines(case.precision == "single"), products);
+    let slater = slater.expect("a wave function");
     let slater = match case.precision {
         "mixed" => slater.with_decisions(splines(true)).expect("as many orbitals"),
         _ => slater,
@@ -66,8 +83,19 @@ fn hamiltonians() -> Vec<Hamiltonian> {
     ]
 }
 
-fn sweep(scheme: Scheme, proposal: Proposal) -> Sweep {
-    Sweep { scheme, step: 0.5, proposal, drift: false, group: 4, screen: Screen::Barker }
+fn sweep(scheme: Scheme, case: &Case) -> Sweep {
+    // All electrons at once hardly move far.
+    let step = if scheme == Scheme::Configuration { 0.05 } else { 0.5 };
+    let even = case.proposal == Proposal::Uniform;
+    let screen = if even { Screen::Metropolis } else { Screen::Barker };
+    Sweep {
+        scheme,
+        step,
+        proposal: case.proposal,
+        drift: case.drift,
+        group: if even { 3 } else { 4 },
+        screen,
+    }
 }
 
 /// What some sweeps and energies make of a few walkers.
@@ -82,7 +110,7 @@ fn chain<S: Amplitude>(psi: &Arc<SlaterJastrow<S>>, case: &Case, schemes: &[(Sch
     let mut walkers = Walkers::new(psi.clone(), 3, 7, &Start::default()).expect("walkers");
     let (mut acceptance, mut energies) = (Vec::new(), Vec::new());
     for &(scheme, count) in schemes {
-        let sweep = sweep(scheme, case.proposal);
+        let sweep = sweep(scheme, case);
         acceptance.push(walkers.run(&sweep, count, &Interrupt::default()).expect("sweeps"));
         // A copy goes on as the walkers themselves do.
         let mut copy = walkers.clone();
@@ -109,25 +137,50 @@ fn close(a: &[LocalEnergy], b: &[LocalEnergy], epsilon: f64) -> bool {
         })
 }
 
-fn compare<S: Amplitude>(device: &Device, case: &Case)
+/// Energies do not depend on how many walkers are taken at once.
+fn in_passes<S: Amplitude>(device: &Device, case: &Case, places: &[Vec<[f64; 3]>])
+where
+    SplineOrbitals: Orbitals<S>,
+{
+    let psi = psi::<S>(device, case);
+    let splines = psi.deciding().splines().expect("splines");
+    let found = [0, 2].map(|pass| {
+        let spec = WalkersSpec { pass, ..resident::spec(&psi, places, 1, 0).expect("a wave function") };
+        let walkers = splines.evaluator().walkers(spec).expect("walkers");
+        walkers.map(|mut w| w.energies(&EnergySpec::default()).expect("energies"))
+    });
+    assert_eq!(found[0], found[1]);
+}
+
+/// Particle by particle alone, look-ahead across a renewal of the inverses, then all schemes in turn.
+const MANY: [&[(Scheme, usize)]; 3] = [
+    &[(Scheme::ParticleByParticle, 4)],
+    &[(Scheme::LookAhead, 3), (Scheme::LookAhead, 40)],
+    &[
+        (Scheme::QuasiSimultaneous, 2),
+        (Scheme::Configuration, 5),
+        (Scheme::LookAhead, 2),
+        (Scheme::DelayedAcceptance, 3),
+        (Scheme::LookAhead, 1),
+        (Scheme::Configuration, 2),
+    ],
+];
+
+/// The same for many electrons.
+const FEW: [&[(Scheme, usize)]; 3] = [
+    &[(Scheme::ParticleByParticle, 2)],
+    &[(Scheme::LookAhead, 3), (Scheme::LookAhead, 3)],
+    &[(Scheme::Configuration, 2), (Scheme::DelayedAcceptance, 3), (Scheme::LookAhead, 1)],
+];
+
+fn compare<S: Amplitude>(device: &Device, case: &Case, chains: &[&[(Scheme, usize)]])
 where
     SplineOrbitals: Orbitals<S>,
 {
     let host: Device = Arc::new(Cpu::new(2, Interrupt::default()).expect("threads"));
-    let label = format!("{:?} {:?} {}", case.electrons, case.twist, case.precision);
-    // Particle by particle alone, look-ahead across a renewal of the inverses, then all schemes in turn.
-    let most = if case.electrons[0] > 40 { 6 } else { 40 };
-    let chains: [&[(Scheme, usize)]; 3] = [
-        &[(Scheme::ParticleByParticle, 4)],
-        &[(Scheme::LookAhead, 3), (Scheme::LookAhead, most)],
-        &[
-            (Scheme::QuasiSimultaneous, 2),
-            (Scheme::LookAhead, 2),
-            (Scheme::DelayedAcceptance, 1),
-            (Scheme::LookAhead, 1),
-        ],
-    ];
-    for schemes in chains {
+    let (many, drift) = (case.products, case.drift);
+    let label = format!("{:?} {:?} {} {many} {drift}", case.electrons, case.twist, case.precision);
+    for &schemes in chains {
         let expected = chain(&psi::<S>(&host, case), case, schemes);
         let found = chain(&psi::<S>(device, case), case, schemes);
         assert_eq!(found.acceptance, expected.acceptance, "{label} {schemes:?}");
@@ -143,41 +196,86 @@ where
         for (a, b) in found.energies.iter().zip(&expected.energies) {
             assert!(close(a, b, epsilon), "{label} {schemes:?}: {a:?} {b:?}");
         }
+        in_passes::<S>(device, case, &found.places);
     }
 }
 
-/// Few electrons and more than two blocks of them; real and complex; both precisions; all kinds of factors.
-pub fn walkers(device: &Device) {
-    let rpa = || vec![Factor::Rpa { strength: None, cutoff: None }];
+fn rpa() -> Vec<Factor> {
+    vec![Factor::Rpa { strength: None, cutoff: None }]
+}
+
+fn several() -> Vec<Factor> {
     let polynomial =
         Factor::Polynomial { cutoff: None, opposite: vec![0.1, 0.02], same: vec![0.05, -0.01, 0.002] };
     let centres = vec![[0.1, 0.2, 0.3], [3.0, 4.0, 5.0]];
-    let nuclear = Factor::Nuclear { centres, charges: vec![0.4, 0.3], b: 0.7, cutoff: None };
-    let several = || vec![polynomial.clone(), nuclear.clone()];
-    let case = |electrons, twist, precision, factors, proposal| Case {
-        electrons,
-        twist,
-        precision,
-        factors,
-        proposal,
+    vec![polynomial, Factor::Nuclear { centres, charges: vec![0.4, 0.3], b: 0.7, cutoff: None }]
+}
+
+fn case(electrons: [usize; 2], precision: &'static str, factors: Vec<Factor>, proposal: Proposal) -> Case {
+    Case { electrons, twist: [0.0; 3], precision, factors, proposal, drift: false, products: 1 }
+}
+
+const TWISTED: [f64; 3] = [0.1, 0.2, -0.3];
+const GAUSS: Proposal = Proposal::Gaussian;
+const EVEN: Proposal = Proposal::Uniform;
+
+/// Few electrons and more than two blocks of them; real and complex; both precisions; all kinds of factors.
+pub fn walkers(device: &Device) {
+    // Functions of pairs that no table holds: other cutoffs.
+    let unequal = || {
+        let mut factors = rpa();
+        factors.extend(several());
+        factors.push(Factor::Rpa { strength: Some(0.3), cutoff: Some(3.0) });
+        factors
     };
-    let (gauss, even) = (Proposal::Gaussian, Proposal::Uniform);
-    let twisted = [0.1, 0.2, -0.3];
     for case in [
-        case([7, 7], [0.0; 3], "double", rpa(), gauss),
-        case([7, 0], [0.0; 3], "double", vec![], even),
-        case([15, 9], [0.0; 3], "mixed", several(), even),
-        case([70, 65], [0.0; 3], "double", rpa(), gauss),
-        case([137, 20], [0.0; 3], "double", several(), gauss),
+        case([7, 7], "double", rpa(), GAUSS),
+        case([7, 0], "double", vec![], EVEN),
+        case([15, 9], "mixed", several(), EVEN),
+        Case { drift: true, ..case([9, 5], "mixed", several(), GAUSS) },
+        Case { drift: true, ..case([4, 4], "double", vec![], GAUSS) },
+        case([19, 7], "single", unequal(), GAUSS),
     ] {
-        compare::<f64>(device, &case);
+        compare::<f64>(device, &case, &MANY);
     }
-    for case in [
-        case([5, 4], twisted, "double", rpa(), even),
-        case([40, 35], twisted, "mixed", several(), gauss),
-        case([70, 33], twisted, "double", rpa(), gauss),
+    for case in [case([70, 65], "double", rpa(), GAUSS), case([137, 20], "double", several(), GAUSS)] {
+        compare::<f64>(device, &case, &FEW);
+    }
+    let twisted = |case| Case { twist: TWISTED, ..case };
+    compare::<C64>(device, &twisted(case([5, 4], "double", rpa(), EVEN)), &MANY);
+    compare::<C64>(device, &twisted(Case { drift: true, ..case([6, 3], "double", rpa(), GAUSS) }), &MANY);
+    for case in [case([40, 35], "mixed", several(), GAUSS), case([70, 33], "double", rpa(), GAUSS)] {
+        compare::<C64>(device, &twisted(case), &FEW);
+    }
+}
+
+/// Sums of products of determinants.
+pub fn sums(device: &Device) {
+    for (products, case) in [
+        (4, case([7, 6], "double", rpa(), GAUSS)),
+        (3, case([5, 3], "mixed", several(), EVEN)),
+        (2, Case { drift: true, ..case([6, 0], "double", vec![], GAUSS) }),
     ] {
-        compare::<umklapp::number::C64>(device, &case);
+        compare::<f64>(device, &Case { products, ..case }, &MANY);
     }
-    compare::<f64>(device, &case([19, 7], [0.0; 3], "single", rpa(), gauss));
+    compare::<f64>(device, &Case { products: 4, ..case([70, 66], "double", rpa(), GAUSS) }, &FEW);
+    let twisted = Case { twist: TWISTED, products: 4, ..case([5, 4], "mixed", several(), GAUSS) };
+    compare::<C64>(device, &twisted, &MANY);
+}
+
+/// Every kernel of walkers with little work: what tools that watch memory can follow.
+pub fn few(device: &Device) {
+    const ALL: [&[(Scheme, usize)]; 1] = [&[
+        (Scheme::ParticleByParticle, 1),
+        (Scheme::QuasiSimultaneous, 1),
+        (Scheme::DelayedAcceptance, 1),
+        (Scheme::Configuration, 1),
+        (Scheme::LookAhead, 2),
+    ]];
+    let drifting = Case { drift: true, products: 2, ..case([5, 4], "mixed", several(), GAUSS) };
+    compare::<f64>(device, &drifting, &ALL);
+    compare::<C64>(device, &Case { twist: TWISTED, ..case([5, 4], "double", rpa(), EVEN) }, &ALL);
+    // Two blocks of electrons.
+    let look = &ALL[0][4..];
+    compare::<f64>(device, &case([67, 3], "double", rpa(), GAUSS), &[look]);
 }

@@ -66,10 +66,6 @@ impl<S: Amplitude> System for LatticeState<S> {
         Ok(sweep_of(self, state, draws))
     }
 
-    fn on_device(&self, _: &()) -> bool {
-        false
-    }
-
     fn resident(&self, _: &[[Vec<u32>; 2]], _: u64, _: u32) -> Result<Option<Nowhere>> {
         Ok(None)
     }

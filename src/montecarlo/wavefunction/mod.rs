@@ -8,6 +8,7 @@ use super::amplitude::Amplitude;
 use super::determinant::Determinant;
 use super::jastrow::{Factor, Jastrow, Setting};
 use super::{Derivatives, Orbitals};
+use crate::backend::walkers::Products;
 use crate::error::{Error, Result};
 
 /// Orbitals that electrons of one spin fill.
@@ -226,11 +227,14 @@ impl<S: Amplitude> SlaterJastrow<S> {
         self.deciding().values(points, out);
     }
 
-    /// Which orbitals the electrons of both spins fill, if there is one product of determinants.
-    pub fn filled(&self) -> Option<[&[usize]; 2]> {
-        let [product] = self.products.as_slice() else { return None };
-        let of = |f: Option<usize>| f.map_or(&[][..], |f| self.fillings[f].orbitals.as_slice());
-        Some([of(product.1), of(product.2)])
+    /// Which orbitals the determinants of either spin fill, and the products of these: for a backend.
+    pub fn expansion(&self) -> ([Vec<Vec<usize>>; 2], Products) {
+        let of = |down| self.fillings(down).map(|f| self.fillings[f].orbitals.clone()).collect();
+        let place = |f: usize| self.fillings(self.fillings[f].down).position(|g| g == f);
+        let one = |p: &(S, Option<usize>, Option<usize>)| {
+            (p.0.to_c64(), [p.1.and_then(place), p.2.and_then(place)])
+        };
+        ([of(false), of(true)], self.products.iter().map(one).collect())
     }
 
     /// The part of a row of orbitals that a filling takes.

@@ -1,11 +1,11 @@
 //! Local energies of walkers on the GPU.
 
-use super::layout::Walk;
+use super::derived::Derived;
+use super::expanded::Expanded;
 use super::{Resident, THREADS, WARPS, arguments};
 use crate::backend::cuda::card::Buffer;
-use crate::backend::cuda::splines::{Evaluation, evaluation};
 use crate::backend::walkers::{Energies, EnergySpec, Pairs};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Threads that take a wave each; as in `kernels/energies.cu`.
 const WAVES: u32 = 128;
@@ -28,9 +28,8 @@ pub(super) struct Prepared {
     external: Option<Sums>,
     images: Option<Buffer>,
     waves: Option<Sums>,
-    planes: Box<dyn Evaluation>,
-    /// Inverse matrices of both spins, where energies have a table of their own.
-    exact: Option<[Buffer; 2]>,
+    /// Inverse matrices of both spins in a pass of walkers and the sum of determinants, where energies have a table of their own.
+    exact: Option<(Expanded, [Buffer; 2])>,
     terms: Buffer,
     partial: Buffer,
     out: Buffer,
@@ -62,17 +61,19 @@ impl Resident {
             }
             _ => (None, None),
         };
-        let planes = evaluation(&*self.table, walkers * electrons, 5)?
-            .ok_or_else(|| Error::internal("a table of splines that left the GPU"))?;
-        let exact = |s: usize| self.card.allocate(self.spins[s].inverse.bytes);
+        let pass = self.derived.as_ref().map_or(0, |derived| derived.pass as usize);
+        let exact = |s: usize| self.card.allocate(self.spins[s].inverse.bytes / walkers * pass);
+        let exact = match self.shared {
+            true => None,
+            false => Some((self.sum.another(&self.card, pass)?, [exact(0)?, exact(1)?])),
+        };
         let blocks = waves.as_ref().map_or(0, |w| w.count.div_ceil(WAVES)) as usize;
         Ok(Prepared {
             spec: spec.clone(),
             external,
             images,
             waves,
-            planes,
-            exact: if self.shared { None } else { Some([exact(0)?, exact(1)?]) },
+            exact,
             terms: self.card.allocate(walkers * electrons * 8)?,
             partial: self.card.allocate(walkers * blocks * 8)?,
             out: self.card.allocate(PARTS * walkers * 8)?,
@@ -87,28 +88,50 @@ impl Resident {
         unsafe { self.card.launch("energy_sum", (walkers, 1), THREADS, &arguments![rows, length, out]) }
     }
 
-    fn kinetic(&self, p: &Prepared) -> Result<()> {
-        let planes = &*p.planes;
-        let walk = Walk { points: planes.points(), ..self.walk };
-        self.over_electrons_at("walk_places", walk)?;
-        planes.derivatives()?;
-        for (s, spin) in self.spins.iter().enumerate().filter(|(_, spin)| spin.n > 0) {
-            let inverse = match &p.exact {
-                Some(exact) => {
-                    self.invert(planes, spin, &exact[s])?;
-                    exact[s].address
+    fn kinetic(&self, p: &Prepared, derived: &Derived) -> Result<()> {
+        let planes = &*derived.planes;
+        let name = format!("energy_kinetic_{}", planes.name());
+        self.weigh(&self.sum, self.walk.walkers)?;
+        for (from, walk) in self.passes(derived) {
+            self.places(walk, false)?;
+            planes.derivatives()?;
+            if let Some((sum, inverse)) = &p.exact {
+                for (s, spin) in self.filled() {
+                    let s = s as usize;
+                    let to = (&inverse[s], sum.own.logs[s], sum.own.phases[s]);
+                    self.invert(planes, walk, spin, to, &self.control)?;
                 }
-                None => spin.inverse.address,
-            };
-            let (out, lanes, first, n) = (planes.out(), planes.lanes(), spin.first, spin.n);
-            let (filling, k, terms) = (spin.filling.address, self.k, p.terms.address);
-            let name = format!("energy_kinetic_{}", planes.name());
-            let grid = (n.div_ceil(WARPS), walk.walkers);
-            let arguments = arguments![out, lanes, walk, inverse, first, n, filling, k, terms];
-            // SAFETY: the kernel's arguments; five planes of all electrons, a number for each of them.
-            unsafe { self.launch(&name, grid, THREADS, &arguments)? };
+                if sum.own.products > 1 {
+                    self.shares(sum, walk.walkers, &self.control)?;
+                    self.weigh(sum, walk.walkers)?;
+                }
+            }
+            for (s, spin) in self.filled() {
+                let (lanes, first, n) = (planes.lanes(), spin.first, spin.n);
+                // Matrices and weights of this pass, and how many walkers there are of either.
+                let (inverse, weights, stride) = match &p.exact {
+                    Some((sum, inverse)) => {
+                        (inverse[s as usize].address, sum.own.weights[s as usize], walk.walkers)
+                    }
+                    None => {
+                        let square = u64::from(n) * u64::from(n) * self.number() as u64;
+                        let skipped = u64::from(from);
+                        let weights = self.sum.own.weights[s as usize] + 16 * skipped;
+                        (spin.inverse.address + skipped * square, weights, self.walk.walkers)
+                    }
+                };
+                let (out, filling, fillings) = (planes.out(), spin.filling.address, spin.fillings);
+                let k = self.k;
+                let terms = p.terms.address + u64::from(from) * u64::from(walk.electrons) * 8;
+                let grid = (n.div_ceil(WARPS), walk.walkers);
+                let arguments = arguments![
+                    out, lanes, walk, inverse, weights, stride, first, n, filling, fillings, k, terms
+                ];
+                // SAFETY: the kernel's arguments; five planes of the pass's electrons, a number for each of them.
+                unsafe { self.launch(&name, grid, THREADS, &arguments)? };
+            }
         }
-        self.add_up(&p.terms, walk.electrons, p, 0)
+        self.add_up(&p.terms, self.walk.electrons, p, 0)
     }
 
     fn potentials(&self, p: &Prepared) -> Result<()> {
@@ -147,13 +170,16 @@ impl Resident {
     }
 
     pub(super) fn local_energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>> {
+        self.derive()?;
         let prepared = match self.prepared.take().filter(|p| p.spec == *spec) {
             Some(prepared) => prepared,
             None => self.prepare(spec)?,
         };
         self.set(Default::default())?;
         self.card.clear(&prepared.out)?;
-        self.kinetic(&prepared)?;
+        if let Some(derived) = &self.derived {
+            self.kinetic(&prepared, derived)?;
+        }
         self.potentials(&prepared)?;
         let walkers = self.walk.walkers as usize;
         let sums: Vec<f64> = self.card.download(&prepared.out, PARTS * walkers)?;

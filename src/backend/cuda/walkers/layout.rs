@@ -13,16 +13,18 @@ pub(super) const FACES: usize = 7;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Walk {
     pub positions: u64,
-    pub before: u64,
     pub trial: u64,
     pub points: u64,
     pub change: u64,
+    pub bias: u64,
     pub moved: u64,
     pub delta: u64,
     pub control: u64,
     pub images: u64,
     pub radials: u64,
     pub centres: u64,
+    pub table: u64,
+    pub reach: f64,
     pub seed: u64,
     pub first: u32,
     pub walkers: u32,
@@ -30,6 +32,60 @@ pub(super) struct Walk {
     pub up: u32,
     pub pairs: u32,
     pub bodies: u32,
+}
+
+impl Walk {
+    /// Some of the walkers, with points of their own, for kernels that know no tiles of pairs.
+    pub fn part(self, from: u32, walkers: u32, points: u64) -> Walk {
+        let skipped = u64::from(from) * u64::from(self.electrons);
+        Walk {
+            positions: self.positions + 24 * skipped,
+            trial: self.trial + 24 * skipped,
+            points,
+            change: self.change + 8 * skipped,
+            bias: self.bias + 8 * skipped,
+            moved: self.moved + 4 * skipped,
+            first: self.first + from,
+            walkers,
+            ..self
+        }
+    }
+}
+
+/// The sum of products of determinants.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expansion {
+    pub places: u64,
+    pub coefficients: u64,
+    pub shares: u64,
+    pub weights: [u64; 2],
+    pub logs: [u64; 2],
+    pub phases: [u64; 2],
+    pub total: u64,
+    pub products: u32,
+    pub fillings: [u32; 2],
+}
+
+/// What the kernels of delayed acceptance find about a group.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Group {
+    pub rows: [u64; 2],
+    pub inverse: [u64; 2],
+    pub n: [u32; 2],
+    pub order: u64,
+    pub square: u64,
+    pub inner: u64,
+    pub change: u64,
+    pub delta: u64,
+    pub parts: u64,
+    pub accepted: u64,
+    pub x: u64,
+    pub old: u64,
+    pub longest: u32,
+    pub size: u32,
+    pub screen: u32,
 }
 
 /// What changes from run to run, and what is told after it.

@@ -1,15 +1,23 @@
 //! Walkers on the GPU: positions and inverse matrices stay there, and sweeps are queued without waiting for one another
-//! (`kernels/walkers.cu`, `inverse.cu`, `energies.cu`).
+//! (`kernels/walkers.cu`, `ahead.cu`, `groups.cu`, `inverse.cu`, `energies.cu`).
 
+mod ahead;
+mod derived;
 mod energies;
+mod expanded;
 mod inverse;
 mod layout;
+mod schemes;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use self::ahead::Ahead;
+use self::derived::Derived;
 use self::energies::Prepared;
+use self::expanded::Expanded;
 use self::layout::{Control, Twist, Walk};
+use self::schemes::{Grouped, Whole};
 use super::card::{Buffer, Card};
 use super::graph::Graph;
 use super::splines::{Evaluation, evaluation};
@@ -20,17 +28,17 @@ use crate::backend::walkers::{
 };
 use crate::error::{Error, Result};
 
-/// Electrons of one spin beyond which the kernels do not go, and walkers.
+/// Electrons of one spin beyond which the kernels do not go, and matrices of all walkers.
 const MOST_ELECTRONS: usize = 2048;
-const MOST_WALKERS: usize = 65_535;
+const MOST_MATRICES: usize = 65_535;
 
 /// Columns of a panel when matrices are inverted.
 const PANEL: u32 = 32;
 
-/// Bytes of the lists of rows that a panel's strips of 8 columns exchange: a count and twice 16 numbers each.
-const MOVES: usize = PANEL as usize / 8 * 33 * 4;
+/// Bytes of the lists of rows that a panel's strips of 4 columns at least exchange: a count and twice 16 numbers each.
+const MOVES: usize = PANEL as usize / 4 * 33 * 4;
 
-/// Rows and columns of a tile of a product.
+/// Columns of a tile of a product, and electrons that are decided together.
 const EDGE: u32 = 64;
 
 /// Warps of a block that takes an electron a warp.
@@ -40,22 +48,26 @@ const WARPS: u32 = 8;
 struct Spin {
     n: u32,
     first: u32,
+    /// Determinants.
+    fillings: u32,
+    /// Which orbitals each of them fills, one after the other.
     filling: Buffer,
-    /// `(A^-1)^T` of every walker.
+    /// `(A^-1)^T` of every determinant and walker.
     inverse: Buffer,
 }
 
-/// Room for what a sweep needs; of one spin at a time.
+/// Room for matrices; of one spin at a time.
 struct Scratch {
     rows: Buffer,
     m: Buffer,
+    /// Panels of as many columns as a sweep or an inversion takes.
     x: Buffer,
     left: Buffer,
     old: Buffer,
-    inner: Buffer,
     ratios: Buffer,
     row: Buffer,
     pivots: Buffer,
+    diagonal: Buffer,
     /// Rows that are exchanged, for the strips of a panel.
     moves: Buffer,
     order: Buffer,
@@ -72,14 +84,23 @@ struct Resident {
     k: Twist,
     cell: [f64; 9],
     spins: [Spin; 2],
+    /// The sum of determinants that decides.
+    sum: Expanded,
     scratch: Scratch,
     moves: Box<dyn Evaluation>,
     /// The table of energies, and whether it is the one of decisions.
     table: Arc<dyn Splines>,
     shared: bool,
+    pass: usize,
+    ahead: Option<Ahead>,
+    whole: Option<Whole>,
+    grouped: Option<Grouped>,
+    derived: Option<Derived>,
     prepared: Option<Prepared>,
-    /// Sweeps as recorded; the first of a kind is queued launch by launch, which loads its kernels.
-    graphs: HashMap<Order, Option<Graph>>,
+    /// Whether the determinants are known, as sweeps of whole configurations keep them.
+    settled: bool,
+    /// Sweeps as recorded, with or without drift; the first of a kind is queued launch by launch, which loads its kernels.
+    graphs: HashMap<(Order, bool), Option<Graph>>,
 }
 
 /// Walkers of a wave function, or None where the kernels do not take it.
@@ -88,26 +109,33 @@ pub(super) fn prepare(
     table: Arc<dyn Splines>,
     spec: WalkersSpec,
 ) -> Result<Option<Box<dyn DeviceWalkers>>> {
-    let sizes = [spec.fillings[0].len(), spec.fillings[1].len()];
+    let sizes = sizes(&spec);
     let (walkers, electrons) = (spec.positions.len(), sizes[0] + sizes[1]);
+    let matrices = walkers * (spec.fillings[0].len() + spec.fillings[1].len());
     let long = |r: &Radial| matches!(r, Radial::Polynomial(_, c) if c.len() > layout::COEFFICIENTS);
-    let fits = (1..=MOST_WALKERS).contains(&walkers)
+    let fits = walkers > 0
+        && matrices <= MOST_MATRICES
         && electrons > 0
         && sizes.iter().all(|n| *n <= MOST_ELECTRONS)
         && spec.images.faces.len() <= layout::FACES
         && !spec.pairs.iter().flatten().chain(spec.bodies.iter().map(|b| &b.1)).any(long);
-    let Some(moves) = evaluation(&*table, walkers * electrons, 1)? else { return Ok(None) };
     let energies = spec.energies.clone().unwrap_or_else(|| table.clone());
     let lanes = |l: usize| (l + 1) * if spec.complex { 2 } else { 1 };
-    let missing = |t: &dyn Splines| spec.fillings.iter().flatten().any(|l| lanes(*l) > t.shape().lanes);
+    let filled = || spec.fillings.iter().flatten().flatten();
+    let missing = |t: &dyn Splines| filled().any(|l| lanes(*l) > t.shape().lanes);
     // The other table must live on a GPU as well.
-    let elsewhere = evaluation(&*energies, 1, 1)?.is_none();
-    if !fits || elsewhere || missing(&*table) || missing(&*energies) {
+    if !fits || evaluation(&*energies, 1, 1)?.is_none() || missing(&*table) || missing(&*energies) {
         return Ok(None);
     }
+    let Some(moves) = evaluation(&*table, walkers * electrons, 1)? else { return Ok(None) };
     let mut resident = Resident::new(card, moves, energies, spec)?;
     resident.start()?;
     Ok(Some(Box::new(resident)))
+}
+
+/// Electrons of either spin.
+fn sizes(spec: &WalkersSpec) -> [usize; 2] {
+    [0, 1].map(|s| spec.fillings[s].first().map_or(0, Vec::len))
 }
 
 impl Resident {
@@ -118,16 +146,15 @@ impl Resident {
         spec: WalkersSpec,
     ) -> Result<Resident> {
         let walkers = spec.positions.len();
-        let sizes = [spec.fillings[0].len(), spec.fillings[1].len()];
+        let sizes = sizes(&spec);
         let electrons = sizes[0] + sizes[1];
         let all = walkers * electrons;
         let number = if spec.complex { 16 } else { 8 };
-        let block = block(spec.complex) as usize;
         let flat: Vec<[f64; 3]> = spec.positions.iter().flatten().copied().collect();
         let positions = card.upload(&flat)?;
-        let (before, trial) = (card.allocate(all * 24)?, card.allocate(all * 24)?);
-        let (change, moved) = (card.allocate(all * 8)?, card.allocate(all * 4)?);
-        let delta = card.allocate(if spec.pairs.is_empty() { 8 } else { all * block * 8 })?;
+        let trial = card.allocate(all * 24)?;
+        let (change, bias) = (card.allocate(all * 8)?, card.allocate(all * 8)?);
+        let moved = card.allocate(all * 4)?;
         let control = card.upload(&[Control::default()])?;
         let images = card.upload(&[layout::images(&spec.images)])?;
         let mut radials: Vec<layout::Function> =
@@ -135,19 +162,20 @@ impl Resident {
         radials.extend(spec.bodies.iter().map(|b| layout::Function::new(&b.1)));
         let centres: Vec<[f64; 3]> = spec.bodies.iter().map(|b| b.0).collect();
         let (radials, centres) = (card.upload(&radials)?, card.upload(&centres)?);
-        card.clear(&change)?;
-        let walk = Walk {
+        let mut walk = Walk {
             positions: positions.address,
-            before: before.address,
             trial: trial.address,
             points: moves.points(),
             change: change.address,
+            bias: bias.address,
             moved: moved.address,
-            delta: delta.address,
+            delta: 0,
             control: control.address,
             images: images.address,
             radials: radials.address,
             centres: centres.address,
+            table: 0,
+            reach: 0.0,
             seed: spec.seed,
             first: spec.first,
             walkers: walkers as u32,
@@ -156,46 +184,57 @@ impl Resident {
             pairs: spec.pairs.len() as u32,
             bodies: spec.bodies.len() as u32,
         };
+        let mut held = vec![trial, change, bias, moved, images, radials, centres];
+        held.extend(ahead::tabulate(card, &spec.pairs, &mut walk)?);
         let spin = |s: usize| -> Result<Spin> {
-            let filling: Vec<u32> = spec.fillings[s].iter().map(|l| *l as u32).collect();
-            let n = sizes[s];
+            let filling: Vec<u32> = spec.fillings[s].iter().flatten().map(|l| *l as u32).collect();
+            let (n, fillings) = (sizes[s], spec.fillings[s].len());
             Ok(Spin {
                 n: n as u32,
                 first: (s * sizes[0]) as u32,
+                fillings: fillings as u32,
                 filling: card.upload(&filling)?,
-                inverse: card.allocate(walkers * n * n * number)?,
+                inverse: card.allocate(fillings * walkers * n * n * number)?,
             })
         };
         let n = sizes[0].max(sizes[1]);
-        let strip = || card.allocate(walkers * block.max(PANEL as usize) * n * number);
+        let matrices = walkers * spec.fillings[0].len().max(spec.fillings[1].len());
+        let strip = || card.allocate(matrices * ahead::wide(n as u32) as usize * n * number);
         let scratch = Scratch {
-            rows: card.allocate(walkers * n * n * number)?,
-            m: card.allocate(walkers * n * n * number)?,
+            rows: card.allocate(matrices * n * n * number)?,
+            m: card.allocate(matrices * n * n * number)?,
             x: strip()?,
             left: strip()?,
             old: strip()?,
-            inner: card.allocate(walkers * block * block * number)?,
-            ratios: card.allocate(walkers * n * number)?,
-            row: card.allocate(walkers * n * number)?,
-            pivots: card.allocate(walkers * n * 4)?,
-            moves: card.allocate(walkers * MOVES)?,
-            order: card.allocate(walkers * n * 4)?,
+            ratios: card.allocate(matrices * n * number)?,
+            row: card.allocate(matrices * n * number)?,
+            pivots: card.allocate(matrices * n * 4)?,
+            diagonal: card.allocate(matrices * n * number)?,
+            moves: card.allocate(matrices * MOVES)?,
+            order: card.allocate(matrices * n * 4)?,
         };
         Ok(Resident {
             card: card.clone(),
             walk,
             positions,
             control,
-            _held: vec![before, trial, change, moved, delta, images, radials, centres],
+            _held: held,
             complex: spec.complex,
             k: Twist(spec.k),
             cell: bytemuck::cast(spec.inverse),
             spins: [spin(0)?, spin(1)?],
+            sum: Expanded::new(card, &spec, walkers)?,
             scratch,
             moves,
             shared: spec.energies.is_none(),
             table,
+            pass: spec.pass,
+            ahead: None,
+            whole: None,
+            grouped: None,
+            derived: None,
             prepared: None,
+            settled: false,
             graphs: HashMap::new(),
         })
     }
@@ -225,8 +264,9 @@ impl Resident {
         }
     }
 
-    fn jastrow(&self) -> bool {
-        self.walk.pairs + self.walk.bodies > 0
+    /// Bytes of a number of the wave function.
+    fn number(&self) -> usize {
+        if self.complex { 16 } else { 8 }
     }
 
     /// The suffix of kernels for the wave function's numbers.
@@ -254,169 +294,112 @@ impl Resident {
         count.div_ceil(THREADS as usize).clamp(1, (self.card.processors * RESIDENT) as usize) as u32
     }
 
-    /// Queues one of the kernels that take all electrons of all walkers.
-    fn over_electrons(&self, name: &str) -> Result<()> {
-        self.over_electrons_at(name, self.walk)
-    }
-
-    /// The same with points of another evaluation.
-    fn over_electrons_at(&self, name: &str, walk: Walk) -> Result<()> {
+    /// Writes the points where electrons are, or their trial points, for an evaluation of some walkers.
+    fn places(&self, walk: Walk, trial: bool) -> Result<()> {
         let blocks = self.blocks(walk.walkers as usize * walk.electrons as usize);
-        // SAFETY: the kernels' argument.
-        unsafe { self.card.launch(name, (blocks, 1), THREADS, &arguments![walk]) }
+        let trial = u32::from(trial);
+        // SAFETY: the kernel's arguments.
+        unsafe { self.card.launch("walk_places", (blocks, 1), THREADS, &arguments![walk, trial]) }
     }
 
-    /// Orbitals of `count` electrons of a spin from `own` on, as rows (or as columns) of every walker.
+    /// Orbitals of `count` electrons of a spin from `own` on at the points of `walk`, as rows (or as columns) of every matrix.
+    #[expect(clippy::too_many_arguments, reason = "the kernel's")]
     fn rows(
         &self,
         what: &str,
         from: &dyn Evaluation,
+        walk: Walk,
         spin: &Spin,
         own: u32,
         count: u32,
         to: &Buffer,
     ) -> Result<()> {
         let (plane, lanes, filling) = (from.out(), from.lanes(), spin.filling.address);
-        let walk = Walk { points: from.points(), ..self.walk };
-        let (first, n, k, out) = (spin.first + own, spin.n, self.k, to.address);
-        let blocks = self.blocks(walk.walkers as usize * count as usize * n as usize);
+        let walk = Walk { points: from.points(), ..walk };
+        let (first, n, fillings) = (spin.first + own, spin.n, spin.fillings);
+        let (k, out) = (self.k, to.address);
+        let numbers = walk.walkers as usize * fillings as usize * count as usize * n as usize;
         let name = format!("walk_{what}_{}", from.name());
-        let arguments = arguments![plane, lanes, walk, first, count, n, filling, k, out];
+        let arguments = arguments![plane, lanes, walk, first, count, n, filling, fillings, k, out];
         // SAFETY: the kernel's arguments; `to` has room for as many rows, the plane holds all electrons.
-        unsafe { self.launch(&name, (blocks, 1), THREADS, &arguments) }
+        unsafe { self.launch(&name, (self.blocks(numbers), 1), THREADS, &arguments) }
     }
 
-    /// Changes of J of a spin's electrons, with what the others of their block add.
-    fn changes(&self, spin: &Spin, block: u32) -> Result<()> {
-        let (walk, first, n) = (self.walk, spin.first, spin.n);
-        let grid = (n.div_ceil(WARPS), walk.walkers);
-        let arguments = arguments![walk, first, n, block];
-        // SAFETY: the kernel's arguments.
-        unsafe { self.card.launch("walk_change", grid, THREADS, &arguments) }
+    /// Rows of large tiles that cover so many rows of a matrix.
+    fn tall(&self, rows: u32) -> u32 {
+        rows.div_ceil(if self.complex { EDGE } else { 2 * EDGE })
+    }
+
+    /// Matrices of a spin's electrons in all walkers.
+    fn matrices(&self, spin: &Spin) -> u32 {
+        spin.fillings * self.walk.walkers
+    }
+
+    /// Spins with electrons, and which they are.
+    fn filled(&self) -> impl Iterator<Item = (u32, &Spin)> {
+        (0..).zip(&self.spins).filter(|(_, spin)| spin.n > 0)
+    }
+
+    /// Makes room for what a sweep needs: not while it is recorded.
+    fn provide(&mut self, order: Order, drift: bool) -> Result<()> {
+        if drift {
+            self.derive()?;
+        }
+        match order {
+            Order::LookAhead if self.ahead.is_none() => self.ahead = Some(Ahead::new(self)?),
+            Order::Configuration => {
+                if self.whole.is_none() {
+                    self.whole = Some(Whole::new(self)?);
+                }
+                if !self.settled {
+                    self.invert_all()?;
+                    self.shares(&self.sum, self.walk.walkers, &self.control)?;
+                }
+            }
+            Order::DelayedAcceptance { .. } if self.grouped.is_none() => {
+                self.grouped = Some(Grouped::new(self)?);
+            }
+            _ => {}
+        }
+        self.settled = order == Order::Configuration;
+        Ok(())
     }
 
     /// Queues a sweep.
-    fn queue(&self, order: Order) -> Result<()> {
-        self.over_electrons("walk_trial")?;
+    fn queue(&self, order: Order, drift: bool) -> Result<()> {
+        self.trial(drift)?;
         match order {
             Order::LookAhead => self.look_ahead()?,
             Order::ParticleByParticle => self.one_by_one()?,
             Order::QuasiSimultaneous => self.all_at_once()?,
+            Order::Configuration => self.as_a_whole()?,
+            Order::DelayedAcceptance { group, barker } => self.by_groups(group as u32, barker)?,
         }
         let walk = self.walk;
         // SAFETY: the kernel's argument.
         unsafe { self.card.launch("walk_next", (1, 1), 1, &arguments![walk]) }
     }
-
-    fn look_ahead(&self) -> Result<()> {
-        self.moves.values()?;
-        let block = block(self.complex);
-        let s = &self.scratch;
-        let (m, inner) = (s.m.address, s.inner.address);
-        let (x, left, old) = (s.x.address, s.left.address, s.old.address);
-        let walk = self.walk;
-        for spin in self.spins.iter().filter(|spin| spin.n > 0) {
-            let (n, first, inverse) = (spin.n, spin.first, spin.inverse.address);
-            if self.jastrow() {
-                self.changes(spin, block)?;
-            }
-            self.rows("rows", &*self.moves, spin, 0, n, &s.rows)?;
-            self.multiply(spin)?;
-            let tiles = n.div_ceil(EDGE);
-            // SAFETY: of all launches, the kernel's arguments; matrices are n x n, strips `block` x n, of every walker.
-            unsafe {
-                for begin in (0..n).step_by(block as usize) {
-                    let arguments = arguments![walk, m, n, first, begin, inner];
-                    self.launch("walk_decide", (walk.walkers, 1), THREADS, &arguments)?;
-                    let rest = n - (begin + block).min(n);
-                    let corrections = if walk.pairs > 0 { rest.div_ceil(WARPS) } else { 0 };
-                    let grid = (2 * tiles + corrections, walk.walkers);
-                    let arguments = arguments![walk, m, inverse, inner, x, left, old, n, first, begin];
-                    self.launch("walk_panel", grid, THREADS, &arguments)?;
-                    let grid = ((rest.div_ceil(EDGE) + tiles) * tiles, walk.walkers);
-                    let arguments = arguments![m, inverse, x, left, old, n, begin];
-                    self.launch("walk_update", grid, THREADS, &arguments)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// `M = Phi A^-1` of a spin's electrons, from the rows of Phi.
-    fn multiply(&self, spin: &Spin) -> Result<()> {
-        let (rows, m) = (self.scratch.rows.address, self.scratch.m.address);
-        let (n, inverse) = (spin.n, spin.inverse.address);
-        let tiles = n.div_ceil(EDGE);
-        let grid = (tiles * tiles, self.walk.walkers);
-        // SAFETY: the kernel's arguments; matrices are n x n, of every walker.
-        unsafe { self.launch("walk_product", grid, THREADS, &arguments![rows, inverse, n, m]) }
-    }
-
-    fn one_by_one(&self) -> Result<()> {
-        self.moves.locate()?;
-        let s = &self.scratch;
-        let (row, ratios, u) = (s.rows.address, s.ratios.address, s.row.address);
-        let walk = self.walk;
-        for spin in &self.spins {
-            let (n, first, inverse) = (spin.n, spin.first, spin.inverse.address);
-            for own in 0..n {
-                self.moves.values_of((first + own) * walk.walkers, walk.walkers)?;
-                self.rows("rows", &*self.moves, spin, own, 1, &s.rows)?;
-                let grid = (n.div_ceil(WARPS), walk.walkers);
-                // SAFETY: of all launches, the kernel's arguments; a row of n numbers for every walker.
-                unsafe {
-                    self.launch("walk_ratios", grid, THREADS, &arguments![row, inverse, n, ratios])?;
-                    let arguments = arguments![walk, ratios, inverse, n, first, own, u];
-                    self.launch("walk_one", (walk.walkers, 1), THREADS, &arguments)?;
-                    let arguments = arguments![walk, ratios, u, n, first, own, inverse];
-                    self.launch("walk_rank", (n, walk.walkers), THREADS, &arguments)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn all_at_once(&self) -> Result<()> {
-        self.moves.values()?;
-        if self.jastrow() {
-            for spin in self.spins.iter().filter(|spin| spin.n > 0) {
-                self.changes(spin, 0)?;
-            }
-        }
-        let (walk, rows) = (self.walk, self.scratch.rows.address);
-        for spin in self.spins.iter().filter(|spin| spin.n > 0) {
-            let (n, first, inverse) = (spin.n, spin.first, spin.inverse.address);
-            self.rows("rows", &*self.moves, spin, 0, n, &self.scratch.rows)?;
-            let grid = (n.div_ceil(WARPS), walk.walkers);
-            // SAFETY: the kernel's arguments.
-            unsafe { self.launch("walk_all", grid, THREADS, &arguments![walk, rows, inverse, n, first])? };
-        }
-        self.invert_all()
-    }
-}
-
-/// Electrons that are decided before the matrices learn of them; as in `kernels/walkers.cu`.
-fn block(complex: bool) -> u32 {
-    if complex { 32 } else { 64 }
 }
 
 impl DeviceWalkers for Resident {
     fn sweeps(&mut self, sweeps: Sweeps) -> Result<Outcome> {
         let uniform = u64::from(sweeps.uniform);
         self.set(Control { sweep: sweeps.from, step: sweeps.step, uniform, ..Control::default() })?;
+        let (order, drift) = (sweeps.order, sweeps.drift);
+        self.provide(order, drift)?;
         for number in sweeps.from..sweeps.from + sweeps.count {
-            match self.graphs.get_mut(&sweeps.order) {
+            match self.graphs.get_mut(&(order, drift)) {
                 // SAFETY: all that the recorded launches touch is held by this.
                 Some(Some(graph)) => unsafe { graph.replay()? },
                 Some(None) => {
-                    let mut graph = Graph::record(&self.card, || self.queue(sweeps.order))?;
+                    let mut graph = Graph::record(&self.card, || self.queue(order, drift))?;
                     // SAFETY: as above.
                     unsafe { graph.replay()? };
-                    self.graphs.insert(sweeps.order, Some(graph));
+                    self.graphs.insert((order, drift), Some(graph));
                 }
                 None => {
-                    self.queue(sweeps.order)?;
-                    self.graphs.insert(sweeps.order, None);
+                    self.queue(order, drift)?;
+                    self.graphs.insert((order, drift), None);
                 }
             }
             if (number + 1).is_multiple_of(sweeps.fresh) {
@@ -442,6 +425,6 @@ impl DeviceWalkers for Resident {
     }
 
     fn product(&mut self) -> Result<()> {
-        self.spins.iter().filter(|spin| spin.n > 0).take(1).try_for_each(|spin| self.multiply(spin))
+        self.filled().take(1).try_for_each(|(_, spin)| self.multiply(spin))
     }
 }

@@ -121,7 +121,8 @@ mod walk_functions {
     /// Walkers of a wave function at random places: anywhere in a periodic cell, around the origin or given centres in open
     /// space, on any sites of a lattice. A walk is the same on any number of threads. Another name for walkers, or a place in a
     /// map, holds the same walkers, not a copy: `metropolis` moves them all the same. With the CUDA backend, walkers whose
-    /// orbitals are splines live on the GPU.
+    /// orbitals are splines live on the GPU, whatever the updating scheme, the Jastrow factor and the number of determinants; with
+    /// more than 2048 electrons of one spin, or polynomials of more than 16 coefficients, the host takes them.
     ///
     /// # Options
     /// - `count` (16): how many.
