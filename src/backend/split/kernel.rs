@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cuts::Cuts;
 use super::share::{self, Outside};
-use super::{cut_differently, pieces, pieces_mut};
-use crate::backend::exchange::{Halo, HostMemory, Later, Plain, Port, Shape, Staging};
+use super::{between, cut_differently, pieces, pieces_mut};
+use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -170,7 +170,7 @@ impl Matrix {
                     };
                     let memory = match offer.filter(|_| accepted) {
                         Some(memory) => memory,
-                        None => Staging::Host(self.between(part, other, bytes)?),
+                        None => between(&part.device, &self.parts[other].device, bytes)?,
                     };
                     // Nobody has closed the channel yet.
                     let _ = back.send(memory);
@@ -182,15 +182,6 @@ impl Matrix {
             }
         }
         Ok(workers)
-    }
-
-    /// Host memory that is good for both of two parts.
-    fn between(&self, part: &Part, other: usize, bytes: usize) -> Result<Box<dyn HostMemory>> {
-        let memory = match part.device.staging(bytes)? {
-            None => self.parts[other].device.staging(bytes)?,
-            some => some,
-        };
-        Ok(memory.unwrap_or_else(|| Box::new(Plain::new(bytes))))
     }
 
     /// Runs `steps` passes on all parts; the products of each step, summed over parts, if they are asked for.

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::backend::exchange::{Plain, Staging};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{
     Backend, BlockVector, Device, Kernel, MatrixSpec, Memory, Part, Random, Rows, Storage, conformal,
@@ -109,6 +110,15 @@ fn each<T: Send, R: Send>(large: bool, jobs: Vec<T>, f: impl Fn(T) -> Result<R> 
             .map(|job| job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     })
+}
+
+/// Host memory that rows pass through, good for both of two parts.
+fn between(a: &Device, b: &Device, bytes: usize) -> Result<Staging> {
+    let memory = match a.staging(bytes)? {
+        None => b.staging(bytes)?,
+        some => some,
+    };
+    Ok(Staging::Host(memory.unwrap_or_else(|| Box::new(Plain::new(bytes)))))
 }
 
 /// Numbers of all parts added, in the order of parts.

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Split;
 use super::speeds::{Speeds, class};
-use crate::backend::exchange::{Halo, Plain, Port, Shape, Staging};
+use super::{Split, between};
+use crate::backend::exchange::{Halo, Port, Shape, Staging};
 use crate::backend::matrix::records::{Element, Panel, Record, RecordList, Records};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
@@ -234,14 +234,7 @@ fn helper<T: Element>(
 
 impl Helper {
     fn link(&self, there: &Device, shape: Shape) -> Result<Link> {
-        let memory = |rows: usize| -> Result<Option<Staging>> {
-            let bytes = shape.bytes(rows);
-            let locked = match there.staging(bytes)? {
-                None => self.device.staging(bytes)?,
-                some => some,
-            };
-            Ok(Some(locked.unwrap_or_else(|| Box::new(Plain::new(bytes)))))
-        };
+        let memory = |rows: usize| between(there, &self.device, shape.bytes(rows)).map(Some);
         Ok(Link {
             port: self.device.port(&self.halo, shape)?,
             there: there.port(&self.there, shape)?,
