@@ -150,7 +150,7 @@ impl CudaPort {
     }
 
     /// Queues bringing `count` rows from the host's memory to byte `first` of the rows brought in.
-    fn from_host(&mut self, first: u64, count: usize, from: &[u8]) -> Result<()> {
+    fn bring_from_host(&mut self, first: u64, count: usize, from: &[u8]) -> Result<()> {
         self.begin()?;
         if from.len() != self.shape.bytes(count) {
             return Err(another_size());
@@ -176,7 +176,7 @@ impl CudaPort {
     }
 
     /// The same from memory that another GPU writes to.
-    fn from_landing(&mut self, first: u64, count: usize, from: &Landing) -> Result<()> {
+    fn bring_from_landing(&mut self, first: u64, count: usize, from: &Landing) -> Result<()> {
         let (written, stream) =
             (from.written.as_ref().ok_or_else(not_for_this_part)?, self.gpu.card.stream());
         let bytes = self.shape.bytes(count);
@@ -261,9 +261,9 @@ impl Port for CudaPort {
         let before: usize = self.receives[..from].iter().sum();
         let (first, count) = (self.shape.bytes(before) as u64, self.receives[from]);
         let delivered = match &mut rows {
-            Staging::Host(memory) => self.from_host(first, count, memory.bytes()),
+            Staging::Host(memory) => self.bring_from_host(first, count, memory.bytes()),
             Staging::Direct(memory) => {
-                Landing::of(&mut **memory).and_then(|landing| self.from_landing(first, count, landing))
+                Landing::of(&mut **memory).and_then(|landing| self.bring_from_landing(first, count, landing))
             }
         };
         self.read.push((from, rows));
