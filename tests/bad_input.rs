@@ -707,7 +707,7 @@ fn wave_functions_and_walks_that_cannot_be() {
             ("psi.jastrow = jastrow::pade(#{ bb: 1.0 })", "unknown option", "`b`"),
             ("electrons(trap(1.0), #{ interaction: \"ewald\" })", "no interaction `ewald`", "coulomb"),
             (
-                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], exponents: [1.0], coefficients: [0.0 / 0.0] }])",
+                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [1.0], coefficients: [0.0 / 0.0] }])",
                 "a coefficient NaN",
                 "finite",
             ),

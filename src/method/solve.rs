@@ -58,7 +58,7 @@ fn check(a: &Operator, b: &BlockVector, options: &SolveOptions) -> Result<()> {
 }
 
 fn squares(device: &Device, v: &BlockVector) -> Result<Vec<f64>> {
-    let squares: Vec<f64> = device.dots(v, v)?.iter().map(|z| z.re.max(0.0)).collect();
+    let squares: Vec<f64> = device.dots(v, v)?.iter().map(|z| if z.re < 0.0 { 0.0 } else { z.re }).collect();
     if squares.iter().any(|x| !x.is_finite()) {
         return Err(Error::numeric("the operator gives numbers that are not finite")
             .hint("look for NaN or infinite entries"));

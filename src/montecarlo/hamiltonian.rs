@@ -287,7 +287,10 @@ impl Hamiltonian {
     }
 
     /// An error unless it acts in the space that the orbitals live in.
-    fn fits<S: Amplitude>(&self, psi: &SlaterJastrow<S>) -> Result<()> {
+    ///
+    /// # Errors
+    /// Of different cells, or dimensions, or where one is periodic and the other is not.
+    pub fn fits<S: Amplitude>(&self, psi: &SlaterJastrow<S>) -> Result<()> {
         let (own, dimension) = (psi.orbitals().cell(), psi.orbitals().dimension());
         let external = self.external.iter().map(|v| (v.cell(), false));
         for (cell, whole) in external.chain(self.interaction.iter().map(|v| (v.cell(), true))) {
@@ -345,9 +348,8 @@ impl Hamiltonian {
     /// # Errors
     /// As [`Hamiltonian::local_energy`].
     pub fn local_energies<S: Amplitude>(&self, walkers: &mut Walkers<S>) -> Result<Vec<LocalEnergy>> {
-        let psi = walkers.psi().clone();
-        self.fits(&psi)?;
         walkers.refresh()?;
+        let psi = walkers.psi().clone();
         if let Some((resident, places)) = walkers.resident()? {
             return self.on_device(psi.orbitals().cell(), resident, places);
         }

@@ -49,7 +49,9 @@ mod optimise_functions {
         walk: &mut Walk,
         hamiltonian: Hamiltonian,
     ) -> std::result::Result<Samples, Failure> {
-        let samples = walk!(mut &*walk, w => optimise::samples(&hamiltonian, &mut *w), _l => Err(kind()));
+        let samples = walk!(mut &*walk,
+            w => hamiltonian.fits(w.psi()).and_then(|()| optimise::samples(&hamiltonian, &mut *w)),
+            _l => Err(kind()));
         Ok(Samples(Rc::new(samples.at(&ctx)?)))
     }
 

@@ -104,7 +104,7 @@ fn sweep_of(o: &Options<'_>) -> Result<Sweep> {
 
 fn energies_of(walk: &Walk, hamiltonian: &Hamiltonian) -> Result<Vec<LocalEnergy>> {
     walk!(mut walk,
-        w => hamiltonian.local_energies(&mut *w),
+        w => hamiltonian.fits(w.psi()).and_then(|()| hamiltonian.local_energies(&mut *w)),
         _l => Err(Error::input("a Hamiltonian of the continuum for walkers on a lattice")
             .hint("their Hamiltonian is an OpSum, like `models::hubbard_chain(8, #{ U: 4.0 })`")))
 }
