@@ -190,7 +190,7 @@ fn remez(eps: f64, degree: usize) -> Option<MinMax> {
         let error = |z: f64| 1.0 - root(z) * p.at(z);
         // Between neighbours of each point the error has one extremum of the point's sign.
         let one = |i: usize| {
-            let sign = if i % 2 == 0 { e.signum() } else { -e.signum() };
+            let sign = if i.is_multiple_of(2) { e.signum() } else { -e.signum() };
             let low = if i == 0 { -1.0 } else { 0.5 * (points[i - 1] + points[i]) };
             let high = if i + 1 == count { 1.0 } else { 0.5 * (points[i] + points[i + 1]) };
             let z = summit(|z| sign * error(z), low, points[i], high);
