@@ -165,6 +165,8 @@ pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
     let d = p + 1;
     let (mut h, mut s) = (vec![0.0; d * d], vec![0.0; d * d]);
     (h[0], s[0]) = (m.energy, 1.0);
+    // A parameter that changes nothing here gets no change.
+    let scale = (0..p).map(|i| m.overlap[i * p + i]).fold(0.0, f64::max).max(1e-300);
     for i in 0..p {
         h[(i + 1) * d] = m.force[i];
         h[i + 1] = m.force[i] + m.energies[i];
@@ -176,7 +178,7 @@ pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
         }
         let own = m.overlap[i * p + i];
         h[(i + 1) * d + i + 1] += shift * own;
-        s[(i + 1) * d + i + 1] += 1e-12 * own + 1e-300;
+        s[(i + 1) * d + i + 1] += 1e-12 * (own + scale);
     }
     let matrix = |x: Vec<f64>| Matrix::new(d, d, Series::Real(x));
     let (values, vectors) = matrix(s)?.solve(&matrix(h)?)?.eig()?;
@@ -217,6 +219,11 @@ mod tests {
             assert!((sr + 0.1 * slope).abs() < 1e-9, "{sr}");
             let linear = linear_method(&all, 1.0).unwrap()[0];
             assert!(linear * slope < 0.0, "{linear}");
+            // Beside it a parameter that no sample feels.
+            let idle = |s: Sample| Sample { logs: vec![s.logs[0], 0.0], energies: vec![0.0; 2], ..s };
+            let both: Vec<Sample> = all.into_iter().map(idle).collect();
+            let step = linear_method(&both, 1.0).unwrap();
+            assert!((step[0] - linear).abs() < 1e-9 * linear.abs() && step[1].abs() < 1e-9, "{step:?}");
         }
         assert!(stochastic_reconfiguration(&[], 0.1, 0.0).is_err());
     }
