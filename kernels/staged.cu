@@ -167,11 +167,4 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
     KERNELS(TYPE##_p##P##_l16, V, P, 16, T) \
     KERNELS(TYPE##_p##P##_l32, V, P, 32, T)
 
-THREADS_OF_A_ROW(f32, F32, 1, F32)
-THREADS_OF_A_ROW(f32, F32, 2, F32)
-THREADS_OF_A_ROW(f32, F32, 4, F32)
-THREADS_OF_A_ROW(f64, F64, 1, F64)
-THREADS_OF_A_ROW(f64, F64, 2, F64)
-THREADS_OF_A_ROW(c32, C32, 1, C32)
-THREADS_OF_A_ROW(c32, C32, 2, C32)
-THREADS_OF_A_ROW(c64, C64, 1, C64)
+EVERY_PACK(THREADS_OF_A_ROW)

@@ -19,7 +19,6 @@ struct Straight {
     uint32_t tile_x, tile_y, march, slab;
     // Whether no boundary changes a value, as where all are periodic.
     uint32_t all_plain;
-    T inner[NEIGHBOURS];
     // Class of every x, y and z, in this order, and what a class of y and of z counts in a combination's number.
     const uint32_t* classes;
     uint32_t weight_y, weight_z;
@@ -27,6 +26,7 @@ struct Straight {
     const uint32_t* plain;
     const T* values;
     const typename Traits<T>::Real* diagonal;
+    T inner[NEIGHBOURS];
 };
 
 template <int U, bool FLAT, int BLOCK, class T, class V, int P, int L>
@@ -168,11 +168,4 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
     KERNEL(TYPE##_p##P##_l16, V, P, 16, T, 2, 512, 1) \
     KERNEL(TYPE##_p##P##_l32, V, P, 32, T, 2, 512, 1)
 
-THREADS_OF_A_ROW(f32, F32, 1, F32)
-THREADS_OF_A_ROW(f32, F32, 2, F32)
-THREADS_OF_A_ROW(f32, F32, 4, F32)
-THREADS_OF_A_ROW(f64, F64, 1, F64)
-THREADS_OF_A_ROW(f64, F64, 2, F64)
-THREADS_OF_A_ROW(c32, C32, 1, C32)
-THREADS_OF_A_ROW(c32, C32, 2, C32)
-THREADS_OF_A_ROW(c64, C64, 1, C64)
+EVERY_PACK(THREADS_OF_A_ROW)

@@ -4,6 +4,12 @@
 #pragma once
 #include "common.cuh"
 
+// Every type of vectors with the packs of lanes that rows are read in, and the type of the matrix: a real matrix takes the two
+// parts of a complex number as two lanes.
+#define EVERY_PACK(DO)                                                                           \
+    DO(f32, F32, 1, F32) DO(f32, F32, 2, F32) DO(f32, F32, 4, F32) DO(f64, F64, 1, F64)        \
+    DO(f64, F64, 2, F64) DO(c32, C32, 1, C32) DO(c32, C32, 2, C32) DO(c64, C64, 1, C64)
+
 template <class V>
 struct Vectors {
     const V* v;

@@ -180,6 +180,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("kpm::dos(h, #{ progress: 1 })", "option `progress` takes true or false", "1"),
             ("kpm::dos(h, #{ range: 7 })", "option `range` takes an array", "7"),
             ("kpm::ldos(h, 1, #{ orbital: 0.5 })", "option `orbital` takes a whole number", "0.5"),
+            ("kpm::moments(h, #{ checkpoint: \"no/such/mu.npz\" })", "cannot be written", "folder"),
             ("kpm::dos(h, #{ kernel: \"jakson\" })", "no kernel `jakson`", "jackson"),
             ("kpm::dos(h, #{ kernel: \"lanczos\", parameter: -3.0 })", "parameter -3", "positive"),
             ("kpm::dos(h, #{ accumulate: \"magic\" })", "no accumulation `magic`", "fused"),
@@ -705,6 +706,11 @@ fn wave_functions_and_walks_that_cannot_be() {
             ("psi.jastrow = jastrow::pade(#{ b: -1.0 })", "parameter `b` is -1", "positive"),
             ("psi.jastrow = jastrow::polynomial(#{})", "needs a cutoff", "cutoff"),
             ("psi.jastrow = jastrow::pade(#{ bb: 1.0 })", "unknown option", "`b`"),
+            (
+                "vmc::run(slater_jastrow(orbitals::oscillator(2), #{ up: 2 }), electrons(trap(1.0), #{ interaction: \"none\" }), #{ checkpoint: \"no/such/w.json\" })",
+                "cannot be written",
+                "folder",
+            ),
             ("electrons(trap(1.0), #{ interaction: \"ewald\" })", "no interaction `ewald`", "coulomb"),
             (
                 "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [1.0], coefficients: [0.0 / 0.0] }])",

@@ -98,10 +98,8 @@ pub fn accumulate(
             mu.push(mapped(h, window, &r, count, width, |n| progress.advance(column * count + n))?);
         }
     }
-    // |mu_n| <= mu_0 where |T_n| <= 1.
-    let eps = if h.dtype().is_single() { 1e-2 } else { 1e-6 };
-    if mu.iter().any(|of| of.iter().any(|m| !(m.abs() <= of[0] * (1.0 + eps)))) {
-        return Err(window.left());
+    for of in &mu {
+        of.iter().try_for_each(|m| window.holds(m.abs(), of[0], h.dtype()))?;
     }
     let mut moments = Moments::new(window, h.dim(), mu)?;
     moments.seconds = started.elapsed().as_secs_f64();

@@ -97,12 +97,9 @@ impl Chebyshev {
 
     /// Finds out a spectrum that leaves the window: then <v_m|v_m> grows beyond <v|v>, which |T_m| <= 1 forbids.
     fn check(&self) -> Result<()> {
-        let eps = if self.current.dtype().is_single() { 1e-2 } else { 1e-6 };
         let last = &self.dots[self.dots.len() - 1].vv;
         for (now, start) in last.iter().zip(&self.dots[0].vv) {
-            if !now.is_finite() || *now > start * (1.0 + eps) {
-                return Err(self.window.left());
-            }
+            self.window.holds(*now, *start, self.current.dtype())?;
         }
         Ok(())
     }

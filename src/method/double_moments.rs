@@ -29,11 +29,9 @@ pub fn cross_moments(
     }
     let (left, right) = promoted(h, left, right)?;
     let progress = task.start("moments", count);
-    // |<l|T_n r>| <= |l| |r| where |T_n| <= 1.
     let square = |v: &BlockVector| h.device().dots(v, v);
     let (l, r) = (square(&left)?, square(&right)?);
     let bounds: Vec<f64> = l.iter().zip(&r).map(|(l, r)| (l.re * r.re).sqrt()).collect();
-    let eps = if h.dtype().is_single() { 1e-2 } else { 1e-6 };
     let mut chain = Polynomials::new(h, window, right)?;
     let mut out: Vec<Vec<C64>> = Vec::with_capacity(count);
     for n in 0..count {
@@ -43,9 +41,8 @@ pub fn cross_moments(
         }
         progress.advance(n + 1)?;
     }
-    let within = |of: &Vec<C64>| of.iter().zip(&bounds).all(|(z, most)| z.norm() <= most * (1.0 + eps));
-    if !out.iter().all(within) {
-        return Err(window.left());
+    for of in &out {
+        of.iter().zip(&bounds).try_for_each(|(z, most)| window.holds(z.norm(), *most, h.dtype()))?;
     }
     Ok(out)
 }
@@ -108,10 +105,8 @@ impl Polynomials {
             device.set_columns(&mut block, column, &self.current)?;
             self.step()?;
         }
-        // |T_n v| <= |v| where |T_n| <= 1.
-        let eps = if block.dtype().is_single() { 1e-2 } else { 1e-6 };
-        if device.dots(&block, &block)?.iter().any(|z| !(z.re <= self.square * (1.0 + eps))) {
-            return Err(self.window.left());
+        for z in device.dots(&block, &block)? {
+            self.window.holds(z.re, self.square, block.dtype())?;
         }
         Ok(block)
     }

@@ -92,6 +92,20 @@ impl Expansion {
         b1 * x - b2 + self.coefficients.first().copied().unwrap_or_default()
     }
 
+    /// f(H) psi by [`clenshaw`], checked against what |T_k| <= 1 allows: `sum |c_k| |psi|`.
+    ///
+    /// # Errors
+    /// Vectors of another length, a spectrum that leaves the window, or on interruption.
+    pub fn apply(&self, h: &Operator, psi: &BlockVector, task: &Task) -> Result<BlockVector> {
+        let out = clenshaw(h, self.window, &self.coefficients, psi, task)?;
+        let most = self.coefficients.iter().map(|c| c.norm()).sum::<f64>().powi(2);
+        let (before, after) = (h.device().dots(psi, psi)?, h.device().dots(&out, &out)?);
+        for (a, b) in after.iter().zip(&before).filter(|(_, b)| b.re.is_finite()) {
+            self.window.holds(a.re, b.re * most, out.dtype())?;
+        }
+        Ok(out)
+    }
+
     /// Whether all coefficients are real.
     pub fn is_real(&self) -> bool {
         self.coefficients.iter().all(|c| c.im == 0.0)
@@ -186,7 +200,7 @@ impl LinearOperator for Polynomial {
         w: &mut BlockVector,
         dots: Option<&mut Dots>,
     ) -> Result<()> {
-        let product = clenshaw(&self.h, self.series.window, &self.series.coefficients, v, &Task::default())?;
+        let product = self.series.apply(&self.h, v, &Task::default())?;
         device.axpby(&[c.alpha.into()], &product, &[c.gamma.into()], w)?;
         if c.beta != 0.0 {
             device.axpby(&[c.beta.into()], v, &[C64::new(1.0, 0.0)], w)?;

@@ -29,5 +29,5 @@ pub use plane_wave::{geometry, k_path, plane_waves};
 pub use ritz::{RitzMethod, RitzOptions, ritz};
 pub use solve::{Solution, SolveOptions, bicgstab, conjugate_gradient, multishift};
 pub(crate) use solve::{gradient_steps, shifted_steps};
-pub(crate) use subspace::{hermitian_eigen, orthonormal};
+pub(crate) use subspace::{hermitian_eigen, orthonormal, orthonormal_columns};
 pub use window::Window;

@@ -220,7 +220,7 @@ fn normalise(device: &Device, t: &mut BlockVector) -> Result<()> {
 
 /// Symmetric orthonormalisation by the Gram matrix, without directions whose eigenvalue there is below `floor` or, of the
 /// largest, `share`; nothing if none is left. Twice gives columns that are orthonormal to rounding.
-fn orthonormal_columns(
+pub(crate) fn orthonormal_columns(
     device: &Device,
     t: &BlockVector,
     floor: f64,

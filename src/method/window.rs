@@ -26,14 +26,18 @@ impl Window {
         Ok(Window { center: (lower + upper) / 2.0, half_width: (upper - lower) / 2.0 })
     }
 
-    /// The error of a spectrum that leaves it.
-    pub fn left(&self) -> Error {
-        Error::numeric(format!(
+    /// An error where an amount is beyond what |T_m| <= 1 allows, as it comes to be when the spectrum leaves the window.
+    pub fn holds(&self, amount: f64, most: f64, dtype: DType) -> Result<()> {
+        let rounding = if dtype.is_single() { 1e-2 } else { 1e-6 };
+        if amount <= most * (1.0 + rounding) {
+            return Ok(());
+        }
+        Err(Error::numeric(format!(
             "the spectrum leaves the window [{:.6}, {:.6}]: the moments grow without bound",
             self.lower(),
             self.upper()
         ))
-        .hint("use a wider window, or `spectral_window(h)` to find one")
+        .hint("use a wider window, or `spectral_window(h)` to find one"))
     }
 
     /// Lower limit.

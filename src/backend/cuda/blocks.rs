@@ -5,13 +5,12 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
+use super::card::{Buffer, Card};
 use super::cells::slab;
 use super::to_bytes;
 use crate::backend::matrix::{Stencil, StencilTerm, classes::Classes};
 use crate::error::Result;
-use crate::number::C64;
-
-use super::card::{Buffer, Card};
+use crate::number::{C64, DType};
 
 /// Neighbours of a cell: left, right, down, up, below, above, and the cell itself.
 pub(super) const NEIGHBOURS: usize = 7;
@@ -63,45 +62,20 @@ impl Values {
         let middle: Vec<i64> = stencil.cells.iter().map(|&n| n as i64 / 2).collect();
         Some(Values { inner: values(&middle), of })
     }
-
-    /// Of each combination, 1 if its values are those of inner cells.
-    pub fn plain(&self) -> Vec<u32> {
-        self.of.iter().map(|of| u32::from(*of == self.inner)).collect()
-    }
 }
 
-/// What a kernel for such stencils is told about coordinates x, y and z: how many, their classes, and what a class counts.
-/// Coordinates that a lattice has not are a single one, of the only class.
-pub(super) fn coordinates(stencil: &Stencil, classes: &Classes) -> [(u32, Vec<u32>, u32); 3] {
-    let none = || (1, vec![0], 0);
-    let along =
-        |d: usize| (stencil.cells[d] as u32, classes.of_coordinate[d].clone(), classes.weights[d] as u32);
-    match stencil.cells.len() {
-        1 => [along(0), none(), none()],
-        2 => [along(0), none(), along(1)],
-        _ => [along(0), along(1), along(2)],
-    }
-}
-
-/// See `kernels/blocks.cu`: the part before the values of inner cells, and those.
-#[derive(Clone, Copy)]
-pub(super) struct Blocks {
-    head: Head,
-    inner: [u8; INNER],
-    orbitals: usize,
-    directions: usize,
-}
-
+/// The argument of both kernels for such stencils up to the values of inner cells; see `kernels/straight.cu` and
+/// `kernels/blocks.cu`.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct Head {
-    nx: u32,
-    ny: u32,
-    nz: u32,
-    tile_x: u32,
-    tile_y: u32,
-    march: u32,
-    slab: u32,
+pub(super) struct Head {
+    pub nx: u32,
+    pub ny: u32,
+    pub nz: u32,
+    pub tile_x: u32,
+    pub tile_y: u32,
+    pub march: u32,
+    pub slab: u32,
     all_plain: u32,
     classes: u64,
     weight_y: u32,
@@ -109,6 +83,69 @@ struct Head {
     plain: u64,
     values: u64,
     diagonal: u64,
+}
+
+impl Head {
+    /// For a stencil of which the kernel takes the values towards the first `neighbours`; also the memory it points to.
+    pub fn of(
+        card: &Arc<Card>,
+        stencil: &Stencil,
+        classes: &Classes,
+        (values, neighbours): (&Values, usize),
+        diagonal: u64,
+    ) -> Result<(Head, Vec<Buffer>)> {
+        // Coordinates that a lattice has not are a single one, of the only class.
+        let none = || (1, vec![0], 0);
+        let along =
+            |d: usize| (stencil.cells[d] as u32, classes.of_coordinate[d].clone(), classes.weights[d] as u32);
+        let [x, y, z] = match stencil.cells.len() {
+            1 => [along(0), none(), none()],
+            2 => [along(0), none(), along(1)],
+            _ => [along(0), along(1), along(2)],
+        };
+        let plain: Vec<u32> = values.of.iter().map(|of| u32::from(*of == values.inner)).collect();
+        let all_plain = u32::from(plain.iter().all(|&p| p == 1));
+        let kept = neighbours * stencil.orbitals * stencil.orbitals;
+        let of: Vec<C64> = values.of.iter().flat_map(|of| &of[..kept]).copied().collect();
+        let of_class = card.upload(&[x.1, y.1, z.1].concat())?;
+        let (plain, of) = (card.upload(&plain)?, card.upload(&to_bytes(stencil.dtype, &of))?);
+        let head = Head {
+            nx: x.0,
+            ny: y.0,
+            nz: z.0,
+            all_plain,
+            classes: of_class.address,
+            weight_y: y.2,
+            weight_z: z.2,
+            plain: plain.address,
+            values: of.address,
+            diagonal,
+            ..Head::zeroed()
+        };
+        Ok((head, vec![of_class, plain, of]))
+    }
+
+    /// How many units of work its tiles make.
+    pub fn units(&self) -> u64 {
+        let tiles = u64::from(self.nx.div_ceil(self.tile_x)) * u64::from(self.ny.div_ceil(self.tile_y));
+        tiles * u64::from(self.nz.div_ceil(self.march))
+    }
+}
+
+/// Values of inner cells, with room for those of the widest type.
+pub(super) fn padded<const N: usize>(dtype: DType, values: &[C64]) -> [u8; N] {
+    let (mut all, bytes) = ([0; N], to_bytes(dtype, values));
+    all[..bytes.len()].copy_from_slice(&bytes);
+    all
+}
+
+/// See `kernels/blocks.cu`.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks {
+    head: Head,
+    inner: [u8; INNER],
+    orbitals: usize,
+    directions: usize,
 }
 
 impl Blocks {
@@ -126,30 +163,10 @@ impl Blocks {
             return Ok(None);
         }
         let Some(values) = Values::of(stencil, classes) else { return Ok(None) };
-        let [x, y, z] = coordinates(stencil, classes);
-        let plain = values.plain();
-        let all_plain = u32::from(plain.iter().all(|&p| p == 1));
-        let of_class = card.upload(&[x.1, y.1, z.1].concat())?;
-        let plain = card.upload(&plain)?;
-        let of = card.upload(&to_bytes(stencil.dtype, &values.of.concat()))?;
-        let bytes = to_bytes(stencil.dtype, &values.inner);
-        let mut inner = [0; INNER];
-        inner[..bytes.len()].copy_from_slice(&bytes);
-        let head = Head {
-            nx: x.0,
-            ny: y.0,
-            nz: z.0,
-            all_plain,
-            classes: of_class.address,
-            weight_y: y.2,
-            weight_z: z.2,
-            plain: plain.address,
-            values: of.address,
-            diagonal,
-            ..Head::zeroed()
-        };
+        let (head, buffers) = Head::of(card, stencil, classes, (&values, NEIGHBOURS), diagonal)?;
+        let inner = padded(stencil.dtype, &values.inner);
         let (orbitals, directions) = (stencil.orbitals, stencil.cells.len());
-        Ok(Some((Blocks { head, inner, orbitals, directions }, vec![of_class, plain, of])))
+        Ok(Some((Blocks { head, inner, orbitals, directions }, buffers)))
     }
 
     /// The first part of the kernel's name.
@@ -178,8 +195,7 @@ impl Blocks {
         // Few threads a row may have more lines at once.
         let line = u64::from(head.nx) * self.orbitals as u64 * u64::from(bytes);
         head.slab = slab(head.tile_y, line, 1);
-        let tiles = u64::from(head.nx.div_ceil(head.tile_x)) * u64::from(head.ny.div_ceil(head.tile_y));
-        tiles * u64::from(head.nz.div_ceil(head.march))
+        head.units()
     }
 
     /// The argument as the kernel takes it.

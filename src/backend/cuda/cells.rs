@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
-use super::blocks::{Blocks, OWN, Values, coordinates};
+use super::blocks::{Blocks, Head, OWN, Values, padded};
 use super::card::{Buffer, Card};
 use super::ledger::Ledger;
 use super::matrices::{Argument, Matrix};
@@ -113,37 +113,14 @@ impl StencilArgument {
     }
 }
 
-/// See `kernels/straight.cu`: the part before the values of inner cells, those (their size is the type's), and the rest.
+/// Most bytes of the values of inner cells that the kernel for straight hoppings takes.
+const STRAIGHT_INNER: usize = 6 * 16;
+
+/// See `kernels/straight.cu`.
 #[derive(Clone, Copy)]
 pub(super) struct Straight {
-    head: StraightHead,
-    inner: [u8; 96],
-    inner_bytes: usize,
-    tail: StraightTail,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct StraightHead {
-    nx: u32,
-    ny: u32,
-    nz: u32,
-    tile_x: u32,
-    tile_y: u32,
-    march: u32,
-    slab: u32,
-    all_plain: u32,
-}
-
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct StraightTail {
-    classes: u64,
-    weight_y: u32,
-    weight_z: u32,
-    plain: u64,
-    values: u64,
-    diagonal: u64,
+    head: Head,
+    inner: [u8; STRAIGHT_INNER],
 }
 
 impl Straight {
@@ -166,20 +143,15 @@ impl Straight {
         head.tile_y = if head.ny == 1 { 1 } else { cells / head.tile_x };
         head.march = if threads < 16 { MARCH } else { 2 * MARCH }.min(head.nz);
         head.slab = slab(head.tile_y, u64::from(head.nx) * u64::from(bytes), threads);
-        let tiles = u64::from(head.nx.div_ceil(head.tile_x)) * u64::from(head.ny.div_ceil(head.tile_y));
-        tiles * u64::from(head.nz.div_ceil(head.march))
+        head.units()
     }
 
     /// The argument as the kernel takes it.
-    pub fn bytes(&self) -> [u8; 176] {
-        let mut all = [0; 176];
-        let parts =
-            [bytemuck::bytes_of(&self.head), &self.inner[..self.inner_bytes], bytemuck::bytes_of(&self.tail)];
-        let mut at = 0;
-        for part in parts {
-            all[at..at + part.len()].copy_from_slice(part);
-            at += part.len();
-        }
+    pub fn bytes(&self) -> [u8; size_of::<Head>() + STRAIGHT_INNER] {
+        let mut all = [0; _];
+        let (head, inner) = all.split_at_mut(size_of::<Head>());
+        head.copy_from_slice(bytemuck::bytes_of(&self.head));
+        inner.copy_from_slice(&self.inner);
         all
     }
 }
@@ -267,34 +239,12 @@ fn straight_argument(
     values: &Values,
     diagonal: u64,
 ) -> Result<(&'static str, Argument, Vec<Buffer>)> {
-    let dtype = stencil.dtype;
-    let [x, y, z] = coordinates(stencil, classes);
-    let plain = values.plain();
-    let all_plain = u32::from(plain.iter().all(|&p| p == 1));
-    let of_class = card.upload(&[x.1, y.1, z.1].concat())?;
-    let plain = card.upload(&plain)?;
     // Rows have no hopping to themselves.
-    let six: Vec<C64> = values.of.iter().flat_map(|of| &of[..OWN]).copied().collect();
-    let of = card.upload(&to_bytes(dtype, &six))?;
-    let mut inner = [0; 96];
-    let bytes = to_bytes(dtype, &values.inner[..OWN]);
-    inner[..bytes.len()].copy_from_slice(&bytes);
-    let argument = Straight {
-        head: StraightHead { nx: x.0, ny: y.0, nz: z.0, all_plain, ..StraightHead::zeroed() },
-        inner,
-        inner_bytes: bytes.len(),
-        tail: StraightTail {
-            classes: of_class.address,
-            weight_y: y.2,
-            weight_z: z.2,
-            plain: plain.address,
-            values: of.address,
-            diagonal,
-        },
-    };
+    let (head, buffers) = Head::of(card, stencil, classes, (values, OWN), diagonal)?;
+    let argument = Straight { head, inner: padded(stencil.dtype, &values.inner[..OWN]) };
     // A lattice that is one cell deep has hoppings to itself there.
     let name = if stencil.cells.len() < 3 { "straight2" } else { "straight3" };
-    Ok((name, Argument::Straight(Box::new(argument)), vec![of_class, plain, of]))
+    Ok((name, Argument::Straight(Box::new(argument)), buffers))
 }
 
 fn general_argument(

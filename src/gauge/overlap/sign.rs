@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
 use crate::method::{
-    Eigen, MinMax, RitzMethod, RitzOptions, Window, Zolotarev, hermitian_eigen, orthonormal, ritz,
-    shifted_steps,
+    Eigen, MinMax, RitzMethod, RitzOptions, Window, Zolotarev, hermitian_eigen, orthonormal,
+    orthonormal_columns, ritz, shifted_steps,
 };
 use crate::number::{C64, DType, root};
 use crate::operator::{LinearOperator, Operator};
@@ -329,30 +329,14 @@ fn diagonalised(q: &Operator, space: &BlockVector) -> Result<(Low, BlockVector)>
     Ok((Low { vectors: x, values, residuals }, r))
 }
 
-/// Columns that span what some columns span, as far as these are longer than `least`; none if none is.
-fn span(device: &Device, v: &BlockVector, least: f64) -> Result<Option<BlockVector>> {
-    let n = v.columns();
-    let (sizes, directions) = hermitian_eigen(n, &device.gram(v, v)?, true)?;
-    let kept: Vec<usize> = (0..n).filter(|&k| sizes[k] > least * least).collect();
-    if kept.is_empty() {
-        return Ok(None);
-    }
-    let mut mix = Vec::new();
-    for i in 0..n {
-        mix.extend(kept.iter().map(|&k| directions[i * n + k] / sizes[k].sqrt()));
-    }
-    let mut out = device.zeros(v.dtype(), v.rows(), kept.len())?;
-    device.combine(v, &mix, 0.0, &mut out)?;
-    Ok(Some(out))
-}
-
 /// Eigenvectors of Q^2 cut out of a pair nu, -nu leave a space that Q leads out of: the other half of the pair is added. What
 /// else Q leads to is noise of high modes, which is not.
 fn invariant(q: &Operator, vectors: BlockVector, scale: f64) -> Result<Low> {
     let device = q.device();
     let space = orthonormal(device, &q.accept(&vectors)?.unwrap_or(vectors))?;
     let (low, residuals) = diagonalised(q, &space)?;
-    let Some(outside) = span(device, &residuals, INVARIANT * scale)? else { return Ok(low) };
+    let noise = (INVARIANT * scale).powi(2);
+    let Some(outside) = orthonormal_columns(device, &residuals, noise, 0.0)? else { return Ok(low) };
     // The other half of a pair has as small a Q^2 as the modes have.
     let n = outside.columns();
     let mut image = device.zeros(outside.dtype(), outside.rows(), n)?;
