@@ -15,10 +15,10 @@ use crate::number::{C64, DType, Scalar, memory};
 use crate::operator::{Format, Operator, Stored};
 use crate::task::{Steps, Task};
 
-/// Rows that one thread generates at a time.
+/// Rows that one thread generates at a time, if they are of few terms.
 const CHUNK: usize = 4096;
-/// Rows between two looks at progress and interruption.
-const SLAB: usize = 16 * CHUNK;
+/// Rows of all terms that it generates at a time.
+const WORK: usize = 1 << 22;
 /// The most joint states of the sites of one term.
 const MAX_JOINT: usize = 1 << 20;
 /// Elements that change a conserved number must cancel to this, relative to the largest.
@@ -261,12 +261,13 @@ fn assemble<T: Scalar>(
     let source = Rows { groups, basis, odd };
     let steps = task.start("matrix elements", 2 * rows);
     let mut row_start = vec![0usize; rows + 1];
-    for (slab, counts) in row_start[1..].chunks_mut(SLAB).enumerate() {
-        counts.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, counts)| {
-            let first = slab * SLAB + chunk * CHUNK;
+    let (length, slabs) = source.pieces();
+    for (slab, counts) in row_start[1..].chunks_mut(slabs).enumerate() {
+        counts.par_chunks_mut(length).enumerate().for_each(|(chunk, counts)| {
+            let first = slab * slabs + chunk * length;
             source.visit(first, counts.len(), |k, row| counts[k] = row.len());
         });
-        steps.advance((slab * SLAB + counts.len()).min(rows))?;
+        steps.advance((slab * slabs + counts.len()).min(rows))?;
     }
     for row in 0..rows {
         row_start[row + 1] += row_start[row];
@@ -291,6 +292,12 @@ fn assemble<T: Scalar>(
 }
 
 impl Rows<'_> {
+    /// Rows for one thread at a time, and rows between two looks at progress and interruption.
+    fn pieces(&self) -> (usize, usize) {
+        let length = (WORK / self.groups.len().max(1)).clamp(16, CHUNK);
+        (length, 16 * length)
+    }
+
     /// Generates all rows into the arrays.
     fn fill<T: Scalar, I: Copy + Send + Sync>(
         &self,
@@ -302,11 +309,12 @@ impl Rows<'_> {
     ) -> Result<()> {
         let rows = row_start.len() - 1;
         let (mut columns, mut values) = (columns, values);
-        for slab in (0..rows).step_by(SLAB) {
+        let (length, slabs) = self.pieces();
+        for slab in (0..rows).step_by(slabs) {
             let mut parts = Vec::new();
-            let end = (slab + SLAB).min(rows);
-            for first in (slab..end).step_by(CHUNK) {
-                let last = (first + CHUNK).min(end);
+            let end = (slab + slabs).min(rows);
+            for first in (slab..end).step_by(length) {
+                let last = (first + length).min(end);
                 let size = row_start[last] - row_start[first];
                 let (c, rest_c) = columns.split_at_mut(size);
                 let (v, rest_v) = values.split_at_mut(size);

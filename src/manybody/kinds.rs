@@ -80,7 +80,8 @@ impl Site {
             .with("S-", minus)?
             .with("Sz", m.iter().enumerate().map(|(k, &m)| (k, k, m)))?
             .with("Sz2", m.iter().enumerate().map(|(k, &m)| (k, k, m * m)))?
-            .charged("Sz", &m)?;
+            .charged("Sz", &m)?
+            .charged_modulo("SzParity", &(0..dim).map(|k| (k % 2) as f64).collect::<Vec<_>>(), 2)?;
         if twice == 1 {
             let y = [C64::ZERO, -C64::I, C64::I, C64::ZERO].to_vec();
             site = site
@@ -103,6 +104,7 @@ impl Site {
             .with("Adag", [(1, 0, 1.0)])?
             .fermionic(&["C", "Cdag"])
             .charged("N", &[0.0, 1.0])?
+            .charged_modulo("NfParity", &[0.0, 1.0], 2)?
             .with_odd(vec![false, true])
     }
 
@@ -137,6 +139,7 @@ impl Site {
             .charged("Ndn", &[0.0, 0.0, 1.0, 1.0])?
             .charged("N", &[0.0, 1.0, 1.0, 2.0])?
             .charged("Sz", &[0.0, 0.5, -0.5, 0.0])?
+            .charged_modulo("NfParity", &[0.0, 1.0, 1.0, 0.0], 2)?
             .with_odd(vec![false, true, true, false])
     }
 
@@ -164,6 +167,7 @@ impl Site {
             .charged("Ndn", &[0.0, 0.0, 1.0])?
             .charged("N", &[0.0, 1.0, 1.0])?
             .charged("Sz", &[0.0, 0.5, -0.5])?
+            .charged_modulo("NfParity", &[0.0, 1.0, 1.0], 2)?
             .with_odd(vec![false, true, true])
     }
 
@@ -201,6 +205,7 @@ impl Site {
             .with("Npair", (0..dim).map(|s| (s, s, pairs(s))))?
             .fermionic(&names)
             .charged("N", &(0..dim).map(total).collect::<Vec<_>>())?
+            .charged_modulo("NfParity", &(0..dim).map(|s| total(s) % 2.0).collect::<Vec<_>>(), 2)?
             .with_odd((0..dim).map(|s: usize| s.count_ones() % 2 == 1).collect())
     }
 

@@ -50,6 +50,10 @@ impl Site {
             return Err(Error::input(format!("a site of {dim} states"))
                 .hint(format!("a site has 1 to {MAX_STATES} states")));
         }
+        if let Some(twice) = (1..dim).find(|&k| states[..k].contains(&states[k])) {
+            return Err(Error::input(format!("two states of a site are called `{}`", states[twice]))
+                .hint("each state has a name of its own"));
+        }
         let mut site =
             Site { name, states, operators: BTreeMap::new(), charges: Vec::new(), odd: vec![false; dim] };
         site = site.with("Id", (0..dim).map(|s| (s, s, 1.0)))?;
@@ -96,6 +100,13 @@ impl Site {
         }
         self.operators.insert(name, LocalOperator { matrix, fermionic });
         Ok(self)
+    }
+
+    /// Whether an operator changes the number of fermions by an odd one wherever it is not zero.
+    pub fn changes_parity(&self, operator: &LocalOperator) -> bool {
+        let dim = self.dim();
+        let alike = |k: usize| self.odd[k / dim] == self.odd[k % dim];
+        !operator.matrix.iter().enumerate().any(|(k, z)| *z != C64::ZERO && alike(k))
     }
 
     /// Marks operators as fermionic; the site's parity must be set for them to have signs.

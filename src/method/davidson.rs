@@ -3,11 +3,14 @@
 
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
-use crate::method::subspace::Subspace;
+use crate::method::subspace::{Subspace, orthonormal};
 use crate::number::philox::Stream;
 use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::task::Task;
+
+/// Operators of so many rows are diagonalised whole: nothing that the start does not overlap with can be missed.
+const SMALL: usize = 64;
 
 /// How corrections are made from residuals.
 pub enum Preconditioner<'a> {
@@ -29,9 +32,9 @@ pub struct DavidsonOptions<'a> {
     pub max_basis: usize,
     /// Most iterations (expansions of the basis).
     pub max_iterations: usize,
-    /// Starting vectors; random ones are added if they are too few.
+    /// Starting vectors; if they are too few, random ones and the basis states that are lowest on the diagonal are added.
     pub start: Option<BlockVector>,
-    /// Find eigenpairs orthogonal to these orthonormal columns.
+    /// Find eigenpairs orthogonal to these columns.
     pub orthogonal_to: Option<BlockVector>,
     /// Seed of the random starting vectors.
     pub seed: u64,
@@ -80,19 +83,23 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
     check(h, &options)?;
     let device = h.device().clone();
     let dim = h.dim();
+    if let Some(avoid) = options.orthogonal_to.take() {
+        let avoid = h.accept(&avoid)?.unwrap_or(avoid);
+        options.orthogonal_to = Some(orthonormal(&device, &avoid)?);
+    }
     let free = dim - options.orthogonal_to.as_ref().map_or(0, BlockVector::columns);
     let count = options.count;
-    // One or two vectors more than asked for keep a multiplet that the count would cut in one piece.
+    // One vector more than asked for keeps a multiplet that the count would cut in one piece.
     let block = (count + usize::from(count > 1)).min(free);
     let max_basis = options.max_basis.max(count + block + 1).min(free);
     let keep = (count + block.max(max_basis / 3)).min(max_basis.saturating_sub(block)).max(count);
+    let given = options.start.as_ref().map_or(0, BlockVector::columns);
     let diagonal = match options.preconditioner {
-        Preconditioner::Diagonal => diagonal(h)?,
+        Preconditioner::Diagonal => diagonal(h, block.saturating_sub(given))?,
         _ => None,
     };
-    let avoid = options.orthogonal_to.take().map(|v| h.accept(&v).map(|c| c.unwrap_or(v))).transpose()?;
     let mut randoms = 0;
-    let mut space = Subspace::new(h, avoid, block)?;
+    let mut space = Subspace::new(h, options.orthogonal_to.take(), block)?;
     if let Some(start) = options.start.take() {
         let start = h.accept(&start)?.unwrap_or(start);
         space.extend(if block == 1 { device.columns(&start, 0..1)? } else { start })?;
@@ -106,6 +113,16 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
         randoms += columns as u32;
         space.extend(t)
     };
+    let missing = block.saturating_sub(space.dim());
+    if free <= SMALL && !matches!(options.preconditioner, Preconditioner::User(_)) {
+        space.extend(basis_states(h, &(0..dim).collect::<Vec<_>>())?)?;
+    } else if missing > 0 {
+        random(&mut space, missing)?;
+        // An eigenvector of the diagonal is no direction that the preconditioner would turn to.
+        if let Some((_, lowest)) = diagonal.as_ref().filter(|d| !d.1.is_empty()) {
+            space.extend(basis_states(h, lowest)?)?;
+        }
+    }
     while space.dim() < block {
         let missing = block - space.dim();
         if random(&mut space, missing)? == 0 {
@@ -146,7 +163,7 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
         let t = match &mut options.preconditioner {
             Preconditioner::User(f) => f(&r, &shift)?,
             _ => match &diagonal {
-                Some(d) => olsen(h, d, &shift, &r, &x)?,
+                Some((d, _)) => olsen(h, d, &shift, &r, &x)?,
                 None => r,
             },
         };
@@ -186,11 +203,31 @@ fn check(h: &Operator, options: &DavidsonOptions<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The diagonal on the device, where it is known.
-fn diagonal(h: &Operator) -> Result<Option<BlockVector>> {
+/// The diagonal on the device, where it is known, and where its lowest entries are, unless all are alike.
+fn diagonal(h: &Operator, lowest: usize) -> Result<Option<(BlockVector, Vec<usize>)>> {
     let Some(diagonal) = h.node().diagonal() else { return Ok(None) };
     let data: Vec<C64> = diagonal.iter().map(|&x| C64::new(x, 0.0)).collect();
-    h.device().upload(h.dtype().to_real(), h.rows(), 1, &data).map(Some)
+    let mut low: Vec<usize> = Vec::with_capacity(lowest + 1);
+    for (i, x) in diagonal.iter().enumerate() {
+        let place = low.partition_point(|&k| diagonal[k] <= *x);
+        if place < lowest {
+            low.insert(place, i);
+            low.truncate(lowest);
+        }
+    }
+    if diagonal.iter().all(|x| *x == diagonal[0]) {
+        low.clear();
+    }
+    Ok(Some((h.device().upload(h.dtype().to_real(), h.rows(), 1, &data)?, low)))
+}
+
+/// Some basis states, a column each.
+fn basis_states(h: &Operator, states: &[usize]) -> Result<BlockVector> {
+    let mut data = vec![C64::default(); h.dim() * states.len()];
+    for (column, &state) in states.iter().enumerate() {
+        data[state * states.len() + column] = C64::new(1.0, 0.0);
+    }
+    h.device().upload(h.dtype(), h.rows(), states.len(), &data)
 }
 
 /// Olsen's correction K r - (<x|K r>/<x|K x>) K x with K = (theta - D)^-1: orthogonal to x, so that it does not

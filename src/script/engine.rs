@@ -82,6 +82,7 @@ impl Engine {
     pub fn reset(&mut self) {
         self.scope = Scope::new();
         self.scope.push_constant("I", C64::new(0.0, 1.0));
+        self.scope.push_constant("PI", std::f64::consts::PI);
         self.scope.push_constant("args", self.session.settings().args);
         self.functions = AST::empty();
         self.imports.clear();

@@ -322,6 +322,16 @@ impl<T: Element> Block<T> {
         sorted
     }
 
+    /// The pieces of the Hamiltonian that lie within the block.
+    pub(super) fn energy(&self) -> BTreeMap<(usize, usize), Vec<Factor<T>>> {
+        let bond = self.mpo.bond(self.bond);
+        let whole = match self.side {
+            Side::Left => bond.done,
+            Side::Right => bond.start,
+        };
+        whole.map(|symbol| self.by_sectors(symbol)).unwrap_or_default()
+    }
+
     /// The block in a new, smaller basis.
     ///
     /// # Errors
@@ -330,8 +340,10 @@ impl<T: Element> Block<T> {
         let Some((_, fusion, _)) = self.fusion() else {
             return Err(Error::input("only a grown block is rotated").hint("`block.grow().rotate(basis)`"));
         };
-        if basis.old() != fusion.space() {
-            return Err(Error::input("the basis belongs to another block"));
+        if basis.old() != fusion.space() || basis.side().is_some_and(|side| side != self.half()) {
+            return Err(Error::input("the basis belongs to another block").hint(
+                "of `density_matrix(both, v, \"left\")` for the left block, of \"right\" for the right one",
+            ));
         }
         let bond = self.mpo.bond(self.bond);
         let identity = match self.side {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
-use super::block::{Side, applied};
+use super::block::{Block, Side, applied};
 use super::dense::{deal, eigh, square};
 use super::space::Space;
 use super::superblock::Superblock;
@@ -18,9 +18,15 @@ const FLOOR: f64 = 1e-16;
 /// state does.
 const MULTIPLET: f64 = 1e-3;
 
+/// The share of the trace that a sector of the state itself has.
+const OCCUPIED: f64 = 1e-3;
+/// How many quanta away from those other sectors count as near.
+const NEAR: i32 = 2;
+
 /// The density matrix of one half of a superblock, by sectors.
 pub struct DensityMatrix<T> {
-    space: Space,
+    /// The half it belongs to.
+    block: Arc<Block<T>>,
     /// Weights, descending, and the vectors to them; one set a sector.
     sectors: Vec<(Vec<f64>, Mat<T>)>,
     trace: f64,
@@ -48,10 +54,15 @@ pub struct Truncation {
     /// The most entropy to lose (dynamic block-state selection by quantum information: Legeza, Sólyom, Phys. Rev. B 70,
     /// 205118 (2004)).
     pub information: Option<f64>,
+    /// Lowest states of the block's own Hamiltonian that are kept beside, in each sector near those of the state; at most as
+    /// many as `states` in all. A superblock that is not the whole chain yet cannot know which numbers its block will have.
+    pub low: usize,
 }
 
 /// A truncated basis.
 pub struct Basis<T> {
+    /// The half of a superblock that it was made for; any if it is of none.
+    side: Option<Side>,
     old: Space,
     new: Space,
     /// The new basis vectors, a column each, for each new sector.
@@ -78,12 +89,17 @@ impl<T: Element> DensityMatrix<T> {
         side: Side,
         mixing: &Mixing,
     ) -> Result<DensityMatrix<T>> {
-        let space = both.half(side).space().clone();
+        let block = both.half(side).clone();
+        let space = block.space();
         let weights = match &mixing.weights[..] {
             [] => vec![1.0 / states.len().max(1) as f64; states.len()],
             given if given.len() == states.len() && given.iter().all(|w| *w >= 0.0) => {
                 let sum: f64 = given.iter().sum();
                 given.iter().map(|w| w / sum).collect()
+            }
+            given if given.len() == states.len() => {
+                return Err(Error::input(format!("weights {given:?} of target states"))
+                    .hint("one weight a target state, none of them negative"));
             }
             given => {
                 return Err(Error::input(format!("{} weights for {} states", given.len(), states.len()))
@@ -127,7 +143,7 @@ impl<T: Element> DensityMatrix<T> {
         let cost = |m: &Mat<T>| 9.0 * area(m.nrows()) * m.nrows() as f64;
         let sectors: Vec<_> = deal(&sums, cost, solve).into_iter().collect::<Result<_>>()?;
         let trace = sectors.iter().flat_map(|s| &s.0).sum();
-        Ok(DensityMatrix { space, sectors, trace })
+        Ok(DensityMatrix { block, sectors, trace })
     }
 
     /// Weights by sector, descending, of trace one.
@@ -155,17 +171,60 @@ impl<T: Element> DensityMatrix<T> {
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         let spectrum: Vec<f64> = all.iter().map(|a| a.0).collect();
         let kept = count(&spectrum, cut)?;
-        let mut per_sector = vec![0; self.space.sectors()];
+        let space = self.block.space();
+        let mut per_sector = vec![0; space.sectors()];
         all[..kept].iter().for_each(|&(_, sector, _)| per_sector[sector] += 1);
-        let vectors = |sector: usize, n: usize| self.sectors[sector].1.as_ref().subcols(0, n).to_owned();
+        let mut vectors: Vec<Mat<T>> = self
+            .sectors
+            .iter()
+            .zip(&per_sector)
+            .map(|(s, &n)| s.1.as_ref().subcols(0, n).to_owned())
+            .collect();
+        if cut.low > 0 {
+            self.add_low(cut, &mut vectors)?;
+        }
         let total: f64 = spectrum.iter().sum();
         let left_out: f64 = spectrum[kept..].iter().sum();
         Ok(Basis {
+            side: Some(self.block.half()),
             discarded: left_out / total,
             entropy: entropy(&spectrum),
             weights: spectrum[..kept].to_vec(),
-            ..Basis::from_vectors(&self.space, |s| (per_sector[s] > 0).then(|| vectors(s, per_sector[s])))
+            ..Basis::from_vectors(space, |s| Some(vectors[s].clone()))
         })
+    }
+
+    /// Adds the lowest states of the block's Hamiltonian among those that are not kept, nearest sectors first.
+    fn add_low(&self, cut: &Truncation, vectors: &mut [Mat<T>]) -> Result<()> {
+        let space = self.block.space();
+        let symmetry = self.block.mpo().symmetry();
+        let weight = |s: usize| self.sectors[s].0.iter().sum::<f64>() / self.trace;
+        let occupied: Vec<usize> = (0..space.sectors()).filter(|&s| weight(s) > OCCUPIED).collect();
+        let away = |s: usize| {
+            occupied.iter().map(|&o| symmetry.distance(space.label(s), space.label(o))).min().unwrap_or(0)
+        };
+        let mut near: Vec<(i32, usize)> =
+            (0..space.sectors()).map(|s| (away(s), s)).filter(|n| n.0 <= NEAR).collect();
+        near.sort_unstable();
+        let energy = self.block.energy();
+        let mut room = cut.states.unwrap_or(usize::MAX);
+        for (_, s) in near {
+            let (rows, kept) = (space.dim(s), vectors[s].ncols());
+            let rest = self.sectors[s].1.as_ref().subcols(kept, rows - kept);
+            let n = cut.low.min(rest.ncols()).min(room);
+            if n == 0 {
+                continue;
+            }
+            let factors = energy.get(&(s, s)).map_or(&[][..], |f| f);
+            let image = applied(factors, rows, rest, Par::Seq);
+            let (_, mix) = eigh((rest.adjoint() * &image).as_ref(), Par::Seq)?;
+            let low = rest * mix.as_ref().subcols(0, n);
+            let old = &vectors[s];
+            vectors[s] =
+                Mat::from_fn(rows, kept + n, |i, j| if j < kept { old[(i, j)] } else { low[(i, j - kept)] });
+            room -= n;
+        }
+        Ok(())
     }
 }
 
@@ -274,6 +333,7 @@ impl<T: Element> Basis<T> {
     /// From the vectors of each old sector that is kept.
     pub(super) fn from_vectors(old: &Space, mut vectors: impl FnMut(usize) -> Option<Mat<T>>) -> Basis<T> {
         let mut basis = Basis {
+            side: None,
             old: old.clone(),
             new: Space::new(Default::default()),
             vectors: Vec::new(),
@@ -299,6 +359,11 @@ impl<T: Element> Basis<T> {
     /// The basis it is made of.
     pub fn old(&self) -> &Space {
         &self.old
+    }
+
+    /// The half of a superblock that it was made for, if it was.
+    pub fn side(&self) -> Option<Side> {
+        self.side
     }
 
     /// The basis it makes.

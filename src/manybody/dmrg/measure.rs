@@ -70,32 +70,43 @@ impl<T: Element> State<T> {
         Ok(self.spectra()?.iter().map(|w| entropy(w)).collect())
     }
 
-    /// The expectation value of an operator on every site.
+    /// The expectation value of an operator on each of some sites; a fermionic one has its string of signs before it.
     ///
     /// # Errors
     /// When a site does not have the operator.
-    pub fn local(&self, name: &str) -> Result<Vec<C64>> {
-        if !T::DTYPE.is_complex() && self.has_complex(&[name])? {
-            return self.to_complex().local(name);
+    pub fn local(&self, name: &str, sites: &[usize]) -> Result<Vec<C64>> {
+        if !T::DTYPE.is_complex() && self.has_complex(&[name], sites)? {
+            return self.to_complex().local(name, sites);
         }
         let densities = self.densities();
-        let mut values = Vec::with_capacity(self.tensors.len());
+        let mut values = vec![C64::ZERO; sites.len()];
+        let fermionic = sites.iter().map(|&i| Ok(self.sites.site(i)?.operator(name)?.fermionic));
+        let strings = fermionic.collect::<Result<Vec<_>>>()?.contains(&true);
+        let mut signs: Option<Environment<T>> = None;
         for i in 0..self.tensors.len() {
-            let operator = self.sites.site(i)?.operator(name)?;
-            values.push(self.close(&Start::Nothing, i, &operator.matrix, &densities[i + 1]));
+            let site = self.sites.site(i)?;
+            let before = signs.as_ref().map_or(Start::Nothing, Start::At);
+            for (value, _) in values.iter_mut().zip(sites).filter(|v| *v.1 == i) {
+                let operator = site.operator(name)?;
+                let from = if operator.fermionic { &before } else { &Start::Nothing };
+                *value = self.close(from, i, &operator.matrix, &densities[i + 1]);
+            }
+            if strings {
+                signs = Some(self.pass(&before, i, &site.operator("F")?.matrix));
+            }
         }
         Ok(values)
     }
 
-    /// `<A_i B_j>` for all pairs of sites, row by row.
+    /// `<A_i B_j>` for all pairs of some sites, ascending; row by row.
     ///
     /// # Errors
     /// When a site does not have the operators, or on interruption.
-    pub fn correlations(&self, a: &str, b: &str, task: &Task) -> Result<Vec<C64>> {
-        if !T::DTYPE.is_complex() && self.has_complex(&[a, b])? {
-            return self.to_complex().correlations(a, b, task);
+    pub fn correlations(&self, a: &str, b: &str, sites: &[usize], task: &Task) -> Result<Vec<C64>> {
+        if !T::DTYPE.is_complex() && self.has_complex(&[a, b], sites)? {
+            return self.to_complex().correlations(a, b, sites, task);
         }
-        let n = self.tensors.len();
+        let n = sites.len();
         let densities = self.densities();
         let mut values = vec![C64::ZERO; n * n];
         let steps = task.start("correlations", n);
@@ -103,11 +114,11 @@ impl<T: Element> State<T> {
             coefficient: C64::ONE,
             factors: vec![(first.0.to_string(), first.1), (second.0.to_string(), second.1)],
         };
-        for i in 0..n {
+        for (row, &i) in sites.iter().enumerate() {
             let here = Product::new(&term((a, i), (b, i)), &self.sites)?;
             if let [(_, matrix)] = &here.factors[..] {
                 let matrix: Vec<C64> = matrix.iter().map(|z| z * here.coefficient).collect();
-                values[i * n + i] = self.close(&Start::Nothing, i, &matrix, &densities[i + 1]);
+                values[row * n + row] = self.close(&Start::Nothing, i, &matrix, &densities[i + 1]);
             }
             // Both orders, with the left operator on site i: A on the left, then B on the left.
             let fermionic = self.sites.site(i)?.operator(a)?.fermionic;
@@ -117,39 +128,39 @@ impl<T: Element> State<T> {
                     0 => Product::new(&term((a, i), (b, j)), &self.sites),
                     _ => Product::new(&term((a, j), (b, i)), &self.sites),
                 };
-                let mut environment: Option<Environment<T>> = None;
-                for j in i + 1..n {
+                let mut environment: Option<(Environment<T>, usize)> = None;
+                for (column, &j) in sites.iter().enumerate().skip(row + 1) {
                     let product = pair(j)?;
                     let [(_, first), (_, second)] = &product.factors[..] else {
                         return Err(Error::internal("a pair of operators on one site"));
                     };
-                    let so_far = match environment.take() {
-                        None => self.pass(&Start::Nothing, i, first),
-                        Some(e) => {
-                            let name = if product.string.contains(&(j - 1)) { "F" } else { "Id" };
-                            let string = &self.sites.site(j - 1)?.operator(name)?.matrix;
-                            self.pass(&Start::At(&e), j - 1, string)
-                        }
-                    };
-                    let value = self.close(&Start::At(&so_far), j, second, &densities[j + 1]);
-                    let (row, column) = if order == 0 { (i, j) } else { (j, i) };
-                    values[row * n + column] = value * product.coefficient;
-                    if orders == 1 {
-                        values[column * n + row] = values[row * n + column];
+                    let (mut so_far, behind) =
+                        environment.take().unwrap_or_else(|| (self.pass(&Start::Nothing, i, first), i + 1));
+                    for k in behind..j {
+                        let name = if product.string.contains(&k) { "F" } else { "Id" };
+                        so_far =
+                            self.pass(&Start::At(&so_far), k, &self.sites.site(k)?.operator(name)?.matrix);
                     }
-                    environment = Some(so_far);
+                    let value = self.close(&Start::At(&so_far), j, second, &densities[j + 1]);
+                    let at = |row: usize, column: usize| row * n + column;
+                    let place = if order == 0 { at(row, column) } else { at(column, row) };
+                    values[place] = value * product.coefficient;
+                    if orders == 1 {
+                        values[at(column, row)] = values[place];
+                    }
+                    environment = Some((so_far, j));
                 }
             }
-            steps.advance(i + 1)?;
+            steps.advance(row + 1)?;
         }
         Ok(values)
     }
 
     /// Whether one of these operators is complex on some site.
-    fn has_complex(&self, names: &[&str]) -> Result<bool> {
-        for site in self.sites.iter() {
+    fn has_complex(&self, names: &[&str], sites: &[usize]) -> Result<bool> {
+        for &i in sites {
             for name in names {
-                if site.operator(name)?.matrix.iter().any(|z| z.im != 0.0) {
+                if self.sites.site(i)?.operator(name)?.matrix.iter().any(|z| z.im != 0.0) {
                     return Ok(true);
                 }
             }
@@ -235,8 +246,9 @@ impl<T: Element> State<T> {
     /// `<(H - <H>)^2>`, and `<H>`.
     ///
     /// # Errors
-    /// As [`State::expectation`].
+    /// As [`State::expectation`], and for sums that are not Hermitian.
     pub fn variance(&self, sum: &OpSum) -> Result<(f64, f64)> {
+        Mpo::need_hermitian(sum, &self.sites, &self.symmetry)?;
         let energy = self.expectation(sum)?.re;
         // Subtracted before squaring, so that the difference is not one of large numbers.
         let mut shifted = sum.clone();

@@ -51,6 +51,8 @@ pub struct Mpo {
     states: Vec<Vec<Label>>,
     uniform: bool,
     mirror: Option<Mirror>,
+    /// Complex arithmetic, whatever the elements.
+    complex: bool,
 }
 
 impl Mpo {
@@ -60,10 +62,23 @@ impl Mpo {
     /// For operators and sites that do not exist, a sector without states, terms that change its numbers, and sums that
     /// are not Hermitian.
     pub fn hamiltonian(sum: &OpSum, sites: &Sites, sector: &Sector) -> Result<Arc<Mpo>> {
+        if sum.terms().is_empty() {
+            return Err(Error::input("an operator sum without terms").hint(
+                "a function is given its own copy of a sum: let it return the sum, or call it as a method that adds to `this`",
+            ));
+        }
         let (symmetry, target) = conserved(sites, sector)?;
         let mut strings = Strings::new(sum, sites, &symmetry)?;
         strings.need_hermitian(sites)?;
         Ok(Arc::new(Mpo::from_strings(&strings, sites, &symmetry, target)))
+    }
+
+    /// Whether a sum is Hermitian.
+    ///
+    /// # Errors
+    /// When it is not, and as [`Mpo::hamiltonian`].
+    pub fn need_hermitian(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<()> {
+        Strings::new(sum, sites, symmetry)?.need_hermitian(sites)
     }
 
     /// The automaton of any sum that conserves the numbers of `symmetry`.
@@ -86,7 +101,17 @@ impl Mpo {
         let states = vec![symmetry.states(&sites, 0)];
         let target = symmetry.zero();
         let (bonds, tensors) = (vec![bond], vec![tensor]);
-        Arc::new(Mpo { sites, symmetry, target, bonds, tensors, states, uniform: true, mirror })
+        Arc::new(Mpo {
+            sites,
+            symmetry,
+            target,
+            bonds,
+            tensors,
+            states,
+            uniform: true,
+            mirror,
+            complex: false,
+        })
     }
 
     fn from_strings(strings: &Strings, sites: &Sites, symmetry: &Symmetry, target: Label) -> Mpo {
@@ -202,6 +227,7 @@ impl Mpo {
             states,
             uniform: false,
             mirror: None,
+            complex: false,
         }
     }
 
@@ -305,16 +331,25 @@ impl Mpo {
         self.mirror.as_ref()
     }
 
-    /// Whether an element is complex.
-    pub fn is_complex(&self) -> bool {
-        self.tensors.iter().flatten().flat_map(|e| &e.elements).any(|e| e.2.im != 0.0)
+    /// The same automaton for complex states.
+    pub fn to_complex(&self) -> Arc<Mpo> {
+        Arc::new(Mpo { complex: true, ..self.clone() })
     }
 
-    /// A number made of all elements and the sector, to tell automata apart.
+    /// Whether an element is complex, or the states are.
+    pub fn is_complex(&self) -> bool {
+        self.complex || self.tensors.iter().flatten().flat_map(|e| &e.elements).any(|e| e.2.im != 0.0)
+    }
+
+    /// A number made of all elements, the sites and the sector, to tell automata apart.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         let mut eat = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
-        self.target.iter().for_each(|q| eat(*q as u64));
+        self.target.iter().chain(self.symmetry.moduli()).for_each(|q| eat(*q as u64));
+        let names = self.sites.iter().flat_map(|s| s.states().iter().map(String::as_str).chain([s.name()]));
+        for name in self.symmetry.names().iter().map(String::as_str).chain(names) {
+            name.bytes().chain([0]).for_each(|byte| eat(byte.into()));
+        }
         for (site, entries) in self.tensors.iter().enumerate() {
             for entry in entries {
                 eat((site << 32 | entry.left << 16 | entry.right) as u64);

@@ -61,6 +61,13 @@ impl Symmetry {
         self.combine(a, b, -1)
     }
 
+    /// How many quanta lie between two labels, all numbers together, rounded up.
+    pub fn distance(&self, a: &[i32], b: &[i32]) -> i32 {
+        let twice = |(d, m): (&i32, &i32)| if *m > 0 { (*d).min(m - d) } else { d.abs() };
+        let sum: i32 = self.subtract(a, b).iter().zip(&self.moduli).map(twice).sum();
+        (sum + 1) / 2
+    }
+
     /// The labels of a site's states.
     pub fn states(&self, sites: &Sites, site: usize) -> Vec<Label> {
         let dim = sites.iter().nth(site).map_or(0, |s| s.dim());

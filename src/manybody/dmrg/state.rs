@@ -123,7 +123,14 @@ impl<T: Element> State<T> {
         if mpo.is_uniform() || both.left().sites() + both.right().sites() != mpo.sites().count() {
             return Err(lost());
         }
-        let (symmetry, target) = (mpo.symmetry().clone(), mpo.target().clone());
+        let symmetry = mpo.symmetry().clone();
+        let mut sums =
+            both.pairs().iter().map(|p| symmetry.add(both.left().label(p.left), both.right().label(p.right)));
+        let target = sums.next().ok_or_else(lost)?;
+        if sums.any(|sum| sum != target) {
+            return Err(Error::input("the superblock holds several sectors, and a state belongs to one")
+                .hint("name all conserved numbers: `superblock(left, right, #{ Sz: 0 })`"));
+        }
         let n = mpo.sites().count();
         let mut tensors: Vec<Option<Tensor<T>>> = vec![None; n];
         // The labels of a right block seen from the left, in ascending order, and where each sector went.
@@ -265,6 +272,13 @@ impl<T: Element> State<T> {
         let norm = carry.iter().map(|r| square(r.as_ref())).sum::<f64>().sqrt();
         if !(norm > 0.0) {
             return Err(Error::numeric("the state has norm zero"));
+        }
+        // Its phase is the state's own.
+        if let ([last], Some(tensor)) = (&carry[..], self.tensors.last_mut()) {
+            let phase = T::from_c64(last[(0, 0)].to_c64() / norm);
+            for m in &mut tensor.matrices {
+                *m = Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * phase);
+            }
         }
         Ok(())
     }

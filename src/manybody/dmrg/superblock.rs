@@ -236,13 +236,18 @@ impl<T: Element> Superblock<T> {
         if own >= n {
             return mpo.target().clone();
         }
-        let symmetry = mpo.symmetry();
         let part = own as f64 / n as f64;
+        let wanted = mpo.target().iter().zip(mpo.symmetry().moduli());
+        let wanted: Vec<Option<f64>> = wanted.map(|(t, m)| (*m == 0).then(|| part * f64::from(*t))).collect();
+        Superblock::nearest(left, right, &wanted)
+    }
+
+    /// Of the labels that the states of two blocks add up to, the one nearest to some numbers (twice their values).
+    pub fn nearest(left: &Block<T>, right: &Block<T>, wanted: &[Option<f64>]) -> Label {
+        let symmetry = left.mpo().symmetry();
         let distance = |q: &Label| -> f64 {
-            let one = |((q, t), m): ((&i32, &i32), &i32)| {
-                if *m > 0 { 0.0 } else { (f64::from(*q) - part * f64::from(*t)).powi(2) }
-            };
-            q.iter().zip(mpo.target()).zip(symmetry.moduli()).map(one).sum()
+            let one = |(q, w): (&i32, &Option<f64>)| w.map_or(0.0, |w| (f64::from(*q) - w).powi(2));
+            q.iter().zip(wanted).map(one).sum()
         };
         let sums =
             left.space().iter().flat_map(|(a, _)| right.space().iter().map(|(b, _)| symmetry.add(a, b)));

@@ -252,12 +252,13 @@ fn measurements_are_exact() {
     for cut in [0, 10, 20, bytes.len() / 2, bytes.len() - 1] {
         assert!(Saved::from_bytes(&bytes[..cut]).is_err(), "{cut}");
     }
+    let all: Vec<usize> = (0..n).collect();
     for state in [&state, &read] {
-        for (i, found) in state.local("Nup").unwrap().iter().enumerate() {
+        for (i, found) in state.local("Nup", &all).unwrap().iter().enumerate() {
             assert!((found - mean(&[("Nup", i)])).norm() < 1e-8);
         }
         for (a, b) in [("Cdagup", "Cup"), ("Cup", "Cdagup"), ("Sz", "Sz"), ("S+", "S-"), ("Ntot", "Sz")] {
-            let found = state.correlations(a, b, &Task::default()).unwrap();
+            let found = state.correlations(a, b, &all, &Task::default()).unwrap();
             for i in 0..n {
                 for j in 0..n {
                     let expected = mean(&[(a, i), (b, j)]);

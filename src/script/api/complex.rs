@@ -5,12 +5,13 @@ use rhai::{Engine, FLOAT, INT, Module};
 
 use crate::number::C64;
 
-/// Registers the type, the constant `I` and the operators.
+/// Registers the type, the constants `I` and `PI` and the operators.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_type_with_name::<C64>("Complex");
     engine.register_global_module(exported_module!(complex_functions).into());
     let mut constants = Module::new();
     constants.set_var("I", C64::new(0.0, 1.0));
+    constants.set_var("PI", std::f64::consts::PI);
     engine.register_global_module(constants.into());
     arithmetic(engine);
 }

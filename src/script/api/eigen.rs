@@ -123,7 +123,7 @@ mod eigen_functions {
     /// - `basis` (20, at least 5 count): most basis vectors before a restart.
     /// - `iterations` (1000): most expansions of the basis.
     /// - `start`: a BlockVector to start from.
-    /// - `orthogonal_to`: orthonormal vectors to stay orthogonal to.
+    /// - `orthogonal_to`: vectors to stay orthogonal to.
     /// - `preconditioner` (the diagonal): a function of (residuals, energies) that gives corrections.
     /// - `seed` (the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.

@@ -70,7 +70,8 @@ pub(super) fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>>
         };
     }
     let name = value.clone().into_string().map_err(|t| {
-        Error::input(format!("a kind of site is a name like \"S=1/2\", or made by `site`, not a {t}"))
+        let what = if value.is::<Sites>() { "whole chain of sites" } else { t };
+        Error::input(format!("a kind of site is a name like \"S=1/2\", or made by `site`, not a {what}"))
     })?;
     Site::named(&name, nmax).map(Arc::new)
 }
@@ -119,6 +120,11 @@ fn own_site(o: &Options<'_>) -> Result<Site> {
     let fermionic = texts("fermionic")?.unwrap_or_default();
     let mut site = Site::new(o.text_or("name", "own")?, states)?;
     for (name, matrix) in matrices {
+        if name == "F" || name == "Id" {
+            return Err(Error::input(format!("a site's own operator `{name}`")).hint(
+                "every site has these: `F` is the sign of fermions, `Id` the identity; choose another name",
+            ));
+        }
         let odd = fermionic.contains(&name);
         site = site.with_matrix(name, matrix.data().to_complex(), odd)?;
     }
@@ -146,6 +152,10 @@ fn own_site(o: &Options<'_>) -> Result<Site> {
     match o.value("odd") {
         Some(odd) => {
             let odd = reals(&odd, "option `odd`")?;
+            if let Some(x) = odd.iter().find(|x| **x != 0.0 && **x != 1.0) {
+                return Err(Error::input(format!("option `odd` has an entry {x}"))
+                    .hint("1 for each state with an odd number of fermions, 0 for the others"));
+            }
             site = site.with_odd(odd.iter().map(|x| *x != 0.0).collect())?;
         }
         None if !fermionic.is_empty() => {
@@ -153,6 +163,16 @@ fn own_site(o: &Options<'_>) -> Result<Site> {
                 .hint("add `odd: [0, 1]`, say: one entry a state"));
         }
         None => {}
+    }
+    for name in &fermionic {
+        if !site.changes_parity(site.operator(name)?) {
+            return Err(Error::input(format!(
+                "the fermionic operator `{name}` connects states of the same parity"
+            ))
+            .hint(
+                "it takes states of an odd number of fermions to those of an even one, and back; see `odd`",
+            ));
+        }
     }
     Ok(site)
 }
@@ -164,7 +184,8 @@ mod manybody_functions {
     /// Operators, in ITensor's names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup", "Cdagup",
     /// "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "C1",
     /// "Cdag1", "N1", ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz
-    /// (electrons, tJ); N1, N2, ..., N (flavours).
+    /// (electrons, tJ); N1, N2, ..., N (flavours); or, where these are not conserved, NfParity (the number of fermions modulo
+    /// 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field.
     ///
     /// # Options
     /// - `nmax` (none): largest number of bosons on a site.
@@ -194,6 +215,9 @@ mod manybody_functions {
 
     /// Sites of several kinds, in order: names, or sites made by `site`.
     ///
+    /// # Options
+    /// - `nmax` (none): largest number of bosons on a site.
+    ///
     /// # Example
     /// ```rhai
     /// let mixed = sites(["S=1", "S=1/2", "S=1"]);
@@ -201,8 +225,31 @@ mod manybody_functions {
     /// ```
     #[rhai_fn(name = "sites", return_raw)]
     pub fn sites_mixed(ctx: NativeCallContext, kinds: Array) -> std::result::Result<Sites, Failure> {
-        let all = kinds.iter().map(|kind| site_of(kind, None)).collect::<Result<Vec<_>>>();
-        all.and_then(Sites::new).at(&ctx)
+        sites_mixed_with(ctx, kinds, Map::new())
+    }
+
+    #[rhai_fn(name = "sites", return_raw)]
+    pub fn sites_mixed_with(
+        ctx: NativeCallContext,
+        kinds: Array,
+        options: Map,
+    ) -> std::result::Result<Sites, Failure> {
+        let o = Options::new(&ctx, options);
+        let make = || -> Result<Sites> {
+            let nmax = o.count("nmax", 1)?;
+            let bosons = |kind: &Dynamic| kind.clone().into_string().is_ok_and(|name| name == "Boson");
+            if nmax.is_some() && !kinds.iter().any(bosons) {
+                return Err(Error::input(
+                    "option `nmax` is for bosons, and there are none among these sites",
+                )
+                .hint("bosons are the kind \"Boson\""));
+            }
+            let all = kinds.iter().map(|kind| site_of(kind, nmax.filter(|_| bosons(kind))));
+            Sites::new(all.collect::<Result<Vec<_>>>()?)
+        };
+        let sites = make().at(&ctx)?;
+        o.finish()?;
+        Ok(sites)
     }
 
     /// An own kind of site from Matrices.
@@ -372,6 +419,31 @@ mod manybody_functions {
     #[rhai_fn(name = "-")]
     pub fn negative(a: OpSum) -> OpSum {
         a * C64::from(-1.0)
+    }
+
+    #[rhai_fn(name = "*")]
+    pub fn float_times(sum: OpSum, factor: FLOAT) -> OpSum {
+        sum * C64::from(factor)
+    }
+
+    #[rhai_fn(name = "*")]
+    pub fn int_times(sum: OpSum, factor: INT) -> OpSum {
+        sum * C64::from(factor as FLOAT)
+    }
+
+    #[rhai_fn(name = "*")]
+    pub fn complex_times(sum: OpSum, factor: C64) -> OpSum {
+        sum * factor
+    }
+
+    #[rhai_fn(name = "/")]
+    pub fn over_float(sum: OpSum, factor: FLOAT) -> OpSum {
+        sum * C64::from(1.0 / factor)
+    }
+
+    #[rhai_fn(name = "/")]
+    pub fn over_int(sum: OpSum, factor: INT) -> OpSum {
+        sum * C64::from(1.0 / factor as FLOAT)
     }
 
     #[rhai_fn(name = "*")]

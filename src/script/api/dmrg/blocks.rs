@@ -152,6 +152,25 @@ mod block_functions {
         mpo.widths().into_iter().map(|w| Dynamic::from(w as INT)).collect()
     }
 
+    /// Whether blocks made of it are complex.
+    #[rhai_fn(global, get = "complex", pure)]
+    pub fn is_complex(mpo: &mut Arc<Mpo>) -> bool {
+        mpo.is_complex()
+    }
+
+    /// The same automaton for complex states, of which a real Hamiltonian otherwise takes none.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// assert(!m.complex && m.to_complex().complex, "by choice");
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn to_complex(mpo: &mut Arc<Mpo>) -> Arc<Mpo> {
+        mpo.to_complex()
+    }
+
     /// The block without sites at the left end of a chain. `block.grow()` adds the first site.
     ///
     /// # Example
@@ -407,6 +426,45 @@ mod block_functions {
         strategy: &str,
     ) -> std::result::Result<Operator, Failure> {
         Strategy::parse(strategy).and_then(|s| joined(&ctx, &left, &right, None, s, None)).at(&ctx)
+    }
+
+    /// Of the conserved numbers that the states of two blocks add up to, those nearest to the ones in `wanted`, as a map for
+    /// `superblock`: what a filling that is no whole number of particles asks of a chain of that length.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bond = opsum();
+    /// bond.add(1.0, "N", 0, "N", 1);
+    /// let block = edge_block("Fermion", bond);
+    /// assert(nearest_sector(block, block.mirror(), #{ N: 0.7 }) == #{ N: 1.0 }, "one of two sites");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn nearest_sector(
+        ctx: NativeCallContext,
+        left: AnyBlock,
+        right: AnyBlock,
+        wanted: Map,
+    ) -> std::result::Result<Map, Failure> {
+        fn find<T: Element>(l: &Block<T>, r: &Block<T>, wanted: &Map) -> Result<Map> {
+            let wanted = sector_of(wanted)?;
+            let names = l.mpo().symmetry().names();
+            if let Some((name, _)) = wanted.iter().find(|(name, _)| !names.contains(name)) {
+                let all = if names.is_empty() { "no number".into() } else { names.join(", ") };
+                return Err(Error::input(format!("the blocks do not conserve {name}"))
+                    .hint(format!("they conserve {all}")));
+            }
+            let twice = |name: &String| wanted.iter().find(|w| &w.0 == name).map(|w| 2.0 * w.1);
+            let all: Vec<Option<f64>> = names.iter().map(twice).collect();
+            let found = Superblock::nearest(l, r, &all);
+            let named = names.iter().zip(&found).zip(&all).filter(|n| n.1.is_some());
+            Ok(named.map(|((name, q), _)| (name.as_str().into(), (f64::from(*q) / 2.0).into())).collect())
+        }
+        match (&left, &right) {
+            (Either::Real(l), Either::Real(r)) => find(l, r, &wanted),
+            (Either::Complex(l), Either::Complex(r)) => find(l, r, &wanted),
+            _ => Err(Error::input("a real and a complex block")),
+        }
+        .at(&ctx)
     }
 
     /// What a superblock's product costs: `dim`, `pairs` of sectors, operation `records`, `flops` of a product, `bytes` of

@@ -81,7 +81,8 @@ fn in_basis(both: &Operator, state: &AnyState) -> Result<Vector> {
         (Either::Complex(b), Either::Complex(state)) => to_vector(both, &[projected(b, state)?]),
         (Either::Complex(b), Either::Real(state)) => to_vector(both, &[projected(b, &state.to_complex())?]),
         (Either::Real(_), Either::Complex(_)) => {
-            Err(Error::input("a complex state has no place in a real superblock"))
+            Err(Error::input("a complex state has no place in a real superblock")
+                .hint("make the blocks of a complex automaton: `mpo(h, chain, sector).to_complex()`"))
         }
     }
 }
@@ -178,6 +179,8 @@ mod density_functions {
     /// - `cutoff` (0.0): the most weight to discard.
     /// - `information` (none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
     /// - `at_least` (1): the fewest states, whatever the cutoff and even if their weight is rounding.
+    /// - `low` (0): beside them, so many of the lowest states of the block's own Hamiltonian in each sector near those of the
+    ///   state, at most as many as `states` in all: what a superblock that is not the whole chain yet cannot know to matter.
     ///
     /// # Example
     /// ```rhai
@@ -197,17 +200,37 @@ mod density_functions {
     ) -> std::result::Result<AnyBasis, Failure> {
         let o = Options::new(&ctx, options);
         let read = || -> Result<Truncation> {
+            let cutoff = o.float_or("cutoff", 0.0)?;
+            if !(0.0..1.0).contains(&cutoff) {
+                return Err(Error::input(format!("option `cutoff` is {cutoff}"))
+                    .hint("it is the weight to discard, of 1 in all"));
+            }
+            let information = o.float("information")?;
+            if information.is_some_and(|lost| !(lost >= 0.0)) {
+                return Err(
+                    Error::input("option `information` is negative").hint("it is the entropy to lose")
+                );
+            }
             Ok(Truncation {
                 states: o.count("states", 1)?,
                 at_least: o.count_or("at_least", 1, 1)?,
-                cutoff: o.float_or("cutoff", 0.0)?,
-                information: o.float("information")?,
+                cutoff,
+                information,
+                low: o.count_or("low", 0, 0)?,
             })
         };
         let basis =
             read().and_then(|cut| Ok(either_map!(&*rho, r => r.truncate(&cut)?.shared()))).at(&ctx)?;
         o.finish()?;
         Ok(basis)
+    }
+
+    #[rhai_fn(global, name = "truncate", return_raw, pure)]
+    pub fn truncate_nothing(
+        ctx: NativeCallContext,
+        rho: &mut AnyDensity,
+    ) -> std::result::Result<AnyBasis, Failure> {
+        truncate(ctx, rho, Map::new())
     }
 
     /// The eigenvalues, descending.

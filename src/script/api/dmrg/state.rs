@@ -17,7 +17,7 @@ use crate::operator::{Operator, human_bytes};
 use crate::output::files;
 use crate::script::api::manybody::sector_of;
 use crate::script::api::vector::Vector;
-use crate::script::{At, Failure, session};
+use crate::script::{At, Failure, Options, session};
 
 /// A state and how it was found, as scripts hold it.
 #[derive(Clone)]
@@ -58,6 +58,23 @@ fn simple(values: Vec<C64>) -> Series {
     } else {
         Series::Complex(values)
     }
+}
+
+/// The sites that the option `sites` names; all of them without it.
+fn chosen(held: &Held, o: &Options<'_>) -> Result<Vec<usize>> {
+    let n = either!(&held.state, s => s.sites().count());
+    let Some(value) = o.value("sites") else { return Ok((0..n).collect()) };
+    let wrong = || {
+        Error::input(format!("option `sites` takes an array of site numbers, ascending, not {value}"))
+            .hint(format!("sites are numbered from 0 to {}", n - 1))
+    };
+    let number = |x: &Dynamic| x.as_int().ok().and_then(|i| usize::try_from(i).ok()).filter(|i| *i < n);
+    let array = value.clone().try_cast::<Array>().ok_or_else(wrong)?;
+    let sites: Vec<usize> = array.iter().map(number).collect::<Option<_>>().ok_or_else(wrong)?;
+    if sites.is_empty() || sites.windows(2).any(|w| w[0] >= w[1]) {
+        return Err(wrong());
+    }
+    Ok(sites)
 }
 
 fn number(z: C64) -> Dynamic {
@@ -248,9 +265,15 @@ mod state_functions {
             (Either::Real(s), true) => all(&mpo, &s.to_complex(), Either::Complex),
             (Either::Complex(s), true) => all(&mpo, s, Either::Complex),
             (Either::Complex(_), false) => Err(Error::input("a complex state of a real Hamiltonian")
-                .hint("start from a real state, or from a product state")),
+                .hint("make the blocks of a complex automaton: `mpo(h, chain, sector).to_complex()`")),
         }
         .at(&ctx)
+    }
+
+    /// Whether its amplitudes are complex.
+    #[rhai_fn(global, get = "complex", pure)]
+    pub fn is_complex(held: &mut Held) -> bool {
+        matches!(held.state, Either::Complex(_))
     }
 
     /// A property that the state was given: `energy`, `discarded`, `energies`, `sweeps`, `converged`, ...
@@ -274,6 +297,9 @@ mod state_functions {
     /// The other target states, if there were several, by energy.
     #[rhai_fn(global, get = "excited", pure, return_raw)]
     pub fn excited(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+        if !held.about.contains_key("excited") && held.about.contains_key("energies") {
+            return Ok(Array::new().into());
+        }
         held.known("excited").at(&ctx)
     }
 
@@ -353,7 +379,10 @@ mod state_functions {
         find().at(&ctx)
     }
 
-    /// The expectation value of an operator on each site.
+    /// The expectation value of an operator on each site; a fermionic one has its string of signs before it.
+    ///
+    /// # Options
+    /// - `sites` (all): an array of the sites, ascending, where others do not have the operator or are of no interest.
     ///
     /// # Example
     /// ```rhai
@@ -366,7 +395,24 @@ mod state_functions {
         held: &mut Held,
         operator: &str,
     ) -> std::result::Result<Series, Failure> {
-        either!(&held.state, s => s.local(operator)).map(simple).at(&ctx)
+        expect_some(ctx, held, operator, Map::new())
+    }
+
+    #[rhai_fn(global, name = "expect", pure, return_raw)]
+    pub fn expect_some(
+        ctx: NativeCallContext,
+        held: &mut Held,
+        operator: &str,
+        options: Map,
+    ) -> std::result::Result<Series, Failure> {
+        let o = Options::new(&ctx, options);
+        let find = || {
+            let sites = chosen(held, &o)?;
+            either!(&held.state, s => s.local(operator, &sites)).map(simple)
+        };
+        let values = find().at(&ctx)?;
+        o.finish()?;
+        Ok(values)
     }
 
     /// The expectation value of a sum of operators.
@@ -405,6 +451,9 @@ mod state_functions {
 
     /// The correlations `<A_i B_j>` of all pairs of sites, a row for each i; fermionic operators have their signs.
     ///
+    /// # Options
+    /// - `sites` (all): an array of the sites, ascending, where others do not have the operators or are of no interest.
+    ///
     /// # Example
     /// ```rhai
     /// let state = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0.0 });
@@ -417,13 +466,27 @@ mod state_functions {
         a: &str,
         b: &str,
     ) -> std::result::Result<Matrix, Failure> {
+        correlations_of(ctx, held, a, b, Map::new())
+    }
+
+    #[rhai_fn(global, name = "correlations", pure, return_raw)]
+    pub fn correlations_of(
+        ctx: NativeCallContext,
+        held: &mut Held,
+        a: &str,
+        b: &str,
+        options: Map,
+    ) -> std::result::Result<Matrix, Failure> {
+        let o = Options::new(&ctx, options);
         let find = || {
             let task = session(&ctx)?.task(true);
-            let values = either!(&held.state, s => s.correlations(a, b, &task))?;
-            let n = either!(&held.state, s => s.sites().count());
-            Matrix::new(n, n, simple(values))
+            let sites = chosen(held, &o)?;
+            let values = either!(&held.state, s => s.correlations(a, b, &sites, &task))?;
+            Matrix::new(sites.len(), sites.len(), simple(values))
         };
-        find().at(&ctx)
+        let matrix = find().at(&ctx)?;
+        o.finish()?;
+        Ok(matrix)
     }
 
     /// The scalar product of two states of one chain.
