@@ -60,6 +60,12 @@ impl Said {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_a_script() {
+    let place = Place::new("mark").with("marked.rhai", "\u{feff}print(1 + 1);");
+    place.run(&["run", "marked.rhai"]).exactly(0, "2\n", "");
+}
+
+#[test]
 fn results_go_to_standard_output_and_trouble_to_standard_error() {
     let place =
         Place::new("run").with("a.rhai", "print(args.n + 1);\nlet x = 1/2;\nprint(args.rest);\nsqr(2);\n");

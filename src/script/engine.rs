@@ -269,9 +269,9 @@ fn imports(ast: &AST) -> String {
 pub fn read_script(path: &Path) -> std::result::Result<String, Box<Report>> {
     let name = path.display();
     let text = match std::fs::read(path) {
-        Ok(bytes) => {
-            String::from_utf8(bytes).map_err(|_| Error::file(format!("`{name}` is not a text file")))
-        }
+        // Some editors begin a text with a byte-order mark.
+        Ok(bytes) => String::from_utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes).to_vec())
+            .map_err(|_| Error::file(format!("`{name}` is not a text file"))),
         Err(e) => Err(Error::file(format!("`{name}` cannot be read: {}", plain_io(&e)))),
     };
     text.map_err(|e| Box::new(Report::plain(&e)))
