@@ -10,7 +10,7 @@ use crate::method::{
     orthonormal_columns, ritz, shifted_steps,
 };
 use crate::number::{C64, DType, root};
-use crate::operator::{LinearOperator, Operator};
+use crate::operator::{LinearOperator, Operator, update_by};
 use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
@@ -129,6 +129,14 @@ impl Sign {
             .hint("`spectral_window(q * q, #{ method: \"lanczos\" }).upper` finds it"));
         }
         let given = wanted.low.is_some();
+        if let Some(low) = wanted.low.as_ref().filter(|low| low.vectors.rows().global != q.dim()) {
+            return Err(Error::input(format!(
+                "low modes of {} rows for an operator of {}",
+                low.vectors.rows().global,
+                q.dim()
+            ))
+            .hint("`ritz(q * q, #{ count: 8 })` of the same `q` finds some"));
+        }
         let found = match (wanted.low.take(), wanted.modes) {
             (Some(low), _) => Some(low),
             (None, Some(0)) => None,
@@ -418,7 +426,7 @@ impl LinearOperator for Sign {
         dots: Option<&mut Dots>,
     ) -> Result<()> {
         let s = self.apply(v, 0.0)?;
-        add(device, c, &s, v, w, dots)
+        update_by(device, c, &s, v, w, dots)
     }
 
     fn adjoint(&self, device: &Device) -> Result<Operator> {
@@ -447,24 +455,4 @@ impl LinearOperator for Sign {
     fn as_any(&self) -> Option<&dyn Any> {
         Some(self)
     }
-}
-
-/// `w = alpha s + beta v + gamma w` and its products, where `s` is the product that `alpha` multiplies.
-pub(super) fn add(
-    device: &Device,
-    c: Update,
-    s: &BlockVector,
-    v: &BlockVector,
-    w: &mut BlockVector,
-    dots: Option<&mut Dots>,
-) -> Result<()> {
-    device.axpby(&[C64::new(c.alpha, 0.0)], s, &[C64::new(c.gamma, 0.0)], w)?;
-    if c.beta != 0.0 {
-        device.axpby(&[C64::new(c.beta, 0.0)], v, &[ONE], w)?;
-    }
-    if let Some(dots) = dots {
-        dots.vv = device.dots(v, v)?.iter().map(|z| z.re).collect();
-        dots.wv = device.dots(w, v)?.iter().map(|z| z.re).collect();
-    }
-    Ok(())
 }
