@@ -340,7 +340,11 @@ fn sign_functions_that_cannot_be() {
             ("overlap::sign(q, #{ low_modes: \"many\" })", "takes an Eigen", "low_modes"),
             ("overlap::operator(q, #{ s: 0.4 })", "is no sign function", "overlap::sign"),
             ("overlap::operator(sign, #{ s: 1.0 })", "s is 1", "0.4"),
-            ("overlap::operator(sign, #{ s: 0.3 })", "s is 0.3, and the sign function is of a kernel with s = 0.4", "leave"),
+            (
+                "overlap::operator(sign, #{ s: 0.3 })",
+                "s is 0.3, and the sign function is of a kernel with s = 0.4",
+                "leave",
+            ),
             ("overlap::operator(overlap::sign(q + 0.0 * q, quiet))", "does not tell its s", "s: 0.4"),
             ("overlap::operator(sign, #{ s: 0.4, mass: -1.0 })", "a quark mass of -1", "2.8"),
             ("overlap::operator(u, #{ mas: 1.0 })", "unknown option `mas`", "mass"),
@@ -372,7 +376,11 @@ fn modes_of_another_gauge_field() {
     fail(
         &mut engine,
         &[
-            ("overlap_solve(d, psi, #{ zero_modes: zero })", "the zero modes given are none of this operator", "index"),
+            (
+                "overlap_solve(d, psi, #{ zero_modes: zero })",
+                "the zero modes given are none of this operator",
+                "index",
+            ),
             (
                 "overlap_solve(little, wilson::reference_spinor(smaller, 2), #{ zero_modes: zero })",
                 "the zero modes given live on another lattice",

@@ -39,7 +39,8 @@ impl Overlap {
             .hint("make the kernel with `wilson::kernel(u, #{ s: 0.4 })`"));
         }
         // Of another kernel than gamma5 (D_W - 1 - s), like a smoothed one, nothing can be said.
-        let own = Wilson::of(function.kernel()).map(Wilson::spec).filter(|w| w.gamma5).map(|w| 3.0 - w.diagonal);
+        let own =
+            Wilson::of(function.kernel()).map(Wilson::spec).filter(|w| w.gamma5).map(|w| 3.0 - w.diagonal);
         let s = match (s, own) {
             (Some(s), Some(own)) if s.abs() < 1.0 && (s - own).abs() > 1e-12 => {
                 let own = (own * 1e12).round() / 1e12;
