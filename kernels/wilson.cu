@@ -295,13 +295,13 @@ __device__ __forceinline__ void ask_for_links(const WilsonArgument& a, uint32_t 
 }
 
 // Two warps for a group of sites, each with one component of every half-spinor: half the sums, so that registers are left
-// for numbers on their way. What the first two directions make of the other warp's spins changes hands at the end.
+// for numbers on their way. A block has up to BLOCK threads. What the first two directions make of the other warp's spins changes hands at the end.
 template <class F, int N, int BLOCK>
 __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
     using Two = typename Reals<F>::Two;
     __shared__ Two exchanged[3][BLOCK];
     const uint32_t warp = threadIdx.x / GROUP, lane = threadIdx.x % GROUP, half = warp % 2;
-    uint32_t group = blockIdx.x * (BLOCK / (2 * GROUP)) + warp / 2;
+    uint32_t group = blockIdx.x * (blockDim.x / (2 * GROUP)) + warp / 2;
     if (a.tile) {
         const uint32_t plane = a.dims[0] * a.dims[1] / GROUP, layer = plane * a.tile, walk = layer * a.dims[3];
         const uint32_t rest = group % walk;

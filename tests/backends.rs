@@ -82,6 +82,12 @@ macro_rules! on {
 
             #[test]
             $(#[$attribute])?
+            fn sign_functions_repeat_themselves() {
+                spinors::signs(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
             fn spinors_obey_block_algebra() {
                 spinors::spinor_algebra(&$device);
             }

@@ -340,6 +340,12 @@ fn sign_functions_that_cannot_be() {
             ("overlap::sign(q, #{ low_modes: \"many\" })", "takes an Eigen", "low_modes"),
             ("overlap::operator(q, #{ s: 0.4 })", "is no sign function", "overlap::sign"),
             ("overlap::operator(sign, #{ s: 1.0 })", "s is 1", "0.4"),
+            (
+                "overlap::operator(sign, #{ s: 0.3 })",
+                "s is 0.3, and the sign function is of a kernel with s = 0.4",
+                "leave",
+            ),
+            ("overlap::operator(overlap::sign(q + 0.0 * q, quiet))", "does not tell its s", "s: 0.4"),
             ("overlap::operator(sign, #{ s: 0.4, mass: -1.0 })", "a quark mass of -1", "2.8"),
             ("overlap::operator(u, #{ mas: 1.0 })", "unknown option `mas`", "mass"),
             ("overlap::index(q)", "is no overlap operator", "overlap::operator"),
@@ -347,6 +353,49 @@ fn sign_functions_that_cannot_be() {
             ("overlap_solve(d, wilson::reference_spinor(u, 2), #{ tol: 0.0 })", "a tolerance of 0", "1e-8"),
             ("ritz(q * q, #{ count: 0 })", "option `count` is 0", "at least 1"),
             ("ritz(wilson::operator(u), #{})", "Hermitian", "dagger"),
+        ],
+    );
+}
+
+#[test]
+fn modes_of_another_gauge_field() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let lat = lattice::hypercubic(4, 4, 4, 4); let quiet = #{ delta: 1e-6, seed: 1, progress: false };
+        let flux = |b| gauge::constant_flux(lat, #{ plane01: 1, plane23: b }).boundary(\"antiperiodic\");
+        let q = wilson::kernel(flux.call(1), #{}); let sign = overlap::sign(q, quiet);
+        let zero = overlap::index(overlap::operator(sign), #{ count: 3, seed: 1, progress: false });
+        let massive = |q| overlap::operator(overlap::sign(q, quiet), #{ mass: 0.1 });
+        let other = wilson::kernel(flux.call(-1), #{}); let d = massive.call(other);
+        let smaller = gauge::reference_field(lattice::hypercubic(2, 2, 2, 4), 0.5);
+        let little = massive.call(wilson::kernel(smaller, #{}));
+        let same = overlap::operator(sign, #{ mass: 0.1 }); let psi = wilson::reference_spinor(lat, 2);
+        assert(overlap_solve(same, psi, #{ zero_modes: zero, tol: 1e-4, progress: false }).converged, \"its own modes\");",
+    );
+    fail(
+        &mut engine,
+        &[
+            (
+                "overlap_solve(d, psi, #{ zero_modes: zero })",
+                "the zero modes given are none of this operator",
+                "index",
+            ),
+            (
+                "overlap_solve(little, wilson::reference_spinor(smaller, 2), #{ zero_modes: zero })",
+                "the zero modes given live on another lattice",
+                "same gauge field",
+            ),
+            (
+                "overlap::sign(other, #{ low_modes: ritz(q * q, #{ count: 2, seed: 1 }), delta: 1e-6 })",
+                "the low modes given are no eigenvectors of this operator",
+                "of the same `q`",
+            ),
+            (
+                "overlap::sign(wilson::kernel(smaller, #{}), #{ low_modes: ritz(q * q, #{ count: 2, seed: 1 }) })",
+                "low modes",
+                "of the same `q`",
+            ),
         ],
     );
 }

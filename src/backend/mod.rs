@@ -215,6 +215,15 @@ pub struct Part {
     pub share: Option<f64>,
 }
 
+/// Work that was queued once and is queued again by a single call.
+pub trait Recording: Send {
+    /// Queues it.
+    ///
+    /// # Safety
+    /// The vectors and operators that were recorded are alive, nobody shares the vectors, and none was given other memory.
+    unsafe fn replay(&mut self) -> Result<()>;
+}
+
 /// What a backend must do. Vectors of one backend are not accepted by another; `download` and `upload` cross over.
 pub trait Backend: Send + Sync + fmt::Debug {
     /// Short name: "cpu", "cuda", "cpu+cuda".
@@ -319,6 +328,16 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// Brings a matrix into the backend's memory and form.
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>>;
+
+    /// Whether fused passes over vectors of so many bytes take less time than queueing them.
+    fn worth_recording(&self, _bytes: usize) -> bool {
+        false
+    }
+    /// Records what `work` queues, without running it: nothing but fused passes, into vectors that nobody shares, with all
+    /// memory made before.
+    fn record(&self, _work: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Recording>> {
+        Err(Error::internal(format!("{} records nothing", self.name())))
+    }
 
     /// Host memory for rows on their way to or from this backend, page-locked where that makes copies faster; none where
     /// any memory serves.

@@ -8,7 +8,7 @@ use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
 use crate::method::Window;
 use crate::number::{C64, DType};
-use crate::operator::{LinearOperator, Operator};
+use crate::operator::{LinearOperator, Operator, update_by};
 use crate::task::Task;
 
 /// A Chebyshev series f(E) = sum_k c_k T_k((E - b)/a); c_0 has no half weight.
@@ -201,15 +201,7 @@ impl LinearOperator for Polynomial {
         dots: Option<&mut Dots>,
     ) -> Result<()> {
         let product = self.series.apply(&self.h, v, &Task::default())?;
-        device.axpby(&[c.alpha.into()], &product, &[c.gamma.into()], w)?;
-        if c.beta != 0.0 {
-            device.axpby(&[c.beta.into()], v, &[C64::new(1.0, 0.0)], w)?;
-        }
-        if let Some(dots) = dots {
-            dots.vv = device.dots(v, v)?.iter().map(|z| z.re).collect();
-            dots.wv = device.dots(w, v)?.iter().map(|z| z.re).collect();
-        }
-        Ok(())
+        update_by(device, c, &product, v, w, dots)
     }
 
     fn adjoint(&self, _: &Device) -> Result<Operator> {

@@ -106,12 +106,37 @@ impl Operator {
 }
 
 /// Both column-wise products of a finished pass, by two plain dot products.
-fn plain_dots(device: &Device, v: &BlockVector, w: &BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+pub(super) fn plain_dots(
+    device: &Device,
+    v: &BlockVector,
+    w: &BlockVector,
+    dots: Option<&mut Dots>,
+) -> Result<()> {
     if let Some(dots) = dots {
         dots.vv = device.dots(v, v)?.iter().map(|z| z.re).collect();
         dots.wv = device.dots(w, v)?.iter().map(|z| z.re).collect();
     }
     Ok(())
+}
+
+/// [`LinearOperator::update`] of an operator that can only be applied: `w = alpha p + beta v + gamma w` from `p = A v`, and
+/// the products asked for.
+///
+/// # Errors
+/// Those of the device.
+pub fn update_by(
+    device: &Device,
+    c: Update,
+    p: &BlockVector,
+    v: &BlockVector,
+    w: &mut BlockVector,
+    dots: Option<&mut Dots>,
+) -> Result<()> {
+    device.axpby(&[c.alpha.into()], p, &[c.gamma.into()], w)?;
+    if c.beta != 0.0 {
+        device.axpby(&[c.beta.into()], v, &[ONE], w)?;
+    }
+    plain_dots(device, v, w, dots)
 }
 
 impl Sum {

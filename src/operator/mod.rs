@@ -12,6 +12,7 @@ use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
 use crate::lattice::Geometry;
 use crate::number::{C64, DType};
+pub use combine::update_by;
 pub use stored::{Format, Stored};
 pub use wilson::{EvenOdd, SiteDiagonal, Wilson, check_links};
 

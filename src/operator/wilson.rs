@@ -246,11 +246,7 @@ impl LinearOperator for EvenOdd {
         self.odd.update(Update::PRODUCT, v, &mut t, None)?;
         let back = Update { alpha: -c.alpha / self.diagonal, beta: 0.0, gamma: c.gamma };
         self.even.update_plus(back, &t, w, &[(c.alpha * self.diagonal + c.beta, v)])?;
-        if let Some(dots) = dots {
-            dots.vv = device.dots(v, v)?.iter().map(|z| z.re).collect();
-            dots.wv = device.dots(w, v)?.iter().map(|z| z.re).collect();
-        }
-        Ok(())
+        super::combine::plain_dots(device, v, w, dots)
     }
 
     fn adjoint(&self, device: &Device) -> Result<Operator> {

@@ -8,9 +8,12 @@ use umklapp::backend::{
     BlockVector, Device, Distribution, Dots, Grid, Kernel, MatrixSpec, Random, Rows, Update,
 };
 use umklapp::gauge::Links;
+use umklapp::gauge::overlap::{Sign, Wanted};
 use umklapp::lattice::Lattice;
 use umklapp::number::philox::{self, Stream};
 use umklapp::number::{C64, DType};
+use umklapp::operator::Wilson;
+use umklapp::task::Task;
 
 /// Even and odd sizes, sizes of one and two, so that every way of cutting the lattice is met.
 const LATTICES: [[usize; 4]; 7] =
@@ -179,6 +182,44 @@ pub fn wilson(device: &Device) {
         }
         for columns in [2, 3, 8] {
             check(device, &WilsonSpec { single: columns == 3, ..turned.clone() }, columns);
+        }
+    }
+}
+
+/// A sign function is the same however often it is applied, to vectors of several shapes in turn, and is its own inverse;
+/// one that may be rougher is as good as asked.
+pub fn signs(device: &Device) {
+    let lattice = Lattice::hypercubic(&[4, 4, 4, 4]).expect("a lattice");
+    let u = Links::unit(&lattice).expect("links").reference_field(0.3);
+    for (single, eps) in [(false, 1e-12), (true, 1e-4)] {
+        let spec = u.wilson(-1.4, true, Compression::Twelve, single).expect("a kernel");
+        let q = Wilson::build(device, spec).expect("a kernel");
+        let delta = if single { 1e-4 } else { 1e-9 };
+        let wanted = Wanted { modes: Some(0), delta, seed: 1, ..Wanted::default() };
+        let sign = Sign::build(&q, wanted, &Task::default()).expect("a sign function");
+        let dtype = DType::of(single, true);
+        let size = |x: &[C64]| x.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
+        let mut before: Vec<Vec<C64>> = Vec::new();
+        for round in 0..4 {
+            for (at, columns) in [1, 3, 1].into_iter().enumerate() {
+                let (v, host) = block(device, dtype, q.rows(), columns, at as u64);
+                let sent = |v: &BlockVector, error| {
+                    let w = sign.apply(v, error).expect("a product");
+                    let numbers = device.download(&w).expect("numbers");
+                    (w, numbers)
+                };
+                let off = |x: &[C64], y: &[C64]| {
+                    let off: Vec<C64> = x.iter().zip(y).map(|(x, y)| x - y).collect();
+                    size(&off) / size(y)
+                };
+                let (w, own) = sent(&v, 0.0);
+                match before.get(at) {
+                    Some(first) => assert!(off(&own, first) < eps, "round {round}, vectors {at}"),
+                    None => before.push(own.clone()),
+                }
+                assert!(off(&sent(&w, 0.0).1, &host) < 3.0 * delta + eps, "round {round}, vectors {at}");
+                assert!(off(&sent(&v, 0.03).1, &own) < 0.03, "round {round}, vectors {at}, roughly");
+            }
         }
     }
 }

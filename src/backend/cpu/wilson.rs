@@ -19,7 +19,7 @@ use crate::number::aligned::Aligned;
 pub(super) const MOST_ADDED: usize = 4;
 
 /// Bytes beyond which a vector that is only written goes past the caches.
-const STREAM: usize = 16 << 20;
+const STREAM: usize = 4 << 20;
 
 /// Bytes of a tile's slab: three of them, with the links between, shall find room in the caches.
 const SLAB: usize = 3 << 20;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use cust::sys;
 
 use super::card::{Card, check};
+use crate::backend::Recording;
 use crate::error::Result;
 
 /// A recorded sequence of launches.
@@ -57,6 +58,13 @@ impl Graph {
         self.card.enter()?;
         // SAFETY: the caller's promise.
         check("replaying launches", unsafe { sys::cuGraphLaunch(self.executable, self.card.stream()) })
+    }
+}
+
+impl Recording for Graph {
+    unsafe fn replay(&mut self) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { Graph::replay(self) }
     }
 }
 

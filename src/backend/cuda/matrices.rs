@@ -8,7 +8,7 @@ use super::cells::{self, General, Straight};
 use super::graph::Graph;
 use super::ledger::Ledger;
 use super::order::Order;
-use super::{THREADS, algebra, arguments, buffer, suffix, to_bytes, unique};
+use super::{LAUNCH_BOUND, THREADS, algebra, arguments, buffer, suffix, to_bytes, unique};
 use crate::backend::exchange::Later;
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
@@ -33,9 +33,6 @@ const GROUP: usize = 32;
 
 /// Steps that are queued before their products are waited for.
 const WAIT: usize = 1 << 15;
-
-/// Bytes of a block below which launching a step takes longer than the step.
-const LAUNCH_BOUND: usize = 32 << 20;
 
 /// The argument that all kernels of this file share; see `kernels/update.cuh`.
 #[repr(C)]

@@ -27,17 +27,23 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::backend::exchange::{Halo, HostMemory, Port, Shape};
 use crate::backend::splines::{SplineTable, Splines};
-use crate::backend::{Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
+use crate::backend::{
+    Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Recording, Rows, Storage,
+};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::task::Interrupt;
 use card::{Buffer, Card};
+use graph::Graph;
 
 /// Threads of a block, for all kernels.
 const THREADS: u32 = 256;
 
 /// Blocks that fill a multiprocessor.
 const RESIDENT: u32 = 8;
+
+/// Bytes of a block below which launching a step takes longer than the step.
+const LAUNCH_BOUND: usize = 32 << 20;
 
 /// Numbers of a block on the GPU. Clones share them until one is changed.
 #[derive(Debug, Clone)]
@@ -365,6 +371,14 @@ impl Backend for Cuda {
             MatrixSpec::Records { records, room } => records::prepare(&self.card, records, room),
             spec => matrices::prepare(&self.card, spec),
         }
+    }
+
+    fn worth_recording(&self, bytes: usize) -> bool {
+        bytes <= LAUNCH_BOUND
+    }
+
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Recording>> {
+        Ok(Box::new(Graph::record(&self.card, work)?))
     }
 
     fn staging(&self, bytes: usize) -> Result<Option<Box<dyn HostMemory>>> {

@@ -18,12 +18,15 @@ const GROUP: usize = 32;
 /// Vectors that one pass may add.
 const MOST_ADDED: usize = 4;
 
-/// Threads of a block.
+/// Threads of a block, and of one where there are so few sites that there would not be [`BLOCKS`] on every multiprocessor.
 const BLOCK: usize = 128;
+const SMALL_BLOCK: usize = 64;
+const BLOCKS: usize = 4;
 
-/// Bytes of spinors and links that are walked together along the fourth direction: with those of the planes before and
-/// behind they shall find room in the second cache of the GPU.
-const LAYER: usize = 12 << 20;
+/// Bytes of spinors and links of planes that are walked together along the fourth direction: with those before and behind
+/// they shall find room in the second cache of the GPU. A whole lattice may be a little more, a part of it also has neighbours.
+const LAYER: usize = 8 << 20;
+const WHOLE: usize = 12 << 20;
 
 /// Where a row of the host stands on the GPU.
 pub(super) fn place(grid: &Grid, row: usize) -> usize {
@@ -101,7 +104,7 @@ impl Wilson {
     fn tile(&self) -> u32 {
         let [a, b, c, _] = self.spec.dims;
         let plane = a * b * (2 * COMPONENTS + 4 * self.spec.compression.reals()) * 8;
-        if plane * c <= LAYER || !(a * b).is_multiple_of(GROUP) {
+        if plane * c <= WHOLE || !(a * b).is_multiple_of(GROUP) {
             return 0;
         }
         let fits = |n: &usize| c.is_multiple_of(*n) && plane * n <= LAYER;
@@ -152,7 +155,10 @@ impl Wilson {
         if halves {
             argument.tile = self.tile();
         }
-        let blocks = u32::try_from((self.sites as usize * each).div_ceil(BLOCK)).map_err(|_| {
+        let count = self.sites as usize * each;
+        let few = count < BLOCKS * BLOCK * self.card.processors as usize;
+        let threads = if few { SMALL_BLOCK } else { BLOCK };
+        let blocks = u32::try_from(count.div_ceil(threads)).map_err(|_| {
             Error::input(format!("{} columns of spinors at a time", v.columns)).hint("use fewer")
         })?;
         if blocks == 0 {
@@ -161,7 +167,7 @@ impl Wilson {
         let precision = if self.spec.single { "f32" } else { "f64" };
         let name = format!("wilson_{precision}_{}{form}", self.spec.compression.reals());
         // SAFETY: the kernel's argument; all vectors have the operator's rows, and `w` is none of the others.
-        unsafe { self.card.launch(&name, (blocks, 1), BLOCK as u32, &arguments![argument]) }
+        unsafe { self.card.launch(&name, (blocks, 1), threads as u32, &arguments![argument]) }
     }
 }
 

@@ -3,11 +3,11 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::sign::{Sign, add};
+use super::sign::Sign;
 use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use crate::operator::{LinearOperator, Operator, SiteDiagonal};
+use crate::operator::{LinearOperator, Operator, SiteDiagonal, Wilson, update_by};
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
@@ -22,21 +22,39 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// The operator with a sign function of gamma5 (D_W - 1 - s).
+    /// The operator with a sign function of gamma5 (D_W - 1 - s). Where s is not given it is that of the kernel.
     ///
     /// # Errors
-    /// An operator that is no sign function, or one without spinors; s outside (-1, 1); a mass outside [0, 2 (1 + s)).
-    pub fn build(sign: &Operator, s: f64, mass: f64) -> Result<Overlap> {
-        if Sign::of(sign).is_none() {
+    /// An operator that is no sign function, or one without spinors; s outside (-1, 1), another than the kernel's, or not to
+    /// be told from it; a mass outside [0, 2 (1 + s)).
+    pub fn build(sign: &Operator, s: Option<f64>, mass: f64) -> Result<Overlap> {
+        let Some(function) = Sign::of(sign) else {
             return Err(Error::input(format!("{} is no sign function", sign.summary()))
                 .hint("make one with `overlap::sign(q, #{})`"));
-        }
+        };
         if sign.rows().grid.is_none() {
             return Err(Error::input(
                 "the overlap operator acts on spinors of a lattice, and this operator does not",
             )
             .hint("make the kernel with `wilson::kernel(u, #{ s: 0.4 })`"));
         }
+        // Of another kernel than gamma5 (D_W - 1 - s), like a smoothed one, nothing can be said.
+        let own =
+            Wilson::of(function.kernel()).map(Wilson::spec).filter(|w| w.gamma5).map(|w| 3.0 - w.diagonal);
+        let s = match (s, own) {
+            (Some(s), Some(own)) if s.abs() < 1.0 && (s - own).abs() > 1e-12 => {
+                let own = (own * 1e12).round() / 1e12;
+                return Err(Error::input(format!(
+                    "s is {s}, and the sign function is of a kernel with s = {own}"
+                ))
+                .hint("leave `s` out, which takes that of the kernel"));
+            }
+            (Some(s), _) | (None, Some(s)) => s,
+            (None, None) => {
+                return Err(Error::input("the sign function's kernel does not tell its s")
+                    .hint("give it, like `s: 0.4`"));
+            }
+        };
         if !(s.abs() < 1.0) {
             return Err(Error::input(format!("s is {s}")).hint("it lies between -1 and 1, like 0.4"));
         }
@@ -137,7 +155,7 @@ impl LinearOperator for Overlap {
         dots: Option<&mut Dots>,
     ) -> Result<()> {
         let d = self.apply(v, self.adjoint, 0.0)?;
-        add(device, c, &d, v, w, dots)
+        update_by(device, c, &d, v, w, dots)
     }
 
     fn adjoint(&self, device: &Device) -> Result<Operator> {
@@ -239,7 +257,7 @@ impl LinearOperator for ChiralNormal {
         let top = 2.0 * (2.0 * (1.0 + self.overlap.s())).powi(2);
         device.axpby(&[C64::new(top, 0.0)], v, &[ONE], &mut product)?;
         device.axpby(&[C64::new(-top, 0.0)], &own, &[ONE], &mut product)?;
-        add(device, c, &product, v, w, dots)
+        update_by(device, c, &product, v, w, dots)
     }
 
     fn adjoint(&self, device: &Device) -> Result<Operator> {

@@ -1,16 +1,16 @@
 //! sign(Q) = P+ - P- + (1 - P) X P_n(X^2) (1 - P): the lowest modes of Q exactly, the rest by a polynomial in X = Q/|Q|.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
 use crate::method::{
-    Eigen, MinMax, RitzMethod, RitzOptions, Window, Zolotarev, hermitian_eigen, orthonormal,
-    orthonormal_columns, ritz, shifted_steps,
+    Eigen, MinMax, RecordedClenshaw, RitzMethod, RitzOptions, Window, Zolotarev, hermitian_eigen,
+    orthonormal, orthonormal_columns, ritz, shifted_steps,
 };
 use crate::number::{C64, DType, root};
-use crate::operator::{LinearOperator, Operator};
+use crate::operator::{LinearOperator, Operator, update_by};
 use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
@@ -83,7 +83,18 @@ pub struct Sign {
     /// The largest Q^2.
     upper: f64,
     report: SignReport,
+    recorded: Arc<Mutex<Vec<Shape>>>,
 }
+
+/// A shape of vectors that a polynomial was applied to, and its recurrence recorded from the second time on.
+struct Shape {
+    dtype: DType,
+    columns: usize,
+    recorded: Option<RecordedClenshaw>,
+}
+
+/// Shapes that are recorded.
+const SHAPES: usize = 4;
 
 /// What to build a sign function from; all that is missing is found.
 #[derive(Default)]
@@ -129,6 +140,14 @@ impl Sign {
             .hint("`spectral_window(q * q, #{ method: \"lanczos\" }).upper` finds it"));
         }
         let given = wanted.low.is_some();
+        if let Some(low) = wanted.low.as_ref().filter(|low| low.vectors.rows().global != q.dim()) {
+            return Err(Error::input(format!(
+                "low modes of {} rows for an operator of {}",
+                low.vectors.rows().global,
+                q.dim()
+            ))
+            .hint("`ritz(q * q, #{ count: 8 })` of the same `q` finds some"));
+        }
         let found = match (wanted.low.take(), wanted.modes) {
             (Some(low), _) => Some(low),
             (None, Some(0)) => None,
@@ -204,7 +223,7 @@ impl Sign {
             ))
             .hint("`ritz(q * q, #{ count: 8 })` of the same `q` finds some"));
         }
-        Ok(Sign { q: q.clone(), squared, low, fit, upper, report })
+        Ok(Sign { q: q.clone(), squared, low, fit, upper, report, recorded: Arc::default() })
     }
 
     /// How well it is known.
@@ -262,8 +281,41 @@ impl Sign {
     fn polynomial(&self, p: &MinMax, v: &BlockVector, terms: usize) -> Result<BlockVector> {
         let (top, low) = (self.upper, p.eps * self.upper);
         let window = Window { center: 0.5 * (top + low), half_width: 0.5 * (top - low) };
+        if let Some(y) = self.replayed(p, window, v, terms)? {
+            return Ok(y);
+        }
         let c: Vec<C64> = p.coefficients[..terms].iter().map(|&c| C64::new(c, 0.0)).collect();
         crate::method::clenshaw(&self.squared, window, &c, v, &Task::default())
+    }
+
+    /// The same by launches recorded once, where launching a step takes longer than the step; not the first time, as
+    /// recording takes about as long as one application.
+    fn replayed(
+        &self,
+        p: &MinMax,
+        window: Window,
+        v: &BlockVector,
+        terms: usize,
+    ) -> Result<Option<BlockVector>> {
+        if !self.q.device().worth_recording(v.bytes()) {
+            return Ok(None);
+        }
+        let mut shapes = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = shapes.iter().position(|s| s.dtype == v.dtype() && s.columns == v.columns());
+        let Some(at) = known else {
+            if shapes.len() < SHAPES {
+                shapes.push(Shape { dtype: v.dtype(), columns: v.columns(), recorded: None });
+            }
+            return Ok(None);
+        };
+        // What fails on its way is not used again: its memory may have gone.
+        let mut recorded = match shapes[at].recorded.take() {
+            Some(recorded) => recorded,
+            None => RecordedClenshaw::new(self.q.times(&self.q)?, window, &p.coefficients, v)?,
+        };
+        let y = recorded.apply(v, terms)?;
+        shapes[at].recorded = Some(recorded);
+        Ok(Some(y))
     }
 
     /// The rational function by conjugate gradients with all poles at once.
@@ -418,7 +470,7 @@ impl LinearOperator for Sign {
         dots: Option<&mut Dots>,
     ) -> Result<()> {
         let s = self.apply(v, 0.0)?;
-        add(device, c, &s, v, w, dots)
+        update_by(device, c, &s, v, w, dots)
     }
 
     fn adjoint(&self, device: &Device) -> Result<Operator> {
@@ -447,24 +499,4 @@ impl LinearOperator for Sign {
     fn as_any(&self) -> Option<&dyn Any> {
         Some(self)
     }
-}
-
-/// `w = alpha s + beta v + gamma w` and its products, where `s` is the product that `alpha` multiplies.
-pub(super) fn add(
-    device: &Device,
-    c: Update,
-    s: &BlockVector,
-    v: &BlockVector,
-    w: &mut BlockVector,
-    dots: Option<&mut Dots>,
-) -> Result<()> {
-    device.axpby(&[C64::new(c.alpha, 0.0)], s, &[C64::new(c.gamma, 0.0)], w)?;
-    if c.beta != 0.0 {
-        device.axpby(&[C64::new(c.beta, 0.0)], v, &[ONE], w)?;
-    }
-    if let Some(dots) = dots {
-        dots.vv = device.dots(v, v)?.iter().map(|z| z.re).collect();
-        dots.wv = device.dots(w, v)?.iter().map(|z| z.re).collect();
-    }
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! D x = b for the overlap operator: conjugate gradients on D^+ D in each chirality, with one sign function an iteration
 //! that need not be better than what is left to solve (Cundy et al., CPC 165 (2005) 221).
 
+use super::index::Index;
 use super::operator::{ChiralNormal, Overlap};
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
@@ -19,15 +20,14 @@ pub struct InversionOptions {
     pub max_iterations: usize,
     /// Whether the sign function is relaxed as the residual falls.
     pub adaptive: bool,
-    /// Orthonormal chiral eigenvectors of D^+ D with eigenvalue m^2, the zero modes of the massless operator: treated
-    /// exactly.
-    pub zero_modes: Option<BlockVector>,
+    /// The zero modes of the massless operator, eigenvectors of D with eigenvalue m: treated exactly.
+    pub zero_modes: Option<Index>,
 }
 
 /// The solution of `D x = b`.
 ///
 /// # Errors
-/// A massless operator with zero modes, whose inverse does not exist.
+/// A massless operator with zero modes, whose inverse does not exist; zero modes of another operator.
 pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &Task) -> Result<Solution> {
     let operator = d.clone().into_operator();
     if b.rows().global != operator.dim() {
@@ -42,10 +42,7 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
             Error::input(format!("a tolerance of {}", options.tolerance)).hint("it is positive, like 1e-8")
         );
     }
-    if options.zero_modes.is_some() && d.mass() == 0.0 {
-        return Err(Error::input("the massless operator has zero modes and no inverse")
-            .hint("give the operator a `mass`"));
-    }
+    let zero_modes = known_modes(d, options.zero_modes.as_ref())?;
     let device = operator.device().clone();
     let converted = operator.accept(b)?;
     let b = converted.as_ref().unwrap_or(b);
@@ -75,7 +72,7 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
         for chirality in [1, -1] {
             let normal = ChiralNormal::build(d, chirality)?;
             let mut rhs = normal.project(&left)?;
-            if let Some(modes) = &options.zero_modes {
+            if let Some(modes) = &zero_modes {
                 // Exactly 1/m^2 on the zero modes, which the iteration need not resolve then.
                 let share = device.gram(modes, &rhs)?;
                 let minus: Vec<C64> = share.iter().map(|z| -z).collect();
@@ -110,4 +107,33 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
         size(&r)?.iter().zip(&b_size).map(|(r, b)| if *b > 0.0 { r / b } else { 0.0 }).collect();
     let converged = residuals.iter().all(|r| *r <= options.tolerance);
     Ok(Solution { x, residuals, iterations, converged })
+}
+
+/// The zero modes to treat exactly, refused where they are not those of this operator: D u = m u for them.
+fn known_modes(d: &Overlap, found: Option<&Index>) -> Result<Option<BlockVector>> {
+    let Some(found) = found else { return Ok(None) };
+    let Some(modes) = &found.modes else { return Ok(None) };
+    if d.mass() == 0.0 {
+        return Err(Error::input("the massless operator has zero modes and no inverse")
+            .hint("give the operator a `mass`"));
+    }
+    let hint = "`overlap::index(d)` of the same gauge field, or of the massless operator on it, finds them";
+    let (operator, device) = (d.sign(), d.sign().device());
+    if modes.rows().global != operator.dim() || modes.rows().grid != operator.rows().grid {
+        return Err(Error::input("the zero modes given live on another lattice").hint(hint));
+    }
+    let converted = operator.accept(modes)?;
+    let modes = converted.as_ref().unwrap_or(modes);
+    let mut off = d.apply(modes, d.is_adjoint(), 0.0)?;
+    device.axpby(&[C64::new(-d.mass(), 0.0)], modes, &[ONE], &mut off)?;
+    let worst = device.dots(&off, &off)?.iter().map(|z| root(z.re)).fold(0.0, f64::max);
+    // They were taken for zero below the threshold of |D u|^2; the sign function here may be known less well.
+    let allowed = 2.0 * (found.threshold.sqrt() + d.scale() * d.sign_function()?.report().bound);
+    if !(worst <= allowed) {
+        return Err(Error::input(format!(
+            "the zero modes given are none of this operator: |D u - m u| is {worst:.1e}"
+        ))
+        .hint(hint));
+    }
+    Ok(Some(modes.clone()))
 }

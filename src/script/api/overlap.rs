@@ -190,14 +190,14 @@ mod overlap_functions {
     /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s).
     ///
     /// # Options
-    /// - `s` (0.4): as in the kernel.
+    /// - `s` (that of the kernel): refused where the kernel has another.
     /// - `mass` (0.0): the quark mass m, in units of 1/a.
     ///
     /// # Example
     /// ```rhai
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
     /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
-    /// let d = overlap_operator(sign, #{ s: 0.4 });
+    /// let d = overlap_operator(sign, #{});
     /// assert_close(norm(d * wilson::reference_spinor(u, 2)), 120.3800726898, 1e-5);
     /// ```
     #[rhai_fn(return_raw)]
@@ -207,7 +207,7 @@ mod overlap_functions {
         options: Map,
     ) -> std::result::Result<Operator, Failure> {
         let o = Options::new(&ctx, options);
-        let (s, mass) = (o.float_or("s", 0.4).at(&ctx)?, o.float_or("mass", 0.0).at(&ctx)?);
+        let (s, mass) = (o.float("s").at(&ctx)?, o.float_or("mass", 0.0).at(&ctx)?);
         o.finish()?;
         Ok(Overlap::build(&sign, s, mass).at(&ctx)?.into_operator())
     }
@@ -302,7 +302,7 @@ mod overlap_functions {
     /// - `tol` (1e-8): largest |b - D x|/|b|.
     /// - `iterations` (10000): most iterations.
     /// - `adaptive` (true): relax the sign function as the residual falls.
-    /// - `zero_modes`: an Index of the massless operator, whose zero modes are treated exactly.
+    /// - `zero_modes`: an Index of the operator, massless or not, whose zero modes are treated exactly.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -327,7 +327,7 @@ mod overlap_functions {
                 tolerance: o.float_or("tol", 1e-8)?,
                 max_iterations: o.count_or("iterations", 1, 10_000)?,
                 adaptive: o.flag_or("adaptive", true)?,
-                zero_modes: zero.and_then(|i| i.modes.clone()),
+                zero_modes: zero.map(|i| (*i).clone()),
             };
             Ok((wanted, o.task()?))
         };
