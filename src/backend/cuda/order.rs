@@ -19,7 +19,10 @@ const CHUNK: u32 = 256;
 /// Rows that are looked at.
 const SAMPLES: usize = 2048;
 
-/// How far the width of a lattice may be from what the distances of columns say, which is a mean.
+/// 2^64 over the golden ratio.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// How far the width of a lattice may be from the distance that most columns have.
 const SLACK: usize = 8;
 
 /// See `kernels/staged.cu`.
@@ -40,6 +43,22 @@ pub(super) struct Order {
     plane: u32,
 }
 
+/// Distances of one direction: the longest, and the one that most entries have.
+struct Group {
+    last: usize,
+    middle: usize,
+    count: usize,
+}
+
+impl Group {
+    fn add(&mut self, distance: usize, count: usize) {
+        self.last = distance;
+        if count > self.count {
+            (self.middle, self.count) = (distance, count);
+        }
+    }
+}
+
 impl Order {
     /// What the columns tell: the distances that most rows share fall into groups, one for each direction.
     pub fn of(csr: &Csr) -> Order {
@@ -48,45 +67,41 @@ impl Order {
             return Order::default();
         }
         let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
-        for i in 0..samples {
-            let row = (i as u128 * csr.rows as u128 / samples as u128) as usize;
+        for i in 0..samples as u64 {
+            // Multiples of the golden ratio: rows at even distances could all lie on one side of a lattice.
+            let row = (u128::from(i.wrapping_mul(GOLDEN)) * csr.rows as u128 >> 64) as usize;
             for at in csr.row_start[row]..csr.row_start[row + 1] {
                 *seen.entry(csr.columns.get(at).abs_diff(row)).or_default() += 1;
             }
         }
-        let common: Vec<usize> =
-            seen.into_iter().filter(|&(d, count)| d > 0 && 8 * count >= samples).map(|e| e.0).collect();
-        let mut groups: Vec<(usize, usize)> = Vec::new();
-        for d in common {
+        let mut groups: Vec<Group> = Vec::new();
+        for (d, count) in seen.into_iter().filter(|&(d, count)| d > 0 && 8 * count >= samples) {
             match groups.last_mut() {
-                Some((_, last)) if d <= 4 * *last => *last = d,
-                _ => groups.push((d, d)),
+                Some(group) if d <= 4 * group.last => group.add(d, count),
+                _ => groups.push(Group { last: d, middle: d, count }),
             }
         }
-        // The factor of a number of rows that is next to the middle of a group.
-        let stride = |group: &(usize, usize), of: usize, multiple: usize| {
-            let middle = (group.0 + group.1) / 2;
-            let near = (0..=SLACK).flat_map(|d| [middle + d, middle.saturating_sub(d)]);
-            near.into_iter().find(|&w| w > 0 && of.is_multiple_of(w) && w.is_multiple_of(multiple))
+        // The factor of a number of rows that is next to the distance of a group.
+        let stride = |group: &Group, of: usize| {
+            let near = (0..=SLACK).flat_map(|d| [group.middle + d, group.middle.saturating_sub(d)]);
+            near.into_iter().find(|&w| w > 0 && of.is_multiple_of(w))
         };
         let found = match groups.as_slice() {
-            [x, y] => stride(y, csr.rows, 1).map(|width| (x.1, width, width)),
+            [x, y] => stride(y, csr.rows).map(|width| (x, width, width)),
             [x, y, z] => {
-                stride(z, csr.rows, 1).and_then(|plane| stride(y, plane, 1).map(|width| (x.1, width, plane)))
+                stride(z, csr.rows).and_then(|plane| stride(y, plane).map(|width| (x, width, plane)))
             }
             _ => None,
         };
         let fits = |n: usize| u32::try_from(n).unwrap_or(0);
         match found {
             // Rows whose neighbours beside them are far apart tell of no line.
-            Some((beside, width, plane)) if width >= 16 && 4 * beside <= width && csr.rows / plane >= 4 => {
-                Order {
-                    width: fits(width),
-                    height: fits(plane / width),
-                    depth: fits(csr.rows / plane),
-                    ..Order::default()
-                }
-            }
+            Some((x, width, plane)) if width >= 16 && 4 * x.last <= width && csr.rows / plane >= 4 => Order {
+                width: fits(width),
+                height: fits(plane / width),
+                depth: fits(csr.rows / plane),
+                ..Order::default()
+            },
             _ => Order::default(),
         }
     }
@@ -122,16 +137,38 @@ mod tests {
     use super::*;
     use crate::backend::matrix::{Indices, Values};
 
-    /// A matrix whose rows have entries at these distances, wherever they are.
-    fn banded(rows: usize, distances: &[isize]) -> Csr {
+    fn pattern(rows: usize, mut columns_of: impl FnMut(usize) -> Vec<usize>) -> Csr {
         let (mut row_start, mut columns) = (vec![0], Vec::new());
         for row in 0..rows {
-            let near = distances.iter().filter_map(|d| row.checked_add_signed(*d)).filter(|&j| j < rows);
-            columns.extend(near.map(|j| j as u32));
+            columns.extend(columns_of(row).into_iter().map(|j| j as u32));
             row_start.push(columns.len());
         }
         let values = Values::F64(vec![1.0; columns.len()]);
         Csr { rows, cols: rows, row_start, columns: Indices::U32(columns), values }
+    }
+
+    /// A matrix whose rows have entries at these distances, wherever they are.
+    fn banded(rows: usize, distances: &[isize]) -> Csr {
+        let near = |row: usize| distances.iter().filter_map(move |d| row.checked_add_signed(*d));
+        pattern(rows, |row| near(row).filter(|&j| j < rows).collect())
+    }
+
+    /// Nearest neighbours on a cubic lattice that is periodic.
+    fn periodic(n: [usize; 3]) -> Csr {
+        let next = |i: usize, n: usize, by: usize| (i + by) % n;
+        pattern(n.iter().product(), |row| {
+            let (x, y, z) = (row % n[0], row / n[0] % n[1], row / n[0] / n[1]);
+            let at = |x: usize, y: usize, z: usize| x + n[0] * (y + n[1] * z);
+            let mut columns = vec![row];
+            for end in [false, true] {
+                let by = |n: usize| if end { n - 1 } else { 1 };
+                columns.push(at(next(x, n[0], by(n[0])), y, z));
+                columns.push(at(x, next(y, n[1], by(n[1])), z));
+                columns.push(at(x, y, next(z, n[2], by(n[2]))));
+            }
+            columns.sort_unstable();
+            columns
+        })
     }
 
     #[test]
@@ -145,6 +182,13 @@ mod tests {
         // Two orbitals, whose hoppings lead one less than a line away.
         assert_eq!(of(64 * 40, &[-63, -1, 1, 63]), (64, 1, 40));
         assert_eq!(of(1000, &[-1, 1]), (0, 0, 0));
+    }
+
+    /// A power of two of rows, of which evenly spaced ones would all be in the first plane of x, and an eighth in that of y.
+    #[test]
+    fn boundaries_are_seen_as_often_as_they_are() {
+        let order = Order::of(&periodic([32, 32, 256]));
+        assert_eq!((order.width, order.height, order.depth), (32, 32, 256));
     }
 
     #[test]
