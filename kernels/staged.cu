@@ -11,6 +11,11 @@ constexpr uint32_t BATCH = 8;
 template <int L>
 constexpr uint32_t AHEAD = L == 4 ? 8 : 16;
 
+// Threads of a block. Large blocks take large tiles, of which L1 holds the rows that neighbours share; with short rows, and where
+// 64 registers or 48 KiB of shared memory do not suffice, blocks are small. As in src/backend/cuda/order.rs.
+template <bool STEP, class V, int P, int L>
+constexpr int BLOCK = STEP && P < 4 && L >= (sizeof(V) == 16 ? 32 : 16) ? 1024 : THREADS;
+
 // The order that blocks walk the rows in: rows are x + width (y + height z). A block takes a tile in x and y, a row a group
 // of threads, and goes along z, so that the rows its neighbours share stay in the nearest cache.
 struct Order {
@@ -53,7 +58,11 @@ struct Walk {
 template <class X>
 __device__ __forceinline__ void copy_ahead(X* to, const X* from, bool there) {
     const uint32_t at = (uint32_t)__cvta_generic_to_shared(to), bytes = there ? sizeof(X) : 0;
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(sizeof(X)), "r"(bytes));
+    // What fills 16 bytes need not take a place in L1.
+    if (sizeof(X) == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(sizeof(X)), "r"(bytes));
 }
 
 // Whether registers suffice for EXACT rows: ptxas finds them for double precision, not for Ampere.
@@ -78,11 +87,11 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
     using J = typename M::Index;
     using Lanes = Pack<V, P>;
     constexpr uint32_t K = AHEAD<L>;
-    constexpr int TS = 16 / sizeof(T), JS = 16 / sizeof(J);
+    constexpr int TS = 16 / sizeof(T), JS = 16 / sizeof(J), GROUPS = BLOCK<STEP, V, P, L> / L;
     // The gaps spread groups over the banks.
-    __shared__ alignas(16) T values[2][THREADS / L][K + TS];
-    __shared__ alignas(16) J columns[2][THREADS / L][K + JS];
-    RowPass<V, P, L, THREADS> pass(a);
+    __shared__ alignas(16) T values[2][GROUPS][K + TS];
+    __shared__ alignas(16) J columns[2][GROUPS][K + JS];
+    RowPass<V, P, L, BLOCK<STEP, V, P, L>> pass(a);
     const uint32_t group = threadIdx.x / L;
     // Opaque, so that the compiler keeps it in a register of 32 bits.
     uint32_t stride = a.lanes * sizeof(V);
@@ -189,16 +198,20 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
 }
 
 // As many blocks as leave registers for most of the rows that are asked for together.
-#define KERNEL(NAME, STEP, EXACT, BLOCKS, V, P, L, M)                                                            \
-    extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) NAME(M m, uint64_t rows, Order o, Vectors<V> a) { \
-        staged<STEP, EXACT, V, P, L>(m, (uint32_t)rows, o, a);                                                      \
+template <bool STEP, class V, int P, int L, int SMALL>
+constexpr int BLOCKS = BLOCK<STEP, V, P, L> == THREADS ? SMALL : 1;
+
+#define KERNEL(NAME, STEP, EXACT, SMALL, V, P, L, M)                                                                  \
+    extern "C" __global__ void __launch_bounds__((BLOCK<STEP, V, P, L>), (BLOCKS<STEP, V, P, L, (P == 4 ? 3 : SMALL)>)) \
+        NAME(M m, uint64_t rows, Order o, Vectors<V> a) {                                                             \
+        staged<STEP, EXACT, V, P, L>(m, (uint32_t)rows, o, a);                                                        \
     }
 
-#define KERNELS(NAME, V, P, L, T)                                                     \
-    KERNEL(csr_##NAME##_u32, false, false, (P == 4 ? 3 : 4), V, P, L, Csr32<T>)       \
-    KERNEL(csr_##NAME##_u32_step, true, false, (P == 4 ? 3 : 4), V, P, L, Csr32<T>)   \
-    KERNEL(sell_##NAME##_u32, false, false, 3, V, P, L, Sell32<T>)                    \
-    KERNEL(sell_##NAME##_u32_step, true, ROOM<V>, (P == 4 ? 3 : 4), V, P, L, Sell32<T>)
+#define KERNELS(NAME, V, P, L, T)                                         \
+    KERNEL(csr_##NAME##_u32, false, false, 4, V, P, L, Csr32<T>)          \
+    KERNEL(csr_##NAME##_u32_step, true, false, 4, V, P, L, Csr32<T>)      \
+    KERNEL(sell_##NAME##_u32, false, false, 3, V, P, L, Sell32<T>)        \
+    KERNEL(sell_##NAME##_u32_step, true, ROOM<V>, 4, V, P, L, Sell32<T>)
 
 #define THREADS_OF_A_ROW(TYPE, V, P, T)   \
     KERNELS(TYPE##_p##P##_l4, V, P, 4, T)   \

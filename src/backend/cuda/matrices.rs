@@ -7,7 +7,7 @@ use super::card::{Buffer, Card};
 use super::cells::{self, General, Straight};
 use super::graph::Graph;
 use super::ledger::Ledger;
-use super::order::Order;
+use super::order::{self, Order};
 use super::{THREADS, algebra, arguments, buffer, suffix, to_bytes, unique};
 use crate::backend::exchange::Later;
 use crate::backend::matrix::{Csr, Indices, Values};
@@ -135,7 +135,8 @@ impl Matrix {
         let threads = packs.next_power_of_two().min(most);
         let tiles = packs.div_ceil(threads);
         let staged = last == NARROW && threads >= STAGED;
-        let special = if staged && step { STEP } else { "" };
+        let step = staged && step;
+        let special = if step { STEP } else { "" };
         let kernel = format!("{first}_{lane_type}_p{pack}_l{threads}{last}{special}");
         let bytes = lanes * dtype.bytes() as u32;
         let mut order = None;
@@ -155,12 +156,14 @@ impl Matrix {
             _ => {
                 let rows = self.rows.local;
                 let mut work = rows.div_ceil(CHUNK) as u64;
+                let block = if step { order::block(pack, threads, dtype.bytes()) } else { THREADS };
                 if staged {
-                    let tiled = self.order.tiled(rows, THREADS / threads, bytes);
+                    // A block for every multiprocessor, of kernels that have few.
+                    let tiled = self.order.tiled(rows, block, threads, bytes, 2 * self.card.processors);
                     work = u64::from(tiled.units);
                     order = Some(tiled);
                 }
-                (rows as u64, work, THREADS)
+                (rows as u64, work, block)
             }
         };
         let resident = self.card.resident(&kernel, block)?.div_ceil(tiles).max(1);

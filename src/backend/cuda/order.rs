@@ -11,7 +11,7 @@ use super::cells::slab;
 use crate::backend::matrix::Csr;
 
 /// Planes that a block takes of a tile.
-const MARCH: u32 = 8;
+const MARCH: u32 = 4;
 
 /// Rows that a block takes one after the other where nothing is known of a lattice.
 const CHUNK: u32 = 256;
@@ -106,30 +106,42 @@ impl Order {
         }
     }
 
-    /// Units of work for blocks that take `groups` rows at once, of so many bytes.
-    pub fn tiled(mut self, rows: usize, groups: u32, bytes: u32) -> Order {
+    /// Units of work, `least` if there are as many, for blocks of so many threads, of which `threads` take a row of so many bytes.
+    pub fn tiled(mut self, rows: usize, block: u32, threads: u32, bytes: u32, least: u32) -> Order {
+        let groups = block / threads;
         if self.width == 0 {
             (self.width, self.height) = (groups, 1);
             self.depth = u32::try_from(rows).unwrap_or(0).div_ceil(groups);
-            self.march = CHUNK / groups;
+            self.march = CHUNK.div_ceil(groups);
         } else {
             self.march = MARCH;
         }
         let line = match groups {
             _ if self.height == 1 => groups,
+            32.. if threads == 8 => 8,
             32.. => groups / 2,
             _ => 4,
         };
         self.tile_y = (groups / line).min(self.height.next_power_of_two());
         self.tile_x = groups / self.tile_y;
         self.march = self.march.clamp(1, self.depth.max(1));
-        self.slab = slab(self.tile_y, u64::from(self.width) * u64::from(bytes), THREADS / groups);
+        // Tiles as those of rows over many threads, whose entries need their place in the cache too.
+        self.slab = slab(self.tile_y, u64::from(self.width) * u64::from(bytes), THREADS);
         (self.tiles_x, self.tiles_y) = (self.width.div_ceil(self.tile_x), self.height.div_ceil(self.tile_y));
+        let tiles = self.tiles_x * self.tiles_y;
+        while self.march > 1 && tiles * self.depth.div_ceil(self.march) < least {
+            self.march /= 2;
+        }
         self.marches = self.depth.div_ceil(self.march);
-        self.units = self.tiles_x * self.tiles_y * self.marches;
+        self.units = tiles * self.marches;
         self.plane = self.width * self.height;
         self
     }
+}
+
+/// Threads of a block of the kernels for steps of recurrences; see `BLOCK` in `kernels/staged.cu`.
+pub(super) fn block(pack: u32, threads: u32, lane: usize) -> u32 {
+    if pack < 4 && threads >= if lane == 16 { 32 } else { 16 } { 1024 } else { THREADS }
 }
 
 #[cfg(test)]
@@ -196,7 +208,7 @@ mod tests {
         let lattice = Order::of(&banded(24 * 20 * 10, &[-480, -24, -1, 0, 1, 24, 480]));
         for groups in [8, 16, 32, 64] {
             for order in [lattice, Order::default()] {
-                let order = order.tiled(4800, groups, 64);
+                let order = order.tiled(4800, 4 * groups, 4, 64, 100);
                 assert_eq!(order.tile_x * order.tile_y, groups);
                 assert!(order.width * order.height * order.depth >= 4800);
                 assert_eq!(order.units, order.tiles_x * order.tiles_y * order.marches);
