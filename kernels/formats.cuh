@@ -96,3 +96,13 @@ struct Dense {
         }
     }
 };
+
+// Matrix types whose names have a comma, for macros.
+template <class T>
+using Csr32 = Csr<T, uint32_t>;
+template <class T>
+using Csr64 = Csr<T, uint64_t>;
+template <class T>
+using Sell32 = Sell<T, uint32_t>;
+template <class T>
+using Sell64 = Sell<T, uint64_t>;

@@ -46,16 +46,6 @@ __device__ __forceinline__ void update(const M& m, uint64_t rows, const Vectors<
         update<V, P, L>(m, rows, a);                                                                            \
     }
 
-// A matrix type whose name has a comma.
-template <class T>
-using Csr32 = Csr<T, uint32_t>;
-template <class T>
-using Csr64 = Csr<T, uint64_t>;
-template <class T>
-using Sell32 = Sell<T, uint32_t>;
-template <class T>
-using Sell64 = Sell<T, uint64_t>;
-
 #define NARROW(NAME, V, P, L, T)                  \
     KERNEL(csr_##NAME##_u32, V, P, L, Csr32<T>)   \
     KERNEL(sell_##NAME##_u32, V, P, L, Sell32<T>) \

@@ -11,6 +11,11 @@ constexpr uint32_t BATCH = 8;
 template <int L>
 constexpr uint32_t AHEAD = L == 4 ? 8 : 16;
 
+// Threads of a block. Large blocks take large tiles, of which L1 holds the rows that neighbours share; with short rows, and where
+// 64 registers or 48 KiB of shared memory do not suffice, blocks are small. As in src/backend/cuda/order.rs.
+template <bool STEP, class V, int P, int L>
+constexpr int BLOCK = STEP && P < 4 && L >= (sizeof(V) == 16 ? 32 : 16) ? 1024 : THREADS;
+
 // The order that blocks walk the rows in: rows are x + width (y + height z). A block takes a tile in x and y, a row a group
 // of threads, and goes along z, so that the rows its neighbours share stay in the nearest cache.
 struct Order {
@@ -26,7 +31,7 @@ constexpr uint32_t NONE = ~0u;
 
 // The rows of a group of threads, unit after unit.
 struct Walk {
-    uint32_t unit, z, z1, row;
+    uint32_t unit, left, row;
 
     __device__ __forceinline__ void begin(const Order& o, uint32_t group) {
         if (unit >= o.units) return;
@@ -36,7 +41,8 @@ struct Walk {
         rest -= first * o.marches;
         const uint32_t x = unit % o.tiles_x * o.tile_x + group % o.tile_x;
         const uint32_t y = (first + rest % across) * o.tile_y + group / o.tile_x;
-        z = rest / across * o.march, z1 = min(o.depth, z + o.march);
+        const uint32_t z = rest / across * o.march;
+        left = min(o.depth - z, o.march);
         row = x < o.width && y < o.height ? x + o.width * y + o.plane * z : NONE;
     }
 
@@ -44,7 +50,7 @@ struct Walk {
     __device__ __forceinline__ uint32_t next(const Order& o, uint32_t rows, uint32_t group) {
         const uint32_t now = row < rows ? row : NONE;
         if (row != NONE) row += o.plane;
-        if (++z == z1) unit += gridDim.x, begin(o, group);
+        if (--left == 0) unit += gridDim.x, begin(o, group);
         return now;
     }
 };
@@ -52,20 +58,40 @@ struct Walk {
 template <class X>
 __device__ __forceinline__ void copy_ahead(X* to, const X* from, bool there) {
     const uint32_t at = (uint32_t)__cvta_generic_to_shared(to), bytes = there ? sizeof(X) : 0;
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(sizeof(X)), "r"(bytes));
+    // What fills 16 bytes need not take a place in L1.
+    if (sizeof(X) == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(at), "l"(from), "r"(bytes));
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(at), "l"(from), "n"(sizeof(X)), "r"(bytes));
 }
 
-template <class V, int P, int L, class M>
+// Whether registers suffice for EXACT rows: ptxas finds them for double precision, not for Ampere.
+template <class V>
+constexpr bool ROOM =
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    sizeof(typename Traits<V>::Real) == 8;
+#else
+    false;
+#endif
+
+template <uint32_t N>
+struct Number {
+    static constexpr uint32_t value = N;
+};
+
+// A STEP of a recurrence has an old output, an input row of its own, products, and rows in order; knowing this saves registers.
+// EXACT: no zeros are read beyond the end of a row, which takes code for every number of entries that may be left.
+template <bool STEP, bool EXACT, class V, int P, int L, class M>
 __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o, const Vectors<V>& a) {
     using T = typename M::Value;
     using J = typename M::Index;
     using Lanes = Pack<V, P>;
     constexpr uint32_t K = AHEAD<L>;
-    constexpr int TS = 16 / sizeof(T), JS = 16 / sizeof(J);
+    constexpr int TS = 16 / sizeof(T), JS = 16 / sizeof(J), GROUPS = BLOCK<STEP, V, P, L> / L;
     // The gaps spread groups over the banks.
-    __shared__ alignas(16) T values[2][THREADS / L][K + TS];
-    __shared__ alignas(16) J columns[2][THREADS / L][K + JS];
-    RowPass<V, P, L, THREADS> pass(a);
+    __shared__ alignas(16) T values[2][GROUPS][K + TS];
+    __shared__ alignas(16) J columns[2][GROUPS][K + JS];
+    RowPass<V, P, L, BLOCK<STEP, V, P, L>> pass(a);
     const uint32_t group = threadIdx.x / L;
     // Opaque, so that the compiler keeps it in a register of 32 bits.
     uint32_t stride = a.lanes * sizeof(V);
@@ -76,7 +102,7 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
 #pragma unroll
         for (uint32_t k = 0; k < K; k += L) {
             const uint32_t e = k + threadIdx.x % L;
-            if (e < K && e < (s.length + BATCH - 1) / BATCH * BATCH) {
+            if (e < K && (EXACT ? s.length > 0 : e < (s.length + BATCH - 1) / BATCH * BATCH)) {
                 const bool there = e < s.length;
                 const uint64_t at = s.first + (uint64_t)(there ? e : 0) * m.stride();
                 copy_ahead(&columns[stage][group][e], m.columns + at, true);
@@ -85,7 +111,7 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
         }
     };
     // This row, the next one, whose entries are on their way, and the one whose beginning is.
-    Walk walk{blockIdx.x, 0, 0, NONE};
+    Walk walk{blockIdx.x, 0, NONE};
     walk.begin(o, group);
     if (walk.unit < o.units) {
         uint32_t at = walk.next(o, rows, group), at1 = NONE;
@@ -104,43 +130,64 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
             const uint32_t length1 = then.length, at2 = still ? walk.next(o, rows, group) : NONE;
             then = span(at2);
             if (at != NONE && pass.active) {
-                const uint32_t row = (uint32_t)m.place(at);
+                const uint32_t row = STEP ? at : (uint32_t)m.place(at);
                 V* out = row_at(a.w + pass.first, row, stride);
                 Lanes old{}, own{}, sum{};
-                if (a.gamma != 0.0) old = load_once(reinterpret_cast<const Lanes*>(out));
-                if (a.beta != 0.0 || a.sums)
+                if (STEP || a.gamma != 0.0) old = load_once(reinterpret_cast<const Lanes*>(out));
+                if (STEP || a.beta != 0.0 || a.sums)
                     own = load(reinterpret_cast<const Lanes*>(row_at(v, row + (uint32_t)a.offset, stride)));
                 const J* column = columns[stage][group];
                 const T* value = values[stage][group];
                 const uint32_t near = min(length, K);
-#pragma unroll 1
-                for (uint32_t k = 0; k < near; k += BATCH) {
-                    Lanes x[BATCH];
+                const auto batch = [&](auto count, uint32_t k) {
+                    constexpr uint32_t B = decltype(count)::value;
+                    Lanes x[B];
 #pragma unroll
-                    for (uint32_t i = 0; i < BATCH; i += JS) {
+                    for (uint32_t i = 0; i < B; i += JS) {
                         const auto some = *reinterpret_cast<const Pack<J, JS>*>(column + k + i);
 #pragma unroll
-                        for (int q = 0; q < JS; ++q) x[i + q] = load(reinterpret_cast<const Lanes*>(row_at(v, some.x[q], stride)));
+                        for (int q = 0; q < JS; ++q)
+                            if (i + q < B) x[i + q] = load(reinterpret_cast<const Lanes*>(row_at(v, some.x[q], stride)));
                     }
 #pragma unroll
-                    for (uint32_t i = 0; i < BATCH; i += TS) {
+                    for (uint32_t i = 0; i < B; i += TS) {
                         const auto some = *reinterpret_cast<const Pack<T, TS>*>(value + k + i);
 #pragma unroll
                         for (int q = 0; q < TS; ++q)
 #pragma unroll
-                            for (int p = 0; p < P; ++p) sum.x[p] = mla(some.x[q], x[i + q].x[p], sum.x[p]);
+                            for (int p = 0; p < P; ++p)
+                                if (i + q < B) sum.x[p] = mla(some.x[q], x[i + q].x[p], sum.x[p]);
                     }
+                };
+                uint32_t k = 0;
+                if (EXACT && length > 0) {
+                    // As many as the longest row of the warp has.
+                    const uint32_t most = L == 32 ? near : __reduce_max_sync(__activemask(), near);
+#pragma unroll 1
+                    for (; k + BATCH <= most; k += BATCH) batch(Number<BATCH>{}, k);
+                    switch (most - k) {
+                        case 1: batch(Number<1>{}, k); break;
+                        case 2: batch(Number<2>{}, k); break;
+                        case 3: batch(Number<3>{}, k); break;
+                        case 4: batch(Number<4>{}, k); break;
+                        case 5: batch(Number<5>{}, k); break;
+                        case 6: batch(Number<6>{}, k); break;
+                        case 7: batch(Number<7>{}, k); break;
+                    }
+                } else if (!EXACT) {
+#pragma unroll 1
+                    for (; k < near; k += BATCH) batch(Number<BATCH>{}, k);
                 }
                 const uint64_t first = length > K ? m.span(at).first : 0;
 #pragma unroll 1
-                for (uint32_t k = K; k < length; ++k) {
+                for (k = K; k < length; ++k) {
                     const uint64_t entry = first + (uint64_t)k * m.stride();
                     const Lanes x = load(reinterpret_cast<const Lanes*>(row_at(v, __ldg(m.columns + entry), stride)));
                     const T far = load(m.values + entry);
 #pragma unroll
                     for (int p = 0; p < P; ++p) sum.x[p] = mla(far, x.x[p], sum.x[p]);
                 }
-                pass.finish(out, own, sum, old);
+                pass.template finish<STEP>(out, own, sum, old);
             }
             if (!more) break;
             at = at1, length = length1, at1 = at2, more = still;
@@ -151,15 +198,20 @@ __device__ __forceinline__ void staged(const M& m, uint32_t rows, const Order& o
 }
 
 // As many blocks as leave registers for most of the rows that are asked for together.
-#define KERNELS(NAME, V, P, L, T)                                                                                           \
-    extern "C" __global__ void __launch_bounds__(THREADS, P == 4 ? 3 : 4)                                                   \
-        csr_##NAME##_u32(Csr<T, uint32_t> m, uint64_t rows, Order o, Vectors<V> a) {                                        \
-        staged<V, P, L>(m, (uint32_t)rows, o, a);                                                                           \
-    }                                                                                                                       \
-    extern "C" __global__ void __launch_bounds__(THREADS, 3)                                                                \
-        sell_##NAME##_u32(Sell<T, uint32_t> m, uint64_t rows, Order o, Vectors<V> a) {                                      \
-        staged<V, P, L>(m, (uint32_t)rows, o, a);                                                                           \
+template <bool STEP, class V, int P, int L, int SMALL>
+constexpr int BLOCKS = BLOCK<STEP, V, P, L> == THREADS ? SMALL : 1;
+
+#define KERNEL(NAME, STEP, EXACT, SMALL, V, P, L, M)                                                                  \
+    extern "C" __global__ void __launch_bounds__((BLOCK<STEP, V, P, L>), (BLOCKS<STEP, V, P, L, (P == 4 ? 3 : SMALL)>)) \
+        NAME(M m, uint64_t rows, Order o, Vectors<V> a) {                                                             \
+        staged<STEP, EXACT, V, P, L>(m, (uint32_t)rows, o, a);                                                        \
     }
+
+#define KERNELS(NAME, V, P, L, T)                                         \
+    KERNEL(csr_##NAME##_u32, false, false, 4, V, P, L, Csr32<T>)          \
+    KERNEL(csr_##NAME##_u32_step, true, false, 4, V, P, L, Csr32<T>)      \
+    KERNEL(sell_##NAME##_u32, false, false, 3, V, P, L, Sell32<T>)        \
+    KERNEL(sell_##NAME##_u32_step, true, ROOM<V>, 4, V, P, L, Sell32<T>)
 
 #define THREADS_OF_A_ROW(TYPE, V, P, T)   \
     KERNELS(TYPE##_p##P##_l4, V, P, 4, T)   \

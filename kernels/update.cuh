@@ -66,17 +66,18 @@ struct RowPass {
         finish(out, own, sum, old);
     }
 
-    // With the old output at hand, which is not used if gamma is zero.
+    // With the old output at hand, which is not used if gamma is zero; in a STEP, gamma is not, and products are wanted.
+    template <bool STEP = false>
     __device__ __forceinline__ void finish(V* out, const Pack<V, P>& own, const Pack<V, P>& sum, const Pack<V, P>& old) {
         Pack<V, P> now;
 #pragma unroll
         for (int p = 0; p < P; ++p) now.x[p] = mla((Real)a.alpha, sum.x[p], mla((Real)a.beta, own.x[p], V{}));
-        if (a.gamma != 0.0) {
+        if (STEP || a.gamma != 0.0) {
 #pragma unroll
             for (int p = 0; p < P; ++p) now.x[p] = mla((Real)a.gamma, old.x[p], now.x[p]);
         }
         store_once(reinterpret_cast<Pack<V, P>*>(out), now);
-        if (a.sums) {
+        if (STEP || a.sums) {
 #pragma unroll
             for (int p = 0; p < P; ++p) {
                 vv[p] = overlap(own.x[p], own.x[p], vv[p]);

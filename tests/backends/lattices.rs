@@ -58,15 +58,14 @@ pub fn lattices(device: &Device) {
         let csr = Arc::new(sparse(dtype, 300, 300, 60, 7, false));
         let c = Update { alpha: 0.3, beta: 0.1, gamma: -1.0 };
         for columns in [8, 16, 32, 64] {
-            check_product(device, MatrixSpec::Csr(csr.clone()), &csr, dtype, columns, c);
-            check_product(
-                device,
+            let specs = [
+                MatrixSpec::Csr(csr.clone()),
+                MatrixSpec::Sell { csr: csr.clone(), chunk: 8, sigma: 1 },
                 MatrixSpec::Sell { csr: csr.clone(), chunk: 8, sigma: 64 },
-                &csr,
-                dtype,
-                columns,
-                c,
-            );
+            ];
+            for spec in specs {
+                check_product(device, spec, &csr, dtype, columns, c);
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use super::card::{Buffer, Card};
 use super::cells::{self, General, Straight};
 use super::graph::Graph;
 use super::ledger::Ledger;
-use super::order::Order;
+use super::order::{self, Order};
 use super::{LAUNCH_BOUND, THREADS, algebra, arguments, buffer, suffix, to_bytes, unique};
 use crate::backend::exchange::Later;
 use crate::backend::matrix::{Csr, Indices, Values};
@@ -24,6 +24,9 @@ const STAGED: u32 = 4;
 /// What the names of kernels for columns of 32 and of 64 bits end with.
 const NARROW: &str = "_u32";
 const WIDE: &str = "_u64";
+
+/// What the names of kernels for steps of recurrences end with.
+const STEP: &str = "_step";
 
 /// Most bytes of block sums that a recurrence keeps before it reduces them.
 const SUMS: usize = 256 << 20;
@@ -97,8 +100,14 @@ impl Matrix {
         (self.dtype, (v.columns * parts) as u32)
     }
 
+    /// Whether a pass is one of a recurrence over rows in order, for which stored formats have a shorter kernel.
+    fn is_step(&self, c: Update, dots: bool) -> bool {
+        let sorted = matches!(self.argument, Argument::Sell { order, .. } if order != 0);
+        !sorted && c.gamma != 0.0 && (c.beta != 0.0 || dots)
+    }
+
     /// How a row's lanes are spread over threads, and rows over blocks.
-    fn launch(&self, dtype: DType, lanes: u32) -> Result<Launch> {
+    fn launch(&self, dtype: DType, lanes: u32, step: bool) -> Result<Launch> {
         let mut pack = (16 / dtype.bytes() as u32).max(1);
         while !lanes.is_multiple_of(pack) {
             pack /= 2;
@@ -122,7 +131,10 @@ impl Matrix {
         let most = if let Argument::Stencil(s) = &argument { s.most_threads() } else { 32 };
         let threads = packs.next_power_of_two().min(most);
         let tiles = packs.div_ceil(threads);
-        let kernel = format!("{first}_{lane_type}_p{pack}_l{threads}{last}");
+        let staged = last == NARROW && threads >= STAGED;
+        let step = staged && step;
+        let special = if step { STEP } else { "" };
+        let kernel = format!("{first}_{lane_type}_p{pack}_l{threads}{last}{special}");
         let bytes = lanes * dtype.bytes() as u32;
         let mut order = None;
         let (units, work, block) = match &mut argument {
@@ -141,12 +153,14 @@ impl Matrix {
             _ => {
                 let rows = self.rows.local;
                 let mut work = rows.div_ceil(CHUNK) as u64;
-                if last == NARROW && threads >= STAGED {
-                    let tiled = self.order.tiled(rows, THREADS / threads, bytes);
+                let block = if step { order::block(pack, threads, dtype.bytes()) } else { THREADS };
+                if staged {
+                    // A block for every multiprocessor, of kernels that have few.
+                    let tiled = self.order.tiled(rows, block, threads, bytes, 2 * self.card.processors);
                     work = u64::from(tiled.units);
                     order = Some(tiled);
                 }
-                (rows as u64, work, THREADS)
+                (rows as u64, work, block)
             }
         };
         let resident = self.card.resident(&kernel, block)?.div_ceil(tiles).max(1);
@@ -245,7 +259,7 @@ impl Kernel for Matrix {
         if columns == 0 {
             return Ok(());
         }
-        let launch = self.launch(lane_type, lanes)?;
+        let launch = self.launch(lane_type, lanes, self.is_step(c, dots.is_some()))?;
         let blocks = launch.grid.0;
         let sums = match dots {
             Some(_) => Some(self.card.allocate(16 * blocks as usize * lanes as usize)?),
@@ -266,7 +280,7 @@ impl Kernel for Matrix {
         if columns == 0 {
             return Ok(Box::new(|| Ok(Dots::default())));
         }
-        let launch = self.launch(lane_type, lanes)?;
+        let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
         let blocks = launch.grid.0;
         let sums = self.card.allocate(16 * blocks as usize * lanes as usize)?;
         let vectors = self.vectors(c, v, w, Some(&sums), lanes)?;
@@ -296,7 +310,8 @@ impl Kernel for Matrix {
             out.extend((0..steps).map(|_| Dots::default()));
             return Ok(());
         }
-        let launch = self.launch(lane_type, lanes)?;
+        let c = Update { alpha, beta, gamma: -1.0 };
+        let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
         let blocks = launch.grid.0;
         let each = 16 * blocks as usize * lanes as usize;
         let group = (SUMS / each.max(1)).clamp(1, GROUP).min(steps.max(1));
@@ -309,9 +324,9 @@ impl Kernel for Matrix {
                     v: x,
                     w: y,
                     sums: sums.address + (step * each) as u64,
-                    alpha,
-                    beta,
-                    gamma: -1.0,
+                    alpha: c.alpha,
+                    beta: c.beta,
+                    gamma: c.gamma,
                     lanes,
                     offset: self.rows.start as u64,
                 };

@@ -11,7 +11,7 @@ use super::cells::slab;
 use crate::backend::matrix::Csr;
 
 /// Planes that a block takes of a tile.
-const MARCH: u32 = 8;
+const MARCH: u32 = 4;
 
 /// Rows that a block takes one after the other where nothing is known of a lattice.
 const CHUNK: u32 = 256;
@@ -19,7 +19,10 @@ const CHUNK: u32 = 256;
 /// Rows that are looked at.
 const SAMPLES: usize = 2048;
 
-/// How far the width of a lattice may be from what the distances of columns say, which is a mean.
+/// 2^64 over the golden ratio.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// How far the width of a lattice may be from the distance that most columns have.
 const SLACK: usize = 8;
 
 /// See `kernels/staged.cu`.
@@ -40,6 +43,22 @@ pub(super) struct Order {
     plane: u32,
 }
 
+/// Distances of one direction: the longest, and the one that most entries have.
+struct Group {
+    last: usize,
+    middle: usize,
+    count: usize,
+}
+
+impl Group {
+    fn add(&mut self, distance: usize, count: usize) {
+        self.last = distance;
+        if count > self.count {
+            (self.middle, self.count) = (distance, count);
+        }
+    }
+}
+
 impl Order {
     /// What the columns tell: the distances that most rows share fall into groups, one for each direction.
     pub fn of(csr: &Csr) -> Order {
@@ -48,73 +67,81 @@ impl Order {
             return Order::default();
         }
         let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
-        for i in 0..samples {
-            let row = (i as u128 * csr.rows as u128 / samples as u128) as usize;
+        for i in 0..samples as u64 {
+            // Multiples of the golden ratio: rows at even distances could all lie on one side of a lattice.
+            let row = (u128::from(i.wrapping_mul(GOLDEN)) * csr.rows as u128 >> 64) as usize;
             for at in csr.row_start[row]..csr.row_start[row + 1] {
                 *seen.entry(csr.columns.get(at).abs_diff(row)).or_default() += 1;
             }
         }
-        let common: Vec<usize> =
-            seen.into_iter().filter(|&(d, count)| d > 0 && 8 * count >= samples).map(|e| e.0).collect();
-        let mut groups: Vec<(usize, usize)> = Vec::new();
-        for d in common {
+        let mut groups: Vec<Group> = Vec::new();
+        for (d, count) in seen.into_iter().filter(|&(d, count)| d > 0 && 8 * count >= samples) {
             match groups.last_mut() {
-                Some((_, last)) if d <= 4 * *last => *last = d,
-                _ => groups.push((d, d)),
+                Some(group) if d <= 4 * group.last => group.add(d, count),
+                _ => groups.push(Group { last: d, middle: d, count }),
             }
         }
-        // The factor of a number of rows that is next to the middle of a group.
-        let stride = |group: &(usize, usize), of: usize, multiple: usize| {
-            let middle = (group.0 + group.1) / 2;
-            let near = (0..=SLACK).flat_map(|d| [middle + d, middle.saturating_sub(d)]);
-            near.into_iter().find(|&w| w > 0 && of.is_multiple_of(w) && w.is_multiple_of(multiple))
+        // The factor of a number of rows that is next to the distance of a group.
+        let stride = |group: &Group, of: usize| {
+            let near = (0..=SLACK).flat_map(|d| [group.middle + d, group.middle.saturating_sub(d)]);
+            near.into_iter().find(|&w| w > 0 && of.is_multiple_of(w))
         };
         let found = match groups.as_slice() {
-            [x, y] => stride(y, csr.rows, 1).map(|width| (x.1, width, width)),
+            [x, y] => stride(y, csr.rows).map(|width| (x, width, width)),
             [x, y, z] => {
-                stride(z, csr.rows, 1).and_then(|plane| stride(y, plane, 1).map(|width| (x.1, width, plane)))
+                stride(z, csr.rows).and_then(|plane| stride(y, plane).map(|width| (x, width, plane)))
             }
             _ => None,
         };
         let fits = |n: usize| u32::try_from(n).unwrap_or(0);
         match found {
             // Rows whose neighbours beside them are far apart tell of no line.
-            Some((beside, width, plane)) if width >= 16 && 4 * beside <= width && csr.rows / plane >= 4 => {
-                Order {
-                    width: fits(width),
-                    height: fits(plane / width),
-                    depth: fits(csr.rows / plane),
-                    ..Order::default()
-                }
-            }
+            Some((x, width, plane)) if width >= 16 && 4 * x.last <= width && csr.rows / plane >= 4 => Order {
+                width: fits(width),
+                height: fits(plane / width),
+                depth: fits(csr.rows / plane),
+                ..Order::default()
+            },
             _ => Order::default(),
         }
     }
 
-    /// Units of work for blocks that take `groups` rows at once, of so many bytes.
-    pub fn tiled(mut self, rows: usize, groups: u32, bytes: u32) -> Order {
+    /// Units of work, `least` if there are as many, for blocks of so many threads, of which `threads` take a row of so many bytes.
+    pub fn tiled(mut self, rows: usize, block: u32, threads: u32, bytes: u32, least: u32) -> Order {
+        let groups = block / threads;
         if self.width == 0 {
             (self.width, self.height) = (groups, 1);
             self.depth = u32::try_from(rows).unwrap_or(0).div_ceil(groups);
-            self.march = CHUNK / groups;
+            self.march = CHUNK.div_ceil(groups);
         } else {
             self.march = MARCH;
         }
         let line = match groups {
             _ if self.height == 1 => groups,
+            32.. if threads == 8 => 8,
             32.. => groups / 2,
             _ => 4,
         };
         self.tile_y = (groups / line).min(self.height.next_power_of_two());
         self.tile_x = groups / self.tile_y;
         self.march = self.march.clamp(1, self.depth.max(1));
-        self.slab = slab(self.tile_y, u64::from(self.width) * u64::from(bytes), THREADS / groups);
+        // Tiles as those of rows over many threads, whose entries need their place in the cache too.
+        self.slab = slab(self.tile_y, u64::from(self.width) * u64::from(bytes), THREADS);
         (self.tiles_x, self.tiles_y) = (self.width.div_ceil(self.tile_x), self.height.div_ceil(self.tile_y));
+        let tiles = self.tiles_x * self.tiles_y;
+        while self.march > 1 && tiles * self.depth.div_ceil(self.march) < least {
+            self.march /= 2;
+        }
         self.marches = self.depth.div_ceil(self.march);
-        self.units = self.tiles_x * self.tiles_y * self.marches;
+        self.units = tiles * self.marches;
         self.plane = self.width * self.height;
         self
     }
+}
+
+/// Threads of a block of the kernels for steps of recurrences; see `BLOCK` in `kernels/staged.cu`.
+pub(super) fn block(pack: u32, threads: u32, lane: usize) -> u32 {
+    if pack < 4 && threads >= if lane == 16 { 32 } else { 16 } { 1024 } else { THREADS }
 }
 
 #[cfg(test)]
@@ -122,16 +149,38 @@ mod tests {
     use super::*;
     use crate::backend::matrix::{Indices, Values};
 
-    /// A matrix whose rows have entries at these distances, wherever they are.
-    fn banded(rows: usize, distances: &[isize]) -> Csr {
+    fn pattern(rows: usize, mut columns_of: impl FnMut(usize) -> Vec<usize>) -> Csr {
         let (mut row_start, mut columns) = (vec![0], Vec::new());
         for row in 0..rows {
-            let near = distances.iter().filter_map(|d| row.checked_add_signed(*d)).filter(|&j| j < rows);
-            columns.extend(near.map(|j| j as u32));
+            columns.extend(columns_of(row).into_iter().map(|j| j as u32));
             row_start.push(columns.len());
         }
         let values = Values::F64(vec![1.0; columns.len()]);
         Csr { rows, cols: rows, row_start, columns: Indices::U32(columns), values }
+    }
+
+    /// A matrix whose rows have entries at these distances, wherever they are.
+    fn banded(rows: usize, distances: &[isize]) -> Csr {
+        let near = |row: usize| distances.iter().filter_map(move |d| row.checked_add_signed(*d));
+        pattern(rows, |row| near(row).filter(|&j| j < rows).collect())
+    }
+
+    /// Nearest neighbours on a cubic lattice that is periodic.
+    fn periodic(n: [usize; 3]) -> Csr {
+        let next = |i: usize, n: usize, by: usize| (i + by) % n;
+        pattern(n.iter().product(), |row| {
+            let (x, y, z) = (row % n[0], row / n[0] % n[1], row / n[0] / n[1]);
+            let at = |x: usize, y: usize, z: usize| x + n[0] * (y + n[1] * z);
+            let mut columns = vec![row];
+            for end in [false, true] {
+                let by = |n: usize| if end { n - 1 } else { 1 };
+                columns.push(at(next(x, n[0], by(n[0])), y, z));
+                columns.push(at(x, next(y, n[1], by(n[1])), z));
+                columns.push(at(x, y, next(z, n[2], by(n[2]))));
+            }
+            columns.sort_unstable();
+            columns
+        })
     }
 
     #[test]
@@ -147,12 +196,19 @@ mod tests {
         assert_eq!(of(1000, &[-1, 1]), (0, 0, 0));
     }
 
+    /// A power of two of rows, of which evenly spaced ones would all be in the first plane of x, and an eighth in that of y.
+    #[test]
+    fn boundaries_are_seen_as_often_as_they_are() {
+        let order = Order::of(&periodic([32, 32, 256]));
+        assert_eq!((order.width, order.height, order.depth), (32, 32, 256));
+    }
+
     #[test]
     fn units_hold_all_rows() {
         let lattice = Order::of(&banded(24 * 20 * 10, &[-480, -24, -1, 0, 1, 24, 480]));
         for groups in [8, 16, 32, 64] {
             for order in [lattice, Order::default()] {
-                let order = order.tiled(4800, groups, 64);
+                let order = order.tiled(4800, 4 * groups, 4, 64, 100);
                 assert_eq!(order.tile_x * order.tile_y, groups);
                 assert!(order.width * order.height * order.depth >= 4800);
                 assert_eq!(order.units, order.tiles_x * order.tiles_y * order.marches);

@@ -98,8 +98,7 @@ fn each(
             [1, 8, 32].into_iter().filter(|&r| bench.wanted(&title(format, r))).collect()
         };
         let formats = [Format::Stencil, Format::Csr, Format::Sell { chunk: 8, sigma: 64 }, Format::Ell];
-        let mut formats =
-            formats.into_iter().filter(|&f| !(big && f == Format::Ell || widths(f).is_empty())).peekable();
+        let mut formats = formats.into_iter().filter(|&f| !widths(f).is_empty()).peekable();
         if (big && !bench.full) || formats.peek().is_none() {
             continue;
         }
