@@ -295,7 +295,8 @@ __device__ __forceinline__ void ask_for_links(const WilsonArgument& a, uint32_t 
 }
 
 // Two warps for a group of sites, each with one component of every half-spinor: half the sums, so that registers are left
-// for numbers on their way. A block has up to BLOCK threads. What the first two directions make of the other warp's spins changes hands at the end.
+// for numbers on their way. What the first two directions make of the other warp's spins changes hands at the end. A block
+// has up to BLOCK threads.
 template <class F, int N, int BLOCK>
 __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
     using Two = typename Reals<F>::Two;

@@ -333,6 +333,7 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn worth_recording(&self, _bytes: usize) -> bool {
         false
     }
+
     /// Records what `work` queues, without running it: nothing but fused passes, into vectors that nobody shares, with all
     /// memory made before.
     fn record(&self, _work: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Recording>> {
