@@ -69,7 +69,7 @@ impl Order {
         let mut seen: BTreeMap<usize, usize> = BTreeMap::new();
         for i in 0..samples as u64 {
             // Multiples of the golden ratio: rows at even distances could all lie on one side of a lattice.
-            let row = (u128::from(i.wrapping_mul(GOLDEN)) * csr.rows as u128 >> 64) as usize;
+            let row = ((u128::from(i.wrapping_mul(GOLDEN)) * csr.rows as u128) >> 64) as usize;
             for at in csr.row_start[row]..csr.row_start[row + 1] {
                 *seen.entry(csr.columns.get(at).abs_diff(row)).or_default() += 1;
             }
