@@ -359,7 +359,7 @@ fn wrong_input_is_one_sentence() {
     assert_eq!(fails(&sz, &[("Sz", 0.3)]).0, "charge `Sz` is 0.3, which is no multiple of 1/2");
     assert_eq!(
         fails(&sz, &[("N", 1.0)]),
-        ("no conserved number `N` on 4 S=1/2 sites".into(), "a sector can name Sz".into())
+        ("no conserved number `N` on 4 S=1/2 sites".into(), "a sector can name Sz, SzParity".into())
     );
     let e = Basis::new(&chain("Electron", 60), &Sector::new()).unwrap_err();
     assert_eq!(e.message(), "60 Electron sites have 1.3e36 states, too many for a vector");

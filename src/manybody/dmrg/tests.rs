@@ -161,7 +161,8 @@ fn automata_are_narrow() {
     assert_eq!(widths(&heisenberg(6, 1), &chain("S=1/2", 6)), [1, 4, 5, 5, 5, 4, 1]);
     let all = widths(&heisenberg(12, 11), &chain("S=1/2", 12));
     assert!(all.iter().all(|w| *w <= 2 + 3 * 6), "{all:?}");
-    assert_eq!(widths(&OpSum::new(), &chain("S=1", 3)), [1, 1, 1, 1]);
+    let nothing = Mpo::hamiltonian(&OpSum::new(), &chain("S=1", 3), &Sector::new());
+    assert!(nothing.unwrap_err().message().contains("without terms"));
 }
 
 fn ground<T: Element>(op: &Operator) -> (f64, crate::backend::BlockVector)
