@@ -664,12 +664,12 @@ fn blocks_and_sweeps() {
             ("gs.correlations(\"Sz\", \"Sz\", #{ sites: 3 })", "array of site numbers", "from 0 to 5"),
             ("l.rotate(density_matrix(both, v, \"right\").truncate())", "belongs to another block", "left"),
             (
-                "dmrg_state(superblock(edge_block(\"S=1/2\", bond), edge_block(\"S=1/2\", bond).mirror()), v, #{})",
+                "let e = superblock(edge_block(\"S=1/2\", bond), edge_block(\"S=1/2\", bond).mirror()); dmrg_state(e, davidson(e).vectors, #{})",
                 "infinite chain",
                 "left_edge",
             ),
             ("nearest_sector(l, r, #{ N: 1 })", "do not conserve N", "Sz"),
-            ("edge_block(c, bond)", "whole chain of sites", "S=1/2"),
+            ("edge_block(c, bond)", "whole chain of sites", "`sites`"),
             ("sites([\"S=1/2\", \"Electron\"], #{ nmax: 3 })", "none among these sites", "Boson"),
             ("site(#{ operators: #{ F: pauli().x } })", "own operator `F`", "another name"),
             ("site(#{ operators: #{ X: pauli().x }, states: [\"a\", \"a\"] })", "called `a`", "name"),
@@ -710,7 +710,11 @@ fn blocks_and_sweeps() {
             ("load_state(\"nothing.dmrg\")", "`nothing.dmrg` cannot be read", "save"),
             ("gs.expect(\"sz\")", "no operator `sz`", "`Sz`"),
             ("gs.spectrum(5)", "no bond 5", "between sites"),
-            ("gs.with_properties(#{}).excited", "does not know its `excited`", "dmrg::finite"),
+            (
+                "product_state(c, [\"Up\", \"Dn\", \"Up\", \"Dn\", \"Up\", \"Dn\"], z).excited",
+                "does not know its `excited`",
+                "dmrg::finite",
+            ),
             (
                 "gs.overlap(product_state(sites(\"S=1/2\", 2), [\"Up\", \"Dn\"], z))",
                 "different chains",

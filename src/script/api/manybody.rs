@@ -72,6 +72,7 @@ pub(super) fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>>
     let name = value.clone().into_string().map_err(|t| {
         let what = if value.is::<Sites>() { "whole chain of sites" } else { t };
         Error::input(format!("a kind of site is a name like \"S=1/2\", or made by `site`, not a {what}"))
+            .hint("the page of `sites` lists the kinds")
     })?;
     Site::named(&name, nmax).map(Arc::new)
 }
