@@ -9,7 +9,7 @@ use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::task::Task;
 
-/// Operators of so many rows are diagonalised whole: nothing that the start does not overlap with can be missed.
+/// Spaces of so many dimensions are diagonalised whole: nothing that the start does not overlap with can be missed.
 const SMALL: usize = 64;
 
 /// How corrections are made from residuals.
@@ -113,13 +113,12 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
         randoms += columns as u32;
         space.extend(t)
     };
-    let missing = block.saturating_sub(space.dim());
-    if free <= SMALL && !matches!(options.preconditioner, Preconditioner::User(_)) {
-        space.extend(basis_states(h, &(0..dim).collect::<Vec<_>>())?)?;
-    } else if missing > 0 {
+    let whole = free <= SMALL && !matches!(options.preconditioner, Preconditioner::User(_));
+    let missing = if whole { free } else { block }.saturating_sub(space.dim());
+    if missing > 0 {
         random(&mut space, missing)?;
         // An eigenvector of the diagonal is no direction that the preconditioner would turn to.
-        if let Some((_, lowest)) = diagonal.as_ref().filter(|d| !d.1.is_empty()) {
+        if let Some((_, lowest)) = diagonal.as_ref().filter(|d| !whole && !d.1.is_empty()) {
             space.extend(basis_states(h, lowest)?)?;
         }
     }

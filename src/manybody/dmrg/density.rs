@@ -190,7 +190,7 @@ impl<T: Element> DensityMatrix<T> {
             discarded: left_out / total,
             entropy: entropy(&spectrum),
             weights: spectrum[..kept].to_vec(),
-            ..Basis::from_vectors(space, |s| Some(vectors[s].clone()))
+            ..Basis::from_vectors(space, |s| Some(std::mem::replace(&mut vectors[s], Mat::zeros(0, 0))))
         })
     }
 

@@ -22,6 +22,21 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_type_with_name::<OpSum>("OpSum");
     engine.register_global_module(exported_module!(manybody_functions).into());
     longer_terms(engine);
+    multiples(engine);
+}
+
+/// Products of a sum with numbers, in either order, and quotients.
+fn multiples(engine: &mut Engine) {
+    macro_rules! with {
+        ($number:ty, $complex:expr) => {
+            engine.register_fn("*", |sum: OpSum, x: $number| sum * $complex(x));
+            engine.register_fn("*", |x: $number, sum: OpSum| sum * $complex(x));
+            engine.register_fn("/", |sum: OpSum, x: $number| sum * $complex(x).inv());
+        };
+    }
+    with!(INT, |x: INT| C64::from(x as FLOAT));
+    with!(FLOAT, C64::from);
+    with!(C64, |x: C64| x);
 }
 
 /// `add` with no operator, and with three to seven of them; beyond that an array says it better.
@@ -420,46 +435,6 @@ mod manybody_functions {
     #[rhai_fn(name = "-")]
     pub fn negative(a: OpSum) -> OpSum {
         a * C64::from(-1.0)
-    }
-
-    #[rhai_fn(name = "*")]
-    pub fn float_times(sum: OpSum, factor: FLOAT) -> OpSum {
-        sum * C64::from(factor)
-    }
-
-    #[rhai_fn(name = "*")]
-    pub fn int_times(sum: OpSum, factor: INT) -> OpSum {
-        sum * C64::from(factor as FLOAT)
-    }
-
-    #[rhai_fn(name = "*")]
-    pub fn complex_times(sum: OpSum, factor: C64) -> OpSum {
-        sum * factor
-    }
-
-    #[rhai_fn(name = "/")]
-    pub fn over_float(sum: OpSum, factor: FLOAT) -> OpSum {
-        sum * C64::from(1.0 / factor)
-    }
-
-    #[rhai_fn(name = "/")]
-    pub fn over_int(sum: OpSum, factor: INT) -> OpSum {
-        sum * C64::from(1.0 / factor as FLOAT)
-    }
-
-    #[rhai_fn(name = "*")]
-    pub fn times_float(factor: FLOAT, sum: OpSum) -> OpSum {
-        sum * C64::from(factor)
-    }
-
-    #[rhai_fn(name = "*")]
-    pub fn times_int(factor: INT, sum: OpSum) -> OpSum {
-        sum * C64::from(factor as FLOAT)
-    }
-
-    #[rhai_fn(name = "*")]
-    pub fn times_complex(factor: C64, sum: OpSum) -> OpSum {
-        sum * factor
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
