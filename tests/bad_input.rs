@@ -283,6 +283,11 @@ fn gauge_fields_that_cannot_be() {
             ("gauge::heatbath(u, #{ sweeps: 1 })", "needs its coupling", "beta"),
             ("gauge::heatbath(u, #{ beta: -1.0 })", "a coupling beta of -1", "6/g^2"),
             ("gauge::stout(u, #{ rho: -0.1 })", "a smearing weight of -0.1", "positive"),
+            ("gauge::stout(u, #{ rho: 1e300 })", "a smearing weight of 1e300", "1e6 at most"),
+            ("gauge::wilson_flow(u, #{ step: 1e300, time: 1e300 })", "a flow time of 1e300", "1e6 at most"),
+            ("gauge::reference_field(lat, 1e300)", "a width r of 1e300", "1e6 at most"),
+            ("gauge::unit(lat.vacancies(0.1, 1))", "this one lacks", "hypercubic"),
+            ("u * u.boundary(\"antiperiodic\")", "different boundaries for fermions", "(u * v).boundary"),
             ("gauge::polyakov_loop(u, 4)", "direction 4", "0 to 3"),
             ("u.link(256, 0)", "site 256", "255"),
             ("u.boundary(\"open\")", "periodic or antiperiodic", "periodic"),
@@ -301,11 +306,70 @@ fn gauge_fields_that_cannot_be() {
                 "even_odd: false",
             ),
             ("bicgstab(q, psi, #{ even_odd: true })", "even-odd preconditioning of", "wilson::operator"),
-            ("conjugate_gradient(d, psi)", "Hermitian", "dagger"),
+            ("conjugate_gradient(d, psi)", "conjugate gradients need a Hermitian operator", "even_odd"),
+            (
+                "multishift_cg(d, [0.1], psi)",
+                "conjugate gradients need a Hermitian operator",
+                "d.dagger() * b",
+            ),
+            ("multishift_cg(q * q, [0.1], psi, #{ start: psi })", "unknown option `start`", "tol"),
+            ("bicgstab(d, wilson::reference_spinor(odd, 2))", "right-hand side of 2304 rows", "own size"),
+            (
+                "bicgstab(d, wilson::reference_spinor(odd, 2), #{ even_odd: true })",
+                "right-hand side of 2304 rows",
+                "own size",
+            ),
+            (
+                "bicgstab(d, psi, #{ start: wilson::reference_spinor(odd, 2) })",
+                "a start of 2304 rows and 1 columns",
+                "shape of the right-hand side",
+            ),
+            (
+                "conjugate_gradient(d, psi, #{ even_odd: true, start: wilson::point_source(u, 0) })",
+                "a start of 3072 rows and 12 columns",
+                "shape of the right-hand side",
+            ),
+            ("bicgstab(d, psi, #{ start: 0 })", "takes a BlockVector, not a number", "solution"),
+            ("bicgstab(d, psi, #{ tol: 2.0 })", "a tolerance of 2", "between 0 and 1"),
+            (
+                "conjugate_gradient(d, psi, #{ even_odd: true, tol: 1.0 })",
+                "a tolerance of 1",
+                "between 0 and 1",
+            ),
+            ("wilson::reference_spinor(1.0, 2)", "not on a number", "hypercubic"),
             ("conjugate_gradient(q, psi)", "not positive", "bicgstab"),
             ("multishift_cg(q * q, [-1.0], psi, #{})", "shifts of 0 or more", "array"),
         ],
     );
+}
+
+/// As many sites in another shape are another lattice.
+#[test]
+fn spinors_of_another_lattice() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let u = gauge::reference_field(lattice::hypercubic(4, 4, 2, 4), 0.3); let d = wilson::operator(u);
+        let other = lattice::hypercubic(4, 2, 4, 4); let own = wilson::reference_spinor(u, 2);
+        let psi = wilson::reference_spinor(other, 2); let b = wilson::gamma5(other);",
+    );
+    let cases = [
+        "d * psi",
+        "d.dagger() * (d * psi)",
+        "(1.0 + 2.0 * d) * psi",
+        "bicgstab(d, psi)",
+        "bicgstab(d, psi, #{ even_odd: true })",
+        "bicgstab(d, own, #{ start: psi })",
+        "multishift_cg(d.dagger() * d, [0.1], psi)",
+        "overlap::operator(u, #{ delta: 1e-4, progress: false }) * psi",
+        "dot(own, psi)",
+        "own - psi",
+        "d * b",
+        "d + b",
+    ];
+    for script in cases {
+        fail(&mut engine, &[(script, "a lattice of [4, ", "same lattice")]);
+    }
 }
 
 #[test]
@@ -430,6 +494,20 @@ fn gauge_files_that_are_damaged() {
     bytes[at..at + old.len()].copy_from_slice(zero.as_bytes());
     folder.file("zero.nersc", &bytes);
     folder.file("text.nersc", b"hello");
+    // Headers that say what is not so.
+    for (name, key, value) in [
+        ("open", "BOUNDARY_4", "OPEN"),
+        ("word", "PLAQUETTE", "abc"),
+        ("trace", "LINK_TRACE", "NaN"),
+        ("short", "DIMENSION_4", "1"),
+        ("none", "DIMENSION_4", "0"),
+    ] {
+        let line = text.lines().find(|l| l.starts_with(key)).unwrap();
+        let (before, after) = (text.find(line).unwrap(), text.find(line).unwrap() + line.len());
+        let whole = whole("whole.nersc");
+        let changed = [&whole[..before], format!("{key} = {value}").as_bytes(), &whole[after..]].concat();
+        folder.file(&format!("{name}.nersc"), &changed);
+    }
     fail(
         &mut engine,
         &[
@@ -439,6 +517,11 @@ fn gauge_files_that_are_damaged() {
             ("gauge::load(\"flipped.nersc\")", "checksum", "damaged"),
             ("gauge::load(\"flipped.lime\")", "checksum", "damaged"),
             ("gauge::load(\"zero.nersc\")", "not in SU(3)", "damaged"),
+            ("gauge::load(\"open.nersc\")", "a boundary of kind OPEN", "PERIODIC"),
+            ("gauge::load(\"word.nersc\")", "the header says abc", "convention"),
+            ("gauge::load(\"trace.nersc\")", "the header says NaN", "convention"),
+            ("gauge::load(\"short.nersc\")", "take 4608 bytes, and 9216 are there", "the sizes or the type"),
+            ("gauge::load(\"none.nersc\")", "does not give four sizes", "four directions"),
             ("gauge::load(\"text.nersc\")", "neither a NERSC archive nor a lime file", "BEGIN_HEADER"),
             ("u.save(\"x\", #{ format: \"hdf5\" })", "no format `hdf5`", "ildg"),
             ("u.save(\"nowhere/at/all.lime\")", "cannot write", "does not exist"),

@@ -299,3 +299,30 @@ fn information_and_completions() {
         assert!(said.code == 0 && said.out.contains("umklapp"), "{shell}");
     }
 }
+
+/// Both pools of workers, that of the backend and that of the process, have as many as were asked for.
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_hold_for_work_that_no_backend_does() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::Stdio;
+    let threads = |wanted: &str| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_umklapp"))
+            .args(["-q", "--backend", "cpu", "--threads", wanted])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let field = "gauge::heatbath(lattice::hypercubic(4, 4, 4, 4), #{ beta: 6.0, seed: 1 })";
+        writeln!(input, "print(gauge::plaquette({field}) > 0.0);").unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "true\n");
+        let count = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap().count();
+        drop(input);
+        assert!(child.wait().unwrap().success());
+        count
+    };
+    assert_eq!(threads("3") - threads("1"), 4);
+}

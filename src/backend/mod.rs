@@ -264,11 +264,13 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()>;
     /// The entries whose sum is the scalar product: `y[i, c] = conj(x[i, c]) z[i, c]`.
     fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()>;
-    /// The same numbers as rows of another kind, on a lattice or on none: a backend may lay them out differently.
+    /// The same numbers as rows of another kind, on a lattice or on none: a backend may lay them out differently. Those of
+    /// one lattice mean nothing on another, however many sites both have.
     fn arrange(&self, v: &BlockVector, rows: Rows) -> Result<BlockVector> {
         if v.rows() == rows {
             return Ok(v.clone());
         }
+        v.rows().meet(&rows)?;
         self.upload(v.dtype(), rows, v.columns(), &self.download(v)?)
     }
 

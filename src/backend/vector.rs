@@ -3,6 +3,7 @@
 use crate::backend::cpu::Block;
 use crate::backend::cuda::DeviceBlock;
 use crate::backend::split::Pieces;
+use crate::error::{Error, Result};
 use crate::number::DType;
 
 /// A hypercubic lattice of sites with the same number of rows each: row = site * per_site + component, the first
@@ -58,6 +59,17 @@ impl Rows {
     /// All rows of a lattice held by this process.
     pub fn on(grid: Grid) -> Self {
         Rows { grid: Some(grid), ..Rows::all(grid.sites() * grid.per_site) }
+    }
+
+    /// Refuses rows of two different lattices; rows that live on none go with any.
+    pub fn meet(&self, other: &Rows) -> Result<()> {
+        match (self.grid, other.grid) {
+            (Some(a), Some(b)) if a != b => {
+                Err(Error::input(format!("a lattice of {:?} sites meets one of {:?}", a.dims, b.dims))
+                    .hint("make vectors and operators on the same lattice, like those of one gauge field"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -23,10 +23,11 @@ pub(super) fn staples(u: &Links, x: usize, mu: usize) -> Su3 {
 }
 
 fn positive(x: f64, what: &str) -> Result<()> {
-    if x.is_finite() && x > 0.0 {
+    // Of larger phases no digit is right.
+    if x > 0.0 && x <= 1e6 {
         return Ok(());
     }
-    Err(Error::input(format!("{what} of {x}")).hint("it is a positive number"))
+    Err(Error::input(format!("{what} of {x:?}")).hint("it is a positive number, 1e6 at most"))
 }
 
 /// APE smearing: U <- projection of (1 - alpha) U + alpha/6 staples onto SU(3).

@@ -116,7 +116,7 @@ impl Links {
     /// The product link by link.
     ///
     /// # Errors
-    /// Fields on different lattices.
+    /// Fields on different lattices, or with different boundaries for fermions.
     pub fn times(&self, other: &Links) -> Result<Links> {
         if self.dims != other.dims {
             return Err(Error::input(format!(
@@ -124,6 +124,10 @@ impl Links {
                 self.dims, other.dims
             ))
             .hint("both must have the same sizes, like [4, 4, 4, 4]"));
+        }
+        if self.sign != other.sign {
+            return Err(Error::input("product of gauge fields with different boundaries for fermions")
+                .hint("set that of the product, as in `(u * v).boundary(\"antiperiodic\")`"));
         }
         Ok(Links::from_fn(self, |x, mu| su3::mul(self.at(x, mu), other.at(x, mu))))
     }
@@ -179,11 +183,18 @@ impl Links {
 /// A lattice that is not hypercubic in four directions, has open or twisted boundaries, or lacks sites.
 pub fn grid_of(lattice: &Lattice) -> Result<Grid> {
     let hint = "make one with `lattice::hypercubic(8, 8, 8, 16)`";
-    if lattice.dimension() != 4 || lattice.basis().len() != 1 || lattice.sites() != lattice.cell_count() {
+    if lattice.dimension() != 4 || lattice.basis().len() != 1 {
         return Err(Error::input(format!(
             "gauge fields live on hypercubic lattices of four directions, not on one of {} with {} sites a cell",
             lattice.dimension(),
             lattice.basis().len()
+        ))
+        .hint(hint));
+    }
+    if lattice.sites() != lattice.cell_count() {
+        let missing = lattice.cell_count() - lattice.sites();
+        return Err(Error::input(format!(
+            "gauge fields live on whole lattices, and this one lacks {missing} sites"
         ))
         .hint(hint));
     }

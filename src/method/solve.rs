@@ -39,7 +39,11 @@ pub struct Solution {
     pub converged: bool,
 }
 
-fn check(a: &Operator, b: &BlockVector, options: &SolveOptions) -> Result<()> {
+/// Refuses a system that cannot be solved.
+///
+/// # Errors
+/// Sizes that do not fit, a tolerance that is none.
+pub fn check_system(a: &Operator, b: &BlockVector, options: &SolveOptions) -> Result<()> {
     if a.dim() != a.cols() || b.rows().global != a.dim() {
         return Err(Error::input(format!(
             "a solution of a {} x {} operator for a right-hand side of {} rows",
@@ -49,12 +53,32 @@ fn check(a: &Operator, b: &BlockVector, options: &SolveOptions) -> Result<()> {
         ))
         .hint("make the right-hand side with the operator's own size"));
     }
-    if !(options.tolerance > 0.0) {
-        return Err(
-            Error::input(format!("a tolerance of {}", options.tolerance)).hint("it is positive, like 1e-8")
-        );
+    if let Some(start) = &options.start
+        && (start.rows().global, start.columns()) != (b.rows().global, b.columns())
+    {
+        return Err(Error::input(format!(
+            "a start of {} rows and {} columns for a right-hand side of {} and {}",
+            start.rows().global,
+            start.columns(),
+            b.rows().global,
+            b.columns()
+        ))
+        .hint("a solution has the shape of the right-hand side"));
+    }
+    if !(options.tolerance > 0.0 && options.tolerance < 1.0) {
+        return Err(Error::input(format!("a tolerance of {}", options.tolerance))
+            .hint("it lies between 0 and 1, like 1e-8"));
     }
     Ok(())
+}
+
+fn check_hermitian(a: &Operator) -> Result<()> {
+    if a.is_hermitian()? {
+        return Ok(());
+    }
+    Err(Error::input("conjugate gradients need a Hermitian operator, and this one is not").hint(
+        "solve `d.dagger() * d` for `d.dagger() * b`, or use `bicgstab`; `conjugate_gradient` of a Wilson operator takes `even_odd: true`",
+    ))
 }
 
 fn squares(device: &Device, v: &BlockVector) -> Result<Vec<f64>> {
@@ -79,7 +103,10 @@ fn ratio(a: f64, b: f64) -> f64 {
 fn begin(a: &Operator, b: &BlockVector, start: Option<BlockVector>) -> Result<(BlockVector, BlockVector)> {
     match start {
         Some(start) => {
-            let start = a.accept(&start)?.unwrap_or(start);
+            let mut start = a.accept(&start)?.unwrap_or(start);
+            if b.dtype().is_complex() && !start.dtype().is_complex() {
+                start = a.device().convert(&start, b.dtype())?;
+            }
             let r = residual(a, b, &start)?;
             Ok((start, r))
         }
@@ -119,8 +146,8 @@ pub fn conjugate_gradient(
     options: SolveOptions,
     task: &Task,
 ) -> Result<Solution> {
-    check(a, b, &options)?;
-    super::window::require_hermitian(a)?;
+    check_system(a, b, &options)?;
+    check_hermitian(a)?;
     let converted = a.accept(b)?;
     let b = converted.as_ref().unwrap_or(b);
     let apply = |p: &BlockVector, q: &mut BlockVector, _: f64| -> Result<Vec<f64>> {
@@ -186,8 +213,8 @@ pub fn multishift(
     options: SolveOptions,
     task: &Task,
 ) -> Result<Vec<Solution>> {
-    check(a, b, &options)?;
-    super::window::require_hermitian(a)?;
+    check_system(a, b, &options)?;
+    check_hermitian(a)?;
     if shifts.is_empty() || shifts.iter().any(|s| !(*s >= 0.0 && s.is_finite())) {
         return Err(Error::input("conjugate gradients with several shifts need shifts of 0 or more")
             .hint("give them as an array or Series, like [0.0, 0.1]"));
@@ -270,7 +297,7 @@ pub(crate) fn shifted_steps(
 /// # Errors
 /// Sizes that do not fit; a breakdown of the recurrence.
 pub fn bicgstab(a: &Operator, b: &BlockVector, options: SolveOptions, task: &Task) -> Result<Solution> {
-    check(a, b, &options)?;
+    check_system(a, b, &options)?;
     let device = a.device();
     let converted = a.accept(b)?;
     let b = converted.as_ref().unwrap_or(b);

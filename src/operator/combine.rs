@@ -81,6 +81,7 @@ impl Operator {
                 other.cols()
             )));
         }
+        self.rows().meet(&other.rows())?;
         let ((mut terms, a), (more, b)) = (self.as_sum(), other.as_sum());
         terms.extend(more);
         let sum = Sum { terms, shift: a + b };
@@ -99,6 +100,7 @@ impl Operator {
                 other.cols()
             )));
         }
+        self.domain().meet(&other.rows())?;
         let product = Product { left: self.clone(), right: other.clone(), scratch: Mutex::new(None) };
         let geometry = self.geometry.clone().or_else(|| other.geometry.clone());
         Ok(Operator::from_node(self.device.clone(), Arc::new(product)).on(geometry))

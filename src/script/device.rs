@@ -42,6 +42,10 @@ pub(crate) fn weights(text: &str) -> Result<Vec<f64>> {
 
 /// Opens the backend that the settings ask for; only "auto" falls back to the CPU, and says so on a terminal.
 pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
+    if settings.threads > 0 {
+        // Work that no device does, as that on gauge fields, shares one pool a process, so the first session decides.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build_global();
+    }
     let name = backend_name(if settings.backend.is_empty() { "auto" } else { &settings.backend })?;
     let cpu = |threads| -> Result<Device> { Ok(Arc::new(Cpu::new(threads, interrupt.clone())?)) };
     let cuda = |number| -> Result<Device> { Ok(Arc::new(Cuda::new(number, interrupt.clone())?)) };

@@ -23,7 +23,8 @@ pub struct Settings {
     /// Which GPUs, counted from 0, in the order that the parts of a backend take them; more than are named follow the last
     /// one, from 0 if none is.
     pub devices: Vec<u32>,
-    /// Worker threads; 0 takes as many as the machine offers.
+    /// Worker threads; 0 takes as many as the machine offers. What no device does shares a pool of the whole process, which
+    /// the first session that names a number sizes.
     pub threads: usize,
     /// The seed of everything random that names none.
     pub seed: u64,

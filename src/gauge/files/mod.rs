@@ -4,6 +4,8 @@
 mod lime;
 mod nersc;
 
+use std::cmp::Ordering;
+
 use super::links::Links;
 use super::su3::Su3;
 use crate::error::{Error, Result};
@@ -21,6 +23,15 @@ pub enum Kind {
     Ildg,
 }
 
+/// A field from a file.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The field.
+    pub links: Links,
+    /// What could not be made sure of.
+    pub note: Option<String>,
+}
+
 /// The bytes of a file that holds the field, with 32-bit or 64-bit numbers.
 pub fn encode(u: &Links, kind: Kind, single: bool) -> Vec<u8> {
     match kind {
@@ -33,9 +44,9 @@ pub fn encode(u: &Links, kind: Kind, single: bool) -> Vec<u8> {
 ///
 /// # Errors
 /// A file of another kind, cut short, or whose checksum, plaquette or links are wrong.
-pub fn decode(bytes: &[u8]) -> Result<Links> {
+pub fn decode(bytes: &[u8]) -> Result<Loaded> {
     if bytes.starts_with(b"BEGIN_HEADER") {
-        nersc::decode(bytes)
+        Ok(Loaded { links: nersc::decode(bytes)?, note: None })
     } else if bytes.starts_with(&lime::MAGIC) {
         lime::decode(bytes)
     } else {
@@ -47,17 +58,52 @@ pub fn decode(bytes: &[u8]) -> Result<Links> {
 /// What to do about a file that ends too early.
 const CUT: &str = "the file may have been truncated on its way here: fetch it again";
 
-/// Sizes as a file gives them.
-fn dims_of(sizes: [Option<usize>; 4], what: &str) -> Result<[usize; 4]> {
-    let bad = || Error::file(format!("the {what} does not give four sizes of the lattice")).hint(CUT);
-    let dims = [sizes[0], sizes[1], sizes[2], sizes[3]].map(|n| n.filter(|&n| n > 0).ok_or_else(bad));
-    let [a, b, c, d] = dims;
-    let dims = [a?, b?, c?, d?];
+/// Sizes as a file gives them, none where it gives no number.
+fn dims_of(sizes: impl IntoIterator<Item = Option<usize>>, what: &str) -> Result<[usize; 4]> {
+    let sizes: Option<Vec<usize>> = sizes.into_iter().map(|n| n.filter(|&n| n > 0)).collect();
+    let dims: [usize; 4] = sizes.and_then(|s| s.try_into().ok()).ok_or_else(|| {
+        Error::file(format!("the {what} does not give four sizes of the lattice"))
+            .hint("gauge fields have four directions of one site at least")
+    })?;
     // So that no file can ask for more memory than it could fill.
     match dims.iter().try_fold(576usize, |n, &d| n.checked_mul(d)) {
         Some(bytes) if bytes < isize::MAX as usize => Ok(dims),
         _ => Err(Error::file(format!("the {what} speaks of a lattice of {dims:?} sites")).hint(CUT)),
     }
+}
+
+/// Refuses data whose length is not that of the lattice.
+fn check_length(dims: [usize; 4], wanted: usize, there: usize) -> Result<()> {
+    let hint = match there.cmp(&wanted) {
+        Ordering::Equal => return Ok(()),
+        Ordering::Less => CUT,
+        Ordering::Greater => "the sizes or the type that the file states are not those of its data",
+    };
+    Err(Error::file(format!(
+        "the data of a lattice of {dims:?} sites take {wanted} bytes, and {there} are there"
+    ))
+    .hint(hint))
+}
+
+/// What fermions get for crossing the boundary of each direction, in the words of NERSC archives.
+fn boundary_words(u: &Links) -> [&'static str; 4] {
+    u.sign().map(|sign| if sign < 0.0 { "ANTIPERIODIC" } else { "PERIODIC" })
+}
+
+/// The same from the words; directions that have none are periodic.
+fn signs_of<'a>(words: impl Iterator<Item = &'a str>) -> Result<[f64; 4]> {
+    let mut signs = [1.0; 4];
+    for (sign, word) in signs.iter_mut().zip(words) {
+        *sign = match word.to_ascii_uppercase().as_str() {
+            "PERIODIC" => 1.0,
+            "ANTIPERIODIC" => -1.0,
+            _ => {
+                return Err(Error::file(format!("a boundary of kind {word}"))
+                    .hint("PERIODIC and ANTIPERIODIC are known"));
+            }
+        };
+    }
+    Ok(signs)
 }
 
 /// The reals in bytes, big or little end first.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CUT, big_endian, dims_of, links_of, reals};
+use super::{CUT, big_endian, boundary_words, check_length, dims_of, links_of, reals, signs_of};
 use crate::error::{Error, Result};
 use crate::gauge::links::Links;
 use crate::gauge::observe::{plaquette, sum};
@@ -38,9 +38,8 @@ pub(super) fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
         head += &format!("DIMENSION_{} = {n}\n", d + 1);
     }
     head += &format!("LINK_TRACE = {:.12}\nPLAQUETTE = {:.12}\n", link_trace(u), plaquette(u));
-    for (d, sign) in u.sign().iter().enumerate() {
-        let turned = if *sign < 0.0 { "ANTIPERIODIC" } else { "PERIODIC" };
-        head += &format!("BOUNDARY_{} = {turned}\n", d + 1);
+    for (d, word) in boundary_words(u).into_iter().enumerate() {
+        head += &format!("BOUNDARY_{} = {word}\n", d + 1);
     }
     head += &format!("CHECKSUM = {:x}\n", checksum(&data, true));
     head += "ENSEMBLE_ID = none\nENSEMBLE_LABEL = none\nSEQUENCE_NUMBER = 1\n";
@@ -65,7 +64,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Links> {
         keys.get(key).copied().ok_or_else(|| Error::file(format!("the header has no {key}")).hint(CUT))
     };
     let size = |d: usize| keys.get(format!("DIMENSION_{d}").as_str()).and_then(|v| v.parse().ok());
-    let dims = dims_of([size(1), size(2), size(3), size(4)], "header")?;
+    let dims = dims_of((1..5).map(size), "header")?;
     let rows = match need("DATATYPE")? {
         "4D_SU3_GAUGE" => 2,
         "4D_SU3_GAUGE_3x3" | "4D_SU3_GAUGE_3X3" => 3,
@@ -74,11 +73,14 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Links> {
                 .hint("4D_SU3_GAUGE and 4D_SU3_GAUGE_3x3 are known"));
         }
     };
-    let (single, big) = match need("FLOATING_POINT")? {
-        "IEEE32BIG" | "IEEE32" => (true, true),
-        "IEEE64BIG" | "IEEE64" => (false, true),
-        "IEEE32LITTLE" => (true, false),
-        "IEEE64LITTLE" => (false, false),
+    // The plain names mean either order, to one program or another: the checksum tells.
+    let (single, orders) = match need("FLOATING_POINT")? {
+        "IEEE32BIG" => (true, &[true][..]),
+        "IEEE64BIG" => (false, &[true][..]),
+        "IEEE32LITTLE" => (true, &[false][..]),
+        "IEEE64LITTLE" => (false, &[false][..]),
+        "IEEE32" => (true, &[true, false][..]),
+        "IEEE64" => (false, &[true, false][..]),
         other => {
             return Err(Error::file(format!("numbers of kind {other}"))
                 .hint("IEEE32, IEEE64, big and little, are known"));
@@ -86,37 +88,72 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Links> {
     };
     let each = if single { 4 } else { 8 };
     let wanted = dims.iter().product::<usize>() * 4 * rows * 6 * each;
-    if data.len() < wanted {
-        return Err(Error::file(format!(
-            "the data of a lattice of {dims:?} sites take {wanted} bytes, and {} are there",
-            data.len()
-        ))
-        .hint(CUT));
-    }
-    let data = &data[..wanted];
+    // Tapes fill files up with zeros.
+    let padded = data.iter().skip(wanted).all(|b| *b == 0);
+    let data = if padded { &data[..wanted.min(data.len())] } else { data };
+    check_length(dims, wanted, data.len())?;
     let stated = need("CHECKSUM")?;
     let stated_value = u32::from_str_radix(stated.trim_start_matches("0x"), 16);
-    let found = checksum(data, big);
-    if stated_value != Ok(found) {
-        return Err(Error::file(format!(
-            "the checksum of the data is {found:x}, and the header says {stated}"
-        ))
-        .hint("the file is damaged: fetch it again"));
-    }
+    let fits = |big: &&bool| stated_value == Ok(checksum(data, **big));
+    let big = *orders.iter().find(fits).ok_or_else(|| {
+        let found = checksum(data, orders[0]);
+        Error::file(format!("the checksum of the data is {found:x}, and the header says {stated}"))
+            .hint("the file is damaged: fetch it again")
+    })?;
     let u = links_of(dims, &reals(data, single, big), rows, single)?;
     // A right checksum over data of another convention would go unnoticed.
     let eps = 1e-5;
     for (key, value) in [("PLAQUETTE", plaquette(&u)), ("LINK_TRACE", link_trace(&u))] {
-        let stated: Option<f64> = keys.get(key).and_then(|v| v.parse().ok());
-        if let Some(stated) = stated.filter(|stated| !((stated - value).abs() < eps)) {
+        let Some(stated) = keys.get(key) else { continue };
+        // Written so that what is no number is found.
+        if !stated.parse().is_ok_and(|stated: f64| (stated - value).abs() < eps) {
             return Err(Error::file(format!(
                 "{key} of the links is {value:.9}, and the header says {stated}"
             ))
             .hint("the file is damaged, or written by another convention"));
         }
     }
-    let turned = (1..5).map(|d| keys.get(format!("BOUNDARY_{d}").as_str()).copied().unwrap_or("PERIODIC"));
-    let sign: Vec<f64> =
-        turned.map(|b| if b.eq_ignore_ascii_case("ANTIPERIODIC") { -1.0 } else { 1.0 }).collect();
-    Ok(u.with_sign([sign[0], sign[1], sign[2], sign[3]]))
+    let boundary = |d: usize| keys.get(format!("BOUNDARY_{d}").as_str()).copied().unwrap_or("PERIODIC");
+    Ok(u.with_sign(signs_of((1..5).map(boundary))?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::Lattice;
+
+    fn field() -> Links {
+        let lattice = Lattice::hypercubic(&[2, 3, 2, 4]).unwrap();
+        Links::unit(&lattice).unwrap().reference_field(0.4)
+    }
+
+    /// The header and the data of the field's file.
+    fn parts() -> (String, Vec<u8>) {
+        let mut bytes = encode(&field(), false, false);
+        let end = "END_HEADER\n";
+        let data = bytes.windows(end.len()).position(|w| w == end.as_bytes()).unwrap() + end.len();
+        let data = bytes.split_off(data);
+        (String::from_utf8(bytes).unwrap(), data)
+    }
+
+    /// The checksum adds whole words, so that both orders have the same.
+    #[test]
+    fn plain_names_of_numbers_mean_either_order() {
+        let (head, big) = parts();
+        let little: Vec<u8> = big.chunks(8).flat_map(|x| x.iter().rev().copied()).collect();
+        for (kind, data) in [("IEEE64", &big), ("IEEE64", &little), ("IEEE64LITTLE", &little)] {
+            let head = head.replace("IEEE64BIG", kind);
+            assert_eq!(decode(&[head.as_bytes(), data].concat()).unwrap(), field(), "{kind}");
+        }
+        let head = head.replace("IEEE64BIG", "IEEE64LITTLE");
+        assert!(decode(&[head.as_bytes(), &big].concat()).is_err());
+    }
+
+    #[test]
+    fn zeros_may_follow_the_links() {
+        let (head, data) = parts();
+        assert_eq!(decode(&[head.as_bytes(), &data, &[0; 100]].concat()).unwrap(), field());
+        let e = decode(&[head.as_bytes(), &data, b"junk"].concat()).unwrap_err();
+        assert!(e.message().contains("bytes, and"), "{e}");
+    }
 }

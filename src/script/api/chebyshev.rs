@@ -328,6 +328,11 @@ mod chebyshev_functions {
         if series.is_real() { z.re.into() } else { Dynamic::from(z) }
     }
 
+    #[rhai_fn(global, name = "at", pure)]
+    pub fn expansion_at_int(series: &mut Rc<Expansion>, energy: INT) -> Dynamic {
+        expansion_at(series, energy as FLOAT)
+    }
+
     /// A function of an operator applied to a block, by Clenshaw's recurrence.
     ///
     /// # Example

@@ -222,6 +222,11 @@ mod eigen_functions {
         Ok(Pairs(Rc::new(eigen), a))
     }
 
+    #[rhai_fn(name = "ritz", return_raw)]
+    pub fn ritz_plain(ctx: NativeCallContext, a: Operator) -> std::result::Result<Pairs, Failure> {
+        ritz(ctx, a, Map::new())
+    }
+
     /// Eigenvalues, from the end of the spectrum inwards.
     #[rhai_fn(global, get = "values", pure)]
     pub fn values(e: &mut Pairs) -> Series {

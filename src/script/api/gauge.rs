@@ -70,7 +70,8 @@ pub(super) fn single(o: &Options) -> Result<bool> {
 
 #[export_module]
 mod gauge_module {
-    /// The unit gauge field: every link is the unit matrix. Where the lattice has an antiperiodic boundary, fermions do.
+    /// The unit gauge field: every link is the unit matrix. Where the lattice has an antiperiodic boundary, fermions do; one
+    /// name makes all four boundaries of a lattice antiperiodic, and only that of time for a gauge field's own `boundary`.
     ///
     /// # Example
     /// ```rhai
@@ -122,10 +123,20 @@ mod gauge_module {
         lattice: Lattice,
         r: FLOAT,
     ) -> std::result::Result<Links, Failure> {
-        if !r.is_finite() {
-            return Err(Error::input(format!("a width r of {r}")).hint("it is a finite number")).at(&ctx);
+        // Of larger phases no digit is right.
+        if !(r.abs() <= 1e6) {
+            return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most")).at(&ctx);
         }
         Ok(Links::unit(&lattice).at(&ctx)?.reference_field(r))
+    }
+
+    #[rhai_fn(name = "reference_field", return_raw)]
+    pub fn reference_field_int(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        r: INT,
+    ) -> std::result::Result<Links, Failure> {
+        reference_field(ctx, lattice, r as FLOAT)
     }
 
     /// A field diag(U, U^-1, 1) of constant abelian flux, of known topology: with m01 and m23 flux quanta its charge is
@@ -244,6 +255,11 @@ mod gauge_module {
         Ok(u.random_gauge(seed))
     }
 
+    #[rhai_fn(name = "random_gauge", return_raw)]
+    pub fn random_gauge_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Links, Failure> {
+        random_gauge(ctx, u, Map::new())
+    }
+
     /// The plaquette: the mean of Re Tr/3 of all smallest loops.
     ///
     /// # Example
@@ -304,6 +320,11 @@ mod gauge_module {
         gauge::stout(&u, rho, steps, &session(&ctx).at(&ctx)?.task(false)).at(&ctx)
     }
 
+    #[rhai_fn(name = "stout", return_raw)]
+    pub fn stout_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Links, Failure> {
+        stout(ctx, u, Map::new())
+    }
+
     /// APE smearing (Albanese et al. 1987): links mixed with their staples and projected back onto SU(3).
     ///
     /// # Options
@@ -321,6 +342,11 @@ mod gauge_module {
         let (alpha, steps) = (o.float_or("alpha", 0.5).at(&ctx)?, o.count_or("steps", 0, 1).at(&ctx)?);
         o.finish()?;
         gauge::ape(&u, alpha, steps, &session(&ctx).at(&ctx)?.task(false)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "ape", return_raw)]
+    pub fn ape_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Links, Failure> {
+        ape(ctx, u, Map::new())
     }
 
     /// The Wilson flow (Luescher 2010): a map of the flowed field `links` and the `table` of flow time, plaquette, action
@@ -360,7 +386,13 @@ mod gauge_module {
         flow().at(&ctx)
     }
 
-    /// Loads a gauge field from a NERSC archive or an ILDG or SciDAC (lime) file; checksums are verified.
+    #[rhai_fn(name = "wilson_flow", return_raw)]
+    pub fn wilson_flow_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Map, Failure> {
+        wilson_flow(ctx, u, Map::new())
+    }
+
+    /// Loads a gauge field from a NERSC archive or an ILDG or SciDAC (lime) file; checksums are verified, and a note tells
+    /// of a lime file without one.
     ///
     /// # Example
     /// ```rhai
@@ -379,7 +411,11 @@ mod gauge_module {
                 Error::file(format!("cannot read `{file}`: {why}"))
                     .hint("paths are relative to the folder that the program was started in")
             })?;
-            files::decode(&bytes).map_err(|e| e.context(format!("`{file}`")))
+            let loaded = files::decode(&bytes).map_err(|e| e.context(format!("`{file}`")))?;
+            if let Some(note) = loaded.note {
+                session(&ctx)?.note(&format!("`{file}`: {note}"));
+            }
+            Ok(loaded.links)
         };
         read().at(&ctx)
     }
@@ -418,8 +454,8 @@ mod links_functions {
         save_as(ctx, u, file, Map::new())
     }
 
-    /// The same field with other boundaries for fermions: one for the time direction, or an array of four. Links and
-    /// observables of the gauge field do not change.
+    /// The same field with other boundaries for fermions: one for the time direction, or an array of four. (One name for a
+    /// Lattice's `boundary` is for all directions.) Links and observables of the gauge field do not change.
     ///
     /// # Example
     /// ```rhai

@@ -6,7 +6,9 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use super::chebyshev::as_complex;
+use super::values::type_of;
 use super::vector::Vector;
+use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::{self, MinMax, Solution, SolveOptions, Zolotarev};
 use crate::number::{Series, root};
@@ -29,24 +31,22 @@ pub(super) fn register(engine: &mut Engine) {
 /// The options that all solvers share.
 fn read(o: &Options) -> Result<(SolveOptions, Task)> {
     let defaults = SolveOptions::default();
-    let start = match o.value("start") {
-        None => None,
-        Some(value) => match value.clone().try_cast::<Vector>() {
-            Some(v) => Some((*v.block).clone()),
-            None => {
-                return Err(Error::input(format!(
-                    "option `start` takes a BlockVector, not a {}",
-                    value.type_name()
-                )));
-            }
-        },
-    };
     let options = SolveOptions {
         tolerance: o.float_or("tol", defaults.tolerance)?,
         max_iterations: o.count_or("iterations", 1, defaults.max_iterations)?,
-        start,
+        start: None,
     };
     Ok((options, o.task()?))
+}
+
+/// The option `start`.
+fn start(o: &Options) -> Result<Option<BlockVector>> {
+    let Some(value) = o.value("start") else { return Ok(None) };
+    match value.clone().try_cast::<Vector>() {
+        Some(v) => Ok(Some((*v.block).clone())),
+        None => Err(Error::input(format!("option `start` takes a BlockVector, not {}", type_of(&value)))
+            .hint("the `x` of a solution is one")),
+    }
 }
 
 /// Tells of a solution that is none yet.
@@ -71,15 +71,15 @@ fn even_odd(a: &Operator, b: &Vector, krylov: bool, options: SolveOptions, task:
         Error::input(format!("even-odd preconditioning of {}", a.summary()))
             .hint("it works on `wilson::operator(u, #{ mass: .. })` itself")
     })?;
+    method::check_system(a, &b.block, &options)?;
     let device = a.device();
     let reduced = Rc::new(EvenOdd::build(device, wilson.spec())?);
     let s = Operator::from_node(device.clone(), std::sync::Arc::new(EvenOdd::build(device, wilson.spec())?));
     let converted = a.accept(&b.block)?;
     let b = converted.as_ref().unwrap_or(&b.block);
     let rhs = reduced.reduce(b)?;
-    let size = |v: &crate::backend::BlockVector| -> Result<Vec<f64>> {
-        Ok(device.dots(v, v)?.iter().map(|z| root(z.re)).collect())
-    };
+    let size =
+        |v: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(v, v)?.iter().map(|z| root(z.re)).collect()) };
     let goal = options.tolerance;
     // The residual of D x = b is that of the even sites: relative to b, not to the reduced right-hand side.
     let ratio = size(b)?
@@ -94,30 +94,45 @@ fn even_odd(a: &Operator, b: &Vector, krylov: bool, options: SolveOptions, task:
     } else {
         let adjoint = s.adjoint()?;
         let normal = adjoint.times(&s)?;
+        let residual = |x: &BlockVector| -> Result<BlockVector> {
+            let mut r = rhs.clone();
+            s.update(Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, x, &mut r, None)?;
+            Ok(r)
+        };
+        let (mut x, mut left) = match &inner.start {
+            Some(start) => {
+                let x = a.accept(start)?.unwrap_or_else(|| start.clone());
+                let left = residual(&x)?;
+                (x, left)
+            }
+            None => (a.zeros(b.columns())?, rhs.clone()),
+        };
         // Conjugate gradients on S^+ S watch |S^+ r|, which is smaller than |r| can be large: tighten until it fits.
-        let (mut x, mut iterations, mut left) = (a.zeros(b.columns())?, 0, rhs.clone());
+        let mut iterations = 0;
         for _ in 0..6 {
             let off = size(&left)?
                 .iter()
                 .zip(size(&rhs)?)
                 .map(|(l, r)| if r > 0.0 { l / r } else { 0.0 })
                 .fold(0.0, f64::max);
-            if off <= inner.tolerance {
+            if off <= inner.tolerance || iterations >= inner.max_iterations {
                 break;
             }
-            let own =
-                SolveOptions { tolerance: 0.5 * inner.tolerance / off.max(inner.tolerance), ..inner.clone() };
+            let own = SolveOptions {
+                tolerance: 0.5 * inner.tolerance / off.max(inner.tolerance),
+                max_iterations: inner.max_iterations - iterations,
+                start: None,
+            };
             let part = method::conjugate_gradient(&normal, &adjoint.apply(&left)?, own, task)?;
             iterations += part.iterations;
             device.axpby(&[1.0.into()], &part.x, &[1.0.into()], &mut x)?;
-            left = rhs.clone();
-            s.update(crate::backend::Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, &x, &mut left, None)?;
+            left = residual(&x)?;
         }
         (x, iterations)
     };
     let x = reduced.complete(&x, b)?;
     let mut r = b.clone();
-    a.update(crate::backend::Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, &x, &mut r, None)?;
+    a.update(Update { alpha: -1.0, beta: 0.0, gamma: 1.0 }, &x, &mut r, None)?;
     let residuals: Vec<f64> =
         size(&r)?.iter().zip(size(b)?).map(|(r, b)| if b > 0.0 { r / b } else { 0.0 }).collect();
     let converged = residuals.iter().all(|r| *r <= 2.0 * goal);
@@ -133,7 +148,8 @@ fn solve(
     krylov: bool,
 ) -> std::result::Result<Solved, Failure> {
     let o = Options::new(ctx, options);
-    let (wanted, task) = read(&o).at(ctx)?;
+    let (shared, task) = read(&o).at(ctx)?;
+    let wanted = SolveOptions { start: start(&o).at(ctx)?, ..shared };
     let halves = o.flag_or("even_odd", false).at(ctx)?;
     o.finish()?;
     let solution = match (halves, krylov) {
@@ -278,6 +294,16 @@ mod solve_functions {
         solutions.into_iter().map(|s| Ok(Dynamic::from(noted(&ctx, s, a.clone())?))).collect()
     }
 
+    #[rhai_fn(name = "multishift_cg", return_raw)]
+    pub fn multishift_cg_plain(
+        ctx: NativeCallContext,
+        a: Operator,
+        shifts: Dynamic,
+        b: Vector,
+    ) -> std::result::Result<Array, Failure> {
+        multishift_cg(ctx, a, shifts, b, Map::new())
+    }
+
     /// The solution.
     #[rhai_fn(global, get = "x", pure)]
     pub fn x(s: &mut Solved) -> Vector {
@@ -333,6 +359,14 @@ mod solve_functions {
         fit(&ctx, options, "degree", |error| MinMax::to_error(eps, error), |n| MinMax::of_degree(eps, n))
     }
 
+    #[rhai_fn(name = "minmax_inverse_sqrt", return_raw)]
+    pub fn minmax_inverse_sqrt_plain(
+        ctx: NativeCallContext,
+        eps: FLOAT,
+    ) -> std::result::Result<Rc<MinMax>, Failure> {
+        minmax_inverse_sqrt(ctx, eps, Map::new())
+    }
+
     /// Degree in y.
     #[rhai_fn(global, get = "degree", pure)]
     pub fn degree(p: &mut Rc<MinMax>) -> INT {
@@ -363,6 +397,11 @@ mod solve_functions {
         p.at(y)
     }
 
+    #[rhai_fn(global, name = "at", pure)]
+    pub fn at_int(p: &mut Rc<MinMax>, y: INT) -> FLOAT {
+        p.at(y as FLOAT)
+    }
+
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn minmax_to_string(p: &mut Rc<MinMax>) -> String {
         format!("MinMax: degree {} on [{:e}, 1], deviation {:.3e}", p.degree(), p.eps, p.deviation)
@@ -387,6 +426,14 @@ mod solve_functions {
         options: Map,
     ) -> std::result::Result<Rc<Zolotarev>, Failure> {
         fit(&ctx, options, "poles", |error| Zolotarev::to_error(eps, error), |n| Zolotarev::of_order(eps, n))
+    }
+
+    #[rhai_fn(name = "zolotarev_inverse_sqrt", return_raw)]
+    pub fn zolotarev_inverse_sqrt_plain(
+        ctx: NativeCallContext,
+        eps: FLOAT,
+    ) -> std::result::Result<Rc<Zolotarev>, Failure> {
+        zolotarev_inverse_sqrt(ctx, eps, Map::new())
     }
 
     /// Number of poles.
@@ -417,6 +464,11 @@ mod solve_functions {
     #[rhai_fn(global, name = "at", pure)]
     pub fn rational_at(r: &mut Rc<Zolotarev>, y: FLOAT) -> FLOAT {
         r.at(y)
+    }
+
+    #[rhai_fn(global, name = "at", pure)]
+    pub fn rational_at_int(r: &mut Rc<Zolotarev>, y: INT) -> FLOAT {
+        r.at(y as FLOAT)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -4,6 +4,7 @@ use rhai::plugin::*;
 use rhai::{Dynamic, Engine, FLOAT, INT, Map};
 
 use super::gauge::single;
+use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::matrix::wilson::Compression;
 use crate::backend::{Grid, Rows};
@@ -35,8 +36,8 @@ pub(super) fn grid(value: &Dynamic) -> Result<Grid> {
     match value.clone().try_cast::<Lattice>() {
         Some(lattice) => grid_of(&lattice),
         None => Err(Error::input(format!(
-            "spinors live on a Lattice or a gauge field, not on a {}",
-            value.type_name()
+            "spinors live on a Lattice or a gauge field, not on {}",
+            type_of(value)
         ))
         .hint("make a lattice with `lattice::hypercubic(4, 4, 4, 8)`")),
     }
