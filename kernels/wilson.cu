@@ -1,6 +1,6 @@
 // The Wilson-Dirac operator: a thread a site and column. Spinors and links of 32 neighbouring sites lie together, component
 // by component, so that a warp loads whole lines. Where sites come in whole groups and there is one column (PACKED), the
-// components of a site are at distances that the compiler knows. In double precision two threads then share a site (HALVES).
+// components of a site are at distances that the compiler knows. In double precision two threads of a warp then share a site.
 //
 // Floor: links and spinors once, (4 N + 24 + 24) reals a site with N reals a link, and 24 more for every vector added.
 #include "common.cuh"
@@ -20,8 +20,9 @@ struct WilsonArgument {
     uint32_t sites, columns, added;
     // 1: gamma5 from the left; 1: the adjoint; 0: all sites, 1: even ones, 2: odd ones.
     uint32_t gamma5, adjoint, parity;
-    // Planes of the third direction that are walked together along the fourth; 0: all sites in their order.
-    uint32_t tile;
+    // The order of packed sites: planes of the third direction that are walked together along the fourth (0: all of them),
+    // whether two of those planes are walked side by side, and whether from the last site to the first.
+    uint32_t layer, paired, backwards;
 };
 
 template <class F>
@@ -217,12 +218,30 @@ __device__ __forceinline__ void finish(const WilsonArgument& a, At at, Lower low
     }
 }
 
+// The group of packed sites whose turn is `i`: neighbours shall be walked while what they share lies in a cache.
+__device__ __forceinline__ uint32_t group_of(const WilsonArgument& a, uint32_t i) {
+    if (a.backwards) i = a.sites / GROUP - 1 - i;
+    const uint32_t plane = a.dims[0] * a.dims[1] / GROUP;
+    uint32_t first = 0;
+    if (a.layer) {
+        const uint32_t layer = plane * a.layer, walk = layer * a.dims[3], rest = i % walk;
+        first = (rest / layer * a.dims[2] + i / walk * a.layer) * plane;
+        i = rest % layer;
+    }
+    if (!a.paired) return first + i;
+    const uint32_t pair = i / (2 * plane), rest = i % (2 * plane);
+    return first + (2 * pair + rest % 2) * plane + rest / 2;
+}
+
 template <class F, int N, bool PACKED>
 __device__ __forceinline__ void wilson(const WilsonArgument& a) {
     const uint64_t at = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
     const uint32_t columns = PACKED ? 1 : a.columns;
-    const uint32_t site = (uint32_t)(at / columns), column = (uint32_t)(at % columns);
+    uint32_t site = (uint32_t)(at / columns);
+    const uint32_t column = (uint32_t)(at % columns);
     if (site >= a.sites) return;
+    // With 8 reals a link making it is the work, and no register is left for an order.
+    if (PACKED && N != 8) site = group_of(a, site / GROUP) * GROUP + site % GROUP;
     const uint32_t x0 = site % a.dims[0], r0 = site / a.dims[0];
     const uint32_t x1 = r0 % a.dims[1], r1 = r0 / a.dims[1];
     const uint32_t x2 = r1 % a.dims[2], x3 = r1 / a.dims[2];
@@ -282,60 +301,36 @@ __device__ __forceinline__ void half_hops(const WilsonArgument& a, uint32_t site
     half_hop<F, N, MU, true>(a, site, down, half, t, s, first ? turn : F(1), own, far);
 }
 
-// Asks for the links of a group of sites, which nobody else has read, before the first hop: the other numbers mostly lie in the
-// second cache. Where there are vectors to add, they leave no bandwidth for it.
+// A warp for half a group of sites, two threads each with one component of every half-spinor: half the sums, so that registers
+// are left for numbers on their way, while a link travels once for both. What the first two directions make of the other
+// thread's spins changes hands before the others.
 template <class F, int N>
-__device__ __forceinline__ void ask_for_links(const WilsonArgument& a, uint32_t group) {
-#if __CUDA_ARCH__ >= 900
-    constexpr uint32_t BYTES = 4 * N * GROUP * sizeof(F);
-    if (a.added || a.gamma != 0.0 || (group + 1) * GROUP > a.sites) return;
-    const char* const at = static_cast<const char*>(a.links) + (uint64_t)group * BYTES;
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(at), "r"(BYTES) : "memory");
-#endif
-}
-
-// Two warps for a group of sites, each with one component of every half-spinor: half the sums, so that registers are left
-// for numbers on their way. What the first two directions make of the other warp's spins changes hands at the end. A block
-// has up to BLOCK threads.
-template <class F, int N, int BLOCK>
 __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
-    using Two = typename Reals<F>::Two;
-    __shared__ Two exchanged[3][BLOCK];
-    const uint32_t warp = threadIdx.x / GROUP, lane = threadIdx.x % GROUP, half = warp % 2;
-    uint32_t group = blockIdx.x * (blockDim.x / (2 * GROUP)) + warp / 2;
-    if (a.tile) {
-        const uint32_t plane = a.dims[0] * a.dims[1] / GROUP, layer = plane * a.tile, walk = layer * a.dims[3];
-        const uint32_t rest = group % walk;
-        group = (rest / layer * a.dims[2] + group / walk * a.tile) * plane + rest % layer;
-    }
-    if (threadIdx.x % (2 * GROUP) == 0) ask_for_links<F, N>(a, group);
-    const uint32_t site = group * GROUP + lane;
+    constexpr uint32_t SITES = GROUP / 2;
+    const uint32_t turn = blockIdx.x * (blockDim.x / GROUP) + threadIdx.x / GROUP;
+    if (turn / 2 >= a.sites / GROUP) return;
+    const uint32_t group = group_of(a, turn / 2), half = threadIdx.x % GROUP / SITES;
+    const uint32_t inner = turn % 2 * SITES + threadIdx.x % SITES, site = group * GROUP + inner;
     const uint32_t x0 = site % a.dims[0], r0 = site / a.dims[0];
     const uint32_t x1 = r0 % a.dims[1], r1 = r0 / a.dims[1];
     const uint32_t x2 = r1 % a.dims[2], x3 = r1 / a.dims[2];
-    const bool wanted = site < a.sites && (!a.parity || ((x0 + x1 + x2 + x3) & 1) + 1 == a.parity);
-    const F s = a.adjoint ? F(-1) : F(1), t = half ? F(1) : F(-1);
-    C<F> own[3] = {}, theirs[3] = {}, far[3] = {};
-    if (wanted) {
-        uint32_t stride = 1;
-        half_hops<F, N, 0>(a, site, x0, stride, half, t, s, own, theirs);
-        stride *= a.dims[0];
-        half_hops<F, N, 1>(a, site, x1, stride, half, t, s, own, theirs);
-        stride *= a.dims[1];
-        half_hops<F, N, 2>(a, site, x2, stride, half, t, s, own, far);
-        stride *= a.dims[2];
-        half_hops<F, N, 3>(a, site, x3, stride, half, t, s, own, far);
-    }
-#pragma unroll
-    for (int c = 0; c < 3; ++c) exchanged[c][threadIdx.x] = Reals<F>::two(theirs[c].re, theirs[c].im);
-    __syncthreads();
+    const bool wanted = !a.parity || ((x0 + x1 + x2 + x3) & 1) + 1 == a.parity;
+    const uint32_t taking_part = __ballot_sync(~0u, wanted);
     if (!wanted) return;
+    const F s = a.adjoint ? F(-1) : F(1), t = half ? F(1) : F(-1);
+    C<F> own[3] = {}, theirs[3] = {}, far[3];
+    uint32_t stride = 1;
+    half_hops<F, N, 0>(a, site, x0, stride, half, t, s, own, theirs);
+    stride *= a.dims[0];
+    half_hops<F, N, 1>(a, site, x1, stride, half, t, s, own, theirs);
+    stride *= a.dims[1];
 #pragma unroll
-    for (int c = 0; c < 3; ++c) {
-        const Two z = exchanged[c][threadIdx.x ^ GROUP];
-        far[c] = far[c] + C<F>{z.x, z.y};
-    }
-    const uint64_t at = (uint64_t)group * (12 * GROUP) + lane + 3 * GROUP * half;
+    for (int c = 0; c < 3; ++c)
+        far[c] = {__shfl_xor_sync(taking_part, theirs[c].re, SITES), __shfl_xor_sync(taking_part, theirs[c].im, SITES)};
+    half_hops<F, N, 2>(a, site, x2, stride, half, t, s, own, far);
+    stride *= a.dims[2];
+    half_hops<F, N, 3>(a, site, x3, stride, half, t, s, own, far);
+    const uint64_t at = (uint64_t)group * (12 * GROUP) + inner + 3 * GROUP * half;
     finish<F, 6>(
         a, [&](int k) { return at + (k < 3 ? k : k + 3) * GROUP; }, [](int k) { return k >= 3; },
         [&](int k) { return k < 3 ? own[k] : far[k - 3]; });
@@ -347,7 +342,7 @@ __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
     }
 #define TWO_THREADS(NAME, F, N, BLOCKS)                                                                            \
     extern "C" __global__ void __launch_bounds__(128, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
-        wilson_halves<F, N, 128>(a);                                                                               \
+        wilson_halves<F, N>(a);                                                                               \
     }
 
 ONE_THREAD(wilson_f32_18, float, 18, false, 4)
@@ -359,7 +354,7 @@ ONE_THREAD(wilson_f64_8, double, 8, false, 3)
 ONE_THREAD(wilson_f32_18_packed, float, 18, true, 4)
 ONE_THREAD(wilson_f32_12_packed, float, 12, true, 4)
 ONE_THREAD(wilson_f32_8_packed, float, 8, true, 6)
-// With 8 reals making a link is the work, and two threads would do it twice.
+// With 8 reals two threads would make a link twice.
 ONE_THREAD(wilson_f64_8_packed, double, 8, true, 3)
 TWO_THREADS(wilson_f64_18_halves, double, 18, 3)
 TWO_THREADS(wilson_f64_12_halves, double, 12, 3)

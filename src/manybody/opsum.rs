@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::number::format::{complex, real};
 
+/// The mark of adjoint operators, at the end of their names.
+pub(super) const ADJOINT: char = '\u{2020}';
+
 /// A coefficient times a product of operators, the rightmost acting first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
@@ -41,9 +44,33 @@ impl OpSum {
         Ok(())
     }
 
+    /// The adjoint sum: coefficients conjugated, factors in reverse order and adjoint.
+    pub fn dagger(&self) -> OpSum {
+        let adjoint = |term: &Term| Term {
+            coefficient: term.coefficient.conj(),
+            factors: term.factors.iter().rev().map(|(name, site)| (adjoint_name(name), *site)).collect(),
+        };
+        OpSum { terms: self.terms.iter().map(adjoint).collect() }
+    }
+
     /// The terms in the order of their adding.
     pub fn terms(&self) -> &[Term] {
         &self.terms
+    }
+}
+
+/// What the adjoint of an operator is called.
+pub(super) fn adjoint_name(name: &str) -> String {
+    match name.strip_suffix(ADJOINT) {
+        Some(name) => name.into(),
+        None => format!("{name}{ADJOINT}"),
+    }
+}
+
+impl From<C64> for OpSum {
+    /// A multiple of the identity.
+    fn from(coefficient: C64) -> OpSum {
+        OpSum { terms: vec![Term { coefficient, factors: Vec::new() }] }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::opsum::{ADJOINT, adjoint_name};
 use crate::error::{Error, Result, nearest};
 use crate::number::C64;
 
@@ -98,8 +99,20 @@ impl Site {
                 "operator `{name}` has an element that is not a finite number"
             )));
         }
-        self.operators.insert(name, LocalOperator { matrix, fermionic });
+        if name.ends_with(ADJOINT) {
+            return Err(Error::input(format!("an operator called `{name}`"))
+                .hint("names that end so are those of adjoint operators"));
+        }
+        self.insert(name, LocalOperator { matrix, fermionic });
         Ok(self)
+    }
+
+    /// Keeps an operator and its adjoint.
+    fn insert(&mut self, name: String, operator: LocalOperator) {
+        let dim = self.dim();
+        let matrix = (0..dim * dim).map(|k| operator.matrix[k % dim * dim + k / dim].conj()).collect();
+        self.operators.insert(adjoint_name(&name), LocalOperator { matrix, ..operator });
+        self.operators.insert(name, operator);
     }
 
     /// Whether an operator changes the number of fermions by an odd one wherever it is not zero.
@@ -112,8 +125,10 @@ impl Site {
     /// Marks operators as fermionic; the site's parity must be set for them to have signs.
     pub fn fermionic(mut self, names: &[&str]) -> Site {
         for name in names {
-            if let Some(operator) = self.operators.get_mut(*name) {
-                operator.fermionic = true;
+            for name in [(*name).into(), adjoint_name(name)] {
+                if let Some(operator) = self.operators.get_mut(&name) {
+                    operator.fermionic = true;
+                }
             }
         }
         self
@@ -166,7 +181,7 @@ impl Site {
         for (s, &odd) in self.odd.iter().enumerate() {
             matrix[s * dim + s] = C64::from(if odd { -1.0 } else { 1.0 });
         }
-        self.operators.insert("F".into(), LocalOperator { matrix, fermionic: false });
+        self.insert("F".into(), LocalOperator { matrix, fermionic: false });
         self
     }
 
@@ -195,12 +210,12 @@ impl Site {
         self.odd[state]
     }
 
-    /// Names of the operators.
+    /// Names of the operators, without those of their adjoints.
     pub fn operators(&self) -> impl Iterator<Item = &str> {
-        self.operators.keys().map(String::as_str)
+        self.operators.keys().map(String::as_str).filter(|name| !name.ends_with(ADJOINT))
     }
 
-    /// An operator by its name.
+    /// An operator by its name, or an adjoint one by the name that [`OpSum::dagger`](super::OpSum::dagger) gives it.
     ///
     /// # Errors
     /// When the site has none of that name.

@@ -262,6 +262,9 @@ fn products_multiply_in_the_order_written() {
         }
         one_by_one *= faer::Scale(C64::new(0.5, -2.0));
         assert!(distance(&together, &one_by_one) < 1e-14, "{term:?}");
+        let adjoint = sum(&[(C64::new(0.5, -2.0), term)]).dagger();
+        assert!(distance(&full(&adjoint, &sites), &together.adjoint().to_owned()) < 1e-14, "{adjoint}");
+        assert_eq!(adjoint.dagger(), sum(&[(C64::new(0.5, -2.0), term)]));
     }
 }
 

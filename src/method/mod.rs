@@ -16,6 +16,7 @@ mod ritz;
 mod solve;
 mod subspace;
 mod window;
+mod zolotarev;
 
 pub use accumulate::{Accumulation, accumulate};
 pub use chebyshev::Chebyshev;
@@ -24,7 +25,7 @@ pub use double_moments::{DoubleMoments, cross_moments};
 pub use expansion::{Expansion, clenshaw, polynomial};
 pub use green::{Damping, green};
 pub use kernel::DampingKernel;
-pub use minmax::{MinMax, Zolotarev};
+pub use minmax::MinMax;
 pub use moments::Moments;
 pub use plane_wave::{geometry, k_path, plane_waves};
 pub use recorded::RecordedClenshaw;
@@ -33,3 +34,4 @@ pub use solve::{Solution, SolveOptions, bicgstab, check_system, conjugate_gradie
 pub(crate) use solve::{gradient_steps, shifted_steps};
 pub(crate) use subspace::{hermitian_eigen, orthonormal, orthonormal_columns};
 pub use window::Window;
+pub use zolotarev::Zolotarev;

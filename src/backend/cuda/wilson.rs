@@ -2,6 +2,7 @@
 //! component, columns fastest. It is an order of rows alone, so that block algebra need not know it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::{Pod, Zeroable};
 
@@ -24,9 +25,8 @@ const SMALL_BLOCK: usize = 64;
 const BLOCKS: usize = 4;
 
 /// Bytes of spinors and links of planes that are walked together along the fourth direction: with those before and behind
-/// they shall find room in the second cache of the GPU. A whole lattice may be a little more, a part of it also has neighbours.
-const LAYER: usize = 8 << 20;
-const WHOLE: usize = 12 << 20;
+/// they shall find room in the second cache of the GPU.
+const LAYER: usize = 12 << 20;
 
 /// Where a row of the host stands on the GPU.
 pub(super) fn place(grid: &Grid, row: usize) -> usize {
@@ -57,7 +57,9 @@ struct Argument {
     gamma5: u32,
     adjoint: u32,
     parity: u32,
-    tile: u32,
+    layer: u32,
+    paired: u32,
+    backwards: u32,
     _pad: u32,
 }
 
@@ -68,6 +70,8 @@ struct Wilson {
     links: Buffer,
     spec: WilsonSpec,
     sites: u32,
+    /// Products are walked to and fro: what one touched last lies in the second cache, and the next begins there.
+    backwards: AtomicBool,
 }
 
 pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Kernel>> {
@@ -96,15 +100,22 @@ pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Ker
     };
     // The host's copy belongs to whoever made it.
     let spec = WilsonSpec { links: Arc::default(), ..spec.clone() };
-    Ok(Arc::new(Wilson { card: card.clone(), rows, links, spec, sites: count }))
+    Ok(Arc::new(Wilson {
+        card: card.clone(),
+        rows,
+        links,
+        spec,
+        sites: count,
+        backwards: AtomicBool::new(false),
+    }))
 }
 
 impl Wilson {
     /// How many planes of the third direction are walked together: 0 for all.
-    fn tile(&self) -> u32 {
+    fn layer(&self) -> u32 {
         let [a, b, c, _] = self.spec.dims;
         let plane = a * b * (2 * COMPONENTS + 4 * self.spec.compression.reals()) * 8;
-        if plane * c <= WHOLE || !(a * b).is_multiple_of(GROUP) {
+        if plane * c <= LAYER || !(a * b).is_multiple_of(GROUP) {
             return 0;
         }
         let fits = |n: &usize| c.is_multiple_of(*n) && plane * n <= LAYER;
@@ -152,8 +163,14 @@ impl Wilson {
             (_, true) => ("_packed", 1),
             _ => ("", v.columns),
         };
-        if halves {
-            argument.tile = self.tile();
+        if packed {
+            let [a, b, c, _] = self.spec.dims;
+            argument.backwards = u32::from(self.backwards.fetch_xor(true, Ordering::Relaxed));
+            if self.spec.single {
+                argument.paired = u32::from((a * b).is_multiple_of(GROUP) && c.is_multiple_of(2));
+            } else {
+                argument.layer = self.layer();
+            }
         }
         let count = self.sites as usize * each;
         let few = count < BLOCKS * BLOCK * self.card.processors as usize;

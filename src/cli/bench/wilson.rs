@@ -6,6 +6,7 @@ use crate::backend::{BlockVector, Device, Distribution, Random, Rows, Update};
 use crate::error::Result;
 use crate::gauge::Links;
 use crate::lattice::Lattice;
+use crate::method::{RecordedClenshaw, Window};
 use crate::number::DType;
 use crate::number::philox::Stream;
 use crate::operator::{Operator, Wilson};
@@ -21,6 +22,9 @@ const LATTICES: [([usize; 4], bool); 5] = [
     ([24, 24, 24, 48], true),
     ([32, 32, 32, 64], true),
 ];
+
+/// Terms of a series whose launches are recorded.
+const TERMS: usize = 257;
 
 /// One row a lattice, precision and storage, for the operator and for the step.
 pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> {
@@ -61,7 +65,14 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
                 let c = Update { alpha: 0.1, beta: -1.1, gamma: -1.0 };
                 let step =
                     timed(device, bench.limit(), || square.update_plus(c, &b1, &mut b2, &[(0.5, &psi)]))?;
-                row("Clenshaw", step, 2.0 * FLOPS + 144.0, 2.0 * links + 7.0 * 24.0);
+                let (flops, reals) = (2.0 * FLOPS + 144.0, 2.0 * links + 7.0 * 24.0);
+                row("Clenshaw", step, flops, reals);
+                if device.worth_recording(b1.bytes()) {
+                    let window = Window { center: 30.0, half_width: 40.0 };
+                    let mut series = RecordedClenshaw::new(square, window, &[0.01; TERMS], &b1)?;
+                    let all = timed(device, bench.limit(), || series.apply(&b1, TERMS).map(drop))?;
+                    row("recorded", all / TERMS as f64, flops, reals);
+                }
             }
         }
     }

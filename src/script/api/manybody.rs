@@ -25,13 +25,18 @@ pub(super) fn register(engine: &mut Engine) {
     multiples(engine);
 }
 
-/// Products of a sum with numbers, in either order, and quotients.
+/// Products of a sum with numbers, in either order, quotients, and sums, where a number stands for its multiple of the identity.
 fn multiples(engine: &mut Engine) {
     macro_rules! with {
         ($number:ty, $complex:expr) => {
             engine.register_fn("*", |sum: OpSum, x: $number| sum * $complex(x));
             engine.register_fn("*", |x: $number, sum: OpSum| sum * $complex(x));
             engine.register_fn("/", |sum: OpSum, x: $number| sum * $complex(x).inv());
+            engine.register_fn("+", |sum: OpSum, x: $number| sum + OpSum::from($complex(x)));
+            engine.register_fn("+", |x: $number, sum: OpSum| OpSum::from($complex(x)) + sum);
+            engine.register_fn("-", |sum: OpSum, x: $number| sum + OpSum::from(-$complex(x)));
+            engine
+                .register_fn("-", |x: $number, sum: OpSum| OpSum::from($complex(x)) + sum * C64::from(-1.0));
         };
     }
     with!(INT, |x: INT| C64::from(x as FLOAT));
@@ -409,6 +414,21 @@ mod manybody_functions {
         operators: Array,
     ) -> std::result::Result<(), Failure> {
         add_term(sum, &coefficient, &operators).at(&ctx)
+    }
+
+    /// The adjoint sum, so that `h + h.dagger()` is Hermitian: coefficients conjugated, operators adjoint and in reverse order.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let hopping = opsum();
+    /// for i in 0..4 { hopping.add(complex(0.0, -1.0), "Cdag", i, "C", (i + 1) % 4); }
+    /// let h = hopping + hopping.dagger() + 1.0;
+    /// let ring = exact::operator(h, sites("Fermion", 4), #{ N: 1 });
+    /// assert_close(ring.to_matrix().eigh().values[0], 1.0 - 2.0, 1e-12);
+    /// ```
+    #[rhai_fn(global, name = "dagger", pure)]
+    pub fn dagger(sum: &mut OpSum) -> OpSum {
+        sum.dagger()
     }
 
     /// Number of terms.
