@@ -368,7 +368,7 @@ fn spinors_of_another_lattice() {
         "d + b",
     ];
     for script in cases {
-        fail(&mut engine, &[(script, "a lattice of [4, ", "same lattice")]);
+        fail(&mut engine, &[(script, "does not go with one of", "same lattice")]);
     }
 }
 

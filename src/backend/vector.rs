@@ -63,13 +63,13 @@ impl Rows {
 
     /// Refuses rows of two different lattices; rows that live on none go with any.
     pub fn meet(&self, other: &Rows) -> Result<()> {
-        match (self.grid, other.grid) {
-            (Some(a), Some(b)) if a != b => {
-                Err(Error::input(format!("a lattice of {:?} sites meets one of {:?}", a.dims, b.dims))
-                    .hint("make vectors and operators on the same lattice, like those of one gauge field"))
-            }
-            _ => Ok(()),
+        let (Some(a), Some(b)) = (self.grid, other.grid) else { return Ok(()) };
+        if a == b {
+            return Ok(());
         }
+        let sizes = |g: Grid| g.dims.map(|n| n.to_string()).join(" x ");
+        Err(Error::input(format!("a lattice of {} sites does not go with one of {}", sizes(a), sizes(b)))
+            .hint("make vectors and operators on the same lattice, like those of one gauge field"))
     }
 }
 
