@@ -73,7 +73,7 @@ fn heated(u: &Su3, staple: &Su3, beta: f64, seed: u64, link: usize, sweep: usize
     for (number, pair) in SUBGROUPS.into_iter().enumerate() {
         let w = Quaternion::of(&su3::mul_adj(&u, staple), pair).scaled(0.5);
         let k = w.norm();
-        let column = (3 * sweep + number + 1) as u32;
+        let column = (sweep.wrapping_mul(3) + number + 1) as u32;
         let draws = Draws { seed, link: link as u64, column: column.wrapping_mul(ATTEMPTS) };
         let x0 = heat(2.0 * k * beta / 3.0, &draws);
         // A direction uniform on the sphere.
@@ -142,7 +142,7 @@ pub fn heatbath(start: &Links, options: &Heatbath, task: &Task) -> Result<Links>
     let mut u = start.clone();
     let progress = task.start("heatbath", options.sweeps);
     for done in 0..options.sweeps {
-        let number = options.first + done;
+        let number = options.first.wrapping_add(done);
         sweep(&mut u, task, |x, mu, link, staple| {
             heated(link, staple, options.beta, options.seed, 4 * x + mu, number)
         })?;
@@ -151,7 +151,7 @@ pub fn heatbath(start: &Links, options: &Heatbath, task: &Task) -> Result<Links>
         }
         progress.advance(done + 1)?;
     }
-    Ok(u)
+    Ok(u.with_sweeps(options.first.saturating_add(options.sweeps)))
 }
 
 #[cfg(test)]

@@ -20,6 +20,8 @@ pub struct Links {
     dims: [usize; 4],
     links: Arc<Vec<Su3>>,
     sign: [f64; 4],
+    /// Heatbath sweeps that the field has had: the next one draws other random numbers.
+    sweeps: usize,
 }
 
 impl Links {
@@ -33,7 +35,7 @@ impl Links {
             return Err(Error::input(format!("{} links for a lattice of {dims:?} sites", links.len())));
         }
         check_links(&links)?;
-        Ok(Links { dims, links: Arc::new(links), sign: [1.0; 4] })
+        Ok(Links { dims, links: Arc::new(links), sign: [1.0; 4], sweeps: 0 })
     }
 
     /// One link for every site and direction by a function of both.
@@ -60,7 +62,7 @@ impl Links {
             Wrap::Phase(p) => p.re,
             Wrap::Open => 1.0,
         });
-        Ok(Links { dims: grid.dims, links: Arc::new(links), sign })
+        Ok(Links { dims: grid.dims, links: Arc::new(links), sign, sweeps: 0 })
     }
 
     /// Sites in each direction.
@@ -111,6 +113,16 @@ impl Links {
     /// The same links with other boundary conditions for fermions: 1 or -1 a direction.
     pub fn with_sign(&self, sign: [f64; 4]) -> Links {
         Links { sign, ..self.clone() }
+    }
+
+    /// Heatbath sweeps that the field has had.
+    pub fn sweeps(&self) -> usize {
+        self.sweeps
+    }
+
+    /// The same field, having had so many heatbath sweeps.
+    pub fn with_sweeps(&self, sweeps: usize) -> Links {
+        Links { sweeps, ..self.clone() }
     }
 
     /// The product link by link.

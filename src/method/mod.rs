@@ -30,7 +30,9 @@ pub use moments::Moments;
 pub use plane_wave::{geometry, k_path, plane_waves};
 pub use recorded::RecordedClenshaw;
 pub use ritz::{RitzMethod, RitzOptions, ritz};
-pub use solve::{Solution, SolveOptions, bicgstab, check_system, conjugate_gradient, multishift};
+pub use solve::{
+    Solution, SolveOptions, bicgstab, check_system, conjugate_gradient, in_range, multishift, only,
+};
 pub(crate) use solve::{gradient_steps, shifted_steps};
 pub(crate) use subspace::{hermitian_eigen, orthonormal, orthonormal_columns};
 pub use window::Window;

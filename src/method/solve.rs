@@ -72,6 +72,58 @@ pub fn check_system(a: &Operator, b: &BlockVector, options: &SolveOptions) -> Re
     Ok(())
 }
 
+/// Solves for right-hand sides brought to a size of one where their squares could under- or overflow on the way.
+///
+/// # Errors
+/// Those of `solve`.
+pub fn in_range<S>(device: &Device, b: &BlockVector, options: SolveOptions, solve: S) -> Result<Vec<Solution>>
+where
+    S: FnOnce(&BlockVector, SolveOptions) -> Result<Vec<Solution>>,
+{
+    let times = |factors: &[f64], v: &BlockVector| -> Result<BlockVector> {
+        let mut w = device.zeros(v.dtype(), v.rows(), v.columns())?;
+        device.axpby(&real(factors), v, &[C64::default()], &mut w)?;
+        Ok(w)
+    };
+    let (step, most) = if b.dtype().is_single() { (60.0, 120.0) } else { (400.0, 1000.0) };
+    let mut factors = vec![1.0f64; b.columns()];
+    let mut scaled = None;
+    // Squares that are lost already tell no size, so that long steps come first.
+    for _ in 0..5 {
+        let (v, mut changed) = (scaled.as_ref().unwrap_or(b), false);
+        let squares = device.dots(v, v)?;
+        for (factor, square) in factors.iter_mut().zip(squares) {
+            let by = match square.re {
+                s if s.is_nan() || (1e-16..1e16).contains(&s) => continue,
+                0.0 => step,
+                s if s.is_finite() => -(0.5 * s.log2()).round(),
+                _ => -step,
+            };
+            // Beyond this there is nothing but zeros.
+            if (factor.log2() + by).abs() <= most {
+                (*factor, changed) = (*factor * by.exp2(), true);
+            }
+        }
+        if !changed {
+            break;
+        }
+        scaled = Some(times(&factors, b)?);
+    }
+    let Some(scaled) = scaled else { return solve(b, options) };
+    let start = options.start.as_ref().map(|start| times(&factors, start)).transpose()?;
+    let mut solutions = solve(&scaled, SolveOptions { start, ..options })?;
+    let back: Vec<f64> = factors.iter().map(|f| 1.0 / f).collect();
+    for solution in &mut solutions {
+        solution.x = times(&back, &solution.x)?;
+    }
+    Ok(solutions)
+}
+
+/// The one solution of a system.
+pub fn only(solutions: Vec<Solution>) -> Result<Solution> {
+    solutions.into_iter().next().ok_or_else(|| Error::internal("a solver gave no solution"))
+}
+
 fn check_hermitian(a: &Operator) -> Result<()> {
     if a.is_hermitian()? {
         return Ok(());
@@ -148,16 +200,19 @@ pub fn conjugate_gradient(
 ) -> Result<Solution> {
     check_system(a, b, &options)?;
     check_hermitian(a)?;
-    let converted = a.accept(b)?;
-    let b = converted.as_ref().unwrap_or(b);
     let apply = |p: &BlockVector, q: &mut BlockVector, _: f64| -> Result<Vec<f64>> {
         let mut dots = Dots::default();
         a.update(Update::PRODUCT, p, q, Some(&mut dots))?;
         Ok(dots.wv)
     };
-    let tolerance = options.tolerance;
-    let (x, iterations) = gradient_steps(a, apply, b, options, task)?;
-    finished(a, b, x, iterations, tolerance)
+    let solve = |b: &BlockVector, options: SolveOptions| -> Result<Vec<Solution>> {
+        let converted = a.accept(b)?;
+        let b = converted.as_ref().unwrap_or(b);
+        let tolerance = options.tolerance;
+        let (x, iterations) = gradient_steps(a, apply, b, options, task)?;
+        Ok(vec![finished(a, b, x, iterations, tolerance)?])
+    };
+    only(in_range(a.device(), b, options, solve)?)
 }
 
 /// The iteration itself, for a product that may be less exact where the residual, the third argument, has fallen already;
@@ -219,13 +274,15 @@ pub fn multishift(
         return Err(Error::input("conjugate gradients with several shifts need shifts of 0 or more")
             .hint("give them as an array or Series, like [0.0, 0.1]"));
     }
-    let converted = a.accept(b)?;
-    let b = converted.as_ref().unwrap_or(b);
-    let (x, iterations) = shifted_steps(a, shifts, b, options.tolerance, options.max_iterations, task)?;
-    let solution = |(x, shift): (BlockVector, &f64)| {
-        finished(&a.shifted(C64::new(*shift, 0.0))?, b, x, iterations, options.tolerance)
-    };
-    x.into_iter().zip(shifts).map(solution).collect()
+    in_range(a.device(), b, options, |b, options| {
+        let converted = a.accept(b)?;
+        let b = converted.as_ref().unwrap_or(b);
+        let (x, iterations) = shifted_steps(a, shifts, b, options.tolerance, options.max_iterations, task)?;
+        let solution = |(x, shift): (BlockVector, &f64)| {
+            finished(&a.shifted(C64::new(*shift, 0.0))?, b, x, iterations, options.tolerance)
+        };
+        x.into_iter().zip(shifts).map(solution).collect()
+    })
 }
 
 /// The iteration of [`multishift`]: the system of the smallest shift is the seed of all.
@@ -298,6 +355,10 @@ pub(crate) fn shifted_steps(
 /// Sizes that do not fit; a breakdown of the recurrence.
 pub fn bicgstab(a: &Operator, b: &BlockVector, options: SolveOptions, task: &Task) -> Result<Solution> {
     check_system(a, b, &options)?;
+    only(in_range(a.device(), b, options, |b, options| Ok(vec![bicgstab_steps(a, b, options, task)?]))?)
+}
+
+fn bicgstab_steps(a: &Operator, b: &BlockVector, options: SolveOptions, task: &Task) -> Result<Solution> {
     let device = a.device();
     let converted = a.accept(b)?;
     let b = converted.as_ref().unwrap_or(b);

@@ -11,8 +11,8 @@ pub(super) const MAGIC: [u8; 4] = [0x45, 0x67, 0x89, 0xab];
 /// Bytes of a record's head.
 const HEAD: usize = 144;
 
-/// Our own record of what fermions get for crossing boundaries, for which ILDG has no place; others pass over it.
-const BOUNDARY: &str = "umklapp-boundary";
+/// Our own record of what ILDG has no place for: boundaries and heatbath sweeps. Others pass over it.
+const OWN: &str = "umklapp-field";
 
 /// A record.
 struct Record<'a> {
@@ -64,10 +64,12 @@ pub(super) fn encode(u: &Links, single: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(data.len() + 4096);
     push(&mut out, "ildg-format", format.as_bytes(), true, false);
     push(&mut out, "ildg-binary-data", &data, false, false);
-    let turned = u.sign().contains(&-1.0);
-    push(&mut out, "scidac-checksum", sums.as_bytes(), false, !turned);
-    if turned {
-        push(&mut out, BOUNDARY, boundary_words(u).join(" ").as_bytes(), false, true);
+    let own = u.sign().contains(&-1.0) || u.sweeps() > 0;
+    push(&mut out, "scidac-checksum", sums.as_bytes(), false, !own);
+    if own {
+        let (words, sweeps) = (boundary_words(u).join(" "), u.sweeps());
+        let text = format!("<boundary>{words}</boundary><sweeps>{sweeps}</sweeps>");
+        push(&mut out, OWN, text.as_bytes(), false, true);
     }
     out
 }
@@ -187,7 +189,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Loaded> {
     };
     let site_bytes = 72 * bits / 8;
     check_length(dims, sites * site_bytes, data.len())?;
-    let mut doubts = Vec::new();
+    let single = bits == 32;
+    let mut doubts: Vec<String> = Vec::new();
     if let Some(stated) = text("scidac-checksum") {
         let hex = |tag: &str| {
             tagged(&stated, tag).and_then(|v| u32::from_str_radix(v.trim_start_matches("0x"), 16).ok())
@@ -200,15 +203,17 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Loaded> {
             .hint("the file is damaged: fetch it again"));
         }
     } else {
-        doubts.push("it has no checksum, so that nobody knows whether its data are whole");
+        doubts.push("it has no checksum, so that nobody knows whether its data are whole".into());
     }
     if !records.last().is_some_and(|r| r.last) {
-        doubts.push("its last message does not end: it may have been cut short");
+        doubts.push("its last message does not end: it may have been cut short".into());
     }
-    let single = bits == 32;
-    let mut links = links_of(dims, &reals(data, single, true), 3, single)?;
-    if let Some(words) = text(BOUNDARY) {
-        links = links.with_sign(signs_of(words.split_whitespace())?);
+    let Loaded { mut links, note } = links_of(dims, &reals(data, single, true), 3, single)?;
+    doubts.extend(note);
+    if let Some(own) = text(OWN) {
+        let words = tagged(&own, "boundary").unwrap_or_default();
+        let sweeps = tagged(&own, "sweeps").and_then(|v| v.parse().ok()).unwrap_or_default();
+        links = links.with_sign(signs_of(words.split_whitespace())?).with_sweeps(sweeps);
     }
     Ok(Loaded { links, note: (!doubts.is_empty()).then(|| doubts.join("; ")) })
 }
@@ -324,9 +329,11 @@ mod tests {
     }
 
     #[test]
-    fn boundaries_come_back() {
+    fn boundaries_and_sweeps_come_back() {
         let turned = field().with_sign([1.0, 1.0, 1.0, -1.0]);
-        assert_eq!(decode(&encode(&turned, false)).unwrap().links, turned);
+        for u in [&turned, &turned.with_sweeps(7), &field().with_sweeps(7)] {
+            assert_eq!(&decode(&encode(u, false)).unwrap().links, u);
+        }
         let kinds = |u: &Links| records(&encode(u, true)).unwrap().len();
         assert_eq!((kinds(&field()), kinds(&turned)), (3, 4));
     }

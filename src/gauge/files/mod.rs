@@ -46,7 +46,7 @@ pub fn encode(u: &Links, kind: Kind, single: bool) -> Vec<u8> {
 /// A file of another kind, cut short, or whose checksum, plaquette or links are wrong.
 pub fn decode(bytes: &[u8]) -> Result<Loaded> {
     if bytes.starts_with(b"BEGIN_HEADER") {
-        Ok(Loaded { links: nersc::decode(bytes)?, note: None })
+        nersc::decode(bytes)
     } else if bytes.starts_with(&lime::MAGIC) {
         lime::decode(bytes)
     } else {
@@ -130,7 +130,7 @@ fn big_endian(x: f64, single: bool, out: &mut Vec<u8>) {
 }
 
 /// The field of reals in the order of sites, directions, rows and columns; missing third rows are made.
-fn links_of(dims: [usize; 4], data: &[f64], rows: usize, single: bool) -> Result<Links> {
+fn links_of(dims: [usize; 4], data: &[f64], rows: usize, single: bool) -> Result<Loaded> {
     let each = |chunk: &[f64]| -> Su3 {
         let mut u: Su3 = Default::default();
         for (z, pair) in u.iter_mut().zip(chunk.chunks_exact(2)) {
@@ -148,5 +148,30 @@ fn links_of(dims: [usize; 4], data: &[f64], rows: usize, single: bool) -> Result
     })?;
     let u = Links::new(dims, links)?;
     // What 32 bits round, stays unitary in 64.
-    Ok(if single { u.reunitarised() } else { u })
+    let near = u.reunitarised();
+    let differences = |(a, b): (&Su3, &Su3)| a.iter().zip(b).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+    let off = u.links().iter().zip(near.links()).map(differences).fold(0.0, f64::max);
+    let note = (!single && off > 1e-12)
+        .then(|| format!("its links are in SU(3) to {off:.0e} only, and were projected onto it"));
+    Ok(Loaded { links: if single || note.is_some() { near } else { u }, note })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::Lattice;
+
+    /// Links that were rounded once in their life.
+    #[test]
+    fn links_that_are_nearly_unitary_are_projected() {
+        let u = Links::unit(&Lattice::hypercubic(&[2, 2, 2, 2]).unwrap()).unwrap().reference_field(0.4);
+        let data: Vec<f64> = u.links().iter().flatten().flat_map(|z| [z.re, z.im]).collect();
+        let exact = links_of(u.dims(), &data, 3, false).unwrap();
+        assert_eq!((exact.links, exact.note), (u.clone(), None));
+        let rough: Vec<f64> = data.iter().map(|x| x * (1.0 + 3e-8)).collect();
+        let loaded = links_of(u.dims(), &rough, 3, false).unwrap();
+        assert!(loaded.note.unwrap().contains("projected"));
+        let pairs = loaded.links.links().iter().flatten().zip(u.links().iter().flatten());
+        assert!(pairs.map(|(a, b)| (a - b).norm()).fold(0.0, f64::max) < 1e-14);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{CUT, big_endian, boundary_words, check_length, dims_of, links_of, reals, signs_of};
+use super::{CUT, Loaded, big_endian, boundary_words, check_length, dims_of, links_of, reals, signs_of};
 use crate::error::{Error, Result};
 use crate::gauge::links::Links;
 use crate::gauge::observe::{plaquette, sum};
@@ -42,14 +42,14 @@ pub(super) fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
         head += &format!("BOUNDARY_{} = {word}\n", d + 1);
     }
     head += &format!("CHECKSUM = {:x}\n", checksum(&data, true));
-    head += "ENSEMBLE_ID = none\nENSEMBLE_LABEL = none\nSEQUENCE_NUMBER = 1\n";
+    head += &format!("ENSEMBLE_ID = none\nENSEMBLE_LABEL = none\nSEQUENCE_NUMBER = {}\n", u.sweeps());
     head += &format!("FLOATING_POINT = {}\nEND_HEADER\n", if single { "IEEE32BIG" } else { "IEEE64BIG" });
     let mut out = head.into_bytes();
     out.extend(data);
     out
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Links> {
+pub(super) fn decode(bytes: &[u8]) -> Result<Loaded> {
     let limit = bytes.len().min(1 << 16);
     // Lines may end as on either kind of system.
     let ends = [&b"END_HEADER\n"[..], b"END_HEADER\r\n"];
@@ -100,7 +100,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Links> {
         Error::file(format!("the checksum of the data is {found:x}, and the header says {stated}"))
             .hint("the file is damaged: fetch it again")
     })?;
-    let u = links_of(dims, &reals(data, single, big), rows, single)?;
+    let Loaded { links: u, note } = links_of(dims, &reals(data, single, big), rows, single)?;
     // A right checksum over data of another convention would go unnoticed.
     let eps = 1e-5;
     for (key, value) in [("PLAQUETTE", plaquette(&u)), ("LINK_TRACE", link_trace(&u))] {
@@ -114,7 +114,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Links> {
         }
     }
     let boundary = |d: usize| keys.get(format!("BOUNDARY_{d}").as_str()).copied().unwrap_or("PERIODIC");
-    Ok(u.with_sign(signs_of((1..5).map(boundary))?))
+    let sweeps = keys.get("SEQUENCE_NUMBER").and_then(|v| v.parse().ok()).unwrap_or_default();
+    Ok(Loaded { links: u.with_sign(signs_of((1..5).map(boundary))?).with_sweeps(sweeps), note })
 }
 
 #[cfg(test)]
@@ -143,7 +144,7 @@ mod tests {
         let little: Vec<u8> = big.chunks(8).flat_map(|x| x.iter().rev().copied()).collect();
         for (kind, data) in [("IEEE64", &big), ("IEEE64", &little), ("IEEE64LITTLE", &little)] {
             let head = head.replace("IEEE64BIG", kind);
-            assert_eq!(decode(&[head.as_bytes(), data].concat()).unwrap(), field(), "{kind}");
+            assert_eq!(decode(&[head.as_bytes(), data].concat()).unwrap().links, field(), "{kind}");
         }
         let head = head.replace("IEEE64BIG", "IEEE64LITTLE");
         assert!(decode(&[head.as_bytes(), &big].concat()).is_err());
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn zeros_may_follow_the_links() {
         let (head, data) = parts();
-        assert_eq!(decode(&[head.as_bytes(), &data, &[0; 100]].concat()).unwrap(), field());
+        assert_eq!(decode(&[head.as_bytes(), &data, &[0; 100]].concat()).unwrap().links, field());
         let e = decode(&[head.as_bytes(), &data, b"junk"].concat()).unwrap_err();
         assert!(e.message().contains("bytes, and"), "{e}");
     }

@@ -183,13 +183,15 @@ mod gauge_module {
     }
 
     /// The field after heatbath sweeps with the Wilson action: pseudo-heatbath over the SU(2) subgroups, each sweep followed
-    /// by over-relaxation. The start is a field, or a lattice for a cold start.
+    /// by over-relaxation. The start is a field, or a lattice for a cold start. A field knows how many sweeps it has had, so
+    /// that sweeps one by one are the same run as all at once.
     ///
     /// # Options
     /// - `beta`: 6/g^2; must be given.
     /// - `sweeps` (1): heatbath sweeps.
     /// - `overrelaxation` (0): over-relaxation sweeps after each.
-    /// - `first` (0): number of the first sweep; a run goes on where `first` is the sweeps done so far.
+    /// - `first` (the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random numbers whenever
+    ///   it is made.
     /// - `seed` (the session's): the key of the random numbers.
     /// - `progress` (true): show a bar.
     ///
@@ -197,6 +199,8 @@ mod gauge_module {
     /// ```rhai
     /// let u = gauge::heatbath(lattice::hypercubic(4, 4, 4, 4), #{ beta: 1.0, sweeps: 10, seed: 1, progress: false });
     /// assert_close(gauge::plaquette(u), 1.0 / 18.0 + 1.0 / 216.0, 0.03);   // strong coupling
+    /// u = gauge::heatbath(u, #{ beta: 1.0, seed: 1, progress: false });
+    /// assert(u.sweeps == 11, "ten and one");
     /// ```
     #[rhai_fn(name = "heatbath", return_raw)]
     pub fn heatbath_field(
@@ -214,7 +218,7 @@ mod gauge_module {
                 sweeps: o.count_or("sweeps", 0, 1)?,
                 overrelaxation: o.count_or("overrelaxation", 0, 0)?,
                 seed: o.seed()?,
-                first: o.count_or("first", 0, 0)?,
+                first: o.count_or("first", 0, start.sweeps())?,
             };
             Ok((run, o.task()?))
         };
@@ -509,6 +513,17 @@ mod links_functions {
             Matrix::new(3, 3, Series::Complex(u.at(site, mu).to_vec()))
         };
         build().at(&ctx)
+    }
+
+    /// Heatbath sweeps that the field has had; NERSC archives keep them as SEQUENCE_NUMBER.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(gauge::unit(lattice::hypercubic(2, 2, 2, 4)).sweeps == 0, "none yet");
+    /// ```
+    #[rhai_fn(global, get = "sweeps", pure)]
+    pub fn sweeps(u: &mut Links) -> INT {
+        INT::try_from(u.sweeps()).unwrap_or(INT::MAX)
     }
 
     /// The lattice of the field.

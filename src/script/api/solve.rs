@@ -66,17 +66,22 @@ pub(super) fn noted(
 }
 
 /// A Wilson operator solved on its even sites, the odd ones following.
-fn even_odd(a: &Operator, b: &Vector, krylov: bool, options: SolveOptions, task: &Task) -> Result<Solution> {
+fn even_odd(
+    a: &Operator,
+    b: &BlockVector,
+    krylov: bool,
+    options: SolveOptions,
+    task: &Task,
+) -> Result<Solution> {
     let wilson = Wilson::of(a).filter(|w| !w.spec().gamma5).ok_or_else(|| {
         Error::input(format!("even-odd preconditioning of {}", a.summary()))
             .hint("it works on `wilson::operator(u, #{ mass: .. })` itself")
     })?;
-    method::check_system(a, &b.block, &options)?;
     let device = a.device();
     let reduced = Rc::new(EvenOdd::build(device, wilson.spec())?);
     let s = Operator::from_node(device.clone(), std::sync::Arc::new(EvenOdd::build(device, wilson.spec())?));
-    let converted = a.accept(&b.block)?;
-    let b = converted.as_ref().unwrap_or(&b.block);
+    let converted = a.accept(b)?;
+    let b = converted.as_ref().unwrap_or(b);
     let rhs = reduced.reduce(b)?;
     let size =
         |v: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(v, v)?.iter().map(|z| root(z.re)).collect()) };
@@ -153,7 +158,12 @@ fn solve(
     let halves = o.flag_or("even_odd", false).at(ctx)?;
     o.finish()?;
     let solution = match (halves, krylov) {
-        (true, _) => even_odd(&a, b, krylov, wanted, &task),
+        (true, _) => {
+            let solve = |b: &BlockVector, wanted| Ok(vec![even_odd(&a, b, krylov, wanted, &task)?]);
+            method::check_system(&a, &b.block, &wanted)
+                .and_then(|()| method::in_range(a.device(), &b.block, wanted, solve))
+                .and_then(method::only)
+        }
         (_, true) => method::bicgstab(&a, &b.block, wanted, &task),
         (_, false) => method::conjugate_gradient(&a, &b.block, wanted, &task),
     };
