@@ -338,7 +338,7 @@ fn gauge_fields_that_cannot_be() {
             ),
             ("wilson::reference_spinor(1.0, 2)", "not on a number", "hypercubic"),
             ("conjugate_gradient(q, psi)", "not positive", "bicgstab"),
-            ("multishift_cg(q * q, [-1.0], psi, #{})", "shifts of 0 or more", "array"),
+            ("multishift_cg(q * q, [-1.0], psi)", "shifts of 0 or more", "array"),
         ],
     );
 }
@@ -389,6 +389,24 @@ fn sign_functions_that_cannot_be() {
             ("minmax_inverse_sqrt(0.1, #{ error: 1e-20 })", "a deviation of 1e-20", "double precision"),
             ("minmax_inverse_sqrt(1e-12, #{ error: 1e-8 })", "a polynomial of degree", "low modes"),
             ("minmax_inverse_sqrt(0.1, #{ error: 1e-3, degree: 4 })", "both", "one follows"),
+            ("minmax_inverse_sqrt(1e-4, #{ error: 3e-14 })", "rounding leaves a deviation", "larger"),
+            ("zolotarev_inverse_sqrt(1e-7, #{ error: 3e-14 })", "rounding leaves a deviation", "larger"),
+            ("overlap::sign(q, #{ polynomial: zolotarev_inverse_sqrt(0.01) })", "not a value of type Zolotarev", "minmax"),
+            (
+                "overlap::sign(q, #{ polynomial: minmax_inverse_sqrt(0.01), rational: zolotarev_inverse_sqrt(0.01) })",
+                "both `polynomial` and `rational`",
+                "one of them",
+            ),
+            ("overlap::sign(q, #{ upper: 1.0 / 0.0 })", "an upper limit of inf", "spectral_window"),
+            ("overlap::sign(u)", "a sign function of a Links", "wilson::kernel"),
+            ("overlap::operator(lat)", "an overlap operator on a Lattice", "gauge field"),
+            ("overlap::propagator(d, 1.0)", "a source at site 1", "whole numbers"),
+            ("overlap::index(d, #{ threshold: 0.5 })", "a threshold of 0.5", "below 0.1"),
+            ("let top = lanczos(q * q, #{ which: \"highest\", seed: 1 }).values[0]; overlap::sign(q, #{ upper: 0.995 * top })",
+                "an upper limit of", "spectral_window"),
+            ("let top = lanczos(q * q, #{ which: \"highest\", seed: 1 }).values[0]; let eps = 1.015 * low.values[3] / top;
+              overlap::sign(q, #{ low_modes: low, polynomial: minmax_inverse_sqrt(eps, #{ error: 1e-6 }) })",
+                "begins above the spectrum", "eps is at most"),
             (
                 "overlap::sign(q, #{ low_modes: low, polynomial: minmax_inverse_sqrt(0.2, #{ error: 1e-6 }) })",
                 "begins above the spectrum",
@@ -402,6 +420,21 @@ fn sign_functions_that_cannot_be() {
             ("overlap::sign(q, #{ upper: 3.0 })", "an upper limit of 3", "spectral_window"),
             ("overlap::sign(wilson::operator(u), #{})", "Hermitian operator", "wilson::kernel"),
             ("overlap::sign(q, #{ low_modes: \"many\" })", "takes an Eigen", "low_modes"),
+            (
+                "overlap::sign(q, #{ low_modes: ritz(q, #{ seed: 1 }) })",
+                "those of Q^2 have none below 0",
+                "q * q",
+            ),
+            (
+                "overlap::sign(q, #{ low_modes: lanczos(q * q, #{ which: \"highest\", seed: 1 }), delta: 1e-6 })",
+                "this is no sign function",
+                "none left out",
+            ),
+            (
+                "overlap::sign(q, #{ low_modes: ritz(q * q, #{ count: 4, tol: 1.0, seed: 1 }), delta: 1e-6 })",
+                "the rest of the spectrum of |Q| begins",
+                "smaller `tol`",
+            ),
             ("overlap::operator(q, #{ s: 0.4 })", "is no sign function", "overlap::sign"),
             ("overlap::operator(sign, #{ s: 1.0 })", "s is 1", "0.4"),
             (
@@ -415,8 +448,25 @@ fn sign_functions_that_cannot_be() {
             ("overlap::index(q)", "is no overlap operator", "overlap::operator"),
             ("q.bound", "neither a sign function", "overlap::sign"),
             ("overlap_solve(d, wilson::reference_spinor(u, 2), #{ tol: 0.0 })", "a tolerance of 0", "1e-8"),
+            (
+                "overlap_solve(d, wilson::reference_spinor(u, 2), #{ tol: 2.0 })",
+                "a tolerance of 2",
+                "below 1",
+            ),
+            (
+                "q * wilson::reference_spinor(lattice::hypercubic(2, 2, 4, 2), 2)",
+                "does not go with one of 2 x 2 x 2 x 4",
+                "same lattice",
+            ),
+            (
+                "dot(wilson::reference_spinor(u, 2), wilson::reference_spinor(lattice::hypercubic(2, 4, 2, 2), 2))",
+                "does not go with one of",
+                "same lattice",
+            ),
             ("ritz(q * q, #{ count: 0 })", "option `count` is 0", "at least 1"),
             ("ritz(wilson::operator(u), #{})", "Hermitian", "dagger"),
+            ("q + wilson::gamma5(lattice::hypercubic(4, 2, 2, 2))", "does not go with one of", "same lattice"),
+            ("q * wilson::gamma5(lattice::hypercubic(4, 2, 2, 2))", "does not go with one of", "same lattice"),
         ],
     );
 }

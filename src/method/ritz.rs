@@ -33,12 +33,21 @@ pub struct RitzOptions {
     pub count: usize,
     /// Largest residual norm |A x - theta x| that counts as converged.
     pub tolerance: f64,
+    /// The same as a fraction of the lowest |theta|, where that is larger: for values whose size is not known before.
+    pub relative: f64,
     /// Most products with single vectors.
     pub max_products: usize,
     /// Seed of the random starting vectors.
     pub seed: u64,
     /// The way.
     pub method: RitzMethod,
+}
+
+impl RitzOptions {
+    /// What counts as converged where the Ritz values are these.
+    fn goal(&self, values: &[f64]) -> f64 {
+        self.tolerance.max(self.relative * values[0].abs())
+    }
 }
 
 /// The lowest eigenpairs.
@@ -77,7 +86,7 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         residuals: span.residuals[..count].to_vec(),
         iterations: span.cycles,
         products: span.products,
-        converged: worst <= options.tolerance,
+        converged: worst <= options.goal(&span.values),
     })
 }
 
@@ -135,16 +144,17 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> 
     let progress = task.start("Ritz functional", options.max_products);
     loop {
         let worst = span.residuals.iter().copied().fold(0.0, f64::max);
-        if worst <= options.tolerance || span.products >= options.max_products {
+        let tolerance = options.goal(&span.values);
+        if worst <= tolerance || span.products >= options.max_products {
             return Ok(());
         }
         let mut moved = false;
         for k in 0..span.x.columns() {
-            if span.residuals[k] <= options.tolerance {
+            if span.residuals[k] <= tolerance {
                 continue;
             }
             // A little below the goal, so that the diagonalisation that follows does not lift it above again.
-            let goal = (CYCLE * span.residuals[k]).max(0.3 * options.tolerance);
+            let goal = (CYCLE * span.residuals[k]).max(0.3 * tolerance);
             moved |= descend(span, k, goal, options, task)?;
             progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
         }
@@ -263,7 +273,7 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> {
         // Rounding rules when many sweeps have brought nothing.
         stalled = if worst > 0.9 * last { stalled + 1 } else { 0 };
         last = last.min(worst);
-        if worst <= options.tolerance || stalled > 20 || width == a.dim() {
+        if worst <= options.goal(&span.values) || stalled > 20 || width == a.dim() {
             return Ok(());
         }
         progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
@@ -330,7 +340,14 @@ mod tests {
     fn both_ways_find_degenerate_pairs() {
         let h = ring(64);
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
-            let options = RitzOptions { count: 5, tolerance: 1e-10, max_products: 100_000, seed: 3, method };
+            let options = RitzOptions {
+                count: 5,
+                tolerance: 1e-10,
+                relative: 0.0,
+                max_products: 100_000,
+                seed: 3,
+                method,
+            };
             let eigen = ritz(&h, &options, &Task::default()).unwrap();
             assert!(eigen.converged, "{method:?} {:?}", eigen.residuals);
             for (value, k) in eigen.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0]) {

@@ -33,7 +33,8 @@ impl<'a> Options<'a> {
         self.map.get(key).map(Dynamic::flatten_clone)
     }
 
-    fn wrong(&self, key: &str, wanted: &str, got: &Dynamic) -> Error {
+    /// The error for a value of a type that the option does not take.
+    pub fn wrong(&self, key: &str, wanted: &str, got: &Dynamic) -> Error {
         let got = self.ctx.engine().map_type_name(got.type_name());
         Error::input(format!("option `{key}` takes {wanted}, not a value of type {got}"))
     }

@@ -110,15 +110,16 @@ pub fn index(overlap: &Overlap, options: &IndexOptions, task: &Task) -> Result<I
     let explained = 2.0 * (1.0 + d.s()).powi(2) * d.sign_function()?.report().bound;
     let rounding = if d.sign().dtype().is_single() { 1e-4 } else { 1e-8 };
     let threshold = options.threshold.unwrap_or((20.0 * explained).max(rounding));
+    if options.threshold.is_some() && !(threshold > 0.0 && threshold < 0.1) {
+        return Err(Error::input(format!("a threshold of {threshold}"))
+            .hint("it is positive and below 0.1, where no zero mode is looked for, like 1e-8"));
+    }
     if !(threshold < 0.1) {
         return Err(Error::numeric(format!(
             "the sign function is only known to {:.1e}, too roughly to tell zero modes from others",
             d.sign_function()?.report().bound
         ))
         .hint("ask for a smaller `delta`, or for low modes with a smaller `tol`"));
-    }
-    if !(threshold > 0.0) {
-        return Err(Error::input(format!("a threshold of {threshold}")).hint("it is positive, like 1e-8"));
     }
     let mut found: Vec<Eigen> = Vec::new();
     for chirality in [1, -1] {

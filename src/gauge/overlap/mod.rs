@@ -1,12 +1,16 @@
 //! The overlap operator of Neuberger with the sign function of Q by low modes and a minmax polynomial, its index and its
 //! inversion (Giusti, Hoelbling, Luescher, Wittig, CPC 153 (2003) 31; Walk, Wittig, Dranischnikow, Schoemer 2010).
 
+mod fit;
 mod index;
+mod modes;
 mod operator;
+mod report;
 mod sign;
 mod solve;
 
 pub use index::{Index, IndexOptions, index};
-pub use operator::Overlap;
-pub use sign::{Sign, SignReport, Wanted};
+pub use operator::{Overlap, overlap_scale};
+pub use report::SignReport;
+pub use sign::{Sign, Wanted};
 pub use solve::{InversionOptions, invert};

@@ -11,6 +11,22 @@ use crate::operator::{LinearOperator, Operator, SiteDiagonal, Wilson, update_by}
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
+/// s of the kernel of a sign function, to what rounding left of it. Of another kernel than gamma5 (D_W - 1 - s), like a
+/// smoothed one, nothing can be said.
+fn kernel_s(sign: &Sign) -> Option<f64> {
+    let spec = Wilson::of(sign.kernel()).map(Wilson::spec).filter(|w| w.gamma5)?;
+    Some(((3.0 - spec.diagonal) * 1e12).round() / 1e12)
+}
+
+/// 1 + s - m/2, by which errors of a sign function show in an overlap operator: that of an operator itself, or of a sign
+/// function the massless one of its kernel.
+pub fn overlap_scale(h: &Operator) -> Option<f64> {
+    match Overlap::of(h) {
+        Some(d) => Some(d.scale()),
+        None => Some(1.0 + kernel_s(Sign::of(h)?)?),
+    }
+}
+
 /// The overlap operator.
 #[derive(Clone)]
 pub struct Overlap {
@@ -38,12 +54,8 @@ impl Overlap {
             )
             .hint("make the kernel with `wilson::kernel(u, #{ s: 0.4 })`"));
         }
-        // Of another kernel than gamma5 (D_W - 1 - s), like a smoothed one, nothing can be said.
-        let own =
-            Wilson::of(function.kernel()).map(Wilson::spec).filter(|w| w.gamma5).map(|w| 3.0 - w.diagonal);
-        let s = match (s, own) {
+        let s = match (s, kernel_s(function)) {
             (Some(s), Some(own)) if s.abs() < 1.0 && (s - own).abs() > 1e-12 => {
-                let own = (own * 1e12).round() / 1e12;
                 return Err(Error::input(format!(
                     "s is {s}, and the sign function is of a kernel with s = {own}"
                 ))

@@ -4,7 +4,7 @@
 use super::index::Index;
 use super::operator::{ChiralNormal, Overlap};
 use crate::backend::BlockVector;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::method::{Solution, SolveOptions, gradient_steps};
 use crate::number::{C64, root};
 use crate::task::Task;
@@ -35,12 +35,12 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
             "a right-hand side of {} rows for an operator of {}",
             b.rows().global,
             operator.dim()
-        )));
+        ))
+        .hint("make it on the operator's own lattice, like `wilson::reference_spinor(u, 2)`"));
     }
-    if !(options.tolerance > 0.0) {
-        return Err(
-            Error::input(format!("a tolerance of {}", options.tolerance)).hint("it is positive, like 1e-8")
-        );
+    if !(options.tolerance > 0.0 && options.tolerance < 1.0) {
+        return Err(Error::input(format!("a tolerance of {}", options.tolerance))
+            .hint("it is positive and below 1, which x = 0 has, like 1e-8"));
     }
     let zero_modes = known_modes(d, options.zero_modes.as_ref())?;
     let device = operator.device().clone();
@@ -84,7 +84,7 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
                 device.axpby(&[ONE], &normal.project(&exact)?, &[ONE], &mut x)?;
                 rhs = normal.project(&rhs)?;
             }
-            if size(&rhs)?.iter().all(|s| *s == 0.0) {
+            if size(&rhs)?.iter().all(|s| *s == 0.0) || iterations >= options.max_iterations {
                 continue;
             }
             // |D^+ r| against |r| costs a factor of the condition of D, which the passes make up for.
@@ -95,8 +95,11 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
                 Ok(device.dots(p, q)?.iter().map(|z| z.re).collect())
             };
             let handle = normal.clone().into_operator();
-            let own = SolveOptions { tolerance: goal, max_iterations: options.max_iterations, start: None };
-            let (part, steps) = gradient_steps(&handle, apply, &rhs, own, task)?;
+            let max_iterations = options.max_iterations - iterations;
+            let own = SolveOptions { tolerance: goal, max_iterations, start: None };
+            let solved = gradient_steps(&handle, apply, &rhs, own, task);
+            let (part, steps) =
+                solved.map_err(|e| if e.kind() == Kind::Input { no_inverse(d) } else { e })?;
             device.axpby(&[ONE], &part, &[ONE], &mut x)?;
             iterations += steps;
         }
@@ -107,6 +110,22 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
         size(&r)?.iter().zip(&b_size).map(|(r, b)| if *b > 0.0 { r / b } else { 0.0 }).collect();
     let converged = residuals.iter().all(|r| *r <= options.tolerance);
     Ok(Solution { x, residuals, iterations, converged })
+}
+
+/// What it means that D^+ D is met with no positive value.
+fn no_inverse(d: &Overlap) -> Error {
+    let known = d.sign_function().map_or(0.0, |sign| sign.report().bound);
+    let off = format!(
+        "D^+ D, known to {:.1e}, has no positive lowest eigenvalue",
+        2.0 * (1.0 + d.s()).powi(2) * known
+    );
+    if d.mass() == 0.0 {
+        Error::numeric(format!("{off}: a massless operator has no inverse where there are zero modes"))
+            .hint("give the operator a `mass`")
+    } else {
+        Error::numeric(format!("{off}: a mass of {} drowns in the error of the sign function", d.mass()))
+            .hint("give the sign function a smaller `delta`, or the zero modes with `zero_modes: overlap::index(d)`")
+    }
 }
 
 /// The zero modes to treat exactly, refused where they are not those of this operator: D u = m u for them.

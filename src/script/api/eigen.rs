@@ -203,6 +203,7 @@ mod eigen_functions {
             let wanted = method::RitzOptions {
                 count: o.count_or("count", 1, 1)?,
                 tolerance: o.float_or("tol", 1e-9)?,
+                relative: 0.0,
                 max_products: o.count_or("products", 1, 1_000_000)?,
                 seed: o.seed()?,
                 method,

@@ -8,16 +8,23 @@ use rhai::{Dynamic, Engine, FLOAT, INT, Map};
 use super::eigen::Pairs;
 use super::solve::{Solved, noted};
 use super::vector::Vector;
+use crate::backend::Device;
 use crate::error::{Error, Result};
-use crate::gauge::overlap::{Index, IndexOptions, InversionOptions, Overlap, Sign, Wanted, index, invert};
+use crate::gauge::overlap::{
+    Index, IndexOptions, InversionOptions, Overlap, Sign, Wanted, index, invert, overlap_scale,
+};
 use crate::method::{MinMax, Zolotarev};
 use crate::number::Series;
 use crate::operator::Operator;
 use crate::script::{At, Failure, Options, session};
 
+/// The script's handle to an index, and the device on which its modes live.
+#[derive(Clone)]
+struct Counted(Rc<Index>, Device);
+
 /// Registers the type and the functions.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Rc<Index>>("Index");
+    engine.register_type_with_name::<Counted>("Index");
     engine.register_global_module(exported_module!(overlap_functions).into());
 }
 
@@ -47,8 +54,7 @@ fn typed<T: Clone + 'static>(o: &Options, key: &'static str, name: &str) -> Resu
     let Some(value) = o.value(key) else { return Ok(None) };
     match value.clone().try_cast::<T>() {
         Some(x) => Ok(Some(x)),
-        None => Err(Error::input(format!("option `{key}` takes {name}, not a value of type {}", value.type_name()))
-            .hint("`minmax_inverse_sqrt`, `zolotarev_inverse_sqrt` and `overlap::index` make what such options take")),
+        None => Err(o.wrong(key, name, &value).hint("`minmax_inverse_sqrt`, `zolotarev_inverse_sqrt` and `overlap::index` make what such options take")),
     }
 }
 
@@ -58,7 +64,8 @@ mod overlap_functions {
     /// P+ - P- + (1 - P) X P_n(X^2) (1 - P) with X = Q/|Q|. What is not given is found.
     ///
     /// # Options
-    /// - `low_modes` (8 or so): an Eigen of q * q from the lowest value on, or how many modes to find.
+    /// - `low_modes` (8 or so): an Eigen of q * q from the lowest value on, none left out, or how many modes to find; 0 for
+    ///   none, where the fit begins at the lowest |Q|.
     /// - `polynomial` (found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is left over the
     ///   largest.
     /// - `rational`: from `zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
@@ -96,11 +103,9 @@ mod overlap_functions {
                         wanted.modes = Some(n);
                     }
                     _ => {
-                        return Err(Error::input(format!(
-                            "option `low_modes` takes an Eigen or a whole number, not a {}",
-                            value.type_name()
-                        ))
-                        .hint("like `low_modes: ritz(q * q, #{ count: 8 })`, or `low_modes: 8`"));
+                        return Err(o
+                            .wrong("low_modes", "an Eigen or a whole number", &value)
+                            .hint("like `low_modes: ritz(q * q, #{ count: 8 })`, or `low_modes: 8`"));
                     }
                 }
             }
@@ -114,20 +119,33 @@ mod overlap_functions {
                         .hint("the methods are \"polynomial\" and \"rational\""));
                 }
             };
+            if wanted.polynomial.is_some() && wanted.rational.is_some() {
+                return Err(
+                    Error::input("both `polynomial` and `rational` are given").hint("one of them is used")
+                );
+            }
             wanted.upper = o.float("upper")?;
             Ok((wanted, o.task()?))
         };
         let (wanted, task) = read().at(&ctx)?;
         o.finish()?;
         let sign = Sign::build(&q, wanted, &task).at(&ctx)?;
-        let (bound, delta) = (sign.report().bound, sign.report().delta);
-        if bound > 10.0 * delta {
+        let (bound, fit) = (sign.report().bound, sign.deviation());
+        if bound > 10.0 * fit {
             session(&ctx).at(&ctx)?.note(&format!(
-                "the sign function is known to {bound:.1e} only, its fit to {delta:.1e}: the low modes are known too roughly, \
+                "the sign function is known to {bound:.1e} only, its fit to {fit:.1e}: the low modes are known too roughly, \
                  which a smaller `tol` of `ritz`, more of them or double precision mend"
             ));
         }
         Ok(sign.into_operator().on(q.geometry().cloned()))
+    }
+
+    #[rhai_fn(name = "sign_function", return_raw)]
+    pub fn sign_function_plain(
+        ctx: NativeCallContext,
+        q: Operator,
+    ) -> std::result::Result<Operator, Failure> {
+        sign_function(ctx, q, Map::new())
     }
 
     /// A bound on how far a sign function is from the exact one: the polynomial's deviation and what the low modes' residuals
@@ -145,33 +163,50 @@ mod overlap_functions {
         Ok(Overlap::of(h).map_or(sign, |d| d.scale() * sign))
     }
 
-    /// How a sign function was made and how well it is known, as a map: `modes`, `degree` (or poles), `delta`, `kappa_plus`,
-    /// `kappa_minus` (residuals over distances of the low modes), `gap` (the smallest |Q|), `rest` (where |Q| begins beyond
-    /// the modes), `bound`.
+    /// How a sign function was made and how well it is known, as a map.
+    ///
+    /// `modes`, `degree` (or poles) and `delta`: low modes, and the fit with its deviation on the rest of the spectrum; `gap`
+    /// (the smallest |Q|), `rest` (where |Q| begins beyond the modes), `bound` (on |X - sign(Q)|: delta, the modes' errors and
+    /// rounding).
+    ///
+    /// Of the modes u_k with Ritz values nu_k, the `low_values`: `residuals` rho_k = |(Q - nu_k) u_k|; `distances` d_k of nu_k
+    /// from all of the spectrum that is not low modes of its sign; `kappa_plus` and `kappa_minus`, the roots of the sums of
+    /// rho_k^2/d_k^2 over either sign; `bound_plus` and `bound_minus` on the errors of the projectors P+ and P-,
+    /// kappa (1 + 2 kappa)/(1 - 2 kappa (1 + 2 kappa)), eq. (2.10) of Walk et al.; `bound_operator` = 2 (1 + s - m/2)
+    /// (kappa_+ + kappa_-), eq. (2.12), on what the modes' errors add to the overlap operator (the massless one of its
+    /// kernel, for a sign function; () where the kernel does not tell its s). Modes given by hand end where the rest begins:
+    /// those beyond the last gap among them have their distance from the other sign only, as what they mix with has the same
+    /// sign, and eq. (2.10) is about the others.
     ///
     /// # Example
     /// ```rhai
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
     /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
-    /// assert_close(sign.sign_report.gap, 0.528495440991, 1e-8);
+    /// let r = sign.sign_report;
+    /// assert_close(r.gap, 0.528495440991, 1e-8);
+    /// assert_close(r.bound_operator, 2.8 * (r.kappa_plus + r.kappa_minus), 1e-12);
     /// ```
     #[rhai_fn(global, get = "sign_report", pure, return_raw)]
     pub fn sign_report(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Map, Failure> {
         let r = sign_of(h).at(&ctx)?.report().clone();
-        let mut map = Map::new();
-        for (key, value) in [
-            ("delta", r.delta),
-            ("kappa_plus", r.kappa_plus),
-            ("kappa_minus", r.kappa_minus),
-            ("gap", r.gap),
-            ("rest", r.rest),
-            ("bound", r.bound),
-        ] {
-            map.insert(key.into(), Dynamic::from_float(value));
-        }
-        map.insert("modes".into(), (r.modes as INT).into());
-        map.insert("degree".into(), (r.degree as INT).into());
-        Ok(map)
+        let [plus, minus] = r.projectors();
+        let operator = overlap_scale(h).map_or(Dynamic::UNIT, |a| (a * r.modes_bound()).into());
+        let entries: [(&str, Dynamic); 13] = [
+            ("modes", (r.modes as INT).into()),
+            ("degree", (r.degree as INT).into()),
+            ("delta", r.delta.into()),
+            ("gap", r.gap.into()),
+            ("rest", r.rest.into()),
+            ("bound", r.bound.into()),
+            ("residuals", Dynamic::from(Series::Real(r.residuals))),
+            ("distances", Dynamic::from(Series::Real(r.distances))),
+            ("kappa_plus", r.kappa_plus.into()),
+            ("kappa_minus", r.kappa_minus.into()),
+            ("bound_plus", plus.into()),
+            ("bound_minus", minus.into()),
+            ("bound_operator", operator),
+        ];
+        Ok(entries.into_iter().map(|(key, value)| (key.into(), value)).collect())
     }
 
     /// Eigenvalues of Q that a sign function treats exactly, ascending.
@@ -212,10 +247,18 @@ mod overlap_functions {
         Ok(Overlap::build(&sign, s, mass).at(&ctx)?.into_operator())
     }
 
+    #[rhai_fn(name = "overlap_operator", return_raw)]
+    pub fn overlap_operator_plain(
+        ctx: NativeCallContext,
+        sign: Operator,
+    ) -> std::result::Result<Operator, Failure> {
+        overlap_operator(ctx, sign, Map::new())
+    }
+
     /// The zero modes of an overlap operator, counted in each chirality; its other low modes, cross-checked: they come in
     /// pairs of both chiralities and lie on the circle |z - (1 + s)| = 1 + s. An Index with `index` (n+ - n-), `plus`, `minus`,
-    /// `modes` (the zero modes, a column each), `nonzero` (other low eigenvalues of D^+ D), `circle` and `pairing` (the
-    /// largest deviations found).
+    /// `modes` (the zero modes, a column each), `threshold` (what counted as zero), `nonzero` (other low eigenvalues of
+    /// D^+ D), `circle` and `pairing` (the largest deviations found).
     ///
     /// # Options
     /// - `count` (6): low modes to look for in each chirality at first; more while all of them are zero.
@@ -234,7 +277,7 @@ mod overlap_functions {
         ctx: NativeCallContext,
         d: Operator,
         options: Map,
-    ) -> std::result::Result<Rc<Index>, Failure> {
+    ) -> std::result::Result<Counted, Failure> {
         let o = Options::new(&ctx, options);
         let read = || -> Result<_> {
             let wanted = IndexOptions {
@@ -247,32 +290,59 @@ mod overlap_functions {
         let (wanted, task) = read().at(&ctx)?;
         o.finish()?;
         let d = overlap_of(&d).at(&ctx)?;
-        index(d, &wanted, &task).map(Rc::new).at(&ctx)
+        let found = index(d, &wanted, &task).at(&ctx)?;
+        Ok(Counted(Rc::new(found), d.sign().device().clone()))
+    }
+
+    #[rhai_fn(name = "zero_modes", return_raw)]
+    pub fn zero_modes_plain(ctx: NativeCallContext, d: Operator) -> std::result::Result<Counted, Failure> {
+        zero_modes(ctx, d, Map::new())
     }
 
     /// n+ - n-.
     #[rhai_fn(global, get = "index", pure)]
-    pub fn index_of(i: &mut Rc<Index>) -> INT {
-        i.index()
+    pub fn index_of(i: &mut Counted) -> INT {
+        i.0.index()
     }
 
     /// Zero modes of positive chirality.
     #[rhai_fn(global, get = "plus", pure)]
-    pub fn plus(i: &mut Rc<Index>) -> INT {
-        i.plus as INT
+    pub fn plus(i: &mut Counted) -> INT {
+        i.0.plus as INT
     }
 
     /// Zero modes of negative chirality.
     #[rhai_fn(global, get = "minus", pure)]
-    pub fn minus(i: &mut Rc<Index>) -> INT {
-        i.minus as INT
+    pub fn minus(i: &mut Counted) -> INT {
+        i.0.minus as INT
+    }
+
+    /// The zero modes, a column each, those of positive chirality first; () where there are none.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 }).boundary("antiperiodic");
+    /// let d = overlap::operator(u, #{ s: 0.4, delta: 1e-9, seed: 1, progress: false });
+    /// let zero = overlap::index(d, #{ seed: 1, progress: false });
+    /// assert(norm(d * zero.modes).max() <= sqrt(zero.threshold), "zero");
+    /// assert_close(norm(wilson::gamma5(u) * zero.modes + zero.modes).max(), 0.0, 1e-6);    // of negative chirality
+    /// ```
+    #[rhai_fn(global, get = "modes", pure)]
+    pub fn modes(i: &mut Counted) -> Dynamic {
+        i.0.modes.as_ref().map_or(Dynamic::UNIT, |modes| Dynamic::from(Vector::new(&i.1, modes.clone())))
+    }
+
+    /// What eigenvalues of D^+ D were at most to count as zero.
+    #[rhai_fn(global, get = "threshold", pure)]
+    pub fn threshold(i: &mut Counted) -> FLOAT {
+        i.0.threshold
     }
 
     /// The lowest other eigenvalues of D^+ D: a map of Series, `plus` and `minus` by chirality.
     #[rhai_fn(global, get = "nonzero", pure)]
-    pub fn nonzero(i: &mut Rc<Index>) -> Map {
+    pub fn nonzero(i: &mut Counted) -> Map {
         let mut map = Map::new();
-        for (key, values) in ["plus", "minus"].into_iter().zip(&i.nonzero) {
+        for (key, values) in ["plus", "minus"].into_iter().zip(&i.0.nonzero) {
             map.insert(key.into(), Dynamic::from(Series::Real(values.clone())));
         }
         map
@@ -280,19 +350,19 @@ mod overlap_functions {
 
     /// The largest distance of another eigenvalue from the circle.
     #[rhai_fn(global, get = "circle", pure)]
-    pub fn circle(i: &mut Rc<Index>) -> FLOAT {
-        i.circle
+    pub fn circle(i: &mut Counted) -> FLOAT {
+        i.0.circle
     }
 
     /// The largest relative difference between partners of the two chiralities.
     #[rhai_fn(global, get = "pairing", pure)]
-    pub fn pairing(i: &mut Rc<Index>) -> FLOAT {
-        i.pairing
+    pub fn pairing(i: &mut Counted) -> FLOAT {
+        i.0.pairing
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn index_to_string(i: &mut Rc<Index>) -> String {
-        i.to_string()
+    pub fn index_to_string(i: &mut Counted) -> String {
+        i.0.to_string()
     }
 
     /// Solves D x = b for an overlap operator by conjugate gradients in each chirality: a Solution. One sign function an
@@ -322,12 +392,12 @@ mod overlap_functions {
     ) -> std::result::Result<Solved, Failure> {
         let o = Options::new(&ctx, options);
         let read = || -> Result<_> {
-            let zero = typed::<Rc<Index>>(&o, "zero_modes", "an Index")?;
+            let zero = typed::<Counted>(&o, "zero_modes", "an Index")?;
             let wanted = InversionOptions {
                 tolerance: o.float_or("tol", 1e-8)?,
                 max_iterations: o.count_or("iterations", 1, 10_000)?,
                 adaptive: o.flag_or("adaptive", true)?,
-                zero_modes: zero.map(|i| (*i).clone()),
+                zero_modes: zero.map(|i| (*i.0).clone()),
             };
             Ok((wanted, o.task()?))
         };
@@ -335,5 +405,14 @@ mod overlap_functions {
         o.finish()?;
         let solution = invert(overlap_of(&d).at(&ctx)?, &b.block, &wanted, &task).at(&ctx)?;
         noted(&ctx, solution, d)
+    }
+
+    #[rhai_fn(name = "overlap_solve", return_raw)]
+    pub fn overlap_solve_plain(
+        ctx: NativeCallContext,
+        d: Operator,
+        b: Vector,
+    ) -> std::result::Result<Solved, Failure> {
+        overlap_solve(ctx, d, b, Map::new())
     }
 }

@@ -1,0 +1,59 @@
+//! How a sign function treats what is not low modes: by a polynomial or a rational function in Q^2.
+
+use crate::method::{MinMax, Zolotarev};
+use crate::number::DType;
+
+/// What conjugate gradients for the poles leave, of the deviation of the fit.
+pub(super) const UNSOLVED: f64 = 0.1;
+
+/// How the rest is approximated.
+#[derive(Debug, Clone)]
+pub(super) enum Fit {
+    Polynomial(MinMax),
+    Rational(Zolotarev),
+}
+
+impl Fit {
+    pub fn eps(&self) -> f64 {
+        match self {
+            Fit::Polynomial(p) => p.eps,
+            Fit::Rational(r) => r.eps,
+        }
+    }
+
+    pub fn deviation(&self) -> f64 {
+        match self {
+            Fit::Polynomial(p) => p.deviation,
+            Fit::Rational(r) => r.deviation,
+        }
+    }
+
+    /// Degree of the polynomial, or number of poles.
+    pub fn degree(&self) -> usize {
+        match self {
+            Fit::Polynomial(p) => p.degree(),
+            Fit::Rational(r) => r.shifts.len(),
+        }
+    }
+
+    /// What rounding of products with the largest |Q| makes of the sign of the smallest, of square `eps` of it: more where
+    /// conjugate gradients pile it up.
+    pub fn rounding(&self, dtype: DType, eps: f64) -> f64 {
+        let unit = if dtype.is_single() { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        // As measured: conjugate gradients take some 1/sqrt(eps) iterations.
+        let piled = if matches!(self, Fit::Rational(_)) { 1e-4 / eps.sqrt() } else { 0.0 };
+        (4.0 + piled) * unit / eps.sqrt()
+    }
+
+    /// The deviation at y, which may be below the range of the fit.
+    pub fn off(&self, y: f64) -> f64 {
+        if y >= self.eps() {
+            return self.deviation();
+        }
+        let value = match self {
+            Fit::Polynomial(p) => p.at(y),
+            Fit::Rational(r) => r.at(y),
+        };
+        self.deviation().max((1.0 - y.sqrt() * value).abs())
+    }
+}

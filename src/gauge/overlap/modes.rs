@@ -1,0 +1,193 @@
+//! The low modes that a sign function treats exactly, and where the rest of the spectrum begins.
+
+use crate::backend::{BlockVector, Update};
+use crate::error::{Error, Result};
+use crate::method::{
+    Eigen, RitzMethod, RitzOptions, hermitian_eigen, orthonormal, orthonormal_columns, ritz,
+};
+use crate::number::{C64, root};
+use crate::operator::Operator;
+use crate::task::Task;
+
+const ONE: C64 = C64::new(1.0, 0.0);
+
+/// Ritz residuals above which a space is not taken for invariant, in units of the largest |Q|.
+const INVARIANT: f64 = 1e-7;
+
+/// Products with single vectors after which a search ends.
+const PRODUCTS: usize = 400_000;
+
+/// Relative distances below which values of |Q| are one multiplet.
+const MULTIPLET: f64 = 1e-3;
+
+/// Modes of Q^2 to project out, and the rest of its spectrum.
+pub(super) struct Beginning {
+    /// The modes.
+    pub modes: Option<BlockVector>,
+    /// Whether nothing is known to lie between the last of the modes and the rest.
+    pub touching: bool,
+    /// The lowest value of Q^2 beyond the modes, as found.
+    pub rest: f64,
+    /// What it is at least: a Ritz value less its residual.
+    pub least: f64,
+}
+
+/// How to look for modes of Q^2.
+#[derive(Clone, Copy)]
+pub(super) struct Search<'a> {
+    /// Q^2.
+    pub squared: &'a Operator,
+    /// Its largest eigenvalue.
+    pub upper: f64,
+    /// The error of the sign function that the modes are for.
+    pub delta: f64,
+    /// Seed of random starting vectors.
+    pub seed: u64,
+    /// Progress and interruption.
+    pub task: &'a Task,
+}
+
+impl Search<'_> {
+    fn ritz(&self, count: usize, relative: f64) -> Result<Eigen> {
+        // Below this the residuals of products with Q^2 are rounding.
+        let floor = if self.squared.dtype().is_single() { 1e-8 } else { 1e-15 };
+        let options = RitzOptions {
+            count,
+            tolerance: floor * self.upper,
+            relative,
+            max_products: PRODUCTS,
+            seed: self.seed,
+            method: RitzMethod::Chebyshev,
+        };
+        ritz(self.squared, &options, self.task)
+    }
+
+    /// No modes: the lowest value of Q^2, known to a fraction of it.
+    pub fn lowest(&self, fraction: f64) -> Result<Beginning> {
+        let found = self.ritz(1, fraction)?;
+        let least = certain(&found, 0, self.upper)?;
+        Ok(Beginning { modes: None, touching: false, rest: found.values[0], least })
+    }
+
+    /// Somewhat more than `count` modes, cut where the gap to the next is largest; or all of them, for a fit that is given.
+    pub fn modes(&self, count: usize, all: bool) -> Result<Beginning> {
+        let most = self.squared.dim() / 2;
+        let look = (count + count.div_ceil(2).max(4)).min(most.max(1));
+        // A residual rho of Q^2 is one of rho/(2 |nu|) of Q: 2 kappa/(d + d') <= delta/2.
+        let found = self.ritz(look, (0.2 * self.delta).min(1e-4))?;
+        if all {
+            return self.given(found);
+        }
+        let keep = cut(&found.values);
+        let (at, touching) = if keep < look { (keep, false) } else { (look - 1, true) };
+        let least = certain(&found, at, self.upper)?;
+        let modes = self.squared.device().columns(&found.vectors, 0..keep)?;
+        Ok(Beginning { modes: Some(modes), touching, rest: found.values[at], least })
+    }
+
+    /// Modes that are known: the rest begins at the last of them.
+    pub fn given(&self, low: Eigen) -> Result<Beginning> {
+        let last = low.values.len() - 1;
+        let lowest = low.values.iter().copied().fold(f64::INFINITY, f64::min);
+        if !(lowest > -1e-6 * self.upper) {
+            return Err(Error::input(format!(
+                "low modes with an eigenvalue of {lowest:.6}, and those of Q^2 have none below 0"
+            ))
+            .hint("`ritz(q * q, #{ count: 8 })` finds some"));
+        }
+        let least = certain(&low, last, self.upper)?;
+        Ok(Beginning { modes: Some(low.vectors), touching: true, rest: low.values[last], least })
+    }
+}
+
+/// What a Ritz value of Q^2 stands for at least.
+fn certain(found: &Eigen, at: usize, upper: f64) -> Result<f64> {
+    let (value, residual) = (found.values[at], found.residuals[at]);
+    if residual <= 0.5 * value {
+        return Ok(value - residual);
+    }
+    Err(Error::numeric(format!(
+        "the rest of the spectrum of |Q| begins at {:.1e} or anywhere below, as its Q^2 is known to {residual:.1e} only, \
+         of at most {upper:.3}",
+        root(value)
+    ))
+    .hint("treat the lowest modes exactly, like `low_modes: 8`, in double precision; modes that are given need a smaller `tol`"))
+}
+
+/// How many of these values to project out: up to where the relative gap is largest among the last half.
+fn cut(values: &[f64]) -> usize {
+    let n = values.len();
+    let gap = |m: usize| values[m] / values[m - 1].max(1e-300);
+    (n.div_ceil(2).max(1)..n).max_by(|&a, &b| gap(a).total_cmp(&gap(b))).unwrap_or(n)
+}
+
+/// The low modes: eigenvectors of P Q P, and how far from eigenvectors of Q they are.
+#[derive(Debug, Clone)]
+pub(super) struct Low {
+    pub vectors: BlockVector,
+    /// nu_k, eigenvalues of P Q P.
+    pub values: Vec<f64>,
+    /// rho_k = |(Q - nu_k) u_k|.
+    pub residuals: Vec<f64>,
+}
+
+impl Low {
+    /// The |nu_k| from which on modes touch what is not projected out: at the largest relative gap among the last half of
+    /// them, or at any gap if there is none.
+    pub fn edge(&self) -> f64 {
+        let mut moduli: Vec<f64> = self.values.iter().map(|v| v.abs()).collect();
+        moduli.sort_by(f64::total_cmp);
+        let wide = |m: usize| moduli[m] > moduli[m - 1] * (1.0 + MULTIPLET);
+        let best = Some(cut(&moduli)).filter(|&m| m < moduli.len() && wide(m));
+        best.or_else(|| (1..moduli.len()).rev().find(|&m| wide(m))).map_or(0.0, |m| moduli[m])
+    }
+}
+
+/// P Q P diagonalised over a space, and what Q adds to it: the residuals, a column each.
+fn diagonalised(q: &Operator, space: &BlockVector) -> Result<(Low, BlockVector)> {
+    let (device, n) = (q.device(), space.columns());
+    let zeros = || device.zeros(space.dtype(), space.rows(), n);
+    let mut image = zeros()?;
+    q.update(Update::PRODUCT, space, &mut image, None)?;
+    let projected = device.gram(space, &image)?;
+    let (values, rotation) = hermitian_eigen(n, &projected, true)?;
+    let (mut x, mut r) = (zeros()?, zeros()?);
+    device.combine(space, &rotation, 0.0, &mut x)?;
+    device.combine(&image, &rotation, 0.0, &mut r)?;
+    let minus: Vec<C64> = values.iter().map(|v| C64::new(-v, 0.0)).collect();
+    device.axpby(&minus, &x, &[ONE], &mut r)?;
+    let residuals = device.dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
+    Ok((Low { vectors: x, values, residuals }, r))
+}
+
+/// Eigenvectors of Q^2 cut out of a pair nu, -nu leave a space that Q leads out of: the other half of the pair is added. What
+/// else Q leads to is noise of high modes, which is not.
+pub(super) fn invariant(q: &Operator, vectors: BlockVector, scale: f64) -> Result<Low> {
+    let device = q.device();
+    let space = orthonormal(device, &q.accept(&vectors)?.unwrap_or(vectors))?;
+    let (low, residuals) = diagonalised(q, &space)?;
+    let noise = (INVARIANT * scale).powi(2);
+    let Some(outside) = orthonormal_columns(device, &residuals, noise, 0.0)? else { return Ok(low) };
+    // The other half of a pair has as small a Q^2 as the modes have.
+    let n = outside.columns();
+    let mut image = device.zeros(outside.dtype(), outside.rows(), n)?;
+    q.update(Update::PRODUCT, &outside, &mut image, None)?;
+    let (squares, rotation) = hermitian_eigen(n, &device.gram(&image, &image)?, true)?;
+    let norms = low.values.iter().zip(&low.residuals).map(|(v, r)| v * v + r * r);
+    let largest = norms.fold(0.0, f64::max);
+    let halves = squares.iter().filter(|s| **s <= 1.5 * largest).count();
+    if halves == 0 {
+        return Ok(low);
+    }
+    let first: Vec<C64> =
+        (0..n).flat_map(|i| (0..halves).map(move |k| (i, k))).map(|(i, k)| rotation[i * n + k]).collect();
+    let mut added = device.zeros(outside.dtype(), outside.rows(), halves)?;
+    device.combine(&outside, &first, 0.0, &mut added)?;
+    let count = low.vectors.columns();
+    let mut wider = device.zeros(outside.dtype(), outside.rows(), count + halves)?;
+    device.set_columns(&mut wider, 0, &low.vectors)?;
+    device.set_columns(&mut wider, count, &added)?;
+    let (closed, _) = diagonalised(q, &orthonormal(device, &wider)?)?;
+    let total = |low: &Low| low.residuals.iter().map(|r| r * r).sum::<f64>();
+    Ok(if total(&closed) < total(&low) { closed } else { low })
+}

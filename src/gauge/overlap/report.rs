@@ -1,0 +1,119 @@
+//! How well a sign function is known: residuals and distances of its low modes, and the bounds that follow from them.
+
+use super::modes::Low;
+
+/// How well a sign function is known.
+#[derive(Debug, Clone)]
+pub struct SignReport {
+    /// Low modes treated exactly.
+    pub modes: usize,
+    /// Degree of the polynomial in Q^2, or number of poles.
+    pub degree: usize,
+    /// Deviation of the fit on the rest of the spectrum.
+    pub delta: f64,
+    /// rho_k = |(Q - nu_k) u_k| of the modes u_k, eigenvectors of P Q P with eigenvalues nu_k, ascending in these.
+    pub residuals: Vec<f64>,
+    /// d_k: how far nu_k is at least from all of the spectrum but its own sign's low modes. Modes that nothing is known to part
+    /// from the rest are only held against the other sign: those beyond are as good there.
+    pub distances: Vec<f64>,
+    /// Root of the sum of rho_k^2/d_k^2 over positive modes.
+    pub kappa_plus: f64,
+    /// The same over negative modes.
+    pub kappa_minus: f64,
+    /// Smallest |nu_k|, or the lower end of the spectrum where there are no modes.
+    pub gap: f64,
+    /// Where the rest of the spectrum of |Q| begins.
+    pub rest: f64,
+    /// A bound on |X - sign(Q)|: the fit's deviation, the modes' residuals and rounding.
+    pub bound: f64,
+}
+
+impl SignReport {
+    /// The bound on the distance of the projectors P+ and P- from the exact ones: kappa (1 + 2 kappa) over
+    /// 1 - 2 kappa (1 + 2 kappa), eq. (2.10) of Walk et al.; 1, which no two projectors exceed, where that says nothing.
+    pub fn projectors(&self) -> [f64; 2] {
+        [self.kappa_plus, self.kappa_minus].map(|kappa| {
+            let x = kappa * (1.0 + 2.0 * kappa);
+            if x < 1.0 / 3.0 { x / (1.0 - 2.0 * x) } else { 1.0 }
+        })
+    }
+
+    /// The bound on what the modes' errors add to the sign function, beside the fit's deviation: 2 (kappa_+ + kappa_-). Times
+    /// 1 + s - m/2 it is eq. (2.12), on the overlap operator.
+    pub fn modes_bound(&self) -> f64 {
+        2.0 * (self.kappa_plus + self.kappa_minus)
+    }
+}
+
+/// What a fit does to the spectrum, as |Q|.
+pub(super) struct Ends<'a> {
+    /// Degree or number of poles.
+    pub degree: usize,
+    /// By how much X differs from a sign at a value of |Q|.
+    pub off: &'a dyn Fn(f64) -> f64,
+    /// The fit's deviation on the rest of the spectrum.
+    pub delta: f64,
+    /// What rounding in Q^2 adds to it.
+    pub rounding: f64,
+    /// Where the rest begins, as found.
+    pub rest: f64,
+    /// Where it begins at the lowest.
+    pub least: f64,
+    /// Whether modes may touch the rest.
+    pub touching: bool,
+}
+
+pub(super) fn report(low: Option<&Low>, ends: &Ends) -> SignReport {
+    let (degree, delta, rest) = (ends.degree, ends.delta, ends.rest);
+    let Some(low) = low else {
+        return SignReport {
+            modes: 0,
+            degree,
+            delta,
+            residuals: Vec::new(),
+            distances: Vec::new(),
+            kappa_plus: 0.0,
+            kappa_minus: 0.0,
+            gap: rest,
+            rest,
+            bound: delta + ends.rounding,
+        };
+    };
+    let modes = || low.values.iter().copied().zip(low.residuals.iter().copied());
+    let edge = if ends.touching { low.edge() } else { f64::INFINITY };
+    // The lowest exact |eigenvalue| of the sign other than that of a mode, and the lowest beyond the modes of an own side.
+    let other = |sign: f64| {
+        let of_modes = modes().filter(|(v, _)| v * sign < 0.0).map(|(v, rho)| (v.abs() - rho).max(0.0));
+        of_modes.fold(ends.least, f64::min)
+    };
+    let others = [other(1.0), other(-1.0)];
+    let other = |v: f64| others[usize::from(v < 0.0)];
+    let touching = modes().filter(|(v, _)| v.abs() >= edge).map(|(v, rho)| (v.abs() - rho).max(0.0));
+    let beyond = touching.fold(ends.least, f64::min);
+    let distance = |v: f64| {
+        let across = v.abs() + other(v);
+        if v.abs() < edge { across.min((beyond - v.abs()).max(0.0)) } else { across }
+    };
+    let kappa = |sign: f64| {
+        let own = modes().filter(|(v, _)| v * sign > 0.0);
+        own.map(|(v, rho)| (rho / distance(v)).powi(2)).sum::<f64>().sqrt()
+    };
+    // (sign(Q) - sign(nu_k)) u_k is -+2 times its part of the other sign, of which |(Q - nu_k) u_k| is |nu_k| + |lambda| times:
+    // of that the sign function misses kappa across and back, kappa^2 within the modes. Of the rest it misses what is left
+    // there of the exact low modes, for which the fit was not made.
+    let across = modes().map(|(v, rho)| (rho / (v.abs() + other(v))).powi(2)).sum::<f64>();
+    let left = |(v, rho): (f64, f64)| (rho / (ends.least - v.abs()).max(0.0)).powi(2).min(1.0);
+    let leaked = modes().map(|(v, rho)| (ends.off)(v.abs()) * left((v, rho))).sum::<f64>();
+    SignReport {
+        modes: low.values.len(),
+        degree,
+        delta,
+        residuals: low.residuals.clone(),
+        distances: modes().map(|(v, _)| distance(v)).collect(),
+        kappa_plus: kappa(1.0),
+        kappa_minus: kappa(-1.0),
+        gap: modes().map(|(v, _)| v.abs()).fold(f64::INFINITY, f64::min),
+        rest,
+        bound: delta + ends.rounding + 2.0 * (across.sqrt() + across) + leaked,
+    }
+}
