@@ -451,7 +451,7 @@ fn sign_functions_that_cannot_be() {
             (
                 "overlap_solve(d, wilson::reference_spinor(u, 2), #{ tol: 2.0 })",
                 "a tolerance of 2",
-                "below 1",
+                "between 0 and 1",
             ),
             (
                 "q * wilson::reference_spinor(lattice::hypercubic(2, 2, 4, 2), 2)",

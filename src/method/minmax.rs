@@ -15,7 +15,7 @@ const MOST: usize = 20_000;
 const EXCHANGED: usize = 1500;
 
 /// Deviations below this are lost in rounding.
-pub(super) const LEAST: f64 = 2e-14;
+const LEAST: f64 = 2e-14;
 
 /// A polynomial near 1/sqrt(y) on [eps, 1].
 #[derive(Debug, Clone, PartialEq)]
@@ -55,10 +55,7 @@ impl MinMax {
     /// An interval that is none, an error out of reach of double precision, a degree that is out of reach.
     pub fn to_error(eps: f64, error: f64) -> Result<MinMax> {
         check(eps)?;
-        if !(LEAST..1.0).contains(&error) {
-            return Err(Error::input(format!("a deviation of {error:e}"))
-                .hint(format!("double precision holds deviations from {LEAST:e} on, below 1")));
-        }
+        check_error(error)?;
         let guess = ((0.41 / error).ln().max(0.0) / (2.083 * eps.sqrt())).ceil();
         if guess > MOST as f64 {
             return Err(Error::input(format!(
@@ -120,6 +117,15 @@ pub(super) fn check(eps: f64) -> Result<()> {
     }
     Err(Error::input(format!("an interval from {eps} to 1"))
         .hint("eps is the lowest eigenvalue over the highest: above 0 and below 1"))
+}
+
+/// Whether double precision may hold a deviation.
+pub(super) fn check_error(error: f64) -> Result<()> {
+    if (LEAST..1.0).contains(&error) {
+        return Ok(());
+    }
+    Err(Error::input(format!("a deviation of {error:e}"))
+        .hint(format!("double precision holds deviations from {LEAST:e} on, below 1")))
 }
 
 /// An error that rounding keeps out of reach.

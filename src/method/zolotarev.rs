@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::minmax::{LEAST, check, drowned};
+use super::minmax::{check, check_error, drowned};
 use crate::error::{Error, Result};
 
 /// Zolotarev's best rational function for 1/sqrt(y) on [eps, 1]: R(y) = constant + sum_k residue_k/(y + pole_k).
@@ -63,10 +63,7 @@ impl Zolotarev {
     /// # Errors
     /// As [`Zolotarev::of_order`], and an error out of reach of double precision.
     pub fn to_error(eps: f64, error: f64) -> Result<Zolotarev> {
-        if !(LEAST..1.0).contains(&error) {
-            return Err(Error::input(format!("a deviation of {error:e}"))
-                .hint(format!("double precision holds deviations from {LEAST:e} on, below 1")));
-        }
+        check_error(error)?;
         let mut before = f64::INFINITY;
         for poles in 1..=200 {
             let r = Self::of_order(eps, poles)?;

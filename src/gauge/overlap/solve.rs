@@ -5,7 +5,7 @@ use super::index::Index;
 use super::operator::{ChiralNormal, Overlap};
 use crate::backend::BlockVector;
 use crate::error::{Error, Kind, Result};
-use crate::method::{Solution, SolveOptions, gradient_steps};
+use crate::method::{Solution, SolveOptions, check_system, gradient_steps, in_range, only};
 use crate::number::{C64, root};
 use crate::task::Task;
 
@@ -30,19 +30,23 @@ pub struct InversionOptions {
 /// A massless operator with zero modes, whose inverse does not exist; zero modes of another operator.
 pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &Task) -> Result<Solution> {
     let operator = d.clone().into_operator();
-    if b.rows().global != operator.dim() {
-        return Err(Error::input(format!(
-            "a right-hand side of {} rows for an operator of {}",
-            b.rows().global,
-            operator.dim()
-        ))
-        .hint("make it on the operator's own lattice, like `wilson::reference_spinor(u, 2)`"));
-    }
-    if !(options.tolerance > 0.0 && options.tolerance < 1.0) {
-        return Err(Error::input(format!("a tolerance of {}", options.tolerance))
-            .hint("it is positive and below 1, which x = 0 has, like 1e-8"));
-    }
+    let system =
+        SolveOptions { tolerance: options.tolerance, max_iterations: options.max_iterations, start: None };
+    check_system(&operator, b, &system)?;
     let zero_modes = known_modes(d, options.zero_modes.as_ref())?;
+    let solve = |b: &BlockVector, _| Ok(vec![solved(d, b, zero_modes.as_ref(), options, task)?]);
+    only(in_range(operator.device(), b, system, solve)?)
+}
+
+/// The solution for right-hand sides whose squares are numbers.
+fn solved(
+    d: &Overlap,
+    b: &BlockVector,
+    zero_modes: Option<&BlockVector>,
+    options: &InversionOptions,
+    task: &Task,
+) -> Result<Solution> {
+    let operator = d.clone().into_operator();
     let device = operator.device().clone();
     let converted = operator.accept(b)?;
     let b = converted.as_ref().unwrap_or(b);
@@ -72,7 +76,7 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
         for chirality in [1, -1] {
             let normal = ChiralNormal::build(d, chirality)?;
             let mut rhs = normal.project(&left)?;
-            if let Some(modes) = &zero_modes {
+            if let Some(modes) = zero_modes {
                 // Exactly 1/m^2 on the zero modes, which the iteration need not resolve then.
                 let share = device.gram(modes, &rhs)?;
                 let minus: Vec<C64> = share.iter().map(|z| -z).collect();
