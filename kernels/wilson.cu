@@ -8,21 +8,38 @@
 constexpr uint32_t GROUP = 32;
 constexpr int MOST_ADDED = 4;
 
+// Division by a number known to the host, of what is below 2^31: before its first load a thread divides half a dozen times.
+struct Divisor {
+    uint32_t factor, shift;
+
+    __device__ __forceinline__ uint32_t under(uint32_t n) const { return __umulhi(2 * n, factor) >> shift; }
+};
+
 struct WilsonArgument {
     const void* links;
     const void* v;
     void* w;
     const void* plus[MOST_ADDED];
     double factor[MOST_ADDED];
-    double alpha, beta, gamma, diagonal;
+    double alpha, gamma;
+    // What the sums over all hops start with, of a site's own first and last two spins.
+    double start[2];
     double sign[4];
     uint32_t dims[4];
     uint32_t sites, columns, added;
     // 1: gamma5 from the left; 1: the adjoint; 0: all sites, 1: even ones, 2: odd ones.
     uint32_t gamma5, adjoint, parity;
-    // The order of packed sites: planes of the third direction that are walked together along the fourth (0: all of them),
-    // whether two of those planes are walked side by side, and whether from the last site to the first.
-    uint32_t layer, paired, backwards;
+    Divisor by_dims[3];
+    // 0 where there are 2^31 threads and more.
+    Divisor by_columns;
+
+    // The order of packed sites: see `turn_of`.
+    uint32_t backwards, paired, side, across, slab, slice, times;
+    Divisor by_slab, by_times, by_pair;
+    // Bit `smid`: the side of the chip that a multiprocessor belongs to.
+    uint32_t sides[8];
+    // Blocks of each side that have asked for their turn, the second in the upper half; null: blocks are taken as they are numbered.
+    unsigned long long* turns;
 };
 
 template <class F>
@@ -48,10 +65,6 @@ __device__ __forceinline__ C<F> fetch(const void* base, uint64_t at) {
 }
 
 template <class F>
-__device__ __forceinline__ C<F> operator+(C<F> a, C<F> b) {
-    return {a.re + b.re, a.im + b.im};
-}
-template <class F>
 __device__ __forceinline__ C<F> operator*(C<F> a, C<F> b) {
     return mla(a, b, C<F>{0, 0});
 }
@@ -67,8 +80,8 @@ __device__ __forceinline__ C<F> plus_i(C<F> a, F s, C<F> b) {
 template <class F>
 __device__ __forceinline__ C<F> cross(C<F> a, C<F> b, C<F> c, C<F> d) {
     // conj(a b - c d)
-    const C<F> x = a * b, y = c * d;
-    return {x.re - y.re, y.im - x.im};
+    return {mla(a.re, b.re, mla(-a.im, b.im, mla(-c.re, d.re, c.im * d.im))),
+            mla(-a.re, b.im, mla(-a.im, b.re, mla(c.re, d.im, c.im * d.re)))};
 }
 
 // Where the first component of a site and column stands, and how far apart components are.
@@ -155,30 +168,30 @@ __device__ __forceinline__ void hop(const WilsonArgument& a, uint32_t site, uint
     }
     C<F> u[9];
     link<F, N>(a, BACKWARD ? there : site, MU, u);
+    const F turned = s * edge;
 #pragma unroll
     for (int i = 0; i < 3; ++i) {
         C<F> r[2];
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            C<F> x{0, 0};
+            r[k] = {0, 0};
 #pragma unroll
             for (int j = 0; j < 3; ++j)
-                x = BACKWARD ? cmla(u[3 * j + i], h[k][j], x) : mla(u[3 * i + j], h[k][j], x);
-            r[k] = {x.re * edge, x.im * edge};
-            sum[k][i] = sum[k][i] + r[k];
+                r[k] = BACKWARD ? cmla(u[3 * j + i], h[k][j], r[k]) : mla(u[3 * i + j], h[k][j], r[k]);
+            sum[k][i] = plus(sum[k][i], edge, r[k]);
         }
         if (MU == 0) {
-            sum[2][i] = plus_i(sum[2][i], -s, r[1]);
-            sum[3][i] = plus_i(sum[3][i], -s, r[0]);
+            sum[2][i] = plus_i(sum[2][i], -turned, r[1]);
+            sum[3][i] = plus_i(sum[3][i], -turned, r[0]);
         } else if (MU == 1) {
-            sum[2][i] = plus(sum[2][i], s, r[1]);
-            sum[3][i] = plus(sum[3][i], -s, r[0]);
+            sum[2][i] = plus(sum[2][i], turned, r[1]);
+            sum[3][i] = plus(sum[3][i], -turned, r[0]);
         } else if (MU == 2) {
-            sum[2][i] = plus_i(sum[2][i], -s, r[0]);
-            sum[3][i] = plus_i(sum[3][i], s, r[1]);
+            sum[2][i] = plus_i(sum[2][i], -turned, r[0]);
+            sum[3][i] = plus_i(sum[3][i], turned, r[1]);
         } else {
-            sum[2][i] = plus(sum[2][i], s, r[0]);
-            sum[3][i] = plus(sum[3][i], s, r[1]);
+            sum[2][i] = plus(sum[2][i], turned, r[0]);
+            sum[3][i] = plus(sum[3][i], turned, r[1]);
         }
     }
 }
@@ -199,14 +212,22 @@ template <class F, int COUNT, class At, class Lower, class Sum>
 __device__ __forceinline__ void finish(const WilsonArgument& a, At at, Lower lower, Sum sum) {
     using Two = typename Reals<F>::Two;
     Two* w = reinterpret_cast<Two*>(a.w);
+    const F first = (F)(-0.5 * a.alpha), last = a.gamma5 ? -first : first;
+    if (a.gamma == 0.0 && a.added == 0) {
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            const F hopping = lower(k) ? last : first;
+            const C<F> h = sum(k);
+            w[at(k)] = Reals<F>::two(hopping * h.re, hopping * h.im);
+        }
+        return;
+    }
 #pragma unroll
     for (int k = 0; k < COUNT; ++k) {
         const uint64_t i = at(k);
-        const double turned = a.gamma5 && lower(k) ? -a.alpha : a.alpha;
-        const F hopping = (F)(-0.5 * turned), own = (F)(turned * a.diagonal + a.beta);
+        const F hopping = lower(k) ? last : first;
         const C<F> h = sum(k);
         C<F> y{hopping * h.re, hopping * h.im};
-        if (own != F(0)) y = plus(y, own, fetch<F>(a.v, i));
         if (a.gamma != 0.0) {
             const Two old = w[i];
             y = plus(y, (F)a.gamma, C<F>{old.x, old.y});
@@ -218,45 +239,90 @@ __device__ __forceinline__ void finish(const WilsonArgument& a, At at, Lower low
     }
 }
 
-// The group of packed sites whose turn is `i`: neighbours shall be walked while what they share lies in a cache.
-__device__ __forceinline__ uint32_t group_of(const WilsonArgument& a, uint32_t i) {
-    if (a.backwards) i = a.sites / GROUP - 1 - i;
-    const uint32_t plane = a.dims[0] * a.dims[1] / GROUP;
-    uint32_t first = 0;
-    if (a.layer) {
-        const uint32_t layer = plane * a.layer, walk = layer * a.dims[3], rest = i % walk;
-        first = (rest / layer * a.dims[2] + i / walk * a.layer) * plane;
-        i = rest % layer;
-    }
-    if (!a.paired) return first + i;
-    const uint32_t pair = i / (2 * plane), rest = i % (2 * plane);
-    return first + (2 * pair + rest % 2) * plane + rest / 2;
+// The block of packed sites whose turn on its side is `i`. A slice of constant time is shared between the sides of the chip,
+// `across` blocks each, so that what neighbours share crosses the link between the halves of the second cache once; a side
+// walks slabs of its share along the time, so that what they share with the times before and behind lies in the cache.
+__device__ __forceinline__ uint32_t turn_of(const WilsonArgument& a, uint32_t side, uint32_t i) {
+    if (a.backwards) i = a.side - 1 - i;
+    const uint32_t slabs = a.by_slab.under(i), layer = a.by_times.under(slabs), time = slabs - layer * a.times;
+    return time * a.slice + side * a.across + layer * a.slab + (i - slabs * a.slab);
 }
+
+// The block of packed sites that this block of threads works on: the next one of its side of the chip; the last one of the
+// other where there is none. All blocks ask exactly once, and the last one to do so leaves everything as it was.
+__device__ __forceinline__ uint32_t block_of(const WilsonArgument& a) {
+    if (!a.turns) return turn_of(a, 0, blockIdx.x);
+    __shared__ uint32_t mine;
+    if (threadIdx.x == 0) {
+        uint32_t processor;
+        asm("mov.u32 %0, %%smid;" : "=r"(processor));
+        uint32_t side = a.sides[processor / 32 % 8] >> (processor % 32) & 1;
+        const unsigned long long before = atomicAdd(a.turns, side ? 1ull << 32 : 1ull);
+        const uint32_t counts[2] = {(uint32_t)before, (uint32_t)(before >> 32)};
+        if (counts[0] + counts[1] + 1 == gridDim.x) *a.turns = 0;
+        uint32_t i = side ? counts[1] : counts[0];
+        if (i >= a.side) {
+            side = 1 - side;
+            i = 2 * a.side - 1 - i;
+        }
+        mine = turn_of(a, side, i);
+    }
+    __syncthreads();
+    return mine;
+}
+
+// The group of packed sites at place `i` of the order: planes of the third direction may be walked in pairs, side by side.
+__device__ __forceinline__ uint32_t group_of(const WilsonArgument& a, uint32_t i) {
+    if (!a.paired) return i;
+    const uint32_t plane = a.dims[0] * a.dims[1] / GROUP;
+    const uint32_t pair = a.by_pair.under(i), rest = i - pair * 2 * plane;
+    return (2 * pair + rest % 2) * plane + rest / 2;
+}
+
+struct Site {
+    uint32_t x[4];
+
+    __device__ __forceinline__ Site(const WilsonArgument& a, uint32_t site) {
+        const uint32_t rows = a.by_dims[0].under(site), planes = a.by_dims[1].under(rows);
+        x[0] = site - rows * a.dims[0];
+        x[1] = rows - planes * a.dims[1];
+        x[3] = a.by_dims[2].under(planes);
+        x[2] = planes - x[3] * a.dims[2];
+    }
+
+    // Whether it is one of those that are asked for.
+    __device__ __forceinline__ bool wanted(const WilsonArgument& a) const {
+        return !a.parity || ((x[0] + x[1] + x[2] + x[3]) & 1) + 1 == a.parity;
+    }
+};
 
 template <class F, int N, bool PACKED>
 __device__ __forceinline__ void wilson(const WilsonArgument& a) {
-    const uint64_t at = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x;
+    const uint64_t at = (PACKED ? block_of(a) : blockIdx.x) * (uint64_t)blockDim.x + threadIdx.x;
     const uint32_t columns = PACKED ? 1 : a.columns;
-    uint32_t site = (uint32_t)(at / columns);
-    const uint32_t column = (uint32_t)(at % columns);
+    uint32_t site = PACKED ? (uint32_t)at : a.by_columns.factor ? a.by_columns.under((uint32_t)at) : (uint32_t)(at / columns);
     if (site >= a.sites) return;
-    // With 8 reals a link making it is the work, and no register is left for an order.
-    if (PACKED && N != 8) site = group_of(a, site / GROUP) * GROUP + site % GROUP;
-    const uint32_t x0 = site % a.dims[0], r0 = site / a.dims[0];
-    const uint32_t x1 = r0 % a.dims[1], r1 = r0 / a.dims[1];
-    const uint32_t x2 = r1 % a.dims[2], x3 = r1 / a.dims[2];
-    if (a.parity && ((x0 + x1 + x2 + x3) & 1) + 1 != a.parity) return;
+    const uint32_t column = (uint32_t)(at - (uint64_t)site * columns);
+    if (PACKED) site = group_of(a, site / GROUP) * GROUP + site % GROUP;
+    const Site here(a, site);
+    if (!here.wanted(a)) return;
     const F s = a.adjoint ? F(-1) : F(1);
-    C<F> sum[4][3] = {};
-    uint32_t stride = 1;
-    hops<F, N, PACKED, 0>(a, site, x0, stride, column, s, sum);
-    stride *= a.dims[0];
-    hops<F, N, PACKED, 1>(a, site, x1, stride, column, s, sum);
-    stride *= a.dims[1];
-    hops<F, N, PACKED, 2>(a, site, x2, stride, column, s, sum);
-    stride *= a.dims[2];
-    hops<F, N, PACKED, 3>(a, site, x3, stride, column, s, sum);
     const auto p = place<PACKED>(a, site, column);
+    C<F> sum[4][3];
+#pragma unroll
+    for (int k = 0; k < 12; ++k) {
+        const C<F> z = fetch<F>(a.v, p.component(k));
+        const F start = (F)a.start[k >= 6];
+        sum[k / 3][k % 3] = {start * z.re, start * z.im};
+    }
+    uint32_t stride = 1;
+    hops<F, N, PACKED, 0>(a, site, here.x[0], stride, column, s, sum);
+    stride *= a.dims[0];
+    hops<F, N, PACKED, 1>(a, site, here.x[1], stride, column, s, sum);
+    stride *= a.dims[1];
+    hops<F, N, PACKED, 2>(a, site, here.x[2], stride, column, s, sum);
+    stride *= a.dims[2];
+    hops<F, N, PACKED, 3>(a, site, here.x[3], stride, column, s, sum);
     finish<F, 12>(
         a, [&](int k) { return p.component(k); }, [](int k) { return k >= 6; }, [&](int k) { return sum[k / 3][k % 3]; });
 }
@@ -283,9 +349,8 @@ __device__ __forceinline__ void half_hop(const WilsonArgument& a, uint32_t site,
         C<F> x{0, 0};
 #pragma unroll
         for (int j = 0; j < 3; ++j) x = BACKWARD ? cmla(u[3 * j + i], h[j], x) : mla(u[3 * i + j], h[j], x);
-        const C<F> r = {x.re * edge, x.im * edge};
-        own[i] = own[i] + r;
-        far[i] = IMAGINARY ? plus_i(far[i], -f, r) : plus(far[i], f, r);
+        own[i] = plus(own[i], edge, x);
+        far[i] = IMAGINARY ? plus_i(far[i], -f * edge, x) : plus(far[i], f * edge, x);
     }
 }
 
@@ -307,30 +372,35 @@ __device__ __forceinline__ void half_hops(const WilsonArgument& a, uint32_t site
 template <class F, int N>
 __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
     constexpr uint32_t SITES = GROUP / 2;
-    const uint32_t turn = blockIdx.x * (blockDim.x / GROUP) + threadIdx.x / GROUP;
+    const uint32_t turn = block_of(a) * (blockDim.x / GROUP) + threadIdx.x / GROUP;
     if (turn / 2 >= a.sites / GROUP) return;
     const uint32_t group = group_of(a, turn / 2), half = threadIdx.x % GROUP / SITES;
     const uint32_t inner = turn % 2 * SITES + threadIdx.x % SITES, site = group * GROUP + inner;
-    const uint32_t x0 = site % a.dims[0], r0 = site / a.dims[0];
-    const uint32_t x1 = r0 % a.dims[1], r1 = r0 / a.dims[1];
-    const uint32_t x2 = r1 % a.dims[2], x3 = r1 / a.dims[2];
-    const bool wanted = !a.parity || ((x0 + x1 + x2 + x3) & 1) + 1 == a.parity;
+    const Site here(a, site);
+    const bool wanted = here.wanted(a);
     const uint32_t taking_part = __ballot_sync(~0u, wanted);
     if (!wanted) return;
     const F s = a.adjoint ? F(-1) : F(1), t = half ? F(1) : F(-1);
-    C<F> own[3] = {}, theirs[3] = {}, far[3];
+    const uint64_t at = (uint64_t)group * (12 * GROUP) + inner + 3 * GROUP * half;
+    C<F> own[3], theirs[3] = {}, far[3];
+#pragma unroll
+    for (int c = 0; c < 3; ++c) {
+        const C<F> z = fetch<F>(a.v, at + c * GROUP);
+        own[c] = {(F)a.start[0] * z.re, (F)a.start[0] * z.im};
+    }
     uint32_t stride = 1;
-    half_hops<F, N, 0>(a, site, x0, stride, half, t, s, own, theirs);
+    half_hops<F, N, 0>(a, site, here.x[0], stride, half, t, s, own, theirs);
     stride *= a.dims[0];
-    half_hops<F, N, 1>(a, site, x1, stride, half, t, s, own, theirs);
+    half_hops<F, N, 1>(a, site, here.x[1], stride, half, t, s, own, theirs);
     stride *= a.dims[1];
 #pragma unroll
     for (int c = 0; c < 3; ++c)
         far[c] = {__shfl_xor_sync(taking_part, theirs[c].re, SITES), __shfl_xor_sync(taking_part, theirs[c].im, SITES)};
-    half_hops<F, N, 2>(a, site, x2, stride, half, t, s, own, far);
+#pragma unroll
+    for (int c = 0; c < 3; ++c) far[c] = plus(far[c], (F)a.start[1], fetch<F>(a.v, at + (c + 6) * GROUP));
+    half_hops<F, N, 2>(a, site, here.x[2], stride, half, t, s, own, far);
     stride *= a.dims[2];
-    half_hops<F, N, 3>(a, site, x3, stride, half, t, s, own, far);
-    const uint64_t at = (uint64_t)group * (12 * GROUP) + inner + 3 * GROUP * half;
+    half_hops<F, N, 3>(a, site, here.x[3], stride, half, t, s, own, far);
     finish<F, 6>(
         a, [&](int k) { return at + (k < 3 ? k : k + 3) * GROUP; }, [](int k) { return k >= 3; },
         [&](int k) { return k < 3 ? own[k] : far[k - 3]; });
@@ -347,7 +417,7 @@ __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
 
 ONE_THREAD(wilson_f32_18, float, 18, false, 4)
 ONE_THREAD(wilson_f32_12, float, 12, false, 4)
-ONE_THREAD(wilson_f32_8, float, 8, false, 6)
+ONE_THREAD(wilson_f32_8, float, 8, false, 5)
 ONE_THREAD(wilson_f64_18, double, 18, false, 4)
 ONE_THREAD(wilson_f64_12, double, 12, false, 3)
 ONE_THREAD(wilson_f64_8, double, 8, false, 3)
@@ -357,7 +427,7 @@ ONE_THREAD(wilson_f32_8_packed, float, 8, true, 6)
 // With 8 reals two threads would make a link twice.
 ONE_THREAD(wilson_f64_8_packed, double, 8, true, 3)
 TWO_THREADS(wilson_f64_18_halves, double, 18, 3)
-TWO_THREADS(wilson_f64_12_halves, double, 12, 3)
+TWO_THREADS(wilson_f64_12_halves, double, 12, 4)
 
 // w = (alpha f_k + beta) v + gamma w with one factor a component.
 struct SiteFactors {

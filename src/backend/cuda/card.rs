@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device, DeviceAttribute};
@@ -13,6 +13,7 @@ use cust::sys;
 
 use super::driver;
 use super::pinned::Copies;
+use super::sides::{self, Sides};
 use crate::error::{Error, Result};
 use crate::number::memory::human;
 use crate::task::Interrupt;
@@ -35,6 +36,7 @@ pub(super) struct Card {
     functions: Mutex<HashMap<String, usize>>,
     /// Page-locked memory that copies go through.
     copies: Mutex<Copies>,
+    sides: OnceLock<Sides>,
     module: Module,
     stream: Stream,
     context: Context,
@@ -91,6 +93,7 @@ impl Card {
             resident: Mutex::default(),
             functions: Mutex::default(),
             copies: Mutex::default(),
+            sides: OnceLock::new(),
             module,
             stream,
             context,
@@ -247,6 +250,15 @@ impl Card {
             .max(1);
         known.insert(kernel.into(), blocks);
         Ok(blocks * self.processors)
+    }
+
+    /// The side of the chip that each multiprocessor is on, if it has sides.
+    pub fn sides(self: &Arc<Self>) -> Result<Sides> {
+        if let Some(known) = self.sides.get() {
+            return Ok(*known);
+        }
+        let found = sides::find(self)?;
+        Ok(*self.sides.get_or_init(|| found))
     }
 
     /// Waits for all that is queued.

@@ -13,6 +13,7 @@ mod matrices;
 mod order;
 mod pinned;
 mod records;
+mod sides;
 mod splines;
 mod tall;
 mod travel;

@@ -24,9 +24,15 @@ const BLOCK: usize = 128;
 const SMALL_BLOCK: usize = 64;
 const BLOCKS: usize = 4;
 
-/// Bytes of spinors and links of planes that are walked together along the fourth direction: with those before and behind
-/// they shall find room in the second cache of the GPU.
-const LAYER: usize = 12 << 20;
+/// Bytes of spinors and links of the slabs that are walked along the fourth direction, on both sides of the chip: with those
+/// before and behind they shall find room in the second cache of the GPU.
+const SLABS: usize = 14 << 20;
+
+/// Rounds of [`BLOCKS`] on every multiprocessor from which on blocks ask which sites are theirs, which takes a while.
+const ROUNDS: usize = 2;
+
+/// The largest share of a site's own spinor, of its neighbours', that sums over hops may start with.
+const OWN: f64 = 1e15;
 
 /// Where a row of the host stands on the GPU.
 pub(super) fn place(grid: &Grid, row: usize) -> usize {
@@ -36,7 +42,22 @@ pub(super) fn place(grid: &Grid, row: usize) -> usize {
     group * GROUP * grid.per_site + component * width + lane
 }
 
-/// The argument of the kernels.
+/// A number below 2^31 that the kernels divide by.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct Divisor {
+    factor: u32,
+    shift: u32,
+}
+
+impl Divisor {
+    fn by(n: u32) -> Divisor {
+        let shift = n.max(1).next_power_of_two().trailing_zeros();
+        Divisor { factor: (1u64 << (31 + shift)).div_ceil(u64::from(n.max(1))) as u32, shift }
+    }
+}
+
+/// The argument of the kernels; see there.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Argument {
@@ -46,9 +67,8 @@ struct Argument {
     plus: [u64; MOST_ADDED],
     factor: [f64; MOST_ADDED],
     alpha: f64,
-    beta: f64,
     gamma: f64,
-    diagonal: f64,
+    start: [f64; 2],
     sign: [f64; 4],
     dims: [u32; 4],
     sites: u32,
@@ -57,10 +77,21 @@ struct Argument {
     gamma5: u32,
     adjoint: u32,
     parity: u32,
-    layer: u32,
-    paired: u32,
+    by_dims: [Divisor; 3],
+    by_columns: Divisor,
     backwards: u32,
+    paired: u32,
+    side: u32,
+    across: u32,
+    slab: u32,
+    slice: u32,
+    times: u32,
+    by_slab: Divisor,
+    by_times: Divisor,
+    by_pair: Divisor,
+    sides: [u32; 8],
     _pad: u32,
+    turns: u64,
 }
 
 /// The operator on the GPU.
@@ -70,6 +101,8 @@ struct Wilson {
     links: Buffer,
     spec: WilsonSpec,
     sites: u32,
+    /// Where blocks of the two sides of the chip ask for their turn, and the sides; where there are enough of them.
+    turns: Option<(Buffer, [u32; 8])>,
     /// Products are walked to and fro: what one touched last lies in the second cache, and the next begins there.
     backwards: AtomicBool,
 }
@@ -100,26 +133,95 @@ pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Ker
     };
     // The host's copy belongs to whoever made it.
     let spec = WilsonSpec { links: Arc::default(), ..spec.clone() };
-    Ok(Arc::new(Wilson {
+    let mut wilson = Wilson {
         card: card.clone(),
         rows,
         links,
         spec,
         sites: count,
+        turns: None,
         backwards: AtomicBool::new(false),
-    }))
+    };
+    if wilson.shape(1).blocks >= ROUNDS * wilson.round() {
+        wilson.turns = card.sides()?.map(|sides| Ok((card.upload(&[0u64])?, sides))).transpose()?;
+    }
+    Ok(Arc::new(wilson))
+}
+
+/// How a product is spread over the GPU.
+struct Shape {
+    kernel: String,
+    /// Whether sites come in whole groups, in one column.
+    packed: bool,
+    threads: usize,
+    blocks: usize,
+    /// Sites of a block, where all blocks have as many.
+    whole: Option<usize>,
 }
 
 impl Wilson {
-    /// How many planes of the third direction are walked together: 0 for all.
-    fn layer(&self) -> u32 {
-        let [a, b, c, _] = self.spec.dims;
-        let plane = a * b * (2 * COMPONENTS + 4 * self.spec.compression.reals()) * 8;
-        if plane * c <= LAYER || !(a * b).is_multiple_of(GROUP) {
-            return 0;
+    /// Blocks that run together.
+    fn round(&self) -> usize {
+        BLOCKS * self.card.processors as usize
+    }
+
+    fn shape(&self, columns: usize) -> Shape {
+        let (sites, reals) = (self.sites as usize, self.spec.compression.reals());
+        let packed = columns == 1 && sites.is_multiple_of(GROUP);
+        let halves = packed && !self.spec.single && self.spec.compression != Compression::Eight;
+        let (form, each) = match (halves, packed) {
+            (true, _) => ("_halves", 2),
+            (_, true) => ("_packed", 1),
+            _ => ("", columns),
+        };
+        let precision = if self.spec.single { "f32" } else { "f64" };
+        let count = sites * each;
+        let threads = if count < BLOCK * self.round() { SMALL_BLOCK } else { BLOCK };
+        Shape {
+            kernel: format!("wilson_{precision}_{reals}{form}"),
+            packed,
+            threads,
+            blocks: count.div_ceil(threads),
+            whole: (packed && count.is_multiple_of(threads)).then_some(threads / each),
         }
-        let fits = |n: &usize| c.is_multiple_of(*n) && plane * n <= LAYER;
-        (1..c).rev().find(fits).unwrap_or(1) as u32
+    }
+
+    /// The order in which packed sites are walked, to and fro.
+    fn order(&self, shape: &Shape, argument: &mut Argument) {
+        let [a, b, c, times] = self.spec.dims;
+        argument.backwards = u32::from(self.backwards.fetch_xor(true, Ordering::Relaxed));
+        // With 8 reals a link making it is the work.
+        let paired = self.spec.single && self.spec.compression != Compression::Eight;
+        argument.paired = u32::from(paired && (a * b).is_multiple_of(GROUP) && c.is_multiple_of(2));
+        let asked = self.turns.as_ref().filter(|_| shape.whole.is_some() && shape.blocks.is_multiple_of(2));
+        let sides = if let Some((turns, sides)) = asked {
+            (argument.turns, argument.sides) = (turns.address, *sides);
+            2
+        } else {
+            1
+        };
+        let sliced = shape.whole.is_some() && shape.blocks.is_multiple_of(times * sides);
+        let times = if sliced { times } else { 1 };
+        let (slice, across) = (shape.blocks / times, shape.blocks / times / sides);
+        let real = if self.spec.single { 4 } else { 8 };
+        let bytes = shape.whole.unwrap_or(0) * (2 * COMPONENTS + 4 * self.spec.compression.reals()) * real;
+        let fits = |n: &usize| across.is_multiple_of(*n) && across / n * bytes * sides <= SLABS;
+        let slabs = if sliced { (1..=across).find(fits).unwrap_or(1) } else { 1 };
+        let blocks = [shape.blocks / sides, across, across / slabs, slice, times, 2 * (a * b / GROUP)];
+        let [side, across, slab, slice, times, pair] = blocks.map(|n| n as u32);
+        *argument = Argument { side, across, slab, slice, times, ..*argument };
+        (argument.by_slab, argument.by_times) = (Divisor::by(slab), Divisor::by(times));
+        argument.by_pair = Divisor::by(pair);
+    }
+
+    /// What sums over hops start with, by which c.alpha D v + c.beta v is -c.alpha/2 times the sum; `None` where c.beta is
+    /// too large for that and c.beta v is to be added.
+    fn start(&self, c: Update) -> Option<[f64; 2]> {
+        let ratio = c.beta / c.alpha;
+        let other = if self.spec.gamma5 { -ratio } else { ratio };
+        (c.beta == 0.0 || ratio.abs() <= OWN).then(|| {
+            [ratio, other].map(|r| -2.0 * (self.spec.diagonal + if c.beta == 0.0 { 0.0 } else { r }))
+        })
     }
 
     fn pass(
@@ -130,18 +232,23 @@ impl Wilson {
         plus: &[(f64, &BlockVector)],
     ) -> Result<()> {
         check_update(self, v, w, false)?;
+        let own = [(c.beta, v)];
+        let start = self.start(c);
+        let own = if start.is_some() { &own[..0] } else { &own[..] };
+        let dims = self.spec.dims.map(|n| n as u32);
+        let shape = self.shape(v.columns);
+        let [by_x, by_y, by_z, _] = dims.map(Divisor::by);
         let mut argument = Argument {
             links: self.links.address,
             v: buffer(v)?.address,
             alpha: c.alpha,
-            beta: c.beta,
             gamma: c.gamma,
-            diagonal: self.spec.diagonal,
+            start: start.unwrap_or([-2.0 * self.spec.diagonal; 2]),
             sign: self.spec.sign,
-            dims: self.spec.dims.map(|n| n as u32),
+            dims,
             sites: self.sites,
             columns: v.columns as u32,
-            added: plus.len() as u32,
+            added: (own.len() + plus.len()) as u32,
             gamma5: u32::from(self.spec.gamma5),
             adjoint: u32::from(self.spec.adjoint),
             parity: match self.spec.sites {
@@ -149,42 +256,27 @@ impl Wilson {
                 Sites::Even => 1,
                 Sites::Odd => 2,
             },
+            by_dims: [by_x, by_y, by_z],
             ..Argument::zeroed()
         };
-        for (k, (factor, x)) in plus.iter().enumerate() {
+        for (k, (factor, x)) in own.iter().chain(plus).enumerate() {
             conformal("sum of vectors", x, w)?;
             (argument.factor[k], argument.plus[k]) = (*factor, buffer(x)?.address);
         }
         argument.w = unique(&self.card, w)?.address;
-        let packed = v.columns == 1 && (self.sites as usize).is_multiple_of(GROUP);
-        let halves = packed && !self.spec.single && self.spec.compression != Compression::Eight;
-        let (form, each) = match (halves, packed) {
-            (true, _) => ("_halves", 2),
-            (_, true) => ("_packed", 1),
-            _ => ("", v.columns),
-        };
-        if packed {
-            let [a, b, c, _] = self.spec.dims;
-            argument.backwards = u32::from(self.backwards.fetch_xor(true, Ordering::Relaxed));
-            if self.spec.single {
-                argument.paired = u32::from((a * b).is_multiple_of(GROUP) && c.is_multiple_of(2));
-            } else {
-                argument.layer = self.layer();
-            }
+        if shape.packed {
+            self.order(&shape, &mut argument);
+        } else if shape.blocks * shape.threads < 1 << 31 {
+            argument.by_columns = Divisor::by(v.columns as u32);
         }
-        let count = self.sites as usize * each;
-        let few = count < BLOCKS * BLOCK * self.card.processors as usize;
-        let threads = if few { SMALL_BLOCK } else { BLOCK };
-        let blocks = u32::try_from(count.div_ceil(threads)).map_err(|_| {
+        let blocks = u32::try_from(shape.blocks).map_err(|_| {
             Error::input(format!("{} columns of spinors at a time", v.columns)).hint("use fewer")
         })?;
         if blocks == 0 {
             return Ok(());
         }
-        let precision = if self.spec.single { "f32" } else { "f64" };
-        let name = format!("wilson_{precision}_{}{form}", self.spec.compression.reals());
         // SAFETY: the kernel's argument; all vectors have the operator's rows, and `w` is none of the others.
-        unsafe { self.card.launch(&name, (blocks, 1), threads as u32, &arguments![argument]) }
+        unsafe { self.card.launch(&shape.kernel, (blocks, 1), shape.threads as u32, &arguments![argument]) }
     }
 }
 
@@ -219,7 +311,8 @@ impl Kernel for Wilson {
         w: &mut BlockVector,
         plus: &[(f64, &BlockVector)],
     ) -> Option<Result<()>> {
-        (plus.len() <= MOST_ADDED).then(|| self.pass(c, v, w, plus))
+        let own = usize::from(self.start(c).is_none());
+        (own + plus.len() <= MOST_ADDED).then(|| self.pass(c, v, w, plus))
     }
 }
 
@@ -275,5 +368,23 @@ impl Kernel for Diagonal {
         // SAFETY: the kernel's arguments; both vectors have the operator's rows.
         unsafe { self.card.launch(name, (blocks, 1), THREADS, &arguments)? };
         algebra::products(&self.card, v, w, dots)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_divide_as_the_host_does() {
+        let under = |d: Divisor, n: u32| (u64::from(2 * n) * u64::from(d.factor) >> 32 >> d.shift) as u32;
+        let most = (1u32 << 31) - 1;
+        for by in (1..2000).chain([4095, 4096, 4097, 65_535, 1 << 20, 1 << 30, (1 << 30) + 1, most]) {
+            let near =
+                (1..=most / by).step_by((most / by / 97).max(1) as usize).flat_map(|k| [k * by - 1, k * by]);
+            for n in near.chain([0, 1, most - 1, most]) {
+                assert_eq!(under(Divisor::by(by), n), n / by, "{n} / {by}");
+            }
+        }
     }
 }
