@@ -33,7 +33,7 @@ struct WilsonArgument {
     // 0 where there are 2^31 threads and more.
     Divisor by_columns;
 
-    // The order of packed sites: see `turn_of`.
+    // The order of blocks: see `turn_of`.
     uint32_t backwards, paired, side, across, slab, slice, times;
     Divisor by_slab, by_times, by_pair;
     // Bit `smid`: the side of the chip that a multiprocessor belongs to.
@@ -239,7 +239,7 @@ __device__ __forceinline__ void finish(const WilsonArgument& a, At at, Lower low
     }
 }
 
-// The block of packed sites whose turn on its side is `i`. A slice of constant time is shared between the sides of the chip,
+// The block of sites whose turn on its side is `i`. A slice of constant time is shared between the sides of the chip,
 // `across` blocks each, so that what neighbours share crosses the link between the halves of the second cache once; a side
 // walks slabs of its share along the time, so that what they share with the times before and behind lies in the cache.
 __device__ __forceinline__ uint32_t turn_of(const WilsonArgument& a, uint32_t side, uint32_t i) {
@@ -248,7 +248,7 @@ __device__ __forceinline__ uint32_t turn_of(const WilsonArgument& a, uint32_t si
     return time * a.slice + side * a.across + layer * a.slab + (i - slabs * a.slab);
 }
 
-// The block of packed sites that this block of threads works on: the next one of its side of the chip; the last one of the
+// The block of sites that this block of threads works on: the next one of its side of the chip; the last one of the
 // other where there is none. All blocks ask exactly once, and the last one to do so leaves everything as it was.
 __device__ __forceinline__ uint32_t block_of(const WilsonArgument& a) {
     if (!a.turns) return turn_of(a, 0, blockIdx.x);
@@ -298,7 +298,7 @@ struct Site {
 
 template <class F, int N, bool PACKED>
 __device__ __forceinline__ void wilson(const WilsonArgument& a) {
-    const uint64_t at = (PACKED ? block_of(a) : blockIdx.x) * (uint64_t)blockDim.x + threadIdx.x;
+    const uint64_t at = block_of(a) * (uint64_t)blockDim.x + threadIdx.x;
     const uint32_t columns = PACKED ? 1 : a.columns;
     uint32_t site = PACKED ? (uint32_t)at : a.by_columns.factor ? a.by_columns.under((uint32_t)at) : (uint32_t)(at / columns);
     if (site >= a.sites) return;

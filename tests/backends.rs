@@ -189,3 +189,9 @@ fn random_numbers_do_not_depend_on_who_holds_them() {
 fn random_numbers_of_a_gpu_are_those_of_the_cpu() {
     same_blocks(&cpu(1, Isa::Avx512), &gpu());
 }
+
+#[test]
+#[ignore = "needs a GPU"]
+fn large_wilson_operators_on_a_gpu_are_their_definition() {
+    spinors::large(&gpu());
+}

@@ -132,7 +132,12 @@ fn check(device: &Device, spec: &WilsonSpec, columns: usize) {
             assert!((z - expected).norm() < eps * 20.0, "{what}: number {i} is {z}, not {expected}");
         }
     };
-    for c in [Update::PRODUCT, Update { alpha: -0.7, beta: 0.3, gamma: 1.1 }] {
+    for c in [
+        Update::PRODUCT,
+        Update { alpha: -0.7, beta: 0.3, gamma: 1.1 },
+        Update { alpha: 0.0, beta: 0.3, gamma: 0.0 },
+        Update { alpha: 1e-20, beta: -0.9, gamma: 1.0 },
+    ] {
         let mut w = w0.clone();
         kernel.update(c, &v, &mut w, None).expect("a product");
         compare(&w, c, 0.0);
@@ -183,6 +188,23 @@ pub fn wilson(device: &Device) {
         for columns in [2, 3, 8] {
             check(device, &WilsonSpec { single: columns == 3, ..turned.clone() }, columns);
         }
+    }
+}
+
+/// Lattices large enough to be shared between the sides of a GPU's chip, a slice at a time and, where a slice is no whole
+/// number of blocks, all at once.
+pub fn large(device: &Device) {
+    for (number, dims) in [[16, 16, 8, 68], [12, 12, 20, 48]].into_iter().enumerate() {
+        let base = WilsonSpec { gamma5: true, sign: [1.0, 1.0, 1.0, -1.0], ..spec(dims, number as u64) };
+        for (compression, single) in [
+            (Compression::Full, false),
+            (Compression::Twelve, false),
+            (Compression::Twelve, true),
+            (Compression::Eight, false),
+        ] {
+            check(device, &WilsonSpec { compression, single, ..base.clone() }, 1);
+        }
+        check(device, &WilsonSpec { sites: Sites::Odd, ..base }, 1);
     }
 }
 

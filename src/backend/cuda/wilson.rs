@@ -155,8 +155,8 @@ struct Shape {
     packed: bool,
     threads: usize,
     blocks: usize,
-    /// Sites of a block, where all blocks have as many.
-    whole: Option<usize>,
+    /// Whether all blocks are full.
+    whole: bool,
 }
 
 impl Wilson {
@@ -182,30 +182,31 @@ impl Wilson {
             packed,
             threads,
             blocks: count.div_ceil(threads),
-            whole: (packed && count.is_multiple_of(threads)).then_some(threads / each),
+            whole: count.is_multiple_of(threads),
         }
     }
 
-    /// The order in which packed sites are walked, to and fro.
-    fn order(&self, shape: &Shape, argument: &mut Argument) {
+    /// The order in which sites are walked, to and fro.
+    fn order(&self, shape: &Shape, columns: usize, argument: &mut Argument) {
         let [a, b, c, times] = self.spec.dims;
         argument.backwards = u32::from(self.backwards.fetch_xor(true, Ordering::Relaxed));
         // With 8 reals a link making it is the work.
-        let paired = self.spec.single && self.spec.compression != Compression::Eight;
+        let paired = shape.packed && self.spec.single && self.spec.compression != Compression::Eight;
         argument.paired = u32::from(paired && (a * b).is_multiple_of(GROUP) && c.is_multiple_of(2));
-        let asked = self.turns.as_ref().filter(|_| shape.whole.is_some() && shape.blocks.is_multiple_of(2));
+        let asked = self.turns.as_ref().filter(|_| shape.whole && shape.blocks.is_multiple_of(2));
         let sides = if let Some((turns, sides)) = asked {
             (argument.turns, argument.sides) = (turns.address, *sides);
             2
         } else {
             1
         };
-        let sliced = shape.whole.is_some() && shape.blocks.is_multiple_of(times * sides);
+        let sliced = shape.whole && shape.blocks.is_multiple_of(times * sides);
         let times = if sliced { times } else { 1 };
         let (slice, across) = (shape.blocks / times, shape.blocks / times / sides);
         let real = if self.spec.single { 4 } else { 8 };
-        let bytes = shape.whole.unwrap_or(0) * (2 * COMPONENTS + 4 * self.spec.compression.reals()) * real;
-        let fits = |n: &usize| across.is_multiple_of(*n) && across / n * bytes * sides <= SLABS;
+        let sites = self.sites as usize;
+        let bytes = sites * (2 * COMPONENTS * columns + 4 * self.spec.compression.reals()) * real / times;
+        let fits = |n: &usize| across.is_multiple_of(*n) && bytes / n <= SLABS;
         let slabs = if sliced { (1..=across).find(fits).unwrap_or(1) } else { 1 };
         let blocks = [shape.blocks / sides, across, across / slabs, slice, times, 2 * (a * b / GROUP)];
         let [side, across, slab, slice, times, pair] = blocks.map(|n| n as u32);
@@ -264,9 +265,8 @@ impl Wilson {
             (argument.factor[k], argument.plus[k]) = (*factor, buffer(x)?.address);
         }
         argument.w = unique(&self.card, w)?.address;
-        if shape.packed {
-            self.order(&shape, &mut argument);
-        } else if shape.blocks * shape.threads < 1 << 31 {
+        self.order(&shape, v.columns, &mut argument);
+        if shape.blocks * shape.threads < 1 << 31 {
             argument.by_columns = Divisor::by(v.columns as u32);
         }
         let blocks = u32::try_from(shape.blocks).map_err(|_| {

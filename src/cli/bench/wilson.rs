@@ -23,6 +23,9 @@ const LATTICES: [([usize; 4], bool); 5] = [
     ([32, 32, 32, 64], true),
 ];
 
+/// Columns of a propagator.
+const MANY: usize = 12;
+
 /// Terms of a series whose launches are recorded.
 const TERMS: usize = 257;
 
@@ -42,8 +45,8 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
             for storage in [Compression::Full, Compression::Twelve, Compression::Eight] {
                 let q = Wilson::build(device, u.wilson(-1.4, true, storage, single)?)?;
                 let rows = q.rows();
-                let vector = |seed| random(device, DType::of(single, true), rows, seed);
-                let (b1, mut b2, psi, mut t) = (vector(1)?, vector(2)?, vector(3)?, vector(4)?);
+                let random = |columns, seed| random(device, DType::of(single, true), rows, columns, seed);
+                let (b1, mut b2, psi, mut t) = (random(1, 1)?, random(1, 2)?, random(1, 3)?, random(1, 4)?);
                 let links = 4.0 * storage.reals() as f64;
                 let product = timed(device, bench.limit(), || q.update(Update::PRODUCT, &b1, &mut t, None))?;
                 let row = |what: &str, seconds: f64, flops: f64, reals: f64| {
@@ -67,6 +70,13 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
                     timed(device, bench.limit(), || square.update_plus(c, &b1, &mut b2, &[(0.5, &psi)]))?;
                 let (flops, reals) = (2.0 * FLOPS + 144.0, 2.0 * links + 7.0 * 24.0);
                 row("Clenshaw", step, flops, reals);
+                if storage == Compression::Twelve {
+                    let (v, mut w) = (random(MANY, 1)?, random(MANY, 2)?);
+                    let seconds =
+                        timed(device, bench.limit(), || q.update(Update::PRODUCT, &v, &mut w, None))?;
+                    let many = MANY as f64;
+                    row("12 columns", seconds, many * FLOPS, links + many * 48.0);
+                }
                 if device.worth_recording(b1.bytes()) {
                     let window = Window { center: 30.0, half_width: 40.0 };
                     let mut series = RecordedClenshaw::new(square, window, &[0.01; TERMS], &b1)?;
@@ -79,8 +89,8 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
     Ok(())
 }
 
-fn random(device: &Device, dtype: DType, rows: Rows, seed: u64) -> Result<BlockVector> {
-    let mut v = device.zeros(dtype, rows, 1)?;
+fn random(device: &Device, dtype: DType, rows: Rows, columns: usize, seed: u64) -> Result<BlockVector> {
+    let mut v = device.zeros(dtype, rows, columns)?;
     let random = Random { seed, stream: Stream::Vectors, first_column: 0, distribution: Distribution::Phase };
     device.fill_random(&mut v, random)?;
     Ok(v)
