@@ -12,6 +12,6 @@ pub mod su3;
 
 pub use flow::{ape, stout, wilson_flow};
 pub use generate::reference_spinor;
-pub use heatbath::{Heatbath, heatbath};
+pub use heatbath::{Heatbath, heatbath, overrelax};
 pub use links::{Links, grid_of};
 pub use observe::{plaquette, polyakov, topological_charge};
