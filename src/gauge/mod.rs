@@ -4,6 +4,7 @@
 pub mod files;
 mod flow;
 mod generate;
+mod given;
 mod heatbath;
 mod links;
 mod loops;
@@ -13,6 +14,7 @@ pub mod su3;
 
 pub use flow::{ape, stout, wilson_flow};
 pub use generate::reference_spinor;
+pub use given::onto_su3;
 pub use heatbath::{Heatbath, heatbath, overrelax};
 pub use links::{Links, grid_of};
 pub use loops::{wilson_loop, wilson_loops};

@@ -1,11 +1,14 @@
-//! Gauge fields by rule: unit, random, of constant flux, and the reference field that anyone can write down.
+//! Gauge fields by rule: unit, random, of constant flux, the reference field that anyone can write down, and by functions of
+//! scripts.
 
 use rhai::plugin::*;
-use rhai::{FLOAT, INT, Map};
+use rhai::{FLOAT, FnPtr, INT, Map};
 
+use super::{coordinates, su3_of};
 use crate::error::{Error, Result};
 use crate::gauge::Links;
 use crate::lattice::Lattice;
+use crate::script::callback::Callback;
 use crate::script::{At, Failure, Options};
 
 /// The functions, for the module `gauge`.
@@ -25,6 +28,47 @@ mod make_functions {
     #[rhai_fn(return_raw)]
     pub fn unit(ctx: NativeCallContext, lattice: Lattice) -> std::result::Result<Links, Failure> {
         Links::unit(&lattice).at(&ctx)
+    }
+
+    /// The gauge field of the links that a function gives: it takes the coordinates of a site, an array of four whole numbers,
+    /// and a direction from 0 to 3, and returns a 3 x 3 Matrix in SU(3), to 1e-10.
+    ///
+    /// # Options
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // A constant potential in time: the Polyakov loop turns, the plaquettes do not.
+    /// let u = gauge::from(lattice::hypercubic(2, 2, 2, 4), |site, mu| {
+    ///     let phase = if mu == 3 { exp(0.1 * I) } else { exp(0.0 * I) };
+    ///     diagonal([phase, 1.0 / phase, 1.0])
+    /// });
+    /// assert_close(gauge::plaquette(u), 1.0, 1e-14);
+    /// assert_close(gauge::polyakov_loop(u), (1.0 + 2.0 * cos(0.4)) / 3.0, 1e-14);
+    /// ```
+    #[rhai_fn(name = "from", return_raw)]
+    pub fn from_function(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        link: FnPtr,
+        options: Map,
+    ) -> std::result::Result<Links, Failure> {
+        let o = Options::new(&ctx, options);
+        let task = o.task().at(&ctx)?;
+        o.finish()?;
+        let calls = Callback::new(&ctx);
+        let mut each = |x: [usize; 4], mu: usize| su3_of(&calls.call(&link, (coordinates(x), mu as INT))?);
+        let field = Links::unit(&lattice).and_then(|u| u.given(&mut each, &task));
+        calls.finish(field)
+    }
+
+    #[rhai_fn(name = "from", return_raw)]
+    pub fn from_function_plain(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        link: FnPtr,
+    ) -> std::result::Result<Links, Failure> {
+        from_function(ctx, lattice, link, Map::new())
     }
 
     /// A gauge field of Haar-random links.
