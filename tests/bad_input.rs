@@ -337,8 +337,90 @@ fn gauge_fields_that_cannot_be() {
                 "between 0 and 1",
             ),
             ("wilson::reference_spinor(1.0, 2)", "not on a number", "hypercubic"),
+            (
+                "wilson::point_source(u, [0, 0, 0, 9])",
+                "no site of a lattice of 4 x 4 x 4 x 4",
+                "each begins at 0",
+            ),
+            ("wilson::time_slices(psi, 256)", "site 256", "255"),
             ("conjugate_gradient(q, psi)", "not positive", "bicgstab"),
             ("multishift_cg(q * q, [-1.0], psi)", "shifts of 0 or more", "array"),
+        ],
+    );
+}
+
+/// Links, transformations and loops that a script gives or asks for.
+#[test]
+fn gauge_fields_by_hand_that_cannot_be() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let lat = lattice::hypercubic(4, 4, 4, 4); let u = gauge::reference_field(lat, 0.3);
+        let odd = gauge::reference_field(lattice::hypercubic(4, 3, 4, 4), 0.3);",
+    );
+    fail(
+        &mut engine,
+        &[
+            (
+                "gauge::from(lat, |x, mu| 1.0)",
+                "site [0, 0, 0, 0] in direction 0: a matrix in SU(3)",
+                "identity(3)",
+            ),
+            ("gauge::from(lat, |x, mu| pauli().x)", "not one of 2 x 2", "identity(3)"),
+            (
+                "gauge::from(lat, |x, mu| (1.0 + 1e-9 * x[2] * mu) * identity(3))",
+                "the link of site [0, 0, 1, 0] in direction 1: the matrix is not in SU(3): it is off by 3.0e-9",
+                "m.reunitarised()",
+            ),
+            ("gauge::from(lat, |x, mu| -1.0 * identity(3))", "off by 2.0e0", "m.reunitarised()"),
+            ("gauge::from(lat, |x, mu| (0.0 / 0.0) * identity(3))", "an element is not finite", "NaN"),
+            ("gauge::from(lat, |x, mu| 1e200 * identity(3))", "off by inf", "m.reunitarised()"),
+            (
+                "gauge::from(lat, |x, mu| throw #{ message: \"no link\", hint: \"elsewhere\" })",
+                "no link",
+                "elsewhere",
+            ),
+            ("gauge::from(lat, |x, mu| identty(3))", "identty", "identity"),
+            ("gauge::from(lat, |x, mu| identity(3), #{ reunitarise: true })", "unknown option", "`progress`"),
+            ("gauge::from(lattice::chain(4), |x, mu| identity(3))", "four directions", "hypercubic"),
+            ("gauge::from(lat, identity(3))", "gauge::from", "gauge::from"),
+            ("u.with_link(0, 0, 2.0 * identity(3))", "not in SU(3)", "m.reunitarised()"),
+            ("u.with_link(0, 0, 2.0)", "not a number", "identity(3)"),
+            ("u.with_link(0, 4, identity(3))", "direction 4", "0 to 3"),
+            (
+                "u.with_link([4, 0, 0, 0], 0, identity(3))",
+                "no site of a lattice of 4 x 4 x 4 x 4",
+                "each begins at 0",
+            ),
+            ("u.with_link([-1, 0, 0, 0], 0, identity(3))", "no site of a lattice", "each begins at 0"),
+            ("u.link([0, 0, 0], 0)", "no site of a lattice", "four whole numbers"),
+            ("u.link([0, 0, 0, 0, 0], 0)", "no site of a lattice", "four whole numbers"),
+            ("u.link(-1, 0)", "site -1", "255"),
+            ("u.link(0.5, 0)", "not by 0.5", "whole numbers"),
+            (
+                "u.transformed(|x| 2.0 * identity(3))",
+                "the gauge transformation at site [0, 0, 0, 0]",
+                "reunitarised",
+            ),
+            ("u.transformed(|x| x)", "not an array", "identity(3)"),
+            ("u.transformed(|x| u.link(x, 0))", "uses the value whose method calls it", "let v = u"),
+            ("u.transformed(|x, mu| identity(3))", "another number of arguments than 1", "|a|"),
+            ("gauge::from(lat, |x| identity(3))", "another number of arguments than 2", "|a, b|"),
+            ("zeros(3, 3).reunitarised()", "cannot be projected", "neither zero nor parallel"),
+            ("matrix([[1, 0, 0], [2, 0, 0], [0, 0, 1]]).reunitarised()", "cannot be projected", "parallel"),
+            ("identity(2).reunitarised()", "not one of 2 x 2", "identity(3)"),
+            ("gauge::wilson_loop(u, 5, 1)", "loops of 5 links in direction 0", "1 to 4"),
+            ("gauge::wilson_loop(odd, 4, 1)", "direction 1, in which the lattice has 3 sites", "1 to 3"),
+            ("gauge::wilson_loop(u, 0, 1)", "loops of 0 links", "1 to 4"),
+            ("gauge::wilson_loops(u, 2, -1)", "loops of -1 links", "one link"),
+            ("gauge::wilson_loops(u, 2, 2, #{ plane: [1, 1] })", "two different directions", "[0, 3]"),
+            ("gauge::wilson_loop(u, 2, 2, #{ plane: 3 })", "two different directions", "[0, 3]"),
+            ("gauge::wilson_loop(u, 2, 2, #{ plane: [0, 4] })", "direction 4", "0 to 3"),
+            ("gauge::wilson_loop(u, 2, 2, #{ plan: [0, 1] })", "unknown option `plan`", "`plane`"),
+            ("gauge::polyakov_loops(u, 4)", "direction 4", "0 to 3"),
+            ("gauge::overrelax(odd)", "a checkerboard on a lattice of 3 sites", "even"),
+            ("gauge::overrelax(u, #{ sweeps: -1 })", "`sweeps` is -1", "at least 0"),
+            ("gauge::overrelax(u, #{ beta: 6.0 })", "unknown option `beta`", "sweeps"),
         ],
     );
 }
@@ -400,7 +482,10 @@ fn sign_functions_that_cannot_be() {
             ("overlap::sign(q, #{ upper: 1.0 / 0.0 })", "an upper limit of inf", "spectral_window"),
             ("overlap::sign(u)", "a sign function of a Links", "wilson::kernel"),
             ("overlap::operator(lat)", "an overlap operator on a Lattice", "gauge field"),
-            ("overlap::propagator(d, 1.0)", "a source at site 1", "whole numbers"),
+            ("overlap::propagator(d, 1.0)", "a site is given by its number", "whole numbers"),
+            ("overlap::propagator(d, \"origin\")", "not by a text", "[1, 0, 0, 1]"),
+            ("overlap::pion_correlator(d, #{ site: [0, 0, 0, 4] })", "no site of a lattice of 2 x 2 x 2 x 4", "each begins at 0"),
+            ("overlap::pion_correlator(d, #{ sit: 3 })", "unknown option `sit`", "`site`"),
             ("overlap::index(d, #{ threshold: 0.5 })", "a threshold of 0.5", "below 0.1"),
             ("let top = lanczos(q * q, #{ which: \"highest\", seed: 1 }).values[0]; overlap::sign(q, #{ upper: 0.995 * top })",
                 "an upper limit of", "spectral_window"),
@@ -558,9 +643,24 @@ fn gauge_files_that_are_damaged() {
         let changed = [&whole[..before], format!("{key} = {value}").as_bytes(), &whole[after..]].concat();
         folder.file(&format!("{name}.nersc"), &changed);
     }
+    // Links of another program that are all a little too long.
+    let stretched = |word: &[u8]| (f64::from_be_bytes(word.try_into().unwrap()) * (1.0 + 1e-4)).to_be_bytes();
+    let rough: Vec<u8> = whole("whole.nersc")[head..].chunks(8).flat_map(stretched).collect();
+    let words = rough.chunks(4).map(|word| u32::from_be_bytes(word.try_into().unwrap()));
+    let sum = words.fold(0u32, u32::wrapping_add);
+    let header = text[..head].replace(&old, &format!("CHECKSUM = {sum:x}"));
+    folder.file("rough.nersc", &[header.as_bytes(), &rough].concat());
+    prepare(
+        &mut engine,
+        "let near = gauge::load(\"rough.nersc\", #{ reunitarise: true });
+        assert((near.link(5, 2) - u.link(5, 2)).norm() < 1e-14, \"only their size was wrong\");",
+    );
     fail(
         &mut engine,
         &[
+            ("gauge::load(\"rough.nersc\")", "not in SU(3)", "reunitarise: true"),
+            ("gauge::load(\"zero.nersc\", #{ reunitarise: true })", "not in SU(3)", "damaged"),
+            ("gauge::load(\"whole.nersc\", #{ reunitarize: true })", "unknown option", "`reunitarise`"),
             ("gauge::load(\"missing.lime\")", "no such file", "folder"),
             ("gauge::load(\"cut.nersc\")", "bytes", "truncated"),
             ("gauge::load(\"cut.lime\")", "ends inside", "truncated"),

@@ -96,7 +96,7 @@ impl Links {
         &self.links[4 * site + mu]
     }
 
-    /// The neighbouring site, `steps` (1 or -1) in a direction.
+    /// The site so many steps away in a direction, across the boundary if need be.
     #[inline]
     pub fn neighbour(&self, site: usize, mu: usize, steps: isize) -> usize {
         let stride: usize = self.dims[..mu].iter().product();

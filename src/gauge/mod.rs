@@ -4,14 +4,18 @@
 pub mod files;
 mod flow;
 mod generate;
+mod given;
 mod heatbath;
 mod links;
+mod loops;
 mod observe;
 pub mod overlap;
 pub mod su3;
 
 pub use flow::{ape, stout, wilson_flow};
 pub use generate::reference_spinor;
-pub use heatbath::{Heatbath, heatbath};
+pub use given::onto_su3;
+pub use heatbath::{Heatbath, heatbath, overrelax};
 pub use links::{Links, grid_of};
-pub use observe::{plaquette, polyakov, topological_charge};
+pub use loops::{wilson_loop, wilson_loops};
+pub use observe::{plaquette, polyakov, polyakov_lines, topological_charge};

@@ -1,4 +1,4 @@
-//! Gauge-invariant numbers: plaquette, Polyakov loop, topological charge.
+//! Gauge-invariant numbers: plaquette, Polyakov loop, topological charge. Larger loops are in `loops.rs`.
 
 use rayon::prelude::*;
 
@@ -38,21 +38,27 @@ pub fn plaquette(u: &Links) -> f64 {
     sum(u.sites(), planes).re / (18.0 * u.sites() as f64)
 }
 
-/// The Polyakov loop in a direction: the mean of Tr/3 of the links once around the lattice.
-pub fn polyakov(u: &Links, direction: usize) -> C64 {
-    let (grid, n) = (u.grid(), u.dims()[direction]);
-    let line = |x: usize| {
-        if grid.coordinates(x)[direction] != 0 {
-            return C64::default();
-        }
-        let (mut at, mut product) = (x, su3::UNIT);
+/// Tr/3 of the links once around the lattice in a direction, for every site of the lattice of the other three, the first of
+/// them fastest.
+pub fn polyakov_lines(u: &Links, direction: usize) -> Vec<C64> {
+    let n = u.dims()[direction];
+    let stride: usize = u.dims()[..direction].iter().product();
+    let line = |k: usize| {
+        let mut at = k % stride + k / stride * stride * n;
+        let mut product = su3::UNIT;
         for _ in 0..n {
             product = su3::mul(&product, u.at(at, direction));
             at = u.neighbour(at, direction, 1);
         }
         su3::trace(&product) / 3.0
     };
-    sum(u.sites(), line) * (n as f64 / u.sites() as f64)
+    (0..u.sites() / n).into_par_iter().map(line).collect()
+}
+
+/// The Polyakov loop in a direction: the mean of Tr/3 of the links once around the lattice.
+pub fn polyakov(u: &Links, direction: usize) -> C64 {
+    let lines = polyakov_lines(u, direction);
+    sum(lines.len(), |k| lines[k]) / lines.len() as f64
 }
 
 /// The four plaquettes that touch a site in a plane, added: the clover.

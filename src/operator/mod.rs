@@ -14,7 +14,7 @@ use crate::lattice::Geometry;
 use crate::number::{C64, DType};
 pub use combine::update_by;
 pub use stored::{Format, Stored};
-pub use wilson::{EvenOdd, SiteDiagonal, Wilson, check_links};
+pub use wilson::{EvenOdd, SiteDiagonal, Wilson, check_links, check_links_to, off_su3};
 
 /// What every operator can do. An own operator for the library's users implements this too.
 pub trait LinearOperator: Send + Sync {

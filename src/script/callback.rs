@@ -3,8 +3,9 @@
 
 use std::cell::RefCell;
 
-use rhai::{Array, Dynamic, FLOAT, FnPtr, FuncArgs, NativeCallContext};
+use rhai::{Array, Dynamic, EvalAltResult, FLOAT, FnPtr, FuncArgs, NativeCallContext};
 
+use super::failure::failure;
 use super::{At, Failure};
 use crate::error::{Error, Result};
 
@@ -23,9 +24,31 @@ impl<'a> Callback<'a> {
     /// Calls a function.
     pub fn call(&self, f: &FnPtr, args: impl FuncArgs) -> Result<Dynamic> {
         f.call_within_context(self.ctx, args).map_err(|e| {
-            *self.thrown.borrow_mut() = Some(e);
+            *self.thrown.borrow_mut() = Some(self.explained(f, e));
             Error::input("the function failed")
         })
+    }
+
+    /// What Rhai says of functions that cannot be called from here, in words for their author.
+    fn explained(&self, f: &FnPtr, e: Failure) -> Failure {
+        let error = match &*e {
+            // Its method holds the value that the function wants to look at.
+            EvalAltResult::ErrorDataRace(..) => {
+                Error::input("the function uses the value whose method calls it")
+                    .hint("copy the value before, like `let v = u;`, and use `v` in the function")
+            }
+            EvalAltResult::ErrorFunctionNotFound(call, _)
+                if f.is_anonymous() && call.starts_with(f.fn_name()) =>
+            {
+                let given = (call.matches(", ").count() + 1).saturating_sub(f.curry().len());
+                let names = ["a", "b", "c", "d"].map(String::from);
+                let like = names[..given.min(4)].join(", ");
+                Error::input(format!("the function takes another number of arguments than {given}"))
+                    .hint(format!("write it like |{like}| .."))
+            }
+            _ => return e,
+        };
+        failure(error, self.ctx.call_position())
     }
 
     /// Whether the function can take so many arguments.

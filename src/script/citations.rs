@@ -32,7 +32,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 34] = [
+pub const WORKS: [Work; 35] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -195,6 +195,13 @@ pub const WORKS: [Work; 34] = [
         1982,
     ),
     work(
+        "Creutz1987",
+        "Creutz, Michael",
+        "Overrelaxation and {Monte} {Carlo} simulation",
+        ["Physical Review D", "36", "515"],
+        1987,
+    ),
+    work(
         "Morningstar2004",
         "Morningstar, Colin and Peardon, Mike",
         "Analytic smearing of {SU(3)} link variables in lattice {QCD}",
@@ -274,7 +281,7 @@ pub const WORKS: [Work; 34] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 45] = [
+const BEHIND: [(&str, &[&str]); 46] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -303,7 +310,8 @@ const BEHIND: [(&str, &[&str]); 45] = [
     ("minmax_inverse_sqrt", &["Giusti2003"]),
     ("wilson::kernel", &["Walk2010"]),
     ("ritz", &["Kalkreuter1996"]),
-    ("gauge::heatbath", &["Cabibbo1982", "Salmon2011"]),
+    ("gauge::heatbath", &["Cabibbo1982", "Creutz1987", "Salmon2011"]),
+    ("gauge::overrelax", &["Creutz1987"]),
     ("gauge::stout", &["Morningstar2004"]),
     ("gauge::wilson_flow", &["Luscher2010"]),
     ("crystal::silicon", &["Cohen1966"]),

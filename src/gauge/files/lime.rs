@@ -1,7 +1,9 @@
 //! Lime containers: records of a type and bytes. ILDG files keep the links in `ildg-binary-data`, SciDAC files in
 //! `scidac-binary-data`; both are sites with x fastest, directions, rows, columns, the big end first.
 
-use super::{CUT, Loaded, big_endian, boundary_words, check_length, dims_of, links_of, reals, signs_of};
+use super::{
+    CUT, Form, Loaded, big_endian, boundary_words, check_length, dims_of, links_of, reals, signs_of,
+};
 use crate::error::{Error, Result};
 use crate::gauge::links::Links;
 
@@ -156,7 +158,7 @@ fn scidac(file: &str, record: &str) -> Result<([usize; 4], Option<usize>)> {
     Ok((dims, bits))
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Loaded> {
+pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     let records = records(bytes)?;
     let text = |kind: &str| {
         records.iter().find(|r| r.kind == kind).map(|r| String::from_utf8_lossy(r.data).into_owned())
@@ -208,7 +210,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Loaded> {
     if !records.last().is_some_and(|r| r.last) {
         doubts.push("its last message does not end: it may have been cut short".into());
     }
-    let Loaded { mut links, note } = links_of(dims, &reals(data, single, true), 3, single)?;
+    let form = Form { rows: 3, single, reunitarise };
+    let Loaded { mut links, note } = links_of(dims, &reals(data, single, true), form)?;
     doubts.extend(note);
     if let Some(own) = text(OWN) {
         let words = tagged(&own, "boundary").unwrap_or_default();
@@ -249,6 +252,10 @@ mod tests {
         let whole = encode(&field(), false);
         let records = records(&whole).unwrap();
         (records[1].data.to_vec(), records[2].data.to_vec())
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Loaded> {
+        super::decode(bytes, false)
     }
 
     fn why(bytes: &[u8]) -> String {

@@ -6,10 +6,13 @@ mod nersc;
 
 use std::cmp::Ordering;
 
+use rayon::prelude::*;
+
 use super::links::Links;
-use super::su3::Su3;
+use super::su3::{self, Su3};
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::operator::{check_links, check_links_to};
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,20 +43,27 @@ pub fn encode(u: &Links, kind: Kind, single: bool) -> Vec<u8> {
     }
 }
 
-/// The field in the bytes of a file, whatever its kind.
+/// The field in the bytes of a file, whatever its kind; with all links projected onto SU(3) if that is asked for.
 ///
 /// # Errors
 /// A file of another kind, cut short, or whose checksum, plaquette or links are wrong.
-pub fn decode(bytes: &[u8]) -> Result<Loaded> {
+pub fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     if bytes.starts_with(b"BEGIN_HEADER") {
-        nersc::decode(bytes)
+        nersc::decode(bytes, reunitarise)
     } else if bytes.starts_with(&lime::MAGIC) {
-        lime::decode(bytes)
+        lime::decode(bytes, reunitarise)
     } else {
         Err(Error::file("this is neither a NERSC archive nor a lime file")
             .hint("NERSC archives begin with BEGIN_HEADER; ILDG and SciDAC files are lime files"))
     }
 }
+
+/// Largest deviation from SU(3) of links that are projected onto it if that is asked for: links of a convention that is
+/// not understood are off by more.
+const ROUGH: f64 = 1e-2;
+
+/// What is wrong with a file whose links are none.
+const WRONG: &str = "the file is damaged, or written by another convention";
 
 /// What to do about a file that ends too early.
 const CUT: &str = "the file may have been truncated on its way here: fetch it again";
@@ -129,8 +139,20 @@ fn big_endian(x: f64, single: bool, out: &mut Vec<u8>) {
     }
 }
 
-/// The field of reals in the order of sites, directions, rows and columns; missing third rows are made.
-fn links_of(dims: [usize; 4], data: &[f64], rows: usize, single: bool) -> Result<Loaded> {
+/// What kind of numbers and matrices the data of a file are, and what to make of them.
+#[derive(Clone, Copy)]
+struct Form {
+    /// Rows of each link that are there; a missing third row is made.
+    rows: usize,
+    /// Whether numbers have 32 bits.
+    single: bool,
+    /// Whether rough links are projected onto SU(3) too.
+    reunitarise: bool,
+}
+
+/// The field of reals in the order of sites, directions, rows and columns.
+fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
+    let Form { rows, single, reunitarise } = form;
     let each = |chunk: &[f64]| -> Su3 {
         let mut u: Su3 = Default::default();
         for (z, pair) in u.iter_mut().zip(chunk.chunks_exact(2)) {
@@ -143,35 +165,83 @@ fn links_of(dims: [usize; 4], data: &[f64], rows: usize, single: bool) -> Result
         u
     };
     let links: Vec<Su3> = data.chunks_exact(6 * rows).map(each).collect();
-    crate::operator::check_links(&links).map_err(|e| {
-        Error::file(e.message().to_string()).hint("the file is damaged, or written by another convention")
-    })?;
-    let u = Links::new(dims, links)?;
+    check_links_to(&links, ROUGH).map_err(|e| Error::file(e.message().to_string()).hint(WRONG))?;
+    if !reunitarise {
+        check_links(&links).map_err(|e| {
+            let option = "`gauge::load(file, #{ reunitarise: true })` projects links onto SU(3)";
+            Error::file(e.message().to_string()).hint(format!("{WRONG}; {option}"))
+        })?;
+    }
     // What 32 bits round, stays unitary in 64.
-    let near = u.reunitarised();
+    let near: Vec<Su3> = links.par_iter().map(su3::reunitarised).collect();
     let differences = |(a, b): (&Su3, &Su3)| a.iter().zip(b).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
-    let off = u.links().iter().zip(near.links()).map(differences).fold(0.0, f64::max);
-    let note = (!single && off > 1e-12)
+    let off = links.iter().zip(&near).map(differences).fold(0.0, f64::max);
+    let note = (off > if single { 1e-6 } else { 1e-12 })
         .then(|| format!("its links are in SU(3) to {off:.0e} only, and were projected onto it"));
-    Ok(Loaded { links: if single || note.is_some() { near } else { u }, note })
+    let links = if single || reunitarise || note.is_some() { near } else { links };
+    Ok(Loaded { links: Links::new(dims, links)?, note })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::lattice::Lattice;
+    use crate::operator::off_su3;
+
+    const PLAIN: Form = Form { rows: 3, single: false, reunitarise: false };
+
+    fn field() -> Links {
+        Links::unit(&Lattice::hypercubic(&[2, 2, 2, 2]).unwrap()).unwrap().reference_field(0.4)
+    }
+
+    /// The reals of the field, all too large by a part.
+    fn stretched(part: f64) -> Vec<f64> {
+        let reals = field().links().iter().flatten().flat_map(|z| [z.re, z.im]).collect::<Vec<_>>();
+        reals.into_iter().map(|x| x * (1.0 + part)).collect()
+    }
+
+    fn distance(a: &Links, b: &Links) -> f64 {
+        let pairs = a.links().iter().flatten().zip(b.links().iter().flatten());
+        pairs.map(|(a, b)| (a - b).norm()).fold(0.0, f64::max)
+    }
 
     /// Links that were rounded once in their life.
     #[test]
     fn links_that_are_nearly_unitary_are_projected() {
-        let u = Links::unit(&Lattice::hypercubic(&[2, 2, 2, 2]).unwrap()).unwrap().reference_field(0.4);
-        let data: Vec<f64> = u.links().iter().flatten().flat_map(|z| [z.re, z.im]).collect();
-        let exact = links_of(u.dims(), &data, 3, false).unwrap();
+        let u = field();
+        let exact = links_of(u.dims(), &stretched(0.0), PLAIN).unwrap();
         assert_eq!((exact.links, exact.note), (u.clone(), None));
-        let rough: Vec<f64> = data.iter().map(|x| x * (1.0 + 3e-8)).collect();
-        let loaded = links_of(u.dims(), &rough, 3, false).unwrap();
+        let loaded = links_of(u.dims(), &stretched(3e-8), PLAIN).unwrap();
         assert!(loaded.note.unwrap().contains("projected"));
-        let pairs = loaded.links.links().iter().flatten().zip(u.links().iter().flatten());
-        assert!(pairs.map(|(a, b)| (a - b).norm()).fold(0.0, f64::max) < 1e-14);
+        assert!(distance(&loaded.links, &u) < 1e-14);
+    }
+
+    /// Rough links are refused, and projected where that is asked for, unless nobody knows what they are.
+    #[test]
+    fn rough_links_are_projected_if_asked_for() {
+        let (u, forced) = (field(), Form { reunitarise: true, ..PLAIN });
+        let e = links_of(u.dims(), &stretched(1e-4), PLAIN).unwrap_err();
+        assert!(e.hint_text().is_some_and(|hint| hint.contains("reunitarise: true")), "{e}");
+        let loaded = links_of(u.dims(), &stretched(1e-4), forced).unwrap();
+        assert!(loaded.note.unwrap().contains("projected"));
+        assert!(distance(&loaded.links, &u) < 1e-14);
+        let e = links_of(u.dims(), &stretched(0.1), forced).unwrap_err();
+        assert!(e.hint_text().is_some_and(|hint| !hint.contains("reunitarise")), "{e}");
+    }
+
+    /// Links of 32 bits are off by some 1e-7 in the file, and by what 64 bits round once they are loaded.
+    #[test]
+    fn links_of_32_bits_are_projected() {
+        let u = field();
+        for kind in [Kind::Nersc { two_rows: false }, Kind::Nersc { two_rows: true }, Kind::Ildg] {
+            let bytes = encode(&u, kind, true);
+            for reunitarise in [false, true] {
+                let loaded = decode(&bytes, reunitarise).unwrap();
+                let off = loaded.links.links().iter().map(off_su3).fold(0.0, f64::max);
+                let away = distance(&loaded.links, &u);
+                assert!(off < 1e-14 && (1e-9..1e-6).contains(&away), "{kind:?}: {off} {away}");
+                assert!(loaded.note.is_none());
+            }
+        }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{CUT, Loaded, big_endian, boundary_words, check_length, dims_of, links_of, reals, signs_of};
+use super::{
+    CUT, Form, Loaded, big_endian, boundary_words, check_length, dims_of, links_of, reals, signs_of,
+};
 use crate::error::{Error, Result};
 use crate::gauge::links::Links;
 use crate::gauge::observe::{plaquette, sum};
@@ -49,7 +51,7 @@ pub(super) fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
     out
 }
 
-pub(super) fn decode(bytes: &[u8]) -> Result<Loaded> {
+pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     let limit = bytes.len().min(1 << 16);
     // Lines may end as on either kind of system.
     let ends = [&b"END_HEADER\n"[..], b"END_HEADER\r\n"];
@@ -100,7 +102,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Loaded> {
         Error::file(format!("the checksum of the data is {found:x}, and the header says {stated}"))
             .hint("the file is damaged: fetch it again")
     })?;
-    let Loaded { links: u, note } = links_of(dims, &reals(data, single, big), rows, single)?;
+    let form = Form { rows, single, reunitarise };
+    let Loaded { links: u, note } = links_of(dims, &reals(data, single, big), form)?;
     // A right checksum over data of another convention would go unnoticed.
     let eps = 1e-5;
     for (key, value) in [("PLAQUETTE", plaquette(&u)), ("LINK_TRACE", link_trace(&u))] {
@@ -144,17 +147,17 @@ mod tests {
         let little: Vec<u8> = big.chunks(8).flat_map(|x| x.iter().rev().copied()).collect();
         for (kind, data) in [("IEEE64", &big), ("IEEE64", &little), ("IEEE64LITTLE", &little)] {
             let head = head.replace("IEEE64BIG", kind);
-            assert_eq!(decode(&[head.as_bytes(), data].concat()).unwrap().links, field(), "{kind}");
+            assert_eq!(decode(&[head.as_bytes(), data].concat(), false).unwrap().links, field(), "{kind}");
         }
         let head = head.replace("IEEE64BIG", "IEEE64LITTLE");
-        assert!(decode(&[head.as_bytes(), &big].concat()).is_err());
+        assert!(decode(&[head.as_bytes(), &big].concat(), false).is_err());
     }
 
     #[test]
     fn zeros_may_follow_the_links() {
         let (head, data) = parts();
-        assert_eq!(decode(&[head.as_bytes(), &data, &[0; 100]].concat()).unwrap().links, field());
-        let e = decode(&[head.as_bytes(), &data, b"junk"].concat()).unwrap_err();
+        assert_eq!(decode(&[head.as_bytes(), &data, &[0; 100]].concat(), false).unwrap().links, field());
+        let e = decode(&[head.as_bytes(), &data, b"junk"].concat(), false).unwrap_err();
         assert!(e.message().contains("bytes, and"), "{e}");
     }
 }

@@ -3,7 +3,7 @@
 use rhai::plugin::*;
 use rhai::{Dynamic, Engine, FLOAT, INT, Map};
 
-use super::gauge::single;
+use super::gauge::{single, site_of};
 use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::matrix::wilson::Compression;
@@ -11,7 +11,7 @@ use crate::backend::{Grid, Rows};
 use crate::error::{Error, Result};
 use crate::gauge::{Links, grid_of, reference_spinor as reference_numbers};
 use crate::lattice::Lattice;
-use crate::number::{C64, DType};
+use crate::number::{C64, DType, Series};
 use crate::operator::{Operator, SiteDiagonal, Wilson};
 use crate::script::{At, Failure, Options, session};
 
@@ -201,26 +201,25 @@ mod wilson_module {
         build().at(&ctx)
     }
 
-    /// Point sources at a site: twelve columns, one for each spin and colour, column = 3 spin + colour.
+    /// Point sources at a site, given by its number or its four coordinates: twelve columns, one for each spin and colour,
+    /// column = 3 spin + colour.
     ///
     /// # Example
     /// ```rhai
-    /// let eta = wilson::point_source(lattice::hypercubic(4, 4, 4, 4), 0);
+    /// let lat = lattice::hypercubic(4, 4, 4, 4);
+    /// let eta = wilson::point_source(lat, [0, 0, 0, 1]);
     /// assert(eta.columns == 12, "spins and colours");
+    /// assert_close(norm((eta - wilson::point_source(lat, 64)).column(7)), 0.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn point_source(
         ctx: NativeCallContext,
         on: Dynamic,
-        site: INT,
+        site: Dynamic,
     ) -> std::result::Result<Vector, Failure> {
         let build = || {
             let grid = grid(&on)?;
-            let (sites, per) = (grid.sites(), grid.per_site);
-            let site = usize::try_from(site).ok().filter(|&x| x < sites).ok_or_else(|| {
-                Error::input(format!("site {site} of a lattice of {sites}"))
-                    .hint(format!("sites are numbered from 0 to {}", sites - 1))
-            })?;
+            let (site, per) = (site_of(&site, grid)?, grid.per_site);
             let device = session(&ctx)?.device();
             let mut v = device.zeros(DType::C64, Rows::on(grid), per)?;
             let ones: Vec<_> = (0..per).map(|k| (site * per + k, k, C64::ONE)).collect();
@@ -231,29 +230,41 @@ mod wilson_module {
     }
 
     /// The sums of |psi|^2 over each slice of constant time (direction 3), columns together: with the twelve columns of a
-    /// propagator, the correlator of the pion.
+    /// propagator, the correlator of the pion. The slice of time 0 comes first, or that of a site, given by its number or its
+    /// four coordinates.
     ///
     /// # Example
     /// ```rhai
     /// let lat = lattice::hypercubic(4, 4, 4, 8);
     /// let c = wilson::time_slices(wilson::point_source(lat, 0));
     /// assert(c.len == 8 && c[0] == 12.0 && c[1] == 0.0, "all at time 0");
+    /// let late = wilson::point_source(lat, [0, 0, 0, 6]);
+    /// assert(wilson::time_slices(late)[6] == 12.0 && wilson::time_slices(late, [0, 0, 0, 6])[0] == 12.0, "at time 6");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn time_slices(
+    pub fn time_slices(ctx: NativeCallContext, psi: Vector) -> std::result::Result<Series, Failure> {
+        time_slices_from(ctx, psi, Dynamic::from(0 as INT))
+    }
+
+    #[rhai_fn(name = "time_slices", return_raw)]
+    pub fn time_slices_from(
         ctx: NativeCallContext,
         psi: Vector,
-    ) -> std::result::Result<crate::number::Series, Failure> {
+        site: Dynamic,
+    ) -> std::result::Result<Series, Failure> {
         let build = || {
             let grid = psi.block.rows().grid.ok_or_else(|| {
                 Error::input("these vectors live on no lattice of spinors").hint(
                     "make them with `wilson::point_source(u, 0)` or by an operator of the module wilson",
                 )
             })?;
+            let first = grid.coordinates(site_of(&site, grid)?)[3];
             let numbers = psi.device.download(&psi.block)?;
             let slice = numbers.len() / grid.dims[3];
-            let sums = numbers.chunks(slice).map(|s| s.iter().map(|z| z.norm_sqr()).sum()).collect();
-            Ok(crate::number::Series::Real(sums))
+            let mut sums: Vec<f64> =
+                numbers.chunks(slice).map(|s| s.iter().map(|z| z.norm_sqr()).sum()).collect();
+            sums.rotate_left(first);
+            Ok(Series::Real(sums))
         };
         build().at(&ctx)
     }

@@ -1,0 +1,185 @@
+//! Planar Wilson loops of many sizes. Lines of links grow by one link at a time, and a loop is closed from two lines of
+//! each direction: that takes three products of matrices a site, however large the loop is.
+
+use rayon::prelude::*;
+
+use super::links::Links;
+use super::observe::sum;
+use super::su3::{self, Su3};
+use crate::error::{Error, Result};
+use crate::number::C64;
+use crate::task::Task;
+
+/// The products of so many links along a direction, from every site on.
+struct Lines {
+    mu: usize,
+    length: usize,
+    products: Vec<Su3>,
+}
+
+impl Lines {
+    /// The links themselves.
+    fn new(u: &Links, mu: usize) -> Lines {
+        let products = (0..u.sites()).into_par_iter().map(|x| *u.at(x, mu)).collect();
+        Lines { mu, length: 1, products }
+    }
+
+    /// Lines of several links.
+    fn of(u: &Links, mu: usize, length: usize, task: &Task) -> Result<Lines> {
+        let mut lines = Lines::new(u, mu);
+        while lines.length < length {
+            task.check()?;
+            lines.grow(u);
+        }
+        Ok(lines)
+    }
+
+    /// One link more.
+    fn grow(&mut self, u: &Links) {
+        let (mu, steps) = (self.mu, self.length as isize);
+        self.products
+            .par_iter_mut()
+            .enumerate()
+            .for_each(|(x, line)| *line = su3::mul(line, u.at(u.neighbour(x, mu, steps), mu)));
+        self.length += 1;
+    }
+
+    /// The line that begins where the one of a site along other lines ends.
+    fn beyond(&self, u: &Links, x: usize, other: &Lines) -> &Su3 {
+        &self.products[u.neighbour(x, other.mu, other.length as isize)]
+    }
+}
+
+/// The mean over sites of Re Tr/3 of the loops between two kinds of lines.
+fn closed(u: &Links, a: &Lines, b: &Lines) -> f64 {
+    let each = |x: usize| {
+        let there = su3::mul(&a.products[x], b.beyond(u, x, a));
+        let other = su3::mul(&b.products[x], a.beyond(u, x, b));
+        // Re Tr(there other^+).
+        let trace: f64 = there.iter().zip(&other).map(|(p, q)| p.re * q.re + p.im * q.im).sum();
+        C64::new(trace, 0.0)
+    };
+    sum(u.sites(), each).re / (3.0 * u.sites() as f64)
+}
+
+/// Refuses loops that have no size, or that would close around the lattice.
+fn check_sides(u: &Links, along: &[usize], time: usize, r: usize, t: usize) -> Result<()> {
+    for (mu, n) in along.iter().map(|&mu| (mu, r)).chain([(time, t)]) {
+        let sites = u.dims()[mu];
+        if !(1..=sites).contains(&n) {
+            return Err(Error::input(format!(
+                "loops of {n} links in direction {mu}, in which the lattice has {sites} sites"
+            ))
+            .hint(format!("in this direction they have 1 to {sites}")));
+        }
+    }
+    Ok(())
+}
+
+/// The mean of Re Tr/3 of the loops of r links along one of the directions `along` and t links along `time`, over sites and
+/// those directions.
+///
+/// # Errors
+/// Loops without size, or larger than the lattice.
+pub fn wilson_loop(
+    u: &Links,
+    along: &[usize],
+    time: usize,
+    (r, t): (usize, usize),
+    task: &Task,
+) -> Result<f64> {
+    check_sides(u, along, time, r, t)?;
+    let up = Lines::of(u, time, t, task)?;
+    let mut total = 0.0;
+    for &mu in along {
+        total += closed(u, &Lines::of(u, mu, r, task)?, &up);
+    }
+    Ok(total / along.len() as f64)
+}
+
+/// The same for all r and t up to the largest given: W(r, t) is at tmax (r - 1) + t - 1.
+///
+/// # Errors
+/// Loops without size, or larger than the lattice.
+pub fn wilson_loops(
+    u: &Links,
+    along: &[usize],
+    time: usize,
+    (rmax, tmax): (usize, usize),
+    task: &Task,
+) -> Result<Vec<f64>> {
+    check_sides(u, along, time, rmax, tmax)?;
+    let mut means = vec![0.0; rmax * tmax];
+    let steps = task.start("Wilson loops", tmax * along.len());
+    let mut up = Lines::new(u, time);
+    for t in 1..=tmax {
+        if t > 1 {
+            up.grow(u);
+        }
+        for (k, &mu) in along.iter().enumerate() {
+            let mut lines = Lines::new(u, mu);
+            for r in 1..=rmax {
+                if r > 1 {
+                    lines.grow(u);
+                }
+                task.check()?;
+                means[tmax * (r - 1) + t - 1] += closed(u, &lines, &up) / along.len() as f64;
+            }
+            steps.advance((t - 1) * along.len() + k + 1)?;
+        }
+    }
+    Ok(means)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lattice::Lattice;
+
+    fn rough() -> Links {
+        Links::unit(&Lattice::hypercubic(&[3, 4, 2, 5]).unwrap()).unwrap().reference_field(0.4)
+    }
+
+    /// Link by link around the loop.
+    fn walked(u: &Links, x: usize, sides: [(usize, usize); 2]) -> f64 {
+        let [(mu, r), (nu, t)] = sides;
+        let (mut at, mut product) = (x, su3::UNIT);
+        for (d, n) in [(mu, r), (nu, t)] {
+            for _ in 0..n {
+                product = su3::mul(&product, u.at(at, d));
+                at = u.neighbour(at, d, 1);
+            }
+        }
+        for (d, n) in [(mu, r), (nu, t)] {
+            for _ in 0..n {
+                at = u.neighbour(at, d, -1);
+                product = su3::mul_adj(&product, u.at(at, d));
+            }
+        }
+        assert_eq!(at, x);
+        su3::trace(&product).re / 3.0
+    }
+
+    #[test]
+    fn lines_close_to_the_loops_that_links_make() {
+        let (u, task) = (rough(), Task::default());
+        let all = wilson_loops(&u, &[0, 1], 3, (3, 4), &task).unwrap();
+        for r in 1..=3 {
+            for t in 1..=4 {
+                let over = |mu| (0..u.sites()).map(|x| walked(&u, x, [(mu, r), (3, t)])).sum::<f64>();
+                let known = (over(0) + over(1)) / (2 * u.sites()) as f64;
+                assert!((all[4 * (r - 1) + t - 1] - known).abs() < 1e-14, "{r} x {t}");
+                let one = wilson_loop(&u, &[0, 1], 3, (r, t), &task).unwrap();
+                assert!((one - known).abs() < 1e-14, "{r} x {t}");
+            }
+        }
+    }
+
+    #[test]
+    fn loops_that_do_not_fit_are_refused() {
+        let (u, task) = (rough(), Task::default());
+        for sides in [(0, 1), (1, 0), (3, 1), (1, 6)] {
+            assert!(wilson_loops(&u, &[0, 2], 3, sides, &task).is_err(), "{sides:?}");
+        }
+    }
+}

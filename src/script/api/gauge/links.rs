@@ -1,0 +1,212 @@
+//! What can be asked of `Links`.
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine, FnPtr, INT, Map};
+
+use super::{coordinates, direction, site_of, su3_of};
+use crate::backend::matrix::Wrap;
+use crate::error::{Error, Result};
+use crate::gauge::{Links, onto_su3};
+use crate::lattice::Lattice;
+use crate::number::{C64, Matrix, Series};
+use crate::operator::human_bytes;
+use crate::script::api::lattice::boundaries_of;
+use crate::script::callback::Callback;
+use crate::script::{At, Failure, Options};
+
+/// Registers the methods.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(links_functions).into());
+}
+
+/// What fermions get for crossing boundaries, from the names of boundary conditions: one is that of time.
+fn signs(value: &Dynamic) -> Result<[f64; 4]> {
+    let wraps = boundaries_of(value)?;
+    let sign = |wrap: &Wrap| match wrap {
+        Wrap::Phase(p) if p.im == 0.0 && p.re.abs() == 1.0 => Ok(p.re),
+        _ => Err(Error::input("fermions on a gauge field have periodic or antiperiodic boundaries")
+            .hint("use \"periodic\" or \"antiperiodic\"")),
+    };
+    match &wraps[..] {
+        [time] => Ok([1.0, 1.0, 1.0, sign(time)?]),
+        [x, y, z, t] => Ok([sign(x)?, sign(y)?, sign(z)?, sign(t)?]),
+        other => Err(Error::input(format!("{} boundaries for four directions", other.len()))
+            .hint("give one for time, or an array of four")),
+    }
+}
+
+#[export_module]
+mod links_functions {
+    /// The same field with other boundaries for fermions: one for the time direction, or an array of four. (One name for a
+    /// Lattice's `boundary` is for all directions.) Links and observables of the gauge field do not change.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::hypercubic(4, 4, 4, 4);
+    /// let u = gauge::reference_field(lat, 0.3).boundary("antiperiodic");
+    /// let psi = wilson::reference_spinor(lat, 2);
+    /// assert_close(norm(wilson::operator(u, #{ mass: 0.0 }) * psi) ** 2.0, 40643.2535605869, 1e-7);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn boundary(
+        ctx: NativeCallContext,
+        u: &mut Links,
+        boundary: Dynamic,
+    ) -> std::result::Result<Links, Failure> {
+        Ok(u.with_sign(signs(&boundary).at(&ctx)?))
+    }
+
+    /// Every link projected onto SU(3), by making its rows orthonormal.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::random(lattice::hypercubic(2, 2, 2, 2), #{ seed: 1 });
+    /// assert_close(gauge::plaquette(u.reunitarised()), gauge::plaquette(u), 1e-13);
+    /// ```
+    #[rhai_fn(global, pure)]
+    pub fn reunitarised(u: &mut Links) -> Links {
+        u.reunitarised()
+    }
+
+    /// A 3 x 3 Matrix projected onto SU(3), by making its rows orthonormal.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = gauge::random(lattice::hypercubic(2, 2, 2, 2), #{ seed: 1 }).link(0, 0);
+    /// assert(((1.01 * m).reunitarised() - m).norm() < 1e-14, "only the size was wrong");
+    /// ```
+    #[rhai_fn(global, name = "reunitarised", pure, return_raw)]
+    pub fn reunitarised_matrix(
+        ctx: NativeCallContext,
+        m: &mut Matrix,
+    ) -> std::result::Result<Matrix, Failure> {
+        let build = || {
+            let near = onto_su3(&su3_of(&Dynamic::from(m.clone()))?)?;
+            Matrix::new(3, 3, Series::Complex(near.to_vec()))
+        };
+        build().at(&ctx)
+    }
+
+    /// The link of a site, by its number or its four coordinates, in a direction, as a 3 x 3 Matrix.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
+    /// assert_close(u.link(0, 0).at(0, 0), 0.931715695544985 - 0.119709622606562 * I, 1e-14);
+    /// assert(u.link([1, 2, 0, 3], 2) == u.link(1 + 4 * 2 + 64 * 3, 2), "the first coordinate runs fastest");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn link(
+        ctx: NativeCallContext,
+        u: &mut Links,
+        site: Dynamic,
+        direction: INT,
+    ) -> std::result::Result<Matrix, Failure> {
+        let build = || {
+            let (site, mu) = (site_of(&site, u.grid())?, super::direction(direction)?);
+            Matrix::new(3, 3, Series::Complex(u.at(site, mu).to_vec()))
+        };
+        build().at(&ctx)
+    }
+
+    /// The field with another link of a site, by its number or its four coordinates, in a direction: a 3 x 3 Matrix in SU(3),
+    /// to 1e-10.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::unit(lattice::hypercubic(4, 4, 4, 4)).with_link([0, 0, 0, 1], 0, diagonal([-1.0, -1.0, 1.0]));
+    /// // A link borders 6 of the 1536 plaquettes.
+    /// assert_close(gauge::plaquette(u), 1.0 - 6.0 / 1536.0 * 4.0 / 3.0, 1e-14);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn with_link(
+        ctx: NativeCallContext,
+        u: &mut Links,
+        site: Dynamic,
+        direction: INT,
+        m: Dynamic,
+    ) -> std::result::Result<Links, Failure> {
+        let build = || {
+            let (site, mu) = (site_of(&site, u.grid())?, super::direction(direction)?);
+            u.with_link(site, mu, su3_of(&m)?)
+        };
+        build().at(&ctx)
+    }
+
+    /// The field in the gauge of a function that takes the coordinates of a site, an array of four whole numbers, and returns
+    /// a 3 x 3 Matrix g in SU(3): U_mu(x) becomes g(x) U_mu(x) g(x+mu)^+. Observables and spectra stay as they are.
+    ///
+    /// # Options
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
+    /// let v = u.transformed(|x| diagonal([exp(0.5 * x[0] * I), exp(-0.5 * x[0] * I), 1.0]));
+    /// assert_close(gauge::plaquette(v), gauge::plaquette(u), 1e-14);
+    /// assert_close(v.link(0, 0).at(0, 0), u.link(0, 0).at(0, 0) * exp(-0.5 * I), 1e-14);
+    /// ```
+    #[rhai_fn(global, name = "transformed", pure, return_raw)]
+    pub fn transformed_with(
+        ctx: NativeCallContext,
+        u: &mut Links,
+        g: FnPtr,
+        options: Map,
+    ) -> std::result::Result<Links, Failure> {
+        let o = Options::new(&ctx, options);
+        let task = o.task().at(&ctx)?;
+        o.finish()?;
+        let calls = Callback::new(&ctx);
+        let mut each = |x: [usize; 4]| su3_of(&calls.call(&g, (coordinates(x),))?);
+        let field = u.transformed_by(&mut each, &task);
+        calls.finish(field)
+    }
+
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn transformed(
+        ctx: NativeCallContext,
+        u: &mut Links,
+        g: FnPtr,
+    ) -> std::result::Result<Links, Failure> {
+        transformed_with(ctx, u, g, Map::new())
+    }
+
+    /// Heatbath sweeps that the field has had; NERSC archives keep them as SEQUENCE_NUMBER.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(gauge::unit(lattice::hypercubic(2, 2, 2, 4)).sweeps == 0, "none yet");
+    /// ```
+    #[rhai_fn(global, get = "sweeps", pure)]
+    pub fn sweeps(u: &mut Links) -> INT {
+        INT::try_from(u.sweeps()).unwrap_or(INT::MAX)
+    }
+
+    /// The lattice of the field.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(gauge::unit(lattice::hypercubic(2, 2, 2, 4)).lattice.sites == 32, "32 sites");
+    /// ```
+    #[rhai_fn(global, get = "lattice", pure, return_raw)]
+    pub fn lattice_of(ctx: NativeCallContext, u: &mut Links) -> std::result::Result<Lattice, Failure> {
+        let wraps: Vec<Wrap> = u.sign().iter().map(|&s| Wrap::Phase(C64::new(s, 0.0))).collect();
+        Lattice::hypercubic(&u.dims()).and_then(|l| l.boundary(&wraps)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn times(ctx: NativeCallContext, u: Links, v: Links) -> std::result::Result<Links, Failure> {
+        u.times(&v).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(u: &mut Links) -> String {
+        let [x, y, z, t] = u.dims();
+        let turned: Vec<String> = (0..4).filter(|&d| u.sign()[d] < 0.0).map(|d| d.to_string()).collect();
+        let boundary = match turned.is_empty() {
+            true => String::new(),
+            false => format!(", fermions antiperiodic in direction {}", turned.join(" and ")),
+        };
+        format!("Links {x} x {y} x {z} x {t}, SU(3), {}{boundary}", human_bytes(u.bytes()))
+    }
+}

@@ -1,0 +1,200 @@
+//! Gauge fields by rule: unit, random, of constant flux, the reference field that anyone can write down, and by functions of
+//! scripts.
+
+use rhai::plugin::*;
+use rhai::{FLOAT, FnPtr, INT, Map};
+
+use super::{coordinates, su3_of};
+use crate::error::{Error, Result};
+use crate::gauge::Links;
+use crate::lattice::Lattice;
+use crate::script::callback::Callback;
+use crate::script::{At, Failure, Options};
+
+/// The functions, for the module `gauge`.
+pub(super) fn module() -> Module {
+    exported_module!(make_functions)
+}
+
+#[export_module]
+mod make_functions {
+    /// The unit gauge field: every link is the unit matrix. Where the lattice has an antiperiodic boundary, fermions do; one
+    /// name makes all four boundaries of a lattice antiperiodic, and only that of time for a gauge field's own `boundary`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(gauge::plaquette(gauge::unit(lattice::hypercubic(4, 4, 4, 4))), 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn unit(ctx: NativeCallContext, lattice: Lattice) -> std::result::Result<Links, Failure> {
+        Links::unit(&lattice).at(&ctx)
+    }
+
+    /// The gauge field of the links that a function gives: it takes the coordinates of a site, an array of four whole numbers,
+    /// and a direction from 0 to 3, and returns a 3 x 3 Matrix in SU(3), to 1e-10.
+    ///
+    /// # Options
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // A constant potential in time: the Polyakov loop turns, the plaquettes do not.
+    /// let u = gauge::from(lattice::hypercubic(2, 2, 2, 4), |site, mu| {
+    ///     let phase = if mu == 3 { exp(0.1 * I) } else { exp(0.0 * I) };
+    ///     diagonal([phase, 1.0 / phase, 1.0])
+    /// });
+    /// assert_close(gauge::plaquette(u), 1.0, 1e-14);
+    /// assert_close(gauge::polyakov_loop(u), (1.0 + 2.0 * cos(0.4)) / 3.0, 1e-14);
+    /// ```
+    #[rhai_fn(name = "from", return_raw)]
+    pub fn from_function(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        link: FnPtr,
+        options: Map,
+    ) -> std::result::Result<Links, Failure> {
+        let o = Options::new(&ctx, options);
+        let task = o.task().at(&ctx)?;
+        o.finish()?;
+        let calls = Callback::new(&ctx);
+        let mut each = |x: [usize; 4], mu: usize| su3_of(&calls.call(&link, (coordinates(x), mu as INT))?);
+        let field = Links::unit(&lattice).and_then(|u| u.given(&mut each, &task));
+        calls.finish(field)
+    }
+
+    #[rhai_fn(name = "from", return_raw)]
+    pub fn from_function_plain(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        link: FnPtr,
+    ) -> std::result::Result<Links, Failure> {
+        from_function(ctx, lattice, link, Map::new())
+    }
+
+    /// A gauge field of Haar-random links.
+    ///
+    /// # Options
+    /// - `seed` (the session's): the key of the random numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::random(lattice::hypercubic(4, 4, 4, 4), #{ seed: 1 });
+    /// assert_close(gauge::plaquette(u), 0.0, 0.05);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn random(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        options: Map,
+    ) -> std::result::Result<Links, Failure> {
+        let o = Options::new(&ctx, options);
+        let seed = o.seed().at(&ctx)?;
+        o.finish()?;
+        Ok(Links::unit(&lattice).at(&ctx)?.random(seed))
+    }
+
+    #[rhai_fn(name = "random", return_raw)]
+    pub fn random_plain(ctx: NativeCallContext, lattice: Lattice) -> std::result::Result<Links, Failure> {
+        random(ctx, lattice, Map::new())
+    }
+
+    /// The reference field that anyone can write down: U = exp(i sum_a theta_a lambda_a) with the Gell-Mann matrices and
+    /// theta_a = r (2 u - 1), where u is the first output of SplitMix64 for seed 2^40 + 32 site + 8 mu + a, taken to [0, 1).
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
+    /// assert_close(gauge::plaquette(u), 0.721344433725904, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn reference_field(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        r: FLOAT,
+    ) -> std::result::Result<Links, Failure> {
+        // Of larger phases no digit is right.
+        if !(r.abs() <= 1e6) {
+            return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most")).at(&ctx);
+        }
+        Ok(Links::unit(&lattice).at(&ctx)?.reference_field(r))
+    }
+
+    #[rhai_fn(name = "reference_field", return_raw)]
+    pub fn reference_field_int(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        r: INT,
+    ) -> std::result::Result<Links, Failure> {
+        reference_field(ctx, lattice, r as FLOAT)
+    }
+
+    /// A field diag(U, U^-1, 1) of constant abelian flux, of known topology: with m01 and m23 flux quanta its charge is
+    /// 2 m01 m23, and the overlap operator on it has the index -2 m01 m23.
+    ///
+    /// # Options
+    /// - `plane01` (0) to `plane23` (0): flux quanta through each plane, whole numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 });
+    /// assert_close(gauge::plaquette(u), (1.0 + 2.0 * cos(PI() / 8.0)) / 9.0 + 2.0 / 3.0, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn constant_flux(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        options: Map,
+    ) -> std::result::Result<Links, Failure> {
+        let o = Options::new(&ctx, options);
+        let planes = [
+            ("plane01", (0, 1)),
+            ("plane02", (0, 2)),
+            ("plane03", (0, 3)),
+            ("plane12", (1, 2)),
+            ("plane13", (1, 3)),
+            ("plane23", (2, 3)),
+        ];
+        let read = || -> Result<Links> {
+            let mut quanta = Vec::new();
+            for (key, plane) in planes {
+                let Some(value) = o.value(key) else { continue };
+                let m = value.as_int().map_err(|t| {
+                    Error::input(format!("option `{key}` takes a whole number of flux quanta, not a {t}"))
+                        .hint(format!("like `{key}: 1`"))
+                })?;
+                quanta.push((plane, m));
+            }
+            Links::unit(&lattice)?.constant_flux(&quanta)
+        };
+        let u = read().at(&ctx)?;
+        o.finish()?;
+        Ok(u)
+    }
+
+    /// The field in a random gauge: observables and spectra stay as they are.
+    ///
+    /// # Options
+    /// - `seed` (the session's): the key of the random numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
+    /// assert_close(gauge::plaquette(gauge::random_gauge(u, #{ seed: 1 })), gauge::plaquette(u), 1e-13);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn random_gauge(
+        ctx: NativeCallContext,
+        u: Links,
+        options: Map,
+    ) -> std::result::Result<Links, Failure> {
+        let o = Options::new(&ctx, options);
+        let seed = o.seed().at(&ctx)?;
+        o.finish()?;
+        Ok(u.random_gauge(seed))
+    }
+
+    #[rhai_fn(name = "random_gauge", return_raw)]
+    pub fn random_gauge_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Links, Failure> {
+        random_gauge(ctx, u, Map::new())
+    }
+}

@@ -1,0 +1,192 @@
+//! Numbers of gauge fields: plaquette, Wilson and Polyakov loops, topological charge.
+
+use rhai::plugin::*;
+use rhai::{FLOAT, INT, Map};
+
+use super::direction;
+use crate::error::{Error, Result};
+use crate::gauge::{self, Links};
+use crate::number::{C64, Series, Table};
+use crate::script::api::lattice::ints;
+use crate::script::{At, Failure, Options, session};
+
+/// The functions, for the module `gauge`.
+pub(super) fn module() -> Module {
+    exported_module!(observables)
+}
+
+/// The directions of the two sides of loops, by the option `plane`: one of the first, averaged over, and the second.
+fn plane_of(o: &Options) -> Result<(Vec<usize>, usize)> {
+    let Some(value) = o.value("plane") else { return Ok((vec![0, 1, 2], 3)) };
+    let wrong = || Error::input("a plane is two different directions").hint("like `plane: [0, 3]`");
+    match ints(&value.into_array().map_err(|_| wrong())?, "a plane").map_err(|_| wrong())?[..] {
+        [mu, nu] if mu != nu => Ok((vec![direction(mu)?], direction(nu)?)),
+        _ => Err(wrong()),
+    }
+}
+
+/// The sides of a loop.
+fn sides(r: INT, t: INT) -> Result<(usize, usize)> {
+    let side = |n: INT| {
+        usize::try_from(n).map_err(|_| {
+            Error::input(format!("loops of {n} links")).hint("the sides of a loop have one link at least")
+        })
+    };
+    Ok((side(r)?, side(t)?))
+}
+
+#[export_module]
+mod observables {
+    /// The plaquette: the mean of Re Tr/3 of all smallest loops.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 8), 0.3);
+    /// assert_close(gauge::plaquette(u), 0.723057395899683, 1e-12);
+    /// ```
+    pub fn plaquette(u: Links) -> FLOAT {
+        gauge::plaquette(&u)
+    }
+
+    /// The Polyakov loop: the mean of Tr/3 of the links once around the time direction, or `direction`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(gauge::polyakov_loop(gauge::unit(lattice::hypercubic(2, 2, 2, 4))), 1.0, 1e-15);
+    /// ```
+    pub fn polyakov_loop(u: Links) -> C64 {
+        gauge::polyakov(&u, 3)
+    }
+
+    #[rhai_fn(name = "polyakov_loop", return_raw)]
+    pub fn polyakov_loop_along(
+        ctx: NativeCallContext,
+        u: Links,
+        direction: INT,
+    ) -> std::result::Result<C64, Failure> {
+        Ok(gauge::polyakov(&u, super::direction(direction).at(&ctx)?))
+    }
+
+    /// The Polyakov loop of every site of the three-dimensional lattice that the time direction, or `direction`, leaves: a
+    /// complex Series, the first direction fastest.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::random(lattice::hypercubic(2, 3, 4, 2), #{ seed: 1 });
+    /// let loops = gauge::polyakov_loops(u);
+    /// assert(loops.len == 24, "a loop a site");
+    /// assert_close(loops.mean(), gauge::polyakov_loop(u), 1e-14);
+    /// ```
+    pub fn polyakov_loops(u: Links) -> Series {
+        Series::Complex(gauge::polyakov_lines(&u, 3))
+    }
+
+    #[rhai_fn(name = "polyakov_loops", return_raw)]
+    pub fn polyakov_loops_along(
+        ctx: NativeCallContext,
+        u: Links,
+        direction: INT,
+    ) -> std::result::Result<Series, Failure> {
+        Ok(Series::Complex(gauge::polyakov_lines(&u, super::direction(direction).at(&ctx)?)))
+    }
+
+    /// The Wilson loop of r x t links: the mean of Re Tr/3 of all planar loops with t links along time (direction 3) and r
+    /// along one of the three directions of space.
+    ///
+    /// # Options
+    /// - `plane` (averaged over, see above): the directions of r and of t instead, like `[0, 1]`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // An area of 6 in a plane of constant flux; the other two directions of space have none.
+    /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane03: 1 });
+    /// let turned = (1.0 + 2.0 * cos(6.0 * PI() / 8.0)) / 3.0;
+    /// assert_close(gauge::wilson_loop(u, 2, 3), (turned + 2.0) / 3.0, 1e-14);
+    /// assert_close(gauge::wilson_loop(u, 2, 3, #{ plane: [0, 3] }), turned, 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn wilson_loop(
+        ctx: NativeCallContext,
+        u: Links,
+        r: INT,
+        t: INT,
+        options: Map,
+    ) -> std::result::Result<FLOAT, Failure> {
+        let o = Options::new(&ctx, options);
+        let ((along, time), sides) = (plane_of(&o).at(&ctx)?, sides(r, t).at(&ctx)?);
+        o.finish()?;
+        let task = session(&ctx).at(&ctx)?.task(false);
+        gauge::wilson_loop(&u, &along, time, sides, &task).at(&ctx)
+    }
+
+    #[rhai_fn(name = "wilson_loop", return_raw)]
+    pub fn wilson_loop_plain(
+        ctx: NativeCallContext,
+        u: Links,
+        r: INT,
+        t: INT,
+    ) -> std::result::Result<FLOAT, Failure> {
+        wilson_loop(ctx, u, r, t, Map::new())
+    }
+
+    /// The Wilson loops of all sizes up to rmax x tmax, as `wilson_loop` means them: a Table of r, t and W. Lines of links are
+    /// made once and grow with the loops.
+    ///
+    /// # Options
+    /// - `plane` (averaged over): the directions of r and of t, as for `wilson_loop`.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
+    /// let loops = gauge::wilson_loops(u, 2, 3, #{ progress: false });
+    /// assert(loops.rows == 6 && loops.r[5] == 2.0 && loops.t[5] == 3.0, "t runs fastest");
+    /// assert_close(loops.W[5], gauge::wilson_loop(u, 2, 3), 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn wilson_loops(
+        ctx: NativeCallContext,
+        u: Links,
+        rmax: INT,
+        tmax: INT,
+        options: Map,
+    ) -> std::result::Result<Table, Failure> {
+        let o = Options::new(&ctx, options);
+        let ((along, time), sides) = (plane_of(&o).at(&ctx)?, sides(rmax, tmax).at(&ctx)?);
+        let task = o.task().at(&ctx)?;
+        o.finish()?;
+        let build = || {
+            let means = gauge::wilson_loops(&u, &along, time, sides, &task)?;
+            let column = |f: fn(usize, usize) -> usize| -> Vec<f64> {
+                (0..means.len()).map(|k| (f(k, sides.1) + 1) as f64).collect()
+            };
+            Table::from_columns([
+                ("r", column(|k, tmax| k / tmax)),
+                ("t", column(|k, tmax| k % tmax)),
+                ("W", means.clone()),
+            ])
+        };
+        build().at(&ctx)
+    }
+
+    #[rhai_fn(name = "wilson_loops", return_raw)]
+    pub fn wilson_loops_plain(
+        ctx: NativeCallContext,
+        u: Links,
+        rmax: INT,
+        tmax: INT,
+    ) -> std::result::Result<Table, Failure> {
+        wilson_loops(ctx, u, rmax, tmax, Map::new())
+    }
+
+    /// The topological charge of the clover field strength. It nears an integer on smooth fields: smear or flow first.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 });
+    /// assert_close(gauge::topological_charge(u), 1.899282407104, 1e-9);
+    /// ```
+    pub fn topological_charge(u: Links) -> FLOAT {
+        gauge::topological_charge(&u)
+    }
+}

@@ -1,0 +1,99 @@
+//! Monte Carlo sweeps over gauge fields.
+
+use rhai::Map;
+use rhai::plugin::*;
+
+use crate::error::{Error, Result};
+use crate::gauge::{self, Heatbath, Links};
+use crate::lattice::Lattice;
+use crate::script::{At, Failure, Options};
+
+/// The functions, for the module `gauge`.
+pub(super) fn module() -> Module {
+    exported_module!(sweep_functions)
+}
+
+#[export_module]
+mod sweep_functions {
+    /// The field after heatbath sweeps with the Wilson action: pseudo-heatbath over the SU(2) subgroups, each sweep followed
+    /// by over-relaxation. The start is a field, or a lattice for a cold start. A field knows how many sweeps it has had, so
+    /// that sweeps one by one are the same run as all at once.
+    ///
+    /// # Options
+    /// - `beta`: 6/g^2; must be given.
+    /// - `sweeps` (1): heatbath sweeps.
+    /// - `overrelaxation` (0): over-relaxation sweeps after each.
+    /// - `first` (the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random numbers whenever
+    ///   it is made.
+    /// - `seed` (the session's): the key of the random numbers.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::heatbath(lattice::hypercubic(4, 4, 4, 4), #{ beta: 1.0, sweeps: 10, seed: 1, progress: false });
+    /// assert_close(gauge::plaquette(u), 1.0 / 18.0 + 1.0 / 216.0, 0.03);   // strong coupling
+    /// u = gauge::heatbath(u, #{ beta: 1.0, seed: 1, progress: false });
+    /// assert(u.sweeps == 11, "ten and one");
+    /// ```
+    #[rhai_fn(name = "heatbath", return_raw)]
+    pub fn heatbath_field(
+        ctx: NativeCallContext,
+        start: Links,
+        options: Map,
+    ) -> std::result::Result<Links, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || -> Result<_> {
+            let beta = o.float("beta")?.ok_or_else(|| {
+                Error::input("a heatbath needs its coupling").hint("give `beta: 6.0`, which is 6/g^2")
+            })?;
+            let run = Heatbath {
+                beta,
+                sweeps: o.count_or("sweeps", 0, 1)?,
+                overrelaxation: o.count_or("overrelaxation", 0, 0)?,
+                seed: o.seed()?,
+                first: o.count_or("first", 0, start.sweeps())?,
+            };
+            Ok((run, o.task()?))
+        };
+        let (run, task) = read().at(&ctx)?;
+        o.finish()?;
+        gauge::heatbath(&start, &run, &task).at(&ctx)
+    }
+
+    /// The field after over-relaxation sweeps alone (Creutz 1987). Every link is reflected in its SU(2) subgroups, so that the
+    /// field moves far while its Wilson action stays as it is. Nothing is random, and `sweeps` of the field stays too.
+    ///
+    /// # Options
+    /// - `sweeps` (1): over-relaxation sweeps.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.5);
+    /// let v = gauge::overrelax(u, #{ sweeps: 3, progress: false });
+    /// assert_close(gauge::plaquette(v), gauge::plaquette(u), 1e-13);
+    /// assert((v.link(0, 0) - u.link(0, 0)).norm() > 0.1, "it moved");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn overrelax(ctx: NativeCallContext, u: Links, options: Map) -> std::result::Result<Links, Failure> {
+        let o = Options::new(&ctx, options);
+        let (sweeps, task) = (o.count_or("sweeps", 0, 1).at(&ctx)?, o.task().at(&ctx)?);
+        o.finish()?;
+        gauge::overrelax(&u, sweeps, &task).at(&ctx)
+    }
+
+    #[rhai_fn(name = "overrelax", return_raw)]
+    pub fn overrelax_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Links, Failure> {
+        overrelax(ctx, u, Map::new())
+    }
+
+    #[rhai_fn(name = "heatbath", return_raw)]
+    pub fn heatbath_cold(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+        options: Map,
+    ) -> std::result::Result<Links, Failure> {
+        let start = Links::unit(&lattice).at(&ctx)?;
+        heatbath_field(ctx, start, options)
+    }
+}
