@@ -1,5 +1,6 @@
 //! Bad input of every kind: one sentence at the place in the script, a hint, no panic and no number.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -675,6 +676,91 @@ fn gauge_files_that_are_damaged() {
             ("gauge::load(\"text.nersc\")", "neither a NERSC archive nor a lime file", "BEGIN_HEADER"),
             ("u.save(\"x\", #{ format: \"hdf5\" })", "no format `hdf5`", "ildg"),
             ("u.save(\"nowhere/at/all.lime\")", "cannot write", "does not exist"),
+        ],
+    );
+}
+
+/// An archive of arrays of doubles as other programs write them.
+fn npz(arrays: &[(&str, &[usize], f64)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let stored = zip::write::FileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, shape, value) in arrays {
+        let sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}\n");
+        writer.start_file(format!("{name}.npy"), stored).unwrap();
+        writer.write_all(b"\x93NUMPY\x01\x00").unwrap();
+        writer.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
+        writer.write_all(header.as_bytes()).unwrap();
+        let count = shape.iter().product();
+        writer.write_all(&value.to_le_bytes().repeat(count)).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn vector_files_that_are_damaged_or_foreign() {
+    let folder = Folder::new("vectors");
+    let mut engine = engine(Some(folder.0.clone()));
+    prepare(
+        &mut engine,
+        "let lat = lattice::hypercubic(2, 2, 2, 4); let psi = wilson::reference_spinor(lat, 2);
+        let q = wilson::kernel(gauge::reference_field(lat, 0.5), #{ s: 0.4 });
+        psi.save(\"whole.npz\"); ritz(q * q, #{ count: 2, tol: 1.0, seed: 1, progress: false }).save(\"pairs.npz\");",
+    );
+    for name in ["whole", "pairs"] {
+        let bytes = std::fs::read(folder.0.join(format!("{name}.npz"))).unwrap();
+        folder.file(&format!("{name}_cut.npz"), &bytes[..bytes.len() / 2]);
+        let mut flipped = bytes.clone();
+        flipped[2000] ^= 1;
+        folder.file(&format!("{name}_flipped.npz"), &flipped);
+    }
+    let vectors = ("vectors", [4, 2].as_slice(), 0.5);
+    let (values, residuals) = (("values", [2].as_slice(), 0.5), ("residuals", [2].as_slice(), 0.5));
+    for (name, arrays) in [
+        ("plain", vec![vectors]),
+        ("lattice", vec![("vectors", [4, 2, 2, 2, 12, 1].as_slice(), 0.5)]),
+        ("of_three", vec![("vectors", [4, 2, 2].as_slice(), 0.5)]),
+        ("empty", vec![("vectors", [0, 2].as_slice(), 0.5)]),
+        ("known", vec![vectors, values, residuals]),
+        ("no_residuals", vec![vectors, values]),
+        ("no_values", vec![vectors, residuals]),
+        ("too_many", vec![vectors, ("values", [3].as_slice(), 0.5), residuals]),
+        ("negative", vec![vectors, values, ("residuals", [2].as_slice(), -0.5)]),
+        ("nan", vec![("vectors", [4, 2].as_slice(), f64::NAN), values, residuals]),
+    ] {
+        folder.file(&format!("{name}.npz"), &npz(&arrays));
+    }
+    // What others wrote well is read.
+    prepare(
+        &mut engine,
+        "assert(load(\"plain.npz\").columns == 2 && norm(load(\"plain.npz\").column(1)) == 1.0, \"four halves\");
+        assert(load(\"known.npz\").values == series([0.5, 0.5]), \"pairs\");
+        let psi = load(\"lattice.npz\"); assert(norm(q * psi) > 0.0, \"on the lattice\");",
+    );
+    fail(
+        &mut engine,
+        &[
+            ("load(\"missing.npz\")", "no such file", "relative"),
+            ("load(\"whole_cut.npz\")", "not a whole NPZ archive", "truncated"),
+            ("load(\"pairs_cut.npz\")", "not a whole NPZ archive", "truncated"),
+            ("load(\"whole_flipped.npz\")", "checksum", "damaged"),
+            ("load(\"pairs_flipped.npz\")", "checksum", "damaged"),
+            ("load(\"of_three.npz\")", "array `vectors` has the shape [4, 2, 2]", "component"),
+            ("load(\"empty.npz\")", "array `vectors` has the shape [0, 2]", "component"),
+            ("load(\"no_residuals.npz\")", "there is no array `residuals`", "eigenpairs"),
+            ("load(\"no_values.npz\")", "there is no array `values`", "eigenpairs"),
+            ("load(\"too_many.npz\")", "array `values` is not 2 numbers", "eigenpairs"),
+            ("load(\"negative.npz\")", "residuals below 0", "eigenpairs"),
+            ("load(\"nan.npz\")", "no numbers", "eigenpairs"),
+            ("psi.save(\"psi.csv\")", "vectors are not saved as", ".npz"),
+            ("psi.save(\"nowhere/psi.npz\")", "cannot write", "does not exist"),
+            ("overlap::sign(q, #{ low_modes: load(\"known.npz\") })", "low modes of 4 rows", "ritz"),
+            ("overlap::sign(q, #{ low_modes: load(\"whole.npz\") })", "takes an Eigen", "low_modes"),
+            (
+                "wilson::kernel(gauge::unit(lattice::hypercubic(4, 2, 2, 2)), #{}) * load(\"whole.npz\")",
+                "does not go with",
+                "same lattice",
+            ),
         ],
     );
 }

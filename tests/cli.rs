@@ -208,6 +208,29 @@ chebyshev(h);
 }
 
 #[test]
+fn misspelled_options_are_found_without_running() {
+    let script = "\
+let h = tight_binding(lattice::chain(8), #{ hoping: -1.0 });
+let n = 4;
+kpm::dos(h, #{ moments: n, vetcors: 2 });
+plot(h.spectrum, #{ titel: \"of a chain\" });
+fn davidson(h, o) { o }
+davidson(h, #{ cuont: 3 });
+print(#{ momens: 3 });
+gauge::constant_flux(lattice::hypercubic(2, 2, 2, 2), #{ plane02: 1 });
+";
+    let said = Place::new("options").with("a.rhai", script).run(&["check", "a.rhai"]);
+    for (what, hint, at) in
+        [("hoping", "hopping", "1:"), ("vetcors", "vectors", "3:28"), ("titel", "title", "4:")]
+    {
+        let start = format!("error: unknown option `{what}`\n --> a.rhai:{at}");
+        assert!(said.err.contains(&start), "{start}\n{}", said.err);
+        assert!(said.err.contains(&format!("did you mean `{hint}`?")), "{}", said.err);
+    }
+    assert!(said.err.ends_with("3 errors, 0 warnings\n"), "{}", said.err);
+}
+
+#[test]
 fn golden_tests_pass_fail_and_are_blessed() {
     let place = Place::new("test")
         .with("tests/sum.rhai", "print(0.1 + 0.2);\nprint(\"done\");\n")

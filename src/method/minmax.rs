@@ -56,7 +56,7 @@ impl MinMax {
     pub fn to_error(eps: f64, error: f64) -> Result<MinMax> {
         check(eps)?;
         check_error(error)?;
-        let guess = ((0.41 / error).ln().max(0.0) / (2.083 * eps.sqrt())).ceil();
+        let guess = Self::degree_for(eps, error).ceil();
         if guess > MOST as f64 {
             return Err(Error::input(format!(
                 "a deviation of {error:e} on [{eps:e}, 1] takes a polynomial of degree {guess:.0}"
@@ -84,6 +84,11 @@ impl MinMax {
             (fit, degree) = (lower, degree - 1);
         }
         Ok(fit)
+    }
+
+    /// Roughly the degree that such a deviation takes: 0.41 exp(-2.083 n sqrt(eps)) is what one of n leaves.
+    pub fn degree_for(eps: f64, error: f64) -> f64 {
+        (0.41 / error).ln().max(0.0) / (2.083 * eps.sqrt())
     }
 
     /// The degree in y.

@@ -31,6 +31,10 @@ pub enum RitzMethod {
 pub struct RitzOptions {
     /// Number of eigenpairs.
     pub count: usize,
+    /// How many of them must have converged, from the lowest on; those beyond are taken as they have become.
+    pub sure: usize,
+    /// Vectors to begin with, in place of as many random ones.
+    pub start: Option<BlockVector>,
     /// Largest residual norm |A x - theta x| that counts as converged.
     pub tolerance: f64,
     /// The same as a fraction of the lowest |theta|, where that is larger: for values whose size is not known before.
@@ -44,9 +48,20 @@ pub struct RitzOptions {
 }
 
 impl RitzOptions {
+    /// The lowest pairs, all of them to residuals of 1e-9.
+    pub fn new(count: usize, seed: u64, method: RitzMethod) -> Self {
+        let (tolerance, relative, max_products) = (1e-9, 0.0, 1_000_000);
+        RitzOptions { count, sure: count, start: None, tolerance, relative, max_products, seed, method }
+    }
+
     /// What counts as converged where the Ritz values are these.
     fn goal(&self, values: &[f64]) -> f64 {
         self.tolerance.max(self.relative * values[0].abs())
+    }
+
+    /// The largest residual of those that must converge.
+    fn worst(&self, residuals: &[f64]) -> f64 {
+        residuals[..self.sure.min(residuals.len())].iter().copied().fold(0.0, f64::max)
     }
 }
 
@@ -64,22 +79,30 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
     if !(options.tolerance > 0.0) {
         return Err(Error::input(format!("a tolerance of {}", options.tolerance)));
     }
+    let sure = options.sure;
+    if sure == 0 || sure > count {
+        return Err(Error::internal(format!("{sure} of {count} eigenpairs are to converge")));
+    }
     // Vectors beyond those asked for keep what they would converge to slowly out of the way of the last ones.
     let guards = match options.method {
         RitzMethod::ConjugateGradient => 0,
-        RitzMethod::Chebyshev => 4.max(count / 4),
+        RitzMethod::Chebyshev => 4.max(sure / 4),
     };
-    let width = (count + guards).min(a.dim());
+    let width = count.max(sure + guards).min(a.dim());
     let mut x = a.zeros(width)?;
     let distribution = Distribution::Gaussian;
     let random = Random { seed: options.seed, stream: Stream::Start, first_column: 0, distribution };
     a.device().fill_random(&mut x, random)?;
+    if let Some(start) = &options.start {
+        let known = a.device().columns(start, 0..start.columns().min(width))?;
+        a.device().set_columns(&mut x, 0, &known)?;
+    }
     let mut span = Span::new(a, x)?;
     match options.method {
         RitzMethod::ConjugateGradient => gradients(&mut span, options, task)?,
         RitzMethod::Chebyshev => filters(&mut span, options, task)?,
     }
-    let worst = span.residuals[..count].iter().copied().fold(0.0, f64::max);
+    let worst = options.worst(&span.residuals);
     Ok(Eigen {
         values: span.values[..count].to_vec(),
         vectors: a.device().columns(&span.x, 0..count)?,
@@ -164,13 +187,13 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> 
     let progress = task.start("Ritz functional", options.max_products);
     let mut stall = Stall::default();
     loop {
-        let worst = span.residuals.iter().copied().fold(0.0, f64::max);
+        let worst = options.worst(&span.residuals);
         let tolerance = options.goal(&span.values);
         if worst <= tolerance || stall.of(worst) || span.products >= options.max_products {
             return Ok(());
         }
         let mut moved = false;
-        for k in 0..span.x.columns() {
+        for k in 0..options.sure.min(span.x.columns()) {
             if span.residuals[k] <= tolerance {
                 continue;
             }
@@ -179,9 +202,9 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> 
             moved |= descend(span, k, goal, options, task)?;
             progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
         }
-        let before = span.residuals.iter().copied().fold(0.0, f64::max);
+        let before = options.worst(&span.residuals);
         span.diagonalise()?;
-        if !moved && span.residuals.iter().copied().fold(0.0, f64::max) >= before {
+        if !moved && options.worst(&span.residuals) >= before {
             // Rounding rules: no step lowers the functional any more.
             return Ok(());
         }
@@ -290,13 +313,13 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> {
     let mut stall = Stall::default();
     let width = span.x.columns();
     while span.products < options.max_products {
-        let worst = span.residuals[..options.count].iter().copied().fold(0.0, f64::max);
+        let worst = options.worst(&span.residuals);
         if worst <= options.goal(&span.values) || stall.of(worst) || width == a.dim() {
             return Ok(());
         }
         progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
         let (lowest, highest) = (span.values[0], span.values[span.values.len() - 1]);
-        let wanted = span.values[options.count - 1];
+        let wanted = span.values[options.sure - 1];
         // Above the span's own values: were they all of one multiplet, nothing would grow against what is damped.
         let top = (highest
             + 0.25 * (highest - lowest)
@@ -362,9 +385,7 @@ mod tests {
     fn both_ways_end_where_rounding_rules() {
         let h = stored(64, Values::F32);
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
-            let (count, max_products) = (3, 1_000_000);
-            let options =
-                RitzOptions { count, tolerance: 1e-12, relative: 0.0, max_products, seed: 3, method };
+            let options = RitzOptions { tolerance: 1e-12, ..RitzOptions::new(3, 3, method) };
             let eigen = ritz(&h, &options, &Task::default()).unwrap();
             assert!(!eigen.converged && eigen.products < 200_000, "{method:?} {}", eigen.products);
         }
@@ -374,20 +395,36 @@ mod tests {
     fn both_ways_find_degenerate_pairs() {
         let h = ring(64);
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
-            let options = RitzOptions {
-                count: 5,
-                tolerance: 1e-10,
-                relative: 0.0,
-                max_products: 100_000,
-                seed: 3,
-                method,
-            };
+            let max_products = 100_000;
+            let options = RitzOptions { tolerance: 1e-10, max_products, ..RitzOptions::new(5, 3, method) };
             let eigen = ritz(&h, &options, &Task::default()).unwrap();
             assert!(eigen.converged, "{method:?} {:?}", eigen.residuals);
             for (value, k) in eigen.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0]) {
                 let exact = 2.0 - 2.0 * (2.0 * std::f64::consts::PI * k / 64.0).cos();
                 assert!((value - exact).abs() < 1e-12, "{method:?}: {value} {exact}");
             }
+        }
+    }
+
+    /// A search goes on from what a rough one found, and takes fewer products than one from the start; values beyond those
+    /// that must converge lie above the exact ones.
+    #[test]
+    fn a_search_goes_on_from_another() {
+        let h = ring(256);
+        let exact = |k: f64| 2.0 - 2.0 * (2.0 * std::f64::consts::PI * k / 256.0).cos();
+        for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
+            let rough = RitzOptions { sure: 3, tolerance: 1e-4, ..RitzOptions::new(7, 3, method) };
+            let rough = ritz(&h, &rough, &Task::default()).unwrap();
+            assert!(rough.converged && rough.values.len() == 7, "{method:?} {:?}", rough.residuals);
+            for (value, k) in rough.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0]) {
+                assert!(*value > exact(k) - 1e-12, "{method:?}: {value} {}", exact(k));
+            }
+            let all = RitzOptions { tolerance: 1e-10, ..RitzOptions::new(3, 3, method) };
+            let fresh = ritz(&h, &all, &Task::default()).unwrap();
+            let further = RitzOptions { start: Some(rough.vectors), ..all };
+            let further = ritz(&h, &further, &Task::default()).unwrap();
+            assert!(further.converged && further.products < fresh.products, "{method:?} {}", fresh.products);
+            assert!((further.values[2] - exact(1.0)).abs() < 1e-12, "{method:?} {}", further.values[2]);
         }
     }
 }

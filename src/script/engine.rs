@@ -171,8 +171,8 @@ impl Engine {
         traps.iter().map(|f| Report::at(&f.error, f.position, &text, name, true)).collect()
     }
 
-    /// What is wrong with a script, without running it: errors of syntax, variables and functions that do not exist,
-    /// and the warnings of [`Engine::lint`]; in the order of lines.
+    /// What is wrong with a script, without running it: errors of syntax, variables and functions that do not exist, misspelled
+    /// options, and the warnings of [`Engine::lint`]; in the order of lines.
     pub fn check(&mut self, text: &str, name: Option<&str>) -> Vec<Report> {
         let text = comment_out_shebang(text);
         self.rhai.set_strict_variables(true);
@@ -181,7 +181,8 @@ impl Engine {
         let mut found = self.lint(&text, name);
         match compiled {
             Ok(ast) => {
-                let unknown = lint::unknown_functions(&self.rhai, &ast, &text);
+                let mut unknown = lint::unknown_functions(&self.rhai, &ast, &text);
+                unknown.extend(lint::misspelled_options(&self.rhai, &ast));
                 found.extend(unknown.iter().map(|f| Report::at(&f.error, f.position, &text, name, false)));
             }
             Err(e) => {

@@ -1,10 +1,11 @@
 //! What can be said of a script before it runs: the traps of the language for physicists, as warnings, and calls of
-//! functions that do not exist, as errors.
+//! functions that do not exist or with misspelled options, as errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt, Token};
 
+use super::options::unknown_key;
 use super::registry;
 use crate::error::Error;
 
@@ -198,6 +199,53 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
         true
     });
     found
+}
+
+/// Errors about options in a literal map that the function does not take but for one of nearly that name. Other keys may
+/// be taken all the same, as where a function hands its options on.
+pub(super) fn misspelled_options(engine: &Engine, ast: &AST) -> Vec<Finding> {
+    let entries = registry::entries(engine, false);
+    let own: BTreeSet<String> = ast.iter_functions().map(|f| f.name.to_string()).collect();
+    let mut found = Vec::new();
+    ast.walk(&mut |path: &[ASTNode]| {
+        let Some(
+            ASTNode::Expr(Expr::FnCall(call, _) | Expr::MethodCall(call, _))
+            | ASTNode::Stmt(Stmt::FnCall(call, _)),
+        ) = path.last()
+        else {
+            return true;
+        };
+        let namespace = namespace_of(call);
+        let given = call.args.last().map(keys_of).unwrap_or_default();
+        if given.is_empty() || (namespace.is_empty() && own.contains(call.name.as_str())) {
+            return true;
+        }
+        let full = namespace.into_iter().chain([call.name.to_string()]).collect::<Vec<_>>().join("::");
+        let known = registry::option_keys(&entries, &full);
+        let names = || known.iter().map(String::as_str);
+        // Of numbered keys like `plane01` a doc names some.
+        let letters = |key: &str| key.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
+        let numbered = |key: &str| names().any(|name| letters(name) == letters(key));
+        for (key, position) in given.iter().filter(|(key, _)| !known.contains(key)) {
+            if !numbered(key) && crate::error::nearest(key, names()).is_some() {
+                found.push(Finding { position: *position, error: unknown_key(key, names()) });
+            }
+        }
+        true
+    });
+    found
+}
+
+/// The keys of a literal map and where they stand; maps of literals alone are known as a whole.
+fn keys_of(argument: &Expr) -> Vec<(String, Position)> {
+    match argument {
+        Expr::Map(map, _) => map.0.iter().map(|(key, _)| (key.name.to_string(), key.pos)).collect(),
+        Expr::DynamicConstant(value, position) => match value.read_lock::<rhai::Map>() {
+            Some(map) => map.keys().map(|key| (key.to_string(), *position)).collect(),
+            None => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
 }
 
 fn with_hint(error: Error, hint: Option<String>) -> Error {

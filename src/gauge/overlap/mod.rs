@@ -1,6 +1,8 @@
 //! The overlap operator of Neuberger with the sign function of Q by low modes and a minmax polynomial, its index and its
 //! inversion (Giusti, Hoelbling, Luescher, Wittig, CPC 153 (2003) 31; Walk, Wittig, Dranischnikow, Schoemer 2010).
 
+mod build;
+mod choice;
 mod fit;
 mod index;
 mod modes;
@@ -9,8 +11,12 @@ mod report;
 mod sign;
 mod solve;
 
+pub use build::Wanted;
 pub use index::{Index, IndexOptions, index};
 pub use operator::{Overlap, overlap_scale};
 pub use report::SignReport;
-pub use sign::{Sign, Wanted};
+pub use sign::Sign;
 pub use solve::{InversionOptions, invert};
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
 //! The low modes that a sign function treats exactly, and where the rest of the spectrum begins.
 
+use super::choice::{Choice, GUARDS, MOST};
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::{
@@ -19,6 +20,9 @@ const PRODUCTS: usize = 400_000;
 
 /// Relative distances below which values of |Q| are one multiplet.
 const MULTIPLET: f64 = 1e-3;
+
+/// What values are known to when modes are chosen, as a fraction of the lowest.
+const ROUGH: f64 = 0.01;
 
 /// Modes of Q^2 to project out, and the rest of its spectrum.
 pub(super) struct Beginning {
@@ -48,33 +52,95 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn ritz(&self, count: usize, relative: f64) -> Result<Eigen> {
-        // Below this the residuals of products with Q^2 are rounding.
-        let floor = if self.squared.dtype().is_single() { 1e-8 } else { 1e-15 };
-        let options = RitzOptions {
-            count,
-            tolerance: floor * self.upper,
-            relative,
-            max_products: PRODUCTS,
-            seed: self.seed,
-            method: RitzMethod::Chebyshev,
-        };
+    /// Below this the residuals of products with Q^2 are rounding.
+    fn floor(&self) -> f64 {
+        self.upper * if self.squared.dtype().is_single() { 1e-8 } else { 1e-15 }
+    }
+
+    fn ritz(&self, options: RitzOptions) -> Result<Eigen> {
         ritz(self.squared, &options, self.task)
+    }
+
+    /// The lowest pairs, all of them to residuals of a fraction of the lowest value.
+    fn options(&self, count: usize, relative: f64) -> RitzOptions {
+        let (tolerance, max_products) = (self.floor(), PRODUCTS);
+        let options = RitzOptions::new(count, self.seed, RitzMethod::Chebyshev);
+        RitzOptions { tolerance, relative, max_products, ..options }
+    }
+
+    /// A residual rho of Q^2 is one of rho/(2 |nu|) of Q: 2 kappa/(d + d') <= delta/2.
+    fn relative(&self) -> f64 {
+        (0.2 * self.delta).min(1e-4)
     }
 
     /// No modes: the lowest value of Q^2, known to a fraction of it.
     pub fn lowest(&self, fraction: f64) -> Result<Beginning> {
-        let found = self.ritz(1, fraction)?;
-        let least = certain(&found, 0, self.upper)?;
+        self.without(&self.ritz(self.options(1, fraction))?)
+    }
+
+    /// No modes, where the lowest value is known.
+    fn without(&self, found: &Eigen) -> Result<Beginning> {
+        let least = certain(found, 0, self.upper)?;
         Ok(Beginning { modes: None, touching: false, rest: found.values[0], least })
+    }
+
+    /// As many modes as save more than finding them costs, which may be none. Values are known roughly at first: the lowest,
+    /// and those next to it that a search for it comes by; more of them where these promise something.
+    pub fn worthwhile(&self) -> Result<Beginning> {
+        let choice = Choice {
+            upper: self.upper,
+            delta: self.delta,
+            tolerance: self.floor(),
+            relative: self.relative(),
+        };
+        // Values below this take modes whatever they are exactly.
+        let rough = |count, sure| RitzOptions {
+            sure,
+            tolerance: self.floor().max(1e-6 * self.upper),
+            ..self.options(count, ROUGH)
+        };
+        let room = (self.squared.dim() / 2).max(1);
+        let mut found = self.ritz(rough((1 + GUARDS).min(room), 1))?;
+        if choice.is_long(found.values[0]) || choice.best(&found.values) > 0 {
+            let max_products = choice.allowance(found.values[0]).min(PRODUCTS);
+            let start = Some(found.vectors);
+            let wide = rough((MOST + GUARDS).min(room), MOST.min(room));
+            found = self.ritz(RitzOptions { max_products, start, ..wide })?;
+        }
+        match choice.best(&found.values) {
+            0 if found.residuals[0] <= ROUGH * found.values[0] => self.without(&found),
+            // So low that it is not known yet, and others as low around it.
+            0 => self.modes(8, false),
+            count => self.apart(count, found.vectors),
+        }
+    }
+
+    /// The lowest `count` modes where they end in a gap, or those below the gap before, by vectors known roughly.
+    fn apart(&self, count: usize, start: BlockVector) -> Result<Beginning> {
+        let room = (self.squared.dim() / 2).max(count + 1);
+        let width = (count + GUARDS.max(count / 4)).min(room);
+        let options = self.options(width, self.relative());
+        let found = self.ritz(RitzOptions { sure: count, start: Some(start), ..options })?;
+        // Of squares.
+        let wide = |m: &usize| found.values[*m] > found.values[*m - 1] * (1.0 + 2.0 * MULTIPLET);
+        let keep = (1..=count).rev().find(wide);
+        let at = keep.unwrap_or(count - 1);
+        let least = certain(&found, at, self.upper)?;
+        let modes = self.squared.device().columns(&found.vectors, 0..keep.unwrap_or(count))?;
+        Ok(Beginning { modes: Some(modes), touching: keep.is_none(), rest: found.values[at], least })
+    }
+
+    /// For a fit that is given and begins at a Q^2: no modes where nothing lies below.
+    pub fn below(&self, begins: f64) -> Result<Beginning> {
+        let lowest = self.ritz(self.options(1, 1e-4))?;
+        if lowest.values[0] >= begins { self.without(&lowest) } else { self.modes(8, false) }
     }
 
     /// Somewhat more than `count` modes, cut where the gap to the next is largest; or all of them, for a fit that is given.
     pub fn modes(&self, count: usize, all: bool) -> Result<Beginning> {
         let most = self.squared.dim() / 2;
         let look = (count + count.div_ceil(2).max(4)).min(most.max(1));
-        // A residual rho of Q^2 is one of rho/(2 |nu|) of Q: 2 kappa/(d + d') <= delta/2.
-        let found = self.ritz(look, (0.2 * self.delta).min(1e-4))?;
+        let found = self.ritz(self.options(look, self.relative()))?;
         if all {
             return self.given(found);
         }

@@ -6,6 +6,7 @@ mod market;
 mod npz;
 mod orbitals;
 mod text;
+mod vectors;
 
 use std::fmt;
 use std::path::Path;
@@ -17,6 +18,7 @@ use crate::output::Manifest;
 pub use atomic::{bytes as write_bytes, writable, write as write_atomically};
 pub use market::save_operator;
 pub use orbitals::{Loaded, load_orbitals, save_orbitals};
+pub use vectors::{Vectors, load_vectors, save_vectors};
 
 /// What a file of numbers holds.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,15 +6,16 @@ use rhai::plugin::*;
 use rhai::{Engine, INT, Map};
 
 use super::vector::Vector;
+use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::method::{self, DavidsonOptions, Eigen, Preconditioner};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::{At, Failure, Options, session};
 
-/// The script's handle to eigenpairs.
+/// The script's handle to eigenpairs, and the device on which the vectors live.
 #[derive(Clone)]
-pub(crate) struct Pairs(pub Rc<Eigen>, pub Operator);
+pub(crate) struct Pairs(pub Rc<Eigen>, pub Device);
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -106,7 +107,7 @@ fn find(
             eigen.iterations
         ));
     }
-    Ok(Pairs(Rc::new(eigen), h))
+    Ok(Pairs(Rc::new(eigen), device))
 }
 
 #[export_module]
@@ -200,14 +201,9 @@ mod eigen_functions {
                         .hint("the methods are \"gradient\" and \"chebyshev\""));
                 }
             };
-            let wanted = method::RitzOptions {
-                count: o.count_or("count", 1, 1)?,
-                tolerance: o.float_or("tol", 1e-9)?,
-                relative: 0.0,
-                max_products: o.count_or("products", 1, 1_000_000)?,
-                seed: o.seed()?,
-                method,
-            };
+            let mut wanted = method::RitzOptions::new(o.count_or("count", 1, 1)?, o.seed()?, method);
+            wanted.tolerance = o.float_or("tol", wanted.tolerance)?;
+            wanted.max_products = o.count_or("products", 1, wanted.max_products)?;
             Ok((wanted, o.task()?))
         };
         let (wanted, task) = read().at(&ctx)?;
@@ -220,7 +216,7 @@ mod eigen_functions {
                 eigen.products
             ));
         }
-        Ok(Pairs(Rc::new(eigen), a))
+        Ok(Pairs(Rc::new(eigen), a.device().clone()))
     }
 
     #[rhai_fn(name = "ritz", return_raw)]
@@ -237,7 +233,7 @@ mod eigen_functions {
     /// Eigenvectors, a column each.
     #[rhai_fn(global, get = "vectors", pure)]
     pub fn vectors(e: &mut Pairs) -> Vector {
-        Vector::new(e.1.device(), e.0.vectors.clone())
+        Vector::new(&e.1, e.0.vectors.clone())
     }
 
     /// Residual norms.

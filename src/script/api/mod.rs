@@ -30,6 +30,7 @@ mod table;
 mod tight_binding;
 mod values;
 mod vector;
+mod vector_files;
 mod vmc;
 mod waves;
 mod wilson;
@@ -52,6 +53,7 @@ pub(super) fn register(engine: &mut Engine) {
     kubo::register(engine);
     waves::register(engine);
     eigen::register(engine);
+    vector_files::register(engine);
     lattice::register(engine);
     manybody::register(engine);
     exact::register(engine);

@@ -64,8 +64,10 @@ mod overlap_functions {
     /// P+ - P- + (1 - P) X P_n(X^2) (1 - P) with X = Q/|Q|. What is not given is found.
     ///
     /// # Options
-    /// - `low_modes` (8 or so): an Eigen of q * q from the lowest value on, none left out, or how many modes to find; 0 for
-    ///   none, where the fit begins at the lowest |Q|.
+    /// - `low_modes` (found): an Eigen of q * q from the lowest value on, none left out, or about how many modes to find; 0 for
+    ///   none, where the fit begins at the lowest |Q|. Found are as many as pay, 12 at most: those that save more products
+    ///   with q in 50 applications, by a fit that begins later, than finding them takes. Often that is none; where q is
+    ///   nearly singular, its lowest modes.
     /// - `polynomial` (found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is left over the
     ///   largest.
     /// - `rational`: from `zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
@@ -166,8 +168,8 @@ mod overlap_functions {
     /// How a sign function was made and how well it is known, as a map.
     ///
     /// `modes`, `degree` (or poles) and `delta`: low modes, and the fit with its deviation on the rest of the spectrum; `gap`
-    /// (the smallest |Q|), `rest` (where |Q| begins beyond the modes), `bound` (on |X - sign(Q)|: delta, the modes' errors and
-    /// rounding).
+    /// (the smallest |Q|, known roughly where there are no modes), `rest` (where |Q| begins beyond the modes), `bound` (on
+    /// |X - sign(Q)|: delta, the modes' errors and rounding).
     ///
     /// Of the modes u_k with Ritz values nu_k, the `low_values`: `residuals` rho_k = |(Q - nu_k) u_k|; `distances` d_k of nu_k
     /// from all of the spectrum that is not low modes of its sign; `kappa_plus` and `kappa_minus`, the roots of the sums of
@@ -181,7 +183,7 @@ mod overlap_functions {
     /// # Example
     /// ```rhai
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
+    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ low_modes: 8, delta: 1e-8, seed: 1, progress: false });
     /// let r = sign.sign_report;
     /// assert_close(r.gap, 0.528495440991, 1e-8);
     /// assert_close(r.bound_operator, 2.8 * (r.kappa_plus + r.kappa_minus), 1e-12);
@@ -214,7 +216,7 @@ mod overlap_functions {
     /// # Example
     /// ```rhai
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
+    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ low_modes: 8, delta: 1e-8, seed: 1, progress: false });
     /// assert(sign.low_values.len >= 4, "some");
     /// ```
     #[rhai_fn(global, get = "low_values", pure, return_raw)]

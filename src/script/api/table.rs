@@ -6,6 +6,7 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, INT, ImmutableString, Map, Module};
 
 use super::values::{as_number, count, to_dynamic, to_series, type_of};
+use super::vector_files::loaded;
 use crate::error::{Error, Result};
 use crate::number::{Matrix, Series, Table};
 use crate::output::Manifest;
@@ -346,7 +347,9 @@ mod table_functions {
         save_data(&ctx, m.clone().into(), file).at(&ctx)
     }
 
-    /// A Table, Series or Matrix from a file that `save` or another program wrote: CSV, TSV, text columns, JSON, NumPy.
+    /// A Table, Series or Matrix from a file that `save` or another program wrote: CSV, TSV, text columns, JSON, NumPy. A
+    /// BlockVector or an Eigen from an `.npz` archive with the array `vectors` of two dimensions or more, on the session's
+    /// backend.
     ///
     /// # Example
     /// ```rhai
@@ -355,7 +358,14 @@ mod table_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<Dynamic, Failure> {
-        find(&ctx, file).and_then(files::load).map(from_data).at(&ctx)
+        let read = || {
+            let path = find(&ctx, file)?;
+            match loaded(&ctx, &path)? {
+                Some(vectors) => Ok(vectors),
+                None => files::load(&path).map(from_data),
+            }
+        };
+        read().at(&ctx)
     }
 
     /// Whether there is such a file, among what the script saved or as named.

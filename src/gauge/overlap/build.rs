@@ -1,0 +1,204 @@
+//! How a sign function comes about: the ends of the spectrum, the modes, a fit between the two, and the check of it all.
+
+use std::sync::Arc;
+
+use super::fit::{Fit, UNSOLVED};
+use super::modes::{Beginning, Search, invariant};
+use super::report::{Ends, report};
+use super::sign::Sign;
+use crate::backend::{BlockVector, Distribution, Random};
+use crate::error::{Error, Result};
+use crate::method::{Eigen, MinMax, Window, Zolotarev};
+use crate::number::philox::Stream;
+use crate::number::{C64, root};
+use crate::operator::Operator;
+use crate::task::Task;
+
+const ONE: C64 = C64::new(1.0, 0.0);
+
+/// Relative differences of limits that are rounding.
+const SAME: f64 = 1e-6;
+
+/// What to build a sign function from; all that is missing is found.
+#[derive(Default)]
+pub struct Wanted {
+    /// Eigenvectors of Q^2 from the lowest on.
+    pub low: Option<Eigen>,
+    /// About how many low modes to find; as many as pay where none are given.
+    pub modes: Option<usize>,
+    /// The polynomial.
+    pub polynomial: Option<MinMax>,
+    /// The rational function instead.
+    pub rational: Option<Zolotarev>,
+    /// The largest eigenvalue of Q^2.
+    pub upper: Option<f64>,
+    /// The deviation that a polynomial found here may have.
+    pub delta: f64,
+    /// Whether a rational function is found rather than a polynomial.
+    pub zolotarev: bool,
+    /// Seed of random starting vectors.
+    pub seed: u64,
+}
+
+impl Wanted {
+    /// The fit that is given.
+    fn fit(&mut self) -> Option<Fit> {
+        let polynomial = self.polynomial.take().map(Fit::Polynomial);
+        polynomial.or_else(|| self.rational.take().map(Fit::Rational))
+    }
+
+    /// The modes, where the fit that is given begins at a Q^2.
+    fn beginning(&mut self, search: &Search, fit: Option<f64>) -> Result<Beginning> {
+        match (self.low.take(), self.modes, fit) {
+            (Some(low), ..) => search.given(low),
+            (None, Some(0), None) => search.lowest(0.01),
+            (None, Some(0), Some(_)) => search.lowest(1e-4),
+            (None, Some(modes), fit) => search.modes(modes, fit.is_some()),
+            (None, None, None) => search.worthwhile(),
+            (None, None, Some(begins)) => search.below(begins),
+        }
+    }
+
+    /// A fit from `least` to `upper`.
+    fn fitted(&self, upper: f64, beginning: &Beginning) -> Result<Fit> {
+        // A little room for rounding.
+        let eps = 0.999 * beginning.least / upper;
+        let found = if self.zolotarev {
+            Zolotarev::to_error(eps, self.delta).map(Fit::Rational)
+        } else {
+            MinMax::to_error(eps, self.delta).map(Fit::Polynomial)
+        };
+        match found {
+            Err(e) if eps < 1e-3 && beginning.modes.is_none() => Err(Error::numeric(format!(
+                "without low modes, from |Q| = {:.1e} to {:.2}: {}",
+                root(beginning.rest),
+                root(upper),
+                e.message()
+            ))
+            .hint("treat the lowest modes exactly, like `low_modes: 8`, or allow a larger `delta`")),
+            found => found,
+        }
+    }
+}
+
+/// The largest Q^2 at least, by a Ritz value and its residual.
+fn reach(squared: &Operator, seed: u64, task: &Task) -> Result<f64> {
+    Ok(Window::lanczos(squared, 60, 0.0, seed, &task.quiet())?.upper())
+}
+
+/// Where the interval of a fit ends, which begins at `eps` of that and no later than the spectrum, at `rest`.
+fn covered(eps: f64, upper: f64, estimate: f64, rest: f64) -> Result<f64> {
+    if eps * upper <= rest * (1.0 + SAME) {
+        return Ok(upper);
+    }
+    // Where the fit was made with a slightly smaller limit than was found here, that limit will do.
+    let own = rest / eps;
+    if own < estimate * (1.0 - SAME) {
+        return Err(Error::input(format!(
+            "eps = {eps:.4e} begins above the spectrum, which begins at {:.4e}",
+            rest / upper
+        ))
+        .hint("eps is at most the lowest eigenvalue of Q^2 that is not projected out over the highest"));
+    }
+    Ok(own)
+}
+
+impl Sign {
+    /// The sign function of `q`.
+    ///
+    /// # Errors
+    /// An operator that is not Hermitian; a fit that does not cover the spectrum between the low modes and the largest.
+    pub fn build(q: &Operator, mut wanted: Wanted, task: &Task) -> Result<Sign> {
+        if q.dim() != q.cols() || !q.is_hermitian()? {
+            return Err(Error::input(
+                "the sign function is one of a Hermitian operator, and this one is not",
+            )
+            .hint("make one with `wilson::kernel(u, #{ s: 0.4 })`"));
+        }
+        let squared = q.times(q)?;
+        let estimate = reach(&squared, wanted.seed, task)?;
+        // A little more where nothing is given.
+        let upper = wanted.upper.unwrap_or(1.01 * estimate);
+        if !(upper >= estimate * (1.0 - SAME) && upper.is_finite()) {
+            return Err(Error::input(format!(
+                "an upper limit of {upper} for Q^2, whose spectrum reaches {estimate:.6}"
+            ))
+            .hint("`spectral_window(q * q, #{ method: \"lanczos\" }).upper` finds it"));
+        }
+        if let Some(low) = wanted.low.as_ref().filter(|low| low.vectors.rows().global != q.dim()) {
+            return Err(Error::input(format!(
+                "low modes of {} rows for an operator of {}",
+                low.vectors.rows().global,
+                q.dim()
+            ))
+            .hint("`ritz(q * q, #{ count: 8 })` of the same `q` finds some"));
+        }
+        let given = wanted.low.is_some();
+        let search = Search { squared: &squared, upper, delta: wanted.delta, seed: wanted.seed, task };
+        let fit = wanted.fit();
+        let beginning = wanted.beginning(&search, fit.as_ref().map(|fit| fit.eps() * upper))?;
+        let fit = fit.map_or_else(|| wanted.fitted(upper, &beginning), Ok)?;
+        let Beginning { modes, touching, rest, least } = beginning;
+        let upper = covered(fit.eps(), upper, estimate, rest)?;
+        let low = modes.map(|vectors| invariant(q, vectors, upper.sqrt())).transpose()?;
+        let mut rounding = fit.rounding(q.dtype(), least / upper);
+        if least < 1e-8 * upper && rounding > 10.0 * fit.deviation().max(wanted.delta) {
+            return Err(Error::numeric(format!(
+                "from |Q| = {:.1e} to {:.2}, rounding leaves {rounding:.1e} of the sign function uncertain",
+                root(rest),
+                root(upper)
+            ))
+            .hint("treat the lowest modes exactly, like `low_modes: 8`, or allow a larger `delta`"));
+        }
+        if matches!(fit, Fit::Rational(_)) {
+            rounding += UNSOLVED * fit.deviation();
+        }
+        let report = report(
+            low.as_ref(),
+            &Ends {
+                degree: fit.degree(),
+                off: &|modulus| fit.off(modulus * modulus / upper),
+                delta: fit.off(least / upper),
+                rounding,
+                rest: root(rest),
+                least: root(least),
+                touching,
+            },
+        );
+        if given && !(report.bound < 0.5) {
+            return Err(Error::input(format!(
+                "the low modes given are no eigenvectors of this operator: its sign would be known to {:.1e} only",
+                report.bound
+            ))
+            .hint("`ritz(q * q, #{ count: 8 })` of the same `q` finds some"));
+        }
+        let sign = Sign { q: q.clone(), squared, low, fit, upper, report, recorded: Arc::default() };
+        sign.verify(wanted.seed)?;
+        Ok(sign)
+    }
+
+    /// X^2 = 1, as far as the bound says, on a random vector: nobody knows whether low modes were missed, or limits given that
+    /// the spectrum does not keep.
+    fn verify(&self, seed: u64) -> Result<()> {
+        let device = self.q.device();
+        let mut v = self.q.zeros(1)?;
+        let distribution = Distribution::Gaussian;
+        let random = Random { seed, stream: Stream::Vectors, first_column: 0, distribution };
+        device.fill_random(&mut v, random)?;
+        let mut off = self.apply(&self.apply(&v, 0.0)?, 0.0)?;
+        device.axpby(&[C64::new(-1.0, 0.0)], &v, &[ONE], &mut off)?;
+        let size = |v: &BlockVector| -> Result<f64> { Ok(root(device.dots(v, v)?[0].re)) };
+        let off = size(&off)? / size(&v)?;
+        let bound = self.report.bound;
+        let rounding = if self.q.dtype().is_single() { 1e-3 } else { 1e-9 };
+        if off <= 3.0 * bound + bound * bound + rounding {
+            return Ok(());
+        }
+        Err(Error::numeric(format!(
+            "this is no sign function: its square differs from 1 by {off:.1e}, where {bound:.1e} was to be expected"
+        ))
+        .hint(
+            "low modes that are given are the lowest of `q * q`, none left out; a fit begins below the lowest value beyond them",
+        ))
+    }
+}
