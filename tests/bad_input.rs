@@ -404,7 +404,6 @@ fn gauge_fields_by_hand_that_cannot_be() {
                 "reunitarised",
             ),
             ("u.transformed(|x| x)", "not an array", "identity(3)"),
-            ("u.transformed(|x| u.link(x, 0))", "uses the value whose method calls it", "let v = u"),
             ("u.transformed(|x, mu| identity(3))", "another number of arguments than 1", "|a|"),
             ("gauge::from(lat, |x| identity(3))", "another number of arguments than 2", "|a, b|"),
             ("zeros(3, 3).reunitarised()", "cannot be projected", "neither zero nor parallel"),
@@ -1159,4 +1158,13 @@ fn wave_functions_and_walks_that_cannot_be() {
             ("models::hubbard_chain(4, #{ boundary: \"twisted\" })", "no boundary twisted", "antiperiodic"),
         ],
     );
+}
+
+/// The language does not say where, so only the sentence and the hint are held.
+#[test]
+fn methods_whose_function_uses_their_value() {
+    let script = "let u = gauge::unit(lattice::hypercubic(2, 2, 2, 2)); u.transformed(|x| u.link(x, 0))";
+    let report = engine(None).eval(script).expect_err("the value is held");
+    assert!(report.message.contains("uses the value whose method calls it"), "{}", report.message);
+    assert!(report.hint.is_some_and(|hint| hint.contains("let v = u")));
 }

@@ -32,11 +32,6 @@ impl<'a> Callback<'a> {
     /// What Rhai says of functions that cannot be called from here, in words for their author.
     fn explained(&self, f: &FnPtr, e: Failure) -> Failure {
         let error = match &*e {
-            // Its method holds the value that the function wants to look at.
-            EvalAltResult::ErrorDataRace(..) => {
-                Error::input("the function uses the value whose method calls it")
-                    .hint("copy the value before, like `let v = u;`, and use `v` in the function")
-            }
             EvalAltResult::ErrorFunctionNotFound(call, _)
                 if f.is_anonymous() && call.starts_with(f.fn_name()) =>
             {

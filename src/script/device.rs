@@ -40,8 +40,15 @@ pub(crate) fn weights(text: &str) -> Result<Vec<f64>> {
         .collect()
 }
 
+/// More would be a slip, and bring a machine to a halt.
+const MOST_THREADS: usize = 1024;
+
 /// Opens the backend that the settings ask for; only "auto" falls back to the CPU, and says so on a terminal.
 pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
+    if settings.threads > MOST_THREADS {
+        return Err(Error::input(format!("{} threads", settings.threads))
+            .hint(format!("use as many as there are processors, which 0 does; {MOST_THREADS} at most")));
+    }
     if settings.threads > 0 {
         // Work that no device does, as that on gauge fields, shares one pool a process, so the first session decides.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build_global();

@@ -188,6 +188,12 @@ fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (Str
             Some(format!("`\"{name}\" in map` tells whether it has, `map.keys()` what it has")),
             Kind::Input,
         ),
+        // A method holds the value that a function given to it wants to look at.
+        EvalAltResult::ErrorDataRace(..) => (
+            "a function uses the value whose method calls it".into(),
+            Some("copy the value before, like `let v = u;`, and use `v` in the function".into()),
+            Kind::Input,
+        ),
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
             let name = signature.split('(').next().unwrap_or(signature).trim();

@@ -21,6 +21,9 @@ pub(super) const MOST_ADDED: usize = 4;
 /// Bytes beyond which a vector that is only written goes past the caches.
 const STREAM: usize = 4 << 20;
 
+/// Bytes of a line of the caches.
+const LINE: usize = 64;
+
 /// Bytes of a tile's slab: three of them, with the links between, shall find room in the caches.
 const SLAB: usize = 3 << 20;
 
@@ -152,16 +155,22 @@ impl<F: Packed> Prepared<F> {
         for (slot, (factor, x)) in job.plus.iter_mut().zip(plus) {
             *slot = (F::from_f64(*factor), pointer(x)?);
         }
-        let items = Tiles::new(&self.shape, columns * size_of::<F>(), self.threads.count());
+        let together = (LINE / (self.shape.lanes * size_of::<F>())).max(1);
+        let items = Tiles::new(&self.shape, together * size_of::<F>(), self.threads.count());
         let work = items.plane * items.thick * self.shape.lanes * columns * 16;
         let sums = self.threads.map(&self.threads.ranges(items.count(), work), |range| {
             let mut sums = vec![0.0; 2 * columns];
-            for item in range {
-                if self.threads.stopped() {
-                    break;
-                }
-                for sites in items.planes(item) {
-                    wilson_site::run(self.isa, &job, sites, &mut sums);
+            // Column after column, or as many as share lines of the caches: neighbours of all together find no room there.
+            for first in (0..columns).step_by(together) {
+                for item in range.clone() {
+                    if self.threads.stopped() {
+                        break;
+                    }
+                    for sites in items.planes(item) {
+                        for column in first..columns.min(first + together) {
+                            wilson_site::run(self.isa, &job, column, sites.clone(), &mut sums);
+                        }
+                    }
                 }
             }
             sums

@@ -359,7 +359,7 @@ impl<P: Register> Run<'_, P> {
     }
 
     #[inline(always)]
-    unsafe fn sites<const N: usize>(&self, range: Range<usize>, sums: &mut [f64]) {
+    unsafe fn sites<const N: usize>(&self, column: usize, range: Range<usize>, sums: &mut [f64]) {
         let job = self.job;
         let shape = job.shape;
         let lanes = shape.lanes;
@@ -393,53 +393,50 @@ impl<P: Register> Run<'_, P> {
                     continue;
                 }
                 for chunk in 0..lanes / P::LANES {
-                    for column in 0..job.columns {
-                        let mut sum = [[C::zero(); 3]; 4];
-                        self.hops::<0, N>(&mut sum, site, x[0], stride[0], chunk, column);
-                        self.hops::<1, N>(&mut sum, site, x[1], stride[1], chunk, column);
-                        self.hops::<2, N>(&mut sum, site, x[2], stride[2], chunk, column);
-                        self.hops::<3, N>(&mut sum, site, x[3], stride[3], chunk, column);
-                        let base = site * COMPONENTS * self.step + column * lanes + chunk * P::LANES;
-                        let zero = P::splat(Default::default());
-                        let (mut vv, mut wv) = (zero, zero);
-                        for k in 0..COMPONENTS {
-                            let (spin, colour) = (k / 3, k % 3);
-                            for part in 0..2 {
-                                let at = base + k * self.step + part * self.im;
-                                let hops =
-                                    if part == 0 { sum[spin][colour].re } else { sum[spin][colour].im };
-                                let v = P::load(job.v.add(at));
-                                let mut y = hop[spin / 2].fma(hops, own[spin / 2].mul(v));
-                                if job.gamma != 0.0 {
-                                    y = gamma.fma(P::load(job.w.add(at)), y);
-                                }
-                                for &(factor, x) in &job.plus[..job.added] {
-                                    y = P::splat(factor).fma(P::load(x.add(at)), y);
-                                }
-                                if mixed && job.sites != Sites::All {
-                                    for l in 0..P::LANES {
-                                        if !wanted(even != shape.odd[chunk * P::LANES + l]) {
-                                            continue;
-                                        }
-                                        let mut computed = [<P::Real as Default>::default(); 16];
-                                        y.store(computed.as_mut_ptr());
-                                        *job.w.add(at + l) = computed[l];
+                    let mut sum = [[C::zero(); 3]; 4];
+                    self.hops::<0, N>(&mut sum, site, x[0], stride[0], chunk, column);
+                    self.hops::<1, N>(&mut sum, site, x[1], stride[1], chunk, column);
+                    self.hops::<2, N>(&mut sum, site, x[2], stride[2], chunk, column);
+                    self.hops::<3, N>(&mut sum, site, x[3], stride[3], chunk, column);
+                    let base = site * COMPONENTS * self.step + column * lanes + chunk * P::LANES;
+                    let zero = P::splat(Default::default());
+                    let (mut vv, mut wv) = (zero, zero);
+                    for k in 0..COMPONENTS {
+                        let (spin, colour) = (k / 3, k % 3);
+                        for part in 0..2 {
+                            let at = base + k * self.step + part * self.im;
+                            let hops = if part == 0 { sum[spin][colour].re } else { sum[spin][colour].im };
+                            let v = P::load(job.v.add(at));
+                            let mut y = hop[spin / 2].fma(hops, own[spin / 2].mul(v));
+                            if job.gamma != 0.0 {
+                                y = gamma.fma(P::load(job.w.add(at)), y);
+                            }
+                            for &(factor, x) in &job.plus[..job.added] {
+                                y = P::splat(factor).fma(P::load(x.add(at)), y);
+                            }
+                            if mixed && job.sites != Sites::All {
+                                for l in 0..P::LANES {
+                                    if !wanted(even != shape.odd[chunk * P::LANES + l]) {
+                                        continue;
                                     }
-                                } else if job.stream {
-                                    y.stream(job.w.add(at));
-                                } else {
-                                    y.store(job.w.add(at));
+                                    let mut computed = [<P::Real as Default>::default(); 16];
+                                    y.store(computed.as_mut_ptr());
+                                    *job.w.add(at + l) = computed[l];
                                 }
-                                if job.dots {
-                                    vv = v.fma(v, vv);
-                                    wv = v.fma(y, wv);
-                                }
+                            } else if job.stream {
+                                y.stream(job.w.add(at));
+                            } else {
+                                y.store(job.w.add(at));
+                            }
+                            if job.dots {
+                                vv = v.fma(v, vv);
+                                wv = v.fma(y, wv);
                             }
                         }
-                        if job.dots {
-                            sums[column] += vv.total();
-                            sums[job.columns + column] += wv.total();
-                        }
+                    }
+                    if job.dots {
+                        sums[column] += vv.total();
+                        sums[job.columns + column] += wv.total();
                     }
                 }
             }
@@ -450,16 +447,16 @@ impl<P: Register> Run<'_, P> {
 /// # Safety
 /// As for [`Register`].
 #[inline(always)]
-unsafe fn start<P: Register>(job: &Job<'_, P::Real>, range: Range<usize>, sums: &mut [f64]) {
+unsafe fn start<P: Register>(job: &Job<'_, P::Real>, column: usize, range: Range<usize>, sums: &mut [f64]) {
     // SAFETY: the caller's promise.
     unsafe {
         let sign = |x: f64| P::splat(P::Real::from_f64(if job.adjoint { -x } else { x }));
         let im = job.columns * job.shape.lanes;
         let run = Run::<P> { job, step: 2 * im, im, forward: sign(-1.0), backward: sign(1.0) };
         match job.reals {
-            18 => run.sites::<18>(range, sums),
-            12 => run.sites::<12>(range, sums),
-            _ => run.sites::<8>(range, sums),
+            18 => run.sites::<18>(column, range, sums),
+            12 => run.sites::<12>(column, range, sums),
+            _ => run.sites::<8>(column, range, sums),
         }
     }
 }
@@ -469,9 +466,14 @@ macro_rules! compiled {
     ($name:ident, $pack:ty, $features:literal) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
-        unsafe fn $name(job: &Job<'_, <$pack as Register>::Real>, range: Range<usize>, sums: &mut [f64]) {
+        unsafe fn $name(
+            job: &Job<'_, <$pack as Register>::Real>,
+            column: usize,
+            range: Range<usize>,
+            sums: &mut [f64],
+        ) {
             // SAFETY: the instructions are enabled here.
-            unsafe { start::<$pack>(job, range, sums) }
+            unsafe { start::<$pack>(job, column, range, sums) }
             // Stores past the caches are ordered before the threads meet.
             std::arch::x86_64::_mm_sfence();
         }
@@ -486,29 +488,29 @@ compiled!(single_256, std::arch::x86_64::__m256, "avx2,fma");
 /// Packs of either precision.
 pub(super) trait Packed: Lane {
     /// The sites of a range, with the widest pack that the processor has and the lanes fill.
-    fn run(isa: Isa, job: &Job<'_, Self>, range: Range<usize>, sums: &mut [f64]);
+    fn run(isa: Isa, job: &Job<'_, Self>, column: usize, range: Range<usize>, sums: &mut [f64]);
 }
 
 macro_rules! packed {
     ($t:ty, $wide:ident $wide_lanes:literal, $narrow:ident $narrow_lanes:literal) => {
         impl Packed for $t {
-            fn run(isa: Isa, job: &Job<'_, $t>, range: Range<usize>, sums: &mut [f64]) {
+            fn run(isa: Isa, job: &Job<'_, $t>, column: usize, range: Range<usize>, sums: &mut [f64]) {
                 #[cfg(target_arch = "x86_64")]
                 {
                     let lanes = job.shape.lanes;
                     // SAFETY: the processor has the instructions, as `isa` says, and packs divide the lanes.
                     unsafe {
                         if isa >= Isa::Avx512 && lanes >= $wide_lanes {
-                            return $wide(job, range, sums);
+                            return $wide(job, column, range, sums);
                         }
                         if isa >= Isa::Avx2 && lanes >= $narrow_lanes {
-                            return $narrow(job, range, sums);
+                            return $narrow(job, column, range, sums);
                         }
                     }
                 }
                 let _ = isa;
                 // SAFETY: single reals need no instructions.
-                unsafe { start::<$t>(job, range, sums) }
+                unsafe { start::<$t>(job, column, range, sums) }
             }
         }
     };
@@ -518,6 +520,12 @@ packed!(f64, double_512 8, double_256 4);
 packed!(f32, single_512 16, single_256 8);
 
 /// The sites of a range.
-pub(super) fn run<F: Packed>(isa: Isa, job: &Job<'_, F>, range: Range<usize>, sums: &mut [f64]) {
-    F::run(isa, job, range, sums)
+pub(super) fn run<F: Packed>(
+    isa: Isa,
+    job: &Job<'_, F>,
+    column: usize,
+    range: Range<usize>,
+    sums: &mut [f64],
+) {
+    F::run(isa, job, column, range, sums)
 }
