@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn kernels_divide_as_the_host_does() {
-        let under = |d: Divisor, n: u32| (u64::from(2 * n) * u64::from(d.factor) >> 32 >> d.shift) as u32;
+        let under = |d: Divisor, n: u32| ((u64::from(2 * n) * u64::from(d.factor)) >> (32 + d.shift)) as u32;
         let most = (1u32 << 31) - 1;
         for by in (1..2000).chain([4095, 4096, 4097, 65_535, 1 << 20, 1 << 30, (1 << 30) + 1, most]) {
             let near =
