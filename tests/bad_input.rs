@@ -193,6 +193,14 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("kpm::dos(h, 7)", "options are given as a map, not as 7", "#{ moments"),
             ("kpm::dos(7)", "an Operator, not of 7", "tight_binding"),
             ("kpm::dos(h, #{ range: [1.0] })", "range of 1 numbers", "two"),
+            ("kpm::dos(h, #{ range: [0.0 / 0.0, 3.0] })", "range from NaN to 3", "finite"),
+            ("kpm::green(h, 0, 0, #{ range: [0, 1.0 / 0.0] })", "range from 0 to inf", "finite"),
+            ("kpm::dos(h, #{ range: [\"low\", 3.0] })", "range from low to 3", "finite"),
+            ("kpm::dos(h, #{ moments: 7 })", "7 moments, an odd number", "8"),
+            ("kpm::conductivity(h, #{ moments: 9 })", "9 moments, an odd number", "10"),
+            ("kpm::conductivity(h, #{ moments: 8, energies: [0.0 / 0.0] })", "potential of NaN", "finite"),
+            ("kpm::conductivity(h, #{ moments: 8, temperature: -1.0 })", "temperature -1", "zero or more"),
+            ("green_moments(w, series([0.0]), #{ eta: -1.0 })", "an imaginary part of -1", "positive"),
         ],
     );
 }

@@ -231,6 +231,22 @@ gauge::constant_flux(lattice::hypercubic(2, 2, 2, 2), #{ plane02: 1 });
 }
 
 #[test]
+fn too_few_moments_of_a_greens_function_are_told() {
+    let place = Place::new("green").with(
+        "a.rhai",
+        "let h = tight_binding(lattice::chain(8));\nlet o = #{ energies: [0.0, 2.03], window: window(-2.02, 2.02) };
+        kpm::green(h, 0, 0, o);\nkpm::green(h, 0, 0, o + #{ moments: 64 });",
+    );
+    let said = place.run(&["run", "a.rhai"]);
+    let note =
+        "note: 64 moments are too few for the Green's function at energy 2.03: its series takes 240 there\n";
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert_eq!(said.err.matches(note).count(), 1, "{}", said.err);
+    assert_eq!(said.err.matches("note: ").count(), 1, "{}", said.err);
+    assert_eq!(place.run(&["run", "-q", "a.rhai"]).err, "");
+}
+
+#[test]
 fn golden_tests_pass_fail_and_are_blessed() {
     let place = Place::new("test")
         .with("tests/sum.rhai", "print(0.1 + 0.2);\nprint(\"done\");\n")

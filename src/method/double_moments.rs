@@ -1,13 +1,8 @@
-//! Moments of two operators between Chebyshev polynomials, mu_mn = Tr[A T_m(H~) B T_n(H~)]/D, and the DC conductivity
-//! that Kubo's and Bastin's formula makes of them (Garcia, Covaci, Rappoport, PRL 114 (2015) 116602).
-
-use std::f64::consts::PI;
-
-use rayon::prelude::*;
+//! Moments of two operators between Chebyshev polynomials, mu_mn = Tr[A T_m(H~) B T_n(H~)]/D.
 
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
-use crate::method::{DampingKernel, Window};
+use crate::method::Window;
 use crate::number::C64;
 use crate::operator::Operator;
 use crate::task::Task;
@@ -183,69 +178,5 @@ impl DoubleMoments {
         let r = vectors.columns() as f64;
         values.iter_mut().for_each(|x| *x /= r);
         Ok(DoubleMoments { window, dim: h.dim(), count, values })
-    }
-
-    /// The conductivity of Kubo and Bastin at the chemical potentials `mu` and temperature `temperature` (in energy),
-    /// in units of e^2/hbar per `volume`: with A = v_alpha and B = v_beta, eq. (2) and (3) of the paper,
-    /// sigma = i hbar e^2/Omega Int f(E) Tr[v_alpha delta(E - H) v_beta dG+/dE - v_alpha dG-/dE v_beta delta(E - H)].
-    pub fn conductivity(
-        &self,
-        potentials: &[f64],
-        temperature: f64,
-        volume: f64,
-        kernel: DampingKernel,
-        points: usize,
-    ) -> Result<Vec<f64>> {
-        if !(volume > 0.0) || !(temperature >= 0.0) || points < 2 {
-            return Err(Error::input(format!(
-                "a conductivity at temperature {temperature} in volume {volume} on {points} points"
-            )));
-        }
-        let g = kernel.factors(self.count);
-        let weight = |n: usize| g[n] / if n == 0 { 2.0 } else { 1.0 };
-        let damped: Vec<C64> = (0..self.count * self.count)
-            .map(|at| self.values[at] * weight(at / self.count) * weight(at % self.count))
-            .collect();
-        // Gauss-Chebyshev points: the weight 1/sqrt(1 - x^2) is theirs.
-        let kernel_at = |j: usize| -> (f64, f64) {
-            let phi = PI * (j as f64 + 0.5) / points as f64;
-            let (x, s) = (phi.cos(), phi.sin());
-            let polynomials: Vec<f64> = (0..self.count).map(|m| (m as f64 * phi).cos()).collect();
-            // Gamma_mn = (x + i n s) e^(-i n phi) T_m(x) + (x - i m s) e^(i m phi) T_n(x).
-            let upper: Vec<C64> = (0..self.count)
-                .map(|n| C64::new(x, n as f64 * s) * C64::from_polar(1.0, -(n as f64) * phi))
-                .collect();
-            let mut sum = C64::default();
-            for m in 0..self.count {
-                let row = &damped[m * self.count..(m + 1) * self.count];
-                let (mut first, mut second) = (C64::default(), C64::default());
-                for n in 0..self.count {
-                    first += row[n] * upper[n];
-                    second += row[n] * polynomials[n];
-                }
-                sum += first * polynomials[m] + second * upper[m].conj();
-            }
-            (self.window.energy(x), sum.re / (s * s * s) * PI / points as f64)
-        };
-        let integrand: Vec<(f64, f64)> = (0..points).into_par_iter().map(kernel_at).collect();
-        let a = self.window.half_width;
-        let prefactor = 4.0 / (PI * a * a) * self.dim as f64 / volume;
-        Ok(potentials
-            .iter()
-            .map(|&mu| {
-                let occupied: f64 = integrand
-                    .iter()
-                    .map(|&(energy, value)| {
-                        let f = if temperature == 0.0 {
-                            if energy < mu { 1.0 } else { 0.0 }
-                        } else {
-                            1.0 / (((energy - mu) / temperature).exp() + 1.0)
-                        };
-                        f * value
-                    })
-                    .sum();
-                prefactor * occupied
-            })
-            .collect())
     }
 }

@@ -1,5 +1,7 @@
 //! Green's functions G(z) = <l|(z - H)^-1|r> from Chebyshev moments <l|T_n(H~)|r>.
 
+use rayon::prelude::*;
+
 use crate::error::{Error, Result};
 use crate::method::{DampingKernel, Window};
 use crate::number::C64;
@@ -9,8 +11,59 @@ use crate::number::C64;
 pub enum Damping {
     /// A kernel, at E + i0 (Weisse et al., RMP 78 (2006) 275, eq. 142).
     Kernel(DampingKernel),
-    /// An imaginary part of the energy, exactly (Ferreira and Mucciolo, PRL 115 (2015) 106601).
+    /// An imaginary part of the energy, which needs no kernel (Ferreira and Mucciolo, PRL 115 (2015) 106601).
     Imaginary(f64),
+}
+
+impl Damping {
+    /// The imaginary part in units of the window; zero with a kernel.
+    fn imaginary(self, window: Window) -> Result<f64> {
+        match self {
+            Damping::Kernel(_) => Ok(0.0),
+            Damping::Imaginary(eta) if eta > 0.0 && eta.is_finite() => Ok(eta / window.half_width),
+            Damping::Imaginary(eta) => Err(Error::input(format!("an imaginary part of {eta}"))
+                .hint("`eta` is a positive energy, like 0.01")),
+        }
+    }
+}
+
+/// The root sqrt(z^2 - 1), and w = z - root on the branch inside the unit circle: terms of the series fall like |w|^n.
+fn branch(z: C64) -> (C64, C64) {
+    // The product keeps what z^2 - 1 loses near the window's ends.
+    let root = ((z - 1.0) * (z + 1.0)).sqrt();
+    let (minus, plus) = (z - root, z + root);
+    // On the circle, where a kernel damps, the retarded one.
+    let retarded = if z.im == 0.0 && z.re.abs() < 1.0 { minus.im < 0.0 } else { minus.norm() < plus.norm() };
+    if retarded { (root, minus) } else { (-root, plus) }
+}
+
+/// How many moments the series without a kernel takes until the rest is `tolerance` of the largest that G can be, and at
+/// which energy; (0, NaN) where a kernel damps them all.
+pub fn undamped_terms(
+    window: Window,
+    energies: &[f64],
+    damping: Damping,
+    tolerance: f64,
+) -> Result<(f64, f64)> {
+    let eta = damping.imaginary(window)?;
+    // The edge itself is an error of `green`.
+    let undamped = |energy: &&f64| eta > 0.0 || window.scale(**energy).abs() > 1.0;
+    let needed = energies.iter().filter(undamped).map(|&energy| {
+        let z = C64::new(window.scale(energy), eta);
+        // ln(1/|w|) = Re acosh(z), as |z - 1| + |z + 1| = 2 cosh of it; by what that exceeds 1, for small ones.
+        let (near, far) = ((z - 1.0).norm(), (z + 1.0).norm());
+        let (x, y) = (z.re, z.im);
+        let beyond = if x.abs() > 1.0 {
+            (near + far) / 2.0 - 1.0
+        } else {
+            (y * y / (near + (1.0 - x)) + y * y / (far + (1.0 + x))) / 2.0
+        };
+        let rate = (beyond + (beyond * (beyond + 2.0)).sqrt()).ln_1p();
+        ((2.0 / tolerance).ln() / rate, energy)
+    });
+    Ok(needed
+        .filter(|(n, _)| n.is_finite())
+        .fold((0.0, f64::NAN), |most, n| if n.0 > most.0 { n } else { most }))
 }
 
 /// The retarded Green's function at `energies`. Outside the window the series converges without damping.
@@ -18,26 +71,17 @@ pub enum Damping {
 /// # Errors
 /// An energy on the window's edge, or an imaginary part that is not positive.
 pub fn green(window: Window, mu: &[C64], energies: &[f64], damping: Damping) -> Result<Vec<C64>> {
-    let (factors, eta) = match damping {
-        Damping::Kernel(kernel) => (kernel.factors(mu.len()), 0.0),
-        Damping::Imaginary(eta) if eta > 0.0 && eta.is_finite() => (Vec::new(), eta),
-        Damping::Imaginary(eta) => {
-            return Err(Error::input(format!("an imaginary part of {eta}"))
-                .hint("`eta` is a positive energy, like 0.01"));
-        }
+    let eta = damping.imaginary(window)?;
+    let factors = match damping {
+        Damping::Kernel(kernel) => kernel.factors(mu.len()),
+        Damping::Imaginary(_) => Vec::new(),
     };
     energies
-        .iter()
+        .par_iter()
         .map(|&energy| {
-            let z = C64::new(window.scale(energy), eta / window.half_width);
+            let z = C64::new(window.scale(energy), eta);
             let damped = eta == 0.0 && z.re.abs() < 1.0;
-            let root = (z * z - 1.0).sqrt();
-            // The branch of z - sqrt(z^2 - 1) inside the unit circle; on it, the retarded one.
-            let (w, root) = {
-                let (minus, plus) = (z - root, z + root);
-                let retarded = if damped { minus.im < 0.0 } else { minus.norm() < plus.norm() };
-                if retarded { (minus, root) } else { (plus, -root) }
-            };
+            let (root, w) = branch(z);
             if !energy.is_finite() || root.norm() == 0.0 {
                 return Err(Error::input(format!(
                     "energy {energy} on the edge of the window [{:.6}, {:.6}]",
@@ -104,5 +148,28 @@ mod tests {
         let g = green(window, &mu, &[0.5], Damping::Kernel(DampingKernel::Jackson)).expect("G");
         let exact = 1.0 / (std::f64::consts::PI * (4.0f64 - 0.25).sqrt());
         assert!((-g[0].im / std::f64::consts::PI - exact).abs() < 1e-5);
+    }
+    #[test]
+    fn as_many_terms_as_foretold_meet_the_tolerance() {
+        // A single level at -0.3, so that every term counts: G = 1/(z + 0.3).
+        let window = Window::from_limits(-2.5, 2.5).expect("a window");
+        let phi = window.scale(-0.3).acos();
+        let mu = |n: usize| -> Vec<C64> { (0..n).map(|n| C64::new((n as f64 * phi).cos(), 0.0)).collect() };
+        for (energy, eta) in [(-0.3, 0.01), (0.4, 0.3), (2.499, 0.003), (2.6, 1e-9), (-2.5, 0.02), (4.0, 0.1)]
+        {
+            let damping = Damping::Imaginary(eta);
+            let (n, at) = undamped_terms(window, &[energy], damping, 1e-8).expect("a number");
+            assert_eq!(at, energy);
+            let error = |n: f64| {
+                let g = green(window, &mu(n as usize), &[energy], damping).expect("G")[0];
+                let exact = 1.0 / C64::new(energy + 0.3, eta);
+                (g - exact).norm() * (energy.abs() - 2.5).max(0.0).hypot(eta)
+            };
+            assert!(error(n.ceil()) < 1e-7, "{energy} {eta}: {n} {}", error(n.ceil()));
+            assert!(n < 16.0 || error(n / 2.0) > 1e-7, "{energy} {eta}: {n} are too many");
+        }
+        let kernel = Damping::Kernel(DampingKernel::Jackson);
+        assert_eq!(undamped_terms(window, &[0.0, 2.4], kernel, 1e-8).expect("a number").0, 0.0);
+        assert!(undamped_terms(window, &[0.0, 2.51], kernel, 1e-8).expect("a number").0 > 100.0);
     }
 }

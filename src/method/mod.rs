@@ -3,6 +3,7 @@
 
 mod accumulate;
 mod chebyshev;
+mod conductivity;
 mod davidson;
 mod double_moments;
 mod expansion;
@@ -23,7 +24,7 @@ pub use chebyshev::Chebyshev;
 pub use davidson::{DavidsonOptions, Eigen, Preconditioner, davidson};
 pub use double_moments::{DoubleMoments, cross_moments};
 pub use expansion::{Expansion, clenshaw, polynomial};
-pub use green::{Damping, green};
+pub use green::{Damping, green, undamped_terms};
 pub use kernel::DampingKernel;
 pub use minmax::MinMax;
 pub use moments::Moments;

@@ -35,6 +35,34 @@ fn damping(o: &Options) -> Result<Damping> {
     })
 }
 
+/// What the series without a kernel may leave out, where moments are counted and before it is worth a word.
+const NEGLIGIBLE: f64 = 1e-10;
+const NOTED: f64 = 1e-6;
+
+/// Says so where the moments end before the series of a Green's function does.
+fn tell_of_rest(
+    ctx: &NativeCallContext,
+    window: Window,
+    energies: &[f64],
+    damping: Damping,
+    count: usize,
+) -> Result<()> {
+    if count as f64 >= method::undamped_terms(window, energies, damping, NOTED)?.0 {
+        return Ok(());
+    }
+    let (needed, energy) = method::undamped_terms(window, energies, damping, NEGLIGIBLE)?;
+    session(ctx)?.note(&format!(
+        "{count} moments are too few for the Green's function at energy {energy}: its series takes {:.0} there",
+        even(needed)
+    ));
+    Ok(())
+}
+
+/// The next even number.
+fn even(n: f64) -> f64 {
+    2.0 * (n / 2.0).ceil()
+}
+
 pub(super) fn orders(n: INT) -> Result<usize> {
     usize::try_from(n)
         .ok()
@@ -106,7 +134,8 @@ mod kpm_functions {
         mu.dim as f64 * mu.vectors() as f64 * mu.len() as f64 / mu.seconds.max(1e-9)
     }
 
-    /// The energy width that these moments resolve with a kernel.
+    /// The energy width that these moments resolve with a kernel, at the window's middle, of half width a: lambda a/M of
+    /// "lorentz", the half width at half maximum of a level; pi a/M of the others, of "jackson" the standard deviation.
     #[rhai_fn(global, pure, return_raw)]
     pub fn broadening(
         ctx: NativeCallContext,
@@ -222,7 +251,9 @@ mod kpm_functions {
         Ok(Series::Real(error))
     }
 
-    /// The retarded Green's function of these moments, per state, at `energies`; exact outside the window.
+    /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere with `eta`,
+    /// no kernel damps the series, which is right where it has as many moments as `green_moments` says; a note on standard
+    /// error tells of fewer.
     ///
     /// # Options
     /// - `eta`: an imaginary part of the energy, instead of a kernel.
@@ -242,7 +273,12 @@ mod kpm_functions {
         options: Map,
     ) -> std::result::Result<Series, Failure> {
         let o = Options::new(&ctx, options);
-        let build = || mu.green(energies.as_real("energies")?, damping(&o)?);
+        let build = || {
+            let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
+            let g = mu.green(energies, damping)?;
+            tell_of_rest(&ctx, mu.window, energies, damping, mu.len())?;
+            Ok(g)
+        };
         let g = build().at(&ctx)?;
         o.finish()?;
         Ok(Series::Complex(g))
@@ -280,7 +316,7 @@ mod kpm_functions {
         build().at(&ctx)
     }
 
-    /// The Green's function of moments <l|T_n(H~)|r> at `energies`; options as for `green`.
+    /// The Green's function of moments <l|T_n(H~)|r> at `energies`; options and notes as for `green`.
     ///
     /// # Example
     /// ```rhai
@@ -299,10 +335,44 @@ mod kpm_functions {
         options: Map,
     ) -> std::result::Result<Series, Failure> {
         let o = Options::new(&ctx, options);
-        let build = || method::green(window, &mu.to_complex(), energies.as_real("energies")?, damping(&o)?);
+        let build = || {
+            let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
+            let g = method::green(window, &mu.to_complex(), energies, damping)?;
+            tell_of_rest(&ctx, window, energies, damping, mu.len())?;
+            Ok(g)
+        };
         let g = build().at(&ctx)?;
         o.finish()?;
         Ok(Series::Complex(g))
+    }
+
+    /// How many moments a Green's function at `energies` takes where no kernel damps its series: with `eta`, and outside the
+    /// window. What is left out is then 1e-10 of the largest that it can be, 1/`eta` or one over the distance to the window.
+    /// Zero where a kernel damps all.
+    ///
+    /// # Options
+    /// - `eta`: an imaginary part of the energy.
+    /// - `kernel` ("lorentz"), `parameter`: as for `green`; neither changes the number.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let w = window(-2.0, 2.0);
+    /// assert(green_moments(w, series([0.0]), #{ eta: 0.02 }) == 2372, "ln(2e10) / 0.01");
+    /// assert(green_moments(w, series([0.0, 3.0]), #{}) == 26, "outside the window");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn green_moments(
+        ctx: NativeCallContext,
+        window: Window,
+        energies: Series,
+        options: Map,
+    ) -> std::result::Result<INT, Failure> {
+        let o = Options::new(&ctx, options);
+        let build =
+            || method::undamped_terms(window, energies.as_real("energies")?, damping(&o)?, NEGLIGIBLE);
+        let (needed, _) = build().at(&ctx)?;
+        o.finish()?;
+        Ok(even(needed) as INT)
     }
 
     /// `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map", "sliding-window",

@@ -423,6 +423,8 @@ mod model_functions {
     /// m.nearest(-1.0);
     /// m.vacancies(0.1, #{ seed: 2 });
     /// assert((m.build().dim - 1440).abs() < 60, "about a tenth is gone");
+    /// m.vacancies(0.1);
+    /// assert((m.build().dim - 1296).abs() < 90, "and of the rest");
     /// ```
     #[rhai_fn(global, name = "vacancies", return_raw)]
     pub fn model_vacancies(
@@ -435,6 +437,15 @@ mod model_functions {
         let seed = o.seed().at(&ctx)?;
         o.finish()?;
         real(&fraction, "the fraction").and_then(|f| model.model.vacancies(f, seed)).at(&ctx)
+    }
+
+    #[rhai_fn(global, name = "vacancies", return_raw)]
+    pub fn model_vacancies_plain(
+        ctx: NativeCallContext,
+        model: &mut ScriptModel,
+        fraction: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        model_vacancies(ctx, model, fraction, Map::new())
     }
 
     /// The operator of the model.

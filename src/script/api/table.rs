@@ -317,7 +317,8 @@ mod table_functions {
     }
 
     /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`, `.npy`.
-    /// The file says how it was made: version, seed, options, backend.
+    /// The file says how it was made: version, seed, options, backend. In `.txt` columns are parted by blanks, so that blanks in
+    /// their names become `_`; `.npy` has no names: a Table comes back from it as a Matrix.
     ///
     /// # Example
     /// ```rhai

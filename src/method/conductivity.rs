@@ -1,0 +1,290 @@
+//! The DC conductivity that Kubo's and Bastin's formula makes of two-dimensional moments (Garcia, Covaci, Rappoport,
+//! PRL 114 (2015) 116602), its integral over energies in closed form.
+//!
+//! With x = cos(phi), w_mn the damped moments and U the polynomials of the second kind, the integrand of their eq. (2) and
+//! (3) falls into two parts:
+//! - d/dx [S/(1 - x^2)] with S = Re sum w_mn T_m T_n, of the states at the chemical potential alone: its integral is
+//!   Greenwood's formula;
+//! - Q = sum Im w_mn (T_m U'_(n-1) - U'_(m-1) T_n) of all states below, a polynomial.
+//!
+//! As one sum over points the first part brings along what S/(1 - x^2) is at the lower end of the window. There no level
+//! lies, yet a kernel leaves S above zero, so that the sum grows without bound with the number of points.
+
+use std::f64::consts::PI;
+
+use rayon::prelude::*;
+
+use crate::error::{Error, Result};
+use crate::method::{DampingKernel, DoubleMoments, Window};
+
+/// Points of Gauss and Legendre in a panel: a panel holds one period of the highest term at most.
+const NODES: usize = 12;
+
+/// Panels on either side of the chemical potential, each two temperatures wide: exp(-40) is left out.
+const REACH: i32 = 20;
+
+impl DoubleMoments {
+    /// The conductivity of Kubo and Bastin at the chemical potentials `mu` and temperature `temperature` (in energy),
+    /// in units of e^2/hbar per `volume`: with A = v_alpha and B = v_beta, eq. (2) and (3) of the paper,
+    /// sigma = i hbar e^2/Omega Int f(E) Tr[v_alpha delta(E - H) v_beta dG+/dE - v_alpha dG-/dE v_beta delta(E - H)].
+    pub fn conductivity(
+        &self,
+        potentials: &[f64],
+        temperature: f64,
+        volume: f64,
+        kernel: DampingKernel,
+    ) -> Result<Vec<f64>> {
+        if !(volume > 0.0) || !(temperature >= 0.0) || !temperature.is_finite() {
+            return Err(Error::input(format!(
+                "a conductivity at temperature {temperature} in volume {volume}"
+            ))
+            .hint("`temperature` is an energy of zero or more, `volume` is `h.volume`"));
+        }
+        if let Some(mu) = potentials.iter().find(|mu| !mu.is_finite()) {
+            return Err(Error::input(format!("a chemical potential of {mu}")).hint("it is a finite energy"));
+        }
+        let a = self.window.half_width;
+        let prefactor = 4.0 / (PI * a * a) * self.dim as f64 / volume;
+        let cold = Cold::new(self, kernel);
+        // What is smooth on the scale of the moments does not see so low a temperature.
+        let sigma: Vec<f64> = if temperature < 1e-8 * a {
+            potentials.par_iter().map(|&mu| cold.at_energy(mu)).collect()
+        } else if 2.0 * temperature > a * PI / self.count as f64 {
+            let nodes = cold.nodes(&[0.0, PI]);
+            potentials.par_iter().map(|&mu| cold.average(&nodes, mu, temperature)).collect()
+        } else {
+            let near = |mu: f64| {
+                let breaks: Vec<f64> = (-REACH..=REACH)
+                    .rev()
+                    .map(|k| cold.angle(mu + 2.0 * temperature * f64::from(k)))
+                    .collect();
+                cold.average(&cold.nodes(&breaks), mu, temperature)
+            };
+            potentials.par_iter().map(|&mu| near(mu)).collect()
+        };
+        Ok(sigma.into_iter().map(|sigma| prefactor * sigma).collect())
+    }
+}
+
+/// The conductivity at zero temperature against the chemical potential, less its prefactor.
+struct Cold {
+    window: Window,
+    count: usize,
+    /// S = sum s_k cos(k phi).
+    surface: Vec<f64>,
+    /// Q = sum q_k cos(k phi); here q_0, then q_k / k: what its integral takes.
+    sea: Vec<f64>,
+}
+
+impl Cold {
+    fn new(mu: &DoubleMoments, kernel: DampingKernel) -> Cold {
+        let count = mu.count;
+        let g = kernel.factors(count);
+        let weight = |n: usize| g[n] / if n == 0 { 2.0 } else { 1.0 };
+        let damped = |m: usize, n: usize| mu.values[m * count + n] * (weight(m) * weight(n));
+        let (mut surface, mut sea) = (vec![0.0; 2 * count], vec![0.0; 2 * count]);
+        // T_m T_n = (T_(m+n) + T_|m-n|)/2.
+        let add = |to: &mut [f64], m: usize, n: usize, value: f64| {
+            to[m + n] += value / 2.0;
+            to[m.abs_diff(n)] += value / 2.0;
+        };
+        for m in 0..count {
+            let odd: Vec<f64> = (0..count).map(|n| damped(m, n).im - damped(n, m).im).collect();
+            for (n, slope) in slopes(&odd).into_iter().enumerate() {
+                add(&mut sea, m, n, slope);
+            }
+            for n in 0..count {
+                add(&mut surface, m, n, damped(m, n).re);
+            }
+        }
+        sea.iter_mut().enumerate().skip(1).for_each(|(k, q)| *q /= k as f64);
+        Cold { window: mu.window, count, surface, sea }
+    }
+
+    /// The angle of an energy, at the nearer end for one outside the window.
+    fn angle(&self, energy: f64) -> f64 {
+        self.window.scale(energy).clamp(-1.0, 1.0).acos()
+    }
+
+    /// At a chemical potential: below the window nothing, above it what all states give together.
+    fn at_energy(&self, mu: f64) -> f64 {
+        let x = self.window.scale(mu);
+        if x <= -1.0 {
+            0.0
+        } else if x >= 1.0 {
+            self.all()
+        } else {
+            self.at(x.acos())
+        }
+    }
+
+    fn all(&self) -> f64 {
+        PI * self.sea[0]
+    }
+
+    fn at(&self, phi: f64) -> f64 {
+        let (s, c) = phi.sin_cos();
+        // Clenshaw's recurrence, of cosines and of sines.
+        let (mut a1, mut a2, mut b1, mut b2) = (0.0, 0.0, 0.0, 0.0);
+        for (surface, sea) in self.surface[1..].iter().zip(&self.sea[1..]).rev() {
+            (a1, a2) = (2.0 * c * a1 - a2 + surface, a1);
+            (b1, b2) = (2.0 * c * b1 - b2 + sea, b1);
+        }
+        // 1/s^2 of two densities of states, nearer to the window's end than the moments can tell from it no larger.
+        let ends = (self.count as f64 * s).powi(2);
+        let inverse = if ends < 1e-12 { 1.0 } else { -(-ends).exp_m1() / ends } * (self.count as f64).powi(2);
+        (self.surface[0] + c * a1 - a2) * inverse + self.sea[0] * (PI - phi) - s * b1
+    }
+
+    /// Energies between ascending angles, with their weights in an integral over energy and the conductivity there.
+    fn nodes(&self, breaks: &[f64]) -> Vec<(f64, f64, f64)> {
+        let rule = gauss_legendre();
+        let mut nodes = Vec::new();
+        for pair in breaks.windows(2).filter(|pair| pair[1] > pair[0]) {
+            let parts = ((pair[1] - pair[0]) * self.count as f64 / PI).ceil().max(1.0);
+            let half = (pair[1] - pair[0]) / parts / 2.0;
+            for part in 0..parts as usize {
+                let middle = pair[0] + half * (2 * part + 1) as f64;
+                nodes.extend(rule.iter().map(|(x, weight)| {
+                    let phi = middle + half * x;
+                    let wide = weight * half * phi.sin() * self.window.half_width;
+                    (self.window.energy(phi.cos()), wide, self.at(phi))
+                }));
+            }
+        }
+        nodes
+    }
+
+    /// The average with minus the slope of the Fermi function.
+    fn average(&self, nodes: &[(f64, f64, f64)], mu: f64, temperature: f64) -> f64 {
+        let inside: f64 = nodes
+            .iter()
+            .map(|(energy, weight, sigma)| {
+                let half = ((energy - mu) / temperature / 2.0).cosh();
+                weight * sigma / (4.0 * temperature * half * half)
+            })
+            .sum();
+        let above = 1.0 / (((self.window.upper() - mu) / temperature).exp() + 1.0);
+        inside + above * self.all()
+    }
+}
+
+/// sum b_n U'_(n-1) as a series of T_k.
+fn slopes(b: &[f64]) -> Vec<f64> {
+    let count = b.len();
+    // U_j = 2 (T_j + T_(j-2) + ...), where T_0 counts half; then (sum t_k T_k)' the same way.
+    let mut t = vec![0.0; count + 2];
+    for k in (0..count.saturating_sub(1)).rev() {
+        t[k] = t[k + 2] + b[k + 1];
+    }
+    let mut slope = vec![0.0; count + 2];
+    for k in (1..count).rev() {
+        slope[k - 1] = slope[k + 1] + 4.0 * k as f64 * t[k];
+    }
+    slope[0] /= 2.0;
+    slope.truncate(count);
+    slope
+}
+
+/// The points of Gauss and Legendre on [-1, 1] with their weights.
+fn gauss_legendre() -> [(f64, f64); NODES] {
+    std::array::from_fn(|i| {
+        let n = NODES as f64;
+        let mut x = (PI * (i as f64 + 0.75) / (n + 0.5)).cos();
+        let mut slope = 0.0;
+        // Newton's steps: three more than it takes.
+        for _ in 0..8 {
+            let (mut p, mut before) = (x, 1.0);
+            for k in 2..=NODES {
+                let k = k as f64;
+                (p, before) = (((2.0 * k - 1.0) * x * p - (k - 1.0) * before) / k, p);
+            }
+            slope = n * (x * p - before) / (x * x - 1.0);
+            x -= p / slope;
+        }
+        (x, 2.0 / ((1.0 - x * x) * slope * slope))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::C64;
+
+    fn moments(count: usize) -> DoubleMoments {
+        // Of no operator: the sums hold for any numbers.
+        let values = (0..count * count)
+            .map(|i| {
+                let (m, n) = ((i / count) as f64, (i % count) as f64);
+                C64::new((1.3 * m - 0.7 * n).sin(), (0.9 * m + 0.4 * n * n).cos())
+            })
+            .collect();
+        DoubleMoments { window: Window { center: 0.3, half_width: 2.5 }, dim: 7, count, values }
+    }
+
+    /// The integrand as the paper writes it, against phi.
+    fn integrand(mu: &DoubleMoments, kernel: DampingKernel, phi: f64) -> f64 {
+        let g = kernel.factors(mu.count);
+        let (s, x) = phi.sin_cos();
+        let gamma =
+            |n: usize| C64::new(x, n as f64 * s) * C64::from_polar(1.0, -(n as f64) * phi) / s.powi(3);
+        let mut sum = C64::default();
+        for m in 0..mu.count {
+            for n in 0..mu.count {
+                let halves = if m == 0 { 0.5 } else { 1.0 } * if n == 0 { 0.5 } else { 1.0 };
+                let (tm, tn) = ((m as f64 * phi).cos(), (n as f64 * phi).cos());
+                let term = gamma(n) * tm + gamma(m).conj() * tn;
+                sum += mu.values[m * mu.count + n] * (g[m] * g[n] * halves) * term;
+            }
+        }
+        sum.re
+    }
+
+    #[test]
+    fn the_closed_form_is_the_integral_between_two_energies() {
+        let mu = moments(9);
+        for kernel in [DampingKernel::Jackson, DampingKernel::Dirichlet] {
+            let cold = Cold { count: 1000, ..Cold::new(&mu, kernel) };
+            let (low, high) = (2.4, 0.5);
+            let points = 20_000;
+            let width = (low - high) / f64::from(points);
+            let sum: f64 = (0..points)
+                .map(|j| integrand(&mu, kernel, high + width * (f64::from(j) + 0.5)) * width)
+                .sum();
+            let closed = cold.at(high) - cold.at(low);
+            assert!((sum - closed).abs() < 1e-5 * closed.abs().max(1.0), "{sum} {closed}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_window_are_finite() {
+        let mu = moments(16);
+        let (lower, upper) = (mu.window.lower(), mu.window.upper());
+        let at = [lower, lower + 1e-14, upper - 1e-14, upper, upper + 1.0, lower - 1.0];
+        for temperature in [0.0, 1e-7, 0.01, 1.0, 100.0] {
+            let sigma = mu.conductivity(&at, temperature, 1.0, DampingKernel::Jackson).expect("numbers");
+            assert!(sigma.iter().all(|x| x.is_finite() && x.abs() < 1e6), "{temperature}: {sigma:?}");
+        }
+    }
+
+    #[test]
+    fn low_temperatures_join_those_above_and_below() {
+        let mu = moments(24);
+        let at = [-1.9, -0.2, 0.3, 1.7];
+        let sigma = |t: f64| mu.conductivity(&at, t, 1.0, DampingKernel::Jackson).expect("numbers");
+        let edge = 2.5 * PI / 24.0 / 2.0;
+        for (one, other) in [(0.0, 1e-6), (0.99e-8 * 2.5, 1.01e-8 * 2.5), (edge * (1.0 - 1e-12), edge)] {
+            for (x, y) in sigma(one).iter().zip(sigma(other * (1.0 + 1e-12))) {
+                assert!((x - y).abs() < 1e-8 * x.abs().max(1.0), "{one} {other}: {x} {y}");
+            }
+        }
+    }
+
+    #[test]
+    fn points_of_gauss_and_legendre_integrate_powers() {
+        for power in [0, 2, 10, 22] {
+            let sum: f64 = gauss_legendre().iter().map(|(x, w)| w * x.powi(power)).sum();
+            assert!((sum - 2.0 / f64::from(power + 1)).abs() < 1e-14, "{power}: {sum}");
+        }
+    }
+}
