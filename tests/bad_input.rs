@@ -1064,7 +1064,8 @@ fn wave_functions_and_walks_that_cannot_be() {
         "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });
          let walk = walkers(psi, #{ count: 2, seed: 1 });
          let ham = electrons(trap(1.0), #{ interaction: \"none\" });
-         let sea = matrix([[0.5, 0.5], [0.5, -0.5], [0.5, 0.5], [0.5, -0.5]]);",
+         let sea = matrix([[0.5, 0.5], [0.5, -0.5], [0.5, 0.5], [0.5, -0.5]]);
+         let four = lattice_slater(matrix([[0.6, 0.0], [0.0, 0.8], [0.8, 0.0], [0.0, 0.6]]), #{ up: 2, down: 1 });",
     );
     fail(
         &mut engine,
@@ -1095,7 +1096,7 @@ fn wave_functions_and_walks_that_cannot_be() {
             (
                 "lattice_slater(sea, #{ up: 2, down: 2, gutzwiller: -1.0 })",
                 "Gutzwiller factor of -1",
-                "between 0 and 1",
+                "0 (no double occupation) or positive",
             ),
             ("walkers(psi, #{ count: 0 })", "`count` is 0", "at least 1"),
             ("metropolis(walk, #{})", "needs the size of a trial move", "step"),
@@ -1161,6 +1162,69 @@ fn wave_functions_and_walks_that_cannot_be() {
             ),
             ("load_walkers(psi, \"no_such_walk.json\")", "cannot be read", "save_walkers"),
             ("walk.positions(2)", "walker 2 of 2", "0 to 1"),
+            (
+                "vmc::run(psi, models::hubbard_chain(4, #{}), #{})",
+                "an OpSum for a wave function",
+                "electrons",
+            ),
+            (
+                "vmc::optimise(psi, models::hubbard_chain(4, #{}), #{})",
+                "an OpSum for a wave function",
+                "electrons",
+            ),
+            ("vmc::run(four, ham, #{})", "of the continuum for a wave function on a lattice", "OpSum"),
+            ("vmc::run(four, 3.0, #{})", "a Hamiltonian for walkers cannot be", "electrons"),
+            (
+                "vmc::run(four, models::tj_chain(4, #{}), #{})",
+                "allows two electrons on a site",
+                "gutzwiller: 0.0",
+            ),
+            (
+                "local_energy(walkers(four, #{ count: 2, seed: 1 }), 2.0 * models::tj_chain(4, #{}))",
+                "allows two electrons on a site",
+                "gutzwiller: 0.0",
+            ),
+            (
+                "vmc::optimise(four, models::tj_chain(4, #{}), #{})",
+                "allows two electrons on a site",
+                "gutzwiller",
+            ),
+            (
+                "vmc::run(four, models::hubbard_chain(3, #{}), #{})",
+                "3 sites for a wave function on 4",
+                "same sites",
+            ),
+            (
+                "vmc::run(four, models::hubbard_chain(5, #{}), #{})",
+                "5 sites for a wave function on 4",
+                "same sites",
+            ),
+            (
+                "vmc::run(four, models::tv(sites(\"Fermion\", 4)), #{})",
+                "spinless fermions",
+                "models::hubbard",
+            ),
+            (
+                "vmc::run(four, models::heisenberg(sites(\"S=1\", 4)), #{})",
+                "spins `S=1` for electrons",
+                "spin 1/2",
+            ),
+            (
+                "vmc::run(four, models::hubbard_chain(4, #{}), #{ step: 0.3 })",
+                "`step` for walkers on a lattice",
+                "leave",
+            ),
+            (
+                "vmc::run(four, models::hubbard_chain(4, #{}), #{ drift: true })",
+                "`drift` for walkers",
+                "leave it out",
+            ),
+            ("walkers(four, #{ spread: 1.0 })", "`spread` for walkers on a lattice", "leave it out"),
+            (
+                "lattice_pairs(matrix([[1.0, 0.5], [0.4, 1.0]]), #{ pairs: 1 })",
+                "f(0, 1) is not f(1, 0)",
+                "singlets",
+            ),
             ("pair_correlation(walk, #{})", "needs a cutoff", "cutoff"),
             ("electron_density(walk, #{ axis: 1, from: 0.0, to: 1.0 })", "axis 1 in 1 dimensions", "0 to 0"),
             ("models::hubbard_chain(4, #{ boundary: \"twisted\" })", "no boundary twisted", "antiperiodic"),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::{Add, Mul};
 
+use super::Sites;
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::number::format::{complex, real};
@@ -23,6 +24,16 @@ pub struct Term {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OpSum {
     terms: Vec<Term>,
+    meant: Option<Meant>,
+}
+
+/// The sites that a sum is meant for, where its maker told: operators of the same names stand for others on other sites.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meant {
+    /// Their kind; empty for several kinds.
+    pub kind: String,
+    /// How many.
+    pub sites: usize,
 }
 
 impl OpSum {
@@ -50,7 +61,20 @@ impl OpSum {
             coefficient: term.coefficient.conj(),
             factors: term.factors.iter().rev().map(|(name, site)| (adjoint_name(name), *site)).collect(),
         };
-        OpSum { terms: self.terms.iter().map(adjoint).collect() }
+        OpSum { terms: self.terms.iter().map(adjoint).collect(), meant: self.meant.clone() }
+    }
+
+    /// Says which sites it is meant for.
+    pub fn meant_for(&mut self, sites: &Sites) {
+        let mut kinds = sites.iter().map(|site| site.name());
+        let first = kinds.next().unwrap_or_default();
+        let kind = if kinds.all(|kind| kind == first) { first.to_string() } else { String::new() };
+        self.meant = Some(Meant { kind, sites: sites.count() });
+    }
+
+    /// The sites that it is meant for, if that was said.
+    pub fn meant(&self) -> Option<&Meant> {
+        self.meant.as_ref()
     }
 
     /// The terms in the order of their adding.
@@ -70,15 +94,20 @@ pub(super) fn adjoint_name(name: &str) -> String {
 impl From<C64> for OpSum {
     /// A multiple of the identity.
     fn from(coefficient: C64) -> OpSum {
-        OpSum { terms: vec![Term { coefficient, factors: Vec::new() }] }
+        OpSum { terms: vec![Term { coefficient, factors: Vec::new() }], meant: None }
     }
 }
 
 impl Add for OpSum {
     type Output = OpSum;
 
+    /// Of what both are meant for, the sum keeps the sites that allow less: those without double occupation.
     fn add(mut self, other: OpSum) -> OpSum {
         self.terms.extend(other.terms);
+        self.meant = match (self.meant, other.meant) {
+            (Some(_), Some(b)) if b.kind == "tJ" => Some(b),
+            (a, b) => a.or(b),
+        };
         self
     }
 }

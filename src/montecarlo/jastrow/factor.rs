@@ -168,6 +168,18 @@ impl Factor {
         (centres.clone(), charges.iter().map(of).collect())
     }
 
+    /// What its kind is called.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Factor::Rpa { .. } => "RPA",
+            Factor::Pade { .. } => "Pade",
+            Factor::Polynomial { .. } => "polynomial",
+            Factor::Log { .. } => "logarithm",
+            Factor::Power { .. } => "power",
+            Factor::Nuclear { .. } => "nuclear",
+        }
+    }
+
     /// Names and values of the parameters that may be optimised.
     pub fn parameters(&self) -> Vec<(String, f64)> {
         let numbered = |name: &str, a: &[f64]| -> Vec<(String, f64)> {
@@ -206,13 +218,12 @@ impl Factor {
 
 impl fmt::Display for Factor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, cutoff) = match self {
-            Factor::Rpa { cutoff, .. } => ("RPA", *cutoff),
-            Factor::Pade { .. } => ("Pade", None),
-            Factor::Polynomial { cutoff, .. } => ("polynomial", *cutoff),
-            Factor::Log { .. } => ("logarithm", None),
-            Factor::Power { .. } => ("power", None),
-            Factor::Nuclear { cutoff, .. } => ("nuclear", *cutoff),
+        let name = self.kind();
+        let cutoff = match self {
+            Factor::Rpa { cutoff, .. }
+            | Factor::Polynomial { cutoff, .. }
+            | Factor::Nuclear { cutoff, .. } => *cutoff,
+            Factor::Pade { .. } | Factor::Log { .. } | Factor::Power { .. } => None,
         };
         let mut about: Vec<String> =
             self.parameters().iter().map(|(name, value)| format!("{name} {}", real(*value, 6))).collect();

@@ -92,9 +92,28 @@ impl Jastrow {
         self.factors.is_empty()
     }
 
-    /// The parameters that may be optimised, by name.
+    /// The parameters that may be optimised, by name. A name that several factors have gets that of the factor in front, as in
+    /// `pade_b` and `nuclear_b`; factors of one kind are numbered, as in `nuclear_1_b`.
     pub fn parameters(&self) -> Vec<(String, f64)> {
-        self.factors.iter().flat_map(Factor::parameters).collect()
+        let own: Vec<Vec<(String, f64)>> = self.factors.iter().map(Factor::parameters).collect();
+        let shared = |k: usize, name: &str| {
+            own.iter().enumerate().any(|(l, other)| l != k && other.iter().any(|(n, _)| n == name))
+        };
+        let kind = |k: usize| self.factors[k].kind().to_lowercase();
+        let named = |k: usize, name: &str| {
+            if !shared(k, name) {
+                return name.to_string();
+            }
+            let same: Vec<usize> = (0..own.len()).filter(|&l| kind(l) == kind(k)).collect();
+            match same.iter().position(|&l| l == k) {
+                Some(at) if same.len() > 1 => format!("{}_{}_{name}", kind(k), at + 1),
+                _ => format!("{}_{name}", kind(k)),
+            }
+        };
+        let all = own.iter().enumerate();
+        all.flat_map(|(k, list)| list.iter().map(move |(name, value)| (k, name, *value)))
+            .map(|(k, name, value)| (named(k, name), value))
+            .collect()
     }
 
     /// The same factors with other parameters, in the order of [`Jastrow::parameters`].
@@ -263,5 +282,21 @@ mod tests {
         assert_eq!(jastrow.parameters(), [("b".to_string(), 0.4)]);
         assert_eq!(jastrow.with_parameters(&[0.5]).unwrap().parameters()[0].1, 0.5);
         assert!(jastrow.with_parameters(&[]).is_err() && jastrow.with_parameters(&[-1.0]).is_err());
+    }
+
+    #[test]
+    fn parameters_of_one_name_are_told_apart() {
+        let pade = |b| Factor::Pade { slope: None, b };
+        let nuclear = |b| Factor::Nuclear { centres: vec![[0.0; 3]], charges: vec![1.0], b, cutoff: None };
+        let names = |factors: &[Factor]| -> Vec<String> {
+            let jastrow = Jastrow::new(factors, setting(None)).unwrap();
+            jastrow.parameters().into_iter().map(|p| p.0).collect()
+        };
+        assert_eq!(names(&[pade(0.3), Factor::Power { power: 1.0 }]), ["b", "power"]);
+        assert_eq!(names(&[pade(0.3), nuclear(3.0)]), ["pade_b", "nuclear_b"]);
+        assert_eq!(names(&[nuclear(1.0), pade(0.3), nuclear(3.0)]), ["nuclear_1_b", "pade_b", "nuclear_2_b"]);
+        let jastrow = Jastrow::new(&[pade(0.3), nuclear(3.0)], setting(None)).unwrap();
+        let changed = jastrow.with_parameters(&[0.4, 2.0]).unwrap().parameters();
+        assert_eq!(changed, [("pade_b".to_string(), 0.4), ("nuclear_b".to_string(), 2.0)]);
     }
 }

@@ -99,7 +99,61 @@ fn pair(sequence: &[Ladder]) -> Option<Pairs> {
     Some(found)
 }
 
+/// Refuses a sum that means something else than electrons as this state has them.
+fn understood<S: Amplitude>(sum: &OpSum, state: &LatticeState<S>) -> Result<()> {
+    let (up, down) = state.electrons();
+    if let Some(meant) = sum.meant() {
+        if meant.sites != state.sites() {
+            return Err(Error::input(format!(
+                "a Hamiltonian of {} sites for a wave function on {}",
+                meant.sites,
+                state.sites()
+            ))
+            .hint("wave function and Hamiltonian have the same sites"));
+        }
+        if meant.kind.starts_with("S=") && meant.kind != "S=1/2" {
+            return Err(Error::input(format!("a Hamiltonian of spins `{}` for electrons", meant.kind))
+                .hint("an electron is a spin 1/2"));
+        }
+        let doubly = state.gutzwiller() != 0.0 && up > 0 && down > 0;
+        if meant.kind == "tJ" && doubly {
+            return Err(Error::input(
+                "a t-J Hamiltonian for a wave function that allows two electrons on a site",
+            )
+            .hint("project them out with `gutzwiller: 0.0`"));
+        }
+    }
+    // These names know no spin, and an electron with spin down would not be counted.
+    let spinless = |name: &&String| matches!(name.as_str(), "C" | "Cdag" | "N");
+    let mut names = sum.terms().iter().flat_map(|term| term.factors.iter().map(|(name, _)| name));
+    match names.find(spinless).filter(|_| down > 0) {
+        Some(name) => Err(Error::input(format!(
+            "the operator `{name}` of spinless fermions for electrons of which some have spin down"
+        ))
+        .hint("take electrons of spin up alone, or Cup, Cdn, Nup, Ndn, Ntot and their kin, as `models::hubbard` does")),
+        None => Ok(()),
+    }
+}
+
 impl LocalSum {
+    /// A sum for the electrons of a state.
+    ///
+    /// # Errors
+    /// As [`LocalSum::new`]; when it is meant for other sites, for spinless fermions where there are two spins, or for
+    /// electrons that never share a site where these may.
+    pub fn of<S: Amplitude>(sum: &OpSum, state: &LatticeState<S>) -> Result<LocalSum> {
+        understood(sum, state)?;
+        LocalSum::new(sum, state.sites())
+    }
+
+    /// The first site that no term knows of, if there is one.
+    pub fn untouched(sum: &OpSum, sites: usize) -> Option<usize> {
+        let mut known = vec![false; sites];
+        let factors = sum.terms().iter().flat_map(|term| &term.factors);
+        factors.for_each(|(_, site)| known.iter_mut().skip(*site).take(1).for_each(|k| *k = true));
+        known.iter().position(|known| !known)
+    }
+
     /// A sum on `sites` sites of electrons, of spins (which are electrons one a site), or of spinless fermions (which have
     /// spin up).
     ///
@@ -228,10 +282,11 @@ impl LocalSum {
     pub fn local_values<S: Amplitude>(&self, walkers: &mut LatticeWalkers<S>) -> Result<Vec<C64>> {
         if walkers.psi().sites() != self.sites {
             return Err(Error::input(format!(
-                "{} sites and a Hamiltonian of {}",
-                walkers.psi().sites(),
-                self.sites
-            )));
+                "a Hamiltonian of {} sites for a wave function on {}",
+                self.sites,
+                walkers.psi().sites()
+            ))
+            .hint("wave function and Hamiltonian have the same sites"));
         }
         walkers.refresh()?;
         let state = walkers.psi().clone();

@@ -136,7 +136,8 @@ impl<S: Amplitude> LatticeState<S> {
     /// When g is negative or not finite, or the electrons do not fit without double occupation.
     pub fn with_gutzwiller(mut self, g: f64) -> Result<LatticeState<S>> {
         if !(g >= 0.0 && g.is_finite()) {
-            return Err(Error::input(format!("a Gutzwiller factor of {g}")).hint("it lies between 0 and 1"));
+            return Err(Error::input(format!("a Gutzwiller factor of {g}"))
+                .hint("it is 0 (no double occupation) or positive; 1 leaves the electrons as they are"));
         }
         if g == 0.0 && self.up + self.down > self.sites {
             return Err(Error::input(format!(

@@ -416,6 +416,22 @@ mod manybody_functions {
         add_term(sum, &coefficient, &operators).at(&ctx)
     }
 
+    /// Says which chain of sites a sum is meant for, as the functions of `models` do: walkers on another number of sites, or
+    /// that put two electrons on sites "tJ", then refuse it. It changes no term.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = opsum();
+    /// h.add(-1.0, "Cdagup", 0, "Cup", 1);
+    /// h.add(-1.0, "Cdagup", 1, "Cup", 0);
+    /// h.meant_for(sites("tJ", 2));
+    /// assert(h.terms == 2, "as before");
+    /// ```
+    #[rhai_fn(global, name = "meant_for")]
+    pub fn meant_for(sum: &mut OpSum, sites: Sites) {
+        sum.meant_for(&sites);
+    }
+
     /// The adjoint sum, so that `h + h.dagger()` is Hermitian: coefficients conjugated, operators adjoint and in reverse order.
     ///
     /// # Example

@@ -105,6 +105,11 @@ pub(in crate::script::api) fn to_json(value: &Dynamic) -> Value {
         };
         return json!({ "table": table.columns().map(column).collect::<Vec<_>>() });
     }
+    if let Some(map) = value.read_lock::<Map>() {
+        let inner: serde_json::Map<String, Value> =
+            map.iter().map(|(k, v)| (k.to_string(), to_json(v))).collect();
+        return json!({ "map": inner });
+    }
     Value::Null
 }
 
@@ -122,6 +127,10 @@ pub(in crate::script::api) fn from_json(value: &Value) -> Dynamic {
         Value::Object(map) => {
             if let Some(series) = map.get("series") {
                 return Dynamic::from(Series::Real(list(series)));
+            }
+            if let Some(inner) = map.get("map").and_then(Value::as_object) {
+                let inner: Map = inner.iter().map(|(k, v)| (k.into(), from_json(v))).collect();
+                return inner.into();
             }
             let columns = map.get("table").and_then(Value::as_array).into_iter().flatten();
             let columns =

@@ -168,7 +168,7 @@ mod jastrow_module {
     /// let helium = nuclei([[2.0, [0.0, 0.0, 0.0]]]);
     /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1 });
     /// psi.jastrow = jastrow::pade(#{ b: 0.4 }) * jastrow::nuclear(helium, #{ b: 0.5 });
-    /// assert(psi.parameter_values.len == 2, "a parameter each");
+    /// assert(psi.parameters.pade_b == 0.4 && psi.parameters.nuclear_b == 0.5, "a parameter each");
     /// ```
     #[rhai_fn(name = "nuclear", return_raw)]
     pub fn nuclear_open(

@@ -107,8 +107,10 @@ mod measure_functions {
     }
 
     /// The pair correlation function g(r) of the walkers as they are: a Table of `r`, `total`, `same` and `opposite`. In a
-    /// cell, 1 stands for independent electrons; in open space the columns are densities of the distance. Means over a walk
-    /// are means of such Tables' columns.
+    /// cell, 1 stands for independent electrons: each column is divided by the number of its pairs, so that `same` is the
+    /// g(r) of the literature, which divides by the density squared, times N/(N - 1) of N electrons of one spin (and `total`
+    /// of N in all). In open space the columns are densities of the distance. Means over a walk are means of such Tables'
+    /// columns.
     ///
     /// # Options
     /// - `bins` (50): how many.

@@ -3,6 +3,7 @@
 
 mod elementary;
 mod factors;
+mod fit;
 mod hamiltonian;
 mod measure;
 mod optimise;
@@ -22,6 +23,7 @@ pub(super) fn register(engine: &mut Engine) {
     wavefunction::register(engine);
     factors::register(engine);
     hamiltonian::register(engine);
+    fit::register(engine);
     walk::register(engine);
     measure::register(engine);
     optimise::register(engine);

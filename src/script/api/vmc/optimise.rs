@@ -64,7 +64,7 @@ mod optimise_functions {
         let find = |walk: &Walk| -> Result<Vec<Sample>> {
             walk!(mut walk,
                 _w => Err(kind()),
-                l => optimise::lattice_samples(&LocalSum::new(&sum, l.psi().sites())?, &mut *l))
+                l => optimise::lattice_samples(&LocalSum::of(&sum, l.psi())?, &mut *l))
         };
         Ok(Samples(Rc::new(find(walk).at(&ctx)?)))
     }

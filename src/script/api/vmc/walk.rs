@@ -113,7 +113,7 @@ fn values_of(walk: &Walk, sum: &OpSum) -> Result<Vec<C64>> {
     walk!(mut walk,
         _w => Err(Error::input("an OpSum for walkers in the continuum")
             .hint("their Hamiltonian is made by `electrons`")),
-        l => LocalSum::new(sum, l.psi().sites())?.local_values(&mut *l))
+        l => LocalSum::of(sum, l.psi())?.local_values(&mut *l))
 }
 
 #[export_module]
@@ -146,6 +146,12 @@ mod walk_functions {
                 return Err(Error::input(format!("a spread of {spread}")).hint("it is a positive length"));
             }
             let centres = o.value("centres").map(|v| super::super::points(&v, "centres")).transpose()?;
+            let lattice = matches!(psi, Psi::LatticeReal(_) | Psi::LatticeComplex(_));
+            if let Some(key) = ["spread", "centres"].into_iter().find(|key| lattice && o.value(key).is_some())
+            {
+                return Err(Error::input(format!("the option `{key}` for walkers on a lattice"))
+                    .hint("there they start on any sites; leave it out"));
+            }
             let start = Start { centres: centres.unwrap_or_else(|| vec![[0.0; 3]]), spread };
             Ok(match psi {
                 Psi::Real(psi) => Walk::Real(handle(Walkers::new(psi, count, seed, &start)?)),

@@ -295,7 +295,7 @@ mod wavefunction_functions {
     }
 
     /// Electrons on a lattice in singlet pairs sum_ij f(i, j) c^+_i,up c^+_j,down, the BCS state at a fixed number; f is a
-    /// Matrix over the sites.
+    /// symmetric Matrix over the sites.
     ///
     /// # Options
     /// - `pairs`: how many pairs.
@@ -318,6 +318,16 @@ mod wavefunction_functions {
             if !f.is_square() {
                 return Err(Error::input(format!("a pairing function of shape {}", f.shape()))
                     .hint("it has a row and a column for every site"));
+            }
+            let data = f.data().to_complex();
+            let largest = data.iter().map(|z| z.norm()).fold(0.0, f64::max);
+            let strays = |k: &usize| (data[*k] - data[k % n * n + k / n]).norm() > 1e-10 * largest;
+            if let Some(k) = (0..n * n).find(strays) {
+                let (i, j) = (k / n, k % n);
+                return Err(Error::input(format!(
+                    "a pairing function that is not symmetric: f({i}, {j}) is not f({j}, {i})"
+                ))
+                .hint("singlets want f(i, j) = f(j, i); take 0.5 * (f + f.transpose())"));
             }
             let pairs = o
                 .count("pairs", 1)?
@@ -369,12 +379,16 @@ mod wavefunction_functions {
         Ok(())
     }
 
-    /// The parameters that may be optimised, by name and value: those of the Jastrow factors, or the Gutzwiller factor.
+    /// The parameters that may be optimised, by name and value: those of the Jastrow factors, or the Gutzwiller factor. A name
+    /// that several factors have gets the factor's in front, as in `pade_b` and `nuclear_b`; factors of one kind are numbered,
+    /// as in `nuclear_1_b`.
     ///
     /// # Example
     /// ```rhai
     /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
     /// assert(psi.parameters.b == 0.4, "the Pade factor's b");
+    /// psi.jastrow = jastrow::pade(#{ b: 0.4 }) * jastrow::nuclear(nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{ b: 3.0 });
+    /// assert(psi.parameters.pade_b == 0.4 && psi.parameters.nuclear_b == 3.0, "one each");
     /// ```
     #[rhai_fn(global, get = "parameters", pure)]
     pub fn parameters(psi: &mut Psi) -> Map {

@@ -1,0 +1,75 @@
+//! Whether a wave function and a Hamiltonian are of one system.
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine};
+
+use super::wavefunction::Psi;
+use crate::error::{Error, Result};
+use crate::manybody::OpSum;
+use crate::montecarlo::Hamiltonian;
+use crate::montecarlo::lattice::LocalSum;
+use crate::script::api::values::type_of;
+use crate::script::{At, Failure, session};
+
+/// Registers the function.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(fit_functions).into());
+}
+
+/// What there is to be said of a pair that fits.
+fn fits(psi: &Psi, hamiltonian: &Dynamic) -> Result<Option<String>> {
+    if let Some(sum) = hamiltonian.read_lock::<OpSum>() {
+        let sites = match psi {
+            Psi::LatticeReal(state) => LocalSum::of(&sum, state).map(|_| state.sites())?,
+            Psi::LatticeComplex(state) => LocalSum::of(&sum, state).map(|_| state.sites())?,
+            Psi::Real(_) | Psi::Complex(_) => {
+                return Err(Error::input("an OpSum for a wave function in the continuum")
+                    .hint("the Hamiltonian of its electrons is made by `electrons`"));
+            }
+        };
+        let strange = LocalSum::untouched(&sum, sites);
+        return Ok(strange.map(|site| {
+            format!("no term of the Hamiltonian acts on site {site} of {sites}: is it of the same lattice?")
+        }));
+    }
+    let Some(hamiltonian) = hamiltonian.read_lock::<Hamiltonian>() else {
+        return Err(Error::input(format!("a Hamiltonian for walkers cannot be {}", type_of(hamiltonian)))
+            .hint("in the continuum it is made by `electrons`, on a lattice it is an OpSum"));
+    };
+    match psi {
+        Psi::Real(psi) => hamiltonian.fits(psi)?,
+        Psi::Complex(psi) => hamiltonian.fits(psi)?,
+        Psi::LatticeReal(_) | Psi::LatticeComplex(_) => {
+            return Err(Error::input("a Hamiltonian of the continuum for a wave function on a lattice")
+                .hint("its Hamiltonian is an OpSum, like `models::hubbard_chain(8, #{ U: 4.0 })`"));
+        }
+    }
+    Ok(None)
+}
+
+#[export_module]
+mod fit_functions {
+    /// Fails unless a wave function and a Hamiltonian are of one system: both in the continuum, of the same cell and dimension,
+    /// or both on a lattice, of as many sites, with operators that mean these electrons. A t-J Hamiltonian needs a wave function
+    /// without doubly occupied sites.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = lattice_slater(matrix([[0.6], [0.8]]), #{ up: 1, down: 1 });
+    /// must_fit(psi, models::hubbard_chain(2, #{ U: 4.0 }));
+    /// let told = "";
+    /// try { must_fit(psi, models::tj_chain(2, #{})); } catch(e) { told = e.hint; }
+    /// assert(told.contains("gutzwiller"), "it allows two electrons on a site");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn must_fit(
+        ctx: NativeCallContext,
+        psi: Psi,
+        hamiltonian: Dynamic,
+    ) -> std::result::Result<(), Failure> {
+        if let Some(strange) = fits(&psi, &hamiltonian).at(&ctx)? {
+            session(&ctx).at(&ctx)?.note_once(&strange);
+        }
+        Ok(())
+    }
+}
