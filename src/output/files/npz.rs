@@ -16,20 +16,21 @@ use crate::output::Manifest;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
+/// One array in the format of `.npy`.
+pub(super) fn array<T: npyz::AutoSerialize>(
+    out: impl Write,
+    shape: &[u64],
+    numbers: impl Iterator<Item = T>,
+) -> std::io::Result<()> {
+    let mut writer = npyz::WriteOptions::<T>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
+    writer.extend(numbers)?;
+    writer.finish()
+}
+
 fn write_array(out: impl Write, shape: &[u64], data: &Series) -> std::io::Result<()> {
     match data {
-        Series::Real(data) => {
-            let mut writer =
-                npyz::WriteOptions::<f64>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
-            writer.extend(data.iter().copied())?;
-            writer.finish()
-        }
-        Series::Complex(data) => {
-            let mut writer =
-                npyz::WriteOptions::<C64>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
-            writer.extend(data.iter().copied())?;
-            writer.finish()
-        }
+        Series::Real(data) => array(out, shape, data.iter().copied()),
+        Series::Complex(data) => array(out, shape, data.iter().copied()),
     }
 }
 

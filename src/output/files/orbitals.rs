@@ -4,10 +4,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use npyz::WriterBuilder;
 use serde_json::{Map, Value, json};
 
-use super::npz::{MANIFEST, read_array};
+use super::npz::{MANIFEST, array, read_array};
 use super::{io_error, write_atomically};
 use crate::backend::splines::{Coefficients, SplineTable};
 use crate::error::{Error, Result};
@@ -45,16 +44,6 @@ pub fn save_orbitals(orbitals: &SplineOrbitals, energies: Option<&[f64]>, path: 
         writer.finish()?;
         Ok(())
     })
-}
-
-fn array<T: npyz::AutoSerialize>(
-    out: impl Write,
-    shape: &[u64],
-    numbers: impl Iterator<Item = T>,
-) -> std::io::Result<()> {
-    let mut writer = npyz::WriteOptions::<T>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
-    writer.extend(numbers)?;
-    writer.finish()
 }
 
 fn coefficients<F>(out: impl Write, table: &Coefficients<F>, layout: &SplineLayout) -> std::io::Result<()>

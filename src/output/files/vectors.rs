@@ -1,14 +1,14 @@
 //! Vectors and eigenpairs as an NPZ archive, in their own precision: `vectors` [row, column], on a lattice
 //! [t, z, y, x, component, column], and with eigenpairs `values` and `residuals` [column].
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
-use npyz::{NpyFile, TypeChar, WriterBuilder};
+use npyz::{NpyFile, TypeChar};
 use num_complex::Complex;
 use serde_json::{Map, Value, json};
 
-use super::npz::{MANIFEST, read_array};
+use super::npz::{MANIFEST, array, read_array};
 use super::write_atomically;
 use crate::backend::{BlockVector, Device, Grid, Rows};
 use crate::error::{Error, Result};
@@ -89,16 +89,6 @@ impl Vectors {
         };
         sizes.into_iter().map(|n| n as u64).collect()
     }
-}
-
-fn array<T: npyz::AutoSerialize>(
-    out: impl Write,
-    shape: &[u64],
-    numbers: impl Iterator<Item = T>,
-) -> std::io::Result<()> {
-    let mut writer = npyz::WriteOptions::<T>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
-    writer.extend(numbers)?;
-    writer.finish()
 }
 
 /// Saves them; the file appears whole or not at all.

@@ -1,6 +1,7 @@
 //! The native functions of the language, one file a module or type. Each file registers its type and its functions;
 //! the doc comments are the manual.
 
+mod about;
 mod chebyshev;
 mod check;
 mod complex;

@@ -52,7 +52,6 @@ macro_rules! either_map {
     };
 }
 
-pub(super) use state::{from_json, to_json};
 pub(super) use {either, either_map};
 
 /// A block, as scripts hold it.

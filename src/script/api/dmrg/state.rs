@@ -4,8 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, ImmutableString, Map};
-use serde_json::{Value, json};
+use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use super::density::state_of;
 use super::{AnyBlock, AnyState, Either, either};
@@ -15,6 +14,7 @@ use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Matrix, Series, Table};
 use crate::operator::{Operator, human_bytes};
 use crate::output::files;
+use crate::script::api::about;
 use crate::script::api::manybody::sector_of;
 use crate::script::api::vector::Vector;
 use crate::script::{At, Failure, Options, session};
@@ -81,75 +81,14 @@ fn number(z: C64) -> Dynamic {
     if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
 }
 
-pub(in crate::script::api) fn to_json(value: &Dynamic) -> Value {
-    let list = |x: &[f64]| x.iter().map(|x| json!(x)).collect::<Vec<_>>();
-    if let Ok(x) = value.as_float() {
-        return json!(x);
-    }
-    if let Ok(x) = value.as_int() {
-        return json!(x);
-    }
-    if let Ok(x) = value.as_bool() {
-        return json!(x);
-    }
-    if let Some(x) = value.read_lock::<ImmutableString>() {
-        return json!(x.as_str());
-    }
-    if let Some(Series::Real(x)) = value.read_lock::<Series>().as_deref() {
-        return json!({ "series": list(x) });
-    }
-    if let Some(table) = value.read_lock::<Table>() {
-        let column = |(name, data): (&str, &Series)| match data {
-            Series::Real(x) => json!([name, list(x)]),
-            Series::Complex(_) => json!([name, []]),
-        };
-        return json!({ "table": table.columns().map(column).collect::<Vec<_>>() });
-    }
-    if let Some(map) = value.read_lock::<Map>() {
-        let inner: serde_json::Map<String, Value> =
-            map.iter().map(|(k, v)| (k.to_string(), to_json(v))).collect();
-        return json!({ "map": inner });
-    }
-    Value::Null
-}
-
-pub(in crate::script::api) fn from_json(value: &Value) -> Dynamic {
-    let list = |v: &Value| -> Vec<f64> {
-        v.as_array().into_iter().flatten().map(|x| x.as_f64().unwrap_or(f64::NAN)).collect()
-    };
-    match value {
-        Value::Number(n) => match n.as_i64() {
-            Some(i) => i.into(),
-            None => n.as_f64().unwrap_or(f64::NAN).into(),
-        },
-        Value::Bool(b) => (*b).into(),
-        Value::String(text) => text.into(),
-        Value::Object(map) => {
-            if let Some(series) = map.get("series") {
-                return Dynamic::from(Series::Real(list(series)));
-            }
-            if let Some(inner) = map.get("map").and_then(Value::as_object) {
-                let inner: Map = inner.iter().map(|(k, v)| (k.into(), from_json(v))).collect();
-                return inner.into();
-            }
-            let columns = map.get("table").and_then(Value::as_array).into_iter().flatten();
-            let columns =
-                columns.map(|c| (c[0].as_str().unwrap_or("?").to_string(), Series::Real(list(&c[1]))));
-            Table::from_columns(columns).map_or(Dynamic::UNIT, Dynamic::from)
-        }
-        _ => Dynamic::UNIT,
-    }
-}
-
 fn save_state(ctx: &NativeCallContext, held: &Held, file: &str) -> Result<()> {
     let session = session(ctx)?;
     let path = session.output_path(file);
-    let about: serde_json::Map<String, Value> =
-        held.about.iter().map(|(k, v)| (k.to_string(), to_json(v))).filter(|(_, v)| !v.is_null()).collect();
-    let mut bytes = either!(&held.state, s => s.to_bytes(&Value::Object(about)))?;
+    let mut bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
     for other in held.excited() {
-        let energy = other.about.get("energy").map_or(Value::Null, to_json);
-        bytes.extend(either!(&other.state, s => s.to_bytes(&json!({ "energy": energy })))?);
+        let energy: Map =
+            other.about.get_key_value("energy").map(|(k, v)| (k.clone(), v.clone())).into_iter().collect();
+        bytes.extend(either!(&other.state, s => s.to_bytes(&about::to_json(&energy)))?);
     }
     files::write_bytes(&path, &bytes)?;
     session.saved(&path);
@@ -183,8 +122,7 @@ fn one_of(bytes: &[u8]) -> Result<(Held, &[u8])> {
         Saved::Real(state) => Either::Real(Arc::new(state)),
         Saved::Complex(state) => Either::Complex(Arc::new(state)),
     };
-    let about = about.as_object().into_iter().flatten().map(|(k, v)| (k.into(), from_json(v))).collect();
-    Ok((Held { state, about: Rc::new(about) }, rest))
+    Ok((Held { state, about: Rc::new(about::from_json(&about)) }, rest))
 }
 
 #[export_module]

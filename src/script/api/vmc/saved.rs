@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::montecarlo::lattice::LatticeWalkers;
 use crate::montecarlo::{Saved, Walkers};
 use crate::output::files;
-use crate::script::api::dmrg::{from_json, to_json};
+use crate::script::api::about;
 use crate::script::engine::plain_io;
 use crate::script::session;
 
@@ -19,10 +19,9 @@ const KIND: &str = "umklapp walkers";
 pub(super) fn save(ctx: &NativeCallContext, walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
     let psi = walk!(&*walk, w => w.psi().describe(), l => l.psi().describe());
     let (seed, sweep, positions) = walk!(mut &*walk, w => parts(w.save()?), l => parts(l.save()?));
-    let about: serde_json::Map<String, Value> =
-        about.iter().map(|(k, v)| (k.to_string(), to_json(v))).filter(|(_, v)| !v.is_null()).collect();
     let whole = json!({
-        "kind": KIND, "wavefunction": psi, "seed": seed, "sweeps": sweep, "positions": positions, "about": about,
+        "kind": KIND, "wavefunction": psi, "seed": seed, "sweeps": sweep, "positions": positions,
+        "about": about::to_json(about),
     });
     let session = session(ctx)?;
     let path = session.output_path(file);
@@ -73,8 +72,7 @@ pub(super) fn load(ctx: &NativeCallContext, psi: &Psi, file: &str) -> Result<(Wa
             Walk::LatticeComplex(handle(LatticeWalkers::restored(state.clone(), sites()?)?))
         }
     };
-    let about = whole["about"].as_object().into_iter().flatten();
-    Ok((walk, about.map(|(k, v)| (k.into(), from_json(v))).collect()))
+    Ok((walk, about::from_json(&whole["about"])))
 }
 
 fn point(value: &Value) -> Option<[f64; 3]> {

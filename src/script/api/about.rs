@@ -1,0 +1,137 @@
+//! What is known of a state or of walkers, as it stands in their files: a map of values in JSON. Handles have no place there and
+//! are left out.
+
+use rhai::{Array, Dynamic, ImmutableString, Map};
+use serde_json::{Value, json};
+
+use crate::number::{C64, Series, Table};
+
+/// The map, without what no file can hold.
+pub(super) fn to_json(about: &Map) -> Value {
+    let kept = about.iter().filter_map(|(key, value)| Some((key.to_string(), value_to_json(value)?)));
+    Value::Object(kept.collect())
+}
+
+/// The map back; empty of what is no map.
+pub(super) fn from_json(about: &Value) -> Map {
+    let all = about.as_object().into_iter().flatten();
+    all.map(|(key, value)| (key.into(), value_from_json(value))).collect()
+}
+
+fn series_to_json(series: &Series) -> Value {
+    match series {
+        Series::Real(x) => json!({ "series": x }),
+        Series::Complex(x) => json!({ "complex_series": x.iter().map(|z| [z.re, z.im]).collect::<Vec<_>>() }),
+    }
+}
+
+fn value_to_json(value: &Dynamic) -> Option<Value> {
+    if let Ok(x) = value.as_float() {
+        return Some(json!(x));
+    }
+    if let Ok(x) = value.as_int() {
+        return Some(json!(x));
+    }
+    if let Ok(x) = value.as_bool() {
+        return Some(json!(x));
+    }
+    if let Some(x) = value.read_lock::<ImmutableString>() {
+        return Some(json!(x.as_str()));
+    }
+    if let Some(z) = value.read_lock::<C64>() {
+        return Some(json!({ "complex": [z.re, z.im] }));
+    }
+    if let Some(x) = value.read_lock::<Series>() {
+        return Some(series_to_json(&x));
+    }
+    if let Some(table) = value.read_lock::<Table>() {
+        let column = |(name, data): (&str, &Series)| match data {
+            Series::Real(x) => json!([name, x]),
+            Series::Complex(_) => json!([name, series_to_json(data)]),
+        };
+        return Some(json!({ "table": table.columns().map(column).collect::<Vec<_>>() }));
+    }
+    if let Some(array) = value.read_lock::<Array>() {
+        return array.iter().map(value_to_json).collect::<Option<Vec<_>>>().map(Value::Array);
+    }
+    value.read_lock::<Map>().map(|map| json!({ "map": to_json(&map) }))
+}
+
+fn real(value: &Value) -> f64 {
+    // Numbers that are none are written as null.
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+fn reals(value: &Value) -> Series {
+    Series::Real(value.as_array().into_iter().flatten().map(real).collect())
+}
+
+fn series_from_json(value: &Value) -> Series {
+    match value.get("complex_series").and_then(Value::as_array) {
+        Some(list) => Series::Complex(list.iter().map(|z| C64::new(real(&z[0]), real(&z[1]))).collect()),
+        None => reals(value.get("series").unwrap_or(value)),
+    }
+}
+
+fn value_from_json(value: &Value) -> Dynamic {
+    match value {
+        Value::Number(n) => n.as_i64().map_or_else(|| real(value).into(), Dynamic::from),
+        Value::Bool(b) => (*b).into(),
+        Value::String(text) => text.into(),
+        Value::Array(list) => list.iter().map(value_from_json).collect::<Array>().into(),
+        Value::Object(map) if map.contains_key("map") => from_json(&map["map"]).into(),
+        Value::Object(map) if map.contains_key("complex") => {
+            Dynamic::from(C64::new(real(&map["complex"][0]), real(&map["complex"][1])))
+        }
+        Value::Object(map) if map.contains_key("table") => {
+            let columns = map["table"].as_array().into_iter().flatten();
+            let columns =
+                columns.map(|c| (c[0].as_str().unwrap_or("?").to_string(), series_from_json(&c[1])));
+            Table::from_columns(columns).map_or(Dynamic::UNIT, Dynamic::from)
+        }
+        Value::Object(_) => Dynamic::from(series_from_json(value)),
+        Value::Null => f64::NAN.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_comes_back() {
+        let z = C64::new(0.5, -2.0);
+        let table = Table::from_columns([
+            ("x".to_string(), Series::Real(vec![1.0, f64::NAN])),
+            ("z".to_string(), Series::Complex(vec![z, z.conj()])),
+        ])
+        .expect("a table");
+        let mut inner = Map::new();
+        inner.insert("name".into(), "look-ahead".into());
+        let mut about = Map::new();
+        about.insert("energy".into(), (-1.5).into());
+        about.insert("sweeps".into(), 7_i64.into());
+        about.insert("done".into(), true.into());
+        about.insert("gap".into(), Dynamic::from(z));
+        about.insert("settings".into(), inner.into());
+        about.insert("list".into(), vec![Dynamic::from(1.0), Dynamic::from(2_i64)].into());
+        about.insert("table".into(), Dynamic::from(table.clone()));
+        about.insert("handle".into(), Dynamic::from(std::rc::Rc::new(3)));
+
+        let text = to_json(&about).to_string();
+        let back = from_json(&serde_json::from_str(&text).expect("JSON"));
+        assert_eq!(back.len(), about.len() - 1, "handles are left out: {text}");
+        assert_eq!(back["energy"].as_float(), Ok(-1.5));
+        assert_eq!(back["sweeps"].as_int(), Ok(7));
+        assert_eq!(back["done"].as_bool(), Ok(true));
+        assert_eq!(back["gap"].clone().cast::<C64>(), z);
+        assert_eq!(
+            back["settings"].clone().cast::<Map>()["name"].clone().into_string(),
+            Ok("look-ahead".into())
+        );
+        assert_eq!(back["list"].clone().cast::<Array>()[1].as_int(), Ok(2));
+        let columns = back["table"].clone().cast::<Table>();
+        let columns: Vec<_> = columns.columns().map(|(name, _)| name.to_string()).collect();
+        assert_eq!(columns, ["x", "z"]);
+    }
+}
