@@ -89,9 +89,10 @@ impl Plot {
         if map {
             layout = layout.with_show_grid(false);
         }
+        let digits = self.digits();
         layout
             .with_ticks(7)
-            .with_tick_format(TickFormat::Custom(std::sync::Arc::new(tick)))
+            .with_tick_format(TickFormat::Custom(std::sync::Arc::new(move |x| tick(x, digits))))
             .with_legend_position(LegendPosition::OutsideRightTop)
             .with_legend_box(false)
             .with_box_axes()
@@ -110,6 +111,24 @@ impl Plot {
                 (low < high).then_some((low - margin, high + margin))
             }
         }
+    }
+
+    /// How many digits tell ticks apart: more than five where an axis spans little of its numbers.
+    fn digits(&self) -> usize {
+        let (xs, ys): (Vec<&[f64]>, Vec<&[f64]>) = match &self.content {
+            Content::Map(map) => (vec![&map.x], vec![&map.y]),
+            Content::Curves(curves) => curves.iter().map(|c| (&c.x[..], &c.y[..])).unzip(),
+        };
+        let needed = |lists: Vec<&[f64]>, logarithmic: bool, range: Option<(f64, f64)>| {
+            let all = lists.into_iter().flatten().copied().filter(|&x| fits(x, logarithmic));
+            let (low, high) = range.unwrap_or_else(|| {
+                all.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)))
+            });
+            let (most, span) = (low.abs().max(high.abs()), high - low);
+            if logarithmic || !(span > 0.0) { 0 } else { ((most / span).log10() + 3.0).ceil() as usize }
+        };
+        let map = matches!(self.content, Content::Map(_));
+        needed(xs, self.log_x, self.x_range).max(needed(ys, self.log_y && !map, self.y_range)).clamp(5, 12)
     }
 
     fn map_extent(&self) -> Option<(f64, f64)> {
@@ -135,23 +154,23 @@ impl Plot {
             .map(|stretch| {
                 let thin =
                     if curve.style == Style::Lines { thinned(stretch, &curve.y) } else { stretch.to_vec() };
-                picked(curve, &thin)
+                let piece = picked(curve, &thin);
+                // A point alone makes no line.
+                if thin.len() == 1 { Curve { style: Style::Points, ..piece } } else { piece }
             })
             .collect()
     }
 
     fn drawn(&self, curve: &Curve, colour: &str, named: bool) -> Vec<Drawn> {
         let points: Vec<(f64, f64)> = curve.x.iter().copied().zip(curve.y.iter().copied()).collect();
+        // On a logarithmic axis an error as large as its value has no end.
+        let below = |y: f64, e: f64| if self.log_y { e.min(0.9 * y) } else { e };
         let mut plots = Vec::new();
         if curve.style != Style::Points {
             let mut line =
                 LinePlot::new().with_data(points.clone()).with_color(colour).with_stroke_width(1.6);
             if let (Some(error), Style::Lines) = (&curve.error, curve.style) {
-                let low = curve
-                    .y
-                    .iter()
-                    .zip(error)
-                    .map(|(y, e)| if self.log_y { (y - e).max(y * 0.1) } else { y - e });
+                let low = curve.y.iter().zip(error).map(|(y, e)| y - below(*y, *e));
                 let high = curve.y.iter().zip(error).map(|(y, e)| y + e);
                 line = line.with_band(low.collect::<Vec<f64>>(), high.collect::<Vec<f64>>());
             }
@@ -167,7 +186,8 @@ impl Plot {
                 .with_size(3.0)
                 .with_marker(MarkerShape::Circle);
             if let Some(error) = &curve.error {
-                marks = marks.with_y_err(error.clone());
+                let ends = curve.y.iter().zip(error).map(|(y, e)| (below(*y, *e), *e));
+                marks = marks.with_y_err_asymmetric(ends.collect::<Vec<(f64, f64)>>());
             }
             if named {
                 marks = marks.with_legend(&curve.name);
@@ -184,8 +204,8 @@ fn fits(x: f64, logarithmic: bool) -> bool {
 }
 
 /// The text beside a tick.
-pub(super) fn tick(x: f64) -> String {
-    let text = real(x, 5);
+pub(super) fn tick(x: f64, digits: usize) -> String {
+    let text = real(x, digits);
     text.strip_suffix(".0").map_or(text.replace(".0e", "e"), str::to_string)
 }
 

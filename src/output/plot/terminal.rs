@@ -4,40 +4,62 @@ use kuva::TerminalBackend;
 use kuva::render::render::render_multiple;
 use kuva::render::theme::Theme;
 
-use super::Plot;
+use super::{Content, Plot};
 use crate::error::Result;
 
 impl Plot {
     /// The plot as text of `columns` x `rows` characters, with colours if the reader's terminal shows them.
     pub fn terminal(&self, columns: usize, rows: usize, colour: bool) -> Result<String> {
         let (columns, rows) = (columns.clamp(30, 400), rows.clamp(10, 200));
-        let plots = self.plots()?;
+        // Letters below each other would cover the numbers of the ticks: the ordinate's label goes above, where it is read.
+        let beside = Plot { ylabel: String::new(), ..self.clone() };
+        let rows = if self.ylabel.is_empty() { rows } else { rows - 1 };
+        let plots = beside.plots()?;
         // A character is some 8 x 16 pixels; at this size labels take the room that they take as text.
-        let layout = self
+        let layout = beside
             .layout(&plots, (columns as f64 * 8.0, rows as f64 * 16.0))
             .with_theme(Theme::dark())
             .with_show_grid(false)
             .with_term_rows(rows as u32);
         let text = TerminalBackend::new(columns, rows).render_scene(&render_multiple(plots, layout));
-        let text = if colour { text } else { plain(&text) };
-        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let map = matches!(self.content, Content::Map(_));
+        let text = if colour { text } else { plain(&text, map) };
+        let above = self.ylabel.chars().take(columns).collect::<String>();
+        let lines = std::iter::once(above.as_str()).filter(|line| !line.is_empty());
+        let lines: Vec<&str> = lines.chain(text.lines().map(str::trim_end)).collect();
         Ok(lines.join("\n").trim_end().to_string())
     }
 }
 
-/// The text without its colours.
-fn plain(text: &str) -> String {
+/// The text without its colours; in a map they become shades, darker where the colour is.
+fn plain(text: &str, map: bool) -> String {
+    const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
+    let mut shade = SHADES[4];
     while let Some(c) = chars.next() {
         if c == '\x1b' {
             // A colour ends at its letter.
-            chars.by_ref().find(|c| c.is_ascii_alphabetic());
+            let code: String = chars.by_ref().take_while(|c| !c.is_ascii_alphabetic()).collect();
+            if let Some(light) = luminance(&code) {
+                shade = SHADES[((light * SHADES.len() as f64) as usize).min(SHADES.len() - 1)];
+            }
+        } else if map && matches!(c, '⣿' | '█') {
+            out.push(shade);
         } else {
             out.push(c);
         }
     }
     out
+}
+
+/// How light the colour of an escape sequence is, as `[38;2;R;G;B`, from 0 to 1.
+fn luminance(code: &str) -> Option<f64> {
+    let mut numbers = code.trim_start_matches('[').split(';').map(|n| n.parse::<f64>().ok());
+    let (Some(Some(38.0)), Some(Some(2.0))) = (numbers.next(), numbers.next()) else { return None };
+    let mut part = || numbers.next().flatten();
+    let (r, g, b) = (part()?, part()?, part()?);
+    Some((0.2126 * r + 0.7152 * g + 0.0722 * b) / 255.0)
 }
 
 /// Columns and rows of the terminal that standard output is, if it is one.

@@ -86,6 +86,21 @@ fn every_kind_draws_everywhere() {
 }
 
 #[test]
+fn in_a_terminal_the_label_stands_above_the_numbers() {
+    let text = Plot::from_table(&dos()).unwrap().terminal(80, 24, false).unwrap();
+    assert_eq!(text.lines().next(), Some("density"));
+    let ticks: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('┼')?.0.trim())).collect();
+    assert!(ticks.len() > 2 && ticks.iter().all(|tick| tick.parse::<f64>().is_ok()), "{text}");
+}
+
+#[test]
+fn a_map_without_colours_has_shades() {
+    let text = Plot::from_table(&spectral()).unwrap().terminal(80, 24, false).unwrap();
+    let shades = ['░', '▒', '▓', '█'].iter().filter(|shade| text.contains(**shade)).count();
+    assert!(shades >= 2, "{text}");
+}
+
+#[test]
 fn nothing_to_plot_is_an_error() {
     assert!(Plot::from_table(&Table::new()).is_err());
     let nan = Table::from_columns([("x", vec![0.0, 1.0]), ("y", vec![f64::NAN; 2])]).unwrap();
