@@ -117,6 +117,46 @@ fn wrong_usage_is_code_2() {
 }
 
 #[test]
+fn options_may_stand_before_the_command() {
+    let place = Place::new("before").with("a.rhai", "table(#{ x: [1.0] }).save(\"x.csv\");");
+    for args in [
+        &["--out", "here", "run", "a.rhai"][..],
+        &["--out", "there", "--threads", "1", "run", "a.rhai", "--out", "here"],
+        &["--out", "here", "a.rhai"],
+    ] {
+        let _ = std::fs::remove_dir_all(place.0.join("here"));
+        let said = place.run(args);
+        assert_eq!(said.code, 0, "{}", said.err);
+        assert!(place.0.join("here/x.csv").exists() && !place.0.join("there").exists(), "{args:?}");
+    }
+    let said = place.run(&["--backend", "abacus", "run", "a.rhai"]);
+    assert_eq!(said.code, 2, "{}", said.err);
+    let said = place.run(&["--threads", "1", "check", "a.rhai"]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("no use for `--threads`"), "{}", said.err);
+}
+
+#[test]
+fn a_script_needs_no_command_and_sets_the_exit_code() {
+    let place = Place::new("exit")
+        .with("a.rhai", "print(args.rest);\nfn end() { exit(3); }\nend();\nprint(2);")
+        .with("b.rhai", "exit();\nprint(2);")
+        .with("c.rhai", "exit(256);");
+    place.run(&["run", "a.rhai", "x"]).exactly(3, "[\"x\"]\n", "");
+    place.run(&["a.rhai", "x"]).exactly(3, "[\"x\"]\n", "");
+    place.run(&["b.rhai"]).exactly(0, "", "");
+    let said = place.run(&["c.rhai"]);
+    assert_eq!(said.code, 1);
+    assert!(
+        said.err.contains("an exit code of 256") && said.err.contains("between 0 and 255"),
+        "{}",
+        said.err
+    );
+    let said = place.run(&["missing.rhai"]);
+    assert!(said.code == 1 && said.err.contains("cannot be read"), "{}", said.err);
+}
+
+#[test]
 fn a_backend_that_is_not_there_is_an_error() {
     let place = Place::new("backend").with("a.rhai", "print(1);");
     let said = place.run(&["run", "a.rhai", "--backend", "cuda"]);

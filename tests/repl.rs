@@ -218,6 +218,21 @@ fn errors_point_and_the_session_goes_on() {
     t.line("let a = series([1, 2])[5]", "error: index 5 is outside a series of 2 elements\n");
     t.line("%foo", "error: no command `%foo`");
     t.line("1 +* 2", "error: ");
+    t.line("n = 3", "error: no variable `n`\n");
+    t.expect("hint: `let n = ..` makes a variable");
+    t.line(
+        "lattice.square(3, 3)",
+        "hint: `lattice` is a module: its functions are called as `lattice::function(..)`",
+    );
+    t.line("range(3)", "hint: it can be called as `range(from: float, to: float, step: float) -> range`");
+    t.line("print(1, 2)", "hint: it takes one value");
+    t.line("3^2", "warning: `^` is the exclusive or of bits\n");
+    // A function of an earlier input is shown as it was typed there.
+    t.line("fn half(v) { v.no_such_method() }", "> ");
+    t.line("let b = 1; let c = half(b);", "error: no function `no_such_method(int)`\n");
+    t.expect("an earlier input:1");
+    t.expect("1 | fn half(v) { v.no_such_method() }\n");
+    t.expect("in `half`, called at line 1\n");
     t.line("1 + 2", "3\n");
     t.leave();
 }
@@ -357,6 +372,9 @@ fn a_pipe_is_read_statement_by_statement() {
     assert_eq!(String::from_utf8_lossy(&failed.stdout), "1\n");
     assert!(String::from_utf8_lossy(&failed.stderr).contains("4 | f(2)"), "the line of the whole input");
     assert_eq!(failed.status.code(), Some(1));
+    let earlier = pipe(&folder.0, "fn f(a) {\n  a.nothing()\n}\n2\nf(3)\n");
+    let text = String::from_utf8_lossy(&earlier.stderr).into_owned();
+    assert!(text.contains("2 |   a.nothing()") && text.contains("called at line 5"), "{text}");
     let open = pipe(&folder.0, "let x = [1,\n");
     assert_eq!(open.status.code(), Some(1));
     assert_eq!(pipe(&folder.0, "2\nexit\n3\n").stdout, b"2\n");

@@ -11,11 +11,12 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
-use super::{Shared, out, report};
+use super::{Shared, report};
 use crate::backend::{BlockVector, Device, Distribution, Random, Rows};
 use crate::error::Result;
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
+use crate::output::out;
 use crate::script::Engine;
 use crate::script::diagnostics::Report;
 use crate::task::Interrupt;
@@ -27,7 +28,7 @@ pub(crate) struct Bench {
     #[arg(value_enum)]
     what: What,
     #[command(flatten)]
-    shared: Shared,
+    pub(super) shared: Shared,
     /// The large cases too (10 GB of memory, some minutes)
     #[arg(long)]
     full: bool,

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{out, report};
+use super::report;
+use crate::output::out;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, citations, read_script};
 

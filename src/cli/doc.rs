@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{out, report};
+use super::report;
 use crate::error::{Error, Result};
-use crate::output::colours;
+use crate::output::{colours, out};
 use crate::script::diagnostics::Report;
 use crate::script::manual::{self, Style};
 use crate::script::{Engine, registry};

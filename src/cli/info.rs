@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Shared, out, report};
+use super::{Shared, report};
 use crate::backend::Rows;
 use crate::error::Result;
 use crate::number::{DType, memory};
 use crate::operator::human_bytes;
+use crate::output::out;
 use crate::script::Engine;
 use crate::script::diagnostics::Report;
 use crate::task::Interrupt;
@@ -17,7 +18,7 @@ use crate::task::Interrupt;
 #[derive(Args)]
 pub(crate) struct Info {
     #[command(flatten)]
-    shared: Shared,
+    pub(super) shared: Shared,
 }
 
 impl Info {

@@ -9,13 +9,16 @@ mod info;
 mod run;
 mod test;
 
-use std::io::Write;
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, Kind};
-use crate::output::colours;
+use crate::output::{colours, out};
 use crate::script::Settings;
 use crate::script::device;
 use crate::script::diagnostics::Report;
@@ -25,7 +28,7 @@ use crate::task::Interrupt;
 ///
 /// Without a command: an interactive session, or statements from standard input.
 #[derive(Parser)]
-#[command(name = "umklapp", version, args_conflicts_with_subcommands = true)]
+#[command(name = "umklapp", version)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
@@ -82,6 +85,19 @@ pub(crate) struct Shared {
     quiet: bool,
 }
 
+impl Command {
+    /// What it takes with the others; some commands compute nothing and take none of it.
+    fn shared(&mut self) -> Option<&mut Shared> {
+        match self {
+            Command::Run(run) => Some(&mut run.shared),
+            Command::Test(test) => Some(&mut test.shared),
+            Command::Bench(bench) => Some(&mut bench.shared),
+            Command::Info(info) => Some(&mut info.shared),
+            Command::Check(_) | Command::Doc(_) | Command::Cite(_) | Command::Completions { .. } => None,
+        }
+    }
+}
+
 /// One weight a backend.
 #[derive(Debug, Clone)]
 struct Weights(Vec<f64>);
@@ -100,6 +116,22 @@ fn shares(text: &str) -> Result<Weights, String> {
 }
 
 impl Shared {
+    /// Takes over what stands before the command, where the command's own options do not say otherwise.
+    fn take_over(&mut self, before: Shared, told: &ArgMatches) {
+        fn keep<T>(own: &mut T, before: T, name: &str, told: &ArgMatches) {
+            if told.value_source(name) != Some(ValueSource::CommandLine) {
+                *own = before;
+            }
+        }
+        keep(&mut self.backend, before.backend, "backend", told);
+        keep(&mut self.weights, before.weights, "weights", told);
+        keep(&mut self.device, before.device, "device", told);
+        keep(&mut self.threads, before.threads, "threads", told);
+        keep(&mut self.seed, before.seed, "seed", told);
+        keep(&mut self.out, before.out, "out", told);
+        keep(&mut self.quiet, before.quiet, "quiet", told);
+    }
+
     /// The same wishes for an engine.
     fn settings(&self) -> Settings {
         Settings {
@@ -115,9 +147,52 @@ impl Shared {
     }
 }
 
+fn given() -> Vec<OsString> {
+    std::env::args_os().collect()
+}
+
+/// The script that stands where a command is expected, as in `umklapp script.rhai`.
+fn script_of(e: &clap::Error) -> Option<&str> {
+    let name = match e.get(ContextKind::InvalidSubcommand)? {
+        ContextValue::String(name) => name,
+        _ => return None,
+    };
+    (name.ends_with(".rhai") || Path::new(name).is_file()).then_some(name)
+}
+
+/// The arguments, with options that stand before a command given to it.
+fn arguments() -> Result<Arguments, clap::Error> {
+    let told = Arguments::command().try_get_matches_from(given()).or_else(|e| match script_of(&e) {
+        Some(script) => {
+            let mut all = given();
+            let at = all.iter().position(|arg| *arg == *script).unwrap_or(1);
+            all.insert(at, "run".into());
+            Arguments::command().try_get_matches_from(all)
+        }
+        None => Err(e),
+    })?;
+    let mut arguments = Arguments::from_arg_matches(&told)?;
+    let (Some(command), Some((name, inner))) = (&mut arguments.command, told.subcommand()) else {
+        return Ok(arguments);
+    };
+    if let Some(shared) = command.shared() {
+        shared.take_over(arguments.shared.clone(), inner);
+        return Ok(arguments);
+    }
+    let own = Arguments::command();
+    let said = |id: &str| told.value_source(id) == Some(ValueSource::CommandLine);
+    match own.get_arguments().map(|arg| arg.get_id().as_str()).find(|id| said(id)) {
+        Some(option) => {
+            let said = format!("`{name}` computes nothing: it has no use for `--{option}`");
+            Err(Arguments::command().error(ErrorKind::ArgumentConflict, said))
+        }
+        None => Ok(arguments),
+    }
+}
+
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = arguments().unwrap_or_else(|e| e.exit());
     let Some(command) = arguments.command else {
         return crate::repl::run(arguments.shared.settings());
     };
@@ -135,17 +210,6 @@ pub fn main() -> ExitCode {
             out(String::from_utf8_lossy(&text).trim_end());
             ExitCode::SUCCESS
         }
-    }
-}
-
-/// Writes a line of results. A reader that has gone away (`umklapp doc | head`) ends the program quietly.
-pub(crate) fn out(line: &str) {
-    if let Err(e) = writeln!(std::io::stdout(), "{line}") {
-        if e.kind() == std::io::ErrorKind::BrokenPipe {
-            std::process::exit(0);
-        }
-        eprintln!("error: standard output cannot be written: {e}");
-        std::process::exit(1);
     }
 }
 

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 
-use super::{Shared, catch_interrupt, out, report, show};
+use super::{Shared, catch_interrupt, report, show};
+use crate::output::out;
 use crate::output::progress::Bar;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings, read_script};
@@ -19,7 +20,7 @@ pub(crate) struct Run {
     /// The script
     file: PathBuf,
     #[command(flatten)]
-    shared: Shared,
+    pub(super) shared: Shared,
     /// A value that the script sees as `args.key`
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -64,7 +65,7 @@ impl Run {
             engine.lint(&text, Some(&self.file.display().to_string())).iter().for_each(show);
         }
         match engine.run_text(&text, &self.file) {
-            Ok(_) => ExitCode::SUCCESS,
+            Ok(_) => ExitCode::from(engine.session().ended().unwrap_or(0)),
             Err(failed) => {
                 if self.json {
                     out(&json!({ "error": error_record(&failed) }).to_string());

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::{Shared, catch_interrupt, out, report};
+use super::{Shared, catch_interrupt, report};
 use crate::error::{Error, Result};
+use crate::output::out;
 use crate::script::Settings;
 use crate::script::diagnostics::Report;
 use crate::script::golden::{self, Verdict};
@@ -20,7 +21,7 @@ pub(crate) struct Test {
     #[arg(long)]
     bless: bool,
     #[command(flatten)]
-    shared: Shared,
+    pub(super) shared: Shared,
 }
 
 impl Test {
@@ -87,6 +88,10 @@ fn collect(path: &Path, named: bool, scripts: &mut Vec<PathBuf>) -> Result<()> {
     if !path.is_dir() {
         if named && !path.exists() {
             return Err(Error::file(format!("there is no `{}`", path.display())));
+        }
+        if named && path.extension().is_some_and(|e| e == "out") {
+            return Err(Error::input(format!("`{}` is what a script prints, not a script", path.display()))
+                .hint(format!("name the script: `{}`", path.with_extension("rhai").display())));
         }
         if named || path.extension().is_some_and(|e| e == "rhai") {
             scripts.push(path.into());

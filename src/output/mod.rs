@@ -7,7 +7,20 @@ mod manifest;
 pub mod plot;
 pub mod progress;
 
+use std::io::Write;
+
 pub use manifest::Manifest;
+
+/// Writes a line of results. A reader that has gone away (`umklapp doc | head`) ends the program quietly.
+pub fn out(line: &str) {
+    if let Err(e) = writeln!(std::io::stdout(), "{line}") {
+        if e.kind() == std::io::ErrorKind::BrokenPipe {
+            std::process::exit(0);
+        }
+        eprintln!("error: standard output cannot be written: {e}");
+        std::process::exit(1);
+    }
+}
 
 /// Whether what is written there may be coloured: a terminal that can, and nobody who asked for none (`NO_COLOR`).
 pub fn colours(stream: &impl std::io::IsTerminal) -> bool {

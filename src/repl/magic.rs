@@ -105,14 +105,16 @@ impl Session {
             _ => format!("for run_of_timeit in 0..{loops} {{ {text} }}"),
         };
         let began = Instant::now();
-        match self.engine.eval(&text) {
+        match self.evaluate(&text, 1) {
             Ok(_) => Ok(began.elapsed()),
             Err(report) => Err(self.failed(&report)),
         }
     }
 
     fn run(&mut self, file: &str) -> Step {
-        let result = self.engine.run_file(Path::new(file));
+        let result = self.run_file(Path::new(file));
+        // A script that ends itself does not end the session.
+        self.engine.session().ended();
         self.refresh();
         match result {
             Ok(_) => Step::Next,
@@ -141,12 +143,12 @@ fn script(done: &[Done]) -> String {
         let statement = text.trim_end_matches(';');
         // A comment at the end of an input must not hide what follows it.
         let comment = lex::tokens(text).last().is_some_and(|t| t.kind == lex::Kind::Comment);
-        let line = match (d.value, uses_ans, comment) {
-            (true, true, _) => format!("let ans = {statement}\n;\nprint(ans);"),
-            (true, false, true) => format!("print({statement}\n);"),
-            (true, false, false) => format!("print({statement});"),
-            (false, _, true) => format!("{text}\n;"),
-            (false, ..) => format!("{statement};"),
+        // A comment ends with its line.
+        let end = if comment { "\n" } else { "" };
+        let line = match (d.value, uses_ans) {
+            (true, true) => format!("let ans = {statement}{end};\nprint(ans);"),
+            (true, false) => format!("print({statement}{end});"),
+            (false, _) => format!("{statement}{end};"),
         };
         out.push_str(&line);
         out.push('\n');

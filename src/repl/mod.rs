@@ -23,8 +23,8 @@ use rustyline::history::DefaultHistory;
 use rustyline::{ColorMode, CompletionType, Config, Editor};
 
 use crate::error::{Error, Kind, Result};
-use crate::output::colours;
 use crate::output::progress::Bar;
+use crate::output::{colours, out};
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings};
 use crate::task::{Interrupt, Progress};
@@ -67,6 +67,7 @@ fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<Sessio
     let quiet = settings.quiet;
     let engine = Engine::with(settings, interrupt)?;
     let bar = Bar::new(quiet);
+    engine.session().set_printer(Box::new(out));
     engine.session().set_progress(bar.map(|bar| Arc::new(bar) as Arc<dyn Progress>));
     Ok(Session::new(engine, interactive))
 }
@@ -95,14 +96,15 @@ fn listen(mut session: Session) -> ExitCode {
         if !input::incomplete(&parser, &text) {
             match session.take(&std::mem::take(&mut text), first) {
                 Step::Next => {}
-                Step::Leave => return ExitCode::SUCCESS,
+                Step::Leave(code) => return ExitCode::from(code),
                 Step::Failed(kind) => return code(kind),
             }
         }
     }
     match session.take(&text, first) {
         Step::Failed(kind) => code(kind),
-        _ => ExitCode::SUCCESS,
+        Step::Leave(code) => ExitCode::from(code),
+        Step::Next => ExitCode::SUCCESS,
     }
 }
 
@@ -135,7 +137,7 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
         }
     };
     let mut history = history;
-    println!("{}", session.banner(colour));
+    out(&session.banner(colour));
     loop {
         prompt.open();
         let typed = editor.readline("> ");
@@ -151,8 +153,8 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
                         history = None;
                     }
                 }
-                if matches!(session.take(&line, 1), Step::Leave) {
-                    return ExitCode::SUCCESS;
+                if let Step::Leave(code) = session.take(&line, 1) {
+                    return ExitCode::from(code);
                 }
             }
             // Ctrl-C clears the line.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::rc::Rc;
 
 use rhai::{Dynamic, Expr, Map, Stmt};
@@ -13,15 +14,16 @@ use super::{paint, parser};
 use crate::error::{Error, Kind};
 use crate::number::Table;
 use crate::output::colours;
-use crate::script::Engine;
-use crate::script::diagnostics::Report;
+use crate::script::diagnostics::{Report, Section};
 use crate::script::manual::{self, Style};
 use crate::script::registry::{self, Entry, Form, Parameter};
+use crate::script::{Engine, Outcome};
 
 /// What comes after an input.
 pub(super) enum Step {
     Next,
-    Leave,
+    /// The session is over, with this exit code.
+    Leave(u8),
     /// It failed; a session at a terminal goes on.
     Failed(Kind),
 }
@@ -39,6 +41,8 @@ pub(super) struct Session {
     /// What completion knows; shared with the editor.
     pub names: Rc<RefCell<Names>>,
     pub done: Vec<Done>,
+    /// All that was run, its lines numbered through: functions that fail later lie in an earlier input.
+    heard: Vec<Section>,
     parser: rhai::Engine,
     /// How many entries are the program's; those of the user's functions follow.
     builtin: usize,
@@ -59,7 +63,15 @@ impl Session {
         let entries = registry::entries(engine.rhai(), true);
         let builtin = entries.len();
         let names = Rc::new(RefCell::new(Names { entries, variables: Vec::new() }));
-        let session = Session { engine, names, done: Vec::new(), parser: parser(), builtin, interactive };
+        let session = Session {
+            engine,
+            names,
+            done: Vec::new(),
+            heard: Vec::new(),
+            parser: parser(),
+            builtin,
+            interactive,
+        };
         session.refresh();
         session
     }
@@ -78,7 +90,7 @@ impl Session {
     pub fn take(&mut self, line: &str, first: usize) -> Step {
         match input::read(line) {
             Input::Nothing => Step::Next,
-            Input::Leave => Step::Leave,
+            Input::Leave => Step::Leave(0),
             Input::Help(name) => self.help(name),
             Input::Search(word) => self.search(word),
             Input::Variables => self.variables(),
@@ -111,14 +123,57 @@ impl Session {
         Step::Failed(report.kind)
     }
 
+    /// The number of the next line that is run. The language counts to 65535.
+    fn next_line(&mut self) -> usize {
+        if self.heard.last().is_some_and(|last| last.end() > 50_000) {
+            self.heard.clear();
+        }
+        self.heard.last().map_or(1, Section::end)
+    }
+
+    /// Evaluates a piece of script; what fails is shown where it was typed.
+    pub fn evaluate(&mut self, text: &str, shown_first: usize) -> Outcome {
+        let first = self.next_line();
+        let result = self.engine.eval_from(text, first);
+        self.heard.push(Section { first, shown_first, text: text.to_string(), name: None });
+        self.placed(result)
+    }
+
+    /// Runs a script file.
+    pub fn run_file(&mut self, path: &Path) -> Outcome {
+        let first = self.next_line();
+        let (result, text) = self.engine.run_file_from(path, first);
+        self.heard.push(Section { first, shown_first: 1, text, name: Some(path.display().to_string()) });
+        self.placed(result)
+    }
+
+    /// Says of an error in which input it lies; at a terminal lines are counted from the input's first.
+    fn placed(&self, result: Outcome) -> Outcome {
+        result.map_err(|mut report| {
+            let current =
+                report.position.is_some_and(|(line, _)| self.heard.last().is_some_and(|p| line >= p.first));
+            report.within(&self.heard);
+            if self.interactive && !current && report.position.is_some() && report.file.is_none() {
+                report.file = Some("an earlier input".into());
+            }
+            report
+        })
+    }
+
     /// Runs a piece of script and shows its value, unless it ends in a semicolon.
     pub fn script(&mut self, text: &str, first: usize) -> Step {
         let last = self.last(text);
-        // Errors name lines of all input.
-        let placed = format!("{}{text}", "\n".repeat(first.saturating_sub(1)));
-        let result = self.engine.eval(&placed);
+        if !self.engine.session().quiet() {
+            for mut trap in self.engine.lint(text, None) {
+                trap.within(&[Section { first: 1, shown_first: first, text: text.into(), name: None }]);
+                eprintln!("{}", trap.render(colours(&std::io::stderr())));
+            }
+        }
+        let result = self.evaluate(text, first);
+        let ended = self.engine.session().ended();
         let step = match result {
             Err(report) => self.failed(&report),
+            Ok(_) if ended.is_some() => Step::Leave(ended.unwrap_or(0)),
             Ok(value) => {
                 let silent = silent(text);
                 let shows = !value.is_unit() && matches!(last, Last::Expression);
@@ -134,8 +189,8 @@ impl Session {
                     }
                     _ => {}
                 }
-                let text = text.trim_end().to_string();
-                self.done.push(Done { text, value: shows && !silent && self.single(&placed) });
+                let value = shows && !silent && self.single(text);
+                self.done.push(Done { text: text.trim_end().to_string(), value });
                 Step::Next
             }
         };

@@ -18,12 +18,61 @@ pub struct Report {
     /// The remedy.
     pub hint: Option<String>,
     /// Functions that were being called, innermost first, with their lines.
-    pub calls: Vec<String>,
+    pub calls: Vec<Call>,
     /// What kind of failure it is.
     pub kind: Kind,
     /// Whether the script can run all the same.
     pub warning: bool,
     source: String,
+    /// The number of the source's first line.
+    first: usize,
+}
+
+/// A function that was being called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    what: String,
+    /// The line of the call, and where the lines of a module are counted, which.
+    line: Option<usize>,
+    module: Option<String>,
+}
+
+impl std::fmt::Display for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "in {}", self.what)?;
+        if let Some(line) = self.line {
+            write!(f, ", called at line {line}")?;
+        }
+        self.module.as_ref().map_or(Ok(()), |module| write!(f, " of `{module}`"))
+    }
+}
+
+/// One of several texts whose lines are numbered through.
+#[derive(Debug, Clone)]
+pub struct Section {
+    /// The number of its first line.
+    pub first: usize,
+    /// What its reader calls that line.
+    pub shown_first: usize,
+    /// The text.
+    pub text: String,
+    /// What it is called, if anything.
+    pub name: Option<String>,
+}
+
+impl Section {
+    /// The line behind its last one.
+    pub fn end(&self) -> usize {
+        self.first + self.text.lines().count().max(1)
+    }
+
+    fn holds(&self, line: usize) -> bool {
+        (self.first..self.end()).contains(&line)
+    }
+
+    fn shown(&self, line: usize) -> usize {
+        line - self.first + self.shown_first
+    }
 }
 
 impl Report {
@@ -38,6 +87,7 @@ impl Report {
             kind: error.kind(),
             warning: false,
             source: String::new(),
+            first: 1,
         }
     }
 
@@ -87,11 +137,15 @@ impl Report {
                             if !at.is_none() {
                                 position = *at;
                             }
-                            calls.push(format!("in `{name}`{}", line_of(*at)));
+                            calls.push(Call { what: format!("`{name}`"), line: at.line(), module: None });
                         }
                         // How the stdlib does its work is no news for its callers.
                         Some(module) if stdlib::MODULES.iter().any(|(name, _)| *name == module) => {}
-                        Some(module) => calls.push(format!("in `{name}`{} of `{module}`", line_of(*at))),
+                        Some(module) => calls.push(Call {
+                            what: format!("`{name}`"),
+                            line: at.line(),
+                            module: Some(module.to_string()),
+                        }),
                     }
                     let own = origin.is_empty() || Some(origin.as_str()) == file;
                     place = (!own).then_some(origin.as_str());
@@ -101,14 +155,15 @@ impl Report {
                     }
                 }
                 EvalAltResult::ErrorInModule(name, next, at) => {
-                    calls.push(format!("in module `{name}`{}", line_of(*at)));
+                    calls.push(Call { what: format!("module `{name}`"), line: at.line(), module: None });
                     inner = next;
                 }
                 _ => break,
             }
         }
         calls.reverse();
-        let (message, hint, kind) = describe(engine, scope, inner);
+        let assigned = is_assigned(source, position);
+        let (message, hint, kind) = describe(engine, scope, inner, assigned);
         let position =
             (!position.is_none()).then(|| (position.line().unwrap_or(1), position.position().unwrap_or(1)));
         Report {
@@ -120,18 +175,37 @@ impl Report {
             kind,
             warning: false,
             source: source.to_string(),
+            first: 1,
+        }
+    }
+
+    /// Puts it into the piece of a longer text where it belongs.
+    pub fn within(&mut self, sections: &[Section]) {
+        let of = |line: usize| sections.iter().find(|section| section.holds(line));
+        for call in self.calls.iter_mut().filter(|call| call.module.is_none()) {
+            call.line = call.line.map(|line| of(line).map_or(line, |section| section.shown(line)));
+        }
+        if let Some((line, column)) = self.position
+            && let Some(section) = of(line)
+        {
+            self.position = Some((section.shown(line), column));
+            self.source.clone_from(&section.text);
+            self.first = section.shown_first;
+            self.file.clone_from(&section.name);
         }
     }
 
     /// The report as text, with colours if asked.
     pub fn render(&self, colour: bool) -> String {
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let span = self.position.and_then(|(line, column)| span_at(&self.source, line, column));
+        let span = self
+            .position
+            .and_then(|(line, column)| span_at(&self.source, (line + 1).checked_sub(self.first)?, column));
         let level = if self.warning { Level::WARNING } else { Level::ERROR };
         let title = level.primary_title(&self.message);
         let mut group = match &span {
             Some(span) => {
-                let mut snippet = Snippet::source(&self.source).line_start(1);
+                let mut snippet = Snippet::source(&self.source).line_start(self.first);
                 if let Some(file) = &self.file {
                     snippet = snippet.path(file.as_str());
                 }
@@ -141,7 +215,7 @@ impl Report {
             None => annotate_snippets::Group::with_title(title),
         };
         for call in &self.calls {
-            group = group.element(Level::NOTE.message(call.as_str()));
+            group = group.element(Level::NOTE.message(call.to_string()));
         }
         if let Some(hint) = &self.hint {
             group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
@@ -150,13 +224,17 @@ impl Report {
     }
 }
 
-fn line_of(at: Position) -> String {
-    at.line().map(|line| format!(", called at line {line}")).unwrap_or_default()
+/// Whether the word at a position is given a value.
+fn is_assigned(source: &str, position: Position) -> bool {
+    let place = position.line().zip(position.position());
+    let word = place.and_then(|(line, column)| span_at(source, line, column));
+    let behind = word.map_or("", |word| source[word.end..].trim_start());
+    behind.starts_with('=') && !behind.starts_with("==")
 }
 
 /// The bytes of the word that starts at a position.
 fn span_at(source: &str, line: usize, column: usize) -> Option<std::ops::Range<usize>> {
-    let start: usize = source.split_inclusive('\n').take(line - 1).map(str::len).sum();
+    let start: usize = source.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     let text = source.get(start..)?.lines().next().unwrap_or("");
     let from: usize = text.chars().take(column.saturating_sub(1)).map(char::len_utf8).sum();
     let rest = text.get(from..)?;
@@ -166,7 +244,12 @@ fn span_at(source: &str, line: usize, column: usize) -> Option<std::ops::Range<u
 }
 
 /// One sentence, a hint and the kind for an error of Rhai or of ours.
-fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (String, Option<String>, Kind) {
+fn describe(
+    engine: &rhai::Engine,
+    scope: &Scope,
+    error: &EvalAltResult,
+    assigned: bool,
+) -> (String, Option<String>, Kind) {
     match error {
         EvalAltResult::ErrorRuntime(value, _) => match value.clone().try_cast::<Error>() {
             Some(error) => (error.message().to_string(), error.hint_text().map(str::to_string), error.kind()),
@@ -201,10 +284,8 @@ fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (Str
             (format!("no function `{}`", tidy_types(signature)), hint, Kind::Input)
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => {
-            let mut names = registry::names(engine);
-            names.splice(..0, scope.iter().map(|(name, ..)| name.to_string()));
-            let hint =
-                nearest(name, names.iter().map(String::as_str)).map(|n| format!("did you mean `{n}`?"));
+            let variables: Vec<&str> = scope.iter().map(|(name, ..)| name).collect();
+            let hint = registry::no_variable(engine, name, &variables, assigned);
             (format!("no variable `{name}`"), hint, Kind::Input)
         }
         EvalAltResult::ErrorModuleNotFound(name, _) => {
@@ -214,6 +295,11 @@ fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (Str
                 format!("did you mean `{n}`?")
             });
             (format!("no module `{name}`"), Some(hint), Kind::Input)
+        }
+        EvalAltResult::ErrorDotExpr(text, _) if no_property(text).is_some() => {
+            let (name, kind) = no_property(text).unwrap_or_default();
+            let hint = registry::no_property(engine, &name, &kind);
+            (format!("{kind} has no property `{name}`"), hint, Kind::Input)
         }
         other => {
             let mut text = other.clone_message();
@@ -226,6 +312,13 @@ fn describe(engine: &rhai::Engine, scope: &Scope, error: &EvalAltResult) -> (Str
             (text, hint, Kind::Input)
         }
     }
+}
+
+/// The property and the type of the language's "Unknown property 'x' - a getter is not registered for type 'T'".
+fn no_property(text: &str) -> Option<(String, String)> {
+    let mut parts = text.strip_prefix("Unknown property '")?.split('\'');
+    let (name, about, kind) = (parts.next()?, parts.next()?, parts.next()?);
+    about.contains("getter").then(|| (name.to_string(), kind.to_string()))
 }
 
 /// What scripts say with `throw #{ message: .., hint: .. }`.

@@ -133,6 +133,8 @@ impl Engine {
 
     /// A value as `print` shows it.
     pub fn show(&self, value: &Dynamic) -> String {
+        // What asked to stop came too late for the work; it is not to stop the showing.
+        self.session.interrupt().clear();
         let mut scope = Scope::new();
         scope.push_dynamic("value", value.clone());
         let text = self.rhai.eval_expression_with_scope::<String>(&mut scope, "value.to_string()");
@@ -157,11 +159,15 @@ impl Engine {
 
     /// Runs the text of a script as if it were the file `path`.
     pub fn run_text(&mut self, text: &str, path: &Path) -> Outcome {
+        self.run_text_from(text, path, 1)
+    }
+
+    fn run_text_from(&mut self, text: &str, path: &Path, first: usize) -> Outcome {
         let name = path.display().to_string();
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         self.modules_from(folder);
         self.session.set_script(text);
-        self.eval_named(text, Some(&name))
+        self.eval_named(text, Some(&name), first)
     }
 
     /// Warnings about the traps of the language: whole numbers divided, `^` for a power, `-x**2`.
@@ -213,12 +219,25 @@ impl Engine {
 
     /// Evaluates a piece of script.
     pub fn eval(&mut self, text: &str) -> Outcome {
-        self.eval_named(text, None)
+        self.eval_named(text, None, 1)
     }
 
-    fn eval_named(&mut self, text: &str, name: Option<&str>) -> Outcome {
+    /// Evaluates a piece of script whose first line has this number: functions keep the numbers of their lines.
+    pub fn eval_from(&mut self, text: &str, first: usize) -> Outcome {
+        self.eval_named(text, None, first)
+    }
+
+    /// Runs a script file whose lines are numbered from `first`; gives its text, too, where it can be read.
+    pub fn run_file_from(&mut self, path: &Path, first: usize) -> (Outcome, String) {
+        match read_script(path) {
+            Ok(text) => (self.run_text_from(&text, path, first), text),
+            Err(unreadable) => (Err(unreadable), String::new()),
+        }
+    }
+
+    fn eval_named(&mut self, text: &str, name: Option<&str>, first: usize) -> Outcome {
         self.session.interrupt().clear();
-        let text = comment_out_shebang(text);
+        let text = format!("{}{}", "\n".repeat(first.saturating_sub(1)), comment_out_shebang(text));
         let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.eval_raw(&text, name)));
         match run {
             Ok(Ok(value)) => Ok(value),

@@ -43,6 +43,7 @@ pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
         let kind = e.of_type().unwrap_or_default().to_string();
         sections.entry((e.standard, e.path(), kind)).or_default().push(e);
     }
+    sections.values_mut().for_each(|section| section.sort_by_cached_key(|e| e.signature()));
     // What has no doc of its own is shown with what has one.
     let documented = sections.values().any(|s| s.iter().any(|e| !e.doc.is_empty()));
     let pages: Vec<String> = sections
@@ -139,23 +140,33 @@ pub fn markdown(entries: &[Entry]) -> String {
 
 /// Everything whose name or text has the word, names first, a line each.
 pub fn search(entries: &[Entry], word: &str, style: Style) -> Option<String> {
-    let word = word.trim().to_lowercase();
+    let words: Vec<String> = word.split_whitespace().map(|word| stem(&plain(word)).to_string()).collect();
     let mut found: BTreeMap<(u8, String), String> = BTreeMap::new();
-    for e in entries.iter().filter(|e| !e.doc.is_empty() && !word.is_empty()) {
+    for e in entries.iter().filter(|e| !e.doc.is_empty() && !words.is_empty()) {
         let name = called(e);
-        let rank = if name.to_lowercase().contains(&word) {
-            0
-        } else if e.summary().to_lowercase().contains(&word) {
-            1
-        } else if e.doc.to_lowercase().contains(&word) {
-            2
-        } else {
-            continue;
+        let texts = [name.clone(), format!("{name} {}", e.summary()), format!("{name} {}", e.doc)];
+        let has_all = |text: &String| {
+            let text = plain(text);
+            words.iter().all(|word| text.contains(word.as_str()))
         };
+        let Some(rank) = texts.iter().position(has_all) else { continue };
+        let rank = rank as u8;
         found.entry((rank + 3 * u8::from(e.standard), name)).or_insert_with(|| e.summary());
     }
     let lines = found.iter().map(|((_, name), summary)| (name.as_str(), summary.as_str()));
     (!found.is_empty()).then(|| columns(lines, style))
+}
+
+/// A text to search in: in lower case, and `z` as `s`, as in "diagonalise".
+fn plain(text: &str) -> String {
+    text.to_lowercase().replace('z', "s")
+}
+
+/// A word without its ending, if enough is left.
+fn stem(word: &str) -> &str {
+    let endings = ["ations", "ation", "ing", "es", "e", "s"];
+    let stems = endings.iter().filter_map(|ending| word.strip_suffix(ending));
+    stems.into_iter().find(|stem| stem.len() >= 5).unwrap_or(word)
 }
 
 fn listing<'a>(entries: impl Iterator<Item = &'a Entry>, title: &str, style: Style) -> String {
@@ -255,6 +266,9 @@ fn options(entry: &Entry, style: Style) -> String {
             default => format!(" (default: {default})"),
         };
         let meaning = o.meaning.trim_end_matches('.');
+        // "or ..." goes on from the default, which stands elsewhere here.
+        let goes_on = meaning.starts_with("or ") && !o.default.is_empty();
+        let meaning = if goes_on { format!("{} {meaning}", o.default) } else { meaning.to_string() };
         let text = wrap(&format!("{meaning}{default}"), wide + 6, style.width);
         let text = text.trim_start();
         match text.strip_suffix(&default) {

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 
 use rhai::{Engine, FnAccess};
 
+use crate::error::nearest;
+
 /// A parameter of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
@@ -133,11 +135,17 @@ fn item_options(item: &str) -> Vec<OptionDoc> {
     let mut rest = names;
     while let Some((_, after)) = rest.split_once('`') {
         let Some((key, after)) = after.split_once('`') else { break };
-        let end = after.find('`').unwrap_or(after.len());
+        // A default may name other options.
+        let mut depth = 0;
+        let end = after.find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            c == '`' && depth == 0
+        });
+        let end = end.unwrap_or(after.len());
         let default = after[..end].trim_start().strip_prefix('(').and_then(|d| d.rsplit_once(')'));
         let default = default.map_or("", |(default, _)| default);
         found.push(OptionDoc { key: key.into(), default: default.into(), meaning: meaning.into() });
-        rest = after;
+        rest = &after[end..];
     }
     found
 }
@@ -175,6 +183,10 @@ pub fn entries(engine: &Engine, standard: bool) -> Vec<Entry> {
     own
 }
 
+/// Numbers that the language's library could take, and that no script can make.
+const UNKNOWN: [&str; 12] =
+    ["i8", "i16", "i32", "i128", "isize", "u8", "u16", "u32", "u64", "u128", "usize", "f32"];
+
 fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
     let meta = info.metadata;
     let (form, name) = match meta.name.strip_prefix("get$") {
@@ -193,6 +205,9 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
     if parameters.is_empty() {
         let nameless = Parameter { name: String::new(), kind: String::new() };
         parameters = vec![nameless; meta.num_params];
+    }
+    if parameters.iter().any(|p| UNKNOWN.contains(&p.kind.as_str())) {
+        return None;
     }
     Some(Entry {
         module: info.namespace.to_string(),
@@ -218,6 +233,9 @@ fn parameter(engine: &Engine, text: &str) -> Parameter {
 /// A type as scripts name it, from how Rust writes it; empty for none or any.
 pub fn type_name(engine: &Engine, rust: &str) -> String {
     let rust = rust.trim().trim_start_matches("&mut ").trim_start_matches('&').trim();
+    if let Some(inside) = rust.strip_prefix("RhaiResultOf<") {
+        return type_name(engine, inside.strip_suffix('>').unwrap_or(inside));
+    }
     // Fallible functions return `Result<T, ..>`.
     if let Some(inside) = rust.strip_suffix('>').and_then(|r| r.split_once("Result<")).map(|(_, t)| t) {
         let mut depth = 0;
@@ -226,6 +244,9 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
             c == ',' && depth == 0
         });
         return type_name(engine, &inside[..end.unwrap_or(inside.len())]);
+    }
+    if ["Range<", "RangeInclusive<", "StepRange<"].iter().any(|range| rust.starts_with(range)) {
+        return "range".into();
     }
     let display = engine.map_type_name(rust);
     let display = display.strip_prefix("Rc<").or(display.strip_prefix("Arc<")).unwrap_or(display);
@@ -277,6 +298,45 @@ pub fn names(engine: &Engine) -> Vec<String> {
     names.into_iter().collect()
 }
 
+/// The functions that stand on their own, without a value or a module before them.
+fn plain_names(engine: &Engine) -> BTreeSet<String> {
+    let alone = |e: &Entry| e.form == Form::Function && e.module.is_empty();
+    entries(engine, true).into_iter().filter(alone).map(|e| e.name).collect()
+}
+
+/// A hint for a name that is no variable; `variables` are those there are, `assigned` says that it was to become one.
+pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assigned: bool) -> Option<String> {
+    let modules = modules(engine);
+    if modules.iter().any(|module| module == name) {
+        return Some(format!("`{name}` is a module: its functions are called as `{name}::function(..)`"));
+    }
+    let functions = plain_names(engine);
+    if functions.contains(name) {
+        return Some(format!("`{name}` is a function: `{name}(..)` calls it"));
+    }
+    let names: Vec<&str> = variables.iter().copied().chain(functions.iter().map(String::as_str)).collect();
+    let near = nearest(name, names);
+    match (assigned, near) {
+        (true, Some(near)) => Some(format!("`let {name} = ..` makes a variable; or did you mean `{near}`?")),
+        (true, None) => Some(format!("`let {name} = ..` makes a variable")),
+        (false, near) => near.map(|near| format!("did you mean `{near}`?")),
+    }
+}
+
+/// A hint for a property that values of a type do not have.
+pub(super) fn no_property(engine: &Engine, name: &str, kind: &str) -> Option<String> {
+    let all = entries(engine, true);
+    let own: Vec<&Entry> = all.iter().filter(|e| e.of_type() == Some(kind)).collect();
+    // A function whose first argument is the value can be called as its method.
+    let first = |e: &&Entry| e.parameters.first().is_some_and(|p| p.kind == kind);
+    let callable = all.iter().filter(|e| e.form == Form::Function && e.module.is_empty()).filter(first);
+    if own.iter().copied().chain(callable).any(|e| e.name == name) {
+        return Some(format!("it is a method: `.{name}(..)` calls it"));
+    }
+    let near = nearest(name, own.iter().map(|e| e.name.as_str()))?;
+    Some(format!("did you mean `.{near}`?"))
+}
+
 /// All modules.
 pub fn modules(engine: &Engine) -> Vec<String> {
     let modules = entries(engine, false).into_iter().map(|e| e.module).filter(|m| !m.is_empty());
@@ -294,6 +354,12 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
         ways.dedup();
         ways
     };
+    if name == "^" {
+        return Some("powers are written `**`".into());
+    }
+    if matches!(name.as_str(), "print" | "debug") {
+        return Some(format!("it takes one value; of several make a text: {name}(`${{a}} ${{b}}`)"));
+    }
     let mut same = ways(&name);
     if !same.is_empty() {
         let more = same.len().saturating_sub(4);
@@ -302,7 +368,7 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
         return Some(format!("it can be called as {}{rest}", same.join(", ")));
     }
     let names = names(engine);
-    let near = crate::error::nearest(&name, names.iter().map(String::as_str))?;
+    let near = nearest(&name, names.iter().map(String::as_str))?;
     // Of several ways to call it, the one that takes most shows most.
     let way = ways(near).into_iter().max_by_key(String::len).unwrap_or(format!("`{near}`"));
     Some(format!("did you mean {way}?"))

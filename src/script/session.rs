@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -52,6 +53,10 @@ pub struct Session {
     recorder: RefCell<Option<Box<dyn FnMut(serde_json::Value)>>>,
     /// What people were told that need not hear it twice.
     noted: RefCell<BTreeSet<String>>,
+    /// The seeds that options have named.
+    named_seeds: RefCell<Vec<u64>>,
+    /// The exit code that a script has asked for.
+    ended: Cell<Option<u8>>,
     /// The value behind the text that is printed next.
     value: RefCell<Option<serde_json::Value>>,
 }
@@ -67,8 +72,11 @@ impl Session {
             script: RefCell::new(None),
             recorder: RefCell::new(None),
             noted: RefCell::default(),
+            named_seeds: RefCell::default(),
+            ended: Cell::new(None),
             value: RefCell::new(None),
-            printer: RefCell::new(Box::new(|text| println!("{text}"))),
+            // A reader that has gone away is nothing to fail of.
+            printer: RefCell::new(Box::new(|text| drop(writeln!(std::io::stdout(), "{text}")))),
         })
     }
 
@@ -104,6 +112,11 @@ impl Session {
         Task::new(self.interrupt.clone(), shown)
     }
 
+    /// Whether nobody wants to hear more than results and errors.
+    pub fn quiet(&self) -> bool {
+        self.settings.borrow().quiet
+    }
+
     /// The seed of everything random that names none.
     pub fn seed(&self) -> u64 {
         self.seed.get()
@@ -112,6 +125,30 @@ impl Session {
     /// Sets that seed.
     pub fn set_seed(&self, seed: u64) {
         self.seed.set(seed);
+    }
+
+    /// The seeds that options have named so far, in the order of their first use.
+    pub fn named_seeds(&self) -> Vec<u64> {
+        self.named_seeds.borrow().clone()
+    }
+
+    /// Keeps a seed that an option names, for the manifests of files; of very many the first.
+    pub(super) fn name_seed(&self, seed: u64) {
+        const KEPT: usize = 64;
+        let mut seeds = self.named_seeds.borrow_mut();
+        if seeds.len() < KEPT && !seeds.contains(&seed) {
+            seeds.push(seed);
+        }
+    }
+
+    /// The exit code that a script has ended itself with since this was asked last.
+    pub fn ended(&self) -> Option<u8> {
+        self.ended.take()
+    }
+
+    /// Keeps the exit code that a script ends itself with.
+    pub(super) fn end(&self, code: u8) {
+        self.ended.set(Some(code));
     }
 
     /// A hash of the script file that is running, if one is.

@@ -1,7 +1,7 @@
 //! `umklapp bench dmrg`: the runs that other programs were timed with, and the product of a superblock.
 
-use super::super::out;
 use crate::error::{Error, Result};
+use crate::output::out;
 use crate::script::Engine;
 
 /// A chain, its exact energy (Bethe ansatz) and a schedule.

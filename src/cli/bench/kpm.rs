@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use super::{Bench, header, line, random};
 use crate::backend::{Device, Part};
-use crate::cli::out;
 use crate::error::Result;
 use crate::lattice::{Assembled, Block, Format as Wanted, Lattice, Model};
 use crate::method::{Chebyshev, Window};
 use crate::number::{C64, Matrix};
 use crate::operator::{Format, Operator, Stored};
+use crate::output::out;
 use crate::task::Task;
 
 /// One row a case, format and width.

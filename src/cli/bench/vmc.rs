@@ -7,13 +7,13 @@ use rayon::prelude::*;
 
 use super::{Bench, fastest, timed};
 use crate::backend::Device;
-use crate::cli::out;
 use crate::error::{Error, Result};
 use crate::montecarlo::jastrow::Factor;
 use crate::montecarlo::orbitals::{Fourier, SplineOrbitals};
 use crate::montecarlo::{
     Crystal, Hamiltonian, Periodic, Proposal, Scheme, Screen, SlaterJastrow, Start, Sweep, Walkers, amplitude,
 };
+use crate::output::out;
 use crate::task::{Interrupt, Task};
 
 /// Electrons, orbitals of the paper (complex ones, of which a spin fills the real and the imaginary parts), grid points along

@@ -185,6 +185,28 @@ mod check_functions {
         Ok(started.elapsed().as_secs_f64())
     }
 
+    /// Ends the script; the program ends with this exit code, from 0 (all went well) to 255. A session at the terminal is left,
+    /// unless `%run` runs the script.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let converged = true;
+    /// if !converged { exit(3); }
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn exit(ctx: NativeCallContext, code: INT) -> std::result::Result<(), Failure> {
+        let code = u8::try_from(code)
+            .map_err(|_| Error::input(format!("an exit code of {code}")).hint("it lies between 0 and 255"))
+            .at(&ctx)?;
+        session(&ctx).at(&ctx)?.end(code);
+        Err(Box::new(EvalAltResult::Exit(Dynamic::UNIT, ctx.call_position())))
+    }
+
+    #[rhai_fn(name = "exit", return_raw)]
+    pub fn exit_plain(ctx: NativeCallContext) -> std::result::Result<(), Failure> {
+        exit(ctx, 0)
+    }
+
     /// Sets the seed of everything random that names none.
     ///
     /// # Example
