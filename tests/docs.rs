@@ -2,7 +2,7 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use umklapp::Engine;
-use umklapp::script::registry::{entries, examples};
+use umklapp::script::registry::{Entry, entries, examples};
 use umklapp::script::{Settings, manual};
 use umklapp::task::Interrupt;
 
@@ -54,6 +54,22 @@ fn main() {
     silent.dedup();
     trials.push(Trial::test("every function is documented", move || {
         if silent.is_empty() { Ok(()) } else { Err(Failed::from(silent.join(", "))) }
+    }));
+    // Options that may all be left out need no empty map.
+    let optional = |e: &&Entry| {
+        let last = e.parameters.last().is_some_and(|p| matches!(p.name.as_str(), "options" | "opts"));
+        let items = e.options();
+        last && !items.is_empty() && items.iter().all(|o| o.default != "required")
+    };
+    let without = |e: &Entry| {
+        let same = |o: &&Entry| o.path() == e.path() && o.of_type() == e.of_type();
+        all.iter().filter(same).any(|o| o.parameters.len() + 1 == e.parameters.len())
+    };
+    let mut wordy: Vec<String> =
+        all.iter().filter(optional).filter(|e| !without(e)).map(Entry::signature).collect();
+    wordy.sort();
+    trials.push(Trial::test("options may be left out", move || {
+        if wordy.is_empty() { Ok(()) } else { Err(Failed::from(wordy.join("\n"))) }
     }));
     let text = manual::markdown(&all);
     trials.push(Trial::test("the manual is whole", move || {

@@ -72,6 +72,22 @@ impl OpSum {
         self.meant = Some(Meant { kind, sites: sites.count() });
     }
 
+    /// Refuses another number of sites than it is meant for.
+    ///
+    /// # Errors
+    /// When that was said, and is not `sites`.
+    pub(super) fn fits(&self, sites: &Sites) -> Result<()> {
+        match &self.meant {
+            Some(meant) if meant.sites != sites.count() => Err(Error::input(format!(
+                "a Hamiltonian of {} sites for a system of {}",
+                meant.sites,
+                sites.count()
+            ))
+            .hint("make both of the same sites")),
+            _ => Ok(()),
+        }
+    }
+
     /// The sites that it is meant for, if that was said.
     pub fn meant(&self) -> Option<&Meant> {
         self.meant.as_ref()

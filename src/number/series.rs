@@ -41,6 +41,12 @@ impl FromIterator<Number> for Series {
 }
 
 impl Series {
+    /// The `n` numbers that a function gives for 0, 1, ...
+    pub fn generate(n: usize, number: impl Fn(usize) -> f64) -> Result<Series> {
+        reserve(n)?;
+        Ok(Series::Real((0..n).map(number).collect()))
+    }
+
     /// `n` evenly spaced numbers from `a` to `b`, both included.
     pub fn linspace(a: f64, b: f64, n: usize) -> Result<Series> {
         reserve(n)?;

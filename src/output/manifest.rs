@@ -11,8 +11,10 @@ pub struct Manifest {
     pub git: Option<String>,
     /// A hash of the script that made the file.
     pub script_hash: Option<String>,
-    /// The seed of the random numbers.
+    /// The seed of random numbers for which none was named.
     pub seed: Option<u64>,
+    /// The seeds that options named, in the order of their first use.
+    pub named_seeds: Vec<u64>,
     /// The options the script was run with.
     pub options: Map<String, Value>,
     /// The backend: `cpu`, `cuda`, or several that share the work.
@@ -45,6 +47,9 @@ impl Manifest {
         }
         if let Some(seed) = self.seed {
             object.insert("seed".into(), json!(seed));
+        }
+        if !self.named_seeds.is_empty() {
+            object.insert("named_seeds".into(), json!(self.named_seeds));
         }
         if !self.options.is_empty() {
             object.insert("options".into(), Value::Object(self.options.clone()));

@@ -101,14 +101,15 @@ impl<'a> Options<'a> {
 
     /// The option `seed`: a whole number, or a text that is hashed; by default the session's seed.
     pub fn seed(&self) -> Result<u64> {
-        let Some(value) = self.value("seed") else { return Ok(session(self.ctx)?.seed()) };
-        if let Ok(n) = value.as_int() {
-            return Ok(n as u64);
-        }
-        match value.clone().into_string() {
-            Ok(text) => Ok(hash(&text)),
-            Err(_) => Err(self.wrong("seed", "a whole number or a text", &value)),
-        }
+        let session = session(self.ctx)?;
+        let Some(value) = self.value("seed") else { return Ok(session.seed()) };
+        let seed = match (value.as_int(), value.clone().into_string()) {
+            (Ok(n), _) => n as u64,
+            (_, Ok(text)) => hash(&text),
+            _ => return Err(self.wrong("seed", "a whole number or a text", &value)),
+        };
+        session.name_seed(seed);
+        Ok(seed)
     }
 
     /// The option `progress` (default true): the task for this call.

@@ -10,23 +10,32 @@ use crate::error::{Error, Result};
 pub trait Sink: Write + Seek {}
 impl<T: Write + Seek> Sink for T {}
 
+/// Why a file could not be written.
+fn failed(path: &Path, error: &std::io::Error) -> Error {
+    let text = error.to_string();
+    let plain = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
+    let report = Error::file(format!("cannot write `{}`: {plain}", path.display()));
+    if error.kind() == std::io::ErrorKind::StorageFull {
+        return report.hint("free some space, or write to another disk with `--out`");
+    }
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => {
+            report.hint(format!("the folder `{}` does not exist", folder.display()))
+        }
+        _ => report,
+    }
+}
+
+/// Adds bytes at the end of a file, in one piece; what it held stays.
+pub fn append(path: &Path, content: &[u8]) -> Result<()> {
+    let add = || File::options().append(true).create(true).open(path)?.write_all(content);
+    add().map_err(|error| failed(path, &error))
+}
+
 /// Runs `fill` on a new file that takes the name `path` when all went well. When it did not, the older file of that
 /// name is still there. Devices and pipes are written directly.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
-    let failed = |error: std::io::Error| {
-        let text = error.to_string();
-        let plain = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
-        let report = Error::file(format!("cannot write `{}`: {plain}", path.display()));
-        if error.kind() == std::io::ErrorKind::StorageFull {
-            return report.hint("free some space, or write to another disk with `--out`");
-        }
-        match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() && !folder.exists() => {
-                report.hint(format!("the folder `{}` does not exist", folder.display()))
-            }
-            _ => report,
-        }
-    };
+    let failed = |error: std::io::Error| failed(path, &error);
     // A link stays a link: what it points to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&target).is_ok_and(|m| !m.is_file() && !m.is_dir()) {

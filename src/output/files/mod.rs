@@ -15,7 +15,7 @@ use crate::error::{Error, Result, nearest};
 use crate::number::{C64, Matrix, Series, Table};
 use crate::output::Manifest;
 
-pub use atomic::{bytes as write_bytes, writable, write as write_atomically};
+pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically};
 pub use market::save_operator;
 pub use orbitals::{Loaded, load_orbitals, save_orbitals};
 pub use vectors::{Vectors, load_vectors, save_vectors};

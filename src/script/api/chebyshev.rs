@@ -315,6 +315,15 @@ mod chebyshev_functions {
         }
     }
 
+    #[rhai_fn(name = "chebyshev_expand", return_raw)]
+    pub fn chebyshev_expand_plain(
+        ctx: NativeCallContext,
+        f: FnPtr,
+        window: Window,
+    ) -> std::result::Result<Rc<Expansion>, Failure> {
+        chebyshev_expand(ctx, f, window, Map::new())
+    }
+
     /// Number of terms.
     #[rhai_fn(global, get = "terms", pure)]
     pub fn expansion_terms(series: &mut Rc<Expansion>) -> INT {

@@ -1,9 +1,12 @@
 //! `Complex`: complex numbers that mix with int and float in every operator.
 
 use rhai::plugin::*;
-use rhai::{Engine, FLOAT, INT, Module};
+use rhai::{Dynamic, Engine, FLOAT, INT, Module};
 
-use crate::number::C64;
+use super::values::{as_number, type_of};
+use crate::error::Error;
+use crate::number::{self, C64, Number};
+use crate::script::{At, Failure};
 
 /// Registers the type, the constants `I` and `PI` and the operators.
 pub(super) fn register(engine: &mut Engine) {
@@ -136,6 +139,29 @@ mod complex_functions {
     #[rhai_fn(name = "abs", pure)]
     pub fn abs(z: &mut C64) -> FLOAT {
         z.norm()
+    }
+
+    /// A number as text with at most so many significant digits.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(format(PI(), 4) == "3.142", "four digits");
+    /// assert(format(1.0 / 3.0 - 2.0 * I, 3) == "0.333 - 2.0i", "complex ones, too");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn format(ctx: NativeCallContext, x: Dynamic, digits: INT) -> std::result::Result<String, Failure> {
+        let build = || {
+            let digits =
+                usize::try_from(digits).ok().filter(|digits| (1..=17).contains(digits)).ok_or_else(|| {
+                    Error::input(format!("a number with {digits} digits")).hint("ask for 1 to 17")
+                })?;
+            match as_number(&x) {
+                Some(Number::Real(x)) => Ok(number::format::real(x, digits)),
+                Some(Number::Complex(z)) => Ok(number::format::complex(z, digits)),
+                None => Err(Error::input(format!("a number is wanted, not {}", type_of(&x)))),
+            }
+        };
+        build().at(&ctx)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

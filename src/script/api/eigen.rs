@@ -112,7 +112,8 @@ fn find(
 
 #[export_module]
 mod eigen_functions {
-    /// The lowest eigenpairs of a Hermitian operator by Davidson's block method with thick restarts.
+    /// The lowest eigenpairs of a Hermitian operator by Davidson's block method with thick restarts: exact diagonalisation of
+    /// large sparse Hamiltonians.
     ///
     /// Gives an Eigen with `values` (ascending), `vectors` (a column each), `residuals` (norms of H x - E x), `iterations`,
     /// `products` and `converged`. Degenerate eigenvalues come with their multiplicity.

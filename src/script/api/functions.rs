@@ -21,6 +21,17 @@ pub(super) fn register(engine: &mut Engine) {
             }
             engine.register_fn(name, move |z: C64| function.complex(z).to_c64());
         }
+        if function == Function::Ln {
+            // Rhai's own `log` of one number is the decimal one, against the habit of every other language.
+            let log = |comments| FuncRegistration::new("log").with_comments(comments);
+            let about = comments.iter().map(|line| line.replace("ln(", "log("));
+            log(about.collect::<Vec<String>>())
+                .register_into_engine(engine, move |x: FLOAT| function.real(x));
+            engine.register_fn("log", move |x: INT| function.real(x as FLOAT));
+            engine.register_fn("log", move |z: C64| function.complex(z).to_c64());
+            engine.register_fn("log", move |s: Series| s.map(function));
+            engine.register_fn("log", move |m: Matrix| m.map(function));
+        }
         FuncRegistration::new(name)
             .with_comments(comments)
             .register_into_engine(engine, move |s: Series| s.map(function));
@@ -50,21 +61,30 @@ fn doc(function: Function) -> Vec<String> {
         Function::Sqrt => "The square root",
         Function::Cbrt => "The cubic root",
         Function::Abs => "The modulus",
-        Function::Floor => "The largest whole number below",
-        Function::Ceiling => "The smallest whole number above",
-        Function::Round => "The nearest whole number",
+        Function::Floor => "The largest whole number not above the value",
+        Function::Ceiling => "The smallest whole number not below the value",
+        Function::Round => "The whole number nearest to the value",
         Function::Sign => "The sign: -1, 0 or 1, of complex numbers the phase,",
     };
     let name = function.name();
     let x = if function == Function::Acosh { 1.5 } else { 0.5 };
-    let mut lines = vec![
-        format!("/// {what} of a number, or of every element of a Series or Matrix."),
-        "/// Of a real number outside the real domain it is NaN; make it Complex for the complex value."
-            .into(),
-        "///".into(),
-        "/// # Example".into(),
-        "/// ```rhai".into(),
+    let mut lines = vec![format!("/// {what} of a number, or of every element of a Series or Matrix.")];
+    let limited = [
+        Function::Asin,
+        Function::Acos,
+        Function::Acosh,
+        Function::Atanh,
+        Function::Ln,
+        Function::Log10,
+        Function::Log2,
+        Function::Sqrt,
     ];
+    if limited.contains(&function) {
+        let text =
+            "/// Of a real number outside the real domain it is NaN; make it Complex for the complex value.";
+        lines.push(text.into());
+    }
+    lines.extend(["///", "/// # Example", "/// ```rhai"].map(String::from));
     lines.push(format!("/// assert_close({name}(series([{x:?}]))[0], {:?}, 1e-15);", function.real(x)));
     lines.push("/// ```".into());
     lines

@@ -151,7 +151,26 @@ mod import_functions {
         save().at(&ctx)
     }
 
-    /// Writes a text to a file, whole or not at all.
+    /// Adds a text at the end of a file, which is made where there is none.
+    ///
+    /// # Example
+    /// ```rhai
+    /// write_text("log.txt", "step energy\n");
+    /// append_text("log.txt", `1 ${-0.5}\n`);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn append_text(ctx: NativeCallContext, file: &str, text: &str) -> std::result::Result<(), Failure> {
+        let append = || {
+            let session = session(&ctx)?;
+            let path = session.output_path(file);
+            files::append(&path, text.as_bytes())?;
+            session.saved(&path);
+            Ok(())
+        };
+        append().at(&ctx)
+    }
+
+    /// Writes a text to a file, whole or not at all; what was in it is gone.
     ///
     /// # Example
     /// ```rhai

@@ -110,6 +110,15 @@ mod kpm_functions {
         Ok(n as INT)
     }
 
+    #[rhai_fn(name = "moments_for", return_raw)]
+    pub fn moments_for_plain(
+        ctx: NativeCallContext,
+        window: Window,
+        broadening: FLOAT,
+    ) -> std::result::Result<INT, Failure> {
+        moments_for(ctx, window, broadening, Map::new())
+    }
+
     /// The mean moments as a Series.
     #[rhai_fn(global, get = "values", pure)]
     pub fn values(mu: &mut SharedMoments) -> Series {
@@ -146,6 +155,14 @@ mod kpm_functions {
         let width = kernel(&o, "jackson").map(|k| k.broadening(mu.len(), &mu.window)).at(&ctx)?;
         o.finish()?;
         Ok(width)
+    }
+
+    #[rhai_fn(global, name = "broadening", pure, return_raw)]
+    pub fn broadening_plain(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+    ) -> std::result::Result<FLOAT, Failure> {
+        broadening(ctx, mu, Map::new())
     }
 
     /// Moments of more vectors of the same operator and window, averaged with these.
@@ -236,6 +253,15 @@ mod kpm_functions {
         Ok(Series::Real(density))
     }
 
+    #[rhai_fn(global, name = "density", pure, return_raw)]
+    pub fn density_plain(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+        energies: Series,
+    ) -> std::result::Result<Series, Failure> {
+        density(ctx, mu, energies, Map::new())
+    }
+
     /// The standard error of `density` over the vectors; NaN for a single vector.
     #[rhai_fn(global, pure, return_raw)]
     pub fn density_error(
@@ -249,6 +275,15 @@ mod kpm_functions {
         let error = build().at(&ctx)?;
         o.finish()?;
         Ok(Series::Real(error))
+    }
+
+    #[rhai_fn(global, name = "density_error", pure, return_raw)]
+    pub fn density_error_plain(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+        energies: Series,
+    ) -> std::result::Result<Series, Failure> {
+        density_error(ctx, mu, energies, Map::new())
     }
 
     /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere with `eta`,
@@ -282,6 +317,15 @@ mod kpm_functions {
         let g = build().at(&ctx)?;
         o.finish()?;
         Ok(Series::Complex(g))
+    }
+
+    #[rhai_fn(global, name = "green", pure, return_raw)]
+    pub fn green_plain(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+        energies: Series,
+    ) -> std::result::Result<Series, Failure> {
+        green(ctx, mu, energies, Map::new())
     }
 
     /// The moments <l|T_n(H~)|r> for n below `count`: a Series for single vectors, a Matrix with a column a pair for blocks.
@@ -346,6 +390,16 @@ mod kpm_functions {
         Ok(Series::Complex(g))
     }
 
+    #[rhai_fn(name = "green_function", return_raw)]
+    pub fn green_function_plain(
+        ctx: NativeCallContext,
+        window: Window,
+        mu: Series,
+        energies: Series,
+    ) -> std::result::Result<Series, Failure> {
+        green_function(ctx, window, mu, energies, Map::new())
+    }
+
     /// How many moments a Green's function at `energies` takes where no kernel damps its series: with `eta`, and outside the
     /// window. What is left out is then 1e-10 of the largest that it can be, 1/`eta` or one over the distance to the window.
     /// Zero where a kernel damps all.
@@ -373,6 +427,15 @@ mod kpm_functions {
         let (needed, _) = build().at(&ctx)?;
         o.finish()?;
         Ok(even(needed) as INT)
+    }
+
+    #[rhai_fn(name = "green_moments", return_raw)]
+    pub fn green_moments_plain(
+        ctx: NativeCallContext,
+        window: Window,
+        energies: Series,
+    ) -> std::result::Result<INT, Failure> {
+        green_moments(ctx, window, energies, Map::new())
     }
 
     /// `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map", "sliding-window",

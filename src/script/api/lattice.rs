@@ -328,6 +328,14 @@ mod lattice_module {
         o.finish()?;
         Ok(lattice)
     }
+
+    #[rhai_fn(return_raw, name = "custom")]
+    pub fn custom_lattice_plain(
+        ctx: NativeCallContext,
+        vectors: Array,
+    ) -> std::result::Result<Lattice, Failure> {
+        custom_lattice(ctx, vectors, Map::new())
+    }
 }
 
 #[export_module]

@@ -330,7 +330,8 @@ mod matrix_functions {
         m.is_hermitian(1e-12)
     }
 
-    /// Eigenvalues, ascending, and orthonormal eigenvectors (columns) of a Hermitian matrix: `values`, `vectors`.
+    /// Eigenvalues, ascending, and orthonormal eigenvectors (columns) of a Hermitian matrix: `values`, `vectors`. Of the matrix
+    /// of a small operator, `h.to_matrix().eigh()`, this is its exact diagonalisation.
     ///
     /// # Example
     /// ```rhai

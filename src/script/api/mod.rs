@@ -32,6 +32,7 @@ mod tight_binding;
 mod values;
 mod vector;
 mod vector_files;
+mod vector_values;
 mod vmc;
 mod waves;
 mod wilson;
@@ -55,6 +56,7 @@ pub(super) fn register(engine: &mut Engine) {
     waves::register(engine);
     eigen::register(engine);
     vector_files::register(engine);
+    vector_values::register(engine);
     lattice::register(engine);
     manybody::register(engine);
     exact::register(engine);

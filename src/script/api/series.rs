@@ -3,12 +3,13 @@
 use std::any::TypeId;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Module};
+use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Map, Module};
 
 use super::values::{as_number, count, real, to_dynamic, to_series, type_of};
 use crate::error::Error;
+use crate::number::philox::{self, Stream};
 use crate::number::{Arithmetic, C64, Number, Series};
-use crate::script::{At, Failure};
+use crate::script::{At, Failure, Options};
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -54,6 +55,51 @@ mod series_functions {
     #[rhai_fn(return_raw)]
     pub fn series(ctx: NativeCallContext, numbers: Dynamic) -> std::result::Result<Series, Failure> {
         to_series(&numbers).at(&ctx)
+    }
+
+    /// `n` random numbers. The same seed gives the same numbers again: for others take another `seed` or `first`.
+    ///
+    /// # Options
+    /// - `distribution` ("uniform"): between 0 and 1, or "gaussian", of mean 0 and variance 1.
+    /// - `seed`: the key of the random numbers (default: the session's).
+    /// - `first` (0): the number of the first one; `first: 10` leaves out ten.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let x = random_numbers(10000, #{ seed: 1 });
+    /// assert_close(x.mean(), 0.5, 0.02);
+    /// assert(x.min() > 0.0 && x.max() < 1.0, "between 0 and 1");
+    /// assert(random_numbers(3, #{ seed: 1, first: 2 })[0] == x[2], "the third");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn random_numbers(
+        ctx: NativeCallContext,
+        n: INT,
+        options: Map,
+    ) -> std::result::Result<Series, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || {
+            let n = count(n, "random numbers")?;
+            let (seed, first) = (o.seed()?, o.count_or("first", 0, 0)? as u64);
+            let words = |i: u64| philox::words(seed, Stream::Script as u32, i, 0);
+            let draw: fn([u32; 4]) -> f64 = match o.text_or("distribution", "uniform")?.as_str() {
+                "uniform" => |w| philox::unit(w[0], w[1]),
+                "gaussian" => |w| philox::normals(w).0,
+                other => {
+                    return Err(Error::input(format!("no distribution `{other}`"))
+                        .hint("the distributions are uniform and gaussian"));
+                }
+            };
+            Series::generate(n, |i| draw(words(first.wrapping_add(i as u64))))
+        };
+        let x = build().at(&ctx)?;
+        o.finish()?;
+        Ok(x)
+    }
+
+    #[rhai_fn(name = "random_numbers", return_raw)]
+    pub fn random_numbers_plain(ctx: NativeCallContext, n: INT) -> std::result::Result<Series, Failure> {
+        random_numbers(ctx, n, Map::new())
     }
 
     /// `n` evenly spaced numbers from `a` to `b`, both included.

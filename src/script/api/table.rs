@@ -66,6 +66,7 @@ pub(crate) fn manifest(ctx: &NativeCallContext) -> Result<Manifest> {
         git: option_env!("UMKLAPP_GIT").map(str::to_string),
         script_hash: session.script_hash(),
         seed: Some(session.seed()),
+        named_seeds: session.named_seeds(),
         options: args.as_object().cloned().unwrap_or_default(),
         backend: Some(device.name().to_string()),
         device: Some(device.describe().to_string()),
@@ -317,7 +318,8 @@ mod table_functions {
     }
 
     /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`, `.npy`.
-    /// The file says how it was made: version, seed, options, backend. In `.txt` columns are parted by blanks, so that blanks in
+    /// The file says how it was made (version, seeds, options, backend): in texts in lines before the table that begin with `#`
+    /// (`pandas.read_csv(name, comment="#")`), in `.npz` as the entry `manifest.json`. In `.txt` columns are parted by blanks, so that blanks in
     /// their names become `_`; `.npy` has no names: a Table comes back from it as a Matrix.
     ///
     /// # Example

@@ -67,6 +67,15 @@ mod wave_functions {
         Ok(waves)
     }
 
+    #[rhai_fn(name = "plane_waves", return_raw)]
+    pub fn plane_waves_plain(
+        ctx: NativeCallContext,
+        h: Operator,
+        k: Array,
+    ) -> std::result::Result<Vector, Failure> {
+        plane_waves(ctx, h, k, Map::new())
+    }
+
     /// Momenta along a path: `points` of them, evenly spaced from the first corner to the last, in `momenta`; how far along
     /// the path each lies, in `length`.
     ///

@@ -103,6 +103,11 @@ mod jastrow_module {
         one(Factor::Pade { slope, b }, o)
     }
 
+    #[rhai_fn(name = "pade", return_raw)]
+    pub fn pade_plain(ctx: NativeCallContext) -> std::result::Result<Factors, Failure> {
+        pade(ctx, Map::new())
+    }
+
     /// The polynomial of Drummond, Towler and Needs: u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...) up to a
     /// cutoff L, with the cusp as slope s.
     ///
@@ -125,6 +130,11 @@ mod jastrow_module {
         one(Factor::Polynomial { cutoff, opposite, same }, o)
     }
 
+    #[rhai_fn(name = "polynomial", return_raw)]
+    pub fn polynomial_plain(ctx: NativeCallContext) -> std::result::Result<Factors, Failure> {
+        polynomial(ctx, Map::new())
+    }
+
     /// u(r) = ln(1 + a r): with a = 1/2 it makes Hooke's atom of frequency 1/2 exact.
     ///
     /// # Options
@@ -142,6 +152,11 @@ mod jastrow_module {
         let o = Options::new(&ctx, options);
         let slope = o.float("slope").at(&ctx)?;
         one(Factor::Log { slope }, o)
+    }
+
+    #[rhai_fn(name = "logarithm", return_raw)]
+    pub fn logarithm_plain(ctx: NativeCallContext) -> std::result::Result<Factors, Failure> {
+        logarithm(ctx, Map::new())
     }
 
     /// u(r) = p ln r: the wave function vanishes like r^p where two particles meet.
@@ -187,6 +202,11 @@ mod jastrow_module {
     }
 
     #[rhai_fn(name = "nuclear", return_raw)]
+    pub fn nuclear_open_plain(ctx: NativeCallContext, system: Open) -> std::result::Result<Factors, Failure> {
+        nuclear_open(ctx, system, Map::new())
+    }
+
+    #[rhai_fn(name = "nuclear", return_raw)]
     pub fn nuclear(
         ctx: NativeCallContext,
         crystal: Crystal,
@@ -199,6 +219,11 @@ mod jastrow_module {
         };
         let factor = read().at(&ctx)?;
         one(factor, o)
+    }
+
+    #[rhai_fn(name = "nuclear", return_raw)]
+    pub fn nuclear_plain(ctx: NativeCallContext, crystal: Crystal) -> std::result::Result<Factors, Failure> {
+        nuclear(ctx, crystal, Map::new())
     }
 }
 

@@ -138,6 +138,14 @@ mod hamiltonian_functions {
     }
 
     #[rhai_fn(name = "electrons", return_raw)]
+    pub fn electrons_open_plain(
+        ctx: NativeCallContext,
+        system: Open,
+    ) -> std::result::Result<Hamiltonian, Failure> {
+        electrons_open(ctx, system, Map::new())
+    }
+
+    #[rhai_fn(name = "electrons", return_raw)]
     pub fn electrons_in_crystal(
         ctx: NativeCallContext,
         crystal: Crystal,
@@ -176,6 +184,14 @@ mod hamiltonian_functions {
         let hamiltonian = make().at(&ctx)?;
         o.finish()?;
         Ok(hamiltonian)
+    }
+
+    #[rhai_fn(name = "electrons", return_raw)]
+    pub fn electrons_in_crystal_plain(
+        ctx: NativeCallContext,
+        crystal: Crystal,
+    ) -> std::result::Result<Hamiltonian, Failure> {
+        electrons_in_crystal(ctx, crystal, Map::new())
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

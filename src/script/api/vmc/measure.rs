@@ -135,6 +135,14 @@ mod measure_functions {
         measured(walk, |all, setting| observables::pair_correlation(all, setting, bins, cutoff)).at(&ctx)
     }
 
+    #[rhai_fn(name = "pair_correlation", return_raw)]
+    pub fn pair_correlation_plain(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+    ) -> std::result::Result<Table, Failure> {
+        pair_correlation(ctx, walk, Map::new())
+    }
+
     /// The structure factor S(k) of walkers in a cell as they are, averaged over reciprocal vectors of one length: a Table of
     /// `k`, `S` and `vectors`.
     ///
@@ -157,6 +165,14 @@ mod measure_functions {
         let cutoff = o.float_or("cutoff", 2.0).at(&ctx)?;
         o.finish()?;
         measured(walk, |all, setting| observables::structure_factor(all, setting, cutoff)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "structure_factor", return_raw)]
+    pub fn structure_factor_plain(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+    ) -> std::result::Result<Table, Failure> {
+        structure_factor(ctx, walk, Map::new())
     }
 
     /// The density of walkers as they are, along one direction: a Table of `x`, `density`, `up` and `down`, whose integral is
@@ -186,6 +202,14 @@ mod measure_functions {
         o.finish()?;
         let range = from.zip(to);
         measured(walk, |all, setting| observables::density(all, setting, axis, bins, range)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "electron_density", return_raw)]
+    pub fn electron_density_plain(
+        ctx: NativeCallContext,
+        walk: &mut Walk,
+    ) -> std::result::Result<Table, Failure> {
+        electron_density(ctx, walk, Map::new())
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

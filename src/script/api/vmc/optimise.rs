@@ -108,6 +108,14 @@ mod optimise_functions {
         Ok(Series::Real(step))
     }
 
+    #[rhai_fn(name = "parameter_step", return_raw)]
+    pub fn parameter_step_plain(
+        ctx: NativeCallContext,
+        samples: Samples,
+    ) -> std::result::Result<Series, Failure> {
+        parameter_step(ctx, samples, Map::new())
+    }
+
     /// How many samples there are.
     #[rhai_fn(global, get = "count", pure)]
     pub fn count_of_samples(samples: &mut Samples) -> INT {

@@ -169,6 +169,11 @@ mod walk_functions {
         Ok(walk)
     }
 
+    #[rhai_fn(name = "walkers", return_raw)]
+    pub fn walkers_plain(ctx: NativeCallContext, psi: Psi) -> std::result::Result<Walk, Failure> {
+        walkers(ctx, psi, Map::new())
+    }
+
     /// Moves all walkers by sweeps, a trial move for every electron, with the stationary law |Psi|^2; returns the share of
     /// trial moves accepted.
     ///
@@ -224,6 +229,11 @@ mod walk_functions {
             );
         }
         walk!(mut walk, w => w.run(&sweep, count, session.interrupt()), _l => Ok(0.0)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "metropolis", return_raw)]
+    pub fn metropolis_plain(ctx: NativeCallContext, walk: &mut Walk) -> std::result::Result<FLOAT, Failure> {
+        metropolis(ctx, walk, Map::new())
     }
 
     /// Whether an updating scheme samples |Psi|^2 exactly.
