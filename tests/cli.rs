@@ -142,8 +142,8 @@ fn a_script_needs_no_command_and_sets_the_exit_code() {
         .with("a.rhai", "print(args.rest);\nfn end() { exit(3); }\nend();\nprint(2);")
         .with("b.rhai", "exit();\nprint(2);")
         .with("c.rhai", "exit(256);");
-    place.run(&["run", "a.rhai", "x"]).exactly(3, "[\"x\"]\n", "");
-    place.run(&["a.rhai", "x"]).exactly(3, "[\"x\"]\n", "");
+    place.run(&["run", "a.rhai", "--", "x"]).exactly(3, "[\"x\"]\n", "");
+    place.run(&["a.rhai", "--", "x"]).exactly(3, "[\"x\"]\n", "");
     place.run(&["b.rhai"]).exactly(0, "", "");
     let said = place.run(&["c.rhai"]);
     assert_eq!(said.code, 1);
@@ -257,6 +257,7 @@ plot(h.spectrum, #{ titel: \"of a chain\" });
 fn davidson(h, o) { o }
 davidson(h, #{ cuont: 3 });
 print(#{ momens: 3 });
+print(nowhere);
 gauge::constant_flux(lattice::hypercubic(2, 2, 2, 2), #{ plane02: 1 });
 ";
     let said = Place::new("options").with("a.rhai", script).run(&["check", "a.rhai"]);
@@ -267,7 +268,11 @@ gauge::constant_flux(lattice::hypercubic(2, 2, 2, 2), #{ plane02: 1 });
         assert!(said.err.contains(&start), "{start}\n{}", said.err);
         assert!(said.err.contains(&format!("did you mean `{hint}`?")), "{}", said.err);
     }
-    assert!(said.err.ends_with("3 errors, 0 warnings\n"), "{}", said.err);
+    assert!(
+        said.err.contains("no variable `nowhere`") && said.err.ends_with("4 errors, 0 warnings\n"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

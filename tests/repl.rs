@@ -220,12 +220,12 @@ fn errors_point_and_the_session_goes_on() {
     t.line("1 +* 2", "error: ");
     t.line("n = 3", "error: no variable `n`\n");
     t.expect("hint: `let n = ..` makes a variable");
-    t.line(
-        "lattice.square(3, 3)",
-        "hint: `lattice` is a module: its functions are called as `lattice::function(..)`",
-    );
-    t.line("range(3)", "hint: it can be called as `range(from: float, to: float, step: float) -> range`");
-    t.line("print(1, 2)", "hint: it takes one value");
+    t.line("lattice.square(3, 3)", "error: no variable `lattice`\n");
+    t.expect("hint: `lattice` is a module: its functions are called as `lattice::function(..)`");
+    t.line("range(3)", "error: no function `range(int)`\n");
+    t.expect("hint: it can be called as `range(from: float, to: float, step: float) -> range`");
+    t.line("print(1, 2)", "error: no function `print(int, int)`\n");
+    t.expect("hint: it takes one value");
     t.line("3^2", "warning: `^` is the exclusive or of bits\n");
     // A function of an earlier input is shown as it was typed there.
     t.line("fn half(v) { v.no_such_method() }", "> ");

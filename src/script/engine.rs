@@ -185,15 +185,19 @@ impl Engine {
         let compiled = self.rhai.compile_with_scope(&self.scope, &text);
         self.rhai.set_strict_variables(false);
         let mut found = self.lint(&text, name);
+        let calls = |ast: &AST| -> Vec<Report> {
+            let mut unknown = lint::unknown_functions(&self.rhai, ast, &text);
+            unknown.extend(lint::misspelled_options(&self.rhai, ast));
+            unknown.iter().map(|f| Report::at(&f.error, f.position, &text, name, false)).collect()
+        };
         match compiled {
-            Ok(ast) => {
-                let mut unknown = lint::unknown_functions(&self.rhai, &ast, &text);
-                unknown.extend(lint::misspelled_options(&self.rhai, &ast));
-                found.extend(unknown.iter().map(|f| Report::at(&f.error, f.position, &text, name, false)));
-            }
+            Ok(ast) => found.extend(calls(&ast)),
             Err(e) => {
                 let failure = strict_error(*e.0, e.1);
                 found.push(Report::of(&self.rhai, &self.scope, &text, name, &failure));
+                // A variable that is not there hides nothing else.
+                let lenient = self.rhai.compile_with_scope(&self.scope, &text).ok();
+                found.extend(lenient.iter().flat_map(calls));
             }
         }
         found.sort_by_key(|report| report.position);

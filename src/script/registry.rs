@@ -333,8 +333,10 @@ pub(super) fn no_property(engine: &Engine, name: &str, kind: &str) -> Option<Str
     if own.iter().copied().chain(callable).any(|e| e.name == name) {
         return Some(format!("it is a method: `.{name}(..)` calls it"));
     }
-    let near = nearest(name, own.iter().map(|e| e.name.as_str()))?;
-    Some(format!("did you mean `.{near}`?"))
+    Some(match nearest(name, own.iter().map(|e| e.name.as_str())) {
+        Some(near) => format!("did you mean `.{near}`?"),
+        None => format!("`help(\"{kind}\")` lists what it has"),
+    })
 }
 
 /// All modules.

@@ -158,7 +158,8 @@ mod complex_functions {
             match as_number(&x) {
                 Some(Number::Real(x)) => Ok(number::format::real(x, digits)),
                 Some(Number::Complex(z)) => Ok(number::format::complex(z, digits)),
-                None => Err(Error::input(format!("a number is wanted, not {}", type_of(&x)))),
+                None => Err(Error::input(format!("a number is wanted, not {}", type_of(&x)))
+                    .hint("of several numbers format one by one")),
             }
         };
         build().at(&ctx)

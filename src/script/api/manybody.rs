@@ -276,7 +276,7 @@ mod manybody_functions {
     /// An own kind of site from Matrices.
     ///
     /// # Options
-    /// - `operators`: a map from name to Matrix; all of one size, the number of states.
+    /// - `operators` (required): a map from name to Matrix; all of one size, the number of states.
     /// - `charges` (none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
     /// - `modulo` (none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
     /// - `fermionic` (none): names of the operators that anticommute with those on other sites.

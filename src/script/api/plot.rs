@@ -118,12 +118,13 @@ mod plot_functions {
     }
 
     /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
-    /// grid), a Series or a Matrix; in the terminal, or into a file, `.svg` or `.png`.
+    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal, or into a file, `.svg` or `.png`.
     ///
     /// # Options
     /// - `file` (the terminal): where the picture goes.
     /// - `title`, `xlabel`, `ylabel`: texts; by default the table's.
-    /// - `log` (none): logarithmic axes: "x", "y" or "xy".
+    /// - `log` (none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their numbers, are those of
+    ///   the decimal logarithm.
     /// - `style` ("lines"): "lines", "points" or "both".
     /// - `legend` (if there are several curves): true or false.
     /// - `xrange`, `yrange` (those of the data): pairs of numbers.

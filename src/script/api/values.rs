@@ -69,14 +69,17 @@ pub(crate) fn to_series(value: &Dynamic) -> Result<Series> {
         return Err(Error::input(format!(
             "numbers are given as an array or a Series, not as {}",
             type_of(value)
-        )));
+        ))
+        .hint("like `[1.0, 2.0]` or `series([1.0, 2.0])`"));
     };
     array
         .iter()
         .enumerate()
         .map(|(i, x)| {
-            as_number(x)
-                .ok_or_else(|| Error::input(format!("element {i} is not a number but {}", type_of(x))))
+            as_number(x).ok_or_else(|| {
+                Error::input(format!("element {i} is not a number but {}", type_of(x)))
+                    .hint("all elements are ints, floats or Complex")
+            })
         })
         .collect()
 }
@@ -91,5 +94,5 @@ fn whole(from: INT, to: INT) -> Result<Series> {
 
 /// A count: not negative.
 pub(crate) fn count(n: INT, what: &str) -> Result<usize> {
-    usize::try_from(n).map_err(|_| Error::input(format!("{n} {what}")))
+    usize::try_from(n).map_err(|_| Error::input(format!("{n} {what}")).hint("a count is zero or more"))
 }

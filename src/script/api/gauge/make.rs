@@ -171,6 +171,14 @@ mod make_functions {
         Ok(u)
     }
 
+    #[rhai_fn(name = "constant_flux", return_raw)]
+    pub fn constant_flux_plain(
+        ctx: NativeCallContext,
+        lattice: Lattice,
+    ) -> std::result::Result<Links, Failure> {
+        constant_flux(ctx, lattice, Map::new())
+    }
+
     /// The field in a random gauge: observables and spectra stay as they are.
     ///
     /// # Options

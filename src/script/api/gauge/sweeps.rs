@@ -20,7 +20,7 @@ mod sweep_functions {
     /// that sweeps one by one are the same run as all at once.
     ///
     /// # Options
-    /// - `beta`: 6/g^2; must be given.
+    /// - `beta` (required): 6/g^2.
     /// - `sweeps` (1): heatbath sweeps.
     /// - `overrelaxation` (0): over-relaxation sweeps after each.
     /// - `first` (the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random numbers whenever

@@ -239,6 +239,14 @@ mod wavefunction_functions {
         Ok(psi)
     }
 
+    #[rhai_fn(name = "slater_jastrow", return_raw)]
+    pub fn slater_jastrow_plain(
+        ctx: NativeCallContext,
+        orbitals: OrbitalSet,
+    ) -> std::result::Result<Psi, Failure> {
+        slater_jastrow(ctx, orbitals, Map::new())
+    }
+
     /// Electrons on a lattice in the orbitals of a BlockVector or a Matrix (a row a site, a column an orbital): a Fermi sea,
     /// with a factor `gutzwiller` for every doubly occupied site and Jastrow factors
     /// exp(sum_(i<j) v_ij n_i n_j + w_ij Sz_i Sz_j).
@@ -294,11 +302,19 @@ mod wavefunction_functions {
         Ok(psi)
     }
 
+    #[rhai_fn(name = "lattice_slater", return_raw)]
+    pub fn lattice_slater_plain(
+        ctx: NativeCallContext,
+        orbitals: Dynamic,
+    ) -> std::result::Result<Psi, Failure> {
+        lattice_slater(ctx, orbitals, Map::new())
+    }
+
     /// Electrons on a lattice in singlet pairs sum_ij f(i, j) c^+_i,up c^+_j,down, the BCS state at a fixed number; f is a
     /// symmetric Matrix over the sites.
     ///
     /// # Options
-    /// - `pairs`: how many pairs.
+    /// - `pairs` (required): how many pairs.
     /// - `gutzwiller` (1.0), `density_jastrow`, `spin_jastrow`: as for `lattice_slater`.
     ///
     /// # Example
