@@ -245,6 +245,10 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// A block of zeros.
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector>;
+    /// A block of any numbers, for what writes all of them and reads none.
+    fn room(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        self.zeros(dtype, rows, columns)
+    }
     /// Fills a block with random numbers.
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()>;
     /// Sets single entries `(local row, column, value)`.

@@ -314,6 +314,10 @@ impl LinearOperator for Product {
         Ok(())
     }
 
+    fn overwrites(&self) -> bool {
+        self.left.node().overwrites()
+    }
+
     fn adjoint(&self, _: &Device) -> Result<Operator> {
         self.right.adjoint()?.times(&self.left.adjoint()?)
     }

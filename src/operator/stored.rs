@@ -222,6 +222,10 @@ impl LinearOperator for Stored {
         self.kernel.update(c, v, w, dots)
     }
 
+    fn overwrites(&self) -> bool {
+        true
+    }
+
     fn recurrence(
         &self,
         _: &Device,

@@ -144,6 +144,10 @@ impl LinearOperator for Wilson {
         Ok(())
     }
 
+    fn overwrites(&self) -> bool {
+        self.spec.sites == Sites::All
+    }
+
     fn adjoint(&self, device: &Device) -> Result<Operator> {
         // gamma5 D is its own adjoint, and so is gamma5 D^+.
         let adjoint = self.spec.adjoint == self.spec.gamma5;

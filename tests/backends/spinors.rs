@@ -15,6 +15,8 @@ use umklapp::number::{C64, DType};
 use umklapp::operator::Wilson;
 use umklapp::task::Task;
 
+use super::suite::or_nan;
+
 /// Even and odd sizes, sizes of one and two, so that every way of cutting the lattice is met.
 const LATTICES: [[usize; 4]; 7] =
     [[4, 4, 4, 4], [2, 2, 2, 4], [3, 5, 3, 3], [6, 3, 2, 5], [2, 6, 4, 1], [6, 6, 2, 2], [5, 2, 3, 7]];
@@ -138,6 +140,12 @@ fn check(device: &Device, spec: &WilsonSpec, columns: usize) {
         Update { alpha: 0.0, beta: 0.3, gamma: 0.0 },
         Update { alpha: 1e-20, beta: -0.9, gamma: 1.0 },
     ] {
+        // All sites are written, and without gamma none is read.
+        let w0 = if spec.sites == Sites::All {
+            or_nan(device, c, w0.clone(), w_host.clone()).0
+        } else {
+            w0.clone()
+        };
         let mut w = w0.clone();
         kernel.update(c, &v, &mut w, None).expect("a product");
         compare(&w, c, 0.0);

@@ -118,12 +118,23 @@ fn formats(csr: &Arc<Csr>) -> Vec<MatrixSpec> {
     ]
 }
 
+/// With `gamma = 0` the output is not read, and all of it is written: whatever stood there is gone.
+pub fn or_nan(device: &Device, c: Update, w: BlockVector, host: Vec<C64>) -> (BlockVector, Vec<C64>) {
+    if c.gamma != 0.0 {
+        return (w, host);
+    }
+    let nan = vec![C64::new(f64::NAN, f64::NAN); host.len()];
+    let w = device.upload(w.dtype(), w.rows(), w.columns(), &nan).expect("a block");
+    (w, vec![C64::default(); host.len()])
+}
+
 pub fn check_product(device: &Device, spec: MatrixSpec, csr: &Csr, v_type: DType, columns: usize, c: Update) {
     let square = csr.rows == csr.cols;
     let kernel = device.prepare(spec).expect("a prepared matrix");
     let what = format!("{} of {} on {v_type} x {columns}", kernel.info().format, csr.values.dtype());
     let (v, v_host) = block(device, v_type, csr.cols, columns, 1);
-    let (mut w, w_host) = block(device, v_type, csr.rows, columns, 2);
+    let (w, w_host) = block(device, v_type, csr.rows, columns, 2);
+    let (mut w, w_host) = or_nan(device, c, w, w_host);
     let mut dots = Dots::default();
     kernel.update(c, &v, &mut w, square.then_some(&mut dots)).expect("a product");
     let found = device.download(&w).expect("its numbers");
@@ -162,15 +173,17 @@ pub fn products(device: &Device) {
         Ok(())
     };
     runner(48).run(&strategy, run).expect("products");
-    // With gamma = 0 the output is not read, whatever stands there.
-    let csr = Arc::new(sparse(DType::F64, 40, 40, 5, 3, false));
-    let kernel = device.prepare(MatrixSpec::Csr(csr.clone())).expect("a prepared matrix");
-    let (v, host) = block(device, DType::F64, 40, 8, 1);
-    let nan = vec![C64::new(f64::NAN, 0.0); 320];
-    let mut w = device.upload(DType::F64, Rows::all(40), 8, &nan).expect("a block");
-    kernel.update(Update::PRODUCT, &v, &mut w, None).expect("a product");
-    let expected = reference(&csr, Update::PRODUCT, &host, &[C64::default(); 320], 8);
-    close(&device.download(&w).expect("numbers"), &expected, 1e-13, "a product over NaN");
+    // Plain products of every format and type, some rows of which have no entries.
+    for dtype in [DType::F32, DType::F64, DType::C32, DType::C64] {
+        for (rows, cols, most) in [(40, 40, 5), (300, 300, 2), (17, 40, 3), (40, 17, 1)] {
+            let csr = Arc::new(sparse(dtype, rows, cols, most, 3, false));
+            for (spec, columns) in
+                formats(&csr).into_iter().flat_map(|spec| [1, 3, 8].map(|n| (spec.clone(), n)))
+            {
+                check_product(device, spec, &csr, dtype, columns, Update::PRODUCT);
+            }
+        }
+    }
 }
 
 /// A stencil with terms of any reach and every kind of boundary.
@@ -246,10 +259,11 @@ pub fn stencils(device: &Device) {
         let dtype = TYPES[dtype];
         let stencil = Arc::new(stencil(dtype, &cells, orbitals, terms, u64::from(seed), on_site));
         let csr = entries(&stencil);
-        let c = Update { alpha: 1.3, beta: -0.4, gamma: -1.0 };
         let spec = MatrixSpec::Stencil(stencil);
-        check_product(device, spec.clone(), &csr, dtype, WIDTHS[width], c);
-        check_product(device, spec, &csr, dtype.to_complex(), WIDTHS[width], c);
+        for c in [Update { alpha: 1.3, beta: -0.4, gamma: -1.0 }, Update::PRODUCT] {
+            check_product(device, spec.clone(), &csr, dtype, WIDTHS[width], c);
+            check_product(device, spec.clone(), &csr, dtype.to_complex(), WIDTHS[width], c);
+        }
         Ok(())
     };
     runner(96).run(&strategy, run).expect("stencils");
@@ -258,8 +272,10 @@ pub fn stencils(device: &Device) {
         for (orbitals, columns) in [(1, 1), (1, 8), (2, 1), (2, 3)] {
             let stencil = Arc::new(stencil(dtype, &[67, 3], orbitals, 9, 5, true));
             let csr = entries(&stencil);
-            let c = Update { alpha: 0.7, beta: 0.2, gamma: -1.0 };
-            check_product(device, MatrixSpec::Stencil(stencil), &csr, dtype, columns, c);
+            let spec = MatrixSpec::Stencil(stencil);
+            for c in [Update { alpha: 0.7, beta: 0.2, gamma: -1.0 }, Update::PRODUCT] {
+                check_product(device, spec.clone(), &csr, dtype, columns, c);
+            }
         }
     }
 }

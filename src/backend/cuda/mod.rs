@@ -197,6 +197,10 @@ impl Backend for Cuda {
         self.card.synchronize("a computation on the GPU")
     }
 
+    fn room(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        self.uninitialised(dtype, rows, columns)
+    }
+
     fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
         let v = self.uninitialised(dtype, rows, columns)?;
         self.card.clear(self.buffer(&v)?)?;

@@ -43,7 +43,7 @@ impl Vector {
     pub(crate) fn scaled(&self, a: C64) -> Result<Vector> {
         let dtype = if a.im != 0.0 { self.block.dtype().to_complex() } else { self.block.dtype() };
         let x = self.device.convert(&self.block, dtype)?;
-        let mut y = self.device.zeros(dtype, x.rows(), x.columns())?;
+        let mut y = self.device.room(dtype, x.rows(), x.columns())?;
         self.device.axpby(&[a], &x, &[C64::default()], &mut y)?;
         Ok(Vector::new(&self.device, y))
     }
