@@ -89,7 +89,8 @@ fn every_kind_draws_everywhere() {
 fn in_a_terminal_the_label_stands_above_the_numbers() {
     let text = Plot::from_table(&dos()).unwrap().terminal(80, 24, false).unwrap();
     assert_eq!(text.lines().next(), Some("density"));
-    let ticks: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once('┼')?.0.trim())).collect();
+    let beside = |line| str::split_once(line, '╶').filter(|(tick, _)| !tick.contains('│'));
+    let ticks: Vec<&str> = text.lines().filter_map(beside).map(|(tick, _)| tick.trim()).collect();
     assert!(ticks.len() > 2 && ticks.iter().all(|tick| tick.parse::<f64>().is_ok()), "{text}");
 }
 
