@@ -1,0 +1,234 @@
+//! Files that are damaged, missing or of another kind, and a disk that is full.
+
+use std::io::Write;
+
+use super::super::{Folder, engine, fail, prepare};
+
+#[test]
+fn gauge_files_that_are_damaged() {
+    let folder = Folder::new("gauge");
+    let mut engine = engine(Some(folder.0.clone()));
+    prepare(
+        &mut engine,
+        "let u = gauge::reference_field(lattice::hypercubic(2, 2, 2, 2), 0.3);
+        u.save(\"whole.nersc\"); u.save(\"whole.lime\");",
+    );
+    let whole = |name: &str| std::fs::read(folder.0.join(name)).unwrap();
+    for kind in ["nersc", "lime"] {
+        let bytes = whole(&format!("whole.{kind}"));
+        folder.file(&format!("cut.{kind}"), &bytes[..bytes.len() * 2 / 3]);
+        let mut flipped = bytes.clone();
+        let at = bytes.len() / 2;
+        flipped[at] ^= 1;
+        folder.file(&format!("flipped.{kind}"), &flipped);
+    }
+    // A right checksum over links that are not unitary.
+    let text = String::from_utf8_lossy(&whole("whole.nersc")).into_owned();
+    let head = text.find("END_HEADER\n").unwrap() + "END_HEADER\n".len();
+    let mut bytes = whole("whole.nersc");
+    let end = bytes.len();
+    bytes[head..end].fill(0);
+    let old = text.lines().find(|l| l.starts_with("CHECKSUM")).unwrap().to_string();
+    let zero = format!("{:<width$}", "CHECKSUM = 0", width = old.len());
+    let at = text.find(&old).unwrap();
+    bytes[at..at + old.len()].copy_from_slice(zero.as_bytes());
+    folder.file("zero.nersc", &bytes);
+    folder.file("text.nersc", b"hello");
+    // Headers that say what is not so.
+    for (name, key, value) in [
+        ("open", "BOUNDARY_4", "OPEN"),
+        ("word", "PLAQUETTE", "abc"),
+        ("trace", "LINK_TRACE", "NaN"),
+        ("short", "DIMENSION_4", "1"),
+        ("none", "DIMENSION_4", "0"),
+    ] {
+        let line = text.lines().find(|l| l.starts_with(key)).unwrap();
+        let (before, after) = (text.find(line).unwrap(), text.find(line).unwrap() + line.len());
+        let whole = whole("whole.nersc");
+        let changed = [&whole[..before], format!("{key} = {value}").as_bytes(), &whole[after..]].concat();
+        folder.file(&format!("{name}.nersc"), &changed);
+    }
+    // Links of another program that are all a little too long.
+    let stretched = |word: &[u8]| (f64::from_be_bytes(word.try_into().unwrap()) * (1.0 + 1e-4)).to_be_bytes();
+    let rough: Vec<u8> = whole("whole.nersc")[head..].chunks(8).flat_map(stretched).collect();
+    let words = rough.chunks(4).map(|word| u32::from_be_bytes(word.try_into().unwrap()));
+    let sum = words.fold(0u32, u32::wrapping_add);
+    let header = text[..head].replace(&old, &format!("CHECKSUM = {sum:x}"));
+    folder.file("rough.nersc", &[header.as_bytes(), &rough].concat());
+    prepare(
+        &mut engine,
+        "let near = gauge::load(\"rough.nersc\", #{ reunitarise: true });
+        assert((near.link(5, 2) - u.link(5, 2)).norm() < 1e-14, \"only their size was wrong\");",
+    );
+    fail(
+        &mut engine,
+        &[
+            ("gauge::load(\"rough.nersc\")", "not in SU(3)", "reunitarise: true"),
+            ("gauge::load(\"zero.nersc\", #{ reunitarise: true })", "not in SU(3)", "damaged"),
+            ("gauge::load(\"whole.nersc\", #{ reunitarize: true })", "unknown option", "`reunitarise`"),
+            ("gauge::load(\"missing.lime\")", "no such file", "folder"),
+            ("gauge::load(\"cut.nersc\")", "bytes", "truncated"),
+            ("gauge::load(\"cut.lime\")", "ends inside", "truncated"),
+            ("gauge::load(\"flipped.nersc\")", "checksum", "damaged"),
+            ("gauge::load(\"flipped.lime\")", "checksum", "damaged"),
+            ("gauge::load(\"zero.nersc\")", "not in SU(3)", "damaged"),
+            ("gauge::load(\"open.nersc\")", "a boundary of kind OPEN", "PERIODIC"),
+            ("gauge::load(\"word.nersc\")", "the header says abc", "convention"),
+            ("gauge::load(\"trace.nersc\")", "the header says NaN", "convention"),
+            ("gauge::load(\"short.nersc\")", "take 4608 bytes, and 9216 are there", "the sizes or the type"),
+            ("gauge::load(\"none.nersc\")", "does not give four sizes", "four directions"),
+            ("gauge::load(\"text.nersc\")", "neither a NERSC archive nor a lime file", "BEGIN_HEADER"),
+            ("u.save(\"x\", #{ format: \"hdf5\" })", "no format `hdf5`", "ildg"),
+            ("u.save(\"nowhere/at/all.lime\")", "cannot write", "does not exist"),
+        ],
+    );
+}
+
+/// An archive of arrays of doubles as other programs write them.
+fn npz(arrays: &[(&str, &[usize], f64)]) -> Vec<u8> {
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let stored = zip::write::FileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for (name, shape, value) in arrays {
+        let sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}\n");
+        writer.start_file(format!("{name}.npy"), stored).unwrap();
+        writer.write_all(b"\x93NUMPY\x01\x00").unwrap();
+        writer.write_all(&(header.len() as u16).to_le_bytes()).unwrap();
+        writer.write_all(header.as_bytes()).unwrap();
+        let count = shape.iter().product();
+        writer.write_all(&value.to_le_bytes().repeat(count)).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+#[test]
+fn vector_files_that_are_damaged_or_foreign() {
+    let folder = Folder::new("vectors");
+    let mut engine = engine(Some(folder.0.clone()));
+    prepare(
+        &mut engine,
+        "let lat = lattice::hypercubic(2, 2, 2, 4); let psi = wilson::reference_spinor(lat, 2);
+        let q = wilson::kernel(gauge::reference_field(lat, 0.5), #{ s: 0.4 });
+        psi.save(\"whole.npz\"); ritz(q * q, #{ count: 2, tol: 1.0, seed: 1, progress: false }).save(\"pairs.npz\");",
+    );
+    for name in ["whole", "pairs"] {
+        let bytes = std::fs::read(folder.0.join(format!("{name}.npz"))).unwrap();
+        folder.file(&format!("{name}_cut.npz"), &bytes[..bytes.len() / 2]);
+        let mut flipped = bytes.clone();
+        flipped[2000] ^= 1;
+        folder.file(&format!("{name}_flipped.npz"), &flipped);
+    }
+    let vectors = ("vectors", [4, 2].as_slice(), 0.5);
+    let (values, residuals) = (("values", [2].as_slice(), 0.5), ("residuals", [2].as_slice(), 0.5));
+    for (name, arrays) in [
+        ("plain", vec![vectors]),
+        ("lattice", vec![("vectors", [4, 2, 2, 2, 12, 1].as_slice(), 0.5)]),
+        ("of_three", vec![("vectors", [4, 2, 2].as_slice(), 0.5)]),
+        ("empty", vec![("vectors", [0, 2].as_slice(), 0.5)]),
+        ("known", vec![vectors, values, residuals]),
+        ("no_residuals", vec![vectors, values]),
+        ("no_values", vec![vectors, residuals]),
+        ("too_many", vec![vectors, ("values", [3].as_slice(), 0.5), residuals]),
+        ("negative", vec![vectors, values, ("residuals", [2].as_slice(), -0.5)]),
+        ("nan", vec![("vectors", [4, 2].as_slice(), f64::NAN), values, residuals]),
+    ] {
+        folder.file(&format!("{name}.npz"), &npz(&arrays));
+    }
+    // What others wrote well is read.
+    prepare(
+        &mut engine,
+        "assert(load(\"plain.npz\").columns == 2 && norm(load(\"plain.npz\").column(1)) == 1.0, \"four halves\");
+        assert(load(\"known.npz\").values == series([0.5, 0.5]), \"pairs\");
+        let psi = load(\"lattice.npz\"); assert(norm(q * psi) > 0.0, \"on the lattice\");",
+    );
+    fail(
+        &mut engine,
+        &[
+            ("load(\"missing.npz\")", "no such file", "relative"),
+            ("load(\"whole_cut.npz\")", "not a whole NPZ archive", "truncated"),
+            ("load(\"pairs_cut.npz\")", "not a whole NPZ archive", "truncated"),
+            ("load(\"whole_flipped.npz\")", "checksum", "damaged"),
+            ("load(\"pairs_flipped.npz\")", "checksum", "damaged"),
+            ("load(\"of_three.npz\")", "array `vectors` has the shape [4, 2, 2]", "component"),
+            ("load(\"empty.npz\")", "array `vectors` has the shape [0, 2]", "component"),
+            ("load(\"no_residuals.npz\")", "there is no array `residuals`", "eigenpairs"),
+            ("load(\"no_values.npz\")", "there is no array `values`", "eigenpairs"),
+            ("load(\"too_many.npz\")", "array `values` is not 2 numbers", "eigenpairs"),
+            ("load(\"negative.npz\")", "residuals below 0", "eigenpairs"),
+            ("load(\"nan.npz\")", "no numbers", "eigenpairs"),
+            ("psi.save(\"psi.csv\")", "vectors are not saved as", ".npz"),
+            ("psi.save(\"nowhere/psi.npz\")", "cannot write", "does not exist"),
+            ("overlap::sign(q, #{ low_modes: load(\"known.npz\") })", "low modes of 4 rows", "ritz"),
+            ("overlap::sign(q, #{ low_modes: load(\"whole.npz\") })", "takes an Eigen", "low_modes"),
+            (
+                "wilson::kernel(gauge::unit(lattice::hypercubic(4, 2, 2, 2)), #{}) * load(\"whole.npz\")",
+                "does not go with",
+                "same lattice",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn files_that_are_missing_cut_off_or_of_another_kind() {
+    let folder = Folder::new("files");
+    let mut engine = engine(Some(folder.0.clone()));
+    prepare(
+        &mut engine,
+        "let t = table(#{ a: [1, 2, 3], b: [4, 5, 6] });
+        for kind in [\"csv\", \"json\", \"npz\"] { t.save(`whole.${kind}`); }",
+    );
+    let cut = |kind: &str| {
+        let whole = std::fs::read(folder.0.join(format!("whole.{kind}"))).unwrap();
+        whole[..whole.len() - whole.len() / 3].to_vec()
+    };
+    folder.file("cut.json", &cut("json"));
+    folder.file("cut.npz", &cut("npz"));
+    folder.file("cut.csv", b"a,b\n1.0,2.0\n3.0\n");
+    folder.file("none.csv", b"");
+    folder.file("cut.mtx", b"%%MatrixMarket matrix coordinate real general\n3 3 3\n1 1 1.0\n");
+    folder.file(
+        "huge.mtx",
+        b"%%MatrixMarket matrix coordinate real general\n1000000000000 1000000000000 1\n1 1 1.0\n",
+    );
+    folder.file("text.mtx", b"hello\n");
+    folder.file("cut_hr.dat", b"by hand\n 2\n 3\n 2 1 2\n-1 0 0 1 1 0.0 0.0\n");
+    fail(
+        &mut engine,
+        &[
+            ("load(\"missing.csv\")", "there is no such file", "folder"),
+            ("load(\"cut.json\")", "cut.json", "truncated"),
+            ("load(\"cut.npz\")", "cut.npz", "truncated"),
+            ("load(\"cut.csv\")", "line 3 has 1 cells where 2 should be", "truncated"),
+            ("load(\"none.csv\")", "there are no numbers in it", "truncated"),
+            ("matrix_market(\"cut.mtx\")", "ends after line 3", "truncated"),
+            ("matrix_market(\"huge.mtx\")", "takes 16.0 TB", "fewer"),
+            ("matrix_market(\"text.mtx\")", "is no header", "%%MatrixMarket"),
+            ("wannier90(\"cut_hr.dat\", #{ cells: [2, 2, 2] })", "ends after line 5", "truncated"),
+            ("t.save(\"nowhere/at/all.csv\")", "cannot write", "does not exist"),
+            ("plot(t, #{ file: \"nowhere/at/all.svg\" })", "cannot write", "does not exist"),
+            ("import \"no_such_module\" as m;", "no module `no_such_module`", "beside the script"),
+        ],
+    );
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk() {
+    let folder = Folder::new("full");
+    for kind in ["csv", "json", "npz", "svg", "png"] {
+        std::os::unix::fs::symlink("/dev/full", folder.0.join(format!("full.{kind}"))).unwrap();
+    }
+    let mut engine = engine(Some(folder.0.clone()));
+    prepare(&mut engine, "let t = table(#{ a: [1, 2, 3], b: [4, 5, 6] });");
+    fail(
+        &mut engine,
+        &[
+            ("t.save(\"full.csv\")", "no space left", "free some"),
+            ("t.save(\"full.json\")", "no space left", "free some"),
+            ("t.save(\"full.npz\")", "no space left", "free some"),
+            ("plot(t, #{ file: \"full.svg\" })", "no space left", "free some"),
+            ("plot(t, #{ file: \"full.png\" })", "no space left", "free some"),
+        ],
+    );
+}

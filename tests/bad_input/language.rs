@@ -1,0 +1,71 @@
+//! What scripts can do to themselves: recursion, loops without end, values in use.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+use umklapp::Engine;
+use umklapp::error::Kind;
+use umklapp::script::Settings;
+use umklapp::task::{Interrupt, Progress};
+
+use super::super::{engine, fail, prepare};
+
+#[test]
+fn functions_that_call_themselves_forever() {
+    fail(
+        &mut engine(None),
+        &[
+            ("fn f(x) { f(x + 1) }\nf(0)", "too deeply", "loop"),
+            ("fn g(x) { g(x + 1) }\n[1, 2].map(|x| g(x))", "too deeply", "loop"),
+            ("let m = #{ a: 1 }; m.b", "no `b`", "keys"),
+        ],
+    );
+}
+
+/// Tells that work began.
+struct Began(Sender<()>);
+
+impl Progress for Began {
+    fn start(&self, _: &str, _: u64) {
+        // Nobody listens any more once the work was stopped.
+        let _ = self.0.send(());
+    }
+
+    fn advance(&self, _: u64, _: &str) {}
+
+    fn finish(&self) {}
+}
+
+#[test]
+fn native_work_and_loops_stop_when_asked_to() {
+    for work in [
+        // Each would run for hours.
+        "chebyshev(h, window(-6.1, 6.1), random_block(h, 8)).run(100000000);",
+        "kpm::moments(h, #{ moments: 60000000 });",
+        "davidson(h, #{ count: 400, tol: 1e-30, iterations: 1000000000 });",
+        "spectral_window(h, #{ method: \"lanczos\", steps: 3 }); loop { kept += 0; }",
+    ] {
+        let interrupt = Interrupt::default();
+        let mut engine = Engine::with(Settings::default(), interrupt.clone()).unwrap();
+        prepare(&mut engine, "let kept = 17; let h = tight_binding(lattice::cubic(24, 24, 24));");
+        let (sender, began) = channel();
+        engine.session().set_progress(Some(Arc::new(Began(sender))));
+        let stopper = std::thread::spawn(move || {
+            began.recv().unwrap();
+            interrupt.raise();
+        });
+        let report = engine.eval(work).unwrap_err();
+        assert_eq!(report.kind, Kind::Interrupted, "{work}:\n{}", report.render(false));
+        stopper.join().unwrap();
+        assert_eq!(engine.eval("kept").unwrap().as_int(), Ok(17), "variables stay");
+    }
+}
+
+/// The language does not say where, so only the sentence and the hint are held.
+#[test]
+fn methods_whose_function_uses_their_value() {
+    let script = "let u = gauge::unit(lattice::hypercubic(2, 2, 2, 2)); u.transformed(|x| u.link(x, 0))";
+    let report = engine(None).eval(script).expect_err("the value is held");
+    assert!(report.message.contains("uses the value whose method calls it"), "{}", report.message);
+    assert!(report.hint.is_some_and(|hint| hint.contains("let v = u")));
+}

@@ -1,0 +1,264 @@
+//! Crystals, orbitals, wave functions and walks.
+
+use super::super::{Folder, engine, fail, prepare};
+
+#[test]
+fn crystals_and_orbitals() {
+    let folder = Folder::new("orbitals");
+    folder.file("cut.npz", b"PK\x03\x04 nothing");
+    folder.file("bwfn.data", b"GEOMETRY\n Primitive lattice vectors (au)\n 1.0 0.0 zero\n");
+    folder.file("binary.data", &[0, 159, 146, 150]);
+    let mut engine = engine(Some(folder.0.clone()));
+    let set_up = "let si = crystal::silicon(1); let gas = crystal::electron_gas(2, 1.0); \
+                  let waves = orbitals::plane_waves(gas); let spline = waves.splines(#{ grid: 4 }); \
+                  let cube = [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]];";
+    prepare(&mut engine, set_up);
+    fail(
+        &mut engine,
+        &[
+            ("crystal::silicon(0)", "[0, 0, 0] primitive cells", "between 1"),
+            ("crystal::silicon([2, 2])", "repeated a whole number of times", "[2, 2, 1]"),
+            ("crystal::silicon(\"2\")", "not a text", "[2, 2, 1]"),
+            ("crystal::silicon(1000000)", "primitive cells", "between 1"),
+            ("crystal::semiconductor(\"GaAz\", 1)", "no form factors for `GaAz`", "GaAs"),
+            ("crystal::electron_gas(-1, 1.0)", "0 electrons", "positive"),
+            ("crystal::electron_gas(2, 0.0)", "r_s = 0", "positive"),
+            ("crystal::custom([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]], [])", "span", "plane"),
+            ("crystal::custom(7, [])", "three vectors", "bohr"),
+            ("crystal::custom(cube, [#{ charge: 1.0 }])", "has no `species`", "position"),
+            ("crystal::custom(cube, [#{ specis: \"X\" }])", "unknown option `specis`", "`species`"),
+            ("crystal::custom(cube, [7])", "ion 0 is a number", "species"),
+            ("crystal::custom(cube, [], #{ reach: -1.0 })", "`reach` is -1", "wave number"),
+            (
+                "crystal::custom(cube, [#{ species: \"X\", charge: 1.0, position: [0.0, 0.0, 0.0] }], \
+                 #{ form_factor: |s, g| 1.0 / g })",
+                "the potential is",
+                "finite",
+            ),
+            ("si.potential([1.0, 2.0])", "three numbers, not 2", "like"),
+            ("orbitals::plane_waves(gas, #{ twist: [0.5] })", "three numbers, not 1", "like"),
+            ("orbitals::plane_waves(gas, #{ count: 0 })", "`count` is 0", "at least 1"),
+            ("orbitals::plane_wave_bands(si, #{ cutoff: 0.0 })", "a cutoff of 0", "hartree"),
+            ("orbitals::plane_wave_bands(si, #{ cutoff: 1e4 })", "plane waves below", "smaller"),
+            ("orbitals::plane_wave_bands(si, #{ orbitals: 9999 })", "9999 orbitals of", "larger cutoff"),
+            ("orbitals::plane_wave_bands(si, #{ cutof: 4.5 })", "unknown option `cutof`", "`cutoff`"),
+            ("waves.splines(#{ spacing: 0.0 })", "spacing of 0", "0.35"),
+            ("waves.splines(#{ grid: 0 })", "a grid is", "24"),
+            ("waves.splines(#{ grid: 4, spacing: 0.3 })", "both `grid` and `spacing`", "enough"),
+            ("waves.splines(#{ grid: 4, precision: \"half\" })", "no precision `half`", "single"),
+            ("spline.splines()", "no splines of", "orbitals::fit"),
+            ("orbitals::fit(gas, 4, |x, y, z| 0.0 / 0.0)", "not all finite", "NaN"),
+            (
+                "orbitals::fit(gas, 4, |x, y, z| if x > 0.0 { [1.0] } else { [1.0, 2.0] })",
+                "at another",
+                "everywhere",
+            ),
+            ("orbitals::fit(gas, 4, |x, y, z| \"one\")", "gives a text", "array"),
+            ("orbitals::gaussians([])", "no shells", "at least one"),
+            (
+                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], sto: 9, zeta: 1.0 }])",
+                "9 Gaussians",
+                "2 and 6",
+            ),
+            ("orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"f\" }])", "kind `f`", "\"d\""),
+            (
+                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [-1.0], coefficients: [1.0] }])",
+                "exponents [-1.0]",
+                "positive",
+            ),
+            (
+                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], sto: 3, zeta: 1.0 }], #{ combinations: [[1.0, 1.0]] })",
+                "for 1 functions",
+                "one row for each",
+            ),
+            ("orbitals::load(\"nothing.npz\")", "no such file", "file"),
+            ("orbitals::load(\"nothing.data\")", "no such file", "relative"),
+            ("orbitals::load(\"cut.npz\")", "not a whole NPZ archive", "file"),
+            ("orbitals::load(\"bwfn.data\")", "line 3 is `1.0 0.0 zero`", "file"),
+            ("orbitals::load(\"binary.data\")", "no text", ".npz"),
+            ("spline.save(\"orbitals.csv\")", "not saved as", ".npz"),
+            ("waves.save(\"orbitals.npz\")", "not saved", "splines"),
+            ("spline.energies + orbitals::fit(gas, 4, |x, y, z| 1.0).energies", "not known", "bands"),
+            ("spline.values([1.0])", "three numbers, not 1", "like"),
+            ("spline.values(identity(2))", "2 x 2 matrix", "row"),
+            ("spline.evaluation_time(identity(3), #{ assignment: \"best\" })", "no assignment `best`", ""),
+            ("waves.evaluation_time(identity(3))", "no splines", "splines"),
+        ],
+    );
+}
+
+#[test]
+fn wave_functions_and_walks_that_cannot_be() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });
+         let walk = walkers(psi, #{ count: 2, seed: 1 });
+         let ham = electrons(trap(1.0), #{ interaction: \"none\" });
+         let sea = matrix([[0.5, 0.5], [0.5, -0.5], [0.5, 0.5], [0.5, -0.5]]);
+         let four = lattice_slater(matrix([[0.6, 0.0], [0.0, 0.8], [0.8, 0.0], [0.0, 0.6]]), #{ up: 2, down: 1 });",
+    );
+    fail(
+        &mut engine,
+        &[
+            (
+                "slater_jastrow(orbitals::oscillator(2), #{ up: 3 })",
+                "3 electrons of spin up and 2 orbitals",
+                "more orbitals",
+            ),
+            ("slater_jastrow(orbitals::oscillator(2), #{})", "without electrons", "up"),
+            (
+                "slater_jastrow(orbitals::oscillator(2), #{ determinants: [[1.0, [0, 0], []]] })",
+                "fills an orbital twice",
+                "vanishes",
+            ),
+            (
+                "walkers(slater_jastrow(orbitals::exponentials([[[0, 0, 0], 1.0], [[0, 0, 0], 1.0]]), #{ up: 2 }), #{})",
+                "singular",
+                "two orbitals the same",
+            ),
+            ("orbitals::exponentials([[[0.0, 0.0, 0.0], 0.0 / 0.0]])", "positive exponent", "zeta"),
+            ("lattice_slater(matrix([[0.0 / 0.0], [1.0]]), #{ up: 1 })", "not a finite number", "NaN"),
+            (
+                "lattice_slater(sea, #{ up: 2, down: 3 })",
+                "3 electrons of spin down and 2 orbitals",
+                "fewer electrons",
+            ),
+            (
+                "lattice_slater(sea, #{ up: 2, down: 2, gutzwiller: -1.0 })",
+                "Gutzwiller factor of -1",
+                "0 (no double occupation) or positive",
+            ),
+            ("walkers(psi, #{ count: 0 })", "`count` is 0", "at least 1"),
+            ("metropolis(walk, #{})", "needs the size of a trial move", "step"),
+            ("metropolis(walk, #{ step: 0.0 })", "a step of 0", "positive"),
+            ("metropolis(walk, #{ step: 1.0, scheme: \"lok-ahead\" })", "no updating scheme", "`look-ahead`"),
+            (
+                "metropolis(walk, #{ step: 1.0, group: 99, scheme: \"delayed-acceptance\" })",
+                "groups of 99",
+                "1 to 12",
+            ),
+            (
+                "metropolis(walk, #{ step: 1.0, drift: true, proposal: \"uniform\" })",
+                "normal displacements",
+                "gaussian",
+            ),
+            ("psi.jastrow = jastrow::pade(#{ b: -1.0 })", "parameter `b` is -1", "positive"),
+            ("psi.jastrow = jastrow::polynomial(#{})", "needs a cutoff", "cutoff"),
+            ("psi.jastrow = jastrow::pade(#{ bb: 1.0 })", "unknown option", "`b`"),
+            (
+                "vmc::run(slater_jastrow(orbitals::oscillator(2), #{ up: 2 }), electrons(trap(1.0), #{ interaction: \"none\" }), #{ checkpoint: \"no/such/w.json\" })",
+                "cannot be written",
+                "folder",
+            ),
+            ("electrons(trap(1.0), #{ interaction: \"ewald\" })", "no interaction `ewald`", "coulomb"),
+            (
+                "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [1.0], coefficients: [0.0 / 0.0] }])",
+                "a coefficient NaN",
+                "finite",
+            ),
+            (
+                "slater_jastrow(orbitals::oscillator(2), #{ determinants: [[0.0 / 0.0, [0, 1], []]] })",
+                "with coefficient NaN",
+                "finite",
+            ),
+            (
+                "slater_jastrow(orbitals::oscillator(2), #{ determinants: [[0.0, [0, 1], []]] })",
+                "none has a coefficient but 0",
+                "zero everywhere",
+            ),
+            (
+                "local_energy(walkers(slater_jastrow(orbitals::oscillator(2), #{ up: 1 }), #{ count: 1 }), electrons(nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{}))",
+                "orbitals of 1 and a potential of 3 dimensions",
+                "same system",
+            ),
+            (
+                "let gas = crystal::electron_gas(2, 1.0); local_energy(walkers(slater_jastrow(orbitals::plane_waves(gas), #{ up: 1, down: 1 }), #{ count: 1 }), electrons(trap(1.0), #{}))",
+                "periodic cell and a Hamiltonian in open space",
+                "same system",
+            ),
+            (
+                "let gas = crystal::electron_gas(2, 1.0); local_energy(walkers(slater_jastrow(orbitals::plane_waves(gas), #{ up: 1, down: 1 }), #{ count: 1 }), electrons(crystal::electron_gas(2, 3.0), #{}))",
+                "of different cells",
+                "same system",
+            ),
+            ("trap(0.0)", "frequency 0", "positive"),
+            ("local_energy(walk, opsum())", "an OpSum for walkers in the continuum", "electrons"),
+            ("vmc::run(psi, ham, #{ stepz: 3 })", "unknown option `stepz`", "`step"),
+            ("vmc::run(psi, ham, #{ step: 0.0, progress: false })", "a step of 0", "positive"),
+            (
+                "vmc::run(psi, ham, #{ observables: #{ spin: #{} }, step: 1.0, progress: false })",
+                "no observable spin",
+                "density",
+            ),
+            ("load_walkers(psi, \"no_such_walk.json\")", "cannot be read", "save_walkers"),
+            ("walk.positions(2)", "walker 2 of 2", "0 to 1"),
+            (
+                "vmc::run(psi, models::hubbard_chain(4, #{}), #{})",
+                "an OpSum for a wave function",
+                "electrons",
+            ),
+            (
+                "vmc::optimise(psi, models::hubbard_chain(4, #{}), #{})",
+                "an OpSum for a wave function",
+                "electrons",
+            ),
+            ("vmc::run(four, ham, #{})", "of the continuum for a wave function on a lattice", "OpSum"),
+            ("vmc::run(four, 3.0, #{})", "a Hamiltonian for walkers cannot be", "electrons"),
+            (
+                "vmc::run(four, models::tj_chain(4, #{}), #{})",
+                "allows two electrons on a site",
+                "gutzwiller: 0.0",
+            ),
+            (
+                "local_energy(walkers(four, #{ count: 2, seed: 1 }), 2.0 * models::tj_chain(4, #{}))",
+                "allows two electrons on a site",
+                "gutzwiller: 0.0",
+            ),
+            (
+                "vmc::optimise(four, models::tj_chain(4, #{}), #{})",
+                "allows two electrons on a site",
+                "gutzwiller",
+            ),
+            (
+                "vmc::run(four, models::hubbard_chain(3, #{}), #{})",
+                "3 sites for a wave function on 4",
+                "same sites",
+            ),
+            (
+                "vmc::run(four, models::hubbard_chain(5, #{}), #{})",
+                "5 sites for a wave function on 4",
+                "same sites",
+            ),
+            (
+                "vmc::run(four, models::tv(sites(\"Fermion\", 4)), #{})",
+                "spinless fermions",
+                "models::hubbard",
+            ),
+            (
+                "vmc::run(four, models::heisenberg(sites(\"S=1\", 4)), #{})",
+                "spins `S=1` for electrons",
+                "spin 1/2",
+            ),
+            (
+                "vmc::run(four, models::hubbard_chain(4, #{}), #{ step: 0.3 })",
+                "`step` for walkers on a lattice",
+                "leave",
+            ),
+            (
+                "vmc::run(four, models::hubbard_chain(4, #{}), #{ drift: true })",
+                "`drift` for walkers",
+                "leave it out",
+            ),
+            ("walkers(four, #{ spread: 1.0 })", "`spread` for walkers on a lattice", "leave it out"),
+            (
+                "lattice_pairs(matrix([[1.0, 0.5], [0.4, 1.0]]), #{ pairs: 1 })",
+                "f(0, 1) is not f(1, 0)",
+                "singlets",
+            ),
+            ("pair_correlation(walk, #{})", "needs a cutoff", "cutoff"),
+            ("electron_density(walk, #{ axis: 1, from: 0.0, to: 1.0 })", "axis 1 in 1 dimensions", "0 to 0"),
+            ("models::hubbard_chain(4, #{ boundary: \"twisted\" })", "no boundary twisted", "antiperiodic"),
+        ],
+    );
+}
