@@ -1,17 +1,17 @@
-//! What the kernel polynomial method makes of moments: densities and Green's functions.
+//! What the kernel polynomial method makes of moments: densities; and the ways to accumulate them.
 
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Engine, FLOAT, INT, Map};
 
 use super::chebyshev::SharedMoments;
 use super::table::{find, save_data};
 use super::vector::Vector;
 use crate::error::{Error, Result};
-use crate::method::{self, Accumulation, Damping, DampingKernel, Moments, Window};
+use crate::method::{self, Accumulation, DampingKernel, Moments, Window};
 use crate::number::memory::human;
-use crate::number::{Matrix, Series};
+use crate::number::Series;
 use crate::operator::Operator;
 use crate::output::files;
 use crate::script::{At, Failure, Options, session};
@@ -24,43 +24,6 @@ pub(super) fn register(engine: &mut Engine) {
 /// The options `kernel` and `parameter`.
 pub(super) fn kernel(o: &Options, default: &str) -> Result<DampingKernel> {
     DampingKernel::parse(&o.text_or("kernel", default)?, o.float("parameter")?)
-}
-
-/// The options `eta`, or `kernel` and `parameter`.
-fn damping(o: &Options) -> Result<Damping> {
-    let kernel = kernel(o, "lorentz")?;
-    Ok(match o.float("eta")? {
-        Some(eta) => Damping::Imaginary(eta),
-        None => Damping::Kernel(kernel),
-    })
-}
-
-/// What the series without a kernel may leave out, where moments are counted and before it is worth a word.
-const NEGLIGIBLE: f64 = 1e-10;
-const NOTED: f64 = 1e-6;
-
-/// Says so where the moments end before the series of a Green's function does.
-fn tell_of_rest(
-    ctx: &NativeCallContext,
-    window: Window,
-    energies: &[f64],
-    damping: Damping,
-    count: usize,
-) -> Result<()> {
-    if count as f64 >= method::undamped_terms(window, energies, damping, NOTED)?.0 {
-        return Ok(());
-    }
-    let (needed, energy) = method::undamped_terms(window, energies, damping, NEGLIGIBLE)?;
-    session(ctx)?.note(&format!(
-        "{count} moments are too few for the Green's function at energy {energy}: its series takes {:.0} there",
-        even(needed)
-    ));
-    Ok(())
-}
-
-/// The next even number.
-fn even(n: f64) -> f64 {
-    2.0 * (n / 2.0).ceil()
 }
 
 pub(super) fn orders(n: INT) -> Result<usize> {
@@ -284,158 +247,6 @@ mod kpm_functions {
         energies: Series,
     ) -> std::result::Result<Series, Failure> {
         density_error(ctx, mu, energies, Map::new())
-    }
-
-    /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere with `eta`,
-    /// no kernel damps the series, which is right where it has as many moments as `green_moments` says; a note on standard
-    /// error tells of fewer.
-    ///
-    /// # Options
-    /// - `eta`: an imaginary part of the energy, instead of a kernel.
-    /// - `kernel` ("lorentz"), `parameter`: what damps the series at real energies inside the window.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(256), #{ hopping: -1.0 });
-    /// let mu = chebyshev(h, window(-2.0, 2.0), unit_block(h, [0])).run(60).moments();
-    /// assert_close(mu.green(series([3.0]), #{})[0], 1.0 / sqrt(5.0), 1e-12);
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn green(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
-            let g = mu.green(energies, damping)?;
-            tell_of_rest(&ctx, mu.window, energies, damping, mu.len())?;
-            Ok(g)
-        };
-        let g = build().at(&ctx)?;
-        o.finish()?;
-        Ok(Series::Complex(g))
-    }
-
-    #[rhai_fn(global, name = "green", pure, return_raw)]
-    pub fn green_plain(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-    ) -> std::result::Result<Series, Failure> {
-        green(ctx, mu, energies, Map::new())
-    }
-
-    /// The moments <l|T_n(H~)|r> for n below `count`: a Series for single vectors, a Matrix with a column a pair for blocks.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let mu = cross_moments(h, window(-2.0, 2.0), unit_block(h, [1]), unit_block(h, [0]), 3);
-    /// assert_close(mu[1], -0.5, 1e-15);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn cross_moments(
-        ctx: NativeCallContext,
-        h: Operator,
-        window: Window,
-        left: Vector,
-        right: Vector,
-        count: INT,
-    ) -> std::result::Result<Dynamic, Failure> {
-        let o = Options::none(&ctx);
-        let build = || {
-            let count = orders(count)?;
-            let rows = method::cross_moments(&h, window, &left.block, &right.block, count, &o.task()?)?;
-            let columns = left.block.columns();
-            let all = Series::Complex(rows.into_iter().flatten().collect());
-            Ok(if columns == 1 {
-                Dynamic::from(all)
-            } else {
-                Dynamic::from(Matrix::new(count, columns, all)?)
-            })
-        };
-        build().at(&ctx)
-    }
-
-    /// The Green's function of moments <l|T_n(H~)|r> at `energies`; options and notes as for `green`.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(256), #{ hopping: -1.0 });
-    /// let w = window(-2.0, 2.0);
-    /// let mu = cross_moments(h, w, unit_block(h, [1]), unit_block(h, [0]), 100);
-    /// let x = (3.0 - sqrt(5.0)) / 2.0;
-    /// assert_close(green_function(w, mu, series([-3.0]), #{})[0], -x / sqrt(5.0), 1e-12);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn green_function(
-        ctx: NativeCallContext,
-        window: Window,
-        mu: Series,
-        energies: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
-            let g = method::green(window, &mu.to_complex(), energies, damping)?;
-            tell_of_rest(&ctx, window, energies, damping, mu.len())?;
-            Ok(g)
-        };
-        let g = build().at(&ctx)?;
-        o.finish()?;
-        Ok(Series::Complex(g))
-    }
-
-    #[rhai_fn(name = "green_function", return_raw)]
-    pub fn green_function_plain(
-        ctx: NativeCallContext,
-        window: Window,
-        mu: Series,
-        energies: Series,
-    ) -> std::result::Result<Series, Failure> {
-        green_function(ctx, window, mu, energies, Map::new())
-    }
-
-    /// How many moments a Green's function at `energies` takes where no kernel damps its series: with `eta`, and outside the
-    /// window. What is left out is then 1e-10 of the largest that it can be, 1/`eta` or one over the distance to the window.
-    /// Zero where a kernel damps all.
-    ///
-    /// # Options
-    /// - `eta`: an imaginary part of the energy.
-    /// - `kernel` ("lorentz"), `parameter`: as for `green`; neither changes the number.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let w = window(-2.0, 2.0);
-    /// assert(green_moments(w, series([0.0]), #{ eta: 0.02 }) == 2372, "ln(2e10) / 0.01");
-    /// assert(green_moments(w, series([0.0, 3.0]), #{}) == 26, "outside the window");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn green_moments(
-        ctx: NativeCallContext,
-        window: Window,
-        energies: Series,
-        options: Map,
-    ) -> std::result::Result<INT, Failure> {
-        let o = Options::new(&ctx, options);
-        let build =
-            || method::undamped_terms(window, energies.as_real("energies")?, damping(&o)?, NEGLIGIBLE);
-        let (needed, _) = build().at(&ctx)?;
-        o.finish()?;
-        Ok(even(needed) as INT)
-    }
-
-    #[rhai_fn(name = "green_moments", return_raw)]
-    pub fn green_moments_plain(
-        ctx: NativeCallContext,
-        window: Window,
-        energies: Series,
-    ) -> std::result::Result<INT, Failure> {
-        green_moments(ctx, window, energies, Map::new())
     }
 
     /// `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map", "sliding-window",

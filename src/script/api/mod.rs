@@ -11,6 +11,7 @@ mod eigen;
 mod exact;
 mod functions;
 mod gauge;
+mod green;
 mod import;
 mod kpm;
 mod kubo;
@@ -52,6 +53,7 @@ pub(super) fn register(engine: &mut Engine) {
     operator::register(engine);
     chebyshev::register(engine);
     kpm::register(engine);
+    green::register(engine);
     kubo::register(engine);
     waves::register(engine);
     eigen::register(engine);

@@ -1,0 +1,247 @@
+//! The lattices that there are, and lattices of one's own.
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, INT, Map};
+
+use super::{count, ints, reals};
+use crate::error::{Error, Result};
+use crate::lattice::{Bond, Lattice, Site};
+use crate::script::{At, Failure, Options};
+
+/// Registers the module.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_static_module("lattice", exported_module!(lattice_module).into());
+}
+
+/// A size of a lattice.
+fn size(n: INT) -> Result<usize> {
+    count(n, "the size of a lattice")
+}
+
+/// A lattice from the parts that `lattice::custom` takes.
+fn custom(vectors: Array, options: &Options<'_>) -> Result<Lattice> {
+    let vectors: Vec<Vec<f64>> =
+        vectors.iter().map(|v| reals(v, "a Bravais vector")).collect::<Result<_>>()?;
+    let d = vectors.len();
+    let array = |key: &'static str| -> Result<Option<Array>> {
+        options
+            .value(key)
+            .map(|v| {
+                v.try_cast::<Array>().ok_or_else(|| Error::input(format!("option `{key}` takes an array")))
+            })
+            .transpose()
+    };
+    let cells = match array("cells")? {
+        Some(cells) => ints(&cells, "`cells`")?.into_iter().map(size).collect::<Result<Vec<_>>>()?,
+        None => vec![1; d],
+    };
+    let positions: Vec<Vec<f64>> = match array("sites")? {
+        Some(list) => list.iter().map(|p| reals(p, "a position")).collect::<Result<_>>()?,
+        None => vec![vec![0.0; vectors.first().map_or(0, Vec::len)]],
+    };
+    let names = match array("names")? {
+        Some(list) => list.iter().map(|n| n.to_string()).collect(),
+        None => (0..positions.len()).map(letter).collect::<Vec<_>>(),
+    };
+    if names.len() != positions.len() {
+        return Err(Error::input(format!("{} names for {} sites", names.len(), positions.len())));
+    }
+    let basis = names.into_iter().zip(positions).map(|(name, position)| Site { name, position }).collect();
+    let mut bonds = Vec::new();
+    for bond in array("bonds")?.unwrap_or_default() {
+        bonds.push(bond_of(&bond, d)?);
+    }
+    let name = options.text_or("name", "custom")?;
+    Lattice::custom(name, vectors, basis, bonds, cells)
+}
+
+/// "A", "B", ... and beyond the alphabet their numbers.
+fn letter(s: usize) -> String {
+    u8::try_from(s).ok().filter(|s| *s < 26).map_or(format!("S{s}"), |s| char::from(b'A' + s).to_string())
+}
+
+/// A bond `[[shift], from, to]`.
+fn bond_of(value: &Dynamic, d: usize) -> Result<Bond> {
+    let wrong = || {
+        Error::input("a bond is an array [shift, from, to]").hint(format!(
+            "with a shift of {d} whole numbers, like [{}, 0, 1]",
+            format_args!("{:?}", vec![0; d])
+        ))
+    };
+    let parts = value.clone().try_cast::<Array>().filter(|p| p.len() == 3).ok_or_else(wrong)?;
+    let shift = parts[0].clone().try_cast::<Array>().ok_or_else(wrong)?;
+    let site = |v: &Dynamic| v.as_int().ok().and_then(|i| usize::try_from(i).ok()).ok_or_else(wrong);
+    Ok(Bond { shift: ints(&shift, "a shift")?, from: site(&parts[1])?, to: site(&parts[2])? })
+}
+
+#[export_module]
+mod lattice_module {
+    /// A chain of `n` sites, periodic until `boundary` says otherwise.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::chain(8).neighbors(0) == [1, 7], "a ring");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn chain(ctx: NativeCallContext, n: INT) -> std::result::Result<Lattice, Failure> {
+        size(n).and_then(Lattice::chain).at(&ctx)
+    }
+
+    /// The square lattice of `x` times `y` sites.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::square(4, 3).sites == 12, "twelve sites");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn square(ctx: NativeCallContext, x: INT, y: INT) -> std::result::Result<Lattice, Failure> {
+        size(x).and_then(|x| Lattice::square(x, size(y)?)).at(&ctx)
+    }
+
+    /// The triangular lattice, Bravais vectors (1, 0) and (1/2, sqrt(3)/2); six neighbours a site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::triangular(4, 4).neighbors(5).len == 6, "six neighbours");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn triangular(ctx: NativeCallContext, x: INT, y: INT) -> std::result::Result<Lattice, Failure> {
+        size(x).and_then(|x| Lattice::triangular(x, size(y)?)).at(&ctx)
+    }
+
+    /// The honeycomb lattice of graphene: sublattices "A" and "B", Bravais vectors (1, 0) and (1/2, sqrt(3)/2), so that
+    /// neighbours are 1/sqrt(3) apart.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::honeycomb(4, 4);
+    /// assert(lat.sites == 32 && lat.neighbors(0).len == 3, "three neighbours");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn honeycomb(ctx: NativeCallContext, x: INT, y: INT) -> std::result::Result<Lattice, Failure> {
+        size(x).and_then(|x| Lattice::honeycomb(x, size(y)?)).at(&ctx)
+    }
+
+    /// The kagome lattice: three sites a cell, four neighbours a site, neighbours 1/2 apart.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::kagome(4, 4).sites == 48, "three sites a cell");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn kagome(ctx: NativeCallContext, x: INT, y: INT) -> std::result::Result<Lattice, Failure> {
+        size(x).and_then(|x| Lattice::kagome(x, size(y)?)).at(&ctx)
+    }
+
+    /// The simple cubic lattice.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::cubic(4, 4, 4);
+    /// assert(lat.site(1, 2, 3) == 1 + 4 * (2 + 4 * 3), "the first direction is fastest");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn cubic(ctx: NativeCallContext, x: INT, y: INT, z: INT) -> std::result::Result<Lattice, Failure> {
+        size(x).and_then(|x| Lattice::cubic(x, size(y)?, size(z)?)).at(&ctx)
+    }
+
+    /// The body-centred cubic lattice in its primitive cell; eight neighbours a site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::bcc(4, 4, 4).neighbors(0).len == 8, "eight neighbours");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn bcc(ctx: NativeCallContext, x: INT, y: INT, z: INT) -> std::result::Result<Lattice, Failure> {
+        size(x).and_then(|x| Lattice::bcc(x, size(y)?, size(z)?)).at(&ctx)
+    }
+
+    /// The face-centred cubic lattice in its primitive cell; twelve neighbours a site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::fcc(4, 4, 4).neighbors(0).len == 12, "twelve neighbours");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn fcc(ctx: NativeCallContext, x: INT, y: INT, z: INT) -> std::result::Result<Lattice, Failure> {
+        size(x).and_then(|x| Lattice::fcc(x, size(y)?, size(z)?)).at(&ctx)
+    }
+
+    /// The diamond lattice: two sites in the primitive cell of fcc; four neighbours a site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::diamond(3, 3, 3).sites == 54, "two sites a cell");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn diamond(ctx: NativeCallContext, x: INT, y: INT, z: INT) -> std::result::Result<Lattice, Failure> {
+        size(x).and_then(|x| Lattice::diamond(x, size(y)?, size(z)?)).at(&ctx)
+    }
+
+    /// The hypercubic lattice of as many directions as sizes, up to eight; four sizes need no brackets.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::hypercubic([3, 3, 3, 3]).neighbors(0).len == 8, "eight neighbours in four dimensions");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn hypercubic(ctx: NativeCallContext, sizes: Array) -> std::result::Result<Lattice, Failure> {
+        let build = || {
+            let sizes = ints(&sizes, "the size of a lattice")?.into_iter().map(size);
+            Lattice::hypercubic(&sizes.collect::<Result<Vec<_>>>()?)
+        };
+        build().at(&ctx)
+    }
+
+    #[rhai_fn(name = "hypercubic", return_raw)]
+    pub fn hypercubic_4d(
+        ctx: NativeCallContext,
+        x: INT,
+        y: INT,
+        z: INT,
+        t: INT,
+    ) -> std::result::Result<Lattice, Failure> {
+        let build = || Lattice::hypercubic(&[size(x)?, size(y)?, size(z)?, size(t)?]);
+        build().at(&ctx)
+    }
+
+    /// A lattice of your own: Bravais vectors, and in the options what a cell holds.
+    ///
+    /// # Options
+    /// - `cells` (one in each direction): number of cells in each direction.
+    /// - `sites` (one at the origin): positions of the sites of a cell, Cartesian.
+    /// - `names` ("A", "B", ...): their names.
+    /// - `bonds` (none): nearest-neighbour bonds `[shift, from, to]`, each once.
+    /// - `name` ("custom"): what the lattice is called.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // the Lieb lattice
+    /// let lieb = lattice::custom([[2.0, 0.0], [0.0, 2.0]], #{
+    ///     cells: [4, 4],
+    ///     sites: [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]],
+    ///     bonds: [[[0, 0], 0, 1], [[0, 0], 0, 2], [[-1, 0], 0, 1], [[0, -1], 0, 2]],
+    /// });
+    /// assert(lieb.neighbors(lieb.site(0, 0, "A")).len == 4, "corners have four neighbours");
+    /// assert(lieb.neighbors(lieb.site(0, 0, "B")).len == 2, "edges have two");
+    /// ```
+    #[rhai_fn(return_raw, name = "custom")]
+    pub fn custom_lattice(
+        ctx: NativeCallContext,
+        vectors: Array,
+        options: Map,
+    ) -> std::result::Result<Lattice, Failure> {
+        let o = Options::new(&ctx, options);
+        let lattice = custom(vectors, &o).at(&ctx)?;
+        o.finish()?;
+        Ok(lattice)
+    }
+
+    #[rhai_fn(return_raw, name = "custom")]
+    pub fn custom_lattice_plain(
+        ctx: NativeCallContext,
+        vectors: Array,
+    ) -> std::result::Result<Lattice, Failure> {
+        custom_lattice(ctx, vectors, Map::new())
+    }
+}

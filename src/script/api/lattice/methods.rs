@@ -1,0 +1,270 @@
+//! What a lattice is asked, and what is done to one: boundaries, sites, neighbours, vacancies.
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT};
+
+use super::{Boundary, boundaries_of, count, ints, sublattice_of, truth};
+use crate::backend::matrix::Wrap;
+use crate::error::Result;
+use crate::lattice::Lattice;
+use crate::number::C64;
+use crate::script::callback::{Callback, floats};
+use crate::script::{At, Failure, session};
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(lattice_functions).into());
+}
+
+/// The site at cell coordinates that may be followed by a sublattice.
+fn site_at(lattice: &Lattice, at: &[Dynamic]) -> Result<INT> {
+    let d = lattice.dimension();
+    let (cell, s) = if at.len() == d + 1 { (&at[..d], sublattice_of(lattice, &at[d])?) } else { (at, 0) };
+    Ok(lattice.site(&ints(&cell.to_vec(), "a cell coordinate")?, s)? as INT)
+}
+
+#[export_module]
+mod lattice_functions {
+    /// A twisted boundary: the wave function gains the phase exp(i phase) on the way round.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let ring = lattice::chain(8).boundary(twisted(PI() / 2.0));
+    /// assert(!tight_binding(ring, #{}).to_string().contains("real"), "a twist makes the operator complex");
+    /// ```
+    pub fn twisted(phase: FLOAT) -> Boundary {
+        Boundary(Wrap::Phase(C64::cis(phase)))
+    }
+
+    #[rhai_fn(name = "twisted")]
+    pub fn twisted_int(phase: INT) -> Boundary {
+        Boundary(Wrap::Phase(C64::cis(phase as FLOAT)))
+    }
+
+    #[rhai_fn(name = "to_string", name = "to_debug", pure)]
+    pub fn boundary_to_string(boundary: &mut Boundary) -> String {
+        match boundary.0 {
+            Wrap::Phase(p) => format!("twisted({})", p.arg()),
+            Wrap::Open => "open".into(),
+        }
+    }
+
+    /// The same lattice with other boundaries: one for all directions or one each of "periodic", "antiperiodic", "open"
+    /// and `twisted(phase)`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let slab = lattice::cubic(4, 4, 2).boundary("periodic", "periodic", "open");
+    /// assert(slab.neighbors(0).len == 5, "no neighbour below");
+    /// ```
+    #[rhai_fn(return_raw, pure)]
+    pub fn boundary(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        all: Dynamic,
+    ) -> std::result::Result<Lattice, Failure> {
+        boundaries_of(&all).and_then(|w| lattice.boundary(&w)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "boundary", return_raw, pure)]
+    pub fn boundary_2(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        x: Dynamic,
+        y: Dynamic,
+    ) -> std::result::Result<Lattice, Failure> {
+        boundaries_of(&vec![x, y].into()).and_then(|w| lattice.boundary(&w)).at(&ctx)
+    }
+
+    #[rhai_fn(name = "boundary", return_raw, pure)]
+    pub fn boundary_3(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        x: Dynamic,
+        y: Dynamic,
+        z: Dynamic,
+    ) -> std::result::Result<Lattice, Failure> {
+        boundaries_of(&vec![x, y, z].into()).and_then(|w| lattice.boundary(&w)).at(&ctx)
+    }
+
+    /// The number of the site in cell `at`; a sublattice, by number or name, may follow the coordinates.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::honeycomb(4, 4);
+    /// assert(lat.site(1, 0) == 2 && lat.site([1, 0], "B") == 3, "two sites a cell");
+    /// ```
+    #[rhai_fn(return_raw, pure)]
+    pub fn site(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        at: Dynamic,
+    ) -> std::result::Result<INT, Failure> {
+        let at = at.clone().try_cast::<Array>().unwrap_or_else(|| vec![at]);
+        site_at(lattice, &at).at(&ctx)
+    }
+
+    #[rhai_fn(name = "site", return_raw, pure)]
+    pub fn site_2(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        x: Dynamic,
+        y: Dynamic,
+    ) -> std::result::Result<INT, Failure> {
+        let mut at = x.clone().try_cast::<Array>().unwrap_or_else(|| vec![x]);
+        at.push(y);
+        site_at(lattice, &at).at(&ctx)
+    }
+
+    #[rhai_fn(name = "site", return_raw, pure)]
+    pub fn site_3(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        x: Dynamic,
+        y: Dynamic,
+        z: Dynamic,
+    ) -> std::result::Result<INT, Failure> {
+        site_at(lattice, &[x, y, z]).at(&ctx)
+    }
+
+    #[rhai_fn(name = "site", return_raw, pure)]
+    pub fn site_4(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        x: Dynamic,
+        y: Dynamic,
+        z: Dynamic,
+        s: Dynamic,
+    ) -> std::result::Result<INT, Failure> {
+        site_at(lattice, &[x, y, z, s]).at(&ctx)
+    }
+
+    /// The Cartesian position of a site, in lattice constants.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::square(4, 4).position(5) == [1.0, 1.0], "one right, one up");
+    /// ```
+    #[rhai_fn(return_raw, pure)]
+    pub fn position(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        site: INT,
+    ) -> std::result::Result<Dynamic, Failure> {
+        count(site, "a site").and_then(|s| lattice.position(s)).map(|r| floats(&r)).at(&ctx)
+    }
+
+    /// The sites joined to a site by nearest-neighbour bonds.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::chain(4).boundary("open").neighbors(0) == [1], "an end has one neighbour");
+    /// ```
+    #[rhai_fn(return_raw, pure)]
+    pub fn neighbors(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        site: INT,
+    ) -> std::result::Result<Array, Failure> {
+        let found = count(site, "a site").and_then(|s| lattice.neighbors(s)).at(&ctx)?;
+        Ok(found.into_iter().map(|s| Dynamic::from(s as INT)).collect())
+    }
+
+    /// The nearest-neighbour bonds, each once, as `[i, j, phase]`: the phase that an antiperiodic or twisted boundary puts on
+    /// the matrix element of row i and column j, 1 elsewhere.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let ring = lattice::chain(3).boundary("antiperiodic");
+    /// assert(ring.bonds() == [[0, 1, 1.0], [1, 2, 1.0], [2, 0, -1.0]], "the sign stands where the ring closes");
+    /// ```
+    #[rhai_fn(pure)]
+    pub fn bonds(lattice: &mut Lattice) -> Array {
+        let number = |z: C64| if z.im == 0.0 { Dynamic::from(z.re) } else { Dynamic::from(z) };
+        let bond = |(i, j, phase)| {
+            Dynamic::from_array(vec![Dynamic::from(i as INT), Dynamic::from(j as INT), number(phase)])
+        };
+        lattice.joined().into_iter().map(bond).collect()
+    }
+
+    /// The lattice without the sites whose position the function says true to; the rest is numbered anew.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let disc = lattice::square(11, 11).boundary("open").remove(|r| (r[0] - 5.0) ** 2.0 + (r[1] - 5.0) ** 2.0 > 16.5);
+    /// assert(disc.sites == 49, "the points of a disc");
+    /// ```
+    #[rhai_fn(name = "remove", return_raw, pure)]
+    pub fn remove_sites(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        gone: FnPtr,
+    ) -> std::result::Result<Lattice, Failure> {
+        let task = session(&ctx).at(&ctx)?.task(true);
+        let calls = Callback::new(&ctx);
+        let mut predicate = |r: &[f64]| truth(calls.call(&gone, (floats(r),))?);
+        let removed = lattice.remove(&mut predicate, &task);
+        calls.finish(removed)
+    }
+
+    /// The lattice without each site with probability `fraction`, drawn with the session's seed.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let lat = lattice::cubic(20, 20, 20).vacancies(0.1, 7);
+    /// assert((lat.sites / 8000.0 - 0.9).abs() < 0.02, "a tenth is gone");
+    /// ```
+    #[rhai_fn(return_raw, pure)]
+    pub fn vacancies(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        fraction: FLOAT,
+        seed: INT,
+    ) -> std::result::Result<Lattice, Failure> {
+        lattice.vacancies(fraction, seed as u64).at(&ctx)
+    }
+
+    #[rhai_fn(name = "vacancies", return_raw, pure)]
+    pub fn vacancies_plain(
+        ctx: NativeCallContext,
+        lattice: &mut Lattice,
+        fraction: FLOAT,
+    ) -> std::result::Result<Lattice, Failure> {
+        session(&ctx).and_then(|s| lattice.vacancies(fraction, s.seed())).at(&ctx)
+    }
+
+    /// Number of sites.
+    #[rhai_fn(get = "sites", pure)]
+    pub fn sites(lattice: &mut Lattice) -> INT {
+        lattice.sites() as INT
+    }
+
+    /// Number of directions.
+    #[rhai_fn(get = "dimension", pure)]
+    pub fn dimension(lattice: &mut Lattice) -> INT {
+        lattice.dimension() as INT
+    }
+
+    /// Number of cells in each direction.
+    #[rhai_fn(get = "cells", pure)]
+    pub fn cells(lattice: &mut Lattice) -> Array {
+        lattice.cells().iter().map(|&n| Dynamic::from(n as INT)).collect()
+    }
+
+    /// The Bravais vectors, Cartesian.
+    #[rhai_fn(get = "vectors", pure)]
+    pub fn vectors(lattice: &mut Lattice) -> Array {
+        lattice.vectors().iter().map(|v| floats(v)).collect()
+    }
+
+    /// Names of the sublattices.
+    #[rhai_fn(get = "sublattices", pure)]
+    pub fn sublattices(lattice: &mut Lattice) -> Array {
+        lattice.basis().iter().map(|s| Dynamic::from(s.name.clone())).collect()
+    }
+
+    #[rhai_fn(name = "to_string", name = "to_debug", pure)]
+    pub fn lattice_to_string(lattice: &mut Lattice) -> String {
+        lattice.to_string()
+    }
+}

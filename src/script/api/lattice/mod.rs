@@ -1,0 +1,106 @@
+//! `Lattice` and the module `lattice`: Bravais lattices with boundaries, shapes and vacancies.
+
+mod make;
+mod methods;
+
+use rhai::{Array, Dynamic, Engine, INT};
+
+use super::chebyshev::as_complex;
+use crate::backend::matrix::Wrap;
+use crate::error::{Error, Result, nearest};
+use crate::lattice::Lattice;
+use crate::number::C64;
+
+/// A boundary condition as scripts hold it.
+#[derive(Clone)]
+struct Boundary(Wrap);
+
+/// Registers the types, the module and its functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Lattice>("Lattice");
+    engine.register_type_with_name::<Boundary>("Boundary");
+    make::register(engine);
+    methods::register(engine);
+}
+
+/// A whole number that counts something.
+fn count(value: INT, what: &str) -> Result<usize> {
+    usize::try_from(value).map_err(|_| {
+        Error::input(format!("{what} is {value}, and must not be negative")).hint("it counts cells")
+    })
+}
+
+/// Whole numbers from an array.
+pub(super) fn ints(values: &Array, what: &str) -> Result<Vec<i64>> {
+    let int = |v: &Dynamic| {
+        v.as_int().map_err(|t| Error::input(format!("{what} consists of whole numbers, not of a {t}")))
+    };
+    values.iter().map(int).collect()
+}
+
+/// Real numbers from an array.
+pub(super) fn reals(value: &Dynamic, what: &str) -> Result<Vec<f64>> {
+    let wrong = || Error::input(format!("{what} is an array of numbers"));
+    let array = value.clone().try_cast::<Array>().ok_or_else(wrong)?;
+    array.iter().map(|x| as_complex(x).filter(|z| z.im == 0.0).map(|z| z.re).ok_or_else(wrong)).collect()
+}
+
+/// A boundary by name or as `twisted(..)` makes it.
+pub(super) fn boundary_of(value: &Dynamic) -> Result<Wrap> {
+    if let Some(boundary) = value.clone().try_cast::<Boundary>() {
+        return Ok(boundary.0);
+    }
+    let names = ["periodic", "antiperiodic", "open"];
+    match value.clone().into_string().unwrap_or_default().as_str() {
+        "periodic" => Ok(Wrap::Phase(C64::ONE)),
+        "antiperiodic" => Ok(Wrap::Phase(-C64::ONE)),
+        "open" => Ok(Wrap::Open),
+        other => {
+            let error = Error::input(format!(
+                "no boundary `{}`",
+                if other.is_empty() { value.to_string() } else { other.into() }
+            ));
+            Err(match nearest(other, names) {
+                Some(near) if !other.is_empty() => error.hint(format!("did you mean \"{near}\"?")),
+                _ => error
+                    .hint("the boundaries are \"periodic\", \"antiperiodic\", \"open\" and twisted(phase)"),
+            })
+        }
+    }
+}
+
+/// Boundaries for all directions: one, or an array.
+pub(super) fn boundaries_of(value: &Dynamic) -> Result<Vec<Wrap>> {
+    match value.clone().try_cast::<Array>() {
+        Some(array) => array.iter().map(boundary_of).collect(),
+        None => Ok(vec![boundary_of(value)?]),
+    }
+}
+
+/// A site of the unit cell by its number or name.
+pub(super) fn sublattice_of(lattice: &Lattice, value: &Dynamic) -> Result<usize> {
+    if let Ok(s) = value.as_int() {
+        let s = count(s, "a sublattice")?;
+        let n = lattice.basis().len();
+        return if s < n {
+            Ok(s)
+        } else {
+            Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites")))
+        };
+    }
+    let name = value.clone().into_string().map_err(|t| {
+        Error::input(format!("a sublattice is named by its number or its name, not by a {t}"))
+    })?;
+    lattice.basis().iter().position(|site| site.name == name).ok_or_else(|| {
+        let names: Vec<&str> = lattice.basis().iter().map(|s| s.name.as_str()).collect();
+        Error::input(format!("no sublattice `{name}`"))
+            .hint(format!("the sublattices are {}", names.join(", ")))
+    })
+}
+
+/// What a predicate said.
+pub(super) fn truth(value: Dynamic) -> Result<bool> {
+    value
+        .as_bool()
+        .map_err(|t| Error::input(format!("the function gives a {t}, where true or false is needed")))
+}
