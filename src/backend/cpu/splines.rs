@@ -119,8 +119,10 @@ impl Prepared {
             written: PhantomData,
         };
         let cost = 64 * shape.lanes * job.planes.len();
-        // A few points are done before another thread wakes.
-        let cost = if points.len() < 4 { 0 } else { cost };
+        // A few points are done before another thread wakes, and walkers are dealt out to workers already: one that hands a few
+        // points on waits longer than it computes.
+        let alone = points.len() < 4 || rayon::current_thread_index().is_some();
+        let cost = if alone { 0 } else { cost };
         let ranges = self.threads.ranges(points.len(), cost);
         self.threads.map(&ranges, |range| {
             let mut room = vec![F::default(); job.planes.len() * job.stride];
