@@ -61,6 +61,18 @@ impl Rows {
         Rows { grid: Some(grid), ..Rows::all(grid.sites() * grid.per_site) }
     }
 
+    /// Refuses rows of which other processes hold some; `what` says why one must hold all.
+    ///
+    /// # Errors
+    /// When this process does not hold all rows.
+    pub fn need_all(&self, what: &str) -> Result<()> {
+        if self.local == self.global {
+            return Ok(());
+        }
+        Err(Error::input(format!("{} of the {} rows of a vector", self.local, self.global))
+            .hint(format!("{what} by one process that holds all of its rows")))
+    }
+
     /// Refuses rows of two different lattices; rows that live on none go with any.
     pub fn meet(&self, other: &Rows) -> Result<()> {
         let (Some(a), Some(b)) = (self.grid, other.grid) else { return Ok(()) };

@@ -81,7 +81,7 @@ struct Collected<'a> {
 
 fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<Group>> {
     let sites = basis.sites();
-    sum.fits(sites)?;
+    sum.fits("a system of", sites.count())?;
     let mut collected: BTreeMap<(Vec<usize>, Vec<usize>), Collected<'_>> = BTreeMap::new();
     for term in sum.terms() {
         let product = Product::new(term, sites)?;

@@ -15,7 +15,7 @@ mod tests;
 
 pub use basis::{Basis, Sector};
 pub use exact::{matrix, operator};
-pub use opsum::{Meant, OpSum, Term};
+pub use opsum::{Meant, OpSum, Term, unfit};
 pub use product::Product;
 pub use site::{Charge, LocalOperator, Site};
 pub use sites::Sites;

@@ -27,6 +27,12 @@ pub struct OpSum {
     meant: Option<Meant>,
 }
 
+/// What is said of a Hamiltonian of another number of sites.
+pub fn unfit(meant: usize, what: &str, sites: usize) -> Error {
+    Error::input(format!("a Hamiltonian of {meant} sites for {what} {sites}"))
+        .hint("both must have the same sites")
+}
+
 /// The sites that a sum is meant for, where its maker told: operators of the same names stand for others on other sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meant {
@@ -72,18 +78,13 @@ impl OpSum {
         self.meant = Some(Meant { kind, sites: sites.count() });
     }
 
-    /// Refuses another number of sites than it is meant for.
+    /// Refuses another number of sites than it is meant for; `what` has them, as in "a system of".
     ///
     /// # Errors
     /// When that was said, and is not `sites`.
-    pub(super) fn fits(&self, sites: &Sites) -> Result<()> {
+    pub fn fits(&self, what: &str, sites: usize) -> Result<()> {
         match &self.meant {
-            Some(meant) if meant.sites != sites.count() => Err(Error::input(format!(
-                "a Hamiltonian of {} sites for a system of {}",
-                meant.sites,
-                sites.count()
-            ))
-            .hint("make both of the same sites")),
+            Some(meant) if meant.sites != sites => Err(unfit(meant.sites, what, sites)),
             _ => Ok(()),
         }
     }

@@ -1,12 +1,12 @@
-//! Chebyshev moments of a spectral density and what is made of them: densities, integrals, Green's functions.
+//! Chebyshev moments of a spectral density and what is made of them: densities and integrals.
 
 use std::f64::consts::PI;
 
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::method::{Damping, DampingKernel, Window, green};
-use crate::number::{C64, Series, Table};
+use crate::method::{DampingKernel, Window};
+use crate::number::{Series, Table};
 
 /// Moments mu_n = Tr T_n(H~)/D, or those of a local density, with what is needed to turn them into functions of energy.
 #[derive(Debug, Clone)]
@@ -196,15 +196,6 @@ impl Moments {
             (g[0] * self.mean[0] * (PI - phi) - series) / PI
         };
         Ok(below(upper) - below(lower))
-    }
-
-    /// The diagonal Green's function of these moments, per state; see [`green`].
-    ///
-    /// # Errors
-    /// As [`green`].
-    pub fn green(&self, energies: &[f64], damping: Damping) -> Result<Vec<C64>> {
-        let mu: Vec<C64> = self.mean.iter().map(|&x| C64::new(x, 0.0)).collect();
-        green(self.window, &mu, energies, damping)
     }
 }
 

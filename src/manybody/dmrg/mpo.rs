@@ -67,7 +67,7 @@ impl Mpo {
                 "a function is given its own copy of a sum: let it return the sum, or call it as a method that adds to `this`",
             ));
         }
-        sum.fits(sites)?;
+        sum.fits("a system of", sites.count())?;
         let (symmetry, target) = conserved(sites, sector)?;
         let mut strings = Strings::new(sum, sites, &symmetry)?;
         strings.need_hermitian(sites)?;

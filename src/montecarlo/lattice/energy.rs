@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::state::{Hop, LatticeState, Occupied};
 use super::walkers::LatticeWalkers;
 use crate::error::{Error, Result};
-use crate::manybody::OpSum;
+use crate::manybody::{OpSum, unfit};
 use crate::montecarlo::amplitude::Amplitude;
 use crate::number::C64;
 
@@ -99,18 +99,14 @@ fn pair(sequence: &[Ladder]) -> Option<Pairs> {
     Some(found)
 }
 
+/// What a Hamiltonian's sites are compared with, in words.
+const WAVE_FUNCTION: &str = "a wave function on";
+
 /// Refuses a sum that means something else than electrons as this state has them.
 fn understood<S: Amplitude>(sum: &OpSum, state: &LatticeState<S>) -> Result<()> {
     let (up, down) = state.electrons();
+    sum.fits(WAVE_FUNCTION, state.sites())?;
     if let Some(meant) = sum.meant() {
-        if meant.sites != state.sites() {
-            return Err(Error::input(format!(
-                "a Hamiltonian of {} sites for a wave function on {}",
-                meant.sites,
-                state.sites()
-            ))
-            .hint("wave function and Hamiltonian have the same sites"));
-        }
         if meant.kind.starts_with("S=") && meant.kind != "S=1/2" {
             return Err(Error::input(format!("a Hamiltonian of spins `{}` for electrons", meant.kind))
                 .hint("an electron is a spin 1/2"));
@@ -281,12 +277,7 @@ impl LocalSum {
     /// When the lattice is not that of the wave function, or a walker sits where it vanishes.
     pub fn local_values<S: Amplitude>(&self, walkers: &mut LatticeWalkers<S>) -> Result<Vec<C64>> {
         if walkers.psi().sites() != self.sites {
-            return Err(Error::input(format!(
-                "a Hamiltonian of {} sites for a wave function on {}",
-                self.sites,
-                walkers.psi().sites()
-            ))
-            .hint("wave function and Hamiltonian have the same sites"));
+            return Err(unfit(self.sites, WAVE_FUNCTION, walkers.psi().sites()));
         }
         walkers.refresh()?;
         let state = walkers.psi().clone();

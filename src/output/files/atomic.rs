@@ -1,4 +1,4 @@
-//! Files appear whole or not at all: written beside their place, then moved there.
+//! Files appear whole or not at all: written beside their place, then moved there; or grow by a piece at their end.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Seek, Write};

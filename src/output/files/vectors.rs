@@ -42,10 +42,7 @@ impl Vectors {
     /// A block of which other processes hold a part.
     pub fn of(device: &Device, block: &BlockVector) -> Result<Vectors> {
         let rows = block.rows();
-        if rows.local != rows.global {
-            return Err(Error::input(format!("{} of the {} rows of a vector", rows.local, rows.global))
-                .hint("vectors are saved by one process that holds all of their rows"));
-        }
+        rows.need_all("a vector is saved")?;
         let numbers = device.download(block)?;
         Ok(Vectors { dtype: block.dtype(), rows, columns: block.columns(), numbers, pairs: None })
     }

@@ -8,7 +8,7 @@ use super::kpm::{kernel, orders};
 use super::vector::Vector;
 use crate::error::Result;
 use crate::method::{self, Damping, Window};
-use crate::number::{Matrix, Series};
+use crate::number::{C64, Matrix, Series};
 use crate::operator::Operator;
 use crate::script::{At, Failure, Options, session};
 
@@ -54,6 +54,26 @@ fn even(n: f64) -> f64 {
     2.0 * (n / 2.0).ceil()
 }
 
+/// The series of these moments at energies, by the options that say what damps it.
+fn series_at(
+    ctx: &NativeCallContext,
+    window: Window,
+    mu: &[C64],
+    energies: &Series,
+    options: Map,
+) -> std::result::Result<Series, Failure> {
+    let o = Options::new(ctx, options);
+    let build = || {
+        let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
+        let g = method::green(window, mu, energies, damping)?;
+        tell_of_rest(ctx, window, energies, damping, mu.len())?;
+        Ok(g)
+    };
+    let g = build().at(ctx)?;
+    o.finish()?;
+    Ok(Series::Complex(g))
+}
+
 #[export_module]
 mod green_functions {
     /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere with `eta`,
@@ -77,16 +97,8 @@ mod green_functions {
         energies: Series,
         options: Map,
     ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
-            let g = mu.green(energies, damping)?;
-            tell_of_rest(&ctx, mu.window, energies, damping, mu.len())?;
-            Ok(g)
-        };
-        let g = build().at(&ctx)?;
-        o.finish()?;
-        Ok(Series::Complex(g))
+        let values: Vec<C64> = mu.values().iter().map(|&x| C64::new(x, 0.0)).collect();
+        series_at(&ctx, mu.window, &values, &energies, options)
     }
 
     #[rhai_fn(global, name = "green", pure, return_raw)]
@@ -148,16 +160,7 @@ mod green_functions {
         energies: Series,
         options: Map,
     ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
-            let g = method::green(window, &mu.to_complex(), energies, damping)?;
-            tell_of_rest(&ctx, window, energies, damping, mu.len())?;
-            Ok(g)
-        };
-        let g = build().at(&ctx)?;
-        o.finish()?;
-        Ok(Series::Complex(g))
+        series_at(&ctx, window, &mu.to_complex(), &energies, options)
     }
 
     #[rhai_fn(name = "green_function", return_raw)]

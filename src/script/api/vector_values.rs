@@ -18,11 +18,7 @@ pub(super) fn register(engine: &mut Engine) {
 
 /// All numbers of a block, row by row.
 fn numbers(v: &Vector) -> Result<Series> {
-    let rows = v.block.rows();
-    if rows.local != rows.global {
-        return Err(Error::input(format!("{} of the {} rows of a vector", rows.local, rows.global))
-            .hint("its numbers are read by one process that holds all of its rows"));
-    }
+    v.block.rows().need_all("the numbers of a vector are read")?;
     let all = v.device.download(&v.block)?;
     Ok(if v.block.dtype().is_complex() {
         Series::Complex(all)
@@ -40,10 +36,7 @@ fn block_for(h: &Operator, numbers: &Series, rows: usize, columns: usize) -> Res
     }
     let like = h.zeros(1)?;
     let (own, place) = (like.dtype(), like.rows());
-    if place.local != place.global {
-        return Err(Error::input(format!("{} of the {} rows of a vector", place.local, place.global))
-            .hint("vectors are made of numbers by one process that holds all of their rows"));
-    }
+    place.need_all("a vector is made of numbers")?;
     let complex = own.is_complex() || matches!(numbers, Series::Complex(_));
     let all: Vec<C64> = numbers.to_complex();
     h.device().upload(DType::of(own.is_single(), complex), place, columns, &all)
