@@ -12,6 +12,7 @@ pub mod philox;
 mod reduce;
 mod scalar;
 mod series;
+pub mod student;
 mod table;
 mod table_display;
 mod value;
