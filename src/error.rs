@@ -75,6 +75,18 @@ impl Error {
         Self::new(Kind::Internal, message)
     }
 
+    /// The error of this program that rides in one of input or output, or the system's words, without its number.
+    pub fn of_io(error: &std::io::Error) -> Error {
+        match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+            Some(ours) => ours.clone(),
+            None if error.kind() == std::io::ErrorKind::NotFound => Error::file("there is no such file"),
+            None => {
+                let text = error.to_string();
+                Error::file(text.split(" (os error").next().unwrap_or(&text).to_lowercase())
+            }
+        }
+    }
+
     /// Adds what the user can do about it.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -2,6 +2,25 @@
 
 use std::process::ExitCode;
 
+use umklapp::number::memory::{Watched, unwind_if_refused};
+
+#[global_allocator]
+static ALLOCATOR: Watched = Watched;
+
+/// Where the standard library goes when memory was refused: to whoever catches it, as a panic. All else ends as with the
+/// system's function of this name.
+#[cfg(unix)]
+#[unsafe(no_mangle)]
+extern "C-unwind" fn abort() -> ! {
+    unwind_if_refused();
+    // SAFETY: the process ends with the signal that tells of an abort.
+    unsafe {
+        libc::signal(libc::SIGABRT, libc::SIG_DFL);
+        libc::raise(libc::SIGABRT);
+        libc::_exit(134)
+    }
+}
+
 fn main() -> ExitCode {
     umklapp::cli::main()
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::{report, show};
+use crate::output::tell;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings, read_script};
 use crate::task::Interrupt;
@@ -45,7 +46,7 @@ impl Check {
         }
         let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
         if errors + warnings > 0 {
-            eprintln!("{}, {}", count(errors, "error"), count(warnings, "warning"));
+            tell(&format!("{}, {}", count(errors, "error"), count(warnings, "warning")));
         }
         let bad = errors > 0 || (self.strict && warnings > 0);
         if bad { ExitCode::FAILURE } else { ExitCode::SUCCESS }

@@ -1,5 +1,5 @@
 //! The command line: one file a subcommand. Exit codes: 0 done, 1 a script or a file failed, 2 wrong usage,
-//! 130 interrupted. Results go to standard output, everything else to standard error.
+//! 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP. Results go to standard output, everything else to standard error.
 
 mod bench;
 mod check;
@@ -12,17 +12,19 @@ mod test;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Error, Kind};
-use crate::output::{colours, out};
+use crate::number::memory;
+use crate::output::{self, colours, files, out, tell};
 use crate::script::Settings;
 use crate::script::device;
 use crate::script::diagnostics::Report;
-use crate::task::Interrupt;
+use crate::task::{Interrupt, signals};
 
 /// A scripting engine for quantum-lattice workflows.
 ///
@@ -192,6 +194,40 @@ fn arguments() -> Result<Arguments, clap::Error> {
 
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
+    if let Err(e) = signals::listen() {
+        tell(&format!("warning: Ctrl-C cannot be caught: {e}"));
+    }
+    // From now on the allocator knows its limits.
+    memory::available();
+    let silent_before = std::panic::take_hook();
+    // What memory there is not is told as an error of the script.
+    std::panic::set_hook(Box::new(move |info| {
+        if info.payload_as_str() != Some(memory::OVERFLOW) {
+            silent_before(info);
+        }
+    }));
+    let code = match on_a_deep_stack(work) {
+        Ok(code) => code,
+        Err(panic) => report(&Report::panic(panic.as_ref())),
+    };
+    if output::lost() { ExitCode::FAILURE } else { code }
+}
+
+/// Values of scripts may contain one another some hundred thousand times, and are compared and dropped by functions that
+/// call themselves: a stack that deep, of which only what is used takes memory.
+fn on_a_deep_stack(work: fn() -> ExitCode) -> std::thread::Result<ExitCode> {
+    let room = usize::try_from(memory::available() / 4).unwrap_or(usize::MAX);
+    let mut size = room.clamp(16 << 20, 4 << 30);
+    while size >= 16 << 20 {
+        if let Ok(thread) = std::thread::Builder::new().name("main".into()).stack_size(size).spawn(work) {
+            return thread.join();
+        }
+        size /= 2;
+    }
+    Ok(work())
+}
+
+fn work() -> ExitCode {
     let arguments = arguments().unwrap_or_else(|e| e.exit());
     let Some(command) = arguments.command else {
         return crate::repl::run(arguments.shared.settings());
@@ -213,23 +249,35 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// A flag that Ctrl-C raises.
+/// A flag that Ctrl-C raises. Work that does not look at it in time ends with the program.
 pub(crate) fn catch_interrupt() -> Interrupt {
     let interrupt = Interrupt::default();
     let flag = interrupt.clone();
-    if let Err(e) = ctrlc::set_handler(move || flag.raise()) {
-        eprintln!("warning: Ctrl-C cannot be caught: {e}");
-    }
+    signals::on(move |_| {
+        flag.raise();
+        std::thread::sleep(GRACE);
+        end("error: interrupted");
+    });
     interrupt
+}
+
+/// How long work may take to stop.
+pub(crate) const GRACE: Duration = Duration::from_millis(140);
+
+/// Ends the program by what a signal asked for, with these last words.
+pub(crate) fn end(words: &str) -> ! {
+    files::atomic::give_up();
+    tell(words);
+    signals::end_now()
 }
 
 /// Shows a finding on standard error.
 pub(crate) fn show(report: &Report) {
-    eprintln!("{}", report.render(colours(&std::io::stderr())));
+    tell(&report.render(colours(&std::io::stderr())));
 }
 
 /// Shows a failure and returns its exit code.
 pub(crate) fn report(report: &Report) -> ExitCode {
     show(report);
-    if report.kind == Kind::Interrupted { ExitCode::from(130) } else { ExitCode::from(1) }
+    if report.kind == Kind::Interrupted { ExitCode::from(signals::code()) } else { ExitCode::from(1) }
 }

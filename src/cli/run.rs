@@ -8,8 +8,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::{Shared, catch_interrupt, report, show};
-use crate::output::out;
 use crate::output::progress::Bar;
+use crate::output::{out, tell};
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings, read_script};
 use crate::task::Progress;
@@ -37,7 +37,7 @@ impl Run {
         let mut args = rhai::Map::new();
         for pair in &self.set {
             let Some((key, value)) = pair.split_once('=') else {
-                eprintln!("error: `--set {pair}` is not of the form `--set key=value`");
+                tell(&format!("error: `--set {pair}` is not of the form `--set key=value`"));
                 return ExitCode::from(2);
             };
             args.insert(key.into(), value_of(value));

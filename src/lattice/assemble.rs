@@ -8,6 +8,7 @@ use super::model::{HopValue, Model};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap, merge};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Scalar, memory};
+use crate::task;
 
 /// Which form an assembly should take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,7 +101,11 @@ impl Model {
         memory::ensure(16 * rows as u128, &format!("a sparse matrix of {rows} rows"))?;
         let plan = Plan::new(self);
         let mut row_start = vec![0usize; rows + 1];
+        let stop = task::current();
         row_start[1..].par_chunks_mut(CHUNK * n).enumerate().for_each(|(chunk, counts)| {
+            if stop.raised() {
+                return;
+            }
             let mut scratch = Rows::new(n);
             let first = sites.start + chunk * CHUNK;
             for (k, count) in counts.chunks_mut(n).enumerate() {
@@ -108,6 +113,7 @@ impl Model {
                 count.iter_mut().zip(&scratch.rows).for_each(|(c, row)| *c = row.len());
             }
         });
+        stop.check()?;
         for i in 0..rows {
             row_start[i + 1] += row_start[i];
         }
@@ -128,6 +134,7 @@ impl Model {
             plan.write(&sites, &row_start, &mut columns, &mut values, |c| c as u64);
             Indices::U64(columns)
         };
+        stop.check()?;
         Ok(Csr { rows, cols: self.rows(), row_start, columns, values: wrap(values) })
     }
 }
@@ -289,7 +296,11 @@ impl<'a> Plan<'a> {
             (columns, values) = (rest_c, rest_v);
             parts.push((first..last, c, v));
         }
+        let stop = task::current();
         parts.into_par_iter().for_each(|(part, columns, values)| {
+            if stop.raised() {
+                return;
+            }
             let mut scratch = Rows::new(n);
             let mut at = 0;
             for site in part {

@@ -1,11 +1,12 @@
 //! A text file read line by line, with errors that name the line.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::number::memory;
 
 /// The lines of a file, counted from 1.
 pub(super) struct Lines {
@@ -13,7 +14,16 @@ pub(super) struct Lines {
     reader: BufReader<File>,
     number: usize,
     text: String,
+    /// Of all lines so far but the check.
+    sum: crc32fast::Hasher,
+    told: Option<String>,
 }
+
+/// The comment that holds the check (CRC-32) of all other lines of a Matrix Market file.
+pub const CHECK: &str = "% crc32: ";
+
+/// Bytes of a line.
+const LONGEST: u64 = 16 << 20;
 
 impl Lines {
     /// Opens a file.
@@ -25,21 +35,44 @@ impl Lines {
             };
             Error::file(format!("cannot read `{}`: {why}", path.display()))
         };
-        let file = File::open(path).map_err(failed)?;
-        if file.metadata().map_err(failed)?.is_dir() {
-            return Err(Error::file(format!("cannot read `{}`: it is a folder", path.display())));
-        }
-        Ok(Lines { path: path.into(), reader: BufReader::new(file), number: 0, text: String::new() })
+        let file = memory::open(path).map_err(failed)?;
+        let sum = crc32fast::Hasher::new();
+        let reader = BufReader::new(file);
+        Ok(Lines { path: path.into(), reader, number: 0, text: String::new(), sum, told: None })
     }
 
     /// The next line, or none at the end of the file.
     pub fn next(&mut self) -> Result<Option<&str>> {
         self.text.clear();
         self.number += 1;
-        match self.reader.read_line(&mut self.text) {
-            Ok(0) => Ok(None),
-            Ok(_) => Ok(Some(self.text.trim_end())),
-            Err(_) => Err(self.wrong("is no text")),
+        // No line of such a file is longer: what goes on and on is another kind of file.
+        match self.reader.by_ref().take(LONGEST).read_line(&mut self.text) {
+            Ok(0) => return Ok(None),
+            Ok(n) if n as u64 == LONGEST => return Err(self.wrong("does not end")),
+            Ok(_) => {}
+            Err(_) => return Err(self.wrong("is no text")),
+        }
+        let line = self.text.trim_end();
+        match line.strip_prefix(CHECK) {
+            Some(told) => self.told = Some(told.to_string()),
+            None => {
+                self.sum.update(line.as_bytes());
+                self.sum.update(b"\n");
+            }
+        }
+        Ok(Some(line))
+    }
+
+    /// At the end of the file: its check, if one of its lines was one, is that of its other lines.
+    pub fn check(&self) -> Result<()> {
+        let found = format!("{:08x}", self.sum.clone().finalize());
+        match &self.told {
+            Some(told) if *told != found => Err(Error::file(format!(
+                "`{}` is damaged: its check is {found}, and it says {told}",
+                self.path.display()
+            ))
+            .hint("take another copy; a file that was changed on purpose is read once its check is removed")),
+            _ => Ok(()),
         }
     }
 

@@ -120,6 +120,7 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
             return Err(lines.wrong(format!("follows the last of {count} entries")));
         }
     }
+    lines.check()?;
     from_triplets((rows, cols), entries.rows, entries.cols, entries.values, single)
 }
 

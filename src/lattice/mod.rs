@@ -25,6 +25,7 @@ pub use assemble::{Assembled, Format};
 pub use block::Block;
 pub use geometry::Geometry;
 pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
+pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
 pub use wannier::{WannierOptions, read_wannier90};

@@ -6,7 +6,7 @@ use super::lattice::Lattice;
 use crate::error::{Error, Result};
 use crate::number::memory;
 use crate::number::philox::{self, Stream};
-use crate::task::Task;
+use crate::task::{self, Task};
 
 /// The numbering after a removal.
 #[derive(Debug)]
@@ -59,6 +59,9 @@ impl Lattice {
         memory::ensure(16 * all as u128, &format!("numbering {all} sites"))?;
         let mut kept = Kept { full: Vec::new(), number: vec![usize::MAX; all] };
         for site in 0..self.sites() {
+            if site.is_multiple_of(65536) {
+                task::poll()?;
+            }
             if !gone(site)? {
                 let full = self.full(site);
                 kept.number[full] = kept.full.len();

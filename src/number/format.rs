@@ -43,6 +43,20 @@ fn trimmed(text: &str) -> String {
     if text.ends_with('.') { format!("{text}0") } else { text.to_string() }
 }
 
+/// A text whose control characters are spelt, as `\u{1b}`: names from files must not move the cursor or change the
+/// terminal's title. New lines and tabulators stay. Marks that reverse the direction of writing count as control characters.
+pub fn plain(text: &str) -> std::borrow::Cow<'_, str> {
+    let odd = |c: char| {
+        (c.is_control() && !matches!(c, '\n' | '\t'))
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !text.contains(odd) {
+        return text.into();
+    }
+    let spelt = |c: char| if odd(c) { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(spelt).collect::<String>().into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

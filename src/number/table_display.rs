@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::format::{complex, real};
+use super::format::{complex, plain, real};
 use super::matrix_display::shown;
 use super::{Number, Table};
 
@@ -10,10 +10,15 @@ use super::{Number, Table};
 const SHOWN: usize = 11;
 const WIDTH: usize = 100;
 
+/// A name as it can stand in a line of a screen.
+fn shown_name(name: &str) -> String {
+    plain(name).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 impl Table {
     /// One line: `Table of 2048 rows: energy, density, error`.
     pub fn summary(&self) -> String {
-        let names: Vec<&str> = self.names().collect();
+        let names: Vec<String> = self.names().map(shown_name).collect();
         let rows = if self.rows() == 1 { "row" } else { "rows" };
         let grid = self.grid().map_or(String::new(), |(nx, ny)| format!(" ({nx} x {ny} points)"));
         format!("Table of {} {rows}{grid}: {}", self.rows(), names.join(", "))
@@ -30,7 +35,7 @@ impl fmt::Display for Table {
         let mut columns: Vec<Vec<String>> = Vec::new();
         let mut width = 0;
         for (name, data) in self.columns() {
-            let mut cells = vec![name.to_string()];
+            let mut cells = vec![shown_name(name)];
             cells.extend(rows.iter().map(|row| match row.and_then(|i| data.get(i)) {
                 Some(Number::Real(x)) => real(x, 6),
                 Some(Number::Complex(z)) => complex(z, 6),
@@ -67,6 +72,14 @@ mod tests {
         assert_eq!(text.lines().count(), SHOWN + 2);
         let widths: Vec<usize> = text.lines().skip(1).map(str::len).collect();
         assert!(widths.iter().all(|&w| w == widths[0]), "{text}");
+    }
+
+    #[test]
+    fn names_do_not_reach_the_terminal_as_commands() {
+        let t = Table::from_columns([("\u{1b}[2Jx\ny\u{9b}1m", vec![1.0])]).unwrap();
+        let text = t.to_string();
+        assert!(text.contains("\\u{1b}[2Jx\\ny\\u{9b}1m"), "{text}");
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n') && text.lines().count() == 3, "{text}");
     }
 
     #[test]

@@ -8,18 +8,32 @@ pub mod plot;
 pub mod progress;
 
 use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use manifest::Manifest;
 
-/// Writes a line of results. A reader that has gone away (`umklapp doc | head`) ends the program quietly.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Writes a line of results. A reader that has gone away (`umklapp run x | head`) is nothing to fail of: there may be files
+/// to write. Any other trouble is told once, and remembered.
 pub fn out(line: &str) {
-    if let Err(e) = writeln!(std::io::stdout(), "{line}") {
-        if e.kind() == std::io::ErrorKind::BrokenPipe {
-            std::process::exit(0);
-        }
-        eprintln!("error: standard output cannot be written: {e}");
-        std::process::exit(1);
+    if let Err(e) = writeln!(std::io::stdout(), "{line}")
+        && e.kind() != std::io::ErrorKind::BrokenPipe
+        && !LOST.swap(true, Ordering::Relaxed)
+    {
+        tell(&format!("error: standard output cannot be written: {e}"));
     }
+}
+
+/// Whether results were lost on their way to standard output.
+pub fn lost() -> bool {
+    LOST.load(Ordering::Relaxed)
+}
+
+/// Writes a line to people, on standard error; where that is closed or full, nobody hears it.
+pub fn tell(line: &str) {
+    // One write, so that lines of several threads do not mix.
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 /// Whether what is written there may be coloured: a terminal that can, and nobody who asked for none (`NO_COLOR`).

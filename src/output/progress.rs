@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::number::format::plain;
 use crate::task::Progress;
 
 /// Shorter work shows nothing.
@@ -69,7 +70,7 @@ impl Work {
 impl Progress for Bar {
     fn start(&self, what: &str, total: u64) {
         let now = Instant::now();
-        let what = what.to_string();
+        let what = plain(what).into_owned();
         self.open().push(Work { what, total, began: now, told: now, note: String::new(), shown: None });
     }
 
@@ -80,7 +81,7 @@ impl Progress for Bar {
         if work.began.elapsed() >= PATIENCE && (last || work.told.elapsed() >= PAUSE) {
             work.told = Instant::now();
             work.note.clear();
-            work.note.push_str(note);
+            work.note.push_str(&plain(note));
             work.tell(self.target, done);
         }
     }

@@ -8,6 +8,7 @@ use super::session::{Done, Session, Step};
 use crate::error::{Error, nearest};
 use crate::output::files::write_bytes;
 use crate::output::progress::seconds;
+use crate::output::tell;
 
 /// What `%help` says, and `help()` before its lists.
 pub(super) const COMMANDS: &str = "  ?name, help(name)  the page of a function, module, type or variable
@@ -63,7 +64,7 @@ impl Session {
         let began = Instant::now();
         let step = self.script(text, 1);
         if let Step::Next = step {
-            eprintln!("time: {}", time(began.elapsed(), 1));
+            tell(&format!("time: {}", time(began.elapsed(), 1)));
         }
         step
     }

@@ -16,6 +16,7 @@ use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustyline::config::BellStyle;
 use rustyline::error::ReadlineError;
@@ -24,9 +25,10 @@ use rustyline::{ColorMode, CompletionType, Config, Editor};
 
 use crate::error::{Error, Kind, Result};
 use crate::output::progress::Bar;
-use crate::output::{colours, out};
+use crate::output::{colours, files, out, tell};
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings};
+use crate::task::signals::{self, Request};
 use crate::task::{Interrupt, Progress};
 use helper::Assistant;
 use session::{Session, Step};
@@ -40,11 +42,14 @@ pub fn run(settings: Settings) -> ExitCode {
         Ok(session) if interactive => talk(session, &prompt),
         Ok(session) => listen(session),
         Err(e) => {
-            eprintln!("{}", Report::plain(&e).render(colours(&std::io::stderr())));
+            tell(&Report::plain(&e).render(colours(&std::io::stderr())));
             ExitCode::from(1)
         }
     }
 }
+
+/// How long work of a pipe may take to stop.
+const GRACE: Duration = Duration::from_millis(140);
 
 /// A parser of what is typed, without the language's functions.
 fn parser() -> rhai::Engine {
@@ -56,14 +61,23 @@ fn parser() -> rhai::Engine {
 fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<Session> {
     let interrupt = Interrupt::default();
     let flag = interrupt.clone();
-    // While a line is edited Ctrl-C is a key for the editor: what comes then asks the program to end.
-    let stop = move || {
-        prompt.end_if_open();
+    signals::on(move |request| {
         flag.raise();
-    };
-    if let Err(e) = ctrlc::set_handler(stop) {
-        eprintln!("warning: Ctrl-C cannot be caught: {e}");
-    }
+        // While a line is edited Ctrl-C is a key for the editor.
+        if interactive && request == Request::Stop {
+            return;
+        }
+        if !prompt.stands() {
+            // Work that looks at the flag says its own last words.
+            std::thread::sleep(GRACE);
+        }
+        files::atomic::give_up();
+        prompt.restore();
+        if !interactive {
+            tell("interrupted");
+        }
+        signals::end_now()
+    });
     let quiet = settings.quiet;
     let engine = Engine::with(settings, interrupt)?;
     let bar = Bar::new(quiet);
@@ -83,7 +97,7 @@ fn listen(mut session: Session) -> ExitCode {
             Ok(line) => line,
             Err(e) => {
                 let error = Error::file(format!("standard input cannot be read: {e}"));
-                eprintln!("{}", Report::plain(&error).render(false));
+                tell(&Report::plain(&error).render(false));
                 return ExitCode::from(1);
             }
         };
@@ -109,7 +123,7 @@ fn listen(mut session: Session) -> ExitCode {
 }
 
 fn code(kind: Kind) -> ExitCode {
-    ExitCode::from(if kind == Kind::Interrupted { 130 } else { 1 })
+    ExitCode::from(if kind == Kind::Interrupted { signals::code() } else { 1 })
 }
 
 /// Talks to somebody at a terminal.
@@ -118,7 +132,7 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
     let mut editor = match editor(session.names.clone(), colour) {
         Ok(editor) => editor,
         Err(e) => {
-            eprintln!("error: the terminal cannot be used: {e}");
+            tell(&format!("error: the terminal cannot be used: {e}"));
             return ExitCode::from(1);
         }
     };
@@ -127,12 +141,12 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
             if path.exists()
                 && let Err(e) = editor.load_history(&path)
             {
-                eprintln!("note: the history `{}` cannot be read: {e}", path.display());
+                tell(&format!("note: the history `{}` cannot be read: {e}", path.display()));
             }
             Some(path)
         }
         Err(e) => {
-            eprintln!("note: inputs are not remembered: {e}");
+            tell(&format!("note: inputs are not remembered: {e}"));
             None
         }
     };
@@ -149,7 +163,7 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
                     if let Some(path) = &history
                         && let Err(e) = editor.append_history(path)
                     {
-                        eprintln!("note: inputs are not remembered: {e}");
+                        tell(&format!("note: inputs are not remembered: {e}"));
                         history = None;
                     }
                 }
@@ -162,7 +176,7 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
             Err(ReadlineError::Eof) => return ExitCode::SUCCESS,
             Err(ReadlineError::Signal(_)) => {}
             Err(e) => {
-                eprintln!("error: the terminal cannot be read: {e}");
+                tell(&format!("error: the terminal cannot be read: {e}"));
                 return ExitCode::from(1);
             }
         }

@@ -13,7 +13,7 @@ use super::lex::{self, Kind as Piece};
 use super::{paint, parser};
 use crate::error::{Error, Kind};
 use crate::number::Table;
-use crate::output::colours;
+use crate::output::{colours, tell};
 use crate::script::diagnostics::{Report, Section};
 use crate::script::manual::{self, Style};
 use crate::script::registry::{self, Entry, Form, Parameter};
@@ -116,9 +116,9 @@ impl Session {
         if report.kind == Kind::Interrupted {
             // The terminal has put `^C` where the cursor was.
             let fresh_line = if self.interactive { "\n" } else { "" };
-            eprintln!("{fresh_line}interrupted");
+            tell(&format!("{fresh_line}interrupted"));
         } else {
-            eprintln!("{}", report.render(colours(&std::io::stderr())));
+            tell(&report.render(colours(&std::io::stderr())));
         }
         Step::Failed(report.kind)
     }
@@ -166,7 +166,7 @@ impl Session {
         if !self.engine.session().quiet() {
             for mut trap in self.engine.lint(text, None) {
                 trap.within(&[Section { first: 1, shown_first: first, text: text.into(), name: None }]);
-                eprintln!("{}", trap.render(colours(&std::io::stderr())));
+                tell(&trap.render(colours(&std::io::stderr())));
             }
         }
         let result = self.evaluate(text, first);

@@ -36,10 +36,14 @@ impl Prompt {
         self.stands.store(false, Ordering::SeqCst);
     }
 
-    /// Ends the program if the editor waits for keys, and leaves the terminal as it was found. The history is on disk
-    /// already.
-    pub fn end_if_open(&self) {
-        if !self.stands.load(Ordering::SeqCst) {
+    /// Whether the editor waits for keys.
+    pub fn stands(&self) -> bool {
+        self.stands.load(Ordering::SeqCst)
+    }
+
+    /// Leaves the terminal as it was found, for a program that ends. The history is on disk already.
+    pub fn restore(&self) {
+        if !self.stands() {
             return;
         }
         #[cfg(unix)]
@@ -49,9 +53,5 @@ impl Prompt {
             let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &settings);
         }
         let _ = writeln!(std::io::stdout());
-        std::process::exit(ENDED);
     }
 }
-
-/// The exit code of programs that SIGTERM ended.
-const ENDED: i32 = 128 + 15;

@@ -9,6 +9,7 @@ use crate::backend::cpu::Cpu;
 use crate::backend::cuda::Cuda;
 use crate::backend::split::Split;
 use crate::error::{Error, Result};
+use crate::output::tell;
 use crate::task::Interrupt;
 
 /// The names that complete; more parts may be joined by `+`.
@@ -65,7 +66,7 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
         "cuda" => cuda(gpus(&settings.devices, 1)?[0]),
         "auto" => cuda(gpus(&settings.devices, 1)?[0]).or_else(|e| {
             if !settings.quiet && std::io::stderr().is_terminal() {
-                eprintln!("note: computing on the CPU: {}", e.message());
+                tell(&format!("note: computing on the CPU: {}", e.message()));
             }
             cpu(settings.threads)
         }),
@@ -82,7 +83,7 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
             let (weights, quiet) = (settings.weights.clone(), settings.quiet);
             let split = Split::new(parts, Some(weights).filter(|w| !w.is_empty()), move |text| {
                 if !quiet {
-                    eprintln!("note: {text}");
+                    tell(&format!("note: {text}"));
                 }
             })?;
             Ok(Arc::new(split))

@@ -5,6 +5,8 @@ use rhai::{EvalAltResult, Position, Scope};
 
 use super::{registry, stdlib};
 use crate::error::{Error, Kind, nearest};
+use crate::number::format::plain;
+use crate::number::memory::{self, Refused, human};
 
 /// A finished report of a failed script.
 #[derive(Debug, Clone)]
@@ -104,12 +106,26 @@ impl Report {
         Report { position, file, source, warning, ..Report::plain(error) }
     }
 
-    pub(super) fn panic(panic: &(dyn std::any::Any + Send)) -> Report {
+    /// What a panic says to people: memory that there is not, or a bug.
+    pub(crate) fn panic(panic: &(dyn std::any::Any + Send)) -> Report {
+        if let Some(Refused { bytes }) = panic.downcast_ref() {
+            let (asked, free) = (human(*bytes as u128), human(memory::available().into()));
+            return Report::plain(
+                &Error::memory(format!("{asked} more are asked for, and {free} of memory are free"))
+                    .hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),
+            );
+        }
         let what = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
+        if what == memory::OVERFLOW {
+            return Report::plain(
+                &Error::memory("more elements are asked for than any memory holds")
+                    .hint("ask for fewer elements"),
+            );
+        }
         Report::plain(
             &Error::internal(format!("internal error: {what}"))
                 .hint("this is a bug in umklapp; please report it with the script"),
@@ -214,11 +230,12 @@ impl Report {
             }
             None => annotate_snippets::Group::with_title(title),
         };
+        // Titles and sources lose their control characters on the way; these do not.
         for call in &self.calls {
-            group = group.element(Level::NOTE.message(call.to_string()));
+            group = group.element(Level::NOTE.message(plain(&call.to_string()).into_owned()));
         }
         if let Some(hint) = &self.hint {
-            group = group.element(Level::HELP.with_name("hint").message(hint.as_str()));
+            group = group.element(Level::HELP.with_name("hint").message(plain(hint)));
         }
         renderer.render(&[group]).to_string()
     }

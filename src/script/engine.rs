@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
-use rhai::module_resolvers::{FileModuleResolver, ModuleResolversCollection, StaticModuleResolver};
+use rhai::module_resolvers::{ModuleResolversCollection, StaticModuleResolver};
 use rhai::{
     AST, Dynamic, EvalAltResult, Expr, Module, OptimizationLevel, Position, Scope, ScriptFnMetadata, Stmt,
 };
 
 use super::device::{open_device, weights};
 use super::diagnostics::Report;
+use super::modules::Files;
 use super::session::{Session, Settings};
 use super::{Failure, api, lint, registry, stdlib};
 use crate::error::{Error, Result};
-use crate::number::C64;
+use crate::number::{C64, memory};
+use crate::output::tell;
 use crate::task::Interrupt;
 
 /// Runs scripts, keeping variables and functions from one piece of input to the next.
@@ -51,7 +53,7 @@ impl Engine {
         let printer = session.clone();
         rhai.on_print(move |text| printer.print(text));
         rhai.on_debug(|text, source, position| {
-            eprintln!("{}{position:?} | {text}", source.map(|s| format!("{s} ")).unwrap_or_default());
+            tell(&format!("{}{position:?} | {text}", source.map(|s| format!("{s} ")).unwrap_or_default()));
         });
         api::register(&mut rhai);
         let mut builtin = StaticModuleResolver::new();
@@ -92,7 +94,7 @@ impl Engine {
     fn modules_from(&mut self, folder: &Path) {
         let mut resolvers = ModuleResolversCollection::new();
         resolvers.push(self.builtin.clone());
-        resolvers.push(FileModuleResolver::new_with_path(folder));
+        resolvers.push(Files::new(folder));
         self.rhai.set_module_resolver(resolvers);
     }
 
@@ -137,8 +139,16 @@ impl Engine {
         self.session.interrupt().clear();
         let mut scope = Scope::new();
         scope.push_dynamic("value", value.clone());
-        let text = self.rhai.eval_expression_with_scope::<String>(&mut scope, "value.to_string()");
-        text.unwrap_or_else(|_| value.to_string())
+        let text = self.safely(|| {
+            let text = self.rhai.eval_expression_with_scope::<String>(&mut scope, "value.to_string()");
+            text.unwrap_or_else(|_| value.to_string())
+        });
+        text.unwrap_or_else(|panic| Report::panic(panic.as_ref()).message)
+    }
+
+    /// Runs work that hears the session's interruptions; its panics are caught.
+    fn safely<T>(&self, work: impl FnOnce() -> T) -> std::thread::Result<T> {
+        self.session.interrupt().during(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)))
     }
 
     /// The type of a value as scripts name it.
@@ -242,7 +252,10 @@ impl Engine {
     fn eval_named(&mut self, text: &str, name: Option<&str>, first: usize) -> Outcome {
         self.session.interrupt().clear();
         let text = format!("{}{}", "\n".repeat(first.saturating_sub(1)), comment_out_shebang(text));
-        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.eval_raw(&text, name)));
+        let session = self.session.clone();
+        let run = session
+            .interrupt()
+            .during(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.eval_raw(&text, name))));
         match run {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(failure)) => Err(Box::new(Report::of(&self.rhai, &self.scope, &text, name, &failure))),
@@ -292,7 +305,7 @@ fn imports(ast: &AST) -> String {
 /// When the file cannot be read or is no text.
 pub fn read_script(path: &Path) -> std::result::Result<String, Box<Report>> {
     let name = path.display();
-    let text = match std::fs::read(path) {
+    let text = match memory::read(path) {
         // Some editors begin a text with a byte-order mark.
         Ok(bytes) => String::from_utf8(bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&bytes).to_vec())
             .map_err(|_| Error::file(format!("`{name}` is not a text file"))),

@@ -11,6 +11,7 @@ mod failure;
 pub mod golden;
 mod lint;
 pub mod manual;
+mod modules;
 mod options;
 pub mod registry;
 mod session;

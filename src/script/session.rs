@@ -12,6 +12,8 @@ use serde_json::json;
 
 use crate::backend::Device;
 use crate::error::Result;
+use crate::number::format::plain;
+use crate::output::tell;
 use crate::task::{Interrupt, Progress, Task};
 
 /// What the program was asked for on its command line.
@@ -175,7 +177,7 @@ impl Session {
     /// Tells people something they should know, on standard error.
     pub fn note(&self, text: &str) {
         if !self.settings.borrow().quiet {
-            eprintln!("note: {text}");
+            tell(&format!("note: {}", plain(text)));
         }
     }
 

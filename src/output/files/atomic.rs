@@ -1,21 +1,27 @@
 //! Files appear whole or not at all: written beside their place, then moved there; or grow by a piece at their end.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
+use crate::task;
 
 /// What formats write to.
 pub trait Sink: Write + Seek {}
 impl<T: Write + Seek> Sink for T {}
 
 /// Why a file could not be written.
-fn failed(path: &Path, error: &std::io::Error) -> Error {
-    let text = error.to_string();
-    let plain = text.split(" (os error").next().unwrap_or(&text).to_lowercase();
-    let report = Error::file(format!("cannot write `{}`: {plain}", path.display()));
-    if error.kind() == std::io::ErrorKind::StorageFull {
+fn failed(path: &Path, error: std::io::Error) -> Error {
+    let full = error.kind() == std::io::ErrorKind::StorageFull;
+    let why = Error::of_io(&error);
+    if why.kind() == Kind::Interrupted {
+        return why;
+    }
+    let report = why.context(format!("cannot write `{}`", path.display()));
+    if full {
         return report.hint("free some space, or write to another disk with `--out`");
     }
     match path.parent() {
@@ -29,13 +35,13 @@ fn failed(path: &Path, error: &std::io::Error) -> Error {
 /// Adds bytes at the end of a file, in one piece; what it held stays.
 pub fn append(path: &Path, content: &[u8]) -> Result<()> {
     let add = || File::options().append(true).create(true).open(path)?.write_all(content);
-    add().map_err(|error| failed(path, &error))
+    add().map_err(|error| failed(path, error))
 }
 
 /// Runs `fill` on a new file that takes the name `path` when all went well. When it did not, the older file of that
 /// name is still there. Devices and pipes are written directly.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
-    let failed = |error: std::io::Error| failed(path, &error);
+    let failed = |error: std::io::Error| failed(path, error);
     // A link stays a link: what it points to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&target).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
@@ -48,19 +54,103 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()
     if target.is_dir() {
         return Err(Error::file(format!("cannot write `{}`: it is a folder", path.display())));
     }
-    let beside = temporary(&target);
+    remove_left_behind(&target);
+    let (beside, file) = part(&target).map_err(failed)?;
+    let open = Open::new(&beside);
     let written = (|| {
-        let mut out = BufWriter::new(File::create(&beside)?);
+        let mut out = BufWriter::new(Polled(file));
         fill(&mut out)?;
         // Space may run out as late as this, so it must be known before the move.
-        out.into_inner()?.sync_all()?;
+        out.into_inner()?.0.sync_all()?;
         fs::rename(&beside, &target)
     })();
+    drop(open);
     written.map_err(|error| {
         // The half-written file may not exist; there is nothing more to do about it.
         let _ = fs::remove_file(&beside);
         failed(error)
     })
+}
+
+/// A file that hears Ctrl-C.
+struct Polled(File);
+
+impl Write for Polled {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        task::poll().map_err(std::io::Error::other)?;
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Seek for Polled {
+    fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+        self.0.seek(to)
+    }
+}
+
+/// The half-written files of this process.
+static OPEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+struct Open<'a>(&'a Path);
+
+impl Open<'_> {
+    fn new(path: &Path) -> Open<'_> {
+        OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_path_buf());
+        Open(path)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        OPEN.lock().unwrap_or_else(PoisonError::into_inner).retain(|path| path != self.0);
+    }
+}
+
+/// Removes the half-written files of this process, which is about to end.
+pub fn give_up() {
+    if let Ok(open) = OPEN.try_lock() {
+        for path in open.iter() {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// A new file beside the target, locked as long as this process lives, and its name.
+fn part(target: &Path) -> std::io::Result<(PathBuf, File)> {
+    loop {
+        let beside = temporary(target);
+        let file = File::create(&beside)?;
+        // Where the file system knows no locks, nobody else takes it for left behind either. Between the two calls somebody
+        // may have.
+        let locked = file.try_lock();
+        if locked.is_err() || beside.exists() {
+            return Ok((beside, file));
+        }
+    }
+}
+
+/// Removes what runs that were killed have left of this file: parts that no process holds. Looked for once.
+fn remove_left_behind(target: &Path) {
+    static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    if !SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(target.to_path_buf()) {
+        return;
+    }
+    let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Some(name) = target.file_name().map(|n| format!(".{}.", n.to_string_lossy())) else { return };
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let own = entry.file_name();
+        let own = own.to_string_lossy();
+        let middle = own.strip_prefix(&name).and_then(|rest| rest.strip_suffix(".part"));
+        let ours = middle.is_some_and(|m| m.bytes().all(|b| b.is_ascii_digit() || b == b'-'));
+        if ours && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Writes these bytes, atomically.
@@ -111,6 +201,15 @@ mod tests {
         let missing = bytes(&folder.join("none/b.csv"), b"").unwrap_err();
         assert!(missing.hint_text().is_some_and(|h| h.contains("does not exist")));
         assert!(bytes(&folder, b"").is_err());
+        // Of a run that was killed, and of one that still writes.
+        let (dead, writing) = (folder.join(".d.csv.99999999-0.part"), folder.join(".d.csv.99999998-3.part"));
+        fs::write(&dead, b"half").unwrap();
+        let held = File::create(&writing).unwrap();
+        held.try_lock().unwrap();
+        bytes(&folder.join("d.csv"), b"whole").unwrap();
+        assert!(!dead.exists() && writing.exists());
+        fs::remove_file(writing).unwrap();
+        fs::remove_file(folder.join("d.csv")).unwrap();
         assert!(writable(&path) && writable(&folder.join("c.csv")) && writable(Path::new("/dev/null")));
         assert!(!writable(&folder) && !writable(&folder.join("none/b.csv")));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "nothing is left behind");

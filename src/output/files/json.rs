@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::{Data, io_error};
+use super::{Data, check};
 use crate::error::{Error, Result};
-use crate::number::{C64, Matrix, Series, Table};
+use crate::number::{C64, Matrix, Series, Table, memory};
 use crate::output::Manifest;
 
 fn number(x: f64) -> Value {
@@ -71,10 +71,11 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()>
     if let (Value::Object(object), Some(manifest)) = (&mut value, manifest) {
         object.insert("manifest".into(), manifest.to_json());
     }
-    super::write_atomically(path, |mut out| {
-        serde_json::to_writer(&mut out, &value)?;
-        out.write_all(b"\n")
-    })
+    let text = match value {
+        Value::Object(object) => check::seal(object),
+        other => other.to_string(),
+    };
+    super::write_atomically(path, |out| writeln!(out, "{text}"))
 }
 
 fn wrong(what: &str) -> Error {
@@ -126,8 +127,7 @@ pub(super) fn dress(mut table: Table, object: &Map<String, Value>) -> Result<Tab
 
 /// Reads what [`save`] wrote; also a bare array of numbers, or an object of arrays.
 pub fn load(path: &Path) -> Result<Data> {
-    let text = std::fs::read_to_string(path).map_err(io_error)?;
-    let value: Value = serde_json::from_str(&text).map_err(|e| Error::file(e.to_string()))?;
+    let (value, _) = check::unseal(&memory::read(path).map_err(|e| Error::of_io(&e))?)?;
     let Value::Object(object) = &value else { return Ok(Data::Series(parse_series(&value, "the array")?)) };
     match object.get("kind").and_then(Value::as_str) {
         Some("series") => {

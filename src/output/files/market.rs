@@ -1,10 +1,13 @@
 //! Operators as Matrix Market files, for other programs and for `lattice::read_matrix_market`.
 
 use std::collections::BTreeMap;
+use std::io::{SeekFrom, Write};
 use std::path::Path;
 
 use super::atomic;
+use super::check::Summed;
 use crate::error::{Error, Result};
+use crate::lattice::CHECK;
 use crate::number::C64;
 use crate::operator::Operator;
 use crate::output::Manifest;
@@ -32,11 +35,15 @@ pub fn save_operator(operator: &Operator, path: impl AsRef<Path>, manifest: Opti
     };
     let complex = operator.dtype().is_complex();
     atomic::write(path, |out| {
+        let mut out = Summed::new(out);
         let kind = if complex { "complex" } else { "real" };
         writeln!(out, "%%MatrixMarket matrix coordinate {kind} general")?;
         for line in manifest.map(Manifest::lines).unwrap_or_default() {
-            writeln!(out, "% {line}")?;
+            writeln!(out, "{}", format!("% {line}").trim_end())?;
         }
+        // Other programs take no comments behind the entries, so the check of all other lines stands here.
+        let place = out.beside().stream_position()?;
+        writeln!(out.beside(), "{CHECK}{:08x}", 0)?;
         writeln!(out, "{} {} {count}", operator.dim(), operator.cols())?;
         let mut failed = Ok(());
         let mut write = |row: usize, entries: &BTreeMap<usize, C64>| {
@@ -61,7 +68,11 @@ pub fn save_operator(operator: &Operator, path: impl AsRef<Path>, manifest: Opti
                 }
             }
         }
-        failed
+        failed?;
+        let (sum, out) = out.finish();
+        out.seek(SeekFrom::Start(place))?;
+        write!(out, "{CHECK}{sum}")?;
+        out.seek(SeekFrom::End(0)).map(|_| ())
     })
 }
 

@@ -1,6 +1,9 @@
 //! Results to files and back. The extension names the format; one small module a format; all writing is atomic.
 
+mod archive;
 pub mod atomic;
+mod check;
+mod hold;
 mod json;
 mod market;
 mod npz;
@@ -11,11 +14,14 @@ mod vectors;
 use std::fmt;
 use std::path::Path;
 
-use crate::error::{Error, Result, nearest};
+use crate::error::{Error, Kind, Result, nearest};
 use crate::number::{C64, Matrix, Series, Table};
 use crate::output::Manifest;
+use crate::task;
 
 pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically};
+pub use check::{seal, unseal};
+pub use hold::{Held, hold};
 pub use market::save_operator;
 pub use orbitals::{Loaded, load_orbitals, save_orbitals};
 pub use vectors::{Vectors, load_vectors, save_vectors};
@@ -118,6 +124,26 @@ fn extension(path: &Path) -> Result<String> {
     })
 }
 
+/// Extensions that promise a format, of this program or of others.
+const PROMISES: [&str; 22] = [
+    "csv", "tsv", "txt", "json", "npz", "npy", "mtx", "dmrg", "nersc", "lime", "ildg", "h5", "hdf5", "hdf",
+    "svg", "png", "pdf", "zip", "gz", "mat", "nc", "rhai",
+];
+
+/// Refuses a name that promises a format other than these.
+///
+/// # Errors
+/// A name such as `a.npz` for `what` that is never written as one.
+pub fn need_extension(path: &Path, own: &[&str], what: &str) -> Result<()> {
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if !PROMISES.contains(&extension.as_str()) || own.contains(&extension.as_str()) {
+        return Ok(());
+    }
+    let names: Vec<String> = own.iter().map(|e| format!("`.{e}`")).collect();
+    Err(Error::input(format!("{what} is not saved as `{}`", path.display()))
+        .hint(format!("the name ends in {}", names.join(" or "))))
+}
+
 /// Saves the data in the format that the extension names: `.csv`, `.tsv`, `.txt`, `.dat`, `.json`, `.npz`, `.npy`.
 /// The file appears whole or not at all; an older file of that name survives a failure.
 pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) -> Result<()> {
@@ -133,18 +159,24 @@ pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) ->
     }
 }
 
-/// Loads a file of one of the formats that [`save`] writes, by this program or by others.
+/// Loads a file of one of the formats that [`save`] writes, by this program or by others. A file of this program ends with
+/// a check, which must be right.
 pub fn load(path: impl AsRef<Path>) -> Result<Data> {
-    let path = path.as_ref();
-    let loaded = match extension(path)?.as_str() {
-        "csv" => text::load(path, text::Layout::Csv),
-        "tsv" => text::load(path, text::Layout::Tsv),
-        "json" => json::load(path),
-        "npz" => npz::load_npz(path),
-        "npy" => npz::load_npy(path),
-        _ => text::load(path, text::Layout::Aligned),
-    };
+    let path = path.as_ref().to_path_buf();
+    let (extension, read) = (extension(&path)?, path.clone());
+    // Parsers of large files hear no interruption.
+    let loaded = task::apart(move || match extension.as_str() {
+        "csv" => text::load(&read, text::Layout::Csv),
+        "tsv" => text::load(&read, text::Layout::Tsv),
+        "json" => json::load(&read),
+        "npz" => npz::load_npz(&read),
+        "npy" => npz::load_npy(&read),
+        _ => text::load(&read, text::Layout::Aligned),
+    });
     loaded.map_err(|e| {
+        if e.kind() == Kind::Interrupted {
+            return e;
+        }
         let e = e.context(format_args!("cannot read `{}`", path.display()));
         match e.hint_text() {
             Some(_) => e,
@@ -184,14 +216,6 @@ fn joined(columns: Vec<(String, Vec<f64>)>) -> Result<Table> {
         };
     }
     Ok(table)
-}
-
-/// An input or output error as ours.
-fn io_error(error: std::io::Error) -> Error {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => Error::file("there is no such file"),
-        _ => Error::file(error.to_string()),
-    }
 }
 
 #[cfg(test)]

@@ -7,14 +7,18 @@ use std::path::Path;
 use npyz::{NpyFile, Order, TypeChar, WriterBuilder};
 use serde_json::{Map, Value, json};
 
+use super::archive::Archive;
 use super::atomic::Sink;
 use super::json::dress;
-use super::{Data, io_error};
+use super::{Data, check};
 use crate::error::{Error, Result};
-use crate::number::{C64, Matrix, Series, Table};
+use crate::number::{C64, Matrix, Series, Table, memory};
 use crate::output::Manifest;
 
 pub(super) const MANIFEST: &str = "manifest.json";
+
+/// What stands before the check behind the numbers of an `.npy`, where other programs do not look.
+const CHECK: &str = "\numklapp crc32 ";
 
 /// One array in the format of `.npy`.
 pub(super) fn array<T: npyz::AutoSerialize>(
@@ -45,7 +49,12 @@ pub fn save_npy(data: &Data, path: &Path) -> Result<()> {
             (vec![matrix.rows() as u64, matrix.cols() as u64], matrix.data().clone())
         }
     };
-    super::write_atomically(path, |out| write_array(out, &shape, &numbers))
+    super::write_atomically(path, |out| {
+        let mut array = Vec::new();
+        write_array(&mut array, &shape, &numbers)?;
+        out.write_all(&array)?;
+        writeln!(out, "{CHECK}{}", check::of(&array))
+    })
 }
 
 /// Writes an archive of arrays.
@@ -93,8 +102,8 @@ fn archive(out: &mut dyn Sink, arrays: &[(String, Vec<u64>, &Series)], about: &V
 
 /// One array of any number type, its shape, its elements by rows. `bytes` is how many there are to read: a header that
 /// promises more is refused before memory is asked for.
-pub(super) fn read_array(reader: impl Read, bytes: u64) -> Result<(Vec<u64>, Series)> {
-    let npy = NpyFile::new(reader).map_err(|e| Error::file(format!("not a NumPy array: {e}")))?;
+pub(super) fn read_array(mut reader: impl Read, bytes: u64) -> Result<(Vec<u64>, Series)> {
+    let npy = NpyFile::new(&mut reader).map_err(|e| Error::file(format!("not a NumPy array: {e}")))?;
     let shape = npy.shape().to_vec();
     let npyz::DType::Plain(kind) = npy.dtype() else {
         return Err(Error::file("an array of records; only arrays of numbers can be read"));
@@ -104,12 +113,16 @@ pub(super) fn read_array(reader: impl Read, bytes: u64) -> Result<(Vec<u64>, Ser
         return Err(Error::file("the file is shorter than its header says"));
     }
     let (order, size) = (npy.order(), kind.size_field());
+    // As they are read and as they are kept.
+    let kept = if kind.type_char() == TypeChar::Complex { 16 } else { 8 };
+    let copies = if size == kept && order == Order::C { 1 } else { 2 };
+    memory::ensure(u128::from(copies * kept * count.unwrap_or(0)), "the array")?;
     if order == Order::Fortran && shape.len() > 2 {
         return Err(Error::file(format!("an array of {} dimensions in Fortran's order", shape.len()))
             .hint("save `numpy.ascontiguousarray` of it"));
     }
     fn all<T: npyz::Deserialize, R: Read>(npy: NpyFile<R>) -> Result<Vec<T>> {
-        npy.into_vec().map_err(|e| Error::file(e.to_string()))
+        npy.into_vec().map_err(|e| Error::of_io(&e))
     }
     macro_rules! reals {
         ($t:ty) => {
@@ -156,35 +169,41 @@ fn shaped(shape: &[u64], data: Series) -> Result<Data> {
 
 /// Reads one array: a series or a matrix by its dimensions.
 pub fn load_npy(path: &Path) -> Result<Data> {
-    let file = std::fs::File::open(path).map_err(io_error)?;
-    let bytes = file.metadata().map_err(io_error)?.len();
-    let (shape, data) = read_array(std::io::BufReader::new(file), bytes)?;
+    let bytes = memory::read(path).map_err(|e| Error::of_io(&e))?;
+    let mut rest = bytes.as_slice();
+    let (shape, data) = read_array(&mut rest, bytes.len() as u64)?;
+    if !rest.is_empty() {
+        let found = check::of(&bytes[..bytes.len() - rest.len()]);
+        match std::str::from_utf8(rest).ok().and_then(|line| line.strip_prefix(CHECK)?.strip_suffix('\n')) {
+            Some(said) if said == found => {}
+            Some(said) => return Err(check::wrong(&found, said)),
+            None => return Err(Error::file("the file is longer than its header says")),
+        }
+    }
     shaped(&shape, data)
 }
 
 /// Reads an archive: what [`save_npz`] wrote, or any whose arrays can be the columns of a table.
 pub fn load_npz(path: &Path) -> Result<Data> {
-    let file = std::fs::File::open(path).map_err(io_error)?;
-    let broken = |e: zip::result::ZipError| Error::file(format!("not a whole NPZ archive: {e}"));
-    let mut archive = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(broken)?;
-    let about: Map<String, Value> = match archive.by_name(MANIFEST) {
-        Ok(entry) => serde_json::from_reader(entry).map_err(|e| Error::file(format!("its manifest: {e}")))?,
-        Err(_) => Map::new(),
+    let mut archive = Archive::open(path)?;
+    let about = archive.about().clone();
+    let names = match about.get("names").and_then(Value::as_array) {
+        Some(names) => names.iter().filter_map(|name| name.as_str().map(str::to_string)).collect(),
+        None => archive.names(),
     };
     let mut arrays: Vec<(String, Vec<u64>, Series)> = Vec::new();
-    for i in 0..archive.len() {
-        let entry = archive.by_index(i).map_err(broken)?;
-        let Some(name) = npyz::npz::array_name_from_file_name(entry.name()).map(str::to_string) else {
-            continue;
-        };
-        let bytes = entry.size();
-        let (shape, data) =
-            read_array(entry, bytes).map_err(|e| e.context(format_args!("array `{name}`")))?;
+    for name in names {
+        let (shape, data) = archive.array(&name)?.ok_or_else(|| {
+            Error::file(format!("its manifest names an array `{name}`, which is not there"))
+        })?;
         arrays.push((name, shape, data));
     }
     let kind = about.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if let ("series" | "matrix", [(_, shape, data)]) = (kind, arrays.as_slice()) {
-        return shaped(shape, data.clone());
+    if let "series" | "matrix" = kind {
+        return match <[_; 1]>::try_from(arrays) {
+            Ok([(_, shape, data)]) => shaped(&shape, data),
+            Err(_) => Err(Error::file(format!("its manifest tells of a {kind}, which is one array"))),
+        };
     }
     let table =
         arrays.into_iter().try_fold(Table::new(), |table, (name, shape, data)| match shape.len() {

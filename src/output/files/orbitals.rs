@@ -4,10 +4,11 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::npz::{MANIFEST, array, read_array};
-use super::{io_error, write_atomically};
+use super::archive::Archive;
+use super::npz::{MANIFEST, array};
+use super::write_atomically;
 use crate::backend::splines::{Coefficients, SplineTable};
 use crate::error::{Error, Result};
 use crate::montecarlo::Cell;
@@ -70,18 +71,9 @@ pub type Loaded = (SplineLayout, SplineTable, Option<Vec<f64>>);
 /// # Errors
 /// What is no such archive, with the array that is missing or does not fit.
 pub fn load_orbitals(path: &Path, single: Option<bool>) -> Result<Loaded> {
-    let file = std::fs::File::open(path).map_err(io_error)?;
-    let broken = |e: zip::result::ZipError| Error::file(format!("not a whole NPZ archive: {e}"));
-    let mut archive = zip::ZipArchive::new(std::io::BufReader::new(file)).map_err(broken)?;
-    let about: Map<String, Value> = match archive.by_name(MANIFEST) {
-        Ok(entry) => serde_json::from_reader(entry).map_err(|e| Error::file(format!("its manifest: {e}")))?,
-        Err(_) => Map::new(),
-    };
-    let mut read = |name: &str| -> Result<Option<(Vec<u64>, Series)>> {
-        let Ok(entry) = archive.by_name(&format!("{name}.npy")) else { return Ok(None) };
-        let bytes = entry.size();
-        read_array(entry, bytes).map(Some).map_err(|e| e.context(format_args!("array `{name}`")))
-    };
+    let mut archive = Archive::open(path)?;
+    let about = archive.about().clone();
+    let mut read = |name: &str| archive.array(name);
     let missing = |name: &str| {
         Error::file(format!("there is no array `{name}`"))
             .hint("orbitals are `coefficients` [ix, iy, iz, l] and `cell` [3, 3]")

@@ -58,17 +58,25 @@ proptest! {
     }
 
     #[test]
-    fn cut_files_are_errors_or_shorter_never_panics(table in any_table(), keep in 0.0..1.0) {
-        let folder = folder("cut");
+    fn damaged_files_are_errors_or_whole(table in any_table(), cut in any::<bool>(), at in 0.0..1.0, bit in 0u8..8) {
+        let folder = folder("damaged");
         for extension in WRITTEN {
             let path = folder.join(format!("t.{extension}"));
-            save(&table.clone().into(), &path, None).unwrap();
-            let bytes = std::fs::read(&path).unwrap();
+            save(&table.clone().into(), &path, Some(&Manifest::new())).unwrap();
+            let whole = load(&path).unwrap();
+            let mut bytes = std::fs::read(&path).unwrap();
             // Without its last line break alone, a file is still whole.
-            let kept = (bytes.len() as f64 * keep) as usize;
-            std::fs::write(&path, &bytes[..kept.min(bytes.len() - 2)]).unwrap();
-            let loaded = load(&path);
-            prop_assert!(loaded.is_err() || !matches!(extension, "npz" | "npy" | "json"), "{}", extension);
+            let place = ((bytes.len() - 1) as f64 * at) as usize;
+            if cut {
+                bytes.truncate(place);
+            } else {
+                bytes[place] ^= 1 << bit;
+            }
+            std::fs::write(&path, &bytes).unwrap();
+            match load(&path) {
+                Err(_) => {}
+                Ok(found) => prop_assert_eq!(found, whole, "{} {} {} {}", extension, cut, place, bit),
+            }
         }
     }
 

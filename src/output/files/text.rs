@@ -1,10 +1,12 @@
 //! CSV, TSV and aligned text. Comment lines at the head, `# key: value`, carry the manifest and what columns cannot say.
 
+use std::io::Write;
 use std::path::Path;
 
-use super::{Data, io_error, joined, parts};
+use super::check::Summed;
+use super::{Data, check, joined, parts};
 use crate::error::{Error, Result};
-use crate::number::Table;
+use crate::number::{Table, memory};
 use crate::output::Manifest;
 
 /// How the numbers of a line are kept apart.
@@ -29,6 +31,7 @@ fn head(data: &Data, table: &Table, manifest: Option<&Manifest>) -> Vec<String> 
     let mut lines = manifest.map_or(Vec::new(), Manifest::lines);
     // This line also tells the reader that a line of names follows, whatever they look like.
     lines.push(format!("kind: {}", data.kind()));
+    lines.push(CHECKED.into());
     if let Some(title) = table.title() {
         lines.push(format!("title: {}", title.replace(['\n', '\r'], " ")));
     }
@@ -46,7 +49,8 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
     let table = data.to_table()?;
     let columns: Vec<(String, Vec<f64>)> =
         table.columns().flat_map(|(name, data)| parts(name, data)).collect();
-    super::write_atomically(path, |mut out| {
+    super::write_atomically(path, |out| {
+        let mut out = Summed::new(out);
         for line in head(data, &table, manifest) {
             writeln!(out, "# {line}")?;
         }
@@ -59,7 +63,7 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
                     columns.iter().map(|(_, data)| format!("{:>24}", format!("{:?}", data[i]))).collect();
                 writeln!(out, "{}", cells.join(" "))?;
             }
-            return Ok(());
+            return end(out);
         }
         let mut writer = csv::WriterBuilder::new().delimiter(layout.delimiter()).from_writer(&mut out);
         writer.write_record(columns.iter().map(|(name, _)| name))?;
@@ -67,8 +71,47 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
             // `{:?}` is the shortest text that reads back as the same number.
             writer.write_record(columns.iter().map(|(_, data)| format!("{:?}", data[i])))?;
         }
-        writer.flush()
+        writer.flush()?;
+        drop(writer);
+        end(out)
     })
+}
+
+/// What the head says of the check.
+const CHECKED: &str = "check: crc32 in the last line";
+
+/// What stands before the check.
+const CHECK: &str = "# crc32: ";
+
+/// The last line.
+fn end(out: Summed<'_>) -> std::io::Result<()> {
+    let (sum, out) = out.finish();
+    writeln!(out, "{CHECK}{sum}")
+}
+
+/// A text without its check, if its head or its last line says that it has one, and whether it has.
+fn checked(text: &str) -> Result<(&str, bool)> {
+    let body = text.trim_end();
+    let start = body.rfind('\n').map_or(0, |at| at + 1);
+    let heads = || text.lines().map_while(|line| line.strip_prefix("# "));
+    match body[start..].strip_prefix(CHECK) {
+        Some(said) => {
+            let whole = &text[..start];
+            let found = check::of(whole.as_bytes());
+            // Some programs end lines otherwise.
+            if said == found || said == check::of(whole.replace("\r\n", "\n").as_bytes()) {
+                return Ok((whole, true));
+            }
+            Err(check::wrong(&found, said))
+        }
+        None if heads().any(|line| line == CHECKED) => Err(Error::file(
+            "its last line, the check, is missing",
+        )
+        .hint(
+            "the file is cut short; one that was changed on purpose is read once its head tells of no check",
+        )),
+        None => Ok((text, false)),
+    }
 }
 
 /// What the comment lines of a file say.
@@ -104,13 +147,14 @@ impl Head {
 
 /// Reads text: with or without a line of names, by this program or another.
 pub fn load(path: &Path, layout: Layout) -> Result<Data> {
-    let bytes = std::fs::read(path).map_err(io_error)?;
+    let bytes = memory::read(path).map_err(|e| Error::of_io(&e))?;
     let text = String::from_utf8(bytes).map_err(|_| Error::file("it is not text (UTF-8)"))?;
-    let head = Head::of(&text);
+    let (text, whole) = checked(&text)?;
+    let head = Head::of(text);
     let (names, columns) = if layout == Layout::Aligned {
-        aligned(&text, &head)?
+        aligned(text, &head, whole)?
     } else {
-        separated(&text, layout, !head.kind.is_empty())?
+        separated(text, layout, !head.kind.is_empty())?
     };
     let mut table = joined(names.into_iter().zip(columns).collect())?;
     if let Some(title) = head.title {
@@ -174,7 +218,7 @@ fn separated(text: &str, layout: Layout, named: bool) -> Result<Columns> {
     Ok((names, columns))
 }
 
-fn aligned(text: &str, head: &Head) -> Result<Columns> {
+fn aligned(text: &str, head: &Head, whole: bool) -> Result<Columns> {
     let mut columns: Vec<Vec<f64>> = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
@@ -194,7 +238,8 @@ fn aligned(text: &str, head: &Head) -> Result<Columns> {
         }
     }
     let words: Vec<String> = head.last.split_whitespace().map(str::to_string).collect();
-    if columns.is_empty() && words.is_empty() {
+    // Names alone are a table of no rows, if it was written so.
+    if columns.is_empty() && !whole {
         return Err(Error::file("there are no numbers in it"));
     }
     if columns.is_empty() {

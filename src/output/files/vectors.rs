@@ -1,20 +1,21 @@
 //! Vectors and eigenpairs as an NPZ archive, in their own precision: `vectors` [row, column], on a lattice
 //! [t, z, y, x, component, column], and with eigenpairs `values` and `residuals` [column].
 
-use std::io::Read;
 use std::path::Path;
 
 use npyz::{NpyFile, TypeChar};
 use num_complex::Complex;
 use serde_json::{Map, Value, json};
 
+use super::archive::Archive;
 use super::npz::{MANIFEST, array, read_array};
 use super::write_atomically;
 use crate::backend::{BlockVector, Device, Grid, Rows};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 use crate::method::Eigen;
 use crate::number::{C64, DType, Series};
 use crate::output::Manifest;
+use crate::task;
 
 /// Vectors on their way to a file or from one.
 pub struct Vectors {
@@ -138,22 +139,6 @@ pub fn save_vectors(vectors: &Vectors, path: &Path, manifest: Option<&Manifest>)
     })
 }
 
-type Archive = zip::ZipArchive<std::io::BufReader<std::fs::File>>;
-
-/// The bytes of an entry, all of them: only then is its checksum looked at.
-fn bytes(archive: &mut Archive, name: &str) -> Result<Option<Vec<u8>>> {
-    let mut entry = match archive.by_name(name) {
-        Ok(entry) => entry,
-        Err(zip::result::ZipError::FileNotFound) => return Ok(None),
-        Err(e) => return Err(Error::file(format!("`{name}`: {e}"))),
-    };
-    let mut bytes = Vec::new();
-    entry
-        .read_to_end(&mut bytes)
-        .map_err(|e| Error::file(format!("`{name}`: {}", e.to_string().to_lowercase())))?;
-    Ok(Some(bytes))
-}
-
 /// The scalar type of an array, the nearest where it is no type of vectors.
 fn dtype(bytes: &[u8]) -> Option<DType> {
     let npy = NpyFile::new(bytes).ok()?;
@@ -185,20 +170,22 @@ pub fn load_vectors(path: &Path) -> Result<Option<Vectors>> {
     if path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("npz")) {
         return Ok(None);
     }
-    // What is no archive is reported by the reader of tables.
-    let Ok(file) = std::fs::File::open(path) else { return Ok(None) };
-    let Ok(mut archive) = zip::ZipArchive::new(std::io::BufReader::new(file)) else { return Ok(None) };
-    read(&mut archive).map_err(|e| {
-        let e = e.context(format_args!("cannot read `{}`", path.display()));
-        if e.hint_text().is_some() { e } else { e.hint("the file may be damaged, or of another kind") }
+    let path = path.to_path_buf();
+    task::apart(move || {
+        read(&path).map_err(|e| {
+            if e.kind() == Kind::Interrupted {
+                return e;
+            }
+            let e = e.context(format_args!("cannot read `{}`", path.display()));
+            if e.hint_text().is_some() { e } else { e.hint("the file may be damaged, or of another kind") }
+        })
     })
 }
 
-fn read(archive: &mut Archive) -> Result<Option<Vectors>> {
-    let about: Map<String, Value> = match bytes(archive, MANIFEST)? {
-        Some(text) => serde_json::from_slice(&text).map_err(|e| Error::file(format!("its manifest: {e}")))?,
-        None => Map::new(),
-    };
+fn read(path: &Path) -> Result<Option<Vectors>> {
+    // What is no archive is reported by the reader of tables.
+    let Ok(mut archive) = Archive::open(path) else { return Ok(None) };
+    let about = archive.about().clone();
     let kind = about.get("kind").and_then(Value::as_str);
     if !matches!(kind, None | Some("vectors" | "eigen")) {
         return Ok(None);
@@ -206,11 +193,13 @@ fn read(archive: &mut Archive) -> Result<Option<Vectors>> {
     let hint = "vectors are `vectors` [row, column] or [t, z, y, x, component, column]; eigenpairs have `values` and \
                 `residuals` [column] too";
     let missing = |name: &str| Error::file(format!("there is no array `{name}`")).hint(hint);
-    let Some(raw) = bytes(archive, "vectors.npy")? else {
+    let Some(raw) = archive.bytes("vectors.npy")? else {
         return if kind.is_some() { Err(missing("vectors")) } else { Ok(None) };
     };
-    let parse = |raw: &[u8], name: &str| {
-        read_array(raw, raw.len() as u64).map_err(|e| e.context(format_args!("array `{name}`")))
+    let parse = |mut raw: &[u8], name: &str| {
+        let bytes = raw.len() as u64;
+        let array = read_array(&mut raw, bytes).map_err(|e| e.context(format_args!("array `{name}`")))?;
+        if raw.is_empty() { Ok(array) } else { Err(Error::file(format!("array `{name}` is too long"))) }
     };
     let (shape, data) = parse(&raw, "vectors")?;
     // A column of a table may have that name.
@@ -226,7 +215,7 @@ fn read(archive: &mut Archive) -> Result<Option<Vectors>> {
     };
     let mut vectors = Vectors { dtype, rows, columns, numbers, pairs: None };
     let mut series = |name: &str| -> Result<Option<Vec<f64>>> {
-        let Some(raw) = bytes(archive, &format!("{name}.npy"))? else { return Ok(None) };
+        let Some(raw) = archive.bytes(&format!("{name}.npy"))? else { return Ok(None) };
         let (shape, data) = parse(&raw, name)?;
         let data = data.as_real(name)?.to_vec();
         let fits = shape == [columns as u64] && data.iter().all(|x| x.is_finite());

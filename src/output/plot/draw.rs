@@ -9,7 +9,7 @@ use kuva::render::render::{Scene, render_multiple};
 
 use super::{Content, Curve, Map, Plot, Style};
 use crate::error::{Error, Result};
-use crate::number::format::real;
+use crate::number::format::{plain, real};
 
 /// Colours that readers with any colour vision tell apart (Okabe and Ito), the lightest left out.
 pub(super) const COLOURS: [&str; 7] =
@@ -22,13 +22,29 @@ const CELLS: usize = 256;
 impl Plot {
     /// The plot as an SVG document.
     pub fn svg(&self) -> Result<String> {
-        Ok(SvgBackend::new().render_scene(&self.scene(self.size)?))
+        Ok(SvgBackend::new().render_scene(&self.tidy().scene(self.size)?))
     }
 
     /// The plot as a PNG picture, twice the nominal size for sharp screens.
     pub fn png(&self) -> Result<Vec<u8>> {
-        let scene = self.scene(self.size)?;
+        let scene = self.tidy().scene(self.size)?;
         kuva::PngBackend::new().with_scale(2.0).render_scene(&scene).map_err(Error::internal)
+    }
+
+    /// The plot with texts of one line without control characters, which neither XML nor terminals can have.
+    pub(super) fn tidy(&self) -> Plot {
+        let tidy = |text: &mut String| {
+            *text = plain(text).replace(['\n', '\t', '\u{fffe}', '\u{ffff}'], " ");
+        };
+        let mut plot = self.clone();
+        tidy(&mut plot.title);
+        tidy(&mut plot.xlabel);
+        tidy(&mut plot.ylabel);
+        match &mut plot.content {
+            Content::Curves(curves) => curves.iter_mut().for_each(|curve| tidy(&mut curve.name)),
+            Content::Map(map) => tidy(&mut map.label),
+        }
+        plot
     }
 
     /// Whether a legend is due.

@@ -12,8 +12,10 @@ impl Plot {
     pub fn terminal(&self, columns: usize, rows: usize, colour: bool) -> Result<String> {
         let (columns, rows) = (columns.clamp(30, 400), rows.clamp(10, 200));
         // Letters below each other would cover the numbers of the ticks: the ordinate's label goes above, where it is read.
-        let beside = Plot { ylabel: String::new(), ..self.clone() };
-        let rows = if self.ylabel.is_empty() { rows } else { rows - 1 };
+        let tidy = self.tidy();
+        let rows = if tidy.ylabel.is_empty() { rows } else { rows - 1 };
+        let ylabel = tidy.ylabel.clone();
+        let beside = Plot { ylabel: String::new(), ..tidy };
         let plots = beside.plots()?;
         // A character is some 8 x 16 pixels; at this size labels take the room that they take as text.
         let layout = beside
@@ -24,7 +26,7 @@ impl Plot {
         let text = TerminalBackend::new(columns, rows).render_scene(&render_multiple(plots, layout));
         let map = matches!(self.content, Content::Map(_));
         let text = if colour { text } else { plain(&text, map) };
-        let above = self.ylabel.chars().take(columns).collect::<String>();
+        let above = ylabel.chars().take(columns).collect::<String>();
         let lines = std::iter::once(above.as_str()).filter(|line| !line.is_empty());
         let lines: Vec<&str> = lines.chain(text.lines().map(str::trim_end)).collect();
         Ok(lines.join("\n").trim_end().to_string())

@@ -1,5 +1,7 @@
 //! Assertions, timing and the session's knobs.
 
+use std::time::{Duration, Instant};
+
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Map};
 
@@ -10,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::script::options::unknown_key;
 use crate::script::{At, Failure, fail, session};
+use crate::task;
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -59,6 +62,32 @@ mod check_functions {
     pub fn note(ctx: NativeCallContext, text: &str) -> std::result::Result<(), Failure> {
         session(&ctx).at(&ctx)?.note(text);
         Ok(())
+    }
+
+    /// Waits so many seconds; Ctrl-C ends it.
+    ///
+    /// # Example
+    /// ```rhai
+    /// sleep(0.01);
+    /// ```
+    #[rhai_fn(name = "sleep", return_raw)]
+    pub fn sleep(ctx: NativeCallContext, seconds: FLOAT) -> std::result::Result<(), Failure> {
+        const NAP: Duration = Duration::from_millis(20);
+        // What is more than a Duration holds is for ever as well.
+        let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+        let began = Instant::now();
+        loop {
+            task::poll().at(&ctx)?;
+            match time.checked_sub(began.elapsed()) {
+                None | Some(Duration::ZERO) => return Ok(()),
+                Some(left) => std::thread::sleep(left.min(NAP)),
+            }
+        }
+    }
+
+    #[rhai_fn(name = "sleep", return_raw)]
+    pub fn sleep_whole(ctx: NativeCallContext, seconds: INT) -> std::result::Result<(), Failure> {
+        sleep(ctx, seconds as FLOAT)
     }
 
     /// Fails with a message unless the condition holds.

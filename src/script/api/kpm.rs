@@ -15,6 +15,7 @@ use crate::number::memory::human;
 use crate::operator::Operator;
 use crate::output::files;
 use crate::script::{At, Failure, Options, session};
+use crate::task;
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -210,7 +211,11 @@ mod kpm_functions {
         options: Map,
     ) -> std::result::Result<Series, Failure> {
         let o = Options::new(&ctx, options);
-        let build = || Ok(mu.density(energies.as_real("energies")?, kernel(&o, "jackson")?));
+        let build = || {
+            let (energies, kernel) = (energies.as_real("energies")?.to_vec(), kernel(&o, "jackson")?);
+            let mu = Moments::clone(mu);
+            task::apart(move || Ok(mu.density(&energies, kernel)))
+        };
         let density = build().at(&ctx)?;
         o.finish()?;
         Ok(Series::Real(density))
@@ -234,7 +239,11 @@ mod kpm_functions {
         options: Map,
     ) -> std::result::Result<Series, Failure> {
         let o = Options::new(&ctx, options);
-        let build = || Ok(mu.density_error(energies.as_real("energies")?, kernel(&o, "jackson")?));
+        let build = || {
+            let (energies, kernel) = (energies.as_real("energies")?.to_vec(), kernel(&o, "jackson")?);
+            let mu = Moments::clone(mu);
+            task::apart(move || Ok(mu.density_error(&energies, kernel)))
+        };
         let error = build().at(&ctx)?;
         o.finish()?;
         Ok(Series::Real(error))

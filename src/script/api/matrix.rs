@@ -7,6 +7,7 @@ use super::values::{as_number, count, to_dynamic, to_series, type_of};
 use crate::error::{Error, Result};
 use crate::number::{Arithmetic, C64, Matrix, Number, Series};
 use crate::script::{At, Failure};
+use crate::task;
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -74,6 +75,19 @@ fn number(value: &Dynamic) -> Result<Number> {
 
 fn record<const N: usize>(fields: [(&str, Dynamic); N]) -> Map {
     fields.into_iter().map(|(name, value)| (name.into(), value)).collect()
+}
+
+/// What takes the cube of a matrix' size: where that is long, on a thread that Ctrl-C leaves behind.
+fn long<T: Send + 'static>(
+    m: &Matrix,
+    work: impl FnOnce(&Matrix) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    const SHORT: usize = 200;
+    if m.rows().min(m.cols()) <= SHORT {
+        return work(m);
+    }
+    let m = m.clone();
+    task::apart(move || work(&m))
 }
 
 #[export_module]
@@ -340,7 +354,7 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn eigh(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (values, vectors) = m.eigh().at(&ctx)?;
+        let (values, vectors) = long(m, Matrix::eigh).at(&ctx)?;
         Ok(record([("values", Dynamic::from(values)), ("vectors", Dynamic::from(vectors))]))
     }
 
@@ -352,7 +366,7 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn eigvals(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Series, Failure> {
-        m.eigvals().at(&ctx)
+        long(m, Matrix::eigvals).at(&ctx)
     }
 
     /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`.
@@ -365,7 +379,7 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn eig(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (values, vectors) = m.eig().at(&ctx)?;
+        let (values, vectors) = long(m, Matrix::eig).at(&ctx)?;
         Ok(record([("values", Dynamic::from(values)), ("vectors", Dynamic::from(vectors))]))
     }
 
@@ -378,7 +392,7 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn svd(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (u, s, v) = m.svd().at(&ctx)?;
+        let (u, s, v) = long(m, Matrix::svd).at(&ctx)?;
         Ok(record([("u", Dynamic::from(u)), ("s", Dynamic::from(s)), ("v", Dynamic::from(v))]))
     }
 
@@ -392,7 +406,7 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn qr(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (q, r) = m.qr().at(&ctx)?;
+        let (q, r) = long(m, Matrix::qr).at(&ctx)?;
         Ok(record([("q", Dynamic::from(q)), ("r", Dynamic::from(r))]))
     }
 
@@ -408,7 +422,7 @@ mod matrix_functions {
         m: &mut Matrix,
         right: Matrix,
     ) -> std::result::Result<Matrix, Failure> {
-        m.solve(&right).at(&ctx)
+        long(m, move |m| m.solve(&right)).at(&ctx)
     }
 
     #[rhai_fn(global, name = "solve", pure, return_raw)]
@@ -418,7 +432,7 @@ mod matrix_functions {
         right: Series,
     ) -> std::result::Result<Series, Failure> {
         Matrix::new(right.len(), 1, right)
-            .and_then(|right| m.solve(&right))
+            .and_then(|right| long(m, move |m| m.solve(&right)))
             .map(|x| x.data().clone())
             .at(&ctx)
     }
@@ -431,7 +445,7 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, name = "inverse", name = "inv", pure, return_raw)]
     pub fn inverse(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Matrix, Failure> {
-        m.inverse().at(&ctx)
+        long(m, Matrix::inverse).at(&ctx)
     }
 
     /// The determinant of a square matrix.
@@ -442,7 +456,7 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn det(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Dynamic, Failure> {
-        m.det().map(to_dynamic).at(&ctx)
+        long(m, Matrix::det).map(to_dynamic).at(&ctx)
     }
 
     /// The exponential of a square matrix (`exp` takes every element's own).
@@ -454,7 +468,7 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn expm(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Matrix, Failure> {
-        m.expm().at(&ctx)
+        long(m, Matrix::expm).at(&ctx)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

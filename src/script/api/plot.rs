@@ -8,6 +8,7 @@ use super::values::{real, to_series};
 use crate::error::{Error, Result};
 use crate::output::files::Data;
 use crate::output::plot::{Plot, Style, terminal_size};
+use crate::output::tell;
 use crate::script::{At, Failure, Options, session};
 
 /// Registers the functions.
@@ -86,7 +87,7 @@ fn draw(ctx: &NativeCallContext, plot: Result<Plot>, options: Map) -> std::resul
                     session.print(&plot.terminal(columns.min(100), rows, colour).at(ctx)?);
                 }
                 None if !session.settings().quiet => {
-                    eprintln!("note: `plot` without a file draws in a terminal, and there is none");
+                    tell("note: `plot` without a file draws in a terminal, and there is none");
                 }
                 None => {}
             }

@@ -1,6 +1,7 @@
 //! `Table`: named columns, and files of tables, series and matrices.
 
 use std::any::TypeId;
+use std::rc::Rc;
 
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, INT, ImmutableString, Map, Module};
@@ -16,6 +17,7 @@ use crate::script::{At, Failure, session};
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_type_with_name::<Table>("Table");
+    engine.register_type_with_name::<FileHold>("FileHold");
     engine.register_global_module(exported_module!(table_functions).into());
     let mut iteration = Module::new();
     iteration.set_iter(TypeId::of::<Table>(), |table| {
@@ -26,6 +28,10 @@ pub(super) fn register(engine: &mut Engine) {
     });
     engine.register_global_module(iteration.into());
 }
+
+/// A file that this run keeps to itself.
+#[derive(Clone)]
+pub struct FileHold(#[allow(dead_code)] Rc<files::Held>);
 
 /// A row as a map from the columns' names.
 fn row_map(t: &Table, i: INT) -> Result<Map> {
@@ -391,6 +397,20 @@ mod table_functions {
     #[rhai_fn(return_raw)]
     pub fn can_save(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
         Ok(files::writable(&session(&ctx).at(&ctx)?.output_path(file)))
+    }
+
+    /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two do
+    /// not write one checkpoint. The lock ends with the program, however that ends.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let held = hold_file("run.npz");
+    /// series([1.0]).save("run.npz");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn hold_file(ctx: NativeCallContext, file: &str) -> std::result::Result<FileHold, Failure> {
+        let held = session(&ctx).and_then(|session| files::hold(&session.output_path(file))).at(&ctx)?;
+        Ok(FileHold(Rc::new(held)))
     }
 
     // As texts, but records hold the numbers.

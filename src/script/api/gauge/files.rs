@@ -1,6 +1,6 @@
 //! Gauge fields in files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rhai::plugin::*;
 use rhai::{Engine, Map};
@@ -9,8 +9,10 @@ use super::single;
 use crate::error::{Error, Result};
 use crate::gauge::Links;
 use crate::gauge::files::{self, Kind};
-use crate::output::files::atomic;
+use crate::number::memory;
+use crate::output::files::{need_extension, write_bytes};
 use crate::script::{At, Failure, Options, session};
+use crate::task;
 
 /// The functions, for the module `gauge`.
 pub(super) fn module() -> Module {
@@ -64,13 +66,13 @@ mod loading {
         let read = || {
             let saved = session(&ctx)?.output_path(file);
             let path: PathBuf = if saved.exists() { saved } else { file.into() };
-            let bytes = std::fs::read(&path).map_err(|e| {
-                let missing = e.kind() == std::io::ErrorKind::NotFound;
-                let why = if missing { "there is no such file".to_string() } else { e.to_string() };
-                Error::file(format!("cannot read `{file}`: {why}"))
+            let bytes = memory::read(&path).map_err(|e| {
+                Error::of_io(&e)
+                    .context(format!("cannot read `{file}`"))
                     .hint("paths are relative to the folder that the program was started in")
             })?;
-            let loaded = files::decode(&bytes, reunitarise).map_err(|e| e.context(format!("`{file}`")))?;
+            let loaded = task::apart(move || files::decode(&bytes, reunitarise))
+                .map_err(|e| e.context(format!("`{file}`")))?;
             if let Some(note) = loaded.note {
                 session(&ctx)?.note(&format!("`{file}`: {note}"));
             }
@@ -109,8 +111,12 @@ mod saving {
         let o = Options::new(&ctx, options);
         let (kind, single) = (kind_of(&o, file).at(&ctx)?, single(&o).at(&ctx)?);
         o.finish()?;
+        let own: &[&str] = if matches!(kind, Kind::Ildg) { &["lime", "ildg"] } else { &["nersc"] };
+        need_extension(Path::new(file), own, "a gauge field").at(&ctx)?;
         let path = session(&ctx).at(&ctx)?.output_path(file);
-        atomic::bytes(&path, &files::encode(u, kind, single)).at(&ctx)
+        let links = u.clone();
+        let bytes = task::apart(move || Ok(files::encode(&links, kind, single))).at(&ctx)?;
+        write_bytes(&path, &bytes).at(&ctx)
     }
 
     #[rhai_fn(global, name = "save", pure, return_raw)]

@@ -10,6 +10,7 @@ use crate::gauge::Links;
 use crate::lattice::Lattice;
 use crate::script::callback::Callback;
 use crate::script::{At, Failure, Options};
+use crate::task;
 
 /// The functions, for the module `gauge`.
 pub(super) fn module() -> Module {
@@ -90,7 +91,8 @@ mod make_functions {
         let o = Options::new(&ctx, options);
         let seed = o.seed().at(&ctx)?;
         o.finish()?;
-        Ok(Links::unit(&lattice).at(&ctx)?.random(seed))
+        let unit = Links::unit(&lattice).at(&ctx)?;
+        task::apart(move || Ok(unit.random(seed))).at(&ctx)
     }
 
     #[rhai_fn(name = "random", return_raw)]
@@ -116,7 +118,8 @@ mod make_functions {
         if !(r.abs() <= 1e6) {
             return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most")).at(&ctx);
         }
-        Ok(Links::unit(&lattice).at(&ctx)?.reference_field(r))
+        let unit = Links::unit(&lattice).at(&ctx)?;
+        task::apart(move || Ok(unit.reference_field(r))).at(&ctx)
     }
 
     #[rhai_fn(name = "reference_field", return_raw)]
@@ -164,7 +167,8 @@ mod make_functions {
                 })?;
                 quanta.push((plane, m));
             }
-            Links::unit(&lattice)?.constant_flux(&quanta)
+            let unit = Links::unit(&lattice)?;
+            task::apart(move || unit.constant_flux(&quanta))
         };
         let u = read().at(&ctx)?;
         o.finish()?;
@@ -198,7 +202,7 @@ mod make_functions {
         let o = Options::new(&ctx, options);
         let seed = o.seed().at(&ctx)?;
         o.finish()?;
-        Ok(u.random_gauge(seed))
+        task::apart(move || Ok(u.random_gauge(seed))).at(&ctx)
     }
 
     #[rhai_fn(name = "random_gauge", return_raw)]

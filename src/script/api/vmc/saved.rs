@@ -1,5 +1,7 @@
 //! Walkers in files: JSON, with every number to its last digit.
 
+use std::path::Path;
+
 use rhai::{Map, NativeCallContext};
 use serde_json::{Value, json};
 
@@ -8,9 +10,9 @@ use super::wavefunction::Psi;
 use crate::error::{Error, Result};
 use crate::montecarlo::lattice::LatticeWalkers;
 use crate::montecarlo::{Saved, Walkers};
+use crate::number::memory;
 use crate::output::files;
 use crate::script::api::about;
-use crate::script::engine::plain_io;
 use crate::script::session;
 
 /// What the files call themselves.
@@ -19,13 +21,15 @@ const KIND: &str = "umklapp walkers";
 pub(super) fn save(ctx: &NativeCallContext, walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
     let psi = walk!(&*walk, w => w.psi().describe(), l => l.psi().describe());
     let (seed, sweep, positions) = walk!(mut &*walk, w => parts(w.save()?), l => parts(l.save()?));
+    files::need_extension(Path::new(file), &["json"], "a file of walkers")?;
     let whole = json!({
         "kind": KIND, "wavefunction": psi, "seed": seed, "sweeps": sweep, "positions": positions,
         "about": about::to_json(about),
     });
+    let whole = files::seal(whole.as_object().cloned().unwrap_or_default());
     let session = session(ctx)?;
     let path = session.output_path(file);
-    files::write_bytes(&path, whole.to_string().as_bytes())?;
+    files::write_bytes(&path, whole.as_bytes())?;
     session.saved(&path);
     Ok(())
 }
@@ -37,14 +41,19 @@ fn parts<P: Into<Value>>(saved: Saved<P>) -> (u64, u64, Value) {
 pub(super) fn load(ctx: &NativeCallContext, psi: &Psi, file: &str) -> Result<(Walk, Map)> {
     let path = session(ctx)?.output_path(file);
     let path = if path.exists() { path } else { file.into() };
-    let bytes = std::fs::read(&path).map_err(|e| {
-        Error::file(format!("`{file}` cannot be read: {}", plain_io(&e)))
+    let bytes = memory::read(&path).map_err(|e| {
+        Error::of_io(&e)
+            .context(format!("`{file}` cannot be read"))
             .hint("walkers are written by `save_walkers(walk, \"name.json\", #{})`")
     })?;
     let broken = || Error::file(format!("`{file}` holds no walkers")).hint("files of `save_walkers` do");
-    let whole: Value = serde_json::from_slice(&bytes).map_err(|_| broken())?;
+    let damaged = |e: Error| if e.hint_text().is_some() { e.context(format!("`{file}`")) } else { broken() };
+    let (whole, checked) = files::unseal(&bytes).map_err(damaged)?;
     if whole["kind"] != KIND {
         return Err(broken());
+    }
+    if !checked {
+        return Err(Error::file(format!("`{file}` has lost its check")).hint("take another copy of the file"));
     }
     if whole["wavefunction"] != psi.describe() {
         return Err(Error::input(format!("`{file}` holds walkers of another wave function"))

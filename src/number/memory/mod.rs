@@ -1,19 +1,18 @@
 //! How much memory there is, asked before large arrays are allocated, so that a request beyond it is a sentence and
-//! not an abort.
+//! not an abort. What asks nobody meets the program's allocator, [`Watched`], which refuses what there is no room for.
+
+mod allocator;
+mod limits;
+mod read;
 
 use crate::error::{Error, Result};
 
-/// Bytes of main memory that can be allocated now (`MemAvailable` of `/proc/meminfo`); where the system does not say,
-/// 2^40.
-pub fn available() -> u64 {
-    let Ok(text) = std::fs::read_to_string("/proc/meminfo") else {
-        return 1 << 40;
-    };
-    text.lines()
-        .find_map(|line| line.strip_prefix("MemAvailable:"))
-        .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<u64>().ok())
-        .map_or(1 << 40, |kib| kib.saturating_mul(1024))
-}
+pub use allocator::{Refused, Watched, unwind_if_refused};
+pub use limits::available;
+pub use read::{open, read};
+
+/// What the standard library says of sizes that no machine can have.
+pub const OVERFLOW: &str = "capacity overflow";
 
 /// An error unless `bytes` can be allocated; `what` is the thing that needs them, for the message.
 ///
@@ -21,7 +20,7 @@ pub fn available() -> u64 {
 /// [`crate::error::Kind::Memory`] when more is asked for than is available.
 pub fn ensure(bytes: u128, what: &str) -> Result<()> {
     let free = available();
-    if bytes > u128::from(free) {
+    if bytes.saturating_add(limits::reserve().into()) > u128::from(free) {
         return Err(Error::memory(format!(
             "{what} takes {}, and {} are free",
             human(bytes),
@@ -53,6 +52,7 @@ mod tests {
         assert!(ensure(1000, "a vector").is_ok());
         let e = ensure(u128::from(u64::MAX), "a vector").unwrap_err();
         assert!(e.message().starts_with("a vector takes 18.4 EB"), "{e}");
+        assert!(ensure(u128::MAX, "a vector").is_err());
         assert_eq!(human(999), "999 B");
     }
 }

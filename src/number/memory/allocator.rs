@@ -1,0 +1,151 @@
+//! The program's allocator: the system's, which counts what is taken and refuses what there is no room for. A system that
+//! promises more than it has kills the program without a word once the memory is written to; a refusal comes before.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use super::limits;
+
+/// Bytes that a thread takes before all hear of it.
+const BATCH: i64 = 256 << 10;
+
+/// Requests that leave the whole reserve; smaller ones may take of it, since reports are made of them.
+const LARGE: usize = 1 << 20;
+
+/// No machine has so much: sums of such numbers would overflow.
+const ABSURD: usize = 1 << 46;
+
+/// Bytes that are allocated.
+static LIVE: AtomicI64 = AtomicI64::new(0);
+
+/// Bytes that may be allocated before the system is asked again.
+static ROOM: AtomicI64 = AtomicI64::new(0);
+
+/// What a thread remembers.
+struct Here {
+    /// Bytes taken less bytes given back that are not yet in `LIVE`.
+    pending: Cell<i64>,
+    /// The size of a request that was refused just now, else 0.
+    refused: Cell<usize>,
+}
+
+thread_local!(static HERE: Here = const { Here { pending: Cell::new(0), refused: Cell::new(0) } });
+
+/// The allocator. A refusal is a null pointer, which `try_reserve` turns into an error and everything else into an abort:
+/// a program whose `abort` calls [`unwind_if_refused`] gets a panic with [`Refused`] instead.
+pub struct Watched;
+
+/// What a panic carries that comes from a refused allocation.
+#[derive(Debug, Clone, Copy)]
+pub struct Refused {
+    /// How many bytes were asked for.
+    pub bytes: usize,
+}
+
+/// Panics if the last allocation of this thread was refused. The standard library's own hook for failed allocations is
+/// not stable (`alloc_error_hook`); its handler of them ends in `abort`, which unwinds as well as the hook would.
+pub fn unwind_if_refused() {
+    let bytes = HERE.with(|here| here.refused.take());
+    if bytes > 0 {
+        std::panic::resume_unwind(Box::new(Refused { bytes }));
+    }
+}
+
+/// Bytes that are allocated; 0 in programs with another allocator.
+pub(super) fn live() -> u64 {
+    LIVE.load(Ordering::Relaxed).max(0) as u64
+}
+
+/// Counts an allocation; false if there is no room for it.
+fn admit(bytes: usize) -> bool {
+    HERE.with(|here| {
+        if bytes >= ABSURD {
+            here.refused.set(bytes);
+            return false;
+        }
+        here.refused.set(0);
+        let taken = here.pending.get() + bytes as i64;
+        here.pending.set(taken);
+        taken < BATCH || settle(here, bytes)
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn settle(here: &Here, bytes: usize) -> bool {
+    let taken = here.pending.replace(0);
+    LIVE.fetch_add(taken, Ordering::Relaxed);
+    if ROOM.fetch_sub(taken, Ordering::Relaxed) >= taken {
+        return true;
+    }
+    // What is taken here counts as promised already, but its addresses are not there yet.
+    let Some((free, reserve)) = limits::known(bytes as u64) else { return true };
+    let kept = if bytes >= LARGE { reserve } else { reserve / 4 };
+    if free > kept {
+        ROOM.store(((free - kept) / 4) as i64, Ordering::Relaxed);
+        return true;
+    }
+    LIVE.fetch_sub(bytes as i64, Ordering::Relaxed);
+    here.refused.set(bytes);
+    false
+}
+
+fn release(bytes: usize) {
+    HERE.with(|here| {
+        let taken = here.pending.get() - bytes as i64;
+        if taken > -BATCH {
+            here.pending.set(taken);
+        } else {
+            here.pending.set(0);
+            LIVE.fetch_add(taken, Ordering::Relaxed);
+        }
+    });
+}
+
+/// The block, or what was counted for it undone.
+fn counted(block: *mut u8, bytes: usize) -> *mut u8 {
+    if block.is_null() {
+        release(bytes);
+        HERE.with(|here| here.refused.set(bytes.max(1)));
+    }
+    block
+}
+
+// SAFETY: all blocks are the system allocator's; the counting does not touch them and does not allocate.
+unsafe impl GlobalAlloc for Watched {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !admit(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: the caller's promises about the layout.
+        counted(unsafe { System.alloc(layout) }, layout.size())
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if !admit(layout.size()) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: as above.
+        counted(unsafe { System.alloc_zeroed(layout) }, layout.size())
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        release(layout.size());
+        // SAFETY: the block came from the system allocator with this layout.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let more = size.saturating_sub(layout.size());
+        if more > 0 && !admit(more) {
+            return std::ptr::null_mut();
+        }
+        // SAFETY: as above, and the caller's promises about the size.
+        let moved = unsafe { System.realloc(block, layout, size) };
+        if more == 0 && !moved.is_null() {
+            release(layout.size() - size);
+        }
+        if more > 0 { counted(moved, more) } else { moved }
+    }
+}

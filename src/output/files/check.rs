@@ -1,0 +1,83 @@
+//! The check that files of this program end with: CRC-32 (IEEE 802.3) of what stands before it.
+
+use std::io::Write;
+
+use serde_json::{Map, Value};
+
+use super::atomic::Sink;
+use crate::error::{Error, Result};
+
+/// The check of some bytes, as files spell it.
+pub(super) fn of(bytes: &[u8]) -> String {
+    format!("{:08x}", crc32fast::hash(bytes))
+}
+
+/// What is said of a file whose check is wrong.
+pub(super) fn wrong(found: &str, said: &str) -> Error {
+    Error::file(format!("it is damaged: its check is {found}, and it says {said}"))
+        .hint("take another copy; a file that was changed on purpose is read once its check is removed")
+}
+
+/// What a JSON file calls its check.
+const KEY: &str = "crc32";
+
+/// The text of a JSON object with the check of what it says. Other programs may set its blanks otherwise.
+pub fn seal(mut object: Map<String, Value>) -> String {
+    object.shift_remove(KEY);
+    let mut value = Value::Object(object);
+    let sum = of(value.to_string().as_bytes());
+    if let Value::Object(object) = &mut value {
+        object.insert(KEY.into(), sum.into());
+    }
+    value.to_string()
+}
+
+/// A JSON value from its text, and whether it had a check, which is right then and gone.
+///
+/// # Errors
+/// What is no JSON, or has a wrong check.
+pub fn unseal(text: &[u8]) -> Result<(Value, bool)> {
+    let mut value: Value = serde_json::from_slice(text).map_err(|e| Error::file(e.to_string()))?;
+    let said = value.as_object_mut().and_then(|object| object.shift_remove(KEY));
+    match said {
+        None => Ok((value, false)),
+        Some(said) => {
+            let found = of(value.to_string().as_bytes());
+            if said == found.as_str() { Ok((value, true)) } else { Err(wrong(&found, &said.to_string())) }
+        }
+    }
+}
+
+/// Sums what is written through it.
+pub(super) struct Summed<'a> {
+    out: &'a mut dyn Sink,
+    sum: crc32fast::Hasher,
+}
+
+impl<'a> Summed<'a> {
+    pub fn new(out: &'a mut dyn Sink) -> Self {
+        Summed { out, sum: crc32fast::Hasher::new() }
+    }
+
+    /// The sum so far, and what is written to.
+    pub fn finish(self) -> (String, &'a mut dyn Sink) {
+        (format!("{:08x}", self.sum.finalize()), self.out)
+    }
+
+    /// What is written to, for what is not to be summed.
+    pub fn beside(&mut self) -> &mut dyn Sink {
+        self.out
+    }
+}
+
+impl Write for Summed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.sum.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,99 @@
+//! Modules of users, from files. A file that imports itself, straight or by others, is an error where the stack would end.
+
+use std::cell::RefCell;
+use std::path::Path;
+
+use rhai::module_resolvers::FileModuleResolver;
+use rhai::{Engine, EvalAltResult, GlobalRuntimeState, Module, ModuleResolver, Position, Scope, Shared};
+
+use super::Failure;
+use super::failure::failure;
+use crate::error::Error;
+
+/// The modules in a folder.
+pub(super) struct Files {
+    files: FileModuleResolver,
+    /// What is being loaded, the outermost first.
+    open: RefCell<Vec<String>>,
+}
+
+/// A module's stay in the list of those being loaded; it leaves also by a panic.
+struct Loading<'a>(&'a RefCell<Vec<String>>);
+
+impl Drop for Loading<'_> {
+    fn drop(&mut self) {
+        self.0.borrow_mut().pop();
+    }
+}
+
+/// Modules within modules.
+const DEEPEST: usize = 64;
+
+impl Files {
+    /// Of this folder.
+    pub fn new(folder: &Path) -> Files {
+        Files { files: FileModuleResolver::new_with_path(folder), open: RefCell::default() }
+    }
+
+    fn enter(&self, path: &str, position: Position) -> Result<Loading<'_>, Failure> {
+        let mut open = self.open.borrow_mut();
+        let file = self.files.get_file_path(path, None);
+        let name = file.canonicalize().unwrap_or(file).display().to_string();
+        let ring = open.iter().position(|other| *other == name);
+        let deep = open.len() >= DEEPEST;
+        if ring.is_none() && !deep {
+            open.push(name);
+            drop(open);
+            return Ok(Loading(&self.open));
+        }
+        let stem = |name: &String| Path::new(name).file_stem().map(|s| s.to_string_lossy().into_owned());
+        let mut way: Vec<String> = open[ring.unwrap_or(0)..].iter().filter_map(stem).collect();
+        way.extend(stem(&name));
+        let error = if ring.is_some() {
+            Error::input(format!("a module imports itself: {}", way.join(" -> ")))
+                .hint("put what both need into a third file")
+        } else {
+            Error::input(format!("more than {DEEPEST} modules import one another in turn"))
+                .hint("import them side by side")
+        };
+        Err(failure(error, position))
+    }
+}
+
+/// The text of a module is read first as scripts are: what is no text, or a device, says so.
+fn readable(file: &Path, path: &str, position: Position) -> Result<(), Failure> {
+    match crate::number::memory::open(file) {
+        Ok(_) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            Err(Box::new(EvalAltResult::ErrorModuleNotFound(path.into(), position)))
+        }
+        Err(e) => Err(failure(Error::of_io(&e).context(format!("module `{path}` cannot be read")), position)),
+    }
+}
+
+impl ModuleResolver for Files {
+    fn resolve(
+        &self,
+        engine: &Engine,
+        source: Option<&str>,
+        path: &str,
+        position: Position,
+    ) -> Result<Shared<Module>, Failure> {
+        readable(&self.files.get_file_path(path, None), path, position)?;
+        let _loading = self.enter(path, position)?;
+        self.files.resolve(engine, source, path, position)
+    }
+
+    fn resolve_raw(
+        &self,
+        engine: &Engine,
+        global: &mut GlobalRuntimeState,
+        scope: &mut Scope,
+        path: &str,
+        position: Position,
+    ) -> Result<Shared<Module>, Failure> {
+        readable(&self.files.get_file_path(path, None), path, position)?;
+        let _loading = self.enter(path, position)?;
+        self.files.resolve_raw(engine, global, scope, path, position)
+    }
+}

@@ -1,0 +1,212 @@
+//! The token that long work carries: progress goes out through it, interruption comes in.
+
+pub mod signals;
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use crate::error::{Error, Result};
+
+/// A flag that stops work wherever it is polled. Clones share the flag.
+#[derive(Debug, Clone, Default)]
+pub struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Asks all work that polls this flag to stop.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Forgets an earlier request, before new work starts.
+    pub fn clear(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether work was asked to stop.
+    pub fn raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// An error if work was asked to stop.
+    pub fn check(&self) -> Result<()> {
+        if self.raised() { Err(Error::interrupted()) } else { Ok(()) }
+    }
+
+    /// Runs work that may ask for this flag by [`current`], on this thread.
+    pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
+        /// Puts back what was there, also after a panic.
+        struct Back(Option<Interrupt>);
+        impl Drop for Back {
+            fn drop(&mut self) {
+                CURRENT.with(|current| *current.borrow_mut() = self.0.take());
+            }
+        }
+        let _back = Back(CURRENT.with(|current| current.borrow_mut().replace(self.clone())));
+        work()
+    }
+}
+
+thread_local!(static CURRENT: RefCell<Option<Interrupt>> = const { RefCell::new(None) });
+
+/// The flag of what runs on this thread, for work that was given no token; one that nobody raises where nothing runs.
+pub fn current() -> Interrupt {
+    CURRENT.with(|current| current.borrow().clone()).unwrap_or_default()
+}
+
+/// An error if what runs on this thread was asked to stop.
+///
+/// # Errors
+/// [`crate::error::Kind::Interrupted`].
+pub fn poll() -> Result<()> {
+    CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), Interrupt::check))
+}
+
+/// How long an interruption may wait at most where nothing polls.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Runs work that nobody can interrupt, as a library's, on a thread of its own. When the user asks to stop, the thread is
+/// left behind and works on for nobody; its own flag is raised.
+///
+/// # Errors
+/// What the work returns, or [`crate::error::Kind::Interrupted`].
+pub fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    // Deep recursion of parsers fits into so much.
+    const STACK: usize = 64 << 20;
+    let (ours, theirs) = (current(), Interrupt::default());
+    let flag = theirs.clone();
+    let (sender, receiver) = channel();
+    let job = move || {
+        // Nobody waits for the result of a thread that was left behind.
+        let _ = sender.send(catch_unwind(AssertUnwindSafe(|| flag.during(work))));
+    };
+    std::thread::Builder::new()
+        .stack_size(STACK)
+        .spawn(job)
+        .map_err(|e| Error::backend(format!("a thread cannot be started: {e}")))?;
+    loop {
+        match receiver.recv_timeout(PATIENCE) {
+            Ok(Ok(result)) => return result,
+            Ok(Err(panic)) => resume_unwind(panic),
+            Err(RecvTimeoutError::Timeout) => {
+                if let Err(stopped) = ours.check() {
+                    theirs.raise();
+                    return Err(stopped);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::internal("a thread is gone")),
+        }
+    }
+}
+
+/// Where progress is shown; the terminal's bar is one implementation (`output::progress`).
+pub trait Progress {
+    /// Work called `what` begins, of `total` steps.
+    fn start(&self, what: &str, total: u64);
+    /// `done` steps are finished; `note` is a short rate or residual, possibly empty.
+    fn advance(&self, done: u64, note: &str);
+    /// The work ended, well or badly.
+    fn finish(&self);
+}
+
+/// Carried through every algorithm that may run for over a second.
+#[derive(Clone, Default)]
+pub struct Task {
+    interrupt: Interrupt,
+    progress: Option<Arc<dyn Progress>>,
+}
+
+impl Task {
+    /// A task that reports to `progress` (or to nobody) and stops when `interrupt` is raised.
+    pub fn new(interrupt: Interrupt, progress: Option<Arc<dyn Progress>>) -> Self {
+        Task { interrupt, progress }
+    }
+
+    /// The same task without its progress display.
+    pub fn quiet(&self) -> Self {
+        Task { interrupt: self.interrupt.clone(), progress: None }
+    }
+
+    /// The flag that stops this task.
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    /// An error if the user asked to stop.
+    pub fn check(&self) -> Result<()> {
+        self.interrupt.check()
+    }
+
+    /// Where progress is shown, if it is.
+    pub fn display(&self) -> Option<&Arc<dyn Progress>> {
+        self.progress.as_ref()
+    }
+
+    /// Opens a progress display that closes when the returned guard is dropped.
+    pub fn start(&self, what: &str, total: usize) -> Steps<'_> {
+        if let Some(progress) = &self.progress {
+            progress.start(what, total as u64);
+        }
+        Steps { task: self }
+    }
+}
+
+/// An open progress display.
+pub struct Steps<'a> {
+    task: &'a Task,
+}
+
+impl Steps<'_> {
+    /// Shows that `done` steps are finished, and fails if the user asked to stop.
+    pub fn advance(&self, done: usize) -> Result<()> {
+        self.advance_with(done, "")
+    }
+
+    /// As [`Steps::advance`], with a short note (a rate, a residual) beside the bar.
+    pub fn advance_with(&self, done: usize, note: &str) -> Result<()> {
+        if let Some(progress) = &self.task.progress {
+            progress.advance(done as u64, note);
+        }
+        self.task.check()
+    }
+}
+
+impl Drop for Steps<'_> {
+    fn drop(&mut self) {
+        if let Some(progress) = &self.task.progress {
+            progress.finish();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::error::Kind;
+
+    #[test]
+    fn work_apart_is_left_behind() {
+        assert_eq!(apart(|| Ok(3)).unwrap(), 3);
+        let interrupt = Interrupt::default();
+        let flag = interrupt.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(50));
+            flag.raise();
+        });
+        let began = Instant::now();
+        let left = interrupt.during(|| {
+            apart(|| {
+                std::thread::sleep(Duration::from_secs(20));
+                Ok(())
+            })
+        });
+        assert_eq!(left.unwrap_err().kind(), Kind::Interrupted);
+        assert!(began.elapsed() < Duration::from_secs(10));
+        assert!(interrupt.during(|| poll().is_err()) && poll().is_ok());
+    }
+}

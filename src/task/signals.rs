@@ -1,0 +1,95 @@
+//! What the system tells the program while it runs: Ctrl-C asks work to stop; SIGTERM and SIGHUP ask the program to end.
+//! A thread waits for them, so that what is done about one may do anything.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// A request from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Request {
+    /// Stop what you are doing.
+    Stop,
+    /// End.
+    End,
+}
+
+type Handler = Box<dyn FnMut(Request) + Send>;
+
+static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
+static CODE: AtomicU8 = AtomicU8::new(130);
+
+/// The exit code of a program that a request ended: 128 and the number of the last signal; of SIGINT where none came.
+pub fn code() -> u8 {
+    CODE.load(Ordering::SeqCst)
+}
+
+/// Does this about requests from now on. A program that says nothing here ends with the first one.
+pub fn on(handler: impl FnMut(Request) + Send + 'static) {
+    *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(handler));
+}
+
+fn hear(signal: u8, request: Request) {
+    CODE.store(128 + signal, Ordering::SeqCst);
+    match &mut *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(handler) => handler(request),
+        None => end_now(),
+    }
+}
+
+/// Ends the program at once, with [`code`], whatever its other threads do.
+pub fn end_now() -> ! {
+    #[cfg(unix)]
+    // SAFETY: ends the process; what it wrote is with the system already.
+    unsafe {
+        libc::_exit(i32::from(code()))
+    }
+    #[cfg(not(unix))]
+    std::process::exit(i32::from(code()))
+}
+
+/// Begins to listen; called by the program before it starts any thread, since threads inherit which signals they leave
+/// to the listener.
+///
+/// # Errors
+/// When the system refuses.
+#[cfg(unix)]
+pub fn listen() -> std::io::Result<()> {
+    use nix::sys::signal::{SigSet, Signal};
+    let mut set = SigSet::empty();
+    set.add(Signal::SIGINT);
+    set.add(Signal::SIGTERM);
+    // `nohup` has it ignored, and so it stays.
+    if !ignored(libc::SIGHUP) {
+        set.add(Signal::SIGHUP);
+    }
+    set.thread_block()?;
+    // A file that would grow beyond `ulimit -f` is an error of the write then, and not the end.
+    let mut silent = SigSet::empty();
+    silent.add(Signal::SIGXFSZ);
+    silent.thread_block()?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        while let Ok(signal) = set.wait() {
+            let request = if signal == Signal::SIGINT { Request::Stop } else { Request::End };
+            hear(signal as u8, request);
+        }
+    })?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn ignored(signal: i32) -> bool {
+    // SAFETY: reads what is done about the signal into a structure of ours, for which zeros are valid.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+/// As on Unix, for Ctrl-C.
+///
+/// # Errors
+/// When the system refuses.
+#[cfg(not(unix))]
+pub fn listen() -> std::io::Result<()> {
+    ctrlc::set_handler(|| hear(2, Request::Stop)).map_err(std::io::Error::other)
+}

@@ -1,0 +1,232 @@
+//! Scripts and files that nobody would write: no panic, no abort, no hang, no damaged file that is read as another.
+//!
+//! What is drawn depends on a seed and a number only. A failure names both, and the script or file; by hand
+//! `UMKLAPP_FUZZ_SCRIPTS=5000 UMKLAPP_FUZZ_FILES=3000 UMKLAPP_FUZZ_SEED=7 cargo test --release --test fuzz` draws more. What
+//! was found lies in `tests/fuzz/corpus` and runs first.
+
+mod fuzz {
+    pub mod files;
+    pub mod random;
+    pub mod scripts;
+}
+
+use std::path::PathBuf;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use fuzz::random::Random;
+use umklapp::Engine;
+use umklapp::error::Kind;
+use umklapp::number::memory::{Watched, available, unwind_if_refused};
+use umklapp::script::{Outcome, Settings};
+use umklapp::task::Interrupt;
+
+// As the program has it: memory that there is not is an error.
+#[global_allocator]
+static ALLOCATOR: Watched = Watched;
+
+#[cfg(unix)]
+#[unsafe(no_mangle)]
+extern "C-unwind" fn abort() -> ! {
+    unwind_if_refused();
+    std::process::exit(134)
+}
+
+/// When a script is asked to stop, and how long it may take to do so.
+const PATIENCE: Duration = Duration::from_secs(2);
+const GRACE: Duration = Duration::from_secs(20);
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// A folder that goes away with the value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("umklapp-fuzz-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// An engine on a stack as deep as the program's, whose scripts somebody watches.
+struct Watcher {
+    engine: Engine,
+    begun: std::sync::mpsc::Sender<Option<String>>,
+    slow: std::sync::Arc<std::sync::Mutex<Vec<String>>>,
+}
+
+impl Watcher {
+    fn new(out: PathBuf) -> Watcher {
+        let interrupt = Interrupt::default();
+        let settings = Settings { out: Some(out), quiet: true, threads: 2, ..Settings::default() };
+        let engine = Engine::with(settings, interrupt.clone()).unwrap();
+        engine.session().set_printer(Box::new(|_| {}));
+        let slow: std::sync::Arc<std::sync::Mutex<Vec<String>>> = Default::default();
+        let told = slow.clone();
+        let (begun, heard) = channel::<Option<String>>();
+        std::thread::spawn(move || {
+            let mut running: Option<(String, Instant)> = None;
+            loop {
+                let wait =
+                    if running.is_some() { Duration::from_millis(50) } else { Duration::from_secs(3600) };
+                match heard.recv_timeout(wait) {
+                    Ok(script) => {
+                        if let Some((script, asked)) = running.take()
+                            && asked.elapsed() > PATIENCE + Duration::from_millis(700)
+                        {
+                            let late = asked.elapsed() - PATIENCE;
+                            told.lock()
+                                .unwrap()
+                                .push(format!("stopped {late:.1?} after it was asked to:\n{script}"));
+                        }
+                        running = script.map(|script| (script, Instant::now()));
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return,
+                    Err(RecvTimeoutError::Timeout) => {
+                        let Some((script, since)) = &running else { continue };
+                        if since.elapsed() > PATIENCE {
+                            interrupt.raise();
+                        }
+                        if since.elapsed() > PATIENCE + GRACE {
+                            eprintln!("does not stop:\n{script}");
+                            std::process::exit(1);
+                        }
+                    }
+                }
+            }
+        });
+        Watcher { engine, begun, slow }
+    }
+
+    /// Runs a script in a fresh scope.
+    fn run(&mut self, script: &str) -> Outcome {
+        self.engine.reset();
+        self.begun.send(Some(script.to_string())).unwrap();
+        let outcome = self.engine.eval(script);
+        // Values are dropped while somebody watches.
+        self.engine.reset();
+        self.begun.send(None).unwrap();
+        outcome
+    }
+}
+
+/// Runs work as the program runs its own: on a deep stack, with limits known.
+fn as_the_program(work: impl FnOnce() + Send + 'static) {
+    available();
+    let panics = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        // Of the tests, not of the scripts, whose panics are caught.
+        if std::thread::current().name() != Some("scripts")
+            || info.location().is_some_and(|l| l.file().starts_with("tests"))
+        {
+            panics(info);
+        }
+    }));
+    let thread = std::thread::Builder::new().name("scripts".into()).stack_size(1 << 30).spawn(work).unwrap();
+    if let Err(panic) = thread.join() {
+        std::panic::resume_unwind(panic);
+    }
+}
+
+fn corpus() -> Vec<(String, String)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus");
+    let mut found: Vec<(String, String)> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.display().to_string(), std::fs::read_to_string(path).unwrap()))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn scripts() {
+    as_the_program(|| {
+        let folder = Folder::new("scripts");
+        let mut watcher = Watcher::new(folder.0.clone());
+        let material = fuzz::scripts::Material::new(&watcher.engine);
+        let (count, seed) = (number("UMKLAPP_FUZZ_SCRIPTS", 250), number("UMKLAPP_FUZZ_SEED", 1));
+        let first = number("UMKLAPP_FUZZ_FIRST", 0);
+        let last = std::env::temp_dir().join("umklapp-fuzz-last.rhai");
+        let drawn = (first..first + count).map(|k| {
+            let script = fuzz::scripts::draw(&material, &mut Random::new(seed, k));
+            (format!("seed {seed}, number {k}"), script)
+        });
+        let mut wrong = Vec::new();
+        let (mut failed, mut done) = (0, 0);
+        for (name, script) in corpus().into_iter().chain(drawn) {
+            // Of a script that ends the process, this is what is left.
+            std::fs::write(&last, &script).unwrap();
+            match watcher.run(&script) {
+                Err(report) if report.kind == Kind::Internal => {
+                    wrong.push(format!("{name}: {}\n{script}", report.message));
+                }
+                Err(_) => failed += 1,
+                Ok(_) => {}
+            }
+            done += 1;
+            if done % 500 == 0 {
+                eprintln!("{done} scripts, {failed} refused, {} wrong", wrong.len());
+            }
+        }
+        let slow = watcher.slow.lock().unwrap().clone();
+        eprintln!("{done} scripts, {failed} refused, {} slow to stop", slow.len());
+        for script in &slow {
+            eprintln!("{script}\n");
+        }
+        assert!(failed < done, "no script runs");
+        assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    });
+}
+
+#[test]
+fn damaged_files() {
+    as_the_program(|| {
+        let folder = Folder::new("files");
+        let mut watcher = Watcher::new(folder.0.clone());
+        let (count, seed) = (number("UMKLAPP_FUZZ_FILES", 400), number("UMKLAPP_FUZZ_SEED", 1));
+        let kinds = fuzz::files::kinds();
+        let mut wrong = Vec::new();
+        let (mut refused, mut same) = (0, 0);
+        for kind in &kinds {
+            let made = watcher.run(&kind.make);
+            assert!(made.is_ok(), "{}", made.unwrap_err().render(false));
+            let path = folder.0.join(kind.file);
+            let whole = std::fs::read(&path).unwrap();
+            let right = watcher.run(kind.read).map_err(|report| report.render(false)).unwrap();
+            let right = watcher.engine.show(&right);
+            for k in 0..count / kinds.len() as u64 + 1 {
+                let random = &mut Random::new(seed ^ 0xf11e, k * 64 + kind.number);
+                let (what, bytes) = fuzz::files::damaged(&whole, random);
+                std::fs::write(&path, &bytes).unwrap();
+                let name = format!("seed {seed}, number {k}, {}: {what}", kind.file);
+                match watcher.run(kind.read) {
+                    Err(report) if report.kind == Kind::Internal => {
+                        wrong.push(format!("{name}: {}", report.message));
+                    }
+                    Err(_) => refused += 1,
+                    Ok(value) => {
+                        let found = watcher.engine.show(&value);
+                        if found == right {
+                            same += 1;
+                        } else if !kind.foreign {
+                            wrong.push(format!("{name}: read as another:\n{found}\nfor\n{right}"));
+                        }
+                    }
+                }
+            }
+        }
+        eprintln!("{refused} damaged files refused, {same} read as they were");
+        assert!(refused > 0);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    });
+}
