@@ -27,4 +27,4 @@ pub use geometry::Geometry;
 pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
-pub use wannier::{WannierOptions, read_wannier90};
+pub use wannier::{Centres, WannierOptions, read_wannier90};
