@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::lattice::{Landing, MAX_DIMENSION};
+use super::lattice::MAX_DIMENSION;
 use super::model::{HopValue, Model};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap, merge};
 use crate::error::{Error, Result};
@@ -40,13 +40,28 @@ impl Model {
     /// # Errors
     /// When the format cannot hold the model, or the matrix or a single vector does not fit into memory.
     pub fn assemble(&self, format: Format, single: bool) -> Result<Assembled> {
-        let rows = self.rows();
-        let scalar = DType::of(single, !self.is_real()).bytes();
+        self.assemble_along(&[], format, single)
+    }
+
+    /// The commutators i [... i [H, x_a] ..., x_z] with the Cartesian positions along `axes`; without axes the matrix itself.
+    /// One axis makes the velocity (hbar = 1): each hopping times i and its own displacement, whichever way round it goes.
+    ///
+    /// # Errors
+    /// As [`Model::assemble`], and for an axis that the lattice does not have.
+    pub fn assemble_along(&self, axes: &[usize], format: Format, single: bool) -> Result<Assembled> {
+        let (rows, space) = (self.rows(), self.lattice.space());
+        if let Some(axis) = axes.iter().find(|&&axis| axis >= space) {
+            return Err(Error::input(format!("axis {axis} in a space of {space} dimensions"))
+                .hint("axes are numbered from 0"));
+        }
+        let scalar = DType::of(single, !axes.is_empty() || !self.is_real()).bytes();
         memory::ensure(rows as u128 * scalar as u128, &format!("one vector of {rows} rows"))?;
         match format {
-            Format::Auto if self.not_a_stencil().is_none() => self.to_stencil(single).map(Assembled::Stencil),
-            Format::Stencil => self.to_stencil(single).map(Assembled::Stencil),
-            _ => self.to_csr(single).map(Assembled::Csr),
+            Format::Auto if self.not_a_stencil().is_none() => {
+                self.stencil_along(axes, single).map(Assembled::Stencil)
+            }
+            Format::Stencil => self.stencil_along(axes, single).map(Assembled::Stencil),
+            _ => self.rows_along(axes, 0..self.lattice.sites(), single).map(Assembled::Csr),
         }
     }
 
@@ -71,11 +86,15 @@ impl Model {
                 self.lattice.sites()
             )));
         }
-        match DType::of(single, !self.is_real()) {
-            DType::F32 => self.fill::<f32>(sites, Values::F32),
-            DType::F64 => self.fill::<f64>(sites, Values::F64),
-            DType::C32 => self.fill::<num_complex::Complex<f32>>(sites, Values::C32),
-            DType::C64 => self.fill::<C64>(sites, Values::C64),
+        self.rows_along(&[], sites, single)
+    }
+
+    fn rows_along(&self, axes: &[usize], sites: std::ops::Range<usize>, single: bool) -> Result<Csr> {
+        match DType::of(single, !axes.is_empty() || !self.is_real()) {
+            DType::F32 => self.fill::<f32>(axes, sites, Values::F32),
+            DType::F64 => self.fill::<f64>(axes, sites, Values::F64),
+            DType::C32 => self.fill::<num_complex::Complex<f32>>(axes, sites, Values::C32),
+            DType::C64 => self.fill::<C64>(axes, sites, Values::C64),
         }
     }
 
@@ -95,11 +114,16 @@ impl Model {
             })
     }
 
-    fn fill<T: Scalar>(&self, sites: std::ops::Range<usize>, wrap: fn(Vec<T>) -> Values) -> Result<Csr> {
+    fn fill<T: Scalar>(
+        &self,
+        axes: &[usize],
+        sites: std::ops::Range<usize>,
+        wrap: fn(Vec<T>) -> Values,
+    ) -> Result<Csr> {
         let n = self.orbitals;
         let rows = sites.len() * n;
         memory::ensure(16 * rows as u128, &format!("a sparse matrix of {rows} rows"))?;
-        let plan = Plan::new(self);
+        let plan = Plan::new(self, axes);
         let mut row_start = vec![0usize; rows + 1];
         let stop = task::current();
         row_start[1..].par_chunks_mut(CHUNK * n).enumerate().for_each(|(chunk, counts)| {
@@ -150,6 +174,19 @@ struct Entry {
     column: usize,
     /// The block's non-zero entries where it is the same everywhere.
     uniform: Vec<(usize, usize, C64)>,
+    /// From the row's site to the column's along each axis asked for, where no strain has moved them.
+    reach: Vec<f64>,
+}
+
+/// What carries a particle from one site to another, whatever the orbitals.
+struct Step<'a> {
+    /// Sublattice of the row, and of the column.
+    between: (usize, usize),
+    phase: C64,
+    /// From the row's site to the column's, along each axis asked for.
+    reach: &'a [f64],
+    /// Cell coordinates of both sites, and the boundaries crossed: what a flux asks for where orbitals lie beside sites.
+    ends: Option<([f64; MAX_DIMENSION], [f64; MAX_DIMENSION], [i64; MAX_DIMENSION])>,
 }
 
 /// What the generator knows beforehand.
@@ -161,6 +198,10 @@ struct Plan<'a> {
     onsite: Vec<Vec<(usize, usize, C64)>>,
     /// Cell coordinates of each site of the basis, for the flux.
     offsets: Vec<Vec<f64>>,
+    /// The same of the displacements of orbitals from their sites.
+    beside: Option<Vec<Vec<f64>>>,
+    /// Cartesian axes whose displacements matrix elements are multiplied by.
+    axes: &'a [usize],
 }
 
 /// The rows of one site.
@@ -183,7 +224,7 @@ impl Rows {
 }
 
 impl<'a> Plan<'a> {
-    fn new(model: &'a Model) -> Self {
+    fn new(model: &'a Model, axes: &'a [usize]) -> Self {
         let basis = model.lattice.basis();
         let mut entries: Vec<Vec<Entry>> = basis.iter().map(|_| Vec::new()).collect();
         for (index, hop) in model.hops.iter().enumerate() {
@@ -198,64 +239,108 @@ impl<'a> Plan<'a> {
                     HopValue::Uniform(block) => block.nonzero().collect(),
                     HopValue::PerCell(_) => Vec::new(),
                 };
-                entries[row].push(Entry { hop: index, adjoint, shift, column, uniform });
+                let reach = model.lattice.reach(&shift, (row, column), axes);
+                entries[row].push(Entry { hop: index, adjoint, shift, column, uniform, reach });
             }
         }
         let onsite = model.uniform.iter().map(|block| block.nonzero().collect()).collect();
         let offsets = basis.iter().map(|s| model.lattice.cell_coordinates(&s.position)).collect();
-        Plan { model, entries, onsite, offsets }
+        let beside = model.offsets.as_ref().map(|of| of.iter().map(|x| model.lattice.cell_coordinates(x)).collect());
+        Plan { model, entries, onsite, offsets, beside, axes }
+    }
+
+    /// Whether matrix elements of one step differ by more than their blocks.
+    fn by_orbital(&self) -> bool {
+        !self.axes.is_empty() || self.beside.is_some()
+    }
+
+    /// What the value of a matrix element from orbital `j` to orbital `i` is multiplied by.
+    fn factor(&self, step: &Step<'_>, i: usize, j: usize) -> C64 {
+        let n = self.model.orbitals;
+        let (row, column) = (step.between.0 * n + i, step.between.1 * n + j);
+        let mut z = step.phase;
+        for (axis, reach) in self.axes.iter().zip(step.reach) {
+            z *= C64::new(0.0, reach + self.model.beside(row, column, *axis));
+        }
+        if let (Some((u, v, crossings)), Some(beside)) = (&step.ends, &self.beside) {
+            let (mut u, mut v) = (*u, *v);
+            u.iter_mut().zip(&beside[row]).for_each(|(u, x)| *u += x);
+            v.iter_mut().zip(&beside[column]).for_each(|(v, x)| *v += x);
+            z *= self.peierls(&u, &v, crossings);
+        }
+        z
+    }
+
+    /// Adds a block's entries to the rows of a site.
+    fn add(
+        &self,
+        out: &mut Rows,
+        column: usize,
+        step: &Step<'_>,
+        block: impl Iterator<Item = (usize, usize, C64)>,
+    ) {
+        let n = self.model.orbitals;
+        if self.by_orbital() {
+            for (i, j, value) in block {
+                out.rows[i].push((column * n + j, value * self.factor(step, i, j)));
+            }
+        } else {
+            for (i, j, value) in block {
+                out.rows[i].push((column * n + j, value * step.phase));
+            }
+        }
     }
 
     /// Generates the rows of a site.
     fn site(&self, site: usize, out: &mut Rows) {
         let (model, lat) = (self.model, &self.model.lattice);
-        let (n, basis, d) = (model.orbitals, lat.basis().len(), lat.dimension());
+        let (basis, d) = (lat.basis().len(), lat.dimension());
         let full = lat.full(site);
         let (cell, s) = (full / basis, full % basis);
         let at = lat.coordinates(cell);
         out.rows.iter_mut().for_each(Vec::clear);
-        for &(i, j, value) in &self.onsite[s] {
-            out.rows[i].push((site * n + j, value));
-        }
-        if !model.disorder.is_empty() {
-            let energy = C64::new(model.random_energy(site), 0.0);
-            out.rows.iter_mut().enumerate().for_each(|(i, row)| row.push((site * n + i, energy)));
-        }
-        for block in model.local.iter().filter_map(|table| table.get(site)) {
-            for (i, j, value) in block.nonzero() {
-                out.rows[i].push((site * n + j, value));
-            }
-        }
+        self.on_site(site, &at, s, out);
+        let mut moved = [0.0; MAX_DIMENSION];
         for entry in &self.entries[s] {
             let Some(landing) = lat.land(&at[..d], &entry.shift, 1) else {
                 continue;
             };
-            let Some(column) = lat.number(landing.cell * basis + entry.column) else {
+            let end = landing.cell * basis + entry.column;
+            let Some(column) = lat.number(end) else {
                 continue;
             };
             let mut phase = if landing.wrapped { lat.phase(&landing) } else { C64::ONE };
+            let mut ends = None;
             if !model.fluxes.is_empty() {
-                phase *= self.peierls(&at, s, entry, &landing);
+                let (u, v) = (self.coordinates(&at, s, &[0; MAX_DIMENSION]), self.coordinates(&at, entry.column, &entry.shift));
+                match self.beside {
+                    None => phase *= self.peierls(&u, &v, &landing.crossings),
+                    Some(_) => ends = Some((u, v, landing.crossings)),
+                }
             }
             let hop = &model.hops[entry.hop];
             let leaves = if entry.adjoint { cell } else { landing.cell };
             if let Some(scale) = &hop.scale {
                 phase *= scale[leaves];
             }
-            match &hop.value {
-                HopValue::Uniform(_) => {
-                    for &(i, j, value) in &entry.uniform {
-                        out.rows[i].push((column * n + j, value * phase));
-                    }
+            let mut reach = &entry.reach[..];
+            if let Some(strained) = &model.strain {
+                // The hopping's own way: from the site it leaves, which is the row's for the conjugate.
+                let (ends, sign) = if entry.adjoint { ((full, end), 1.0) } else { ((end, full), -1.0) };
+                for (x, axis) in moved.iter_mut().zip(self.axes) {
+                    *x = sign * strained.reach(entry.hop, leaves, ends, landing.wrapped, *axis);
                 }
+                reach = &moved[..self.axes.len()];
+            }
+            let step = Step { between: (s, entry.column), phase, reach, ends };
+            match &hop.value {
+                HopValue::Uniform(_) => self.add(out, column, &step, entry.uniform.iter().copied()),
                 HopValue::PerCell(table) => {
                     let Some(block) = table.get(leaves) else { continue };
-                    for (i, j, value) in block.nonzero() {
-                        if entry.adjoint {
-                            out.rows[j].push((column * n + i, value.conj() * phase));
-                        } else {
-                            out.rows[i].push((column * n + j, value * phase));
-                        }
+                    if entry.adjoint {
+                        self.add(out, column, &step, block.nonzero().map(|(i, j, z)| (j, i, z.conj())));
+                    } else {
+                        self.add(out, column, &step, block.nonzero());
                     }
                 }
             }
@@ -263,16 +348,37 @@ impl<'a> Plan<'a> {
         out.finish();
     }
 
-    /// The phase that magnetic fields put on a matrix element.
-    fn peierls(&self, at: &[i64], s: usize, entry: &Entry, landing: &Landing) -> C64 {
-        let d = self.model.lattice.dimension();
-        let (mut u, mut v) = ([0.0; MAX_DIMENSION], [0.0; MAX_DIMENSION]);
-        for k in 0..d {
-            u[k] = at[k] as f64 + self.offsets[s][k];
-            v[k] = (at[k] + entry.shift[k]) as f64 + self.offsets[entry.column][k];
+    /// What stays on the site.
+    fn on_site(&self, site: usize, at: &[i64; MAX_DIMENSION], s: usize, out: &mut Rows) {
+        let model = self.model;
+        let ends = (!model.fluxes.is_empty() && self.beside.is_some()).then(|| {
+            let u = self.coordinates(at, s, &[0; MAX_DIMENSION]);
+            (u, u, [0; MAX_DIMENSION])
+        });
+        let step = Step { between: (s, s), phase: C64::ONE, reach: &[0.0; MAX_DIMENSION], ends };
+        self.add(out, site, &step, self.onsite[s].iter().copied());
+        for block in model.local.iter().filter_map(|table| table.get(site)) {
+            self.add(out, site, &step, block.nonzero());
         }
-        let angle =
-            self.model.fluxes.iter().map(|f| f.angle(&self.model.lattice, &u, &v, &landing.crossings));
+        // Energies of single orbitals go nowhere.
+        if !model.disorder.is_empty() && self.axes.is_empty() {
+            let energy = C64::new(model.random_energy(site), 0.0);
+            out.rows.iter_mut().enumerate().for_each(|(i, row)| row.push((site * model.orbitals + i, energy)));
+        }
+    }
+
+    /// Cell coordinates of a site of the cell displaced by `shift`.
+    fn coordinates(&self, at: &[i64; MAX_DIMENSION], s: usize, shift: &[i64; MAX_DIMENSION]) -> [f64; MAX_DIMENSION] {
+        let mut u = [0.0; MAX_DIMENSION];
+        for (k, offset) in self.offsets[s].iter().enumerate() {
+            u[k] = (at[k] + shift[k]) as f64 + offset;
+        }
+        u
+    }
+
+    /// The phase that magnetic fields put on a matrix element.
+    fn peierls(&self, u: &[f64], v: &[f64], crossings: &[i64]) -> C64 {
+        let angle = self.model.fluxes.iter().map(|f| f.angle(&self.model.lattice, u, v, crossings));
         C64::cis(angle.sum())
     }
 

@@ -1,7 +1,10 @@
 //! Which row of an operator is which orbital of which site: what local densities of states and momentum-resolved
 //! spectra need to know of the lattice an operator came from.
 
+use std::sync::Arc;
+
 use super::lattice::Lattice;
+use super::strain::{Strained, content};
 use crate::error::{Error, Result};
 
 /// A lattice with so many rows a site; row = site * orbitals + orbital.
@@ -11,9 +14,47 @@ pub struct Geometry {
     pub lattice: Lattice,
     /// Rows a site.
     pub orbitals: usize,
+    /// Where orbitals lie beside their sites.
+    pub(super) offsets: Option<Arc<Vec<Vec<f64>>>>,
+    /// Where a strain has moved the sites.
+    pub(super) strain: Option<Arc<Strained>>,
 }
 
 impl Geometry {
+    /// Rows on the sites of a lattice.
+    pub fn new(lattice: Lattice, orbitals: usize) -> Self {
+        Geometry { lattice, orbitals, offsets: None, strain: None }
+    }
+
+    /// Whether both have the same rows at the same places; boundaries may differ.
+    pub fn same_places(&self, other: &Geometry) -> bool {
+        let strains = match (&self.strain, &other.strain) {
+            (None, None) => true,
+            (Some(a), Some(b)) => {
+                Arc::ptr_eq(a, b) || (0..self.lattice.all_sites()).all(|site| {
+                    // What was removed lies nowhere, in both.
+                    self.lattice.number(site).is_none() || a.position(site) == b.position(site)
+                })
+            }
+            _ => false,
+        };
+        self.orbitals == other.orbitals && self.lattice.same_sites(&other.lattice) && self.offsets == other.offsets && strains
+    }
+
+    /// The volume of the sample: cells times the volume of one, or what a strain makes of it. Removed sites count.
+    ///
+    /// # Errors
+    /// A strain that gives no position at a corner of a cell.
+    pub fn volume(&self) -> Result<f64> {
+        match &self.strain {
+            None => Ok(self.lattice.cell_count() as f64 * content(self.lattice.vectors().to_vec())),
+            Some(strained) => strained.volume.ok_or_else(|| {
+                Error::input("the strain maps a corner of the sample to no position, so that its volume is not known")
+                    .hint("let the map give finite positions up to the corners of the last cells")
+            }),
+        }
+    }
+
     /// Number of rows.
     pub fn rows(&self) -> usize {
         self.lattice.sites() * self.orbitals
@@ -31,7 +72,7 @@ impl Geometry {
         Ok(site * self.orbitals + orbital)
     }
 
-    /// Cartesian position of the site that a row belongs to, in lattice constants.
+    /// Cartesian position of the site that a row belongs to, in lattice constants, before a strain.
     ///
     /// # Errors
     /// When there is no such row.

@@ -300,6 +300,20 @@ impl Lattice {
         found
     }
 
+    /// Whether both have the same sites at the same places; bonds and boundaries may differ.
+    pub(super) fn same_sites(&self, other: &Lattice) -> bool {
+        let places = |basis: &[Site]| basis.iter().map(|site| site.position.clone()).collect::<Vec<_>>();
+        let kept = match (&self.kept, &other.kept) {
+            (None, None) => true,
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b) || a.full == b.full,
+            _ => false,
+        };
+        self.cells == other.cells
+            && self.vectors == other.vectors
+            && places(&self.basis) == places(&other.basis)
+            && kept
+    }
+
     /// A Cartesian vector in units of the Bravais vectors.
     pub fn cell_coordinates(&self, position: &[f64]) -> Vec<f64> {
         self.inverse.iter().map(|row| row.iter().zip(position).map(|(a, x)| a * x).sum()).collect()
@@ -340,6 +354,16 @@ impl Lattice {
                 *p += x as f64 * v;
             }
         }
+    }
+
+    /// From a site of sublattice `between.0` to one of `between.1` in the cell displaced by `shift`, along each of `axes`.
+    pub(super) fn reach(&self, shift: &[i64], between: (usize, usize), axes: &[usize]) -> Vec<f64> {
+        let place = |s: usize, axis: usize| self.basis[s].position[axis];
+        let along = |&axis: &usize| {
+            let cells: f64 = self.vectors.iter().zip(shift).map(|(v, &x)| x as f64 * v[axis]).sum();
+            cells + (place(between.1, axis) - place(between.0, axis))
+        };
+        axes.iter().map(along).collect()
     }
 
     /// Where `sign * shift` leads from a cell; none beyond an open boundary.

@@ -28,4 +28,4 @@ pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
 pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
-pub use wannier::{WannierOptions, read_wannier90};
+pub use wannier::{Centres, WannierOptions, read_wannier90};

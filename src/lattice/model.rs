@@ -3,9 +3,13 @@
 
 use std::fmt;
 
+use std::sync::Arc;
+
 use super::block::Block;
 use super::flux::Flux;
+use super::geometry::Geometry;
 use super::lattice::{Bond, Lattice, check_bond};
+use super::strain::Strained;
 use super::table::{Builder, Table};
 use crate::error::{Error, Result};
 use crate::number::memory;
@@ -16,7 +20,7 @@ pub type OfPosition<'a> = dyn FnMut(&[f64]) -> Result<Block> + 'a;
 /// A function of the positions that a hopping leaves and reaches.
 pub type OfBond<'a> = dyn FnMut(&[f64], &[f64]) -> Result<Block> + 'a;
 
-/// A tight-binding model. Row of the assembled operator = site * orbitals + orbital.
+/// A tight-binding model. Row of the assembled operator = site * orbitals + orbital. Copies are cheap: what is large is shared.
 #[derive(Debug, Clone)]
 pub struct Model {
     pub(super) lattice: Lattice,
@@ -24,10 +28,13 @@ pub struct Model {
     /// On-site block of each sublattice.
     pub(super) uniform: Vec<Block>,
     /// On-site blocks that differ from site to site.
-    pub(super) local: Vec<Table>,
+    pub(super) local: Vec<Arc<Table>>,
     pub(super) disorder: Vec<Disorder>,
     pub(super) hops: Vec<Hop>,
     pub(super) fluxes: Vec<Flux>,
+    /// Where the orbitals of each sublattice lie beside its site, at `sublattice * orbitals + orbital`, if not on it.
+    pub(super) offsets: Option<Arc<Vec<Vec<f64>>>>,
+    pub(super) strain: Option<Arc<Strained>>,
 }
 
 /// Uniform random on-site energies in [-W/2, W/2].
@@ -35,6 +42,8 @@ pub struct Model {
 pub(super) struct Disorder {
     pub width: f64,
     pub seed: u64,
+    /// How many disorders were drawn before: each has random numbers of its own.
+    pub draw: u32,
 }
 
 /// A hopping from site `from` of every cell to site `to` of the cell displaced by `shift`; its conjugate is implied.
@@ -43,14 +52,14 @@ pub struct Hop {
     pub(super) bond: Bond,
     pub(super) value: HopValue,
     /// Factor of each cell the hopping leaves, from strain.
-    pub(super) scale: Option<Vec<f64>>,
+    pub(super) scale: Option<Arc<Vec<f64>>>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum HopValue {
     Uniform(Block),
     /// One block for each cell the hopping leaves.
-    PerCell(Table),
+    PerCell(Arc<Table>),
 }
 
 impl Hop {
@@ -88,6 +97,8 @@ impl Model {
             disorder: Vec::new(),
             hops: Vec::new(),
             fluxes: Vec::new(),
+            offsets: None,
+            strain: None,
         })
     }
 
@@ -104,6 +115,51 @@ impl Model {
     /// Rows of the operator.
     pub fn rows(&self) -> usize {
         self.lattice.sites() * self.orbitals
+    }
+
+    /// Where the rows of the operator lie.
+    pub fn geometry(&self) -> Geometry {
+        Geometry {
+            offsets: self.offsets.clone(),
+            strain: self.strain.clone(),
+            ..Geometry::new(self.lattice.clone(), self.orbitals)
+        }
+    }
+
+    /// Puts the orbitals of the sites beside them: one Cartesian displacement for every sublattice and orbital, at
+    /// `sublattice * orbitals + orbital`, in lattice constants. Velocities and Peierls phases then follow the orbitals.
+    ///
+    /// # Errors
+    /// A number of displacements that does not fit, one of another dimension or not finite, a strained model.
+    pub fn place_orbitals(&mut self, offsets: Vec<Vec<f64>>) -> Result<()> {
+        let (count, space) = (self.lattice.basis().len() * self.orbitals, self.lattice.space());
+        if offsets.len() != count {
+            return Err(Error::input(format!(
+                "{} places for the {count} orbitals of a cell",
+                offsets.len()
+            )));
+        }
+        if let Some(off) = offsets.iter().find(|x| x.len() != space || x.iter().any(|x| !x.is_finite())) {
+            return Err(Error::input(format!("{off:?} is no place of an orbital in {space} dimensions")));
+        }
+        self.unstrained("orbitals are placed")?;
+        let moved = offsets.iter().flatten().any(|&x| x != 0.0);
+        self.offsets = moved.then(|| Arc::new(offsets));
+        Ok(())
+    }
+
+    /// How much farther along an axis it is between two orbitals of sublattices than between their sites.
+    #[inline]
+    pub(super) fn beside(&self, row: usize, column: usize, axis: usize) -> f64 {
+        self.offsets.as_ref().map_or(0.0, |of| of[column][axis] - of[row][axis])
+    }
+
+    /// An error where the model has been strained: a strain is of all that stands before it.
+    fn unstrained(&self, what: &str) -> Result<()> {
+        match self.strain {
+            None => Ok(()),
+            Some(_) => Err(Error::input(format!("{what} after the strain")).hint("the strain comes last")),
+        }
     }
 
     /// The hoppings, each without its conjugate.
@@ -159,12 +215,12 @@ impl Model {
             table.push(Some(block))?;
         }
         drop(steps);
-        self.local.push(table.finish());
+        self.local.push(Arc::new(table.finish()));
         Ok(())
     }
 
     /// Adds Anderson disorder: site `i` gets the energy `width * (unit(w0, w1) - 1/2)` on all its orbitals, with the
-    /// words of `philox::words(seed, Stream::Disorder, i, 0)`.
+    /// words of `philox::words(seed, Stream::Disorder, i, n)` in the call that follows `n` others.
     ///
     /// # Errors
     /// When the width is negative or not finite.
@@ -173,7 +229,7 @@ impl Model {
             return Err(Error::input(format!("the width of the disorder is {width}, which is no width")));
         }
         if width > 0.0 {
-            self.disorder.push(Disorder { width, seed });
+            self.disorder.push(Disorder { width, seed, draw: self.disorder.len() as u32 });
         }
         Ok(())
     }
@@ -218,10 +274,10 @@ impl Model {
         let (lat, orbitals) = (&self.lattice, self.orbitals);
         let mut table = Builder::default();
         memory::ensure(4 * lat.cell_count() as u128, &format!("a hopping in {} cells", lat.cell_count()))?;
-        lat.each_bond(&bond, task, |positions| {
-            table.push(match positions {
+        lat.each_bond(&bond, task, |_, span| {
+            table.push(match span {
                 None => None,
-                Some((a, b)) => {
+                Some(Span { a, b, .. }) => {
                     let block = term(a, b)?;
                     block
                         .check(orbitals, "the hopping")
@@ -230,7 +286,7 @@ impl Model {
                 }
             })
         })?;
-        self.hops.push(Hop { bond, value: HopValue::PerCell(table.finish()), scale: None });
+        self.hops.push(Hop { bond, value: HopValue::PerCell(Arc::new(table.finish())), scale: None });
         Ok(())
     }
 
@@ -292,7 +348,7 @@ impl Model {
     fn renumber(&mut self, lattice: Lattice) {
         let before: Vec<usize> =
             (0..lattice.sites()).filter_map(|site| self.lattice.number(lattice.full(site))).collect();
-        self.local.iter_mut().for_each(|table| table.select(&before));
+        self.local.iter_mut().for_each(|table| Arc::make_mut(table).select(&before));
         self.lattice = lattice;
     }
 
@@ -313,6 +369,7 @@ impl Model {
     }
 
     fn checked_bond(&self, shift: &[i64], from: usize, to: usize) -> Result<Bond> {
+        self.unstrained("a hopping is added")?;
         let bond = Bond { shift: shift.to_vec(), from, to };
         check_bond(&bond, self.lattice.dimension(), self.lattice.basis().len())?;
         if from == to && shift.iter().all(|&x| x == 0) {
@@ -324,14 +381,27 @@ impl Model {
     }
 }
 
+/// One bond of the lattice.
+pub(super) struct Span<'a> {
+    /// The site it leaves, as numbered before removals.
+    pub from: usize,
+    /// The site it reaches.
+    pub to: usize,
+    /// Whether it crosses a boundary.
+    pub wrapped: bool,
+    /// Position of the site it leaves.
+    pub a: &'a [f64],
+    /// Position that it reaches, beyond the boundary where it crosses one.
+    pub b: &'a [f64],
+}
+
 impl Lattice {
-    /// Calls `visit` for every cell, in order, with the two positions that a bond leaving it joins, or with none where
-    /// the bond is absent.
+    /// Calls `visit` for every cell, in order, with the bond that leaves it, or with none where the bond is absent.
     pub(super) fn each_bond(
         &self,
         bond: &Bond,
         task: &Task,
-        mut visit: impl FnMut(Option<(&[f64], &[f64])>) -> Result<()>,
+        mut visit: impl FnMut(usize, Option<Span<'_>>) -> Result<()>,
     ) -> Result<()> {
         let (cells, basis, d) = (self.cell_count(), self.basis().len(), self.dimension());
         let (mut a, mut b) = (vec![0.0; self.space()], vec![0.0; self.space()]);
@@ -341,19 +411,20 @@ impl Lattice {
                 steps.advance(cell)?;
             }
             let at = self.coordinates(cell);
-            let both = self.land(&at[..d], &bond.shift, 1).is_some_and(|landing| {
-                self.number(cell * basis + bond.from).is_some()
-                    && self.number(landing.cell * basis + bond.to).is_some()
+            let from = cell * basis + bond.from;
+            let landing = self.land(&at[..d], &bond.shift, 1).filter(|landing| {
+                self.number(from).is_some() && self.number(landing.cell * basis + bond.to).is_some()
             });
-            if !both {
-                visit(None)?;
+            let Some(landing) = landing else {
+                visit(cell, None)?;
                 continue;
-            }
+            };
             self.position_into(&at[..d], bond.from, &mut a);
             let mut end = at;
             end.iter_mut().zip(&bond.shift).for_each(|(x, s)| *x += s);
             self.position_into(&end[..d], bond.to, &mut b);
-            visit(Some((&a, &b)))?;
+            let to = landing.cell * basis + bond.to;
+            visit(cell, Some(Span { from, to, wrapped: landing.wrapped, a: &a, b: &b }))?;
         }
         Ok(())
     }

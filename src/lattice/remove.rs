@@ -15,6 +15,8 @@ pub(super) struct Kept {
     pub full: Vec<usize>,
     /// Number after removal of each former site, `usize::MAX` where it is gone.
     pub number: Vec<usize>,
+    /// How many times sites were removed at random: each time has random numbers of its own.
+    pub draws: u32,
 }
 
 impl Lattice {
@@ -34,11 +36,12 @@ impl Lattice {
             self.position_into(&self.coordinates(full / basis), full % basis, &mut position);
             gone(&position)
         };
-        self.without(&mut at_site)
+        self.without(&mut at_site, self.draws())
     }
 
     /// The lattice without each site with probability `fraction`: site `i` (as numbered here) goes when
-    /// `unit(w0, w1) < fraction` for the words of `philox::words(seed, Stream::Vacancies, i, 0)`.
+    /// `unit(w0, w1) < fraction` for the words of `philox::words(seed, Stream::Vacancies, i, n)` in the call that follows `n`
+    /// others.
     ///
     /// # Errors
     /// When the fraction is outside 0..1, no site is left, or the numbering does not fit into memory.
@@ -48,16 +51,22 @@ impl Lattice {
                 "a fraction of vacancies lies between 0 and 1, not at {fraction}"
             )));
         }
-        self.without(&mut |site| {
-            let w = philox::words(seed, Stream::Vacancies as u32, site as u64, 0);
+        let draw = self.draws();
+        let mut gone = |site: usize| {
+            let w = philox::words(seed, Stream::Vacancies as u32, site as u64, draw);
             Ok(philox::unit(w[0], w[1]) < fraction)
-        })
+        };
+        self.without(&mut gone, draw + 1)
     }
 
-    fn without(&self, gone: &mut dyn FnMut(usize) -> Result<bool>) -> Result<Self> {
+    fn draws(&self) -> u32 {
+        self.kept.as_ref().map_or(0, |kept| kept.draws)
+    }
+
+    fn without(&self, gone: &mut dyn FnMut(usize) -> Result<bool>, draws: u32) -> Result<Self> {
         let all = self.all_sites();
         memory::ensure(16 * all as u128, &format!("numbering {all} sites"))?;
-        let mut kept = Kept { full: Vec::new(), number: vec![usize::MAX; all] };
+        let mut kept = Kept { full: Vec::new(), number: vec![usize::MAX; all], draws };
         for site in 0..self.sites() {
             if site.is_multiple_of(65536) {
                 task::poll()?;

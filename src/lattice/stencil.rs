@@ -31,6 +31,11 @@ impl Model {
     /// # Errors
     /// When the model is not translation invariant but for its diagonal, or the diagonal does not fit into memory.
     pub fn to_stencil(&self, single: bool) -> Result<Stencil> {
+        self.stencil_along(&[], single)
+    }
+
+    /// The matrix-free form of the commutators that [`Model::assemble_along`] makes.
+    pub(super) fn stencil_along(&self, axes: &[usize], single: bool) -> Result<Stencil> {
         if let Some(why) = self.not_a_stencil() {
             return Err(Error::input(format!("the model is no stencil: {why}"))
                 .hint("use `format: \"auto\"` or `\"csr\"`"));
@@ -63,9 +68,16 @@ impl Model {
                 add(&mut terms, StencilTerm { shift: still.clone(), to: s * n + i, from: s * n + j, value });
             }
         }
+        for term in terms.iter_mut().filter(|_| !axes.is_empty()) {
+            let reach = lat.reach(&term.shift, (term.to / n, term.from / n), axes);
+            for (axis, x) in axes.iter().zip(reach) {
+                term.value *= C64::new(0.0, x + self.beside(term.to, term.from, *axis));
+            }
+        }
         terms.retain(|t| t.value != C64::ZERO);
-        let diagonal = self.varying_diagonal()?;
-        let dtype = DType::of(single, !self.is_real());
+        // Energies of single orbitals go nowhere.
+        let diagonal = if axes.is_empty() { self.varying_diagonal()? } else { None };
+        let dtype = DType::of(single, !axes.is_empty() || !self.is_real());
         Ok(Stencil {
             dtype,
             cells: lat.cells().to_vec(),
@@ -100,7 +112,7 @@ impl Model {
     #[inline]
     pub(super) fn random_energy(&self, site: usize) -> f64 {
         let one = |d: &super::model::Disorder| {
-            let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, 0);
+            let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, d.draw);
             d.width * (philox::unit(w[0], w[1]) - 0.5)
         };
         self.disorder.iter().map(one).sum()

@@ -260,7 +260,7 @@ fn removal_renumbers() {
     assert_eq!(h[(1, 1)].re, 2.0);
     assert_eq!(model.lattice().position(1).unwrap(), [2.0, 0.0]);
     assert!(model.lattice().site(&[1, 0], 0).is_err());
-    let geometry = Geometry { lattice: model.lattice().clone(), orbitals: 1 };
+    let geometry = Geometry::new(model.lattice().clone(), 1);
     assert_eq!(geometry.layer(1, 1).unwrap(), [3, 4, 5]);
     let thinned = Lattice::cubic(20, 20, 20).unwrap().vacancies(0.25, 3).unwrap();
     assert!((thinned.sites() as f64 / 8000.0 - 0.75).abs() < 0.02);

@@ -2,7 +2,7 @@
 //! each to be divided by the degeneracy of its R (Wannier90 user guide, "seedname_hr.dat").
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::block::Block;
 use super::lattice::{Lattice, Site};
@@ -12,6 +12,18 @@ use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 
+/// Where the Wannier functions lie.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum Centres {
+    /// All on the site of their cell.
+    #[default]
+    Nowhere,
+    /// In a `_centres.xyz` file, in the unit of the Bravais vectors.
+    File(PathBuf),
+    /// At these places, one a Wannier function.
+    At(Vec<Vec<f64>>),
+}
+
 /// How a file becomes a model.
 pub struct WannierOptions {
     /// Cells in the three directions.
@@ -20,6 +32,8 @@ pub struct WannierOptions {
     pub boundary: Vec<Wrap>,
     /// Bravais vectors, in lattice constants; the cube's by default.
     pub vectors: Vec<Vec<f64>>,
+    /// Places of the Wannier functions.
+    pub centres: Centres,
     /// Matrix elements smaller than this are left out.
     pub cutoff: f64,
     /// This energy becomes zero.
@@ -33,6 +47,7 @@ impl Default for WannierOptions {
             cells: [1; 3],
             boundary: vec![Wrap::Phase(C64::ONE)],
             vectors: (0..3).map(unit).collect(),
+            centres: Centres::default(),
             cutoff: 0.0,
             fermi: 0.0,
         }
@@ -58,6 +73,11 @@ pub fn read_wannier90(path: &Path, options: &WannierOptions) -> Result<Model> {
     )?
     .boundary(&options.boundary)?;
     let mut model = Model::new(lattice, orbitals)?;
+    match &options.centres {
+        Centres::Nowhere => {}
+        Centres::File(path) => model.place_orbitals(read_centres(path, orbitals)?)?,
+        Centres::At(places) => model.place_orbitals(places.clone())?,
+    }
     let at = |r: &[i64; 3], m: usize, n: usize| elements.get(r).map_or(C64::ZERO, |b| b[m * orbitals + n]);
     for r in elements.keys() {
         let back = r.map(|x| -x);
@@ -91,6 +111,36 @@ pub fn read_wannier90(path: &Path, options: &WannierOptions) -> Result<Model> {
         }
     }
     Ok(model)
+}
+
+/// The Wannier centres of a `_centres.xyz` file: a number of lines, a comment, and lines `X x y z`, then the atoms.
+fn read_centres(path: &Path, orbitals: usize) -> Result<Vec<Vec<f64>>> {
+    let mut lines = Lines::open(path)?;
+    let words = lines.words("the number of points")?;
+    let points: usize = match &words[..] {
+        [word] => lines.number(word, "the number of points")?,
+        _ => return Err(lines.wrong("should hold one number, that of the points")),
+    };
+    lines.words("a comment")?;
+    let mut centres = Vec::new();
+    for point in 0..points {
+        let words = lines.words(&format!("point {}", point + 1))?;
+        let [name, x, y, z] = &words[..] else {
+            return Err(lines.wrong(format!("has {} words, and a point has 4: a name and a position", words.len())));
+        };
+        if name == "X" {
+            let place = [x, y, z].iter().map(|x| lines.real(x, "a coordinate")).collect::<Result<_>>()?;
+            centres.push(place);
+        }
+    }
+    if centres.len() != orbitals {
+        return Err(Error::file(format!(
+            "`{}` has {} centres `X`, and the Hamiltonian {orbitals} Wannier functions",
+            path.display(),
+            centres.len()
+        )));
+    }
+    Ok(centres)
 }
 
 /// Number of Wannier functions, and the matrices by R with their degeneracies divided out.
@@ -135,6 +185,7 @@ fn read(path: &Path) -> Result<(usize, BTreeMap<[i64; 3], Vec<C64>>)> {
     for (k, weight) in weights.iter().enumerate() {
         let mut at = None;
         let mut block = vec![C64::ZERO; orbitals * orbitals];
+        let mut seen = vec![false; orbitals * orbitals];
         for element in 0..orbitals * orbitals {
             let words = lines.words(&format!("matrix element {} of cell {}", element + 1, k + 1))?;
             let [x, y, z, m, n, re, im] = &words[..] else {
@@ -158,7 +209,11 @@ fn read(path: &Path) -> Result<(usize, BTreeMap<[i64; 3], Vec<C64>>)> {
                 Ok(i - 1)
             };
             let value = C64::new(lines.real(re, "a real part")?, lines.real(im, "an imaginary part")?);
-            block[index(m)? * orbitals + index(n)?] = value / weight;
+            let place = index(m)? * orbitals + index(n)?;
+            if std::mem::replace(&mut seen[place], true) {
+                return Err(lines.wrong(format!("has element {m} {n} at R = {r:?} a second time")));
+            }
+            block[place] = value / weight;
         }
         if let Some(r) = at
             && elements.insert(r, block).is_some()

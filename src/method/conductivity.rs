@@ -15,7 +15,9 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, DoubleMoments, Window};
+use crate::number::C64;
 
 /// Points of Gauss and Legendre in a panel: a panel holds one period of the highest term at most.
 const NODES: usize = 12;
@@ -25,7 +27,7 @@ const REACH: i32 = 20;
 
 impl DoubleMoments {
     /// The conductivity of Kubo and Bastin at the chemical potentials `mu` and temperature `temperature` (in energy),
-    /// in units of e^2/hbar per `volume`: with A = v_alpha and B = v_beta, eq. (2) and (3) of the paper,
+    /// in units of e^2/hbar per `volume`, and its standard error over the vectors (Student's for few, NaN for one): with A = v_alpha and B = v_beta, eq. (2) and (3) of the paper,
     /// sigma = i hbar e^2/Omega Int f(E) Tr[v_alpha delta(E - H) v_beta dG+/dE - v_alpha dG-/dE v_beta delta(E - H)].
     pub fn conductivity(
         &self,
@@ -33,7 +35,7 @@ impl DoubleMoments {
         temperature: f64,
         volume: f64,
         kernel: DampingKernel,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<(Vec<f64>, Vec<f64>)> {
         if !(volume > 0.0) || !(temperature >= 0.0) || !temperature.is_finite() {
             return Err(Error::input(format!(
                 "a conductivity at temperature {temperature} in volume {volume}"
@@ -45,9 +47,29 @@ impl DoubleMoments {
         }
         let a = self.window.half_width;
         let prefactor = 4.0 / (PI * a * a) * self.dim as f64 / volume;
-        let cold = Cold::new(self, kernel);
+        let sigma = |mu: &[C64]| {
+            let mut sigma = self.without_prefactor(mu, potentials, temperature, kernel);
+            sigma.iter_mut().for_each(|x| *x *= prefactor);
+            sigma
+        };
+        let mean = sigma(self.values());
+        // Linear in the moments: the mean of the vectors' conductivities is that of their mean.
+        let each: Vec<Vec<f64>> = if self.vectors() < 2 { Vec::new() } else { self.of_each().map(sigma).collect() };
+        let errors = (0..mean.len()).map(|i| standard_error(each.iter().map(|of| of[i] - mean[i]))).collect();
+        Ok((mean, errors))
+    }
+
+    fn without_prefactor(
+        &self,
+        mu: &[C64],
+        potentials: &[f64],
+        temperature: f64,
+        kernel: DampingKernel,
+    ) -> Vec<f64> {
+        let a = self.window.half_width;
+        let cold = Cold::new(self.window, self.count, mu, kernel);
         // What is smooth on the scale of the moments does not see so low a temperature.
-        let sigma: Vec<f64> = if temperature < 1e-8 * a {
+        if temperature < 1e-8 * a {
             potentials.par_iter().map(|&mu| cold.at_energy(mu)).collect()
         } else if 2.0 * temperature > a * PI / self.count as f64 {
             let nodes = cold.nodes(&[0.0, PI]);
@@ -61,8 +83,7 @@ impl DoubleMoments {
                 cold.average(&cold.nodes(&breaks), mu, temperature)
             };
             potentials.par_iter().map(|&mu| near(mu)).collect()
-        };
-        Ok(sigma.into_iter().map(|sigma| prefactor * sigma).collect())
+        }
     }
 }
 
@@ -77,11 +98,10 @@ struct Cold {
 }
 
 impl Cold {
-    fn new(mu: &DoubleMoments, kernel: DampingKernel) -> Cold {
-        let count = mu.count;
+    fn new(window: Window, count: usize, mu: &[C64], kernel: DampingKernel) -> Cold {
         let g = kernel.factors(count);
         let weight = |n: usize| g[n] / if n == 0 { 2.0 } else { 1.0 };
-        let damped = |m: usize, n: usize| mu.values[m * count + n] * (weight(m) * weight(n));
+        let damped = |m: usize, n: usize| mu[m * count + n] * (weight(m) * weight(n));
         let (mut surface, mut sea) = (vec![0.0; 2 * count], vec![0.0; 2 * count]);
         // T_m T_n = (T_(m+n) + T_|m-n|)/2.
         let add = |to: &mut [f64], m: usize, n: usize, value: f64| {
@@ -98,7 +118,7 @@ impl Cold {
             }
         }
         sea.iter_mut().enumerate().skip(1).for_each(|(k, q)| *q /= k as f64);
-        Cold { window: mu.window, count, surface, sea }
+        Cold { window, count, surface, sea }
     }
 
     /// The angle of an energy, at the nearer end for one outside the window.
@@ -209,17 +229,16 @@ fn gauss_legendre() -> [(f64, f64); NODES] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::C64;
 
     fn moments(count: usize) -> DoubleMoments {
         // Of no operator: the sums hold for any numbers.
-        let values = (0..count * count)
+        let values: Vec<C64> = (0..count * count)
             .map(|i| {
                 let (m, n) = ((i / count) as f64, (i % count) as f64);
                 C64::new((1.3 * m - 0.7 * n).sin(), (0.9 * m + 0.4 * n * n).cos())
             })
             .collect();
-        DoubleMoments { window: Window { center: 0.3, half_width: 2.5 }, dim: 7, count, values }
+        DoubleMoments::of_vectors(Window { center: 0.3, half_width: 2.5 }, 7, count, vec![values]).expect("moments")
     }
 
     /// The integrand as the paper writes it, against phi.
@@ -234,7 +253,7 @@ mod tests {
                 let halves = if m == 0 { 0.5 } else { 1.0 } * if n == 0 { 0.5 } else { 1.0 };
                 let (tm, tn) = ((m as f64 * phi).cos(), (n as f64 * phi).cos());
                 let term = gamma(n) * tm + gamma(m).conj() * tn;
-                sum += mu.values[m * mu.count + n] * (g[m] * g[n] * halves) * term;
+                sum += mu.values()[m * mu.count + n] * (g[m] * g[n] * halves) * term;
             }
         }
         sum.re
@@ -244,7 +263,7 @@ mod tests {
     fn the_closed_form_is_the_integral_between_two_energies() {
         let mu = moments(9);
         for kernel in [DampingKernel::Jackson, DampingKernel::Dirichlet] {
-            let cold = Cold { count: 1000, ..Cold::new(&mu, kernel) };
+            let cold = Cold { count: 1000, ..Cold::new(mu.window, mu.count, mu.values(), kernel) };
             let (low, high) = (2.4, 0.5);
             let points = 20_000;
             let width = (low - high) / f64::from(points);
@@ -262,7 +281,8 @@ mod tests {
         let (lower, upper) = (mu.window.lower(), mu.window.upper());
         let at = [lower, lower + 1e-14, upper - 1e-14, upper, upper + 1.0, lower - 1.0];
         for temperature in [0.0, 1e-7, 0.01, 1.0, 100.0] {
-            let sigma = mu.conductivity(&at, temperature, 1.0, DampingKernel::Jackson).expect("numbers");
+            let (sigma, error) = mu.conductivity(&at, temperature, 1.0, DampingKernel::Jackson).expect("numbers");
+            assert!(error.iter().all(|x| x.is_nan()), "one vector has no error");
             assert!(sigma.iter().all(|x| x.is_finite() && x.abs() < 1e6), "{temperature}: {sigma:?}");
         }
     }
@@ -271,7 +291,7 @@ mod tests {
     fn low_temperatures_join_those_above_and_below() {
         let mu = moments(24);
         let at = [-1.9, -0.2, 0.3, 1.7];
-        let sigma = |t: f64| mu.conductivity(&at, t, 1.0, DampingKernel::Jackson).expect("numbers");
+        let sigma = |t: f64| mu.conductivity(&at, t, 1.0, DampingKernel::Jackson).expect("numbers").0;
         let edge = 2.5 * PI / 24.0 / 2.0;
         for (one, other) in [(0.0, 1e-6), (0.99e-8 * 2.5, 1.01e-8 * 2.5), (edge * (1.0 - 1e-12), edge)] {
             for (x, y) in sigma(one).iter().zip(sigma(other * (1.0 + 1e-12))) {

@@ -3,7 +3,7 @@
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::Window;
-use crate::number::C64;
+use crate::number::{C64, Series, Table, memory};
 use crate::operator::Operator;
 use crate::task::Task;
 
@@ -116,15 +116,20 @@ pub struct DoubleMoments {
     pub dim: usize,
     /// Orders in either direction.
     pub count: usize,
-    /// mu_mn, row-major in m.
-    pub values: Vec<C64>,
+    /// Volume of the operator's lattice, where it has one.
+    pub volume: Option<f64>,
+    /// Which operators stand between the polynomials, in a word or none: moments of different ones are never averaged.
+    pub label: String,
+    /// mu_mn of each vector, row-major in m.
+    columns: Vec<Vec<C64>>,
+    mean: Vec<C64>,
 }
 
 impl DoubleMoments {
-    /// mu_mn = <r|A T_m(H~) B T_n(H~)|r> / <r|r>, averaged over the columns r of `vectors`.
+    /// mu_mn = <r|A T_m(H~) B T_n(H~)|r> / <r|r> for the columns r of `vectors`.
     ///
     /// # Errors
-    /// Operators of different sizes, no order, no vector.
+    /// Operators of different sizes, no order, no vector, moments that do not fit into memory.
     pub fn new(
         h: &Operator,
         window: Window,
@@ -144,14 +149,18 @@ impl DoubleMoments {
         if count == 0 || vectors.columns() == 0 {
             return Err(Error::input("two-dimensional moments need at least one order and one vector"));
         }
+        // A matrix for each vector, and their mean.
+        let bytes = 16 * (count as u128).pow(2) * (vectors.columns() as u128 + 1);
+        memory::ensure(bytes, &format!("{count} x {count} moments of {} vectors", vectors.columns()))?;
         let device = h.device();
         let complex = [h, a, b].iter().any(|o| o.dtype().is_complex()) || vectors.dtype().is_complex();
         let dtype = if complex { h.dtype().to_complex() } else { h.dtype() };
         let batches = count.div_ceil(BATCH);
-        let mut values = vec![C64::default(); count * count];
+        let mut columns = Vec::with_capacity(vectors.columns());
         let progress = task.start("two-dimensional moments", vectors.columns() * batches * batches);
         let adjoint = a.adjoint()?;
         for column in 0..vectors.columns() {
+            let mut values = vec![C64::default(); count * count];
             let r = device.convert(&device.columns(vectors, column..column + 1)?, dtype)?;
             let norm = device.dots(&r, &r)?[0].re;
             if !(norm > 0.0) {
@@ -168,15 +177,129 @@ impl DoubleMoments {
                     let gram = device.gram(&left.take(height)?, &bt)?;
                     for i in 0..height {
                         for j in 0..width {
-                            values[(m0 + i) * count + n0 + j] += gram[i * width + j] / norm;
+                            values[(m0 + i) * count + n0 + j] = gram[i * width + j] / norm;
                         }
                     }
                     progress.advance(column * batches * batches + n0 / BATCH * batches + m0 / BATCH + 1)?;
                 }
             }
+            columns.push(values);
         }
-        let r = vectors.columns() as f64;
-        values.iter_mut().for_each(|x| *x /= r);
-        Ok(DoubleMoments { window, dim: h.dim(), count, values })
+        let volume = h.geometry().and_then(|geometry| geometry.volume().ok());
+        Ok(Self::of_vectors(window, h.dim(), count, columns)?.on(volume, ""))
+    }
+
+    /// From the moments of each vector.
+    pub(super) fn of_vectors(window: Window, dim: usize, count: usize, columns: Vec<Vec<C64>>) -> Result<Self> {
+        let square = count.checked_mul(count);
+        if columns.is_empty() || count == 0 || columns.iter().any(|c| Some(c.len()) != square) {
+            return Err(Error::input("two-dimensional moments are a square of them for every vector"));
+        }
+        if columns.iter().flatten().any(|z| !z.is_finite()) {
+            return Err(Error::numeric("a moment is not a finite number"));
+        }
+        let r = columns.len() as f64;
+        let mut mean = vec![C64::default(); columns[0].len()];
+        for column in &columns {
+            mean.iter_mut().zip(column).for_each(|(mean, z)| *mean += z / r);
+        }
+        Ok(DoubleMoments { window, dim, count, volume: None, label: String::new(), columns, mean })
+    }
+
+    /// The same moments, of a sample of this volume and operators of this name.
+    pub fn on(mut self, volume: Option<f64>, label: impl Into<String>) -> Self {
+        (self.volume, self.label) = (volume, label.into());
+        self
+    }
+
+    /// The mean moments, row-major in m.
+    pub fn values(&self) -> &[C64] {
+        &self.mean
+    }
+
+    /// Number of vectors averaged over.
+    pub fn vectors(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// The moments of each vector.
+    pub fn of_each(&self) -> impl Iterator<Item = &[C64]> {
+        self.columns.iter().map(Vec::as_slice)
+    }
+
+    /// The moments of some of the vectors.
+    ///
+    /// # Errors
+    /// When there is none, or not so many.
+    pub fn select(&self, vectors: std::ops::Range<usize>) -> Result<Self> {
+        let chosen = self.columns.get(vectors.clone()).filter(|chosen| !chosen.is_empty()).ok_or_else(|| {
+            Error::input(format!(
+                "{} vectors from number {} on, of {}",
+                vectors.len(),
+                vectors.start,
+                self.vectors()
+            ))
+        })?;
+        let some = Self::of_vectors(self.window, self.dim, self.count, chosen.to_vec())?;
+        Ok(some.on(self.volume, self.label.clone()))
+    }
+
+    /// Moments of more vectors between the same operators, averaged with these.
+    ///
+    /// # Errors
+    /// Moments of another calculation.
+    pub fn merge(&self, other: &DoubleMoments) -> Result<Self> {
+        let alike = self.window == other.window
+            && (self.dim, self.count, &self.label) == (other.dim, other.count, &other.label)
+            && self.volume == other.volume;
+        if !alike {
+            return Err(Error::input(
+                "two-dimensional moments of different windows, dimensions, orders, volumes or directions cannot be averaged",
+            ));
+        }
+        let columns = self.columns.iter().chain(&other.columns).cloned().collect();
+        Ok(Self::of_vectors(self.window, self.dim, self.count, columns)?.on(self.volume, self.label.clone()))
+    }
+
+    /// A column a vector, and in the report what else it takes to make the moments again with [`DoubleMoments::from_table`].
+    ///
+    /// # Errors
+    /// Those of the table.
+    pub fn to_table(&self) -> Result<Table> {
+        let columns =
+            self.columns.iter().enumerate().map(|(i, c)| (format!("vector_{i}"), Series::Complex(c.clone())));
+        let table = Table::from_columns(columns)?
+            .with_report("center", self.window.center)
+            .with_report("half_width", self.window.half_width)
+            .with_report("dimension", self.dim)
+            .with_report("orders", self.count)
+            .with_report("label", self.label.clone());
+        Ok(match self.volume {
+            Some(volume) => table.with_report("volume", volume),
+            None => table,
+        })
+    }
+
+    /// From what [`DoubleMoments::to_table`] made.
+    ///
+    /// # Errors
+    /// When the table is of something else.
+    pub fn from_table(table: &Table) -> Result<Self> {
+        let value = |key: &str| table.report().get(key);
+        let number = |key: &str| {
+            value(key).and_then(serde_json::Value::as_f64).ok_or_else(|| {
+                Error::input(format!("the table is not one of two-dimensional moments: its report has no `{key}`"))
+                    .hint("they are saved with `mu.save(\"moments.npz\")`")
+            })
+        };
+        let window = Window { center: number("center")?, half_width: number("half_width")? };
+        if !window.center.is_finite() || !(window.half_width > 0.0) {
+            return Err(Error::input("the saved moments have no window"));
+        }
+        let label = value("label").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let columns = table.columns().map(|(_, data)| data.to_complex()).collect();
+        let (dim, count) = (number("dimension")? as usize, number("orders")? as usize);
+        let volume = value("volume").and_then(serde_json::Value::as_f64);
+        Ok(Self::of_vectors(window, dim, count, columns)?.on(volume, label))
     }
 }

@@ -20,42 +20,92 @@ pub struct Expansion {
     pub coefficients: Vec<C64>,
 }
 
+/// Points that a converged series is compared with its function at, evenly spaced in energy, and as many in the angle.
+const LOOKS: usize = 4096;
+/// A series may be off by this much of the function's largest value between its own points, or by what rounding leaves.
+const OFF: f64 = 1e-10;
+/// Rounding of a function may leave this much of the largest coefficient in all of them, not more.
+const FLOOR: f64 = 1e-9;
+/// Terms that a series may have unless they are asked for, and products of terms and points.
+const MOST_TERMS: usize = 1 << 16;
+const MOST_WORK: usize = 1 << 28;
+
+/// A function at its points, which Chebyshev coefficients are sums over.
+struct Samples {
+    values: Vec<C64>,
+}
+
+impl Samples {
+    fn of(window: Window, points: usize, f: &mut dyn FnMut(f64) -> Result<C64>) -> Result<Samples> {
+        let step = std::f64::consts::PI / points as f64;
+        let value = |j: usize| checked(window.energy((step * (j as f64 + 0.5)).cos()), f);
+        Ok(Samples { values: (0..points).map(value).collect::<Result<_>>()? })
+    }
+
+    /// The first coefficients, by Gauss and Chebyshev's quadrature.
+    fn coefficients(&self, terms: usize) -> Vec<C64> {
+        let points = self.values.len();
+        // cos(pi k (2j + 1)/(2 points)) from one table: the argument matters modulo 4 points.
+        let step = std::f64::consts::PI / points as f64;
+        let table: Vec<f64> = (0..4 * points).map(|i| (step * 0.5 * i as f64).cos()).collect();
+        (0..terms)
+            .into_par_iter()
+            .map(|k| {
+                let along = self.values.iter().enumerate();
+                let sum: C64 = along.map(|(j, f)| f * table[k * (2 * j + 1) % (4 * points)]).sum();
+                sum * if k == 0 { 1.0 } else { 2.0 } / points as f64
+            })
+            .collect()
+    }
+}
+
+/// A function's value, which must be finite.
+fn checked(energy: f64, f: &mut dyn FnMut(f64) -> Result<C64>) -> Result<C64> {
+    let value = f(energy)?;
+    if value.is_finite() {
+        return Ok(value);
+    }
+    Err(Error::input(format!("the function is {value} at energy {energy:.6}"))
+        .hint("it must be finite on the whole window"))
+}
+
+fn largest(values: &[C64]) -> f64 {
+    values.iter().map(|c| c.norm()).fold(0.0, f64::max)
+}
+
 impl Expansion {
-    /// Expands a function of energy by Gauss-Chebyshev quadrature on twice as many points as terms.
+    /// The first terms of the series of a function of energy. Its values are taken at twice as many points as terms, and at twice
+    /// as many again until coefficients agree: what a function has between points would otherwise be folded into them.
+    ///
+    /// # Errors
+    /// No terms or too many of them, and those of the function.
     pub fn of(window: Window, terms: usize, mut f: impl FnMut(f64) -> Result<C64>) -> Result<Expansion> {
         if terms == 0 || terms > 1 << 24 {
             return Err(Error::input(format!("an expansion of {terms} terms")));
         }
-        let points = 2 * terms;
-        let step = std::f64::consts::PI / points as f64;
-        let value = |j: usize| {
-            let energy = window.energy((step * (j as f64 + 0.5)).cos());
-            let value = f(energy)?;
-            if !value.is_finite() {
-                return Err(Error::input(format!("the function is {value} at energy {energy:.6}"))
-                    .hint("it must be finite on the whole window"));
+        let mut points = (2 * terms).max(LOOKS / 2);
+        let mut samples = Samples::of(window, points, &mut f)?;
+        let mut coefficients = samples.coefficients(terms);
+        // A jump never agrees with itself: then the most points are the best.
+        while points < MOST_TERMS && 2 * points * terms <= MOST_WORK {
+            points *= 2;
+            samples = Samples::of(window, points, &mut f)?;
+            let finer = samples.coefficients(terms);
+            let off = coefficients.iter().zip(&finer).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
+            coefficients = finer;
+            if points >= LOOKS && off <= 1e-13 * largest(&samples.values) {
+                break;
             }
-            Ok(value)
-        };
-        let values: Vec<C64> = (0..points).map(value).collect::<Result<_>>()?;
-        // cos(pi k (2j + 1)/(2 points)) from one table: the argument matters modulo 4 points.
-        let table: Vec<f64> = (0..4 * points).map(|i| (step * 0.5 * i as f64).cos()).collect();
-        let coefficients = (0..terms)
-            .into_par_iter()
-            .map(|k| {
-                let sum: C64 =
-                    values.iter().enumerate().map(|(j, f)| f * table[k * (2 * j + 1) % (4 * points)]).sum();
-                sum * if k == 0 { 1.0 } else { 2.0 } / points as f64
-            })
-            .collect();
+        }
         Ok(Expansion { window, coefficients })
     }
 
     /// Expands to as many terms as it takes: the last eighth of the coefficients, relative to the largest, lies below
-    /// `tolerance`; what lies below it at the end is cut off.
+    /// `tolerance`, or below what the rounding of the function leaves in all of them; what lies below it at the end is cut off.
+    /// The series is then compared with the function between its points.
     ///
     /// # Errors
-    /// A function that 65536 terms do not reach, as one with a jump.
+    /// A function that 65536 terms do not reach, as one with a jump, and those of the function.
     pub fn converged(
         window: Window,
         tolerance: f64,
@@ -64,15 +114,22 @@ impl Expansion {
         if !(tolerance > 0.0) {
             return Err(Error::input(format!("a tolerance of {tolerance}")));
         }
+        let mut looks = None;
         let mut terms = 32;
-        while terms <= 1 << 16 {
-            let mut series = Self::of(window, terms, &mut f)?;
-            let largest = series.coefficients.iter().map(|c| c.norm()).fold(0.0, f64::max);
-            let small = |c: &C64| c.norm() <= tolerance * largest;
-            if series.coefficients[terms - terms / 8..].iter().all(small) {
-                let last = series.coefficients.iter().rposition(|c| !small(c)).unwrap_or(0);
-                series.coefficients.truncate(last + 1);
-                return Ok(series);
+        while terms <= MOST_TERMS {
+            let all = Samples::of(window, 2 * terms, &mut f)?.coefficients(terms);
+            if let Some(floor) = settled(&all, tolerance) {
+                let last = all.iter().rposition(|c| c.norm() > floor).unwrap_or(0);
+                let series = Expansion { window, coefficients: all[..=last].to_vec() };
+                // What was cut off, and what may follow.
+                let cut: f64 = all[last + 1..].iter().map(|c| c.norm()).sum::<f64>()
+                    + terms as f64 * largest(&all[terms - terms / 8..]);
+                if looks.is_none() {
+                    looks = Some(look(window, &mut f)?);
+                }
+                if series.agrees(looks.as_deref().unwrap_or_default(), cut) {
+                    return Ok(series);
+                }
             }
             terms *= 2;
         }
@@ -80,6 +137,29 @@ impl Expansion {
             "the Chebyshev series of this function does not converge to {tolerance:e}"
         ))
         .hint("smooth the function, or give `terms` for a truncated series"))
+    }
+
+    /// Whether the series has these values at these energies, but for `cut`, which was left out.
+    fn agrees(&self, looks: &[(f64, C64)], cut: f64) -> bool {
+        let values: Vec<C64> = looks.iter().map(|(_, f)| *f).collect();
+        let allowed = OFF * largest(&values) + 2.0 * cut;
+        looks.par_iter().all(|(energy, f)| (self.at(*energy) - f).norm() <= allowed)
+    }
+
+    /// An error for an energy outside of the window, where a series is a large number without meaning.
+    ///
+    /// # Errors
+    /// Such an energy, or NaN.
+    pub fn inside(&self, energy: f64) -> Result<()> {
+        if self.window.scale(energy).abs() <= 1.0 + 1e-9 {
+            return Ok(());
+        }
+        Err(Error::input(format!(
+            "energy {energy} outside the window [{:.6}, {:.6}] of the series",
+            self.window.lower(),
+            self.window.upper()
+        ))
+        .hint("expand the function on a window that holds it"))
     }
 
     /// The series at an energy.
@@ -97,19 +177,61 @@ impl Expansion {
     /// # Errors
     /// Vectors of another length, a spectrum that leaves the window, or on interruption.
     pub fn apply(&self, h: &Operator, psi: &BlockVector, task: &Task) -> Result<BlockVector> {
+        self.apply_with_loss(h, psi, task).map(|(out, _)| out)
+    }
+
+    /// The same, and by how much the terms of the sum are larger than the result, in the worst column: that times the rounding of
+    /// its numbers is the part of the result that is none.
+    ///
+    /// # Errors
+    /// As [`Expansion::apply`].
+    pub fn apply_with_loss(&self, h: &Operator, psi: &BlockVector, task: &Task) -> Result<(BlockVector, f64)> {
         let out = clenshaw(h, self.window, &self.coefficients, psi, task)?;
-        let most = self.coefficients.iter().map(|c| c.norm()).sum::<f64>().powi(2);
+        let most = self.coefficients.iter().map(|c| c.norm()).sum::<f64>();
         let (before, after) = (h.device().dots(psi, psi)?, h.device().dots(&out, &out)?);
+        let mut loss = 1.0f64;
         for (a, b) in after.iter().zip(&before).filter(|(_, b)| b.re.is_finite()) {
-            self.window.holds(a.re, b.re * most, out.dtype())?;
+            self.window.holds(a.re, b.re * most * most, out.dtype())?;
+            if b.re > 0.0 {
+                loss = loss.max(most * (b.re / a.re).sqrt());
+            }
         }
-        Ok(out)
+        Ok((out, loss))
     }
 
     /// Whether all coefficients are real.
     pub fn is_real(&self) -> bool {
         self.coefficients.iter().all(|c| c.im == 0.0)
     }
+}
+
+/// The size below which coefficients are rounding or not asked for, if the last eighth of them is: below `tolerance`, or as flat as
+/// rounding leaves them in the whole last half.
+fn settled(all: &[C64], tolerance: f64) -> Option<f64> {
+    let most = largest(all);
+    let n = all.len();
+    let end = largest(&all[n - n / 8..]);
+    if end <= tolerance * most {
+        return Some(tolerance * most);
+    }
+    let flat = largest(&all[n / 2..3 * n / 4]) <= 4.0 * largest(&all[3 * n / 4..]);
+    (end <= FLOOR * most && flat).then(|| 2.0 * largest(&all[n / 2..]))
+}
+
+/// The values of a function between the points of any series.
+fn look(window: Window, f: &mut dyn FnMut(f64) -> Result<C64>) -> Result<Vec<(f64, C64)>> {
+    // Irrational fractions, which meet no grid.
+    let even = |j: usize| 2.0 * (j as f64 + 0.618_033_988_749_895) / LOOKS as f64 - 1.0;
+    let turned = |j: usize| (std::f64::consts::PI * (j as f64 + 0.381_966_011_250_105) / LOOKS as f64).cos();
+    let zero = Some(window.scale(0.0)).filter(|x| x.abs() <= 1.0);
+    (0..LOOKS)
+        .flat_map(|j| [even(j), turned(j)])
+        .chain(zero)
+        .map(|x| {
+            let energy = window.energy(x);
+            Ok((energy, checked(energy, f)?))
+        })
+        .collect()
 }
 
 /// f(H) psi by Clenshaw's recurrence: b_k = c_k psi + 2 H~ b_(k+1) - b_(k+2), f(H) psi = c_0 psi + H~ b_1 - b_2.

@@ -3,7 +3,8 @@
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::method::{DampingKernel, Window};
+use crate::method::moments::standard_error;
+use crate::method::{DampingKernel, Moments, Window};
 use crate::number::C64;
 
 /// What damps the series at real energies inside the window.
@@ -99,6 +100,22 @@ pub fn green(window: Window, mu: &[C64], energies: &[f64], damping: Damping) -> 
             Ok(sum / (root * window.half_width))
         })
         .collect()
+}
+
+/// The standard errors of the Green's function of `mu` over its vectors, of the real and of the imaginary part; NaN for one.
+///
+/// # Errors
+/// As [`green`].
+pub fn green_error(mu: &Moments, energies: &[f64], damping: Damping) -> Result<Vec<C64>> {
+    let deviations: Vec<Vec<C64>> = mu
+        .deviations()
+        .map(|d| {
+            let d: Vec<C64> = d.into_iter().map(C64::from).collect();
+            green(mu.window, &d, energies, damping)
+        })
+        .collect::<Result<_>>()?;
+    let of = |i: usize, part: fn(C64) -> f64| standard_error(deviations.iter().map(|d| part(d[i])));
+    Ok((0..energies.len()).map(|i| C64::new(of(i, |z| z.re), of(i, |z| z.im))).collect())
 }
 
 #[cfg(test)]

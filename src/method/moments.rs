@@ -6,7 +6,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::method::{DampingKernel, Window};
-use crate::number::{Series, Table};
+use crate::number::{Series, Table, student};
 
 /// Moments mu_n = Tr T_n(H~)/D, or those of a local density, with what is needed to turn them into functions of energy.
 #[derive(Debug, Clone)]
@@ -48,11 +48,7 @@ impl Moments {
         let mean: Vec<f64> = (0..orders).map(|n| columns.iter().map(|c| c[n]).sum::<f64>() / r).collect();
         let error = (0..orders)
             .map(|n| {
-                if columns.len() < 2 {
-                    return f64::NAN;
-                }
-                let variance = columns.iter().map(|c| (c[n] - mean[n]).powi(2)).sum::<f64>() / (r - 1.0);
-                (variance / r).sqrt()
+                standard_error(columns.iter().map(|c| c[n] - mean[n]))
             })
             .collect();
         Ok(Moments { window, dim, columns, mean, error, seconds: 0.0 })
@@ -94,7 +90,7 @@ impl Moments {
         &self.mean
     }
 
-    /// Standard errors of the mean over vectors; NaN for a single vector.
+    /// Standard errors of the mean over vectors, Student's for few; NaN for a single vector.
     pub fn errors(&self) -> &[f64] {
         &self.error
     }
@@ -147,26 +143,19 @@ impl Moments {
         energies.par_iter().map(|&e| self.series(&damped, e)).collect()
     }
 
-    /// The standard error of the density over the vectors; NaN for a single one.
+    /// The standard error of the density over the vectors, Student's for few; NaN for a single one.
     pub fn density_error(&self, energies: &[f64], kernel: DampingKernel) -> Vec<f64> {
-        let r = self.vectors() as f64;
-        if self.vectors() < 2 {
-            return vec![f64::NAN; energies.len()];
-        }
         let g = kernel.factors(self.len());
-        // Deviations are summed, not squares: no cancellation.
-        let deviations: Vec<Vec<f64>> = self
-            .columns
-            .iter()
-            .map(|c| damp(&c.iter().zip(&self.mean).map(|(x, mean)| x - mean).collect::<Vec<_>>(), &g))
-            .collect();
+        let deviations: Vec<Vec<f64>> = self.deviations().map(|d| damp(&d, &g)).collect();
         energies
             .par_iter()
-            .map(|&e| {
-                let sum: f64 = deviations.iter().map(|d| self.series(d, e).powi(2)).sum();
-                (sum / (r * (r - 1.0))).sqrt()
-            })
+            .map(|&e| standard_error(deviations.iter().map(|d| self.series(d, e))))
             .collect()
+    }
+
+    /// By what the moments of each vector differ from the mean: summed instead of squares, nothing cancels.
+    pub fn deviations(&self) -> impl Iterator<Item = Vec<f64>> + '_ {
+        self.columns.iter().map(|c| c.iter().zip(&self.mean).map(|(x, mean)| x - mean).collect())
     }
 
     /// The damped cosine series at an energy, by Clenshaw's recurrence.
@@ -183,20 +172,32 @@ impl Moments {
         (x * b1 - b2 + damped[0]) / (PI * (1.0 - x * x).sqrt() * self.window.half_width)
     }
 
-    /// The fraction of the spectral weight between two energies: the integral of the damped series, in closed form.
-    pub fn weight_between(&self, lower: f64, upper: f64, kernel: DampingKernel) -> Result<f64> {
+    /// The fraction of the spectral weight between two energies, the integral of the damped series in closed form; and its
+    /// standard error over the vectors, Student's for few.
+    pub fn weight_between(&self, lower: f64, upper: f64, kernel: DampingKernel) -> Result<(f64, f64)> {
         if !(lower <= upper) {
             return Err(Error::input(format!("an interval from {lower} to {upper}")));
         }
         let g = kernel.factors(self.len());
-        let below = |energy: f64| {
-            let phi = self.window.scale(energy).clamp(-1.0, 1.0).acos();
-            let series: f64 =
-                (1..self.len()).map(|n| 2.0 * g[n] * self.mean[n] * (n as f64 * phi).sin() / n as f64).sum();
-            (g[0] * self.mean[0] * (PI - phi) - series) / PI
-        };
-        Ok(below(upper) - below(lower))
+        let angle = |energy: f64| self.window.scale(energy).clamp(-1.0, 1.0).acos();
+        let (low, high) = (angle(lower), angle(upper));
+        // What each moment counts: the integral of its cosine over the angle.
+        let weights: Vec<f64> = (0..self.len())
+            .map(|n| match n {
+                0 => g[0] * (low - high) / PI,
+                n => 2.0 * g[n] * ((n as f64 * low).sin() - (n as f64 * high).sin()) / (n as f64 * PI),
+            })
+            .collect();
+        let sum = |mu: &[f64]| mu.iter().zip(&weights).map(|(mu, w)| mu * w).sum::<f64>();
+        Ok((sum(&self.mean), standard_error(self.deviations().map(|d| sum(&d)))))
     }
+}
+
+/// The standard error of a mean from what its samples differ from it, by Student's distribution; NaN for fewer than two.
+pub(super) fn standard_error(deviations: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) = deviations.fold((0usize, 0.0), |(count, sum), d| (count + 1, sum + d * d));
+    let n = count as f64;
+    student::factor(count) * (sum / (n * (n - 1.0))).sqrt()
 }
 
 /// g_0 mu_0, then 2 g_n mu_n.

@@ -1,6 +1,7 @@
 //! Plane waves on the sites of an operator's lattice.
 
 use crate::backend::BlockVector;
+use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::Geometry;
 use crate::number::C64;
@@ -44,6 +45,32 @@ pub fn plane_waves(
         }
     }
     h.device().upload(h.dtype().to_complex(), h.rows(), columns, &data)
+}
+
+/// Which of the momenta have waves exp(i k r) that go on across the periodic boundaries, but for a thousandth of a turn: k L a
+/// is the phase of the boundary along each direction with its L cells of vector a. `free`, a direction that the wave does not
+/// extend along, may have any.
+///
+/// # Errors
+/// As [`plane_waves`].
+pub fn momenta_fit(h: &Operator, momenta: &[Vec<f64>], free: Option<usize>) -> Result<Vec<bool>> {
+    let lattice = &geometry(h)?.lattice;
+    if let Some(k) = momenta.iter().find(|k| k.len() != lattice.space()) {
+        return Err(Error::input(format!(
+            "a momentum of {} components in {} dimensions",
+            k.len(),
+            lattice.space()
+        )));
+    }
+    let fits = |k: &Vec<f64>, d: usize| match lattice.wrap()[d] {
+        Wrap::Phase(p) if Some(d) != free => {
+            let along: f64 = k.iter().zip(&lattice.vectors()[d]).map(|(k, a)| k * a).sum();
+            let turns = (along * lattice.cells()[d] as f64 - p.arg()) / std::f64::consts::TAU;
+            (turns - turns.round()).abs() < 1e-3
+        }
+        _ => true,
+    };
+    Ok(momenta.iter().map(|k| (0..lattice.dimension()).all(|d| fits(k, d))).collect())
 }
 
 /// `points` momenta evenly spaced along the straight lines between corners (two at least, of one dimension), the first

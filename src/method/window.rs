@@ -40,6 +40,34 @@ impl Window {
         .hint("use a wider window, or `spectral_window(h)` to find one"))
     }
 
+    /// An error where the spectrum of a Hermitian operator leaves the window for certain: where it reaches is found by a few
+    /// steps of Lanczos' method unless Gershgorin's theorem says that all is inside, once for an operator.
+    ///
+    /// # Errors
+    /// A spectrum beyond the window, and those of the operator.
+    pub fn must_hold(&self, h: &Operator, task: &Task) -> Result<()> {
+        let slack = self.half_width * if h.dtype().is_single() { 1e-4 } else { 1e-9 };
+        let inside = |(low, high): (f64, f64)| low >= self.lower() - slack && high <= self.upper() + slack;
+        let look = || {
+            if h.dim() != h.cols() || !h.is_hermitian()? {
+                return Ok(None);
+            }
+            lanczos_limits(h, LOOK, 0, &task.quiet()).map(|limits| Some(limits.reached))
+        };
+        if h.node().limits().is_some_and(inside) {
+            return Ok(());
+        }
+        match h.reach(look)? {
+            Some((low, high)) if !inside((low, high)) => Err(Error::numeric(format!(
+                "the spectrum reaches from {low:.6} to {high:.6} and leaves the window [{:.6}, {:.6}]",
+                self.lower(),
+                self.upper()
+            ))
+            .hint("use a wider window, or `spectral_window(h)` to find one")),
+            _ => Ok(()),
+        }
+    }
+
     /// Lower limit.
     pub fn lower(&self) -> f64 {
         self.center - self.half_width
@@ -87,7 +115,7 @@ impl Window {
     /// Limits by Lanczos' method: the extreme Ritz values, each moved out by its residual and `margin` of the width.
     pub fn lanczos(h: &Operator, steps: usize, margin: f64, seed: u64, task: &Task) -> Result<Window> {
         require_hermitian(h)?;
-        let (low, high) = lanczos_limits(h, steps, seed, task)?;
+        let (low, high) = lanczos_limits(h, steps, seed, task)?.safe;
         let half_width = (high - low) / 2.0 * (1.0 + margin);
         let center = (low + high) / 2.0;
         Ok(Window { center, half_width: half_width.max(1e-12 * (1.0 + center.abs())) })
@@ -103,8 +131,18 @@ pub(super) fn require_hermitian(h: &Operator) -> Result<()> {
         .hint("`h + h.dagger()` is Hermitian"))
 }
 
-/// Safe limits: extreme Ritz values minus and plus their residual norms.
-fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<(f64, f64)> {
+/// Steps of Lanczos' method that a look at where the spectrum reaches takes.
+const LOOK: usize = 24;
+
+/// What Lanczos' method finds of both ends of a spectrum.
+struct Limits {
+    /// The extreme Ritz values, which lie inside.
+    reached: (f64, f64),
+    /// These minus and plus their residual norms.
+    safe: (f64, f64),
+}
+
+fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<Limits> {
     let device = h.device();
     let steps = steps.clamp(2, h.dim().max(2));
     let random =
@@ -147,9 +185,9 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
     let n = alpha.len();
     let residual = beta[n - 1];
     let (values, last) = tridiagonal(&alpha, &beta[..n - 1])?;
-    let low = values[0] - residual * last[0];
-    let high = values[n - 1] + residual * last[n - 1];
-    Ok((low, high))
+    let reached = (values[0], values[n - 1]);
+    let safe = (reached.0 - residual * last[0], reached.1 + residual * last[n - 1]);
+    Ok(Limits { reached, safe })
 }
 
 /// Eigenvalues of a symmetric tridiagonal matrix, ascending, and the modulus of each eigenvector's last entry.

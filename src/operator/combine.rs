@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::{LinearOperator, Operator};
+use super::{LinearOperator, Operator, velocity};
 use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -85,7 +85,7 @@ impl Operator {
         let ((mut terms, a), (more, b)) = (self.as_sum(), other.as_sum());
         terms.extend(more);
         let sum = Sum { terms, shift: a + b };
-        let geometry = self.geometry.clone().or_else(|| other.geometry.clone());
+        let geometry = self.common_geometry(other);
         Ok(Operator::from_node(self.device.clone(), Arc::new(sum)).on(geometry))
     }
 
@@ -102,7 +102,7 @@ impl Operator {
         }
         self.domain().meet(&other.rows())?;
         let product = Product { left: self.clone(), right: other.clone(), scratch: Mutex::new(None) };
-        let geometry = self.geometry.clone().or_else(|| other.geometry.clone());
+        let geometry = self.common_geometry(other);
         Ok(Operator::from_node(self.device.clone(), Arc::new(product)).on(geometry))
     }
 }
@@ -148,6 +148,29 @@ impl Sum {
         let beta = c.beta + c.alpha * self.shift.re;
         let real = factor.im == 0.0 && self.shift.im == 0.0;
         real.then_some((Update { alpha: c.alpha * factor.re, beta, gamma: c.gamma }, a))
+    }
+}
+
+impl Sum {
+    /// A part of the diagonal: to what the terms' real and imaginary parts are multiplied by, from `start` on.
+    fn part_of_diagonal(&self, start: f64, factors: impl Fn(C64) -> (f64, f64)) -> Option<Vec<f64>> {
+        let mut sum = vec![start; self.rows().local];
+        let mut add = |factor: f64, diagonal: Vec<f64>| {
+            sum.iter_mut().zip(diagonal).for_each(|(s, d)| *s += factor * d);
+        };
+        for (c, a) in &self.terms {
+            let (of_real, of_imaginary) = factors(*c);
+            let real = a.node().diagonal()?;
+            if of_real != 0.0 {
+                add(of_real, real);
+            }
+            if of_imaginary != 0.0
+                && let Some(imaginary) = a.node().imaginary_diagonal()
+            {
+                add(of_imaginary, imaginary);
+            }
+        }
+        Some(sum)
     }
 }
 
@@ -232,16 +255,12 @@ impl LinearOperator for Sum {
     }
 
     fn diagonal(&self) -> Option<Vec<f64>> {
-        let mut sum = vec![self.shift.re; self.rows().local];
-        for (c, a) in &self.terms {
-            if c.im != 0.0 {
-                return None;
-            }
-            for (s, d) in sum.iter_mut().zip(a.node().diagonal()?) {
-                *s += c.re * d;
-            }
-        }
-        Some(sum)
+        self.part_of_diagonal(self.shift.re, |c| (c.re, -c.im))
+    }
+
+    fn imaginary_diagonal(&self) -> Option<Vec<f64>> {
+        self.part_of_diagonal(self.shift.im, |c| (c.im, c.re))
+            .filter(|sum| sum.iter().any(|&x| x != 0.0))
     }
 
     fn limits(&self) -> Option<(f64, f64)> {
@@ -266,6 +285,11 @@ impl LinearOperator for Sum {
 
     fn entries(&self) -> usize {
         self.terms.iter().map(|(_, a)| a.node().entries()).sum()
+    }
+
+    fn velocity(&self, axis: usize) -> Result<Option<Operator>> {
+        // A number commutes with positions.
+        velocity::sum(&self.terms, axis).map(Some)
     }
 
     fn as_sum(&self) -> Option<(Vec<(C64, Operator)>, C64)> {
@@ -336,6 +360,12 @@ impl LinearOperator for Product {
 
     fn entries(&self) -> usize {
         self.left.node().entries() + self.right.node().entries()
+    }
+
+    fn velocity(&self, axis: usize) -> Result<Option<Operator>> {
+        self.left.check_places(&self.right)?;
+        let first = self.left.velocity(axis)?.times(&self.right)?;
+        first.plus(&self.left.times(&self.right.velocity(axis)?)?).map(Some)
     }
 }
 

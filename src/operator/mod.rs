@@ -6,7 +6,7 @@ mod stored;
 mod velocity;
 mod wilson;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
@@ -60,6 +60,10 @@ pub trait LinearOperator: Send + Sync {
     fn diagonal(&self) -> Option<Vec<f64>> {
         None
     }
+    /// The imaginary parts of the local diagonal, where [`LinearOperator::diagonal`] is known and they are not all zero.
+    fn imaginary_diagonal(&self) -> Option<Vec<f64>> {
+        None
+    }
     /// Limits of the spectrum of a Hermitian operator (Gershgorin's theorem), where known without work.
     fn limits(&self) -> Option<(f64, f64)> {
         None
@@ -86,6 +90,10 @@ pub trait LinearOperator: Send + Sync {
     #[doc(hidden)]
     fn as_any(&self) -> Option<&dyn std::any::Any> {
         None
+    }
+    /// The velocity i [A, x] along a Cartesian axis, where it follows from those of other operators.
+    fn velocity(&self, _axis: usize) -> Result<Option<Operator>> {
+        Ok(None)
     }
     /// The terms and the shift, if this is a sum: nested sums stay flat.
     #[doc(hidden)]
@@ -122,12 +130,16 @@ pub struct Operator {
     device: Device,
     geometry: Option<Arc<Geometry>>,
     label: Option<Arc<str>>,
+    /// The model that the entries are of, for velocities.
+    origin: Option<Arc<velocity::Origin>>,
+    /// Two numbers that the spectrum reaches, once somebody has looked; none for an operator that is not Hermitian.
+    reach: Arc<OnceLock<Option<(f64, f64)>>>,
 }
 
 impl Operator {
     /// Wraps an operator.
     pub fn from_node(device: Device, node: Arc<dyn LinearOperator>) -> Self {
-        Operator { node, device, geometry: None, label: None }
+        Operator { node, device, geometry: None, label: None, origin: None, reach: Arc::default() }
     }
 
     /// The same operator, knowing the lattice that its rows live on.
@@ -145,6 +157,18 @@ impl Operator {
     /// The lattice that the rows live on, where it is known.
     pub fn geometry(&self) -> Option<&Arc<Geometry>> {
         self.geometry.as_ref()
+    }
+
+    /// Two numbers that the spectrum reaches, found by `look` when first asked for; none for one that is not real.
+    ///
+    /// # Errors
+    /// Those of `look`.
+    pub fn reach(&self, look: impl FnOnce() -> Result<Option<(f64, f64)>>) -> Result<Option<(f64, f64)>> {
+        if let Some(known) = self.reach.get() {
+            return Ok(*known);
+        }
+        let found = look()?;
+        Ok(*self.reach.get_or_init(|| found))
     }
 
     /// The device that the operator works on.
@@ -252,7 +276,9 @@ impl Operator {
 
     /// The adjoint operator.
     pub fn adjoint(&self) -> Result<Operator> {
-        Ok(self.node.adjoint(&self.device)?.on(self.geometry.clone()))
+        let adjoint = self.node.adjoint(&self.device)?.on(self.geometry.clone());
+        // Models are Hermitian, and so are their commutators i [.., x].
+        Ok(Operator { origin: self.origin.clone(), ..adjoint })
     }
 
     /// Whether the operator equals its adjoint, to rounding.

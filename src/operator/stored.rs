@@ -284,6 +284,19 @@ impl LinearOperator for Stored {
         Some(self.discs(|centre, _| centre))
     }
 
+    fn imaginary_diagonal(&self) -> Option<Vec<f64>> {
+        if !self.dtype().is_complex() {
+            return None;
+        }
+        let mut diagonal = vec![0.0; self.rows().local];
+        self.each(|row, column, value| {
+            if row == column {
+                diagonal[row] += value.im;
+            }
+        });
+        diagonal.iter().any(|&x| x != 0.0).then_some(diagonal)
+    }
+
     fn limits(&self) -> Option<(f64, f64)> {
         let discs = self.discs(|centre, radius| (centre - radius, centre + radius));
         let (lower, upper) = discs

@@ -1,80 +1,119 @@
-//! The velocity operator v = i [H, x] of a Hamiltonian on a lattice (hbar = 1).
+//! Operators of models, and their velocities v = i [H, x] (hbar = 1).
+
+use std::sync::Arc;
 
 use super::{Format, Operator, Stored};
-use crate::backend::matrix::{Csr, Indices, Values, Wrap};
+use crate::backend::Device;
 use crate::error::{Error, Result};
+use crate::lattice::{self, Assembled, Model};
 use crate::number::C64;
 
+/// What an operator was assembled from: a hopping knows its own displacement, which entries do not tell (a lattice of two cells
+/// goes both ways round at once).
+pub(super) struct Origin {
+    model: Model,
+    /// The axes of the commutators with positions that were taken already.
+    axes: Vec<usize>,
+    format: lattice::Format,
+    single: bool,
+}
+
+/// Commutators beyond this many are a mistake.
+const MOST_AXES: usize = 8;
+
 impl Operator {
-    /// Velocity along a Cartesian axis: v_ij = i H_ij (x_j - x_i), with the displacement across periodic boundaries taken
-    /// the short way round. In units of energy times lattice constant over hbar.
+    /// The operator of a model, which then knows its lattice and its velocities.
     ///
     /// # Errors
-    /// An operator that knows no lattice or no entries, an axis that the lattice does not have, a periodic direction of
-    /// less than three cells, where the short way round is not defined.
-    pub fn velocity(&self, axis: usize) -> Result<Operator> {
-        let geometry = self.geometry().ok_or_else(|| {
-            Error::input("velocities need an operator that knows its lattice")
-                .hint("make it with `model(..).build()` or `tight_binding(..)`")
-        })?;
-        let lattice = &geometry.lattice;
-        if axis >= lattice.space() {
-            return Err(Error::input(format!("axis {axis} in a space of {} dimensions", lattice.space())));
-        }
-        for (d, wrap) in lattice.wrap().iter().enumerate() {
-            if matches!(wrap, Wrap::Phase(_)) && lattice.cells()[d] < 3 && lattice.vectors()[d][axis] != 0.0 {
-                return Err(Error::input(format!(
-                    "{} periodic cells in direction {d}: which way round a hopping goes is not defined",
-                    lattice.cells()[d]
-                ))
-                .hint("velocities need three cells or more along periodic directions"));
-            }
-        }
-        let places: Vec<Vec<f64>> = (0..lattice.sites())
-            .map(|site| lattice.position(site).map(|p| lattice.cell_coordinates(&p)))
-            .collect::<Result<_>>()?;
-        let along: Vec<f64> = lattice.vectors().iter().map(|v| v[axis]).collect();
-        let round: Vec<Option<f64>> = lattice
-            .wrap()
-            .iter()
-            .zip(lattice.cells())
-            .map(|(wrap, &n)| matches!(wrap, Wrap::Phase(_)).then_some(n as f64))
-            .collect();
-        let displacement = |row: usize, column: usize| -> f64 {
-            let (a, b) = (&places[row / geometry.orbitals], &places[column / geometry.orbitals]);
-            along
-                .iter()
-                .zip(&round)
-                .zip(a.iter().zip(b))
-                .map(|((&x, round), (a, b))| {
-                    let d = b - a;
-                    x * round.map_or(d, |n| d - n * (d / n).round())
-                })
-                .sum()
+    /// When the format cannot hold the model, or it does not fit into memory.
+    pub fn of_model(device: &Device, model: &Model, format: Format, single: bool) -> Result<Operator> {
+        let wanted = match format {
+            Format::Auto => lattice::Format::Auto,
+            Format::Stencil => lattice::Format::Stencil,
+            _ => lattice::Format::Csr,
         };
-        let mut row_start = vec![0usize];
-        let (mut columns, mut values) = (Vec::new(), Vec::new());
-        let known = self.node().each_entry(&mut |row, column, value| {
-            while row_start.len() <= row {
-                row_start.push(columns.len());
-            }
-            let x = displacement(row, column);
-            if x != 0.0 {
-                columns.push(column as u64);
-                values.push(C64::new(0.0, 1.0) * value * x);
-            }
-        });
-        if !known {
-            return Err(Error::input(format!(
-                "velocities need the entries of the operator, not a {}",
-                self.node().describe()
-            )));
+        let (operator, kept) = match model.assemble(wanted, single)? {
+            Assembled::Stencil(s) => (Stored::from_stencil(device, s, Format::Stencil)?, lattice::Format::Auto),
+            Assembled::Csr(csr) => (Stored::from_csr(device, csr, format)?, lattice::Format::Csr),
+        };
+        let origin = Origin { model: model.clone(), axes: Vec::new(), format: kept, single };
+        Ok(operator.from_origin(origin))
+    }
+
+    fn from_origin(self, origin: Origin) -> Operator {
+        let geometry = Arc::new(origin.model.geometry());
+        Operator { origin: Some(Arc::new(origin)), ..self.on(Some(geometry)) }
+    }
+
+    /// Velocity along a Cartesian axis, v_ij = i H_ij (x_j - x_i), summed over all the ways that hoppings take from j to i. In
+    /// units of energy times lattice constant over hbar. Sums and multiples have the sum of their terms' velocities, products
+    /// those of Leibniz' rule.
+    ///
+    /// # Errors
+    /// An operator that was not made of models, terms on different lattices, an axis that the lattice does not have.
+    pub fn velocity(&self, axis: usize) -> Result<Operator> {
+        if let Some(origin) = &self.origin {
+            return origin.velocity(&self.device, axis);
         }
-        let dim = self.dim();
-        row_start.resize(dim + 1, columns.len());
-        let columns = Indices::of(dim, columns);
-        let values = Values::C64(values).convert(self.dtype().to_complex());
-        let csr = Csr { rows: dim, cols: dim, row_start, columns, values };
-        Ok(Stored::from_csr(self.device(), csr, Format::Auto)?.on(self.geometry().cloned()))
+        self.node.velocity(axis)?.map(|v| v.on(self.geometry.clone())).ok_or_else(|| {
+            Error::input(format!("velocities need the hoppings of a model, not a {}", self.node.describe()))
+                .hint("make operators with `model(..).build()` or `tight_binding(..)`; their sums and products have velocities too")
+        })
+    }
+
+    /// What both operators know of the lattice of their rows: nothing where they differ.
+    pub(super) fn common_geometry(&self, other: &Operator) -> Option<Arc<lattice::Geometry>> {
+        match (&self.geometry, &other.geometry) {
+            (Some(a), Some(b)) if !Arc::ptr_eq(a, b) && !a.same_places(b) => None,
+            (a, b) => a.clone().or_else(|| b.clone()),
+        }
+    }
+
+    /// An error where positions mean different things to two operators.
+    pub(super) fn check_places(&self, other: &Operator) -> Result<()> {
+        if self.geometry.is_some() && other.geometry.is_some() && self.common_geometry(other).is_none() {
+            return Err(Error::input("a velocity of operators on different lattices")
+                .hint("positions must be the same in all terms of a sum or product"));
+        }
+        Ok(())
     }
 }
+
+impl Origin {
+    fn velocity(&self, device: &Device, axis: usize) -> Result<Operator> {
+        let mut axes = self.axes.clone();
+        axes.push(axis);
+        if axes.len() > MOST_AXES {
+            return Err(Error::input(format!("more than {MOST_AXES} commutators with positions")));
+        }
+        let kernel = match self.model.assemble_along(&axes, self.format, self.single)? {
+            // Where nothing moves along the axis there is nothing to be free of storing.
+            Assembled::Stencil(s) if !s.terms.is_empty() => Stored::from_stencil(device, s, Format::Stencil)?,
+            Assembled::Csr(csr) => Stored::from_csr(device, csr, Format::Auto)?,
+            Assembled::Stencil(_) => match self.model.assemble_along(&axes, lattice::Format::Csr, self.single)? {
+                Assembled::Csr(csr) => Stored::from_csr(device, csr, Format::Auto)?,
+                Assembled::Stencil(_) => return Err(Error::internal("rows were asked for")),
+            },
+        };
+        let origin = Origin { model: self.model.clone(), axes, format: self.format, single: self.single };
+        Ok(kernel.from_origin(origin))
+    }
+}
+
+/// The sum of the velocities of terms with their factors.
+pub(super) fn sum(terms: &[(C64, Operator)], axis: usize) -> Result<Operator> {
+    let mut total: Option<Operator> = None;
+    for (factor, term) in terms {
+        terms[0].1.check_places(term)?;
+        let part = term.velocity(axis)?.scaled(*factor);
+        total = Some(match total {
+            Some(total) => total.plus(&part)?,
+            None => part,
+        });
+    }
+    total.ok_or_else(|| Error::internal("a sum without terms"))
+}
+
+#[cfg(test)]
+#[path = "velocity_tests.rs"]
+mod tests;

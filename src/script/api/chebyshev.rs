@@ -10,7 +10,7 @@ use super::vector::Vector;
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
 use crate::method::{self, Expansion, Moments, Window};
-use crate::number::C64;
+use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::failure::failure;
 use crate::script::{At, Failure, Options, session};
@@ -65,6 +65,9 @@ fn find_window(h: &Operator, o: &Options) -> Result<Window> {
             .hint("the methods are auto, gershgorin, lanczos")),
     }
 }
+
+/// A result of Clenshaw's recurrence that is off by more than this much of itself is worth a note.
+const LOST: f64 = 1e-6;
 
 #[export_module]
 mod chebyshev_functions {
@@ -268,10 +271,29 @@ mod chebyshev_functions {
         lower: FLOAT,
         upper: FLOAT,
     ) -> std::result::Result<FLOAT, Failure> {
-        mu.weight_between(lower, upper, method::DampingKernel::Jackson).at(&ctx)
+        mu.weight_between(lower, upper, method::DampingKernel::Jackson).map(|(weight, _)| weight).at(&ctx)
     }
 
-    /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian.
+    /// The standard error of `weight_between` over the vectors, Student's for few of them; NaN for a single vector.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(64), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
+    /// let mu = kpm::moments(h, #{ moments: 64, vectors: 8 });
+    /// assert(mu.weight_error(-1.0, 0.0) < 0.2 && mu.weight_error(-9.0, 9.0) < 1e-12, "all of the weight is known");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn weight_error(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+        lower: FLOAT,
+        upper: FLOAT,
+    ) -> std::result::Result<FLOAT, Failure> {
+        mu.weight_between(lower, upper, method::DampingKernel::Jackson).map(|(_, error)| error).at(&ctx)
+    }
+
+    /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian. The series is
+    /// compared with the function between its points: what is narrower than some 1/4000 of the window may still be missed.
     ///
     /// # Options
     /// - `terms` (as many as it takes): number of terms.
@@ -330,19 +352,30 @@ mod chebyshev_functions {
         series.coefficients.len() as INT
     }
 
-    /// The series at an energy.
-    #[rhai_fn(global, name = "at", pure)]
-    pub fn expansion_at(series: &mut Rc<Expansion>, energy: FLOAT) -> Dynamic {
+    /// The series at an energy, which must lie in its window.
+    #[rhai_fn(global, name = "at", pure, return_raw)]
+    pub fn expansion_at(
+        ctx: NativeCallContext,
+        series: &mut Rc<Expansion>,
+        energy: FLOAT,
+    ) -> std::result::Result<Dynamic, Failure> {
+        series.inside(energy).at(&ctx)?;
         let z = series.at(energy);
-        if series.is_real() { z.re.into() } else { Dynamic::from(z) }
+        Ok(if series.is_real() { z.re.into() } else { Dynamic::from(z) })
     }
 
-    #[rhai_fn(global, name = "at", pure)]
-    pub fn expansion_at_int(series: &mut Rc<Expansion>, energy: INT) -> Dynamic {
-        expansion_at(series, energy as FLOAT)
+    #[rhai_fn(global, name = "at", pure, return_raw)]
+    pub fn expansion_at_int(
+        ctx: NativeCallContext,
+        series: &mut Rc<Expansion>,
+        energy: INT,
+    ) -> std::result::Result<Dynamic, Failure> {
+        expansion_at(ctx, series, energy as FLOAT)
     }
 
-    /// A function of an operator applied to a block, by Clenshaw's recurrence.
+    /// A function of an operator applied to a block, by Clenshaw's recurrence. The spectrum must lie in the window. Where the result
+    /// is so much smaller than the terms of the series that few of its digits are right, as with exp(-tau e) of large tau, a note
+    /// on standard error says so; `kpm::evolve` takes such a function in steps.
     ///
     /// # Example
     /// ```rhai
@@ -374,9 +407,74 @@ mod chebyshev_functions {
                 ))
                 .hint("expand the function on the window that the operator is scaled by"));
             }
-            series.apply(&h, &psi.block, &task)
+            window.must_hold(&h, &task)?;
+            let (out, loss) = series.apply_with_loss(&h, &psi.block, &task)?;
+            let rounding = if out.dtype().is_single() { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            if loss * rounding > LOST {
+                session(&ctx)?.note(&format!(
+                    "the result is {loss:.0e} times smaller than the terms of the series: it is right to some {:.0e} of itself only",
+                    (loss * rounding).min(1.0)
+                ));
+            }
+            Ok(out)
         };
         Ok(Vector::new(h.device(), run().at(&ctx)?))
+    }
+
+    /// exp(-i t H) of the columns of a block, at norm one, for real, imaginary and complex times: a map of `state` and `log_norm`,
+    /// the logarithms of the norms they have. With the option `normalise: false` the columns as they are; a norm that is no number is
+    /// an error then.
+    ///
+    /// # Options
+    /// - `tolerance` (1e-14): where the expansion of a step ends.
+    /// - `normalise` (true): columns at norm one.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 1], [0, 1], [1.0, 2.0]);
+    /// let late = chebyshev_evolve(h, window(0.0, 3.0), unit_block(h, [1]), -1000.0 * I);
+    /// assert_close(late.log_norm[0], -2000.0, 1e-9);       // exp(-1000 * 2)
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn chebyshev_evolve(
+        ctx: NativeCallContext,
+        h: Operator,
+        window: Window,
+        psi: Vector,
+        t: Dynamic,
+        options: Map,
+    ) -> std::result::Result<Dynamic, Failure> {
+        let o = Options::new(&ctx, options);
+        let run = || -> Result<Dynamic> {
+            let time = as_complex(&t)
+                .ok_or_else(|| Error::input(format!("a time is a number, not a {}", t.type_name())))?;
+            let normalise = o.flag_or("normalise", true)?;
+            let tolerance = o.float_or("tolerance", 1e-14)?;
+            let evolved = method::evolve(&h, window, &psi.block, time, tolerance, &o.task()?)?;
+            if !normalise {
+                return Ok(Dynamic::from(Vector::new(h.device(), evolved.whole(&h)?)));
+            }
+            let (block, logs) = evolved.normalised(&h)?;
+            let mut map = Map::new();
+            map.insert("state".into(), Dynamic::from(Vector::new(h.device(), block)));
+            map.insert("log_norm".into(), Dynamic::from(Series::Real(logs)));
+            Ok(map.into())
+        };
+        let result = run().at(&ctx)?;
+        o.finish()?;
+        Ok(result)
+    }
+
+    #[rhai_fn(name = "chebyshev_evolve", return_raw)]
+    pub fn chebyshev_evolve_plain(
+        ctx: NativeCallContext,
+        h: Operator,
+        window: Window,
+        psi: Vector,
+        t: Dynamic,
+    ) -> std::result::Result<Dynamic, Failure> {
+        chebyshev_evolve(ctx, h, window, psi, t, Map::new())
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

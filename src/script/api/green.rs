@@ -110,6 +110,33 @@ mod green_functions {
         green(ctx, mu, energies, Map::new())
     }
 
+    /// The standard errors of `green` over the vectors, Student's for few of them: that of the real part and, as imaginary part,
+    /// that of the imaginary part. NaN for a single vector.
+    ///
+    /// # Options
+    /// - those of `green`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(64), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
+    /// let mu = kpm::moments(h, #{ moments: 64, vectors: 8 });
+    /// let error = mu.green_error(series([0.5]), #{})[0];
+    /// assert(error.re > 0.0 && error.im > 0.0, "eight vectors differ");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn green_error(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+        energies: Series,
+        options: Map,
+    ) -> std::result::Result<Series, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || method::green_error(mu, energies.as_real("energies")?, damping(&o)?);
+        let errors = build().at(&ctx)?;
+        o.finish()?;
+        Ok(Series::Complex(errors))
+    }
+
     /// The moments <l|T_n(H~)|r> for n below `count`: a Series for single vectors, a Matrix with a column a pair for blocks.
     ///
     /// # Example

@@ -1,6 +1,6 @@
 //! Matrices and models from files of other programs, and operators to files.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rhai::plugin::*;
 use rhai::{Array, Engine, Map};
@@ -9,7 +9,7 @@ use super::lattice::{boundaries_of, ints, reals};
 use super::model::{ScriptModel, single_precision};
 use super::table::manifest;
 use crate::error::{Error, Result};
-use crate::lattice::{WannierOptions, read_matrix_market, read_wannier90};
+use crate::lattice::{Centres, WannierOptions, read_matrix_market, read_wannier90};
 use crate::operator::{Format, Operator, Stored};
 use crate::output::files;
 use crate::script::{At, Failure, Options, session};
@@ -50,20 +50,59 @@ fn wannier_options(o: &Options<'_>) -> Result<WannierOptions> {
         cells,
         boundary: boundary.unwrap_or(defaults.boundary),
         vectors,
+        centres: Centres::Nowhere,
         cutoff: o.float_or("cutoff", 0.0)?,
         fermi: o.float_or("fermi", 0.0)?,
     })
 }
 
+/// Where the Wannier functions of a `_hr.dat` file lie: as the option `centres` says, or else in the `_centres.xyz` file beside
+/// it, if the Bravais vectors are given, which have its unit.
+fn centres_of(ctx: &NativeCallContext, o: &Options<'_>, hamiltonian: &Path) -> Result<Centres> {
+    let given = match o.value("centres") {
+        Some(value) if value.is_string() => match value.into_string().unwrap_or_default().as_str() {
+            "none" => return Ok(Centres::Nowhere),
+            file => Some(Centres::File(input_path(ctx, file)?)),
+        },
+        Some(value) => {
+            let wrong = || {
+                Error::input("option `centres` takes an array of positions, one a Wannier function, or a file's name")
+            };
+            let array = value.try_cast::<Array>().ok_or_else(wrong)?;
+            Some(Centres::At(array.iter().map(|x| reals(x, "a Wannier centre")).collect::<Result<_>>()?))
+        }
+        None => None,
+    };
+    if let Some(given) = given {
+        return Ok(given);
+    }
+    let name = hamiltonian.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let beside = name.strip_suffix("_hr.dat").map(|seed| hamiltonian.with_file_name(format!("{seed}_centres.xyz")));
+    let Some(beside) = beside.filter(|path| path.exists()) else { return Ok(Centres::Nowhere) };
+    let session = session(ctx)?;
+    if o.value("vectors").is_none() {
+        session.note(&format!(
+            "`{}` is not read: its centres are in angstrom, and without `vectors` the cell is the unit cube",
+            beside.display()
+        ));
+        return Ok(Centres::Nowhere);
+    }
+    session.note(&format!("the Wannier centres are those of `{}`, in angstrom as `vectors` must be", beside.display()));
+    Ok(Centres::File(beside))
+}
+
 #[export_module]
 mod import_functions {
     /// The tight-binding model in a `_hr.dat` file of Wannier90, on a lattice of cells; the Wannier functions are the orbitals
-    /// of the one site of a cell. Energies are in the file's units, electron volts.
+    /// of the one site of a cell. Energies are in the file's units, electron volts. Velocities and magnetic phases need the centres
+    /// of the Wannier functions; without them all lie on one point, and a note says so.
     ///
     /// # Options
     /// - `cells` ([1, 1, 1]): cells in the three directions.
     /// - `boundary` ("periodic"): boundary conditions, one or an array.
-    /// - `vectors` (the cube's): Bravais vectors, for positions.
+    /// - `vectors` (the cube's): Bravais vectors, for positions; in angstrom, if centres are read from a file.
+    /// - `centres` (the file `_centres.xyz` beside, where `vectors` are given): positions of the Wannier functions, in the unit of
+    ///   `vectors`; an array, or a file's name, or "none" for all on one point.
     /// - `cutoff` (0.0): matrix elements smaller than this are left out.
     /// - `fermi` (0.0): the energy that becomes zero.
     ///
@@ -81,7 +120,19 @@ mod import_functions {
         options: Map,
     ) -> std::result::Result<ScriptModel, Failure> {
         let o = Options::new(&ctx, options);
-        let read = || read_wannier90(&input_path(&ctx, file)?, &wannier_options(&o)?);
+        let read = || {
+            let path = input_path(&ctx, file)?;
+            let options = WannierOptions { centres: centres_of(&ctx, &o, &path)?, ..wannier_options(&o)? };
+            let model = read_wannier90(&path, &options)?;
+            if options.centres == Centres::Nowhere && model.orbitals() > 1 && o.value("centres").is_none() {
+                session(&ctx)?.note(&format!(
+                    "all {} Wannier functions lie on one point of their cell: velocities take hoppings between cells only; \
+                     option `centres` says where they are",
+                    model.orbitals()
+                ));
+            }
+            Ok(model)
+        };
         let model = read().map(ScriptModel::new).at(&ctx)?;
         o.finish()?;
         Ok(model)

@@ -89,7 +89,7 @@ mod kpm_functions {
         Series::Real(mu.values().to_vec())
     }
 
-    /// Standard errors of the moments over the vectors; NaN for a single vector.
+    /// Standard errors of the moments over the vectors, Student's for few of them; NaN for a single vector.
     #[rhai_fn(global, get = "errors", pure)]
     pub fn errors(mu: &mut SharedMoments) -> Series {
         Series::Real(mu.errors().to_vec())
@@ -230,7 +230,7 @@ mod kpm_functions {
         density(ctx, mu, energies, Map::new())
     }
 
-    /// The standard error of `density` over the vectors; NaN for a single vector.
+    /// The standard error of `density` over the vectors, Student's for few of them; NaN for a single vector.
     #[rhai_fn(global, pure, return_raw)]
     pub fn density_error(
         ctx: NativeCallContext,
@@ -330,7 +330,8 @@ mod kpm_functions {
         Ok(best.min(fit as INT))
     }
 
-    /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes.
+    /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes. The spectrum
+    /// must lie in the window of the series.
     ///
     /// # Example
     /// ```rhai
@@ -345,6 +346,10 @@ mod kpm_functions {
         h: Operator,
         series: Rc<method::Expansion>,
     ) -> std::result::Result<Operator, Failure> {
-        method::polynomial(&h, &series).at(&ctx)
+        let build = || {
+            series.window.must_hold(&h, &session(&ctx)?.task(false))?;
+            method::polynomial(&h, &series)
+        };
+        build().at(&ctx)
     }
 }

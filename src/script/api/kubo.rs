@@ -6,11 +6,13 @@ use rhai::plugin::*;
 use rhai::{Engine, INT, Map};
 
 use super::kpm::{kernel, orders};
+use super::table::{find, save_data};
 use super::vector::Vector;
 use crate::error::Error;
 use crate::method::{DoubleMoments, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
+use crate::output::files;
 use crate::script::{At, Failure, Options};
 
 /// The script's handle to two-dimensional moments.
@@ -22,9 +24,36 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(kubo_functions).into());
 }
 
+/// The conductivity and its error, as the options say.
+fn both(
+    ctx: &NativeCallContext,
+    mu: &DoubleMoments,
+    potentials: &Series,
+    options: Map,
+) -> std::result::Result<(Vec<f64>, Vec<f64>), Failure> {
+    let o = Options::new(ctx, options);
+    let build = || {
+        let temperature = o.float_or("temperature", 0.0)?;
+        let volume = o.float("volume")?.or(mu.volume).ok_or_else(|| {
+            Error::input("these moments are of an operator without a lattice").hint("give the option `volume`")
+        })?;
+        o.count("points", 2)?;
+        let kernel = kernel(&o, "jackson")?;
+        mu.conductivity(potentials.as_real("chemical potentials")?, temperature, volume, kernel)
+    };
+    let sigma = build().at(ctx)?;
+    o.finish()?;
+    Ok(sigma)
+}
+
 #[export_module]
 mod kubo_functions {
-    /// Two-dimensional moments Tr[A T_m(H~) B T_n(H~)]/D, averaged over the columns of `v`; `values` is a Matrix.
+    /// Two-dimensional moments Tr[A T_m(H~) B T_n(H~)]/D, averaged over the columns of `v`; `values` is a Matrix. Those of more
+    /// vectors are added with `+`.
+    ///
+    /// # Options
+    /// - `label` (none): a word for the operators `a` and `b`; moments of different labels are never averaged.
+    /// - `progress` (true): show a bar.
     ///
     /// # Example
     /// ```rhai
@@ -42,11 +71,124 @@ mod kubo_functions {
         b: Operator,
         v: Vector,
         count: INT,
+        options: Map,
     ) -> std::result::Result<SharedDouble, Failure> {
-        let o = Options::none(&ctx);
-        let build =
-            || DoubleMoments::new(&h, window, (&a, &b), &v.block, orders(count)?, &o.task()?).map(Rc::new);
-        build().at(&ctx)
+        let o = Options::new(&ctx, options);
+        let build = || {
+            let mu = DoubleMoments::new(&h, window, (&a, &b), &v.block, orders(count)?, &o.task()?)?;
+            let volume = mu.volume;
+            Ok(Rc::new(mu.on(volume, o.text_or("label", "")?)))
+        };
+        let mu = build().at(&ctx)?;
+        o.finish()?;
+        Ok(mu)
+    }
+
+    #[rhai_fn(name = "double_moments", return_raw)]
+    pub fn double_moments_plain(
+        ctx: NativeCallContext,
+        h: Operator,
+        window: Window,
+        a: Operator,
+        b: Operator,
+        v: Vector,
+        count: INT,
+    ) -> std::result::Result<SharedDouble, Failure> {
+        double_moments(ctx, h, window, a, b, v, count, Map::new())
+    }
+
+    /// Moments of more vectors between the same operators, averaged with these.
+    #[rhai_fn(name = "+", return_raw)]
+    pub fn merge_double(
+        ctx: NativeCallContext,
+        a: SharedDouble,
+        b: SharedDouble,
+    ) -> std::result::Result<SharedDouble, Failure> {
+        a.merge(&b).map(Rc::new).at(&ctx)
+    }
+
+    /// The moments of `count` of the vectors, from number `first` on.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// let v = h.velocity(0);
+    /// let mu = double_moments(h, window(-2.1, 2.1), v, v, unit_block(h, [0, 3]), 4);
+    /// assert(mu.select(1, 1).vectors == 1, "one vector");
+    /// ```
+    #[rhai_fn(global, name = "select", pure, return_raw)]
+    pub fn select_double(
+        ctx: NativeCallContext,
+        mu: &mut SharedDouble,
+        first: INT,
+        count: INT,
+    ) -> std::result::Result<SharedDouble, Failure> {
+        let range = usize::try_from(first).ok().zip(usize::try_from(count).ok());
+        let wrong = || Error::input(format!("{count} vectors from number {first} on"));
+        range
+            .ok_or_else(wrong)
+            .and_then(|(first, count)| mu.select(first..first.saturating_add(count)))
+            .map(Rc::new)
+            .at(&ctx)
+    }
+
+    /// Saves the moments of every vector with their window, volume and label: as NPZ, JSON or CSV by the file's name.
+    #[rhai_fn(global, name = "save", pure, return_raw)]
+    pub fn save_double(
+        ctx: NativeCallContext,
+        mu: &mut SharedDouble,
+        file: &str,
+    ) -> std::result::Result<(), Failure> {
+        mu.to_table().and_then(|table| save_data(&ctx, table.into(), file)).at(&ctx)
+    }
+
+    /// The two-dimensional moments that `save` wrote to a file.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// let v = h.velocity(0);
+    /// let mu = double_moments(h, window(-2.1, 2.1), v, v, random_block(h, 2), 4);
+    /// mu.save("double.npz");
+    /// assert_close((load_double_moments("double.npz").values - mu.values).norm(), 0.0, 0.0);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn load_double_moments(
+        ctx: NativeCallContext,
+        file: &str,
+    ) -> std::result::Result<SharedDouble, Failure> {
+        let read = || DoubleMoments::from_table(&files::load(find(&ctx, file)?)?.to_table()?).map(Rc::new);
+        read().at(&ctx)
+    }
+
+    /// Number of vectors averaged over.
+    #[rhai_fn(global, get = "vectors", pure)]
+    pub fn double_vectors(mu: &mut SharedDouble) -> INT {
+        mu.vectors() as INT
+    }
+
+    /// Number of orders in either direction.
+    #[rhai_fn(global, get = "len", pure)]
+    pub fn double_len(mu: &mut SharedDouble) -> INT {
+        mu.count as INT
+    }
+
+    /// Dimension of the operator.
+    #[rhai_fn(global, get = "dim", pure)]
+    pub fn double_dim(mu: &mut SharedDouble) -> INT {
+        mu.dim as INT
+    }
+
+    /// The word for the operators between the polynomials: of `kpm::conductivity_moments` the direction.
+    #[rhai_fn(global, get = "label", pure)]
+    pub fn double_label(mu: &mut SharedDouble) -> String {
+        mu.label.clone()
+    }
+
+    /// The window of the moments.
+    #[rhai_fn(global, get = "window", pure)]
+    pub fn double_window(mu: &mut SharedDouble) -> Window {
+        mu.window
     }
 
     /// The moments as a Matrix, row m and column n.
@@ -55,7 +197,7 @@ mod kubo_functions {
         ctx: NativeCallContext,
         mu: &mut SharedDouble,
     ) -> std::result::Result<Matrix, Failure> {
-        Matrix::new(mu.count, mu.count, Series::Complex(mu.values.clone())).at(&ctx)
+        Matrix::new(mu.count, mu.count, Series::Complex(mu.values().to_vec())).at(&ctx)
     }
 
     /// The conductivity of Kubo's and Bastin's formula from moments of two velocities, in e^2/hbar times
@@ -63,7 +205,7 @@ mod kubo_functions {
     ///
     /// # Options
     /// - `temperature` (0.0): in energy.
-    /// - `volume` (required): of the sample.
+    /// - `volume` (that of the operator's lattice): of the sample.
     /// - `kernel` ("jackson"), `parameter`: the damping kernel.
     /// - `points`: taken from older scripts, of no effect: the closed form has no points.
     ///
@@ -82,22 +224,34 @@ mod kubo_functions {
         potentials: Series,
         options: Map,
     ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let temperature = o.float_or("temperature", 0.0)?;
-            let volume = o.float("volume")?;
-            let volume = volume.ok_or_else(|| Error::input("option `volume` is needed"))?;
-            o.count("points", 2)?;
-            let kernel = kernel(&o, "jackson")?;
-            mu.conductivity(potentials.as_real("chemical potentials")?, temperature, volume, kernel)
-        };
-        let sigma = build().at(&ctx)?;
-        o.finish()?;
-        Ok(Series::Real(sigma))
+        both(&ctx, mu, &potentials, options).map(|(sigma, _)| Series::Real(sigma))
+    }
+
+    /// The standard error of `conductivity` over the vectors, Student's for few of them; NaN for a single vector.
+    ///
+    /// # Options
+    /// - those of `conductivity`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::square(6, 5), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
+    /// let v = h.velocity(0);
+    /// let mu = double_moments(h, window(-5.0, 5.0), v, v, random_block(h, 8), 32);
+    /// assert(mu.conductivity_error(series([0.0]), #{ temperature: 0.1 })[0] > 0.0, "eight vectors differ");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn conductivity_error(
+        ctx: NativeCallContext,
+        mu: &mut SharedDouble,
+        potentials: Series,
+        options: Map,
+    ) -> std::result::Result<Series, Failure> {
+        both(&ctx, mu, &potentials, options).map(|(_, error)| Series::Real(error))
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn double_to_string(mu: &mut SharedDouble) -> String {
-        format!("DoubleMoments: {0} x {0}, dimension {1}", mu.count, mu.dim)
+        let s = if mu.vectors() == 1 { "" } else { "s" };
+        format!("DoubleMoments: {0} x {0} of {1} vector{s}, dimension {2}", mu.count, mu.vectors(), mu.dim)
     }
 }

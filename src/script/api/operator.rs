@@ -105,11 +105,22 @@ mod operator_functions {
         build().at(&ctx)
     }
 
-    /// The diagonal as a Series, where it is known.
+    /// The diagonal as a Series, where it is known; complex where it has imaginary parts.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert((I * sparse([0, 1], [0, 1], [1.0, 2.0])).diagonal[1] == 2.0 * I, "an imaginary diagonal");
+    /// ```
     #[rhai_fn(global, get = "diagonal", pure, return_raw)]
     pub fn diagonal(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Series, Failure> {
         let unknown = || Error::input(format!("the diagonal of a {} is not known", h.node().describe()));
-        h.node().diagonal().map(Series::Real).ok_or_else(unknown).at(&ctx)
+        let whole = h.node().diagonal().map(|real| match h.node().imaginary_diagonal() {
+            None => Series::Real(real),
+            Some(imaginary) => {
+                Series::Complex(real.into_iter().zip(imaginary).map(|(re, im)| C64::new(re, im)).collect())
+            }
+        });
+        whole.ok_or_else(unknown).at(&ctx)
     }
 
     /// The adjoint operator.

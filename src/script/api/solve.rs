@@ -181,6 +181,14 @@ fn shifts_of(value: &Dynamic) -> Result<Vec<f64>> {
 }
 
 /// The fit wanted by the options `error` and one of `exact`.
+/// An error outside of the interval of a fit, where it is a large number without meaning.
+fn inside(eps: f64, y: f64) -> Result<()> {
+    if y >= eps * (1.0 - 1e-12) && y <= 1.0 + 1e-12 {
+        return Ok(());
+    }
+    Err(Error::input(format!("{y} outside the interval [{eps:e}, 1] of the fit")))
+}
+
 fn fit<T>(
     ctx: &NativeCallContext,
     options: Map,
@@ -401,15 +409,15 @@ mod solve_functions {
         p.eps
     }
 
-    /// The polynomial at y.
-    #[rhai_fn(global, name = "at", pure)]
-    pub fn at(p: &mut Rc<MinMax>, y: FLOAT) -> FLOAT {
-        p.at(y)
+    /// The polynomial at y, which must lie in its interval.
+    #[rhai_fn(global, name = "at", pure, return_raw)]
+    pub fn at(ctx: NativeCallContext, p: &mut Rc<MinMax>, y: FLOAT) -> std::result::Result<FLOAT, Failure> {
+        inside(p.eps, y).map(|()| p.at(y)).at(&ctx)
     }
 
-    #[rhai_fn(global, name = "at", pure)]
-    pub fn at_int(p: &mut Rc<MinMax>, y: INT) -> FLOAT {
-        p.at(y as FLOAT)
+    #[rhai_fn(global, name = "at", pure, return_raw)]
+    pub fn at_int(ctx: NativeCallContext, p: &mut Rc<MinMax>, y: INT) -> std::result::Result<FLOAT, Failure> {
+        at(ctx, p, y as FLOAT)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
@@ -470,15 +478,15 @@ mod solve_functions {
         Series::Real(r.residues.clone())
     }
 
-    /// The function at y.
-    #[rhai_fn(global, name = "at", pure)]
-    pub fn rational_at(r: &mut Rc<Zolotarev>, y: FLOAT) -> FLOAT {
-        r.at(y)
+    /// The function at y, which must lie in its interval.
+    #[rhai_fn(global, name = "at", pure, return_raw)]
+    pub fn rational_at(ctx: NativeCallContext, r: &mut Rc<Zolotarev>, y: FLOAT) -> std::result::Result<FLOAT, Failure> {
+        inside(r.eps, y).map(|()| r.at(y)).at(&ctx)
     }
 
-    #[rhai_fn(global, name = "at", pure)]
-    pub fn rational_at_int(r: &mut Rc<Zolotarev>, y: INT) -> FLOAT {
-        r.at(y as FLOAT)
+    #[rhai_fn(global, name = "at", pure, return_raw)]
+    pub fn rational_at_int(ctx: NativeCallContext, r: &mut Rc<Zolotarev>, y: INT) -> std::result::Result<FLOAT, Failure> {
+        rational_at(ctx, r, y as FLOAT)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

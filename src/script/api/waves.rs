@@ -7,7 +7,7 @@ use super::values::real;
 use super::vector::Vector;
 use crate::error::{Error, Result};
 use crate::method;
-use crate::number::{Matrix, Series};
+use crate::number::Series;
 use crate::operator::Operator;
 use crate::script::{At, Failure, Options};
 
@@ -29,7 +29,8 @@ fn momenta(given: &Array) -> Result<Vec<Vec<f64>>> {
 
 #[export_module]
 mod wave_functions {
-    /// Normalised plane waves exp(i k r)/sqrt(n): a column for every momentum (radians per lattice constant) and orbital.
+    /// Normalised plane waves exp(i k r)/sqrt(n): a column for every momentum (radians per lattice constant) and orbital. Positions
+    /// are those of the sites before a strain.
     ///
     /// # Options
     /// - `layer` (all): the cells of which index along `direction` carry the wave.
@@ -76,6 +77,38 @@ mod wave_functions {
         plane_waves(ctx, h, k, Map::new())
     }
 
+    /// Which momenta the operator's lattice has, an array of true and false: those whose waves exp(i k r) go on across the periodic
+    /// boundaries, multiples of 2 pi over the length of the sample where they are not twisted.
+    ///
+    /// # Options
+    /// - `layer` (none): waves on one layer may have any momentum along `direction`.
+    /// - `direction` (the last): the direction that layers are counted along.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// assert(momenta_fit(h, [[PI() / 4.0], [0.3]], #{}) == [true, false], "eight cells");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn momenta_fit(
+        ctx: NativeCallContext,
+        h: Operator,
+        k: Array,
+        options: Map,
+    ) -> std::result::Result<Array, Failure> {
+        let o = Options::new(&ctx, options);
+        let build = || {
+            let last = method::geometry(&h)?.lattice.dimension().saturating_sub(1);
+            let direction = o.count_or("direction", 0, last)?;
+            let free = o.value("layer").filter(|layer| !layer.is_unit()).map(|_| direction);
+            let fit = method::momenta_fit(&h, &momenta(&k)?, free)?;
+            Ok(fit.into_iter().map(Dynamic::from).collect())
+        };
+        let fit = build().at(&ctx)?;
+        o.finish()?;
+        Ok(fit)
+    }
+
     /// Momenta along a path: `points` of them, evenly spaced from the first corner to the last, in `momenta`; how far along
     /// the path each lies, in `length`.
     ///
@@ -113,18 +146,10 @@ mod wave_functions {
         method::geometry(h).map(|g| g.orbitals as INT).at(&ctx)
     }
 
-    /// The volume of the operator's lattice: cells times the volume of one.
+    /// The volume of the operator's lattice: cells times the volume of one, or what a strain makes of it.
     #[rhai_fn(global, get = "volume", pure, return_raw)]
     pub fn volume(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<FLOAT, Failure> {
-        let build = || {
-            let lattice = &method::geometry(h)?.lattice;
-            let rows: Vec<Series> = lattice.vectors().iter().map(|v| Series::Real(v.clone())).collect();
-            let a = Matrix::from_rows(&rows)?;
-            // The Gram determinant also measures a chain in the plane.
-            let gram = a.matmul(&a.transpose())?;
-            Ok(lattice.cell_count() as f64 * gram.det()?.re().max(0.0).sqrt())
-        };
-        build().at(&ctx)
+        method::geometry(h).and_then(|g| g.volume()).at(&ctx)
     }
 
     /// The rows of a site's orbitals.
@@ -152,7 +177,9 @@ mod wave_functions {
         build().at(&ctx)
     }
 
-    /// The velocity operator i [H, x] along a Cartesian axis (hbar = 1).
+    /// The velocity operator i [H, x] along a Cartesian axis (hbar = 1), in energies times lattice constants: each hopping times
+    /// i and its own displacement from the site it leaves to the one it reaches, across boundaries and as strained. Sums, multiples
+    /// and products of operators have velocities if all their parts have. The velocity of a velocity is i [v, x].
     ///
     /// # Example
     /// ```rhai

@@ -1,0 +1,120 @@
+//! exp(-i t H) psi by Chebyshev expansion (Tal-Ezer and Kosloff, J. Chem. Phys. 81 (1984) 3967), t real, imaginary or neither.
+//!
+//! An imaginary time makes the terms of a series as large as exp(|Im t| a) with the half width a of the window, while the sum may
+//! be as small as the inverse: a step loses the square of that. Steps are so short that it is below two digits, columns are
+//! brought back to norm one after each, and the logarithms of the norms are added up.
+
+use crate::backend::BlockVector;
+use crate::error::{Error, Result};
+use crate::method::{Expansion, Window};
+use crate::number::C64;
+use crate::operator::Operator;
+use crate::task::Task;
+
+/// The most that |Re t| times the half width is in a step: expansions of so many orders meet 1e-14.
+const REAL: f64 = 300.0;
+/// The same of |Im t|.
+const IMAGINARY: f64 = 2.0;
+/// More steps than that never end.
+const MOST_STEPS: f64 = 1e8;
+
+/// An evolved block: column k is `psi` times exp(`log_scale[k]`).
+pub struct Evolved {
+    /// The columns.
+    pub psi: BlockVector,
+    /// Logarithms of what the columns are to be multiplied by; zero for real times.
+    pub log_scale: Vec<f64>,
+}
+
+impl Evolved {
+    /// The columns at norm one, with the logarithms of their norms; minus infinity for a column of zeros.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn normalised(mut self, h: &Operator) -> Result<(BlockVector, Vec<f64>)> {
+        normalise(h, &mut self)?;
+        Ok((self.psi, self.log_scale))
+    }
+
+    /// The columns as they are.
+    ///
+    /// # Errors
+    /// A norm that is too large or too small a number.
+    pub fn whole(self, h: &Operator) -> Result<BlockVector> {
+        if self.log_scale.iter().all(|&x| x == 0.0) {
+            return Ok(self.psi);
+        }
+        let (mut psi, logs) = self.normalised(h)?;
+        // The elements are smaller than the norm, by as much as the root of their number.
+        let most = if psi.dtype().is_single() { 75.0 } else { 690.0 };
+        if let Some(log) = logs.iter().find(|log| log.is_finite() && log.abs() > most) {
+            return Err(Error::numeric(format!("the evolved state has the norm exp({log:.1}), which is no number"))
+                .hint("`normalise: true` gives the state at norm one, and the logarithm of the norm"));
+        }
+        scale(h, &mut psi, &logs.iter().map(|log| C64::new(log.exp(), 0.0)).collect::<Vec<_>>())?;
+        Ok(psi)
+    }
+}
+
+fn scale(h: &Operator, psi: &mut BlockVector, factors: &[C64]) -> Result<()> {
+    let copy = psi.clone();
+    h.device().axpby(factors, &copy, &[C64::default()], psi)
+}
+
+/// Brings all columns to norm one.
+fn normalise(h: &Operator, of: &mut Evolved) -> Result<()> {
+    let norms: Vec<f64> = h.device().dots(&of.psi, &of.psi)?.iter().map(|z| z.re.sqrt()).collect();
+    if norms.iter().any(|n| !n.is_finite()) {
+        return Err(Error::numeric("the evolved state is not finite")
+            .hint("the operator or the state may have entries that are not finite"));
+    }
+    let inverse: Vec<C64> = norms.iter().map(|&n| C64::from(if n > 0.0 { n.recip() } else { 0.0 })).collect();
+    scale(h, &mut of.psi, &inverse)?;
+    of.log_scale.iter_mut().zip(&norms).for_each(|(log, n)| *log += n.ln());
+    Ok(())
+}
+
+/// exp(-i t H) psi, column by column; coefficients below `tolerance` of the largest are left out.
+///
+/// # Errors
+/// A time that is not finite or takes too many steps, a spectrum that leaves the window, interruption.
+pub fn evolve(
+    h: &Operator,
+    window: Window,
+    psi: &BlockVector,
+    t: C64,
+    tolerance: f64,
+    task: &Task,
+) -> Result<Evolved> {
+    let a = window.half_width;
+    let steps = (t.re.abs() * a / REAL).max(t.im.abs() * a / IMAGINARY).ceil().max(1.0);
+    if !(steps <= MOST_STEPS) {
+        return Err(Error::input(format!("an evolution over the time {t} takes {steps:.0e} steps")));
+    }
+    window.must_hold(h, task)?;
+    let dt = t / steps;
+    // About the middle of the window, where the terms are smallest.
+    let middle = window.center;
+    let series = Expansion::converged(window, tolerance, |energy| {
+        Ok((C64::new(dt.im, -dt.re) * (energy - middle)).exp())
+    })?;
+    let mut of = Evolved { psi: psi.clone(), log_scale: vec![0.0; psi.columns()] };
+    if t.im != 0.0 {
+        normalise(h, &mut of)?;
+    }
+    let progress = task.start("time steps", steps as usize);
+    for step in 0..steps as usize {
+        of.psi = series.apply(h, &of.psi, &task.quiet())?;
+        if t.im != 0.0 {
+            normalise(h, &mut of)?;
+        }
+        progress.advance(step + 1)?;
+    }
+    let turns = C64::cis(-t.re * middle);
+    if turns != C64::new(1.0, 0.0) {
+        of.psi = h.device().convert(&of.psi, of.psi.dtype().to_complex())?;
+        scale(h, &mut of.psi, &[turns])?;
+    }
+    of.log_scale.iter_mut().for_each(|log| *log += t.im * middle);
+    Ok(of)
+}
