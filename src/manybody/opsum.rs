@@ -25,6 +25,7 @@ pub struct Term {
 pub struct OpSum {
     terms: Vec<Term>,
     meant: Option<Meant>,
+    order: Option<Vec<usize>>,
 }
 
 /// What is said of a Hamiltonian of another number of sites.
@@ -67,7 +68,7 @@ impl OpSum {
             coefficient: term.coefficient.conj(),
             factors: term.factors.iter().rev().map(|(name, site)| (adjoint_name(name), *site)).collect(),
         };
-        OpSum { terms: self.terms.iter().map(adjoint).collect(), meant: self.meant.clone() }
+        OpSum { terms: self.terms.iter().map(adjoint).collect(), ..self.clone() }
     }
 
     /// Says which sites it is meant for.
@@ -94,10 +95,68 @@ impl OpSum {
         self.meant.as_ref()
     }
 
+    /// Says in which order its sites stand along a chain of blocks; the terms keep their numbers.
+    ///
+    /// # Errors
+    /// When that is not every site from 0 on, once.
+    pub fn set_order(&mut self, order: Vec<usize>) -> Result<()> {
+        places(&order)?;
+        self.order = Some(order);
+        Ok(())
+    }
+
+    /// The order of its sites along a chain of blocks, if it was said.
+    pub fn order(&self) -> Option<&[usize]> {
+        self.order.as_deref()
+    }
+
+    /// The sum with sites numbered by their places in an order: what was said of site `order[k]` is said of site `k`.
+    ///
+    /// # Errors
+    /// When the order does not hold every site that a term names.
+    pub fn reordered(&self, order: &[usize]) -> Result<OpSum> {
+        let place = places(order)?;
+        let mut sum =
+            OpSum { terms: Vec::with_capacity(self.terms.len()), meant: self.meant.clone(), order: None };
+        for term in &self.terms {
+            let one = |(name, site): &(String, usize)| Some((name.clone(), *place.get(*site)?));
+            let factors = term.factors.iter().map(one).collect::<Option<_>>().ok_or_else(|| {
+                Error::input(format!(
+                    "the term `{term}` is about sites beyond the {} of the order",
+                    order.len()
+                ))
+            })?;
+            sum.terms.push(Term { coefficient: term.coefficient, factors });
+        }
+        Ok(sum)
+    }
+
     /// The terms in the order of their adding.
     pub fn terms(&self) -> &[Term] {
         &self.terms
     }
+}
+
+/// Where each site stands in an order.
+///
+/// # Errors
+/// When the order does not list every site from 0 on, once.
+pub fn places(order: &[usize]) -> Result<Vec<usize>> {
+    let mut place = vec![usize::MAX; order.len()];
+    for (k, &site) in order.iter().enumerate() {
+        match place.get_mut(site) {
+            Some(free) if *free == usize::MAX => *free = k,
+            _ => {
+                let n = order.len();
+                return Err(Error::input(format!(
+                    "an order that does not list every site from 0 to {} once",
+                    n.max(1) - 1
+                ))
+                .hint("it lists the sites as they stand in the chain"));
+            }
+        }
+    }
+    Ok(place)
 }
 
 /// What the adjoint of an operator is called.
@@ -111,7 +170,7 @@ pub(super) fn adjoint_name(name: &str) -> String {
 impl From<C64> for OpSum {
     /// A multiple of the identity.
     fn from(coefficient: C64) -> OpSum {
-        OpSum { terms: vec![Term { coefficient, factors: Vec::new() }], meant: None }
+        OpSum { terms: vec![Term { coefficient, factors: Vec::new() }], ..OpSum::default() }
     }
 }
 
@@ -125,6 +184,7 @@ impl Add for OpSum {
             (Some(_), Some(b)) if b.kind == "tJ" => Some(b),
             (a, b) => a.or(b),
         };
+        self.order = self.order.or(other.order);
         self
     }
 }

@@ -52,6 +52,18 @@ impl Sites {
         Sites::new(vec![site; n])
     }
 
+    /// The sites in another order: site `order[k]` at place `k`.
+    ///
+    /// # Errors
+    /// When the order does not list every site once.
+    pub fn reordered(&self, order: &[usize]) -> Result<Sites> {
+        if order.len() != self.count() {
+            return Err(Error::input(format!("an order of {} sites for {self}", order.len())));
+        }
+        super::opsum::places(order)?;
+        Sites::new(order.iter().map(|&i| self.sites[i].clone()).collect())
+    }
+
     /// Number of sites.
     pub fn count(&self) -> usize {
         self.sites.len()

@@ -89,26 +89,45 @@ impl<T: Element> DensityMatrix<T> {
         side: Side,
         mixing: &Mixing,
     ) -> Result<DensityMatrix<T>> {
-        let block = both.half(side).clone();
+        DensityMatrix::of_several(&[(both, states)], side, mixing)
+    }
+
+    /// Of one half that several superblocks have in common, as in different sectors; weights are those of all states in turn.
+    ///
+    /// # Errors
+    /// As [`DensityMatrix::new`], and when the halves differ.
+    pub fn of_several(
+        all: &[(&Superblock<T>, &[Vec<T>])],
+        side: Side,
+        mixing: &Mixing,
+    ) -> Result<DensityMatrix<T>> {
+        let first = all.first().ok_or_else(|| Error::input("a density matrix of no superblock"))?;
+        let block = first.0.half(side).clone();
         let space = block.space();
+        if all.iter().any(|(both, _)| both.half(side).space() != space) {
+            return Err(Error::input("superblocks that do not share the half of the density matrix")
+                .hint("make them of the same grown block"));
+        }
+        let count: usize = all.iter().map(|a| a.1.len()).sum();
         let weights = match &mixing.weights[..] {
-            [] => vec![1.0 / states.len().max(1) as f64; states.len()],
-            given if given.len() == states.len() && given.iter().all(|w| *w >= 0.0) => {
+            [] => vec![1.0 / count.max(1) as f64; count],
+            given if given.len() == count && given.iter().all(|w| *w >= 0.0) => {
                 let sum: f64 = given.iter().sum();
                 given.iter().map(|w| w / sum).collect()
             }
-            given if given.len() == states.len() => {
+            given if given.len() == count => {
                 return Err(Error::input(format!("weights {given:?} of target states"))
                     .hint("one weight a target state, none of them negative"));
             }
             given => {
-                return Err(Error::input(format!("{} weights for {} states", given.len(), states.len()))
+                return Err(Error::input(format!("{} weights for {count} states", given.len()))
                     .hint("one weight a target state, none of them negative"));
             }
         };
         let mut panels: Vec<(usize, Vec<(MatRef<'_, T>, f64)>)> =
             space.dims().iter().map(|&d| (d, Vec::new())).collect();
-        for (x, &weight) in states.iter().zip(&weights) {
+        let targets = all.iter().flat_map(|&(both, states)| states.iter().map(move |x| (both, x)));
+        for ((both, x), &weight) in targets.zip(&weights) {
             for (pair, panel) in both.panels(x) {
                 let (own, m) = match side {
                     Side::Left => (pair.left, panel),
@@ -132,7 +151,12 @@ impl<T: Element> DensityMatrix<T> {
             return Err(Error::numeric("the density matrix of a vector that is zero or not finite"));
         }
         if mixing.noise > 0.0 {
-            perturb(both, states, &weights, side, mixing.noise, &mut sums);
+            let mut from = 0;
+            for (both, states) in all {
+                let own = &weights[from..from + states.len()];
+                perturb(both, states, own, side, mixing.noise, &mut sums);
+                from += states.len();
+            }
         }
         let solve = |m: &Mat<T>, par: Par| -> Result<(Vec<f64>, Mat<T>)> {
             let (values, vectors) = eigh(m.as_ref(), par)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::mpo::{Bond, Entry, Mirror, Mpo};
 use super::space::Symmetry;
-use super::strings::{Element, Strings, Word};
+use super::strings::{Element, Strings};
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Site, Sites, Term};
 use crate::number::C64;
@@ -16,7 +16,7 @@ const START: usize = 0;
 const DONE: usize = 1;
 
 /// The automaton of a uniform chain with the coupling `bond` of sites 0 and 1 between neighbours; terms on site 0 alone
-/// act on every site. Whatever numbers of the site the coupling conserves are conserved.
+/// act on every site, and terms that name both, be it with "Id", on every pair of neighbours. Whatever numbers of the site the coupling conserves are conserved.
 ///
 /// # Errors
 /// For operators that the site does not have, couplings beyond sites 0 and 1, and those that are not Hermitian.
@@ -30,13 +30,30 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     let conserves =
         |name: &String| Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok();
     let symmetry = Symmetry::new(&sites, sites.charges().iter().filter(|n| conserves(n)).cloned());
-    let strings = Strings::new(bond, &sites, &symmetry)?;
+    // What names site 1 acts once a bond, whatever is left of it; the rest acts once a site.
+    let (mut local, mut coupling) = (OpSum::new(), OpSum::new());
+    for Term { coefficient, factors } in bond.terms() {
+        let on = |site: usize| factors.iter().any(|f| f.1 == site);
+        if on(1) && !on(0) {
+            return Err(Error::input("a term acts on site 1 alone")
+                .hint("write terms of one site on site 0; they act on every site"));
+        }
+        let to = if on(1) { &mut coupling } else { &mut local };
+        to.add(*coefficient, factors.clone())?;
+    }
+    let own = Strings::new(&local, &sites, &symmetry)?;
+    let strings = Strings::new(&coupling, &sites, &symmetry)?;
     let dim = site.dim();
     let states = symmetry.states(&sites, 0);
-    let elements = |number: usize, z: C64| -> Vec<Element> {
-        strings.alphabet.elements(number, dim).into_iter().map(|(i, j, x)| (i, j, z * x)).collect()
+    let elements = |from: &Strings, number: usize, z: C64| -> Vec<Element> {
+        from.alphabet.elements(number, dim).into_iter().map(|(i, j, x)| (i, j, z * x)).collect()
     };
-    let identity = || elements(0, C64::ONE);
+    let identity = || elements(&own, 0, C64::ONE);
+    // An operator that changes the parity of fermions.
+    let odd = |from: &Strings, number: usize| {
+        let local = from.alphabet.elements(number, dim);
+        local.first().is_some_and(|e| site.is_odd(e.0) != site.is_odd(e.1))
+    };
     let mut charges = vec![symmetry.zero(), symmetry.zero()];
     let mut tensor = vec![
         Entry { left: START, right: START, elements: identity() },
@@ -46,39 +63,42 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
         let first = strings.alphabet.elements(number, dim).first().map(|e| (e.0, e.1));
         first.map_or_else(|| symmetry.zero(), |(i, j)| symmetry.subtract(&states[i], &states[j]))
     };
-    // An operator on the block's last site, by its number.
+    let alone = || {
+        Error::input("a term of an infinite chain that changes the parity of the fermions")
+            .hint("fermionic operators stand in pairs, like \"Cdag\" on site 0 and \"C\" on site 1")
+    };
+    for (word, &z) in &own.words {
+        let number = word.first().map_or(0, |w| w.1);
+        if odd(&own, number) {
+            return Err(alone());
+        }
+        tensor.push(Entry { left: START, right: DONE, elements: elements(&own, number, z) });
+    }
+    // An operator on the block's last site, by its number; the identity is one of them.
     let mut on_edge: BTreeMap<usize, usize> = BTreeMap::new();
     let mut couplings: Vec<(usize, usize, C64)> = Vec::new();
     for (word, &z) in &strings.words {
-        match word[..] {
-            [] => tensor.push(Entry { left: START, right: DONE, elements: elements(0, z) }),
-            [(0, a)] => tensor.push(Entry { left: START, right: DONE, elements: elements(a, z) }),
-            [(0, a), (1, b)] => couplings.push((a, b, z)),
-            _ => {
-                return Err(Error::input("a term acts on site 1 alone")
-                    .hint("write terms of one site on site 0; they act on every site"));
-            }
+        let at = |k: usize| word.iter().find(|w| w.0 == k).map_or(0, |w| w.1);
+        if odd(&strings, at(0)) != odd(&strings, at(1)) {
+            return Err(alone());
         }
+        couplings.push((at(0), at(1), z));
     }
     for number in couplings.iter().map(|c| c.0).chain(couplings.iter().map(|c| c.1)) {
         on_edge.entry(number).or_insert_with(|| {
             charges.push(charge(number));
             let right = charges.len() - 1;
-            tensor.push(Entry { left: START, right, elements: elements(number, C64::ONE) });
+            tensor.push(Entry { left: START, right, elements: elements(&strings, number, C64::ONE) });
             right
         });
     }
     for &(a, b, z) in &couplings {
-        tensor.push(Entry { left: on_edge[&a], right: DONE, elements: elements(b, z) });
+        tensor.push(Entry { left: on_edge[&a], right: DONE, elements: elements(&strings, b, z) });
     }
     // In the mirror an operator that changes the parity carries the signs of all sites before it.
-    let odd = |number: usize| {
-        let local = strings.alphabet.elements(number, dim);
-        local.first().is_some_and(|e| site.is_odd(e.0) != site.is_odd(e.1))
-    };
     let mut signed: BTreeMap<usize, usize> = BTreeMap::new();
     let mut parity = None;
-    for b in couplings.iter().map(|c| c.1).filter(|&b| odd(b)) {
+    for b in couplings.iter().map(|c| c.1).filter(|&b| odd(&strings, b)) {
         let string = *parity.get_or_insert_with(|| {
             charges.push(symmetry.zero());
             let own = charges.len() - 1;
@@ -90,7 +110,7 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
         signed.entry(b).or_insert_with(|| {
             charges.push(charge(b));
             let right = charges.len() - 1;
-            tensor.push(Entry { left: string, right, elements: elements(b, C64::ONE) });
+            tensor.push(Entry { left: string, right, elements: elements(&strings, b, C64::ONE) });
             right
         });
     }
@@ -98,10 +118,10 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     mirror[START].push((DONE, C64::ONE));
     mirror[DONE].push((START, C64::ONE));
     for &(a, b, z) in &couplings {
-        let own = if odd(b) { signed[&b] } else { on_edge[&b] };
+        let own = if odd(&strings, b) { signed[&b] } else { on_edge[&b] };
         mirror[on_edge[&a]].push((own, z));
     }
-    let symmetric = is_symmetric(bond, &sites, &symmetry, &strings)?;
+    let symmetric = is_symmetric(&coupling, &sites, &symmetry, &strings)?;
     let bond = Bond { charges, start: Some(START), done: Some(DONE), parity };
     Ok(Mpo::uniform(sites, symmetry, bond, tensor, symmetric.then_some(mirror)))
 }
@@ -117,8 +137,9 @@ fn is_symmetric(bond: &OpSum, sites: &Sites, symmetry: &Symmetry, strings: &Stri
     // Both number their operators themselves: what counts is the matrices.
     let matrix = |s: &Strings| -> Result<BTreeMap<Vec<(usize, usize)>, C64>> {
         let mut all = BTreeMap::new();
-        for (word, &z) in s.words.iter().filter(|(word, _): &(&Word, _)| word.len() == 2) {
-            let local = |k: usize| Ok(s.alphabet.elements(word[k].1, sites.site(k)?.dim()));
+        for (word, &z) in &s.words {
+            let on = |k: usize| word.iter().find(|w| w.0 == k).map_or(0, |w| w.1);
+            let local = |k: usize| Ok(s.alphabet.elements(on(k), sites.site(k)?.dim()));
             let (a, b) = (local(0)?, local(1)?);
             for x in &a {
                 for y in &b {

@@ -114,28 +114,53 @@ impl<T: Element> State<T> {
             coefficient: C64::ONE,
             factors: vec![(first.0.to_string(), first.1), (second.0.to_string(), second.1)],
         };
+        let fermionic = |name: &str, i: usize| Ok(self.sites.site(i)?.operator(name)?.fermionic);
+        let mut odd = vec![[false; 2]; n];
+        for (own, &i) in odd.iter_mut().zip(sites) {
+            *own = [fermionic(a, i)?, fermionic(b, i)?];
+        }
+        // One fermionic operator without a partner has its string on all sites before.
+        let alone = odd.iter().any(|x| odd.iter().any(|y| x[0] != y[1]));
+        let mut signs: Option<(Environment<T>, usize)> = None;
         for (row, &i) in sites.iter().enumerate() {
+            if alone && i > 0 {
+                let (mut so_far, mut behind) = signs.take().map_or_else(
+                    || Ok((self.pass(&Start::Nothing, 0, &self.sites.site(0)?.operator("F")?.matrix), 1)),
+                    Ok,
+                )?;
+                while behind < i {
+                    let sign = &self.sites.site(behind)?.operator("F")?.matrix;
+                    so_far = self.pass(&Start::At(&so_far), behind, sign);
+                    behind += 1;
+                }
+                signs = Some((so_far, behind));
+            }
+            let before = |string: &[usize]| match &signs {
+                Some((e, _)) if string.first() == Some(&0) => Start::At(e),
+                _ => Start::Nothing,
+            };
             let here = Product::new(&term((a, i), (b, i)), &self.sites)?;
             if let [(_, matrix)] = &here.factors[..] {
-                let matrix: Vec<C64> = matrix.iter().map(|z| z * here.coefficient).collect();
-                values[row * n + row] = self.close(&Start::Nothing, i, &matrix, &densities[i + 1]);
+                let start = before(&here.string);
+                values[row * n + row] = self.close(&start, i, matrix, &densities[i + 1]) * here.coefficient;
             }
             // Both orders, with the left operator on site i: A on the left, then B on the left.
-            let fermionic = self.sites.site(i)?.operator(a)?.fermionic;
-            let orders = if a == b && !fermionic { 1 } else { 2 };
+            let orders = if a == b && odd.iter().all(|o| !o[0]) { 1 } else { 2 };
             for order in 0..orders {
                 let pair = |j: usize| match order {
                     0 => Product::new(&term((a, i), (b, j)), &self.sites),
                     _ => Product::new(&term((a, j), (b, i)), &self.sites),
                 };
-                let mut environment: Option<(Environment<T>, usize)> = None;
+                // What lies left of the second operator depends on whether that one is fermionic.
+                let mut environments: [Option<(Environment<T>, usize)>; 2] = [None, None];
                 for (column, &j) in sites.iter().enumerate().skip(row + 1) {
                     let product = pair(j)?;
                     let [(_, first), (_, second)] = &product.factors[..] else {
                         return Err(Error::internal("a pair of operators on one site"));
                     };
+                    let kept = &mut environments[usize::from(odd[column][1 - order])];
                     let (mut so_far, behind) =
-                        environment.take().unwrap_or_else(|| (self.pass(&Start::Nothing, i, first), i + 1));
+                        kept.take().unwrap_or_else(|| (self.pass(&before(&product.string), i, first), i + 1));
                     for k in behind..j {
                         let name = if product.string.contains(&k) { "F" } else { "Id" };
                         so_far =
@@ -148,7 +173,7 @@ impl<T: Element> State<T> {
                     if orders == 1 {
                         values[at(column, row)] = values[place];
                     }
-                    environment = Some((so_far, j));
+                    *kept = Some((so_far, j));
                 }
             }
             steps.advance(row + 1)?;

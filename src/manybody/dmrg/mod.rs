@@ -2,12 +2,14 @@
 //! White's transformation, and the states that sweeps end with. The algorithms themselves are scripts (`stdlib/dmrg.rhai`).
 
 mod block;
+mod classical;
 mod cover;
 mod dense;
 mod density;
 mod edge;
 mod measure;
 mod mpo;
+mod order;
 mod overlap;
 mod predict;
 mod space;
@@ -19,12 +21,14 @@ mod superblock;
 mod tests;
 
 pub use block::{Block, Side};
+pub use classical::lowest_products;
 pub use density::{Basis, DensityMatrix, Mixing, Truncation};
 pub use edge::edge_chain;
 pub use mpo::{Mpo, conserved};
+pub use order::smallest_cuts;
 pub use overlap::projected;
 pub use predict::transformed;
 pub use space::{Label, Symmetry};
 pub use state::State;
-pub use storage::Saved;
+pub use storage::{Saved, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};

@@ -1,7 +1,7 @@
 //! A Hamiltonian as a finite automaton over the sites: at every bond the operators that are still to be coupled, and no
 //! more; at every site what turns those of the bond before into those of the bond behind.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -53,6 +53,8 @@ pub struct Mpo {
     mirror: Option<Mirror>,
     /// Complex arithmetic, whatever the elements.
     complex: bool,
+    /// The largest sum, over the sites, of the sizes of the terms that act there.
+    strength: f64,
 }
 
 impl Mpo {
@@ -112,6 +114,7 @@ impl Mpo {
             uniform: true,
             mirror,
             complex: false,
+            strength: 0.0,
         })
     }
 
@@ -229,6 +232,7 @@ impl Mpo {
             uniform: false,
             mirror: None,
             complex: false,
+            strength: strength(strings, n),
         }
     }
 
@@ -364,6 +368,17 @@ impl Mpo {
         hash >> 1
     }
 
+    /// The largest sum, over the sites, of the sizes of the terms that act there: a bound of what a change of one site costs.
+    pub fn strength(&self) -> f64 {
+        self.strength
+    }
+
+    /// By how much terms across the bonds change the numbers of what lies left: each change once, without none.
+    pub fn transfers(&self) -> Vec<Label> {
+        let all: BTreeSet<&Label> = self.bonds.iter().flat_map(|bond| &bond.charges).collect();
+        all.into_iter().filter(|q| q.iter().any(|x| *x != 0)).cloned().collect()
+    }
+
     /// Number of operators carried at each bond inside the chain.
     pub fn widths(&self) -> Vec<usize> {
         self.bonds.iter().map(|b| b.charges.len()).collect()
@@ -400,6 +415,15 @@ pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
         Err(e) => Err(e),
         Ok(_) => Err(Error::internal("a sector both with and without states")),
     }
+}
+
+fn strength(strings: &Strings, sites: usize) -> f64 {
+    let mut of_site = vec![0.0; sites];
+    for (word, z) in &strings.words {
+        let size: f64 = word.iter().map(|w| strings.alphabet.size(w.1)).product::<f64>() * z.norm();
+        word.iter().for_each(|w| of_site[w.0] += size);
+    }
+    of_site.into_iter().fold(0.0, f64::max)
 }
 
 /// Things numbered in the order of their first appearance.

@@ -1,4 +1,5 @@
-//! States as bytes: a line that says what it is, a JSON header, then the numbers of all matrices, little-endian.
+//! States as bytes. A file is a line that says what it is, the length of what follows, one state or several, and a CRC-32 of
+//! all that. A state is the length of a JSON header, the header, then the numbers of all matrices, little-endian.
 
 use std::collections::BTreeMap;
 use std::slice::ChunksExact;
@@ -14,7 +15,9 @@ use crate::error::{Error, Result};
 use crate::manybody::{Site, Sites};
 use crate::number::C64;
 
-const MAGIC: &[u8] = b"umklapp dmrg 1\n";
+const MAGIC: &[u8] = b"umklapp dmrg 2\n";
+/// Files without a checksum began so.
+const UNCHECKED: &[u8] = b"umklapp dmrg 1\n";
 
 fn broken(what: &str) -> Error {
     Error::file(format!("no saved DMRG state: {what}"))
@@ -62,6 +65,38 @@ fn site_from(value: &Value) -> Result<Site> {
     Ok(site)
 }
 
+/// A whole file made of states' bytes.
+pub fn sealed(states: &[u8]) -> Vec<u8> {
+    let mut file = MAGIC.to_vec();
+    file.extend((states.len() as u64).to_le_bytes());
+    file.extend(states);
+    let check = crc32fast::hash(&file);
+    file.extend(check.to_le_bytes());
+    file
+}
+
+/// The states' bytes of a file that is whole.
+///
+/// # Errors
+/// When it is no such file, or one that was damaged, cut short or written before there was a checksum.
+pub fn unsealed(file: &[u8]) -> Result<&[u8]> {
+    if file.starts_with(UNCHECKED) {
+        return Err(Error::file("a saved DMRG state without a checksum, of an earlier version")
+            .hint("whether it is whole cannot be known; find the state again and save it"));
+    }
+    let rest = file.strip_prefix(MAGIC).ok_or_else(|| broken("the file begins differently"))?;
+    let (size, rest) = rest.split_first_chunk::<8>().ok_or_else(|| broken("the file ends early"))?;
+    let (states, check) = rest.split_last_chunk::<4>().ok_or_else(|| broken("the file ends early"))?;
+    if u64::from_le_bytes(*size) != states.len() as u64 {
+        return Err(broken("the file is not as long as it says"));
+    }
+    if crc32fast::hash(&file[..file.len() - check.len()]) != u32::from_le_bytes(*check) {
+        return Err(Error::file("a saved DMRG state that was damaged: its checksum is another")
+            .hint("copy the file again, or find the state again and save it"));
+    }
+    Ok(states)
+}
+
 /// A saved state, real or complex, and what was saved with it.
 pub enum Saved {
     /// Of real numbers.
@@ -71,7 +106,7 @@ pub enum Saved {
 }
 
 impl<T: Element> State<T> {
-    /// The state as bytes, with `about` in the header.
+    /// The state as bytes for [`sealed`], with `about` in the header.
     ///
     /// # Errors
     /// When the sites cannot be written.
@@ -97,8 +132,7 @@ impl<T: Element> State<T> {
             "about": about,
         });
         let text = header.to_string();
-        let mut bytes = MAGIC.to_vec();
-        bytes.extend((text.len() as u64).to_le_bytes());
+        let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
         bytes.extend(text.as_bytes());
         for m in self.tensors.iter().flat_map(|t| &t.matrices) {
             for i in 0..m.nrows() {
@@ -116,13 +150,12 @@ impl<T: Element> State<T> {
 }
 
 impl Saved {
-    /// From bytes; also what was saved with the state, and the bytes behind it.
+    /// From bytes of [`unsealed`]; also what was saved with the state, and the bytes behind it.
     ///
     /// # Errors
     /// When they are no saved state, or not all of one.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Saved, Value, &[u8])> {
-        let rest = bytes.strip_prefix(MAGIC).ok_or_else(|| broken("the file begins differently"))?;
-        let (size, rest) = rest.split_first_chunk::<8>().ok_or_else(|| broken("the file ends early"))?;
+        let (size, rest) = bytes.split_first_chunk::<8>().ok_or_else(|| broken("the file ends early"))?;
         let size = usize::try_from(u64::from_le_bytes(*size)).unwrap_or(usize::MAX);
         let (text, numbers) = rest.split_at_checked(size).ok_or_else(|| broken("the file ends early"))?;
         let header: Value =
@@ -209,4 +242,24 @@ fn read<T: Element>(header: &Value, words: &mut ChunksExact<u8>) -> Result<State
         tensors.push(Tensor::new(&symmetry, &spaces[i], &states, &spaces[i + 1], fill)?);
     }
     State::from_tensors(sites, symmetry, target, tensors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_always_found() {
+        let whole = sealed(b"any bytes are sealed alike");
+        assert_eq!(unsealed(&whole).expect("whole"), b"any bytes are sealed alike");
+        for at in 0..whole.len() {
+            assert!(unsealed(&whole[..at]).is_err(), "cut at {at}");
+            for bit in 0..8 {
+                let mut damaged = whole.clone();
+                damaged[at] ^= 1 << bit;
+                assert!(unsealed(&damaged).is_err(), "bit {bit} of byte {at}");
+            }
+        }
+        assert!(unsealed(&[&whole[..], b"x"].concat()).is_err(), "one byte more");
+    }
 }

@@ -54,6 +54,14 @@ impl Alphabet {
         }
     }
 
+    /// The largest element of an operator.
+    pub fn size(&self, number: usize) -> f64 {
+        match number {
+            0 => 1.0,
+            n => self.operators[n - 1].1.iter().map(|e| e.2.norm()).fold(0.0, f64::max),
+        }
+    }
+
     fn adjoint(&mut self, number: usize) -> (usize, C64) {
         if number == 0 {
             return (0, C64::ONE);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, INT, Map};
+use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use super::{AnyBlock, Either, either, either_map, no_superblock, superblock_of};
 use crate::backend::Device;
@@ -150,6 +150,36 @@ mod block_functions {
     #[rhai_fn(global, get = "widths", pure)]
     pub fn widths(mpo: &mut Arc<Mpo>) -> Array {
         mpo.widths().into_iter().map(|w| Dynamic::from(w as INT)).collect()
+    }
+
+    /// By how much terms across the bonds change the conserved numbers of what lies left: an array of maps like
+    /// `#{ Sz: 1.0 }`, each change once.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// assert(mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).transfers == [#{ Sz: -1.0 }, #{ Sz: 1.0 }], "spin flips");
+    /// ```
+    #[rhai_fn(global, get = "transfers", pure)]
+    pub fn transfers(mpo: &mut Arc<Mpo>) -> Array {
+        let names = mpo.symmetry().names();
+        let map = |label: Vec<i32>| -> Map {
+            let one = |(n, q): (&String, i32)| (n.as_str().into(), (f64::from(q) / 2.0).into());
+            names.iter().zip(label).map(one).collect()
+        };
+        mpo.transfers().into_iter().map(|label| Dynamic::from(map(label))).collect()
+    }
+
+    /// The largest sum, over the sites, of the sizes of the terms that act there: about what a change of one site costs.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// assert_close(mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).strength, 2.5, 1e-12);
+    /// ```
+    #[rhai_fn(global, get = "strength", pure)]
+    pub fn strength(mpo: &mut Arc<Mpo>) -> FLOAT {
+        mpo.strength()
     }
 
     /// Whether blocks made of it are complex.

@@ -11,7 +11,9 @@ use super::{AnyState, Either, either, either_map, no_superblock, superblock_of};
 use crate::backend::matrix::records::Element;
 use crate::backend::{BlockVector, Rows};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{DensityMatrix, Mixing, State, Superblock, Truncation, projected, transformed};
+use crate::manybody::dmrg::{
+    DensityMatrix, Mixing, Side, State, Superblock, Truncation, projected, transformed,
+};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::api::values::to_series;
@@ -36,16 +38,46 @@ fn reals(value: Option<Dynamic>, what: &str) -> Result<Vec<f64>> {
     }
 }
 
-fn density(both: &Operator, v: &BlockVector, side: &str, o: &Options<'_>) -> Result<AnyDensity> {
-    let side = side_of(side)?;
+/// Superblocks and the states of each, all real or all complex.
+fn density_of(all: &[(Operator, Vector)], side: Side, mixing: &Mixing) -> Result<AnyDensity> {
+    fn make<'a, T: Element>(
+        all: &'a [(Operator, Vector)],
+        own: impl Fn(&'a Operator) -> Option<&'a Superblock<T>>,
+        side: Side,
+        mixing: &Mixing,
+    ) -> Result<Arc<DensityMatrix<T>>> {
+        let mixed = || Error::input("superblocks that are not all real, or all complex");
+        let mut states = Vec::new();
+        for (h, v) in all {
+            let both = own(h).ok_or_else(mixed)?;
+            states.push((both, both.columns(h.device(), &v.block)?));
+        }
+        let parts: Vec<(&Superblock<T>, &[Vec<T>])> = states.iter().map(|(b, x)| (*b, &x[..])).collect();
+        DensityMatrix::of_several(&parts, side, mixing).map(Arc::new)
+    }
+    let first = all.first().ok_or_else(|| Error::input("a density matrix of no superblock"))?;
+    Ok(match superblock_of(&first.0).ok_or_else(|| no_superblock("density_matrix"))? {
+        Either::Real(_) => Either::Real(make(
+            all,
+            |h| if let Some(Either::Real(b)) = superblock_of(h) { Some(b) } else { None },
+            side,
+            mixing,
+        )?),
+        Either::Complex(_) => Either::Complex(make(
+            all,
+            |h| if let Some(Either::Complex(b)) = superblock_of(h) { Some(b) } else { None },
+            side,
+            mixing,
+        )?),
+    })
+}
+
+fn mixing_of(o: &Options<'_>) -> Result<Mixing> {
     let mixing = Mixing { weights: reals(o.value("weights"), "weights")?, noise: o.float_or("noise", 0.0)? };
     if mixing.noise < 0.0 {
         return Err(Error::input(format!("option `noise` is {}", mixing.noise)).hint("it is not negative"));
     }
-    let both_any = superblock_of(both).ok_or_else(|| no_superblock("density_matrix"))?;
-    Ok(either_map!(both_any, b => {
-        Arc::new(DensityMatrix::new(b, &b.columns(both.device(), v)?, side, &mixing)?)
-    }))
+    Ok(mixing)
 }
 
 /// Host columns as a block vector of a superblock.
@@ -95,6 +127,7 @@ fn all_in_basis(both: &Operator, states: &Array) -> Result<Option<Vector>> {
             Error::input("states to project are given as an array of DmrgStates")
                 .hint("`orthogonal_to: [gs]`, with what `dmrg::finite` returned")
         })?;
+        held.need_natural()?;
         let own = in_basis(both, &held.state)?;
         let mut x = both.device().download(&own.block)?;
         for _ in 0..2 {
@@ -157,7 +190,51 @@ mod density_functions {
         options: Map,
     ) -> std::result::Result<AnyDensity, Failure> {
         let o = Options::new(&ctx, options);
-        let rho = density(&both, &vectors.block, side, &o).at(&ctx)?;
+        let make = || density_of(&[(both, vectors)], side_of(side)?, &mixing_of(&o)?);
+        let rho = make().at(&ctx)?;
+        o.finish()?;
+        Ok(rho)
+    }
+
+    /// The same for several superblocks that share the half, in different sectors, say: an array of them and one of their
+    /// vectors; `weights` are those of all columns in turn.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let left = left_edge(m).extend().grow();
+    /// let right = right_edge(m).extend().grow();
+    /// let sectors = [superblock(left, right, #{ Sz: 0 }), superblock(left, right, #{ Sz: 1 })];
+    /// let rho = density_matrix(sectors, sectors.map(|s| davidson(s).vectors), "left", #{ weights: [3.0, 1.0] });
+    /// assert_close(rho.spectrum.sum(), 1.0, 1e-12);
+    /// ```
+    #[rhai_fn(name = "density_matrix", return_raw)]
+    pub fn density_matrix_of_several(
+        ctx: NativeCallContext,
+        superblocks: Array,
+        vectors: Array,
+        side: &str,
+        options: Map,
+    ) -> std::result::Result<AnyDensity, Failure> {
+        let o = Options::new(&ctx, options);
+        let make = || -> Result<AnyDensity> {
+            if superblocks.len() != vectors.len() {
+                let (n, k) = (superblocks.len(), vectors.len());
+                return Err(Error::input(format!("{n} superblocks and the vectors of {k}")));
+            }
+            let mut all = Vec::new();
+            for (h, v) in superblocks.iter().zip(&vectors) {
+                let h = h.clone().try_cast().ok_or_else(|| no_superblock("density_matrix"))?;
+                let v = v.clone().try_cast::<Vector>();
+                all.push((
+                    h,
+                    v.ok_or_else(|| Error::input("vectors are given as a BlockVector for each superblock"))?,
+                ));
+            }
+            density_of(&all, side_of(side)?, &mixing_of(&o)?)
+        };
+        let rho = make().at(&ctx)?;
         o.finish()?;
         Ok(rho)
     }
@@ -313,7 +390,7 @@ mod density_functions {
         both: Operator,
         state: Held,
     ) -> std::result::Result<Vector, Failure> {
-        in_basis(&both, &state.state).at(&ctx)
+        state.need_natural().and_then(|()| in_basis(&both, &state.state)).at(&ctx)
     }
 
     /// As `project`, of several states: their columns made orthonormal, or `()` where nothing of them is left.

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod density;
+mod order;
 mod state;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use crate::operator::Operator;
 pub(super) fn register(engine: &mut Engine) {
     blocks::register(engine);
     density::register(engine);
+    order::register(engine);
     state::register(engine);
 }
 

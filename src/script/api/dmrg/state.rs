@@ -7,9 +7,10 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use super::density::state_of;
+use super::order::order_of;
 use super::{AnyBlock, AnyState, Either, either};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Mpo, Saved, State};
+use crate::manybody::dmrg::{Mpo, Saved, State, sealed, unsealed};
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Matrix, Series, Table};
 use crate::operator::{Operator, human_bytes};
@@ -39,6 +40,45 @@ impl Held {
                 "states that `dmrg::finite` finds know it; `state.expect(h)` is the energy of any state",
             )
         })
+    }
+}
+
+impl Held {
+    /// The order in which its sites stand along the chain, where that is not the one of their numbers.
+    pub(super) fn order(&self) -> Result<Option<Vec<usize>>> {
+        match self.about.get("order").and_then(|order| order.read_lock::<Array>()) {
+            Some(order) => order_of(&order).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The places of some sites in the chain, ascending, and which of the sites each is.
+    fn places(&self, sites: &[usize]) -> Result<(Vec<usize>, Vec<usize>)> {
+        let Some(order) = self.order()? else { return Ok((sites.to_vec(), (0..sites.len()).collect())) };
+        let mut all: Vec<(usize, usize)> = Vec::new();
+        for (k, site) in sites.iter().enumerate() {
+            let place = order.iter().position(|s| s == site);
+            all.push((place.ok_or_else(|| Error::input(format!("no site {site} in the state's order")))?, k));
+        }
+        all.sort_unstable();
+        Ok(all.into_iter().unzip())
+    }
+
+    /// A sum in the state's own order.
+    fn own(&self, sum: OpSum) -> Result<OpSum> {
+        match self.order()? {
+            Some(order) => sum.reordered(&order),
+            None => Ok(sum),
+        }
+    }
+
+    /// Refuses what counts places along the chain of a state that has them in another order than its sites.
+    pub(super) fn need_natural(&self) -> Result<()> {
+        match self.order()? {
+            None => Ok(()),
+            Some(_) => Err(Error::input("the sites of this state stand in another order along its chain than they are numbered")
+                .hint("`dmrg::finite` takes it as it is; by hand, work with `h.reordered(gs.order)`, `chain.reordered(gs.order)` and `gs.with_properties(#{ order: () })`")),
+        }
     }
 }
 
@@ -81,16 +121,29 @@ fn number(z: C64) -> Dynamic {
     if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
 }
 
+/// Refuses names that promise another format.
+fn need_own_name(file: &str) -> Result<()> {
+    let extension = std::path::Path::new(file).extension().and_then(|e| e.to_str()).unwrap_or_default();
+    let foreign = ["npz", "npy", "h5", "hdf5", "json", "csv", "txt", "mat", "svg", "png", "pdf", "rhai"];
+    if foreign.contains(&extension.to_lowercase().as_str()) {
+        return Err(Error::input(format!("a DmrgState is not written as `.{extension}`"))
+            .hint("it has a format of its own: name the file like `ground.dmrg`"));
+    }
+    Ok(())
+}
+
 fn save_state(ctx: &NativeCallContext, held: &Held, file: &str) -> Result<()> {
+    need_own_name(file)?;
     let session = session(ctx)?;
     let path = session.output_path(file);
     let mut bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
     for other in held.excited() {
-        let energy: Map =
-            other.about.get_key_value("energy").map(|(k, v)| (k.clone(), v.clone())).into_iter().collect();
-        bytes.extend(either!(&other.state, s => s.to_bytes(&about::to_json(&energy)))?);
+        let keys = ["energy", "variance", "order"];
+        let known = keys.iter().filter_map(|key| other.about.get_key_value(*key));
+        let known: Map = known.map(|(k, v)| (k.clone(), v.clone())).collect();
+        bytes.extend(either!(&other.state, s => s.to_bytes(&about::to_json(&known)))?);
     }
-    files::write_bytes(&path, &bytes)?;
+    files::write_bytes(&path, &sealed(&bytes))?;
     session.saved(&path);
     Ok(())
 }
@@ -102,7 +155,8 @@ fn load(ctx: &NativeCallContext, file: &str) -> Result<Held> {
         Error::file(format!("`{file}` cannot be read: {}", crate::script::engine::plain_io(&e)))
             .hint("states are written by `gs.save(\"name.dmrg\")`")
     })?;
-    let (mut held, mut rest) = one_of(&bytes).map_err(|e| e.context(format!("`{file}`")))?;
+    let states = unsealed(&bytes).map_err(|e| e.context(format!("`{file}`")))?;
+    let (mut held, mut rest) = one_of(states).map_err(|e| e.context(format!("`{file}`")))?;
     let mut excited = Array::new();
     while !rest.is_empty() {
         let (other, behind) = one_of(rest).map_err(|e| e.context(format!("`{file}`")))?;
@@ -182,6 +236,38 @@ mod state_functions {
         make().at(&ctx)
     }
 
+    /// Product states of a sector that are low in energy, as arrays of names for `product_state` or the option `start`,
+    /// ascending in their expectation value of `h`: the minimum of the diagonal of `h` in the basis of product states, and
+    /// one where what `h` mixes them with counts too. They are found by annealing, with the session's seed; there may be one
+    /// only, or none.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 6);
+    /// let walls = lowest_products(models::heisenberg(chain, #{ Delta: -2.0 }), chain, #{ Sz: 0 });
+    /// assert(walls[0] == ["Up", "Up", "Up", "Dn", "Dn", "Dn"] || walls[0] == ["Dn", "Dn", "Dn", "Up", "Up", "Up"], "one wall");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn lowest_products(
+        ctx: NativeCallContext,
+        h: OpSum,
+        sites: Sites,
+        sector: Map,
+    ) -> std::result::Result<Array, Failure> {
+        let find = || -> Result<Array> {
+            let seed = session(&ctx)?.seed();
+            let mut all = Array::new();
+            for (_, states) in crate::manybody::dmrg::lowest_products(&h, &sites, &sector_of(&sector)?, seed)?
+            {
+                let name =
+                    |(site, s): (&Arc<crate::manybody::Site>, usize)| Dynamic::from(site.states()[s].clone());
+                all.push(sites.iter().zip(states).map(name).collect::<Array>().into());
+            }
+            Ok(all)
+        };
+        find().at(&ctx)
+    }
+
     /// The right blocks of a chain in a state's own basis: entry `i` holds the sites from `i` on, from 1 to the end.
     ///
     /// # Example
@@ -207,6 +293,7 @@ mod state_functions {
             array.extend(blocks.into_iter().map(|b| Dynamic::from(wrap(b))));
             Ok(array)
         }
+        state.need_natural().at(&ctx)?;
         match (&state.state, mpo.is_complex()) {
             (Either::Real(s), false) => all(&mpo, s, Either::Real),
             (Either::Real(s), true) => all(&mpo, &s.to_complex(), Either::Complex),
@@ -223,7 +310,7 @@ mod state_functions {
         matches!(held.state, Either::Complex(_))
     }
 
-    /// A property that the state was given: `energy`, `discarded`, `energies`, `sweeps`, `converged`, ...
+    /// `<H>` of the state as it is kept, where `dmrg::finite` found it; what it was given as `energy` otherwise.
     #[rhai_fn(global, get = "energy", pure, return_raw)]
     pub fn energy(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
         held.known("energy").at(&ctx)
@@ -233,6 +320,26 @@ mod state_functions {
     #[rhai_fn(global, get = "discarded", pure, return_raw)]
     pub fn discarded(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
         held.known("discarded").at(&ctx)
+    }
+
+    /// `<H^2> - <H>^2` of the state as it is kept: how far it is from an eigenstate of the Hamiltonian that it was found for.
+    /// `state.variance(h)` is that of any sum.
+    #[rhai_fn(global, get = "variance", pure, return_raw)]
+    pub fn known_variance(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+        held.known("variance").at(&ctx)
+    }
+
+    /// The lowest energy that the last sweep met at any bond, before the bases were cut further: what other programs report.
+    #[rhai_fn(global, get = "lowest", pure, return_raw)]
+    pub fn lowest(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+        held.known("lowest").at(&ctx)
+    }
+
+    /// The order in which the sites stand along the chain of blocks: site `order[k]` at place `k`; `()` where that is the order
+    /// of their numbers. Bonds (`entropy`, `spectrum`, `states`) are those of the chain; all that names sites goes by their numbers.
+    #[rhai_fn(global, get = "order", pure)]
+    pub fn order(held: &mut Held) -> Dynamic {
+        held.about.get("order").cloned().unwrap_or(Dynamic::UNIT)
     }
 
     /// The energies of all target states, ascending.
@@ -257,7 +364,7 @@ mod state_functions {
         held.known("sweeps").at(&ctx)
     }
 
-    /// Whether the energy had settled before the sweeps ended.
+    /// Whether the energy had settled before the sweeps ended, with a variance that the discarded weight explains.
     #[rhai_fn(global, get = "converged", pure, return_raw)]
     pub fn converged(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
         held.known("converged").at(&ctx)
@@ -355,7 +462,11 @@ mod state_functions {
         let o = Options::new(&ctx, options);
         let find = || {
             let sites = chosen(held, &o)?;
-            either!(&held.state, s => s.local(operator, &sites)).map(simple)
+            let (places, which) = held.places(&sites)?;
+            let found = either!(&held.state, s => s.local(operator, &places))?;
+            let mut values = vec![C64::ZERO; sites.len()];
+            which.into_iter().zip(found).for_each(|(k, z)| values[k] = z);
+            Ok(simple(values))
         };
         let values = find().at(&ctx)?;
         o.finish()?;
@@ -376,7 +487,7 @@ mod state_functions {
         held: &mut Held,
         sum: OpSum,
     ) -> std::result::Result<Dynamic, Failure> {
-        either!(&held.state, s => s.expectation(&sum)).map(number).at(&ctx)
+        held.own(sum).and_then(|sum| either!(&held.state, s => s.expectation(&sum))).map(number).at(&ctx)
     }
 
     /// `<(H - <H>)^2>`: how far the state is from an eigenstate.
@@ -393,7 +504,7 @@ mod state_functions {
         held: &mut Held,
         sum: OpSum,
     ) -> std::result::Result<FLOAT, Failure> {
-        either!(&held.state, s => s.variance(&sum)).map(|v| v.0).at(&ctx)
+        held.own(sum).and_then(|sum| either!(&held.state, s => s.variance(&sum))).map(|v| v.0).at(&ctx)
     }
 
     /// The correlations `<A_i B_j>` of all pairs of sites, a row for each i; fermionic operators have their signs.
@@ -428,8 +539,14 @@ mod state_functions {
         let find = || {
             let task = session(&ctx)?.task(true);
             let sites = chosen(held, &o)?;
-            let values = either!(&held.state, s => s.correlations(a, b, &sites, &task))?;
-            Matrix::new(sites.len(), sites.len(), simple(values))
+            let (places, which) = held.places(&sites)?;
+            let found = either!(&held.state, s => s.correlations(a, b, &places, &task))?;
+            let n = sites.len();
+            let mut values = vec![C64::ZERO; n * n];
+            for (i, row) in which.iter().enumerate() {
+                which.iter().enumerate().for_each(|(j, column)| values[row * n + column] = found[i * n + j]);
+            }
+            Matrix::new(n, n, simple(values))
         };
         let matrix = find().at(&ctx)?;
         o.finish()?;
@@ -450,6 +567,10 @@ mod state_functions {
         held: &mut Held,
         other: Held,
     ) -> std::result::Result<Dynamic, Failure> {
+        if held.order().at(&ctx)? != other.order().at(&ctx)? {
+            let apart = Error::input("states whose sites stand in different orders along their chains");
+            return Err(apart.hint("find both with the same `order`")).at(&ctx);
+        }
         let value = match (&held.state, &other.state) {
             (Either::Real(a), Either::Real(b)) => a.overlap(b),
             (a, b) => {

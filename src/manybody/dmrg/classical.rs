@@ -1,0 +1,240 @@
+//! Product states to start from: minima of the diagonal of an operator sum over the basis states of a sector, found by
+//! annealing. Sweeps of two sites move walls and charges a site at a time and are caught by minima that these are not.
+
+use crate::error::Result;
+use crate::manybody::{OpSum, Product, Sector, Sites};
+use crate::number::C64;
+use crate::number::philox::{Stream, unit, words};
+
+use super::mpo::conserved;
+use super::space::{Label, Symmetry};
+
+/// How often a term may be evaluated.
+const EFFORT: usize = 8_000_000;
+/// Temperatures of an annealing, and moves a site at each.
+const TEMPERATURES: usize = 40;
+const MOVES: usize = 12;
+
+/// A term in a product state: what it is worth, and how far it reaches out of it.
+struct Energy {
+    sites: Vec<usize>,
+    coefficient: C64,
+    /// Diagonal elements and norms of columns, for each site.
+    diagonal: Vec<Vec<C64>>,
+    columns: Vec<Vec<f64>>,
+    string: Vec<usize>,
+}
+
+/// A search over product states.
+struct Annealing<'a> {
+    sites: &'a Sites,
+    symmetry: Symmetry,
+    target: Label,
+    labels: Vec<Vec<Label>>,
+    terms: Vec<Energy>,
+    /// Terms that a site takes part in.
+    of_site: Vec<Vec<usize>>,
+    /// Weight of what the terms reach, beside the diagonal.
+    reach: f64,
+    seed: u64,
+    drawn: u64,
+}
+
+/// The product states of a sector that are lowest, with their diagonal elements, ascending: those of the diagonal alone, and
+/// those where a part of what the other elements reach is counted too. None where no state of the sector is found.
+///
+/// # Errors
+/// For operators and sites that do not exist, and sectors without states.
+pub fn lowest_products(
+    sum: &OpSum,
+    sites: &Sites,
+    sector: &Sector,
+    seed: u64,
+) -> Result<Vec<(f64, Vec<usize>)>> {
+    let (symmetry, target) = conserved(sites, sector)?;
+    let labels: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
+    let mut terms = Vec::new();
+    for term in sum.terms() {
+        terms.push(energy(Product::new(term, sites)?, sites)?);
+    }
+    let mut of_site = vec![Vec::new(); sites.count()];
+    for (k, term) in terms.iter().enumerate() {
+        term.sites.iter().chain(&term.string).for_each(|&i| of_site[i].push(k));
+    }
+    let mut found: Vec<(f64, Vec<usize>)> = Vec::new();
+    let mut search =
+        Annealing { sites, symmetry, target, labels, terms, of_site, reach: 0.0, seed, drawn: 0 };
+    for reach in [0.0, 0.3] {
+        search.reach = reach;
+        let mut best: Option<(f64, Vec<usize>)> = None;
+        for _ in 0..3 {
+            let Some(state) = search.anneal() else { continue };
+            let value = search.all(&state);
+            if best.as_ref().is_none_or(|b| value < b.0 - 1e-9 * (1.0 + value.abs())) {
+                best = Some((value, state));
+            }
+        }
+        search.reach = 0.0;
+        if let Some((_, state)) = best.filter(|b| found.iter().all(|f| f.1 != b.1)) {
+            found.push((search.all(&state), state));
+        }
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(found)
+}
+
+fn energy(product: Product, sites: &Sites) -> Result<Energy> {
+    let mut term = Energy {
+        sites: Vec::new(),
+        coefficient: product.coefficient,
+        diagonal: Vec::new(),
+        columns: Vec::new(),
+        string: product.string,
+    };
+    for (site, matrix) in product.factors {
+        let dim = sites.site(site)?.dim();
+        term.sites.push(site);
+        term.diagonal.push((0..dim).map(|s| matrix[s * dim + s]).collect());
+        let norm = |s: usize| (0..dim).map(|r| matrix[r * dim + s].norm_sqr()).sum::<f64>().sqrt();
+        term.columns.push((0..dim).map(norm).collect());
+    }
+    Ok(term)
+}
+
+impl Energy {
+    fn value(&self, state: &[usize], sites: &Sites, reach: f64) -> f64 {
+        let (mut diagonal, mut size) = (self.coefficient, 1.0);
+        for (k, &i) in self.sites.iter().enumerate() {
+            diagonal *= self.diagonal[k][state[i]];
+            size *= self.columns[k][state[i]];
+        }
+        let odd = |i: &&usize| sites.iter().nth(**i).is_some_and(|s| s.is_odd(state[**i]));
+        if self.string.iter().filter(odd).count() % 2 == 1 {
+            diagonal = -diagonal;
+        }
+        let size = size * self.coefficient.norm();
+        diagonal.re - reach * (size * size - diagonal.norm_sqr()).max(0.0).sqrt()
+    }
+}
+
+impl Annealing<'_> {
+    fn random(&mut self) -> f64 {
+        self.drawn += 1;
+        let w = words(self.seed, Stream::Start as u32, self.drawn, u32::MAX);
+        unit(w[0], w[1])
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        ((self.random() * n as f64) as usize).min(n - 1)
+    }
+
+    fn all(&self, state: &[usize]) -> f64 {
+        self.terms.iter().map(|t| t.value(state, self.sites, self.reach)).sum()
+    }
+
+    /// The value of the terms that some sites take part in.
+    fn near(&self, state: &[usize], moved: &[usize]) -> f64 {
+        let mut terms: Vec<usize> = moved.iter().flat_map(|&i| self.of_site[i].iter().copied()).collect();
+        terms.sort_unstable();
+        terms.dedup();
+        terms.iter().map(|&k| self.terms[k].value(state, self.sites, self.reach)).sum()
+    }
+
+    /// Some state of the sector; none if the walk to it does not arrive.
+    fn begin(&mut self) -> Option<Vec<usize>> {
+        let n = self.labels.len();
+        let mut state: Vec<usize> = (0..n).map(|i| self.below(self.labels[i].len())).collect();
+        let mut sum = self.symmetry.zero();
+        for (i, &s) in state.iter().enumerate() {
+            sum = self.symmetry.add(&sum, &self.labels[i][s]);
+        }
+        for step in 0..400 * n {
+            if sum == self.target {
+                return Some(state);
+            }
+            let i = self.below(n);
+            let to = self.below(self.labels[i].len());
+            let moved = self
+                .symmetry
+                .add(&self.symmetry.subtract(&sum, &self.labels[i][state[i]]), &self.labels[i][to]);
+            let away = |q: &Label| {
+                let apart = self.symmetry.subtract(&self.target, q);
+                apart.iter().map(|d| d.abs()).sum::<i32>()
+            };
+            if away(&moved) <= away(&sum) || step % 50 == 49 {
+                (state[i], sum) = (to, moved);
+            }
+        }
+        None
+    }
+
+    fn anneal(&mut self) -> Option<Vec<usize>> {
+        let n = self.labels.len();
+        let mut state = self.begin()?;
+        let size =
+            |t: &Energy| t.columns.iter().map(|c| c.iter().copied().fold(0.0, f64::max)).product::<f64>();
+        let strength = |of: &Vec<usize>| -> f64 {
+            of.iter().map(|&k| self.terms[k].coefficient.norm() * size(&self.terms[k])).sum()
+        };
+        let hot = self.of_site.iter().map(strength).fold(0.0, f64::max);
+        let touched: usize = self.of_site.iter().map(Vec::len).sum::<usize>().max(1);
+        let moves = (MOVES * n).min(EFFORT * n / (6 * TEMPERATURES * 4 * touched)).max(n);
+        for t in 0..TEMPERATURES {
+            // The last ones are as good as zero.
+            let temperature = hot * 10f64.powf(-5.0 * t as f64 / TEMPERATURES as f64);
+            for _ in 0..moves {
+                let changes = self.proposal(&state, n);
+                if changes.is_empty() {
+                    continue;
+                }
+                let moved: Vec<usize> = changes.iter().map(|c| c.0).collect();
+                let before = self.near(&state, &moved);
+                let old: Vec<usize> = moved.iter().map(|&i| state[i]).collect();
+                changes.iter().for_each(|&(i, s)| state[i] = s);
+                let rise = self.near(&state, &moved) - before;
+                if rise > 0.0 && self.random() >= (-rise / temperature).exp() {
+                    moved.iter().zip(&old).for_each(|(&i, &s)| state[i] = s);
+                }
+            }
+        }
+        Some(state)
+    }
+
+    /// New states of some sites, of the same charges in all.
+    fn proposal(&mut self, state: &[usize], n: usize) -> Vec<(usize, usize)> {
+        let i = self.below(n);
+        let kind = self.random();
+        if n > 3 && kind < 0.05 {
+            // Two stretches of the chain change places.
+            let length = 1 + self.below(n / 2);
+            let (a, b) = (self.below(n - length + 1), self.below(n - length + 1));
+            let (a, b) = (a.min(b), a.max(b));
+            let kind = |i: usize| self.sites.iter().nth(i);
+            if b < a + length || (0..length).any(|k| kind(a + k) != kind(b + k)) {
+                return Vec::new();
+            }
+            let there = (0..length).flat_map(|k| [(a + k, state[b + k]), (b + k, state[a + k])]);
+            return there.filter(|&(i, s)| state[i] != s).collect();
+        }
+        let a = self.below(self.labels[i].len());
+        if a == state[i] {
+            return Vec::new();
+        }
+        let apart = self.symmetry.subtract(&self.labels[i][state[i]], &self.labels[i][a]);
+        if apart.iter().all(|q| *q == 0) {
+            return vec![(i, a)];
+        }
+        let j = if kind < 0.4 { (i + 1) % n } else { self.below(n) };
+        if i == j {
+            return Vec::new();
+        }
+        let wanted = self.symmetry.add(&self.labels[j][state[j]], &apart);
+        let fitting: Vec<usize> =
+            (0..self.labels[j].len()).filter(|&s| self.labels[j][s] == wanted).collect();
+        if fitting.is_empty() {
+            return Vec::new();
+        }
+        let b = fitting[self.below(fitting.len())];
+        vec![(i, a), (j, b)]
+    }
+}
