@@ -21,7 +21,7 @@ mod zolotarev;
 
 pub use accumulate::{Accumulation, accumulate};
 pub use chebyshev::Chebyshev;
-pub use davidson::{DavidsonOptions, Eigen, Preconditioner, davidson};
+pub use davidson::{DavidsonOptions, Eigen, Ended, Preconditioner, davidson};
 pub use double_moments::{DoubleMoments, cross_moments};
 pub use expansion::{Expansion, clenshaw, polynomial};
 pub use green::{Damping, green, undamped_terms};
