@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use rayon::prelude::*;
 
 use super::basis::{Basis, Walk};
-use super::opsum::{OpSum, Term};
+use super::opsum::{OpSum, Term, changes};
 use super::product::Product;
 use crate::backend::Device;
 use crate::backend::matrix::{Csr, Indices, Values, merge};
@@ -21,7 +21,7 @@ const CHUNK: usize = 4096;
 const WORK: usize = 1 << 22;
 /// The most joint states of the sites of one term.
 const MAX_JOINT: usize = 1 << 20;
-/// Elements that change a conserved number must cancel to this, relative to the largest.
+/// What cancels to this, relative to what was added up in the same element, is nothing.
 const ROUNDING: f64 = 1e-13;
 
 /// The operator of a sum in a basis, on a device.
@@ -73,10 +73,14 @@ struct Element {
     states: Vec<u8>,
 }
 
-/// The elements of the terms on one set of sites, by row and column.
+/// The elements of terms by row and column, and the moduli that went into each.
+type Elements = BTreeMap<(usize, usize), (C64, f64)>;
+
+/// The terms on one set of sites and their elements.
+#[derive(Default)]
 struct Collected<'a> {
-    elements: BTreeMap<(usize, usize), C64>,
-    first: &'a Term,
+    elements: Elements,
+    terms: Vec<&'a Term>,
 }
 
 fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<Group>> {
@@ -84,7 +88,7 @@ fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<Group>> {
     sum.fits("a system of", sites.count())?;
     let mut collected: BTreeMap<(Vec<usize>, Vec<usize>), Collected<'_>> = BTreeMap::new();
     for term in sum.terms() {
-        let product = Product::new(term, sites)?;
+        let product = Product::new(term, sites)?.without_identities();
         let support: Vec<usize> = product.factors.iter().map(|f| f.0).collect();
         let joint = joint_dim(basis, &support).filter(|&n| n <= MAX_JOINT).ok_or_else(|| {
             Error::input(format!(
@@ -93,9 +97,8 @@ fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<Group>> {
                 support.len()
             ))
         })?;
-        let entry = collected
-            .entry((support, product.string.clone()))
-            .or_insert_with(|| Collected { elements: BTreeMap::new(), first: term });
+        let entry = collected.entry((support, product.string.clone())).or_default();
+        entry.terms.push(term);
         expand(&product, basis, joint, &mut entry.elements);
     }
     collected.into_iter().map(|((support, string), c)| group(support, string, c, basis)).collect()
@@ -110,7 +113,7 @@ fn joint_dim(basis: &Basis, support: &[usize]) -> Option<usize> {
 }
 
 /// Adds the elements of a product to the joint matrix of its sites, the last site the fastest.
-fn expand(product: &Product, basis: &Basis, joint: usize, into: &mut BTreeMap<(usize, usize), C64>) {
+fn expand(product: &Product, basis: &Basis, joint: usize, into: &mut Elements) {
     let mut elements = vec![(0usize, 0usize, product.coefficient)];
     for (site, matrix) in &product.factors {
         let dim = local_dim(basis, *site);
@@ -130,8 +133,23 @@ fn expand(product: &Product, basis: &Basis, joint: usize, into: &mut BTreeMap<(u
     }
     for (row, column, value) in elements {
         debug_assert!(row < joint && column < joint);
-        *into.entry((row, column)).or_default() += value;
+        let (sum, size) = into.entry((row, column)).or_default();
+        *sum += value;
+        *size += value.norm();
     }
+}
+
+/// Those of the terms on the same sites that have an element at this row and column.
+fn guilty<'a>(terms: &[&'a Term], place: (usize, usize), basis: &Basis) -> Result<Vec<&'a Term>> {
+    let mut guilty = Vec::new();
+    for term in terms {
+        let mut elements = Elements::new();
+        expand(&Product::new(term, basis.sites())?.without_identities(), basis, usize::MAX, &mut elements);
+        if elements.get(&place).is_some_and(|(z, _)| *z != C64::ZERO) {
+            guilty.push(*term);
+        }
+    }
+    Ok(guilty)
 }
 
 fn group(support: Vec<usize>, string: Vec<usize>, collected: Collected<'_>, basis: &Basis) -> Result<Group> {
@@ -151,11 +169,10 @@ fn group(support: Vec<usize>, string: Vec<usize>, collected: Collected<'_>, basi
         .collect();
     let charge =
         |c: usize, states: &[u8]| -> i32 { charges[c].iter().zip(states).map(|(q, &s)| q[s as usize]).sum() };
-    let largest = collected.elements.values().map(|z| z.norm()).fold(0.0, f64::max);
     let mut starts = vec![0u32; joint + 1];
     let mut elements = Vec::new();
-    for (&(row, column), &value) in &collected.elements {
-        if value.norm() <= ROUNDING * largest {
+    for (&(row, column), &(value, size)) in &collected.elements {
+        if value.norm() <= ROUNDING * size {
             continue;
         }
         let (to, from) = (digits(row), digits(column));
@@ -163,12 +180,8 @@ fn group(support: Vec<usize>, string: Vec<usize>, collected: Collected<'_>, basi
             let modulus = basis.sites().modulus(name);
             let change = charge(c, &to) - charge(c, &from);
             if change != 0 && (modulus == 0 || change % modulus != 0) {
-                return Err(Error::input(format!(
-                    "the term `{}` changes {name} by {}, which the sector conserves",
-                    collected.first,
-                    f64::from(change) / 2.0
-                ))
-                .hint(format!("leave {name} out of the sector, or the term out of the sum")));
+                let guilty = guilty(&collected.terms, (row, column), basis)?;
+                return Err(changes(&guilty, name, change));
             }
         }
         elements.push(Element { value, states: if row == column { Vec::new() } else { from } });

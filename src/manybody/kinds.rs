@@ -1,6 +1,6 @@
 //! The kinds of sites that have names: spins, fermions, electrons, bosons. States, operators and signs are ITensor's.
 
-use super::site::Site;
+use super::site::{BOSON, Site};
 use crate::error::{Error, Result, nearest};
 use crate::number::C64;
 
@@ -11,7 +11,7 @@ impl Site {
     /// # Errors
     /// For an unknown name, bosons without `nmax`, or `nmax` for what is no boson.
     pub fn named(name: &str, nmax: Option<usize>) -> Result<Site> {
-        if nmax.is_some() && name != "Boson" {
+        if nmax.is_some() && name != BOSON {
             return Err(Error::input(format!("option `nmax` is for bosons, and these sites are `{name}`")));
         }
         if let Some(spin) = name.strip_prefix("S=") {
@@ -24,13 +24,13 @@ impl Site {
             "Fermion" => Site::fermion(),
             "Electron" => Site::electron(),
             "tJ" => Site::t_j(),
-            "Boson" => match nmax {
+            BOSON => match nmax {
                 Some(nmax) => Site::boson(nmax),
                 None => Err(Error::input("bosons need a largest occupation of a site")
                     .hint("add `#{ nmax: 3 }`, say")),
             },
             _ => {
-                let names = ["S=1/2", "S=1", "Fermion", "Electron", "tJ", "SU(4)", "Boson"];
+                let names = ["S=1/2", "S=1", "Fermion", "Electron", "tJ", "SU(4)", BOSON];
                 let error = Error::input(format!("no kind of site `{name}`"));
                 Err(match nearest(name, names) {
                     Some(near) => error.hint(format!("did you mean \"{near}\"?")),
@@ -218,7 +218,7 @@ impl Site {
         let lower: Vec<_> = (1..=nmax.min(256)).map(|k| (k - 1, k, n(k).sqrt())).collect();
         let raise: Vec<_> = lower.iter().map(|&(i, j, x)| (j, i, x)).collect();
         let charges: Vec<f64> = (0..=nmax.min(256)).map(n).collect();
-        Site::new("Boson", (0..=nmax.min(256)).map(|k| k.to_string()).collect())?
+        Site::new(BOSON, (0..=nmax.min(256)).map(|k| k.to_string()).collect())?
             .with("N", (0..=nmax).map(|k| (k, k, n(k))))?
             .with("A", lower)?
             .with("Adag", raise)?

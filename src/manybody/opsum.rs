@@ -34,6 +34,18 @@ pub fn unfit(meant: usize, what: &str, sites: usize) -> Error {
         .hint("both must have the same sites")
 }
 
+/// What is said of terms on the same sites that change a conserved number by twice `twice`.
+pub(super) fn changes(terms: &[&Term], name: &str, twice: i32) -> Error {
+    let amount = f64::from(twice) / 2.0;
+    let who = match terms {
+        [] => "the sum changes".into(),
+        [one] => format!("the term `{one}` changes"),
+        [first, more @ ..] => format!("the term `{first}`, with {} more on the same sites, changes", more.len()),
+    };
+    Error::input(format!("{who} {name} by {amount}, which the sector conserves"))
+        .hint(format!("leave {name} out of the sector, or the term out of the sum"))
+}
+
 /// The sites that a sum is meant for, where its maker told: operators of the same names stand for others on other sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meant {

@@ -62,6 +62,25 @@ impl Product {
         string.sort_unstable();
         Ok(Product { coefficient: term.coefficient, factors, string })
     }
+
+    /// The same product, multiples of the identity in its coefficient: what is alike then has the same sites.
+    pub(super) fn without_identities(mut self) -> Product {
+        let coefficient = &mut self.coefficient;
+        self.factors.retain(|(_, matrix)| {
+            let dim = matrix.len().isqrt();
+            let alike = matrix
+                .iter()
+                .enumerate()
+                .all(|(k, z)| if k % (dim + 1) == 0 { *z == matrix[0] } else { *z == C64::ZERO });
+            // A zero keeps its place: the term vanishes with it.
+            let identity = alike && matrix[0] != C64::ZERO;
+            if identity {
+                *coefficient *= matrix[0];
+            }
+            !identity
+        });
+        self
+    }
 }
 
 /// The product of two square matrices stored by rows.

@@ -9,6 +9,9 @@ use crate::number::C64;
 /// The most states a site can have.
 pub const MAX_STATES: usize = 256;
 
+/// The kind of site that holds bosons.
+pub(super) const BOSON: &str = "Boson";
+
 /// A charge of the local states: a quantum number of a U(1) or Z_n symmetry, kept as whole numbers of halves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Charge {
@@ -203,6 +206,18 @@ impl Site {
     /// The charges that sectors can name.
     pub fn charges(&self) -> &[Charge] {
         &self.charges
+    }
+
+    /// Whether it is one of the bosons that have a name.
+    pub fn is_boson(&self) -> bool {
+        self.name == BOSON
+    }
+
+    /// The same site, a charge under another name.
+    pub(super) fn with_charge_renamed(&self, name: &str, new: &str) -> Site {
+        let mut site = self.clone();
+        site.charges.iter_mut().filter(|c| c.name == name).for_each(|c| c.name = new.into());
+        site
     }
 
     /// Whether a state holds an odd number of fermions.

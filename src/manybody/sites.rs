@@ -14,7 +14,7 @@ pub struct Sites {
 }
 
 impl Sites {
-    /// From the sites in order.
+    /// From the sites in order. Bosons beside fermions are two numbers, not one: there N becomes Nb and Nf.
     ///
     /// # Errors
     /// When there are none.
@@ -22,6 +22,7 @@ impl Sites {
         if sites.is_empty() {
             return Err(Error::input("a chain without sites"));
         }
+        let sites = told_apart(sites);
         let mut charges: Vec<String> = Vec::new();
         for charge in sites.iter().flat_map(|site| site.charges()) {
             if !charges.contains(&charge.name) {
@@ -110,6 +111,9 @@ impl Sites {
                 return Ok(());
             }
             let error = Error::input(format!("no conserved number `{name}` on {self}"));
+            if name == NUMBER && self.charges.iter().any(|c| c == BOSONS) {
+                return Err(error.hint(format!("{FERMIONS} counts the fermions here and {BOSONS} the bosons")));
+            }
             let all = self.charges.join(", ");
             Err(match nearest(name, self.charges.iter().map(String::as_str)) {
                 Some(near) => error.hint(format!("did you mean `{near}`?")),
@@ -132,6 +136,38 @@ impl Sites {
         Error::input(format!("site {i} outside a chain of {} sites", self.count()))
             .hint(format!("sites are numbered from 0 to {}", self.count() - 1))
     }
+}
+
+/// What sites call their number of particles, and what it is called where fermions and bosons meet.
+const NUMBER: &str = "N";
+const FERMIONS: &str = "Nf";
+const BOSONS: &str = "Nb";
+
+/// The sites, their numbers of particles renamed where some are bosons and some are not.
+fn told_apart(sites: Vec<Arc<Site>>) -> Vec<Arc<Site>> {
+    let counts = |site: &&Arc<Site>| site.charges().iter().any(|c| c.name == NUMBER);
+    let fermions = |site: &Arc<Site>| (0..site.dim()).any(|s| site.is_odd(s));
+    let mixed = sites.iter().filter(counts).any(|s| s.is_boson())
+        && sites.iter().filter(counts).any(|s| fermions(s) && !s.is_boson());
+    if !mixed {
+        return sites;
+    }
+    // Copies of one site stay one.
+    let mut known: Vec<(Arc<Site>, Arc<Site>)> = Vec::new();
+    let mut renamed = Vec::with_capacity(sites.len());
+    for site in sites {
+        let new = match known.iter().find(|k| Arc::ptr_eq(&k.0, &site)) {
+            Some((_, new)) => new.clone(),
+            None => {
+                let name = if site.is_boson() { BOSONS } else { FERMIONS };
+                let new = Arc::new(site.with_charge_renamed(NUMBER, name));
+                known.push((site, new.clone()));
+                new
+            }
+        };
+        renamed.push(new);
+    }
+    renamed
 }
 
 impl fmt::Display for Sites {

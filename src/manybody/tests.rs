@@ -77,7 +77,7 @@ fn lowest(h: &OpSum, sites: &Sites, numbers: &[(&str, f64)], count: usize) -> Ve
     let mut options = DavidsonOptions::new(count);
     options.tolerance = 1e-8;
     let found = davidson(&op, options, &Task::default()).unwrap();
-    assert!(found.converged);
+    assert!(found.converged());
     found.values
 }
 

@@ -22,7 +22,7 @@ mod zolotarev;
 
 pub use accumulate::{Accumulation, accumulate};
 pub use chebyshev::Chebyshev;
-pub use davidson::{DavidsonOptions, Eigen, Preconditioner, davidson};
+pub use davidson::{DavidsonOptions, Eigen, Ended, Preconditioner, davidson};
 pub use double_moments::{DoubleMoments, cross_moments};
 pub use evolve::{Evolved, evolve};
 pub use expansion::{Expansion, clenshaw, polynomial};

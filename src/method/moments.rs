@@ -24,7 +24,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// From unnormalised moments, a row a vector; vectors of different norm weigh equally.
+    /// From unnormalised moments, a row a vector; vectors of different norm weigh equally, and one that is zero has none.
     pub fn new(window: Window, dim: usize, columns: Vec<Vec<f64>>) -> Result<Self> {
         let orders = columns.first().map_or(0, Vec::len);
         if orders == 0 || columns.iter().any(|c| c.len() != orders) {
@@ -33,8 +33,13 @@ impl Moments {
             ));
         }
         let mut columns = columns;
+        let zero = |column: &Vec<f64>| column.iter().all(|x| *x == 0.0);
+        let all_zero = columns.iter().all(zero);
         for column in &mut columns {
             let norm = column[0];
+            if !all_zero && zero(column) {
+                continue;
+            }
             if !(norm > 0.0) || column.iter().any(|x| !x.is_finite()) {
                 return Err(Error::numeric("a moment is not a finite number").hint(
                     "the starting vector may be zero, or the operator has entries that are not finite",

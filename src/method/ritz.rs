@@ -6,7 +6,7 @@
 use crate::backend::{BlockVector, Device, Distribution, Random, Update};
 use crate::error::{Error, Result};
 use crate::method::subspace::{hermitian_eigen, orthonormal};
-use crate::method::{Eigen, Window};
+use crate::method::{Eigen, Ended, Window};
 use crate::number::philox::Stream;
 use crate::number::{C64, root};
 use crate::operator::Operator;
@@ -89,27 +89,22 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         RitzMethod::Chebyshev => 4.max(sure / 4),
     };
     let width = count.max(sure + guards).min(a.dim());
-    let mut x = a.zeros(width)?;
-    let distribution = Distribution::Gaussian;
-    let random = Random { seed: options.seed, stream: Stream::Start, first_column: 0, distribution };
-    a.device().fill_random(&mut x, random)?;
-    if let Some(start) = &options.start {
-        let known = a.device().columns(start, 0..start.columns().min(width))?;
-        a.device().set_columns(&mut x, 0, &known)?;
-    }
-    let mut span = Span::new(a, x)?;
-    match options.method {
+    let x = match &options.start {
+        Some(start) => Some(a.device().columns(start, 0..start.columns().min(width))?),
+        None => None,
+    };
+    let mut span = Span::new(a, x, width, options.seed)?;
+    let ended = match options.method {
         RitzMethod::ConjugateGradient => gradients(&mut span, options, task)?,
         RitzMethod::Chebyshev => filters(&mut span, options, task)?,
-    }
-    let worst = options.worst(&span.residuals);
+    };
     Ok(Eigen {
         values: span.values[..count].to_vec(),
         vectors: a.device().columns(&span.x, 0..count)?,
         residuals: span.residuals[..count].to_vec(),
         iterations: span.cycles,
         products: span.products,
-        converged: worst <= options.goal(&span.values),
+        ended,
     })
 }
 
@@ -117,6 +112,10 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
 struct Span {
     a: Operator,
     x: BlockVector,
+    /// How many vectors there are to be.
+    width: usize,
+    /// The next random ones.
+    random: Random,
     values: Vec<f64>,
     residuals: Vec<f64>,
     products: usize,
@@ -124,11 +123,51 @@ struct Span {
 }
 
 impl Span {
-    fn new(a: &Operator, x: BlockVector) -> Result<Span> {
-        let mut span =
-            Span { a: a.clone(), x, values: Vec::new(), residuals: Vec::new(), products: 0, cycles: 0 };
+    /// Of so many vectors: those given, and random ones for the rest.
+    fn new(a: &Operator, x: Option<BlockVector>, width: usize, seed: u64) -> Result<Span> {
+        let distribution = Distribution::Gaussian;
+        let mut random = Random { seed, stream: Stream::Start, first_column: 0, distribution };
+        let x = match x {
+            Some(x) => x,
+            None => {
+                let mut x = a.zeros(width)?;
+                a.device().fill_random(&mut x, random)?;
+                random.first_column = width as u32;
+                x
+            }
+        };
+        let mut span = Span {
+            a: a.clone(),
+            x,
+            width,
+            random,
+            values: Vec::new(),
+            residuals: Vec::new(),
+            products: 0,
+            cycles: 0,
+        };
         span.diagonalise()?;
         Ok(span)
+    }
+
+    /// Makes the vectors orthonormal; random ones take the place of those that depend on others.
+    fn fill(&mut self) -> Result<()> {
+        let device = self.device().clone();
+        for _ in 0..4 {
+            self.x = orthonormal(&device, &self.x)?;
+            let known = self.x.columns();
+            if known == self.width {
+                return Ok(());
+            }
+            let mut more = self.a.zeros(self.width - known)?;
+            device.fill_random(&mut more, self.random)?;
+            self.random.first_column += more.columns() as u32;
+            let mut all = self.a.zeros(self.width)?;
+            device.set_columns(&mut all, 0, &self.x)?;
+            device.set_columns(&mut all, known, &more)?;
+            self.x = all;
+        }
+        Err(Error::numeric("the vectors of a subspace stay dependent"))
     }
 
     fn device(&self) -> &Device {
@@ -138,7 +177,7 @@ impl Span {
     /// The span's vectors made orthonormal, then rotated to diagonalise A among them.
     fn diagonalise(&mut self) -> Result<()> {
         let device = self.device().clone();
-        self.x = orthonormal(&device, &self.x)?;
+        self.fill()?;
         let mut y = device.zeros(self.x.dtype(), self.x.rows(), self.x.columns())?;
         self.a.update(Update::PRODUCT, &self.x, &mut y, None)?;
         self.products += self.x.columns();
@@ -165,32 +204,42 @@ impl Span {
 /// Tells when rounding rules: many sweeps have brought nothing.
 struct Stall {
     sweeps: usize,
-    least: f64,
+    /// The residual when it last fell by much.
+    last: f64,
 }
 
 impl Default for Stall {
     fn default() -> Self {
-        Stall { sweeps: 0, least: f64::INFINITY }
+        Stall { sweeps: 0, last: f64::INFINITY }
     }
 }
 
 impl Stall {
     fn of(&mut self, residual: f64) -> bool {
-        self.sweeps = if residual > 0.9 * self.least { self.sweeps + 1 } else { 0 };
-        self.least = self.least.min(residual);
+        // Slow is not stalled: what counts is the fall since it was last noted, over as many sweeps as it took.
+        self.sweeps += 1;
+        if residual <= 0.9 * self.last {
+            (self.last, self.sweeps) = (residual, 0);
+        }
         self.sweeps > 20
     }
 }
 
 /// Conjugate gradients for one vector after the other, in cycles.
-fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> {
+fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended> {
     let progress = task.start("Ritz functional", options.max_products);
     let mut stall = Stall::default();
     loop {
         let worst = options.worst(&span.residuals);
         let tolerance = options.goal(&span.values);
-        if worst <= tolerance || stall.of(worst) || span.products >= options.max_products {
-            return Ok(());
+        if worst <= tolerance {
+            return Ok(Ended::Converged);
+        }
+        if stall.of(worst) {
+            return Ok(Ended::Stalled);
+        }
+        if span.products >= options.max_products {
+            return Ok(Ended::Limit);
         }
         let mut moved = false;
         for k in 0..options.sure.min(span.x.columns()) {
@@ -204,9 +253,10 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> 
         }
         let before = options.worst(&span.residuals);
         span.diagonalise()?;
-        if !moved && options.worst(&span.residuals) >= before {
+        let after = options.worst(&span.residuals);
+        if !moved && after >= before && after > options.goal(&span.values) {
             // Rounding rules: no step lowers the functional any more.
-            return Ok(());
+            return Ok(if span.products >= options.max_products { Ended::Limit } else { Ended::Stalled });
         }
     }
 }
@@ -305,31 +355,47 @@ fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &T
 }
 
 /// Subspace iteration: each sweep damps all that lies above the largest Ritz value of the span.
-fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> {
+fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended> {
     let a = span.a.clone();
     let device = a.device().clone();
-    let upper = Window::lanczos(&a, 40, 0.02, options.seed, &task.quiet())?.upper();
+    let mut upper = Window::lanczos(&a, 40, 0.02, options.seed, &task.quiet())?.upper();
     let progress = task.start("Chebyshev filter", options.max_products);
     let mut stall = Stall::default();
     let width = span.x.columns();
-    while span.products < options.max_products {
+    let growth: f64 = if a.dtype().is_single() { 1e3 } else { 1e6 };
+    loop {
         let worst = options.worst(&span.residuals);
-        if worst <= options.goal(&span.values) || stall.of(worst) || width == a.dim() {
-            return Ok(());
+        if worst <= options.goal(&span.values) || width == a.dim() {
+            return Ok(Ended::Converged);
+        }
+        if stall.of(worst) {
+            return Ok(Ended::Stalled);
+        }
+        if span.products >= options.max_products {
+            return Ok(Ended::Limit);
         }
         progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
         let (lowest, highest) = (span.values[0], span.values[span.values.len() - 1]);
+        // What lies above the limit grows most of all, and shows here.
+        let above = highest + span.residuals[span.residuals.len() - 1];
+        if highest > upper {
+            upper = above + 0.02 * (above - lowest);
+        }
         let wanted = span.values[options.sure - 1];
         // Above the span's own values: were they all of one multiplet, nothing would grow against what is damped.
         let top = (highest
-            + 0.25 * (highest - lowest)
+            + (0.25 * (highest - lowest)).max(1e-5 * (upper - lowest))
             + 0.02 * (upper - lowest).min(4.0 * (wanted - lowest).abs()))
-        .max(highest + 0.05 * highest.abs())
         .min(lowest + 0.9 * (upper - lowest));
         // The last wanted vector grows by e^4 over what is damped, as far as a moderate degree allows.
         let gap = ((top - wanted) / (upper - top)).max(1e-5).sqrt();
-        let degree = ((2.0 / gap).ceil() as usize).clamp(8, 120);
         let (center, half) = (0.5 * (upper + top), 0.5 * (upper - top));
+        if !(half > 0.0) {
+            return Ok(Ended::Stalled);
+        }
+        // The lowest vector grows by no more than keeps the others apart from it.
+        let most = growth.acosh() / ((center - lowest) / half).max(1.0 + 1e-12).acosh();
+        let degree = ((2.0 / gap).ceil()).clamp(8.0, 120.0).min(most.floor()).max(2.0) as usize;
         let (alpha, beta) = (1.0 / half, -center / half);
         let mut v = span.x.clone();
         let mut w = device.zeros(v.dtype(), v.rows(), v.columns())?;
@@ -342,11 +408,7 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<()> {
         span.products += degree * v.columns();
         span.x = w;
         span.diagonalise()?;
-        if span.x.columns() < options.count {
-            return Err(Error::numeric("the vectors of the filtered subspace became dependent"));
-        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -387,7 +449,7 @@ mod tests {
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
             let options = RitzOptions { tolerance: 1e-12, ..RitzOptions::new(3, 3, method) };
             let eigen = ritz(&h, &options, &Task::default()).unwrap();
-            assert!(!eigen.converged && eigen.products < 200_000, "{method:?} {}", eigen.products);
+            assert!(!eigen.converged() && eigen.products < 200_000, "{method:?} {}", eigen.products);
         }
     }
 
@@ -398,7 +460,7 @@ mod tests {
             let max_products = 100_000;
             let options = RitzOptions { tolerance: 1e-10, max_products, ..RitzOptions::new(5, 3, method) };
             let eigen = ritz(&h, &options, &Task::default()).unwrap();
-            assert!(eigen.converged, "{method:?} {:?}", eigen.residuals);
+            assert!(eigen.converged(), "{method:?} {:?}", eigen.residuals);
             for (value, k) in eigen.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0]) {
                 let exact = 2.0 - 2.0 * (2.0 * std::f64::consts::PI * k / 64.0).cos();
                 assert!((value - exact).abs() < 1e-12, "{method:?}: {value} {exact}");
@@ -415,7 +477,7 @@ mod tests {
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
             let rough = RitzOptions { sure: 3, tolerance: 1e-4, ..RitzOptions::new(7, 3, method) };
             let rough = ritz(&h, &rough, &Task::default()).unwrap();
-            assert!(rough.converged && rough.values.len() == 7, "{method:?} {:?}", rough.residuals);
+            assert!(rough.converged() && rough.values.len() == 7, "{method:?} {:?}", rough.residuals);
             for (value, k) in rough.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0]) {
                 assert!(*value > exact(k) - 1e-12, "{method:?}: {value} {}", exact(k));
             }
@@ -423,7 +485,7 @@ mod tests {
             let fresh = ritz(&h, &all, &Task::default()).unwrap();
             let further = RitzOptions { start: Some(rough.vectors), ..all };
             let further = ritz(&h, &further, &Task::default()).unwrap();
-            assert!(further.converged && further.products < fresh.products, "{method:?} {}", fresh.products);
+            assert!(further.converged() && further.products < fresh.products, "{method:?} {}", fresh.products);
             assert!((further.values[2] - exact(1.0)).abs() < 1e-12, "{method:?} {}", further.values[2]);
         }
     }

@@ -38,6 +38,11 @@ impl Subspace {
         self.dim
     }
 
+    /// How many columns it stays orthogonal to.
+    pub fn avoided(&self) -> usize {
+        self.avoid.iter().map(BlockVector::columns).sum()
+    }
+
     fn device(&self) -> &Device {
         self.h.device()
     }

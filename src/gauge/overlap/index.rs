@@ -86,13 +86,15 @@ fn low(
     normal.device().fill_random(&mut start, random)?;
     let mut options = DavidsonOptions::new(count);
     options.start = Some(chirality.project(&start)?);
+    // Random vectors would bring in the other chirality.
+    options.trust_start = true;
     options.tolerance = tolerance;
     options.max_basis = 8 * (count + 2);
     options.max_iterations = 5000;
     options.preconditioner = Preconditioner::None;
     options.seed = seed;
     let eigen = davidson(normal, options, task)?;
-    if !eigen.converged {
+    if !eigen.converged() {
         return Err(Error::numeric("the low modes of the overlap operator did not converge")
             .hint("look for fewer with `count`, or treat more modes of Q exactly"));
     }

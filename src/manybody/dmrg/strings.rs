@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::space::{Label, Symmetry};
 use crate::error::{Error, Result};
+use crate::manybody::opsum::changes;
 use crate::manybody::{OpSum, Product, Sites};
 use crate::number::C64;
 
@@ -154,12 +155,7 @@ impl Strings {
                 && let Some(k) = charge.iter().position(|q| *q != 0)
             {
                 let name = &symmetry.names()[k];
-                return Err(Error::input(format!(
-                    "the term `{}` changes {name} by {}, which the sector conserves",
-                    sum.terms()[*at],
-                    f64::from(charge[k]) / 2.0
-                ))
-                .hint(format!("leave {name} out of the sector, or the term out of the sum")));
+                return Err(changes(&[&sum.terms()[*at]], name, charge[k]));
             }
         }
         Ok(Strings { alphabet, words: words.into_iter().map(|(word, (z, ..))| (word, z)).collect() })

@@ -12,7 +12,7 @@ use super::npz::{MANIFEST, array, read_array};
 use super::write_atomically;
 use crate::backend::{BlockVector, Device, Grid, Rows};
 use crate::error::{Error, Kind, Result};
-use crate::method::Eigen;
+use crate::method::{Eigen, Ended};
 use crate::number::{C64, DType, Series};
 use crate::output::Manifest;
 use crate::task;
@@ -33,7 +33,7 @@ struct Known {
     residuals: Vec<f64>,
     iterations: usize,
     products: usize,
-    converged: bool,
+    ended: Ended,
 }
 
 impl Vectors {
@@ -58,7 +58,7 @@ impl Vectors {
             residuals: eigen.residuals.clone(),
             iterations: eigen.iterations,
             products: eigen.products,
-            converged: eigen.converged,
+            ended: eigen.ended,
         };
         Ok(Vectors { pairs: Some(known), ..Vectors::of(device, &eigen.vectors)? })
     }
@@ -72,7 +72,7 @@ impl Vectors {
             residuals: known.residuals,
             iterations: known.iterations,
             products: known.products,
-            converged: known.converged,
+            ended: known.ended,
         });
         Ok((vectors, eigen))
     }
@@ -103,7 +103,8 @@ pub fn save_vectors(vectors: &Vectors, path: &Path, manifest: Option<&Manifest>)
     if let Some(known) = &vectors.pairs {
         about.insert("iterations".into(), json!(known.iterations));
         about.insert("products".into(), json!(known.products));
-        about.insert("converged".into(), json!(known.converged));
+        about.insert("converged".into(), json!(known.ended == Ended::Converged));
+        about.insert("ended".into(), json!(known.ended.name()));
     }
     if let Some(manifest) = manifest {
         about.insert("manifest".into(), manifest.to_json());
@@ -235,12 +236,21 @@ fn read(path: &Path) -> Result<Option<Vectors>> {
                 residuals,
                 iterations: count("iterations"),
                 products: count("products"),
-                converged: about.get("converged").and_then(Value::as_bool).unwrap_or(true),
+                ended: ended(&about),
             });
             Ok(Some(vectors))
         }
         (None, _) => Err(missing("values")),
         (_, None) => Err(missing("residuals")),
+    }
+}
+
+/// Why the search for saved pairs ended; older files say only whether it converged.
+fn ended(about: &Map<String, Value>) -> Ended {
+    let named = about.get("ended").and_then(Value::as_str).and_then(Ended::named);
+    match about.get("converged").and_then(Value::as_bool) {
+        Some(false) => named.unwrap_or(Ended::Limit),
+        _ => Ended::Converged,
     }
 }
 

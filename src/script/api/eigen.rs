@@ -8,7 +8,7 @@ use rhai::{Engine, INT, Map};
 use super::vector::Vector;
 use crate::backend::Device;
 use crate::error::{Error, Result};
-use crate::method::{self, DavidsonOptions, Eigen, Preconditioner};
+use crate::method::{self, DavidsonOptions, Eigen, Ended, Preconditioner};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::{At, Failure, Options, session};
@@ -35,6 +35,23 @@ fn block(o: &Options, key: &'static str) -> Result<Option<crate::backend::BlockV
     }
 }
 
+/// What is said of a search that ended before it had converged: why, and what helps.
+fn unfinished(eigen: &Eigen, tolerance: f64, unit: &str, used: usize) -> Option<String> {
+    let worst = eigen.worst();
+    match eigen.ended {
+        Ended::Converged => None,
+        Ended::Limit if worst <= tolerance => Some(format!(
+            "not converged after {used} {unit}: the residuals are below `tol`, but the second look for lower states, from random vectors, has not ended; raise `{unit}`"
+        )),
+        Ended::Limit => Some(format!(
+            "not converged after {used} {unit}: the largest residual is {worst:.1e}; raise `{unit}` or `tol`"
+        )),
+        Ended::Stalled => Some(format!(
+            "not converged: after {used} {unit} the largest residual stays at {worst:.1e}, where rounding keeps it; more {unit} do not help, a larger `tol` does"
+        )),
+    }
+}
+
 /// Both methods: they differ in the correction only.
 fn find(
     ctx: &NativeCallContext,
@@ -51,6 +68,7 @@ fn find(
         d.max_iterations = o.count_or("iterations", 1, if krylov { 10_000 } else { d.max_iterations })?;
         d.seed = o.seed()?;
         d.start = block(&o, "start")?;
+        d.trust_start = o.flag_or("trust_start", false)?;
         d.orthogonal_to = block(&o, "orthogonal_to")?;
         let highest = match o.text_or("which", "lowest")?.as_str() {
             "lowest" => false,
@@ -65,6 +83,7 @@ fn find(
     };
     let (mut d, highest, precondition, task, loud) = read().at(ctx)?;
     o.finish()?;
+    let tolerance = d.tolerance;
     let target = if highest { h.scaled(C64::new(-1.0, 0.0)) } else { h.clone() };
     let device = h.device().clone();
     let mut users = precondition.map(|f| {
@@ -100,12 +119,8 @@ fn find(
     if highest {
         eigen.values.iter_mut().for_each(|x| *x = -*x);
     }
-    if !eigen.converged && loud {
-        let worst = eigen.residuals.iter().copied().fold(0.0, f64::max);
-        session(ctx).at(ctx)?.note(&format!(
-            "not converged after {} iterations: the largest residual is {worst:.1e}; raise `iterations` or `tol`, or give a `start`",
-            eigen.iterations
-        ));
+    if loud && let Some(note) = unfinished(&eigen, tolerance, "iterations", eigen.iterations) {
+        session(ctx).at(ctx)?.note(&note);
     }
     Ok(Pairs(Rc::new(eigen), device))
 }
@@ -116,7 +131,9 @@ mod eigen_functions {
     /// large sparse Hamiltonians.
     ///
     /// Gives an Eigen with `values` (ascending), `vectors` (a column each), `residuals` (norms of H x - E x), `iterations`,
-    /// `products` and `converged`. Degenerate eigenvalues come with their multiplicity.
+    /// `products`, `converged` and `ended`. Degenerate eigenvalues come with their multiplicity. The search begins with random
+    /// vectors; what it finds from a `start` or with an own preconditioner, or in very few iterations, is looked at a second
+    /// time, by a search from random vectors orthogonal to it, before it is called converged.
     ///
     /// # Options
     /// - `count` (1): how many.
@@ -125,6 +142,7 @@ mod eigen_functions {
     /// - `basis` (20, at least 5 count): most basis vectors before a restart.
     /// - `iterations` (1000): most expansions of the basis.
     /// - `start`: a BlockVector to start from.
+    /// - `trust_start` (false): improve the start and no more: no second look for states below that it does not overlap with.
     /// - `orthogonal_to`: vectors to stay orthogonal to.
     /// - `preconditioner` (the diagonal): a function of (residuals, energies) that gives corrections.
     /// - `seed` (the session's): of the random starting vectors.
@@ -154,8 +172,8 @@ mod eigen_functions {
     /// The lowest eigenpairs of a Hermitian operator by the block Lanczos method with thick restarts.
     ///
     /// # Options
-    /// - `count` (1), `tol` (1e-9), `which` ("lowest"), `basis`, `iterations` (10000), `start`, `orthogonal_to`, `seed`,
-    ///   `progress`: as for `davidson`.
+    /// - `count` (1), `tol` (1e-9), `which` ("lowest"), `basis`, `iterations` (10000), `start`, `trust_start`,
+    ///   `orthogonal_to`, `seed`, `progress`: as for `davidson`.
     ///
     /// # Example
     /// ```rhai
@@ -181,7 +199,7 @@ mod eigen_functions {
     /// - `method` ("gradient"): or "chebyshev", subspace iteration with a Chebyshev filter.
     /// - `products` (1000000): most products of the operator with single vectors.
     /// - `seed` (the session's): of the random starting vectors.
-    /// - `progress` (true): show a bar.
+    /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example
     /// ```rhai
@@ -210,12 +228,8 @@ mod eigen_functions {
         let (wanted, task) = read().at(&ctx)?;
         o.finish()?;
         let eigen = method::ritz(&a, &wanted, &task).at(&ctx)?;
-        if !eigen.converged {
-            let worst = eigen.residuals.iter().copied().fold(0.0, f64::max);
-            session(&ctx).at(&ctx)?.note(&format!(
-                "not converged after {} products: the largest residual is {worst:.1e}; raise `products` or `tol`",
-                eigen.products
-            ));
+        if let Some(note) = unfinished(&eigen, wanted.tolerance, "products", eigen.products) {
+            session(&ctx).at(&ctx)?.note(&note);
         }
         Ok(Pairs(Rc::new(eigen), a.device().clone()))
     }
@@ -255,10 +269,24 @@ mod eigen_functions {
         e.0.products as INT
     }
 
-    /// Whether every residual is below the tolerance.
+    /// Whether every residual is below the tolerance, and no lower state was missed as far as a search from random vectors can
+    /// tell.
     #[rhai_fn(global, get = "converged", pure)]
     pub fn converged(e: &mut Pairs) -> bool {
-        e.0.converged
+        e.0.converged()
+    }
+
+    /// Why the search ended: "converged"; "limit", where iterations or products were used up; "stalled", where rounding keeps
+    /// the residuals above the tolerance.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(100), #{ hopping: -1.0 });
+    /// assert(davidson(h, #{ iterations: 3, progress: false }).ended == "limit", "three are too few");
+    /// ```
+    #[rhai_fn(global, get = "ended", pure)]
+    pub fn ended(e: &mut Pairs) -> String {
+        e.0.ended.name().into()
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
@@ -267,7 +295,7 @@ mod eigen_functions {
             "Eigen: {} pairs, {} iterations{}",
             e.0.values.len(),
             e.0.iterations,
-            if e.0.converged { "" } else { ", not converged" }
+            if e.0.converged() { "" } else { ", not converged" }
         )];
         for (value, residual) in e.0.values.iter().zip(&e.0.residuals) {
             lines.push(format!("  {value:>22.12}   residual {residual:.1e}"));

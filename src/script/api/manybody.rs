@@ -205,7 +205,7 @@ mod manybody_functions {
     /// Operators, in ITensor's names: "S+", "S-", "Sz", "Sx", "Sy" on spins; "C", "Cdag", "N" on fermions; "Cup", "Cdagup",
     /// "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "C1",
     /// "Cdag1", "N1", ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz
-    /// (electrons, tJ); N1, N2, ..., N (flavours); or, where these are not conserved, NfParity (the number of fermions modulo
+    /// (electrons, tJ); N1, N2, ..., N (flavours); Nf and Nb in place of N where fermions and bosons stand in one chain; or, where these are not conserved, NfParity (the number of fermions modulo
     /// 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field.
     ///
     /// # Options
@@ -243,6 +243,8 @@ mod manybody_functions {
     /// ```rhai
     /// let mixed = sites(["S=1", "S=1/2", "S=1"]);
     /// assert(exact::basis(mixed, #{ Sz: 2.5 }).dim == 1, "all up");
+    /// let mixture = sites(["Fermion", "Boson", "Fermion", "Boson"], #{ nmax: 3 });
+    /// assert(exact::basis(mixture, #{ Nf: 1, Nb: 2 }).dim == 6, "2 fermion states times 3 boson states");
     /// ```
     #[rhai_fn(name = "sites", return_raw)]
     pub fn sites_mixed(ctx: NativeCallContext, kinds: Array) -> std::result::Result<Sites, Failure> {
