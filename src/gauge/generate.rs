@@ -83,6 +83,16 @@ impl Links {
         }))
     }
 
+    /// Phases of plaquettes of such a field: the largest, and the sum over planes of their moduli.
+    pub fn flux(&self, quanta: &[((usize, usize), i64)]) -> (f64, f64) {
+        let dims = self.dims();
+        let of = |&((p, q), m): &((usize, usize), i64)| {
+            2.0 * std::f64::consts::PI * m.unsigned_abs() as f64 / (dims[p] * dims[q]) as f64
+        };
+        let all = quanta.iter().map(of);
+        (all.clone().fold(0.0, f64::max), all.sum())
+    }
+
     /// The field in a random gauge.
     pub fn random_gauge(&self, seed: u64) -> Links {
         self.transformed(|x| haar(seed, x as u64, 1))

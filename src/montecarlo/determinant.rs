@@ -3,7 +3,9 @@
 //! `A[i][l] = psi_l(r_i)`; kept is `B = (A^-1)^T`, so that the ratio for moving electron i, `sum_l psi_l(y) A^-1[l][i]`, runs
 //! over neighbours in memory.
 
-use super::amplitude::{Amplitude, add_transposed_times, dot, invert, times_transposed};
+use super::amplitude::{
+    Amplitude, add_transposed_times, determinant, dot, invert, solve, times_transposed,
+};
 use crate::error::{Error, Result};
 
 /// A determinant and its inverse matrix, which accepted moves keep up to date (Sherman and Morrison). With `delay` k > 1 the
@@ -107,33 +109,6 @@ impl<S: Amplitude> Determinant<S> {
         }
     }
 
-    /// The factor by which the determinant changes if column j becomes `orbitals`; no updates may be gathered.
-    pub fn ratio_column(&self, j: usize, orbitals: &[S]) -> S {
-        debug_assert!(self.u.is_empty());
-        (0..self.n).fold(S::default(), |sum, i| sum + orbitals[i] * self.inverse[i * self.n + j])
-    }
-
-    /// Replaces column j; `ratio` is what [`Determinant::ratio_column`] gave.
-    pub fn replace_column(&mut self, j: usize, orbitals: &[S], ratio: S) {
-        let n = self.n;
-        let mut w = vec![S::default(); n];
-        for (i, x) in orbitals.iter().enumerate() {
-            for m in 0..n {
-                w[m] += *x * self.inverse[i * n + m];
-            }
-        }
-        w[j] -= S::real(1.0);
-        for i in 0..n {
-            let factor = self.inverse[i * n + j] / ratio;
-            for m in 0..n {
-                self.inverse[i * n + m] -= w[m] * factor;
-            }
-            self.rows[i * n + j] = orbitals[i];
-        }
-        self.log += ratio.modulus().ln();
-        self.phase *= ratio / S::real(ratio.modulus());
-    }
-
     /// How near to singular the matrix is, whatever the scale of its rows or columns: the smaller of the largest row sums of
     /// `|A^-1| |A|` (Skeel) and `|A| |A^-1|`.
     pub fn condition(&self) -> f64 {
@@ -155,8 +130,7 @@ impl<S: Amplitude> Determinant<S> {
         if self.condition() < 1e12 {
             return Ok(());
         }
-        let n = self.n;
-        Err(Error::numeric(format!("the {n} x {n} Slater matrix is singular to working precision")))
+        Err(singular(self.n))
     }
 
     /// Replaces several rows at once, given the rows of `M = Phi A^-1` that belong to them (k x n), and `ln |ratio|` and
@@ -176,7 +150,7 @@ impl<S: Amplitude> Determinant<S> {
             old[a * n..(a + 1) * n].copy_from_slice(&self.inverse[i * n..(i + 1) * n]);
             self.rows[i * n..(i + 1) * n].copy_from_slice(&orbitals[a * n..(a + 1) * n]);
         }
-        let x = super::amplitude::solve(&inner, k, &right);
+        let x = solve(&inner, k, &right);
         add_transposed_times(&x, &old, &mut self.inverse, k, S::real(-1.0));
         self.log += log;
         self.phase *= phase;
@@ -211,6 +185,188 @@ impl<S: Amplitude> Determinant<S> {
         let inverse = invert(&self.rows, n)?;
         (self.inverse, self.log, self.phase) = (inverse.transposed, inverse.log, inverse.phase);
         Ok(off)
+    }
+}
+
+fn singular(n: usize) -> Error {
+    Error::numeric(format!("the {n} x {n} Slater matrix is singular to working precision"))
+}
+
+/// Rows and columns of a matrix that change together.
+#[derive(Debug, Clone, Default)]
+pub struct Change<S> {
+    /// Numbers of the rows.
+    pub rows: Vec<usize>,
+    /// What they will hold in the columns as they are, row after row; what meets a column that changes does not matter.
+    pub in_rows: Vec<S>,
+    /// Numbers of the columns.
+    pub columns: Vec<usize>,
+    /// What they will hold in the rows as they are, column after column.
+    pub in_columns: Vec<S>,
+    /// What the rows will hold in the columns, row after row.
+    pub corner: Vec<S>,
+}
+
+/// Below this share of the product of its rows' lengths, the determinant of a small matrix has lost too many digits to
+/// update an inverse by it.
+const SOUND: f64 = 1e-4;
+
+/// With x the new rows, y the new columns and z where they meet, the determinant changes by that of
+/// `W = [[(A^-1 y)_C, (A^-1)_CR], [x A^-1 y - z, (x A^-1)_R]]`: the Schur complement of A bordered by y and the unit columns
+/// of R, x and the unit rows of C. No step divides by the factors of single rows, which may vanish.
+impl<S: Amplitude> Determinant<S> {
+    /// `A^-1 y` for the new columns, each n numbers.
+    fn images(&self, change: &Change<S>) -> Vec<S> {
+        let n = self.n;
+        let mut images = vec![S::default(); change.in_columns.len()];
+        for (y, image) in change.in_columns.chunks_exact(n).zip(images.chunks_exact_mut(n)) {
+            for (y, row) in y.iter().zip(self.inverse.chunks_exact(n)) {
+                image.iter_mut().zip(row).for_each(|(sum, x)| *sum += *y * *x);
+            }
+        }
+        images
+    }
+
+    /// W, given `A^-1 y`.
+    fn complement(&self, change: &Change<S>, images: &[S]) -> Vec<S> {
+        let (n, kr, kc) = (self.n, change.rows.len(), change.columns.len());
+        let k = kr + kc;
+        let mut w = vec![S::default(); k * k];
+        for (c, &column) in change.columns.iter().enumerate() {
+            (0..kc).for_each(|d| w[c * k + d] = images[d * n + column]);
+            (0..kr).for_each(|r| w[c * k + kc + r] = self.inverse[change.rows[r] * n + column]);
+        }
+        for (r, x) in change.in_rows.chunks_exact(n).enumerate() {
+            let at = (kc + r) * k;
+            (0..kc).for_each(|d| w[at + d] = dot(x, &images[d * n..(d + 1) * n]) - change.corner[r * kc + d]);
+            for (q, &row) in change.rows.iter().enumerate() {
+                w[at + kc + q] = dot(x, &self.inverse[row * n..(row + 1) * n]);
+            }
+        }
+        w
+    }
+
+    /// The factor by which the determinant changes; no updates may be gathered.
+    pub fn change_ratio(&self, change: &Change<S>) -> S {
+        debug_assert!(self.u.is_empty());
+        let n = self.n;
+        if let ([], [column]) = (change.rows.as_slice(), change.columns.as_slice()) {
+            let along = change.in_columns.iter().zip(self.inverse[*column..].iter().step_by(n));
+            return along.fold(S::default(), |sum, (y, x)| sum + *y * *x);
+        }
+        let images = self.images(change);
+        small_determinant(&self.complement(change, &images), change.rows.len() + change.columns.len())
+    }
+
+    /// Changes rows and columns. The inverse is updated (Woodbury), or computed anew where that would cost its digits.
+    ///
+    /// # Errors
+    /// When the new matrix is singular; nothing has changed then.
+    pub fn apply(&mut self, change: &Change<S>) -> Result<()> {
+        self.flush();
+        let (n, kr, kc) = (self.n, change.rows.len(), change.columns.len());
+        let k = kr + kc;
+        if let ([row], []) = (change.rows.as_slice(), change.columns.as_slice()) {
+            let ratio = self.ratio(*row, &change.in_rows);
+            let terms = change.in_rows.iter().zip(&self.inverse[row * n..]).map(|(x, y)| (*x * *y).modulus());
+            if ratio.modulus() <= 1e-13 * terms.sum::<f64>() {
+                return Err(singular(n));
+            }
+            self.replace(*row, &change.in_rows, ratio);
+            return Ok(());
+        }
+        let images = self.images(change);
+        let w = self.complement(change, &images);
+        let ratio = small_determinant(&w, k);
+        let sound = ratio.modulus() > SOUND * longest(&w, kc, k);
+        let before = if sound { None } else { Some(self.clone()) };
+        for (r, &row) in change.rows.iter().enumerate() {
+            self.rows[row * n..(row + 1) * n].copy_from_slice(&change.in_rows[r * n..(r + 1) * n]);
+        }
+        for (c, &column) in change.columns.iter().enumerate() {
+            let new = &change.in_columns[c * n..(c + 1) * n];
+            new.iter().enumerate().for_each(|(i, y)| self.rows[i * n + column] = *y);
+            (0..kr).for_each(|r| self.rows[change.rows[r] * n + column] = change.corner[r * kc + c]);
+        }
+        if let Some(before) = before {
+            return self.refresh().and_then(|_| self.regular()).inspect_err(|_| *self = before);
+        }
+        // The left border's images A^-1 [y, 1_R], and the lower one's [1_C, x] A^-1.
+        let mut right = images;
+        change.rows.iter().for_each(|&row| right.extend(&self.inverse[row * n..(row + 1) * n]));
+        let mut lower = vec![S::default(); k * n];
+        for (c, &column) in change.columns.iter().enumerate() {
+            (0..n).for_each(|i| lower[c * n + i] = self.inverse[i * n + column]);
+        }
+        times_transposed(&change.in_rows, &self.inverse, &mut lower[kc * n..], n, S::real(1.0), false);
+        let q = small_inverse(&w, k, ratio);
+        let mut solved = vec![S::default(); k * n];
+        for (j, solved) in solved.chunks_exact_mut(n).enumerate() {
+            for (l, lower) in lower.chunks_exact(n).enumerate() {
+                solved.iter_mut().zip(lower).for_each(|(sum, x)| *sum += q[j * k + l] * *x);
+            }
+        }
+        add_transposed_times(&solved, &right, &mut self.inverse, k, S::real(-1.0));
+        // The new rows and columns stand in the border of the inverse.
+        for (c, &column) in change.columns.iter().enumerate() {
+            (0..n).for_each(|i| self.inverse[i * n + column] = solved[c * n + i]);
+        }
+        for (r, &row) in change.rows.iter().enumerate() {
+            for i in 0..n {
+                let sum = (0..k).fold(S::default(), |sum, j| sum + right[j * n + i] * q[j * k + kc + r]);
+                self.inverse[row * n + i] = sum;
+            }
+            for (c, &column) in change.columns.iter().enumerate() {
+                self.inverse[row * n + column] = -q[c * k + kc + r];
+            }
+        }
+        let size = ratio.modulus();
+        self.log += size.ln();
+        self.phase *= ratio / S::real(size);
+        Ok(())
+    }
+}
+
+/// The product of the lengths of W's rows, after its two off-diagonal blocks were scaled to be alike, as A and its inverse
+/// are not.
+fn longest<S: Amplitude>(w: &[S], kc: usize, k: usize) -> f64 {
+    let square = |i: usize, j: usize| w[i * k + j].square();
+    let block = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| {
+        rows.flat_map(|i| columns.clone().map(move |j| (i, j))).map(|(i, j)| square(i, j)).fold(0.0, f64::max)
+    };
+    let (above, below) = (block(0..kc, kc..k), block(kc..k, 0..kc));
+    let scale = if above > 0.0 && below > 0.0 { (below / above).sqrt() } else { 1.0 };
+    let scaled = |i: usize, j: usize| match (i < kc, j < kc) {
+        (true, false) => square(i, j) * scale,
+        (false, true) => square(i, j) / scale,
+        _ => square(i, j),
+    };
+    (0..k).map(|i| (0..k).map(|j| scaled(i, j)).sum::<f64>().sqrt()).product()
+}
+
+/// The determinant of a k x k matrix.
+fn small_determinant<S: Amplitude>(w: &[S], k: usize) -> S {
+    match k {
+        0 => S::real(1.0),
+        1 => w[0],
+        2 => w[0] * w[3] - w[1] * w[2],
+        _ => {
+            let (log, phase) = determinant(w, k);
+            phase * S::real(log.exp())
+        }
+    }
+}
+
+/// The inverse of a k x k matrix whose determinant is known.
+fn small_inverse<S: Amplitude>(w: &[S], k: usize, determinant: S) -> Vec<S> {
+    match k {
+        1 => vec![S::real(1.0) / w[0]],
+        2 => [w[3], -w[1], -w[2], w[0]].map(|x| x / determinant).to_vec(),
+        _ => {
+            let mut unit = vec![S::default(); k * k];
+            (0..k).for_each(|i| unit[i * k + i] = S::real(1.0));
+            solve(w, k, &unit)
+        }
     }
 }
 
@@ -267,5 +423,55 @@ mod tests {
         let (log, phase) = (det.log, det.phase);
         assert!(det.refresh().unwrap() < 1e-10);
         assert!((det.log - log).abs() < 1e-10 && (det.phase - phase).norm() < 1e-10);
+    }
+
+    /// Rows and columns that change together against the matrix set up anew; in the last case the rows, taken alone, make the
+    /// matrix singular.
+    fn changes<S: Amplitude>() {
+        let n = 7;
+        for (case, (rows, columns)) in
+            [(vec![2], vec![]), (vec![], vec![3]), (vec![0, 5], vec![]), (vec![], vec![1, 6]), (vec![4], vec![4])]
+                .into_iter()
+                .chain([(vec![1, 2], vec![0, 3, 6]), (vec![0, 1, 2, 3, 4, 5, 6], vec![2]), (vec![3], vec![2])])
+                .enumerate()
+        {
+            let start = random::<S>(n * n, 40);
+            let mut det = Determinant::new(start.clone(), n, 1).unwrap();
+            let (kr, kc) = (rows.len(), columns.len());
+            let mut in_rows = random::<S>(kr * n, 41);
+            if case == 7 {
+                in_rows.copy_from_slice(&start[..n]);
+            }
+            let (in_columns, corner) = (random::<S>(kc * n, 42), random::<S>(kr * kc, 43));
+            let mut new = start.clone();
+            for (r, row) in rows.iter().enumerate() {
+                (0..n).for_each(|l| new[row * n + l] = in_rows[r * n + l]);
+            }
+            for (c, column) in columns.iter().enumerate() {
+                (0..n).for_each(|i| new[i * n + column] = in_columns[c * n + i]);
+                (0..kr).for_each(|r| new[rows[r] * n + column] = corner[r * kc + c]);
+            }
+            let twin = Determinant::new(new, n, 1).unwrap();
+            let expected = twin.phase / det.phase * S::real((twin.log - det.log).exp());
+            let change = Change { rows, in_rows, columns, in_columns, corner };
+            let ratio = det.change_ratio(&change);
+            assert!((ratio - expected).modulus() < 1e-10 * expected.modulus(), "{case}: {ratio:?} {expected:?}");
+            det.apply(&change).unwrap();
+            assert!((det.log - twin.log).abs() < 1e-10 && (det.phase - twin.phase).modulus() < 1e-10, "{case}");
+            assert_eq!(det.rows, twin.rows);
+            let off = det.inverse.iter().zip(&twin.inverse).map(|(a, b)| (*a - *b).modulus());
+            assert!(off.fold(0.0, f64::max) < 1e-8, "{case}");
+        }
+    }
+
+    #[test]
+    fn rows_and_columns_together() {
+        changes::<f64>();
+        changes::<C64>();
+        let mut det = Determinant::new(random::<f64>(16, 1), 4, 1).unwrap();
+        let (before, same) = (det.rows.clone(), det.row(0).to_vec());
+        let change = Change { rows: vec![2], in_rows: same, ..Change::default() };
+        assert!(det.change_ratio(&change).abs() < 1e-13 && det.apply(&change).is_err());
+        assert_eq!(det.rows, before);
     }
 }

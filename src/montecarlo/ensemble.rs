@@ -34,6 +34,10 @@ pub trait System: Send + Sync + Sized {
 
     /// Electrons in all.
     fn count(&self) -> usize;
+    /// Trial moves of a sweep.
+    fn trials(&self) -> usize {
+        self.count()
+    }
     /// Random places, by the seed, the number of the walker and that of the attempt.
     fn random(&self, start: &Self::Start, seed: u64, walker: u32, attempt: u64) -> Self::Places;
     /// What is known at these places.
@@ -297,7 +301,7 @@ impl<C: System> Ensemble<C> {
         let before = self.own_places();
         match self.moved_by(sweep, count as u64, interrupt) {
             Ok((moved, error)) => {
-                let tried = (before.len() * self.psi.count() * count) as u64;
+                let tried = (before.len() * self.psi.trials() * count) as u64;
                 self.error = self.error.max(error);
                 self.sweep += count as u64;
                 self.moved += moved;

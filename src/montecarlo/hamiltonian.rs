@@ -56,6 +56,11 @@ pub trait Repulsion: Send + Sync {
         None
     }
 
+    /// Whether it grows beyond all bounds where two electrons meet.
+    fn diverges(&self) -> bool {
+        true
+    }
+
     /// The same for a backend whose electrons live in this cell, if it is known there.
     fn spec(&self, _cell: &Cell) -> Option<Pairs> {
         None
@@ -182,13 +187,20 @@ impl External for Ions {
     }
 }
 
-/// `1/r` in open space.
+/// `1/sqrt(r^2 + a^2)` in open space.
 #[derive(Debug, Clone, Copy)]
-pub struct Coulomb;
+pub struct Coulomb {
+    /// a, 0 for Coulomb's own 1/r.
+    pub softening: f64,
+}
 
 impl Repulsion for Coulomb {
-    fn between(&self, difference: [f64; 3]) -> f64 {
-        1.0 / norm(difference)
+    fn between(&self, [x, y, z]: [f64; 3]) -> f64 {
+        1.0 / (x * x + y * y + z * z + self.softening * self.softening).sqrt()
+    }
+
+    fn diverges(&self) -> bool {
+        self.softening == 0.0
     }
 }
 
@@ -304,6 +316,9 @@ impl Hamiltonian {
             };
             return Err(Error::input(what).hint("make both of the same system"));
         }
+        if dimension == 1 {
+            self.fits_line(psi)?;
+        }
         match self.external.iter().find_map(|v| v.dimension()).filter(|&needed| needed != dimension) {
             Some(needed) => {
                 Err(Error::input(format!("orbitals of {dimension} and a potential of {needed} dimensions"))
@@ -311,6 +326,39 @@ impl Hamiltonian {
             }
             None => Ok(()),
         }
+    }
+
+    /// An error where electrons of opposite spin on a line meet in a way that local energies do not tell of. There they cannot
+    /// go around one another, and the wave function does not vanish by itself as it does for those of one spin.
+    fn fits_line<S: Amplitude>(&self, psi: &SlaterJastrow<S>) -> Result<()> {
+        let (up, down) = psi.electrons();
+        if up == 0 || down == 0 {
+            return Ok(());
+        }
+        let (power, slope) = psi.jastrow().contact();
+        let apart = "`jastrow::power(1.0)` keeps them apart";
+        if power != 0.0 && !(power > 0.5) {
+            return Err(Error::input(format!(
+                "electrons of opposite spin that meet with the power {power} on a line have an infinite kinetic energy"
+            ))
+            .hint("take a power of 1, or one above 1/2 at least"));
+        }
+        if power > 0.5 {
+            return Ok(());
+        }
+        if self.interaction.as_ref().is_some_and(|repulsion| repulsion.diverges()) {
+            return Err(Error::input(
+                "the mean of Coulomb's 1/|x| is infinite for electrons of opposite spin that meet on a line",
+            )
+            .hint(format!("soften it, like `electrons(system, #{{ softening: 1.0 }})`; {apart}")));
+        }
+        if slope != 0.0 {
+            return Err(Error::input(format!(
+                "a kink of slope {slope:.3} where electrons of opposite spin meet on a line: their local energy misses it"
+            ))
+            .hint(format!("`jastrow::polynomial` has no slope there; {apart}, slope and all")));
+        }
+        Ok(())
     }
 
     /// The local energies of walkers on a device, which leaves to the host what it does not know.

@@ -1,4 +1,5 @@
-//! What else walkers tell: pair correlation function, structure factor, density. Each is the mean over the walkers given.
+//! What else walkers tell: pair correlation function, structure factor, density. Each is the mean over the walkers given, with
+//! its standard error, by Student's distribution: walkers know nothing of one another.
 
 use std::f64::consts::PI;
 
@@ -6,7 +7,7 @@ use super::Cell;
 use super::cell::dot;
 use super::jastrow::Setting;
 use crate::error::{Error, Result};
-use crate::number::{Series, Table};
+use crate::number::{Series, Table, student};
 
 /// Positions of several walkers.
 pub type Positions<'a> = &'a [&'a [[f64; 3]]];
@@ -23,7 +24,45 @@ fn middles(bins: usize, from: f64, width: f64) -> Series {
     Series::Real((0..bins).map(|b| from + (b as f64 + 0.5) * width).collect())
 }
 
-/// The pair correlation function g(r) up to `cutoff`: a Table of `r`, `total`, `same` and `opposite` (spins). In a cell, 1
+/// Sums over walkers of some numbers, and of their squares.
+struct Tally {
+    walkers: usize,
+    sums: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl Tally {
+    fn new(numbers: usize) -> Tally {
+        Tally { walkers: 0, sums: vec![0.0; numbers], squares: vec![0.0; numbers] }
+    }
+
+    /// Adds those of one walker.
+    fn add(&mut self, numbers: &[f64]) {
+        self.walkers += 1;
+        for ((sum, square), x) in self.sums.iter_mut().zip(&mut self.squares).zip(numbers) {
+            *sum += x;
+            *square += x * x;
+        }
+    }
+
+    /// Mean and error of a number; where no walker has counted anything, the error is that of one count `unit`.
+    fn of(&self, k: usize, unit: f64) -> (f64, f64) {
+        let n = self.walkers as f64;
+        let mean = self.sums[k] / n;
+        if self.squares[k] == 0.0 {
+            return (mean, unit / n);
+        }
+        let spread = (self.squares[k] - n * mean * mean).max(0.0) / (n - 1.0);
+        (mean, (spread / n).sqrt() * student::factor(self.walkers))
+    }
+}
+
+/// Columns of means and of errors, from pairs.
+fn split(pairs: &[(f64, f64)]) -> [Series; 2] {
+    [Series::Real(pairs.iter().map(|p| p.0).collect()), Series::Real(pairs.iter().map(|p| p.1).collect())]
+}
+
+/// The pair correlation function g(r) up to `cutoff`: a Table of `r`, `total`, `same` and `opposite` (spins), and their errors. In a cell, 1
 /// stands for independent electrons; in open space the columns are densities of the distance, whose integral is 1.
 ///
 /// # Errors
@@ -44,19 +83,23 @@ pub fn pair_correlation(
             .hint(format!("it can be {most:.6} at most, half the shortest lattice vector")));
     }
     let width = edges(bins, 0.0, cutoff)?;
-    // Same and opposite spins.
-    let mut counts = [vec![0.0; bins], vec![0.0; bins]];
+    // All, same and opposite spins.
+    let mut tally = Tally::new(3 * bins);
     for positions in walkers {
+        let mut counts = vec![0.0; 3 * bins];
         for i in 0..positions.len() {
             for j in 0..i {
                 let d = std::array::from_fn(|k| positions[i][k] - positions[j][k]);
                 let d = setting.cell.as_ref().map_or(d, |cell| cell.minimum_image(d));
                 let bin = (dot(d, d).sqrt() / width) as usize;
                 if bin < bins {
-                    counts[usize::from((i < setting.up) != (j < setting.up))][bin] += 1.0;
+                    let kind = 1 + usize::from((i < setting.up) != (j < setting.up));
+                    counts[bin] += 1.0;
+                    counts[kind * bins + bin] += 1.0;
                 }
             }
         }
+        tally.add(&counts);
     }
     let half = |n: usize| (n * n.saturating_sub(1)) as f64 / 2.0;
     let pairs = [half(setting.up) + half(setting.down), (setting.up * setting.down) as f64];
@@ -67,24 +110,30 @@ pub fn pair_correlation(
         }
         None => width,
     };
-    let column = |counts: &dyn Fn(usize) -> f64, pairs: f64| {
+    let columns = |kind: usize, pairs: f64| {
         let of = |bin: usize| {
-            let expected = pairs * share(bin) * walkers.len() as f64;
-            if expected > 0.0 { counts(bin) / expected } else { 0.0 }
+            let expected = pairs * share(bin);
+            let (mean, error) = tally.of(kind * bins + bin, 1.0);
+            if expected > 0.0 { (mean / expected, error / expected) } else { (0.0, 0.0) }
         };
-        Series::Real((0..bins).map(of).collect())
+        split(&(0..bins).map(of).collect::<Vec<_>>())
     };
-    let both = |bin: usize| counts[0][bin] + counts[1][bin];
+    let [total, total_error] = columns(0, pairs[0] + pairs[1]);
+    let [same, same_error] = columns(1, pairs[0]);
+    let [opposite, opposite_error] = columns(2, pairs[1]);
     Table::from_columns([
         ("r", middles(bins, 0.0, width)),
-        ("total", column(&both, pairs[0] + pairs[1])),
-        ("same", column(&|bin| counts[0][bin], pairs[0])),
-        ("opposite", column(&|bin| counts[1][bin], pairs[1])),
+        ("total", total),
+        ("same", same),
+        ("opposite", opposite),
+        ("total_error", total_error),
+        ("same_error", same_error),
+        ("opposite_error", opposite_error),
     ])
 }
 
 /// The structure factor `S(k) = <|sum_j exp(-i k r_j)|^2> / N` at the reciprocal vectors up to `cutoff`, averaged over those
-/// of one length: a Table of `k`, `S` and `vectors` (how many).
+/// of one length: a Table of `k`, `S`, `vectors` (how many) and `S_error`.
 ///
 /// # Errors
 /// Without a cell, or for a cutoff below the shortest reciprocal vector.
@@ -125,35 +174,38 @@ pub fn structure_factor(walkers: Positions, setting: &Setting, cutoff: f64) -> R
         );
     }
     waves.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut shells: Vec<(f64, f64, f64)> = Vec::new();
+    // Lengths of shells, and their waves.
+    let mut shells: Vec<(f64, Vec<[f64; 3]>)> = Vec::new();
     for (length, k) in waves {
-        let mut sum = 0.0;
-        for positions in walkers {
-            let (mut re, mut im) = (0.0, 0.0);
-            for r in *positions {
-                let (sin, cos) = dot(k, *r).sin_cos();
-                (re, im) = (re + cos, im - sin);
-            }
-            sum += (re * re + im * im) / positions.len() as f64;
-        }
-        let s = sum / walkers.len() as f64;
         match shells.last_mut() {
-            Some(last) if (last.0 - length).abs() < 1e-9 * length => {
-                (last.1, last.2) = (last.1 + s, last.2 + 1.0);
-            }
-            _ => shells.push((length, s, 1.0)),
+            Some(last) if (last.0 - length).abs() < 1e-9 * length => last.1.push(k),
+            _ => shells.push((length, vec![k])),
         }
     }
-    let column = |f: &dyn Fn(&(f64, f64, f64)) -> f64| Series::Real(shells.iter().map(f).collect());
+    let mut tally = Tally::new(shells.len());
+    for positions in walkers {
+        let of = |k: &[f64; 3]| {
+            let (mut re, mut im) = (0.0, 0.0);
+            for r in *positions {
+                let (sin, cos) = dot(*k, *r).sin_cos();
+                (re, im) = (re + cos, im - sin);
+            }
+            (re * re + im * im) / positions.len() as f64
+        };
+        let shell = |s: &(f64, Vec<[f64; 3]>)| s.1.iter().map(of).sum::<f64>() / s.1.len() as f64;
+        tally.add(&shells.iter().map(shell).collect::<Vec<_>>());
+    }
+    let [s, error] = split(&(0..shells.len()).map(|k| tally.of(k, 0.0)).collect::<Vec<_>>());
     Table::from_columns([
-        ("k", column(&|s| s.0)),
-        ("S", column(&|s| s.1 / s.2)),
-        ("vectors", column(&|s| 2.0 * s.2)),
+        ("k", Series::Real(shells.iter().map(|s| s.0).collect())),
+        ("S", s),
+        ("vectors", Series::Real(shells.iter().map(|s| 2.0 * s.1.len() as f64).collect())),
+        ("S_error", error),
     ])
 }
 
 /// The density along one direction: coordinate `axis` in open space, the fractional coordinate along a lattice vector in a
-/// cell. A Table of `x`, `density`, `up` and `down`; the integral is the number of electrons.
+/// cell. A Table of `x`, `density`, `up` and `down` and their errors; the integral is the number of electrons.
 ///
 /// # Errors
 /// For no bins, an empty range or an axis that is not 0, 1 or 2.
@@ -178,8 +230,10 @@ pub fn density(
         }
     };
     let width = edges(bins, from, to)?;
-    let mut counts = [vec![0.0; bins], vec![0.0; bins]];
+    // All, up and down.
+    let mut tally = Tally::new(3 * bins);
     for positions in walkers {
+        let mut counts = vec![0.0; 3 * bins];
         for (i, r) in positions.iter().enumerate() {
             let x = match &setting.cell {
                 Some(cell) => {
@@ -190,17 +244,29 @@ pub fn density(
             };
             let bin = ((x - from) / width).floor();
             if bin >= 0.0 && bin < bins as f64 {
-                counts[usize::from(i >= setting.up)][bin as usize] += 1.0;
+                counts[bin as usize] += 1.0;
+                counts[(1 + usize::from(i >= setting.up)) * bins + bin as usize] += 1.0;
             }
         }
+        tally.add(&counts);
     }
-    let scale = 1.0 / (width * walkers.len() as f64);
-    let column = |f: &dyn Fn(usize) -> f64| Series::Real((0..bins).map(|b| scale * f(b)).collect());
+    let columns = |kind: usize, electrons: usize| {
+        let of = |bin: usize| {
+            let (mean, error) = tally.of(kind * bins + bin, if electrons > 0 { 1.0 } else { 0.0 });
+            (mean / width, error / width)
+        };
+        split(&(0..bins).map(of).collect::<Vec<_>>())
+    };
+    let [density, density_error] = columns(0, setting.up + setting.down);
+    let ([up, up_error], [down, down_error]) = (columns(1, setting.up), columns(2, setting.down));
     Table::from_columns([
         ("x", middles(bins, from, width)),
-        ("density", column(&|b| counts[0][b] + counts[1][b])),
-        ("up", column(&|b| counts[0][b])),
-        ("down", column(&|b| counts[1][b])),
+        ("density", density),
+        ("up", up),
+        ("down", down),
+        ("density_error", density_error),
+        ("up_error", up_error),
+        ("down_error", down_error),
     ])
 }
 
@@ -249,5 +315,40 @@ mod tests {
         let s = structure_factor(&[&at], &setting, 7.0).unwrap();
         // (1, 0, 0) cancels, (0, 1, 0) and (0, 0, 1) add up; so does (2, 0, 0).
         assert!((s.column("S").unwrap().as_real("").unwrap()[0] - 4.0 / 3.0).abs() < 1e-12);
+    }
+
+    /// The exact means lie within the error as often as within one standard deviation, for few walkers as for many.
+    #[test]
+    fn errors_cover_the_exact_means() {
+        let cell = Cell::cubic(2.0).unwrap();
+        let setting = Setting { dimension: 3, cell: Some(cell.clone()), up: 12, down: 8 };
+        for count in [3, 8, 40] {
+            let (mut within, mut all) = ([0; 3], [0; 3]);
+            for seed in 0..150 {
+                let sets: Vec<Vec<[f64; 3]>> =
+                    (0..count).map(|k| random(20, &cell, 10_000 + 100 * seed + k)).collect();
+                let walkers: Vec<&[[f64; 3]]> = sets.iter().map(Vec::as_slice).collect();
+                let g = pair_correlation(&walkers, &setting, 3, None).unwrap();
+                let s = structure_factor(&walkers, &setting, 5.0).unwrap();
+                let n = density(&walkers, &setting, 1, 4, None).unwrap();
+                for (k, (table, name, exact)) in
+                    [(&g, "same", 1.0), (&s, "S", 1.0), (&n, "up", 12.0)].into_iter().enumerate()
+                {
+                    let real = |name: &str| table.column(name).unwrap().as_real("").unwrap().to_vec();
+                    let errors = real(&format!("{name}_error"));
+                    for (mean, error) in real(name).iter().zip(&errors).skip(usize::from(k == 0)) {
+                        within[k] += usize::from((mean - exact).abs() <= *error);
+                        all[k] += 1;
+                    }
+                }
+            }
+            for k in 0..3 {
+                let share = within[k] as f64 / all[k] as f64;
+                assert!((share - 0.683).abs() < 0.09, "{count} walkers, observable {k}: {share}");
+            }
+        }
+        let alone = random(20, &cell, 1);
+        let n = density(&[&alone], &setting, 0, 2, None).unwrap();
+        assert!(n.column("up_error").unwrap().as_real("").unwrap().iter().all(|e| e.is_nan()));
     }
 }

@@ -138,6 +138,17 @@ fn means(samples: &[Sample]) -> Result<Means> {
     Ok(Means { energy, logs, energies, overlap, force })
 }
 
+/// Lengths of the parts of `O_i` that vary, which are the parameters' own units; 0 for a parameter that no sample feels.
+fn units(m: &Means) -> Vec<f64> {
+    let p = m.logs.len();
+    let unit = |i: usize| {
+        let own = m.overlap[i * p + i];
+        // What is left of a constant is rounding.
+        if own > 1e-24 * m.logs[i] * m.logs[i] { own.sqrt() } else { 0.0 }
+    };
+    (0..p).map(unit).collect()
+}
+
 /// The change of parameters by stochastic reconfiguration: `(S + shift diag S) d = -rate <dO E>`.
 ///
 /// # Errors
@@ -145,57 +156,180 @@ fn means(samples: &[Sample]) -> Result<Means> {
 pub fn stochastic_reconfiguration(samples: &[Sample], rate: f64, shift: f64) -> Result<Vec<f64>> {
     let m = means(samples)?;
     let p = m.logs.len();
-    let mut s = m.overlap;
-    // A parameter that changes nothing here gets no change.
-    let scale = (0..p).map(|i| s[i * p + i]).fold(0.0, f64::max).max(1e-300);
-    (0..p).for_each(|i| s[i * p + i] += shift * s[i * p + i] + 1e-12 * scale);
-    let right: Vec<f64> = m.force.iter().map(|f| -rate * f).collect();
+    let units = units(&m);
+    // In its own units every parameter has an overlap of 1 with itself; one that changes nothing here gets no change.
+    let scaled = |x: f64, unit: f64| if unit > 0.0 { x / unit } else { 0.0 };
+    let element = |k: usize| {
+        let (i, j) = (k / p, k % p);
+        let own = if i == j { shift + 1e-12 + f64::from(u8::from(units[i] == 0.0)) } else { 0.0 };
+        scaled(scaled(m.overlap[k], units[i]), units[j]) + own
+    };
+    let s = (0..p * p).map(element).collect();
+    let right = (0..p).map(|i| -rate * scaled(m.force[i], units[i])).collect();
     let change = Matrix::new(p, p, Series::Real(s))?.solve(&Matrix::new(p, 1, Series::Real(right))?)?;
-    Ok(change.data().as_real("a change of parameters")?.to_vec())
+    let change = change.data().as_real("a change of parameters")?;
+    Ok((0..p).map(|i| scaled(change[i], units[i])).collect())
 }
 
+/// Directions whose overlap with all others is larger than one less this are left out of the linear method.
+const DEPENDENT: f64 = 1e-9;
+
+/// States of the linear method overlap with Psi by this much at least, where one does: others are noise, or too far away.
+const NEAR: f64 = 0.25;
+
 /// The change of parameters by the linear method: the lowest state of H in the space of Psi and its derivatives, with
-/// `shift` added to the diagonal of the derivatives.
+/// `shift` added to the diagonal of the derivatives, of those that overlap well with Psi. It does not depend on the units
+/// that parameters are in.
 ///
 /// # Errors
 /// As [`stochastic_reconfiguration`].
 pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
     let m = means(samples)?;
     let (p, n) = (m.logs.len(), samples.len() as f64);
-    let d = p + 1;
-    let (mut h, mut s) = (vec![0.0; d * d], vec![0.0; d * d]);
-    (h[0], s[0]) = (m.energy, 1.0);
-    // A parameter that changes nothing here gets no change.
-    let scale = (0..p).map(|i| m.overlap[i * p + i]).fold(0.0, f64::max).max(1e-300);
-    for i in 0..p {
-        h[(i + 1) * d] = m.force[i];
-        h[i + 1] = m.force[i] + m.energies[i];
-        for j in 0..p {
-            let term =
-                |x: &Sample| (x.logs[i] - m.logs[i]) * ((x.logs[j] - m.logs[j]) * x.energy + x.energies[j]);
-            h[(i + 1) * d + j + 1] = samples.iter().map(term).sum::<f64>() / n;
-            s[(i + 1) * d + j + 1] = m.overlap[i * p + j];
-        }
-        let own = m.overlap[i * p + i];
-        h[(i + 1) * d + i + 1] += shift * own;
-        s[(i + 1) * d + i + 1] += 1e-12 * (own + scale);
+    let units = units(&m);
+    let active: Vec<usize> = (0..p).filter(|&i| units[i] > 0.0).collect();
+    let q = active.len();
+    if q == 0 {
+        return Ok(vec![0.0; p]);
     }
-    let matrix = |x: Vec<f64>| Matrix::new(d, d, Series::Real(x));
-    let (values, vectors) = matrix(s)?.solve(&matrix(h)?)?.eig()?;
+    let overlap = |k: usize| {
+        let (i, j) = (active[k / q], active[k % q]);
+        m.overlap[i * p + j] / (units[i] * units[j])
+    };
+    let (values, vectors) = Matrix::new(q, q, Series::Real((0..q * q).map(overlap).collect()))?.eigh()?;
+    let (values, vectors) = (values.as_real("overlaps")?, vectors.data().as_real("directions")?);
+    // Orthonormal directions, each a combination of derivatives in their own units.
+    let directions: Vec<Vec<f64>> = (0..q)
+        .filter(|&k| values[k] > DEPENDENT)
+        .map(|k| (0..q).map(|i| vectors[i * q + k] / values[k].sqrt()).collect())
+        .collect();
+    let d = directions.len() + 1;
+    let scaled = |i: usize, x: f64| x / units[active[i]];
+    let mut plain = vec![0.0; q * q];
+    for (k, h) in plain.iter_mut().enumerate() {
+        let (i, j) = (active[k / q], active[k % q]);
+        let term = |x: &Sample| (x.logs[i] - m.logs[i]) * ((x.logs[j] - m.logs[j]) * x.energy + x.energies[j]);
+        *h = samples.iter().map(term).sum::<f64>() / (n * units[i] * units[j]);
+        *h += if i == j { shift } else { 0.0 };
+    }
+    let along = |direction: &[f64], f: &dyn Fn(usize) -> f64| -> f64 {
+        direction.iter().enumerate().map(|(i, x)| x * scaled(i, f(active[i]))).sum()
+    };
+    let mut h = vec![0.0; d * d];
+    h[0] = m.energy;
+    for (a, left) in directions.iter().enumerate() {
+        h[(a + 1) * d] = along(left, &|i| m.force[i]);
+        h[a + 1] = along(left, &|i| m.force[i] + m.energies[i]);
+        for (b, right) in directions.iter().enumerate() {
+            let row = |i: usize| (0..q).map(|j| plain[i * q + j] * right[j]).sum::<f64>();
+            h[(a + 1) * d + b + 1] = (0..q).map(|i| left[i] * row(i)).sum();
+        }
+    }
+    let (values, vectors) = Matrix::new(d, d, Series::Real(h))?.eig()?;
     let (values, vectors) = (values.to_complex(), vectors.to_complex());
     let vectors = vectors.data().to_complex();
-    // The lowest state that is mostly Psi itself.
+    // The share of Psi itself in a state.
     let weight = |k: usize| {
         let all: f64 = (0..d).map(|i| vectors[i * d + k].norm_sqr()).sum();
         vectors[k].norm_sqr() / all
     };
-    let near = |k: &usize| weight(*k) > 1e-3 && values[*k].im.abs() < 1e-6 * values[*k].norm().max(1.0);
-    let best = (0..d).filter(near).min_by(|a, b| values[*a].re.total_cmp(&values[*b].re));
-    let best = best.ok_or_else(|| {
+    let real = |k: &usize| values[*k].im.abs() < 1e-6 * values[*k].norm().max(1.0) && weight(*k) > 1e-6;
+    let lowest = |k: &&usize| weight(**k) > NEAR;
+    let states: Vec<usize> = (0..d).filter(real).collect();
+    let best = states.iter().filter(lowest).min_by(|a, b| values[**a].re.total_cmp(&values[**b].re));
+    let best = best.or_else(|| states.iter().max_by(|a, b| weight(**a).total_cmp(&weight(**b))));
+    let best = *best.ok_or_else(|| {
         Error::numeric("the linear method found no state near the wave function")
             .hint("take a larger `shift` or more samples")
     })?;
-    Ok((1..d).map(|i| (vectors[i * d + best] / vectors[best]).re).collect())
+    let mut change = vec![0.0; p];
+    for (a, direction) in directions.iter().enumerate() {
+        let share = (vectors[(a + 1) * d + best] / vectors[best]).re;
+        direction.iter().enumerate().for_each(|(i, x)| change[active[i]] += scaled(i, share * x));
+    }
+    Ok(change)
+}
+
+/// What a configuration tells of other parameters: `ln |Psi'/Psi|^2`, and the local energies before and after.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reweighted {
+    log: f64,
+    before: f64,
+    after: f64,
+}
+
+/// Walkers as they are, with other parameters of their Jastrow factors.
+///
+/// # Errors
+/// When there are not as many parameters, one is out of range, or a walker sits on a node.
+pub fn reweighted<S: Amplitude>(
+    hamiltonian: &Hamiltonian,
+    walkers: &mut Walkers<S>,
+    values: &[f64],
+) -> Result<Vec<Reweighted>> {
+    let psi = walkers.psi().clone();
+    let other = psi.with_parameters(values)?;
+    let one = |walker: &super::Configuration<S>| -> Result<Reweighted> {
+        let value = |psi: &super::SlaterJastrow<S>| psi.jastrow().value(&walker.positions);
+        let energy = |psi| hamiltonian.local_energy(psi, walker).map(|e| e.total());
+        Ok(Reweighted {
+            log: 2.0 * (value(&other) - value(&psi)),
+            before: energy(&psi)?,
+            after: energy(&other)?,
+        })
+    };
+    walkers.states()?.par_iter().map(one).collect()
+}
+
+/// The same on a lattice.
+///
+/// # Errors
+/// As [`reweighted`].
+pub fn lattice_reweighted<S: Amplitude>(
+    sum: &LocalSum,
+    walkers: &mut LatticeWalkers<S>,
+    values: &[f64],
+) -> Result<Vec<Reweighted>> {
+    let state = walkers.psi().clone();
+    let other = state.with_parameters(values)?;
+    let one = |walker: &super::lattice::Occupied<S>| Reweighted {
+        log: 2.0 * (other.log(walker).0 - state.log(walker).0),
+        before: sum.local(&state, walker).re,
+        after: sum.local(&other, walker).re,
+    };
+    Ok(walkers.states()?.par_iter().map(one).collect())
+}
+
+/// What correlated samples promise of other parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Promise {
+    /// The energy.
+    pub energy: f64,
+    /// The energy less that of the parameters as they are.
+    pub change: f64,
+    /// The standard error of the change.
+    pub error: f64,
+    /// The share of the samples that the weights leave, `(sum w)^2/(n sum w^2)`.
+    pub share: f64,
+}
+
+/// The energy by reweighting, and its difference to the energy as it is, which is known far better than either.
+///
+/// # Errors
+/// For fewer than two samples.
+pub fn promised(all: &[Reweighted]) -> Result<Promise> {
+    if all.len() < 2 {
+        return Err(Error::input(format!("{} correlated samples", all.len())).hint("two are needed at least"));
+    }
+    let n = all.len() as f64;
+    let highest = all.iter().map(|x| x.log).fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = all.iter().map(|x| (x.log - highest).exp()).collect();
+    let (sum, squares) = weights.iter().fold((0.0, 0.0), |(a, b), w| (a + w, b + w * w));
+    let energy = all.iter().zip(&weights).map(|(x, w)| w * x.after).sum::<f64>() / sum;
+    let before = all.iter().map(|x| x.before).sum::<f64>() / n;
+    let apart = |(x, w): (&Reweighted, &f64)| w * n / sum * (x.after - energy) - (x.before - before);
+    let variance = all.iter().zip(&weights).map(apart).map(|d| d * d).sum::<f64>() / (n - 1.0);
+    Ok(Promise { energy, change: energy - before, error: (variance / n).sqrt(), share: sum * sum / (n * squares) })
 }
 
 #[cfg(test)]
@@ -226,5 +360,51 @@ mod tests {
             assert!((step[0] - linear).abs() < 1e-9 * linear.abs() && step[1].abs() < 1e-9, "{step:?}");
         }
         assert!(stochastic_reconfiguration(&[], 0.1, 0.0).is_err());
+    }
+
+    /// Two parameters that share a sample, in units that differ by 1e6: the same step, by either method.
+    #[test]
+    fn steps_know_no_units() {
+        let numbers = |k: u64| crate::number::philox::normals(crate::number::philox::words(3, 9, k, 0));
+        let drawn = |k: u64| {
+            let ((x, y), (z, noise)) = (numbers(2 * k), numbers(2 * k + 1));
+            let logs = vec![x, 0.6 * x + 0.8 * y];
+            let energies = vec![0.3 * z + 0.4 * x, 0.5 * z - 0.2 * y];
+            Sample { energy: -1.0 + 0.3 * x - 0.2 * y + 0.1 * noise, logs, energies }
+        };
+        let all: Vec<Sample> = (0..2000).map(drawn).collect();
+        let scales = [1e-3, 1e3];
+        let scaled = |x: &[f64]| x.iter().zip(scales).map(|(x, s)| x * s).collect();
+        let other: Vec<Sample> = all
+            .iter()
+            .map(|s| Sample { energy: s.energy, logs: scaled(&s.logs), energies: scaled(&s.energies) })
+            .collect();
+        for method in [
+            (|s: &[Sample]| linear_method(s, 0.05).unwrap()) as fn(&[Sample]) -> Vec<f64>,
+            |s| linear_method(s, 0.0).unwrap(),
+            |s| stochastic_reconfiguration(s, 0.1, 0.01).unwrap(),
+        ] {
+            let (a, b) = (method(&all), method(&other));
+            for k in 0..2 {
+                assert!((b[k] * scales[k] - a[k]).abs() < 1e-9 * (a[0].abs() + a[1].abs()), "{a:?} {b:?}");
+            }
+        }
+    }
+
+    /// Gaussian samples of |Psi|^2 = exp(-x^2) reweighted to exp(-a x^2): E_L = a/2 + (1 - a^2) x^2/2, E = (a + 1/a)/4.
+    #[test]
+    fn reweighting_a_gaussian() {
+        let a: f64 = 1.2;
+        let x = |k: u64| crate::number::philox::normals(crate::number::philox::words(4, 9, k, 0)).0 * 0.5f64.sqrt();
+        let local = |a: f64, x: f64| 0.5 * a + 0.5 * (1.0 - a * a) * x * x;
+        let all: Vec<Reweighted> = (0..20_000)
+            .map(x)
+            .map(|x| Reweighted { log: (1.0 - a) * x * x, before: local(1.0, x), after: local(a, x) })
+            .collect();
+        let found = promised(&all).unwrap();
+        assert!((found.energy - 0.25 * (a + 1.0 / a)).abs() < 4.0 * found.error && found.error < 2e-3, "{found:?}");
+        // (sum w)^2/(n sum w^2) of these weights is sqrt(2 a - 1)/a.
+        assert!((found.share - (2.0 * a - 1.0).sqrt() / a).abs() < 0.01, "{found:?}");
+        assert!(promised(&all[..1]).is_err());
     }
 }

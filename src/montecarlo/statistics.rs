@@ -1,14 +1,14 @@
 //! Errors of correlated averages: blocking with an automatic plateau, and autocorrelation times.
 
 use crate::error::{Error, Result};
-use crate::number::{Series, Table};
+use crate::number::{Series, Table, student};
 
 /// A mean, its error, and how they were found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocked {
     /// The mean.
     pub mean: f64,
-    /// Its standard error, correlations included.
+    /// Its standard error, correlations included; from ten blocks or fewer by Student's distribution.
     pub error: f64,
     /// Variance of single elements.
     pub variance: f64,
@@ -27,11 +27,21 @@ pub struct Blocked {
 /// Blocks that a plateau has at least.
 const PLATEAU: usize = 8;
 
+/// Up to so many blocks the error follows Student's distribution.
+const FEW: usize = 10;
+
+fn finite(data: &[f64]) -> Result<()> {
+    match data.iter().position(|x| !x.is_finite()) {
+        Some(at) => Err(Error::input(format!("element {at} of the series is not a finite number"))),
+        None => Ok(()),
+    }
+}
+
 /// Blocks a series (Flyvbjerg and Petersen 1989): neighbours are averaged in pairs, again and again, and the error is read
 /// off where it stays, the larger of two neighbouring levels. The plateau begins at the smallest block b with
 /// `b^3 > 2 n (error_b / error_1)^4` (Wolff 2004; Lee and others 2011), if there are eight such blocks at least: fewer cannot
 /// tell an error that stays from one that still grows. Without a plateau the error is a guess: the largest that was met, with
-/// its own uncertainty on top.
+/// its own uncertainty on top. Errors of ten blocks or fewer are Student's.
 ///
 /// # Errors
 /// For fewer than two elements, or one that is not finite.
@@ -40,9 +50,7 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
     if n < 2 {
         return Err(Error::input(format!("blocking needs two elements, this series has {n}")));
     }
-    if let Some(at) = data.iter().position(|x| !x.is_finite()) {
-        return Err(Error::input(format!("element {at} of the series is not a finite number")));
-    }
+    finite(data)?;
     let mean = data.iter().sum::<f64>() / n as f64;
     let (mut blocks, mut size) = (data.to_vec(), 1);
     let (mut sizes, mut errors, mut uncertainties) = (Vec::new(), Vec::new(), Vec::new());
@@ -65,13 +73,16 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
     let growth = |k: usize| if first > 0.0 { errors[k] * errors[k] / first } else { 1.0 };
     let long = |k: usize| sizes[k].powi(3) > 2.0 * n as f64 * growth(k).powi(2);
     let reached = (0..sizes.len()).find(|&k| long(k)).filter(|&k| n >> k >= PLATEAU);
-    let guess = |k: usize| errors[k] + uncertainties[k];
+    // Few blocks have a mean that is further off than their spread says.
+    let few = |k: usize| if n >> k <= FEW { student::factor(n >> k) } else { 1.0 };
+    let guess = |k: usize| (errors[k] + uncertainties[k]).max(few(k) * errors[k]);
     let told = (0..sizes.len()).filter(|&k| k == 0 || n >> k >= PLATEAU / 2);
     let largest = told.max_by(|a, b| guess(*a).total_cmp(&guess(*b))).unwrap_or(0);
     // One level on, if it has blocks enough to tell: what is left of the correlations shows there.
     let on = |k: usize| if n >> (k + 1) >= 16 && errors[k + 1] > errors[k] { k + 1 } else { k };
     let at = reached.map_or(largest, on);
-    let error = if reached.is_some() { errors[at] } else { guess(at) };
+    let plain = if reached.is_some() { errors[at] } else { guess(at) };
+    let error = if reached.is_some() { few(at) * plain } else { plain };
     let levels = Table::from_columns([
         ("block", Series::Real(sizes.clone())),
         ("error", Series::Real(errors.clone())),
@@ -81,7 +92,7 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
         mean,
         error,
         variance,
-        autocorrelation: if first > 0.0 { error * error / first } else { 1.0 },
+        autocorrelation: if first > 0.0 { plain * plain / first } else { 1.0 },
         block: sizes[at] as usize,
         plateau: reached.is_some(),
         count: n,
@@ -92,13 +103,14 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
 /// The autocorrelation function up to `lags`, normalised to 1 at lag 0; 0 beyond it for a constant series.
 ///
 /// # Errors
-/// When there are more lags than elements.
+/// When there are more lags than elements, or an element is not finite.
 pub fn autocorrelation(data: &[f64], lags: usize) -> Result<Vec<f64>> {
     let n = data.len();
     if lags >= n {
         return Err(Error::input(format!("an autocorrelation over {lags} of {n} elements"))
             .hint("the lags are fewer than the elements"));
     }
+    finite(data)?;
     let mean = data.iter().sum::<f64>() / n as f64;
     let at = |lag: usize| {
         let pairs = data[..n - lag].iter().zip(&data[lag..]);
@@ -157,6 +169,18 @@ mod tests {
         assert!(plateaus == 0 && covered > 150, "{plateaus} {covered}");
     }
 
+    /// Of independent elements, however few, the mean is within the error as often as it should be, or more often.
+    #[test]
+    fn few_independent_elements() {
+        for n in [2, 3, 4, 6, 9, 10, 12, 30] {
+            let runs = 3000;
+            let value = |k: usize| normals(words(8, 6, k as u64, n as u32)).0;
+            let run = |k: usize| blocked(&(0..n).map(|i| value(k * n + i)).collect::<Vec<_>>()).unwrap();
+            let within = (0..runs).map(run).filter(|b| b.mean.abs() <= b.error).count() as f64 / runs as f64;
+            assert!(within > 0.66 && within < 0.85, "{n}: {within}");
+        }
+    }
+
     #[test]
     fn few_elements_and_constants() {
         assert!(blocked(&[1.0]).is_err() && blocked(&[1.0, f64::NAN]).is_err());
@@ -164,5 +188,6 @@ mod tests {
         assert_eq!((constant.mean, constant.error, constant.autocorrelation), (2.0, 0.0, 1.0));
         assert!((autocorrelation(&correlated(1 << 14, 0.5), 3).unwrap()[1] - 0.5).abs() < 0.05);
         assert!(autocorrelation(&[1.0], 1).is_err());
+        assert!(autocorrelation(&[1.0, f64::NAN, 2.0], 1).unwrap_err().message().contains("element 1"));
     }
 }

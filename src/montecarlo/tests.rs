@@ -61,7 +61,7 @@ fn hookes_atom() {
     let psi =
         SlaterJastrow::new(orbitals, 1, 1).unwrap().with_jastrow(&[Factor::Log { slope: None }]).unwrap();
     let mut walkers = walk(&Arc::new(psi), 16, 5);
-    let hamiltonian = Hamiltonian { interaction: Some(Arc::new(Coulomb)), ..in_trap(0.5) };
+    let hamiltonian = Hamiltonian { interaction: Some(Arc::new(Coulomb { softening: 0.0 })), ..in_trap(0.5) };
     let (mut inverse, mut kinetic) = (Vec::new(), Vec::new());
     for _ in 0..2000 {
         walkers.run(&sweep(Scheme::LookAhead, 1.5), 2, &Interrupt::default()).unwrap();

@@ -16,6 +16,9 @@ const HEAD: usize = 144;
 /// Our own record of what ILDG has no place for: boundaries and heatbath sweeps. Others pass over it.
 const OWN: &str = "umklapp-field";
 
+/// The logical file name that ILDG's catalogues know a field by, which this one is not in; Grid reads no file without one.
+const NAME: &str = "lfn://unregistered";
+
 /// A record.
 struct Record<'a> {
     kind: String,
@@ -66,6 +69,7 @@ pub(super) fn encode(u: &Links, single: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(data.len() + 4096);
     push(&mut out, "ildg-format", format.as_bytes(), true, false);
     push(&mut out, "ildg-binary-data", &data, false, false);
+    push(&mut out, "ildg-data-lfn", NAME.as_bytes(), false, false);
     let own = u.sign().contains(&-1.0) || u.sweeps() > 0;
     push(&mut out, "scidac-checksum", sums.as_bytes(), false, !own);
     if own {
@@ -251,7 +255,8 @@ mod tests {
     fn data_and_sums() -> (Vec<u8>, Vec<u8>) {
         let whole = encode(&field(), false);
         let records = records(&whole).unwrap();
-        (records[1].data.to_vec(), records[2].data.to_vec())
+        let of = |kind| records.iter().find(|r| r.kind == kind).unwrap().data.to_vec();
+        (of("ildg-binary-data"), of("scidac-checksum"))
     }
 
     fn decode(bytes: &[u8]) -> Result<Loaded> {
@@ -260,6 +265,21 @@ mod tests {
 
     fn why(bytes: &[u8]) -> String {
         decode(bytes).unwrap_err().message().to_string()
+    }
+
+    /// Grid (IldgIO.h) refuses files without the record `ildg-data-lfn`; others write none.
+    #[test]
+    fn a_logical_file_name_is_there() {
+        let whole = encode(&field(), false);
+        let known = records(&whole).unwrap();
+        let name = known.iter().find(|r| r.kind == "ildg-data-lfn").unwrap();
+        assert!(name.data.starts_with(b"lfn://"));
+        let without: Vec<_> =
+            known.iter().filter(|r| r.kind != "ildg-data-lfn").map(|r| (r.kind.as_str(), r.data)).collect();
+        for bytes in [whole.clone(), file(&without)] {
+            let loaded = decode(&bytes).unwrap();
+            assert_eq!((loaded.links, loaded.note), (field(), None));
+        }
     }
 
     /// What other writers of XML do: attributes, namespaces, comments, lines.
@@ -342,6 +362,6 @@ mod tests {
             assert_eq!(&decode(&encode(u, false)).unwrap().links, u);
         }
         let kinds = |u: &Links| records(&encode(u, true)).unwrap().len();
-        assert_eq!((kinds(&field()), kinds(&turned)), (3, 4));
+        assert_eq!((kinds(&field()), kinds(&turned)), (4, 5));
     }
 }

@@ -19,6 +19,9 @@ const ONE: C64 = C64::new(1.0, 0.0);
 /// Relative differences of limits that are rounding.
 const SAME: f64 = 1e-6;
 
+/// Roundings of a product with Q that an eigenvalue of it may be off by.
+const ROUNDING: f64 = 4.0;
+
 /// What to build a sign function from; all that is missing is found.
 #[derive(Default)]
 pub struct Wanted {
@@ -163,6 +166,7 @@ impl Sign {
                 rest: root(rest),
                 least: root(least),
                 touching,
+                kernel: ROUNDING * upper.sqrt() * if q.dtype().is_single() { 6e-8 } else { 1.1e-16 },
             },
         );
         if given && !(report.bound < 0.5) {
@@ -172,8 +176,11 @@ impl Sign {
             ))
             .hint("`ritz(q * q, #{ count: 8 })` of the same `q` finds some"));
         }
-        let sign = Sign { q: q.clone(), squared, low, fit, upper, report, recorded: Arc::default() };
+        let mut sign = Sign { q: q.clone(), squared, low, fit, upper, report, recorded: Arc::default() };
         sign.verify(wanted.seed)?;
+        if sign.report.doubtful > 0 {
+            sign.report.bound = sign.report.bound.max(2.0);
+        }
         Ok(sign)
     }
 

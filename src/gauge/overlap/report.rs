@@ -24,8 +24,11 @@ pub struct SignReport {
     pub gap: f64,
     /// Where the rest of the spectrum of |Q| begins.
     pub rest: f64,
-    /// A bound on |X - sign(Q)|: the fit's deviation, the modes' residuals and rounding.
+    /// A bound on |X - sign(Q)|: the fit's deviation, the modes' residuals and rounding; 2 at least where there are doubtful
+    /// modes.
     pub bound: f64,
+    /// Modes nearer to zero than they are known: nobody can tell their sign.
+    pub doubtful: usize,
 }
 
 impl SignReport {
@@ -61,6 +64,8 @@ pub(super) struct Ends<'a> {
     pub least: f64,
     /// Whether modes may touch the rest.
     pub touching: bool,
+    /// What rounding in Q does to its eigenvalues.
+    pub kernel: f64,
 }
 
 pub(super) fn report(low: Option<&Low>, ends: &Ends) -> SignReport {
@@ -77,6 +82,7 @@ pub(super) fn report(low: Option<&Low>, ends: &Ends) -> SignReport {
             gap: rest,
             rest,
             bound: delta + ends.rounding,
+            doubtful: 0,
         };
     };
     let modes = || low.values.iter().copied().zip(low.residuals.iter().copied());
@@ -104,7 +110,11 @@ pub(super) fn report(low: Option<&Low>, ends: &Ends) -> SignReport {
     let across = modes().map(|(v, rho)| (rho / (v.abs() + other(v))).powi(2)).sum::<f64>();
     let left = |(v, rho): (f64, f64)| (rho / (ends.least - v.abs()).max(0.0)).powi(2).min(1.0);
     let leaked = modes().map(|(v, rho)| (ends.off)(v.abs()) * left((v, rho))).sum::<f64>();
+    // An eigenvalue lies within rho of nu, and within rho^2/d (Temple).
+    let known = |v: f64, rho: f64| rho.min(rho * rho / distance(v)) + ends.kernel;
+    let doubtful = modes().filter(|(v, rho)| !(v.abs() > known(*v, *rho))).count();
     SignReport {
+        doubtful,
         modes: low.values.len(),
         degree,
         delta,

@@ -11,6 +11,10 @@ use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
+/// The share of the goal that a relaxed sign function may spoil in an iteration, and that of the lowest eigenvalue by which
+/// it may shift D^+ D.
+const RELAXED: f64 = 0.05;
+
 /// How hard to try.
 #[derive(Debug, Clone)]
 pub struct InversionOptions {
@@ -57,6 +61,7 @@ fn solved(
     let b_size = size(b)?;
     let mut x = device.zeros(b.dtype(), b.rows(), b.columns())?;
     let mut iterations = 0;
+    let most = if options.adaptive { RELAXED * lowest(d, options.zero_modes.as_ref()) } else { 0.0 };
     // Relaxed products leave a residual that the recurrence does not see; a second pass solves for what is left.
     for pass in 0..4 {
         let mut left = source.clone();
@@ -94,7 +99,7 @@ fn solved(
             // |D^+ r| against |r| costs a factor of the condition of D, which the passes make up for.
             let goal = 0.2 * options.tolerance;
             let apply = |p: &BlockVector, q: &mut BlockVector, relative: f64| -> Result<Vec<f64>> {
-                let error = if options.adaptive { 0.05 * goal / relative.max(goal) } else { 0.0 };
+                let error = (RELAXED * goal / relative.max(goal)).min(most);
                 *q = normal.apply(p, error)?;
                 Ok(device.dots(p, q)?.iter().map(|z| z.re).collect())
             };
@@ -114,6 +119,20 @@ fn solved(
         size(&r)?.iter().zip(&b_size).map(|(r, b)| if *b > 0.0 { r / b } else { 0.0 }).collect();
     let converged = residuals.iter().all(|r| *r <= options.tolerance);
     Ok(Solution { x, residuals, iterations, converged })
+}
+
+/// The lowest eigenvalue of D^+ D that there can be, in units of what an error of the sign function adds to it,
+/// 2 A (A + m): m^2, unless the lowest of the massless operator beyond its zero modes is known.
+fn lowest(d: &Overlap, found: Option<&Index>) -> f64 {
+    let (a, m) = (d.scale(), d.mass());
+    let next = found.map_or(0.0, |found| {
+        let all = found.nonzero.iter().map(|values| values.iter().copied().fold(f64::INFINITY, f64::min));
+        let least = all.fold(f64::INFINITY, f64::min);
+        if least.is_finite() { least } else { 0.0 }
+    });
+    // The massless operator is as much longer as its factor 1 + s is than A.
+    let massless = next * a * (a + m) / (1.0 + d.s()).powi(2);
+    (massless + m * m) / (2.0 * a * (a + m))
 }
 
 /// What it means that D^+ D is met with no positive value.

@@ -61,8 +61,8 @@ fn cusp(dimension: usize) -> [f64; 2] {
     match dimension {
         2 => [1.0 / 3.0, 1.0],
         3 => [1.0 / 4.0, 1.0 / 2.0],
-        // On a line the repulsion 1/r is too singular for a cusp.
-        _ => [0.0, 0.0],
+        // On a line electrons of opposite spin have none: Coulomb's 1/r lets them not meet at all, and a softened one is smooth.
+        _ => [1.0 / 2.0, 0.0],
     }
 }
 
@@ -110,8 +110,14 @@ impl Factor {
             }
             Factor::Polynomial { cutoff, .. } => settle(cutoff, true)?,
             Factor::Nuclear { cutoff, .. } if cutoff.is_some() || largest.is_some() => settle(cutoff, false)?,
-            Factor::Pade { slope, .. } => *slope = Some(slope.unwrap_or(cusp(setting.dimension)[1])),
-            Factor::Log { slope } => *slope = Some(slope.unwrap_or(cusp(setting.dimension)[1])),
+            Factor::Pade { slope: None, .. } | Factor::Log { slope: None }
+                if setting.dimension == 1 && setting.up < 2 && setting.down < 2 =>
+            {
+                return Err(Error::input(format!(
+                    "the factor `{self}` does nothing here: on a line electrons of opposite spin have no cusp to take its slope from"
+                ))
+                .hint("`jastrow::polynomial(#{ cutoff: 6.0, opposite: [-0.5] })` has no kink; or give `slope`"));
+            }
             _ => {}
         }
         for (name, value) in factor.parameters() {
@@ -131,7 +137,10 @@ impl Factor {
     /// The functions of pairs with the same and with opposite spins; None for a factor of nuclei.
     pub(super) fn pair(&self, setting: &Setting) -> Option<[Radial; 2]> {
         let [same, opposite] = cusp(setting.dimension);
-        let ratio = if opposite > 0.0 { same / opposite } else { 1.0 };
+        let slopes = |slope: &Option<f64>| match slope {
+            Some(s) => [if opposite > 0.0 { s * same / opposite } else { *s }, *s],
+            None => [same, opposite],
+        };
         Some(match self {
             Factor::Rpa { strength, cutoff } => {
                 let (a, l) = (strength.unwrap_or(1.0), cutoff.unwrap_or(f64::INFINITY));
@@ -139,19 +148,13 @@ impl Factor {
                 let of = |slope: f64| Radial::rpa(a, (a / (2.0 * slope)).sqrt(), l);
                 [of(same), of(opposite)]
             }
-            Factor::Pade { slope, b } => {
-                let s = slope.unwrap_or(opposite);
-                [Radial::Pade { a: s * ratio, b: *b }, Radial::Pade { a: s, b: *b }]
-            }
+            Factor::Pade { slope, b } => slopes(slope).map(|a| Radial::Pade { a, b: *b }),
             Factor::Polynomial { cutoff, opposite: unlike, same: like } => {
                 let cutoff = cutoff.unwrap_or(f64::INFINITY);
                 let of = |slope, a: &[f64]| Radial::Polynomial { cutoff, slope, coefficients: a.to_vec() };
                 [of(same, like), of(opposite, unlike)]
             }
-            Factor::Log { slope } => {
-                let s = slope.unwrap_or(opposite);
-                [Radial::Log { a: s * ratio }, Radial::Log { a: s }]
-            }
+            Factor::Log { slope } => slopes(slope).map(|a| Radial::Log { a }),
             Factor::Power { power } => [Radial::Power { p: *power }, Radial::Power { p: *power }],
             Factor::Nuclear { .. } => return None,
         })

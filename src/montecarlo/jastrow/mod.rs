@@ -87,6 +87,14 @@ impl Jastrow {
         (pairs, all.map(body).collect())
     }
 
+    /// How J behaves where two electrons of opposite spin meet: `power ln r + slope r`.
+    pub fn contact(&self) -> (f64, f64) {
+        self.pairs.iter().fold((0.0, 0.0), |(power, slope), [_, unlike]| match unlike {
+            Radial::Power { p } => (power + p, slope),
+            radial => (power, slope + radial.slope()),
+        })
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.factors.is_empty()

@@ -90,6 +90,17 @@ impl Radial {
         }
     }
 
+    /// u' at contact, where it is finite.
+    pub fn slope(&self) -> f64 {
+        match self {
+            Radial::Zero => 0.0,
+            Radial::Pade { a, .. } | Radial::Log { a } => *a,
+            Radial::Rpa { strength, length, .. } => strength / (2.0 * length * length),
+            Radial::Polynomial { slope, .. } => *slope,
+            Radial::Power { .. } => f64::INFINITY,
+        }
+    }
+
     /// u(r).
     pub fn value(&self, r: f64) -> f64 {
         match self {
@@ -217,7 +228,11 @@ mod tests {
 
     #[test]
     fn slopes_at_contact() {
-        let slope = |radial: &Radial| radial.derivatives(1e-9)[1];
+        let slope = |radial: &Radial| {
+            let found = radial.derivatives(1e-9)[1];
+            assert!((found - radial.slope()).abs() < 1e-8, "{radial:?}");
+            found
+        };
         assert!((slope(&Radial::rpa(1.5, 1.5f64.sqrt(), 4.0)) - 0.5).abs() < 1e-8);
         let polynomial = Radial::Polynomial { cutoff: 3.0, slope: 0.25, coefficients: vec![0.7, 0.1] };
         assert!((slope(&polynomial) - 0.25).abs() < 1e-8);

@@ -2,7 +2,10 @@
 //! local energies of operator sums.
 
 mod energy;
+mod hops;
 mod state;
+#[cfg(test)]
+mod drawn_tests;
 #[cfg(test)]
 mod tests;
 mod walkers;

@@ -25,20 +25,22 @@ pub enum Reference<S> {
 /// A wave function on a lattice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatticeState<S> {
-    sites: usize,
-    up: usize,
-    down: usize,
-    reference: Reference<S>,
+    pub(super) sites: usize,
+    pub(super) up: usize,
+    pub(super) down: usize,
+    pub(super) reference: Reference<S>,
     /// Factor for every doubly occupied site.
-    gutzwiller: f64,
+    pub(super) gutzwiller: f64,
     /// `exp(sum_(i<j) v_ij n_i n_j)`, row-major; empty for none.
-    density: Vec<f64>,
+    pub(super) density: Vec<f64>,
     /// `exp(sum_(i<j) w_ij Sz_i Sz_j)`.
-    spin: Vec<f64>,
+    pub(super) spin: Vec<f64>,
+    /// Whether pairs form between some sites only: walkers then need moves of several electrons.
+    pub(super) sparse: bool,
 }
 
 /// Nobody.
-const EMPTY: u32 = u32::MAX;
+pub(super) const EMPTY: u32 = u32::MAX;
 
 /// The electrons of one walker.
 #[derive(Debug, Clone)]
@@ -69,7 +71,7 @@ impl<S> Occupied<S> {
             - f64::from(u8::from(self.holder[1][site] != EMPTY)))
     }
 
-    fn relocate(&mut self, hops: &[Hop]) {
+    pub(super) fn relocate(&mut self, hops: &[Hop]) {
         for &(spin, electron, _) in hops {
             let from = self.places[spin][electron] as usize;
             self.holder[spin][from] = EMPTY;
@@ -119,11 +121,19 @@ impl<S: Amplitude> LatticeState<S> {
         if data.iter().any(|x| x.iter().any(|z| !z.finite())) {
             return Err(Error::input("an orbital is not a finite number").hint("look for NaN in the vectors"));
         }
+        let sparse = match &reference {
+            Reference::Sea { .. } => false,
+            Reference::Pairs { f } => {
+                let largest = f.iter().map(|x| x.modulus()).fold(0.0, f64::max);
+                f.iter().any(|x| x.modulus() <= 1e-12 * largest)
+            }
+        };
         Ok(LatticeState {
             sites,
             up,
             down,
             reference,
+            sparse,
             gutzwiller: 1.0,
             density: Vec::new(),
             spin: Vec::new(),
@@ -206,6 +216,13 @@ impl<S: Amplitude> LatticeState<S> {
         self.gutzwiller
     }
 
+    /// Whether the electrons fill the lattice, so that there is one configuration only.
+    pub fn full(&self) -> bool {
+        let alone = |n: usize, room: usize| n == 0 || n == room;
+        let room = if self.gutzwiller == 0.0 { self.sites - self.up } else { self.sites };
+        alone(self.up, self.sites) && alone(self.down, room)
+    }
+
     /// What results and files are labelled with.
     pub fn describe(&self) -> String {
         let what = match self.reference {
@@ -226,7 +243,7 @@ impl<S: Amplitude> LatticeState<S> {
         )
     }
 
-    fn row(&self, spin: usize, site: usize, occupied: &Occupied<S>) -> Vec<S> {
+    pub(super) fn row(&self, spin: usize, site: usize, occupied: &Occupied<S>) -> Vec<S> {
         match &self.reference {
             Reference::Sea { up, down } => {
                 let (data, n) = if spin == 0 { (up, self.up) } else { (down, self.down) };
@@ -308,131 +325,6 @@ impl<S: Amplitude> LatticeState<S> {
         }
         let phase = occupied.determinants.iter().fold(S::real(1.0), |z, d| z * d.phase);
         (log + occupied.determinants.iter().map(|d| d.log).sum::<f64>(), phase)
-    }
-
-    /// `Psi(after the hops) / Psi`.
-    pub fn ratio(&self, occupied: &Occupied<S>, hops: &[Hop]) -> S {
-        let factor = self.factor(occupied, hops);
-        if factor == 0.0 {
-            return S::default();
-        }
-        let one_each = hops.len() == 1 || (hops.len() == 2 && hops[0].0 != hops[1].0);
-        let determinants = match &self.reference {
-            Reference::Sea { .. } if one_each => {
-                hops.iter().fold(S::real(1.0), |z, &(spin, electron, to)| {
-                    let n = if spin == 0 { self.up } else { self.down };
-                    let Reference::Sea { up, down } = &self.reference else { return z };
-                    let data = if spin == 0 { up } else { down };
-                    z * occupied.determinants[spin].ratio(electron, &data[to * n..(to + 1) * n])
-                })
-            }
-            Reference::Pairs { .. } if hops.len() == 1 => {
-                let (spin, electron, to) = hops[0];
-                let row = self.row(spin, to, occupied);
-                let determinant = &occupied.determinants[0];
-                if spin == 0 {
-                    determinant.ratio(electron, &row)
-                } else {
-                    determinant.ratio_column(electron, &row)
-                }
-            }
-            _ => {
-                let mut twin = occupied.clone();
-                self.walk(&mut twin, hops)
-            }
-        };
-        determinants * S::real(factor)
-    }
-
-    /// Takes the hops one after the other; the product of the determinants' ratios.
-    fn walk(&self, occupied: &mut Occupied<S>, hops: &[Hop]) -> S {
-        let mut total = S::real(1.0);
-        for &(spin, electron, to) in hops {
-            let row = self.row(spin, to, occupied);
-            let ratio = match &self.reference {
-                Reference::Sea { .. } => {
-                    let ratio = occupied.determinants[spin].ratio(electron, &row);
-                    if ratio.modulus() > 0.0 {
-                        occupied.determinants[spin].replace(electron, &row, ratio);
-                    }
-                    ratio
-                }
-                Reference::Pairs { .. } if spin == 0 => {
-                    let ratio = occupied.determinants[0].ratio(electron, &row);
-                    if ratio.modulus() > 0.0 {
-                        occupied.determinants[0].replace(electron, &row, ratio);
-                    }
-                    ratio
-                }
-                Reference::Pairs { .. } => {
-                    let ratio = occupied.determinants[0].ratio_column(electron, &row);
-                    if ratio.modulus() > 0.0 {
-                        occupied.determinants[0].replace_column(electron, &row, ratio);
-                    }
-                    ratio
-                }
-            };
-            total *= ratio;
-            if ratio.modulus() == 0.0 {
-                return S::default();
-            }
-            occupied.places[spin][electron] = to as u32;
-        }
-        total
-    }
-
-    /// Takes the hops, which must not lead to where the wave function vanishes.
-    pub fn accept(&self, occupied: &mut Occupied<S>, hops: &[Hop]) {
-        let before: Vec<u32> = hops.iter().map(|h| occupied.places[h.0][h.1]).collect();
-        self.walk(occupied, hops);
-        for (hop, from) in hops.iter().zip(before) {
-            occupied.places[hop.0][hop.1] = from;
-        }
-        occupied.relocate(hops);
-    }
-
-    /// The factor of projector and Jastrow factors.
-    fn factor(&self, occupied: &Occupied<S>, hops: &[Hop]) -> f64 {
-        // What each touched site holds afterwards, by spin.
-        let mut touched: Vec<(usize, [bool; 2])> = Vec::with_capacity(2 * hops.len());
-        let hold = |site: usize| [0, 1].map(|spin| occupied.holder[spin][site] != EMPTY);
-        let set = |touched: &mut Vec<(usize, [bool; 2])>, site: usize, spin: usize, value: bool| {
-            let at = touched.iter().position(|t| t.0 == site).unwrap_or_else(|| {
-                touched.push((site, hold(site)));
-                touched.len() - 1
-            });
-            touched[at].1[spin] = value;
-        };
-        for &(spin, electron, _) in hops {
-            set(&mut touched, occupied.places[spin][electron] as usize, spin, false);
-        }
-        for &(spin, _, to) in hops {
-            set(&mut touched, to, spin, true);
-        }
-        let doubly = |x: [bool; 2]| i32::from(x[0] && x[1]);
-        let change: i32 = touched.iter().map(|(site, after)| doubly(*after) - doubly(hold(*site))).sum();
-        let mut factor = if change == 0 { 1.0 } else { self.gutzwiller.powi(change) };
-        let count = |x: [bool; 2]| f64::from(u8::from(x[0]) + u8::from(x[1]));
-        let sz = |x: [bool; 2]| 0.5 * (f64::from(u8::from(x[0])) - f64::from(u8::from(x[1])));
-        for (matrix, value) in [(&self.density, &count as &dyn Fn([bool; 2]) -> f64), (&self.spin, &sz)] {
-            if matrix.is_empty() {
-                continue;
-            }
-            // sum_(i<j) v_ij (q'_i q'_j - q_i q_j): each changed site against the sites as they are when it changes.
-            let (mut log, mut done): (f64, Vec<(usize, f64)>) = (0.0, Vec::new());
-            for (site, after) in &touched {
-                let delta = value(*after) - value(hold(*site));
-                let now = |j: usize| done.iter().find(|d| d.0 == j).map_or_else(|| value(hold(j)), |d| d.1);
-                let field: f64 = (0..self.sites)
-                    .filter(|j| j != site)
-                    .map(|j| matrix[site * self.sites + j] * now(j))
-                    .sum();
-                log += delta * field;
-                done.push((*site, value(*after)));
-            }
-            factor *= log.exp();
-        }
-        factor
     }
 
     /// Computes determinants and inverses anew.

@@ -1,5 +1,6 @@
-//! Walkers on a lattice. A sweep tries a hop of every electron to any site, or, where the other spin sits there, an exchange
-//! with it.
+//! Walkers on a lattice. A sweep tries a hop of every electron to any site; where the other spin sits there, an exchange with
+//! it; where it sits beside the electron, a hop of both. Then it tries moves of several electrons at once, which lead from
+//! any configuration to any other.
 
 use super::state::{Hop, LatticeState, Occupied};
 use crate::error::Result;
@@ -42,6 +43,13 @@ impl<S: Amplitude> System for LatticeState<S> {
         up + down
     }
 
+    /// One for every electron, and some for several at once: many where pairs are bound to sites.
+    fn trials(&self) -> usize {
+        let count = self.count();
+        let more = if count < 2 || self.full() { 0 } else if self.sparse { count.div_ceil(2) } else { 1 };
+        count + more
+    }
+
     fn random(&self, _: &(), seed: u64, walker: u32, attempt: u64) -> [Vec<u32>; 2] {
         random_places(self, seed, walker, attempt)
     }
@@ -75,6 +83,30 @@ fn wide(sites: &[u32]) -> Vec<usize> {
     sites.iter().map(|s| *s as usize).collect()
 }
 
+/// Numbers in (0, 1) for trials beyond those of single electrons.
+struct Numbers<'a> {
+    draws: &'a Draws,
+    next: usize,
+}
+
+impl Numbers<'_> {
+    fn unit(&mut self) -> f64 {
+        let w = self.draws.words(Draws::MOST + self.next / 4, self.next as u64 % 4);
+        self.next += 1;
+        unit(w[0], w[1])
+    }
+
+    /// One of 0 to n - 1.
+    fn below(&mut self, n: usize) -> usize {
+        ((self.unit() * n as f64) as usize).min(n - 1)
+    }
+}
+
+/// Takes the hops with the probability of Metropolis.
+fn decided<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, hops: &[Hop], number: f64) -> bool {
+    number < state.ratio(walker, hops).square() && state.accept(walker, hops)
+}
+
 /// A sweep of one walker; the number of moves accepted.
 fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, draws: &Draws) -> usize {
     let (up, down) = state.electrons();
@@ -88,30 +120,81 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
         if walker.at(spin, to).is_some() {
             continue;
         }
-        // Which move a coin allows is the same for the way there and the way back.
+        // Which move a coin allows is the same for the way there and the way back: both electrons of a site hop together, or
+        // two change places.
         let hops: [Hop; 2];
         let hops: &[Hop] = match (walker.at(1 - spin, from), walker.at(1 - spin, to)) {
             (None, Some(other)) if coin => {
                 hops = [(spin, electron, to), (1 - spin, other, from)];
                 &hops
             }
-            (Some(_), None) if coin => continue,
+            (Some(other), None) if coin => {
+                hops = [(spin, electron, to), (1 - spin, other, to)];
+                &hops
+            }
             _ => {
                 hops = [(spin, electron, to); 2];
                 &hops[..1]
             }
         };
-        let ratio = state.ratio(walker, hops).square();
         let w = draws.words(i, 2);
-        if unit(w[0], w[1]) < ratio {
-            state.accept(walker, hops);
-            moved += 1;
-        }
+        moved += usize::from(decided(state, walker, hops, unit(w[0], w[1])));
+    }
+    let mut numbers = Numbers { draws, next: 0 };
+    for _ in 0..state.trials() - up - down {
+        let hops = several(state, walker, &mut numbers);
+        let number = numbers.unit();
+        moved += usize::from(!hops.is_empty() && decided(state, walker, &hops, number));
     }
     moved
 }
 
-/// Random sites for all electrons, no two of one spin on one, nor of both where that is forbidden.
+/// A trial move of two electrons or more, which needs no way through single hops: they are lifted and put on any sites that
+/// the rest leaves free. Two are lifted half of the time, each number more half as often as the one before.
+fn several<S: Amplitude>(state: &LatticeState<S>, walker: &Occupied<S>, numbers: &mut Numbers) -> Vec<Hop> {
+    let (up, down) = state.electrons();
+    let lifted = (1 + (-numbers.unit().log2()).ceil() as usize).clamp(2, up + down);
+    let mut chosen: Vec<usize> = Vec::with_capacity(lifted);
+    while chosen.len() < lifted {
+        let electron = numbers.below(up + down);
+        if !chosen.contains(&electron) {
+            chosen.push(electron);
+        }
+    }
+    let own = |spin: usize| -> Vec<usize> {
+        let of = |e: &usize| if *e < up { (0, *e) } else { (1, *e - up) };
+        chosen.iter().map(of).filter(|e| e.0 == spin).map(|e| e.1).collect()
+    };
+    let electrons = [own(0), own(1)];
+    let stays = |spin: usize, site: usize| walker.at(spin, site).is_some_and(|e| !electrons[spin].contains(&e));
+    let mut hops = Vec::new();
+    let mut taken: Vec<usize> = Vec::new();
+    for spin in [0, 1] {
+        if state.gutzwiller() > 0.0 {
+            taken.clear();
+        }
+        let alone = state.gutzwiller() == 0.0;
+        let open = |site: &usize| {
+            !stays(spin, *site) && !(alone && (stays(1 - spin, *site) || taken.contains(site)))
+        };
+        let mut free: Vec<usize> = (0..state.sites()).filter(open).collect();
+        let count = electrons[spin].len();
+        for k in 0..count {
+            let at = k + numbers.below(free.len() - k);
+            free.swap(k, at);
+        }
+        taken.extend(&free[..count]);
+        // Electrons of one spin are the same: who need not move stays.
+        let before: Vec<usize> = electrons[spin].iter().map(|&e| walker.places[spin][e] as usize).collect();
+        let arriving = free[..count].iter().filter(|site| !before.contains(site));
+        let leaving = electrons[spin].iter().zip(&before).filter(|(_, from)| !free[..count].contains(from));
+        hops.extend(leaving.zip(arriving).map(|((electron, _), to)| (spin, *electron, *to)));
+    }
+    hops
+}
+
+/// Random sites for all electrons, no two of one spin on one, nor of both where that is forbidden. Every other attempt puts
+/// them where their orbitals or pairs are.
 fn random_places<S: Amplitude>(
     state: &LatticeState<S>,
     seed: u64,
@@ -119,13 +202,21 @@ fn random_places<S: Amplitude>(
     attempt: u64,
 ) -> [Vec<u32>; 2] {
     let (up, down) = state.electrons();
+    // Above all counters of sweeps.
+    let number = |salt: u64, k: usize| {
+        let element = (1 << 63) | attempt << 32 | salt << 31 | k as u64;
+        let w = words(seed, Stream::Walkers as u32, element, walker);
+        unit(w[0], w[1])
+    };
+    if attempt % 2 == 1
+        && let Some(places) = state.likely(&mut |k| number(0, k))
+    {
+        return places;
+    }
     let shuffled = |salt: u64| {
         let mut order: Vec<u32> = (0..state.sites() as u32).collect();
         for k in (1..order.len()).rev() {
-            // Above all counters of sweeps.
-            let element = (1 << 63) | attempt << 32 | salt << 31 | k as u64;
-            let w = words(seed, Stream::Walkers as u32, element, walker);
-            order.swap(k, (unit(w[0], w[1]) * (k + 1) as f64) as usize);
+            order.swap(k, (number(salt, k) * (k + 1) as f64) as usize);
         }
         order
     };

@@ -133,7 +133,13 @@ mod overlap_functions {
         o.finish()?;
         let sign = Sign::build(&q, wanted, &task).at(&ctx)?;
         let (bound, fit) = (sign.report().bound, sign.deviation());
-        if bound > 10.0 * fit {
+        let doubtful = sign.report().doubtful;
+        if doubtful > 0 {
+            session(&ctx).at(&ctx)?.note(&format!(
+                "{doubtful} of the low modes of Q lie nearer to zero than they are known: their sign, and an index, is that of \
+                 rounding; another `s` moves them away"
+            ));
+        } else if bound > 10.0 * fit {
             session(&ctx).at(&ctx)?.note(&format!(
                 "the sign function is known to {bound:.1e} only, its fit to {fit:.1e}: the low modes are known too roughly, \
                  which a smaller `tol` of `ritz`, more of them or double precision mend"
@@ -165,11 +171,31 @@ mod overlap_functions {
         Ok(Overlap::of(h).map_or(sign, |d| d.scale() * sign))
     }
 
+    /// s of an overlap operator, whose kernel is Q = gamma5 (D_W - 1 - s).
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::unit(lattice::hypercubic(2, 2, 2, 4)).boundary("antiperiodic");
+    /// let d = overlap::operator(u, #{ s: 0.4, mass: 0.1, delta: 1e-6, seed: 1, progress: false });
+    /// assert(d.s == 0.4 && d.mass == 0.1, "as given");
+    /// ```
+    #[rhai_fn(global, get = "s", pure, return_raw)]
+    pub fn s_of(ctx: NativeCallContext, d: &mut Operator) -> std::result::Result<FLOAT, Failure> {
+        overlap_of(d).map(Overlap::s).at(&ctx)
+    }
+
+    /// The quark mass m of an overlap operator, in units of 1/a.
+    #[rhai_fn(global, get = "mass", pure, return_raw)]
+    pub fn mass_of(ctx: NativeCallContext, d: &mut Operator) -> std::result::Result<FLOAT, Failure> {
+        overlap_of(d).map(Overlap::mass).at(&ctx)
+    }
+
     /// How a sign function was made and how well it is known, as a map.
     ///
     /// `modes`, `degree` (or poles) and `delta`: low modes, and the fit with its deviation on the rest of the spectrum; `gap`
     /// (the smallest |Q|, known roughly where there are no modes), `rest` (where |Q| begins beyond the modes), `bound` (on
-    /// |X - sign(Q)|: delta, the modes' errors and rounding).
+    /// |X - sign(Q)|: delta, the modes' errors and rounding; 2 where there are `doubtful` modes), `doubtful` (modes nearer to
+    /// zero than they are known, whose sign nobody can tell).
     ///
     /// Of the modes u_k with Ritz values nu_k, the `low_values`: `residuals` rho_k = |(Q - nu_k) u_k|; `distances` d_k of nu_k
     /// from all of the spectrum that is not low modes of its sign; `kappa_plus` and `kappa_minus`, the roots of the sums of
@@ -193,7 +219,8 @@ mod overlap_functions {
         let r = sign_of(h).at(&ctx)?.report().clone();
         let [plus, minus] = r.projectors();
         let operator = overlap_scale(h).map_or(Dynamic::UNIT, |a| (a * r.modes_bound()).into());
-        let entries: [(&str, Dynamic); 13] = [
+        let entries: [(&str, Dynamic); 14] = [
+            ("doubtful", (r.doubtful as INT).into()),
             ("modes", (r.modes as INT).into()),
             ("degree", (r.degree as INT).into()),
             ("delta", r.delta.into()),
@@ -373,7 +400,8 @@ mod overlap_functions {
     /// # Options
     /// - `tol` (1e-8): largest |b - D x|/|b|.
     /// - `iterations` (10000): most iterations.
-    /// - `adaptive` (true): relax the sign function as the residual falls.
+    /// - `adaptive` (true): relax the sign function as the residual falls, by no more than D^+ D's lowest eigenvalue bears: m^2,
+    ///   or the next one where `zero_modes` knows it.
     /// - `zero_modes`: an Index of the operator, massless or not, whose zero modes are treated exactly.
     /// - `progress` (true): show a bar.
     ///

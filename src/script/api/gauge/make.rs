@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::gauge::Links;
 use crate::lattice::Lattice;
 use crate::script::callback::Callback;
-use crate::script::{At, Failure, Options};
+use crate::script::{At, Failure, Options, session};
 use crate::task;
 
 /// The functions, for the module `gauge`.
@@ -131,8 +131,10 @@ mod make_functions {
         reference_field(ctx, lattice, r as FLOAT)
     }
 
-    /// A field diag(U, U^-1, 1) of constant abelian flux, of known topology: with m01 and m23 flux quanta its charge is
-    /// 2 m01 m23, and the overlap operator on it has the index -2 m01 m23.
+    /// A field diag(U, U^-1, 1) of constant abelian flux, of known topology where the flux is weak: with m quanta in the planes
+    /// its charge is 2 (m01 m23 - m02 m13 + m03 m12), and the overlap operator on it has minus that as its index. Weak means
+    /// that the phases f = 2 pi |m|/(L_p L_q) of plaquettes are pi/2 at most, and their sum over the planes below 2 (1 + s) with
+    /// s of the kernel: beyond that modes cross, and the index is another one. A note tells where s = 0 could show it.
     ///
     /// # Options
     /// - `plane01` (0) to `plane23` (0): flux quanta through each plane, whole numbers.
@@ -167,8 +169,15 @@ mod make_functions {
                 })?;
                 quanta.push((plane, m));
             }
-            let unit = Links::unit(&lattice)?;
-            task::apart(move || unit.constant_flux(&quanta))
+            let u = Links::unit(&lattice)?;
+            let (largest, sum) = u.flux(&quanta);
+            if quanta.iter().filter(|(_, m)| *m != 0).count() > 1 && (largest > 1.5708 || sum >= 2.0) {
+                session(&ctx)?.note(&format!(
+                    "the flux is strong: {largest:.2} in a plane, {sum:.2} in all; the index is -2 (m01 m23 - m02 m13 + m03 m12) \
+                     where no plane has more than pi/2, and all together less than 2 (1 + s)"
+                ));
+            }
+            task::apart(move || u.constant_flux(&quanta))
         };
         let u = read().at(&ctx)?;
         o.finish()?;

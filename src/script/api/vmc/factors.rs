@@ -83,7 +83,8 @@ mod jastrow_module {
         one(Factor::Rpa { strength, cutoff }, o)
     }
 
-    /// u(r) = s r/(1 + b r). The slope s at contact is the cusp: in three dimensions 1/2 for opposite spins, 1/4 for equal.
+    /// u(r) = s r/(1 + b r). The slope s at contact is the cusp: in three dimensions 1/2 for opposite spins, 1/4 for equal; in
+    /// two 1 and 1/3; on a line 1/2 for equal spins, and none for opposite ones, where a slope would be a kink.
     ///
     /// # Options
     /// - `b` (1.0): how soon it levels off.

@@ -96,6 +96,9 @@ mod hamiltonian_functions {
     /// - `ions` (in a crystal "potential" if it has one, else "coulomb"): the form factors' potential, or -Z/r of the bare ions
     ///   with all their images (Ewald); or "none".
     ///
+    /// - `softening` (0.0, in open space): the length a of 1/sqrt(r^2 + a^2) in place of Coulomb's 1/r. On a line electrons of
+    ///   opposite spin need it: they meet there, where the mean of 1/r is infinite.
+    ///
     /// The repulsion of nuclei in open space is part of the energy; that of a crystal's ions is its `ion_energy`, and is not.
     ///
     /// # Example
@@ -112,9 +115,17 @@ mod hamiltonian_functions {
     ) -> std::result::Result<Hamiltonian, Failure> {
         let o = Options::new(&ctx, options);
         let make = || -> Result<Hamiltonian> {
+            let softening = o.float_or("softening", 0.0)?;
+            if !(softening >= 0.0 && softening.is_finite()) {
+                return Err(Error::input(format!("a softening of {softening}"))
+                    .hint("it is the length a of 1/sqrt(r^2 + a^2), 0 or positive"));
+            }
             let interaction: Option<Arc<dyn Repulsion>> = match o.text_or("interaction", "coulomb")?.as_str()
             {
-                "coulomb" => Some(Arc::new(Coulomb)),
+                "coulomb" => Some(Arc::new(Coulomb { softening })),
+                "none" if softening > 0.0 => {
+                    return Err(Error::input("a softening of no interaction").hint("leave one of the two out"));
+                }
                 "none" => None,
                 other => return Err(unknown(other, "\"coulomb\" and \"none\"")),
             };
@@ -128,7 +139,11 @@ mod hamiltonian_functions {
                     (Arc::new(nuclei.clone()), nuclei.repulsion(), what)
                 }
             };
-            let kind = if interaction.is_some() { "Coulomb repulsion" } else { "no repulsion" };
+            let kind = match (&interaction, softening > 0.0) {
+                (None, _) => "no repulsion",
+                (_, true) => "softened Coulomb repulsion",
+                (_, false) => "Coulomb repulsion",
+            };
             let label = format!("electrons with {kind} in {what}");
             Ok(Hamiltonian { external: vec![potential], interaction, constant, label })
         };

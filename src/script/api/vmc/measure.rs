@@ -70,7 +70,7 @@ mod measure_functions {
         b.mean
     }
 
-    /// The standard error of the mean, correlations included.
+    /// The standard error of the mean, correlations included; of ten blocks or fewer by Student's distribution.
     #[rhai_fn(global, get = "error", pure)]
     pub fn error(b: &mut Rc<Blocked>) -> FLOAT {
         b.error
@@ -106,11 +106,11 @@ mod measure_functions {
         b.levels.clone()
     }
 
-    /// The pair correlation function g(r) of the walkers as they are: a Table of `r`, `total`, `same` and `opposite`. In a
-    /// cell, 1 stands for independent electrons: each column is divided by the number of its pairs, so that `same` is the
+    /// The pair correlation function g(r) of the walkers as they are: a Table of `r`, `total`, `same` and `opposite`, with
+    /// `total_error`, `same_error` and `opposite_error` over the walkers (of one walker none is known: NaN; that of an empty bin is
+    /// one pair's). In a cell, 1 stands for independent electrons: each column is divided by the number of its pairs, so that `same` is the
     /// g(r) of the literature, which divides by the density squared, times N/(N - 1) of N electrons of one spin (and `total`
-    /// of N in all). In open space the columns are densities of the distance. Means over a walk are means of such Tables'
-    /// columns.
+    /// of N in all). In open space the columns are densities of the distance. `vmc::run` takes means over a walk, with errors by blocks of it.
     ///
     /// # Options
     /// - `bins` (50): how many.
@@ -144,7 +144,7 @@ mod measure_functions {
     }
 
     /// The structure factor S(k) of walkers in a cell as they are, averaged over reciprocal vectors of one length: a Table of
-    /// `k`, `S` and `vectors`.
+    /// `k`, `S` and `vectors` (how many), with `S_error` over the walkers.
     ///
     /// # Options
     /// - `cutoff` (2.0): the largest k, in 1/bohr.
@@ -176,7 +176,7 @@ mod measure_functions {
     }
 
     /// The density of walkers as they are, along one direction: a Table of `x`, `density`, `up` and `down`, whose integral is
-    /// the number of electrons. In a cell x is the fractional coordinate along a lattice vector.
+    /// the number of electrons, with `density_error`, `up_error` and `down_error` over the walkers. In a cell x is the fractional coordinate along a lattice vector.
     ///
     /// # Options
     /// - `axis` (0): the coordinate, or the lattice vector.

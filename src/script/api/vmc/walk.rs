@@ -180,7 +180,8 @@ mod walk_functions {
     /// In the continuum the `scheme` says how a sweep is decided: "particle-by-particle"; "look-ahead", the same chain with the
     /// orbitals of the whole sweep evaluated first; "delayed-acceptance", decisions in groups made exact by a second stage;
     /// "configuration", all or none; "quasi-simultaneous" (Uejima and Maezono), whose stationary law is NOT |Psi|^2.
-    /// On a lattice, electrons hop to any site or change places with one of the other spin, particle by particle.
+    /// On a lattice, electrons hop to any site, change places with one of the other spin, or go in pairs, particle by particle;
+    /// then several at once are put anywhere, so that no zero of the wave function is in the way.
     ///
     /// # Options
     /// - `scheme` ("look-ahead"; on a lattice "particle-by-particle"): as above.
@@ -340,6 +341,18 @@ mod walk_functions {
     #[rhai_fn(global, get = "acceptance", pure)]
     pub fn acceptance(walk: &mut Walk) -> FLOAT {
         walk!(walk, w => w.acceptance(), l => l.acceptance())
+    }
+
+    /// Whether electrons fill their lattice, so that there is no other configuration to move to.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let walk = walkers(lattice_slater(identity(2), #{ up: 2, down: 2 }), #{ count: 1, seed: 1 });
+    /// assert(walk.full && metropolis(walk) == 0.0, "nowhere to go");
+    /// ```
+    #[rhai_fn(global, get = "full", pure)]
+    pub fn full(walk: &mut Walk) -> bool {
+        walk!(walk, _w => false, l => l.psi().full())
     }
 
     /// The largest error of an inverse Slater matrix that was met when it was computed anew.

@@ -194,8 +194,8 @@ mod wavefunction_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2, down: 1 });
-    /// psi.jastrow = jastrow::pade(#{ b: 0.4, slope: 0.5 });
+    /// let psi = slater_jastrow(orbitals::oscillator(2, #{ dimension: 3 }), #{ up: 2, down: 1 });
+    /// psi.jastrow = jastrow::pade(#{ b: 0.4 });
     /// assert(psi.electrons == 3, "two up, one down");
     /// ```
     #[rhai_fn(return_raw)]

@@ -1,0 +1,191 @@
+//! What hops of any number of electrons do to a wave function: determinants of the rank of the change, so that no zero on
+//! the way from one configuration to the next matters.
+
+use super::state::{EMPTY, Hop, LatticeState, Occupied, Reference};
+use crate::montecarlo::amplitude::Amplitude;
+use crate::montecarlo::determinant::Change;
+
+impl<S: Amplitude> LatticeState<S> {
+    /// `Psi(after the hops) / Psi`. An electron hops once.
+    pub fn ratio(&self, occupied: &Occupied<S>, hops: &[Hop]) -> S {
+        let factor = self.factor(occupied, hops);
+        if factor == 0.0 {
+            return S::default();
+        }
+        let determinants = match &self.reference {
+            Reference::Sea { up, down } => {
+                [up, down].into_iter().enumerate().fold(S::real(1.0), |z, (spin, data)| {
+                    let mut own = hops.iter().filter(|h| h.0 == spin);
+                    match (own.next(), own.next()) {
+                        (None, _) => z,
+                        (Some(&(_, electron, to)), None) => {
+                            let n = if spin == 0 { self.up } else { self.down };
+                            z * occupied.determinants[spin].ratio(electron, &data[to * n..(to + 1) * n])
+                        }
+                        _ => z * occupied.determinants[spin].change_ratio(&self.rows(spin, data, hops)),
+                    }
+                })
+            }
+            Reference::Pairs { f } => match hops {
+                &[(0, electron, to)] => {
+                    occupied.determinants[0].ratio(electron, &self.row(0, to, occupied))
+                }
+                _ => occupied.determinants[0].change_ratio(&self.rows_and_columns(f, occupied, hops)),
+            },
+        };
+        determinants * S::real(factor)
+    }
+
+    /// The rows of a spin's determinant after its hops.
+    fn rows(&self, spin: usize, data: &[S], hops: &[Hop]) -> Change<S> {
+        let n = if spin == 0 { self.up } else { self.down };
+        let mut change = Change::default();
+        for &(_, electron, to) in hops.iter().filter(|h| h.0 == spin) {
+            change.rows.push(electron);
+            change.in_rows.extend_from_slice(&data[to * n..(to + 1) * n]);
+        }
+        change
+    }
+
+    /// The rows and columns of the pairs' determinant after the hops.
+    fn rows_and_columns(&self, f: &[S], occupied: &Occupied<S>, hops: &[Hop]) -> Change<S> {
+        let mut change = Change::default();
+        for &(spin, electron, to) in hops {
+            let (which, values) = match spin {
+                0 => (&mut change.rows, &mut change.in_rows),
+                _ => (&mut change.columns, &mut change.in_columns),
+            };
+            which.push(electron);
+            values.extend(self.row(spin, to, occupied));
+        }
+        let of = |spin: usize| hops.iter().filter(move |h| h.0 == spin).map(|h| h.2);
+        change.corner = of(0).flat_map(|i| of(1).map(move |j| f[i * self.sites + j])).collect();
+        change
+    }
+
+    /// Takes the hops; false, and nothing changed, where the wave function vanishes after them.
+    pub fn accept(&self, occupied: &mut Occupied<S>, hops: &[Hop]) -> bool {
+        let taken = match &self.reference {
+            Reference::Pairs { f } => {
+                let change = self.rows_and_columns(f, occupied, hops);
+                occupied.determinants[0].apply(&change).is_ok()
+            }
+            Reference::Sea { up, down } => {
+                let data = [up, down];
+                let take = |occupied: &mut Occupied<S>, spin: usize, hops: &[Hop]| {
+                    let change = self.rows(spin, data[spin], hops);
+                    change.rows.is_empty() || occupied.determinants[spin].apply(&change).is_ok()
+                };
+                let first = take(occupied, 0, hops);
+                let both = first && take(occupied, 1, hops);
+                if first && !both {
+                    // The way back leads to where the walker has been.
+                    let back = |&(spin, electron, _): &Hop| (spin, electron, occupied.places[spin][electron] as usize);
+                    let back: Vec<Hop> = hops.iter().map(back).collect();
+                    take(occupied, 0, &back);
+                }
+                both
+            }
+        };
+        if taken {
+            occupied.relocate(hops);
+        }
+        taken
+    }
+
+    /// The factor of projector and Jastrow factors.
+    fn factor(&self, occupied: &Occupied<S>, hops: &[Hop]) -> f64 {
+        // What each touched site holds afterwards, by spin.
+        let mut touched: Vec<(usize, [bool; 2])> = Vec::with_capacity(2 * hops.len());
+        let hold = |site: usize| [0, 1].map(|spin| occupied.holder[spin][site] != EMPTY);
+        let set = |touched: &mut Vec<(usize, [bool; 2])>, site: usize, spin: usize, value: bool| {
+            let at = touched.iter().position(|t| t.0 == site).unwrap_or_else(|| {
+                touched.push((site, hold(site)));
+                touched.len() - 1
+            });
+            touched[at].1[spin] = value;
+        };
+        for &(spin, electron, _) in hops {
+            set(&mut touched, occupied.places[spin][electron] as usize, spin, false);
+        }
+        for &(spin, _, to) in hops {
+            set(&mut touched, to, spin, true);
+        }
+        let doubly = |x: [bool; 2]| i32::from(x[0] && x[1]);
+        let change: i32 = touched.iter().map(|(site, after)| doubly(*after) - doubly(hold(*site))).sum();
+        let mut factor = if change == 0 { 1.0 } else { self.gutzwiller.powi(change) };
+        let count = |x: [bool; 2]| f64::from(u8::from(x[0]) + u8::from(x[1]));
+        let sz = |x: [bool; 2]| 0.5 * (f64::from(u8::from(x[0])) - f64::from(u8::from(x[1])));
+        for (matrix, value) in [(&self.density, &count as &dyn Fn([bool; 2]) -> f64), (&self.spin, &sz)] {
+            if matrix.is_empty() {
+                continue;
+            }
+            // sum_(i<j) v_ij (q'_i q'_j - q_i q_j): each changed site against the sites as they are when it changes.
+            let (mut log, mut done): (f64, Vec<(usize, f64)>) = (0.0, Vec::new());
+            for (site, after) in &touched {
+                let delta = value(*after) - value(hold(*site));
+                let now = |j: usize| done.iter().find(|d| d.0 == j).map_or_else(|| value(hold(j)), |d| d.1);
+                let field: f64 = (0..self.sites)
+                    .filter(|j| j != site)
+                    .map(|j| matrix[site * self.sites + j] * now(j))
+                    .sum();
+                log += delta * field;
+                done.push((*site, value(*after)));
+            }
+            factor *= log.exp();
+        }
+        factor
+    }
+
+    /// Places at which the reference is likely not to vanish: electrons one after the other by the weights of the orbitals,
+    /// or of the pairs, that they fill. None where they get into one another's way.
+    pub(super) fn likely(&self, number: &mut dyn FnMut(usize) -> f64) -> Option<[Vec<u32>; 2]> {
+        let mut places = [Vec::new(), Vec::new()];
+        let open = |places: &[Vec<u32>; 2], spin: usize, site: usize| {
+            let has = |spin: usize| places[spin].contains(&(site as u32));
+            !has(spin) && !(self.gutzwiller == 0.0 && has(1 - spin))
+        };
+        match &self.reference {
+            Reference::Sea { up, down } => {
+                for (spin, (data, n)) in [(up, self.up), (down, self.down)].into_iter().enumerate() {
+                    for l in 0..n {
+                        let weight = |site: usize| {
+                            if open(&places, spin, site) { data[site * n + l].square() } else { 0.0 }
+                        };
+                        let weights: Vec<f64> = (0..self.sites).map(weight).collect();
+                        let site = drawn(&weights, number(spin * self.up + l))?;
+                        places[spin].push(site as u32);
+                    }
+                }
+            }
+            Reference::Pairs { f } => {
+                for pair in 0..self.up {
+                    let weight = |k: usize| {
+                        let (i, j) = (k / self.sites, k % self.sites);
+                        let both = i != j || self.gutzwiller > 0.0;
+                        if both && open(&places, 0, i) && open(&places, 1, j) { f[k].square() } else { 0.0 }
+                    };
+                    let weights: Vec<f64> = (0..f.len()).map(weight).collect();
+                    let k = drawn(&weights, number(pair))?;
+                    places[0].push((k / self.sites) as u32);
+                    places[1].push((k % self.sites) as u32);
+                }
+            }
+        }
+        Some(places)
+    }
+}
+
+/// One of some numbers with the probability of its weight, by a number in (0, 1); none if all weights are zero.
+fn drawn(weights: &[f64], number: f64) -> Option<usize> {
+    let mut left = number * weights.iter().sum::<f64>();
+    let mut last = None;
+    for (k, weight) in weights.iter().enumerate().filter(|(_, w)| **w > 0.0) {
+        last = Some(k);
+        left -= weight;
+        if left < 0.0 {
+            break;
+        }
+    }
+    last
+}
