@@ -366,7 +366,7 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn every_route_to_a_spectrum_ends_at_the_same_numbers() {
-    let engine = Engine::with(Settings { quiet: true, ..Settings::default() }, Interrupt::default()).unwrap();
+    let mut engine = Engine::with(Settings { quiet: true, ..Settings::default() }, Interrupt::default()).unwrap();
     let first = setting("UMKLAPP_RANDOM_SEED", 1);
     let cases = setting("UMKLAPP_RANDOM_CASES", 200);
     let most = setting("UMKLAPP_RANDOM_DIM", 300) as usize;
