@@ -172,7 +172,7 @@ where
     let mut options = DavidsonOptions::new(1);
     options.tolerance = 1e-10;
     let found = davidson(op, options, &Task::default()).unwrap();
-    assert!(found.converged);
+    assert!(found.converged());
     (found.values[0], found.vectors)
 }
 
