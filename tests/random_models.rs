@@ -192,7 +192,13 @@ fn many_body(draw: &mut Draw, most: usize) -> String {
             continue;
         }
         let (t, v, _) = uniform.unwrap_or_else(|| (draw.coupling(), draw.coupling(), 0.0));
-        let z = if (i, j) == (n - 1, 0) { twist } else if uniform.is_none() { draw.phase() } else { (1.0, 0.0) };
+        let z = if (i, j) == (n - 1, 0) {
+            twist
+        } else if uniform.is_none() {
+            draw.phase()
+        } else {
+            (1.0, 0.0)
+        };
         for (k, (raise, _)) in sites[i].hops.iter().enumerate() {
             let alike = sites[i].numbers.get(k).map(|q| q.0) == sites[j].numbers.get(k).map(|q| q.0);
             // One fermionic operator alone would have no place in a Hamiltonian.
@@ -201,7 +207,8 @@ fn many_body(draw: &mut Draw, most: usize) -> String {
                 && (alike || !conserving)
                 && (sites[i].name != sites[j].name || alike)
             {
-                writeln!(s, "a.add({}, {raise:?}, {i}, {lower:?}, {j});", number((t * z.0, t * z.1))).unwrap();
+                writeln!(s, "a.add({}, {raise:?}, {i}, {lower:?}, {j});", number((t * z.0, t * z.1)))
+                    .unwrap();
             }
         }
         let (p, q) = (draw.of(sites[i].diagonal), draw.of(sites[j].diagonal));
@@ -225,7 +232,8 @@ fn many_body(draw: &mut Draw, most: usize) -> String {
     }
     let scale = draw.of(&[1.0, 1.0, 1.0, 1.0, 1e-4, 1e4]);
     writeln!(s, "let h = {scale:?} * (d + a + a.dagger());").unwrap();
-    writeln!(s, "let sector = #{{{}}};", if conserving { sector(draw, &sites) } else { String::new() }).unwrap();
+    writeln!(s, "let sector = #{{{}}};", if conserving { sector(draw, &sites) } else { String::new() })
+        .unwrap();
     let single = if draw.chance(0.08) { ", #{ precision: \"single\" }" } else { "" };
     writeln!(s, "let op = exact::operator(h, c, sector{single});").unwrap();
     let dmrg = draw.chance(0.3) && n > 2 && single.is_empty() && dim <= 300;
@@ -275,7 +283,8 @@ fn sector(draw: &mut Draw, sites: &[&Kind]) -> String {
 fn hopping(draw: &mut Draw) -> String {
     let side = |draw: &mut Draw| 3 + draw.below(7);
     let (a, b) = (side(draw), side(draw));
-    let boundary = |draw: &mut Draw| draw.of(&["\"periodic\"", "\"open\"", "\"antiperiodic\"", "exp(0.7 * I)"]);
+    let boundary =
+        |draw: &mut Draw| draw.of(&["\"periodic\"", "\"open\"", "\"antiperiodic\"", "twisted(0.7)"]);
     let (p, q) = (boundary(draw), boundary(draw));
     let lattice = match draw.below(4) {
         0 => format!("lattice::chain({}).boundary({p})", 3 + draw.below(130)),
@@ -366,7 +375,8 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn every_route_to_a_spectrum_ends_at_the_same_numbers() {
-    let mut engine = Engine::with(Settings { quiet: true, ..Settings::default() }, Interrupt::default()).unwrap();
+    let mut engine =
+        Engine::with(Settings { quiet: true, ..Settings::default() }, Interrupt::default()).unwrap();
     let first = setting("UMKLAPP_RANDOM_SEED", 1);
     let cases = setting("UMKLAPP_RANDOM_CASES", 200);
     let most = setting("UMKLAPP_RANDOM_DIM", 300) as usize;

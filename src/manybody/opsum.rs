@@ -40,7 +40,9 @@ pub(super) fn changes(terms: &[&Term], name: &str, twice: i32) -> Error {
     let who = match terms {
         [] => "the sum changes".into(),
         [one] => format!("the term `{one}` changes"),
-        [first, more @ ..] => format!("the term `{first}`, with {} more on the same sites, changes", more.len()),
+        [first, more @ ..] => {
+            format!("the term `{first}`, with {} more on the same sites, changes", more.len())
+        }
     };
     Error::input(format!("{who} {name} by {amount}, which the sector conserves"))
         .hint(format!("leave {name} out of the sector, or the term out of the sum"))

@@ -112,7 +112,9 @@ impl Sites {
             }
             let error = Error::input(format!("no conserved number `{name}` on {self}"));
             if name == NUMBER && self.charges.iter().any(|c| c == BOSONS) {
-                return Err(error.hint(format!("{FERMIONS} counts the fermions here and {BOSONS} the bosons")));
+                return Err(
+                    error.hint(format!("{FERMIONS} counts the fermions here and {BOSONS} the bosons"))
+                );
             }
             let all = self.charges.join(", ");
             Err(match nearest(name, self.charges.iter().map(String::as_str)) {

@@ -157,7 +157,8 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
         _ => None,
     };
     let progress = task.start("davidson", options.max_iterations);
-    let mut search = Search { h, options, diagonal, trusted, progress, randoms: 0, iterations: 0, products: 0 };
+    let mut search =
+        Search { h, options, diagonal, trusted, progress, randoms: 0, iterations: 0, products: 0 };
     let mut found = search.run(count, start, avoid.as_ref(), None)?;
     let looks = doubtful || (!trusted && search.iterations < FEW);
     while looks && found.converged() && count + avoided < h.dim() && !search.is_whole(count, avoided) {
@@ -212,16 +213,21 @@ impl Search<'_, '_> {
         let mut t = self.h.zeros(columns)?;
         let distribution = Distribution::Gaussian;
         let (seed, stream) = (self.options.seed, Stream::Start);
-        self.h.device().fill_random(
-            &mut t,
-            Random { seed, stream, first_column: self.randoms, distribution },
-        )?;
+        self.h
+            .device()
+            .fill_random(&mut t, Random { seed, stream, first_column: self.randoms, distribution })?;
         self.randoms += columns as u32;
         space.extend(t)
     }
 
     /// The space that a search begins with.
-    fn begin(&mut self, count: usize, block: usize, space: &mut Subspace, start: Option<BlockVector>) -> Result<()> {
+    fn begin(
+        &mut self,
+        count: usize,
+        block: usize,
+        space: &mut Subspace,
+        start: Option<BlockVector>,
+    ) -> Result<()> {
         let avoided = space.avoided();
         if let Some(start) = start {
             if block > 1 {
@@ -338,7 +344,9 @@ impl Search<'_, '_> {
         let (above, slack) = (theta[0] - value, self.slack(value));
         // By how much the value can fall at most, as far as the next one tells (Kato and Temple).
         let fall = |next: &f64| residual * residual <= CLEAR * slack * (next - theta[0]);
-        above < -slack || residual <= self.options.tolerance.max(CLEAR * above) || theta.get(1).is_some_and(fall)
+        above < -slack
+            || residual <= self.options.tolerance.max(CLEAR * above)
+            || theta.get(1).is_some_and(fall)
     }
 
     /// Corrections of residuals `r` of the Ritz vectors `x`.
@@ -500,6 +508,11 @@ mod tests {
     use crate::task::Interrupt;
 
     fn chain(n: usize) -> Operator {
+        beside(n, &[])
+    }
+
+    /// A ring of n sites, and states beside it that nothing couples to.
+    fn beside(n: usize, isolated: &[f64]) -> Operator {
         let device: crate::backend::Device = Arc::new(Cpu::new(2, Interrupt::default()).expect("threads"));
         let mut row_start = vec![0];
         let (mut columns, mut values) = (Vec::new(), Vec::new());
@@ -512,6 +525,12 @@ mod tests {
             }
             row_start.push(columns.len());
         }
+        for (i, &x) in isolated.iter().enumerate() {
+            columns.push((n + i) as u32);
+            values.push(x);
+            row_start.push(columns.len());
+        }
+        let n = n + isolated.len();
         let csr =
             Csr { rows: n, cols: n, row_start, columns: Indices::U32(columns), values: Values::F64(values) };
         Stored::from_csr(&device, csr, Format::Csr).expect("a chain")
@@ -528,6 +547,39 @@ mod tests {
             assert!((found - exact).abs() < 1e-12, "{found} {exact}");
         }
         assert!(eigen.converged());
+    }
+
+    /// Lowest on the diagonal and an eigenstate, yet not the ground state: neither found nor given it is taken for it.
+    #[test]
+    fn an_isolated_state_is_not_taken_for_the_ground_state() {
+        let h = beside(101, &[-1.5, 3.0]);
+        for given in [false, true] {
+            for trusted in [false, true] {
+                let mut options = DavidsonOptions::new(1);
+                options.start = given.then(|| basis_states(&h, &[101]).expect("a basis state"));
+                options.trust_start = trusted;
+                let eigen = davidson(&h, options, &Task::default()).expect("an eigenpair");
+                let expected = if given && trusted { -1.5 } else { -2.0 };
+                assert!((eigen.values[0] - expected).abs() < 1e-12, "{given} {trusted}: {}", eigen.values[0]);
+                assert!(eigen.converged());
+            }
+        }
+        let mut options = DavidsonOptions::new(3);
+        options.start = Some(basis_states(&h, &[101, 102, 101]).expect("basis states"));
+        let eigen = davidson(&h, options, &Task::default()).expect("eigenpairs");
+        let level = -2.0 * (2.0 * std::f64::consts::PI / 101.0).cos();
+        for (found, exact) in eigen.values.iter().zip([-2.0, level, level]) {
+            assert!((found - exact).abs() < 1e-12, "{found} {exact}");
+        }
+    }
+
+    /// Residuals that rounding keeps above the tolerance end a search, and it says so.
+    #[test]
+    fn rounding_ends_a_search() {
+        let mut options = DavidsonOptions::new(1);
+        options.tolerance = 1e-18;
+        let eigen = davidson(&chain(101), options, &Task::default()).expect("an eigenpair");
+        assert!(eigen.ended == Ended::Stalled && eigen.iterations < 200, "{:?}", eigen.ended);
     }
 
     #[test]

@@ -383,18 +383,20 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended>
         }
         let wanted = span.values[options.sure - 1];
         // Above the span's own values: were they all of one multiplet, nothing would grow against what is damped.
-        let top = (highest
-            + (0.25 * (highest - lowest)).max(1e-5 * (upper - lowest))
-            + 0.02 * (upper - lowest).min(4.0 * (wanted - lowest).abs()))
-        .min(lowest + 0.9 * (upper - lowest));
+        let top = (highest + (0.25 * (highest - wanted)).max(1e-4 * (upper - lowest)))
+            .min(lowest + 0.9 * (upper - lowest));
         // The last wanted vector grows by e^4 over what is damped, as far as a moderate degree allows.
         let gap = ((top - wanted) / (upper - top)).max(1e-5).sqrt();
         let (center, half) = (0.5 * (upper + top), 0.5 * (upper - top));
         if !(half > 0.0) {
             return Ok(Ended::Stalled);
         }
-        // The lowest vector grows by no more than keeps the others apart from it.
-        let most = growth.acosh() / ((center - lowest) / half).max(1.0 + 1e-12).acosh();
+        // Vectors grow by no more than keeps the others apart from them; those that have converged are taken out again.
+        let goal = options.goal(&span.values);
+        let first = (0..options.sure).find(|&k| span.residuals[k] > goal).unwrap_or(0);
+        let room =
+            |growth: f64, value: f64| growth.acosh() / ((center - value) / half).max(1.0 + 1e-12).acosh();
+        let most = room(growth, span.values[first]).min(room(growth * growth, lowest));
         let degree = ((2.0 / gap).ceil()).clamp(8.0, 120.0).min(most.floor()).max(2.0) as usize;
         let (alpha, beta) = (1.0 / half, -center / half);
         let mut v = span.x.clone();
@@ -406,6 +408,14 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended>
             task.check()?;
         }
         span.products += degree * v.columns();
+        if first > 0 {
+            let known = device.columns(&span.x, 0..first)?;
+            let mut rest = device.columns(&w, first..width)?;
+            let back: Vec<C64> = device.gram(&known, &rest)?.iter().map(|z| -z).collect();
+            device.combine(&known, &back, 1.0, &mut rest)?;
+            device.set_columns(&mut w, 0, &known)?;
+            device.set_columns(&mut w, first, &rest)?;
+        }
         span.x = w;
         span.diagonalise()?;
     }
@@ -485,7 +495,11 @@ mod tests {
             let fresh = ritz(&h, &all, &Task::default()).unwrap();
             let further = RitzOptions { start: Some(rough.vectors), ..all };
             let further = ritz(&h, &further, &Task::default()).unwrap();
-            assert!(further.converged() && further.products < fresh.products, "{method:?} {}", fresh.products);
+            assert!(
+                further.converged() && further.products < fresh.products,
+                "{method:?} {}",
+                fresh.products
+            );
             assert!((further.values[2] - exact(1.0)).abs() < 1e-12, "{method:?} {}", further.values[2]);
         }
     }

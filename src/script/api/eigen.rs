@@ -47,7 +47,7 @@ fn unfinished(eigen: &Eigen, tolerance: f64, unit: &str, used: usize) -> Option<
             "not converged after {used} {unit}: the largest residual is {worst:.1e}; raise `{unit}` or `tol`"
         )),
         Ended::Stalled => Some(format!(
-            "not converged: after {used} {unit} the largest residual stays at {worst:.1e}, where rounding keeps it; more {unit} do not help, a larger `tol` does"
+            "not converged: after {used} {unit} the largest residual has stopped falling, at {worst:.1e}, by rounding or by values that lie too close; a larger `tol` helps, more {unit} do not"
         )),
     }
 }
