@@ -50,7 +50,7 @@ fn grown(near: &[Vec<usize>], first: usize) -> Vec<usize> {
             let closed = near[s].iter().filter(inside).count();
             let oldest = near[s].iter().map(|&o| place[o]).min().unwrap_or(usize::MAX);
             // Sites that nothing joins to those inside begin a part of their own, after all others.
-            (closed == 0 && near[s].len() > 0, near[s].len() as isize - 2 * closed as isize, oldest, s)
+            (closed == 0 && !near[s].is_empty(), near[s].len() as isize - 2 * closed as isize, oldest, s)
         });
     }
     order

@@ -255,7 +255,7 @@ mod block_functions {
     }
 
     /// A block of one site at the end of an infinite chain of such sites, coupled to their neighbours by `bond`: a sum of
-    /// terms on sites 0 and 1; terms on site 0 alone act on every site. All numbers that the coupling conserves are kept.
+    /// terms on sites 0 and 1; terms on site 0 alone act on every site, those that name both on every pair. All numbers that the coupling conserves are kept.
     ///
     /// # Options
     /// - `side` ("left"): or "right".
@@ -384,6 +384,21 @@ mod block_functions {
     #[rhai_fn(global, get = "sectors", pure)]
     pub fn block_sectors(block: &mut AnyBlock) -> INT {
         either!(block, b => b.space().sectors()) as INT
+    }
+
+    /// Names of the conserved numbers that label its states and add up without end, as charges of U(1) do.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bond = opsum();
+    /// bond.add(1.0, "N", 0, "N", 1);
+    /// assert(edge_block("Fermion", bond).numbers == ["N"], "not the parity, which counts modulo 2");
+    /// ```
+    #[rhai_fn(global, get = "numbers", pure)]
+    pub fn numbers(block: &mut AnyBlock) -> Array {
+        let symmetry = either!(block, b => b.mpo().symmetry());
+        let added = symmetry.names().iter().zip(symmetry.moduli()).filter(|(_, modulus)| **modulus == 0);
+        added.map(|(name, _)| Dynamic::from(name.clone())).collect()
     }
 
     /// Bytes of the operators that the block carries.

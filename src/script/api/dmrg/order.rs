@@ -35,8 +35,10 @@ mod order_functions {
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
     /// let h = opsum();
-    /// h.add(1.0, "Sz", 0, "Sz", 2);
-    /// h.add(1.0, "Sz", 1, "Sz", 3);
+    /// for i in 0..2 {
+    ///     h.add(0.5, "S+", i, "S-", i + 2);
+    ///     h.add(0.5, "S-", i, "S+", i + 2);
+    /// }
     /// h.set_order([0, 2, 1, 3]);
     /// assert(dmrg::finite(h, chain, #{ sector: #{ Sz: 0 } }).entropy.entropy[1] < 1e-9, "two pairs, one after the other");
     /// ```
