@@ -3,9 +3,7 @@
 //! `A[i][l] = psi_l(r_i)`; kept is `B = (A^-1)^T`, so that the ratio for moving electron i, `sum_l psi_l(y) A^-1[l][i]`, runs
 //! over neighbours in memory.
 
-use super::amplitude::{
-    Amplitude, add_transposed_times, determinant, dot, invert, solve, times_transposed,
-};
+use super::amplitude::{Amplitude, add_transposed_times, determinant, dot, invert, solve, times_transposed};
 use crate::error::{Error, Result};
 
 /// A determinant and its inverse matrix, which accepted moves keep up to date (Sherman and Morrison). With `delay` k > 1 the
@@ -258,6 +256,23 @@ impl<S: Amplitude> Determinant<S> {
         small_determinant(&self.complement(change, &images), change.rows.len() + change.columns.len())
     }
 
+    /// Replaces row i.
+    ///
+    /// # Errors
+    /// When the new matrix is singular to working precision; nothing has changed then.
+    pub fn take(&mut self, i: usize, orbitals: &[S]) -> Result<()> {
+        let ratio = self.ratio(i, orbitals);
+        // A small ratio may be what rounding left of zero.
+        if ratio.modulus() < 1e-3 {
+            let terms = orbitals.iter().zip(&self.inverse[i * self.n..]).map(|(x, y)| (*x * *y).modulus());
+            if ratio.modulus() <= 1e-13 * terms.sum::<f64>() {
+                return Err(singular(self.n));
+            }
+        }
+        self.replace(i, orbitals, ratio);
+        Ok(())
+    }
+
     /// Changes rows and columns. The inverse is updated (Woodbury), or computed anew where that would cost its digits.
     ///
     /// # Errors
@@ -267,13 +282,7 @@ impl<S: Amplitude> Determinant<S> {
         let (n, kr, kc) = (self.n, change.rows.len(), change.columns.len());
         let k = kr + kc;
         if let ([row], []) = (change.rows.as_slice(), change.columns.as_slice()) {
-            let ratio = self.ratio(*row, &change.in_rows);
-            let terms = change.in_rows.iter().zip(&self.inverse[row * n..]).map(|(x, y)| (*x * *y).modulus());
-            if ratio.modulus() <= 1e-13 * terms.sum::<f64>() {
-                return Err(singular(n));
-            }
-            self.replace(*row, &change.in_rows, ratio);
-            return Ok(());
+            return self.take(*row, &change.in_rows);
         }
         let images = self.images(change);
         let w = self.complement(change, &images);
@@ -429,11 +438,16 @@ mod tests {
     /// matrix singular.
     fn changes<S: Amplitude>() {
         let n = 7;
-        for (case, (rows, columns)) in
-            [(vec![2], vec![]), (vec![], vec![3]), (vec![0, 5], vec![]), (vec![], vec![1, 6]), (vec![4], vec![4])]
-                .into_iter()
-                .chain([(vec![1, 2], vec![0, 3, 6]), (vec![0, 1, 2, 3, 4, 5, 6], vec![2]), (vec![3], vec![2])])
-                .enumerate()
+        for (case, (rows, columns)) in [
+            (vec![2], vec![]),
+            (vec![], vec![3]),
+            (vec![0, 5], vec![]),
+            (vec![], vec![1, 6]),
+            (vec![4], vec![4]),
+        ]
+        .into_iter()
+        .chain([(vec![1, 2], vec![0, 3, 6]), (vec![0, 1, 2, 3, 4, 5, 6], vec![2]), (vec![3], vec![2])])
+        .enumerate()
         {
             let start = random::<S>(n * n, 40);
             let mut det = Determinant::new(start.clone(), n, 1).unwrap();
@@ -455,9 +469,15 @@ mod tests {
             let expected = twin.phase / det.phase * S::real((twin.log - det.log).exp());
             let change = Change { rows, in_rows, columns, in_columns, corner };
             let ratio = det.change_ratio(&change);
-            assert!((ratio - expected).modulus() < 1e-10 * expected.modulus(), "{case}: {ratio:?} {expected:?}");
+            assert!(
+                (ratio - expected).modulus() < 1e-10 * expected.modulus(),
+                "{case}: {ratio:?} {expected:?}"
+            );
             det.apply(&change).unwrap();
-            assert!((det.log - twin.log).abs() < 1e-10 && (det.phase - twin.phase).modulus() < 1e-10, "{case}");
+            assert!(
+                (det.log - twin.log).abs() < 1e-10 && (det.phase - twin.phase).modulus() < 1e-10,
+                "{case}"
+            );
             assert_eq!(det.rows, twin.rows);
             let off = det.inverse.iter().zip(&twin.inverse).map(|(a, b)| (*a - *b).modulus());
             assert!(off.fold(0.0, f64::max) < 1e-8, "{case}");

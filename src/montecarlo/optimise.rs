@@ -208,7 +208,8 @@ pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
     let mut plain = vec![0.0; q * q];
     for (k, h) in plain.iter_mut().enumerate() {
         let (i, j) = (active[k / q], active[k % q]);
-        let term = |x: &Sample| (x.logs[i] - m.logs[i]) * ((x.logs[j] - m.logs[j]) * x.energy + x.energies[j]);
+        let term =
+            |x: &Sample| (x.logs[i] - m.logs[i]) * ((x.logs[j] - m.logs[j]) * x.energy + x.energies[j]);
         *h = samples.iter().map(term).sum::<f64>() / (n * units[i] * units[j]);
         *h += if i == j { shift } else { 0.0 };
     }
@@ -329,7 +330,12 @@ pub fn promised(all: &[Reweighted]) -> Result<Promise> {
     let before = all.iter().map(|x| x.before).sum::<f64>() / n;
     let apart = |(x, w): (&Reweighted, &f64)| w * n / sum * (x.after - energy) - (x.before - before);
     let variance = all.iter().zip(&weights).map(apart).map(|d| d * d).sum::<f64>() / (n - 1.0);
-    Ok(Promise { energy, change: energy - before, error: (variance / n).sqrt(), share: sum * sum / (n * squares) })
+    Ok(Promise {
+        energy,
+        change: energy - before,
+        error: (variance / n).sqrt(),
+        share: sum * sum / (n * squares),
+    })
 }
 
 #[cfg(test)]
@@ -395,14 +401,19 @@ mod tests {
     #[test]
     fn reweighting_a_gaussian() {
         let a: f64 = 1.2;
-        let x = |k: u64| crate::number::philox::normals(crate::number::philox::words(4, 9, k, 0)).0 * 0.5f64.sqrt();
+        let x = |k: u64| {
+            crate::number::philox::normals(crate::number::philox::words(4, 9, k, 0)).0 * 0.5f64.sqrt()
+        };
         let local = |a: f64, x: f64| 0.5 * a + 0.5 * (1.0 - a * a) * x * x;
         let all: Vec<Reweighted> = (0..20_000)
             .map(x)
             .map(|x| Reweighted { log: (1.0 - a) * x * x, before: local(1.0, x), after: local(a, x) })
             .collect();
         let found = promised(&all).unwrap();
-        assert!((found.energy - 0.25 * (a + 1.0 / a)).abs() < 4.0 * found.error && found.error < 2e-3, "{found:?}");
+        assert!(
+            (found.energy - 0.25 * (a + 1.0 / a)).abs() < 4.0 * found.error && found.error < 2e-3,
+            "{found:?}"
+        );
         // (sum w)^2/(n sum w^2) of these weights is sqrt(2 a - 1)/a.
         assert!((found.share - (2.0 * a - 1.0).sqrt() / a).abs() < 0.01, "{found:?}");
         assert!(promised(&all[..1]).is_err());

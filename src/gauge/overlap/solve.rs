@@ -63,6 +63,8 @@ fn solved(
     let mut iterations = 0;
     let most = if options.adaptive { RELAXED * lowest(d, options.zero_modes.as_ref()) } else { 0.0 };
     // Relaxed products leave a residual that the recurrence does not see; a second pass solves for what is left.
+    // |D^+ r| against |r| costs a factor of the condition of D, which the passes make up for.
+    let mut goal = 0.2 * options.tolerance;
     for pass in 0..4 {
         let mut left = source.clone();
         if pass > 0 {
@@ -76,6 +78,8 @@ fn solved(
             if off <= options.tolerance {
                 break;
             }
+            // No more than what is still missing.
+            goal = (0.2 * options.tolerance / off).min(0.1);
             left = d.apply(&r, !d.is_adjoint(), 0.0)?;
         }
         for chirality in [1, -1] {
@@ -96,8 +100,6 @@ fn solved(
             if size(&rhs)?.iter().all(|s| *s == 0.0) || iterations >= options.max_iterations {
                 continue;
             }
-            // |D^+ r| against |r| costs a factor of the condition of D, which the passes make up for.
-            let goal = 0.2 * options.tolerance;
             let apply = |p: &BlockVector, q: &mut BlockVector, relative: f64| -> Result<Vec<f64>> {
                 let error = (RELAXED * goal / relative.max(goal)).min(most);
                 *q = normal.apply(p, error)?;

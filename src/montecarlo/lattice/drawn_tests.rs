@@ -251,7 +251,8 @@ fn drawn_wave_functions() {
     let mut alive = 0;
     for case in 0..cases {
         let pairs = case % 2 == 0;
-        alive += usize::from(if case % 4 < 2 { check::<f64>(case, pairs) } else { check::<C64>(case, pairs) });
+        alive +=
+            usize::from(if case % 4 < 2 { check::<f64>(case, pairs) } else { check::<C64>(case, pairs) });
     }
     assert!(alive >= 30, "{alive} of {cases} wave functions did not vanish");
 }
@@ -260,7 +261,8 @@ fn drawn_wave_functions() {
 #[test]
 fn moves_through_zeros() {
     let mean = |f: Vec<f64>, n: usize, pairs: usize, g: f64, bonds: &[(usize, usize, f64)]| {
-        let state = LatticeState::new(n, pairs, pairs, Reference::Pairs { f }).unwrap().with_gutzwiller(g).unwrap();
+        let state =
+            LatticeState::new(n, pairs, pairs, Reference::Pairs { f }).unwrap().with_gutzwiller(g).unwrap();
         let mut sum = OpSum::new();
         for &(i, j, strength) in bonds {
             for (c, a, b) in [(1.0, "Sz", "Sz"), (0.5, "S+", "S-"), (0.5, "S-", "S+")] {
@@ -282,7 +284,8 @@ fn moves_through_zeros() {
     let two = mean(vec![0.0, 1.0, 1.0, 0.0], 2, 1, 0.0, &[(0, 1, 1.0)]);
     assert!((two + 0.75).abs() < 1e-12, "{two}");
     let n = 8;
-    let dimers: Vec<f64> = (0..n * n).map(|k| if k / n / 2 == k % n / 2 && k / n != k % n { 1.0 } else { 0.0 }).collect();
+    let dimers: Vec<f64> =
+        (0..n * n).map(|k| if k / n / 2 == k % n / 2 && k / n != k % n { 1.0 } else { 0.0 }).collect();
     let bonds: Vec<_> = (0..n).flat_map(|i| [(i, (i + 1) % n, 1.0), (i, (i + 2) % n, 0.5)]).collect();
     let found = mean(dimers.clone(), n, n / 2, 0.0, &bonds);
     assert!((found + 3.0).abs() < 1e-10, "{found}");

@@ -27,9 +27,7 @@ impl<S: Amplitude> LatticeState<S> {
                 })
             }
             Reference::Pairs { f } => match hops {
-                &[(0, electron, to)] => {
-                    occupied.determinants[0].ratio(electron, &self.row(0, to, occupied))
-                }
+                &[(0, electron, to)] => occupied.determinants[0].ratio(electron, &self.row(0, to, occupied)),
                 _ => occupied.determinants[0].change_ratio(&self.rows_and_columns(f, occupied, hops)),
             },
         };
@@ -73,14 +71,24 @@ impl<S: Amplitude> LatticeState<S> {
             Reference::Sea { up, down } => {
                 let data = [up, down];
                 let take = |occupied: &mut Occupied<S>, spin: usize, hops: &[Hop]| {
-                    let change = self.rows(spin, data[spin], hops);
-                    change.rows.is_empty() || occupied.determinants[spin].apply(&change).is_ok()
+                    let mut own = hops.iter().filter(|h| h.0 == spin);
+                    match (own.next(), own.next()) {
+                        (None, _) => true,
+                        (Some(&(_, electron, to)), None) => {
+                            let n = if spin == 0 { self.up } else { self.down };
+                            let row = &data[spin][to * n..(to + 1) * n];
+                            occupied.determinants[spin].take(electron, row).is_ok()
+                        }
+                        _ => occupied.determinants[spin].apply(&self.rows(spin, data[spin], hops)).is_ok(),
+                    }
                 };
                 let first = take(occupied, 0, hops);
                 let both = first && take(occupied, 1, hops);
                 if first && !both {
                     // The way back leads to where the walker has been.
-                    let back = |&(spin, electron, _): &Hop| (spin, electron, occupied.places[spin][electron] as usize);
+                    let back = |&(spin, electron, _): &Hop| {
+                        (spin, electron, occupied.places[spin][electron] as usize)
+                    };
                     let back: Vec<Hop> = hops.iter().map(back).collect();
                     take(occupied, 0, &back);
                 }

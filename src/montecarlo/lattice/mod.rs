@@ -1,11 +1,11 @@
 //! The same walkers on lattices: Fermi seas and pairing functions with Gutzwiller projectors and Jastrow factors, and the
 //! local energies of operator sums.
 
+#[cfg(test)]
+mod drawn_tests;
 mod energy;
 mod hops;
 mod state;
-#[cfg(test)]
-mod drawn_tests;
 #[cfg(test)]
 mod tests;
 mod walkers;

@@ -1,8 +1,8 @@
 //! Walkers on a lattice. A sweep tries a hop of every electron to any site; where the other spin sits there, an exchange with
-//! it; where it sits beside the electron, a hop of both. Then it tries moves of several electrons at once, which lead from
-//! any configuration to any other.
+//! it; where it sits beside the electron and may be bound to it, a hop of both. Now and then it tries moves of several
+//! electrons at once, which lead from any configuration to any other.
 
-use super::state::{Hop, LatticeState, Occupied};
+use super::state::{Hop, LatticeState, Occupied, Reference};
 use crate::error::Result;
 use crate::montecarlo::amplitude::Amplitude;
 use crate::montecarlo::ensemble::{Ensemble, Resident, Swept, System};
@@ -46,7 +46,13 @@ impl<S: Amplitude> System for LatticeState<S> {
     /// One for every electron, and some for several at once: many where pairs are bound to sites.
     fn trials(&self) -> usize {
         let count = self.count();
-        let more = if count < 2 || self.full() { 0 } else if self.sparse { count.div_ceil(2) } else { 1 };
+        let more = if count < 2 || self.full() {
+            0
+        } else if self.sparse {
+            count.div_ceil(4)
+        } else {
+            1
+        };
         count + more
     }
 
@@ -103,13 +109,19 @@ impl Numbers<'_> {
 }
 
 /// Takes the hops with the probability of Metropolis.
-fn decided<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, hops: &[Hop], number: f64) -> bool {
+fn decided<S: Amplitude>(
+    state: &LatticeState<S>,
+    walker: &mut Occupied<S>,
+    hops: &[Hop],
+    number: f64,
+) -> bool {
     number < state.ratio(walker, hops).square() && state.accept(walker, hops)
 }
 
 /// A sweep of one walker; the number of moves accepted.
 fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, draws: &Draws) -> usize {
     let (up, down) = state.electrons();
+    let paired = matches!(state.reference, Reference::Pairs { .. });
     let mut moved = 0;
     for i in 0..up + down {
         let (spin, electron) = if i < up { (0, i) } else { (1, i - up) };
@@ -120,18 +132,19 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
         if walker.at(spin, to).is_some() {
             continue;
         }
-        // Which move a coin allows is the same for the way there and the way back: both electrons of a site hop together, or
-        // two change places.
+        // Which move a coin allows is the same for the way there and the way back: two change places, or both electrons of a
+        // site hop together where they may be bound to.
         let hops: [Hop; 2];
         let hops: &[Hop] = match (walker.at(1 - spin, from), walker.at(1 - spin, to)) {
             (None, Some(other)) if coin => {
                 hops = [(spin, electron, to), (1 - spin, other, from)];
                 &hops
             }
-            (Some(other), None) if coin => {
+            (Some(other), None) if coin && paired => {
                 hops = [(spin, electron, to), (1 - spin, other, to)];
                 &hops
             }
+            (Some(_), None) if coin => continue,
             _ => {
                 hops = [(spin, electron, to); 2];
                 &hops[..1]
@@ -140,8 +153,10 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
         let w = draws.words(i, 2);
         moved += usize::from(decided(state, walker, hops, unit(w[0], w[1])));
     }
+    // Electrons in a sea reach everything by themselves, but for a projector: there it takes a move of several now and then.
+    let more = if paired || draws.sweep.is_multiple_of(4) { state.trials() - up - down } else { 0 };
     let mut numbers = Numbers { draws, next: 0 };
-    for _ in 0..state.trials() - up - down {
+    for _ in 0..more {
         let hops = several(state, walker, &mut numbers);
         let number = numbers.unit();
         moved += usize::from(!hops.is_empty() && decided(state, walker, &hops, number));
@@ -166,7 +181,8 @@ fn several<S: Amplitude>(state: &LatticeState<S>, walker: &Occupied<S>, numbers:
         chosen.iter().map(of).filter(|e| e.0 == spin).map(|e| e.1).collect()
     };
     let electrons = [own(0), own(1)];
-    let stays = |spin: usize, site: usize| walker.at(spin, site).is_some_and(|e| !electrons[spin].contains(&e));
+    let stays =
+        |spin: usize, site: usize| walker.at(spin, site).is_some_and(|e| !electrons[spin].contains(&e));
     let mut hops = Vec::new();
     let mut taken: Vec<usize> = Vec::new();
     for spin in [0, 1] {
@@ -174,23 +190,36 @@ fn several<S: Amplitude>(state: &LatticeState<S>, walker: &Occupied<S>, numbers:
             taken.clear();
         }
         let alone = state.gutzwiller() == 0.0;
-        let open = |site: &usize| {
-            !stays(spin, *site) && !(alone && (stays(1 - spin, *site) || taken.contains(site)))
-        };
-        let mut free: Vec<usize> = (0..state.sites()).filter(open).collect();
-        let count = electrons[spin].len();
-        for k in 0..count {
-            let at = k + numbers.below(free.len() - k);
-            free.swap(k, at);
-        }
-        taken.extend(&free[..count]);
+        let open =
+            |site: usize| !stays(spin, site) && !(alone && (stays(1 - spin, site) || taken.contains(&site)));
+        let after = some_of(state.sites(), open, electrons[spin].len(), numbers);
+        taken.extend(&after);
         // Electrons of one spin are the same: who need not move stays.
         let before: Vec<usize> = electrons[spin].iter().map(|&e| walker.places[spin][e] as usize).collect();
-        let arriving = free[..count].iter().filter(|site| !before.contains(site));
-        let leaving = electrons[spin].iter().zip(&before).filter(|(_, from)| !free[..count].contains(from));
+        let arriving = after.iter().filter(|site| !before.contains(site));
+        let leaving = electrons[spin].iter().zip(&before).filter(|(_, from)| !after.contains(from));
         hops.extend(leaving.zip(arriving).map(|((electron, _), to)| (spin, *electron, *to)));
     }
     hops
+}
+
+/// A few different sites out of those that are open, at random: by trial at first, from a list where few are open.
+fn some_of(sites: usize, open: impl Fn(usize) -> bool, count: usize, numbers: &mut Numbers) -> Vec<usize> {
+    let mut found = Vec::with_capacity(count);
+    for _ in 0..4 * count {
+        if found.len() == count {
+            return found;
+        }
+        let site = numbers.below(sites);
+        if open(site) && !found.contains(&site) {
+            found.push(site);
+        }
+    }
+    let mut rest: Vec<usize> = (0..sites).filter(|site| open(*site) && !found.contains(site)).collect();
+    while found.len() < count {
+        found.push(rest.swap_remove(numbers.below(rest.len())));
+    }
+    found
 }
 
 /// Random sites for all electrons, no two of one spin on one, nor of both where that is forbidden. Every other attempt puts

@@ -124,7 +124,9 @@ mod hamiltonian_functions {
             {
                 "coulomb" => Some(Arc::new(Coulomb { softening })),
                 "none" if softening > 0.0 => {
-                    return Err(Error::input("a softening of no interaction").hint("leave one of the two out"));
+                    return Err(
+                        Error::input("a softening of no interaction").hint("leave one of the two out")
+                    );
                 }
                 "none" => None,
                 other => return Err(unknown(other, "\"coulomb\" and \"none\"")),

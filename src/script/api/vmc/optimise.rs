@@ -36,14 +36,14 @@ fn promise_of(walks: &[Walk], hamiltonian: &Dynamic, values: &Dynamic) -> Result
     let mut all: Vec<Reweighted> = Vec::new();
     for walk in walks {
         let found: Result<Vec<Reweighted>> = walk!(mut walk,
-            w => {
-                let hamiltonian = hamiltonian.clone().try_cast::<Hamiltonian>().ok_or_else(kind)?;
-                hamiltonian.fits(w.psi()).and_then(|()| optimise::reweighted(&hamiltonian, &mut *w, values))
-            },
-            l => {
-                let sum = hamiltonian.clone().try_cast::<OpSum>().ok_or_else(kind)?;
-                optimise::lattice_reweighted(&LocalSum::of(&sum, l.psi())?, &mut *l, values)
-            });
+        w => {
+            let hamiltonian = hamiltonian.clone().try_cast::<Hamiltonian>().ok_or_else(kind)?;
+            hamiltonian.fits(w.psi()).and_then(|()| optimise::reweighted(&hamiltonian, &mut *w, values))
+        },
+        l => {
+            let sum = hamiltonian.clone().try_cast::<OpSum>().ok_or_else(kind)?;
+            optimise::lattice_reweighted(&LocalSum::of(&sum, l.psi())?, &mut *l, values)
+        });
         all.extend(found?);
     }
     let p = optimise::promised(&all)?;
