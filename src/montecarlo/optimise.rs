@@ -181,7 +181,7 @@ pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
         s[(i + 1) * d + i + 1] += 1e-12 * (own + scale);
     }
     let matrix = |x: Vec<f64>| Matrix::new(d, d, Series::Real(x));
-    let (values, vectors) = matrix(s)?.solve(&matrix(h)?)?.eig()?;
+    let (values, vectors, _) = matrix(s)?.solve(&matrix(h)?)?.eig()?;
     let (values, vectors) = (values.to_complex(), vectors.to_complex());
     let vectors = vectors.data().to_complex();
     // The lowest state that is mostly Psi itself.

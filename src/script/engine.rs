@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
-use rhai::module_resolvers::{FileModuleResolver, ModuleResolversCollection, StaticModuleResolver};
+use rhai::module_resolvers::{ModuleResolversCollection, StaticModuleResolver};
 use rhai::{
     AST, Dynamic, EvalAltResult, Expr, Module, OptimizationLevel, Position, Scope, ScriptFnMetadata, Stmt,
 };
 
 use super::device::{open_device, weights};
 use super::diagnostics::Report;
+use super::direct::{self, Direct, ScriptFiles};
 use super::session::{Session, Settings};
-use super::{Failure, api, lint, registry, stdlib};
+use super::{Failure, api, comparison, lint, registry, stdlib};
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::task::Interrupt;
@@ -27,6 +28,7 @@ pub struct Engine {
     /// The imports among them, as text.
     imports: String,
     builtin: StaticModuleResolver,
+    direct: Rc<Direct>,
 }
 
 /// What a piece of script evaluated to.
@@ -53,11 +55,14 @@ impl Engine {
         rhai.on_debug(|text, source, position| {
             eprintln!("{}{position:?} | {text}", source.map(|s| format!("{s} ")).unwrap_or_default());
         });
+        comparison::register(&mut rhai)?;
+        direct::register(&mut rhai);
+        let direct = Rc::new(Direct::new());
         api::register(&mut rhai);
         let mut builtin = StaticModuleResolver::new();
         for (name, source) in stdlib::MODULES {
-            let mut ast =
-                rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            let mut ast = direct.apply(ast);
             // Errors say so where they come from.
             ast.set_source(name);
             let module = Module::eval_ast_as_new(Scope::new(), &ast, &rhai)
@@ -72,6 +77,7 @@ impl Engine {
             functions: AST::empty(),
             imports: String::new(),
             builtin,
+            direct,
         };
         engine.reset();
         engine.modules_from(Path::new("."));
@@ -92,7 +98,7 @@ impl Engine {
     fn modules_from(&mut self, folder: &Path) {
         let mut resolvers = ModuleResolversCollection::new();
         resolvers.push(self.builtin.clone());
-        resolvers.push(FileModuleResolver::new_with_path(folder));
+        resolvers.push(ScriptFiles::beside(folder, self.direct.clone()));
         self.rhai.set_module_resolver(resolvers);
     }
 
@@ -251,10 +257,11 @@ impl Engine {
     }
 
     fn eval_raw(&mut self, text: &str, name: Option<&str>) -> std::result::Result<Dynamic, Failure> {
-        let mut ast = self
+        let ast = self
             .rhai
             .compile_with_scope(&self.scope, text)
             .map_err(|e| Box::new(EvalAltResult::ErrorParsing(*e.0, e.1)))?;
+        let mut ast = self.direct.apply(ast);
         if let Some(name) = name {
             ast.set_source(name);
         }

@@ -355,7 +355,8 @@ mod matrix_functions {
         m.eigvals().at(&ctx)
     }
 
-    /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`.
+    /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`, and `defective`: whether
+    /// the matrix has no full set of eigenvectors, so that columns come twice.
     ///
     /// # Example
     /// ```rhai
@@ -365,8 +366,12 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn eig(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (values, vectors) = m.eig().at(&ctx)?;
-        Ok(record([("values", Dynamic::from(values)), ("vectors", Dynamic::from(vectors))]))
+        let (values, vectors, defective) = m.eig().at(&ctx)?;
+        Ok(record([
+            ("values", Dynamic::from(values)),
+            ("vectors", Dynamic::from(vectors)),
+            ("defective", defective.into()),
+        ]))
     }
 
     /// The singular value decomposition, `m = u * diagonal(s) * v.dagger()`: `u`, `s` (descending), `v`.
