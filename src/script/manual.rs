@@ -31,7 +31,8 @@ stays int, so that `1/2` is 0, and an int that leaves its 64 bits is an error.
 
 Comparisons are exact: `==`, `!=`, `<`, `<=`, `>`, `>=` compare floats bit for bit in value, without a tolerance, so that
 `0.1 + 0.2 == 0.3` is false and `1e-300 > 0` is true. An int and a float compare with all their digits. The elements of arrays and
-maps, `in`, `contains` and `index_of` compare likewise. For equality up to rounding write `abs(x - y) < 1e-12` or `assert_close`.
+maps, `in`, `contains` and `index_of` compare likewise; the cases of a `switch` are of one kind with its value, so that 1.0 is not
+the case 1. For equality up to rounding write `abs(x - y) < 1e-12` or `assert_close`.
 
 NaN is unequal to everything, itself included; `x.is_nan()` asks for it. `max`, `min` and the extremes of a Series are NaN where
 one of their numbers is; `sort` and `sorted` put it last.

@@ -37,7 +37,7 @@ fn strangely_named() -> impl Strategy<Value = Table> {
     let parts = [
         "#", ",", "\"", " ", "\n", "\t", "\r", "x", "1", ".re", ".im", "_", "é", "'", "\\", "\u{feff}", ": ",
     ];
-    let name = proptest::collection::vec(proptest::sample::select(&parts[..]), 1..4)
+    let name = proptest::collection::vec(proptest::sample::select(parts.to_vec()), 1..4)
         .prop_map(|parts| parts.concat());
     (proptest::collection::btree_set(name, 1..5), 0usize..5).prop_flat_map(|(names, _)| {
         proptest::collection::vec(any_series(4), names.len())
