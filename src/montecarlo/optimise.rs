@@ -226,7 +226,7 @@ pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
             h[(a + 1) * d + b + 1] = (0..q).map(|i| left[i] * row(i)).sum();
         }
     }
-    let (values, vectors) = Matrix::new(d, d, Series::Real(h))?.eig()?;
+    let (values, vectors, _) = Matrix::new(d, d, Series::Real(h))?.eig()?;
     let (values, vectors) = (values.to_complex(), vectors.to_complex());
     let vectors = vectors.data().to_complex();
     // The share of Psi itself in a state.

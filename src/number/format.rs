@@ -2,8 +2,20 @@
 
 use super::C64;
 
-/// A real number with at most `digits` significant digits: `0.25`, `1000.0`, `1.5e-12`, `NaN`.
+/// A real number as it is shown in results: to `digits` significant digits, but whole numbers up to a million and one decimal behind
+/// them in full: `0.25`, `1000.0`, `1.5e-12`, `NaN`.
 pub fn real(x: f64, digits: usize) -> String {
+    written(x, digits, digits.max(6), 1)
+}
+
+/// A real number rounded to `digits` significant digits, with a power of ten where they do not reach to the point: of 123.456 to three
+/// digits `123.0`, to two `1.2e2`.
+pub fn significant(x: f64, digits: usize) -> String {
+    written(x, digits, digits, 0)
+}
+
+/// With `digits` significant digits, without a power of ten up to 10^`whole`, with `least` decimals at least.
+fn written(x: f64, digits: usize, whole: usize, least: i32) -> String {
     if !x.is_finite() {
         return if x.is_nan() {
             "NaN".into()
@@ -20,8 +32,8 @@ pub fn real(x: f64, digits: usize) -> String {
     let scientific = format!("{:.*e}", digits - 1, x);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if (-4..digits.max(6) as i32).contains(&exponent) {
-        let decimals = (digits as i32 - 1 - exponent).max(1) as usize;
+    if (-4..whole.max(1) as i32).contains(&exponent) {
+        let decimals = (digits as i32 - 1 - exponent).max(least) as usize;
         trimmed(&format!("{x:.decimals$}"))
     } else {
         format!("{}e{exponent}", trimmed(mantissa))
@@ -30,8 +42,17 @@ pub fn real(x: f64, digits: usize) -> String {
 
 /// A complex number as scripts write it: `1.0 - 0.5i`.
 pub fn complex(z: C64, digits: usize) -> String {
+    both(z, |x| real(x, digits))
+}
+
+/// A complex number with both parts rounded to `digits` significant digits.
+pub fn significant_complex(z: C64, digits: usize) -> String {
+    both(z, |x| significant(x, digits))
+}
+
+fn both(z: C64, part: impl Fn(f64) -> String) -> String {
     let sign = if z.im.is_sign_negative() { '-' } else { '+' };
-    format!("{} {sign} {}i", real(z.re, digits), real(z.im.abs(), digits))
+    format!("{} {sign} {}i", part(z.re), part(z.im.abs()))
 }
 
 /// Without needless zeros, but with one decimal, so that a float looks like one.
@@ -79,5 +100,28 @@ mod tests {
             assert_eq!(real(x, 6), text);
         }
         assert_eq!(complex(C64::new(1.0, -0.5), 6), "1.0 - 0.5i");
+    }
+
+    #[test]
+    fn digits_are_as_many_as_asked_for() {
+        let cases = [
+            (123456.7, 3, "1.23e5"),
+            (123.456, 3, "123.0"),
+            (123.456, 2, "1.2e2"),
+            (123.456, 5, "123.46"),
+            (99.96, 3, "100.0"),
+            (999.6, 3, "1.0e3"),
+            (0.00012345, 3, "0.000123"),
+            (0.000012345, 3, "1.23e-5"),
+            (-9.99, 1, "-1.0e1"),
+            (5.0, 1, "5.0"),
+            (std::f64::consts::PI, 4, "3.142"),
+            (1e22, 3, "1.0e22"),
+            (f64::INFINITY, 3, "inf"),
+        ];
+        for (x, digits, text) in cases {
+            assert_eq!(significant(x, digits), text);
+        }
+        assert_eq!(significant_complex(C64::new(1234.5, -0.12345), 2), "1.2e3 - 0.12i");
     }
 }

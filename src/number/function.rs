@@ -1,6 +1,8 @@
 //! Elementary functions by name, the same for a number and for every element of a `Series`.
 
-use super::{C64, Number};
+use std::f64::consts::{LN_2, LN_10};
+
+use super::{C64, Number, complex};
 
 /// An elementary function of one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,30 +129,29 @@ impl Function {
     /// Of a complex number, on the principal branch. `abs` is real; rounding works on both parts; `sign` is `z/|z|`.
     pub fn complex(self, z: C64) -> Number {
         Number::Complex(match self {
-            Function::Sin => z.sin(),
-            Function::Cos => z.cos(),
-            Function::Tan => z.tan(),
-            Function::Asin => z.asin(),
-            Function::Acos => z.acos(),
-            Function::Atan => z.atan(),
-            Function::Sinh => z.sinh(),
-            Function::Cosh => z.cosh(),
-            Function::Tanh => z.tanh(),
-            Function::Asinh => z.asinh(),
-            Function::Acosh => z.acosh(),
-            Function::Atanh => z.atanh(),
-            Function::Exp => z.exp(),
-            Function::Ln => z.ln(),
-            Function::Log10 => z.log10(),
-            Function::Log2 => z.log2(),
-            Function::Sqrt => z.sqrt(),
-            Function::Cbrt => z.cbrt(),
+            Function::Sin => complex::sin(z),
+            Function::Cos => complex::cos(z),
+            Function::Tan => complex::tan(z),
+            Function::Asin => complex::asin(z),
+            Function::Acos => complex::acos(z),
+            Function::Atan => complex::atan(z),
+            Function::Sinh => complex::sinh(z),
+            Function::Cosh => complex::cosh(z),
+            Function::Tanh => complex::tanh(z),
+            Function::Asinh => complex::asinh(z),
+            Function::Acosh => complex::acosh(z),
+            Function::Atanh => complex::atanh(z),
+            Function::Exp => complex::exp(z),
+            Function::Ln => complex::ln(z),
+            Function::Log10 => complex::ln(z) / LN_10,
+            Function::Log2 => complex::ln(z) / LN_2,
+            Function::Sqrt => complex::sqrt(z),
+            Function::Cbrt => complex::cbrt(z),
             Function::Abs => return Number::Real(z.norm()),
             Function::Floor => C64::new(z.re.floor(), z.im.floor()),
             Function::Ceiling => C64::new(z.re.ceil(), z.im.ceil()),
             Function::Round => C64::new(z.re.round(), z.im.round()),
-            Function::Sign if z.norm() == 0.0 => C64::new(0.0, 0.0),
-            Function::Sign => z / z.norm(),
+            Function::Sign => complex::sign(z),
         })
     }
 

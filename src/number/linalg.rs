@@ -1,20 +1,29 @@
 //! Products, decompositions and functions of a `Matrix`, by faer.
 
+use std::ops::{Add, Mul, Sub};
+
 use faer::linalg::matmul::matmul;
-use faer::prelude::Solve;
 use faer::traits::ComplexField;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
-use super::{Arithmetic, C64, Matrix, Number, Series};
+use super::{Arithmetic, C64, Matrix, Number, Series, complex, eigenvectors, solve};
 use crate::error::{Error, Result};
 
 /// How far, relative to its largest element, a matrix may be from its Hermitian conjugate and still count as Hermitian.
 pub const HERMITIAN: f64 = 1e-10;
 
 /// An element type that faer and `Series` both know.
-trait Element: ComplexField + Copy {
+pub(super) trait Element:
+    ComplexField + Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
+{
     fn series(data: Vec<Self>) -> Series;
     fn modulus(self) -> f64;
+    /// The power of two of the larger part; nothing of 0.
+    fn exponent(self) -> Option<i32>;
+    /// Times a power of two, rounded once.
+    fn times_power(self, n: i32) -> Self;
+    /// The quotient.
+    fn over(self, divisor: Self) -> Self;
 }
 
 impl Element for f64 {
@@ -24,6 +33,15 @@ impl Element for f64 {
     fn modulus(self) -> f64 {
         self.abs()
     }
+    fn exponent(self) -> Option<i32> {
+        complex::exponent(C64::new(self, 0.0))
+    }
+    fn times_power(self, n: i32) -> f64 {
+        complex::scaled(self, n)
+    }
+    fn over(self, divisor: f64) -> f64 {
+        self / divisor
+    }
 }
 
 impl Element for C64 {
@@ -32,6 +50,15 @@ impl Element for C64 {
     }
     fn modulus(self) -> f64 {
         self.norm()
+    }
+    fn exponent(self) -> Option<i32> {
+        complex::exponent(self)
+    }
+    fn times_power(self, n: i32) -> C64 {
+        complex::scale(self, n)
+    }
+    fn over(self, divisor: C64) -> C64 {
+        complex::div(self, divisor)
     }
 }
 
@@ -71,20 +98,8 @@ fn failed(what: &str, matrix: &Matrix) -> Error {
     Error::numeric(format!("{what} of a {} matrix did not converge", matrix.shape()))
 }
 
-/// LU with partial pivoting, refused if a pivot says that the matrix is singular to working precision.
-fn lu<T: Element>(a: MatRef<'_, T>, what: &str) -> Result<faer::linalg::solvers::PartialPivLu<T>> {
-    let lu = a.to_owned().partial_piv_lu();
-    let pivots: Vec<f64> = (0..a.nrows()).map(|i| lu.U().get(i, i).modulus()).collect();
-    let (low, high) = pivots.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), &p| (l.min(p), h.max(p)));
-    if !pivots.is_empty() && low <= high * f64::EPSILON {
-        let n = a.nrows();
-        return Err(Error::numeric(format!("{what}: the {n} x {n} matrix is singular to working precision")));
-    }
-    Ok(lu)
-}
-
 impl Matrix {
-    fn need_finite(&self, what: &str) -> Result<()> {
+    pub(super) fn need_finite(&self, what: &str) -> Result<()> {
         if self.data().iter().all(|x| x.to_c64().is_finite()) {
             Ok(())
         } else {
@@ -201,27 +216,28 @@ impl Matrix {
         Ok(Series::Complex(values))
     }
 
-    /// Eigenvalues and right eigenvectors (columns of norm one) of any square matrix, in the order of [`Matrix::eigvals`].
-    /// A matrix without a full set of eigenvectors gives nearly parallel ones.
-    pub fn eig(&self) -> Result<(Series, Matrix)> {
+    /// Eigenvalues and right eigenvectors (columns of norm one) of any square matrix, in the order of [`Matrix::eigvals`], and
+    /// whether the matrix is defective: without a full set of eigenvectors, so that two columns are one to nine digits.
+    pub fn eig(&self) -> Result<(Series, Matrix, bool)> {
         self.need_square("eig")?;
         self.need_finite("eig")?;
         if self.is_hermitian(HERMITIAN) {
-            return self.eigh();
+            let (values, vectors) = self.eigh()?;
+            return Ok((values, vectors, false));
         }
         let n = self.rows();
         let complex = self.data().to_complex();
-        let e = MatRef::from_row_major_slice(&complex, n, n).eigen().map_err(|_| failed("eig", self))?;
+        let a = MatRef::from_row_major_slice(&complex, n, n);
+        let e = a.eigen().map_err(|_| failed("eig", self))?;
         let values: Vec<C64> = e.S().column_vector().iter().copied().collect();
         let mut order: Vec<usize> = (0..n).collect();
         order.sort_by(|&i, &j| {
             values[i].re.total_cmp(&values[j].re).then(values[i].im.total_cmp(&values[j].im))
         });
-        let u = e.U();
-        let norm = |j: usize| (0..n).map(|i| u[(i, j)].norm_sqr()).sum::<f64>().sqrt();
-        let norms: Vec<f64> = (0..n).map(norm).collect();
-        let vectors = Matrix::from_fn(n, n, |i, j| u[(i, order[j])] / norms[order[j]]);
-        Ok((Series::Complex(order.iter().map(|&i| values[i]).collect()), vectors))
+        let values: Vec<C64> = order.iter().map(|&i| values[i]).collect();
+        let vectors = eigenvectors::repaired(a, &values, |k| (0..n).map(|i| e.U()[(i, order[k])]).collect())?;
+        let defective = eigenvectors::some_parallel(&values, &vectors);
+        Ok((Series::Complex(values), Matrix::from_fn(n, n, |i, j| vectors[j][i]), defective))
     }
 
     /// The thin singular value decomposition (U, s, V), `self = U diag(s) V^dagger`, s descending.
@@ -269,11 +285,11 @@ impl Matrix {
         self.solve(&Matrix::identity(self.rows())?).map_err(|e| e.context("inverse"))
     }
 
-    /// The determinant of a square matrix.
+    /// The determinant of a square matrix, 0 if elimination meets a column without a pivot.
     pub fn det(&self) -> Result<Number> {
         self.need_square("the determinant")?;
         self.need_finite("the determinant")?;
-        each!(self, a => Ok(Number::from(a.determinant())))
+        each!(self, a => Ok(Number::from(solve::determinant(a))))
     }
 
     /// `f(self)` for a Hermitian matrix, by its eigenvectors.
@@ -287,74 +303,11 @@ impl Matrix {
         let stays_real = !self.is_complex() && scaled.iter().all(|z| z.im == 0.0);
         Ok(if stays_real { result.re() } else { result })
     }
-
-    /// The matrix exponential: by eigenvectors for Hermitian and anti-Hermitian matrices (so that `exp(-i H t)` is
-    /// unitary to rounding), else by scaling, the Pade approximant of degree 13, and squaring (Higham 2005).
-    pub fn expm(&self) -> Result<Matrix> {
-        self.need_square("expm")?;
-        self.need_finite("expm")?;
-        if self.is_hermitian(1e-15) {
-            return self.function_of_hermitian(|x| C64::new(x.exp(), 0.0));
-        }
-        let turned = self.scale(C64::I.into());
-        if turned.is_hermitian(1e-15) {
-            let result = turned.function_of_hermitian(|x| C64::new(0.0, -x).exp())?;
-            return Ok(if self.is_complex() { result } else { result.re() });
-        }
-        pade(self)
-    }
 }
 
 fn solved<T: Element>(a: &Matrix, left: &[T], b: &Matrix, right: &[T]) -> Result<Matrix> {
-    let lu = lu(MatRef::from_row_major_slice(left, a.rows(), a.cols()), "solve")?;
-    collect(lu.solve(MatRef::from_row_major_slice(right, b.rows(), b.cols())).as_ref())
-}
-
-/// Coefficients of the [13/13] Pade approximant of the exponential.
-const PADE: [f64; 14] = [
-    64764752532480000.0,
-    32382376266240000.0,
-    7771770303897600.0,
-    1187353796428800.0,
-    129060195264000.0,
-    10559470521600.0,
-    670442572800.0,
-    33522128640.0,
-    1323241920.0,
-    40840800.0,
-    960960.0,
-    16380.0,
-    182.0,
-    1.0,
-];
-
-fn pade(matrix: &Matrix) -> Result<Matrix> {
-    let n = matrix.rows();
-    let largest_column = (0..n as i64)
-        .map(|j| Ok(matrix.column(j)?.iter().map(Number::abs).sum::<f64>()))
-        .collect::<Result<Vec<f64>>>()?
-        .into_iter()
-        .fold(0.0, f64::max);
-    // 5.37 is the largest norm for which degree 13 reaches double precision.
-    let halvings = (largest_column / 5.371920351148152).log2().ceil().max(0.0) as i32;
-    let a = matrix.scale(Number::Real(0.5f64.powi(halvings)));
-    let one = Matrix::identity(n)?;
-    let a2 = a.matmul(&a)?;
-    let a4 = a2.matmul(&a2)?;
-    let a6 = a4.matmul(&a2)?;
-    let combine = |c: [usize; 3]| -> Result<Matrix> {
-        let term = |m: &Matrix, k: usize| m.scale(Number::Real(PADE[k]));
-        term(&a6, c[2]).add(&term(&a4, c[1]))?.add(&term(&a2, c[0]))
-    };
-    let scaled_one = |k: usize| one.scale(Number::Real(PADE[k]));
-    let odd =
-        a.matmul(&a6.matmul(&combine([9, 11, 13])?)?.add(&combine([3, 5, 7])?)?.add(&scaled_one(1))?)?;
-    let even = a6.matmul(&combine([8, 10, 12])?)?.add(&combine([2, 4, 6])?)?.add(&scaled_one(0))?;
-    let mut result = even.sub(&odd)?.solve(&even.add(&odd)?).map_err(|e| e.context("expm"))?;
-    for _ in 0..halvings {
-        result = result.matmul(&result)?;
-    }
-    Ok(result)
+    let left = MatRef::from_row_major_slice(left, a.rows(), a.cols());
+    collect(solve::solved(left, MatRef::from_row_major_slice(right, b.rows(), b.cols()))?.as_ref())
 }
 
 /// The matrix that is diagonal in the basis of the columns of `vectors`: `V diag(values) V^dagger`.
@@ -490,6 +443,51 @@ mod tests {
         let e = m.expm().unwrap();
         let expected = Matrix::new(3, 3, vec![1.0, 2.0, 3.0, 0.0, 1.0, 3.0, 0.0, 0.0, 1.0]).unwrap();
         assert!(close(&e, &expected, 1e-15));
+    }
+
+    #[test]
+    fn matrices_with_too_few_eigenvectors_have_unit_ones() {
+        let jordan = |n: usize, value: f64| {
+            Matrix::from_fn(n, n, |i, j| {
+                C64::new(
+                    if i == j {
+                        value
+                    } else if i + 1 == j {
+                        1.0
+                    } else {
+                        0.0
+                    },
+                    0.0,
+                )
+            })
+        };
+        let mut twice = Matrix::zeros(4, 4).unwrap();
+        twice.set(0, 1, 1.0.into()).unwrap();
+        let cases = [
+            (jordan(2, 0.0).re(), true),
+            (jordan(3, 2.0), true),
+            (jordan(5, -1.0).re(), true),
+            (Matrix::new(2, 2, vec![1.0, 1e-200, 0.0, 1.0]).unwrap(), false),
+            (twice, true),
+            (Matrix::new(2, 2, vec![1.0, 1.0, 0.0, 2.0]).unwrap(), false),
+            (Matrix::new(3, 3, vec![1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0]).unwrap(), false),
+        ];
+        for (m, expected) in cases {
+            let (values, vectors, defective) = m.eig().unwrap();
+            assert_eq!(defective, expected, "{m}");
+            let size = m.max_abs();
+            for k in 0..m.rows() as i64 {
+                let v = vectors.column(k).unwrap();
+                assert!((v.norm() - 1.0).abs() < 1e-12, "{m} {vectors}");
+                let image = m.apply(&v).unwrap();
+                let back = v.with(Arithmetic::Mul, values.at(k).unwrap());
+                assert!(image.zip(Arithmetic::Sub, &back).unwrap().norm() < 1e-8 * size, "{m} {vectors}");
+            }
+        }
+        // Both vectors of the double eigenvalue, which is not defective.
+        let m = Matrix::new(3, 3, vec![1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 2.0]).unwrap();
+        let (_, vectors, _) = m.eig().unwrap();
+        assert!(vectors.det().unwrap().abs() > 0.1);
     }
 
     #[test]

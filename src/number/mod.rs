@@ -2,7 +2,10 @@
 //! (`Series`, `Matrix`, `Table`). Nothing here knows devices, physics or Rhai.
 
 pub mod aligned;
+pub mod complex;
 pub mod format;
+mod eigenvectors;
+mod exponential;
 mod function;
 pub mod linalg;
 mod matrix;
@@ -12,6 +15,7 @@ pub mod philox;
 mod reduce;
 mod scalar;
 mod series;
+mod solve;
 pub mod student;
 mod table;
 mod table_display;

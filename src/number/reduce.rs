@@ -34,18 +34,35 @@ impl Series {
                 self.len()
             )));
         }
-        let mean = self.mean()?.to_c64();
-        let squares: Vec<f64> = self.to_complex().iter().map(|z| (z - mean).norm_sqr()).collect();
-        Ok((pairwise(&squares) / (self.len() - 1) as f64).sqrt())
+        let mean = self.mean()?;
+        let away = match mean {
+            Number::Real(x) => self.with(super::Arithmetic::Sub, Number::Real(x)),
+            Number::Complex(z) => self.with(super::Arithmetic::Sub, Number::Complex(z)),
+        };
+        Ok(away.norm() / ((self.len() - 1) as f64).sqrt())
     }
 
-    /// The Euclidean norm.
+    /// The Euclidean norm; its squares neither overflow nor underflow on the way.
     pub fn norm(&self) -> f64 {
-        let squares: Vec<f64> = match self {
-            Series::Real(data) => data.iter().map(|x| x * x).collect(),
-            Series::Complex(data) => data.iter().map(|z| z.norm_sqr()).collect(),
+        let norm = |scale: f64| {
+            let squares: Vec<f64> = match self {
+                Series::Real(data) => data.iter().map(|x| (x * scale).powi(2)).collect(),
+                Series::Complex(data) => data.iter().map(|z| (z * scale).norm_sqr()).collect(),
+            };
+            pairwise(&squares).sqrt() / scale
         };
-        pairwise(&squares).sqrt()
+        let plain = norm(1.0);
+        if plain > 1e-140 && plain < 1e140 || plain.is_nan() {
+            return plain;
+        }
+        let parts = |z: C64| z.re.abs().max(z.im.abs());
+        let largest = self.iter().map(|x| parts(x.to_c64())).fold(0.0, f64::max);
+        match largest {
+            x if x == 0.0 => 0.0,
+            x if x.is_infinite() => f64::INFINITY,
+            x if x < 1e-140 => norm(2f64.powi(600)),
+            _ => norm(2f64.powi(-600)),
+        }
     }
 
     /// The scalar product; the first argument is conjugated. Lengths must agree.
@@ -53,24 +70,24 @@ impl Series {
         Ok(self.conj().zip(super::Arithmetic::Mul, other).map_err(|e| e.context("dot"))?.sum())
     }
 
-    /// The place of the smallest element; NaN is skipped unless there is nothing else.
+    /// The place of the smallest element; of the first NaN, if there is one.
     pub fn argmin(&self) -> Result<usize> {
         self.nonempty("smallest element")?;
-        extreme(self.as_real("argmin")?, |a, b| a < b)
+        Ok(extreme(self.as_real("argmin")?, |a, b| a < b))
     }
 
-    /// The place of the largest element; NaN is skipped unless there is nothing else.
+    /// The place of the largest element; of the first NaN, if there is one.
     pub fn argmax(&self) -> Result<usize> {
         self.nonempty("largest element")?;
-        extreme(self.as_real("argmax")?, |a, b| a > b)
+        Ok(extreme(self.as_real("argmax")?, |a, b| a > b))
     }
 
-    /// The smallest element.
+    /// The smallest element; NaN if any is.
     pub fn min(&self) -> Result<f64> {
         Ok(self.as_real("min")?[self.argmin()?])
     }
 
-    /// The largest element.
+    /// The largest element; NaN if any is.
     pub fn max(&self) -> Result<f64> {
         Ok(self.as_real("max")?[self.argmax()?])
     }
@@ -94,7 +111,8 @@ impl Series {
     /// The elements in ascending order, NaN last.
     pub fn sorted(&self) -> Result<Series> {
         let mut data = self.as_real("sort")?.to_vec();
-        data.sort_by(f64::total_cmp);
+        // NaN may carry either sign.
+        data.sort_by(|a, b| a.is_nan().cmp(&b.is_nan()).then(a.total_cmp(b)));
         Ok(Series::Real(data))
     }
 
@@ -187,14 +205,11 @@ fn between<T: Summand>(y: &[T], x: &[f64], t: f64) -> T {
     }
 }
 
-fn extreme(data: &[f64], better: impl Fn(f64, f64) -> bool) -> Result<usize> {
-    let mut best = 0;
-    for (i, &x) in data.iter().enumerate() {
-        if better(x, data[best]) || (data[best].is_nan() && !x.is_nan()) {
-            best = i;
-        }
+fn extreme(data: &[f64], better: impl Fn(f64, f64) -> bool) -> usize {
+    if let Some(none) = data.iter().position(|x| x.is_nan()) {
+        return none;
     }
-    Ok(best)
+    (1..data.len()).fold(0, |best, i| if better(data[i], data[best]) { i } else { best })
 }
 
 #[cfg(test)]
@@ -212,9 +227,21 @@ mod tests {
     }
 
     #[test]
-    fn extremes_skip_nan() {
-        let s = Series::from(vec![f64::NAN, 3.0, 1.0, f64::NAN]);
+    fn what_is_no_number_is_the_extreme() {
+        let s = Series::from(vec![2.0, 3.0, 1.0, 3.0]);
         assert_eq!((s.argmin().unwrap(), s.argmax().unwrap()), (2, 1));
+        for at in 0..3 {
+            let mut data = vec![2.0, 3.0, 1.0];
+            data[at] = -f64::NAN;
+            let s = Series::from(data);
+            assert_eq!((s.argmin().unwrap(), s.argmax().unwrap()), (at, at));
+            assert!(s.min().unwrap().is_nan() && s.max().unwrap().is_nan());
+            let sorted = s.sorted().unwrap();
+            assert!(
+                sorted.at(2).unwrap().re().is_nan()
+                    && sorted.at(0).unwrap().re() < sorted.at(1).unwrap().re()
+            );
+        }
         assert!(Series::from(Vec::<f64>::new()).max().is_err());
         assert!(Series::from(vec![C64::I]).max().is_err());
     }

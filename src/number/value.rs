@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::C64;
-use super::format::{complex, real};
+use super::format::{self, real};
+use super::{C64, complex};
 
 /// A number on the host: what a sum or a norm of real or complex data comes to.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,7 +59,7 @@ impl fmt::Display for Number {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Number::Real(x) => f.write_str(&real(*x, 10)),
-            Number::Complex(z) => f.write_str(&complex(*z, 10)),
+            Number::Complex(z) => f.write_str(&format::complex(*z, 10)),
         }
     }
 }
@@ -110,13 +110,8 @@ impl Arithmetic {
             Arithmetic::Add => a + b,
             Arithmetic::Sub => a - b,
             Arithmetic::Mul => a * b,
-            Arithmetic::Div if b.im == 0.0 => a / b.re,
-            Arithmetic::Div => a / b,
-            Arithmetic::Pow if b.im == 0.0 && b.re.fract() == 0.0 && b.re.abs() <= 1024.0 => {
-                a.powi(b.re as i32)
-            }
-            Arithmetic::Pow if b.im == 0.0 => a.powf(b.re),
-            Arithmetic::Pow => a.powc(b),
+            Arithmetic::Div => complex::div(a, b),
+            Arithmetic::Pow => complex::pow(a, b),
         }
     }
 

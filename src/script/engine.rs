@@ -11,9 +11,10 @@ use rhai::{
 
 use super::device::{open_device, weights};
 use super::diagnostics::Report;
+use super::direct::{self, Direct};
 use super::modules::Files;
 use super::session::{Session, Settings};
-use super::{Failure, api, lint, registry, stdlib};
+use super::{Failure, api, comparison, lint, registry, stdlib};
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 use crate::output::tell;
@@ -29,6 +30,7 @@ pub struct Engine {
     /// The imports among them, as text.
     imports: String,
     builtin: StaticModuleResolver,
+    direct: Rc<Direct>,
 }
 
 /// What a piece of script evaluated to.
@@ -55,11 +57,14 @@ impl Engine {
         rhai.on_debug(|text, source, position| {
             tell(&format!("{}{position:?} | {text}", source.map(|s| format!("{s} ")).unwrap_or_default()));
         });
+        comparison::register(&mut rhai)?;
+        direct::register(&mut rhai);
+        let direct = Rc::new(Direct::new());
         api::register(&mut rhai);
         let mut builtin = StaticModuleResolver::new();
         for (name, source) in stdlib::MODULES {
-            let mut ast =
-                rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            let mut ast = direct.apply(ast);
             // Errors say so where they come from.
             ast.set_source(name);
             let module = Module::eval_ast_as_new(Scope::new(), &ast, &rhai)
@@ -74,6 +79,7 @@ impl Engine {
             functions: AST::empty(),
             imports: String::new(),
             builtin,
+            direct,
         };
         engine.reset();
         engine.modules_from(Path::new("."));
@@ -94,7 +100,7 @@ impl Engine {
     fn modules_from(&mut self, folder: &Path) {
         let mut resolvers = ModuleResolversCollection::new();
         resolvers.push(self.builtin.clone());
-        resolvers.push(Files::new(folder));
+        resolvers.push(Files::new(folder, self.direct.clone()));
         self.rhai.set_module_resolver(resolvers);
     }
 
@@ -264,10 +270,11 @@ impl Engine {
     }
 
     fn eval_raw(&mut self, text: &str, name: Option<&str>) -> std::result::Result<Dynamic, Failure> {
-        let mut ast = self
+        let ast = self
             .rhai
             .compile_with_scope(&self.scope, text)
             .map_err(|e| Box::new(EvalAltResult::ErrorParsing(*e.0, e.1)))?;
+        let mut ast = self.direct.apply(ast);
         if let Some(name) = name {
             ast.set_source(name);
         }

@@ -24,9 +24,32 @@ impl Style {
     }
 }
 
+/// How the language counts and compares, for which there is no function to ask.
+const NUMBERS: &str = "\
+Numbers are int (64 bits), float (double precision) and Complex. An operation of two kinds gives the wider one; int with int
+stays int, so that `1/2` is 0, and an int that leaves its 64 bits is an error.
+
+Comparisons are exact: `==`, `!=`, `<`, `<=`, `>`, `>=` compare floats bit for bit in value, without a tolerance, so that
+`0.1 + 0.2 == 0.3` is false and `1e-300 > 0` is true. An int and a float compare with all their digits. The elements of arrays and
+maps, `in`, `contains` and `index_of` compare likewise; the cases of a `switch` are of one kind with its value, so that 1.0 is not
+the case 1. For equality up to rounding write `abs(x - y) < 1e-12` or `assert_close`.
+
+NaN is unequal to everything, itself included; `x.is_nan()` asks for it. `max`, `min` and the extremes of a Series are NaN where
+one of their numbers is; `sort` and `sorted` put it last.
+
+A Series, a Matrix and all other types of this program are compared with their own kind or not at all: `series > 0` and
+`matrix == 1` are errors. Whether a value is there, `x == ()`, may be asked of any. Complex numbers are equal or not, and have no
+order.
+
+Functions of Complex follow the branch cuts of the C standard, where the sign of a zero part says on which side of a cut a number
+lies.";
+
 /// The page of a function, a method (`slice`, `Series.slice`), a module or a type; `None` if there is none of that name.
 pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
+    if name == "numbers" {
+        return Some(format!("{}\n{}", style.head("numbers"), NUMBERS));
+    }
     if entries.iter().any(|e| e.module == name) {
         return Some(listing(entries.iter().filter(|e| e.module == name), &format!("module {name}"), style));
     }
@@ -79,6 +102,7 @@ pub fn overview(entries: &[Entry], style: Style) -> String {
         let names: Vec<&str> = names.into_iter().collect();
         parts.push(format!("{}\n{}", style.head(head), wrap(&names.join(", "), 2, style.width)));
     }
+    parts.push(style.faint("`help(numbers)` tells how numbers are counted and compared"));
     parts.join("\n\n")
 }
 
@@ -113,6 +137,7 @@ pub fn markdown(entries: &[Entry]) -> String {
         chapters.entry(&e.module).or_default().entry(called(e)).or_default().push(e);
     }
     let mut text = format!("# Umklapp {}: reference\n", env!("CARGO_PKG_VERSION"));
+    text.push_str(&format!("\n## Numbers\n\n{NUMBERS}\n"));
     for (module, topics) in &chapters {
         let heading = if module.is_empty() { "Everywhere".into() } else { format!("Module `{module}`") };
         text.push_str(&format!("\n## {heading}\n"));
@@ -327,6 +352,7 @@ mod tests {
         assert!(!page(&all, "Table.column", STYLE).unwrap().contains("Matrix.column("));
         assert!(page(&all, "lattice", STYLE).unwrap().contains("honeycomb"));
         assert!(page(&all, "Series", STYLE).unwrap().contains(".len"));
+        assert!(page(&all, "numbers", STYLE).unwrap().contains("Comparisons are exact"));
         assert!(page(&all, "no_such_thing", STYLE).is_none());
         assert!(no_page(&all, "linspce").contains("did you mean `linspace`?"));
     }
@@ -335,6 +361,7 @@ mod tests {
     fn the_reference_has_a_chapter_a_module() {
         let text = markdown(&all());
         for part in [
+            "## Numbers\n",
             "## Everywhere\n",
             "## Module `kpm`\n",
             "### `kpm::dos`\n",

@@ -4,8 +4,10 @@
 pub mod api;
 mod callback;
 pub mod citations;
+mod comparison;
 pub(crate) mod device;
 pub mod diagnostics;
+mod direct;
 mod engine;
 mod failure;
 pub mod golden;

@@ -1,18 +1,23 @@
 //! Modules of users, from files. A file that imports itself, straight or by others, is an error where the stack would end.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rhai::module_resolvers::FileModuleResolver;
-use rhai::{Engine, EvalAltResult, GlobalRuntimeState, Module, ModuleResolver, Position, Scope, Shared};
+use rhai::{AST, Engine, EvalAltResult, GlobalRuntimeState, Module, ModuleResolver, Position, Scope, Shared};
 
 use super::Failure;
+use super::direct::Direct;
 use super::failure::failure;
 use crate::error::Error;
 
-/// The modules in a folder.
+/// The modules in a folder, each loaded once.
 pub(super) struct Files {
     files: FileModuleResolver,
+    direct: Rc<Direct>,
+    loaded: RefCell<BTreeMap<PathBuf, Shared<Module>>>,
     /// What is being loaded, the outermost first.
     open: RefCell<Vec<String>>,
 }
@@ -31,8 +36,13 @@ const DEEPEST: usize = 64;
 
 impl Files {
     /// Of this folder.
-    pub fn new(folder: &Path) -> Files {
-        Files { files: FileModuleResolver::new_with_path(folder), open: RefCell::default() }
+    pub fn new(folder: &Path, direct: Rc<Direct>) -> Files {
+        Files {
+            files: FileModuleResolver::new_with_path(folder),
+            direct,
+            loaded: RefCell::default(),
+            open: RefCell::default(),
+        }
     }
 
     fn enter(&self, path: &str, position: Position) -> Result<Loading<'_>, Failure> {
@@ -79,9 +89,9 @@ impl ModuleResolver for Files {
         path: &str,
         position: Position,
     ) -> Result<Shared<Module>, Failure> {
-        readable(&self.files.get_file_path(path, None), path, position)?;
-        let _loading = self.enter(path, position)?;
-        self.files.resolve(engine, source, path, position)
+        let mut global = engine.new_global_runtime_state();
+        global.source = source.map(Into::into);
+        self.resolve_raw(engine, &mut global, &mut Scope::new(), path, position)
     }
 
     fn resolve_raw(
@@ -92,8 +102,28 @@ impl ModuleResolver for Files {
         path: &str,
         position: Position,
     ) -> Result<Shared<Module>, Failure> {
-        readable(&self.files.get_file_path(path, None), path, position)?;
+        let file = self.files.get_file_path(path, None);
+        if let Some(module) = self.loaded.borrow().get(&file) {
+            return Ok(module.clone());
+        }
+        readable(&file, path, position)?;
         let _loading = self.enter(path, position)?;
-        self.files.resolve_raw(engine, global, scope, path, position)
+        let none = || Err(Box::new(EvalAltResult::ErrorModuleNotFound(path.to_string(), position)));
+        let ast = self.files.resolve_ast(engine, None, path, position).unwrap_or_else(none)?;
+        let module = Module::eval_ast_as_new_raw(engine, scope, global, &self.direct.apply(ast))
+            .map_err(|e| Box::new(EvalAltResult::ErrorInModule(path.to_string(), e, position)))?;
+        let module = Shared::new(module);
+        self.loaded.borrow_mut().insert(file, module.clone());
+        Ok(module)
+    }
+
+    fn resolve_ast(
+        &self,
+        engine: &Engine,
+        source: Option<&str>,
+        path: &str,
+        position: Position,
+    ) -> Option<Result<AST, Failure>> {
+        self.files.resolve_ast(engine, source, path, position)
     }
 }

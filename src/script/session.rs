@@ -48,6 +48,8 @@ pub struct Session {
     interrupt: Interrupt,
     progress: RefCell<Option<Arc<dyn Progress>>>,
     seed: Cell<u64>,
+    /// How many random numbers the calls without a seed have taken.
+    drawn: Cell<u64>,
     script: RefCell<Option<String>>,
     /// Where `print` writes: standard output, or a buffer of a test.
     pub(crate) printer: RefCell<Box<dyn FnMut(&str)>>,
@@ -68,6 +70,7 @@ impl Session {
         Rc::new(Session {
             device: RefCell::new(device),
             seed: Cell::new(settings.seed),
+            drawn: Cell::new(0),
             settings: RefCell::new(settings),
             interrupt,
             progress: RefCell::new(None),
@@ -124,9 +127,15 @@ impl Session {
         self.seed.get()
     }
 
-    /// Sets that seed.
+    /// Sets that seed, and begins its sequence of random numbers.
     pub fn set_seed(&self, seed: u64) {
         self.seed.set(seed);
+        self.drawn.set(0);
+    }
+
+    /// Takes `n` numbers from the sequence of that seed: the place of the first one.
+    pub(super) fn draw(&self, n: u64) -> u64 {
+        self.drawn.replace(self.drawn.get().wrapping_add(n))
     }
 
     /// The seeds that options have named so far, in the order of their first use.

@@ -32,6 +32,19 @@ fn any_table() -> impl Strategy<Value = Table> {
     })
 }
 
+/// Names that text files could take for something else.
+fn strangely_named() -> impl Strategy<Value = Table> {
+    let parts = [
+        "#", ",", "\"", " ", "\n", "\t", "\r", "x", "1", ".re", ".im", "_", "é", "'", "\\", "\u{feff}", ": ",
+    ];
+    let name = proptest::collection::vec(proptest::sample::select(parts.to_vec()), 1..4)
+        .prop_map(|parts| parts.concat());
+    (proptest::collection::btree_set(name, 1..5), 0usize..5).prop_flat_map(|(names, _)| {
+        proptest::collection::vec(any_series(4), names.len())
+            .prop_map(move |columns| Table::from_columns(names.iter().cloned().zip(columns)).unwrap())
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]
@@ -40,6 +53,17 @@ proptest! {
         for extension in ["csv", "tsv", "txt", "dat", "json", "npz"] {
             let path = folder.join(format!("t.{extension}"));
             save(&table.clone().into(), &path, Some(&Manifest::new())).unwrap();
+            prop_assert_eq!(load(&path).unwrap(), Data::Table(table.clone()), "{}", extension);
+        }
+    }
+
+    #[test]
+    fn names_of_all_kinds_come_back(table in strangely_named(), rows in 0usize..4) {
+        let folder = folder("names");
+        let table = table.slice(0, rows as i64).unwrap();
+        for extension in ["csv", "tsv", "txt", "json"] {
+            let path = folder.join(format!("n.{extension}"));
+            save(&table.clone().into(), &path, None).unwrap();
             prop_assert_eq!(load(&path).unwrap(), Data::Table(table.clone()), "{}", extension);
         }
     }
@@ -167,4 +191,33 @@ fn the_manifest_is_in_every_file() {
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.contains("seed") && text.contains("umklapp"), "{extension}: {text}");
     }
+}
+
+#[test]
+fn names_in_comments_cost_no_row() {
+    let folder = folder("comments");
+    let read = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        match load(&path).unwrap() {
+            Data::Table(table) => table,
+            other => panic!("{other}"),
+        }
+    };
+    let one = Series::from(vec![1.0, 3.0]);
+    for (name, text) in [
+        ("a.csv", "#x,y\n1,2\n3,4\n"),
+        ("a.csv", "# x,y\n1,2\n3,4\n"),
+        ("a.csv", "\u{feff}x,y\n1,2\n3,4\n"),
+        ("a.csv", "# made: today\nx, y\n1,2\n3,4"),
+        ("a.tsv", "# x\ty\n1\t2\n3\t4"),
+        ("a.csv", "# kind: table\n#x,y\n1,2\n3,4\n"),
+        ("a.txt", "# x y\n1 2\n3 4\n"),
+    ] {
+        let table = read(name, text);
+        assert_eq!(table.names().collect::<Vec<_>>(), ["x", "y"], "{text}");
+        assert_eq!(table.column("x").unwrap(), &one, "{text}");
+    }
+    assert_eq!(read("a.csv", "\u{feff}1,2\n3,4\n").column("column0").unwrap(), &one);
+    assert_eq!(read("a.csv", "# a remark\n1,2\n3,4\n").rows(), 2);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::check::Summed;
 use super::{Data, check, joined, parts};
 use crate::error::{Error, Result};
-use crate::number::{Table, memory};
+use crate::number::{C64, Table, memory};
 use crate::output::Manifest;
 
 /// How the numbers of a line are kept apart.
@@ -41,7 +41,18 @@ fn head(data: &Data, table: &Table, manifest: Option<&Manifest>) -> Vec<String> 
     if !table.report().is_empty() {
         lines.push(format!("report: {}", serde_json::Value::Object(table.report().clone())));
     }
+    if table.names().any(|name| !plain(name)) {
+        let names: Vec<&str> = table.names().collect();
+        lines.push(format!("columns: {}", serde_json::json!(names)));
+    }
     lines
+}
+
+/// Whether a name comes back as it was from a line of names: in one word, no comment, no part of a complex column.
+fn plain(name: &str) -> bool {
+    !name.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '#' | '"' | ',' | '\u{feff}'))
+        && !name.ends_with(".re")
+        && !name.ends_with(".im")
 }
 
 /// Writes the data as text. Numbers keep all their digits.
@@ -56,7 +67,7 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
         }
         if layout == Layout::Aligned {
             let names: Vec<String> =
-                columns.iter().map(|(name, _)| format!("{:>24}", name.replace(' ', "_"))).collect();
+                columns.iter().map(|(name, _)| format!("{:>24}", one_word(name))).collect();
             writeln!(out, "# {}", names.join(" ").trim_start())?;
             for i in 0..table.rows() {
                 let cells: Vec<String> =
@@ -65,8 +76,19 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
             }
             return end(out);
         }
-        let mut writer = csv::WriterBuilder::new().delimiter(layout.delimiter()).from_writer(&mut out);
-        writer.write_record(columns.iter().map(|(name, _)| name))?;
+        // Without quotes a name that begins with `#` would make a comment of the line.
+        let comment = columns.iter().any(|(name, _)| name.trim_start().starts_with('#'));
+        let quotes = if comment { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary };
+        let writer = |quotes| {
+            let mut builder = csv::WriterBuilder::new();
+            builder.delimiter(layout.delimiter()).quote_style(quotes);
+            builder
+        };
+        let mut names = writer(quotes).from_writer(&mut out);
+        names.write_record(columns.iter().map(|(name, _)| name))?;
+        names.flush()?;
+        drop(names);
+        let mut writer = writer(csv::QuoteStyle::Necessary).from_writer(&mut out);
         for i in 0..table.rows() {
             // `{:?}` is the shortest text that reads back as the same number.
             writer.write_record(columns.iter().map(|(_, data)| format!("{:?}", data[i])))?;
@@ -114,10 +136,18 @@ fn checked(text: &str) -> Result<(&str, bool)> {
     }
 }
 
+/// A name without blanks between its letters.
+fn one_word(name: &str) -> String {
+    let word = name.replace(|c: char| c.is_whitespace() || c.is_control(), "_");
+    if word.is_empty() { "_".into() } else { word }
+}
+
 /// What the comment lines of a file say.
 #[derive(Default)]
 struct Head {
     kind: String,
+    /// The names of a table's columns, where the line of names cannot say them.
+    columns: Option<Vec<String>>,
     title: Option<String>,
     grid: Option<(usize, usize)>,
     report: Option<serde_json::Map<String, serde_json::Value>>,
@@ -138,6 +168,7 @@ impl Head {
                         value.split_once(" x ").and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
                 }
                 "report" => head.report = serde_json::from_str(value).ok(),
+                "columns" => head.columns = serde_json::from_str(value).ok(),
                 _ => {}
             }
         }
@@ -149,14 +180,19 @@ impl Head {
 pub fn load(path: &Path, layout: Layout) -> Result<Data> {
     let bytes = memory::read(path).map_err(|e| Error::of_io(&e))?;
     let text = String::from_utf8(bytes).map_err(|_| Error::file("it is not text (UTF-8)"))?;
-    let (text, whole) = checked(&text)?;
+    // Some programs begin a text with a byte-order mark, which belongs to no name and no number.
+    let (text, whole) = checked(text.strip_prefix('\u{feff}').unwrap_or(&text))?;
     let head = Head::of(text);
     let (names, columns) = if layout == Layout::Aligned {
         aligned(text, &head, whole)?
     } else {
-        separated(text, layout, !head.kind.is_empty())?
+        separated(text, layout, &head)?
     };
-    let mut table = joined(names.into_iter().zip(columns).collect())?;
+    let columns: Vec<_> = names.into_iter().zip(columns).collect();
+    let mut table = match &head.columns {
+        Some(names) => named(names, columns)?,
+        None => joined(columns)?,
+    };
     if let Some(title) = head.title {
         table = table.with_title(title);
     }
@@ -180,11 +216,36 @@ fn number(cell: &str, line: u64, column: usize) -> Result<f64> {
     })
 }
 
+/// A table of these columns, each of one column of a file or of a real and an imaginary one.
+fn named(names: &[String], columns: Vec<(String, Vec<f64>)>) -> Result<Table> {
+    let differ = || Error::file("its columns are not those that its head names");
+    let mut table = Table::new();
+    let mut columns = columns.into_iter();
+    // In a line of words the names have lost their blanks.
+    let is = |found: &str, name: &str| found == name || found == one_word(name);
+    for name in names {
+        let (found, data) = columns.next().ok_or_else(differ)?;
+        if is(&found, name) {
+            table = table.with_column(name.as_str(), data)?;
+            continue;
+        }
+        let (next, im) = columns.next().ok_or_else(differ)?;
+        if !is(&found, &format!("{name}.re")) || !is(&next, &format!("{name}.im")) {
+            return Err(differ());
+        }
+        let whole: Vec<C64> = data.iter().zip(im).map(|(&re, im)| C64::new(re, im)).collect();
+        table = table.with_column(name.as_str(), whole)?;
+    }
+    if columns.next().is_some() { Err(differ()) } else { Ok(table) }
+}
+
 fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("column{i}")).collect()
 }
 
-fn separated(text: &str, layout: Layout, named: bool) -> Result<Columns> {
+fn separated(text: &str, layout: Layout, head: &Head) -> Result<Columns> {
+    // Only what this program wrote says what it is.
+    let ours = !head.kind.is_empty();
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(layout.delimiter())
         .comment(Some(b'#'))
@@ -198,11 +259,18 @@ fn separated(text: &str, layout: Layout, named: bool) -> Result<Columns> {
         let line = record.position().map_or(0, |p| p.line());
         if i == 0 {
             columns = vec![Vec::new(); record.len()];
-            if named || !record.iter().all(|cell| cell.trim().parse::<f64>().is_ok()) {
-                names = record.iter().map(|name| name.trim().to_string()).collect();
+            // Other programs make a comment of the names: `# x,y`.
+            let words: Vec<&str> = head.last.split(char::from(layout.delimiter())).map(str::trim).collect();
+            let commented = words.len() == record.len() && !head.last.contains(": ");
+            let numbers = record.iter().all(|cell| cell.trim().parse::<f64>().is_ok());
+            if (ours && !(commented && numbers)) || !numbers {
+                let name = |name: &str| if ours { name.to_string() } else { name.trim().to_string() };
+                names = record.iter().map(name).collect();
                 continue;
             }
-            names = numbered(record.len());
+            let bare = |word: &&str| word.trim_matches('"').to_string();
+            let known = commented && words.iter().all(|word| !word.is_empty());
+            names = if known { words.iter().map(bare).collect() } else { numbered(record.len()) };
         }
         if record.len() != columns.len() {
             let (given, wanted) = (record.len(), columns.len());

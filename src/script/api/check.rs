@@ -236,11 +236,14 @@ mod check_functions {
         exit(ctx, 0)
     }
 
-    /// Sets the seed of everything random that names none.
+    /// Sets the seed of everything random that names none, and begins the sequence of `random_numbers` anew.
     ///
     /// # Example
     /// ```rhai
     /// set_seed(7);
+    /// let x = random_numbers(2);
+    /// set_seed(7);
+    /// assert(random_numbers(2) == x, "the same numbers");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn set_seed(ctx: NativeCallContext, seed: INT) -> std::result::Result<(), Failure> {

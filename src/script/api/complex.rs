@@ -1,11 +1,14 @@
 //! `Complex`: complex numbers that mix with int and float in every operator.
 
+use std::cmp::Ordering;
+
 use rhai::plugin::*;
 use rhai::{Dynamic, Engine, FLOAT, INT, Module};
 
 use super::values::{as_number, type_of};
 use crate::error::Error;
 use crate::number::{self, C64, Number};
+use crate::script::comparison::order;
 use crate::script::{At, Failure};
 
 /// Registers the type, the constants `I` and `PI` and the operators.
@@ -26,25 +29,49 @@ pub(crate) fn show(z: C64) -> String {
 }
 
 fn arithmetic(engine: &mut Engine) {
-    macro_rules! operator {
-        ($($name:literal => $op:tt),*) => {$(
-            engine.register_fn($name, |a: C64, b: C64| a $op b);
-            engine.register_fn($name, |a: C64, b: FLOAT| a $op C64::new(b, 0.0));
-            engine.register_fn($name, |a: FLOAT, b: C64| C64::new(a, 0.0) $op b);
-            engine.register_fn($name, |a: C64, b: INT| a $op C64::new(b as FLOAT, 0.0));
-            engine.register_fn($name, |a: INT, b: C64| C64::new(a as FLOAT, 0.0) $op b);
+    // A real number has no imaginary part, not one of zero: zeros keep their signs, and infinite parts stay on their own.
+    engine.register_fn("+", |a: C64, b: C64| a + b);
+    engine.register_fn("-", |a: C64, b: C64| a - b);
+    engine.register_fn("*", |a: C64, b: C64| a * b);
+    engine.register_fn("/", number::complex::div);
+    engine.register_fn("**", number::complex::pow);
+    macro_rules! with_real {
+        ($($real:ty),*) => {$(
+            engine.register_fn("+", |a: C64, b: $real| a + b as FLOAT);
+            engine.register_fn("+", |a: $real, b: C64| b + a as FLOAT);
+            engine.register_fn("-", |a: C64, b: $real| a - b as FLOAT);
+            engine.register_fn("-", |a: $real, b: C64| C64::new(a as FLOAT - b.re, -b.im));
+            engine.register_fn("*", |a: C64, b: $real| a * b as FLOAT);
+            engine.register_fn("*", |a: $real, b: C64| b * a as FLOAT);
+            engine.register_fn("/", |a: C64, b: $real| a / b as FLOAT);
+            engine.register_fn("/", |a: $real, b: C64| number::complex::div(C64::new(a as FLOAT, 0.0), b));
+            engine.register_fn("**", |a: $real, b: C64| number::complex::pow(C64::new(a as FLOAT, 0.0), b));
         )*};
     }
-    operator!("+" => +, "-" => -, "*" => *, "/" => /, "==" => ==, "!=" => !=);
+    with_real!(FLOAT, INT);
+    engine.register_fn("**", |a: C64, b: INT| number::complex::powi(a, b));
+    engine.register_fn("**", |a: C64, b: FLOAT| number::complex::pow(a, C64::new(b, 0.0)));
     engine.register_fn("-", |a: C64| -a);
     engine.register_fn("+", |a: C64| a);
-    engine.register_fn("**", |a: C64, b: INT| {
-        i32::try_from(b).map_or_else(|_| a.powf(b as FLOAT), |b| a.powi(b))
-    });
-    engine.register_fn("**", |a: C64, b: FLOAT| a.powf(b));
-    engine.register_fn("**", |a: C64, b: C64| a.powc(b));
-    engine.register_fn("**", |a: FLOAT, b: C64| C64::new(a, 0.0).powc(b));
-    engine.register_fn("**", |a: INT, b: C64| C64::new(a as FLOAT, 0.0).powc(b));
+    engine.register_fn("==", |a: C64, b: C64| a == b);
+    engine.register_fn("!=", |a: C64, b: C64| a != b);
+    engine.register_fn("==", |a: C64, b: FLOAT| is_real(a, b));
+    engine.register_fn("!=", |a: C64, b: FLOAT| !is_real(a, b));
+    engine.register_fn("==", |a: FLOAT, b: C64| is_real(b, a));
+    engine.register_fn("!=", |a: FLOAT, b: C64| !is_real(b, a));
+    engine.register_fn("==", |a: C64, b: INT| is_whole(a, b));
+    engine.register_fn("!=", |a: C64, b: INT| !is_whole(a, b));
+    engine.register_fn("==", |a: INT, b: C64| is_whole(b, a));
+    engine.register_fn("!=", |a: INT, b: C64| !is_whole(b, a));
+}
+
+fn is_real(z: C64, x: FLOAT) -> bool {
+    z.im == 0.0 && z.re == x
+}
+
+/// With all digits of the whole number.
+fn is_whole(z: C64, n: INT) -> bool {
+    z.im == 0.0 && order(n, z.re) == Some(Ordering::Equal)
 }
 
 #[export_module]
@@ -141,11 +168,12 @@ mod complex_functions {
         z.norm()
     }
 
-    /// A number as text with at most so many significant digits.
+    /// A number as text, rounded to so many significant digits; with a power of ten where they do not reach to the point.
     ///
     /// # Example
     /// ```rhai
     /// assert(format(PI(), 4) == "3.142", "four digits");
+    /// assert(format(123456.7, 3) == "1.23e5" && format(123.456, 3) == "123.0", "three digits");
     /// assert(format(1.0 / 3.0 - 2.0 * I, 3) == "0.333 - 2.0i", "complex ones, too");
     /// ```
     #[rhai_fn(return_raw)]
@@ -156,8 +184,8 @@ mod complex_functions {
                     Error::input(format!("a number with {digits} digits")).hint("ask for 1 to 17")
                 })?;
             match as_number(&x) {
-                Some(Number::Real(x)) => Ok(number::format::real(x, digits)),
-                Some(Number::Complex(z)) => Ok(number::format::complex(z, digits)),
+                Some(Number::Real(x)) => Ok(number::format::significant(x, digits)),
+                Some(Number::Complex(z)) => Ok(number::format::significant_complex(z, digits)),
                 None => Err(Error::input(format!("a number is wanted, not {}", type_of(&x)))
                     .hint("of several numbers format one by one")),
             }

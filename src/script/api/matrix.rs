@@ -369,7 +369,8 @@ mod matrix_functions {
         long(m, Matrix::eigvals).at(&ctx)
     }
 
-    /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`.
+    /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`, and `defective`: whether
+    /// the matrix has no full set of eigenvectors, so that columns come twice.
     ///
     /// # Example
     /// ```rhai
@@ -379,8 +380,12 @@ mod matrix_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn eig(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (values, vectors) = long(m, Matrix::eig).at(&ctx)?;
-        Ok(record([("values", Dynamic::from(values)), ("vectors", Dynamic::from(vectors))]))
+        let (values, vectors, defective) = long(m, Matrix::eig).at(&ctx)?;
+        Ok(record([
+            ("values", Dynamic::from(values)),
+            ("vectors", Dynamic::from(vectors)),
+            ("defective", defective.into()),
+        ]))
     }
 
     /// The singular value decomposition, `m = u * diagonal(s) * v.dagger()`: `u`, `s` (descending), `v`.

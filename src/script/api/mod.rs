@@ -19,6 +19,7 @@ mod lattice;
 mod manybody;
 mod matrix;
 mod model;
+mod numbers;
 mod operator;
 mod orbitals;
 mod overlap;
@@ -43,6 +44,7 @@ use rhai::Engine;
 /// Registers everything.
 pub(super) fn register(engine: &mut Engine) {
     complex::register(engine);
+    numbers::register(engine);
     functions::register(engine);
     series::register(engine);
     series_maths::register(engine);

@@ -9,7 +9,7 @@ use super::values::{as_number, count, real, to_dynamic, to_series, type_of};
 use crate::error::Error;
 use crate::number::philox::{self, Stream};
 use crate::number::{Arithmetic, C64, Number, Series};
-use crate::script::{At, Failure, Options};
+use crate::script::{At, Failure, Options, session};
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -57,12 +57,15 @@ mod series_functions {
         to_series(&numbers).at(&ctx)
     }
 
-    /// `n` random numbers. The same seed gives the same numbers again: for others take another `seed` or `first`.
+    /// `n` random numbers. Without `seed` and `first` every call goes on where the last one ended, in a sequence that belongs to the
+    /// seed of the session and is the same in every run (`set_seed(n)` begins another). With a `seed` of its own a call gives the
+    /// same numbers every time.
     ///
     /// # Options
     /// - `distribution` ("uniform"): between 0 and 1, or "gaussian", of mean 0 and variance 1.
     /// - `seed`: the key of the random numbers (default: the session's).
-    /// - `first` (0): the number of the first one; `first: 10` leaves out ten.
+    /// - `first`: the number of the first one in the sequence of the seed: `first: 10` leaves out ten (default: 0 with a `seed`,
+    ///   else where the last call ended).
     ///
     /// # Example
     /// ```rhai
@@ -70,6 +73,7 @@ mod series_functions {
     /// assert_close(x.mean(), 0.5, 0.02);
     /// assert(x.min() > 0.0 && x.max() < 1.0, "between 0 and 1");
     /// assert(random_numbers(3, #{ seed: 1, first: 2 })[0] == x[2], "the third");
+    /// assert(random_numbers(2) != random_numbers(2), "the sequence goes on");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn random_numbers(
@@ -80,7 +84,13 @@ mod series_functions {
         let o = Options::new(&ctx, options);
         let build = || {
             let n = count(n, "random numbers")?;
-            let (seed, first) = (o.seed()?, o.count_or("first", 0, 0)? as u64);
+            let own = o.value("seed").is_some();
+            let seed = o.seed()?;
+            let first = match o.count("first", 0)? {
+                Some(first) => first as u64,
+                None if own => 0,
+                None => session(&ctx)?.draw(n as u64),
+            };
             let words = |i: u64| philox::words(seed, Stream::Script as u32, i, 0);
             let draw: fn([u32; 4]) -> f64 = match o.text_or("distribution", "uniform")?.as_str() {
                 "uniform" => |w| philox::unit(w[0], w[1]),
@@ -247,7 +257,7 @@ mod series_functions {
         s.reversed()
     }
 
-    /// The elements in ascending order.
+    /// The elements in ascending order, NaN last.
     ///
     /// # Example
     /// ```rhai

@@ -47,7 +47,7 @@ mod series_maths_functions {
         s.std().at(&ctx)
     }
 
-    /// The smallest element.
+    /// The smallest element; NaN if any is.
     ///
     /// # Example
     /// ```rhai
@@ -58,7 +58,7 @@ mod series_maths_functions {
         s.min().at(&ctx)
     }
 
-    /// The largest element.
+    /// The largest element; NaN if any is.
     ///
     /// # Example
     /// ```rhai
@@ -69,7 +69,7 @@ mod series_maths_functions {
         s.max().at(&ctx)
     }
 
-    /// The place of the smallest element.
+    /// The place of the smallest element; of the first NaN, if there is one.
     ///
     /// # Example
     /// ```rhai
@@ -80,7 +80,7 @@ mod series_maths_functions {
         s.argmin().map(|i| i as INT).at(&ctx)
     }
 
-    /// The place of the largest element.
+    /// The place of the largest element; of the first NaN, if there is one.
     ///
     /// # Example
     /// ```rhai

@@ -1,0 +1,90 @@
+//! Eigenvectors of matrices that have too few of them. Back-substitution divides by differences of eigenvalues, and where two are the
+//! same it leaves vectors of no length or of no numbers.
+
+use faer::MatRef;
+
+use super::C64;
+use crate::error::{Error, Result};
+
+/// How far, relative to the largest element, `a v - value v` of a unit vector may be from zero, a row.
+const RESIDUAL: f64 = 1e-9;
+
+/// From which overlap on two eigenvectors count as one.
+const PARALLEL: f64 = 1.0 - 1e-9;
+
+/// Unit eigenvectors of `a` to its eigenvalues: the vectors given where they are good, else those whose images under
+/// `a - value` are the smallest there are.
+pub(super) fn repaired(
+    a: MatRef<'_, C64>,
+    values: &[C64],
+    vector: impl Fn(usize) -> Vec<C64>,
+) -> Result<Vec<Vec<C64>>> {
+    let n = a.nrows();
+    let size = (0..n).flat_map(|i| (0..n).map(move |j| a.get(i, j).norm())).fold(0.0, f64::max);
+    let mut vectors: Vec<Vec<C64>> = Vec::with_capacity(n);
+    // The last decomposition, with its eigenvalue and how many of its vectors were taken.
+    let mut last: Option<(C64, Vec<Vec<C64>>, usize)> = None;
+    for (k, &value) in values.iter().enumerate() {
+        let found = unit(vector(k)).filter(|v| residual(a, value, v) <= RESIDUAL * size * n as f64);
+        if let Some(found) = found {
+            vectors.push(found);
+            continue;
+        }
+        let same = |other: C64| (other - value).norm() <= 1e-12 * size;
+        if !last.as_ref().is_some_and(|(other, ..)| same(*other)) {
+            last = Some((value, null_vectors(a, value, size)?, 0));
+        }
+        let Some((_, null, taken)) = &mut last else { continue };
+        // Of a defective matrix there are fewer vectors than eigenvalues, so that they serve again.
+        vectors.push(null[*taken % null.len()].clone());
+        *taken += 1;
+    }
+    Ok(vectors)
+}
+
+/// Whether two of the vectors, sorted by eigenvalue, are one.
+pub(super) fn some_parallel(values: &[C64], vectors: &[Vec<C64>]) -> bool {
+    let size = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    let close = |i: usize, j: usize| (values[i] - values[j]).norm() <= 1e-3 * size;
+    (0..values.len()).any(|i| {
+        (i + 1..values.len())
+            .take_while(|&j| values[j].re - values[i].re <= 1e-3 * size)
+            .any(|j| close(i, j) && dot(&vectors[i], &vectors[j]).norm() > PARALLEL)
+    })
+}
+
+fn dot(a: &[C64], b: &[C64]) -> C64 {
+    a.iter().zip(b).map(|(x, y)| x.conj() * y).sum()
+}
+
+/// The vector at length one; nothing of what has no length.
+fn unit(vector: Vec<C64>) -> Option<Vec<C64>> {
+    let large =
+        vector.iter().map(|z| z.re.abs().max(z.im.abs())).fold(0.0, |a, b| if b <= a { a } else { b });
+    if !(large > 0.0 && large.is_finite()) {
+        return None;
+    }
+    let scaled: Vec<C64> = vector.into_iter().map(|z| z / large).collect();
+    let norm = scaled.iter().map(C64::norm_sqr).sum::<f64>().sqrt();
+    Some(scaled.into_iter().map(|z| z / norm).collect())
+}
+
+fn residual(a: MatRef<'_, C64>, value: C64, v: &[C64]) -> f64 {
+    let row = |i: usize| (0..v.len()).map(|j| *a.get(i, j) * v[j]).sum::<C64>() - value * v[i];
+    (0..v.len()).map(|i| row(i).norm()).fold(0.0, |a, b| if b <= a { a } else { b })
+}
+
+/// The right singular vectors of `a - value` whose singular values are zero to rounding; the last if none is.
+fn null_vectors(a: MatRef<'_, C64>, value: C64, size: f64) -> Result<Vec<Vec<C64>>> {
+    let n = a.nrows();
+    let mut shifted = a.to_owned();
+    for i in 0..n {
+        shifted[(i, i)] -= value;
+    }
+    let svd =
+        shifted.svd().map_err(|_| Error::numeric(format!("eig of a {n} x {n} matrix did not converge")))?;
+    let small = |j: usize| svd.S().column_vector().get(j).re <= 1e-10 * size * n as f64;
+    let column = |j: usize| (0..n).map(|i| *svd.V().get(i, j)).collect::<Vec<C64>>();
+    // Descending, so that the smallest come last.
+    Ok((0..n).rev().take_while(|&j| j + 1 == n || small(j)).map(column).collect())
+}

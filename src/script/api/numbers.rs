@@ -1,0 +1,187 @@
+//! Numbers of the language itself, where Rhai's own functions make a number of what is none: `max`, `min`, `to_int`, `sort`.
+
+use std::cmp::Ordering;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, INT, ImmutableString};
+
+use super::values::type_of;
+use crate::error::{Error, Result};
+use crate::script::comparison;
+use crate::script::{At, Failure};
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(number_functions).into());
+}
+
+/// The larger; NaN if either is.
+fn larger(x: FLOAT, y: FLOAT) -> FLOAT {
+    if x.is_nan() || x > y { x } else { y }
+}
+
+/// The smaller; NaN if either is.
+fn smaller(x: FLOAT, y: FLOAT) -> FLOAT {
+    if x.is_nan() || x < y { x } else { y }
+}
+
+/// The order of two values of one kind, NaN behind all numbers; nothing of unlike values.
+fn sorting(a: &Dynamic, b: &Dynamic) -> Option<Ordering> {
+    if let (Ok(a), Ok(b)) = (a.as_int(), b.as_int()) {
+        return Some(a.cmp(&b));
+    }
+    let none = |x: &Dynamic| x.as_float().is_ok_and(FLOAT::is_nan);
+    match (none(a), none(b)) {
+        (false, false) => {}
+        (a, b) => return Some(a.cmp(&b)),
+    }
+    match (a.as_int(), a.as_float(), b.as_int(), b.as_float()) {
+        (_, Ok(a), _, Ok(b)) => return a.partial_cmp(&b),
+        (Ok(a), _, _, Ok(b)) => return comparison::order(a, b),
+        (_, Ok(a), Ok(b), _) => return comparison::order(b, a).map(Ordering::reverse),
+        _ => {}
+    }
+    if let (Some(a), Some(b)) = (a.read_lock::<ImmutableString>(), b.read_lock::<ImmutableString>()) {
+        return Some(a.as_str().cmp(b.as_str()));
+    }
+    if let (Ok(a), Ok(b)) = (a.as_char(), b.as_char()) {
+        return Some(a.cmp(&b));
+    }
+    if let (Ok(a), Ok(b)) = (a.as_bool(), b.as_bool()) {
+        return Some(a.cmp(&b));
+    }
+    (a.is_unit() && b.is_unit()).then_some(Ordering::Equal)
+}
+
+fn sorted(array: &mut Array, descending: bool) -> Result<()> {
+    let number = |x: &Dynamic| x.is_int() || x.is_float();
+    let alike = |x: &Dynamic, y: &Dynamic| number(x) && number(y) || x.type_id() == y.type_id();
+    let first = array.first().cloned().unwrap_or_default();
+    let unlike = array.iter().find(|&x| !alike(&first, x) || sorting(x, x).is_none());
+    if let Some(unlike) = unlike.filter(|_| array.len() > 1) {
+        return Err(Error::input(format!("sort: {} and {} have no order", type_of(&first), type_of(unlike)))
+            .hint("an array of numbers or of texts is sorted, others by `sort(|a, b| ..)`"));
+    }
+    let none = |x: &Dynamic| x.as_float().is_ok_and(FLOAT::is_nan);
+    array.sort_by(|a, b| {
+        let order = sorting(a, b).unwrap_or(Ordering::Equal);
+        // NaN stays last.
+        if descending && !none(a) && !none(b) { order.reverse() } else { order }
+    });
+    Ok(())
+}
+
+#[export_module]
+mod number_functions {
+    /// The larger of two numbers; NaN if either is.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(max(1.5, 2.0) == 2.0, "the larger");
+    /// assert(max(1.0, 0.0 / 0.0).is_nan() && max(0.0 / 0.0, 1.0).is_nan(), "NaN wins");
+    /// ```
+    pub fn max(x: FLOAT, y: FLOAT) -> FLOAT {
+        larger(x, y)
+    }
+
+    #[rhai_fn(name = "max")]
+    pub fn max_if(x: INT, y: FLOAT) -> FLOAT {
+        larger(x as FLOAT, y)
+    }
+
+    #[rhai_fn(name = "max")]
+    pub fn max_fi(x: FLOAT, y: INT) -> FLOAT {
+        larger(x, y as FLOAT)
+    }
+
+    /// The smaller of two numbers; NaN if either is.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(min(1.5, 2.0) == 1.5, "the smaller");
+    /// assert(min(1.0, 0.0 / 0.0).is_nan() && min(0.0 / 0.0, 1.0).is_nan(), "NaN wins");
+    /// ```
+    pub fn min(x: FLOAT, y: FLOAT) -> FLOAT {
+        smaller(x, y)
+    }
+
+    #[rhai_fn(name = "min")]
+    pub fn min_if(x: INT, y: FLOAT) -> FLOAT {
+        smaller(x as FLOAT, y)
+    }
+
+    #[rhai_fn(name = "min")]
+    pub fn min_fi(x: FLOAT, y: INT) -> FLOAT {
+        smaller(x, y as FLOAT)
+    }
+
+    /// The whole number between zero and a float that is nearest to the float. NaN, infinities and what has no place among
+    /// whole numbers (from -2^63 up to 2^63) are refused.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert((2.9).to_int() == 2 && (-2.9).to_int() == -2, "towards zero");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn to_int(ctx: NativeCallContext, x: FLOAT) -> std::result::Result<INT, Failure> {
+        // 2^63, which is no whole number of the language any more.
+        const END: FLOAT = 9_223_372_036_854_775_808.0;
+        if (-END..END).contains(&x) {
+            return Ok(x as INT);
+        }
+        Err(Error::input(format!("to_int: {x} is no whole number"))
+            .hint("whole numbers go from -2^63 to 2^63 - 1; `x.is_nan()` asks for NaN"))
+        .at(&ctx)
+    }
+
+    /// Sorts an array of numbers, or of texts, ascending; NaN comes last.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let x = [3, 0.0 / 0.0, 1.5, -2];
+    /// x.sort();
+    /// assert(x[0] == -2 && x[2] == 3 && x[3].is_nan(), "NaN last");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn sort(ctx: NativeCallContext, array: &mut Array) -> std::result::Result<(), Failure> {
+        sorted(array, false).at(&ctx)
+    }
+
+    /// Sorts an array of numbers, or of texts, descending; NaN comes last.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let x = [1, 2.5];
+    /// x.sort_desc();
+    /// assert(x[0] == 2.5, "the largest first");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn sort_desc(ctx: NativeCallContext, array: &mut Array) -> std::result::Result<(), Failure> {
+        sorted(array, true).at(&ctx)
+    }
+    /// The elements of an array of numbers, or of texts, in ascending order; NaN comes last.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert([3, 1.5, -2].order() == [-2, 1.5, 3], "ascending");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn order(ctx: NativeCallContext, array: &mut Array) -> std::result::Result<Array, Failure> {
+        let mut copy = array.clone();
+        sorted(&mut copy, false).at(&ctx)?;
+        Ok(copy)
+    }
+
+    /// The elements of an array of numbers, or of texts, in descending order; NaN comes last.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert([3, 1.5, -2].order_desc() == [3, 1.5, -2], "descending");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn order_desc(ctx: NativeCallContext, array: &mut Array) -> std::result::Result<Array, Failure> {
+        let mut copy = array.clone();
+        sorted(&mut copy, true).at(&ctx)?;
+        Ok(copy)
+    }
+}

@@ -1,0 +1,266 @@
+//! Comparisons in compiled scripts, evaluated without a search for the function that does them (see [`super::comparison`]). Nothing
+//! but speed depends on it: what is not rewritten here, like the text given to `eval`, comes to the same.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use rhai::{
+    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, INT, ImmutableString, Module,
+    Position, ScriptFuncDef, Stmt, StmtBlock, Token,
+};
+
+use super::comparison::Comparison;
+
+/// What the body of a rewritten function is evaluated under: nothing that a script can write.
+const BODY: &str = "\u{1}body";
+
+/// A rewritten body of a function, an expression of statements.
+type Body = Rc<Expr>;
+
+/// Registers how the rewritten bodies of functions are evaluated.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_custom_syntax_without_look_ahead_raw(
+        BODY,
+        |_, _| Ok(None),
+        false,
+        |ctx, _, body| match body.read_lock::<Body>() {
+            Some(body) => ctx.eval_expression_tree(&Expression::from(&**body)),
+            None => Ok(Dynamic::UNIT),
+        },
+    );
+}
+
+/// Makes the comparisons of compiled scripts direct.
+pub(super) struct Direct {
+    /// Rhai gives no hand on the body of a function. So this parser makes one that is nothing but a custom expression, which holds
+    /// the rewritten body.
+    wrapper: Engine,
+    /// The body that is being wrapped.
+    wrapped: Rc<RefCell<Option<Body>>>,
+}
+
+impl Direct {
+    pub(super) fn new() -> Direct {
+        let wrapped: Rc<RefCell<Option<Body>>> = Rc::default();
+        let mut wrapper = Engine::new_raw();
+        let body = wrapped.clone();
+        wrapper.register_custom_syntax_without_look_ahead_raw(
+            BODY,
+            move |_, state| {
+                *state = body.take().map_or(Dynamic::UNIT, Dynamic::from);
+                Ok(None)
+            },
+            false,
+            |_, _, _| Ok(Dynamic::UNIT),
+        );
+        #[allow(deprecated)] // Not deprecated, it says, but volatile; the version of Rhai is pinned.
+        wrapper.on_parse_token(|token, _, _| match token {
+            Token::Identifier(name) if *name == "body" => Token::Custom(Box::new(BODY.into())),
+            token => token,
+        });
+        Direct { wrapper, wrapped }
+    }
+
+    /// The script with its comparisons made direct, in statements and functions.
+    pub(super) fn apply(&self, mut ast: AST) -> AST {
+        let mut body = ast.statements().to_vec();
+        let mut rewriter = Rewriter::default();
+        rewriter.statements(&mut body);
+        let mut functions = Module::new();
+        for (.., function) in ast.shared_lib().iter_script_fn_info() {
+            functions.set_script_fn(self.function((**function).clone()));
+        }
+        let rewritten = AST::new(body, functions);
+        // The name and the doc of the script stay.
+        ast.clear_statements();
+        ast.clear_functions();
+        ast.combine(rewritten);
+        ast
+    }
+
+    /// The function, with its body in a wrapper if there are comparisons in it.
+    fn function(&self, mut function: ScriptFuncDef) -> ScriptFuncDef {
+        let (first, last) = (function.body.start_position(), function.body.end_position());
+        let mut alone = Module::new();
+        alone.set_script_fn(function.clone());
+        let mut body = Vec::new();
+        AST::new([], alone).walk(&mut |path: &[ASTNode]| {
+            if let [ASTNode::Stmt(statement)] = path {
+                body.push((*statement).clone());
+            }
+            true
+        });
+        let mut rewriter = Rewriter::default();
+        rewriter.statements(&mut body);
+        if rewriter.found {
+            let body = Expr::Stmt(Box::new(StmtBlock::new(body, first, last)));
+            *self.wrapped.borrow_mut() = Some(Rc::new(body));
+            // Without a wrapper the comparisons are slower, and no less right.
+            if let Ok(wrapper) = self.wrapper.compile("fn wrapper() { body }")
+                && let Some((.., wrapper)) = wrapper.shared_lib().iter_script_fn_info().next()
+            {
+                function.body = wrapper.body.clone();
+            }
+        }
+        function
+    }
+}
+
+/// Walks through a script and rewrites its comparisons.
+#[derive(Default)]
+struct Rewriter {
+    /// Whether there was one.
+    found: bool,
+}
+
+impl Rewriter {
+    fn statements(&mut self, list: &mut [Stmt]) {
+        list.iter_mut().for_each(|statement| self.statement(statement));
+    }
+
+    fn expressions<'a>(&mut self, list: impl IntoIterator<Item = &'a mut Expr>) {
+        list.into_iter().for_each(|x| self.expression(x));
+    }
+
+    fn control(&mut self, flow: &mut FlowControl) {
+        self.expression(&mut flow.expr);
+        self.statements(flow.body.statements_mut());
+        self.statements(flow.branch.statements_mut());
+    }
+
+    fn statement(&mut self, statement: &mut Stmt) {
+        match statement {
+            Stmt::If(flow, _) | Stmt::While(flow, _) | Stmt::Do(flow, ..) | Stmt::TryCatch(flow, _) => {
+                self.control(flow);
+            }
+            Stmt::For(parts, _) => self.control(&mut parts.2),
+            Stmt::Switch(parts, _) => {
+                self.expression(&mut parts.0);
+                for case in &mut parts.1.expressions {
+                    self.expressions([&mut case.lhs, &mut case.rhs]);
+                }
+            }
+            Stmt::Var(parts, ..) => self.expression(&mut parts.1),
+            Stmt::Assignment(parts) => self.expressions([&mut parts.1.lhs, &mut parts.1.rhs]),
+            Stmt::FnCall(call, _) => self.expressions(&mut call.args),
+            Stmt::Block(inner) => self.statements(inner.statements_mut()),
+            Stmt::Expr(inner) => self.expression(inner),
+            Stmt::BreakLoop(Some(inner), ..) | Stmt::Return(Some(inner), ..) => self.expression(inner),
+            _ => {}
+        }
+    }
+
+    fn expression(&mut self, x: &mut Expr) {
+        match x {
+            Expr::FnCall(call, position) => {
+                self.expressions(&mut call.args);
+                let comparison = call.op_token.as_ref().and_then(|_| Comparison::written(&call.name));
+                if let Some(comparison) = comparison.filter(|_| call.args.len() == 2) {
+                    self.found = true;
+                    let custom = CustomExpr {
+                        inputs: std::mem::take(&mut call.args),
+                        tokens: [ImmutableString::from(comparison.key())].into_iter().collect(),
+                        state: packed(*position).into(),
+                        scope_may_be_changed: false,
+                        self_terminated: false,
+                    };
+                    *x = Expr::Custom(Box::new(custom), *position);
+                }
+            }
+            Expr::MethodCall(call, _) => self.expressions(&mut call.args),
+            Expr::InterpolatedString(parts, _) | Expr::Array(parts, _) => self.expressions(parts),
+            Expr::Map(parts, _) => self.expressions(parts.0.iter_mut().map(|(_, value)| value)),
+            Expr::Stmt(inner) => self.statements(inner.statements_mut()),
+            Expr::Dot(pair, ..) | Expr::Index(pair, ..) => self.expressions([&mut pair.lhs, &mut pair.rhs]),
+            Expr::And(parts, _) | Expr::Or(parts, _) | Expr::Coalesce(parts, _) => {
+                self.expressions(&mut **parts)
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A position as a number, which expressions can hold.
+fn packed(position: Position) -> INT {
+    let half = |x: Option<usize>| x.and_then(|x| u16::try_from(x).ok()).unwrap_or(0);
+    INT::from(half(position.line())) << 16 | INT::from(half(position.position()))
+}
+
+/// The position back.
+pub(super) fn unpacked(packed: INT) -> Position {
+    match ((packed >> 16) as u16, packed as u16) {
+        (0, _) => Position::NONE,
+        (line, column) => Position::new(line, column),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Engine;
+
+    /// Comparisons in all places of a script, the values of which are `true`.
+    const SCRIPT: &str = "
+        fn above(x) { if x > 0.0 { return true; } false }
+        fn method() { switch 1 { 1 if this > 0.0 => true, _ => false } }
+        private fn last(x, y) { let z = x < y; z }
+        fn outer(x) { let f = |y| y > x; last(x, 1.0) && f.call(1e-300) }
+        let zero = 0.0;
+        let inner = |x| x > zero;
+        let all = [1e-300 > 0.0, above(1e-300), 1e-300.method(), outer(0.0), inner.call(1e-300), !(1e-300 in [0.0])];
+        let n = 0;
+        for x in [1e-300, 0.0] { if x != 0.0 { n += 1; } }
+        while n < 1 || n == 7 { break; }
+        all + [n == 1, `${1e-300 > 0.0}` == \"true\", #{ a: 1e-300 > 0.0 }.a, [1, 2][if 1e-300 > 0.0 { 1 } else { 0 }] == 2]
+    ";
+
+    fn all_true(engine: &mut Engine, script: &str) {
+        let found = engine.eval(script).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        let found = found.into_typed_array::<bool>().unwrap();
+        assert!(found.iter().all(|x| *x) && !found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn comparisons_are_exact_everywhere() {
+        let mut engine = Engine::new().unwrap();
+        all_true(&mut engine, SCRIPT);
+        // Functions and variables of an earlier piece, and what `eval` compiles by itself.
+        all_true(&mut engine, "[above(1e-300), inner.call(1e-300), outer(0.0)]");
+        all_true(
+            &mut engine,
+            "[eval(\"1e-300 > 0.0\"), eval(\"let x = 1e-300; while x == 0.0 { return false; } x != 0\")]",
+        );
+    }
+
+    #[test]
+    fn modules_of_files_compare_alike() {
+        let folder = std::env::temp_dir().join(format!("umklapp-modules-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let module = "fn above(x) { x > 0.0 } const TINY = 1e-300 > 0.0; export TINY;";
+        std::fs::write(folder.join("compare.rhai"), module).unwrap();
+        let main = "import \"compare\" as c; [c::above(1e-300), c::TINY, !c::above(0.0)]";
+        let mut engine = Engine::new().unwrap();
+        let found = engine
+            .run_text(main, &folder.join("main.rhai"))
+            .unwrap_or_else(|e| panic!("{}", e.render(false)));
+        assert_eq!(found.into_typed_array::<bool>().unwrap(), [true; 3]);
+        let missing = engine.run_text("import \"nowhere\" as c;", &folder.join("main.rhai")).unwrap_err();
+        assert!(missing.message.contains("nowhere"), "{}", missing.message);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_refusal_stands_where_the_operator_does() {
+        for (script, line, column) in [
+            ("let s = series([1]);\nif s > 0 { }", 2, 6),
+            ("fn f(s) {\n  s == 1\n}\nlet x = f(series([1]));", 2, 5),
+            ("let x = 1;\nlet y = eval(\"series([1]) < 2\");", 2, 9),
+        ] {
+            let mut engine = Engine::new().unwrap();
+            let report = engine.eval(script).unwrap_err();
+            assert!(report.message.contains("Series") && report.hint.is_some(), "{}", report.message);
+            if !script.contains("eval") {
+                assert_eq!(report.position, Some((line, column)), "{}", report.render(false));
+            }
+        }
+    }
+}
