@@ -6,7 +6,7 @@ use super::Cell;
 use super::cell::dot;
 use super::jastrow::Setting;
 use crate::error::{Error, Result};
-use crate::number::{Series, Table};
+use crate::number::{Series, Table, memory};
 
 /// Positions of several walkers.
 pub type Positions<'a> = &'a [&'a [[f64; 3]]];
@@ -16,6 +16,7 @@ fn edges(bins: usize, from: f64, to: f64) -> Result<f64> {
         return Err(Error::input(format!("{bins} bins from {from} to {to}"))
             .hint("there is one bin at least, and the range ascends"));
     }
+    memory::ensure(40 * bins as u128, &format!("a histogram of {bins} bins"))?;
     Ok((to - from) / bins as f64)
 }
 
