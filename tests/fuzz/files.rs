@@ -56,7 +56,7 @@ pub fn kinds() -> Vec<Kind> {
     add(
         "o.npz",
         format!("{waves}.save(\"o.npz\");"),
-        "let o = orbitals::load(\"o.npz\"); [o.count, `${o}`, `${o.at([0.1, 0.2, 0.3])}`, `${o.at([1.0, 0.7, 0.1])}`]",
+        "let o = orbitals::load(\"o.npz\"); [o.count, `${o}`, o.values([0.1, 0.2, 0.3]).to_array(), o.values([1.0, 0.7, 0.1]).to_array()]",
         false,
     );
     let psi = "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });";
