@@ -34,7 +34,7 @@ extern "C-unwind" fn abort() -> ! {
 
 /// When a script is asked to stop, and how long it may take to do so.
 const PATIENCE: Duration = Duration::from_secs(2);
-const GRACE: Duration = Duration::from_secs(20);
+const GRACE: Duration = Duration::from_secs(60);
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)

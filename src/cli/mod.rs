@@ -216,7 +216,7 @@ pub fn main() -> ExitCode {
 /// Values of scripts may contain one another some hundred thousand times, and are compared and dropped by functions that
 /// call themselves: a stack that deep, of which only what is used takes memory.
 fn on_a_deep_stack(work: fn() -> ExitCode) -> std::thread::Result<ExitCode> {
-    let room = usize::try_from(memory::available() / 4).unwrap_or(usize::MAX);
+    let room = usize::try_from(memory::available() / 8).unwrap_or(usize::MAX);
     let mut size = room.clamp(16 << 20, 4 << 30);
     while size >= 16 << 20 {
         if let Ok(thread) = std::thread::Builder::new().name("main".into()).stack_size(size).spawn(work) {

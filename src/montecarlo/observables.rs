@@ -7,7 +7,7 @@ use super::Cell;
 use super::cell::dot;
 use super::jastrow::Setting;
 use crate::error::{Error, Result};
-use crate::number::{Series, Table, student};
+use crate::number::{Series, Table, memory, student};
 
 /// Positions of several walkers.
 pub type Positions<'a> = &'a [&'a [[f64; 3]]];
@@ -17,6 +17,7 @@ fn edges(bins: usize, from: f64, to: f64) -> Result<f64> {
         return Err(Error::input(format!("{bins} bins from {from} to {to}"))
             .hint("there is one bin at least, and the range ascends"));
     }
+    memory::ensure(40 * bins as u128, &format!("a histogram of {bins} bins"))?;
     Ok((to - from) / bins as f64)
 }
 

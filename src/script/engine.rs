@@ -257,6 +257,7 @@ impl Engine {
 
     fn eval_named(&mut self, text: &str, name: Option<&str>, first: usize) -> Outcome {
         self.session.interrupt().clear();
+        memory::forget_refusal();
         let text = format!("{}{}", "\n".repeat(first.saturating_sub(1)), comment_out_shebang(text));
         let session = self.session.clone();
         let run = session

@@ -66,8 +66,13 @@ impl Files {
             Error::input(format!("more than {DEEPEST} modules import one another in turn"))
                 .hint("import them side by side")
         };
-        Err(failure(error, position))
+        Err(in_module(path, error, position))
     }
+}
+
+/// An error as the language expects it of those that find modules.
+fn in_module(path: &str, error: Error, position: Position) -> Failure {
+    Box::new(EvalAltResult::ErrorInModule(path.into(), failure(error, position), position))
 }
 
 /// The text of a module is read first as scripts are: what is no text, or a device, says so.
@@ -77,7 +82,7 @@ fn readable(file: &Path, path: &str, position: Position) -> Result<(), Failure> 
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             Err(Box::new(EvalAltResult::ErrorModuleNotFound(path.into(), position)))
         }
-        Err(e) => Err(failure(Error::of_io(&e).context(format!("module `{path}` cannot be read")), position)),
+        Err(e) => Err(in_module(path, Error::of_io(&e).context("cannot be read"), position)),
     }
 }
 

@@ -26,13 +26,18 @@ pub fn kinds() -> Vec<Kind> {
         let read = ALL_OF_TABLE.replace("FILE", &format!("{file:?}"));
         add(file, format!("{TABLE}.save({file:?});"), read.leak(), false);
     }
-    add("m.npy", "matrix([[1.0, 2.5], [3.0, 4.0]]).save(\"m.npy\");".into(), "load(\"m.npy\").rows()", false);
+    add(
+        "m.npy",
+        "matrix([[1.0, 2.5], [3.0, 4.0]]).save(\"m.npy\");".into(),
+        "let m = load(\"m.npy\"); [m.rows, m.row(0).to_array(), m.row(1).to_array()]",
+        false,
+    );
     add("s.npz", "series([1.0, I, 2.5]).save(\"s.npz\");".into(), "load(\"s.npz\").to_array()", false);
     let moments = "kpm::moments(tight_binding(lattice::chain(16)), #{ moments: 16, vectors: 2, seed: 1, progress: false })";
     add(
         "mu.npz",
         format!("{moments}.save(\"mu.npz\");"),
-        "let mu = load_moments(\"mu.npz\"); let all = [mu.dim, mu.vectors, `${mu.window}`]; for n in 0..mu.len { all.push(mu[n]); } all",
+        "let mu = load_moments(\"mu.npz\"); let all = [mu.dim, mu.vectors, `${mu.window}`]; all.push(mu.values.to_array()); all.push(mu.select(0, 1).values.to_array()); all",
         false,
     );
     add(
@@ -51,7 +56,7 @@ pub fn kinds() -> Vec<Kind> {
     add(
         "o.npz",
         format!("{waves}.save(\"o.npz\");"),
-        "let o = orbitals::load(\"o.npz\"); [o.count, `${o}`, `${o.at([0.1, 0.2, 0.3])}`, `${o.at([1.0, 0.7, 0.1])}`]",
+        "let o = orbitals::load(\"o.npz\"); [o.count, `${o}`, o.values([0.1, 0.2, 0.3]).to_array(), o.values([1.0, 0.7, 0.1]).to_array()]",
         false,
     );
     let psi = "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });";
@@ -59,7 +64,7 @@ pub fn kinds() -> Vec<Kind> {
         "w.json",
         format!("{psi} save_walkers(walkers(psi, #{{ count: 3, seed: 1 }}), \"w.json\", #{{ n: 3 }});"),
         "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 }); let s = load_walkers(psi, \"w.json\");
-         [s.about, `${local_energy(s.walk, harmonic(#{}))}`]",
+         [s.about, local_energy(s.walk, electrons(trap(1.0), #{ interaction: \"none\" })).to_array()]",
         false,
     );
     let field = "gauge::reference_field(lattice::hypercubic(2, 2, 2, 2), 0.3)";
@@ -78,7 +83,7 @@ pub fn kinds() -> Vec<Kind> {
     add(
         "h.mtx",
         "tight_binding(lattice::square(3, 3), #{ disorder: 0.5, seed: 1 }).save(\"h.mtx\");".into(),
-        "matrix_market(\"h.mtx\").to_matrix().rows()",
+        "let m = matrix_market(\"h.mtx\").to_matrix(); let all = [m.rows]; for i in 0..m.rows { all.push(m.row(i).to_array()); } all",
         false,
     );
     add(

@@ -52,6 +52,12 @@ pub fn unwind_if_refused() {
     }
 }
 
+/// Forgets a refusal that somebody took for an answer, as `try_reserve` does; before work of which nobody knows how it ends.
+/// Allocations that succeed do not: the report of a refusal makes some before it ends in `abort`.
+pub fn forget_refusal() {
+    HERE.with(|here| here.refused.set(0));
+}
+
 /// Bytes that are allocated; 0 in programs with another allocator.
 pub(super) fn live() -> u64 {
     LIVE.load(Ordering::Relaxed).max(0) as u64
@@ -64,7 +70,6 @@ fn admit(bytes: usize) -> bool {
             here.refused.set(bytes);
             return false;
         }
-        here.refused.set(0);
         let taken = here.pending.get() + bytes as i64;
         here.pending.set(taken);
         taken < BATCH || settle(here, bytes)

@@ -7,7 +7,7 @@ mod read;
 
 use crate::error::{Error, Result};
 
-pub use allocator::{Refused, Watched, unwind_if_refused};
+pub use allocator::{Refused, Watched, forget_refusal, unwind_if_refused};
 pub use limits::available;
 pub use read::{open, read};
 

@@ -11,7 +11,7 @@ use crate::backend::{Grid, Rows};
 use crate::error::{Error, Result};
 use crate::gauge::{Links, grid_of, reference_spinor as reference_numbers};
 use crate::lattice::Lattice;
-use crate::number::{C64, DType, Series};
+use crate::number::{C64, DType, Series, memory};
 use crate::operator::{Operator, SiteDiagonal, Wilson};
 use crate::script::{At, Failure, Options, session};
 
@@ -195,7 +195,10 @@ mod wilson_module {
                 Error::input(format!("stream {stream} of reference spinors")).hint("2 is psi, 3 is chi")
             })?;
             let device = session(&ctx)?.device();
-            let data = reference_numbers(grid.sites(), stream);
+            let sites = grid.sites();
+            // As made, and on the device.
+            memory::ensure(2 * 192 * sites as u128, &format!("a spinor on {sites} sites"))?;
+            let data = reference_numbers(sites, stream);
             Ok(Vector::new(&device, device.upload(DType::C64, Rows::on(grid), 1, &data)?))
         };
         build().at(&ctx)

@@ -12,7 +12,7 @@ use crate::montecarlo::jastrow::Factor;
 use crate::montecarlo::lattice::{LatticeState, Reference};
 use crate::montecarlo::orbitals::{Basis, OrbitalSet};
 use crate::montecarlo::{Product, SlaterJastrow};
-use crate::number::{C64, Matrix, Series};
+use crate::number::{C64, Matrix, Series, memory};
 use crate::script::api::chebyshev::as_complex;
 use crate::script::api::values::{to_series, type_of};
 use crate::script::api::vector::Vector;
@@ -207,6 +207,9 @@ mod wavefunction_functions {
         let o = Options::new(&ctx, options);
         let make = || -> Result<Psi> {
             let electrons = (o.count_or("up", 0, 0)?, o.count_or("down", 0, 0)?);
+            let squares = (electrons.0 as u128).pow(2) + (electrons.1 as u128).pow(2);
+            let both = format!("{} and {} electrons", electrons.0, electrons.1);
+            memory::ensure(8 * squares, &format!("the Slater matrix of {both}"))?;
             let determinants = o.value("determinants").map(|v| products(&v)).transpose()?;
             let factors =
                 o.value("jastrow").map(|v| Factors::from_value(&v)).transpose()?.unwrap_or_default();
