@@ -35,7 +35,7 @@ fn both(
     let build = || {
         let temperature = o.float_or("temperature", 0.0)?;
         let volume = o.float("volume")?.or(mu.volume).ok_or_else(|| {
-            Error::input("these moments are of an operator without a lattice")
+            Error::input("the volume of the sample of these moments is not known")
                 .hint("give the option `volume`")
         })?;
         o.count("points", 2)?;
