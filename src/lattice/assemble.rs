@@ -202,6 +202,8 @@ struct Plan<'a> {
     beside: Option<Vec<Vec<f64>>>,
     /// Cartesian axes whose displacements matrix elements are multiplied by.
     axes: &'a [usize],
+    /// Whether matrix elements of one step differ by more than their blocks.
+    by_orbital: bool,
 }
 
 /// The rows of one site.
@@ -245,13 +247,10 @@ impl<'a> Plan<'a> {
         }
         let onsite = model.uniform.iter().map(|block| block.nonzero().collect()).collect();
         let offsets = basis.iter().map(|s| model.lattice.cell_coordinates(&s.position)).collect();
-        let beside = model.offsets.as_ref().map(|of| of.iter().map(|x| model.lattice.cell_coordinates(x)).collect());
-        Plan { model, entries, onsite, offsets, beside, axes }
-    }
-
-    /// Whether matrix elements of one step differ by more than their blocks.
-    fn by_orbital(&self) -> bool {
-        !self.axes.is_empty() || self.beside.is_some()
+        let beside =
+            model.offsets.as_ref().map(|of| of.iter().map(|x| model.lattice.cell_coordinates(x)).collect());
+        let by_orbital = !axes.is_empty() || beside.is_some();
+        Plan { model, entries, onsite, offsets, beside, axes, by_orbital }
     }
 
     /// What the value of a matrix element from orbital `j` to orbital `i` is multiplied by.
@@ -272,6 +271,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Adds a block's entries to the rows of a site.
+    #[inline]
     fn add(
         &self,
         out: &mut Rows,
@@ -280,7 +280,7 @@ impl<'a> Plan<'a> {
         block: impl Iterator<Item = (usize, usize, C64)>,
     ) {
         let n = self.model.orbitals;
-        if self.by_orbital() {
+        if self.by_orbital {
             for (i, j, value) in block {
                 out.rows[i].push((column * n + j, value * self.factor(step, i, j)));
             }
@@ -312,7 +312,10 @@ impl<'a> Plan<'a> {
             let mut phase = if landing.wrapped { lat.phase(&landing) } else { C64::ONE };
             let mut ends = None;
             if !model.fluxes.is_empty() {
-                let (u, v) = (self.coordinates(&at, s, &[0; MAX_DIMENSION]), self.coordinates(&at, entry.column, &entry.shift));
+                let (u, v) = (
+                    self.coordinates(&at, s, &[0; MAX_DIMENSION]),
+                    self.coordinates(&at, entry.column, &entry.shift),
+                );
                 match self.beside {
                     None => phase *= self.peierls(&u, &v, &landing.crossings),
                     Some(_) => ends = Some((u, v, landing.crossings)),
@@ -322,6 +325,15 @@ impl<'a> Plan<'a> {
             let leaves = if entry.adjoint { cell } else { landing.cell };
             if let Some(scale) = &hop.scale {
                 phase *= scale[leaves];
+            }
+            if !self.by_orbital
+                && let HopValue::Uniform(_) = &hop.value
+            {
+                // What most entries of most models are.
+                for &(i, j, value) in &entry.uniform {
+                    out.rows[i].push((column * model.orbitals + j, value * phase));
+                }
+                continue;
             }
             let mut reach = &entry.reach[..];
             if let Some(strained) = &model.strain {
@@ -363,12 +375,20 @@ impl<'a> Plan<'a> {
         // Energies of single orbitals go nowhere.
         if !model.disorder.is_empty() && self.axes.is_empty() {
             let energy = C64::new(model.random_energy(site), 0.0);
-            out.rows.iter_mut().enumerate().for_each(|(i, row)| row.push((site * model.orbitals + i, energy)));
+            out.rows
+                .iter_mut()
+                .enumerate()
+                .for_each(|(i, row)| row.push((site * model.orbitals + i, energy)));
         }
     }
 
     /// Cell coordinates of a site of the cell displaced by `shift`.
-    fn coordinates(&self, at: &[i64; MAX_DIMENSION], s: usize, shift: &[i64; MAX_DIMENSION]) -> [f64; MAX_DIMENSION] {
+    fn coordinates(
+        &self,
+        at: &[i64; MAX_DIMENSION],
+        s: usize,
+        shift: &[i64; MAX_DIMENSION],
+    ) -> [f64; MAX_DIMENSION] {
         let mut u = [0.0; MAX_DIMENSION];
         for (k, offset) in self.offsets[s].iter().enumerate() {
             u[k] = (at[k] + shift[k]) as f64 + offset;

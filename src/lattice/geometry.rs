@@ -31,14 +31,18 @@ impl Geometry {
         let strains = match (&self.strain, &other.strain) {
             (None, None) => true,
             (Some(a), Some(b)) => {
-                Arc::ptr_eq(a, b) || (0..self.lattice.all_sites()).all(|site| {
-                    // What was removed lies nowhere, in both.
-                    self.lattice.number(site).is_none() || a.position(site) == b.position(site)
-                })
+                Arc::ptr_eq(a, b)
+                    || (0..self.lattice.all_sites()).all(|site| {
+                        // What was removed lies nowhere, in both.
+                        self.lattice.number(site).is_none() || a.position(site) == b.position(site)
+                    })
             }
             _ => false,
         };
-        self.orbitals == other.orbitals && self.lattice.same_sites(&other.lattice) && self.offsets == other.offsets && strains
+        self.orbitals == other.orbitals
+            && self.lattice.same_sites(&other.lattice)
+            && self.offsets == other.offsets
+            && strains
     }
 
     /// The volume of the sample: cells times the volume of one, or what a strain makes of it. Removed sites count.
@@ -49,8 +53,10 @@ impl Geometry {
         match &self.strain {
             None => Ok(self.lattice.cell_count() as f64 * content(self.lattice.vectors().to_vec())),
             Some(strained) => strained.volume.ok_or_else(|| {
-                Error::input("the strain maps a corner of the sample to no position, so that its volume is not known")
-                    .hint("let the map give finite positions up to the corners of the last cells")
+                Error::input(
+                    "the strain maps a corner of the sample to no position, so that its volume is not known",
+                )
+                .hint("let the map give finite positions up to the corners of the last cells")
             }),
         }
     }

@@ -134,10 +134,7 @@ impl Model {
     pub fn place_orbitals(&mut self, offsets: Vec<Vec<f64>>) -> Result<()> {
         let (count, space) = (self.lattice.basis().len() * self.orbitals, self.lattice.space());
         if offsets.len() != count {
-            return Err(Error::input(format!(
-                "{} places for the {count} orbitals of a cell",
-                offsets.len()
-            )));
+            return Err(Error::input(format!("{} places for the {count} orbitals of a cell", offsets.len())));
         }
         if let Some(off) = offsets.iter().find(|x| x.len() != space || x.iter().any(|x| !x.is_finite())) {
             return Err(Error::input(format!("{off:?} is no place of an orbital in {space} dimensions")));

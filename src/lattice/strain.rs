@@ -32,10 +32,16 @@ impl Strained {
 
     /// Along an axis, from the site `from` that a hopping leaves with `cell` to the site `to` that it reaches.
     #[inline]
-    pub fn reach(&self, hop: usize, cell: usize, (from, to): (usize, usize), wrapped: bool, axis: usize) -> f64 {
+    pub fn reach(
+        &self,
+        hop: usize,
+        cell: usize,
+        (from, to): (usize, usize),
+        wrapped: bool,
+        axis: usize,
+    ) -> f64 {
         let end = self.beyond[hop].get(&cell).filter(|_| wrapped);
-        end.map_or(self.moved[to * self.space + axis], |end| end[axis])
-            - self.moved[from * self.space + axis]
+        end.map_or(self.moved[to * self.space + axis], |end| end[axis]) - self.moved[from * self.space + axis]
     }
 }
 
@@ -79,13 +85,19 @@ impl Model {
             }
             Ok(y)
         };
-        let mut strained = Strained { space, moved: vec![f64::NAN; lattice.all_sites() * space], beyond: Vec::new(), volume };
+        let mut strained = Strained {
+            space,
+            moved: vec![f64::NAN; lattice.all_sites() * space],
+            beyond: Vec::new(),
+            volume,
+        };
         let steps = task.start("strained positions", lattice.sites());
         for site in 0..lattice.sites() {
             if site.is_multiple_of(1024) {
                 steps.advance(site)?;
             }
-            strained.moved[lattice.full(site) * space..][..space].copy_from_slice(&to(&lattice.position(site)?)?);
+            strained.moved[lattice.full(site) * space..][..space]
+                .copy_from_slice(&to(&lattice.position(site)?)?);
         }
         drop(steps);
         let mut scales = Vec::with_capacity(self.hops.len());
@@ -142,7 +154,8 @@ fn volume(lattice: &Lattice, map: &mut PositionMap<'_>, task: &Task) -> Result<O
         places.extend(y);
     }
     // The determinant of a multilinear map is of degree d - 1 in every variable: two points of Gauss do up to d = 4.
-    let gauss: Vec<f64> = if d <= 2 { vec![0.5] } else { vec![0.5 - 12f64.sqrt().recip(), 0.5 + 12f64.sqrt().recip()] };
+    let gauss: Vec<f64> =
+        if d <= 2 { vec![0.5] } else { vec![0.5 - 12f64.sqrt().recip(), 0.5 + 12f64.sqrt().recip()] };
     let points = gauss.len().pow(d as u32);
     let mut sum = 0.0;
     for cell in 0..lattice.cell_count() {

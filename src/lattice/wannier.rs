@@ -126,7 +126,9 @@ fn read_centres(path: &Path, orbitals: usize) -> Result<Vec<Vec<f64>>> {
     for point in 0..points {
         let words = lines.words(&format!("point {}", point + 1))?;
         let [name, x, y, z] = &words[..] else {
-            return Err(lines.wrong(format!("has {} words, and a point has 4: a name and a position", words.len())));
+            return Err(
+                lines.wrong(format!("has {} words, and a point has 4: a name and a position", words.len()))
+            );
         };
         if name == "X" {
             let place = [x, y, z].iter().map(|x| lines.real(x, "a coordinate")).collect::<Result<_>>()?;

@@ -54,7 +54,8 @@ impl DoubleMoments {
         };
         let mean = sigma(self.values());
         // Linear in the moments: the mean of the vectors' conductivities is that of their mean.
-        let each: Vec<Vec<f64>> = if self.vectors() < 2 { Vec::new() } else { self.of_each().map(sigma).collect() };
+        let each: Vec<Vec<f64>> =
+            if self.vectors() < 2 { Vec::new() } else { self.of_each().map(sigma).collect() };
         let errors = (0..mean.len()).map(|i| standard_error(each.iter().map(|of| of[i] - mean[i]))).collect();
         Ok((mean, errors))
     }
@@ -238,7 +239,8 @@ mod tests {
                 C64::new((1.3 * m - 0.7 * n).sin(), (0.9 * m + 0.4 * n * n).cos())
             })
             .collect();
-        DoubleMoments::of_vectors(Window { center: 0.3, half_width: 2.5 }, 7, count, vec![values]).expect("moments")
+        DoubleMoments::of_vectors(Window { center: 0.3, half_width: 2.5 }, 7, count, vec![values])
+            .expect("moments")
     }
 
     /// The integrand as the paper writes it, against phi.
@@ -281,7 +283,8 @@ mod tests {
         let (lower, upper) = (mu.window.lower(), mu.window.upper());
         let at = [lower, lower + 1e-14, upper - 1e-14, upper, upper + 1.0, lower - 1.0];
         for temperature in [0.0, 1e-7, 0.01, 1.0, 100.0] {
-            let (sigma, error) = mu.conductivity(&at, temperature, 1.0, DampingKernel::Jackson).expect("numbers");
+            let (sigma, error) =
+                mu.conductivity(&at, temperature, 1.0, DampingKernel::Jackson).expect("numbers");
             assert!(error.iter().all(|x| x.is_nan()), "one vector has no error");
             assert!(sigma.iter().all(|x| x.is_finite() && x.abs() < 1e6), "{temperature}: {sigma:?}");
         }

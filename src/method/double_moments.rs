@@ -190,7 +190,12 @@ impl DoubleMoments {
     }
 
     /// From the moments of each vector.
-    pub(super) fn of_vectors(window: Window, dim: usize, count: usize, columns: Vec<Vec<C64>>) -> Result<Self> {
+    pub(super) fn of_vectors(
+        window: Window,
+        dim: usize,
+        count: usize,
+        columns: Vec<Vec<C64>>,
+    ) -> Result<Self> {
         let square = count.checked_mul(count);
         if columns.is_empty() || count == 0 || columns.iter().any(|c| Some(c.len()) != square) {
             return Err(Error::input("two-dimensional moments are a square of them for every vector"));
@@ -232,14 +237,15 @@ impl DoubleMoments {
     /// # Errors
     /// When there is none, or not so many.
     pub fn select(&self, vectors: std::ops::Range<usize>) -> Result<Self> {
-        let chosen = self.columns.get(vectors.clone()).filter(|chosen| !chosen.is_empty()).ok_or_else(|| {
-            Error::input(format!(
-                "{} vectors from number {} on, of {}",
-                vectors.len(),
-                vectors.start,
-                self.vectors()
-            ))
-        })?;
+        let chosen =
+            self.columns.get(vectors.clone()).filter(|chosen| !chosen.is_empty()).ok_or_else(|| {
+                Error::input(format!(
+                    "{} vectors from number {} on, of {}",
+                    vectors.len(),
+                    vectors.start,
+                    self.vectors()
+                ))
+            })?;
         let some = Self::of_vectors(self.window, self.dim, self.count, chosen.to_vec())?;
         Ok(some.on(self.volume, self.label.clone()))
     }
@@ -288,8 +294,10 @@ impl DoubleMoments {
         let value = |key: &str| table.report().get(key);
         let number = |key: &str| {
             value(key).and_then(serde_json::Value::as_f64).ok_or_else(|| {
-                Error::input(format!("the table is not one of two-dimensional moments: its report has no `{key}`"))
-                    .hint("they are saved with `mu.save(\"moments.npz\")`")
+                Error::input(format!(
+                    "the table is not one of two-dimensional moments: its report has no `{key}`"
+                ))
+                .hint("they are saved with `mu.save(\"moments.npz\")`")
             })
         };
         let window = Window { center: number("center")?, half_width: number("half_width")? };

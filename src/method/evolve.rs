@@ -45,11 +45,13 @@ impl Evolved {
             return Ok(self.psi);
         }
         let (mut psi, logs) = self.normalised(h)?;
-        // The elements are smaller than the norm, by as much as the root of their number.
-        let most = if psi.dtype().is_single() { 75.0 } else { 690.0 };
+        // The squares of its numbers are summed, too.
+        let most = if psi.dtype().is_single() { 40.0 } else { 345.0 };
         if let Some(log) = logs.iter().find(|log| log.is_finite() && log.abs() > most) {
-            return Err(Error::numeric(format!("the evolved state has the norm exp({log:.1}), which is no number"))
-                .hint("`normalise: true` gives the state at norm one, and the logarithm of the norm"));
+            return Err(Error::numeric(format!(
+                "the evolved state has the norm exp({log:.1}), which is no number"
+            ))
+            .hint("`normalise: true` gives the state at norm one, and the logarithm of the norm"));
         }
         scale(h, &mut psi, &logs.iter().map(|log| C64::new(log.exp(), 0.0)).collect::<Vec<_>>())?;
         Ok(psi)

@@ -26,11 +26,10 @@ const LOOKS: usize = 4096;
 const OFF: f64 = 1e-10;
 /// Rounding of a function may leave this much of the largest coefficient in all of them, not more.
 const FLOOR: f64 = 1e-9;
-/// Terms that a series may have unless they are asked for, and products of terms and points.
+/// Terms that a series may have unless they are asked for.
 const MOST_TERMS: usize = 1 << 16;
-const MOST_WORK: usize = 1 << 28;
 
-/// A function at its points, which Chebyshev coefficients are sums over.
+/// A function at its points, a power of two of them, which Chebyshev coefficients are sums over.
 struct Samples {
     values: Vec<C64>,
 }
@@ -42,20 +41,45 @@ impl Samples {
         Ok(Samples { values: (0..points).map(value).collect::<Result<_>>()? })
     }
 
-    /// The first coefficients, by Gauss and Chebyshev's quadrature.
+    /// The first coefficients, by Gauss and Chebyshev's quadrature: a cosine transform, which a Fourier transform of the points,
+    /// the even ones first and the odd ones back from the end, contains (Makhoul, IEEE Trans. ASSP 28 (1980) 27).
     fn coefficients(&self, terms: usize) -> Vec<C64> {
-        let points = self.values.len();
-        // cos(pi k (2j + 1)/(2 points)) from one table: the argument matters modulo 4 points.
-        let step = std::f64::consts::PI / points as f64;
-        let table: Vec<f64> = (0..4 * points).map(|i| (step * 0.5 * i as f64).cos()).collect();
+        let n = self.values.len();
+        let mut v: Vec<C64> = self.values.iter().step_by(2).copied().collect();
+        v.extend(self.values.iter().skip(1).step_by(2).rev());
+        fourier(&mut v);
+        let turn = |k: usize| C64::cis(-0.5 * std::f64::consts::PI * k as f64 / n as f64);
         (0..terms)
-            .into_par_iter()
             .map(|k| {
-                let along = self.values.iter().enumerate();
-                let sum: C64 = along.map(|(j, f)| f * table[k * (2 * j + 1) % (4 * points)]).sum();
-                sum * if k == 0 { 1.0 } else { 2.0 } / points as f64
+                let sum = turn(k) * v[k] + turn(k).conj() * v[(n - k) % n];
+                sum * if k == 0 { 0.5 } else { 1.0 } / n as f64
             })
             .collect()
+    }
+}
+
+/// sum_j v_j exp(-2 pi i j k/n) of a power of two of numbers, in place (Cooley and Tukey).
+fn fourier(v: &mut [C64]) {
+    let n = v.len();
+    let bits = n.trailing_zeros();
+    for j in 0..n {
+        let k = if bits == 0 { 0 } else { j.reverse_bits() >> (usize::BITS - bits) };
+        if j < k {
+            v.swap(j, k);
+        }
+    }
+    let turns: Vec<C64> =
+        (0..n / 2).map(|j| C64::cis(-2.0 * std::f64::consts::PI * j as f64 / n as f64)).collect();
+    let mut half = 1;
+    while half < n {
+        for block in v.chunks_mut(2 * half) {
+            let (low, high) = block.split_at_mut(half);
+            for (j, (a, b)) in low.iter_mut().zip(high).enumerate() {
+                let turned = *b * turns[j * (n / (2 * half))];
+                (*a, *b) = (*a + turned, *a - turned);
+            }
+        }
+        half *= 2;
     }
 }
 
@@ -83,17 +107,17 @@ impl Expansion {
         if terms == 0 || terms > 1 << 24 {
             return Err(Error::input(format!("an expansion of {terms} terms")));
         }
-        let mut points = (2 * terms).max(LOOKS / 2);
+        let mut points = (2 * terms).max(LOOKS / 2).next_power_of_two();
         let mut samples = Samples::of(window, points, &mut f)?;
         let mut coefficients = samples.coefficients(terms);
         // A jump never agrees with itself: then the most points are the best.
-        while points < MOST_TERMS && 2 * points * terms <= MOST_WORK {
+        while points < MOST_TERMS {
             points *= 2;
             samples = Samples::of(window, points, &mut f)?;
             let finer = samples.coefficients(terms);
             let off = coefficients.iter().zip(&finer).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
             coefficients = finer;
-            if points >= LOOKS && off <= 1e-13 * largest(&samples.values) {
+            if off <= 1e-13 * largest(&samples.values) {
                 break;
             }
         }
@@ -185,7 +209,12 @@ impl Expansion {
     ///
     /// # Errors
     /// As [`Expansion::apply`].
-    pub fn apply_with_loss(&self, h: &Operator, psi: &BlockVector, task: &Task) -> Result<(BlockVector, f64)> {
+    pub fn apply_with_loss(
+        &self,
+        h: &Operator,
+        psi: &BlockVector,
+        task: &Task,
+    ) -> Result<(BlockVector, f64)> {
         let out = clenshaw(h, self.window, &self.coefficients, psi, task)?;
         let most = self.coefficients.iter().map(|c| c.norm()).sum::<f64>();
         let (before, after) = (h.device().dots(psi, psi)?, h.device().dots(&out, &out)?);

@@ -51,11 +51,7 @@ impl Moments {
         }
         let r = columns.len() as f64;
         let mean: Vec<f64> = (0..orders).map(|n| columns.iter().map(|c| c[n]).sum::<f64>() / r).collect();
-        let error = (0..orders)
-            .map(|n| {
-                standard_error(columns.iter().map(|c| c[n] - mean[n]))
-            })
-            .collect();
+        let error = (0..orders).map(|n| standard_error(columns.iter().map(|c| c[n] - mean[n]))).collect();
         Ok(Moments { window, dim, columns, mean, error, seconds: 0.0 })
     }
 
@@ -152,10 +148,7 @@ impl Moments {
     pub fn density_error(&self, energies: &[f64], kernel: DampingKernel) -> Vec<f64> {
         let g = kernel.factors(self.len());
         let deviations: Vec<Vec<f64>> = self.deviations().map(|d| damp(&d, &g)).collect();
-        energies
-            .par_iter()
-            .map(|&e| standard_error(deviations.iter().map(|d| self.series(d, e))))
-            .collect()
+        energies.par_iter().map(|&e| standard_error(deviations.iter().map(|d| self.series(d, e)))).collect()
     }
 
     /// By what the moments of each vector differ from the mean: summed instead of squares, nothing cancels.

@@ -259,8 +259,7 @@ impl LinearOperator for Sum {
     }
 
     fn imaginary_diagonal(&self) -> Option<Vec<f64>> {
-        self.part_of_diagonal(self.shift.im, |c| (c.im, c.re))
-            .filter(|sum| sum.iter().any(|&x| x != 0.0))
+        self.part_of_diagonal(self.shift.im, |c| (c.im, c.re)).filter(|sum| sum.iter().any(|&x| x != 0.0))
     }
 
     fn limits(&self) -> Option<(f64, f64)> {

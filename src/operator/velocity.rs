@@ -33,7 +33,9 @@ impl Operator {
             _ => lattice::Format::Csr,
         };
         let (operator, kept) = match model.assemble(wanted, single)? {
-            Assembled::Stencil(s) => (Stored::from_stencil(device, s, Format::Stencil)?, lattice::Format::Auto),
+            Assembled::Stencil(s) => {
+                (Stored::from_stencil(device, s, Format::Stencil)?, lattice::Format::Auto)
+            }
             Assembled::Csr(csr) => (Stored::from_csr(device, csr, format)?, lattice::Format::Csr),
         };
         let origin = Origin { model: model.clone(), axes: Vec::new(), format: kept, single };
@@ -90,10 +92,12 @@ impl Origin {
             // Where nothing moves along the axis there is nothing to be free of storing.
             Assembled::Stencil(s) if !s.terms.is_empty() => Stored::from_stencil(device, s, Format::Stencil)?,
             Assembled::Csr(csr) => Stored::from_csr(device, csr, Format::Auto)?,
-            Assembled::Stencil(_) => match self.model.assemble_along(&axes, lattice::Format::Csr, self.single)? {
-                Assembled::Csr(csr) => Stored::from_csr(device, csr, Format::Auto)?,
-                Assembled::Stencil(_) => return Err(Error::internal("rows were asked for")),
-            },
+            Assembled::Stencil(_) => {
+                match self.model.assemble_along(&axes, lattice::Format::Csr, self.single)? {
+                    Assembled::Csr(csr) => Stored::from_csr(device, csr, Format::Auto)?,
+                    Assembled::Stencil(_) => return Err(Error::internal("rows were asked for")),
+                }
+            }
         };
         let origin = Origin { model: self.model.clone(), axes, format: self.format, single: self.single };
         Ok(kernel.from_origin(origin))

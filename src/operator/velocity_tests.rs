@@ -15,7 +15,8 @@ use crate::task::{Interrupt, Task};
 const I: C64 = C64::new(0.0, 1.0);
 
 fn device() -> Device {
-    static DEVICE: LazyLock<Device> = LazyLock::new(|| Arc::new(Cpu::new(1, Interrupt::default()).expect("a thread")));
+    static DEVICE: LazyLock<Device> =
+        LazyLock::new(|| Arc::new(Cpu::new(1, Interrupt::default()).expect("a thread")));
     DEVICE.clone()
 }
 
@@ -148,7 +149,9 @@ fn draw(seed: u64, wrap: impl Fn(usize) -> Wrap) -> Drawn {
         linear.map(|y| if open { y + 0.1 * (y + x[0]).sin() } else { y }).collect()
     };
     if strained {
-        model.strain(&mut |x| Ok(map(x)), &mut |new, old| Ok(1.0 / (1.0 + (new - old).powi(2))), &task).unwrap();
+        model
+            .strain(&mut |x| Ok(map(x)), &mut |new, old| Ok(1.0 / (1.0 + (new - old).powi(2))), &task)
+            .unwrap();
     }
     let places = (0..model.rows())
         .map(|row| {
@@ -314,6 +317,7 @@ fn the_volume_of_a_strained_sample() {
     close(volume(Lattice::cubic(2, 3, 4).unwrap(), &mut |x| squares(x)), (4 * 9 * 16) as f64);
     // x y, of degree one in each: what cells are taken for. Int x over the square of 3 is 13.5.
     close(volume(Lattice::square(3, 3).unwrap(), &mut |x| vec![x[0], x[0] * x[1] + 5.0 * x[1]]), 13.5 + 45.0);
-    let beyond = volume(Lattice::chain(4).unwrap(), &mut |x| vec![(4.0 - x[0] - 1e-9).sqrt()]);
+    let open = Lattice::chain(4).unwrap().boundary(&[Wrap::Open]).unwrap();
+    let beyond = volume(open, &mut |x| vec![(4.0 - x[0] - 1e-9).sqrt()]);
     assert!(beyond.unwrap_err().message().contains("volume is not known"));
 }

@@ -66,7 +66,9 @@ fn centres_of(ctx: &NativeCallContext, o: &Options<'_>, hamiltonian: &Path) -> R
         },
         Some(value) => {
             let wrong = || {
-                Error::input("option `centres` takes an array of positions, one a Wannier function, or a file's name")
+                Error::input(
+                    "option `centres` takes an array of positions, one a Wannier function, or a file's name",
+                )
             };
             let array = value.try_cast::<Array>().ok_or_else(wrong)?;
             Some(Centres::At(array.iter().map(|x| reals(x, "a Wannier centre")).collect::<Result<_>>()?))
@@ -77,7 +79,8 @@ fn centres_of(ctx: &NativeCallContext, o: &Options<'_>, hamiltonian: &Path) -> R
         return Ok(given);
     }
     let name = hamiltonian.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let beside = name.strip_suffix("_hr.dat").map(|seed| hamiltonian.with_file_name(format!("{seed}_centres.xyz")));
+    let beside =
+        name.strip_suffix("_hr.dat").map(|seed| hamiltonian.with_file_name(format!("{seed}_centres.xyz")));
     let Some(beside) = beside.filter(|path| path.exists()) else { return Ok(Centres::Nowhere) };
     let session = session(ctx)?;
     if o.value("vectors").is_none() {
@@ -87,7 +90,10 @@ fn centres_of(ctx: &NativeCallContext, o: &Options<'_>, hamiltonian: &Path) -> R
         ));
         return Ok(Centres::Nowhere);
     }
-    session.note(&format!("the Wannier centres are those of `{}`, in angstrom as `vectors` must be", beside.display()));
+    session.note(&format!(
+        "the Wannier centres are those of `{}`, in angstrom as `vectors` must be",
+        beside.display()
+    ));
     Ok(Centres::File(beside))
 }
 

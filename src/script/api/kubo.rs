@@ -35,7 +35,8 @@ fn both(
     let build = || {
         let temperature = o.float_or("temperature", 0.0)?;
         let volume = o.float("volume")?.or(mu.volume).ok_or_else(|| {
-            Error::input("these moments are of an operator without a lattice").hint("give the option `volume`")
+            Error::input("the volume of the sample of these moments is not known")
+                .hint("give the option `volume`")
         })?;
         o.count("points", 2)?;
         let kernel = kernel(&o, "jackson")?;

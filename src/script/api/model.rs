@@ -400,7 +400,11 @@ mod model_functions {
             let given: Vec<Vec<f64>> =
                 places.iter().map(|x| reals(x, "the place of an orbital")).collect::<Result<_>>()?;
             let sublattices = model.model.lattice().basis().len();
-            let all = if given.len() == model.model.orbitals() { std::iter::repeat_n(given, sublattices).flatten().collect() } else { given };
+            let all = if given.len() == model.model.orbitals() {
+                std::iter::repeat_n(given, sublattices).flatten().collect()
+            } else {
+                given
+            };
             model.model.place_orbitals(all)
         };
         place().at(&ctx)

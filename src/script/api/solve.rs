@@ -480,12 +480,20 @@ mod solve_functions {
 
     /// The function at y, which must lie in its interval.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn rational_at(ctx: NativeCallContext, r: &mut Rc<Zolotarev>, y: FLOAT) -> std::result::Result<FLOAT, Failure> {
+    pub fn rational_at(
+        ctx: NativeCallContext,
+        r: &mut Rc<Zolotarev>,
+        y: FLOAT,
+    ) -> std::result::Result<FLOAT, Failure> {
         inside(r.eps, y).map(|()| r.at(y)).at(&ctx)
     }
 
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn rational_at_int(ctx: NativeCallContext, r: &mut Rc<Zolotarev>, y: INT) -> std::result::Result<FLOAT, Failure> {
+    pub fn rational_at_int(
+        ctx: NativeCallContext,
+        r: &mut Rc<Zolotarev>,
+        y: INT,
+    ) -> std::result::Result<FLOAT, Failure> {
         rational_at(ctx, r, y as FLOAT)
     }
 
