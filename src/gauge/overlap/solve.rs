@@ -11,9 +11,11 @@ use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// The share of the goal that a relaxed sign function may spoil in an iteration, and that of the lowest eigenvalue by which
-/// it may shift D^+ D.
+/// The share of the goal that a relaxed sign function may spoil in an iteration.
 const RELAXED: f64 = 0.05;
+
+/// The share of D^+ D's lowest eigenvalue by which a relaxed sign function may shift it.
+const SHIFT: f64 = 0.01;
 
 /// How hard to try.
 #[derive(Debug, Clone)]
@@ -61,7 +63,7 @@ fn solved(
     let b_size = size(b)?;
     let mut x = device.zeros(b.dtype(), b.rows(), b.columns())?;
     let mut iterations = 0;
-    let most = if options.adaptive { RELAXED * lowest(d, options.zero_modes.as_ref()) } else { 0.0 };
+    let most = if options.adaptive { SHIFT * lowest(d, options.zero_modes.as_ref()) } else { 0.0 };
     // Relaxed products leave a residual that the recurrence does not see; a second pass solves for what is left.
     // |D^+ r| against |r| costs a factor of the condition of D, which the passes make up for.
     let mut goal = 0.2 * options.tolerance;

@@ -151,7 +151,7 @@ impl<S: Amplitude> LatticeState<S> {
         let mut places = [Vec::new(), Vec::new()];
         let open = |places: &[Vec<u32>; 2], spin: usize, site: usize| {
             let has = |spin: usize| places[spin].contains(&(site as u32));
-            !has(spin) && !(self.gutzwiller == 0.0 && has(1 - spin))
+            !(has(spin) || self.gutzwiller == 0.0 && has(1 - spin))
         };
         match &self.reference {
             Reference::Sea { up, down } => {

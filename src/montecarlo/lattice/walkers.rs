@@ -2,7 +2,7 @@
 //! it; where it sits beside the electron and may be bound to it, a hop of both. Now and then it tries moves of several
 //! electrons at once, which lead from any configuration to any other.
 
-use super::state::{Hop, LatticeState, Occupied, Reference};
+use super::state::{Hop, LatticeState, Occupied};
 use crate::error::Result;
 use crate::montecarlo::amplitude::Amplitude;
 use crate::montecarlo::ensemble::{Ensemble, Resident, Swept, System};
@@ -121,7 +121,7 @@ fn decided<S: Amplitude>(
 /// A sweep of one walker; the number of moves accepted.
 fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, draws: &Draws) -> usize {
     let (up, down) = state.electrons();
-    let paired = matches!(state.reference, Reference::Pairs { .. });
+    let paired = state.sparse;
     let mut moved = 0;
     for i in 0..up + down {
         let (spin, electron) = if i < up { (0, i) } else { (1, i - up) };
