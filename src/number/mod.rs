@@ -3,9 +3,9 @@
 
 pub mod aligned;
 pub mod complex;
-pub mod format;
 mod eigenvectors;
 mod exponential;
+pub mod format;
 mod function;
 pub mod linalg;
 mod matrix;
