@@ -390,7 +390,8 @@ impl Stall {
         if residual <= 0.9 * self.last {
             (self.last, self.expansions) = (residual, 0);
         }
-        self.expansions > STALL && residual <= 100.0 * self.precision * self.norm
+        // Errors of products that are kept add up over restarts, to far more than one product's.
+        self.expansions > STALL && residual <= self.precision.powf(0.7) * self.norm
     }
 }
 
