@@ -2,6 +2,7 @@
 //! once, runs that are killed; and the same numbers from any number of threads.
 #![cfg(unix)]
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -36,13 +37,17 @@ impl Place {
     }
 
     fn start(&self, args: &[&str]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_umklapp"))
-            .args(args)
-            .current_dir(&self.0)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap()
+        let mut command = Command::new(env!("CARGO_BIN_EXE_umklapp"));
+        command.args(args).current_dir(&self.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Started by `nohup`, these tests would hand on that SIGHUP is ignored.
+        // SAFETY: between fork and exec nothing but a system call.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGHUP, libc::SIG_DFL);
+                Ok(())
+            });
+        }
+        command.spawn().unwrap()
     }
 
     fn files(&self) -> Vec<String> {

@@ -25,6 +25,31 @@ fn checksum(data: &[u8], big: bool) -> u32 {
     data.chunks_exact(4).fold(0u32, |sum, b| sum.wrapping_add(word(b)))
 }
 
+/// A line of the header that is ours: a check of all that the file holds beside it. The format's own checksum is a sum, which
+/// words that have changed places leave as it is. Other programs pass over keys that they do not know.
+const CRC: &str = "CRC32 = ";
+
+fn crc(parts: &[&[u8]]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    parts.iter().for_each(|part| hasher.update(part));
+    hasher.finalize()
+}
+
+/// Holds the file against the check in its header, if it has one; `data` lies behind the header.
+fn check_crc(head: &[u8], data: &[u8]) -> Result<()> {
+    let line = format!("\n{CRC}");
+    let Some(at) = head.windows(line.len()).position(|w| w == line.as_bytes()) else { return Ok(()) };
+    let (before, rest) = head.split_at(at + 1);
+    let (stated, behind) = rest.split_at(rest.iter().position(|&b| b == b'\n').map_or(rest.len(), |n| n + 1));
+    let stated = String::from_utf8_lossy(&stated[CRC.len()..]);
+    let found = format!("{:08x}", crc(&[before, behind, data]));
+    if stated.trim() == found {
+        return Ok(());
+    }
+    let message = format!("its check is {found}, and the header says {}", stated.trim());
+    Err(Error::file(message).hint("the file is damaged: fetch it again"))
+}
+
 pub(super) fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
     let mut data = Vec::new();
     for link in u.links() {
@@ -45,7 +70,9 @@ pub(super) fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
     }
     head += &format!("CHECKSUM = {:x}\n", checksum(&data, true));
     head += &format!("ENSEMBLE_ID = none\nENSEMBLE_LABEL = none\nSEQUENCE_NUMBER = {}\n", u.sweeps());
-    head += &format!("FLOATING_POINT = {}\nEND_HEADER\n", if single { "IEEE32BIG" } else { "IEEE64BIG" });
+    head += &format!("FLOATING_POINT = {}\n", if single { "IEEE32BIG" } else { "IEEE64BIG" });
+    let end = "END_HEADER\n";
+    head += &format!("{CRC}{:08x}\n{end}", crc(&[head.as_bytes(), end.as_bytes(), &data]));
     let mut out = head.into_bytes();
     out.extend(data);
     out
@@ -59,7 +86,8 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
         bytes[..limit].windows(end.len()).position(|w| w == *end).map(|at| (at, at + end.len()))
     });
     let (at, data) = found.min().ok_or_else(|| Error::file("the header has no END_HEADER").hint(CUT))?;
-    let (head, data) = (String::from_utf8_lossy(&bytes[..at]), &bytes[data..]);
+    let (header, data) = bytes.split_at(data);
+    let head = String::from_utf8_lossy(&bytes[..at]);
     let keys: BTreeMap<&str, &str> =
         head.lines().filter_map(|l| l.split_once('=')).map(|(k, v)| (k.trim(), v.trim())).collect();
     let need = |key: &str| {
@@ -118,7 +146,10 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     }
     let boundary = |d: usize| keys.get(format!("BOUNDARY_{d}").as_str()).copied().unwrap_or("PERIODIC");
     let sweeps = keys.get("SEQUENCE_NUMBER").and_then(|v| v.parse().ok()).unwrap_or_default();
-    Ok(Loaded { links: u.with_sign(signs_of((1..5).map(boundary))?).with_sweeps(sweeps), note })
+    let links = u.with_sign(signs_of((1..5).map(boundary))?).with_sweeps(sweeps);
+    // Last, since what is wrong elsewhere says more of the damage.
+    check_crc(header, data)?;
+    Ok(Loaded { links, note })
 }
 
 #[cfg(test)]
@@ -131,13 +162,14 @@ mod tests {
         Links::unit(&lattice).unwrap().reference_field(0.4)
     }
 
-    /// The header and the data of the field's file.
+    /// The header, as other programs write it, and the data of the field's file.
     fn parts() -> (String, Vec<u8>) {
         let mut bytes = encode(&field(), false, false);
         let end = "END_HEADER\n";
         let data = bytes.windows(end.len()).position(|w| w == end.as_bytes()).unwrap() + end.len();
         let data = bytes.split_off(data);
-        (String::from_utf8(bytes).unwrap(), data)
+        let head = String::from_utf8(bytes).unwrap();
+        (head.split_inclusive('\n').filter(|line| !line.starts_with(CRC)).collect(), data)
     }
 
     /// The checksum adds whole words, so that both orders have the same.
@@ -151,6 +183,17 @@ mod tests {
         }
         let head = head.replace("IEEE64BIG", "IEEE64LITTLE");
         assert!(decode(&[head.as_bytes(), &big].concat(), false).is_err());
+    }
+
+    /// Words that change places leave the format's own checksum as it is.
+    #[test]
+    fn words_that_changed_places_are_found() {
+        let mut bytes = encode(&field(), false, false);
+        let n = bytes.len();
+        assert!(decode(&bytes, false).is_ok());
+        bytes.swap(n - 9, n - 17);
+        let e = decode(&bytes, false).unwrap_err();
+        assert!(e.message().contains("check is"), "{e}");
     }
 
     #[test]

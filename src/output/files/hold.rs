@@ -24,8 +24,11 @@ pub fn hold(path: &Path) -> Result<Held> {
     let beside = target.with_file_name(format!(".{name}.lock"));
     loop {
         let open = File::options().read(true).write(true).create(true).truncate(false).open(&beside);
-        let mut lock =
-            open.map_err(|e| Error::of_io(&e).context(format!("cannot keep `{}`", path.display())))?;
+        let mut lock = open.map_err(|e| {
+            Error::of_io(&e)
+                .context(format!("`{}` cannot be written", path.display()))
+                .hint("name a file in a folder that exists and may be written to")
+        })?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -137,6 +137,15 @@ mod green_functions {
         Ok(Series::Complex(errors))
     }
 
+    #[rhai_fn(global, name = "green_error", pure, return_raw)]
+    pub fn green_error_plain(
+        ctx: NativeCallContext,
+        mu: &mut SharedMoments,
+        energies: Series,
+    ) -> std::result::Result<Series, Failure> {
+        green_error(ctx, mu, energies, Map::new())
+    }
+
     /// The moments <l|T_n(H~)|r> for n below `count`: a Series for single vectors, a Matrix with a column a pair for blocks.
     ///
     /// # Example

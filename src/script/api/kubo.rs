@@ -228,6 +228,15 @@ mod kubo_functions {
         both(&ctx, mu, &potentials, options).map(|(sigma, _)| Series::Real(sigma))
     }
 
+    #[rhai_fn(global, name = "conductivity", pure, return_raw)]
+    pub fn conductivity_plain(
+        ctx: NativeCallContext,
+        mu: &mut SharedDouble,
+        potentials: Series,
+    ) -> std::result::Result<Series, Failure> {
+        conductivity(ctx, mu, potentials, Map::new())
+    }
+
     /// The standard error of `conductivity` over the vectors, Student's for few of them; NaN for a single vector.
     ///
     /// # Options
@@ -248,6 +257,15 @@ mod kubo_functions {
         options: Map,
     ) -> std::result::Result<Series, Failure> {
         both(&ctx, mu, &potentials, options).map(|(_, error)| Series::Real(error))
+    }
+
+    #[rhai_fn(global, name = "conductivity_error", pure, return_raw)]
+    pub fn conductivity_error_plain(
+        ctx: NativeCallContext,
+        mu: &mut SharedDouble,
+        potentials: Series,
+    ) -> std::result::Result<Series, Failure> {
+        conductivity_error(ctx, mu, potentials, Map::new())
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -109,6 +109,15 @@ mod wave_functions {
         Ok(fit)
     }
 
+    #[rhai_fn(name = "momenta_fit", return_raw)]
+    pub fn momenta_fit_plain(
+        ctx: NativeCallContext,
+        h: Operator,
+        k: Array,
+    ) -> std::result::Result<Array, Failure> {
+        momenta_fit(ctx, h, k, Map::new())
+    }
+
     /// Momenta along a path: `points` of them, evenly spaced from the first corner to the last, in `momenta`; how far along
     /// the path each lies, in `length`.
     ///
