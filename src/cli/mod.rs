@@ -202,7 +202,7 @@ pub fn main() -> ExitCode {
     let silent_before = std::panic::take_hook();
     // What memory there is not is told as an error of the script.
     std::panic::set_hook(Box::new(move |info| {
-        if info.payload_as_str() != Some(memory::OVERFLOW) {
+        if info.payload().downcast_ref::<&str>() != Some(&memory::OVERFLOW) {
             silent_before(info);
         }
     }));

@@ -58,7 +58,7 @@ impl Series {
         let parts = |z: C64| z.re.abs().max(z.im.abs());
         let largest = self.iter().map(|x| parts(x.to_c64())).fold(0.0, f64::max);
         match largest {
-            x if x == 0.0 => 0.0,
+            0.0 => 0.0,
             x if x.is_infinite() => f64::INFINITY,
             x if x < 1e-140 => norm(2f64.powi(600)),
             _ => norm(2f64.powi(-600)),

@@ -90,7 +90,7 @@ pub(super) fn determinant<T: Element>(a: MatRef<'_, T>) -> T {
     let mut power: i64 = level.rows.iter().chain(&level.cols).map(|&e| i64::from(e)).sum();
     let mut product = if odd { T::zero_impl() - T::one_impl() } else { T::one_impl() };
     for p in pivots {
-        product = product * p;
+        product *= p;
         // A sum of exponents cannot leave the range, as a product in any order may.
         let Some(e) = product.exponent() else { return T::zero_impl() };
         product = product.times_power(-e);

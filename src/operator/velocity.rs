@@ -39,10 +39,10 @@ impl Operator {
             Assembled::Csr(csr) => (Stored::from_csr(device, csr, format)?, lattice::Format::Csr),
         };
         let origin = Origin { model: model.clone(), axes: Vec::new(), format: kept, single };
-        Ok(operator.from_origin(origin))
+        Ok(operator.with_origin(origin))
     }
 
-    fn from_origin(self, origin: Origin) -> Operator {
+    fn with_origin(self, origin: Origin) -> Operator {
         let geometry = Arc::new(origin.model.geometry());
         Operator { origin: Some(Arc::new(origin)), ..self.on(Some(geometry)) }
     }
@@ -100,7 +100,7 @@ impl Origin {
             }
         };
         let origin = Origin { model: self.model.clone(), axes, format: self.format, single: self.single };
-        Ok(kernel.from_origin(origin))
+        Ok(kernel.with_origin(origin))
     }
 }
 

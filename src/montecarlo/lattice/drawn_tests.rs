@@ -75,7 +75,7 @@ fn drawn<S: Amplitude>(dice: &mut Dice, pairs: bool) -> Drawn<S> {
         }
         if some { v } else { Vec::new() }
     };
-    let (density, spin) = (symmetric(up % 2 == 0), symmetric(n % 2 == 1));
+    let (density, spin) = (symmetric(up.is_multiple_of(2)), symmetric(n % 2 == 1));
     let state = LatticeState::new(n, up, down, reference.clone()).unwrap();
     let state = state.with_gutzwiller(gutzwiller).unwrap();
     let state = state.with_jastrow(density.clone(), spin.clone()).unwrap();

@@ -263,7 +263,7 @@ fn separated(text: &str, layout: Layout, head: &Head) -> Result<Columns> {
             let words: Vec<&str> = head.last.split(char::from(layout.delimiter())).map(str::trim).collect();
             let commented = words.len() == record.len() && !head.last.contains(": ");
             let numbers = record.iter().all(|cell| cell.trim().parse::<f64>().is_ok());
-            if (ours && !(commented && numbers)) || !numbers {
+            if !numbers || ours && !commented {
                 let name = |name: &str| if ours { name.to_string() } else { name.trim().to_string() };
                 names = record.iter().map(name).collect();
                 continue;
