@@ -34,7 +34,7 @@ pub type Device = Arc<dyn Backend>;
 pub enum MatrixSpec {
     /// Compressed rows.
     Csr(Arc<Csr>),
-    /// Every row padded to the longest, entry-major (papers.md A).
+    /// Every row padded to the longest, entry-major (Zhang et al. 2013).
     Ell(Arc<Csr>),
     /// Sliced ELL: rows sorted by length within `sigma`, slices of `chunk` rows padded together (SELL-C-sigma).
     Sell {

@@ -1,4 +1,4 @@
-//! The ways of Zhang et al. (papers.md A) to accumulate mu_n = <r|T_n(H~)|r>, one moment a product, beside the fused one
+//! The ways of Zhang et al. (Zhang et al. 2013) to accumulate mu_n = <r|T_n(H~)|r>, one moment a product, beside the fused one
 //! of the recurrence: what they cost in memory and passes over the data is what the paper compares.
 
 use std::time::Instant;
@@ -23,7 +23,7 @@ pub enum Accumulation {
     SlidingWindow,
     /// A pass for T_n r and another for the sum.
     Divided,
-    /// One pass, two moments (papers.md B).
+    /// One pass, two moments (Kreutzer et al. 2015).
     Fused,
 }
 

@@ -1,5 +1,5 @@
 //! The Chebyshev recurrence v_(m+1) = 2 H~ v_m - v_(m-1) with two moments a product:
-//! mu_2m = 2 <v_m|v_m> - mu_0 and mu_(2m+1) = 2 <v_(m+1)|v_m> - mu_1 (papers.md B, aug_spmmv).
+//! mu_2m = 2 <v_m|v_m> - mu_0 and mu_(2m+1) = 2 <v_(m+1)|v_m> - mu_1 (Kreutzer et al. 2015, aug_spmmv).
 
 use std::time::{Duration, Instant};
 

@@ -138,7 +138,7 @@ impl Moments {
     }
 
     /// The density per energy at `energies`, zero outside the window:
-    /// f(x) = [g_0 mu_0 + 2 sum g_n mu_n T_n(x)] / (pi sqrt(1 - x^2)), divided by a (papers.md A).
+    /// f(x) = [g_0 mu_0 + 2 sum g_n mu_n T_n(x)] / (pi sqrt(1 - x^2)), divided by a (Zhang et al. 2013).
     pub fn density(&self, energies: &[f64], kernel: DampingKernel) -> Vec<f64> {
         let damped = damp(&self.mean, &kernel.factors(self.len()));
         energies.par_iter().map(|&e| self.series(&damped, e)).collect()

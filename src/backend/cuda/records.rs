@@ -1,6 +1,6 @@
 //! Products by operation records on the GPU: two launches of one kernel, the inner products of records with two dense
 //! sides first. Operators are brought over once, and stay for all products of a search; where they are more than the GPU has
-//! room for, they stay in main memory and travel in windows, one while the one before is computed with (papers.md D,
+//! room for, they stay in main memory and travel in windows, one while the one before is computed with (Nemes et al. 2014,
 //! NoStreamAndStorage). A complex superblock is two real ones, which read and write the real and imaginary parts of vectors.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! The product of a superblock as a list of operation records (papers.md D): a vector is a list of small dense blocks,
+//! The product of a superblock as a list of operation records (Nemes et al. 2014): a vector is a list of small dense blocks,
 //! one a pair of sectors, and the Hamiltonian a sum of `X'_jl += A X_ik B^T` over them.
 
 use std::collections::{BTreeMap, HashMap};

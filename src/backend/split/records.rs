@@ -1,4 +1,4 @@
-//! The records of a superblock shared out (papers.md D): its vectors live whole on one part, and the other parts compute some
+//! The records of a superblock shared out (Nemes et al. 2014): its vectors live whole on one part, and the other parts compute some
 //! blocks of a product meanwhile, each block by one part. The small ones go to them, as there they are slowest by least.
 
 use std::sync::{Arc, Mutex, PoisonError};

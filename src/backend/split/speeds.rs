@@ -17,7 +17,7 @@ const TIME: Duration = Duration::from_millis(50);
 /// Numbers of a sample's vectors: enough blocks of every size to keep a part busy.
 const NUMBERS: usize = 1 << 22;
 
-/// Sizes of dense products that are alike in speed: a step function, as in papers.md D.
+/// Sizes of dense products that are alike in speed: a step function, as in Nemes et al. 2014.
 pub(super) mod class {
     /// How many classes there are.
     pub const COUNT: usize = 3;

@@ -152,7 +152,7 @@ fn operator(device: &Device, model: &Model, format: Format) -> Result<Operator> 
 /// A name, whether the case is large, and how to make the model.
 type Case = (&'static str, bool, fn() -> Result<Model>);
 
-/// The lattices of papers.md A and B, those of the peers' measurements first.
+/// The lattices of Zhang et al. 2013 and B, those of the peers' measurements first.
 fn cases() -> Vec<Case> {
     vec![
         ("cubic 64^3 disordered", false, || disordered(Lattice::cubic(64, 64, 64)?)),

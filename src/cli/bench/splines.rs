@@ -8,7 +8,7 @@ use crate::backend::splines::{SplineShape, SplineTable};
 use crate::error::Result;
 use crate::number::philox;
 
-/// Orbitals, grid points along an edge and points at once: the peers' case, one walker and sixteen of the sizes of papers.md C.
+/// Orbitals, grid points along an edge and points at once: the peers' case, one walker and sixteen of the sizes of Uejima and Maezono 2012.
 const CASES: [(usize, usize, usize); 6] = [
     (384, 48, 1500),
     (56, 50, 216),

@@ -1,4 +1,4 @@
-//! Sweeps of walkers by updating scheme, and local energies: systems of the sizes of papers.md C, electrons with a Jastrow
+//! Sweeps of walkers by updating scheme, and local energies: systems of the sizes of Uejima and Maezono 2012, electrons with a Jastrow
 //! factor and orbitals on splines in single precision, against what their products of matrices and their orbitals take alone.
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Two blocks side by side as one operator: `H = sum_alpha A_alpha x B_alpha` over the operators carried across the bond
-//! between them, as operation records between pairs of sectors (papers.md D).
+//! between them, as operation records between pairs of sectors (Nemes et al. 2014).
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
