@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, DoubleMoments, Window};
 use crate::number::C64;
+use crate::task;
 
 /// Points of Gauss and Legendre in a panel: a panel holds one period of the highest term at most.
 const NODES: usize = 12;
@@ -47,15 +48,15 @@ impl DoubleMoments {
         }
         let a = self.window.half_width;
         let prefactor = 4.0 / (PI * a * a) * self.dim as f64 / volume;
-        let sigma = |mu: &[C64]| {
-            let mut sigma = self.without_prefactor(mu, potentials, temperature, kernel);
+        let sigma = |mu: &[C64]| -> Result<Vec<f64>> {
+            let mut sigma = self.without_prefactor(mu, potentials, temperature, kernel)?;
             sigma.iter_mut().for_each(|x| *x *= prefactor);
-            sigma
+            Ok(sigma)
         };
-        let mean = sigma(self.values());
+        let mean = sigma(self.values())?;
         // Linear in the moments: the mean of the vectors' conductivities is that of their mean.
         let each: Vec<Vec<f64>> =
-            if self.vectors() < 2 { Vec::new() } else { self.of_each().map(sigma).collect() };
+            if self.vectors() < 2 { Vec::new() } else { self.of_each().map(sigma).collect::<Result<_>>()? };
         let errors = (0..mean.len()).map(|i| standard_error(each.iter().map(|of| of[i] - mean[i]))).collect();
         Ok((mean, errors))
     }
@@ -66,15 +67,19 @@ impl DoubleMoments {
         potentials: &[f64],
         temperature: f64,
         kernel: DampingKernel,
-    ) -> Vec<f64> {
+    ) -> Result<Vec<f64>> {
         let a = self.window.half_width;
+        let stop = task::current();
+        let at_each = |f: &(dyn Fn(f64) -> f64 + Sync)| {
+            potentials.par_iter().map(|&mu| stop.check().map(|()| f(mu))).collect()
+        };
         let cold = Cold::new(self.window, self.count, mu, kernel);
         // What is smooth on the scale of the moments does not see so low a temperature.
         if temperature < 1e-8 * a {
-            potentials.par_iter().map(|&mu| cold.at_energy(mu)).collect()
+            at_each(&|mu| cold.at_energy(mu))
         } else if 2.0 * temperature > a * PI / self.count as f64 {
             let nodes = cold.nodes(&[0.0, PI]);
-            potentials.par_iter().map(|&mu| cold.average(&nodes, mu, temperature)).collect()
+            at_each(&|mu| cold.average(&nodes, mu, temperature))
         } else {
             let near = |mu: f64| {
                 let breaks: Vec<f64> = (-REACH..=REACH)
@@ -83,7 +88,7 @@ impl DoubleMoments {
                     .collect();
                 cold.average(&cold.nodes(&breaks), mu, temperature)
             };
-            potentials.par_iter().map(|&mu| near(mu)).collect()
+            at_each(&near)
         }
     }
 }
