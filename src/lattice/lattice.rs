@@ -452,7 +452,7 @@ pub(super) fn check_bond(bond: &Bond, d: usize, basis: usize) -> Result<()> {
 }
 
 /// (A A^T)^-1 A for the matrix A of the vectors as rows, by Gauss and Jordan with pivots.
-fn pseudo_inverse(vectors: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> {
+pub(super) fn pseudo_inverse(vectors: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> {
     let d = vectors.len();
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let mut left: Vec<Vec<f64>> =

@@ -4,6 +4,7 @@
 
 mod assemble;
 mod block;
+mod bloch;
 mod bravais;
 mod flux;
 mod geometry;
@@ -12,6 +13,7 @@ mod lattice;
 mod lines;
 mod market;
 mod model;
+mod points;
 mod remove;
 pub mod sparse;
 mod stencil;
@@ -23,9 +25,11 @@ mod wannier;
 
 pub use assemble::{Assembled, Format};
 pub use block::Block;
+pub use bloch::Bloch;
 pub use geometry::Geometry;
 pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
 pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
+pub use points::HopTerm;
 pub use wannier::{Centres, WannierOptions, read_wannier90};

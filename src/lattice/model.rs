@@ -287,6 +287,16 @@ impl Model {
         Ok(())
     }
 
+    /// Keeps the hopping added last as one block if all its cells have the same.
+    pub(super) fn simplify_last(&mut self) {
+        if let Some(Hop { value, .. }) = self.hops.last_mut()
+            && let HopValue::PerCell(table) = value
+            && let [only] = table.blocks()
+        {
+            *value = HopValue::Uniform(only.clone());
+        }
+    }
+
     /// Adds a hopping over every nearest-neighbour bond of the lattice.
     ///
     /// # Errors
@@ -355,7 +365,7 @@ impl Model {
                 "the {} lattice has no nearest-neighbour bonds",
                 self.lattice.name()
             ))
-            .hint("give bonds to `lattice::custom`, or use `hop`"));
+            .hint("give bonds to `lattice::custom`, or use `hop` or `hop_within`"));
         }
         Ok(self.lattice.bonds().to_vec())
     }

@@ -2,6 +2,7 @@
 //! They get an operator and vectors and know neither layout nor physics.
 
 mod accumulate;
+mod bands;
 mod chebyshev;
 mod conductivity;
 mod davidson;
@@ -9,6 +10,7 @@ mod double_moments;
 mod evolve;
 mod expansion;
 mod green;
+mod interior;
 mod kernel;
 mod minmax;
 mod moments;
@@ -20,6 +22,9 @@ mod subspace;
 mod window;
 mod zolotarev;
 
+pub use bands::{
+    BandOptions, Chern, DensityOptions, Plane, band_density, bands, berry_curvature, chern_number, wilson_loop, z2,
+};
 pub use accumulate::{Accumulation, accumulate};
 pub use chebyshev::Chebyshev;
 pub use davidson::{DavidsonOptions, Eigen, Ended, Preconditioner, davidson};
@@ -27,6 +32,7 @@ pub use double_moments::{DoubleMoments, cross_moments};
 pub use evolve::{Evolved, evolve};
 pub use expansion::{Expansion, clenshaw, polynomial};
 pub use green::{Damping, green, green_error, undamped_terms};
+pub use interior::{InteriorOptions, interior};
 pub use kernel::DampingKernel;
 pub use minmax::MinMax;
 pub use moments::Moments;

@@ -2,7 +2,7 @@
 
 use kuva::backend::svg::SvgBackend;
 use kuva::plot::{Heatmap, LegendPosition, LinePlot, MarkerShape, ScatterPlot};
-use kuva::prelude::ColorMap;
+use kuva::prelude::{ColorMap, ReferenceLine, TextAnnotation};
 use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{Scene, render_multiple};
@@ -106,12 +106,42 @@ impl Plot {
             layout = layout.with_show_grid(false);
         }
         let digits = self.digits();
-        layout
+        let layout = layout
             .with_ticks(7)
             .with_tick_format(TickFormat::Custom(std::sync::Arc::new(move |x| tick(x, digits))))
             .with_legend_position(LegendPosition::OutsideRightTop)
             .with_legend_box(false)
-            .with_box_axes()
+            .with_box_axes();
+        if map { layout } else { self.named_points(layout, height) }
+    }
+
+    /// Names of points stand where numbers would, below the axis, with a line up from each.
+    fn named_points(&self, mut layout: Layout, height: f64) -> Layout {
+        let Some((low, high)) = self.y_range.or_else(|| self.heights()).filter(|_| !self.ticks.is_empty()) else {
+            return layout;
+        };
+        layout = layout
+            .with_y_axis_min(low)
+            .with_y_axis_max(high)
+            .with_x_tick_format(TickFormat::Custom(std::sync::Arc::new(|_| String::new())))
+            .with_show_grid(false);
+        // The library puts texts at data: some pixels below the axis is so much below the least ordinate.
+        let below = low - 14.0 / (height - 90.0).max(60.0) * (high - low);
+        for (x, name) in &self.ticks {
+            layout = layout
+                .with_reference_line(ReferenceLine::vertical(*x).with_color("#999999"))
+                .with_annotation(TextAnnotation::new(name, *x, below));
+        }
+        layout
+    }
+
+    /// The range of the ordinates, with a margin.
+    fn heights(&self) -> Option<(f64, f64)> {
+        let Content::Curves(curves) = &self.content else { return None };
+        let finite = curves.iter().flat_map(|c| &c.y).copied().filter(|y| y.is_finite());
+        let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), y| (l.min(y), h.max(y)));
+        let margin = 0.05 * (high - low);
+        (low < high && !self.log_y).then_some((low - margin, high + margin))
     }
 
     /// The abscissa ends where the data end.

@@ -97,6 +97,9 @@ pub struct Plot {
     pub x_range: Option<(f64, f64)>,
     /// The range of the ordinate; by default that of the data.
     pub y_range: Option<(f64, f64)>,
+    /// Points of the abscissa that have names, as those of a path in momentum space: they stand below the axis in place of
+    /// numbers.
+    pub ticks: Vec<(f64, String)>,
     /// Width and height in pixels.
     pub size: (f64, f64),
     /// What is plotted.
@@ -115,6 +118,7 @@ impl Plot {
             legend: None,
             x_range: None,
             y_range: None,
+            ticks: Vec::new(),
             size: (720.0, 460.0),
             content,
         }
@@ -128,6 +132,9 @@ impl Plot {
             None => Plot::of_columns(table)?,
         };
         plot.title = table.title().unwrap_or_default().to_string();
+        plot.ticks = ticks(table);
+        // Bands are told apart by their energies.
+        plot.legend = if plot.ticks.is_empty() { None } else { Some(false) };
         Ok(plot)
     }
 
@@ -225,6 +232,15 @@ impl Plot {
             }
         }
     }
+}
+
+/// The names of points that the report of a table holds as `ticks`: pairs of a number and a text.
+fn ticks(table: &Table) -> Vec<(f64, String)> {
+    let listed = table.report().get("ticks").and_then(|ticks| ticks.as_array());
+    let pair = |tick: &serde_json::Value| {
+        Some((tick.get(0)?.as_f64().filter(|x| x.is_finite())?, tick.get(1)?.as_str()?.to_string()))
+    };
+    listed.into_iter().flatten().filter_map(pair).collect()
 }
 
 fn real_curves(name: &str, x: &[f64], data: &Series) -> Vec<Curve> {

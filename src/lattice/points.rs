@@ -1,0 +1,191 @@
+//! Sites that are no crystal, and bonds by distance.
+
+use std::collections::HashMap;
+
+use super::block::Block;
+use super::lattice::{Bond, Lattice, MAX_DIMENSION, Site};
+use super::model::{Model, OfBond};
+use crate::backend::matrix::Wrap;
+use crate::error::{Error, Result};
+use crate::number::memory;
+use crate::task::Task;
+
+impl Lattice {
+    /// A finite set of sites at any places, Cartesian, without a unit cell; open. Its volume is that of the box around them,
+    /// with one lattice constant where it has no width.
+    ///
+    /// # Errors
+    /// No points, or points of several dimensions or not finite.
+    pub fn points(positions: Vec<Vec<f64>>) -> Result<Lattice> {
+        let Some(d) = positions.first().map(Vec::len) else {
+            return Err(Error::input("a set of no points"));
+        };
+        if let Some((i, p)) = positions.iter().enumerate().find(|(_, p)| p.len() != d) {
+            return Err(Error::input(format!("point {i} has {} coordinates, and the first has {d}", p.len())));
+        }
+        if d == 0 || d > MAX_DIMENSION {
+            return Err(Error::input(format!("points of {d} coordinates"))
+                .hint(format!("a point has 1 to {MAX_DIMENSION}")));
+        }
+        let extent = |x: usize| {
+            let all = || positions.iter().map(|p| p[x]);
+            all().fold(f64::NEG_INFINITY, f64::max) - all().fold(f64::INFINITY, f64::min)
+        };
+        let side = |x: usize| Some(extent(x)).filter(|w| *w > 0.0).unwrap_or(1.0);
+        let vectors = (0..d).map(|x| (0..d).map(|y| if x == y { side(x) } else { 0.0 }).collect()).collect();
+        let sites = positions.iter().enumerate();
+        let sites = sites.map(|(i, p)| Site { name: i.to_string(), position: p.clone() }).collect();
+        Lattice::custom("points", vectors, sites, Vec::new(), vec![1; d])?.boundary(&[Wrap::Open])
+    }
+
+    /// Every pair of sites at most `cutoff` apart, once, as bonds of the unit cell; across boundaries that are not open as
+    /// well.
+    ///
+    /// # Errors
+    /// A cutoff that is no length, two sites at one place, interruption.
+    pub fn bonds_within(&self, cutoff: f64, task: &Task) -> Result<Vec<Bond>> {
+        if !(cutoff > 0.0 && cutoff.is_finite()) {
+            return Err(Error::input(format!("bonds within a distance of {cutoff}")));
+        }
+        let basis = self.basis();
+        let grid = Grid::new(basis, cutoff);
+        let shifts = self.shifts_within(cutoff)?;
+        let mut found = Vec::new();
+        let steps = task.start("bonds", shifts.len() * basis.len());
+        for (i, shift) in shifts.iter().enumerate() {
+            let ahead = shift.iter().copied().find(|x| *x != 0);
+            for (from, site) in basis.iter().enumerate() {
+                if from.is_multiple_of(1024) {
+                    steps.advance(i * basis.len() + from)?;
+                }
+                // Where the site would lie if its partner's cell were that of the basis.
+                let mut place = site.position.clone();
+                for (vector, x) in self.vectors().iter().zip(shift) {
+                    place.iter_mut().zip(vector).for_each(|(p, v)| *p -= *x as f64 * v);
+                }
+                for to in grid.near(&place) {
+                    if ahead.is_none() && to <= from {
+                        continue;
+                    }
+                    let off = basis[to].position.iter().zip(&place).map(|(a, b)| (a - b).powi(2));
+                    let distance = off.sum::<f64>().sqrt();
+                    if distance <= 1e-9 * cutoff {
+                        return Err(Error::input(format!(
+                            "sites `{}` and `{}` lie at one place, {:?}",
+                            site.name, basis[to].name, site.position
+                        )));
+                    }
+                    if distance <= cutoff {
+                        found.push(Bond { shift: shift.clone(), from, to });
+                    }
+                }
+            }
+            memory::ensure(200 * found.len() as u128, &format!("{} bonds", found.len()))?;
+        }
+        Ok(found)
+    }
+
+    /// Displacements in cells that bonds of this length may have, one of each with its opposite.
+    fn shifts_within(&self, cutoff: f64) -> Result<Vec<Vec<i64>>> {
+        let mut all: Vec<Vec<i64>> = vec![Vec::new()];
+        for d in 0..self.dimension() {
+            let along: Vec<f64> =
+                self.basis().iter().map(|site| self.cell_coordinates(&site.position)[d]).collect();
+            let spread = along.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+                - along.iter().copied().fold(f64::INFINITY, f64::min);
+            let slope = self.inverse[d].iter().map(|x| x * x).sum::<f64>().sqrt();
+            let mut most = (cutoff * slope + spread).floor();
+            if self.wrap()[d] == Wrap::Open {
+                most = most.min(self.cells()[d] as f64 - 1.0);
+            }
+            if (2.0 * most + 1.0) * all.len() as f64 > 1e7 {
+                return Err(Error::input(format!("bonds within {cutoff} reach over too many cells")));
+            }
+            let most = most as i64;
+            all = all
+                .iter()
+                .flat_map(|shift| (-most..=most).map(move |x| [&shift[..], &[x]].concat()))
+                .collect();
+        }
+        all.retain(|shift| shift.iter().find(|x| **x != 0).is_none_or(|x| *x > 0));
+        Ok(all)
+    }
+}
+
+impl Model {
+    /// Adds a hopping between every pair of sites at most `cutoff` apart, and its conjugate. What a function of the two
+    /// positions gives is kept as one number where it is the same in all cells.
+    ///
+    /// # Errors
+    /// As [`Lattice::bonds_within`] and [`Model::hop_with`]; no pair that near.
+    pub fn hop_within(&mut self, cutoff: f64, term: HopTerm<'_, '_>, task: &Task) -> Result<usize> {
+        let bonds = self.lattice.bonds_within(cutoff, task)?;
+        if bonds.is_empty() {
+            return Err(Error::input(format!("no two sites are {cutoff} or less apart"))
+                .hint("lengths are in lattice constants: the cutoff may be too small"));
+        }
+        match term {
+            HopTerm::Same(block) => {
+                for bond in &bonds {
+                    self.hop_between(&bond.shift, bond.from, bond.to, block)?;
+                }
+            }
+            HopTerm::Of(f) => {
+                let quiet = task.quiet();
+                let steps = task.start("hoppings", bonds.len());
+                for (i, bond) in bonds.iter().enumerate() {
+                    if i.is_multiple_of(256) {
+                        steps.advance(i)?;
+                    }
+                    self.hop_with(&bond.shift, bond.from, bond.to, f, &quiet)?;
+                    self.simplify_last();
+                }
+            }
+        }
+        Ok(bonds.len())
+    }
+}
+
+/// A hopping: the same everywhere, or a function of the positions that it joins.
+pub enum HopTerm<'a, 'b> {
+    /// One block.
+    Same(&'a Block),
+    /// A function.
+    Of(&'a mut OfBond<'b>),
+}
+
+/// Sites by the cube of side `cutoff` that they lie in.
+struct Grid {
+    side: f64,
+    cubes: HashMap<Vec<i64>, Vec<usize>>,
+    space: usize,
+}
+
+impl Grid {
+    fn new(sites: &[Site], side: f64) -> Grid {
+        let space = sites.first().map_or(0, |site| site.position.len());
+        let mut grid = Grid { side, cubes: HashMap::new(), space };
+        for (i, site) in sites.iter().enumerate() {
+            let cube = grid.cube(&site.position);
+            grid.cubes.entry(cube).or_default().push(i);
+        }
+        grid
+    }
+
+    fn cube(&self, place: &[f64]) -> Vec<i64> {
+        place.iter().map(|x| (x / self.side).floor() as i64).collect()
+    }
+
+    /// Sites in the cube of a place and in those around it, ascending.
+    fn near(&self, place: &[f64]) -> Vec<usize> {
+        let middle = self.cube(place);
+        let mut found = Vec::new();
+        for code in 0..3usize.pow(self.space as u32) {
+            let cube: Vec<i64> =
+                middle.iter().enumerate().map(|(x, c)| c + (code / 3usize.pow(x as u32) % 3) as i64 - 1).collect();
+            found.extend(self.cubes.get(&cube).into_iter().flatten());
+        }
+        found.sort_unstable();
+        found
+    }
+}

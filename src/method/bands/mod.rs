@@ -1,0 +1,55 @@
+//! Bands: eigenvalues of Bloch Hamiltonians along paths and over the Brillouin zone, their topology, their density.
+
+mod path;
+mod tetrahedra;
+mod topology;
+
+pub use path::{BandOptions, bands};
+pub use tetrahedra::{DensityOptions, band_density};
+pub use topology::{Chern, Plane, berry_curvature, chern_number, wilson_loop, z2};
+
+use rayon::prelude::*;
+
+use crate::error::Result;
+use crate::lattice::Bloch;
+use crate::number::{C64, Matrix};
+use crate::task::Task;
+
+/// Momenta whose matrices are made between two looks at the interrupt.
+const CHUNK: usize = 64;
+
+/// Calls a function of each momentum, many side by side, in order.
+fn at_each<T: Send>(
+    momenta: &[Vec<f64>],
+    what: &str,
+    task: &Task,
+    f: impl Fn(&[f64]) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let steps = task.start(what, momenta.len());
+    let mut all = Vec::with_capacity(momenta.len());
+    for chunk in momenta.chunks(CHUNK) {
+        let part: Result<Vec<T>> = chunk.par_iter().map(|k| f(k)).collect();
+        all.extend(part?);
+        steps.advance(all.len())?;
+    }
+    Ok(all)
+}
+
+/// Levels at a momentum, ascending, and their eigenvectors as columns.
+struct Levels {
+    energies: Vec<f64>,
+    vectors: Matrix,
+}
+
+fn levels(bloch: &Bloch, k: &[f64]) -> Result<Levels> {
+    let (energies, vectors) = bloch.hamiltonian(k)?.eigh()?;
+    Ok(Levels { energies: energies.as_real("energies")?.to_vec(), vectors })
+}
+
+/// The first `count` columns of a matrix.
+fn lowest(vectors: &Matrix, count: usize) -> Result<Matrix> {
+    let (n, all) = (vectors.rows(), vectors.data().to_complex());
+    let cols = vectors.cols();
+    let kept: Vec<C64> = (0..n).flat_map(|i| all[i * cols..i * cols + count].iter().copied()).collect();
+    Matrix::new(n, count, crate::number::Series::Complex(kept))
+}

@@ -1,0 +1,178 @@
+//! The density of states of bands by linear interpolation in tetrahedra (triangles in two directions, segments in one):
+//! Lehmann, Taut, phys. stat. sol. (b) 54 (1972) 469; the sums that they leave below an energy as in Bloechl, Jepsen,
+//! Andersen, PRB 49 (1994) 16223, appendix A.
+
+use super::{at_each, levels};
+use crate::error::{Error, Result};
+use crate::lattice::Bloch;
+use crate::number::{Table, memory};
+use crate::task::Task;
+
+/// How a density of states is made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DensityOptions {
+    /// Momenta in each direction.
+    pub grid: usize,
+    /// Energies of the table.
+    pub points: usize,
+    /// Lowest and highest energy; the bands' own by default.
+    pub range: Option<(f64, f64)>,
+}
+
+/// A table of `energy`, `density` (per energy and state, so that it integrates to one over all bands) and `states`, the
+/// part of all states below the energy. Each density is the mean over its step of energies: what a flat band has stays
+/// finite, and the steps sum up to `states`.
+///
+/// # Errors
+/// More than three periodic directions, an empty grid or range.
+pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Result<Table> {
+    let (d, n, rows) = (bloch.dimension(), options.grid, bloch.rows());
+    if d > 3 {
+        return Err(Error::input(format!("tetrahedra in {d} directions")).hint("there are three at most"));
+    }
+    let count = (n as u128).pow(d as u32);
+    if n == 0 || count > 1 << 40 {
+        return Err(Error::input(format!("a grid of {n} momenta in each direction")));
+    }
+    if !(2..=1 << 24).contains(&options.points) {
+        return Err(Error::input(format!("{} energies", options.points)).hint("ask for two at least"));
+    }
+    memory::ensure(count * (8 * rows as u128 + 64), &format!("{rows} bands at {count} momenta"))?;
+    let count = count as usize;
+    let digit = |p: usize, k: usize| p / n.pow(k as u32) % n;
+    let momenta: Vec<Vec<f64>> =
+        (0..count).map(|p| (0..d).map(|k| digit(p, k) as f64 / n as f64).collect()).collect();
+    let energies = at_each(&momenta, "bands", task, |k| Ok(levels(bloch, k)?.energies))?;
+    let (low, high) = match options.range {
+        Some((low, high)) if low < high && low.is_finite() && high.is_finite() => (low, high),
+        Some((low, high)) => return Err(Error::input(format!("energies from {low} to {high}"))),
+        None => {
+            let all = || energies.iter().flatten().copied();
+            let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+            let margin = 0.02 * (high - low) + 1e-9 * (1.0 + low.abs().max(high.abs()));
+            (low - margin, high + margin)
+        }
+    };
+    let step = (high - low) / (options.points - 1) as f64;
+    // Edges of the steps: half a step on both sides of each energy.
+    let edge = |i: usize| low + (i as f64 - 0.5) * step;
+    let simplices = simplices(d);
+    let share = 1.0 / (count * simplices.len() * rows) as f64;
+    // Of every edge what simplices lie across it hold below it; of the step where a simplex is passed, all of it.
+    let mut partial = vec![0.0; options.points + 1];
+    let mut whole = vec![0.0; options.points + 2];
+    let steps = task.start("tetrahedra", count);
+    let mut corners = vec![0.0; d + 1];
+    for p in 0..count {
+        if p.is_multiple_of(1024) {
+            steps.advance(p)?;
+        }
+        for simplex in &simplices {
+            let places: Vec<usize> = simplex
+                .iter()
+                .map(|corner| {
+                    (0..d).map(|k| (digit(p, k) + usize::from(corner >> k & 1 == 1)) % n * n.pow(k as u32)).sum()
+                })
+                .collect();
+            for band in 0..rows {
+                corners.iter_mut().zip(&places).for_each(|(e, place)| *e = energies[*place][band]);
+                corners.sort_by(f64::total_cmp);
+                let first = (((corners[0] - low) / step + 0.5).ceil().max(0.0) as usize).min(options.points + 1);
+                let mut i = first;
+                while i <= options.points && edge(i) < corners[d] {
+                    partial[i] += share * below(&corners, edge(i));
+                    i += 1;
+                }
+                whole[i.min(options.points + 1)] += share;
+            }
+        }
+    }
+    let mut passed = 0.0;
+    let sums: Vec<f64> = (0..=options.points)
+        .map(|i| {
+            passed += whole[i];
+            passed + partial[i]
+        })
+        .collect();
+    let energy: Vec<f64> = (0..options.points).map(|i| low + i as f64 * step).collect();
+    let density: Vec<f64> = sums.windows(2).map(|s| (s[1] - s[0]) / step).collect();
+    let states: Vec<f64> = sums.windows(2).map(|s| 0.5 * (s[0] + s[1])).collect();
+    Table::from_columns([("energy", energy), ("density", density), ("states", states)])
+}
+
+/// The simplices that a cell of the grid is cut into: paths from one corner to the opposite one, a bit a direction.
+fn simplices(d: usize) -> Vec<Vec<usize>> {
+    let mut found = vec![vec![0]];
+    for _ in 0..d {
+        found = found
+            .iter()
+            .flat_map(|path: &Vec<usize>| {
+                let last = path[path.len() - 1];
+                (0..d).filter(move |k| last >> k & 1 == 0).map(|k| [&path[..], &[last | 1 << k]].concat())
+            })
+            .collect();
+    }
+    found
+}
+
+/// The part of a simplex below an energy between its lowest and its highest corner, which are sorted.
+fn below(e: &[f64], x: f64) -> f64 {
+    match *e {
+        [a, b] => (x - a) / (b - a),
+        [a, b, c] => {
+            if x < b {
+                (x - a).powi(2) / ((b - a) * (c - a))
+            } else {
+                1.0 - (c - x).powi(2) / ((c - a) * (c - b))
+            }
+        }
+        [a, b, c, d] => {
+            if x < b {
+                (x - a).powi(3) / ((b - a) * (c - a) * (d - a))
+            } else if x < c {
+                let y = x - b;
+                let bent = ((c - a) + (d - b)) / ((c - b) * (d - b));
+                ((b - a).powi(2) + 3.0 * (b - a) * y + 3.0 * y * y - bent * y.powi(3)) / ((c - a) * (d - a))
+            } else {
+                1.0 - (d - x).powi(3) / ((d - a) * (d - b) * (d - c))
+            }
+        }
+        _ => 0.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn simplices_fill_the_cell() {
+        assert_eq!([1, 2, 3].map(|d| simplices(d).len()), [1, 2, 6]);
+        assert!(simplices(3).iter().all(|s| s.first() == Some(&0) && s.last() == Some(&7) && s.len() == 4));
+    }
+
+    #[test]
+    fn what_lies_below_agrees_with_counting() {
+        // Points of the simplex x1 + .. + xd <= 1 on a fine grid of centres.
+        for corners in [vec![0.1, 0.7], vec![-0.3, 0.2, 0.9], vec![-1.0, -0.2, 0.3, 0.8], vec![0.0, 0.0, 0.5, 1.0]] {
+            let (d, n) = (corners.len() - 1, 60);
+            for x in [0.15, 0.35, 0.6, 0.75] {
+                let (mut all, mut under) = (0.0, 0.0);
+                for p in 0..(n as usize).pow(d as u32) {
+                    let u: Vec<f64> =
+                        (0..d).map(|k| ((p / (n as usize).pow(k as u32) % n) as f64 + 0.5) / n as f64).collect();
+                    let rest = 1.0 - u.iter().sum::<f64>();
+                    if rest < 0.0 {
+                        continue;
+                    }
+                    let e = rest * corners[0] + u.iter().zip(&corners[1..]).map(|(u, e)| u * e).sum::<f64>();
+                    all += 1.0;
+                    under += f64::from(u8::from(e < x));
+                }
+                if x > corners[0] && x < corners[d] {
+                    assert!((below(&corners, x) - under / all).abs() < 0.03, "{corners:?} {x}");
+                }
+            }
+        }
+    }
+}

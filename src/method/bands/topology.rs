@@ -1,0 +1,407 @@
+//! Topology of the filled bands: Chern numbers, Berry curvature, Wilson loops, Z2 invariants.
+//!
+//! Signs: the Berry connection is A = i <u|du/dk>, the curvature dA_2/dk_1 - dA_1/dk_2, a Chern number its integral over
+//! the zone divided by 2 pi.
+
+use std::f64::consts::{PI, TAU};
+
+use super::{Levels, at_each, levels, lowest};
+use crate::error::{Error, Result};
+use crate::lattice::Bloch;
+use crate::number::{C64, Matrix, Series, Table};
+use crate::task::Task;
+
+/// Points a direction that a grid or a loop has at first, and at most.
+const POINTS: usize = 16;
+const MOST_POINTS: usize = 1024;
+/// A gap below this part of the bands' width is none.
+const NO_GAP: f64 = 1e-9;
+
+/// Two directions of the Brillouin zone, and the momenta along the others, in units of the reciprocal vectors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plane {
+    /// The two directions, in the order that the sign of a Chern number means.
+    pub directions: [usize; 2],
+    /// Momenta along the other directions, in their order.
+    pub at: Vec<f64>,
+}
+
+impl Plane {
+    fn check(&self, bloch: &Bloch) -> Result<()> {
+        let d = bloch.dimension();
+        let [a, b] = self.directions;
+        if a == b || a >= d || b >= d {
+            return Err(Error::input(format!("directions {a} and {b} of {d} span no plane"))
+                .hint("a plane takes two different directions with momenta, counted from 0"));
+        }
+        if self.at.len() + 2 != d || self.at.iter().any(|x| !x.is_finite()) {
+            return Err(Error::input(format!(
+                "{} momenta beside a plane in {d} directions",
+                self.at.len()
+            ))
+            .hint(format!("`at` takes {}, one for each direction that is not in the plane", d.saturating_sub(2))));
+        }
+        Ok(())
+    }
+
+    fn momentum(&self, first: f64, second: f64) -> Vec<f64> {
+        let mut k = vec![0.0; self.at.len() + 2];
+        let mut at = self.at.iter();
+        for (d, k) in k.iter_mut().enumerate() {
+            *k = match d {
+                d if d == self.directions[0] => first,
+                d if d == self.directions[1] => second,
+                _ => at.next().copied().unwrap_or(0.0),
+            };
+        }
+        k
+    }
+
+    /// -1 where the two lattice vectors of a plane are left-handed, so that signs are those of x and y.
+    fn hand(&self, bloch: &Bloch) -> f64 {
+        let v = bloch.vectors();
+        match (&v[self.directions[0]][..], &v[self.directions[1]][..]) {
+            ([a, b], [c, d]) if a * d - b * c < 0.0 => -1.0,
+            _ => 1.0,
+        }
+    }
+
+    /// The area that the two reciprocal vectors span.
+    fn area(&self, bloch: &Bloch) -> f64 {
+        let b = bloch.reciprocal();
+        let [a, b] = self.directions.map(|d| b[d].clone());
+        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+        (dot(&a, &a) * dot(&b, &b) - dot(&a, &b).powi(2)).max(0.0).sqrt()
+    }
+}
+
+fn check_filled(bloch: &Bloch, filled: usize) -> Result<()> {
+    if filled == 0 || filled > bloch.rows() {
+        return Err(Error::input(format!("{filled} filled bands of {}", bloch.rows()))
+            .hint("`filled` counts the bands below the gap"));
+    }
+    Ok(())
+}
+
+/// The direct gap above the filled bands; infinite if all are filled.
+fn gap(levels: &Levels, filled: usize) -> f64 {
+    levels.energies.get(filled).map_or(f64::INFINITY, |above| above - levels.energies[filled - 1])
+}
+
+/// An error unless there is a gap everywhere.
+fn check_gap<'a>(
+    all: impl Iterator<Item = (&'a Vec<f64>, &'a Levels)>,
+    filled: usize,
+) -> Result<f64> {
+    let (mut least, mut width, mut place) = (f64::INFINITY, 0.0f64, Vec::new());
+    for (k, l) in all {
+        width = l.energies.iter().fold(width, |w, e| w.max(e.abs()));
+        if gap(l, filled) < least {
+            (least, place) = (gap(l, filled), k.clone());
+        }
+    }
+    if least <= NO_GAP * width {
+        return Err(Error::input(format!("no gap above band {filled} at k = {place:?}"))
+            .hint("topology is that of bands with a gap everywhere: check `bands(..)`"));
+    }
+    Ok(least)
+}
+
+/// A Chern number and how it was found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chern {
+    /// The number.
+    pub number: i64,
+    /// The least direct gap on the grid.
+    pub gap: f64,
+    /// Points of the grid in each direction.
+    pub grid: usize,
+}
+
+/// The Chern number of the `filled` lowest bands by the field strengths of a grid, an integer on any (Fukui, Hatsugai,
+/// Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid is doubled until every field strength is below
+/// pi/2, a sign that it is fine enough; a `grid` that is given stays.
+///
+/// # Errors
+/// No gap, directions or fillings that do not fit, a gap so small that the grid would be too large.
+pub fn chern_number(
+    bloch: &Bloch,
+    filled: usize,
+    plane: &Plane,
+    grid: Option<usize>,
+    task: &Task,
+) -> Result<Chern> {
+    plane.check(bloch)?;
+    check_filled(bloch, filled)?;
+    let mut n = grid.unwrap_or(POINTS);
+    if !(2..=1 << 14).contains(&n) {
+        return Err(Error::input(format!("a grid of {n} points in each direction")));
+    }
+    loop {
+        let momenta: Vec<Vec<f64>> =
+            (0..n * n).map(|p| plane.momentum((p / n) as f64 / n as f64, (p % n) as f64 / n as f64)).collect();
+        let found = at_each(&momenta, "Chern number", task, |k| {
+            let l = levels(bloch, k)?;
+            Ok((lowest(&l.vectors, filled)?, l))
+        })?;
+        let least = check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), filled)?;
+        let link = |p: usize, q: usize| overlap(&found[p].0, &found[q].0).and_then(|m| Ok(m.det()?.to_c64()));
+        let at = |i: usize, j: usize| (i % n) * n + j % n;
+        let mut first = Vec::with_capacity(n * n);
+        let mut second = Vec::with_capacity(n * n);
+        for p in 0..n * n {
+            first.push(link(p, at(p / n + 1, p % n))?);
+            second.push(link(p, at(p / n, p % n + 1))?);
+        }
+        let strengths: Vec<f64> = (0..n * n)
+            .map(|p| {
+                let (i, j) = (p / n, p % n);
+                (first[p] * second[at(i + 1, j)] * first[at(i, j + 1)].conj() * second[p].conj()).arg()
+            })
+            .collect();
+        let largest = strengths.iter().fold(0.0f64, |m, f| m.max(f.abs()));
+        if largest < PI / 2.0 {
+            let turns = -strengths.iter().sum::<f64>() / TAU;
+            return Ok(Chern { number: (plane.hand(bloch) * turns).round() as i64, gap: least, grid: n });
+        }
+        if grid.is_some() || 2 * n > MOST_POINTS {
+            return Err(Error::numeric(format!(
+                "a grid of {n} x {n} momenta is too coarse for the Chern number: the curvature through one of its \
+                 cells is {largest:.2}, and the least gap {least:.2e}"
+            ))
+            .hint("give a larger `grid`; near a transition the gap closes and no grid is fine enough"));
+        }
+        n *= 2;
+    }
+}
+
+/// `a^dagger b`.
+fn overlap(a: &Matrix, b: &Matrix) -> Result<Matrix> {
+    a.dagger().matmul(b)
+}
+
+/// The Berry curvature of the filled bands on a grid of `n` x `n` momenta, from the derivatives of the Hamiltonian (Xiao,
+/// Chang, Niu, RMP 82 (2010) 1959, equation 1.13): a table of `k1`, `k2` in units of the reciprocal vectors and
+/// `curvature` in squared lattice constants, with the Chern number that its mean stands for in the report.
+///
+/// # Errors
+/// As [`chern_number`].
+pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task: &Task) -> Result<Table> {
+    plane.check(bloch)?;
+    check_filled(bloch, filled)?;
+    if !(1..=1 << 14).contains(&n) {
+        return Err(Error::input(format!("a grid of {n} points in each direction")));
+    }
+    let momenta: Vec<Vec<f64>> =
+        (0..n * n).map(|p| plane.momentum((p / n) as f64 / n as f64, (p % n) as f64 / n as f64)).collect();
+    let found = at_each(&momenta, "Berry curvature", task, |k| {
+        let l = levels(bloch, k)?;
+        let between = |d: usize| -> Result<Vec<C64>> {
+            let inside = bloch.derivative(k, d)?.matmul(&l.vectors)?;
+            Ok(l.vectors.dagger().matmul(&inside)?.data().to_complex())
+        };
+        let (first, second) = (between(plane.directions[0])?, between(plane.directions[1])?);
+        let rows = bloch.rows();
+        let mut sum = 0.0;
+        for low in 0..filled {
+            for high in filled..rows {
+                let apart = l.energies[low] - l.energies[high];
+                sum -= 2.0 * (first[low * rows + high] * second[high * rows + low]).im / (apart * apart);
+            }
+        }
+        Ok((sum, l))
+    })?;
+    check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), filled)?;
+    let (hand, area) = (plane.hand(bloch), plane.area(bloch));
+    let curvature: Vec<f64> = found.iter().map(|(sum, _)| hand * sum / area).collect();
+    let mean = curvature.iter().sum::<f64>() / (n * n) as f64;
+    let k = |second: bool| -> Vec<f64> {
+        (0..n * n).map(|p| if second { p % n } else { p / n } as f64 / n as f64).collect()
+    };
+    Table::from_columns([("k1", k(false)), ("k2", k(true)), ("curvature", curvature)])?
+        .with_report("chern", mean * area / TAU)
+        .with_grid(n, n)
+}
+
+/// The phases of the Wilson loop of the filled bands along a direction, ascending in (-pi, pi]: 2 pi times the centres of
+/// the hybrid Wannier functions in units of that lattice vector (Yu, Qi, Bernevig, Fang, Dai, PRB 84 (2011) 075119).
+/// Orbitals count where they lie. `at` are the momenta along the other directions. The loop is made of `points` steps, or
+/// of more until neighbouring states overlap well.
+///
+/// # Errors
+/// No gap, directions or fillings that do not fit, a loop that no number of steps resolves.
+pub fn wilson_loop(
+    bloch: &Bloch,
+    filled: usize,
+    direction: usize,
+    at: &[f64],
+    points: usize,
+    task: &Task,
+) -> Result<Vec<f64>> {
+    check_filled(bloch, filled)?;
+    let d = bloch.dimension();
+    if direction >= d || at.len() + 1 != d {
+        return Err(Error::input(format!(
+            "a loop along direction {direction} at {} other momenta, of {d} directions",
+            at.len()
+        ))
+        .hint("`direction` is counted from 0, and `at` holds a momentum for each of the others"));
+    }
+    if !(2..=1 << 16).contains(&points) {
+        return Err(Error::input(format!("a loop of {points} steps")));
+    }
+    let mut n = points;
+    loop {
+        let momenta: Vec<Vec<f64>> = (0..n)
+            .map(|j| {
+                let mut k = at.to_vec();
+                k.insert(direction, j as f64 / n as f64);
+                k
+            })
+            .collect();
+        let found = at_each(&momenta, "Wilson loop", task, |k| {
+            let l = levels(bloch, k)?;
+            Ok((lowest(&l.vectors, filled)?, l))
+        })?;
+        check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), filled)?;
+        // What the places of the orbitals add from one momentum to the next.
+        let turns: Vec<C64> =
+            (0..bloch.rows()).map(|row| C64::cis(-TAU * bloch.place(row)[direction] / n as f64)).collect();
+        let (mut product, mut least) = (Matrix::identity(filled)?, f64::INFINITY);
+        for j in 0..n {
+            let next = found[(j + 1) % n].0.data().to_complex();
+            let turned = next.iter().enumerate().map(|(i, z)| z * turns[i / filled]).collect::<Vec<C64>>();
+            let step = overlap(&found[j].0, &Matrix::new(bloch.rows(), filled, Series::Complex(turned))?)?;
+            let (u, s, v) = step.svd()?;
+            least = s.as_real("overlaps")?.iter().copied().fold(least, f64::min);
+            product = product.matmul(&u.matmul(&v.dagger())?)?;
+        }
+        if least > 0.7 {
+            let values = product.eigvals()?.to_complex();
+            let mut phases: Vec<f64> = values.iter().map(|z| -z.arg()).map(|p| if p <= -PI { p + TAU } else { p }).collect();
+            phases.sort_by(f64::total_cmp);
+            return Ok(phases);
+        }
+        if 2 * n > (1 << 14).max(points) {
+            return Err(Error::numeric(format!(
+                "a Wilson loop of {n} steps does not follow the states: they overlap by {least:.2}"
+            ))
+            .hint("the gap is too small there, or give more `points`"));
+        }
+        n *= 2;
+    }
+}
+
+/// The Z2 invariant of the filled bands of a system with time reversal and half-integer spin, 0 or 1, by the motion of the
+/// hybrid Wannier centres over half of the plane (Soluyanov, Vanderbilt, PRB 83 (2011) 235401, equation 30). Grids are
+/// refined until two agree and the centres move less than their gap from step to step.
+///
+/// # Errors
+/// No gap, a spectrum without Kramers pairs, a plane that time reversal does not map to itself, and those of
+/// [`wilson_loop`].
+pub fn z2(bloch: &Bloch, filled: usize, plane: &Plane, task: &Task) -> Result<u8> {
+    plane.check(bloch)?;
+    check_filled(bloch, filled)?;
+    check_time_reversal(bloch, filled, plane, task)?;
+    let [along, _] = plane.directions;
+    let (mut steps, mut before) = (POINTS / 2, None);
+    while steps <= MOST_POINTS {
+        let mut centres = Vec::with_capacity(steps + 1);
+        for j in 0..=steps {
+            let k = plane.momentum(0.0, 0.5 * j as f64 / steps as f64);
+            let others: Vec<f64> = (0..k.len()).filter(|d| *d != along).map(|d| k[d]).collect();
+            let phases = wilson_loop(bloch, filled, along, &others, 2 * steps, &task.quiet())?;
+            centres.push(phases.iter().map(|p| (p / TAU).rem_euclid(1.0)).collect::<Vec<f64>>());
+        }
+        let (odd, smooth) = jumps(&centres);
+        if smooth && before == Some(odd) {
+            return Ok(u8::from(odd));
+        }
+        before = Some(odd);
+        steps *= 2;
+    }
+    Err(Error::numeric("the Wannier centres cannot be followed: the Z2 invariant is not known")
+        .hint("the gap is too small; near a transition no grid is fine enough"))
+}
+
+/// Whether the largest gap between the centres jumps over an odd number of them, and whether the steps are fine enough.
+fn jumps(centres: &[Vec<f64>]) -> (bool, bool) {
+    let (mut odd, mut smooth) = (false, true);
+    for pair in centres.windows(2) {
+        let ((here, size), (there, _)) = (widest(&pair[0]), widest(&pair[1]));
+        for x in &pair[1] {
+            let turned = |a: f64, b: f64| (TAU * (b - a)).sin();
+            odd ^= turned(here, there) + turned(there, *x) + turned(*x, here) < 0.0;
+            // A centre that comes close to the middle of the gap that was there has moved too far to be followed.
+            let off = (x - here).rem_euclid(1.0);
+            smooth &= off.min(1.0 - off) > 0.15 * size;
+        }
+    }
+    (odd, smooth)
+}
+
+/// The middle of the largest gap between points of a circle of length one, and its size.
+fn widest(points: &[f64]) -> (f64, f64) {
+    let mut sorted = points.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    let gap = |i: usize| if i + 1 < n { sorted[i + 1] - sorted[i] } else { sorted[0] + 1.0 - sorted[n - 1] };
+    let best = (0..n).max_by(|&a, &b| gap(a).total_cmp(&gap(b))).unwrap_or(0);
+    ((sorted[best] + 0.5 * gap(best)).rem_euclid(1.0), gap(best))
+}
+
+/// An error unless levels at k and -k are the same, and filled levels come in pairs where the two are one.
+fn check_time_reversal(bloch: &Bloch, filled: usize, plane: &Plane, task: &Task) -> Result<()> {
+    let none = |why: String| {
+        Err(Error::input(format!("no time reversal of half-integer spin: {why}"))
+            .hint("the Z2 invariant needs a model with spin whose levels come in Kramers pairs"))
+    };
+    if let Some(k) = plane.at.iter().find(|k| (2.0 * **k - (2.0 * **k).round()).abs() > 1e-12) {
+        return Err(Error::input(format!("time reversal does not map the plane at {k} to itself"))
+            .hint("`at` is 0.0 or 0.5 in every other direction"));
+    }
+    if filled % 2 == 1 {
+        return none(format!("{filled} filled bands, an odd number"));
+    }
+    task.check()?;
+    let mut width = 0.0f64;
+    for (a, b) in [(0.137, 0.271), (0.411, 0.083), (0.229, 0.467)] {
+        let (up, down) = (levels(bloch, &plane.momentum(a, b))?, levels(bloch, &plane.momentum(-a, -b))?);
+        width = up.energies.iter().fold(width, |w, e| w.max(e.abs()));
+        let off = up.energies.iter().zip(&down.energies).fold(0.0f64, |m, (x, y)| m.max((x - y).abs()));
+        if off > 1e-8 * width {
+            return none(format!("levels at k and -k differ by {off:.1e}"));
+        }
+    }
+    for (a, b) in [(0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.5, 0.5)] {
+        let there = levels(bloch, &plane.momentum(a, b))?;
+        let off = there.energies[..filled].chunks(2).fold(0.0f64, |m, pair| m.max(pair[1] - pair[0]));
+        if off > 1e-8 * width {
+            return none(format!("two levels of a pair differ by {off:.1e} at [{a}, {b}]"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jumps_over_one_centre_are_odd() {
+        // A pair that parts and meets its partners beyond the boundary: one centre crosses the gap.
+        let winding: Vec<Vec<f64>> =
+            (0..=8).map(|j| j as f64 / 16.0).map(|t| vec![t.rem_euclid(1.0), (-t).rem_euclid(1.0)]).collect();
+        let still: Vec<Vec<f64>> =
+            (0..=8).map(|j| 0.1 * (j as f64 / 8.0 * PI).sin()).map(|t| vec![t, 1.0 - t]).collect();
+        assert!(jumps(&winding).0);
+        assert!(!jumps(&still).0);
+    }
+
+    #[test]
+    fn the_widest_gap_may_cross_the_end() {
+        let (middle, size) = widest(&[0.3, 0.4, 0.5]);
+        assert!((middle - 0.9).abs() < 1e-12 && (size - 0.8).abs() < 1e-12);
+        assert!((widest(&[0.25]).0 - 0.75).abs() < 1e-12);
+    }
+}
