@@ -3,7 +3,7 @@
 use super::{Levels, at_each, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
-use crate::number::{C64, Matrix, Series, Table, linalg};
+use crate::number::{C64, Matrix, Series, Table};
 use crate::task::Task;
 
 /// A path through the Brillouin zone, and what is asked for along it.

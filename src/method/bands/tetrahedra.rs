@@ -108,7 +108,7 @@ fn simplices(d: usize) -> Vec<Vec<usize>> {
             .iter()
             .flat_map(|path: &Vec<usize>| {
                 let last = path[path.len() - 1];
-                (0..d).filter(move |k| last >> k & 1 == 0).map(|k| [&path[..], &[last | 1 << k]].concat())
+                (0..d).filter(move |k| last >> k & 1 == 0).map(move |k| [&path[..], &[last | 1 << k]].concat())
             })
             .collect();
     }

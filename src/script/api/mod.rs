@@ -2,6 +2,7 @@
 //! the doc comments are the manual.
 
 mod about;
+mod bands;
 mod chebyshev;
 mod check;
 mod complex;
@@ -16,6 +17,7 @@ mod import;
 mod kpm;
 mod kubo;
 mod lattice;
+mod levels;
 mod manybody;
 mod matrix;
 mod model;
@@ -24,6 +26,7 @@ mod operator;
 mod orbitals;
 mod overlap;
 mod plot;
+mod points;
 mod progress;
 mod series;
 mod series_maths;
@@ -59,6 +62,7 @@ pub(super) fn register(engine: &mut Engine) {
     kubo::register(engine);
     waves::register(engine);
     eigen::register(engine);
+    levels::register(engine);
     vector_files::register(engine);
     vector_values::register(engine);
     lattice::register(engine);
@@ -66,6 +70,8 @@ pub(super) fn register(engine: &mut Engine) {
     exact::register(engine);
     dmrg::register(engine);
     model::register(engine);
+    bands::register(engine);
+    points::register(engine);
     tight_binding::register(engine);
     sparse::register(engine);
     import::register(engine);

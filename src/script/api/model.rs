@@ -24,6 +24,11 @@ impl ScriptModel {
     pub(super) fn new(model: Model) -> Self {
         ScriptModel { model, strain: None }
     }
+
+    /// Whether a strain waits for `build`.
+    pub(super) fn is_strained(&self) -> bool {
+        self.strain.is_some()
+    }
 }
 
 /// Registers the type and its functions.

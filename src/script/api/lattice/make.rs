@@ -10,7 +10,9 @@ use crate::script::{At, Failure, Options};
 
 /// Registers the module.
 pub(super) fn register(engine: &mut Engine) {
-    engine.register_static_module("lattice", exported_module!(lattice_module).into());
+    let mut module = exported_module!(lattice_module);
+    module.combine(super::super::points::module());
+    engine.register_static_module("lattice", module.into());
 }
 
 /// A size of a lattice.

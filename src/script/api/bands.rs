@@ -1,0 +1,399 @@
+//! Bands: Bloch Hamiltonians of models, bands along paths, sums over the Brillouin zone, topology.
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Map};
+
+use super::lattice::{ints, reals, sublattice_of};
+use super::model::ScriptModel;
+use super::values::{as_number, real, to_dynamic, type_of};
+use crate::error::{Error, Result};
+use crate::lattice::Bloch;
+use crate::method::{self, BandOptions, DensityOptions, Plane};
+use crate::number::{Arithmetic, Matrix, Number, Series, Table};
+use crate::script::Fallible;
+use crate::script::callback::{Callback, floats};
+use crate::script::options::Options;
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(band_functions).into());
+}
+
+fn bloch(model: &ScriptModel) -> Result<Bloch> {
+    if model.is_strained() {
+        return Err(Error::input("momenta of a strained model, whose cell is another").hint(
+            "give the strained vectors and sites to `lattice::custom`, and the hoppings their new values",
+        ));
+    }
+    Bloch::new(&model.model)
+}
+
+/// A momentum: numbers, or one number where there is one direction.
+fn momentum(value: &Dynamic) -> Result<Vec<f64>> {
+    match as_number(value) {
+        Some(Number::Real(k)) => Ok(vec![k]),
+        _ => reals(value, "a momentum"),
+    }
+}
+
+/// The corners of a path: pairs of a name and a momentum.
+fn corners(o: &Options) -> Result<Vec<(String, Vec<f64>)>> {
+    let wrong = || {
+        Error::input("option `path` is no path of named corners")
+            .hint("write it like `path: [[\"G\", [0.0, 0.0]], [\"X\", [0.5, 0.0]]]`")
+    };
+    let path: Array = o.maybe("path").ok_or_else(wrong)?;
+    let corner = |value: Dynamic| -> Result<(String, Vec<f64>)> {
+        let pair = value.try_cast::<Array>().ok_or_else(wrong)?;
+        let [name, k] = &pair[..] else { return Err(wrong()) };
+        Ok((name.clone().into_string().map_err(|_| wrong())?, momentum(k).map_err(|_| wrong())?))
+    };
+    path.into_iter().map(corner).collect()
+}
+
+/// The option `project`: for each name, rows of the cell, or a sublattice with all its orbitals.
+fn groups(o: &Options, bloch: &Bloch) -> Result<Vec<(String, Vec<usize>)>> {
+    let Some(map) = o.maybe::<Map>("project") else { return Ok(Vec::new()) };
+    let lattice = bloch.cell().lattice();
+    let orbitals = bloch.cell().orbitals();
+    map.into_iter()
+        .map(|(name, value)| {
+            let rows = match value.read_lock::<Array>() {
+                Some(rows) => {
+                    let row = |&r: &i64| {
+                        usize::try_from(r).map_err(|_| Error::input(format!("row {r} of `{name}`")))
+                    };
+                    ints(&rows, "a group of rows")?.iter().map(row).collect::<Result<Vec<usize>>>()?
+                }
+                None => {
+                    let s = sublattice_of(lattice, &value)?;
+                    let mut rows = Vec::new();
+                    for site in 0..lattice.sites() {
+                        if lattice.locate(site)?.1 == s {
+                            rows.extend(site * orbitals..(site + 1) * orbitals);
+                        }
+                    }
+                    rows
+                }
+            };
+            Ok((name.to_string(), rows))
+        })
+        .collect()
+}
+
+/// The options `plane` and `at`.
+fn plane(o: &Options, bloch: &Bloch) -> Result<Plane> {
+    let directions = match o.maybe::<Array>("plane") {
+        None => [0, 1],
+        Some(pair) => {
+            let wrong = || Error::input("option `plane` takes two directions, as `[0, 1]`");
+            let pair: Vec<usize> = ints(&pair, "a plane")?.iter().filter_map(|&d| usize::try_from(d).ok()).collect();
+            <[usize; 2]>::try_from(pair).map_err(|_| wrong())?
+        }
+    };
+    Ok(Plane { directions, at: others(o, bloch.dimension().saturating_sub(2))? })
+}
+
+/// The option `at`: momenta along the other directions, 0 by default.
+fn others(o: &Options, count: usize) -> Result<Vec<f64>> {
+    match o.given("at") {
+        None => Ok(vec![0.0; count]),
+        Some(value) => momentum(&value),
+    }
+}
+
+#[export_module(root = "crate::script::native")]
+mod band_functions {
+    /// The Bloch Hamiltonian at a momentum: a Hermitian Matrix of one cell, `H(k) = sum over cells R of <0|H|R> exp(2 pi i k.R)`.
+    /// `k` is in units of the reciprocal vectors, one number for every periodic direction; open directions belong to the cell.
+    /// Where terms differ from cell to cell (disorder, flux, removed sites), the whole sample is the cell.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::chain(10));
+    /// m.nearest(-1.0);
+    /// assert_close(m.bloch(0.0).eigh().values[0], -2.0, 1e-14);
+    /// assert_close(m.bloch([0.25]).eigh().values[0], 0.0, 1e-14);
+    /// ```
+    #[rhai_fn(global, name = "bloch", pure, return_raw)]
+    pub fn bloch_at(m: &mut ScriptModel, k: Dynamic) -> Fallible<Matrix> {
+        Ok(bloch(m)?.hamiltonian(&momentum(&k)?)?)
+    }
+
+    /// The derivative of the Bloch Hamiltonian along a Cartesian axis (hbar = 1, lengths in lattice constants): its elements
+    /// between eigenvectors of `bloch(k)` are velocities.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::chain(10));
+    /// m.nearest(-1.0);
+    /// assert_close(m.bloch_velocity(0.25, 0)[0, 0].re, 2.0, 1e-14);   // d/dk of -2 cos k at k = pi/2
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn bloch_velocity(m: &mut ScriptModel, k: Dynamic, axis: INT) -> Fallible<Matrix> {
+        let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis}")))?;
+        Ok(bloch(m)?.velocity(&momentum(&k)?, axis)?)
+    }
+
+    /// Bands along a path: a Table of `k` (length of the path in inverse lattice constants) and `band1`, `band2`, ...,
+    /// ascending. Plots write the names of the corners below the axis.
+    ///
+    /// # Options
+    /// - `path` (array, required): corners `[name, k]`, with k in units of the reciprocal vectors.
+    /// - `points` (200): steps of the whole path; corners are among its points.
+    /// - `project` (map, none): weights of groups of rows of the cell in each state ("fat bands"), as `#{ up: [0, 2] }` or
+    ///   `#{ a: "A" }` for a sublattice: columns `band1_up`, ...
+    /// - `velocities` (false): columns `velocity1`, ..., the derivatives of the bands along the path.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::square(1, 1));
+    /// m.nearest(-1.0);
+    /// let b = bands(m, #{ path: [["G", [0.0, 0.0]], ["X", [0.5, 0.0]], ["M", [0.5, 0.5]]], points: 20 });
+    /// assert_close(b.band1[0], -4.0, 1e-13);
+    /// assert_close(b.band1[b.rows - 1], 4.0, 1e-13);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn bands(m: ScriptModel, o: Options) -> Fallible<Table> {
+        let bloch = bloch(&m)?;
+        let options = BandOptions {
+            corners: corners(&o)?,
+            points: o.count("points", 1)?,
+            groups: groups(&o, &bloch)?,
+            velocities: o.flag("velocities")?,
+        };
+        Ok(method::bands(&bloch, &options, &o.task()?)?)
+    }
+
+    /// The density of states of the bands by linear interpolation in tetrahedra (triangles, segments): a Table of `energy`,
+    /// `density` per energy and state, which integrates to one, and `states`, the part of all states below the energy.
+    ///
+    /// # Options
+    /// - `grid` (48): momenta in each direction.
+    /// - `points` (400): energies.
+    /// - `range` (array, that of the bands): lowest and highest energy.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::square(1, 1));
+    /// m.nearest(-1.0);
+    /// let d = band_density(m, #{ grid: 64, points: 81, range: [-4.0, 4.0] });
+    /// assert_close(d.states[40], 0.5, 1e-12);        // half of the states lie below the middle
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn band_density(m: ScriptModel, o: Options) -> Fallible<Table> {
+        let range = match o.maybe::<Array>("range").as_deref() {
+            None => None,
+            Some([low, high]) => Some((real(low, "range")?, real(high, "range")?)),
+            Some(_) => return Err(Error::input("option `range` takes a pair like [-1.0, 1.0]").into()),
+        };
+        let options = DensityOptions { grid: o.count("grid", 1)?, points: o.count("points", 2)?, range };
+        Ok(method::band_density(&bloch(&m)?, &options, &o.task()?)?)
+    }
+
+    /// The mean of a function of the momentum over the Brillouin zone, on a grid that begins at zero. The function takes `k` in
+    /// units of the reciprocal vectors and gives a number, a Series or a Matrix.
+    ///
+    /// # Options
+    /// - `grid` (int or array, 24): momenta in each direction, one number or one a direction.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::chain(1));
+    /// m.nearest(-1.0);
+    /// // the energy of a half-filled chain, -2/pi a site for spinless fermions with t = 1
+    /// let e = brillouin(m, |k| { let e = m.bloch(k).eigh().values[0]; if e < 0.0 { e } else { 0.0 } }, #{ grid: 1000 });
+    /// assert_close(e, -2.0 / PI(), 1e-5);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn brillouin(ctx: NativeCallContext, m: ScriptModel, f: FnPtr, o: Options) -> Fallible<Dynamic> {
+        let d = bloch(&m)?.dimension();
+        let counts: Vec<i64> = match o.maybe::<Array>("grid") {
+            Some(counts) => ints(&counts, "a grid")?,
+            None => vec![o.count("grid", 1)? as i64; d],
+        };
+        if counts.len() != d || counts.iter().any(|n| *n < 1) {
+            return Err(Error::input(format!("a grid {counts:?} in {d} periodic directions")).into());
+        }
+        let total = counts.iter().try_fold(1i64, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
+        let total = total.ok_or_else(|| Error::input(format!("a grid {counts:?} has too many momenta")))?;
+        let task = o.task()?;
+        let calls = Callback::new(&ctx);
+        let run = || -> Result<Sum> {
+            let steps = task.start("Brillouin zone", total as usize);
+            let mut sum: Option<Sum> = None;
+            for p in 0..total {
+                steps.advance(p as usize)?;
+                let mut rest = p;
+                let k: Vec<FLOAT> = counts
+                    .iter()
+                    .map(|n| {
+                        let x = (rest % n) as f64 / *n as f64;
+                        rest /= n;
+                        x
+                    })
+                    .collect();
+                let term = Sum::of(&calls.call(&f, (floats(&k),))?)?;
+                sum = Some(match sum {
+                    None => term,
+                    Some(sum) => sum.plus(&term)?,
+                });
+            }
+            sum.ok_or_else(|| Error::internal("a grid without momenta"))
+        };
+        let sum = run();
+        Ok(calls.finish(sum)?.over(total as f64))
+    }
+
+    /// The Chern number of the `filled` lowest bands, an integer (Fukui, Hatsugai, Suzuki 2005). The grid of momenta is refined
+    /// until it is fine enough. Its sign is that of the Berry connection `i <u|du/dk>` with x and y along the plane's directions.
+    ///
+    /// # Options
+    /// - `filled` (int, required): give the number of bands below the gap.
+    /// - `grid` (int, as fine as needed): momenta in each direction.
+    /// - `plane` (array, [0, 1]): its two directions, where there are three.
+    /// - `at` (float or array, 0): momentum along the other direction.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // two orbitals on a square: H = sin(kx) sx + sin(ky) sy + (1 + cos(kx) + cos(ky)) sz
+    /// let (s, m) = (pauli(), model(lattice::square(1, 1), 2));
+    /// m.onsite(1.0 * s.z);
+    /// m.hop([1, 0], 0.5 * s.z + 0.5 * I * s.x);
+    /// m.hop([0, 1], 0.5 * s.z + 0.5 * I * s.y);
+    /// assert(abs(chern_number(m, #{ filled: 1 })) == 1, "a Chern insulator");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn chern_number(m: ScriptModel, o: Options) -> Fallible<INT> {
+        let bloch = bloch(&m)?;
+        let grid = o.maybe_count("grid", 2)?;
+        let plane = plane(&o, &bloch)?;
+        Ok(method::chern_number(&bloch, o.count("filled", 1)?, &plane, grid, &o.task()?)?.number)
+    }
+
+    /// The Berry curvature of the `filled` lowest bands on a grid: a Table of `k1`, `k2` (units of the reciprocal vectors) and
+    /// `curvature` (squared lattice constants), which plots as a map. Its integral over the zone is 2 pi times the Chern number.
+    ///
+    /// # Options
+    /// - `filled` (int, required): give the number of bands below the gap.
+    /// - `grid` (48): momenta in each direction.
+    /// - `plane` (array, [0, 1]), `at` (float or array, 0): as for `chern_number`.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // a mass on one sublattice and its opposite on the other: opposite curvature in both valleys
+    /// let m = model(lattice::honeycomb(1, 1));
+    /// m.nearest(-1.0);
+    /// m.sublattice("A", 0.5);
+    /// m.sublattice("B", -0.5);
+    /// let b = berry_curvature(m, #{ filled: 1, grid: 24 });
+    /// assert_close(b.curvature.sum(), 0.0, 1e-9);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn berry_curvature(m: ScriptModel, o: Options) -> Fallible<Table> {
+        let bloch = bloch(&m)?;
+        let plane = plane(&o, &bloch)?;
+        Ok(method::berry_curvature(&bloch, o.count("filled", 1)?, &plane, o.count("grid", 1)?, &o.task()?)?)
+    }
+
+    /// The phases of the Wilson loop of the `filled` lowest bands along a direction, a Series ascending in (-pi, pi]: 2 pi times
+    /// the centres of the Wannier functions along that lattice vector.
+    ///
+    /// # Options
+    /// - `filled` (int, required): give the number of bands below the gap.
+    /// - `direction` (0): along which the loop runs.
+    /// - `at` (float or array, 0): momenta along the other directions.
+    /// - `points` (64): steps of the loop, more if neighbouring states overlap too little.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // Su, Schrieffer, Heeger: two sites half a cell apart, the Wannier function sits on the strong bond
+    /// let lat = lattice::custom([[1.0]], #{ sites: [[0.0], [0.5]], bonds: [[[0], 0, 1], [[-1], 0, 1]] });
+    /// let m = model(lat);
+    /// m.hop([0], "A", "B", 1.0);
+    /// m.hop([1], "B", "A", 0.5);
+    /// assert_close(wilson_loop(m, #{ filled: 1 })[0], PI() / 2.0, 1e-9);    // at 1/4 of the cell
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn wilson_loop(m: ScriptModel, o: Options) -> Fallible<Series> {
+        let bloch = bloch(&m)?;
+        let at = others(&o, bloch.dimension().saturating_sub(1))?;
+        let (filled, direction) = (o.count("filled", 1)?, o.count("direction", 0)?);
+        let phases = method::wilson_loop(&bloch, filled, direction, &at, o.count("points", 2)?, &o.task()?)?;
+        Ok(Series::Real(phases))
+    }
+
+    /// The Z2 invariant of the `filled` lowest bands of a model with spin and time reversal: 1 for a topological insulator, 0
+    /// for a trivial one (Soluyanov, Vanderbilt 2011). In three directions that of a plane, with `at` 0.0 or 0.5.
+    ///
+    /// # Options
+    /// - `filled` (int, required): give the number of bands below the gap, spins counted.
+    /// - `plane` (array, [0, 1]), `at` (float or array, 0): as for `chern_number`.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // Bernevig, Hughes, Zhang: H = sin(kx) sx s_z + sin(ky) sy + (M + cos(kx) + cos(ky)) sz, for both spins
+    /// fn bhz(mass) {
+    ///     let (s, one) = (pauli(), identity(2));
+    ///     let m = model(lattice::square(1, 1), 4);
+    ///     m.onsite(mass * kron(one, s.z));
+    ///     m.hop([1, 0], 0.5 * kron(one, s.z) + 0.5 * I * kron(s.z, s.x));
+    ///     m.hop([0, 1], 0.5 * kron(one, s.z) + 0.5 * I * kron(one, s.y));
+    ///     m
+    /// }
+    /// assert(z2(bhz(-1.0), #{ filled: 2 }) == 1 && z2(bhz(-3.0), #{ filled: 2 }) == 0, "inverted, and not");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn z2(m: ScriptModel, o: Options) -> Fallible<INT> {
+        let bloch = bloch(&m)?;
+        let plane = plane(&o, &bloch)?;
+        Ok(method::z2(&bloch, o.count("filled", 1)?, &plane, &o.task()?)?.into())
+    }
+}
+
+/// What a function of the momentum gives, and sums of it.
+enum Sum {
+    Number(Number),
+    Series(Series),
+    Matrix(Matrix),
+}
+
+impl Sum {
+    fn of(value: &Dynamic) -> Result<Sum> {
+        if let Some(x) = as_number(value) {
+            return Ok(Sum::Number(x));
+        }
+        if let Some(x) = value.read_lock::<Series>() {
+            return Ok(Sum::Series(x.clone()));
+        }
+        match value.read_lock::<Matrix>() {
+            Some(x) => Ok(Sum::Matrix(x.clone())),
+            None => Err(Error::input(format!("the function gives {}", type_of(value)))
+                .hint("it must give a number, a Series or a Matrix")),
+        }
+    }
+
+    fn plus(self, other: &Sum) -> Result<Sum> {
+        Ok(match (self, other) {
+            (Sum::Number(a), Sum::Number(b)) => Sum::Number(Arithmetic::Add.number(a, *b)),
+            (Sum::Series(a), Sum::Series(b)) => Sum::Series(a.zip(Arithmetic::Add, b)?),
+            (Sum::Matrix(a), Sum::Matrix(b)) => Sum::Matrix(a.add(b)?),
+            _ => return Err(Error::input("the function gives values of several types")),
+        })
+    }
+
+    fn over(self, count: f64) -> Dynamic {
+        match self {
+            Sum::Number(x) => to_dynamic(Arithmetic::Div.number(x, count.into())),
+            Sum::Series(x) => Dynamic::from(x.with(Arithmetic::Div, count.into())),
+            Sum::Matrix(x) => Dynamic::from(x.divide(count.into())),
+        }
+    }
+}

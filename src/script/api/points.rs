@@ -1,0 +1,74 @@
+//! Sites that are no crystal, and bonds by distance.
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Module};
+
+use super::lattice::reals;
+use super::model::{ScriptModel, block_of};
+use crate::error::Result;
+use crate::lattice::{HopTerm, Lattice};
+use crate::script::Fallible;
+use crate::script::callback::{Callback, floats};
+use crate::script::session::session;
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(bond_functions).into());
+}
+
+/// What belongs to the module `lattice`.
+pub(super) fn module() -> Module {
+    exported_module!(point_functions)
+}
+
+#[export_module(root = "crate::script::native")]
+mod point_functions {
+    /// A finite set of sites at any places, Cartesian: no unit cell, no bonds of its own (`hop_within` makes them by distance).
+    /// Its volume is that of the box around the points.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::points([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]));
+    /// assert(m.hop_within(1.1, -1.0) == 2, "the diagonal is longer");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn points(positions: Array) -> Fallible<Lattice> {
+        let positions: Result<Vec<Vec<f64>>> = positions.iter().map(|p| reals(p, "a point")).collect();
+        Ok(Lattice::points(positions?)?)
+    }
+}
+
+#[export_module(root = "crate::script::native")]
+mod bond_functions {
+    /// Adds a hopping between every pair of sites at most `cutoff` apart (in lattice constants), across periodic boundaries as
+    /// well, and its conjugate: a number, a Matrix of the orbitals, or a function of the two positions. Returns the number of bonds
+    /// of a unit cell.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // graphene with neighbours and next neighbours by distance
+    /// let m = model(lattice::honeycomb(6, 6));
+    /// let bonds = m.hop_within(1.01, |a, b| {
+    ///     let d = ((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) ** 0.5;
+    ///     -2.7 * exp(-3.0 * (d * 3.0 ** 0.5 - 1.0))
+    /// });
+    /// assert(bonds == 3 + 6, "three to neighbours, three on each sublattice");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn hop_within(ctx: NativeCallContext, m: &mut ScriptModel, cutoff: FLOAT, value: Dynamic) -> Fallible<INT> {
+        let orbitals = m.model.orbitals();
+        let task = session()?.task(true);
+        let Some(f) = value.clone().try_cast::<FnPtr>() else {
+            let block = block_of(&value, orbitals)?;
+            return Ok(m.model.hop_within(cutoff, HopTerm::Same(&block), &task)? as INT);
+        };
+        let calls = Callback::new(&ctx);
+        let both = calls.takes(&f, 2);
+        let mut term = |a: &[f64], b: &[f64]| {
+            let value = if both { calls.call(&f, (floats(a), floats(b))) } else { calls.call(&f, (floats(a),)) };
+            block_of(&value?, orbitals)
+        };
+        let added = m.model.hop_within(cutoff, HopTerm::Of(&mut term), &task);
+        Ok(calls.finish(added)? as INT)
+    }
+}
