@@ -120,93 +120,84 @@ impl Options {
         Ok(Options { given: declared.check(engine, given)?, declared: declared.clone() })
     }
 
-    fn option(&self, key: &str) -> Result<&OptionDoc> {
+    /// What the function declares of an option. Reading another is a bug, which the examples of the doc comments find.
+    fn option(&self, key: &str) -> &OptionDoc {
         let declared = self.declared.options.get().map_or(&[][..], Vec::as_slice);
-        declared
-            .iter()
-            .find(|option| option.key == key)
-            .ok_or_else(|| Error::internal(format!("the option `{key}` is read and not declared")))
+        match declared.iter().find(|option| option.key == key) {
+            Some(option) => option,
+            None => panic!("the option `{key}` is read and not declared"),
+        }
     }
 
-    /// The value given, or the default; none if the default is told in words.
-    pub fn value(&self, key: &str) -> Result<Option<Dynamic>> {
-        let option = self.option(key)?;
-        Ok(self.given.get(key).cloned().or_else(|| option.value()))
+    /// The value, if the call gives one.
+    pub fn given(&self, key: &str) -> Option<Dynamic> {
+        self.given.get(self.option(key).key.as_str()).cloned()
     }
 
-    /// Whether the call gives the option.
-    pub fn has(&self, key: &str) -> bool {
-        self.given.contains_key(key)
-    }
-
-    fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T> {
-        match value {
+    /// The value given, or the default that is declared.
+    fn value(&self, key: &str) -> Result<Dynamic> {
+        let option = self.option(key);
+        match self.given(key).or_else(|| option.value()) {
             Some(value) => Ok(value),
-            None if self.option(key)?.required() => Err(missing(self.option(key)?)),
+            None if option.required() => Err(missing(option)),
             None => Err(Error::internal(format!("the option `{key}` has no default"))),
         }
     }
 
-    /// The value of a type of this program.
-    pub fn maybe<T: Clone + 'static>(&self, key: &str) -> Result<Option<T>> {
-        Ok(self.value(key)?.and_then(Dynamic::try_cast))
+    /// The value of a type of this program, if the call gives one.
+    pub fn maybe<T: Clone + 'static>(&self, key: &str) -> Option<T> {
+        self.given(key).and_then(Dynamic::try_cast)
     }
 
-    /// A number; NaN is none.
+    /// A number.
     pub fn float(&self, key: &str) -> Result<f64> {
-        let value = self.maybe_float(key)?;
-        self.needed(key, value)
+        as_float(&self.value(key)?).ok_or_else(|| self.otherwise(key))
     }
 
-    /// A number, if there is one.
-    pub fn maybe_float(&self, key: &str) -> Result<Option<f64>> {
-        Ok(self.value(key)?.and_then(|value| value.as_float().or(value.as_int().map(|i| i as f64)).ok()))
+    /// A number, if the call gives one.
+    pub fn maybe_float(&self, key: &str) -> Option<f64> {
+        as_float(&self.given(key)?)
     }
 
     /// A whole number of at least `least`.
     pub fn count(&self, key: &str, least: usize) -> Result<usize> {
-        let value = self.maybe_count(key, least)?;
-        self.needed(key, value)
+        at_least(key, &self.value(key)?, least)
     }
 
-    /// A whole number of at least `least`, if there is one.
+    /// A whole number of at least `least`, if the call gives one.
     pub fn maybe_count(&self, key: &str, least: usize) -> Result<Option<usize>> {
-        let Some(n) = self.value(key)?.and_then(|value| value.as_int().ok()) else { return Ok(None) };
-        match usize::try_from(n) {
-            Ok(n) if n >= least => Ok(Some(n)),
-            _ => {
-                Err(Error::input(format!("option `{key}` is {n}"))
-                    .hint(format!("it must be at least {least}")))
-            }
-        }
+        self.given(key).map(|value| at_least(key, &value, least)).transpose()
     }
 
     /// A text.
     pub fn text(&self, key: &str) -> Result<String> {
-        let value = self.maybe_text(key)?;
-        self.needed(key, value)
+        self.value(key)?.into_string().map_err(|_| self.otherwise(key))
     }
 
-    /// A text, if there is one.
-    pub fn maybe_text(&self, key: &str) -> Result<Option<String>> {
-        Ok(self.value(key)?.and_then(|value| value.into_string().ok()))
+    /// A text, if the call gives one.
+    pub fn maybe_text(&self, key: &str) -> Option<String> {
+        self.given(key)?.into_string().ok()
     }
 
     /// True or false.
     pub fn flag(&self, key: &str) -> Result<bool> {
-        let value = self.maybe::<bool>(key)?;
-        self.needed(key, value)
+        self.value(key)?.as_bool().map_err(|_| self.otherwise(key))
     }
 
-    /// A function, if there is one.
-    pub fn function(&self, key: &str) -> Result<Option<FnPtr>> {
+    /// A function, if the call gives one.
+    pub fn function(&self, key: &str) -> Option<FnPtr> {
         self.maybe(key)
+    }
+
+    /// The error for an option that is read as another kind than it is declared.
+    fn otherwise(&self, key: &str) -> Error {
+        Error::internal(format!("the option `{key}` is declared as {}", self.option(key).kind))
     }
 
     /// The option `seed`: a whole number, or a text that is hashed; by default the session's seed.
     pub fn seed(&self) -> Result<u64> {
         let session = session()?;
-        let Some(value) = self.value("seed")? else { return Ok(session.seed()) };
+        let Some(value) = self.given("seed") else { return Ok(session.seed()) };
         let seed = match value.as_int() {
             Ok(n) => n as u64,
             Err(_) => hash(&value.into_string().unwrap_or_default()),
@@ -218,6 +209,19 @@ impl Options {
     /// The option `progress`: the task for this call.
     pub fn task(&self) -> Result<Task> {
         Ok(session()?.task(self.flag("progress")?))
+    }
+}
+
+fn as_float(value: &Dynamic) -> Option<f64> {
+    value.as_float().or_else(|_| value.as_int().map(|i| i as f64)).ok()
+}
+
+fn at_least(key: &str, value: &Dynamic, least: usize) -> Result<usize> {
+    match value.as_int().map(|n| (n, usize::try_from(n))) {
+        Ok((_, Ok(n))) if n >= least => Ok(n),
+        Ok((n, _)) => Err(Error::input(format!("option `{key}` is {n}"))
+            .hint(format!("it must be at least {least}"))),
+        Err(_) => Err(Error::internal(format!("the option `{key}` is no whole number"))),
     }
 }
 

@@ -83,9 +83,9 @@ mod chebyshev_functions {
     ///
     /// # Options
     /// - `method` ("auto"): "gershgorin" (never too narrow), "lanczos" (tight), or "auto": Gershgorin where entries are known.
-    /// - `margin` (0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a fraction.
+    /// - `margin` (float, 0.01 for "lanczos", 0 for "gershgorin"): how much wider than the limits found, as a fraction.
     /// - `steps` (60): Lanczos steps.
-    /// - `seed` (the session's): of Lanczos' starting vector.
+    /// - `seed` (int or string, the session's): of Lanczos' starting vector.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -296,7 +296,7 @@ mod chebyshev_functions {
     /// compared with the function between its points: what is narrower than some 1/4000 of the window may still be missed.
     ///
     /// # Options
-    /// - `terms` (as many as it takes): number of terms.
+    /// - `terms` (int, as many as it takes): number of terms.
     /// - `tolerance` (1e-14): coefficients below, relative to the largest, are left out.
     ///
     /// # Example

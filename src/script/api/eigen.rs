@@ -139,13 +139,13 @@ mod eigen_functions {
     /// - `count` (1): how many.
     /// - `tol` (1e-9): largest residual norm.
     /// - `which` ("lowest"): or "highest".
-    /// - `basis` (20, at least 5 count): most basis vectors before a restart.
+    /// - `basis` (int, 20, at least 5 count): most basis vectors before a restart.
     /// - `iterations` (1000): most expansions of the basis.
-    /// - `start`: a BlockVector to start from.
+    /// - `start` (BlockVector): a BlockVector to start from.
     /// - `trust_start` (false): improve the start and no more: no second look for states below that it does not overlap with.
-    /// - `orthogonal_to`: vectors to stay orthogonal to.
-    /// - `preconditioner` (the diagonal): a function of (residuals, energies) that gives corrections.
-    /// - `seed` (the session's): of the random starting vectors.
+    /// - `orthogonal_to` (BlockVector): vectors to stay orthogonal to.
+    /// - `preconditioner` (function, the diagonal): a function of (residuals, energies) that gives corrections.
+    /// - `seed` (int or string, the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example
@@ -198,7 +198,7 @@ mod eigen_functions {
     /// - `tol` (1e-9): largest residual norm |A x - theta x|.
     /// - `method` ("gradient"): or "chebyshev", subspace iteration with a Chebyshev filter.
     /// - `products` (1000000): most products of the operator with single vectors.
-    /// - `seed` (the session's): of the random starting vectors.
+    /// - `seed` (int or string, the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
     ///
     /// # Example

@@ -81,8 +81,8 @@ mod green_functions {
     /// error tells of fewer.
     ///
     /// # Options
-    /// - `eta`: an imaginary part of the energy, instead of a kernel.
-    /// - `kernel` ("lorentz"), `parameter`: what damps the series at real energies inside the window.
+    /// - `eta` (float): an imaginary part of the energy, instead of a kernel.
+    /// - `kernel` ("lorentz"), `parameter` (float): what damps the series at real energies inside the window.
     ///
     /// # Example
     /// ```rhai

@@ -55,7 +55,7 @@ mod kpm_functions {
     /// How many moments reach a broadening (an energy) in a window.
     ///
     /// # Options
-    /// - `kernel` ("jackson"), `parameter`: the damping kernel.
+    /// - `kernel` ("jackson"), `parameter` (float): the damping kernel.
     ///
     /// # Example
     /// ```rhai
@@ -194,7 +194,8 @@ mod kpm_functions {
     /// The density per energy and state at `energies`; it integrates to one over the window.
     ///
     /// # Options
-    /// - `kernel` ("jackson"): or "lorentz", "fejer", "lanczos", "dirichlet"; `parameter`: lambda of "lorentz" (4), M of "lanczos" (3).
+    /// - `kernel` ("jackson"): or "lorentz", "fejer", "lanczos", "dirichlet".
+    /// - `parameter` (float): lambda of "lorentz" (4), M of "lanczos" (3).
     ///
     /// # Example
     /// ```rhai

@@ -53,7 +53,7 @@ mod kubo_functions {
     /// vectors are added with `+`.
     ///
     /// # Options
-    /// - `label` (none): a word for the operators `a` and `b`; moments of different labels are never averaged.
+    /// - `label` (string, none): a word for the operators `a` and `b`; moments of different labels are never averaged.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -206,9 +206,9 @@ mod kubo_functions {
     ///
     /// # Options
     /// - `temperature` (0.0): in energy.
-    /// - `volume` (that of the operator's lattice): of the sample.
-    /// - `kernel` ("jackson"), `parameter`: the damping kernel.
-    /// - `points`: taken from older scripts, of no effect: the closed form has no points.
+    /// - `volume` (float, that of the operator's lattice): of the sample.
+    /// - `kernel` ("jackson"), `parameter` (float): the damping kernel.
+    /// - `points` (int): taken from older scripts, of no effect: the closed form has no points.
     ///
     /// # Example
     /// ```rhai

@@ -209,7 +209,7 @@ mod manybody_functions {
     /// 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field.
     ///
     /// # Options
-    /// - `nmax` (none): largest number of bosons on a site.
+    /// - `nmax` (int, none): largest number of bosons on a site.
     ///
     /// # Example
     /// ```rhai
@@ -237,7 +237,7 @@ mod manybody_functions {
     /// Sites of several kinds, in order: names, or sites made by `site`.
     ///
     /// # Options
-    /// - `nmax` (none): largest number of bosons on a site.
+    /// - `nmax` (int, none): largest number of bosons on a site.
     ///
     /// # Example
     /// ```rhai
@@ -278,12 +278,12 @@ mod manybody_functions {
     /// An own kind of site from Matrices.
     ///
     /// # Options
-    /// - `operators` (required): a map from name to Matrix; all of one size, the number of states.
-    /// - `charges` (none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
-    /// - `modulo` (none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
-    /// - `fermionic` (none): names of the operators that anticommute with those on other sites.
-    /// - `odd` (none): 1 for each state with an odd number of fermions, 0 for the others.
-    /// - `states` ("0", "1", ...): names of the states.
+    /// - `operators` (map, required): a map from name to Matrix; all of one size, the number of states.
+    /// - `charges` (map, none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
+    /// - `modulo` (map, none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
+    /// - `fermionic` (array, none): names of the operators that anticommute with those on other sites.
+    /// - `odd` (array or Series, none): 1 for each state with an odd number of fermions, 0 for the others.
+    /// - `states` (array, "0", "1", ...): names of the states.
     /// - `name` ("own"): what messages call the site.
     ///
     /// # Example

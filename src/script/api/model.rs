@@ -306,7 +306,7 @@ mod model_functions {
     /// same seed too: two of them are two independent disorders.
     ///
     /// # Options
-    /// - `seed` (the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -440,7 +440,7 @@ mod model_functions {
     /// Removes each site with probability `fraction`. Each call draws numbers of its own, with the same seed too.
     ///
     /// # Options
-    /// - `seed` (the session's): of the random numbers.
+    /// - `seed` (int or string, the session's): of the random numbers.
     ///
     /// # Example
     /// ```rhai

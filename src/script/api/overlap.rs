@@ -64,17 +64,17 @@ mod overlap_functions {
     /// P+ - P- + (1 - P) X P_n(X^2) (1 - P) with X = Q/|Q|. What is not given is found.
     ///
     /// # Options
-    /// - `low_modes` (found): an Eigen of q * q from the lowest value on, none left out, or about how many modes to find; 0 for
+    /// - `low_modes` (Eigen or int, found): an Eigen of q * q from the lowest value on, none left out, or about how many modes to find; 0 for
     ///   none, where the fit begins at the lowest |Q|. Found are as many as pay, 12 at most: those that save more products
     ///   with q in 50 applications, by a fit that begins later, than finding them takes. Often that is none; where q is
     ///   nearly singular, its lowest modes.
-    /// - `polynomial` (found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is left over the
+    /// - `polynomial` (MinMax, found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is left over the
     ///   largest.
-    /// - `rational`: from `zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
+    /// - `rational` (Zolotarev): from `zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
     /// - `method` ("polynomial"): what to find where neither is given; or "rational".
     /// - `delta` (1e-10): the deviation of what is found.
-    /// - `upper` (found): the largest eigenvalue of q * q.
-    /// - `seed` (the session's): of random starting vectors.
+    /// - `upper` (float, found): the largest eigenvalue of q * q.
+    /// - `seed` (int or string, the session's): of random starting vectors.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -254,7 +254,7 @@ mod overlap_functions {
     /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s).
     ///
     /// # Options
-    /// - `s` (that of the kernel): refused where the kernel has another.
+    /// - `s` (float, that of the kernel): refused where the kernel has another.
     /// - `mass` (0.0): the quark mass m, in units of 1/a.
     ///
     /// # Example
@@ -291,8 +291,8 @@ mod overlap_functions {
     ///
     /// # Options
     /// - `count` (6): low modes to look for in each chirality at first; more while all of them are zero.
-    /// - `threshold` (from the error bound): eigenvalues of D^+ D below this are zero.
-    /// - `seed` (the session's): of random starting vectors.
+    /// - `threshold` (float, from the error bound): eigenvalues of D^+ D below this are zero.
+    /// - `seed` (int or string, the session's): of random starting vectors.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -402,7 +402,7 @@ mod overlap_functions {
     /// - `iterations` (10000): most iterations.
     /// - `adaptive` (true): relax the sign function as the residual falls, by no more than D^+ D's lowest eigenvalue bears: m^2,
     ///   or the next one where `zero_modes` knows it.
-    /// - `zero_modes`: an Index of the operator, massless or not, whose zero modes are treated exactly.
+    /// - `zero_modes` (Index): an Index of the operator, massless or not, whose zero modes are treated exactly.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

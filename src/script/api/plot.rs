@@ -122,13 +122,13 @@ mod plot_functions {
     /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal, or into a file, `.svg` or `.png`.
     ///
     /// # Options
-    /// - `file` (the terminal): where the picture goes.
-    /// - `title`, `xlabel`, `ylabel`: texts; by default the table's.
-    /// - `log` (none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their numbers, are those of
+    /// - `file` (string, the terminal): where the picture goes.
+    /// - `title` (string), `xlabel` (string), `ylabel` (string): texts; by default the table's.
+    /// - `log` (string, none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their numbers, are those of
     ///   the decimal logarithm.
     /// - `style` ("lines"): "lines", "points" or "both".
-    /// - `legend` (if there are several curves): true or false.
-    /// - `xrange`, `yrange` (those of the data): pairs of numbers.
+    /// - `legend` (bool, if there are several curves): true or false.
+    /// - `xrange` (array), `yrange` (array, those of the data): pairs of numbers.
     /// - `size` ([720, 460]): of the picture, in pixels.
     ///
     /// # Example

@@ -218,7 +218,7 @@ mod solve_functions {
     /// # Options
     /// - `tol` (1e-8): largest |b - A x|/|b|.
     /// - `iterations` (10000): most iterations.
-    /// - `start` (zero): where to start.
+    /// - `start` (BlockVector, zero): where to start.
     /// - `even_odd` (false): solve a Wilson operator on its even sites.
     /// - `progress` (true): show a bar.
     ///
@@ -359,7 +359,7 @@ mod solve_functions {
     ///
     /// # Options
     /// - `error` (1e-10): the deviation allowed; the degree is the smallest that keeps it.
-    /// - `degree`: the degree instead.
+    /// - `degree` (int): the degree instead.
     ///
     /// # Example
     /// ```rhai
@@ -430,7 +430,7 @@ mod solve_functions {
     ///
     /// # Options
     /// - `error` (1e-10): the deviation allowed; the number of poles is the smallest that keeps it.
-    /// - `poles`: their number instead.
+    /// - `poles` (int): their number instead.
     ///
     /// # Example
     /// ```rhai

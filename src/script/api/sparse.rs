@@ -66,7 +66,7 @@ mod sparse_functions {
     /// add up.
     ///
     /// # Options
-    /// - `shape` (square, to the largest index): numbers of rows and columns.
+    /// - `shape` (array or Series, square, to the largest index): numbers of rows and columns.
     /// - `format` ("auto"): "csr", "ell", "sell", "dense".
     /// - `precision` ("double"): or "single".
     ///

@@ -179,7 +179,7 @@ mod vector_functions {
     /// A block of random columns, fit for operator `h`: +-1 for real operators, unit phases for complex ones.
     ///
     /// # Options
-    /// - `seed` (the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `distribution` ("auto"): "sign", "phase" or "gaussian".
     /// - `first` (0): the number of the first column; columns of the same number and seed are equal.
     ///

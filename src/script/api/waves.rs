@@ -33,8 +33,8 @@ mod wave_functions {
     /// are those of the sites before a strain.
     ///
     /// # Options
-    /// - `layer` (all): the cells of which index along `direction` carry the wave.
-    /// - `direction` (the last): the direction that layers are counted along.
+    /// - `layer` (int, all): the cells of which index along `direction` carry the wave.
+    /// - `direction` (int, the last): the direction that layers are counted along.
     ///
     /// # Example
     /// ```rhai
@@ -81,8 +81,8 @@ mod wave_functions {
     /// boundaries, multiples of 2 pi over the length of the sample where they are not twisted.
     ///
     /// # Options
-    /// - `layer` (none): waves on one layer may have any momentum along `direction`.
-    /// - `direction` (the last): the direction that layers are counted along.
+    /// - `layer` (int, none): waves on one layer may have any momentum along `direction`.
+    /// - `direction` (int, the last): the direction that layers are counted along.
     ///
     /// # Example
     /// ```rhai

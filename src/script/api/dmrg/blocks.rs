@@ -259,7 +259,7 @@ mod block_functions {
     ///
     /// # Options
     /// - `side` ("left"): or "right".
-    /// - `nmax` (none): largest number of bosons on a site.
+    /// - `nmax` (int, none): largest number of bosons on a site.
     ///
     /// # Example
     /// ```rhai
@@ -413,7 +413,7 @@ mod block_functions {
     /// # Options
     /// - `strategy` ("auto"): "LR" multiplies with operators of block and site together, "l-1-1-r" with blocks and sites apart;
     ///   "auto" chooses for each operator.
-    /// - `operator_memory` (what the vectors of a search leave): bytes of a GPU that the operators may take; beyond, they stay in
+    /// - `operator_memory` (float, what the vectors of a search leave): bytes of a GPU that the operators may take; beyond, they stay in
     ///   main memory and travel to the GPU in windows during each product. Other backends hold them in main memory anyway.
     ///
     /// # Example

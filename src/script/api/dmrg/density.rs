@@ -167,7 +167,7 @@ mod density_functions {
     /// the weighted mean.
     ///
     /// # Options
-    /// - `weights` (equal): weight of each column.
+    /// - `weights` (array or Series, equal): weight of each column.
     /// - `noise` (0.0): weight of what the operators that couple the halves make of the state; it lets sectors in that the
     ///   block has lost (White 2005).
     ///
@@ -252,9 +252,9 @@ mod density_functions {
     /// The basis of the states with the largest weights. Multiplets are not split.
     ///
     /// # Options
-    /// - `states` (all): the most states.
+    /// - `states` (int, all): the most states.
     /// - `cutoff` (0.0): the most weight to discard.
-    /// - `information` (none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
+    /// - `information` (float, none): the most entropy to lose (dynamic block-state selection, Legeza and Sólyom 2004).
     /// - `at_least` (1): the fewest states, whatever the cutoff and even if their weight is rounding.
     /// - `low` (0): beside them, so many of the lowest states of the block's own Hamiltonian in each sector near those of the
     ///   state, at most as many as `states` in all: what a superblock that is not the whole chain yet cannot know to matter.

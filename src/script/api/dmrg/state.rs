@@ -436,7 +436,7 @@ mod state_functions {
     /// The expectation value of an operator on each site; a fermionic one has its string of signs before it.
     ///
     /// # Options
-    /// - `sites` (all): an array of the sites, ascending, where others do not have the operator or are of no interest.
+    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operator or are of no interest.
     ///
     /// # Example
     /// ```rhai
@@ -510,7 +510,7 @@ mod state_functions {
     /// The correlations `<A_i B_j>` of all pairs of sites, a row for each i; fermionic operators have their signs.
     ///
     /// # Options
-    /// - `sites` (all): an array of the sites, ascending, where others do not have the operators or are of no interest.
+    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operators or are of no interest.
     ///
     /// # Example
     /// ```rhai

@@ -92,7 +92,7 @@ mod saving {
     /// Saves the field: `.lime` and `.ildg` files are ILDG, all others NERSC archives.
     ///
     /// # Options
-    /// - `format` (by the name): "nersc", "nersc-12" (two rows of each link) or "ildg".
+    /// - `format` (string, by the name): "nersc", "nersc-12" (two rows of each link) or "ildg".
     /// - `precision` ("double"): or "single".
     ///
     /// # Example

@@ -75,7 +75,7 @@ mod make_functions {
     /// A gauge field of Haar-random links.
     ///
     /// # Options
-    /// - `seed` (the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the key of the random numbers.
     ///
     /// # Example
     /// ```rhai
@@ -137,7 +137,8 @@ mod make_functions {
     /// s of the kernel: beyond that modes cross, and the index is another one. A note tells where s = 0 could show it.
     ///
     /// # Options
-    /// - `plane01` (0) to `plane23` (0): flux quanta through each plane, whole numbers.
+    /// - `plane01` (0), `plane02` (0), `plane03` (0), `plane12` (0), `plane13` (0), `plane23` (0): flux quanta
+    ///   through each plane, whole numbers.
     ///
     /// # Example
     /// ```rhai
@@ -196,7 +197,7 @@ mod make_functions {
     /// The field in a random gauge: observables and spectra stay as they are.
     ///
     /// # Options
-    /// - `seed` (the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the key of the random numbers.
     ///
     /// # Example
     /// ```rhai

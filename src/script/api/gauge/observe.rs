@@ -94,7 +94,7 @@ mod observables {
     /// along one of the three directions of space.
     ///
     /// # Options
-    /// - `plane` (averaged over, see above): the directions of r and of t instead, like `[0, 1]`.
+    /// - `plane` (any, averaged over, see above): the directions of r and of t instead, like `[0, 1]`.
     ///
     /// # Example
     /// ```rhai

@@ -20,12 +20,12 @@ mod sweep_functions {
     /// that sweeps one by one are the same run as all at once.
     ///
     /// # Options
-    /// - `beta` (required): 6/g^2.
+    /// - `beta` (float, required): 6/g^2.
     /// - `sweeps` (1): heatbath sweeps.
     /// - `overrelaxation` (0): over-relaxation sweeps after each.
-    /// - `first` (the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random numbers whenever
+    /// - `first` (int, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random numbers whenever
     ///   it is made.
-    /// - `seed` (the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `progress` (true): show a bar.
     ///
     /// # Example

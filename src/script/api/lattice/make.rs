@@ -210,10 +210,10 @@ mod lattice_module {
     /// A lattice of your own: Bravais vectors, and in the options what a cell holds.
     ///
     /// # Options
-    /// - `cells` (one in each direction): number of cells in each direction.
-    /// - `sites` (one at the origin): positions of the sites of a cell, Cartesian.
-    /// - `names` ("A", "B", ...): their names.
-    /// - `bonds` (none): nearest-neighbour bonds `[shift, from, to]`, each once.
+    /// - `cells` (array, one in each direction): number of cells in each direction.
+    /// - `sites` (array, one at the origin): positions of the sites of a cell, Cartesian.
+    /// - `names` (array, "A", "B", ...): their names.
+    /// - `bonds` (array, none): nearest-neighbour bonds `[shift, from, to]`, each once.
     /// - `name` ("custom"): what the lattice is called.
     ///
     /// # Example

@@ -84,7 +84,7 @@ mod orbitals_functions {
     ///
     /// # Options
     /// - `spacing` (0.35): the largest step of the grid, bohr.
-    /// - `grid`: instead, points along each vector, a number or three.
+    /// - `grid` (int or array): instead, points along each vector, a number or three.
     /// - `precision` ("double"): or "single".
     /// - `progress` (true): show a bar.
     ///
@@ -245,7 +245,7 @@ mod orbitals_functions {
     /// # Options
     /// - `derivatives` (false): gradients and Laplacians as well.
     /// - `repeat` (3): evaluations.
-    /// - `assignment`: a way of the backend that is kept for comparison, one of `.assignments`.
+    /// - `assignment` (string): a way of the backend that is kept for comparison, one of `.assignments`.
     ///
     /// # Example
     /// ```rhai

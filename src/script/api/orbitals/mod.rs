@@ -103,8 +103,8 @@ mod orbitals_module {
     /// twist k they are exp(i (G + k) . r).
     ///
     /// # Options
-    /// - `count` (half the electrons): how many.
-    /// - `twist` ([0, 0, 0]): k, as fractions of the reciprocal vectors.
+    /// - `count` (int, half the electrons): how many.
+    /// - `twist` (array or Series, [0, 0, 0]): k, as fractions of the reciprocal vectors.
     ///
     /// # Example
     /// ```rhai
@@ -138,8 +138,8 @@ mod orbitals_module {
     ///
     /// # Options
     /// - `cutoff` (4.5): the largest kinetic energy |k + G|^2/2 of a wave, hartree.
-    /// - `orbitals` (half the electrons): how many.
-    /// - `twist` ([0, 0, 0]): fractions of the reciprocal vectors of the crystal's cell.
+    /// - `orbitals` (int, half the electrons): how many.
+    /// - `twist` (array or Series, [0, 0, 0]): fractions of the reciprocal vectors of the crystal's cell.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -255,7 +255,7 @@ mod orbitals_module {
     /// `#{ center: [x, y, z], sto: 3, zeta: 1.24 }`. Lengths are in bohr.
     ///
     /// # Options
-    /// - `combinations`: a Matrix or an array of rows, one an orbital, one number for each function; without it every function
+    /// - `combinations` (any): a Matrix or an array of rows, one an orbital, one number for each function; without it every function
     ///   is an orbital.
     ///
     /// # Example
@@ -296,8 +296,8 @@ mod orbitals_module {
     /// `twist` and `energies`, as `.save` writes it, or the text `bwfn.data` of CASINO.
     ///
     /// # Options
-    /// - `precision` (that of the file): "single" or "double".
-    /// - `k`: which k point of a `bwfn.data` with several, by its number there, from 1.
+    /// - `precision` (string, that of the file): "single" or "double".
+    /// - `k` (int): which k point of a `bwfn.data` with several, by its number there, from 1.
     ///
     /// # Example
     /// ```rhai

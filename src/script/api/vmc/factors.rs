@@ -47,8 +47,8 @@ mod jastrow_module {
     /// that takes it to zero there with two derivatives. A is the inverse plasma frequency, F follows from the cusp conditions 1/2 and 1/4.
     ///
     /// # Options
-    /// - `strength` (by the density): A.
-    /// - `cutoff` (the largest that fits into the cell): in bohr.
+    /// - `strength` (float, by the density): A.
+    /// - `cutoff` (float, the largest that fits into the cell): in bohr.
     ///
     /// # Example
     /// ```rhai
@@ -88,7 +88,7 @@ mod jastrow_module {
     ///
     /// # Options
     /// - `b` (1.0): how soon it levels off.
-    /// - `slope` (the cusp): s of opposite spins.
+    /// - `slope` (float, the cusp): s of opposite spins.
     ///
     /// # Example
     /// ```rhai
@@ -113,9 +113,9 @@ mod jastrow_module {
     /// cutoff L, with the cusp as slope s.
     ///
     /// # Options
-    /// - `cutoff` (the largest that fits into the cell): L in bohr.
-    /// - `opposite` ([0.0]): a_0, a_2, a_3, ... of electrons with opposite spins.
-    /// - `same` ([0.0]): of electrons with the same spin.
+    /// - `cutoff` (float, the largest that fits into the cell): L in bohr.
+    /// - `opposite` (array or Series, [0.0]): a_0, a_2, a_3, ... of electrons with opposite spins.
+    /// - `same` (array or Series, [0.0]): of electrons with the same spin.
     ///
     /// # Example
     /// ```rhai
@@ -139,7 +139,7 @@ mod jastrow_module {
     /// u(r) = ln(1 + a r): with a = 1/2 it makes Hooke's atom of frequency 1/2 exact.
     ///
     /// # Options
-    /// - `slope` (the cusp): a of opposite spins.
+    /// - `slope` (float, the cusp): a of opposite spins.
     ///
     /// # Example
     /// ```rhai
@@ -177,7 +177,7 @@ mod jastrow_module {
     ///
     /// # Options
     /// - `b` (1.0): how soon it levels off.
-    /// - `cutoff` (none in open space, the largest that fits into a cell): in bohr.
+    /// - `cutoff` (float, none in open space, the largest that fits into a cell): in bohr.
     ///
     /// # Example
     /// ```rhai

@@ -114,7 +114,7 @@ mod measure_functions {
     ///
     /// # Options
     /// - `bins` (50): how many.
-    /// - `cutoff` (the largest that fits into the cell): in bohr.
+    /// - `cutoff` (float, the largest that fits into the cell): in bohr.
     ///
     /// # Example
     /// ```rhai
@@ -181,7 +181,7 @@ mod measure_functions {
     /// # Options
     /// - `axis` (0): the coordinate, or the lattice vector.
     /// - `bins` (50): how many.
-    /// - `from`, `to`: the range in open space.
+    /// - `from` (float), `to` (float): the range in open space.
     ///
     /// # Example
     /// ```rhai

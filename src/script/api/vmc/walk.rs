@@ -126,9 +126,9 @@ mod walk_functions {
     ///
     /// # Options
     /// - `count` (16): how many.
-    /// - `seed` (the session's): the key of the random numbers.
+    /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `spread` (1.0): standard deviation around the centres, in bohr.
-    /// - `centres` ([[0, 0, 0]]): places that electrons are dealt out to in turn.
+    /// - `centres` (any, [[0, 0, 0]]): places that electrons are dealt out to in turn.
     ///
     /// # Example
     /// ```rhai
@@ -184,8 +184,8 @@ mod walk_functions {
     /// then several at once are put anywhere, so that no zero of the wave function is in the way.
     ///
     /// # Options
-    /// - `scheme` ("look-ahead"; on a lattice "particle-by-particle"): as above.
-    /// - `step`: the size of a trial move in bohr; needed in the continuum.
+    /// - `scheme` (string, "look-ahead"; on a lattice "particle-by-particle"): as above.
+    /// - `step` (float): the size of a trial move in bohr; needed in the continuum.
     /// - `sweeps` (1): how many.
     /// - `proposal` ("gaussian"): with the step as standard deviation of each coordinate; or "uniform" between minus and plus
     ///   the step.

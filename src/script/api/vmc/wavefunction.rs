@@ -187,10 +187,10 @@ mod wavefunction_functions {
     ///
     /// # Options
     /// - `up` (0), `down` (0): electrons of each spin; they fill the lowest orbitals.
-    /// - `determinants`: instead, an array of `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
-    /// - `jastrow`: Jastrow factors, made by the functions of the module `jastrow`.
-    /// - `decisions`: the same orbitals in single precision; walks are decided with them, energies use the others.
-    /// - `delay` (1, or 16 for many electrons): accepted moves whose updates of the inverse matrix are gathered.
+    /// - `determinants` (array): instead, an array of `[coefficient, [orbitals of spin up], [orbitals of spin down]]`.
+    /// - `jastrow` (any): Jastrow factors, made by the functions of the module `jastrow`.
+    /// - `decisions` (Orbitals): the same orbitals in single precision; walks are decided with them, energies use the others.
+    /// - `delay` (int, 1, or 16 for many electrons): accepted moves whose updates of the inverse matrix are gathered.
     ///
     /// # Example
     /// ```rhai
@@ -256,9 +256,9 @@ mod wavefunction_functions {
     ///
     /// # Options
     /// - `up` (0), `down` (0): electrons of each spin; they fill the first orbitals.
-    /// - `down_orbitals` (the same): orbitals of the electrons with spin down.
+    /// - `down_orbitals` (BlockVector or Matrix, the same): orbitals of the electrons with spin down.
     /// - `gutzwiller` (1.0): g; 0 forbids double occupation, as the Heisenberg and t-J models want it.
-    /// - `density_jastrow`, `spin_jastrow` (none): symmetric matrices v and w over the sites.
+    /// - `density_jastrow` (Matrix), `spin_jastrow` (Matrix, none): symmetric matrices v and w over the sites.
     ///
     /// # Example
     /// ```rhai
