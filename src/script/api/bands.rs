@@ -261,7 +261,8 @@ mod band_functions {
     /// # Example
     /// ```rhai
     /// // two orbitals on a square: H = sin(kx) sx + sin(ky) sy + (1 + cos(kx) + cos(ky)) sz
-    /// let (s, m) = (pauli(), model(lattice::square(1, 1), 2));
+    /// let s = pauli();
+    /// let m = model(lattice::square(1, 1), 2);
     /// m.onsite(1.0 * s.z);
     /// m.hop([1, 0], 0.5 * s.z + 0.5 * I * s.x);
     /// m.hop([0, 1], 0.5 * s.z + 0.5 * I * s.y);
@@ -341,7 +342,8 @@ mod band_functions {
     /// ```rhai
     /// // Bernevig, Hughes, Zhang: H = sin(kx) sx s_z + sin(ky) sy + (M + cos(kx) + cos(ky)) sz, for both spins
     /// fn bhz(mass) {
-    ///     let (s, one) = (pauli(), identity(2));
+    ///     let s = pauli();
+    ///     let one = identity(2);
     ///     let m = model(lattice::square(1, 1), 4);
     ///     m.onsite(mass * kron(one, s.z));
     ///     m.hop([1, 0], 0.5 * kron(one, s.z) + 0.5 * I * kron(s.z, s.x));
