@@ -16,6 +16,7 @@ pub mod manual;
 mod modules;
 mod options;
 pub mod registry;
+mod rooms;
 mod session;
 mod stdlib;
 
