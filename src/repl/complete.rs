@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::lex::{self, Kind, Token};
 use crate::number::Table;
 use crate::script::device::BACKENDS;
-use crate::script::registry::{Entry, Form, option_keys};
+use crate::script::registry::{self, Entry, Form};
 
 /// A variable as completion sees it.
 #[derive(Debug, Clone)]
@@ -227,8 +227,10 @@ fn options(names: &Names, before: &[String]) -> Option<Vec<Proposal>> {
     let path = callee(&before[..open])?;
     let given: BTreeSet<&str> =
         before[open..].windows(2).filter(|w| w[1] == ":").map(|w| w[0].as_str()).collect();
-    let keys = option_keys(&names.entries, &path).into_iter().filter(|key| !given.contains(key.as_str()));
-    let keys: Vec<Proposal> = keys.map(|key| plain(&key, &format!("{key}: "))).collect();
+    let options = registry::options(&names.entries, &path);
+    let open = options.iter().map(|option| option.key.as_str()).filter(|key| !given.contains(key));
+    let mut keys: Vec<Proposal> = open.map(|key| plain(key, &format!("{key}: "))).collect();
+    keys.sort();
     (!keys.is_empty()).then_some(keys)
 }
 

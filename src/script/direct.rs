@@ -1,5 +1,6 @@
-//! Comparisons in compiled scripts, evaluated without a search for the function that does them (see [`super::comparison`]). Nothing
-//! but speed depends on it: what is not rewritten here, like the text given to `eval`, comes to the same.
+//! What is rewritten in compiled scripts. Comparisons are evaluated without a search for the function that does them (see
+//! [`super::comparison`]); nothing but speed depends on it: what is not rewritten here, like the text given to `eval`, comes to
+//! the same. And `options(opts)` learns which function it stands in, whose doc comment declares the options.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,6 +11,8 @@ use rhai::{
 };
 
 use super::comparison::Comparison;
+use super::options::{Declared, READING, Reading};
+use super::registry;
 
 /// What the body of a rewritten function is evaluated under: nothing that a script can write.
 const BODY: &str = "\u{1}body";
@@ -90,7 +93,8 @@ impl Direct {
             }
             true
         });
-        let mut rewriter = Rewriter::default();
+        let doc = registry::doc(function.comments.iter().map(|line| &**line));
+        let mut rewriter = Rewriter { found: false, declared: Some(Rc::new(Declared::new(doc))) };
         rewriter.statements(&mut body);
         if rewriter.found {
             let body = Expr::Stmt(Box::new(StmtBlock::new(body, first, last)));
@@ -106,11 +110,13 @@ impl Direct {
     }
 }
 
-/// Walks through a script and rewrites its comparisons.
+/// Walks through a script and rewrites its comparisons, and how its functions read their options.
 #[derive(Default)]
 struct Rewriter {
     /// Whether there was one.
     found: bool,
+    /// What the function declares.
+    declared: Option<Rc<Declared>>,
 }
 
 impl Rewriter {
@@ -154,6 +160,20 @@ impl Rewriter {
         match x {
             Expr::FnCall(call, position) => {
                 self.expressions(&mut call.args);
+                let reads = call.name == "options" && call.args.len() == 1 && call.namespace.is_empty();
+                if let Some(declared) = self.declared.as_ref().filter(|_| reads) {
+                    self.found = true;
+                    let reading = Reading { declared: declared.clone(), position: *position };
+                    let custom = CustomExpr {
+                        inputs: std::mem::take(&mut call.args),
+                        tokens: [ImmutableString::from(READING)].into_iter().collect(),
+                        state: Dynamic::from(reading),
+                        scope_may_be_changed: false,
+                        self_terminated: false,
+                    };
+                    *x = Expr::Custom(Box::new(custom), *position);
+                    return;
+                }
                 let comparison = call.op_token.as_ref().and_then(|_| Comparison::written(&call.name));
                 if let Some(comparison) = comparison.filter(|_| call.args.len() == 2) {
                     self.found = true;

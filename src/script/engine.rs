@@ -15,7 +15,7 @@ use super::direct::{self, Direct};
 use super::modules::Files;
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
-use super::{Failure, api, comparison, lint, registry, stdlib};
+use super::{Failure, api, comparison, lint, options, registry, stdlib};
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 use crate::output::tell;
@@ -60,12 +60,14 @@ impl Engine {
         });
         comparison::register(&mut rhai)?;
         direct::register(&mut rhai);
+        options::register(&mut rhai);
         let direct = Rc::new(Direct::new());
         let mut rooms = Rooms::new(&mut rhai);
         api::register(&mut rooms);
         let mut rooms = rooms.filled();
         for (name, source) in stdlib::MODULES {
             let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            let ast = shorter_forms(&rhai, ast)?;
             let mut ast = direct.apply(ast);
             // Errors say so where they come from.
             ast.set_source(name);
@@ -160,7 +162,7 @@ impl Engine {
 
     /// Runs work that hears the session's interruptions; its panics are caught.
     fn safely<T>(&self, work: impl FnOnce() -> T) -> std::thread::Result<T> {
-        self.session.interrupt().during(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)))
+        self.session.during(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(work)))
     }
 
     /// The type of a value as scripts name it.
@@ -209,7 +211,7 @@ impl Engine {
         let mut found = self.lint(&text, name);
         let calls = |ast: &AST| -> Vec<Report> {
             let mut unknown = lint::unknown_functions(&self.rhai, ast, &text);
-            unknown.extend(lint::misspelled_options(&self.rhai, ast));
+            unknown.extend(lint::wrong_options(&self.rhai, ast));
             unknown.iter().map(|f| Report::at(&f.error, f.position, &text, name, false)).collect()
         };
         match compiled {
@@ -267,7 +269,6 @@ impl Engine {
         let text = format!("{}{}", "\n".repeat(first.saturating_sub(1)), comment_out_shebang(text));
         let session = self.session.clone();
         let run = session
-            .interrupt()
             .during(|| std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.eval_raw(&text, name))));
         match run {
             Ok(Ok(value)) => Ok(value),
@@ -297,6 +298,23 @@ impl Engine {
         self.functions = imports.merge(&functions);
         result
     }
+}
+
+/// A module of the stdlib with the forms of its functions that leave all options out.
+fn shorter_forms(rhai: &rhai::Engine, ast: AST) -> Result<AST> {
+    let mut text = String::new();
+    for f in ast.iter_functions() {
+        let Some((last, first)) = f.params.split_last() else { continue };
+        let takes = *last == "opts" && !ast.iter_functions().any(|g| g.name == f.name && g.params == first);
+        let doc = registry::doc(f.comments.iter().copied());
+        if takes && !doc.is_empty() && !options::Declared::new(doc).requires() {
+            let names = first.join(", ");
+            let separator = if first.is_empty() { "" } else { ", " };
+            text.push_str(&format!("fn {0}({names}) {{ {0}({names}{separator}#{{}}) }}\n", f.name));
+        }
+    }
+    let short = rhai.compile(&text).map_err(|e| Error::internal(format!("shorter forms: {e}")))?;
+    Ok(ast.merge(&short))
 }
 
 /// The statements at the top of a script that import a module under a name.

@@ -7,6 +7,9 @@ use crate::error::{Error, Result};
 /// What native functions return when they fail.
 pub type Failure = Box<EvalAltResult>;
 
+/// What native functions return that can fail.
+pub type Fallible<T> = std::result::Result<T, Failure>;
+
 /// Puts an error where the user wrote the call.
 pub trait At<T> {
     /// The same result for Rhai, at the position of the call.
@@ -16,6 +19,13 @@ pub trait At<T> {
 impl<T> At<T> for Result<T> {
     fn at(self, ctx: &NativeCallContext) -> std::result::Result<T, Failure> {
         self.map_err(|e| failure(e, ctx.call_position()))
+    }
+}
+
+/// An error of a native function on its way up; it takes the position of the call there.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        failure(error, Position::NONE)
     }
 }
 

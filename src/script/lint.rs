@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rhai::{AST, ASTNode, Engine, Expr, FnCallExpr, FnNamespace, Position, Stmt, Token};
+use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, FnNamespace, Position, Stmt, Token};
 
-use super::options::unknown_key;
-use super::registry;
+use super::declared::{resolve, unknown_key};
+use super::registry::{self, Entry, Form};
 use crate::error::Error;
 
 /// Something found at a place in a script.
@@ -208,47 +208,79 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
     found
 }
 
-/// Errors about options in a literal map that the function does not take but for one of nearly that name. Other keys may
-/// be taken all the same, as where a function hands its options on.
-pub(super) fn misspelled_options(engine: &Engine, ast: &AST) -> Vec<Finding> {
+/// Errors about options in a literal map that a function does not declare, or of another kind than it declares: what the call
+/// itself would say.
+pub(super) fn wrong_options(engine: &Engine, ast: &AST) -> Vec<Finding> {
     let entries = registry::entries(engine, false);
-    let own: BTreeSet<String> = ast.iter_functions().map(|f| f.name.to_string()).collect();
+    let own: BTreeMap<&str, String> =
+        ast.iter_functions().map(|f| (f.name, registry::doc(f.comments.iter().copied()))).collect();
+    let docs_of = |path: &str| -> Vec<String> {
+        entries.iter().filter(|e| e.path() == path).map(|e| e.doc.clone()).collect()
+    };
     let mut found = Vec::new();
     ast.walk(&mut |path: &[ASTNode]| {
-        let Some(
-            ASTNode::Expr(Expr::FnCall(call, _) | Expr::MethodCall(call, _))
-            | ASTNode::Stmt(Stmt::FnCall(call, _)),
-        ) = path.last()
-        else {
-            return true;
+        let (call, method) = match path.last() {
+            Some(ASTNode::Expr(Expr::FnCall(call, _)) | ASTNode::Stmt(Stmt::FnCall(call, _))) => {
+                (call, false)
+            }
+            Some(ASTNode::Expr(Expr::MethodCall(call, _))) => (call, true),
+            _ => return true,
         };
-        let namespace = namespace_of(call);
-        let given = call.args.last().map(keys_of).unwrap_or_default();
-        if given.is_empty() || (namespace.is_empty() && own.contains(call.name.as_str())) {
+        let given = call.args.last().map(literal_map).unwrap_or_default();
+        if given.is_empty() {
             return true;
         }
-        let full = namespace.into_iter().chain([call.name.to_string()]).collect::<Vec<_>>().join("::");
-        let known = registry::option_keys(&entries, &full);
-        let names = || known.iter().map(String::as_str);
-        // Of numbered keys like `plane01` a doc names some.
-        let letters = |key: &str| key.trim_end_matches(|c: char| c.is_ascii_digit()).to_string();
-        let numbered = |key: &str| names().any(|name| letters(name) == letters(key));
-        for (key, position) in given.iter().filter(|(key, _)| !known.contains(key)) {
-            if !numbered(key) && crate::error::nearest(key, names()).is_some() {
-                found.push(Finding { position: *position, error: unknown_key(key, names()) });
+        let namespace = namespace_of(call);
+        let name = call.name.as_str();
+        let options = match own.get(name).filter(|_| namespace.is_empty()) {
+            Some(doc) => resolve(doc, &docs_of),
+            None => {
+                let full = namespace.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
+                let arguments = call.args.len() + usize::from(method);
+                let ways: Vec<&Entry> = entries
+                    .iter()
+                    .filter(|e| e.path() == full || method && e.name == name && e.form == Form::Method)
+                    .filter(|e| e.parameters.len() == arguments)
+                    .collect();
+                if !ways.iter().all(|e| e.takes_options()) {
+                    return true;
+                }
+                let mut paths: Vec<String> = ways.iter().map(|e| e.path()).collect();
+                paths.dedup();
+                paths.iter().flat_map(|path| registry::options(&entries, path)).collect()
             }
+        };
+        if options.is_empty() {
+            return true;
+        }
+        for (key, value, position) in given {
+            let error = match options.iter().find(|option| option.key == key) {
+                None => Some(unknown_key(&key, options.iter().map(|option| option.key.as_str()))),
+                Some(option) => value.filter(|value| !value.is_unit()).and_then(|value| {
+                    let of_type = registry::type_name(engine, value.type_name());
+                    option.accept(value, &of_type).err()
+                }),
+            };
+            found.extend(error.map(|error| Finding { position, error }));
         }
         true
     });
     found
 }
 
-/// The keys of a literal map and where they stand; maps of literals alone are known as a whole.
-fn keys_of(argument: &Expr) -> Vec<(String, Position)> {
+/// The entries of a literal map: key, value where it is a literal too, and place.
+fn literal_map(argument: &Expr) -> Vec<(String, Option<Dynamic>, Position)> {
     match argument {
-        Expr::Map(map, _) => map.0.iter().map(|(key, _)| (key.name.to_string(), key.pos)).collect(),
+        Expr::Map(map, _) => {
+            let entry = |(key, value): &(rhai::Ident, Expr)| {
+                (key.name.to_string(), value.get_literal_value(None), key.pos)
+            };
+            map.0.iter().map(entry).collect()
+        }
         Expr::DynamicConstant(value, position) => match value.read_lock::<rhai::Map>() {
-            Some(map) => map.keys().map(|key| (key.to_string(), *position)).collect(),
+            Some(map) => {
+                map.iter().map(|(key, value)| (key.to_string(), Some(value.clone()), *position)).collect()
+            }
             None => Vec::new(),
         },
         _ => Vec::new(),

@@ -322,9 +322,12 @@ fn options(entry: &Entry, style: Style) -> String {
         }
         let default = match o.default.as_str() {
             "" => String::new(),
-            "required" => " (required)".into(),
-            default => format!(" (default: {default})"),
+            "required" => "required".into(),
+            default => format!("default: {default}"),
         };
+        let known: Vec<&str> =
+            [o.kind.as_str(), &default].into_iter().filter(|part| !part.is_empty()).collect();
+        let default = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
         let meaning = o.meaning.trim_end_matches('.');
         // "or ..." goes on from the default, which stands elsewhere here.
         let goes_on = meaning.starts_with("or ") && !o.default.is_empty();
@@ -373,7 +376,9 @@ mod tests {
     fn a_page_has_signature_options_and_example() {
         let page = page(&all(), "plot", STYLE).unwrap();
         assert!(page.starts_with("plot("), "{page}");
-        for part in ["\n  Options\n", "    file", "(default: \"lines\")", "\n  Example\n", "    plot("] {
+        for part in
+            ["\n  Options\n", "    file", "(string, default: \"lines\")", "\n  Example\n", "    plot("]
+        {
             assert!(page.contains(part), "{part} in\n{page}");
         }
         assert!(!page.contains("```") && page.lines().all(|l| l.chars().count() <= 120));

@@ -1,64 +1,177 @@
-//! The trailing option map of a function: typed reading, defaults, and an error for a key that no one asks for.
+//! The options of one call: what was given, checked against what the function's doc comment declares, and the defaults.
 
-use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::cell::OnceCell;
+use std::rc::Rc;
 
-use rhai::{Dynamic, FnPtr, Map, NativeCallContext};
+use rhai::{Dynamic, Engine, FnPtr, Map, Position};
 
-use super::{At, Failure, session};
-use crate::error::{Error, Result, nearest};
+use super::declared::{OptionDoc, items, resolve, unknown_key};
+use super::failure::failure;
+use super::registry;
+use super::session::session;
+use crate::error::{Error, Result};
 use crate::task::Task;
 
-/// Reads the options of one call. Every key is asked for once; `finish` refuses the rest.
-pub struct Options<'a> {
-    ctx: &'a NativeCallContext<'a>,
-    map: Map,
-    asked: RefCell<BTreeSet<&'static str>>,
+/// What a function declares, read when it is first called.
+pub(crate) struct Declared {
+    doc: String,
+    options: OnceCell<Vec<OptionDoc>>,
 }
 
-impl<'a> Options<'a> {
-    /// The options of this call.
-    pub fn new(ctx: &'a NativeCallContext<'a>, map: Map) -> Self {
-        Options { ctx, map, asked: RefCell::default() }
+impl Declared {
+    /// What this doc comment declares.
+    pub fn new(doc: String) -> Self {
+        Declared { doc, options: OnceCell::new() }
     }
 
-    /// No options given.
-    pub fn none(ctx: &'a NativeCallContext<'a>) -> Self {
-        Self::new(ctx, Map::new())
+    /// Whether a call must give an option.
+    pub fn requires(&self) -> bool {
+        self.doc.contains("required)") && items(&self.doc).iter().any(OptionDoc::required)
     }
 
-    /// The value under a key, whatever its type.
-    pub fn value(&self, key: &'static str) -> Option<Dynamic> {
-        self.asked.borrow_mut().insert(key);
-        self.map.get(key).map(Dynamic::flatten_clone)
+    /// The options; `engine` knows the functions that the doc refers to.
+    pub fn options(&self, engine: &Engine) -> &[OptionDoc] {
+        self.options.get_or_init(|| resolve(&self.doc, &|path| registry::docs_of(engine, path)))
     }
 
-    /// The error for a value of a type that the option does not take.
-    pub fn wrong(&self, key: &str, wanted: &str, got: &Dynamic) -> Error {
-        let got = self.ctx.engine().map_type_name(got.type_name());
-        Error::input(format!("option `{key}` takes {wanted}, not a value of type {got}"))
-    }
-
-    /// A number, if given; integers count.
-    pub fn float(&self, key: &'static str) -> Result<Option<f64>> {
-        let Some(value) = self.value(key) else { return Ok(None) };
-        let x = value.as_float().or_else(|_| value.as_int().map(|i| i as f64));
-        let x = x.map_err(|_| self.wrong(key, "a number", &value))?;
-        if x.is_nan() {
-            return Err(Error::input(format!("option `{key}` is not a number (NaN)")));
+    /// The options given, each of its kind; those given as `()` count as not given.
+    pub fn check(&self, engine: &Engine, given: Map) -> Result<Map> {
+        let options = self.options(engine);
+        let mut checked = Map::new();
+        for (key, value) in given {
+            let Some(option) = options.iter().find(|option| option.key == key.as_str()) else {
+                return Err(unknown_key(&key, options.iter().map(|option| option.key.as_str())));
+            };
+            let value = value.flatten();
+            if !value.is_unit() {
+                let of_type = registry::type_name(engine, value.type_name());
+                checked.insert(key, option.accept(value, &of_type)?);
+            }
         }
-        Ok(Some(x))
+        Ok(checked)
     }
 
-    /// A number, or its default.
-    pub fn float_or(&self, key: &'static str, default: f64) -> Result<f64> {
-        Ok(self.float(key)?.unwrap_or(default))
+    /// All options as a script's function reads them: those given, the defaults, and `()`.
+    fn all(&self, engine: &Engine, given: Dynamic) -> Result<Map> {
+        let Some(given) = given.read_lock::<Map>().map(|map| map.clone()) else {
+            return Err(Error::input(format!("options are given as a map, not as {given}"))
+                .hint("write `#{ key: value }`"));
+        };
+        let mut all = self.check(engine, given)?;
+        for option in self.options(engine) {
+            if option.required() && !all.contains_key(option.key.as_str()) {
+                return Err(missing(option));
+            }
+            let default = || option.value().unwrap_or(Dynamic::UNIT);
+            all.entry(option.key.as_str().into()).or_insert_with(default);
+        }
+        Ok(all)
     }
 
-    /// A whole number of at least `least`, if given.
-    pub fn count(&self, key: &'static str, least: usize) -> Result<Option<usize>> {
-        let Some(value) = self.value(key) else { return Ok(None) };
-        let n = value.as_int().map_err(|_| self.wrong(key, "a whole number", &value))?;
+    /// Those of a map's entries that the function takes, without what is `()`.
+    pub fn pick(&self, engine: &Engine, from: Map) -> Map {
+        let options = self.options(engine);
+        let takes = |key: &str| options.iter().any(|option| option.key == key);
+        from.into_iter().filter(|(key, value)| takes(key) && !value.is_unit()).collect()
+    }
+}
+
+/// The error for an option that must be given and is not; what it means is the remedy.
+fn missing(option: &OptionDoc) -> Error {
+    let meaning = option.meaning.trim_end_matches('.').to_string();
+    Error::input(format!("option `{}` is needed", option.key)).hint(meaning)
+}
+
+/// What `options(opts)` in a function of a script becomes: nothing that a script can write.
+pub(super) const READING: &str = "\u{1}options";
+
+/// The declaration that such a call reads by, and where the call stands.
+#[derive(Clone)]
+pub(super) struct Reading {
+    pub declared: Rc<Declared>,
+    pub position: Position,
+}
+
+/// Registers how functions of scripts read their options.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_custom_syntax_without_look_ahead_raw(
+        READING,
+        |_, _| Ok(None),
+        false,
+        |ctx, inputs, reading| {
+            let given = ctx.eval_expression_tree(&inputs[0])?;
+            let Some(reading) = reading.read_lock::<Reading>() else { return Ok(Dynamic::UNIT) };
+            let all = reading.declared.all(ctx.engine(), given);
+            Ok(all.map_err(|e| failure(e, reading.position))?.into())
+        },
+    );
+}
+
+/// The options of one call.
+#[derive(Clone)]
+pub struct Options {
+    given: Map,
+    declared: Rc<Declared>,
+}
+
+impl Options {
+    /// Those given to a function.
+    pub(super) fn read(engine: &Engine, declared: &Rc<Declared>, given: Map) -> Result<Self> {
+        Ok(Options { given: declared.check(engine, given)?, declared: declared.clone() })
+    }
+
+    fn option(&self, key: &str) -> Result<&OptionDoc> {
+        let declared = self.declared.options.get().map_or(&[][..], Vec::as_slice);
+        declared
+            .iter()
+            .find(|option| option.key == key)
+            .ok_or_else(|| Error::internal(format!("the option `{key}` is read and not declared")))
+    }
+
+    /// The value given, or the default; none if the default is told in words.
+    pub fn value(&self, key: &str) -> Result<Option<Dynamic>> {
+        let option = self.option(key)?;
+        Ok(self.given.get(key).cloned().or_else(|| option.value()))
+    }
+
+    /// Whether the call gives the option.
+    pub fn has(&self, key: &str) -> bool {
+        self.given.contains_key(key)
+    }
+
+    fn needed<T>(&self, key: &str, value: Option<T>) -> Result<T> {
+        match value {
+            Some(value) => Ok(value),
+            None if self.option(key)?.required() => Err(missing(self.option(key)?)),
+            None => Err(Error::internal(format!("the option `{key}` has no default"))),
+        }
+    }
+
+    /// The value of a type of this program.
+    pub fn maybe<T: Clone + 'static>(&self, key: &str) -> Result<Option<T>> {
+        Ok(self.value(key)?.and_then(Dynamic::try_cast))
+    }
+
+    /// A number; NaN is none.
+    pub fn float(&self, key: &str) -> Result<f64> {
+        let value = self.maybe_float(key)?;
+        self.needed(key, value)
+    }
+
+    /// A number, if there is one.
+    pub fn maybe_float(&self, key: &str) -> Result<Option<f64>> {
+        Ok(self.value(key)?.and_then(|value| value.as_float().or(value.as_int().map(|i| i as f64)).ok()))
+    }
+
+    /// A whole number of at least `least`.
+    pub fn count(&self, key: &str, least: usize) -> Result<usize> {
+        let value = self.maybe_count(key, least)?;
+        self.needed(key, value)
+    }
+
+    /// A whole number of at least `least`, if there is one.
+    pub fn maybe_count(&self, key: &str, least: usize) -> Result<Option<usize>> {
+        let Some(n) = self.value(key)?.and_then(|value| value.as_int().ok()) else { return Ok(None) };
         match usize::try_from(n) {
             Ok(n) if n >= least => Ok(Some(n)),
             _ => {
@@ -68,80 +181,43 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// A whole number of at least `least`, or its default.
-    pub fn count_or(&self, key: &'static str, least: usize, default: usize) -> Result<usize> {
-        Ok(self.count(key, least)?.unwrap_or(default))
+    /// A text.
+    pub fn text(&self, key: &str) -> Result<String> {
+        let value = self.maybe_text(key)?;
+        self.needed(key, value)
     }
 
-    /// A text, if given.
-    pub fn text(&self, key: &'static str) -> Result<Option<String>> {
-        let Some(value) = self.value(key) else { return Ok(None) };
-        match value.clone().into_string() {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err(self.wrong(key, "a text", &value)),
-        }
+    /// A text, if there is one.
+    pub fn maybe_text(&self, key: &str) -> Result<Option<String>> {
+        Ok(self.value(key)?.and_then(|value| value.into_string().ok()))
     }
 
-    /// A text, or its default.
-    pub fn text_or(&self, key: &'static str, default: &str) -> Result<String> {
-        Ok(self.text(key)?.unwrap_or_else(|| default.to_string()))
+    /// True or false.
+    pub fn flag(&self, key: &str) -> Result<bool> {
+        let value = self.maybe::<bool>(key)?;
+        self.needed(key, value)
     }
 
-    /// True or false, or the default.
-    pub fn flag_or(&self, key: &'static str, default: bool) -> Result<bool> {
-        let Some(value) = self.value(key) else { return Ok(default) };
-        value.as_bool().map_err(|_| self.wrong(key, "true or false", &value))
-    }
-
-    /// A function, if given.
-    pub fn function(&self, key: &'static str) -> Result<Option<FnPtr>> {
-        let Some(value) = self.value(key) else { return Ok(None) };
-        value.clone().try_cast::<FnPtr>().map(Some).ok_or_else(|| self.wrong(key, "a function", &value))
+    /// A function, if there is one.
+    pub fn function(&self, key: &str) -> Result<Option<FnPtr>> {
+        self.maybe(key)
     }
 
     /// The option `seed`: a whole number, or a text that is hashed; by default the session's seed.
     pub fn seed(&self) -> Result<u64> {
-        let session = session(self.ctx)?;
-        let Some(value) = self.value("seed") else { return Ok(session.seed()) };
-        let seed = match (value.as_int(), value.clone().into_string()) {
-            (Ok(n), _) => n as u64,
-            (_, Ok(text)) => hash(&text),
-            _ => return Err(self.wrong("seed", "a whole number or a text", &value)),
+        let session = session()?;
+        let Some(value) = self.value("seed")? else { return Ok(session.seed()) };
+        let seed = match value.as_int() {
+            Ok(n) => n as u64,
+            Err(_) => hash(&value.into_string().unwrap_or_default()),
         };
         session.name_seed(seed);
         Ok(seed)
     }
 
-    /// The option `progress` (default true): the task for this call.
+    /// The option `progress`: the task for this call.
     pub fn task(&self) -> Result<Task> {
-        Ok(session(self.ctx)?.task(self.flag_or("progress", true)?))
-    }
-
-    /// Refuses keys that nobody asked for, naming the nearest that exists.
-    pub fn finish(self) -> std::result::Result<(), Failure> {
-        let asked = self.asked.borrow();
-        for key in self.map.keys() {
-            if !asked.contains(key.as_str()) {
-                return Err(unknown_key(key, asked.iter().copied())).at(self.ctx);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The error for a key that a function does not take.
-pub(crate) fn unknown_key<'a>(key: &str, known: impl IntoIterator<Item = &'a str> + Clone) -> Error {
-    let error = Error::input(format!("unknown option `{key}`"));
-    match nearest(key, known.clone()) {
-        Some(near) => error.hint(format!("did you mean `{near}`?")),
-        None => {
-            let all: Vec<String> = known.into_iter().map(|k| format!("`{k}`")).collect();
-            if all.is_empty() {
-                error.hint("this function takes no options")
-            } else {
-                error.hint(format!("the options are {}", all.join(", ")))
-            }
-        }
+        Ok(session()?.task(self.flag("progress")?))
     }
 }
 

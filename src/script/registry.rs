@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use rhai::{Engine, FnAccess, FnNamespace};
 
+use super::declared::{self, OptionDoc};
 use super::rooms;
 use crate::error::nearest;
 
@@ -50,17 +51,6 @@ pub struct Entry {
     pub standard: bool,
 }
 
-/// An option as a doc comment lists it: ``- `key` (default): meaning``.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OptionDoc {
-    /// The key.
-    pub key: String,
-    /// What it is if it is not given; empty where the doc names none.
-    pub default: String,
-    /// What it does.
-    pub meaning: String,
-}
-
 impl Entry {
     /// `module::name`.
     pub fn path(&self) -> String {
@@ -102,73 +92,44 @@ impl Entry {
         }
     }
 
-    /// The options that the doc lists under `# Options`. An item that does not begin with a key stays whole, as the
-    /// meaning of an empty key: "those of `kpm::moments`" refers to another function's.
+    /// The options that the doc lists under `# Options`, as they are written.
     pub fn options(&self) -> Vec<OptionDoc> {
-        let section = self.doc.lines().skip_while(|line| line.trim() != "# Options").skip(1);
-        let mut items: Vec<String> = Vec::new();
-        for line in section.take_while(|line| !line.starts_with("# ")).map(str::trim) {
-            match (line.strip_prefix("- "), items.last_mut()) {
-                (Some(item), _) => items.push(item.to_string()),
-                (None, Some(item)) if !line.is_empty() => {
-                    item.push(' ');
-                    item.push_str(line);
-                }
-                _ => {}
-            }
-        }
-        items.iter().flat_map(|item| item_options(item)).collect()
+        declared::items(&self.doc)
+    }
+
+    /// Whether the last argument is a map of options.
+    pub fn takes_options(&self) -> bool {
+        self.parameters.last().is_some_and(|p| matches!(p.name.as_str(), "options" | "opts"))
     }
 }
 
-/// The options of one item: keys in back-ticks, each perhaps with its default in parentheses, a colon, their meaning.
-fn item_options(item: &str) -> Vec<OptionDoc> {
-    let mut depth = 0;
-    let colon = item.char_indices().find(|&(i, c)| {
-        depth += i32::from(matches!(c, '(' | '[')) - i32::from(matches!(c, ')' | ']'));
-        c == ':' && depth == 0 && item[i..].starts_with(": ")
-    });
-    let (names, meaning) = match colon {
-        Some((i, _)) if item.starts_with('`') => (&item[..i], item[i + 2..].trim()),
-        _ => return vec![OptionDoc { key: String::new(), default: String::new(), meaning: item.into() }],
-    };
-    let mut found = Vec::new();
-    let mut rest = names;
-    while let Some((_, after)) = rest.split_once('`') {
-        let Some((key, after)) = after.split_once('`') else { break };
-        // A default may name other options.
-        let mut depth = 0;
-        let end = after.find(|c| {
-            depth += i32::from(c == '(') - i32::from(c == ')');
-            c == '`' && depth == 0
-        });
-        let end = end.unwrap_or(after.len());
-        let default = after[..end].trim_start().strip_prefix('(').and_then(|d| d.rsplit_once(')'));
-        let default = default.map_or("", |(default, _)| default);
-        found.push(OptionDoc { key: key.into(), default: default.into(), meaning: meaning.into() });
-        rest = &after[end..];
-    }
-    found
+/// The options that a function declares in all its forms, those of functions that its doc refers to among them.
+pub fn options(entries: &[Entry], path: &str) -> Vec<OptionDoc> {
+    let docs = |path: &str| entries.iter().filter(|e| e.path() == path).map(|e| e.doc.clone()).collect();
+    declared::resolve(&format!("# Options\n- those of `{path}`"), &docs)
 }
 
-/// The keys of the options that a function takes, those of functions that its doc refers to among them.
-pub fn option_keys(entries: &[Entry], path: &str) -> BTreeSet<String> {
-    let mut keys = BTreeSet::new();
-    let mut paths = vec![path.to_string()];
-    let mut done = BTreeSet::new();
-    while let Some(path) = paths.pop() {
-        if !done.insert(path.clone()) {
-            continue;
-        }
-        for option in entries.iter().filter(|e| e.path() == path).flat_map(Entry::options) {
-            if option.key.is_empty() {
-                paths.extend(option.meaning.split('`').skip(1).step_by(2).map(str::to_string));
-            } else {
-                keys.insert(option.key);
-            }
-        }
-    }
-    keys
+/// The module that a call names; empty for what a room gives to all.
+fn room_of<'a>(info: &'a rhai::FuncInfo) -> &'a str {
+    let everywhere = info.metadata.namespace == FnNamespace::Global && info.script.is_none();
+    if everywhere { "" } else { info.namespace.as_str() }
+}
+
+/// The docs of a function, given by its path.
+pub(super) fn docs_of(engine: &Engine, path: &str) -> Vec<String> {
+    let (module, name) = path.rsplit_once("::").unwrap_or(("", path));
+    engine.collect_fn_metadata(
+        None,
+        |info| {
+            let same = info.metadata.name == name && room_of(&info) == module;
+            let own = || match &info.script {
+                Some(script) => doc(script.comments.iter().copied()),
+                None => doc(info.metadata.comments.iter().map(|c| c.as_str())),
+            };
+            same.then(own)
+        },
+        false,
+    )
 }
 
 /// Every function that scripts can call by name: native, stdlib, and, if asked for, Rhai's own. Operators, indexers and
@@ -199,8 +160,6 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
     if !named || hidden || matches!(name, "to_string" | "to_debug") {
         return None;
     }
-    // What a room gives to all needs no room before its name.
-    let everywhere = meta.namespace == FnNamespace::Global && info.script.is_none();
     let parameters: Vec<&str> =
         meta.params_info.iter().map(|p| p.as_str()).filter(|p| !p.contains("NativeCallContext")).collect();
     let changes = parameters.first().is_some_and(|p| p.contains("&mut "));
@@ -214,7 +173,7 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         return None;
     }
     Some(Entry {
-        module: if everywhere { String::new() } else { info.namespace.to_string() },
+        module: room_of(info).to_string(),
         name: name.to_string(),
         parameters,
         returns: type_name(engine, &meta.return_type),
@@ -238,6 +197,9 @@ fn parameter(engine: &Engine, text: &str) -> Parameter {
 pub fn type_name(engine: &Engine, rust: &str) -> String {
     let rust = rust.trim().trim_start_matches("&mut ").trim_start_matches('&').trim();
     if let Some(inside) = rust.strip_prefix("RhaiResultOf<") {
+        return type_name(engine, inside.strip_suffix('>').unwrap_or(inside));
+    }
+    if let Some(inside) = rust.strip_prefix("Fallible<") {
         return type_name(engine, inside.strip_suffix('>').unwrap_or(inside));
     }
     // Fallible functions return `Result<T, ..>`.
@@ -437,10 +399,7 @@ mod tests {
         assert!(keys.starts_with(&["file", "title", "xlabel", "ylabel", "log", "style"]), "{keys:?}");
         assert_eq!(options[5].default, "\"lines\"");
         assert_eq!(options[2].meaning, options[1].meaning);
-        let parts = item_options("`a` (\"x: y\"), or `b` (2) and `c`: what they mean: this");
-        let parts: Vec<(&str, &str)> = parts.iter().map(|o| (o.key.as_str(), o.default.as_str())).collect();
-        assert_eq!(parts, [("a", "\"x: y\""), ("b", "2"), ("c", "")]);
-        let keys = option_keys(&all, "kpm::dos");
-        assert!(keys.contains("points") && keys.contains("vectors"), "{keys:?}");
+        let found = super::options(&all, "kpm::dos");
+        assert!(["points", "vectors"].iter().all(|key| found.iter().any(|o| o.key == *key)), "{found:?}");
     }
 }

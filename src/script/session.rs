@@ -1,7 +1,7 @@
 //! What a running script shares: the device, the flags of the command line, the task that long work carries.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rhai::{Dynamic, NativeCallContext};
 use serde_json::json;
 
+use super::options::Declared;
 use crate::backend::Device;
 use crate::error::Result;
 use crate::number::format::plain;
@@ -63,6 +64,8 @@ pub struct Session {
     ended: Cell<Option<u8>>,
     /// The value behind the text that is printed next.
     value: RefCell<Option<serde_json::Value>>,
+    /// What functions declare that scripts have asked for by their paths.
+    declared: RefCell<BTreeMap<String, Rc<Declared>>>,
 }
 
 impl Session {
@@ -80,6 +83,7 @@ impl Session {
             named_seeds: RefCell::default(),
             ended: Cell::new(None),
             value: RefCell::new(None),
+            declared: RefCell::default(),
             // A reader that has gone away is nothing to fail of.
             printer: RefCell::new(Box::new(|text| drop(writeln!(std::io::stdout(), "{text}")))),
         })
@@ -233,8 +237,41 @@ impl Session {
     }
 }
 
+impl Session {
+    /// Runs work of this session: native functions find it by [`session`].
+    pub(super) fn during<T>(self: &Rc<Session>, work: impl FnOnce() -> T) -> T {
+        /// Puts back what was there, also after a panic.
+        struct Back(Option<Rc<Session>>);
+        impl Drop for Back {
+            fn drop(&mut self) {
+                CURRENT.with(|current| *current.borrow_mut() = self.0.take());
+            }
+        }
+        let _back = Back(CURRENT.with(|current| current.borrow_mut().replace(self.clone())));
+        self.interrupt.during(work)
+    }
+
+    /// The options that a function declares, given by its path.
+    pub(super) fn declared(&self, path: &str) -> Rc<Declared> {
+        let new = || Rc::new(Declared::new(format!("# Options\n- those of `{path}`")));
+        self.declared.borrow_mut().entry(path.to_string()).or_insert_with(new).clone()
+    }
+}
+
+thread_local!(static CURRENT: RefCell<Option<Rc<Session>>> = const { RefCell::new(None) });
+
+/// The session whose script runs on this thread.
+///
+/// # Errors
+/// Where none runs.
+pub fn session() -> Result<Rc<Session>> {
+    CURRENT
+        .with(|current| current.borrow().clone())
+        .ok_or_else(|| crate::error::Error::internal("a native function was called outside a session"))
+}
+
 /// The session of the engine that called a native function.
-pub fn session(ctx: &NativeCallContext) -> Result<Rc<Session>> {
+pub fn session_of(ctx: &NativeCallContext) -> Result<Rc<Session>> {
     ctx.tag()
         .and_then(|tag: &Dynamic| tag.clone().try_cast::<Rc<Session>>())
         .ok_or_else(|| crate::error::Error::internal("a native function was called outside a session"))

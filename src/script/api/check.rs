@@ -10,8 +10,8 @@ use super::complex;
 use super::values::type_of;
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::script::options::unknown_key;
-use crate::script::{At, Failure, fail, session};
+use crate::script::declared::unknown_key;
+use crate::script::{At, Failure, Fallible, fail, session, session as session_of};
 use crate::task;
 
 /// Registers the functions.
@@ -150,6 +150,46 @@ mod check_functions {
     #[rhai_fn(return_raw)]
     pub fn options(ctx: NativeCallContext, given: Map, defaults: Map) -> std::result::Result<Map, Failure> {
         merge(given, defaults).at(&ctx)
+    }
+
+    /// The options of the function of a script that it stands in, as the section `# Options` of the function's doc comment
+    /// declares them: those given, the defaults of the others, and `()` where there is none. A key that is not declared is an
+    /// error, and so is a value of another kind; `check` finds both.
+    ///
+    /// # Example
+    /// ```rhai
+    /// /// The mean of some random numbers.
+    /// ///
+    /// /// # Options
+    /// /// - `count` (10): how many.
+    /// /// - `seed` (int or string, the session's): their key.
+    /// fn mean(opts) {
+    ///     let o = options(opts);
+    ///     random_numbers(o.count, options_for("random_numbers", o)).mean()
+    /// }
+    /// assert(mean(#{ count: 20, seed: 1 }) == random_numbers(20, #{ seed: 1 }).mean(), "twenty of them");
+    /// ```
+    #[rhai_fn(name = "options", return_raw)]
+    pub fn options_declared(_given: Map) -> Fallible<Map> {
+        Err(Error::input("`options(opts)` stands in no function")
+            .hint("it reads the options of a function, which the function's doc comment declares")
+            .into())
+    }
+
+    /// The options among `o` that another function takes, to hand them on; those that are `()` stay behind.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(options_for("kpm::moments", #{ moments: 64, seed: (), mine: 1 }).len() == 1, "only `moments`");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn options_for(ctx: NativeCallContext, name: &str, o: Map) -> Fallible<Map> {
+        let declared = session_of(&ctx)?.declared(name);
+        if declared.options(ctx.engine()).is_empty() {
+            let text = format!("no function `{name}` declares options");
+            return Err(Error::input(text).hint("name one with its module, like \"kpm::moments\"").into());
+        }
+        Ok(declared.pick(ctx.engine(), o))
     }
 
     /// As `options(given, defaults)`, for options that are given to be of the kinds named: "int", "float" (whole numbers

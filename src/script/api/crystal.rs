@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::montecarlo::{Cell, Crystal, Ewald, Ion, Potential};
 use crate::number::{C64, Matrix, Series};
 use crate::script::callback::Callback;
-use crate::script::options::unknown_key;
+use crate::script::declared::unknown_key;
 use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 

@@ -3,17 +3,18 @@
 use rhai::plugin::*;
 use rhai::{Dynamic, Map};
 
-use crate::error::Result;
 use crate::gauge::{self, Links};
 use crate::number::{Series, Table};
-use crate::script::{At, Failure, Options, session};
+use crate::script::Fallible;
+use crate::script::options::Options;
+use crate::script::session::session;
 
 /// The functions, for the module `gauge`.
 pub(super) fn module() -> Module {
     exported_module!(smearing)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod smearing {
     /// Stout smearing (Morningstar, Peardon 2004).
     ///
@@ -27,16 +28,9 @@ mod smearing {
     /// assert(gauge::plaquette(gauge::stout(u, #{ rho: 0.1, steps: 2 })) > gauge::plaquette(u), "smoother");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn stout(ctx: NativeCallContext, u: Links, options: Map) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
-        let (rho, steps) = (o.float_or("rho", 0.1).at(&ctx)?, o.count_or("steps", 0, 1).at(&ctx)?);
-        o.finish()?;
-        gauge::stout(&u, rho, steps, &session(&ctx).at(&ctx)?.task(false)).at(&ctx)
-    }
-
-    #[rhai_fn(name = "stout", return_raw)]
-    pub fn stout_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Links, Failure> {
-        stout(ctx, u, Map::new())
+    pub fn stout(u: Links, o: Options) -> Fallible<Links> {
+        let (rho, steps) = (o.float("rho")?, o.count("steps", 0)?);
+        Ok(gauge::stout(&u, rho, steps, &session()?.task(false))?)
     }
 
     /// APE smearing (Albanese et al. 1987): links mixed with their staples and projected back onto SU(3).
@@ -51,16 +45,9 @@ mod smearing {
     /// assert(gauge::plaquette(gauge::ape(u, #{ steps: 2 })) > gauge::plaquette(u), "smoother");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn ape(ctx: NativeCallContext, u: Links, options: Map) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
-        let (alpha, steps) = (o.float_or("alpha", 0.5).at(&ctx)?, o.count_or("steps", 0, 1).at(&ctx)?);
-        o.finish()?;
-        gauge::ape(&u, alpha, steps, &session(&ctx).at(&ctx)?.task(false)).at(&ctx)
-    }
-
-    #[rhai_fn(name = "ape", return_raw)]
-    pub fn ape_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Links, Failure> {
-        ape(ctx, u, Map::new())
+    pub fn ape(u: Links, o: Options) -> Fallible<Links> {
+        let (alpha, steps) = (o.float("alpha")?, o.count("steps", 0)?);
+        Ok(gauge::ape(&u, alpha, steps, &session()?.task(false))?)
     }
 
     /// The Wilson flow (Luescher 2010): a map of the flowed field `links` and the `table` of flow time, plaquette, action
@@ -79,29 +66,15 @@ mod smearing {
     /// assert(flow.table.rows == 2 && gauge::plaquette(flow.links) > gauge::plaquette(u), "smoother");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn wilson_flow(ctx: NativeCallContext, u: Links, options: Map) -> std::result::Result<Map, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let (time, step) = (o.float_or("time", 1.0)?, o.float_or("step", 0.02)?);
-            Ok((time, step, o.count_or("measure", 0, 0)?, o.task()?))
-        };
-        let (time, step, measure, task) = read().at(&ctx)?;
-        o.finish()?;
-        let flow = || -> Result<Map> {
-            let (links, rows) = gauge::wilson_flow(&u, time, step, measure, &task)?;
-            let names = ["time", "plaquette", "energy", "t2_energy", "charge"];
-            let column = |k: usize| Series::Real(rows.iter().map(|r| r[k]).collect());
-            let table = Table::from_columns(names.into_iter().enumerate().map(|(k, n)| (n, column(k))))?;
-            let mut map = Map::new();
-            map.insert("links".into(), Dynamic::from(links));
-            map.insert("table".into(), Dynamic::from(table));
-            Ok(map)
-        };
-        flow().at(&ctx)
-    }
-
-    #[rhai_fn(name = "wilson_flow", return_raw)]
-    pub fn wilson_flow_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Map, Failure> {
-        wilson_flow(ctx, u, Map::new())
+    pub fn wilson_flow(u: Links, o: Options) -> Fallible<Map> {
+        let (time, step) = (o.float("time")?, o.float("step")?);
+        let (links, rows) = gauge::wilson_flow(&u, time, step, o.count("measure", 0)?, &o.task()?)?;
+        let names = ["time", "plaquette", "energy", "t2_energy", "charge"];
+        let column = |k: usize| Series::Real(rows.iter().map(|r| r[k]).collect());
+        let table = Table::from_columns(names.into_iter().enumerate().map(|(k, n)| (n, column(k))))?;
+        let mut map = Map::new();
+        map.insert("links".into(), Dynamic::from(links));
+        map.insert("table".into(), Dynamic::from(table));
+        Ok(map)
     }
 }

@@ -19,7 +19,7 @@ use crate::montecarlo::orbitals::{Fourier, Gaussians, OrbitalSet, Shell, SplineO
 use crate::number::{Matrix, Series};
 use crate::output::files;
 use crate::script::callback::Callback;
-use crate::script::options::unknown_key;
+use crate::script::declared::unknown_key;
 use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 

@@ -1,0 +1,171 @@
+//! How native functions are made known to the language: what `#[export_module(root = "crate::script::native")]` finds in
+//! place of Rhai's own. A function whose last parameter is [`Options`] takes a map in scripts, checked against what its doc
+//! comment declares, and can be called without; every error takes the position of the call.
+
+use std::any::TypeId;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+pub use rhai::{Dynamic, FnNamespace, ImmutableString, Module, NativeCallContext, plugin};
+use rhai::{Map, RhaiFunc, plugin::PluginFunc, plugin::RhaiResult};
+
+use super::options::{Declared, Options};
+use super::registry;
+
+/// What is known of a function while it is registered, as in Rhai's type of that name.
+pub struct FuncRegistration {
+    name: &'static str,
+    namespace: FnNamespace,
+    /// The parameters, and the type that is returned.
+    signature: &'static [&'static str],
+    comments: Vec<&'static str>,
+}
+
+thread_local! {
+    /// The comments of the functions registered in the module at hand: overloads without any share their namesake's.
+    static COMMENTS: RefCell<BTreeMap<&'static str, Vec<&'static str>>> = const { RefCell::new(BTreeMap::new()) };
+}
+
+impl FuncRegistration {
+    /// A function of this name.
+    pub fn new(name: &'static str) -> Self {
+        FuncRegistration { name, namespace: FnNamespace::Internal, signature: &[], comments: Vec::new() }
+    }
+
+    /// Whether it can be called without its module's name.
+    pub fn with_namespace(self, namespace: FnNamespace) -> Self {
+        FuncRegistration { namespace, ..self }
+    }
+
+    /// Its parameters as Rust writes them, and last what it returns.
+    pub fn with_params_info(self, signature: &'static [&'static str]) -> Self {
+        FuncRegistration { signature, ..self }
+    }
+
+    /// Its doc comment.
+    pub fn with_comments(self, comments: &[&'static str]) -> Self {
+        FuncRegistration { comments: comments.to_vec(), ..self }
+    }
+
+    /// Puts the function into a module, and where it takes options also its shorter form.
+    pub fn set_into_module_raw(self, module: &mut Module, types: &[TypeId], function: RhaiFunc) {
+        let RhaiFunc::Plugin { func: inner } = function else { return };
+        if module.is_empty() {
+            COMMENTS.with(|known| known.borrow_mut().clear());
+        }
+        if !self.comments.is_empty() {
+            COMMENTS.with(|known| known.borrow_mut().insert(self.name, self.comments.clone()));
+        }
+        let mut types = types.to_vec();
+        let mut signature = self.signature.to_vec();
+        let mut way = Way::Plain;
+        if types.last() == Some(&TypeId::of::<Options>()) {
+            let own = COMMENTS.with(|known| known.borrow().get(self.name).cloned());
+            let declared = Rc::new(Declared::new(registry::doc(own.unwrap_or_default().into_iter())));
+            types.pop();
+            let returned = signature.pop();
+            signature.pop();
+            if !declared.requires() {
+                let short: Vec<&str> = signature.iter().copied().chain(returned).collect();
+                let native = Native { inner: inner.clone(), way: Way::Without(declared.clone()) };
+                self.register(module, &types, &short, &[], native);
+            }
+            types.push(TypeId::of::<Map>());
+            signature.push("options: Map");
+            signature.extend(returned);
+            way = Way::With(declared);
+        }
+        self.register(module, &types, &signature, &self.comments, Native { inner, way });
+    }
+
+    fn register(
+        &self,
+        module: &mut Module,
+        types: &[TypeId],
+        signature: &[&str],
+        comments: &[&str],
+        native: Native,
+    ) {
+        rhai::FuncRegistration::new(self.name)
+            .with_namespace(self.namespace)
+            .with_params_info(signature)
+            .with_comments(comments)
+            .set_into_module_raw(module, types, native.into());
+    }
+}
+
+/// How a function comes to its options.
+enum Way {
+    /// It has none.
+    Plain,
+    /// The last argument is a map of them.
+    With(Rc<Declared>),
+    /// They are left out.
+    Without(Rc<Declared>),
+}
+
+/// A native function as scripts call it.
+struct Native {
+    inner: Rc<dyn PluginFunc>,
+    way: Way,
+}
+
+impl PluginFunc for Native {
+    fn call(&self, context: Option<NativeCallContext>, args: &mut [&mut Dynamic]) -> RhaiResult {
+        let position = context.as_ref().map(NativeCallContext::call_position);
+        let result = self.call_inner(context, args);
+        // Rhai itself leaves the functions of modules without.
+        result.map_err(|mut failure| {
+            if failure.position().is_none() {
+                failure.set_position(position.unwrap_or_default());
+            }
+            failure
+        })
+    }
+
+    fn is_method_call(&self) -> bool {
+        self.inner.is_method_call()
+    }
+
+    fn has_context(&self) -> bool {
+        true
+    }
+
+    fn is_pure(&self) -> bool {
+        self.inner.is_pure()
+    }
+
+    fn is_volatile(&self) -> bool {
+        self.inner.is_volatile()
+    }
+}
+
+impl Native {
+    fn call_inner(&self, context: Option<NativeCallContext>, args: &mut [&mut Dynamic]) -> RhaiResult {
+        let options = match (&self.way, &context) {
+            (Way::With(declared), Some(ctx)) => {
+                let given = args.last_mut().map(|last| std::mem::take(*last)).unwrap_or_default();
+                Some(Options::read(ctx.engine(), declared, given.try_cast::<Map>().unwrap_or_default())?)
+            }
+            (Way::Without(declared), Some(ctx)) => Some(Options::read(ctx.engine(), declared, Map::new())?),
+            _ => None,
+        };
+        let context = context.filter(|_| self.inner.has_context());
+        match (options, &self.way) {
+            (Some(options), Way::With(_)) => {
+                if let Some(last) = args.last_mut() {
+                    **last = Dynamic::from(options);
+                }
+                self.inner.call(context, args)
+            }
+            (Some(options), _) => {
+                let mut options = Dynamic::from(options);
+                let mut all: Vec<&mut Dynamic> =
+                    args.iter_mut().map(|arg| &mut **arg).chain([&mut options]).collect();
+                self.inner.call(context, &mut all)
+            }
+            _ => self.inner.call(context, args),
+        }
+    }
+}
