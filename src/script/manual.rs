@@ -44,11 +44,31 @@ order.
 Functions of Complex follow the branch cuts of the C standard, where the sign of a zero part says on which side of a cut a number
 lies.";
 
+/// What a function sees, which surprises whoever comes from another language.
+const FUNCTIONS: &str = "\
+A function made with `fn` sees its parameters and what it makes itself. It sees no variable of the script around it, not even one
+that was made before it. `I` and `PI` are seen everywhere. There are three ways around:
+
+- give the value as a parameter: `fn energy(h, psi) { .. }`;
+- write a closure, `let energy = |psi| dot(psi, h * psi);`, which takes along the variables that it names; it is called as
+  `energy.call(psi)`, and handed to other functions as it is;
+- make a constant, `const N = 64;`, which functions read as `global::N`.
+
+```rhai
+const N = 4;
+let step = 0.5;
+fn grid(step) { linspace(0.0, step * global::N, global::N + 1) }
+let scaled = |x| step * x;
+assert(grid(step)[4] == scaled.call(4.0), \"a parameter, a constant and a closure\");
+```";
+
 /// The page of a function, a method (`slice`, `Series.slice`), a module or a type; `None` if there is none of that name.
 pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
-    if name == "numbers" {
-        return Some(format!("{}\n{}", style.head("numbers"), NUMBERS));
+    for (topic, text) in [("numbers", NUMBERS), ("functions", FUNCTIONS)] {
+        if name == topic {
+            return Some(format!("{}\n{text}", style.head(topic)));
+        }
     }
     if entries.iter().any(|e| e.module == name) {
         return Some(listing(entries.iter().filter(|e| e.module == name), &format!("module {name}"), style));
@@ -102,7 +122,9 @@ pub fn overview(entries: &[Entry], style: Style) -> String {
         let names: Vec<&str> = names.into_iter().collect();
         parts.push(format!("{}\n{}", style.head(head), wrap(&names.join(", "), 2, style.width)));
     }
-    parts.push(style.faint("`help(numbers)` tells how numbers are counted and compared"));
+    parts.push(style.faint(
+        "`help(numbers)` tells how numbers are counted and compared, `help(functions)` what functions see",
+    ));
     parts.join("\n\n")
 }
 
@@ -122,12 +144,24 @@ fn called(entry: &Entry) -> String {
 }
 
 /// What a module is for, for the headings of the reference.
-const MODULES: [(&str, &str); 5] = [
+const MODULES: [(&str, &str); 14] = [
     ("", "Functions and methods that need no module before their name."),
+    ("crystal", "Crystals and their potentials for electrons."),
+    (
+        "dmrg",
+        "The density-matrix renormalisation group: ground states of chains, and what they are swept with.",
+    ),
     ("exact", "Exact symmetry sectors of many-body models."),
+    ("gauge", "SU(3) gauge fields: made, swept, smeared and measured."),
+    ("jastrow", "Jastrow factors of wave functions."),
     ("kpm", "The kernel polynomial method."),
-    ("lattice", "Finite lattices: Bravais lattices, own cells, boundaries."),
-    ("models", "Standard many-body models as operator sums."),
+    ("lattice", "Finite lattices: Bravais lattices, own cells, boundaries, momenta."),
+    ("models", "Standard many-body models as operator sums, and own kinds of sites."),
+    ("orbitals", "One-particle functions for Slater determinants."),
+    ("overlap", "The overlap operator: sign function, index, inversion."),
+    ("solve", "Linear systems of equations."),
+    ("vmc", "Variational Monte Carlo: runs, optimisation, and what electrons move in."),
+    ("wilson", "The Wilson-Dirac operator and spinor fields."),
 ];
 
 /// The whole reference in Markdown: a chapter a module, a section a function.
@@ -137,6 +171,7 @@ pub fn markdown(entries: &[Entry]) -> String {
         chapters.entry(&e.module).or_default().entry(called(e)).or_default().push(e);
     }
     let mut text = format!("# Umklapp {}: reference\n", env!("CARGO_PKG_VERSION"));
+    text.push_str(&format!("\n## Functions and variables\n\n{FUNCTIONS}\n"));
     text.push_str(&format!("\n## Numbers\n\n{NUMBERS}\n"));
     for (module, topics) in &chapters {
         let heading = if module.is_empty() { "Everywhere".into() } else { format!("Module `{module}`") };
@@ -366,6 +401,7 @@ mod tests {
     fn the_reference_has_a_chapter_a_module() {
         let text = markdown(&all());
         for part in [
+            "## Functions and variables\n",
             "## Numbers\n",
             "## Everywhere\n",
             "## Module `kpm`\n",

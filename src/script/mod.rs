@@ -19,6 +19,7 @@ mod native;
 mod old_options;
 pub mod options;
 pub mod registry;
+mod rooms;
 mod session;
 mod stdlib;
 
