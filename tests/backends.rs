@@ -1,6 +1,7 @@
 //! Every backend against slow references: one suite, instantiated for each backend there is.
 
 mod backends {
+    pub mod capabilities;
     pub mod lattices;
     pub mod spinors;
     pub mod splines;
@@ -11,7 +12,7 @@ mod backends {
 
 use std::sync::Arc;
 
-use backends::{lattices, spinors, splines, suite, superblocks, walkers};
+use backends::{capabilities, lattices, spinors, splines, suite, superblocks, walkers};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::backend::cuda::Cuda;
@@ -60,6 +61,18 @@ macro_rules! on {
             $(#[$attribute])?
             fn adjoints_move_to_the_other_side() {
                 suite::adjoints(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
+            fn wrappers_can_do_what_they_wrap() {
+                capabilities::wrappers(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
+            fn multiples_have_the_moments_of_the_operator() {
+                capabilities::moments(&$device);
             }
 
             #[test]

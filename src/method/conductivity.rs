@@ -7,8 +7,8 @@
 //!   Greenwood's formula;
 //! - Q = sum Im w_mn (T_m U'_(n-1) - U'_(m-1) T_n) of all states below, a polynomial.
 //!
-//! As one sum over points the first part brings along what S/(1 - x^2) is at the lower end of the window. There no level
-//! lies, yet a kernel leaves S above zero, so that the sum grows without bound with the number of points.
+//! A sum over points would include S/(1 - x^2) at the lower end of the window. No level lies there, but a kernel leaves S above
+//! zero, so that the sum would grow without bound with the number of points.
 
 use std::f64::consts::PI;
 
@@ -74,7 +74,7 @@ impl DoubleMoments {
             potentials.par_iter().map(|&mu| stop.check().map(|()| f(mu))).collect()
         };
         let cold = Cold::new(self.window, self.count, mu, kernel);
-        // What is smooth on the scale of the moments does not see so low a temperature.
+        // A temperature far below the resolution of the moments changes nothing.
         if temperature < 1e-8 * a {
             at_each(&|mu| cold.at_energy(mu))
         } else if 2.0 * temperature > a * PI / self.count as f64 {
@@ -156,7 +156,7 @@ impl Cold {
             (a1, a2) = (2.0 * c * a1 - a2 + surface, a1);
             (b1, b2) = (2.0 * c * b1 - b2 + sea, b1);
         }
-        // 1/s^2 of two densities of states, nearer to the window's end than the moments can tell from it no larger.
+        // 1/s^2 comes from two densities of states; it is cut off at the distance from the window's end that the moments resolve.
         let ends = (self.count as f64 * s).powi(2);
         let inverse = if ends < 1e-12 { 1.0 } else { -(-ends).exp_m1() / ends } * (self.count as f64).powi(2);
         (self.surface[0] + c * a1 - a2) * inverse + self.sea[0] * (PI - phi) - s * b1

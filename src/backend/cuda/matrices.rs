@@ -363,6 +363,14 @@ impl Kernel for Matrix {
         }
         Ok(())
     }
+
+    fn overwrites(&self) -> bool {
+        true
+    }
+
+    fn recordable(&self) -> bool {
+        true
+    }
 }
 
 /// Brings a matrix to the GPU.

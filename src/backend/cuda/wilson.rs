@@ -285,10 +285,6 @@ impl Kernel for Wilson {
         self.rows
     }
 
-    fn cols(&self) -> usize {
-        self.rows.global
-    }
-
     fn dtype(&self) -> DType {
         DType::of(self.spec.single, true)
     }
@@ -313,6 +309,14 @@ impl Kernel for Wilson {
     ) -> Option<Result<()>> {
         let own = usize::from(self.start(c).is_none());
         (own + plus.len() <= MOST_ADDED).then(|| self.pass(c, v, w, plus))
+    }
+
+    fn overwrites(&self) -> bool {
+        self.spec.sites == Sites::All
+    }
+
+    fn recordable(&self) -> bool {
+        true
     }
 }
 
@@ -343,10 +347,6 @@ impl Kernel for Diagonal {
         self.rows
     }
 
-    fn cols(&self) -> usize {
-        self.rows.global
-    }
-
     fn dtype(&self) -> DType {
         DType::of(self.single, false)
     }
@@ -368,6 +368,14 @@ impl Kernel for Diagonal {
         // SAFETY: the kernel's arguments; both vectors have the operator's rows.
         unsafe { self.card.launch(name, (blocks, 1), THREADS, &arguments)? };
         algebra::products(&self.card, v, w, dots)
+    }
+
+    fn overwrites(&self) -> bool {
+        true
+    }
+
+    fn recordable(&self) -> bool {
+        true
     }
 }
 

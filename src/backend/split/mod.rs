@@ -1,9 +1,11 @@
 //! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and products
-//! exchange the rows that lie across a cut (Kreutzer et al. 2015). Vectors of lattice sites and those of operators whose
-//! rows are not shared out live whole on the fastest part; of superblocks, others may compute some blocks.
+//! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
+//! Vectors of lattice sites, and those of operators whose rows are not shared out, live whole on the fastest part. Other parts
+//! may compute some blocks of a superblock.
 
 mod cuts;
 mod kernel;
+mod measure;
 mod records;
 mod share;
 mod speeds;
@@ -44,7 +46,7 @@ pub(in crate::backend) struct Pieces {
     list: Vec<Piece>,
 }
 
-/// The backend of several.
+/// Several backends as one: each holds a part of the rows of large vectors and matrices.
 pub struct Split {
     parts: Vec<Device>,
     name: &'static str,
@@ -154,7 +156,7 @@ impl Split {
         if let Some(speeds) = &*known {
             return Ok(speeds.clone());
         }
-        let speeds = Arc::new(Speeds::measure(&self.parts, self.shares.primary)?);
+        let speeds = Arc::new(measure::speeds(&self.parts, self.shares.primary)?);
         self.shares.tell(&speeds.text(&self.parts));
         Ok(known.insert(speeds).clone())
     }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::method::{DavidsonOptions, Eigen, Preconditioner, davidson};
 use crate::number::C64;
 use crate::number::philox::Stream;
-use crate::operator::Operator;
+use crate::operator::{Action, Operator};
 use crate::task::Task;
 
 /// What to look for.

@@ -7,6 +7,7 @@ use crate::backend::BlockVector;
 use crate::error::{Error, Kind, Result};
 use crate::method::{Solution, SolveOptions, check_system, gradient_steps, in_range, only};
 use crate::number::{C64, root};
+use crate::operator::Action;
 use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);

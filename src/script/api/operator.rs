@@ -57,7 +57,7 @@ mod operator_functions {
     /// ```
     #[rhai_fn(global, get = "format", pure)]
     pub fn format(h: &mut Operator) -> String {
-        h.node().describe()
+        h.describe()
     }
 
     /// Why the entries are kept in this format.
@@ -69,19 +69,19 @@ mod operator_functions {
     /// ```
     #[rhai_fn(global, get = "reason", pure)]
     pub fn reason(h: &mut Operator) -> String {
-        h.node().reason().unwrap_or("made of other operators").to_string()
+        h.reason().unwrap_or("made of other operators").to_string()
     }
 
     /// Bytes that the operator holds on the device.
     #[rhai_fn(global, get = "bytes", pure)]
     pub fn bytes(h: &mut Operator) -> INT {
-        h.node().bytes() as INT
+        h.info().bytes as INT
     }
 
     /// Entries that a product touches.
     #[rhai_fn(global, get = "entries", pure)]
     pub fn entries(h: &mut Operator) -> INT {
-        h.node().entries() as INT
+        h.info().entries as INT
     }
 
     /// All entries as a Matrix; for small operators.
@@ -113,14 +113,12 @@ mod operator_functions {
     /// ```
     #[rhai_fn(global, get = "diagonal", pure, return_raw)]
     pub fn diagonal(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Series, Failure> {
-        let unknown = || Error::input(format!("the diagonal of a {} is not known", h.node().describe()));
-        let whole = h.node().diagonal().map(|real| match h.node().imaginary_diagonal() {
-            None => Series::Real(real),
-            Some(imaginary) => {
-                Series::Complex(real.into_iter().zip(imaginary).map(|(re, im)| C64::new(re, im)).collect())
-            }
-        });
-        whole.ok_or_else(unknown).at(&ctx)
+        let unknown = || Error::input(format!("the diagonal of a {} is not known", h.describe()));
+        let series = |diagonal: Vec<C64>| match diagonal.iter().all(|z| z.im == 0.0) {
+            true => Series::Real(diagonal.iter().map(|z| z.re).collect()),
+            false => Series::Complex(diagonal),
+        };
+        h.diagonal().map(series).ok_or_else(unknown).at(&ctx)
     }
 
     /// The adjoint operator.

@@ -16,7 +16,7 @@ use crate::gauge::overlap::{
 };
 use crate::method::{MinMax, Zolotarev};
 use crate::number::Series;
-use crate::operator::Operator;
+use crate::operator::{Action, Operator};
 use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
@@ -41,10 +41,10 @@ fn operator_of(q: &Dynamic) -> Result<Operator> {
 
 /// The sign function behind an operator, or of an overlap operator.
 fn sign_of(h: &Operator) -> Result<&Sign> {
-    if let Some(sign) = Sign::of(h) {
+    if let Some(sign) = h.exactly::<Sign>() {
         return Ok(sign);
     }
-    match Overlap::of(h) {
+    match h.exactly::<Overlap>() {
         Some(d) => d.sign_function(),
         None => {
             Err(Error::input(format!("{} is neither a sign function nor an overlap operator", h.summary()))
@@ -54,7 +54,7 @@ fn sign_of(h: &Operator) -> Result<&Sign> {
 }
 
 fn overlap_of(h: &Operator) -> Result<&Overlap> {
-    Overlap::of(h).ok_or_else(|| {
+    h.exactly::<Overlap>().ok_or_else(|| {
         Error::input(format!("{} is no overlap operator", h.summary()))
             .hint("make one with `overlap::operator(u, #{ s: 0.4 })`")
     })
@@ -153,7 +153,7 @@ mod overlap_functions {
                  which a smaller `tol` of `ritz`, more of them or double precision mend"
             ));
         }
-        Ok(sign.into_operator().on(q.geometry().cloned()))
+        Ok(sign.into_operator())
     }
 
     #[rhai_fn(name = "sign", return_raw)]
@@ -173,7 +173,7 @@ mod overlap_functions {
     #[rhai_fn(global, get = "bound", pure, return_raw)]
     pub fn bound(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<FLOAT, Failure> {
         let sign = sign_of(h).at(&ctx)?.report().bound;
-        Ok(Overlap::of(h).map_or(sign, |d| d.scale() * sign))
+        Ok(h.exactly::<Overlap>().map_or(sign, |d| d.scale() * sign))
     }
 
     /// s of an overlap operator, whose kernel is Q = gamma5 (D_W - 1 - s).

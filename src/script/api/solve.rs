@@ -75,7 +75,7 @@ fn even_odd(
     options: SolveOptions,
     task: &Task,
 ) -> Result<Solution> {
-    let wilson = Wilson::of(a).filter(|w| !w.spec().gamma5).ok_or_else(|| {
+    let wilson = a.exactly::<Wilson>().filter(|w| !w.spec().gamma5).ok_or_else(|| {
         Error::input(format!("even-odd preconditioning of {}", a.summary()))
             .hint("it works on `wilson::operator(u, #{ mass: .. })` itself")
     })?;

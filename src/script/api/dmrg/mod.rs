@@ -70,8 +70,7 @@ fn no_superblock(what: &str) -> Error {
 
 /// The superblock behind an operator, if it is one.
 pub(super) fn superblock_of(h: &Operator) -> Option<Either<&Superblock<f64>, &Superblock<C64>>> {
-    let any = h.node().as_any()?;
-    match (any.downcast_ref::<Superblock<f64>>(), any.downcast_ref::<Superblock<C64>>()) {
+    match (h.exactly::<Superblock<f64>>(), h.exactly::<Superblock<C64>>()) {
         (Some(both), _) => Some(Either::Real(both)),
         (_, Some(both)) => Some(Either::Complex(both)),
         _ => None,
