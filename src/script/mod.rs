@@ -15,6 +15,7 @@ mod lint;
 pub mod manual;
 mod modules;
 mod options;
+pub mod reference;
 pub mod registry;
 mod session;
 mod stdlib;
