@@ -27,9 +27,12 @@ fn main() {
     }
 }
 
-/// The compiler: `NVCC`, that of `CUDA_HOME`, the first on the PATH, or the one that `.ci/nvcc` installed.
+/// The compiler: `NVCC` (`none` for none), that of `CUDA_HOME`, the first on the PATH, or the one that `.ci/nvcc` installed.
 fn nvcc() -> Option<PathBuf> {
     let named = std::env::var_os("NVCC").map(PathBuf::from);
+    if named.as_deref() == Some(Path::new("none")) {
+        return None;
+    }
     let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin/nvcc"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).map(|folder| folder.join("nvcc"));
