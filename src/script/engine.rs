@@ -13,6 +13,7 @@ use super::device::{open_device, weights};
 use super::diagnostics::Report;
 use super::direct::{self, Direct};
 use super::modules::Files;
+use super::rooms::Rooms;
 use super::session::{Session, Settings};
 use super::{Failure, api, comparison, lint, registry, stdlib};
 use crate::error::{Error, Result};
@@ -60,8 +61,9 @@ impl Engine {
         comparison::register(&mut rhai)?;
         direct::register(&mut rhai);
         let direct = Rc::new(Direct::new());
-        api::register(&mut rhai);
-        let mut builtin = StaticModuleResolver::new();
+        let mut rooms = Rooms::new(&mut rhai);
+        api::register(&mut rooms);
+        let mut rooms = rooms.filled();
         for (name, source) in stdlib::MODULES {
             let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
             let mut ast = direct.apply(ast);
@@ -69,6 +71,10 @@ impl Engine {
             ast.set_source(name);
             let module = Module::eval_ast_as_new(Scope::new(), &ast, &rhai)
                 .map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            rooms.entry(name).or_default().combine(module);
+        }
+        let mut builtin = StaticModuleResolver::new();
+        for (name, module) in rooms {
             builtin.insert(name, module.clone());
             rhai.register_static_module(name, module.into());
         }

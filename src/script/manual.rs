@@ -44,11 +44,31 @@ order.
 Functions of Complex follow the branch cuts of the C standard, where the sign of a zero part says on which side of a cut a number
 lies.";
 
+/// What a function sees, which surprises whoever comes from another language.
+pub(super) const FUNCTIONS: &str = "\
+A function made with `fn` sees its parameters and what it makes itself. It sees no variable of the script around it, not even one
+that was made before it. `I` and `PI` are seen everywhere. There are three ways around:
+
+- give the value as a parameter: `fn energy(h, psi) { .. }`;
+- write a closure, `let energy = |psi| dot(psi, h * psi);`, which takes along the variables that it names; it is called as
+  `energy.call(psi)`, and handed to other functions as it is;
+- make a constant, `const N = 64;`, which functions read as `global::N`.
+
+```rhai
+const N = 4;
+let step = 0.5;
+fn grid(step) { linspace(0.0, step * global::N, global::N + 1) }
+let scaled = |x| step * x;
+assert(grid(step)[4] == scaled.call(4.0), \"a parameter, a constant and a closure\");
+```";
+
 /// The page of a function, a method (`slice`, `Series.slice`), a module or a type; `None` if there is none of that name.
 pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
-    if name == "numbers" {
-        return Some(format!("{}\n{}", style.head("numbers"), NUMBERS));
+    for (topic, text) in [("numbers", NUMBERS), ("functions", FUNCTIONS)] {
+        if name == topic {
+            return Some(format!("{}\n{text}", style.head(topic)));
+        }
     }
     if entries.iter().any(|e| e.module == name) {
         return Some(listing(entries.iter().filter(|e| e.module == name), &format!("module {name}"), style));
@@ -102,7 +122,9 @@ pub fn overview(entries: &[Entry], style: Style) -> String {
         let names: Vec<&str> = names.into_iter().collect();
         parts.push(format!("{}\n{}", style.head(head), wrap(&names.join(", "), 2, style.width)));
     }
-    parts.push(style.faint("`help(numbers)` tells how numbers are counted and compared"));
+    parts.push(style.faint(
+        "`help(numbers)` tells how numbers are counted and compared, `help(functions)` what functions see",
+    ));
     parts.join("\n\n")
 }
 

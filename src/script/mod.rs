@@ -17,6 +17,7 @@ mod modules;
 mod options;
 pub mod reference;
 pub mod registry;
+mod rooms;
 mod session;
 mod stdlib;
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::manual::NUMBERS;
+use super::manual::{FUNCTIONS, NUMBERS};
 use super::registry::{Entry, Form};
 
 /// A page of the reference.
@@ -103,7 +103,10 @@ pub fn pages(entries: &[Entry]) -> Vec<Page> {
         }
         documented(topics)
     };
-    let everywhere = format!("{EVERYWHERE}\n\n## Numbers\n\n{NUMBERS}\n\n## Functions\n\n{}", listed(&functions("")));
+    let everywhere = format!(
+        "{EVERYWHERE}\n\n## Functions and variables\n\n{FUNCTIONS}\n\n## Numbers\n\n{NUMBERS}\n\n## All functions\n\n{}",
+        listed(&functions(""))
+    );
     let mut pages = vec![page("everywhere", "Functions of no module", &everywhere)];
     let modules: BTreeSet<&str> = own().map(|e| e.module.as_str()).filter(|m| !m.is_empty()).collect();
     for module in modules {
@@ -199,7 +202,7 @@ mod tests {
     fn the_reference_has_a_chapter_a_module() {
         let text = markdown(&all());
         for part in
-            ["### Numbers\n", "## Module `kpm`\n", "#### `kpm::dos`\n", "#### `Series.slice`\n", "**Options**"]
+            ["### Functions and variables\n", "### Numbers\n", "## Module `kpm`\n", "#### `kpm::dos`\n", "#### `Series.slice`\n", "**Options**"]
         {
             assert!(text.contains(part), "{part}");
         }

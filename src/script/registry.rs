@@ -4,8 +4,9 @@
 use std::any::TypeId;
 use std::collections::BTreeSet;
 
-use rhai::{Engine, FnAccess};
+use rhai::{Engine, FnAccess, FnNamespace};
 
+use super::rooms;
 use crate::error::nearest;
 
 /// A parameter of a function.
@@ -194,9 +195,12 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         None => (Form::Function, meta.name.as_str()),
     };
     let named = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with("anon");
-    if !named || meta.access == FnAccess::Private || matches!(name, "to_string" | "to_debug") {
+    let hidden = meta.access == FnAccess::Private || info.namespace == rooms::INTERNAL;
+    if !named || hidden || matches!(name, "to_string" | "to_debug") {
         return None;
     }
+    // What a room gives to all needs no room before its name.
+    let everywhere = meta.namespace == FnNamespace::Global && info.script.is_none();
     let parameters: Vec<&str> =
         meta.params_info.iter().map(|p| p.as_str()).filter(|p| !p.contains("NativeCallContext")).collect();
     let changes = parameters.first().is_some_and(|p| p.contains("&mut "));
@@ -210,7 +214,7 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         return None;
     }
     Some(Entry {
-        module: info.namespace.to_string(),
+        module: if everywhere { String::new() } else { info.namespace.to_string() },
         name: name.to_string(),
         parameters,
         returns: type_name(engine, &meta.return_type),
@@ -348,6 +352,9 @@ pub fn modules(engine: &Engine) -> Vec<String> {
 /// A hint for a call that no function takes: the nearest name, or the ways the name can be called.
 pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     let name = name.replace(" :: ", "::");
+    if let Some((_, now)) = rooms::MOVED.iter().find(|(old, _)| *old == name) {
+        return Some(format!("`{name}` is `{now}` now"));
+    }
     let all = entries(engine, true);
     let ways = |name: &str| -> Vec<String> {
         let ways = all.iter().filter(|e| e.path() == name && e.form != Form::Property);

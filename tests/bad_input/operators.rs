@@ -40,7 +40,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("kpm::conductivity(h, #{ moments: 9 })", "9 moments, an odd number", "10"),
             ("kpm::conductivity(h, #{ moments: 8, energies: [0.0 / 0.0] })", "potential of NaN", "finite"),
             ("kpm::conductivity(h, #{ moments: 8, temperature: -1.0 })", "temperature -1", "zero or more"),
-            ("green_moments(w, series([0.0]), #{ eta: -1.0 })", "an imaginary part of -1", "positive"),
+            ("kpm::green_moments(w, series([0.0]), #{ eta: -1.0 })", "an imaginary part of -1", "positive"),
         ],
     );
 }

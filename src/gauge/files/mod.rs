@@ -43,6 +43,11 @@ pub fn encode(u: &Links, kind: Kind, single: bool) -> Vec<u8> {
     }
 }
 
+/// Whether a file that begins so holds a gauge field.
+pub fn is_field(head: &[u8]) -> bool {
+    head.starts_with(b"BEGIN_HEADER") || head.starts_with(&lime::MAGIC)
+}
+
 /// The field in the bytes of a file, whatever its kind; with all links projected onto SU(3) if that is asked for.
 ///
 /// # Errors
@@ -168,7 +173,7 @@ fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
     check_links_to(&links, ROUGH).map_err(|e| Error::file(e.message().to_string()).hint(WRONG))?;
     if !reunitarise {
         check_links(&links).map_err(|e| {
-            let option = "`gauge::load(file, #{ reunitarise: true })` projects links onto SU(3)";
+            let option = "`load(file, #{ reunitarise: true })` projects links onto SU(3)";
             Error::file(e.message().to_string()).hint(format!("{WRONG}; {option}"))
         })?;
     }

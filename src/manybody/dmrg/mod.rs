@@ -30,5 +30,5 @@ pub use overlap::projected;
 pub use predict::transformed;
 pub use space::{Label, Symmetry};
 pub use state::State;
-pub use storage::{Saved, sealed, unsealed};
+pub use storage::{Saved, is_state, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};

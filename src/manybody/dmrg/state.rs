@@ -118,7 +118,7 @@ impl<T: Element> State<T> {
         let mpo = both.left().mpo().clone();
         let lost = || {
             Error::input("the blocks of an infinite chain do not make a state of a finite one")
-                .hint("use blocks grown from `left_edge(mpo)` and `right_edge(mpo)`")
+                .hint("use blocks grown from `dmrg::left_edge(mpo)` and `dmrg::right_edge(mpo)`")
         };
         if mpo.is_uniform() || both.left().sites() + both.right().sites() != mpo.sites().count() {
             return Err(lost());

@@ -125,6 +125,12 @@ pub(super) fn dress(mut table: Table, object: &Map<String, Value>) -> Result<Tab
     }
 }
 
+/// The kind that a JSON file says it is of.
+pub fn kind(path: &Path) -> Option<String> {
+    let (value, _) = check::unseal(&memory::read(path).ok()?).ok()?;
+    value.get("kind")?.as_str().map(str::to_string)
+}
+
 /// Reads what [`save`] wrote; also a bare array of numbers, or an object of arrays.
 pub fn load(path: &Path) -> Result<Data> {
     let (value, _) = check::unseal(&memory::read(path).map_err(|e| Error::of_io(&e))?)?;

@@ -22,8 +22,9 @@ use crate::task;
 pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically};
 pub use check::{seal, unseal};
 pub use hold::{Held, hold};
+pub use json::kind as kind_of_json;
 pub use market::save_operator;
-pub use orbitals::{Loaded, load_orbitals, save_orbitals};
+pub use orbitals::{Loaded, holds_orbitals, load_orbitals, save_orbitals};
 pub use vectors::{Vectors, load_vectors, save_vectors};
 
 /// What a file of numbers holds.

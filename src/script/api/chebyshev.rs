@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, FLOAT, FnPtr, INT, Map};
+use rhai::{Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::vector::Vector;
 use crate::backend::BlockVector;
@@ -13,6 +13,7 @@ use crate::method::{self, Expansion, Moments, Window};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::failure::failure;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// The script's handle to a recurrence: stepping it steps every copy of the handle.
@@ -23,12 +24,13 @@ pub(crate) struct Recurrence(Rc<RefCell<method::Chebyshev>>, Operator);
 pub(crate) type SharedMoments = Rc<Moments>;
 
 /// Registers the types and their functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Window>("Window");
-    engine.register_type_with_name::<Recurrence>("Recurrence");
-    engine.register_type_with_name::<SharedMoments>("Moments");
-    engine.register_type_with_name::<Rc<Expansion>>("Expansion");
-    engine.register_global_module(exported_module!(chebyshev_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Window>("Window");
+    rooms.register_type_with_name::<Recurrence>("Recurrence");
+    rooms.register_type_with_name::<SharedMoments>("Moments");
+    rooms.register_type_with_name::<Rc<Expansion>>("Expansion");
+    rooms.register_global_module(exported_module!(chebyshev_functions).into());
+    rooms.room("internal", exported_module!(evolution));
 }
 
 /// A number of any kind as a complex one.
@@ -421,6 +423,35 @@ mod chebyshev_functions {
         Ok(Vector::new(h.device(), run().at(&ctx)?))
     }
 
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn expansion_to_string(series: &mut Rc<Expansion>) -> String {
+        let kind = if series.is_real() { "real" } else { "complex" };
+        format!(
+            "Expansion: {} {kind} terms on {}",
+            series.coefficients.len(),
+            window_to_string(&mut series.window.clone())
+        )
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn recurrence_to_string(r: &mut Recurrence) -> String {
+        let r = r.0.borrow();
+        format!("Recurrence: order {} of {} columns", r.order(), r.current().columns())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn window_to_string(w: &mut Window) -> String {
+        format!("Window [{:.6}, {:.6}]", w.lower(), w.upper())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn moments_to_string(mu: &mut SharedMoments) -> String {
+        format!("Moments: {} of {} vectors, dimension {}", mu.len(), mu.vectors(), mu.dim)
+    }
+}
+
+#[export_module]
+mod evolution {
     /// exp(-i t H) of the columns of a block, at norm one, for real, imaginary and complex times: a map of `state` and `log_norm`,
     /// the logarithms of the norms they have. With the option `normalise: false` the columns as they are; a norm that is no number is
     /// an error then.
@@ -433,7 +464,7 @@ mod chebyshev_functions {
     /// # Example
     /// ```rhai
     /// let h = sparse([0, 1], [0, 1], [1.0, 2.0]);
-    /// let late = chebyshev_evolve(h, window(0.0, 3.0), unit_block(h, [1]), -1000.0 * I);
+    /// let late = internal::chebyshev_evolve(h, window(0.0, 3.0), unit_block(h, [1]), -1000.0 * I);
     /// assert_close(late.log_norm[0], -2000.0, 1e-9);       // exp(-1000 * 2)
     /// ```
     #[rhai_fn(return_raw)]
@@ -475,31 +506,5 @@ mod chebyshev_functions {
         t: Dynamic,
     ) -> std::result::Result<Dynamic, Failure> {
         chebyshev_evolve(ctx, h, window, psi, t, Map::new())
-    }
-
-    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn expansion_to_string(series: &mut Rc<Expansion>) -> String {
-        let kind = if series.is_real() { "real" } else { "complex" };
-        format!(
-            "Expansion: {} {kind} terms on {}",
-            series.coefficients.len(),
-            window_to_string(&mut series.window.clone())
-        )
-    }
-
-    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn recurrence_to_string(r: &mut Recurrence) -> String {
-        let r = r.0.borrow();
-        format!("Recurrence: order {} of {} columns", r.order(), r.current().columns())
-    }
-
-    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn window_to_string(w: &mut Window) -> String {
-        format!("Window [{:.6}, {:.6}]", w.lower(), w.upper())
-    }
-
-    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn moments_to_string(mu: &mut SharedMoments) -> String {
-        format!("Moments: {} of {} vectors, dimension {}", mu.len(), mu.vectors(), mu.dim)
     }
 }

@@ -1,7 +1,7 @@
 //! `Crystal` and the module `crystal`: periodic cells with ions, electrons and an empirical potential.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::lattice::{ints, reals};
 use super::values::{as_number, real, type_of};
@@ -10,13 +10,14 @@ use crate::montecarlo::{Cell, Crystal, Ewald, Ion, Potential};
 use crate::number::{C64, Matrix, Series};
 use crate::script::callback::Callback;
 use crate::script::options::unknown_key;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// Registers the type, the module and its functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Crystal>("Crystal");
-    engine.register_static_module("crystal", exported_module!(crystal_module).into());
-    engine.register_global_module(exported_module!(crystal_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Crystal>("Crystal");
+    rooms.room("crystal", exported_module!(crystal_module));
+    rooms.register_global_module(exported_module!(crystal_functions).into());
 }
 
 /// How often a cell is repeated: a number, or one along each vector.

@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, INT, Map};
+use rhai::{Array, Dynamic, INT, Map};
 
 use super::manybody::sector_of;
 use super::model::single_precision;
 use crate::error::{Error, Result};
 use crate::manybody::{self, Basis, OpSum, Sector, Site, Sites};
 use crate::operator::{Format, Operator};
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// Registers the type, the module and its functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Basis>("Basis");
-    engine.register_global_module(exported_module!(basis_functions).into());
-    engine.register_static_module("exact", exported_module!(exact_module).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Basis>("Basis");
+    rooms.register_global_module(exported_module!(basis_functions).into());
+    rooms.room("exact", exported_module!(exact_module));
 }
 
 #[export_module]

@@ -1,7 +1,7 @@
 //! Green's functions from Chebyshev moments.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, INT, Map};
+use rhai::{Dynamic, INT, Map};
 
 use super::chebyshev::SharedMoments;
 use super::kpm::{kernel, orders};
@@ -10,11 +10,12 @@ use crate::error::Result;
 use crate::method::{self, Damping, Window};
 use crate::number::{C64, Matrix, Series};
 use crate::operator::Operator;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// Registers the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(green_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("kpm", exported_module!(green_functions));
 }
 
 /// The options `eta`, or `kernel` and `parameter`.
@@ -77,7 +78,7 @@ fn series_at(
 #[export_module]
 mod green_functions {
     /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere with `eta`,
-    /// no kernel damps the series, which is right where it has as many moments as `green_moments` says; a note on standard
+    /// no kernel damps the series, which is right where it has as many moments as `kpm::green_moments` says; a note on standard
     /// error tells of fewer.
     ///
     /// # Options
@@ -151,7 +152,7 @@ mod green_functions {
     /// # Example
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let mu = cross_moments(h, window(-2.0, 2.0), unit_block(h, [1]), unit_block(h, [0]), 3);
+    /// let mu = kpm::cross_moments(h, window(-2.0, 2.0), unit_block(h, [1]), unit_block(h, [0]), 3);
     /// assert_close(mu[1], -0.5, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
@@ -184,9 +185,9 @@ mod green_functions {
     /// ```rhai
     /// let h = tight_binding(lattice::chain(256), #{ hopping: -1.0 });
     /// let w = window(-2.0, 2.0);
-    /// let mu = cross_moments(h, w, unit_block(h, [1]), unit_block(h, [0]), 100);
+    /// let mu = kpm::cross_moments(h, w, unit_block(h, [1]), unit_block(h, [0]), 100);
     /// let x = (3.0 - sqrt(5.0)) / 2.0;
-    /// assert_close(green_function(w, mu, series([-3.0]), #{})[0], -x / sqrt(5.0), 1e-12);
+    /// assert_close(kpm::green_function(w, mu, series([-3.0]), #{})[0], -x / sqrt(5.0), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn green_function(
@@ -220,8 +221,8 @@ mod green_functions {
     /// # Example
     /// ```rhai
     /// let w = window(-2.0, 2.0);
-    /// assert(green_moments(w, series([0.0]), #{ eta: 0.02 }) == 2372, "ln(2e10) / 0.01");
-    /// assert(green_moments(w, series([0.0, 3.0]), #{}) == 26, "outside the window");
+    /// assert(kpm::green_moments(w, series([0.0]), #{ eta: 0.02 }) == 2372, "ln(2e10) / 0.01");
+    /// assert(kpm::green_moments(w, series([0.0, 3.0]), #{}) == 26, "outside the window");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn green_moments(

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rhai::plugin::*;
-use rhai::{Array, Engine, Map};
+use rhai::{Array, Map};
 
 use super::lattice::{boundaries_of, ints, reals};
 use super::model::{ScriptModel, single_precision};
@@ -12,11 +12,13 @@ use crate::error::{Error, Result};
 use crate::lattice::{Centres, WannierOptions, read_matrix_market, read_wannier90};
 use crate::operator::{Format, Operator, Stored};
 use crate::output::files;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// Registers the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(import_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_global_module(exported_module!(import_functions).into());
+    rooms.room("lattice", exported_module!(wannier_functions));
 }
 
 /// What a script saved, it finds again; everything else is named as the user sees it.
@@ -99,56 +101,6 @@ fn centres_of(ctx: &NativeCallContext, o: &Options<'_>, hamiltonian: &Path) -> R
 
 #[export_module]
 mod import_functions {
-    /// The tight-binding model in a `_hr.dat` file of Wannier90, on a lattice of cells; the Wannier functions are the orbitals
-    /// of the one site of a cell. Energies are in the file's units, electron volts. Velocities and magnetic phases need the centres
-    /// of the Wannier functions; without them all lie on one point, and a note says so.
-    ///
-    /// # Options
-    /// - `cells` ([1, 1, 1]): cells in the three directions.
-    /// - `boundary` ("periodic"): boundary conditions, one or an array.
-    /// - `vectors` (the cube's): Bravais vectors, for positions; in angstrom, if centres are read from a file.
-    /// - `centres` (the file `_centres.xyz` beside, where `vectors` are given): positions of the Wannier functions, in the unit of
-    ///   `vectors`; an array, or a file's name, or "none" for all on one point.
-    /// - `cutoff` (0.0): matrix elements smaller than this are left out.
-    /// - `fermi` (0.0): the energy that becomes zero.
-    ///
-    /// # Example
-    /// ```rhai
-    /// // One band on a chain, E(k) = -2 cos k, as Wannier90 writes it.
-    /// write_text("chain_hr.dat", "a chain\n1\n3\n1 1 1\n-1 0 0 1 1 -1.0 0.0\n0 0 0 1 1 0.0 0.0\n1 0 0 1 1 -1.0 0.0\n");
-    /// let h = wannier90("chain_hr.dat", #{ cells: [8, 1, 1] }).build();
-    /// assert_close(davidson(h).values[0], -2.0, 1e-9);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn wannier90(
-        ctx: NativeCallContext,
-        file: &str,
-        options: Map,
-    ) -> std::result::Result<ScriptModel, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || {
-            let path = input_path(&ctx, file)?;
-            let options = WannierOptions { centres: centres_of(&ctx, &o, &path)?, ..wannier_options(&o)? };
-            let model = read_wannier90(&path, &options)?;
-            if options.centres == Centres::Nowhere && model.orbitals() > 1 && o.value("centres").is_none() {
-                session(&ctx)?.note(&format!(
-                    "all {} Wannier functions lie on one point of their cell: velocities take hoppings between cells only; \
-                     option `centres` says where they are",
-                    model.orbitals()
-                ));
-            }
-            Ok(model)
-        };
-        let model = read().map(ScriptModel::new).at(&ctx)?;
-        o.finish()?;
-        Ok(model)
-    }
-
-    #[rhai_fn(name = "wannier90", return_raw)]
-    pub fn wannier90_plain(ctx: NativeCallContext, file: &str) -> std::result::Result<ScriptModel, Failure> {
-        wannier90(ctx, file, Map::new())
-    }
-
     /// The operator in a Matrix Market file (`.mtx`): coordinate or array layout, all kinds of entries and symmetries.
     ///
     /// # Options
@@ -243,5 +195,58 @@ mod import_functions {
             Ok(())
         };
         write().at(&ctx)
+    }
+}
+
+#[export_module]
+mod wannier_functions {
+    /// The tight-binding model in a `_hr.dat` file of Wannier90, on a lattice of cells; the Wannier functions are the orbitals
+    /// of the one site of a cell. Energies are in the file's units, electron volts. Velocities and magnetic phases need the centres
+    /// of the Wannier functions; without them all lie on one point, and a note says so.
+    ///
+    /// # Options
+    /// - `cells` ([1, 1, 1]): cells in the three directions.
+    /// - `boundary` ("periodic"): boundary conditions, one or an array.
+    /// - `vectors` (the cube's): Bravais vectors, for positions; in angstrom, if centres are read from a file.
+    /// - `centres` (the file `_centres.xyz` beside, where `vectors` are given): positions of the Wannier functions, in the unit of
+    ///   `vectors`; an array, or a file's name, or "none" for all on one point.
+    /// - `cutoff` (0.0): matrix elements smaller than this are left out.
+    /// - `fermi` (0.0): the energy that becomes zero.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // One band on a chain, E(k) = -2 cos k, as Wannier90 writes it.
+    /// write_text("chain_hr.dat", "a chain\n1\n3\n1 1 1\n-1 0 0 1 1 -1.0 0.0\n0 0 0 1 1 0.0 0.0\n1 0 0 1 1 -1.0 0.0\n");
+    /// let h = lattice::wannier90("chain_hr.dat", #{ cells: [8, 1, 1] }).build();
+    /// assert_close(davidson(h).values[0], -2.0, 1e-9);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn wannier90(
+        ctx: NativeCallContext,
+        file: &str,
+        options: Map,
+    ) -> std::result::Result<ScriptModel, Failure> {
+        let o = Options::new(&ctx, options);
+        let read = || {
+            let path = input_path(&ctx, file)?;
+            let options = WannierOptions { centres: centres_of(&ctx, &o, &path)?, ..wannier_options(&o)? };
+            let model = read_wannier90(&path, &options)?;
+            if options.centres == Centres::Nowhere && model.orbitals() > 1 && o.value("centres").is_none() {
+                session(&ctx)?.note(&format!(
+                    "all {} Wannier functions lie on one point of their cell: velocities take hoppings between cells only; \
+                     option `centres` says where they are",
+                    model.orbitals()
+                ));
+            }
+            Ok(model)
+        };
+        let model = read().map(ScriptModel::new).at(&ctx)?;
+        o.finish()?;
+        Ok(model)
+    }
+
+    #[rhai_fn(name = "wannier90", return_raw)]
+    pub fn wannier90_plain(ctx: NativeCallContext, file: &str) -> std::result::Result<ScriptModel, Failure> {
+        wannier90(ctx, file, Map::new())
     }
 }

@@ -3,23 +3,24 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Engine, FLOAT, INT, Map};
+use rhai::{FLOAT, INT, Map};
 
 use super::chebyshev::SharedMoments;
-use super::table::{find, save_data};
+use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
 use crate::method::{self, Accumulation, DampingKernel, Moments, Window};
 use crate::number::Series;
 use crate::number::memory::human;
 use crate::operator::Operator;
-use crate::output::files;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 use crate::task;
 
 /// Registers the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(kpm_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("kpm", exported_module!(kpm_functions));
+    rooms.room("internal", exported_module!(passes));
 }
 
 /// The options `kernel` and `parameter`.
@@ -40,7 +41,7 @@ mod kpm_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert_close(kernel_factors("jackson", 128)[1], 0.999703469845139, 1e-14);
+    /// assert_close(kpm::kernel_factors("jackson", 128)[1], 0.999703469845139, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn kernel_factors(
@@ -59,7 +60,7 @@ mod kpm_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert(moments_for(window(-1.0, 1.0), 0.1, #{}) == 32, "pi / 0.1");
+    /// assert(kpm::moments_for(window(-1.0, 1.0), 0.1, #{}) == 32, "pi / 0.1");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn moments_for(
@@ -130,7 +131,7 @@ mod kpm_functions {
     }
 
     /// Moments of more vectors of the same operator and window, averaged with these.
-    #[rhai_fn(name = "+", return_raw)]
+    #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge(
         ctx: NativeCallContext,
         a: SharedMoments,
@@ -147,21 +148,6 @@ mod kpm_functions {
         file: &str,
     ) -> std::result::Result<(), Failure> {
         mu.to_table().and_then(|table| save_data(&ctx, table.into(), file)).at(&ctx)
-    }
-
-    /// The moments that `save` wrote to a file.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let mu = kpm::moments(h, #{ moments: 8, vectors: 2 });
-    /// mu.save("moments.npz");
-    /// assert(load_moments("moments.npz").values == mu.values, "there and back");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn load_moments(ctx: NativeCallContext, file: &str) -> std::result::Result<SharedMoments, Failure> {
-        let read = || Moments::from_table(&files::load(find(&ctx, file)?)?.to_table()?).map(Rc::new);
-        read().at(&ctx)
     }
 
     /// The moments of `count` of the vectors, from number `first` on.
@@ -266,7 +252,7 @@ mod kpm_functions {
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
     /// let w = window(-2.0, 2.0);
     /// let v = random_block(h, 2);
-    /// assert_close(accumulate(h, w, v, 8, "full-map")[6], accumulate(h, w, v, 8, "fused")[6], 1e-14);
+    /// assert_close(kpm::accumulate(h, w, v, 8, "full-map")[6], kpm::accumulate(h, w, v, 8, "fused")[6], 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn accumulate(
@@ -297,12 +283,38 @@ mod kpm_functions {
         build().at(&ctx)
     }
 
+    /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes. The spectrum
+    /// must lie in the window of the series.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// let square = chebyshev_expand(|e| e * e, window(-2.0, 2.0), #{ terms: 3 });
+    /// let v = random_block(h, 1);
+    /// assert_close(norm(kpm::polynomial(h, square) * v - h * (h * v)), 0.0, 1e-13);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn polynomial(
+        ctx: NativeCallContext,
+        h: Operator,
+        series: Rc<method::Expansion>,
+    ) -> std::result::Result<Operator, Failure> {
+        let build = || {
+            series.window.must_hold(&h, &session(&ctx)?.task(false))?;
+            method::polynomial(&h, &series)
+        };
+        build().at(&ctx)
+    }
+}
+
+#[export_module]
+mod passes {
     /// How many of `wanted` vectors are best run side by side: as many as are fastest and fit into memory.
     ///
     /// # Example
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// assert(vectors_per_pass(h, 2) <= 2, "no more than wanted");
+    /// assert(internal::vectors_per_pass(h, 2) <= 2, "no more than wanted");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn vectors_per_pass(
@@ -328,28 +340,5 @@ mod kpm_functions {
             ));
         }
         Ok(best.min(fit as INT))
-    }
-
-    /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes. The spectrum
-    /// must lie in the window of the series.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let square = chebyshev_expand(|e| e * e, window(-2.0, 2.0), #{ terms: 3 });
-    /// let v = random_block(h, 1);
-    /// assert_close(norm(polynomial(h, square) * v - h * (h * v)), 0.0, 1e-13);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn polynomial(
-        ctx: NativeCallContext,
-        h: Operator,
-        series: Rc<method::Expansion>,
-    ) -> std::result::Result<Operator, Failure> {
-        let build = || {
-            series.window.must_hold(&h, &session(&ctx)?.task(false))?;
-            method::polynomial(&h, &series)
-        };
-        build().at(&ctx)
     }
 }

@@ -3,25 +3,25 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Engine, INT, Map};
+use rhai::{INT, Map};
 
 use super::kpm::{kernel, orders};
-use super::table::{find, save_data};
+use super::table::save_data;
 use super::vector::Vector;
 use crate::error::Error;
 use crate::method::{DoubleMoments, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
-use crate::output::files;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// The script's handle to two-dimensional moments.
 type SharedDouble = Rc<DoubleMoments>;
 
 /// Registers the type and its functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<SharedDouble>("DoubleMoments");
-    engine.register_global_module(exported_module!(kubo_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<SharedDouble>("DoubleMoments");
+    rooms.room("kpm", exported_module!(kubo_functions));
 }
 
 /// The conductivity and its error, as the options say.
@@ -60,7 +60,7 @@ mod kubo_functions {
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
     /// let v = h.velocity(0);
-    /// let mu = double_moments(h, window(-2.1, 2.1), v, v, unit_block(h, range(0, 8)), 4);
+    /// let mu = kpm::double_moments(h, window(-2.1, 2.1), v, v, unit_block(h, range(0, 8)), 4);
     /// assert_close(mu.values.at(0, 0), 2.0, 1e-14);     // Tr v^2 / D = 2 t^2
     /// ```
     #[rhai_fn(return_raw)]
@@ -99,7 +99,7 @@ mod kubo_functions {
     }
 
     /// Moments of more vectors between the same operators, averaged with these.
-    #[rhai_fn(name = "+", return_raw)]
+    #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge_double(
         ctx: NativeCallContext,
         a: SharedDouble,
@@ -114,7 +114,7 @@ mod kubo_functions {
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
     /// let v = h.velocity(0);
-    /// let mu = double_moments(h, window(-2.1, 2.1), v, v, unit_block(h, [0, 3]), 4);
+    /// let mu = kpm::double_moments(h, window(-2.1, 2.1), v, v, unit_block(h, [0, 3]), 4);
     /// assert(mu.select(1, 1).vectors == 1, "one vector");
     /// ```
     #[rhai_fn(global, name = "select", pure, return_raw)]
@@ -141,25 +141,6 @@ mod kubo_functions {
         file: &str,
     ) -> std::result::Result<(), Failure> {
         mu.to_table().and_then(|table| save_data(&ctx, table.into(), file)).at(&ctx)
-    }
-
-    /// The two-dimensional moments that `save` wrote to a file.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let v = h.velocity(0);
-    /// let mu = double_moments(h, window(-2.1, 2.1), v, v, random_block(h, 2), 4);
-    /// mu.save("double.npz");
-    /// assert_close((load_double_moments("double.npz").values - mu.values).norm(), 0.0, 0.0);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn load_double_moments(
-        ctx: NativeCallContext,
-        file: &str,
-    ) -> std::result::Result<SharedDouble, Failure> {
-        let read = || DoubleMoments::from_table(&files::load(find(&ctx, file)?)?.to_table()?).map(Rc::new);
-        read().at(&ctx)
     }
 
     /// Number of vectors averaged over.
@@ -214,7 +195,7 @@ mod kubo_functions {
     /// ```rhai
     /// let h = tight_binding(lattice::square(6, 5), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
     /// let v = h.velocity(0);
-    /// let mu = double_moments(h, window(-5.0, 5.0), v, v, unit_block(h, range(0, 30)), 32);
+    /// let mu = kpm::double_moments(h, window(-5.0, 5.0), v, v, unit_block(h, range(0, 30)), 32);
     /// let sigma = mu.conductivity(series([-6.0, 0.0, 6.0]), #{ volume: h.volume, temperature: 0.1 });
     /// assert(sigma[1] > 0.1 && abs(sigma[0]) < 1e-6 && abs(sigma[2]) < 1e-6, "a half-filled band conducts");
     /// ```
@@ -246,7 +227,7 @@ mod kubo_functions {
     /// ```rhai
     /// let h = tight_binding(lattice::square(6, 5), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
     /// let v = h.velocity(0);
-    /// let mu = double_moments(h, window(-5.0, 5.0), v, v, random_block(h, 8), 32);
+    /// let mu = kpm::double_moments(h, window(-5.0, 5.0), v, v, random_block(h, 8), 32);
     /// assert(mu.conductivity_error(series([0.0]), #{ temperature: 0.1 })[0] > 0.0, "eight vectors differ");
     /// ```
     #[rhai_fn(global, pure, return_raw)]

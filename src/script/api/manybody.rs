@@ -13,16 +13,18 @@ use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sector, Site, Sites};
 use crate::number::{C64, Matrix};
 use crate::script::failure::failure;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// Registers the types and their functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Arc<Site>>("Site");
-    engine.register_type_with_name::<Sites>("Sites");
-    engine.register_type_with_name::<OpSum>("OpSum");
-    engine.register_global_module(exported_module!(manybody_functions).into());
-    longer_terms(engine);
-    multiples(engine);
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Arc<Site>>("Site");
+    rooms.register_type_with_name::<Sites>("Sites");
+    rooms.register_type_with_name::<OpSum>("OpSum");
+    rooms.register_global_module(exported_module!(manybody_functions).into());
+    longer_terms(rooms);
+    multiples(rooms);
+    rooms.room("models", exported_module!(own_sites));
 }
 
 /// Products of a sum with numbers, in either order, quotients, and sums, where a number stands for its multiple of the identity.
@@ -112,7 +114,7 @@ fn chain(kind: &Dynamic, n: INT, o: &Options<'_>) -> Result<Sites> {
     Sites::uniform((*site).clone(), n)
 }
 
-/// The site that `site(options)` describes.
+/// The site that `models::site(options)` describes.
 fn own_site(o: &Options<'_>) -> Result<Site> {
     let map = |key: &'static str| -> Result<Map> {
         let value = o.value(key).unwrap_or_else(|| Map::new().into());
@@ -135,7 +137,7 @@ fn own_site(o: &Options<'_>) -> Result<Site> {
     let dim = matrices.first().map_or(0, |m| m.1.rows());
     if dim == 0 {
         return Err(Error::input("a site needs at least one operator")
-            .hint("like `site(#{ operators: #{ Sz: 0.5 * pauli().z } })`"));
+            .hint("like `models::site(#{ operators: #{ Sz: 0.5 * pauli().z } })`"));
     }
     let states = texts("states")?.unwrap_or_else(|| (0..dim).map(|s| s.to_string()).collect());
     let fermionic = texts("fermionic")?.unwrap_or_default();
@@ -273,30 +275,6 @@ mod manybody_functions {
         let sites = make().at(&ctx)?;
         o.finish()?;
         Ok(sites)
-    }
-
-    /// An own kind of site from Matrices.
-    ///
-    /// # Options
-    /// - `operators` (required): a map from name to Matrix; all of one size, the number of states.
-    /// - `charges` (none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
-    /// - `modulo` (none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
-    /// - `fermionic` (none): names of the operators that anticommute with those on other sites.
-    /// - `odd` (none): 1 for each state with an odd number of fermions, 0 for the others.
-    /// - `states` ("0", "1", ...): names of the states.
-    /// - `name` ("own"): what messages call the site.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let rotor = site(#{ operators: #{ L: matrix([[1, 0, 0], [0, 0, 0], [0, 0, -1]]) }, charges: #{ L: [1, 0, -1] } });
-    /// assert(exact::basis(sites(rotor, 2), #{ L: 0 }).dim == 3, "three ways to cancel");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn site(ctx: NativeCallContext, options: Map) -> std::result::Result<Arc<Site>, Failure> {
-        let o = Options::new(&ctx, options);
-        let site = own_site(&o).at(&ctx)?;
-        o.finish()?;
-        Ok(Arc::new(site))
     }
 
     /// Number of sites.
@@ -488,5 +466,32 @@ mod manybody_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn opsum_to_string(sum: &mut OpSum) -> String {
         sum.to_string()
+    }
+}
+
+#[export_module]
+mod own_sites {
+    /// An own kind of site from Matrices.
+    ///
+    /// # Options
+    /// - `operators` (required): a map from name to Matrix; all of one size, the number of states.
+    /// - `charges` (none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
+    /// - `modulo` (none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
+    /// - `fermionic` (none): names of the operators that anticommute with those on other sites.
+    /// - `odd` (none): 1 for each state with an odd number of fermions, 0 for the others.
+    /// - `states` ("0", "1", ...): names of the states.
+    /// - `name` ("own"): what messages call the site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let rotor = models::site(#{ operators: #{ L: matrix([[1, 0, 0], [0, 0, 0], [0, 0, -1]]) }, charges: #{ L: [1, 0, -1] } });
+    /// assert(exact::basis(sites(rotor, 2), #{ L: 0 }).dim == 3, "three ways to cancel");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn site(ctx: NativeCallContext, options: Map) -> std::result::Result<Arc<Site>, Failure> {
+        let o = Options::new(&ctx, options);
+        let site = own_site(&o).at(&ctx)?;
+        o.finish()?;
+        Ok(Arc::new(site))
     }
 }

@@ -3,19 +3,21 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Dynamic, FLOAT, INT, Map};
 
 use super::eigen::Pairs;
 use super::solve::{Solved, noted};
+use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::gauge::overlap::{
-    Index, IndexOptions, InversionOptions, Overlap, Sign, Wanted, index, invert, overlap_scale,
+    Index, IndexOptions, InversionOptions, Overlap, Sign, Wanted, index as zero_modes, invert, overlap_scale,
 };
 use crate::method::{MinMax, Zolotarev};
 use crate::number::Series;
 use crate::operator::Operator;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// The script's handle to an index, and the device on which its modes live.
@@ -23,9 +25,18 @@ use crate::script::{At, Failure, Options, session};
 struct Counted(Rc<Index>, Device);
 
 /// Registers the type and the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Counted>("Index");
-    engine.register_global_module(exported_module!(overlap_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Counted>("Index");
+    rooms.room("overlap", exported_module!(overlap_functions));
+    rooms.room("internal", exported_module!(overlap_parts));
+}
+
+/// What a sign function is made of.
+fn operator_of(q: &Dynamic) -> Result<Operator> {
+    q.clone().try_cast::<Operator>().ok_or_else(|| {
+        Error::input(format!("a sign function of a {}", type_of(q)))
+            .hint("make an operator with `wilson::kernel(u, #{ s: 0.4 })`")
+    })
 }
 
 /// The sign function behind an operator, or of an overlap operator.
@@ -54,7 +65,7 @@ fn typed<T: Clone + 'static>(o: &Options, key: &'static str, name: &str) -> Resu
     let Some(value) = o.value(key) else { return Ok(None) };
     match value.clone().try_cast::<T>() {
         Some(x) => Ok(Some(x)),
-        None => Err(o.wrong(key, name, &value).hint("`minmax_inverse_sqrt`, `zolotarev_inverse_sqrt` and `overlap::index` make what such options take")),
+        None => Err(o.wrong(key, name, &value).hint("`minmax_inverse_sqrt`, `overlap::zolotarev_inverse_sqrt` and `overlap::index` make what such options take")),
     }
 }
 
@@ -70,7 +81,7 @@ mod overlap_functions {
     ///   nearly singular, its lowest modes.
     /// - `polynomial` (found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is left over the
     ///   largest.
-    /// - `rational`: from `zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
+    /// - `rational`: from `overlap::zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
     /// - `method` ("polynomial"): what to find where neither is given; or "rational".
     /// - `delta` (1e-10): the deviation of what is found.
     /// - `upper` (found): the largest eigenvalue of q * q.
@@ -80,17 +91,14 @@ mod overlap_functions {
     /// # Example
     /// ```rhai
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// let sign = sign_function(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
+    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
     /// let psi = wilson::reference_spinor(u, 2);
     /// assert_close(dot(psi, sign * psi).re, 13.28897305774, 1e-5);
     /// assert(sign.bound < 1e-7, "known well");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn sign_function(
-        ctx: NativeCallContext,
-        q: Operator,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
+    pub fn sign(ctx: NativeCallContext, q: Dynamic, options: Map) -> std::result::Result<Operator, Failure> {
+        let q = operator_of(&q).at(&ctx)?;
         let o = Options::new(&ctx, options);
         let read = || -> Result<_> {
             let mut wanted =
@@ -148,12 +156,9 @@ mod overlap_functions {
         Ok(sign.into_operator().on(q.geometry().cloned()))
     }
 
-    #[rhai_fn(name = "sign_function", return_raw)]
-    pub fn sign_function_plain(
-        ctx: NativeCallContext,
-        q: Operator,
-    ) -> std::result::Result<Operator, Failure> {
-        sign_function(ctx, q, Map::new())
+    #[rhai_fn(name = "sign", return_raw)]
+    pub fn sign_plain(ctx: NativeCallContext, q: Dynamic) -> std::result::Result<Operator, Failure> {
+        sign(ctx, q, Map::new())
     }
 
     /// A bound on how far a sign function is from the exact one: the polynomial's deviation and what the low modes' residuals
@@ -251,39 +256,6 @@ mod overlap_functions {
         Ok(Series::Real(sign_of(h).at(&ctx)?.low_values().to_vec()))
     }
 
-    /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s).
-    ///
-    /// # Options
-    /// - `s` (that of the kernel): refused where the kernel has another.
-    /// - `mass` (0.0): the quark mass m, in units of 1/a.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
-    /// let d = overlap_operator(sign, #{});
-    /// assert_close(norm(d * wilson::reference_spinor(u, 2)), 120.3800726898, 1e-5);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn overlap_operator(
-        ctx: NativeCallContext,
-        sign: Operator,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let (s, mass) = (o.float("s").at(&ctx)?, o.float_or("mass", 0.0).at(&ctx)?);
-        o.finish()?;
-        Ok(Overlap::build(&sign, s, mass).at(&ctx)?.into_operator())
-    }
-
-    #[rhai_fn(name = "overlap_operator", return_raw)]
-    pub fn overlap_operator_plain(
-        ctx: NativeCallContext,
-        sign: Operator,
-    ) -> std::result::Result<Operator, Failure> {
-        overlap_operator(ctx, sign, Map::new())
-    }
-
     /// The zero modes of an overlap operator, counted in each chirality; its other low modes, cross-checked: they come in
     /// pairs of both chiralities and lie on the circle |z - (1 + s)| = 1 + s. An Index with `index` (n+ - n-), `plus`, `minus`,
     /// `modes` (the zero modes, a column each), `threshold` (what counted as zero), `nonzero` (other low eigenvalues of
@@ -299,14 +271,10 @@ mod overlap_functions {
     /// ```rhai
     /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 }).boundary("antiperiodic");
     /// let d = overlap::operator(u, #{ s: 0.4, delta: 1e-8, seed: 1, progress: false });
-    /// assert(zero_modes(d, #{ seed: 1, progress: false }).index == -2, "- 2 m01 m23");
+    /// assert(overlap::index(d, #{ seed: 1, progress: false }).index == -2, "- 2 m01 m23");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn zero_modes(
-        ctx: NativeCallContext,
-        d: Operator,
-        options: Map,
-    ) -> std::result::Result<Counted, Failure> {
+    pub fn index(ctx: NativeCallContext, d: Operator, options: Map) -> std::result::Result<Counted, Failure> {
         let o = Options::new(&ctx, options);
         let read = || -> Result<_> {
             let wanted = IndexOptions {
@@ -319,13 +287,13 @@ mod overlap_functions {
         let (wanted, task) = read().at(&ctx)?;
         o.finish()?;
         let d = overlap_of(&d).at(&ctx)?;
-        let found = index(d, &wanted, &task).at(&ctx)?;
+        let found = zero_modes(d, &wanted, &task).at(&ctx)?;
         Ok(Counted(Rc::new(found), d.sign().device().clone()))
     }
 
-    #[rhai_fn(name = "zero_modes", return_raw)]
-    pub fn zero_modes_plain(ctx: NativeCallContext, d: Operator) -> std::result::Result<Counted, Failure> {
-        zero_modes(ctx, d, Map::new())
+    #[rhai_fn(name = "index", return_raw)]
+    pub fn index_plain(ctx: NativeCallContext, d: Operator) -> std::result::Result<Counted, Failure> {
+        index(ctx, d, Map::new())
     }
 
     /// n+ - n-.
@@ -410,11 +378,11 @@ mod overlap_functions {
     /// let u = gauge::reference_field(lattice::hypercubic(2, 2, 2, 4), 0.5);
     /// let d = overlap::operator(u, #{ s: 0.4, mass: 0.2, delta: 1e-9, seed: 1, progress: false });
     /// let psi = wilson::reference_spinor(u, 2);
-    /// let x = overlap_solve(d, psi, #{ tol: 1e-7, progress: false }).x;
+    /// let x = overlap::solve(d, psi, #{ tol: 1e-7, progress: false }).x;
     /// assert_close(norm(d * x - psi) / norm(psi), 0.0, 1e-6);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn overlap_solve(
+    pub fn solve(
         ctx: NativeCallContext,
         d: Operator,
         b: Vector,
@@ -437,12 +405,40 @@ mod overlap_functions {
         noted(&ctx, solution, d)
     }
 
-    #[rhai_fn(name = "overlap_solve", return_raw)]
-    pub fn overlap_solve_plain(
+    #[rhai_fn(name = "solve", return_raw)]
+    pub fn solve_plain(
         ctx: NativeCallContext,
         d: Operator,
         b: Vector,
     ) -> std::result::Result<Solved, Failure> {
-        overlap_solve(ctx, d, b, Map::new())
+        solve(ctx, d, b, Map::new())
+    }
+}
+
+#[export_module]
+mod overlap_parts {
+    /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s).
+    ///
+    /// # Options
+    /// - `s` (that of the kernel): refused where the kernel has another.
+    /// - `mass` (0.0): the quark mass m, in units of 1/a.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
+    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
+    /// let d = overlap::operator(sign, #{});
+    /// assert_close(norm(d * wilson::reference_spinor(u, 2)), 120.3800726898, 1e-5);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn overlap_operator(
+        ctx: NativeCallContext,
+        sign: Operator,
+        options: Map,
+    ) -> std::result::Result<Operator, Failure> {
+        let o = Options::new(&ctx, options);
+        let (s, mass) = (o.float("s").at(&ctx)?, o.float_or("mass", 0.0).at(&ctx)?);
+        o.finish()?;
+        Ok(Overlap::build(&sign, s, mass).at(&ctx)?.into_operator())
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::chebyshev::as_complex;
 use super::values::type_of;
@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::method::{self, MinMax, Solution, SolveOptions, Zolotarev};
 use crate::number::{Series, root};
 use crate::operator::{EvenOdd, Operator, Wilson};
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 use crate::task::Task;
 
@@ -21,11 +22,12 @@ use crate::task::Task;
 pub(crate) struct Solved(pub Rc<Solution>, pub Operator);
 
 /// Registers the types and the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Solved>("Solution");
-    engine.register_type_with_name::<Rc<MinMax>>("MinMax");
-    engine.register_type_with_name::<Rc<Zolotarev>>("Zolotarev");
-    engine.register_global_module(exported_module!(solve_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Solved>("Solution");
+    rooms.register_type_with_name::<Rc<MinMax>>("MinMax");
+    rooms.register_type_with_name::<Rc<Zolotarev>>("Zolotarev");
+    rooms.room("solve", exported_module!(solve_functions));
+    rooms.room("overlap", exported_module!(rational_fits));
 }
 
 /// The options that all solvers share.
@@ -226,7 +228,7 @@ mod solve_functions {
     /// ```rhai
     /// let h = 3.0 + tight_binding(lattice::chain(8), #{ hopping: -1.0 });
     /// let b = unit_block(h, [0]);
-    /// let x = conjugate_gradient(h, b, #{ tol: 1e-12 }).x;
+    /// let x = solve::conjugate_gradient(h, b, #{ tol: 1e-12 }).x;
     /// assert_close(norm(h * x - b), 0.0, 1e-11);
     /// ```
     #[rhai_fn(return_raw)]
@@ -251,7 +253,7 @@ mod solve_functions {
     /// Solves A x = b by BiCGStab, for any square operator.
     ///
     /// # Options
-    /// - `tol` (1e-8), `iterations` (10000), `start` (zero), `progress` (true): as for `conjugate_gradient`.
+    /// - `tol` (1e-8), `iterations` (10000), `start` (zero), `progress` (true): as for `solve::conjugate_gradient`.
     /// - `even_odd` (false): solve a Wilson operator on its even sites.
     ///
     /// # Example
@@ -259,7 +261,7 @@ mod solve_functions {
     /// let lat = lattice::hypercubic(4, 4, 4, 4);
     /// let d = wilson::operator(gauge::reference_field(lat, 0.3), #{ mass: 0.1 });
     /// let psi = wilson::reference_spinor(lat, 2);
-    /// let solution = bicgstab(d, psi, #{ even_odd: true, tol: 1e-10 });
+    /// let solution = solve::bicgstab(d, psi, #{ even_odd: true, tol: 1e-10 });
     /// assert_close(norm(d * solution.x - psi) / norm(psi), 0.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
@@ -293,7 +295,7 @@ mod solve_functions {
     /// ```rhai
     /// let h = 2.0 + tight_binding(lattice::chain(8), #{ hopping: -1.0 });
     /// let b = unit_block(h, [0]);
-    /// let solutions = multishift_cg(h, [0.5, 1.0, 4.0], b, #{ tol: 1e-12 });
+    /// let solutions = solve::multishift_cg(h, [0.5, 1.0, 4.0], b, #{ tol: 1e-12 });
     /// assert_close(norm((h + 4.0) * solutions[2].x - b), 0.0, 1e-11);
     /// ```
     #[rhai_fn(return_raw)]
@@ -368,7 +370,7 @@ mod solve_functions {
     /// assert_close(fit.coefficients[0], 1.641180375, 1e-8);
     /// assert_close(fit.at(0.5), 1.0 / sqrt(0.5), 0.03);
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn minmax_inverse_sqrt(
         ctx: NativeCallContext,
         eps: FLOAT,
@@ -377,7 +379,7 @@ mod solve_functions {
         fit(&ctx, options, "degree", |error| MinMax::to_error(eps, error), |n| MinMax::of_degree(eps, n))
     }
 
-    #[rhai_fn(name = "minmax_inverse_sqrt", return_raw)]
+    #[rhai_fn(global, name = "minmax_inverse_sqrt", return_raw)]
     pub fn minmax_inverse_sqrt_plain(
         ctx: NativeCallContext,
         eps: FLOAT,
@@ -423,35 +425,6 @@ mod solve_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn minmax_to_string(p: &mut Rc<MinMax>) -> String {
         format!("MinMax: degree {} on [{:e}, 1], deviation {:.3e}", p.degree(), p.eps, p.deviation)
-    }
-
-    /// Zolotarev's rational function for 1/sqrt(y) on [eps, 1], the best of its kind: sum_k residue_k/(y + shift_k), with
-    /// `poles`, `deviation`, `shifts`, `residues`.
-    ///
-    /// # Options
-    /// - `error` (1e-10): the deviation allowed; the number of poles is the smallest that keeps it.
-    /// - `poles`: their number instead.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let fit = zolotarev_inverse_sqrt(1e-4, #{ error: 1e-8 });
-    /// assert_close(fit.at(0.01), 10.0, 1e-7);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn zolotarev_inverse_sqrt(
-        ctx: NativeCallContext,
-        eps: FLOAT,
-        options: Map,
-    ) -> std::result::Result<Rc<Zolotarev>, Failure> {
-        fit(&ctx, options, "poles", |error| Zolotarev::to_error(eps, error), |n| Zolotarev::of_order(eps, n))
-    }
-
-    #[rhai_fn(name = "zolotarev_inverse_sqrt", return_raw)]
-    pub fn zolotarev_inverse_sqrt_plain(
-        ctx: NativeCallContext,
-        eps: FLOAT,
-    ) -> std::result::Result<Rc<Zolotarev>, Failure> {
-        zolotarev_inverse_sqrt(ctx, eps, Map::new())
     }
 
     /// Number of poles.
@@ -500,5 +473,37 @@ mod solve_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn rational_to_string(r: &mut Rc<Zolotarev>) -> String {
         format!("Zolotarev: {} poles on [{:e}, 1], deviation {:.3e}", r.shifts.len(), r.eps, r.deviation)
+    }
+}
+
+#[export_module]
+mod rational_fits {
+    /// Zolotarev's rational function for 1/sqrt(y) on [eps, 1], the best of its kind: sum_k residue_k/(y + shift_k), with
+    /// `poles`, `deviation`, `shifts`, `residues`.
+    ///
+    /// # Options
+    /// - `error` (1e-10): the deviation allowed; the number of poles is the smallest that keeps it.
+    /// - `poles`: their number instead.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let fit = overlap::zolotarev_inverse_sqrt(1e-4, #{ error: 1e-8 });
+    /// assert_close(fit.at(0.01), 10.0, 1e-7);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn zolotarev_inverse_sqrt(
+        ctx: NativeCallContext,
+        eps: FLOAT,
+        options: Map,
+    ) -> std::result::Result<Rc<Zolotarev>, Failure> {
+        fit(&ctx, options, "poles", |error| Zolotarev::to_error(eps, error), |n| Zolotarev::of_order(eps, n))
+    }
+
+    #[rhai_fn(name = "zolotarev_inverse_sqrt", return_raw)]
+    pub fn zolotarev_inverse_sqrt_plain(
+        ctx: NativeCallContext,
+        eps: FLOAT,
+    ) -> std::result::Result<Rc<Zolotarev>, Failure> {
+        zolotarev_inverse_sqrt(ctx, eps, Map::new())
     }
 }

@@ -4,21 +4,21 @@ use std::any::TypeId;
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, INT, ImmutableString, Map, Module};
+use rhai::{Array, Dynamic, INT, ImmutableString, Map, Module};
 
 use super::values::{as_number, count, to_dynamic, to_series, type_of};
-use super::vector_files::loaded;
 use crate::error::{Error, Result};
 use crate::number::{Matrix, Series, Table};
 use crate::output::Manifest;
 use crate::output::files::{self, Data};
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, session};
 
 /// Registers the type and its functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Table>("Table");
-    engine.register_type_with_name::<FileHold>("FileHold");
-    engine.register_global_module(exported_module!(table_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Table>("Table");
+    rooms.register_type_with_name::<FileHold>("FileHold");
+    rooms.register_global_module(exported_module!(table_functions).into());
     let mut iteration = Module::new();
     iteration.set_iter(TypeId::of::<Table>(), |table| {
         let rows: Vec<Dynamic> = table.try_cast::<Table>().map_or(Vec::new(), |t| {
@@ -26,7 +26,8 @@ pub(super) fn register(engine: &mut Engine) {
         });
         Box::new(rows.into_iter())
     });
-    engine.register_global_module(iteration.into());
+    rooms.register_global_module(iteration.into());
+    rooms.room("internal", exported_module!(checkpoint_files));
 }
 
 /// A file that this run keeps to itself.
@@ -53,7 +54,7 @@ pub(crate) fn to_data(value: &Dynamic) -> Result<Data> {
     Err(Error::input(format!("a Table, a Series or a Matrix was expected, not {}", type_of(value))))
 }
 
-fn from_data(data: Data) -> Dynamic {
+pub(super) fn from_data(data: Data) -> Dynamic {
     match data {
         Data::Table(x) => Dynamic::from(x),
         Data::Series(x) => Dynamic::from(x),
@@ -356,27 +357,6 @@ mod table_functions {
         save_data(&ctx, m.clone().into(), file).at(&ctx)
     }
 
-    /// A Table, Series or Matrix from a file that `save` or another program wrote: CSV, TSV, text columns, JSON, NumPy. A
-    /// BlockVector or an Eigen from an `.npz` archive with the array `vectors` of two dimensions or more, on the session's
-    /// backend.
-    ///
-    /// # Example
-    /// ```rhai
-    /// series([1, 2]).save("example.npy");
-    /// assert(load("example.npy") == series([1, 2]), "there and back");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<Dynamic, Failure> {
-        let read = || {
-            let path = find(&ctx, file)?;
-            match loaded(&ctx, &path)? {
-                Some(vectors) => Ok(vectors),
-                None => files::load(&path).map(from_data),
-            }
-        };
-        read().at(&ctx)
-    }
-
     /// Whether there is such a file, among what the script saved or as named.
     ///
     /// # Example
@@ -386,31 +366,6 @@ mod table_functions {
     #[rhai_fn(return_raw)]
     pub fn file_exists(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
         find(&ctx, file).map(|path| path.exists()).at(&ctx)
-    }
-
-    /// Whether a script can save a file of that name: its folder exists and can be written to.
-    ///
-    /// # Example
-    /// ```rhai
-    /// assert(!can_save("no_such_folder/table.csv"), "there is no such folder");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn can_save(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
-        Ok(files::writable(&session(&ctx).at(&ctx)?.output_path(file)))
-    }
-
-    /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two do
-    /// not write one checkpoint. The lock ends with the program, however that ends.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let held = hold_file("run.npz");
-    /// series([1.0]).save("run.npz");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn hold_file(ctx: NativeCallContext, file: &str) -> std::result::Result<FileHold, Failure> {
-        let held = session(&ctx).and_then(|session| files::hold(&session.output_path(file))).at(&ctx)?;
-        Ok(FileHold(Rc::new(held)))
     }
 
     // As texts, but records hold the numbers.
@@ -435,5 +390,33 @@ mod table_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn to_string(t: &mut Table) -> String {
         t.to_string()
+    }
+}
+
+#[export_module]
+mod checkpoint_files {
+    /// Whether a script can save a file of that name: its folder exists and can be written to.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(!internal::can_save("no_such_folder/table.csv"), "there is no such folder");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn can_save(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
+        Ok(files::writable(&session(&ctx).at(&ctx)?.output_path(file)))
+    }
+
+    /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two do
+    /// not write one checkpoint. The lock ends with the program, however that ends.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let held = internal::hold_file("run.npz");
+    /// series([1.0]).save("run.npz");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn hold_file(ctx: NativeCallContext, file: &str) -> std::result::Result<FileHold, Failure> {
+        let held = session(&ctx).and_then(|session| files::hold(&session.output_path(file))).at(&ctx)?;
+        Ok(FileHold(Rc::new(held)))
     }
 }

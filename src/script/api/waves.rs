@@ -1,7 +1,7 @@
 //! The vectors and operators that spectra need of a lattice: plane waves, paths in momentum space, rows of sites, velocities.
 
 use rhai::plugin::*;
-use rhai::{Array, Engine, FLOAT, INT, Map};
+use rhai::{Array, FLOAT, INT, Map};
 
 use super::values::real;
 use super::vector::Vector;
@@ -9,11 +9,12 @@ use crate::error::{Error, Result};
 use crate::method;
 use crate::number::Series;
 use crate::operator::Operator;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// Registers the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(wave_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("lattice", exported_module!(wave_functions));
 }
 
 /// Momenta: an array of arrays, or one array of numbers.
@@ -39,7 +40,7 @@ mod wave_functions {
     /// # Example
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// let wave = plane_waves(h, [[PI() / 4.0]], #{});
+    /// let wave = lattice::plane_waves(h, [[PI() / 4.0]], #{});
     /// assert_close(norm(h * wave + 2.0 * cos(PI() / 4.0) * wave), 0.0, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
@@ -87,7 +88,7 @@ mod wave_functions {
     /// # Example
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
-    /// assert(momenta_fit(h, [[PI() / 4.0], [0.3]], #{}) == [true, false], "eight cells");
+    /// assert(lattice::momenta_fit(h, [[PI() / 4.0], [0.3]], #{}) == [true, false], "eight cells");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn momenta_fit(
@@ -123,7 +124,7 @@ mod wave_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let walk = k_path([[0.0, 0.0], [1.0, 0.0], [1.0, 2.0]], 4);
+    /// let walk = lattice::k_path([[0.0, 0.0], [1.0, 0.0], [1.0, 2.0]], 4);
     /// assert_close(walk.length[3], 3.0, 1e-15);
     /// assert_close(walk.momenta[2][1], 1.0, 1e-15);
     /// ```
@@ -194,7 +195,7 @@ mod wave_functions {
     /// ```rhai
     /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
     /// let k = PI() / 4.0;
-    /// let wave = plane_waves(h, [[k]], #{});
+    /// let wave = lattice::plane_waves(h, [[k]], #{});
     /// assert_close(norm(h.velocity(0) * wave - 2.0 * sin(k) * wave), 0.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]

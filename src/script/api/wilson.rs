@@ -1,7 +1,7 @@
 //! The module `wilson`: the Wilson-Dirac operator and spinor fields.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Dynamic, FLOAT, INT, Map};
 
 use super::gauge::{single, site_of};
 use super::values::type_of;
@@ -13,11 +13,12 @@ use crate::gauge::{Links, grid_of, reference_spinor as reference_numbers};
 use crate::lattice::Lattice;
 use crate::number::{C64, DType, Series, memory};
 use crate::operator::{Operator, SiteDiagonal, Wilson};
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// Registers the module.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_static_module("wilson", exported_module!(wilson_module).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("wilson", exported_module!(wilson_module));
 }
 
 /// How links are kept, by the option `storage`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::{AnyBlock, Either, either, either_map, no_superblock, superblock_of};
 use crate::backend::Device;
@@ -14,16 +14,17 @@ use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series, Table};
 use crate::operator::{LinearOperator, Operator};
 use crate::script::api::manybody::{sector_of, site_of};
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// A truncated basis, as scripts hold it.
 pub(super) type AnyBasis = Either<Arc<Basis<f64>>, Arc<Basis<C64>>>;
 
 /// Registers the types and functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Arc<Mpo>>("Mpo");
-    engine.register_type_with_name::<AnyBlock>("Block");
-    engine.register_global_module(exported_module!(block_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Arc<Mpo>>("Mpo");
+    rooms.register_type_with_name::<AnyBlock>("Block");
+    rooms.room("dmrg", exported_module!(block_functions));
 }
 
 fn edge(mpo: &Arc<Mpo>, side: Side) -> AnyBlock {
@@ -118,7 +119,7 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 8);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
     /// assert(m.widths == [1, 4, 5, 5, 5, 5, 5, 4, 1], "identity, three spin operators, what is done");
     /// ```
     #[rhai_fn(name = "mpo", return_raw)]
@@ -158,7 +159,7 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// assert(mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).transfers == [#{ Sz: -1.0 }, #{ Sz: 1.0 }], "spin flips");
+    /// assert(dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).transfers == [#{ Sz: -1.0 }, #{ Sz: 1.0 }], "spin flips");
     /// ```
     #[rhai_fn(global, get = "transfers", pure)]
     pub fn transfers(mpo: &mut Arc<Mpo>) -> Array {
@@ -175,7 +176,7 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// assert_close(mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).strength, 2.5, 1e-12);
+    /// assert_close(dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).strength, 2.5, 1e-12);
     /// ```
     #[rhai_fn(global, get = "strength", pure)]
     pub fn strength(mpo: &mut Arc<Mpo>) -> FLOAT {
@@ -193,7 +194,7 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
     /// assert(!m.complex && m.to_complex().complex, "by choice");
     /// ```
     #[rhai_fn(global, pure)]
@@ -206,8 +207,8 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// let all = superblock(left_edge(m).extend().grow(), right_edge(m).extend().grow());
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let all = superblock(dmrg::left_edge(m).extend().grow(), dmrg::right_edge(m).extend().grow());
     /// assert_close(davidson(all).values[0], -1.6160254037844, 1e-9);
     /// ```
     #[rhai_fn(name = "left_edge")]
@@ -220,21 +221,21 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1", 3);
-    /// assert(right_edge(mpo(models::heisenberg(chain), chain)).grow().states == 3, "one spin");
+    /// assert(dmrg::right_edge(dmrg::mpo(models::heisenberg(chain), chain)).grow().states == 3, "one spin");
     /// ```
     #[rhai_fn(name = "right_edge")]
     pub fn right_edge(mpo: Arc<Mpo>) -> AnyBlock {
         edge(&mpo, Side::Right)
     }
 
-    /// As `right_edge`, of the chain cut before site `site`: terms that reach beyond are left out. A superblock with it
+    /// As `dmrg::right_edge`, of the chain cut before site `site`: terms that reach beyond are left out. A superblock with it
     /// takes the sector nearest to its share of the chain's.
     ///
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 100);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// let four = superblock(left_edge(m).extend().grow(), right_edge(m, 4).extend().grow());
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let four = superblock(dmrg::left_edge(m).extend().grow(), dmrg::right_edge(m, 4).extend().grow());
     /// assert_close(davidson(four).values[0], -1.6160254037844, 1e-9);
     /// ```
     #[rhai_fn(name = "right_edge", return_raw)]
@@ -269,7 +270,7 @@ mod block_functions {
     /// let pair = superblock(block, block.mirror(), #{ Sz: 0.0 });
     /// assert_close(davidson(pair).values[0], -1.0, 1e-12);
     /// ```
-    #[rhai_fn(name = "edge_block", return_raw)]
+    #[rhai_fn(global, name = "edge_block", return_raw)]
     pub fn edge_block_with(
         ctx: NativeCallContext,
         kind: Dynamic,
@@ -288,7 +289,7 @@ mod block_functions {
         Ok(block)
     }
 
-    #[rhai_fn(name = "edge_block", return_raw)]
+    #[rhai_fn(global, name = "edge_block", return_raw)]
     pub fn edge_block(
         ctx: NativeCallContext,
         kind: Dynamic,
@@ -316,7 +317,7 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 6);
-    /// let block = left_edge(mpo(models::heisenberg(chain), chain, #{ Sz: 0 })).extend().extend();
+    /// let block = dmrg::left_edge(dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0 })).extend().extend();
     /// assert(block.states == 4 && block.sites == 2, "two spins");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
@@ -347,9 +348,9 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 8);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// let left = left_edge(m).extend().extend().extend().grow();
-    /// let both = superblock(left, right_edge(m).extend().extend().extend().grow());
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let left = dmrg::left_edge(m).extend().extend().extend().grow();
+    /// let both = superblock(left, dmrg::right_edge(m).extend().extend().extend().grow());
     /// let rho = density_matrix(both, davidson(both).vectors, "left");
     /// assert(left.rotate(rho.truncate(#{ states: 8 })).states <= 8, "half as many");
     /// ```
@@ -419,12 +420,12 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 6);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// let both = superblock(left_edge(m).extend().extend().grow(), right_edge(m).extend().extend().grow());
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let both = superblock(dmrg::left_edge(m).extend().extend().grow(), dmrg::right_edge(m).extend().extend().grow());
     /// assert(both.dim == 20, "C(6, 3)");
     /// assert_close(davidson(both, #{ tol: 1e-8 }).values[0], -2.4935771338879, 1e-9);
     /// ```
-    #[rhai_fn(name = "superblock", return_raw)]
+    #[rhai_fn(global, name = "superblock", return_raw)]
     pub fn superblock_with(
         ctx: NativeCallContext,
         left: AnyBlock,
@@ -444,7 +445,7 @@ mod block_functions {
         joined(&ctx, &left, &right, Some(&sector), strategy, room).at(&ctx)
     }
 
-    #[rhai_fn(name = "superblock", return_raw)]
+    #[rhai_fn(global, name = "superblock", return_raw)]
     pub fn superblock_in_sector(
         ctx: NativeCallContext,
         left: AnyBlock,
@@ -454,7 +455,7 @@ mod block_functions {
         joined(&ctx, &left, &right, Some(&sector), Strategy::Auto, None).at(&ctx)
     }
 
-    #[rhai_fn(name = "superblock", return_raw)]
+    #[rhai_fn(global, name = "superblock", return_raw)]
     pub fn superblock_plain(
         ctx: NativeCallContext,
         left: AnyBlock,
@@ -463,7 +464,7 @@ mod block_functions {
         joined(&ctx, &left, &right, None, Strategy::Auto, None).at(&ctx)
     }
 
-    #[rhai_fn(name = "superblock", return_raw)]
+    #[rhai_fn(global, name = "superblock", return_raw)]
     pub fn superblock_by(
         ctx: NativeCallContext,
         left: AnyBlock,
@@ -481,7 +482,7 @@ mod block_functions {
     /// let bond = opsum();
     /// bond.add(1.0, "N", 0, "N", 1);
     /// let block = edge_block("Fermion", bond);
-    /// assert(nearest_sector(block, block.mirror(), #{ N: 0.7 }) == #{ N: 1.0 }, "one of two sites");
+    /// assert(dmrg::nearest_sector(block, block.mirror(), #{ N: 0.7 }) == #{ N: 1.0 }, "one of two sites");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn nearest_sector(
@@ -519,9 +520,9 @@ mod block_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// let both = superblock(left_edge(m).extend().grow(), right_edge(m).extend().grow());
-    /// let report = superblock_report(both);
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let both = superblock(dmrg::left_edge(m).extend().grow(), dmrg::right_edge(m).extend().grow());
+    /// let report = dmrg::superblock_report(both);
     /// assert(report.pairs == 3, "Sz of the left half is -1, 0 or 1");
     /// let p = report.products;
     /// assert(2.0 * (p.m * p.n * p.k * p.count).sum() <= report.flops.to_float(), "the rest are sums");

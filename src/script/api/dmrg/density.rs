@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::blocks::{AnyBasis, side_of};
 use super::state::Held;
@@ -18,16 +18,17 @@ use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::api::values::to_series;
 use crate::script::api::vector::Vector;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// A density matrix, as scripts hold it.
 type AnyDensity = Either<Arc<DensityMatrix<f64>>, Arc<DensityMatrix<C64>>>;
 
 /// Registers the types and functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<AnyDensity>("DensityMatrix");
-    engine.register_type_with_name::<AnyBasis>("BlockBasis");
-    engine.register_global_module(exported_module!(density_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<AnyDensity>("DensityMatrix");
+    rooms.register_type_with_name::<AnyBasis>("BlockBasis");
+    rooms.room("dmrg", exported_module!(density_functions));
 }
 
 /// Numbers given as a Series or an array.
@@ -114,7 +115,7 @@ fn in_basis(both: &Operator, state: &AnyState) -> Result<Vector> {
         (Either::Complex(b), Either::Real(state)) => to_vector(both, &[projected(b, &state.to_complex())?]),
         (Either::Real(_), Either::Complex(_)) => {
             Err(Error::input("a complex state has no place in a real superblock")
-                .hint("make the blocks of a complex automaton: `mpo(h, chain, sector).to_complex()`"))
+                .hint("make the blocks of a complex automaton: `dmrg::mpo(h, chain, sector).to_complex()`"))
         }
     }
 }
@@ -181,7 +182,7 @@ mod density_functions {
     /// let rho = density_matrix(pair, davidson(pair).vectors, "left");
     /// assert_close(rho.entropy, ln(2.0), 1e-9);
     /// ```
-    #[rhai_fn(name = "density_matrix", return_raw)]
+    #[rhai_fn(global, name = "density_matrix", return_raw)]
     pub fn density_matrix_with(
         ctx: NativeCallContext,
         both: Operator,
@@ -202,14 +203,14 @@ mod density_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// let left = left_edge(m).extend().grow();
-    /// let right = right_edge(m).extend().grow();
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let left = dmrg::left_edge(m).extend().grow();
+    /// let right = dmrg::right_edge(m).extend().grow();
     /// let sectors = [superblock(left, right, #{ Sz: 0 }), superblock(left, right, #{ Sz: 1 })];
     /// let rho = density_matrix(sectors, sectors.map(|s| davidson(s).vectors), "left", #{ weights: [3.0, 1.0] });
     /// assert_close(rho.spectrum.sum(), 1.0, 1e-12);
     /// ```
-    #[rhai_fn(name = "density_matrix", return_raw)]
+    #[rhai_fn(global, name = "density_matrix", return_raw)]
     pub fn density_matrix_of_several(
         ctx: NativeCallContext,
         superblocks: Array,
@@ -239,7 +240,7 @@ mod density_functions {
         Ok(rho)
     }
 
-    #[rhai_fn(name = "density_matrix", return_raw)]
+    #[rhai_fn(global, name = "density_matrix", return_raw)]
     pub fn density_matrix(
         ctx: NativeCallContext,
         both: Operator,
@@ -352,13 +353,13 @@ mod density_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 6);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// let two = right_edge(m).extend().extend();
-    /// let both = superblock(left_edge(m).extend().grow(), two.extend().grow());
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let two = dmrg::right_edge(m).extend().extend();
+    /// let both = superblock(dmrg::left_edge(m).extend().grow(), two.extend().grow());
     /// let ground = davidson(both, #{ tol: 1e-8 });
     /// let basis = density_matrix(both, ground.vectors, "left").truncate(#{});
-    /// let next = superblock(left_edge(m).extend().grow().rotate(basis).grow(), two.grow());
-    /// let start = white_transformation(both, ground.vectors, next, basis, "left");
+    /// let next = superblock(dmrg::left_edge(m).extend().grow().rotate(basis).grow(), two.grow());
+    /// let start = dmrg::white_transformation(both, ground.vectors, next, basis, "left");
     /// assert_close(dot(start, next * start), ground.values[0], 1e-8);
     /// ```
     #[rhai_fn(return_raw)]
@@ -378,10 +379,10 @@ mod density_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
     /// let neel = product_state(chain, ["Up", "Dn", "Up", "Dn"], #{ Sz: 0.0 });
-    /// let both = superblock(left_edge(m).extend().grow(), right_edge(m).extend().grow());
-    /// let v = project(both, neel);
+    /// let both = superblock(dmrg::left_edge(m).extend().grow(), dmrg::right_edge(m).extend().grow());
+    /// let v = dmrg::project(both, neel);
     /// assert_close(dot(v, both * v), -0.75, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]

@@ -8,19 +8,20 @@ mod state;
 
 use std::sync::Arc;
 
-use rhai::Engine;
+pub(super) use state::load_state as load;
 
 use crate::error::Error;
 use crate::manybody::dmrg::{Block, State, Superblock};
 use crate::number::C64;
 use crate::operator::Operator;
+use crate::script::rooms::Rooms;
 
 /// Registers the types and their functions.
-pub(super) fn register(engine: &mut Engine) {
-    blocks::register(engine);
-    density::register(engine);
-    order::register(engine);
-    state::register(engine);
+pub(super) fn register(rooms: &mut Rooms) {
+    blocks::register(rooms);
+    density::register(rooms);
+    order::register(rooms);
+    state::register(rooms);
 }
 
 /// One of two, by the numbers it is made of.

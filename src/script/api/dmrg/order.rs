@@ -1,16 +1,17 @@
 //! Sites that stand in another order along the chain than they are numbered.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, INT};
+use rhai::{Array, Dynamic, INT};
 
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::smallest_cuts as smallest;
 use crate::manybody::{OpSum, Sites};
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure};
 
 /// Registers the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(order_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("dmrg", exported_module!(order_functions));
 }
 
 /// An order as site numbers.
@@ -96,7 +97,7 @@ mod order_functions {
     /// # Example
     /// ```rhai
     /// let lat = lattice::square(6, 3).boundary("open", "periodic");
-    /// let order = smallest_cuts(lat.sites, lat.bonds());
+    /// let order = dmrg::smallest_cuts(lat.sites, lat.bonds());
     /// assert(order.len == 18 && order[1] != 1, "around first");
     /// ```
     #[rhai_fn(return_raw)]

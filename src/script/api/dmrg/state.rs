@@ -1,10 +1,11 @@
 //! `DmrgState`: what sweeps end with, what it is asked, and its files.
 
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::density::state_of;
 use super::order::order_of;
@@ -17,7 +18,9 @@ use crate::operator::{Operator, human_bytes};
 use crate::output::files;
 use crate::script::api::about;
 use crate::script::api::manybody::sector_of;
+use crate::script::api::table::find;
 use crate::script::api::vector::Vector;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// A state and how it was found, as scripts hold it.
@@ -28,9 +31,9 @@ pub(in crate::script) struct Held {
 }
 
 /// Registers the type and functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Held>("DmrgState");
-    engine.register_global_module(exported_module!(state_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Held>("DmrgState");
+    rooms.room("dmrg", exported_module!(state_functions));
 }
 
 impl Held {
@@ -148,10 +151,9 @@ fn save_state(ctx: &NativeCallContext, held: &Held, file: &str) -> Result<()> {
     Ok(())
 }
 
-fn load(ctx: &NativeCallContext, file: &str) -> Result<Held> {
-    let path = session(ctx)?.output_path(file);
-    let path = if path.exists() { path } else { file.into() };
-    let bytes = std::fs::read(&path).map_err(|e| {
+/// The state in a file that scripts call `file`.
+pub(in crate::script::api) fn load_state(file: &str, path: &Path) -> Result<Held> {
+    let bytes = std::fs::read(path).map_err(|e| {
         Error::file(format!("`{file}` cannot be read: {}", crate::script::engine::plain_io(&e)))
             .hint("states are written by `gs.save(\"name.dmrg\")`")
     })?;
@@ -187,14 +189,14 @@ mod state_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
-    /// let both = superblock(left_edge(m).extend().grow(), right_edge(m).extend().grow());
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let both = superblock(dmrg::left_edge(m).extend().grow(), dmrg::right_edge(m).extend().grow());
     /// let ground = davidson(both);
-    /// let state = dmrg_state(both, ground.vectors, #{ energy: ground.values[0] });
+    /// let state = dmrg::state(both, ground.vectors, #{ energy: ground.values[0] });
     /// assert_close(state.expect(models::heisenberg(chain)), state.energy, 1e-9);
     /// ```
-    #[rhai_fn(name = "dmrg_state", return_raw)]
-    pub fn dmrg_state(
+    #[rhai_fn(name = "state", return_raw)]
+    pub fn whole_state(
         ctx: NativeCallContext,
         both: Operator,
         vectors: Vector,
@@ -212,7 +214,7 @@ mod state_functions {
     /// let state = product_state(chain, ["Up", "Emp", "UpDn"], #{ Nup: 2, Ndn: 1 });
     /// assert_close(state.expect("Ntot").sum(), 3.0, 1e-14);
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn product_state(
         ctx: NativeCallContext,
         sites: Sites,
@@ -244,7 +246,7 @@ mod state_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 6);
-    /// let walls = lowest_products(models::heisenberg(chain, #{ Delta: -2.0 }), chain, #{ Sz: 0 });
+    /// let walls = dmrg::lowest_products(models::heisenberg(chain, #{ Delta: -2.0 }), chain, #{ Sz: 0 });
     /// assert(walls[0] == ["Up", "Up", "Up", "Dn", "Dn", "Dn"] || walls[0] == ["Dn", "Dn", "Dn", "Up", "Up", "Up"], "one wall");
     /// ```
     #[rhai_fn(return_raw)]
@@ -273,9 +275,9 @@ mod state_functions {
     /// # Example
     /// ```rhai
     /// let chain = sites("S=1/2", 4);
-    /// let m = mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 });
     /// let neel = product_state(chain, ["Up", "Dn", "Up", "Dn"], #{ Sz: 0.0 });
-    /// assert(right_blocks(m, neel)[1].states == 1, "one way to continue");
+    /// assert(dmrg::right_blocks(m, neel)[1].states == 1, "one way to continue");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn right_blocks(
@@ -299,7 +301,7 @@ mod state_functions {
             (Either::Real(s), true) => all(&mpo, &s.to_complex(), Either::Complex),
             (Either::Complex(s), true) => all(&mpo, s, Either::Complex),
             (Either::Complex(_), false) => Err(Error::input("a complex state of a real Hamiltonian")
-                .hint("make the blocks of a complex automaton: `mpo(h, chain, sector).to_complex()`")),
+                .hint("make the blocks of a complex automaton: `dmrg::mpo(h, chain, sector).to_complex()`")),
         }
         .at(&ctx)
     }
@@ -598,23 +600,24 @@ mod state_functions {
     /// # Example
     /// ```rhai
     /// product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0.0 }).save("neel.dmrg");
-    /// assert_close(load_state("neel.dmrg").expect("Sz")[0], 0.5, 1e-15);
+    /// assert_close(load("neel.dmrg").expect("Sz")[0], 0.5, 1e-15);
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save(ctx: NativeCallContext, held: &mut Held, file: &str) -> std::result::Result<(), Failure> {
         save_state(&ctx, held, file).at(&ctx)
     }
 
-    /// A state from a file that `save` wrote.
+    /// A state that `gs.save(file)` wrote, and nothing else; `load` knows them too.
     ///
     /// # Example
     /// ```rhai
-    /// product_state(sites("S=1", 2), ["Up", "Z0"], #{ Sz: 1.0 }).save("pair.dmrg");
-    /// assert_close(load_state("pair.dmrg").expect("Sz").sum(), 1.0, 1e-15);
+    /// let chain = sites("S=1/2", 4);
+    /// dmrg::finite(models::heisenberg(chain), chain, #{ states: 8, sweeps: 2 }).save("four.dmrg");
+    /// assert_close(dmrg::load("four.dmrg").energy, -1.6160254037844, 1e-8);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn load_state(ctx: NativeCallContext, file: &str) -> std::result::Result<Held, Failure> {
-        load(&ctx, file).at(&ctx)
+    pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<Held, Failure> {
+        find(&ctx, file).and_then(|path| load_state(file, &path)).at(&ctx)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -1,6 +1,6 @@
 //! Gauge fields in files.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rhai::plugin::*;
 use rhai::{Engine, Map};
@@ -13,11 +13,6 @@ use crate::number::memory;
 use crate::output::files::{need_extension, write_bytes};
 use crate::script::{At, Failure, Options, session};
 use crate::task;
-
-/// The functions, for the module `gauge`.
-pub(super) fn module() -> Module {
-    exported_module!(loading)
-}
 
 /// Registers what saves.
 pub(super) fn register(engine: &mut Engine) {
@@ -36,55 +31,25 @@ fn kind_of(o: &Options, path: &str) -> Result<Kind> {
     }
 }
 
-#[export_module]
-mod loading {
-    /// Loads a gauge field from a NERSC archive or an ILDG or SciDAC (lime) file; checksums are verified, and a note tells
-    /// of a lime file without one. Links of 32 bits are projected onto SU(3), links of 64 bits where they need it, with a note;
-    /// links that are off by more than 1e-6 are refused.
-    ///
-    /// # Options
-    /// - `reunitarise` (false): project every link, also rough ones that are off by up to 1e-2.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// u.save("field.lime", #{ precision: "single" });
-    /// let back = gauge::load("field.lime", #{ reunitarise: true });
-    /// assert_close(gauge::plaquette(back), gauge::plaquette(u), 1e-7);
-    /// let m = back.link(0, 0);
-    /// assert((m * m.dagger() - identity(3)).norm() < 1e-14, "unitary in 64 bits");
-    /// ```
-    #[rhai_fn(name = "load", return_raw)]
-    pub fn load_with(
-        ctx: NativeCallContext,
-        file: &str,
-        options: Map,
-    ) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
-        let reunitarise = o.flag_or("reunitarise", false).at(&ctx)?;
-        o.finish()?;
-        let read = || {
-            let saved = session(&ctx)?.output_path(file);
-            let path: PathBuf = if saved.exists() { saved } else { file.into() };
-            let bytes = memory::read(&path).map_err(|e| {
-                Error::of_io(&e)
-                    .context(format!("cannot read `{file}`"))
-                    .hint("paths are relative to the folder that the program was started in")
-            })?;
-            let loaded = task::apart(move || files::decode(&bytes, reunitarise))
-                .map_err(|e| e.context(format!("`{file}`")))?;
-            if let Some(note) = loaded.note {
-                session(&ctx)?.note(&format!("`{file}`: {note}"));
-            }
-            Ok(loaded.links)
-        };
-        read().at(&ctx)
+/// The field in a file, as the options say.
+pub(in crate::script::api) fn load(
+    ctx: &NativeCallContext,
+    path: &Path,
+    file: &str,
+    o: &Options,
+) -> Result<Links> {
+    let reunitarise = o.flag_or("reunitarise", false)?;
+    let bytes = memory::read(path).map_err(|e| {
+        Error::of_io(&e)
+            .context(format!("cannot read `{file}`"))
+            .hint("paths are relative to the folder that the program was started in")
+    })?;
+    let loaded = task::apart(move || files::decode(&bytes, reunitarise))
+        .map_err(|e| e.context(format!("`{file}`")))?;
+    if let Some(note) = loaded.note {
+        session(ctx)?.note(&format!("`{file}`: {note}"));
     }
-
-    #[rhai_fn(return_raw)]
-    pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<Links, Failure> {
-        load_with(ctx, file, Map::new())
-    }
+    Ok(loaded.links)
 }
 
 #[export_module]
@@ -99,7 +64,7 @@ mod saving {
     /// ```rhai
     /// let u = gauge::random(lattice::hypercubic(2, 2, 2, 4), #{ seed: 1 });
     /// u.save("field.nersc", #{ format: "nersc-12" });
-    /// assert_close(gauge::plaquette(gauge::load("field.nersc")), gauge::plaquette(u), 1e-13);
+    /// assert_close(gauge::plaquette(load("field.nersc")), gauge::plaquette(u), 1e-13);
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save_as(

@@ -1,16 +1,19 @@
 //! The lattices that there are, and lattices of one's own.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
-use super::{count, ints, reals};
+use super::{Boundary, count, ints, reals};
+use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::{Bond, Lattice, Site};
+use crate::number::C64;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// Registers the module.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_static_module("lattice", exported_module!(lattice_module).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("lattice", exported_module!(lattice_module));
 }
 
 /// A size of a lattice.
@@ -243,5 +246,21 @@ mod lattice_module {
         vectors: Array,
     ) -> std::result::Result<Lattice, Failure> {
         custom_lattice(ctx, vectors, Map::new())
+    }
+
+    /// A twisted boundary: the wave function gains the phase exp(i phase) on the way round.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let ring = lattice::chain(8).boundary(lattice::twisted(PI() / 2.0));
+    /// assert(!tight_binding(ring, #{}).to_string().contains("real"), "a twist makes the operator complex");
+    /// ```
+    pub fn twisted(phase: FLOAT) -> Boundary {
+        Boundary(Wrap::Phase(C64::cis(phase)))
+    }
+
+    #[rhai_fn(name = "twisted")]
+    pub fn twisted_int(phase: INT) -> Boundary {
+        Boundary(Wrap::Phase(C64::cis(phase as FLOAT)))
     }
 }

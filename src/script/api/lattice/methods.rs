@@ -25,22 +25,6 @@ fn site_at(lattice: &Lattice, at: &[Dynamic]) -> Result<INT> {
 
 #[export_module]
 mod lattice_functions {
-    /// A twisted boundary: the wave function gains the phase exp(i phase) on the way round.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let ring = lattice::chain(8).boundary(twisted(PI() / 2.0));
-    /// assert(!tight_binding(ring, #{}).to_string().contains("real"), "a twist makes the operator complex");
-    /// ```
-    pub fn twisted(phase: FLOAT) -> Boundary {
-        Boundary(Wrap::Phase(C64::cis(phase)))
-    }
-
-    #[rhai_fn(name = "twisted")]
-    pub fn twisted_int(phase: INT) -> Boundary {
-        Boundary(Wrap::Phase(C64::cis(phase as FLOAT)))
-    }
-
     #[rhai_fn(name = "to_string", name = "to_debug", pure)]
     pub fn boundary_to_string(boundary: &mut Boundary) -> String {
         match boundary.0 {
@@ -50,7 +34,7 @@ mod lattice_functions {
     }
 
     /// The same lattice with other boundaries: one for all directions or one each of "periodic", "antiperiodic", "open"
-    /// and `twisted(phase)`.
+    /// and `lattice::twisted(phase)`.
     ///
     /// # Example
     /// ```rhai

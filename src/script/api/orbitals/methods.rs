@@ -122,13 +122,13 @@ mod orbitals_functions {
         splines_with(ctx, set, Map::new())
     }
 
-    /// Saves splines as an `.npz` archive that `orbitals::load` and NumPy read.
+    /// Saves splines as an `.npz` archive that `load` and NumPy read.
     ///
     /// # Example
     /// ```rhai
     /// let waves = orbitals::plane_waves(crystal::electron_gas(2, 1.0)).splines(#{ grid: 4, precision: "single", progress: false });
     /// waves.save("one.npz");
-    /// assert(orbitals::load("one.npz").count == 1, "one plane wave");
+    /// assert(load("one.npz").count == 1, "one plane wave");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn save(

@@ -3,11 +3,11 @@
 
 mod methods;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FnPtr, Map};
+use rhai::{Array, Dynamic, FnPtr, Map};
 
 use super::crystal::vector_of;
 use super::gauge::single;
@@ -20,15 +20,55 @@ use crate::number::{Matrix, Series};
 use crate::output::files;
 use crate::script::callback::Callback;
 use crate::script::options::unknown_key;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// Registers the type, the module and its functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<OrbitalSet>("Orbitals");
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<OrbitalSet>("Orbitals");
     let mut module = exported_module!(orbitals_module);
     module.combine(super::vmc::elementary_orbitals());
-    engine.register_static_module("orbitals", module.into());
-    methods::register(engine);
+    rooms.room("orbitals", module);
+    methods::register(rooms);
+}
+
+/// Whether a file holds orbitals: an archive of their coefficients, or the text of CASINO.
+pub(super) fn is_file(path: &Path, head: &[u8]) -> bool {
+    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
+        return files::holds_orbitals(path);
+    }
+    casino::is_file(&String::from_utf8_lossy(head)) || path.extension().is_some_and(|e| e == "data")
+}
+
+/// The orbitals in a file, as the options say.
+pub(super) fn load(ctx: &NativeCallContext, path: &Path, file: &str, o: &Options) -> Result<OrbitalSet> {
+    let given = o.value("precision").is_some();
+    let single = single(o)?;
+    let k = o.count("k", 1)?;
+    let read = || -> Result<OrbitalSet> {
+        let (layout, table, energies) = if file.ends_with(".npz") {
+            if k.is_some() {
+                return Err(Error::input("an archive of orbitals has one k point").hint("leave out `k`"));
+            }
+            files::load_orbitals(path, given.then_some(single))?
+        } else {
+            let text = std::fs::read_to_string(path).map_err(|e| match e.kind() {
+                std::io::ErrorKind::NotFound => Error::file("there is no such file")
+                    .hint("names of files are relative to the folder where the program was started"),
+                std::io::ErrorKind::InvalidData => {
+                    Error::file("it is no text").hint("archives end in `.npz`; `bwfn.data` is a text")
+                }
+                _ => Error::file(e.to_string()),
+            })?;
+            let blips = casino::read(&text, single, k)?;
+            (blips.layout, blips.table, Some(blips.energies))
+        };
+        Ok(OrbitalSet::splines(SplineOrbitals::new(&session(ctx)?.device(), layout, table)?, energies))
+    };
+    read().map_err(|e| {
+        let e = e.context(format!("cannot read `{file}`"));
+        if e.hint_text().is_some() { e } else { e.hint("the file may be cut short, or of another kind") }
+    })
 }
 
 /// The option `twist`: three fractions of the reciprocal vectors.
@@ -290,73 +330,6 @@ mod orbitals_module {
         shells: Array,
     ) -> std::result::Result<OrbitalSet, Failure> {
         gaussians(ctx, shells, Map::new())
-    }
-
-    /// Spline orbitals from a file: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and perhaps
-    /// `twist` and `energies`, as `.save` writes it, or the text `bwfn.data` of CASINO.
-    ///
-    /// # Options
-    /// - `precision` (that of the file): "single" or "double".
-    /// - `k`: which k point of a `bwfn.data` with several, by its number there, from 1.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let waves = orbitals::plane_waves(crystal::electron_gas(14, 1.0)).splines(#{ grid: 16, progress: false });
-    /// waves.save("waves.npz");
-    /// let again = orbitals::load("waves.npz");
-    /// assert_close(again.values([0.1, 0.2, 0.3])[5], waves.values([0.1, 0.2, 0.3])[5], 1e-15);
-    /// ```
-    #[rhai_fn(name = "load", return_raw)]
-    pub fn load_with(
-        ctx: NativeCallContext,
-        file: &str,
-        options: Map,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        let o = Options::new(&ctx, options);
-        let given = o.value("precision").is_some();
-        let single = single(&o).at(&ctx)?;
-        let k = match o.value("k") {
-            Some(_) => Some(o.count_or("k", 1, 1).at(&ctx)?),
-            None => None,
-        };
-        o.finish()?;
-        let read = || -> Result<OrbitalSet> {
-            let session = session(&ctx)?;
-            let saved = session.output_path(file);
-            let path: PathBuf = if saved.exists() { saved } else { file.into() };
-            let (layout, table, energies) = if file.ends_with(".npz") {
-                if k.is_some() {
-                    return Err(Error::input("an archive of orbitals has one k point").hint("leave out `k`"));
-                }
-                files::load_orbitals(&path, given.then_some(single))?
-            } else {
-                let text = std::fs::read_to_string(&path).map_err(|e| match e.kind() {
-                    std::io::ErrorKind::NotFound => Error::file("there is no such file")
-                        .hint("names of files are relative to the folder where the program was started"),
-                    std::io::ErrorKind::InvalidData => Error::file("it is no text")
-                        .hint("archives end in `.npz`; everything else is read as the text `bwfn.data`"),
-                    _ => Error::file(e.to_string()),
-                })?;
-                let blips = casino::read(&text, single, k)?;
-                (blips.layout, blips.table, Some(blips.energies))
-            };
-            Ok(OrbitalSet::splines(SplineOrbitals::new(&session.device(), layout, table)?, energies))
-        };
-        read()
-            .map_err(|e| {
-                let e = e.context(format!("cannot read `{file}`"));
-                if e.hint_text().is_some() {
-                    e
-                } else {
-                    e.hint("the file may be cut short, or of another kind")
-                }
-            })
-            .at(&ctx)
-    }
-
-    #[rhai_fn(return_raw)]
-    pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<OrbitalSet, Failure> {
-        load_with(ctx, file, Map::new())
     }
 
     #[rhai_fn(name = "fit", return_raw)]

@@ -29,7 +29,7 @@ mod elementary_functions {
     /// ```rhai
     /// let psi = slater_jastrow(orbitals::oscillator(4, #{ dimension: 3 }), #{ up: 4 });
     /// let walk = walkers(psi, #{ count: 2, seed: 1 });
-    /// assert_close(local_energy(walk, electrons(trap(1.0), #{ interaction: "none" })).mean(), 9.0, 1e-9);
+    /// assert_close(local_energy(walk, electrons(vmc::trap(1.0), #{ interaction: "none" })).mean(), 9.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn oscillator(
@@ -62,7 +62,7 @@ mod elementary_functions {
     /// ```rhai
     /// let psi = slater_jastrow(orbitals::exponentials([[[0.0, 0.0, 0.0], 1.0]]), #{ up: 1 });
     /// let walk = walkers(psi, #{ count: 4, seed: 1 });
-    /// let hydrogen = electrons(nuclei([[1.0, [0.0, 0.0, 0.0]]]), #{});
+    /// let hydrogen = electrons(vmc::nuclei([[1.0, [0.0, 0.0, 0.0]]]), #{});
     /// assert_close(local_energy(walk, hydrogen).mean(), -0.5, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]

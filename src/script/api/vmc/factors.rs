@@ -1,13 +1,14 @@
 //! `Jastrow` and the module `jastrow`.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, FLOAT, Map};
+use rhai::{Dynamic, FLOAT, Map};
 
 use super::hamiltonian::Open;
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
 use crate::montecarlo::jastrow::Factor;
 use crate::script::api::values::{to_series, type_of};
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// A product of Jastrow factors, as scripts hold it.
@@ -24,10 +25,10 @@ impl Factors {
 }
 
 /// Registers the type and the module.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Factors>("Jastrow");
-    engine.register_static_module("jastrow", exported_module!(jastrow_module).into());
-    engine.register_global_module(exported_module!(factors_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Factors>("Jastrow");
+    rooms.room("jastrow", exported_module!(jastrow_module));
+    rooms.register_global_module(exported_module!(factors_functions).into());
 }
 
 fn list(o: &Options<'_>, key: &'static str) -> Result<Vec<f64>> {
@@ -146,7 +147,7 @@ mod jastrow_module {
     /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3, alpha: 0.5 }), #{ up: 1, down: 1 });
     /// psi.jastrow = jastrow::logarithm(#{});
     /// let walk = walkers(psi, #{ count: 4, seed: 1 });
-    /// assert_close(local_energy(walk, electrons(trap(0.5), #{ interaction: "coulomb" })).mean(), 2.0, 1e-10);
+    /// assert_close(local_energy(walk, electrons(vmc::trap(0.5), #{ interaction: "coulomb" })).mean(), 2.0, 1e-10);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn logarithm(ctx: NativeCallContext, options: Map) -> std::result::Result<Factors, Failure> {
@@ -181,7 +182,7 @@ mod jastrow_module {
     ///
     /// # Example
     /// ```rhai
-    /// let helium = nuclei([[2.0, [0.0, 0.0, 0.0]]]);
+    /// let helium = vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]);
     /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1 });
     /// psi.jastrow = jastrow::pade(#{ b: 0.4 }) * jastrow::nuclear(helium, #{ b: 0.5 });
     /// assert(psi.parameters.pade_b == 0.4 && psi.parameters.nuclear_b == 0.5, "a parameter each");

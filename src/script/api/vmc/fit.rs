@@ -1,7 +1,7 @@
 //! Whether a wave function and a Hamiltonian are of one system.
 
+use rhai::Dynamic;
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine};
 
 use super::wavefunction::Psi;
 use crate::error::{Error, Result};
@@ -9,11 +9,12 @@ use crate::manybody::OpSum;
 use crate::montecarlo::Hamiltonian;
 use crate::montecarlo::lattice::LocalSum;
 use crate::script::api::values::type_of;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, session};
 
 /// Registers the function.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(fit_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("internal", exported_module!(fit_functions));
 }
 
 /// What there is to be said of a pair that fits.
@@ -56,9 +57,9 @@ mod fit_functions {
     /// # Example
     /// ```rhai
     /// let psi = lattice_slater(matrix([[0.6], [0.8]]), #{ up: 1, down: 1 });
-    /// must_fit(psi, models::hubbard_chain(2, #{ U: 4.0 }));
+    /// internal::must_fit(psi, models::hubbard_chain(2, #{ U: 4.0 }));
     /// let told = "";
-    /// try { must_fit(psi, models::tj_chain(2, #{})); } catch(e) { told = e.hint; }
+    /// try { internal::must_fit(psi, models::tj_chain(2, #{})); } catch(e) { told = e.hint; }
     /// assert(told.contains("gutzwiller"), "it allows two electrons on a site");
     /// ```
     #[rhai_fn(return_raw)]

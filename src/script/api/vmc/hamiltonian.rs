@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, Map};
+use rhai::{Array, Dynamic, FLOAT, Map};
 
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
 use crate::montecarlo::{Coulomb, External, Hamiltonian, Ions, Nuclei, Periodic, Repulsion, Trap, Truncated};
 use crate::script::api::values::real;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// What electrons in open space feel.
@@ -22,16 +23,18 @@ impl Open {
     pub(super) fn nuclei(&self) -> Result<&[([f64; 3], f64)]> {
         match self {
             Open::Nuclei(nuclei) => Ok(&nuclei.nuclei),
-            Open::Trap(_) => Err(Error::input("a trap has no nuclei").hint("make some with `nuclei([..])`")),
+            Open::Trap(_) => {
+                Err(Error::input("a trap has no nuclei").hint("make some with `vmc::nuclei([..])`"))
+            }
         }
     }
 }
 
 /// Registers the types and functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Open>("OpenSystem");
-    engine.register_type_with_name::<Hamiltonian>("Hamiltonian");
-    engine.register_global_module(exported_module!(hamiltonian_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Open>("OpenSystem");
+    rooms.register_type_with_name::<Hamiltonian>("Hamiltonian");
+    rooms.room("vmc", exported_module!(hamiltonian_functions));
 }
 
 fn unknown(name: &str, known: &str) -> Error {
@@ -44,7 +47,7 @@ mod hamiltonian_functions {
     ///
     /// # Example
     /// ```rhai
-    /// print(trap(1.0));
+    /// print(vmc::trap(1.0));
     /// ```
     #[rhai_fn(return_raw)]
     pub fn trap(ctx: NativeCallContext, omega: FLOAT) -> std::result::Result<Open, Failure> {
@@ -59,7 +62,7 @@ mod hamiltonian_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let h2 = nuclei([[1.0, [0.0, 0.0, 0.0]], [1.0, [0.0, 0.0, 1.4]]]);
+    /// let h2 = vmc::nuclei([[1.0, [0.0, 0.0, 0.0]], [1.0, [0.0, 0.0, 1.4]]]);
     /// print(h2);
     /// ```
     #[rhai_fn(return_raw)]
@@ -80,7 +83,7 @@ mod hamiltonian_functions {
             let twice = (0..nuclei.len()).any(|i| (0..i).any(|j| nuclei[i].0 == nuclei[j].0));
             if nuclei.is_empty() || twice {
                 return Err(Error::input("nuclei at different places, one at least")
-                    .hint("like `nuclei([[2.0, [0.0, 0.0, 0.0]]])`"));
+                    .hint("like `vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]])`"));
             }
             Ok(Open::Nuclei(Nuclei { nuclei }))
         };
@@ -105,9 +108,9 @@ mod hamiltonian_functions {
     /// ```rhai
     /// let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });
     /// let walk = walkers(psi, #{ count: 4, seed: 1 });
-    /// assert_close(local_energy(walk, electrons(trap(1.0), #{ interaction: "none" })).mean(), 2.0, 1e-10);
+    /// assert_close(local_energy(walk, electrons(vmc::trap(1.0), #{ interaction: "none" })).mean(), 2.0, 1e-10);
     /// ```
-    #[rhai_fn(name = "electrons", return_raw)]
+    #[rhai_fn(global, name = "electrons", return_raw)]
     pub fn electrons_open(
         ctx: NativeCallContext,
         system: Open,
@@ -154,7 +157,7 @@ mod hamiltonian_functions {
         Ok(hamiltonian)
     }
 
-    #[rhai_fn(name = "electrons", return_raw)]
+    #[rhai_fn(global, name = "electrons", return_raw)]
     pub fn electrons_open_plain(
         ctx: NativeCallContext,
         system: Open,
@@ -162,7 +165,7 @@ mod hamiltonian_functions {
         electrons_open(ctx, system, Map::new())
     }
 
-    #[rhai_fn(name = "electrons", return_raw)]
+    #[rhai_fn(global, name = "electrons", return_raw)]
     pub fn electrons_in_crystal(
         ctx: NativeCallContext,
         crystal: Crystal,
@@ -203,7 +206,7 @@ mod hamiltonian_functions {
         Ok(hamiltonian)
     }
 
-    #[rhai_fn(name = "electrons", return_raw)]
+    #[rhai_fn(global, name = "electrons", return_raw)]
     pub fn electrons_in_crystal_plain(
         ctx: NativeCallContext,
         crystal: Crystal,

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, INT, Map};
+use rhai::{Array, Dynamic, INT, Map};
 
 use super::walk::{Walk, walk};
 use crate::error::{Error, Result};
@@ -13,6 +13,7 @@ use crate::montecarlo::lattice::LocalSum;
 use crate::montecarlo::optimise::{self, Reweighted, Sample};
 use crate::number::Series;
 use crate::script::api::values::to_series;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// Samples gathered so far.
@@ -20,9 +21,9 @@ use crate::script::{At, Failure, Options};
 struct Samples(Rc<Vec<Sample>>);
 
 /// Registers the type and functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Samples>("ParameterSamples");
-    engine.register_global_module(exported_module!(optimise_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Samples>("ParameterSamples");
+    rooms.room("vmc", exported_module!(optimise_functions));
 }
 
 fn kind() -> Error {
@@ -54,18 +55,18 @@ fn promise_of(walks: &[Walk], hamiltonian: &Dynamic, values: &Dynamic) -> Result
 #[export_module]
 mod optimise_functions {
     /// How the wave function and the local energy of every walker answer to each parameter: d ln Psi/da and d E_L/da. Samples
-    /// of several steps add up with `+`; `parameter_step` makes a change of the parameters of them.
+    /// of several steps add up with `+`; `vmc::parameter_step` makes a change of the parameters of them.
     ///
     /// # Example
     /// ```rhai
     /// let psi = slater_jastrow(orbitals::exponentials([[[0.0, 0.0, 0.0], 2.0]]), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.15 }) });
-    /// let helium = electrons(nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{});
+    /// let helium = electrons(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{});
     /// let walk = walkers(psi, #{ count: 64, seed: 1, spread: 0.5 });
     /// metropolis(walk, #{ step: 0.5, sweeps: 50 });
     /// let samples = parameter_derivatives(walk, helium);
-    /// assert(samples.count == 64 && parameter_step(samples, #{}).len == 1, "a sample a walker, one parameter");
+    /// assert(samples.count == 64 && vmc::parameter_step(samples, #{}).len == 1, "a sample a walker, one parameter");
     /// ```
-    #[rhai_fn(name = "parameter_derivatives", return_raw)]
+    #[rhai_fn(global, name = "parameter_derivatives", return_raw)]
     pub fn parameter_derivatives(
         ctx: NativeCallContext,
         walk: &mut Walk,
@@ -77,7 +78,7 @@ mod optimise_functions {
         Ok(Samples(Rc::new(samples.at(&ctx)?)))
     }
 
-    #[rhai_fn(name = "parameter_derivatives", return_raw)]
+    #[rhai_fn(global, name = "parameter_derivatives", return_raw)]
     pub fn lattice_derivatives(
         ctx: NativeCallContext,
         walk: &mut Walk,
@@ -106,7 +107,7 @@ mod optimise_functions {
     /// let walk = walkers(psi, #{ count: 64, seed: 1 });
     /// metropolis(walk, #{ sweeps: 20 });
     /// let samples = parameter_derivatives(walk, models::hubbard_chain(4, #{ U: 8.0, boundary: "antiperiodic" }));
-    /// assert(parameter_step(samples, #{ method: "reconfiguration" })[0] < 0.0, "fewer doubly occupied sites");
+    /// assert(vmc::parameter_step(samples, #{ method: "reconfiguration" })[0] < 0.0, "fewer doubly occupied sites");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn parameter_step(
@@ -147,10 +148,10 @@ mod optimise_functions {
     /// # Example
     /// ```rhai
     /// let psi = slater_jastrow(orbitals::exponentials([[[0.0, 0.0, 0.0], 2.0]]), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.15 }) });
-    /// let helium = electrons(nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{});
+    /// let helium = electrons(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{});
     /// let walk = walkers(psi, #{ count: 256, seed: 1, spread: 0.5 });
     /// metropolis(walk, #{ step: 0.5, sweeps: 50 });
-    /// let promise = correlated_energy(walk, helium, [0.2]);
+    /// let promise = vmc::correlated_energy(walk, helium, [0.2]);
     /// assert(promise.change < 0.0 && promise.share > 0.8, "nearer to the optimum of 0.35");
     /// ```
     #[rhai_fn(name = "correlated_energy", return_raw)]
@@ -190,7 +191,7 @@ mod optimise_functions {
         Series::Real(samples.0.iter().map(|s| s.energy).collect())
     }
 
-    #[rhai_fn(name = "+", return_raw)]
+    #[rhai_fn(global, name = "+", return_raw)]
     pub fn plus(ctx: NativeCallContext, a: Samples, b: Samples) -> std::result::Result<Samples, Failure> {
         let count = |s: &Samples| s.0.first().map(|x| x.logs.len());
         if count(&a) != count(&b) {

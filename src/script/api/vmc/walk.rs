@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{FLOAT, INT, Map};
 
 use super::saved;
 use super::wavefunction::Psi;
@@ -16,6 +16,7 @@ use crate::montecarlo::{
     Ensemble, Hamiltonian, LocalEnergy, Proposal, Scheme, Screen, Start, Sweep, System, Walkers,
 };
 use crate::number::{C64, Matrix, Series, Table};
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options, session};
 
 /// Walkers, as scripts hold them: a handle, so that whoever moves them, by whatever name, moves the same ones.
@@ -71,9 +72,9 @@ macro_rules! walk {
 pub(super) use walk;
 
 /// Registers the type and its functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Walk>("Walkers");
-    engine.register_global_module(exported_module!(walk_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Walk>("Walkers");
+    rooms.room("vmc", exported_module!(walk_functions));
 }
 
 /// A sweep in the continuum as the options ask for it.
@@ -136,7 +137,7 @@ mod walk_functions {
     /// let walk = walkers(psi, #{ count: 8, seed: 1 });
     /// assert(walk.count == 8 && walk.sweeps == 0, "at their start");
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn walkers(ctx: NativeCallContext, psi: Psi, options: Map) -> std::result::Result<Walk, Failure> {
         let o = Options::new(&ctx, options);
         let make = || -> Result<Walk> {
@@ -169,7 +170,7 @@ mod walk_functions {
         Ok(walk)
     }
 
-    #[rhai_fn(name = "walkers", return_raw)]
+    #[rhai_fn(global, name = "walkers", return_raw)]
     pub fn walkers_plain(ctx: NativeCallContext, psi: Psi) -> std::result::Result<Walk, Failure> {
         walkers(ctx, psi, Map::new())
     }
@@ -202,7 +203,7 @@ mod walk_functions {
     /// metropolis(run.walk, #{ step: 0.8, sweeps: 10 });
     /// assert(walk.sweeps == 20, "the same walkers, not a copy");
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn metropolis(
         ctx: NativeCallContext,
         walk: &mut Walk,
@@ -232,7 +233,7 @@ mod walk_functions {
         walk!(mut walk, w => w.run(&sweep, count, session.interrupt()), _l => Ok(0.0)).at(&ctx)
     }
 
-    #[rhai_fn(name = "metropolis", return_raw)]
+    #[rhai_fn(global, name = "metropolis", return_raw)]
     pub fn metropolis_plain(ctx: NativeCallContext, walk: &mut Walk) -> std::result::Result<FLOAT, Failure> {
         metropolis(ctx, walk, Map::new())
     }
@@ -241,7 +242,7 @@ mod walk_functions {
     ///
     /// # Example
     /// ```rhai
-    /// assert(exact_sampling("look-ahead") && !exact_sampling("quasi-simultaneous"), "the paper's scheme is biased");
+    /// assert(vmc::exact_sampling("look-ahead") && !vmc::exact_sampling("quasi-simultaneous"), "the paper's scheme is biased");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn exact_sampling(ctx: NativeCallContext, scheme: &str) -> std::result::Result<bool, Failure> {
@@ -254,11 +255,11 @@ mod walk_functions {
     /// # Example
     /// ```rhai
     /// let walk = walkers(slater_jastrow(orbitals::oscillator(4), #{ up: 4 }), #{ count: 3, seed: 1 });
-    /// let e = local_energy(walk, electrons(trap(1.0), #{ interaction: "none" }));
+    /// let e = local_energy(walk, electrons(vmc::trap(1.0), #{ interaction: "none" }));
     /// assert_close(e.std(), 0.0, 1e-9);
     /// assert_close(e.mean(), 8.0, 1e-9);
     /// ```
-    #[rhai_fn(name = "local_energy", return_raw)]
+    #[rhai_fn(global, name = "local_energy", return_raw)]
     pub fn local_energy(
         ctx: NativeCallContext,
         walk: &mut Walk,
@@ -268,7 +269,7 @@ mod walk_functions {
         Ok(Series::Real(energies.iter().map(LocalEnergy::total).collect()))
     }
 
-    #[rhai_fn(name = "local_energy", return_raw)]
+    #[rhai_fn(global, name = "local_energy", return_raw)]
     pub fn local_energy_of_sum(
         ctx: NativeCallContext,
         walk: &mut Walk,
@@ -288,7 +289,7 @@ mod walk_functions {
     /// for i in 0..4 { n.add(1.0, "Ntot", i); }
     /// assert_close(local_value(walk, n).mean(), 4.0, 1e-12);
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn local_value(
         ctx: NativeCallContext,
         walk: &mut Walk,
@@ -303,10 +304,10 @@ mod walk_functions {
     /// # Example
     /// ```rhai
     /// let walk = walkers(slater_jastrow(orbitals::oscillator(2), #{ up: 2 }), #{ count: 3, seed: 1 });
-    /// let t = energy_terms(walk, electrons(trap(1.0), #{ interaction: "none" }));
+    /// let t = energy_terms(walk, electrons(vmc::trap(1.0), #{ interaction: "none" }));
     /// assert_close((t.kinetic + t.external - 2.0).norm(), 0.0, 1e-9);
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn energy_terms(
         ctx: NativeCallContext,
         walk: &mut Walk,
@@ -431,7 +432,7 @@ mod walk_functions {
         .at(&ctx)
     }
 
-    /// Writes walkers to a file, with whatever a map holds beside them (numbers, Series, Tables): `load_walkers` goes on with
+    /// Writes walkers to a file, with whatever a map holds beside them (numbers, Series, Tables): `load` goes on with
     /// the same stream of random numbers.
     ///
     /// # Example
@@ -440,13 +441,13 @@ mod walk_functions {
     /// let walk = walkers(psi, #{ count: 2, seed: 1 });
     /// metropolis(walk, #{ step: 1.0, sweeps: 5 });
     /// save_walkers(walk, "walk.json", #{ step: 1.0 });
-    /// let back = load_walkers(psi, "walk.json");
+    /// let back = load("walk.json", #{ wavefunction: psi });
     /// let again = back.walk;
     /// metropolis(walk, #{ step: 1.0 });
     /// metropolis(again, #{ step: back.about.step });
     /// assert((walk.positions(0) - again.positions(0)).norm() == 0.0, "the same walk");
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn save_walkers(
         ctx: NativeCallContext,
         walk: &mut Walk,
@@ -454,21 +455,6 @@ mod walk_functions {
         about: Map,
     ) -> std::result::Result<(), Failure> {
         saved::save(&ctx, walk, file, &about).at(&ctx)
-    }
-
-    /// Walkers from a file, of the wave function that they were saved with: a map of `walk` and of `about`, what was saved
-    /// beside them.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let psi = slater_jastrow(orbitals::oscillator(3), #{ up: 3 });
-    /// save_walkers(walkers(psi, #{ count: 2, seed: 1 }), "walk.json", #{});
-    /// assert(load_walkers(psi, "walk.json").walk.count == 2, "both");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn load_walkers(ctx: NativeCallContext, psi: Psi, file: &str) -> std::result::Result<Map, Failure> {
-        let (walk, about) = saved::load(&ctx, &psi, file).at(&ctx)?;
-        Ok([("walk".into(), Dynamic::from(walk)), ("about".into(), about.into())].into_iter().collect())
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

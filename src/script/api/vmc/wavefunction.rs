@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, INT, Map};
+use rhai::{Array, Dynamic, INT, Map};
 
 use super::factors::Factors;
 use crate::error::{Error, Result};
@@ -16,11 +16,12 @@ use crate::number::{C64, Matrix, Series, memory};
 use crate::script::api::chebyshev::as_complex;
 use crate::script::api::values::{to_series, type_of};
 use crate::script::api::vector::Vector;
+use crate::script::rooms::Rooms;
 use crate::script::{At, Failure, Options};
 
 /// A wave function, as scripts hold it.
 #[derive(Clone)]
-pub(super) enum Psi {
+pub(in crate::script::api) enum Psi {
     Real(Arc<SlaterJastrow<f64>>),
     Complex(Arc<SlaterJastrow<C64>>),
     LatticeReal(Arc<LatticeState<f64>>),
@@ -67,9 +68,9 @@ impl Psi {
 }
 
 /// Registers the type and its functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Psi>("WaveFunction");
-    engine.register_global_module(exported_module!(wavefunction_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Psi>("WaveFunction");
+    rooms.room("vmc", exported_module!(wavefunction_functions));
 }
 
 /// Orbital numbers.
@@ -198,7 +199,7 @@ mod wavefunction_functions {
     /// psi.jastrow = jastrow::pade(#{ b: 0.4 });
     /// assert(psi.electrons == 3, "two up, one down");
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn slater_jastrow(
         ctx: NativeCallContext,
         orbitals: OrbitalSet,
@@ -242,7 +243,7 @@ mod wavefunction_functions {
         Ok(psi)
     }
 
-    #[rhai_fn(name = "slater_jastrow", return_raw)]
+    #[rhai_fn(global, name = "slater_jastrow", return_raw)]
     pub fn slater_jastrow_plain(
         ctx: NativeCallContext,
         orbitals: OrbitalSet,
@@ -266,7 +267,7 @@ mod wavefunction_functions {
     /// let psi = lattice_slater(davidson(h, #{ count: 2 }).vectors, #{ up: 2, down: 2, gutzwiller: 0.5 });
     /// assert(psi.electrons == 4, "half filling");
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn lattice_slater(
         ctx: NativeCallContext,
         orbitals: Dynamic,
@@ -305,7 +306,7 @@ mod wavefunction_functions {
         Ok(psi)
     }
 
-    #[rhai_fn(name = "lattice_slater", return_raw)]
+    #[rhai_fn(global, name = "lattice_slater", return_raw)]
     pub fn lattice_slater_plain(
         ctx: NativeCallContext,
         orbitals: Dynamic,
@@ -322,7 +323,7 @@ mod wavefunction_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let psi = lattice_pairs(matrix([[1.0, 0.5], [0.5, 1.0]]), #{ pairs: 1, gutzwiller: 0.3 });
+    /// let psi = vmc::lattice_pairs(matrix([[1.0, 0.5], [0.5, 1.0]]), #{ pairs: 1, gutzwiller: 0.3 });
     /// assert(psi.electrons == 2, "one pair");
     /// ```
     #[rhai_fn(return_raw)]
@@ -406,7 +407,7 @@ mod wavefunction_functions {
     /// ```rhai
     /// let psi = slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ b: 0.4 }) });
     /// assert(psi.parameters.b == 0.4, "the Pade factor's b");
-    /// psi.jastrow = jastrow::pade(#{ b: 0.4 }) * jastrow::nuclear(nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{ b: 3.0 });
+    /// psi.jastrow = jastrow::pade(#{ b: 0.4 }) * jastrow::nuclear(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{ b: 3.0 });
     /// assert(psi.parameters.pade_b == 0.4 && psi.parameters.nuclear_b == 3.0, "one each");
     /// ```
     #[rhai_fn(global, get = "parameters", pure)]
