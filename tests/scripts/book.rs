@@ -2,13 +2,15 @@
 //! type them: variables stay, functions belong to their block. A block of `text` below is what was printed since the last one.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use libtest_mimic::{Failed, Trial};
 use umklapp::Engine;
 use umklapp::output::golden::{Tolerance, difference};
-use umklapp::script::Settings;
+use umklapp::script::registry::entries;
+use umklapp::script::{Settings, reference};
 use umklapp::task::Interrupt;
 
 /// Searches settle to some 1e-8, and other processors round differently.
@@ -81,6 +83,44 @@ fn run(chapter: &Path, scratch: PathBuf) -> Result<(), Failed> {
     Ok(())
 }
 
+/// The contents name every chapter and every page of the reference, and links between chapters lead somewhere.
+fn contents(folder: &Path) -> Result<(), Failed> {
+    let engine = Engine::new().map_err(|e| Failed::from(e.message()))?;
+    let mut pages: BTreeSet<String> = reference::pages(&entries(engine.rhai(), false))
+        .into_iter()
+        .map(|page| format!("reference/{}", page.file))
+        .collect();
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "md") {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            texts.push((name.clone(), std::fs::read_to_string(&path)?));
+            pages.insert(name);
+        }
+    }
+    let mut named = BTreeSet::from(["SUMMARY.md".to_string()]);
+    for (name, text) in &texts {
+        for (at, _) in text.match_indices("](") {
+            let to = text[at + 2..].split([')', '#']).next().unwrap_or_default();
+            if to.is_empty() || to.starts_with("http") {
+                continue;
+            }
+            if !pages.contains(to) {
+                return Err(Failed::from(format!("{name}: there is no `{to}`")));
+            }
+            if name == "SUMMARY.md" {
+                named.insert(to.to_string());
+            }
+        }
+    }
+    let missing: Vec<String> = pages.difference(&named).cloned().collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failed::from(format!("SUMMARY.md does not name {}", missing.join(", "))))
+}
+
 /// A case for each chapter that has code.
 pub fn trials() -> Vec<Trial> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -107,5 +147,8 @@ pub fn trials() -> Vec<Trial> {
             outcome
         })
     };
-    chapters.into_iter().map(case).collect()
+    let folder = root.join("book/src");
+    let mut trials: Vec<Trial> = chapters.into_iter().map(case).collect();
+    trials.push(Trial::test("book/contents", move || contents(&folder)));
+    trials
 }
