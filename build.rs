@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 /// Architectures: Ampere, Hopper, and PTX for what comes after.
 const TARGETS: [&str; 3] = [
@@ -27,9 +28,12 @@ fn main() {
     }
 }
 
-/// The compiler: `NVCC`, that of `CUDA_HOME`, the first on the PATH, or the one that `.ci/nvcc` installed.
+/// The compiler: `NVCC` (`none` for none), that of `CUDA_HOME`, the first on the PATH, or the one that `.ci/nvcc` installed.
 fn nvcc() -> Option<PathBuf> {
     let named = std::env::var_os("NVCC").map(PathBuf::from);
+    if named.as_deref() == Some(Path::new("none")) {
+        return None;
+    }
     let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin/nvcc"));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).map(|folder| folder.join("nvcc"));
@@ -61,7 +65,7 @@ fn compile(nvcc: &Path, out: &Path, image: &Path) {
     let common: Vec<PathBuf> =
         shared.chain(std::env::current_exe().ok()).chain([nvcc.to_path_buf()]).collect();
     let changed = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
-    let mut objects = Vec::new();
+    let (mut objects, mut waiting) = (Vec::new(), Vec::new());
     for source in &sources {
         let object = out.join(source.with_extension("o").file_name().expect("a file"));
         let made = changed(&object);
@@ -73,10 +77,25 @@ fn compile(nvcc: &Path, out: &Path, image: &Path) {
         command.args(["-O3", "-std=c++17", "-rdc=true", "-dc", "-Xptxas", "-v"]).args(TARGETS);
         // Under another name while it grows: a build that is stopped leaves no half of one.
         let growing = object.with_extension("part.o");
-        run(command.arg("-o").arg(&growing).arg(source), source);
-        std::fs::rename(&growing, &object).expect("OUT_DIR can be written");
+        command.arg("-o").arg(&growing).arg(source);
+        waiting.push((command, source, growing, object.clone()));
         objects.push(object);
     }
+    // As many at once as cargo builds crates.
+    let jobs = std::env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let waiting = Mutex::new(waiting);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().expect("no other thread panics with it").pop();
+                    let Some((mut command, source, growing, object)) = next else { return };
+                    run(&mut command, source);
+                    std::fs::rename(&growing, &object).expect("OUT_DIR can be written");
+                }
+            });
+        }
+    });
     let mut link = Command::new(nvcc);
     link.args(["-dlink", "--fatbin"]).args(TARGETS).arg("-o").arg(image).args(&objects);
     run(&mut link, image);

@@ -25,7 +25,7 @@ impl Style {
 }
 
 /// How the language counts and compares, for which there is no function to ask.
-const NUMBERS: &str = "\
+pub(super) const NUMBERS: &str = "\
 Numbers are int (64 bits), float (double precision) and Complex. An operation of two kinds gives the wider one; int with int
 stays int, so that `1/2` is 0, and an int that leaves its 64 bits is an error.
 
@@ -45,7 +45,7 @@ Functions of Complex follow the branch cuts of the C standard, where the sign of
 lies.";
 
 /// What a function sees, which surprises whoever comes from another language.
-const FUNCTIONS: &str = "\
+pub(super) const FUNCTIONS: &str = "\
 A function made with `fn` sees its parameters and what it makes itself. It sees no variable of the script around it, not even one
 that was made before it. `I` and `PI` are seen everywhere. There are three ways around:
 
@@ -141,61 +141,6 @@ fn called(entry: &Entry) -> String {
         Some(kind) => format!("{kind}.{}", entry.name),
         None => entry.path(),
     }
-}
-
-/// What a module is for, for the headings of the reference.
-const MODULES: [(&str, &str); 14] = [
-    ("", "Functions and methods that need no module before their name."),
-    ("crystal", "Crystals and their potentials for electrons."),
-    (
-        "dmrg",
-        "The density-matrix renormalisation group: ground states of chains, and what they are swept with.",
-    ),
-    ("exact", "Exact symmetry sectors of many-body models."),
-    ("gauge", "SU(3) gauge fields: made, swept, smeared and measured."),
-    ("jastrow", "Jastrow factors of wave functions."),
-    ("kpm", "The kernel polynomial method."),
-    ("lattice", "Finite lattices: Bravais lattices, own cells, boundaries, momenta."),
-    ("models", "Standard many-body models as operator sums, and own kinds of sites."),
-    ("orbitals", "One-particle functions for Slater determinants."),
-    ("overlap", "The overlap operator: sign function, index, inversion."),
-    ("solve", "Linear systems of equations."),
-    ("vmc", "Variational Monte Carlo: runs, optimisation, and what electrons move in."),
-    ("wilson", "The Wilson-Dirac operator and spinor fields."),
-];
-
-/// The whole reference in Markdown: a chapter a module, a section a function.
-pub fn markdown(entries: &[Entry]) -> String {
-    let mut chapters: BTreeMap<&str, BTreeMap<String, Vec<&Entry>>> = BTreeMap::new();
-    for e in entries.iter().filter(|e| !e.standard) {
-        chapters.entry(&e.module).or_default().entry(called(e)).or_default().push(e);
-    }
-    let mut text = format!("# Umklapp {}: reference\n", env!("CARGO_PKG_VERSION"));
-    text.push_str(&format!("\n## Functions and variables\n\n{FUNCTIONS}\n"));
-    text.push_str(&format!("\n## Numbers\n\n{NUMBERS}\n"));
-    for (module, topics) in &chapters {
-        let heading = if module.is_empty() { "Everywhere".into() } else { format!("Module `{module}`") };
-        text.push_str(&format!("\n## {heading}\n"));
-        if let Some((_, what)) = MODULES.iter().find(|(name, _)| name == module) {
-            text.push_str(&format!("\n{what}\n"));
-        }
-        for (name, topic) in topics.iter().filter(|(_, topic)| topic.iter().any(|e| !e.doc.is_empty())) {
-            let signatures: BTreeSet<String> = topic.iter().map(|e| e.signature()).collect();
-            let signatures: Vec<String> = signatures.into_iter().collect();
-            text.push_str(&format!("\n### `{name}`\n\n```rhai\n{}\n```\n", signatures.join("\n")));
-            let docs: BTreeSet<&str> =
-                topic.iter().map(|e| e.doc.as_str()).filter(|d| !d.is_empty()).collect();
-            for doc in docs {
-                // Headings of a doc comment go below that of their function.
-                let lines = doc.lines().map(|line| match line.strip_prefix("# ") {
-                    Some(title) => format!("**{title}**"),
-                    None => line.to_string(),
-                });
-                text.push_str(&format!("\n{}\n", lines.collect::<Vec<_>>().join("\n")));
-            }
-        }
-    }
-    text
 }
 
 /// Everything whose name or text has the word, names first, a line each.
@@ -398,19 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_has_a_chapter_a_module() {
-        let text = markdown(&all());
-        for part in [
-            "## Functions and variables\n",
-            "## Numbers\n",
-            "## Everywhere\n",
-            "## Module `kpm`\n",
-            "### `kpm::dos`\n",
-            "### `Series.slice`\n",
-            "**Options**",
-        ] {
-            assert!(text.contains(part), "{part}");
-        }
+    fn the_index_has_modules() {
         assert!(index(&all(), STYLE).contains("kpm::dos"));
     }
 

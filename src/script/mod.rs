@@ -18,6 +18,7 @@ mod modules;
 mod native;
 mod old_options;
 pub mod options;
+pub mod reference;
 pub mod registry;
 mod rooms;
 mod session;

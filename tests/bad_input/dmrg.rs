@@ -1,6 +1,6 @@
 //! Blocks, sweeps and many-body states.
 
-use super::super::{engine, fail, prepare};
+use super::{engine, fail, prepare};
 
 #[test]
 fn blocks_and_sweeps() {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::super::{Folder, engine, fail, prepare};
+use super::{Folder, engine, fail, prepare};
 
 #[test]
 fn gauge_files_that_are_damaged() {

@@ -1,6 +1,6 @@
 //! Gauge fields, Wilson-Dirac operators and sign functions.
 
-use super::super::{engine, fail, prepare};
+use super::{engine, fail, prepare};
 
 #[test]
 fn gauge_fields_that_cannot_be() {

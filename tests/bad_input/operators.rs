@@ -1,6 +1,6 @@
 //! Options, numbers and sizes that do not fit, of operators, vectors and kernel polynomials.
 
-use super::super::{engine, fail, is_for_people, prepare, with_chain};
+use super::{engine, fail, is_for_people, prepare, with_chain};
 
 #[test]
 fn options_that_do_not_exist_or_are_of_another_kind() {

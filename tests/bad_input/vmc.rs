@@ -1,6 +1,6 @@
 //! Crystals, orbitals, wave functions and walks.
 
-use super::super::{Folder, engine, fail, prepare};
+use super::{Folder, engine, fail, prepare};
 
 #[test]
 fn crystals_and_orbitals() {

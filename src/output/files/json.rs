@@ -45,7 +45,7 @@ pub(crate) fn to_json(data: &Data) -> Value {
             if let Some((nx, ny)) = t.grid() {
                 object.insert("grid".into(), json!([nx, ny]));
             }
-            // Objects of other programs may forget their order; the names keep it.
+            // Other programs may change the order of an object's keys; `names` keeps it.
             object.insert("names".into(), t.names().collect());
             let columns: Map<String, Value> =
                 t.columns().map(|(name, data)| (name.into(), series(data))).collect();

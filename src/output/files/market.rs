@@ -39,7 +39,8 @@ pub fn save_operator(operator: &Operator, path: impl AsRef<Path>, manifest: Opti
         for line in manifest.map(Manifest::lines).unwrap_or_default() {
             writeln!(out, "{}", format!("% {line}").trim_end())?;
         }
-        // Other programs take no comments behind the entries, so the check of all other lines stands here.
+        // Other programs accept no comments behind the entries, so the check stands at the head. It is that of
+        // all other lines.
         let place = out.beside().stream_position()?;
         writeln!(out.beside(), "{CHECK}{:08x}", 0)?;
         writeln!(out, "{} {} {count}", operator.dim(), operator.cols())?;

@@ -160,12 +160,12 @@ pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) ->
     }
 }
 
-/// Loads a file of one of the formats that [`save`] writes, by this program or by others. A file of this program ends with
-/// a check, which must be right.
+/// Loads a file of one of the formats that [`save`] writes, by this program or by others. A file of this
+/// program ends with a check, which must be right.
 pub fn load(path: impl AsRef<Path>) -> Result<Data> {
     let path = path.as_ref().to_path_buf();
     let (extension, read) = (extension(&path)?, path.clone());
-    // Parsers of large files hear no interruption.
+    // Parsers do not look for Ctrl-C, so they run apart from this thread, which does.
     let loaded = task::apart(move || match extension.as_str() {
         "csv" => text::load(&read, text::Layout::Csv),
         "tsv" => text::load(&read, text::Layout::Tsv),

@@ -17,7 +17,7 @@ use crate::output::Manifest;
 
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// What stands before the check behind the numbers of an `.npy`, where other programs do not look.
+/// Marks the check behind the numbers of an `.npy`. Other programs do not read so far.
 const CHECK: &str = "\numklapp crc32 ";
 
 /// One array in the format of `.npy`.
@@ -83,8 +83,8 @@ pub fn save_npz(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result
 }
 
 fn archive(out: &mut dyn Sink, arrays: &[(String, Vec<u64>, &Series)], about: &Value) -> std::io::Result<()> {
-    // Numbers hardly compress, and plain storage lets other programs map the file. The fixed date keeps equal results
-    // equal files.
+    // Numbers hardly compress, and without compression other programs can map the file into memory. The fixed
+    // date makes equal results equal files.
     let options = zip::write::FileOptions::default()
         .compression_method(zip::CompressionMethod::Stored)
         .large_file(arrays.iter().any(|(_, _, data)| data.len() > 1 << 27))
@@ -100,8 +100,8 @@ fn archive(out: &mut dyn Sink, arrays: &[(String, Vec<u64>, &Series)], about: &V
     Ok(())
 }
 
-/// One array of any number type, its shape, its elements by rows. `bytes` is how many there are to read: a header that
-/// promises more is refused before memory is asked for.
+/// One array of any number type, its shape, its elements by rows. `bytes` is how many there are to read: a
+/// header that promises more is refused before memory is asked for.
 pub(super) fn read_array(mut reader: impl Read, bytes: u64) -> Result<(Vec<u64>, Series)> {
     let npy = NpyFile::new(&mut reader).map_err(|e| Error::file(format!("not a NumPy array: {e}")))?;
     let shape = npy.shape().to_vec();
@@ -113,7 +113,7 @@ pub(super) fn read_array(mut reader: impl Read, bytes: u64) -> Result<(Vec<u64>,
         return Err(Error::file("the file is shorter than its header says"));
     }
     let (order, size) = (npy.order(), kind.size_field());
-    // As they are read and as they are kept.
+    // Both the bytes that are read and the numbers made of them take memory.
     let kept = if kind.type_char() == TypeChar::Complex { 16 } else { 8 };
     let copies = if size == kept && order == Order::C { 1 } else { 2 };
     memory::ensure(u128::from(copies * kept * count.unwrap_or(0)), "the array")?;
