@@ -11,10 +11,11 @@ use std::sync::{Arc, OnceLock};
 use crate::backend::{BlockVector, Device, Dots, Rows, Update};
 use crate::error::{Error, Result};
 use crate::lattice::Geometry;
+use crate::number::memory::human;
 use crate::number::{C64, DType};
 pub use combine::update_by;
 pub use stored::{Format, Stored};
-pub use wilson::{EvenOdd, SiteDiagonal, Wilson, check_links, check_links_to, off_su3};
+pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
 
 /// What every operator can do. An own operator for the library's users implements this too.
 pub trait LinearOperator: Send + Sync {
@@ -317,7 +318,7 @@ impl Operator {
             self.cols(),
             self.dtype(),
             self.node.describe(),
-            human_bytes(self.node.bytes()),
+            human(self.node.bytes()),
             self.device.name()
         )
     }
@@ -326,16 +327,5 @@ impl Operator {
 impl std::fmt::Debug for Operator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.summary())
-    }
-}
-
-/// A number of bytes as people say it.
-pub fn human_bytes(bytes: usize) -> String {
-    let b = bytes as f64;
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", b / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", b / 1e6),
-        _ => format!("{:.1} GB", b / 1e9),
     }
 }
