@@ -1,10 +1,20 @@
-//! Where vectors live and kernels run: what a backend must do, and the backends there are.
-//! No physics and no Rhai here. How a backend lays a block vector out is its own secret; the host view is row-major.
+//! Where vectors live and kernels run: what a backend must do, and the backends there are. How a backend lays a block vector
+//! out is its own secret; the host view is row-major.
+//!
+//! A backend knows, besides block vectors and their algebra:
+//! - matrices in several formats, and stencils on lattices ([`Backend::prepare`], [`matrix`]);
+//! - spinors on lattices with links in SU(3): the Wilson-Dirac operator ([`matrix::wilson`]);
+//! - superblocks of the density-matrix renormalisation group, as operation records ([`matrix::records`]);
+//! - tables of cubic B-splines ([`Backend::splines`], [`splines`]);
+//! - walkers of variational Monte Carlo, if it moves any ([`Backend::walkers`], [`walkers`]).
+//!
+//! What these mean, and the methods that use them, are in the layers above.
 
 pub mod cpu;
 pub mod cuda;
 pub mod exchange;
 pub mod matrix;
+pub mod open;
 pub mod splines;
 pub mod split;
 mod vector;
@@ -17,7 +27,6 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
-use crate::task::Interrupt;
 use exchange::{Halo, HostMemory, Later, Port, Shape};
 use matrix::records::Records;
 use matrix::wilson::WilsonSpec;
@@ -25,6 +34,7 @@ use matrix::{Csr, Stencil};
 use splines::{SplineTable, Splines};
 pub(in crate::backend) use vector::Storage;
 pub use vector::{BlockVector, Grid, Rows};
+use walkers::{DeviceWalkers, WalkersSpec};
 
 /// A backend as the layers above hold it.
 pub type Device = Arc<dyn Backend>;
@@ -388,9 +398,12 @@ pub trait Backend: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
-    /// Brings a table of splines into the backend's memory; a backend without kernels for them leaves them to the host.
-    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
-        cpu::Cpu::new(0, Interrupt::default())?.splines(table)
+    /// Brings a table of splines into the backend's memory.
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>>;
+
+    /// Walkers of a wave function whose orbitals are on this backend; None where it moves no walkers, or not these.
+    fn walkers(&self, _spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+        Ok(None)
     }
 }
 

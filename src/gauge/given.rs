@@ -2,8 +2,8 @@
 
 use super::links::Links;
 use super::su3::{self, Su3};
+use crate::backend::matrix::su3::off_su3;
 use crate::error::{Error, Result};
-use crate::operator::off_su3;
 use crate::task::Task;
 
 /// Largest deviation from SU(3) of a matrix that is given. Rounding in the formulas of users stays far below it.

@@ -212,7 +212,7 @@ mod tests {
         assert!((plaquette(&u) - before).abs() < 1e-12);
         let kept = u.links().iter().zip(field.links()).filter(|(a, b)| a == b).count();
         assert_eq!(kept, 0);
-        crate::operator::check_links(u.links()).unwrap();
+        crate::backend::matrix::su3::check_links(u.links()).unwrap();
     }
 
     #[test]

@@ -7,11 +7,11 @@ use rayon::prelude::*;
 use super::su3::{self, Su3};
 use crate::backend::Grid;
 use crate::backend::matrix::Wrap;
+use crate::backend::matrix::su3::check_links;
 use crate::backend::matrix::wilson::{COMPONENTS, Compression, Sites, WilsonSpec};
 use crate::error::{Error, Result};
 use crate::lattice::Lattice;
 use crate::number::C64;
-use crate::operator::check_links;
 
 /// The links U_mu(x), at 4 site + mu, with site = x0 + L0 (x1 + L1 (x2 + L2 x3)); and what fermions get for crossing
 /// a boundary. Copies are cheap.

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::method::window::require_hermitian;
 use crate::method::{Chebyshev, Moments, Window};
 use crate::number::C64;
-use crate::operator::{Operator, human_bytes};
+use crate::number::memory::human;
+use crate::operator::Operator;
 use crate::task::Task;
 
 /// Orders in a sliding window.
@@ -73,8 +74,8 @@ pub fn accumulate(
     if needed > free {
         return Err(Error::memory(format!(
             "accumulating {count} moments takes {}, and {} are free",
-            human_bytes(needed),
-            human_bytes(free)
+            human(needed),
+            human(free)
         ))
         .hint("use `accumulate: \"fused\"`, which keeps no products, or fewer vectors at a time"));
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::scheme::Draws;
+use crate::backend::walkers::Swept;
 use crate::error::{Error, Result};
 use crate::task::Interrupt;
 
@@ -88,16 +89,6 @@ pub trait Resident<C: System>: Send + Sync {
     /// # Errors
     /// When a walker sits on a node.
     fn refresh(&mut self) -> Result<f64>;
-}
-
-/// What comes home after some sweeps.
-pub struct Swept<P> {
-    /// Where the electrons of every walker are.
-    pub places: Vec<P>,
-    /// Moves accepted.
-    pub moved: u64,
-    /// The largest error of an inverse matrix that was met.
-    pub error: f64,
 }
 
 /// Where walkers live; those whose places alone are known are set up when they are needed.

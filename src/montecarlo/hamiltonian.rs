@@ -336,7 +336,7 @@ impl Hamiltonian {
             return Ok(());
         }
         let (power, slope) = psi.jastrow().contact();
-        let apart = "`jastrow::power(1.0)` keeps them apart";
+        let apart = "a factor `power` keeps them apart";
         if power != 0.0 && !(power > 0.5) {
             return Err(Error::input(format!(
                 "electrons of opposite spin that meet with the power {power} on a line have an infinite kinetic energy"
@@ -350,13 +350,13 @@ impl Hamiltonian {
             return Err(Error::input(
                 "the mean of Coulomb's 1/|x| is infinite for electrons of opposite spin that meet on a line",
             )
-            .hint(format!("soften it, like `electrons(system, #{{ softening: 1.0 }})`; {apart}")));
+            .hint(format!("soften it by `softening`, 1.0 say; {apart}")));
         }
         if slope != 0.0 {
             return Err(Error::input(format!(
                 "a kink of slope {slope:.3} where electrons of opposite spin meet on a line: their local energy misses it"
             ))
-            .hint(format!("`jastrow::polynomial` has no slope there; {apart}, slope and all")));
+            .hint(format!("a factor `polynomial` has no slope there; {apart}, slope and all")));
         }
         Ok(())
     }

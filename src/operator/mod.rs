@@ -18,10 +18,11 @@ use std::sync::{Arc, OnceLock};
 use crate::backend::{BlockVector, Device, Kernel, Rows, Update};
 use crate::error::{Error, Result};
 use crate::lattice::Geometry;
+use crate::number::memory::human;
 use crate::number::{C64, DType};
 pub use action::{Action, update_by};
 pub use stored::{Format, Stored};
-pub use wilson::{EvenOdd, SiteDiagonal, Wilson, check_links, check_links_to, off_su3};
+pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
@@ -260,7 +261,7 @@ impl Operator {
             self.cols(),
             self.dtype(),
             self.describe(),
-            human_bytes(self.info().bytes),
+            human(self.info().bytes),
             self.device.name()
         )
     }
@@ -269,16 +270,5 @@ impl Operator {
 impl std::fmt::Debug for Operator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.summary())
-    }
-}
-
-/// A number of bytes as people say it.
-pub fn human_bytes(bytes: usize) -> String {
-    let b = bytes as f64;
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", b / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", b / 1e6),
-        _ => format!("{:.1} GB", b / 1e9),
     }
 }

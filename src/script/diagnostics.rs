@@ -109,7 +109,7 @@ impl Report {
     /// What a panic says to people: memory that there is not, or a bug.
     pub(crate) fn panic(panic: &(dyn std::any::Any + Send)) -> Report {
         if let Some(Refused { bytes }) = panic.downcast_ref() {
-            let (asked, free) = (human(*bytes as u128), human(memory::available().into()));
+            let (asked, free) = (human(*bytes), human(memory::available()));
             return Report::plain(
                 &Error::memory(format!("{asked} more are asked for, and {free} of memory are free"))
                     .hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),

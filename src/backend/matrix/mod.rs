@@ -3,6 +3,7 @@
 
 pub mod classes;
 pub mod records;
+pub mod su3;
 pub mod wilson;
 
 use crate::error::{Error, Result};

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::exchange::{Plain, Staging};
 use crate::backend::splines::{SplineTable, Splines};
+use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
     Backend, BlockVector, Device, Kernel, MatrixSpec, Memory, Part, Random, Rows, Storage, conformal,
 };
@@ -457,5 +458,9 @@ impl Backend for Split {
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
         self.parts[self.shares.primary].splines(table)
+    }
+
+    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+        self.parts[self.shares.primary].walkers(spec)
     }
 }

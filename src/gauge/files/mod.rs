@@ -10,9 +10,9 @@ use rayon::prelude::*;
 
 use super::links::Links;
 use super::su3::{self, Su3};
+use crate::backend::matrix::su3::{check_links, check_links_to};
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::operator::{check_links, check_links_to};
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,8 +190,8 @@ fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::matrix::su3::off_su3;
     use crate::lattice::Lattice;
-    use crate::operator::off_su3;
 
     const PLAIN: Form = Form { rows: 3, single: false, reunitarise: false };
 

@@ -446,7 +446,7 @@ impl<T: Element> std::fmt::Display for Block<T> {
             if n == 1 { "" } else { "s" },
             self.space().total(),
             self.space().sectors(),
-            crate::operator::human_bytes(self.bytes())
+            crate::number::memory::human(self.bytes())
         )
     }
 }

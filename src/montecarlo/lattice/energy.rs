@@ -126,7 +126,7 @@ fn understood<S: Amplitude>(sum: &OpSum, state: &LatticeState<S>) -> Result<()> 
         Some(name) => Err(Error::input(format!(
             "the operator `{name}` of spinless fermions for electrons of which some have spin down"
         ))
-        .hint("take electrons of spin up alone, or Cup, Cdn, Nup, Ndn, Ntot and their kin, as `models::hubbard` does")),
+        .hint("take electrons of spin up alone, or Cup, Cdn, Nup, Ndn, Ntot and their kin, as the Hubbard model does")),
         None => Ok(()),
     }
 }

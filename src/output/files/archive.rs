@@ -9,10 +9,13 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use zip::result::ZipError;
 
-use super::npz::{MANIFEST, read_array};
+use super::array::read_array;
 use crate::error::{Error, Result};
 use crate::number::{Series, memory};
 use crate::task;
+
+/// The entry that says what the arrays are.
+pub(super) const MANIFEST: &str = "manifest.json";
 
 /// An open archive.
 pub(super) struct Archive {

@@ -1,6 +1,7 @@
 //! Results to files and back. The extension names the format; one small module a format; all writing is atomic.
 
 mod archive;
+mod array;
 pub mod atomic;
 mod check;
 mod hold;

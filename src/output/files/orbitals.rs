@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::archive::Archive;
-use super::npz::{MANIFEST, array};
+use super::archive::{Archive, MANIFEST};
+use super::array::array;
 use super::write_atomically;
 use crate::backend::splines::{Coefficients, SplineTable};
 use crate::error::{Error, Result};

@@ -7,8 +7,8 @@ use npyz::{NpyFile, TypeChar};
 use num_complex::Complex;
 use serde_json::{Map, Value, json};
 
-use super::archive::Archive;
-use super::npz::{MANIFEST, array, read_array};
+use super::archive::{Archive, MANIFEST};
+use super::array::{array, read_array};
 use super::write_atomically;
 use crate::backend::{BlockVector, Device, Grid, Rows};
 use crate::error::{Error, Kind, Result};

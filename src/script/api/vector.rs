@@ -7,9 +7,10 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use crate::backend::{BlockVector, Device, Distribution, Random};
 use crate::error::{Error, Result};
+use crate::number::memory::human;
 use crate::number::philox::Stream;
 use crate::number::{C64, Series, root};
-use crate::operator::{Operator, human_bytes};
+use crate::operator::Operator;
 use crate::script::{At, Failure, Options};
 
 /// The script's handle to a block vector and the device it lives on.
@@ -370,6 +371,6 @@ mod vector_functions {
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn to_string(v: &mut Vector) -> String {
-        format!("BlockVector {}, {} on {}", v.block.shape(), human_bytes(v.block.bytes()), v.block.place())
+        format!("BlockVector {}, {} on {}", v.block.shape(), human(v.block.bytes()), v.block.place())
     }
 }

@@ -13,8 +13,9 @@ use super::{AnyBlock, AnyState, Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Mpo, Saved, State, sealed, unsealed};
 use crate::manybody::{OpSum, Sites};
+use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series, Table};
-use crate::operator::{Operator, human_bytes};
+use crate::operator::Operator;
 use crate::output::files;
 use crate::script::api::about;
 use crate::script::api::manybody::sector_of;
@@ -628,7 +629,7 @@ mod state_functions {
         };
         either!(&held.state, s => {
             let most = s.widths().into_iter().max().unwrap_or(1);
-            format!("DmrgState of {}, at most {most} states a bond, {}{energy}", s.sites(), human_bytes(s.bytes()))
+            format!("DmrgState of {}, at most {most} states a bond, {}{energy}", s.sites(), human(s.bytes()))
         })
     }
 }

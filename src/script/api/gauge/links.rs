@@ -8,8 +8,8 @@ use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::gauge::{Links, onto_su3};
 use crate::lattice::Lattice;
+use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series};
-use crate::operator::human_bytes;
 use crate::script::api::lattice::boundaries_of;
 use crate::script::callback::Callback;
 use crate::script::{At, Failure, Options};
@@ -207,6 +207,6 @@ mod links_functions {
             true => String::new(),
             false => format!(", fermions antiperiodic in direction {}", turned.join(" and ")),
         };
-        format!("Links {x} x {y} x {z} x {t}, SU(3), {}{boundary}", human_bytes(u.bytes()))
+        format!("Links {x} x {y} x {z} x {t}, SU(3), {}{boundary}", human(u.bytes()))
     }
 }

@@ -362,7 +362,7 @@ mod orbitals_functions {
     pub fn to_string(set: &mut OrbitalSet) -> String {
         let kind = if set.basis().is_complex() { "complex" } else { "real" };
         let memory = match set.source() {
-            Source::Splines(s) => format!(", {}", crate::operator::human_bytes(s.table().bytes())),
+            Source::Splines(s) => format!(", {}", crate::number::memory::human(s.table().bytes())),
             _ => String::new(),
         };
         format!("Orbitals: {}, {kind}{memory}", set.basis().describe())
