@@ -112,8 +112,12 @@ fn sweep(u: &mut Links, task: &Task, update: impl Fn(usize, usize, &Su3, &Su3) -
         for mu in 0..4 {
             task.check()?;
             let old = &*u;
-            let new: Vec<Su3> =
-                sites.par_iter().map(|&x| update(x, mu, old.at(x, mu), &staples(old, x, mu))).collect();
+            let stop = task.interrupt();
+            let one = |&x: &usize| {
+                stop.heed();
+                update(x, mu, old.at(x, mu), &staples(old, x, mu))
+            };
+            let new: Vec<Su3> = sites.par_iter().map(one).collect();
             let links = u.links_mut();
             for (&x, new) in sites.iter().zip(new) {
                 links[4 * x + mu] = new;

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, DoubleMoments, Window};
 use crate::number::C64;
-use crate::task;
+use crate::task::{self, Interrupt};
 
 /// Points of Gauss and Legendre in a panel: a panel holds one period of the highest term at most.
 const NODES: usize = 12;
@@ -101,6 +101,7 @@ struct Cold {
     surface: Vec<f64>,
     /// Q = sum q_k cos(k phi); here q_0, then q_k / k: what its integral takes.
     sea: Vec<f64>,
+    stop: Interrupt,
 }
 
 impl Cold {
@@ -114,7 +115,9 @@ impl Cold {
             to[m + n] += value / 2.0;
             to[m.abs_diff(n)] += value / 2.0;
         };
+        let stop = task::current();
         for m in 0..count {
+            stop.heed();
             let odd: Vec<f64> = (0..count).map(|n| damped(m, n).im - damped(n, m).im).collect();
             for (n, slope) in slopes(&odd).into_iter().enumerate() {
                 add(&mut sea, m, n, slope);
@@ -124,7 +127,7 @@ impl Cold {
             }
         }
         sea.iter_mut().enumerate().skip(1).for_each(|(k, q)| *q /= k as f64);
-        Cold { window, count, surface, sea }
+        Cold { window, count, surface, sea, stop }
     }
 
     /// The angle of an energy, at the nearer end for one outside the window.
@@ -170,6 +173,7 @@ impl Cold {
             let parts = ((pair[1] - pair[0]) * self.count as f64 / PI).ceil().max(1.0);
             let half = (pair[1] - pair[0]) / parts / 2.0;
             for part in 0..parts as usize {
+                self.stop.heed();
                 let middle = pair[0] + half * (2 * part + 1) as f64;
                 nodes.extend(rule.iter().map(|(x, weight)| {
                     let phi = middle + half * x;

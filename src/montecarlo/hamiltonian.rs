@@ -13,6 +13,7 @@ use super::{Cell, Ewald, Potential};
 use crate::backend::walkers::{Energies, EnergySpec, Pairs, Waves};
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::task;
 
 /// A potential that every electron feels.
 pub trait External: Send + Sync {
@@ -401,7 +402,8 @@ impl Hamiltonian {
         if let Some((resident, places)) = walkers.resident()? {
             return self.on_device(psi.orbitals().cell(), resident, places);
         }
-        walkers.states()?.par_iter().map(|w| self.local_energy(&psi, w)).collect()
+        let stop = task::current();
+        walkers.states()?.par_iter().map(|w| stop.check().and_then(|()| self.local_energy(&psi, w))).collect()
     }
 }
 

@@ -58,6 +58,9 @@ impl<F: Packed> Prepared<F> {
         let each = 4 * reals * lanes;
         threads.run(&threads.ranges(shape.sites(), each * 8), each, &mut links, |range, out| {
             for (at, out) in range.zip(out.chunks_exact_mut(each)) {
+                if threads.stopped() {
+                    return;
+                }
                 for lane in 0..lanes {
                     let site = fold.map_or(at, |f| f.row(at * f.per_site, lane) / f.per_site);
                     for mu in 0..4 {
@@ -69,6 +72,7 @@ impl<F: Packed> Prepared<F> {
                 }
             }
         })?;
+        threads.check()?;
         // The host's copy belongs to whoever made it.
         let spec = WilsonSpec { links: Arc::default(), ..spec.clone() };
         Ok(Prepared { rows: spec.rows(), shape, links, spec, threads, isa })

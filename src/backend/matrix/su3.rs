@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use super::wilson::Su3;
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::task;
 
 /// Largest deviation of U U^+ from one, or of det U from one, that counts as rounding.
 const UNITARY: f64 = 1e-6;
@@ -41,7 +42,12 @@ pub fn check_links(links: &[Su3]) -> Result<()> {
 /// Names the first such link.
 pub fn check_links_to(links: &[Su3], tolerance: f64) -> Result<()> {
     // Written so that NaN is found.
-    let Some(at) = links.par_iter().position_first(|u| !(off_su3(u) <= tolerance)) else { return Ok(()) };
+    let stop = task::current();
+    let wrong = |u: &Su3| {
+        stop.heed();
+        !(off_su3(u) <= tolerance)
+    };
+    let Some(at) = links.par_iter().position_first(wrong) else { return Ok(()) };
     Err(Error::input(format!(
         "the link of site {} in direction {} is not in SU(3): it is off by {:.1e}",
         at / 4,

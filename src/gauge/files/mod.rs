@@ -13,6 +13,7 @@ use super::su3::{self, Su3};
 use crate::backend::matrix::su3::{check_links, check_links_to};
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::task;
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,7 +179,12 @@ fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
         })?;
     }
     // What 32 bits round, stays unitary in 64.
-    let near: Vec<Su3> = links.par_iter().map(su3::reunitarised).collect();
+    let stop = task::current();
+    let projected = |u: &Su3| {
+        stop.heed();
+        su3::reunitarised(u)
+    };
+    let near: Vec<Su3> = links.par_iter().map(projected).collect();
     let differences = |(a, b): (&Su3, &Su3)| a.iter().zip(b).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
     let off = links.iter().zip(&near).map(differences).fold(0.0, f64::max);
     let note = (off > if single { 1e-6 } else { 1e-12 })

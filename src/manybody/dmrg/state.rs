@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use faer::{Mat, MatRef};
 
-use super::block::{Block, Side};
+use super::basis::Basis;
+use super::block::Block;
 use super::dense::{product, square, thin_svd};
-use super::density::Basis;
 use super::mpo::{Mpo, conserved};
-use super::space::{Fusion, Label, Space, Symmetry};
+use super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::superblock::Superblock;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};

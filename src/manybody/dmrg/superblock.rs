@@ -7,8 +7,8 @@ use std::sync::Arc;
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
-use super::block::{Block, Side};
-use super::space::Label;
+use super::block::Block;
+use super::space::{Label, Side};
 use crate::backend::matrix::records::{Element, Factor, Panel, Record, RecordList};
 use crate::backend::{BlockVector, Device, Kernel, MatrixSpec};
 use crate::error::{Error, Result};

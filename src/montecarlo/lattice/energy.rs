@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::manybody::{OpSum, unfit};
 use crate::montecarlo::amplitude::Amplitude;
 use crate::number::C64;
+use crate::task;
 
 /// `c^+` or `c` of a spin on a site.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -281,6 +282,7 @@ impl LocalSum {
         }
         walkers.refresh()?;
         let state = walkers.psi().clone();
-        Ok(walkers.states()?.par_iter().map(|w| self.local(&state, w)).collect())
+        let stop = task::current();
+        walkers.states()?.par_iter().map(|w| stop.check().map(|()| self.local(&state, w))).collect()
     }
 }
