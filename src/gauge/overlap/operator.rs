@@ -8,8 +8,8 @@ use crate::operator::{Action, LinearOperator, Operator, SiteDiagonal, Wilson};
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// s of the kernel of a sign function, to what rounding left of it. A positive factor before the kernel changes no sign. Of
-/// another kernel than gamma5 (D_W - 1 - s), like a smoothed one, nothing can be said.
+/// s of the kernel of a sign function, up to rounding. A positive factor before the kernel changes no sign. None for another
+/// kernel than gamma5 (D_W - 1 - s), like a smoothed one.
 fn kernel_s(sign: &Sign) -> Option<f64> {
     let (factor, wilson) = sign.kernel().multiple_of::<Wilson>()?;
     let spec = Some(wilson.spec()).filter(|w| w.gamma5 && factor.im == 0.0 && factor.re > 0.0)?;

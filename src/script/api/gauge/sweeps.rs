@@ -1,7 +1,7 @@
 //! Monte Carlo sweeps over gauge fields.
 
-use rhai::Map;
 use rhai::plugin::*;
+use rhai::{Dynamic, INT, Map};
 
 use crate::error::{Error, Result};
 use crate::gauge::{self, Heatbath, Links};
@@ -25,6 +25,7 @@ mod sweep_functions {
     /// - `overrelaxation` (0): over-relaxation sweeps after each.
     /// - `first` (int, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random numbers whenever
     ///   it is made.
+    /// - `observe` (function): called after every sweep as `|sweep, links| ..`, with the field's number of sweeps, and the field.
     /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `progress` (true): show a bar.
     ///
@@ -34,6 +35,9 @@ mod sweep_functions {
     /// assert_close(gauge::plaquette(u), 1.0 / 18.0 + 1.0 / 216.0, 0.03);   // strong coupling
     /// u = gauge::heatbath(u, #{ beta: 1.0, seed: 1, progress: false });
     /// assert(u.sweeps == 11, "ten and one");
+    /// let action = [];
+    /// gauge::heatbath(u, #{ beta: 1.0, sweeps: 3, seed: 1, progress: false, observe: |sweep, u| action.push(gauge::plaquette(u)) });
+    /// assert(action.len == 3, "one a sweep");
     /// ```
     #[rhai_fn(name = "heatbath", return_raw)]
     pub fn heatbath_field(
@@ -56,8 +60,16 @@ mod sweep_functions {
             Ok((run, o.task()?))
         };
         let (run, task) = read().at(&ctx)?;
+        let observe = o.function("observe").at(&ctx)?;
         o.finish()?;
-        gauge::heatbath(&start, &run, &task).at(&ctx)
+        let Some(observe) = observe else { return gauge::heatbath(&start, &run, &task).at(&ctx) };
+        let mut links = start;
+        for sweep in run.first..run.first + run.sweeps {
+            let one = Heatbath { sweeps: 1, first: sweep, ..run.clone() };
+            links = gauge::heatbath(&links, &one, &task).at(&ctx)?;
+            let _: Dynamic = observe.call_within_context(&ctx, (links.sweeps() as INT, links.clone()))?;
+        }
+        Ok(links)
     }
 
     /// The field after over-relaxation sweeps alone (Creutz 1987). Every link is reflected in its SU(2) subgroups, so that the
