@@ -1,8 +1,12 @@
-//! Compiles the CUDA kernels into one binary that the program embeds, where there is an nvcc; embeds none otherwise, and
-//! notes the commit.
+//! Compares what host and device agree on (`build/layouts.rs`), compiles the CUDA kernels into one binary that the program
+//! embeds, where there is an nvcc; embeds none otherwise, and notes the commit.
+
+#[path = "build/layouts.rs"]
+mod layouts;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 /// Architectures: Ampere, Hopper, and PTX for what comes after.
 const TARGETS: [&str; 3] = [
@@ -15,11 +19,17 @@ fn main() {
     for variable in ["NVCC", "CUDA_HOME", "PATH"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
-    println!("cargo::rerun-if-changed=kernels");
+    for place in ["kernels", "build", layouts::BACKEND].iter().chain(&layouts::OTHERS) {
+        println!("cargo::rerun-if-changed={place}");
+    }
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let image = out.join("kernels.fatbin");
+    let header = header(&out);
     match nvcc() {
-        Some(nvcc) => compile(&nvcc, &out, &image),
+        Some(nvcc) => {
+            println!("cargo::rerun-if-changed={}", nvcc.display());
+            compile(&nvcc, &out, &header, &image);
+        }
         None => std::fs::write(&image, []).expect("OUT_DIR can be written"),
     }
     if let Some(commit) = commit() {
@@ -27,26 +37,63 @@ fn main() {
     }
 }
 
-/// The compiler: `NVCC`, that of `CUDA_HOME`, the first on the PATH, or the one that `.ci/nvcc` installed.
+/// Writes the header that the kernels include; one that has not changed is left alone, and the objects with it.
+fn header(out: &Path) -> PathBuf {
+    let all = layouts::of_the_backend(Path::new(".")).and_then(|all| {
+        let kernels = layouts::kernels(Path::new("."))?;
+        layouts::compare(&all, &kernels)?;
+        Ok(layouts::header(&all, &kernels))
+    });
+    let text = all.unwrap_or_else(|e| panic!("host and device differ: {e}"));
+    let path = out.join("host.cuh");
+    if std::fs::read_to_string(&path).ok().as_ref() != Some(&text) {
+        std::fs::write(&path, text).expect("OUT_DIR can be written");
+    }
+    path
+}
+
+/// The compiler: `NVCC` (`none` for none), that of `CUDA_HOME`, the first on the PATH, or the one that `.ci/nvcc` installed.
+///
+/// Where there is none, cargo is to call this again once there is. It cannot be told of a file to come: one that is missing
+/// counts as changed each time, and everything would be built anew. So it watches the folders that are there, as far as they
+/// are flat, for it looks at all that is in them.
 fn nvcc() -> Option<PathBuf> {
     let named = std::env::var_os("NVCC").map(PathBuf::from);
-    let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin/nvcc"));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).map(|folder| folder.join("nvcc"));
+    if named.as_deref() == Some(Path::new("none")) {
+        return None;
+    }
     if let Some(named) = &named
         && !named.is_file()
     {
         panic!("NVCC is {}, which is no file", named.display());
     }
+    let home = std::env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin/nvcc"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|folder| folder.join("nvcc"));
     let cache = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
         .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")));
     let installed = cache.map(|cache| cache.join("umklapp/nvcc-13.0/nvidia/cu13/bin/nvcc"));
-    named.into_iter().chain(home).chain(on_path).chain(installed).find(|nvcc| nvcc.is_file())
+    let places: Vec<PathBuf> = named.into_iter().chain(home).chain(on_path).chain(installed).collect();
+    let found = places.iter().find(|nvcc| nvcc.is_file()).cloned();
+    if found.is_none() {
+        for folder in places.iter().filter_map(|place| place.ancestors().skip(1).find(|a| a.is_dir())) {
+            if is_flat(folder) {
+                println!("cargo::rerun-if-changed={}", folder.display());
+            }
+        }
+    }
+    found
+}
+
+/// Whether nothing but files lies in a folder.
+fn is_flat(folder: &Path) -> bool {
+    let Ok(mut entries) = std::fs::read_dir(folder) else { return false };
+    entries.all(|entry| entry.is_ok_and(|entry| !entry.path().is_dir()))
 }
 
 /// Compiles every `kernels/*.cu` and joins them; ptxas' spills are shown as warnings.
-fn compile(nvcc: &Path, out: &Path, image: &Path) {
+fn compile(nvcc: &Path, out: &Path, header: &Path, image: &Path) {
     let mut sources: Vec<PathBuf> = std::fs::read_dir("kernels")
         .expect("kernels/ can be read")
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -58,10 +105,12 @@ fn compile(nvcc: &Path, out: &Path, image: &Path) {
     let shared = shared
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|p| p.extension().is_some_and(|e| e == "cuh"));
-    let common: Vec<PathBuf> =
-        shared.chain(std::env::current_exe().ok()).chain([nvcc.to_path_buf()]).collect();
+    let common: Vec<PathBuf> = shared
+        .chain(std::env::current_exe().ok())
+        .chain([nvcc.to_path_buf(), header.to_path_buf()])
+        .collect();
     let changed = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
-    let mut objects = Vec::new();
+    let (mut objects, mut waiting) = (Vec::new(), Vec::new());
     for source in &sources {
         let object = out.join(source.with_extension("o").file_name().expect("a file"));
         let made = changed(&object);
@@ -70,12 +119,33 @@ fn compile(nvcc: &Path, out: &Path, image: &Path) {
             continue;
         }
         let mut command = Command::new(nvcc);
-        command.args(["-O3", "-std=c++17", "-rdc=true", "-dc", "-Xptxas", "-v"]).args(TARGETS);
+        command.args(["-O3", "-std=c++17", "-rdc=true", "-dc", "-Xptxas", "-v", "-I"]).arg(out).args(TARGETS);
         // Under another name while it grows: a build that is stopped leaves no half of one.
         let growing = object.with_extension("part.o");
-        run(command.arg("-o").arg(&growing).arg(source), source);
-        std::fs::rename(&growing, &object).expect("OUT_DIR can be written");
+        command.arg("-o").arg(&growing).arg(source);
+        waiting.push((command, source, growing, object.clone()));
         objects.push(object);
+    }
+    // As many at once as cargo builds crates.
+    let jobs = std::env::var("NUM_JOBS").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let waiting = Mutex::new(waiting);
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| {
+                loop {
+                    let next = waiting.lock().expect("no other thread panics with it").pop();
+                    let Some((mut command, source, growing, object)) = next else { return };
+                    run(&mut command, source);
+                    std::fs::rename(&growing, &object).expect("OUT_DIR can be written");
+                }
+            });
+        }
+    });
+    // A build without an nvcc leaves an empty image; a source that was taken away changes the folder.
+    let linked = changed(image).filter(|_| std::fs::metadata(image).is_ok_and(|m| m.len() > 0));
+    let parts = objects.iter().map(PathBuf::as_path).chain([Path::new("kernels")]);
+    if linked.is_some() && parts.into_iter().all(|part| changed(part) < linked) {
+        return;
     }
     let mut link = Command::new(nvcc);
     link.args(["-dlink", "--fatbin"]).args(TARGETS).arg("-o").arg(image).args(&objects);

@@ -4,18 +4,16 @@
 //! `cargo run --release --example own_operator`
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use rhai::NativeCallContext;
 use umklapp::Engine;
-use umklapp::backend::{BlockVector, Device, Dots, Rows, Update};
+use umklapp::backend::{BlockVector, Kernel, KernelInfo};
 use umklapp::error::{Error, Result};
-use umklapp::number::{C64, DType};
-use umklapp::operator::{LinearOperator, Operator};
+use umklapp::number::C64;
+use umklapp::operator::{Action, LinearOperator, Operator};
 use umklapp::script::{At, Failure};
 
 /// `A + g |u><u|` with the normalised vector `u`.
-#[derive(Clone)]
 struct Coupled {
     a: Operator,
     g: f64,
@@ -30,59 +28,33 @@ impl Coupled {
         }
         let entry = C64::new(1.0 / (a.dim() as f64).sqrt(), 0.0);
         let u = a.device().upload(a.dtype(), a.rows(), 1, &vec![entry; a.rows().local])?;
-        let coupled = Coupled { a: a.clone(), g, u };
-        Ok(Operator::from_node(a.device().clone(), Arc::new(coupled)).on(a.geometry().cloned()))
+        Ok(Coupled { a: a.clone(), g, u }.into_operator())
+    }
+}
+
+impl Action for Coupled {
+    fn like(&self) -> &Operator {
+        &self.a
+    }
+
+    fn act(&self, v: &BlockVector) -> Result<BlockVector> {
+        let device = self.a.device();
+        let u = device.convert(&self.u, v.dtype())?;
+        let mut w = self.a.apply(v)?;
+        let overlaps: Vec<C64> = device.gram(&u, v)?.into_iter().map(|x| x * self.g).collect();
+        device.combine(&u, &overlaps, 1.0, &mut w)?;
+        Ok(w)
+    }
+
+    fn about(&self) -> KernelInfo {
+        let a = self.a.info();
+        KernelInfo { format: format!("{} and all sites coupled", a.format), ..a }
     }
 }
 
 impl LinearOperator for Coupled {
-    fn rows(&self) -> Rows {
-        self.a.rows()
-    }
-
-    fn cols(&self) -> usize {
-        self.a.cols()
-    }
-
-    fn dtype(&self) -> DType {
-        self.a.dtype()
-    }
-
-    fn update(
-        &self,
-        device: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        self.a.update(c, v, w, None)?;
-        let u = device.convert(&self.u, v.dtype())?;
-        let mut overlaps = device.gram(&u, v)?;
-        overlaps.iter_mut().for_each(|x| *x *= c.alpha * self.g);
-        device.combine(&u, &overlaps, 1.0, w)?;
-        if let Some(dots) = dots {
-            dots.vv = device.dots(v, v)?.iter().map(|z| z.re).collect();
-            dots.wv = device.dots(w, v)?.iter().map(|z| z.re).collect();
-        }
-        Ok(())
-    }
-
-    fn adjoint(&self, device: &Device) -> Result<Operator> {
-        let adjoint = Coupled { a: self.a.adjoint()?, ..self.clone() };
-        Ok(Operator::from_node(device.clone(), Arc::new(adjoint)))
-    }
-
-    fn is_hermitian(&self, _: &Device) -> Result<bool> {
-        self.a.is_hermitian()
-    }
-
-    fn describe(&self) -> String {
-        format!("{} and all sites coupled", self.a.node().describe())
-    }
-
-    fn bytes(&self) -> usize {
-        self.a.node().bytes() + self.u.bytes()
+    fn kernel(&self) -> &dyn Kernel {
+        self
     }
 }
 

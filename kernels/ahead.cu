@@ -15,6 +15,7 @@ struct Taken {
     uint32_t before;
     uint32_t count;
 };
+static_assert(sizeof(Taken) == host::walkers_ahead::TAKEN, "the host has room for it");
 
 // e^(2 x), which stays finite unless x is no number.
 __device__ inline double factor(double x) { return exp(x > 300.0 ? 600.0 : x < -300.0 ? -600.0 : 2.0 * x); }
@@ -42,7 +43,7 @@ __device__ inline void settle(const Walk& w, uint64_t taken, uint32_t walker, ui
 template <class S>
 __device__ inline void decide(const Walk& w, const S* m, uint32_t n, uint32_t first, uint32_t begin, uint32_t panel, S* inner,
                               Taken* state, uint32_t* chosen) {
-    constexpr int OWN = BLOCK * BLOCK / 256;
+    constexpr int OWN = BLOCK * BLOCK / THREADS;
     __shared__ S row[2][BLOCK], column[2][BLOCK];
     __shared__ double more[BLOCK][BLOCK + 1], odds[2], draws[BLOCK];
     const uint32_t walker = blockIdx.x, size = min(uint32_t(BLOCK), n - begin), thread = threadIdx.x;
@@ -85,7 +86,7 @@ __device__ inline void decide(const Walk& w, const S* m, uint32_t n, uint32_t fi
             if (k >= size) break;
             const S pivot = row[half][k], one = reciprocal(pivot);
             const double ratio = squared(pivot) * odds[half];
-            if (isnan(ratio)) w.control->failed = 1;
+            if (isnan(ratio)) w.control->failed = NO_NUMBER;
             if (draws[k] < ratio) {
                 taken |= 1ull << k;
                 if (jastrow && thread > k && thread < size) mine *= more[thread][k];
@@ -122,7 +123,7 @@ __device__ inline void decide_sum(const Walk& w, const Expansion& e, uint32_t sp
     const uint32_t fillings = e.fillings[spin], number = (first > 0 ? blocks_of(w.up) : 0) + begin / BLOCK;
     const uint64_t all = uint64_t(fillings) * SQUARE, stride = uint64_t(w.walkers) * SQUARE;
     S* const own = work + uint64_t(walker) * SQUARE;
-    for (uint64_t x = thread; x < all; x += 256) {
+    for (uint64_t x = thread; x < all; x += THREADS) {
         const uint32_t f = x / SQUARE, i = x % SQUARE / BLOCK, j = x % BLOCK;
         const uint64_t matrix = f * uint64_t(w.walkers) + walker;
         own[f * stride + x % SQUARE] =
@@ -144,12 +145,12 @@ __device__ inline void decide_sum(const Walk& w, const Expansion& e, uint32_t sp
         const S* const pivots = own + k * BLOCK + k;
         const C64 ratio = ratio_of(e, walker, spin, pivots, stride);
         const double odds = squared(ratio) * exp(2.0 * change);
-        if (isnan(odds)) w.control->failed = 1;
+        if (isnan(odds)) w.control->failed = NO_NUMBER;
         if (!(draws[k] < odds)) continue;
         taken |= 1ull << k;
         if (delta && thread > k && thread < size) mine += delta[thread * BLOCK + k];
         reweigh(e, walker, spin, pivots, stride, ratio);
-        for (uint64_t x = thread; x < all; x += 256) {
+        for (uint64_t x = thread; x < all; x += THREADS) {
             const uint32_t i = x % SQUARE / BLOCK, j = x % BLOCK;
             S* const d = own + x / SQUARE * stride;
             if (i == k || j == k) continue;
@@ -157,7 +158,7 @@ __device__ inline void decide_sum(const Walk& w, const Expansion& e, uint32_t sp
                                    d[i * BLOCK + j]);
         }
         __syncthreads();
-        for (uint32_t x = thread; x < fillings * BLOCK; x += 256) {
+        for (uint32_t x = thread; x < fillings * BLOCK; x += THREADS) {
             S* const d = own + x / BLOCK * stride;
             const uint32_t i = x % BLOCK;
             if (i == k) continue;
@@ -166,13 +167,13 @@ __device__ inline void decide_sum(const Walk& w, const Expansion& e, uint32_t sp
             d[i * BLOCK + k] = minus(times(d[i * BLOCK + k], one));
         }
         __syncthreads();
-        for (uint32_t f = thread; f < fillings; f += 256) {
+        for (uint32_t f = thread; f < fillings; f += THREADS) {
             S& pivot = own[f * stride + k * BLOCK + k];
             pivot = inverse_of(pivot);
         }
     }
     __syncthreads();
-    for (uint64_t x = thread; x < all; x += 256) {
+    for (uint64_t x = thread; x < all; x += THREADS) {
         const uint32_t i = x % SQUARE / BLOCK, j = x % BLOCK;
         if (!(taken >> i & 1) || !(taken >> j & 1)) continue;
         const uint32_t a = __popcll(taken & ((1ull << i) - 1)), b = __popcll(taken & ((1ull << j) - 1));
@@ -218,7 +219,7 @@ __device__ inline void sweep_rows(const Walk& w, const S* m, const S* inner, con
         const uint32_t from = (blockIdx.x - tiles) * EDGE, k = threadIdx.x % BLOCK;
         if (k >= taken.count) return;
         const S* const column = m + square + list[k];
-        for (uint32_t i = from + threadIdx.x / BLOCK; i < min(from + EDGE, size); i += 256 / BLOCK)
+        for (uint32_t i = from + threadIdx.x / BLOCK; i < min(from + EDGE, size); i += THREADS / BLOCK)
             l[strip + uint64_t(i) * BLOCK + k] = column[uint64_t(panel + i) * n];
     } else if (matrix < w.walkers) {
         const uint32_t own = (first > 0 ? blocks_of(w.up) : 0) + begin / BLOCK;
@@ -307,11 +308,11 @@ __device__ inline void panel_rows(const Walk& w, const S* m, const S* inverse, c
     const uint32_t number = blockIdx.x - heights * tiles, down = number / tiles * TALL<S>, from = number % tiles * EDGE;
     const uint32_t k = down + threadIdx.x % TALL<S>, some = threadIdx.x / TALL<S>;
     if (k < count)
-        for (uint32_t j = max(from, end) + some; j < min(from + EDGE, n); j += 256 / TALL<S>)
+        for (uint32_t j = max(from, end) + some; j < min(from + EDGE, n); j += THREADS / TALL<S>)
             left[strip + uint64_t(j) * wide + k] = m[square + uint64_t(j) * n + list[k]];
     const uint32_t j = from + threadIdx.x % EDGE;
     if (j < n)
-        for (uint32_t i = down + threadIdx.x / EDGE; i < min(down + TALL<S>, count); i += 256 / EDGE)
+        for (uint32_t i = down + threadIdx.x / EDGE; i < min(down + TALL<S>, count); i += THREADS / EDGE)
             old[strip + uint64_t(i) * n + j] = inverse[square + uint64_t(list[i]) * n + j];
 }
 
@@ -368,24 +369,24 @@ __device__ inline void product(const S* rows, const S* inverse, uint32_t n, S* m
 
 }  // namespace
 
-#define BLOCKS_OF(S) __launch_bounds__(256, sizeof(S) == 8 ? 2 : 1)
+#define BLOCKS_OF(S) __launch_bounds__(THREADS, sizeof(S) == 8 ? 2 : 1)
 
 #define KERNELS(SUFFIX, S)                                                                                              \
     extern "C" __global__ void BLOCKS_OF(S)                                                                             \
         walk_product_##SUFFIX(const S* rows, const S* inverse, uint32_t n, S* m) {                                       \
         product(rows, inverse, n, m);                                                                                   \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         walk_decide_##SUFFIX(Walk w, const S* m, uint32_t n, uint32_t first, uint32_t begin, uint32_t panel, S* inner,   \
                              Taken* state, uint32_t* chosen) {                                                          \
         decide(w, m, n, first, begin, panel, inner, state, chosen);                                                      \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         walk_decide_sum_##SUFFIX(Walk w, Expansion e, uint32_t spin, const S* m, uint32_t n, uint32_t first,             \
                                  uint32_t begin, uint32_t panel, S* work, S* inner, Taken* state, uint32_t* chosen) {    \
         decide_sum(w, e, spin, m, n, first, begin, panel, work, inner, state, chosen);                                   \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         walk_sweep_rows_##SUFFIX(Walk w, const S* m, const S* inner, const Taken* state, const uint32_t* chosen, S* t,   \
                                  S* l, uint32_t n, uint32_t first, uint32_t begin, uint32_t panel, uint32_t wide) {      \
         sweep_rows(w, m, inner, state, chosen, t, l, n, first, begin, panel, wide);                                      \

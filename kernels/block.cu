@@ -1,12 +1,13 @@
 // Block-vector algebra. Blocks are row-major: `columns` numbers a row.
 #include "common.cuh"
 
-constexpr int MOST_FACTORS = 64;
+constexpr int MOST_FACTORS = host::algebra::MOST_FACTORS;
 
 // One factor for each column of a tile of columns.
 struct Factors {
     C64 of[MOST_FACTORS];
 };
+HOST_LAYOUT_algebra_Factors(Factors);
 
 // y = a x + b y over columns `first` to `first + width`.
 template <class T>
@@ -123,7 +124,7 @@ __device__ void gram(uint64_t rows, uint32_t p, uint32_t q, const T* x, const T*
 }
 
 // X^H Y for a Y of few columns: a thread for each column of X, side by side; `width` is a power of two.
-constexpr int FEW = 4;
+constexpr int FEW = host::algebra::FEW;
 
 template <class T>
 __device__ void gram_thin(uint64_t rows, uint32_t p, uint32_t q, uint32_t width, const T* x, const T* y, C64* sums) {
@@ -245,7 +246,6 @@ __device__ void set_entries(uint64_t count, const uint64_t* at, const C64* value
         y[at[i]] = Narrow<T>::of(values[i]);
 }
 
-// kind: 0 signs, 1 phases, 2 Gaussian.
 template <class T>
 __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t stream, uint64_t first_row,
                      uint32_t first_column, uint32_t kind, T* y) {
@@ -254,9 +254,9 @@ __device__ void fill(uint64_t rows, uint32_t columns, uint64_t seed, uint32_t st
         const uint64_t row = i / columns;
         const uint4 w = philox(seed, stream, first_row + row, first_column + (uint32_t)(i - row * columns));
         C64 z;
-        if (kind == 0) {
+        if (kind == host::cuda::SIGN) {
             z = {w.x >> 31 ? -1.0 : 1.0, 0.0};
-        } else if (kind == 1) {
+        } else if (kind == host::cuda::PHASE) {
             turn(unit(w.x, w.y), z.im, z.re);
         } else {
             normals(w, z.re, z.im);

@@ -5,6 +5,7 @@
 #include "update.cuh"
 
 enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, OWN, NEIGHBOURS };
+static_assert(OWN == host::blocks::OWN && NEIGHBOURS == host::blocks::NEIGHBOURS, "neighbours are counted as on the host");
 
 template <class T, int O>
 struct Blocks {
@@ -22,6 +23,9 @@ struct Blocks {
     const typename Traits<T>::Real* diagonal;
     T inner[NEIGHBOURS][O][O];
 };
+HOST_HEAD_blocks_Head(inner, Blocks<F32, 2>);
+HOST_HEAD_blocks_Head(inner, Blocks<C64, 4>);
+static_assert(sizeof(Blocks<C64, 4>::inner) == host::blocks::INNER, "the host has room for the widest values");
 
 // sum += block x
 template <int O, class T, class L>
@@ -158,9 +162,9 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, co
 }
 
 #define KERNEL(NAME, V, P, L, T, O, DIRECTIONS)                                                                             \
-    extern "C" __global__ void __launch_bounds__(512, 1)                                                                    \
+    extern "C" __global__ void __launch_bounds__(host::blocks::BLOCK, 1)                                                    \
         blocks##O##_##DIRECTIONS##_##NAME(const __grid_constant__ Blocks<T, O> m, uint64_t units, Vectors<V> a) {           \
-        blocks<DIRECTIONS == 2, 512, T, V, P, L>(m, (uint32_t)units, a);                                                              \
+        blocks<DIRECTIONS == 2, (int)host::blocks::BLOCK, T, V, P, L>(m, (uint32_t)units, a);                                          \
     }
 
 #define THREADS_OF_A_ROW(TYPE, V, P, T, O, DIRECTIONS)    \

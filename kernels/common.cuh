@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "host.cuh"
+
 template <class F>
 struct Complex {
     F re, im;
@@ -11,6 +13,7 @@ using F32 = float;
 using F64 = double;
 using C32 = Complex<float>;
 using C64 = Complex<double>;
+HOST_LAYOUT_cuda_Z(Complex<double>);
 
 template <class T>
 struct Traits {
@@ -132,7 +135,8 @@ __device__ __forceinline__ void store_once(X* at, X x) {
     __stcs(reinterpret_cast<W*>(at), u.w);
 }
 
-constexpr int THREADS = 256;
+// Threads of a block, where a kernel says nothing else.
+constexpr int THREADS = host::cuda::THREADS;
 
 // The sum over the threads of a block that share a lane: thread t has lane t % L. Threads of the first group get it.
 template <int L, int BLOCK>

@@ -5,14 +5,14 @@
 
 namespace {
 
-constexpr int WARP = 32;
-constexpr int WAVES = 128;
+constexpr int WAVES = host::walkers_energies::WAVES;
 constexpr int REACH = 32;  // The largest number of a wave along a reciprocal vector.
 constexpr int GROUP = 16;  // Electrons whose phases are kept at once.
 
 struct Matrix {
     double x[3][3];
 };
+HOST_LAYOUT_walkers_layout_Matrix(Matrix);
 
 // Gradient and Laplacian of J by an electron. By a warp; all lanes get them.
 __device__ inline void slope_of(const Walk& w, uint32_t walker, uint32_t i, double (&gradient)[3], double& laplacian) {
@@ -104,7 +104,7 @@ template <class F, class S>
 __device__ inline void kinetic(const F* planes, uint32_t lanes, const Walk& w, const S* inverse, const C64* weights,
                                uint32_t stride, uint32_t first, uint32_t n, const uint32_t* filling, uint32_t fillings,
                                double3 k, double* out) {
-    const uint32_t own = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y, i = first + own;
+    const uint32_t own = blockIdx.x * WARPS + threadIdx.x / WARP, walker = blockIdx.y, i = first + own;
     if (own >= n) return;
     const uint64_t plane = uint64_t(w.electrons) * w.walkers * lanes;
     const F* const row = planes + (uint64_t(i) * w.walkers + walker) * lanes;
@@ -122,7 +122,7 @@ __device__ inline void kinetic(const F* planes, uint32_t lanes, const Walk& w, c
 }  // namespace
 
 #define KINETIC(NAME, F, S)                                                                                             \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         NAME(const F* planes, uint32_t lanes, Walk w, const S* inverse, const C64* weights, uint32_t stride,             \
              uint32_t first, uint32_t n, const uint32_t* filling, uint32_t fillings, double3 k, double* out) {           \
         kinetic(planes, lanes, w, inverse, weights, stride, first, n, filling, fillings, k, out);                        \
@@ -136,7 +136,7 @@ KINETIC(energy_kinetic_f64_c64, double, C64)
 // A Fourier potential at every electron: numbers of waves, and twice their coefficients.
 extern "C" __global__ void energy_external(Walk w, Matrix inverse, const int* numbers, const double* terms, uint32_t count,
                                            double* out) {
-    const uint32_t at = blockIdx.x * 8 + threadIdx.x / WARP;
+    const uint32_t at = blockIdx.x * WARPS + threadIdx.x / WARP;
     if (at >= w.walkers * w.electrons) return;
     const double* const r = w.positions + 3 * uint64_t(at);
     double t[3], sum = 0.0;
@@ -154,7 +154,7 @@ extern "C" __global__ void energy_external(Walk w, Matrix inverse, const int* nu
 // What each electron meets of those before it: erfc(alpha r)/r of all images within `cut`, which come by length, or
 // (1 - r/L)^3/r of the nearest if there are none.
 extern "C" __global__ void energy_pairs(Walk w, const double* images, uint32_t count, double alpha, double cut, double* out) {
-    const uint32_t at = blockIdx.x * 8 + threadIdx.x / WARP;
+    const uint32_t at = blockIdx.x * WARPS + threadIdx.x / WARP;
     if (at >= w.walkers * w.electrons) return;
     const uint32_t i = at % w.electrons;
     const double *x = w.positions + 3 * uint64_t(at / w.electrons) * w.electrons, *own = x + 3 * i;
@@ -239,9 +239,9 @@ extern "C" __global__ void __launch_bounds__(WAVES) energy_waves(Walk w, Matrix 
 }
 
 // Rows of numbers to their sums, in a fixed order.
-extern "C" __global__ void __launch_bounds__(256) energy_sum(const double* rows, uint32_t length, double* out) {
+extern "C" __global__ void __launch_bounds__(THREADS) energy_sum(const double* rows, uint32_t length, double* out) {
     double sum = 0.0;
-    for (uint32_t i = threadIdx.x; i < length; i += 256) sum += rows[uint64_t(blockIdx.x) * length + i];
+    for (uint32_t i = threadIdx.x; i < length; i += THREADS) sum += rows[uint64_t(blockIdx.x) * length + i];
     __shared__ double sums[8];
     sum = warp_sum(sum);
     if (threadIdx.x % WARP == 0) sums[threadIdx.x / WARP] = sum;

@@ -39,6 +39,7 @@ struct Csr {
         }
     }
 };
+HOST_LAYOUT_matrices_CsrArgument(Csr<C64, uint32_t>);
 
 template <class T, class J>
 struct Sell {
@@ -76,6 +77,7 @@ struct Sell {
         }
     }
 };
+HOST_LAYOUT_matrices_SellArgument(Sell<C64, uint32_t>);
 
 template <class T>
 struct Dense {
@@ -96,6 +98,7 @@ struct Dense {
         }
     }
 };
+HOST_LAYOUT_matrices_DenseArgument(Dense<C64>);
 
 // Matrix types whose names have a comma, for macros.
 template <class T>

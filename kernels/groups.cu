@@ -6,14 +6,16 @@
 
 namespace {
 
-constexpr int MOST = 12;              // Electrons of a group.
-constexpr uint32_t GROUPS = 1 << 21;  // Random numbers of groups are above those of electrons.
+constexpr int MOST = host::walkers_schemes::MOST;  // Electrons of a group.
+// Random numbers of groups are above those of electrons.
+constexpr uint32_t GROUPS = host::montecarlo_scheme_draws::GROUPS;
 
 // What was accepted of a group, by spin: how many, their numbers within the spin.
 struct Accepted {
     uint32_t count[2];
     uint32_t own[2][MOST];
 };
+static_assert(sizeof(Accepted) == host::walkers_schemes::ACCEPTED, "the host has room for it");
 
 // Matrices of both spins, and what is found about a group.
 template <class S>
@@ -38,6 +40,7 @@ struct Group {
     S* old;
     uint32_t longest, size, screen;
 };
+HOST_LAYOUT_walkers_layout_Group(Group<C64>);
 
 template <class S>
 __device__ inline uint32_t members(const Walk& w, const Group<S>& g, uint32_t number) {
@@ -54,7 +57,7 @@ __device__ inline uint32_t spin_of(const Expansion& e, uint32_t filling, uint32_
 // Products of rows for all pairs of members with the filling's spin, and changes of J. A warp each.
 template <class S>
 __device__ inline void ratios(const Walk& w, const Expansion& e, const Group<S>& g, uint32_t number) {
-    const uint32_t walker = blockIdx.y, k = members(w, g, number), item = blockIdx.x * 8 + threadIdx.x / WARP;
+    const uint32_t walker = blockIdx.y, k = members(w, g, number), item = blockIdx.x * WARPS + threadIdx.x / WARP;
     const uint32_t fillings = e.fillings[0] + e.fillings[1], lane = threadIdx.x % WARP;
     const uint32_t* const list = g.order + uint64_t(walker) * w.electrons + number * g.size;
     if (item < fillings * k * k) {
@@ -140,7 +143,7 @@ __device__ inline void invert(const S* a, const uint32_t* list, uint32_t k, S* o
         for (uint32_t q = 0; q < k; ++q) out[p * MOST + q] = m[p][k + q];
 }
 
-// Both stages of a group of one walker. A block of 256 a walker.
+// Both stages of a group of one walker. A block of threads a walker.
 template <class S>
 __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>& g, uint32_t number) {
     __shared__ double forward[MOST], back[MOST];
@@ -166,7 +169,7 @@ __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>&
         sum = warp_sum(sum);
         if (lane == 0) {
             forward[a] = squared(sum) * exp(2.0 * change[a]);
-            if (isnan(forward[a])) w.control->failed = 1;
+            if (isnan(forward[a])) w.control->failed = NO_NUMBER;
         }
     }
     if (threadIdx.x == 0) mine.count[0] = mine.count[1] = 0;
@@ -176,7 +179,7 @@ __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>&
         if (decision(w, sweep, walker, list[a]) < pass(g.screen, forward[a])) passed |= 1u << a;
     if (passed == 0) return;
     // Set 0 are all that passed, set a + 1 the same but for member a.
-    for (uint32_t at = threadIdx.x; at < (k + 1) * fillings; at += 256) {
+    for (uint32_t at = threadIdx.x; at < (k + 1) * fillings; at += THREADS) {
         const uint32_t set = at / fillings, f = at % fillings;
         const uint32_t chosen = set == 0 ? passed : passed ^ 1u << (set - 1);
         uint32_t own, inside[MOST], count = 0;
@@ -208,7 +211,7 @@ __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>&
         for (uint32_t b = 0; b < k; ++b)
             if (b != a && (passed >> b & 1)) by += delta[a * MOST + b];
         const double r = squared(times(ratio[a + 1], inverse_of(all))) * exp(2.0 * (passed >> a & 1 ? -by : by));
-        if (isnan(r)) w.control->failed = 1;
+        if (isnan(r)) w.control->failed = NO_NUMBER;
         back[a] = r;
     }
     __syncthreads();
@@ -222,7 +225,7 @@ __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>&
             bias += w.bias[uint64_t(walker) * w.electrons + list[a]];
         }
         double alpha = squared(all) * exp(2.0 * jastrow + bias);
-        if (isnan(alpha)) w.control->failed = 1;
+        if (isnan(alpha)) w.control->failed = NO_NUMBER;
         for (uint32_t a = 0; a < k; ++a) {
             const double there = pass(g.screen, back[a]), here = pass(g.screen, forward[a]);
             alpha *= passed >> a & 1 ? there / here : (1.0 - there) / (1.0 - here);
@@ -245,7 +248,7 @@ __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>&
         const uint64_t at = 3 * (uint64_t(walker) * w.electrons + list[threadIdx.x]);
         for (int c = 0; c < 3; ++c) w.positions[at + c] = w.trial[at + c];
     }
-    for (uint32_t f = threadIdx.x; f < fillings; f += 256) {
+    for (uint32_t f = threadIdx.x; f < fillings; f += THREADS) {
         uint32_t own;
         const uint32_t spin = spin_of(e, f, own);
         invert(square + f * MOST * MOST, among[spin], mine.count[spin],
@@ -253,14 +256,14 @@ __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>&
     }
     if (e.products == 1) return;
     const C64 one = inverse_of(all);
-    for (uint32_t t = threadIdx.x; t < e.products; t += 256) shares[t] = times(times(shares[t], product(0, t)), one);
+    for (uint32_t t = threadIdx.x; t < e.products; t += THREADS) shares[t] = times(times(shares[t], product(0, t)), one);
 }
 
 // X = M_SS^-1 (M_S - 1_S) for the accepted electrons S, and copies of their rows of B. A warp a column of X.
 template <class S>
 __device__ inline void rows(const Walk& w, const Expansion& e, const Group<S>& g) {
     const uint32_t walker = blockIdx.y % w.walkers, f = blockIdx.y / w.walkers, lane = threadIdx.x % WARP;
-    const uint32_t j = blockIdx.x * 8 + threadIdx.x / WARP, fillings = e.fillings[0] + e.fillings[1];
+    const uint32_t j = blockIdx.x * WARPS + threadIdx.x / WARP, fillings = e.fillings[0] + e.fillings[1];
     uint32_t own;
     const uint32_t spin = spin_of(e, f, own), n = g.n[spin];
     const Accepted& mine = g.accepted[walker];
@@ -285,7 +288,7 @@ __device__ inline void rows(const Walk& w, const Expansion& e, const Group<S>& g
 // B -= X^T times the old rows. A warp a row.
 template <class S>
 __device__ inline void update(const Walk& w, const Expansion& e, const Group<S>& g) {
-    const uint32_t walker = blockIdx.y % w.walkers, j = blockIdx.x * 8 + threadIdx.x / WARP;
+    const uint32_t walker = blockIdx.y % w.walkers, j = blockIdx.x * WARPS + threadIdx.x / WARP;
     uint32_t own;
     const uint32_t spin = spin_of(e, blockIdx.y / w.walkers, own), n = g.n[spin], count = g.accepted[walker].count[spin];
     if (count == 0 || j >= n) return;
@@ -302,12 +305,12 @@ __device__ inline void update(const Walk& w, const Expansion& e, const Group<S>&
 }  // namespace
 
 // The electrons of every walker in random order; numbers of electrons by 32 bits each, twice, are shared by a block.
-extern "C" __global__ void __launch_bounds__(256) group_order(Walk w, uint32_t* order) {
-    constexpr uint32_t LONGEST = 4096;
+extern "C" __global__ void __launch_bounds__(THREADS) group_order(Walk w, uint32_t* order) {
+    constexpr uint32_t LONGEST = 2 * host::walkers::MOST_ELECTRONS;
     __shared__ uint32_t own[LONGEST], picks[LONGEST];
     const uint32_t walker = blockIdx.x, n = w.electrons;
     const uint64_t sweep = w.control->sweep;
-    for (uint32_t i = threadIdx.x; i < n; i += 256) {
+    for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
         const uint4 d = draw(w, sweep, walker, GROUPS + i, 3);
         own[i] = i;
         picks[i] = uint32_t(unit(d.x, d.y) * double(i + 1));
@@ -321,22 +324,22 @@ extern "C" __global__ void __launch_bounds__(256) group_order(Walk w, uint32_t* 
         }
     }
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < n; i += 256) order[uint64_t(walker) * n + i] = own[i];
+    for (uint32_t i = threadIdx.x; i < n; i += THREADS) order[uint64_t(walker) * n + i] = own[i];
 }
 
 #define KERNELS(SUFFIX, S)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         group_ratios_##SUFFIX(Walk w, Expansion e, Group<S> g, uint32_t number) {                                        \
         ratios(w, e, g, number);                                                                                        \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         group_decide_##SUFFIX(Walk w, Expansion e, Group<S> g, uint32_t number) {                                        \
         decide(w, e, g, number);                                                                                        \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256) group_rows_##SUFFIX(Walk w, Expansion e, Group<S> g) {             \
+    extern "C" __global__ void __launch_bounds__(THREADS) group_rows_##SUFFIX(Walk w, Expansion e, Group<S> g) {             \
         rows(w, e, g);                                                                                                  \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256) group_update_##SUFFIX(Walk w, Expansion e, Group<S> g) {           \
+    extern "C" __global__ void __launch_bounds__(THREADS) group_update_##SUFFIX(Walk w, Expansion e, Group<S> g) {           \
         update(w, e, g);                                                                                                \
     }
 

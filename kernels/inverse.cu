@@ -6,11 +6,12 @@
 
 namespace {
 
-constexpr int PANEL = 32;
+constexpr int PANEL = host::walkers::PANEL;
 constexpr int WIDEST = 8;
 // Threads of a panel: as many as its columns times the rows that a strip exchanges at most.
 constexpr int LONG = 2 * WIDEST * PANEL;
-constexpr int LONGEST = 2048;
+static_assert(LONG == host::walkers_inverse::LONG, "as the host launches them");
+constexpr int LONGEST = host::walkers::MOST_ELECTRONS;
 
 // Rows that the pivots of a strip exchange, and what each of them holds after it: the row of which source.
 struct Moves {
@@ -18,6 +19,7 @@ struct Moves {
     uint32_t rows[2 * WIDEST];
     uint32_t sources[2 * WIDEST];
 };
+static_assert(PANEL / 4 * sizeof(Moves) == host::walkers::MOVES, "the host has room for those of strips of 4 columns");
 
 // Columns of a strip: as many as registers hold with R rows of it a thread.
 template <class S, int R>
@@ -98,7 +100,7 @@ __device__ inline void panel(const S* work, S* t, uint32_t* pivots, S* diagonal,
                 pivots[uint64_t(matrix) * n + own] = at;
                 chosen[c] = at;
                 // As good as zero, infinite, or no number.
-                if (!(top > 1e-300) || isinf(top)) control->failed = 2;
+                if (!(top > 1e-300) || isinf(top)) control->failed = ON_NODE;
             }
             __syncthreads();
             if (thread == 0) diagonal[uint64_t(matrix) * n + own] = picked[c];
@@ -242,15 +244,15 @@ template <class S>
 __device__ inline void finish(const uint32_t* pivots, const S* diagonal, uint32_t n, uint32_t* order, double* logs,
                               C64* phases) {
     __shared__ uint32_t own[LONGEST], swaps[LONGEST], bad;
-    __shared__ double sums[256];
-    __shared__ C64 turns[256];
+    __shared__ double sums[THREADS];
+    __shared__ C64 turns[THREADS];
     const uint32_t matrix = blockIdx.x, thread = threadIdx.x;
     const uint64_t first = uint64_t(matrix) * n;
     if (thread == 0) bad = n;
     __syncthreads();
     double sum = 0.0;
     C64 turn{1.0, 0.0};
-    for (uint32_t i = thread; i < n; i += 256) {
+    for (uint32_t i = thread; i < n; i += THREADS) {
         own[i] = i, swaps[i] = pivots[first + i];
         const C64 z = wide(diagonal[first + i]);
         const double square = squared(z), scale = (swaps[i] == i ? 1.0 : -1.0) / sqrt(square);
@@ -278,7 +280,7 @@ __device__ inline void finish(const uint32_t* pivots, const S* diagonal, uint32_
         phases[matrix] = turns[0];
     }
     __syncthreads();
-    for (uint32_t i = thread; i < n; i += 256) order[first + i] = own[i];
+    for (uint32_t i = thread; i < n; i += THREADS) order[first + i] = own[i];
 }
 
 }  // namespace
@@ -299,11 +301,11 @@ __device__ inline void finish(const uint32_t* pivots, const S* diagonal, uint32_
                                                          uint32_t begin, uint32_t wide) {                               \
         exchange(work, v, moves, n, begin, wide);                                                                           \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256, sizeof(S) == 8 ? 2 : 1)                                            \
+    extern "C" __global__ void __launch_bounds__(THREADS, sizeof(S) == 8 ? 2 : 1)                                            \
         inverse_eliminate_##SUFFIX(S* work, const S* t, const S* v, uint32_t n, uint32_t begin) {                        \
         eliminate(work, t, v, n, begin);                                                                                \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         inverse_finish_##SUFFIX(const uint32_t* pivots, const S* diagonal, uint32_t n, uint32_t* order, double* logs,    \
                                 C64* phases) {                                                                          \
         finish(pivots, diagonal, n, order, logs, phases);                                                               \

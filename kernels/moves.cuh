@@ -2,10 +2,8 @@
 #pragma once
 #include "walkers.cuh"
 
-constexpr int WARP = 32;
-
 // Electrons of one spin that are decided together, and those of a tile of `Walk::delta`.
-constexpr int BLOCK = 64;
+constexpr int BLOCK = host::walkers::EDGE;
 
 __device__ inline uint4 draw(const Walk& w, uint64_t sweep, uint32_t walker, uint32_t electron, uint32_t number) {
     return philox(w.seed, WALKERS, sweep << 24 | uint64_t(electron) << 2 | number, w.first + walker);

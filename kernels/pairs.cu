@@ -6,8 +6,8 @@
 namespace {
 
 // Intervals of the table of pair functions, and coefficients of each.
-constexpr int INTERVALS = 512;
-constexpr int TERMS = 6;
+constexpr int INTERVALS = host::walkers_ahead::INTERVALS;
+constexpr int TERMS = host::walkers_ahead::TERMS;
 
 // The nearest whole number, and that number from its bits.
 __device__ __forceinline__ double whole(double x, int& number) {
@@ -81,7 +81,7 @@ __device__ inline void pairs(const Walk& w, const U& u, uint32_t row, uint32_t c
     block_of(w, row, first[0], count[0]);
     block_of(w, column, first[1], count[1]);
     const uint64_t own = uint64_t(walker) * w.electrons;
-    for (uint32_t at = thread; at < 6 * BLOCK; at += 256) {
+    for (uint32_t at = thread; at < 6 * BLOCK; at += THREADS) {
         const uint32_t side = at / (3 * BLOCK), e = at / 3 % BLOCK, c = at % 3;
         if (e < count[side]) {
             old[side][e][c] = w.positions[3 * (own + first[side] + e) + c];
@@ -153,7 +153,7 @@ extern "C" __global__ void walk_table(Walk w, double* table, unsigned long long*
 }
 
 // A tile of pairs a block.
-extern "C" __global__ void __launch_bounds__(256) walk_pairs(Walk w, double* partial) {
+extern "C" __global__ void __launch_bounds__(THREADS) walk_pairs(Walk w, double* partial) {
     uint32_t row = uint32_t((sqrt(8.0 * blockIdx.x + 1.0) - 1.0) / 2.0);
     while (row * (row + 1) / 2 > blockIdx.x) --row;
     while ((row + 1) * (row + 2) / 2 <= blockIdx.x) ++row;
@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(256) walk_pairs(Walk w, double* par
         return;
     }
     __shared__ double c[INTERVALS * TERMS];
-    for (uint32_t k = threadIdx.x; k < INTERVALS * TERMS; k += 256) c[k] = w.table[opposite * INTERVALS * TERMS + k];
+    for (uint32_t k = threadIdx.x; k < INTERVALS * TERMS; k += THREADS) c[k] = w.table[opposite * INTERVALS * TERMS + k];
     __shared__ Images im;
     if (threadIdx.x == 0) im = *w.images;
     __syncthreads();
@@ -177,8 +177,8 @@ extern "C" __global__ void __launch_bounds__(256) walk_pairs(Walk w, double* par
 }
 
 // Changes of J against the old configuration, from the sums over tiles. A warp an electron.
-extern "C" __global__ void __launch_bounds__(256) walk_base(Walk w, const double* partial) {
-    const uint32_t i = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y;
+extern "C" __global__ void __launch_bounds__(THREADS) walk_base(Walk w, const double* partial) {
+    const uint32_t i = blockIdx.x * WARPS + threadIdx.x / WARP, walker = blockIdx.y;
     if (i >= w.electrons) return;
     const uint64_t at = uint64_t(walker) * w.electrons + i;
     const uint32_t blocks = w.pairs > 0 ? all_blocks(w) : 0;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "host.cuh"
 #include "tensor.cuh"
 
 // A record, or an inner product of one: out[row.., column..] += scale L R, or += scale L where `depth` is 0.
@@ -15,19 +16,21 @@ struct Record {
     uint32_t row, rows, column, columns, depth;
     // Numbers between rows and between columns of L, between rows of R, whose columns are neighbours.
     uint32_t left_row, left_column, right_row;
-    // 0 a matrix, 1 the vector, 2 the inner products.
+    // `MATRIX`, `VECTOR` or `INNER`.
     uint32_t left_kind, right_kind;
 };
+HOST_LAYOUT_records_Step(Record);
 
 // A tile of a block of the result: where the block starts, its size, the tile's first row and column, and its records.
 struct Tile {
     uint64_t out;
     uint32_t rows, columns, row, column, first, count;
 };
+HOST_LAYOUT_records_Tile(Tile);
 
-constexpr int SIDE = 64;
+constexpr int SIDE = host::records::SIDE;
 constexpr int DEPTH = 16;
-constexpr int THREADS = 128;
+constexpr int THREADS = host::records::THREADS;
 // Rows in shared memory are shifted against each other to meet different banks.
 constexpr int NARROW = DEPTH + 4;
 constexpr int WIDE = SIDE + 4;
@@ -36,8 +39,8 @@ constexpr int EACH = SIDE * DEPTH / THREADS;
 __device__ inline const double *source(uint32_t kind, uint64_t at, const double *v, uint32_t lane, uint32_t step,
                                        const double *inner, uint32_t &stride) {
     stride = 1;
-    if (kind == 0) return reinterpret_cast<const double *>(at);
-    if (kind == 2) return inner + at;
+    if (kind == host::records::MATRIX) return reinterpret_cast<const double *>(at);
+    if (kind == host::records::INNER) return inner + at;
     stride = step;
     return v + at * step + lane;
 }

@@ -3,7 +3,7 @@
 #include "formats.cuh"
 
 // Rows that a block takes at a time: neighbours in the matrix are neighbours in the cache.
-constexpr uint32_t CHUNK = 256;
+constexpr uint32_t CHUNK = host::matrices::CHUNK;
 
 // Entries whose loads are under way together. A thread that has a row to itself needs many; where threads share a row, the
 // wasted ones cost more.

@@ -11,14 +11,18 @@
 
 #include <cstdint>
 
+#include "host.cuh"
+
 namespace {
 
-constexpr int WARPS = 16;
-constexpr int THREADS = 32 * WARPS;
+constexpr int THREADS = host::splines::BLOCK;
+constexpr int WARPS = THREADS / 32;
 // Electrons of a block.
-constexpr int GROUP = 64;
+constexpr int GROUP = host::splines::GROUP;
 // Grid steps along the edge of a block of the sort.
-constexpr uint32_t EDGE = 4;
+constexpr uint32_t EDGE = host::splines::EDGE;
+// Rows of z that are repeated at the end of each column.
+constexpr uint32_t REPEATED = host::splines::REPEATED;
 
 template <class F>
 struct Shape {
@@ -28,6 +32,8 @@ struct Shape {
     F metric[6];
     F scaled[9];
 };
+HOST_LAYOUT_splines_TableGrid_f32(Shape<float>);
+HOST_LAYOUT_splines_TableGrid_f64(Shape<double>);
 
 // An electron: how far beyond its grid point, which one, and which electron.
 template <class F>
@@ -36,10 +42,13 @@ struct Record {
     uint32_t cell[3];
     uint32_t index;
 };
+HOST_LAYOUT_splines_Record_f32(Record<float>);
+HOST_LAYOUT_splines_Record_f64(Record<double>);
 
 struct Inverse {
     double rows[9];
 };
+HOST_LAYOUT_splines_Inverse(Inverse);
 
 // Sums that values depend on are written as the instructions that they are, so that values alone and values with
 // derivatives are the same to the last bit.
@@ -102,7 +111,7 @@ __device__ inline void evaluate(const F* __restrict__ table, const Record<F>* __
     const uint32_t warp = threadIdx.x / 32, tile = blockIdx.y / PARTS;
     // This thread's first orbital within the tile.
     const uint32_t own = (blockIdx.y % PARTS) * 32 * V + threadIdx.x % 32 * V;
-    const uint32_t row = W, column = (shape.n[2] + 3) * row, slab = shape.n[1] * column;
+    const uint32_t row = W, column = (shape.n[2] + REPEATED) * row, slab = shape.n[1] * column;
     const F* const base = table + uint64_t(tile) * shape.n[0] * slab + own;
     const uint32_t last = min(count, (blockIdx.x + 1) * GROUP);
     const uint64_t plane = uint64_t(count) * shape.lanes;
@@ -271,12 +280,14 @@ extern "C" __global__ void spline_scatter_f64(const Record<double>* records, con
         evaluate<F, W, V, ALL>(table, records, count, shape, out);                                                      \
     }
 
-KERNEL(spline_values_f32, float, 64, 2, false, 2)
-KERNEL(spline_derivatives_f32, float, 64, 2, true, 1)
-KERNEL(spline_values_f64, double, 32, 1, false, 1)
-KERNEL(spline_derivatives_f64, double, 32, 1, true, 1)
+constexpr int SINGLE = host::splines::SINGLE_TILE, DOUBLE = host::splines::DOUBLE_TILE;
+
+KERNEL(spline_values_f32, float, SINGLE, 2, false, 2)
+KERNEL(spline_derivatives_f32, float, SINGLE, 2, true, 1)
+KERNEL(spline_values_f64, double, DOUBLE, 1, false, 1)
+KERNEL(spline_derivatives_f64, double, DOUBLE, 1, true, 1)
 // Half a tile a warp: rows of 128 bytes, of which the cache of a multiprocessor holds more.
-KERNEL(spline_halves_f32, float, 64, 1, false, 2)
+KERNEL(spline_halves_f32, float, SINGLE, 1, false, 2)
 
 // The paper's assignments, values in single precision, electrons as they come. `wide` is the width of a tile.
 
@@ -295,7 +306,7 @@ __device__ inline float term(const float* table, const Record<float>& r, const S
                   * (k == 0 ? wz[0] : k == 1 ? wz[1] : k == 2 ? wz[2] : wz[3]);
     const uint64_t x = near(r.cell[0], i, shape.n[0]), y = near(r.cell[1], j, shape.n[1]);
     const uint64_t tile = uint64_t(l / wide) * shape.n[0];
-    return w * table[(((tile + x) * shape.n[1] + y) * (shape.n[2] + 3) + r.cell[2] + k) * wide + l % wide];
+    return w * table[(((tile + x) * shape.n[1] + y) * (shape.n[2] + REPEATED) + r.cell[2] + k) * wide + l % wide];
 }
 
 // The sum of 64 threads, in the first.
@@ -349,7 +360,7 @@ extern "C" __global__ void spline_orbitals(const float* table, const Record<floa
             for (int j = 0; j < 4; ++j) {
                 const uint64_t x = near(r.cell[0], i, shape.n[0]), y = near(r.cell[1], j, shape.n[1]);
                 const float* c =
-                    table + (((tile + x) * shape.n[1] + y) * (shape.n[2] + 3) + r.cell[2]) * wide + l % wide;
+                    table + (((tile + x) * shape.n[1] + y) * (shape.n[2] + REPEATED) + r.cell[2]) * wide + l % wide;
 #pragma unroll
                 for (int k = 0; k < 4; ++k) sum += weight[16 * i + 4 * j + k] * c[k * wide];
             }

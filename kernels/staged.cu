@@ -14,7 +14,7 @@ constexpr uint32_t AHEAD = L == 4 ? 8 : 16;
 // Threads of a block. Large blocks take large tiles, of which L1 holds the rows that neighbours share; with short rows, and where
 // 64 registers or 48 KiB of shared memory do not suffice, blocks are small. As in src/backend/cuda/order.rs.
 template <bool STEP, class V, int P, int L>
-constexpr int BLOCK = STEP && P < 4 && L >= (sizeof(V) == 16 ? 32 : 16) ? 1024 : THREADS;
+constexpr int BLOCK = STEP && P < 4 && L >= (sizeof(V) == 16 ? 32 : 16) ? (int)host::order::LARGE_BLOCK : THREADS;
 
 // The order that blocks walk the rows in: rows are x + width (y + height z). A block takes a tile in x and y, a row a group
 // of threads, and goes along z, so that the rows its neighbours share stay in the nearest cache.
@@ -26,6 +26,7 @@ struct Order {
     // Tiles along both directions, marches, all of them, and rows of a plane.
     uint32_t tiles_x, tiles_y, marches, units, plane;
 };
+HOST_LAYOUT_order_Order(Order);
 
 constexpr uint32_t NONE = ~0u;
 

@@ -4,8 +4,8 @@
 // a warp at once; near a boundary the same ones lead elsewhere, which a table of distances tells.
 #include "update.cuh"
 
-constexpr int MOST_DIRECTIONS = 8;
-constexpr int MOST_INNER = 192;
+constexpr int MOST_DIRECTIONS = host::cells::MOST_DIRECTIONS;
+constexpr int MOST_INNER = host::cells::MOST_INNER;
 
 template <class T>
 struct alignas(16) Entry {
@@ -38,6 +38,8 @@ struct Stencil {
     uint32_t quads, all_plain;
     T inner[MOST_INNER];
 };
+HOST_HEAD_cells_StencilArgument(inner, Stencil<F32>);
+HOST_HEAD_cells_StencilArgument(inner, Stencil<C64>);
 
 // The number `by` strides of bytes away.
 template <class X>

@@ -5,6 +5,7 @@
 #include "update.cuh"
 
 enum Neighbour { LEFT, RIGHT, DOWN, UP, BELOW, ABOVE, NEIGHBOURS };
+static_assert(NEIGHBOURS == host::blocks::OWN, "the neighbours of a cell without the cell itself");
 
 // Distances of neighbours, in numbers: within a plane, fewer than 2^31.
 struct Reach {
@@ -28,6 +29,9 @@ struct Straight {
     const typename Traits<T>::Real* diagonal;
     T inner[NEIGHBOURS];
 };
+HOST_HEAD_blocks_Head(inner, Straight<F32>);
+HOST_HEAD_blocks_Head(inner, Straight<C64>);
+static_assert(sizeof(Straight<C64>::inner) == host::cells::STRAIGHT_INNER, "the host has room for the widest values");
 
 template <int U, bool FLAT, int BLOCK, class T, class V, int P, int L>
 __device__ __forceinline__ void rows(const Straight<T>& m, RowPass<V, P, L, BLOCK>& pass, uint64_t row, uint64_t plane,
@@ -159,13 +163,15 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
         straight<true, U, BLOCK, T, V, P, L>(m, units, a);                                                              \
     }
 
+constexpr int LONE = host::cells::LONE_BLOCK, SHARED = host::cells::SHARED_BLOCK;
+
 // Two planes of a thread are under way together, and no more threads than have registers for that.
 #define THREADS_OF_A_ROW(TYPE, V, P, T)              \
-    KERNEL(TYPE##_p##P##_l1, V, P, 1, T, 2, 128, 6)  \
-    KERNEL(TYPE##_p##P##_l2, V, P, 2, T, 2, 512, 1)  \
-    KERNEL(TYPE##_p##P##_l4, V, P, 4, T, 2, 512, 1)  \
-    KERNEL(TYPE##_p##P##_l8, V, P, 8, T, 2, 512, 1)  \
-    KERNEL(TYPE##_p##P##_l16, V, P, 16, T, 2, 512, 1) \
-    KERNEL(TYPE##_p##P##_l32, V, P, 32, T, 2, 512, 1)
+    KERNEL(TYPE##_p##P##_l1, V, P, 1, T, 2, LONE, 6)  \
+    KERNEL(TYPE##_p##P##_l2, V, P, 2, T, 2, SHARED, 1)  \
+    KERNEL(TYPE##_p##P##_l4, V, P, 4, T, 2, SHARED, 1)  \
+    KERNEL(TYPE##_p##P##_l8, V, P, 8, T, 2, SHARED, 1)  \
+    KERNEL(TYPE##_p##P##_l16, V, P, 16, T, 2, SHARED, 1) \
+    KERNEL(TYPE##_p##P##_l32, V, P, 32, T, 2, SHARED, 1)
 
 EVERY_PACK(THREADS_OF_A_ROW)

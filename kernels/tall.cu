@@ -4,7 +4,7 @@
 #include "common.cuh"
 #include "tensor.cuh"
 
-constexpr int SIDE = 32;
+constexpr int SIDE = host::tall::SIDE;
 constexpr int WARPS = THREADS / 32;
 
 // X^T Y of a tile of 32 x 32 lanes, a row of tiles a grid row: [block][P][Q] sums over the rows of a block.
@@ -77,7 +77,7 @@ gram_tensor(uint64_t rows, uint32_t p, uint32_t q, const double* x, const double
 }
 
 // Y = X C + b Y for at most 64 lanes of X, 32 lanes of Y a grid row.
-constexpr int DEEP = 64;
+constexpr int DEEP = host::tall::DEEP;
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 combine_tensor(uint64_t rows, uint32_t p, uint32_t q, const double* x, const double* c, double b, double* y) {
@@ -139,13 +139,14 @@ combine_tensor(uint64_t rows, uint32_t p, uint32_t q, const double* x, const dou
 }
 
 // Columns of a list that one launch takes, and those that a thread sums together.
-constexpr int LISTED = 32;
-constexpr int TOGETHER = 4;
+constexpr int LISTED = host::tall::LISTED;
+constexpr int TOGETHER = host::tall::TOGETHER;
 
 template <class T>
 struct List {
     const T* of[LISTED];
 };
+HOST_LAYOUT_tall_List(List<C64>);
 
 // The sum over a warp, in its first lane.
 __device__ __forceinline__ double over_warp(double x) {

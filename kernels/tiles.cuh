@@ -4,7 +4,7 @@
 #include "tensor.cuh"
 #include "walkers.cuh"
 
-constexpr int EDGE = 64;
+constexpr int EDGE = host::walkers::EDGE;
 
 // Rows of a large tile.
 template <class S>

@@ -44,7 +44,7 @@ __device__ void rows_of(const F* plane, uint32_t lanes, const Walk& w, uint32_t 
 // shortened where it is long (Umrigar). Real and imaginary parts are lanes alike, and a twist drops out. A warp an electron.
 template <class F>
 __device__ inline void drift(const F* planes, uint32_t lanes, uint32_t filled, const Walk& w, double* out) {
-    const uint64_t at = blockIdx.x * 8 + threadIdx.x / WARP, plane = uint64_t(w.electrons) * w.walkers * lanes;
+    const uint64_t at = blockIdx.x * WARPS + threadIdx.x / WARP, plane = uint64_t(w.electrons) * w.walkers * lanes;
     if (at >= w.walkers * w.electrons) return;
     const F* const row = planes + (at % w.electrons * w.walkers + at / w.electrons) * lanes;
     double density = 0.0, slope[3] = {};
@@ -68,7 +68,7 @@ __device__ inline void drift(const F* planes, uint32_t lanes, uint32_t filled, c
 // Ratios of one row of orbitals a matrix with all rows of B. A warp a row.
 template <class S>
 __device__ inline void ratios(const S* row, const S* inverse, uint32_t n, S* out) {
-    const uint32_t j = blockIdx.x * 8 + threadIdx.x / WARP;
+    const uint32_t j = blockIdx.x * WARPS + threadIdx.x / WARP;
     const uint64_t matrix = blockIdx.y;
     if (j >= n) return;
     const S z = dot(row + matrix * n, inverse + (matrix * n + j) * n, n);
@@ -88,7 +88,7 @@ __device__ inline void decide_one(const Walk& w, const Expansion& e, uint32_t sp
         const double change = w.pairs + w.bodies > 0 ? change_of(w, walker, i) : 0.0;
         if (threadIdx.x == 0) {
             const double odds = squared(ratio) * exp(2.0 * (change + 0.5 * w.bias[at]));
-            if (isnan(odds)) w.control->failed = 1;
+            if (isnan(odds)) w.control->failed = NO_NUMBER;
             yes = decision(w, w.control->sweep, walker, i) < odds;
             w.moved[at] = yes;
             if (yes) {
@@ -126,7 +126,7 @@ __device__ inline void rank_one(const Walk& w, const S* q, const S* u, uint32_t 
 template <class S>
 __device__ inline void decide_all(const Walk& w, const Expansion& e, uint32_t spin, const S* rows, const S* inverse,
                                   uint32_t n, uint32_t first) {
-    const uint32_t own = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y;
+    const uint32_t own = blockIdx.x * WARPS + threadIdx.x / WARP, walker = blockIdx.y;
     if (own >= n) return;
     const uint64_t at = uint64_t(walker) * w.electrons + first + own;
     C64 ratio{};
@@ -136,7 +136,7 @@ __device__ inline void decide_all(const Walk& w, const Expansion& e, uint32_t sp
     }
     if (threadIdx.x % WARP > 0) return;
     const double odds = squared(ratio) * exp(2.0 * w.change[at]);
-    if (isnan(odds)) w.control->failed = 1;
+    if (isnan(odds)) w.control->failed = NO_NUMBER;
     if (decision(w, w.control->sweep, walker, first + own) < odds) {
         atomicAdd(&w.control->moved, 1ull);
         for (int c = 0; c < 3; ++c) w.positions[3 * at + c] = w.trial[3 * at + c];
@@ -199,7 +199,7 @@ extern "C" __global__ void walk_places(Walk w, uint32_t trial) {
 
 // Changes of J of all electrons against the configuration as it is. A warp an electron.
 extern "C" __global__ void walk_change(Walk w) {
-    const uint32_t i = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y;
+    const uint32_t i = blockIdx.x * WARPS + threadIdx.x / WARP, walker = blockIdx.y;
     if (i >= w.electrons) return;
     const double sum = change_of(w, walker, i);
     const uint64_t at = uint64_t(walker) * w.electrons + i;
@@ -209,7 +209,7 @@ extern "C" __global__ void walk_change(Walk w) {
 // What each electron adds to the change of J if all of them go to their trial points: its bodies, and those before it. A warp
 // an electron.
 extern "C" __global__ void walk_whole(Walk w) {
-    const uint32_t i = blockIdx.x * 8 + threadIdx.x / WARP, walker = blockIdx.y;
+    const uint32_t i = blockIdx.x * WARPS + threadIdx.x / WARP, walker = blockIdx.y;
     if (i >= w.electrons) return;
     const uint64_t own = uint64_t(walker) * w.electrons;
     const double *x = w.positions + 3 * own, *y = w.trial + 3 * own;
@@ -226,28 +226,28 @@ extern "C" __global__ void walk_whole(Walk w) {
 }
 
 // All electrons of a walker move or none does: from what is known here (`e`) and at the trial points (`other`).
-extern "C" __global__ void __launch_bounds__(256) walk_configuration(Walk w, Expansion e, Expansion other) {
+extern "C" __global__ void __launch_bounds__(THREADS) walk_configuration(Walk w, Expansion e, Expansion other) {
     const uint32_t walker = blockIdx.x;
     const uint64_t own = uint64_t(walker) * w.electrons;
     double change = 0.0;
-    for (uint32_t i = threadIdx.x; i < w.electrons; i += 256) change += w.change[own + i];
+    for (uint32_t i = threadIdx.x; i < w.electrons; i += THREADS) change += w.change[own + i];
     change = block_sum(change);
     const double there = other.total[walker];
     // A node is never taken.
     bool yes = false;
     if (!(isinf(there) && there < 0.0)) {
         const double odds = exp(2.0 * (there - e.total[walker] + change));
-        if (isnan(odds)) w.control->failed = 1;
+        if (isnan(odds)) w.control->failed = NO_NUMBER;
         yes = decision(w, w.control->sweep, walker, 0) < odds;
     }
-    for (uint32_t i = threadIdx.x; i < w.electrons; i += 256) {
+    for (uint32_t i = threadIdx.x; i < w.electrons; i += THREADS) {
         w.moved[own + i] = yes;
         if (yes)
             for (int c = 0; c < 3; ++c) w.positions[3 * (own + i) + c] = w.trial[3 * (own + i) + c];
     }
     __syncthreads();
     if (!yes) return;
-    for (uint32_t t = threadIdx.x; t < e.products; t += 256)
+    for (uint32_t t = threadIdx.x; t < e.products; t += THREADS)
         e.shares[uint64_t(walker) * e.products + t] = other.shares[uint64_t(walker) * e.products + t];
     if (threadIdx.x == 0) {
         e.total[walker] = there;
@@ -256,7 +256,7 @@ extern "C" __global__ void __launch_bounds__(256) walk_configuration(Walk w, Exp
 }
 
 // The shares of products, from the determinants of their fillings.
-extern "C" __global__ void __launch_bounds__(256) walk_shares(uint32_t walkers, Expansion e, Control* control) {
+extern "C" __global__ void __launch_bounds__(THREADS) walk_shares(uint32_t walkers, Expansion e, Control* control) {
     const uint32_t walker = blockIdx.x;
     C64* const shares = e.shares + uint64_t(walker) * e.products;
     auto log_of = [&](uint32_t t) {
@@ -269,19 +269,19 @@ extern "C" __global__ void __launch_bounds__(256) walk_shares(uint32_t walkers, 
         if (threadIdx.x == 0) e.total[walker] = log_of(0);
         return;
     }
-    __shared__ double tops[256];
+    __shared__ double tops[THREADS];
     double top = -INFINITY;
     bool regular = true;
-    for (uint32_t t = threadIdx.x; t < e.products; t += 256) {
+    for (uint32_t t = threadIdx.x; t < e.products; t += THREADS) {
         const double l = log_of(t);
         top = fmax(top, l);
         regular = regular && isfinite(l);
     }
     tops[threadIdx.x] = top;
     regular = __syncthreads_and(regular);
-    for (int k = 0; k < 256; ++k) top = fmax(top, tops[k]);
+    for (int k = 0; k < THREADS; ++k) top = fmax(top, tops[k]);
     C64 sum{};
-    for (uint32_t t = threadIdx.x; t < e.products; t += 256) {
+    for (uint32_t t = threadIdx.x; t < e.products; t += THREADS) {
         C64 z = e.coefficients[t];
         for (uint32_t s = 0; s < 2; ++s)
             if (e.places[2 * t + s] != NONE)
@@ -295,18 +295,18 @@ extern "C" __global__ void __launch_bounds__(256) walk_shares(uint32_t walkers, 
     const bool good = regular && size >= 1e-300 && isfinite(size);
     if (threadIdx.x == 0) {
         e.total[walker] = good ? top + log(size) : isnan(size) && regular ? NAN : -INFINITY;
-        if (!good) control->failed = 2;
+        if (!good) control->failed = ON_NODE;
     }
     const C64 one = inverse_of(sum);
-    for (uint32_t t = threadIdx.x; t < e.products; t += 256) shares[t] = times(shares[t], one);
+    for (uint32_t t = threadIdx.x; t < e.products; t += THREADS) shares[t] = times(shares[t], one);
 }
 
 // The weights of fillings in ratios. A block a walker.
-extern "C" __global__ void __launch_bounds__(256) walk_weights(uint32_t walkers, Expansion e) {
+extern "C" __global__ void __launch_bounds__(THREADS) walk_weights(uint32_t walkers, Expansion e) {
     const uint32_t walker = blockIdx.x;
     const C64* const shares = e.shares + uint64_t(walker) * e.products;
     for (uint32_t s = 0; s < 2; ++s)
-        for (uint32_t f = threadIdx.x; f < e.fillings[s]; f += 256) {
+        for (uint32_t f = threadIdx.x; f < e.fillings[s]; f += THREADS) {
             C64 sum{};
             for (uint32_t t = 0; t < e.products; ++t)
                 if (e.places[2 * t + s] == f) sum = plus(sum, shares[t]);
@@ -323,7 +323,7 @@ extern "C" __global__ void walk_next(Walk w) { w.control->sweep += 1; }
     }
 
 #define DRIFT(NAME, F)                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         NAME(const F* planes, uint32_t lanes, uint32_t filled, Walk w, double* out) {                                    \
         drift(planes, lanes, filled, w, out);                                                                           \
     }
@@ -340,25 +340,25 @@ DRIFT(walk_drift_f32, float)
 DRIFT(walk_drift_f64, double)
 
 #define KERNELS(SUFFIX, S)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         walk_ratios_##SUFFIX(const S* row, const S* inverse, uint32_t n, S* out) {                                       \
         ratios(row, inverse, n, out);                                                                                   \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         walk_one_##SUFFIX(Walk w, Expansion e, uint32_t spin, const S* q, const S* inverse, uint32_t n, uint32_t first,  \
                           uint32_t own, S* u) {                                                                         \
         decide_one(w, e, spin, q, inverse, n, first, own, u);                                                            \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         walk_rank_##SUFFIX(Walk w, const S* q, const S* u, uint32_t n, uint32_t first, uint32_t own, S* inverse) {       \
         rank_one(w, q, u, n, first, own, inverse);                                                                      \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         walk_all_##SUFFIX(Walk w, Expansion e, uint32_t spin, const S* rows, const S* inverse, uint32_t n,               \
                           uint32_t first) {                                                                             \
         decide_all(w, e, spin, rows, inverse, n, first);                                                                 \
     }                                                                                                                   \
-    extern "C" __global__ void __launch_bounds__(256)                                                                   \
+    extern "C" __global__ void __launch_bounds__(THREADS)                                                                   \
         walk_take_##SUFFIX(Walk w, const S* from, uint32_t n, S* to) {                                                   \
         const uint64_t square = uint64_t(n) * n, matrix = blockIdx.y;                                                   \
         if (!w.moved[matrix % w.walkers * w.electrons]) return;                                                         \

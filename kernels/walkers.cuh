@@ -3,9 +3,13 @@
 #pragma once
 #include "common.cuh"
 
-constexpr uint32_t WALKERS = 5;  // The stream of random numbers.
-constexpr int COEFFICIENTS = 16;
-constexpr int FACES = 7;
+constexpr uint32_t WALKERS = host::number_philox::Walkers;  // The stream of random numbers.
+constexpr int COEFFICIENTS = host::walkers_layout::COEFFICIENTS;
+constexpr int FACES = host::walkers_layout::FACES;
+constexpr int WARP = 32;
+// Warps of a block, where each has an electron.
+constexpr int WARPS = host::walkers::WARPS;
+static_assert(WARPS * WARP == THREADS, "blocks are made of whole warps");
 
 struct Images {
     double reduced[3][3];
@@ -14,17 +18,22 @@ struct Images {
     double radius;
     uint64_t count;
 };
+HOST_LAYOUT_walkers_layout_Images(Images);
 
-enum Kind : uint64_t { ZERO, PADE, RPA, POLYNOMIAL, LOG, POWER };
+using host::walkers_layout::Kind;
 
 struct Radial {
     uint64_t kind;
     uint64_t count;
-    double p[4];
-    double c[COEFFICIENTS];
+    double parameters[4];
+    double coefficients[COEFFICIENTS];
 };
+HOST_LAYOUT_walkers_layout_Function(Radial);
 
-// What changes from run to run, and what is told after it. `failed`: 1 a ratio that is no number, 2 a singular matrix.
+// What changes from run to run, and what is told after it. `failed`: `NO_NUMBER` or `ON_NODE`.
+using host::walkers_layout::NO_NUMBER;
+using host::walkers_layout::ON_NODE;
+
 struct Control {
     uint64_t sweep;
     double step;
@@ -33,6 +42,7 @@ struct Control {
     unsigned long long moved;
     unsigned long long error;
 };
+HOST_LAYOUT_walkers_layout_Control(Control);
 
 struct Walk {
     // [walker][electron][3]: now, and trial points.
@@ -58,9 +68,11 @@ struct Walk {
     uint64_t seed;
     uint32_t first, walkers, electrons, up, pairs, bodies;
 };
+HOST_LAYOUT_walkers_layout_Walk(Walk);
+HOST_LAYOUT_walkers_layout_Twist(double3);
 
 // The sum of products of determinants; spins by 0 and 1.
-constexpr uint32_t NONE = ~0u;
+constexpr uint32_t NONE = host::walkers_expanded::NONE;
 
 struct Expansion {
     // [product][spin]: which filling, or NONE; and its coefficient.
@@ -77,6 +89,7 @@ struct Expansion {
     uint32_t products;
     uint32_t fillings[2];
 };
+HOST_LAYOUT_walkers_layout_Expansion(Expansion);
 
 __device__ __forceinline__ double squared(double x) { return x * x; }
 __device__ __forceinline__ double squared(C64 z) { return z.re * z.re + z.im * z.im; }
@@ -166,29 +179,29 @@ __device__ inline void screened(double x, double (&g)[3]) {
 template <bool DERIVATIVES>
 __device__ inline void radial(const Radial& f, double r, double (&u)[3]) {
     u[0] = u[1] = u[2] = 0.0;
-    const double* p = f.p;
+    const double* p = f.parameters;
     double a[3], b[3];
     switch (f.kind) {
-        case PADE: {
+        case Kind::Pade: {
             const double d = 1.0 / (1.0 + p[1] * r);
             u[0] = p[0] * r * d;
             u[1] = p[0] * d * d;
             u[2] = -2.0 * p[0] * p[1] * d * d * d;
             return;
         }
-        case LOG: {
+        case Kind::Log: {
             const double d = p[0] / (1.0 + p[0] * r);
             u[0] = log1p(p[0] * r);
             u[1] = d;
             u[2] = -d * d;
             return;
         }
-        case POWER:
+        case Kind::Power:
             u[0] = p[0] * log(r);
             u[1] = p[0] / r;
             u[2] = -p[0] / (r * r);
             return;
-        case RPA: {
+        case Kind::Rpa: {
             const double cutoff = p[2];
             if (r >= cutoff) return;
             const double c = -p[0] / p[1], t = r / cutoff, left = 1.0 - t;
@@ -208,16 +221,16 @@ __device__ inline void radial(const Radial& f, double r, double (&u)[3]) {
             b[2] = -60.0 * t * left * (1.0 - 2.0 * t) / (cutoff * cutoff);
             break;
         }
-        case POLYNOMIAL: {
+        case Kind::Polynomial: {
             const double cutoff = p[0];
             if (r >= cutoff) return;
             const double left = 1.0 - r / cutoff;
-            const double first = f.count > 0 ? f.c[0] : 0.0, linear = p[1] + 3.0 * first / cutoff;
+            const double first = f.count > 0 ? f.coefficients[0] : 0.0, linear = p[1] + 3.0 * first / cutoff;
             double q = 0.0, q1 = 0.0, q2 = 0.0;
             for (int k = int(f.count) - 1; k >= 1; --k) {
                 q2 = q2 * r + q1;
                 q1 = q1 * r + q;
-                q = q * r + f.c[k];
+                q = q * r + f.coefficients[k];
             }
             q2 *= 2.0;
             a[0] = first + linear * r + r * r * q;

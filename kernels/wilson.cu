@@ -5,8 +5,9 @@
 // Floor: links and spinors once, (4 N + 24 + 24) reals a site with N reals a link, and 24 more for every vector added.
 #include "common.cuh"
 
-constexpr uint32_t GROUP = 32;
-constexpr int MOST_ADDED = 4;
+constexpr uint32_t GROUP = host::wilson::GROUP;
+constexpr int MOST_ADDED = host::wilson::MOST_ADDED;
+constexpr int BLOCK = host::wilson::BLOCK;
 
 // Division by a number known to the host, of what is below 2^31: before its first load a thread divides half a dozen times.
 struct Divisor {
@@ -14,6 +15,7 @@ struct Divisor {
 
     __device__ __forceinline__ uint32_t under(uint32_t n) const { return __umulhi(2 * n, factor) >> shift; }
 };
+HOST_LAYOUT_wilson_Divisor(Divisor);
 
 struct WilsonArgument {
     const void* links;
@@ -41,6 +43,7 @@ struct WilsonArgument {
     // Blocks of each side that have asked for their turn, the second in the upper half; null: blocks are taken as they are numbered.
     unsigned long long* turns;
 };
+HOST_LAYOUT_wilson_WilsonArgument(WilsonArgument);
 
 template <class F>
 struct Reals;
@@ -407,11 +410,11 @@ __device__ __forceinline__ void wilson_halves(const WilsonArgument& a) {
 }
 
 #define ONE_THREAD(NAME, F, N, PACKED, BLOCKS)                                                                     \
-    extern "C" __global__ void __launch_bounds__(128, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
+    extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
         wilson<F, N, PACKED>(a);                                                                                   \
     }
 #define TWO_THREADS(NAME, F, N, BLOCKS)                                                                            \
-    extern "C" __global__ void __launch_bounds__(128, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
+    extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS) NAME(const __grid_constant__ WilsonArgument a) {     \
         wilson_halves<F, N>(a);                                                                               \
     }
 
@@ -433,6 +436,7 @@ TWO_THREADS(wilson_f64_12_halves, double, 12, 4)
 struct SiteFactors {
     double of[12];
 };
+HOST_LAYOUT_wilson_SiteFactors(SiteFactors);
 
 template <class F>
 __device__ void site_diagonal(uint32_t sites, uint32_t lanes, const SiteFactors& f, double alpha, double beta, double gamma,

@@ -1,6 +1,29 @@
-//! Umklapp: a scripting engine for quantum-lattice workflows.
+//! Umklapp: a scripting engine for quantum-lattice workflows, as a library.
 //!
-//! [`Engine`] runs scripts inside another program; the other modules are the numerics behind them, for use from Rust.
+//! An [`Engine`] runs scripts inside your program and hands their values back:
+//!
+//! ```
+//! use umklapp::Engine;
+//! use umklapp::number::Table;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut engine = Engine::new()?;
+//! engine.scope_mut().push("size", 32_i64);
+//! let value = engine
+//!     .eval(
+//!         "let h = tight_binding(lattice::square(size, size), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
+//!          kpm::dos(h, #{ moments: 128, vectors: 4, seed: 1, progress: false })",
+//!     )
+//!     .map_err(|report| report.render(false))?;
+//! let dos: Table = value.cast();
+//! println!("{} energies", dos.rows());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The other modules are the numerics behind the scripts, for use from Rust; `src/README.md` is their map. Layers import
+//! downwards only: [`error`], [`task`], [`number`], [`backend`], [`operator`] and [`lattice`], [`method`], then
+//! [`manybody`], [`montecarlo`] and [`gauge`], [`output`], [`script`].
 
 pub mod backend;
 #[doc(hidden)]

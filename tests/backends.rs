@@ -1,17 +1,15 @@
 //! Every backend against slow references: one suite, instantiated for each backend there is.
 
-mod backends {
-    pub mod lattices;
-    pub mod spinors;
-    pub mod splines;
-    pub mod suite;
-    pub mod superblocks;
-    pub mod walkers;
-}
+mod capabilities;
+mod lattices;
+mod spinors;
+mod splines;
+mod suite;
+mod superblocks;
+mod walkers;
 
 use std::sync::Arc;
 
-use backends::{lattices, spinors, splines, suite, superblocks, walkers};
 use umklapp::backend::Device;
 use umklapp::backend::cpu::{Cpu, Isa};
 use umklapp::backend::cuda::Cuda;
@@ -60,6 +58,18 @@ macro_rules! on {
             $(#[$attribute])?
             fn adjoints_move_to_the_other_side() {
                 suite::adjoints(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
+            fn wrappers_can_do_what_they_wrap() {
+                capabilities::wrappers(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
+            fn multiples_have_the_moments_of_the_operator() {
+                capabilities::moments(&$device);
             }
 
             #[test]
@@ -140,7 +150,7 @@ fn gpu() -> Device {
     Arc::new(Cuda::new(0, Interrupt::default()).expect("a GPU"))
 }
 
-// On a machine with a GPU: `cargo test --release --test backends -- --ignored`.
+// On a machine with a GPU: `cargo test --release --test suite -- --ignored backends::`.
 on!(cuda, gpu(), ignore = "needs a GPU");
 on!(cpu_and_cuda, split(&[cpu(2, Isa::Avx512), gpu()], &[1.0, 2.0]), ignore = "needs a GPU");
 on!(cuda_twice, split(&[gpu(), gpu()], &[3.0, 1.0]), ignore = "needs a GPU");

@@ -1,13 +1,11 @@
 //! Bad input of every kind: one sentence at the place in the script, a hint, no panic and no number.
 
-mod bad_input {
-    mod dmrg;
-    mod files;
-    mod gauge;
-    mod language;
-    mod operators;
-    mod vmc;
-}
+mod dmrg;
+mod files;
+mod gauge;
+mod language;
+mod operators;
+mod vmc;
 
 use std::path::PathBuf;
 

@@ -238,7 +238,7 @@ fn a_full_disk_does_not_end_a_run() {
         kpm::moments(h, #{ moments: 256, vectors: 16, checkpoint: \"mu.npz\", seed: 1, progress: false });
         print(\"end\");";
     let vmc = "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 1, down: 1 });
-        vmc::run(psi, electrons(trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 20, checkpoint: \"walk.json\", seed: 3, progress: false });
+        vmc::run(psi, electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 20, checkpoint: \"walk.json\", seed: 3, progress: false });
         print(\"end\");";
     for script in [kpm, vmc] {
         let place = Place::new("disk").with("a.rhai", script);
@@ -258,7 +258,7 @@ fn a_run_that_is_killed_goes_on() {
         let mu = kpm::moments(h, #{ moments: 64, vectors: 64, checkpoint: \"mu.npz\", seed: 1, progress: false });
         print(mu.values.to_array());";
     let vmc = "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 1, down: 1 });
-        let r = vmc::run(psi, electrons(trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 400, checkpoint: \"walk.json\", seed: 3, progress: false });
+        let r = vmc::run(psi, electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ walkers: 64, steps: 400, checkpoint: \"walk.json\", seed: 3, progress: false });
         print(r.energy); print(r.error);";
     for (name, script, file) in [("kpm", kpm, "mu.npz"), ("vmc", vmc, "walk.json")] {
         let place = Place::new(&format!("kill-{name}")).with("a.rhai", script);
@@ -290,7 +290,7 @@ fn threads_and_parts_give_the_same_numbers() {
         let v = random_block(h, 3, #{ seed: 4 });
         print(\"bits\");
         print(v.column(2).to_series().sum());
-        print(local_energy(walk, electrons(trap(1.0), #{ interaction: \"none\" })));
+        print(local_energy(walk, electrons(vmc::trap(1.0), #{ interaction: \"none\" })));
         print(gauge::plaquette(u));
         print(u.link(17, 2));
         print(\"rounding\");

@@ -45,7 +45,7 @@ const DIMERS: &str = "written by hand\n 2\n 3\n 2 1 2\n\
 fn wannier_models_have_their_bands() {
     let script = "
         let n = 6;
-        let levels = wannier90(\"d_hr.dat\", #{ cells: [n, 1, 1] }).build().to_matrix().eigh().values;
+        let levels = lattice::wannier90(\"d_hr.dat\", #{ cells: [n, 1, 1] }).build().to_matrix().eigh().values;
         let exact = [];
         for j in 0..n {
             let e = sqrt(1.25 + cos(2.0 * PI() * j / n));
@@ -54,7 +54,7 @@ fn wannier_models_have_their_bands() {
         }
         exact.sort();
         for j in 0..2 * n { assert_close(levels[j], exact[j], 1e-13); }
-        let shifted = wannier90(\"d_hr.dat\", #{ fermi: 0.25, boundary: [\"open\", \"periodic\", \"periodic\"], cells: [2, 1, 1] });
+        let shifted = lattice::wannier90(\"d_hr.dat\", #{ fermi: 0.25, boundary: [\"open\", \"periodic\", \"periodic\"], cells: [2, 1, 1] });
         let h = shifted.build().to_matrix();
         assert_close(h.at(0, 0), -0.25, 0.0);
         assert_close(h.at(1, 2), 0.5, 0.0);
@@ -67,7 +67,7 @@ fn complex_hoppings_of_wannier_files_go_the_right_way() {
     // <0| H |1> = i/2 is the matrix element from the next cell to this one: E(k) = Re(i exp(i k)) = -sin k.
     let chain = "c\n1\n3\n1 1 1\n-1 0 0 1 1 0.0 -0.5\n0 0 0 1 1 0.0 0.0\n1 0 0 1 1 0.0 0.5\n";
     let script = "
-        let h = wannier90(\"c_hr.dat\", #{ cells: [8, 1, 1], boundary: [\"open\", \"periodic\", \"periodic\"] }).build();
+        let h = lattice::wannier90(\"c_hr.dat\", #{ cells: [8, 1, 1], boundary: [\"open\", \"periodic\", \"periodic\"] }).build();
         let m = h.to_matrix();
         assert_close(m.at(0, 1), 0.5 * I, 0.0);
         assert_close(m.at(1, 0), -0.5 * I, 0.0);";
@@ -76,7 +76,7 @@ fn complex_hoppings_of_wannier_files_go_the_right_way() {
 
 #[test]
 fn broken_wannier_files_are_named_by_line() {
-    let read = "wannier90(\"x_hr.dat\")";
+    let read = "lattice::wannier90(\"x_hr.dat\")";
     let of = |content: &str| fails("x_hr.dat", content, read);
     assert_eq!(
         of(&DIMERS.lines().take(9).collect::<Vec<_>>().join("\n")),
@@ -98,9 +98,10 @@ fn broken_wannier_files_are_named_by_line() {
     );
     assert!(of(&DIMERS.replace("1.0D0", "0.9")).starts_with("`x_hr.dat` is not Hermitian"));
     assert_eq!(of(&DIMERS.replace(" 2 1 2", " 2 0 2")), "line 4 of `x_hr.dat` has a degeneracy of 0");
-    let missing = fails("other", "", "wannier90(\"nowhere_hr.dat\")");
+    let missing = fails("other", "", "lattice::wannier90(\"nowhere_hr.dat\")");
     assert_eq!(missing, "cannot read `nowhere_hr.dat`: there is no such file");
-    let typo = with_file("x_hr.dat", DIMERS, "wannier90(\"x_hr.dat\", #{ cell: [2, 1, 1] })").unwrap_err();
+    let typo =
+        with_file("x_hr.dat", DIMERS, "lattice::wannier90(\"x_hr.dat\", #{ cell: [2, 1, 1] })").unwrap_err();
     assert_eq!(typo.hint.as_deref(), Some("did you mean `cells`?"));
 }
 

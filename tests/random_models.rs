@@ -284,7 +284,7 @@ fn hopping(draw: &mut Draw) -> String {
     let side = |draw: &mut Draw| 3 + draw.below(7);
     let (a, b) = (side(draw), side(draw));
     let boundary =
-        |draw: &mut Draw| draw.of(&["\"periodic\"", "\"open\"", "\"antiperiodic\"", "twisted(0.7)"]);
+        |draw: &mut Draw| draw.of(&["\"periodic\"", "\"open\"", "\"antiperiodic\"", "lattice::twisted(0.7)"]);
     let (p, q) = (boundary(draw), boundary(draw));
     let lattice = match draw.below(4) {
         0 => format!("lattice::chain({}).boundary({p})", 3 + draw.below(130)),

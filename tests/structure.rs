@@ -1,5 +1,10 @@
-//! Keeps the house: layers import downwards only, foreign crates stay in their rooms, files stay short.
+//! Keeps the house: layers import downwards only, files of a folder import one another in one direction, foreign crates and
+//! `unsafe` stay in their rooms, numeric layers know no script, files stay short, host and device agree.
 
+#[path = "../build/layouts.rs"]
+mod layouts;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The layers, lowest first; those in one row may import one another.
@@ -19,6 +24,37 @@ const LAYERS: [&[&str]; 11] = [
 
 /// Crates and the folders that may use them.
 const ROOMS: [(&str, &[&str]); 2] = [("rhai", &["script", "repl", "cli"]), ("cust", &["backend/cuda"])];
+
+/// Where `unsafe` is: in the backends, and in files that ask the system for something that the standard library lacks.
+const UNSAFE: [&str; 6] =
+    ["backend", "number/aligned.rs", "number/memory", "task/signals.rs", "method/recorded.rs", "main.rs"];
+
+/// Folders with files that still import one another.
+const CIRCLES_TO_COME: [&str; 9] = [
+    "backend/cpu",
+    "backend/split",
+    "lattice",
+    "manybody/dmrg",
+    "repl",
+    "script",
+    "script/api",
+    "script/api/dmrg",
+    "script/api/vmc",
+];
+
+/// Numeric layers whose hints still tell what to write in a script.
+const SCRIPT_IN_HINTS: [&str; 5] = ["gauge", "method", "manybody", "operator", "lattice"];
+
+/// Files of numeric layers that still read names of scripts.
+const NAMES_TO_MOVE: [&str; 7] = [
+    "backend/matrix/wilson.rs",
+    "manybody/dmrg/superblock.rs",
+    "method/accumulate.rs",
+    "method/kernel.rs",
+    "montecarlo/scheme/group.rs",
+    "montecarlo/scheme/mod.rs",
+    "operator/stored.rs",
+];
 
 /// Lines of a file, beyond which it is two.
 const LONGEST: usize = 650;
@@ -95,6 +131,283 @@ fn imported(code: &str) -> Vec<String> {
     }
     found.retain(|name| !name.is_empty());
     found
+}
+
+/// The code of a file up to its tests.
+fn program(text: &str) -> String {
+    let all = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or(text);
+    code(all).collect::<Vec<_>>().join("\n")
+}
+
+/// The paths that a piece of code names: those of `use`, groups opened, and those that begin with `crate`, `super` or `self`.
+fn paths(code: &str) -> Vec<Vec<String>> {
+    fn open(before: &[String], tree: &str, found: &mut Vec<Vec<String>>) {
+        let (path, group) = match tree.split_once('{') {
+            Some((path, group)) => (path, group.rsplit_once('}').map(|(inner, _)| inner)),
+            None => (tree, None),
+        };
+        let path = path.split(" as ").next().unwrap_or(path);
+        let words = path.split("::").map(|w| w.trim().to_string()).filter(|w| !w.is_empty());
+        let path: Vec<String> = before.iter().cloned().chain(words).collect();
+        let Some(group) = group else { return found.push(path) };
+        let (mut depth, mut start) = (0, 0);
+        for (at, c) in group.char_indices().chain([(group.len(), ',')]) {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                ',' if depth == 0 => {
+                    if !group[start..at].trim().is_empty() {
+                        open(&path, &group[start..at], found);
+                    }
+                    start = at + 1;
+                }
+                _ => {}
+            }
+        }
+    }
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("use ").filter(|(at, _)| !code[..*at].ends_with(word)) {
+        let tree = code[at + 4..].split(';').next().unwrap_or("");
+        open(&[], tree, &mut found);
+    }
+    for root in ["crate::", "super::", "self::"] {
+        let starts =
+            code.match_indices(root).filter(|(at, _)| !code[..*at].ends_with(|c| word(c) || c == ':'));
+        for (at, _) in starts {
+            let path = code[at..].split(|c| !word(c) && c != ':').next().unwrap_or("");
+            open(&[], path, &mut found);
+        }
+    }
+    found
+}
+
+/// Which file of a folder, or folder in it, imports which other one there: by folder.
+fn imports_by_folder(files: &[(PathBuf, String)]) -> BTreeMap<String, BTreeMap<String, BTreeSet<String>>> {
+    let module = |path: &Path| -> Vec<String> {
+        let path = path.with_extension("");
+        let mut words: Vec<String> = path.iter().map(|w| w.to_string_lossy().into_owned()).collect();
+        if words.last().is_some_and(|w| w == "mod") {
+            words.pop();
+        }
+        words
+    };
+    let modules: BTreeSet<Vec<String>> = files.iter().map(|(path, _)| module(path)).collect();
+    let mut found: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for (path, text) in files {
+        let own = module(path);
+        for words in paths(&program(text)) {
+            let ups = words.iter().take_while(|w| *w == "super").count();
+            let mut to: Vec<String> = match words.first().map(String::as_str) {
+                Some("crate") => words[1..].to_vec(),
+                Some("super") => {
+                    own[..own.len().saturating_sub(ups)].iter().chain(&words[ups..]).cloned().collect()
+                }
+                Some("self") => own.iter().chain(&words[1..]).cloned().collect(),
+                _ => own.iter().chain(&words).cloned().collect(),
+            };
+            while !to.is_empty() && !modules.contains(&to) {
+                to.pop();
+            }
+            let same = own.iter().zip(&to).take_while(|(a, b)| a == b).count();
+            if same < own.len() && same < to.len() {
+                let folder = found.entry(own[..same].join("/")).or_default();
+                folder.entry(own[same].clone()).or_default().insert(to[same].clone());
+            }
+        }
+    }
+    found
+}
+
+/// Those that lead back to themselves.
+fn circle(imports: &BTreeMap<String, BTreeSet<String>>) -> Vec<&String> {
+    let comes_back = |start: &&String| {
+        let (mut seen, mut next) = (BTreeSet::new(), vec![*start]);
+        while let Some(name) = next.pop() {
+            for to in imports.get(name).into_iter().flatten() {
+                if to == *start {
+                    return true;
+                }
+                if seen.insert(to) {
+                    next.push(to);
+                }
+            }
+        }
+        false
+    };
+    imports.keys().filter(comes_back).collect()
+}
+
+#[test]
+fn files_of_a_folder_import_in_one_direction() {
+    let folders = imports_by_folder(&sources());
+    assert!(folders.len() > 20, "the reader of imports finds none");
+    let wrong: Vec<String> = folders
+        .iter()
+        .filter(|(folder, _)| !CIRCLES_TO_COME.contains(&folder.as_str()))
+        .map(|(folder, imports)| (folder, circle(imports)))
+        .filter(|(_, circle)| !circle.is_empty())
+        .map(|(folder, circle)| format!("in `{folder}/` these import one another: {circle:?}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn circles_are_found() {
+    let file = |path: &str, text: &str| (PathBuf::from(path), text.to_string());
+    let files = [
+        file("a/mod.rs", "mod one; mod two; mod three; use one::Thing;"),
+        file("a/one.rs", "use super::{two::{Other, more}, Top};"),
+        file("a/two.rs", "fn f() { crate::a::three::g() }\n#[cfg(test)]\nmod tests { use super::one; }"),
+        file("a/three.rs", "// use super::one;\nuse crate::{a::two, b};"),
+        file("b.rs", "use crate::a::one;"),
+    ];
+    let folders = imports_by_folder(&files);
+    assert_eq!(circle(&folders["a"]), ["three", "two"]);
+    assert_eq!(circle(&folders[""]), ["a", "b"]);
+}
+
+#[test]
+fn unsafe_stays_in_its_rooms() {
+    let wrong: Vec<String> = sources()
+        .iter()
+        .filter(|(path, _)| !UNSAFE.iter().any(|room| path.starts_with(room)))
+        .filter(|(_, text)| {
+            code(text).any(|line| line.split(|c: char| !c.is_alphanumeric()).any(|w| w == "unsafe"))
+        })
+        .map(|(path, _)| path.display().to_string())
+        .collect();
+    assert!(wrong.is_empty(), "`unsafe` in {}", wrong.join(", "));
+}
+
+/// The texts of hints in a file.
+fn hints(text: &str) -> Vec<String> {
+    let text = program(text);
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(".hint(") {
+        let rest = &text[at..];
+        // To the bracket that closes it; brackets within texts come in pairs.
+        let (mut depth, mut end) = (0, rest.len());
+        for (at, c) in rest.char_indices() {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            if c == ')' && depth == 0 {
+                end = at;
+                break;
+            }
+        }
+        let quoted = rest[..end].replace("\\\"", "'");
+        found.extend(quoted.split('"').skip(1).step_by(2).map(str::to_string));
+    }
+    found
+}
+
+#[test]
+fn numeric_layers_know_no_script() {
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    let script = height("script").unwrap();
+    for (path, text) in sources() {
+        let own = layer(&path);
+        let Some(own) = own.filter(|own| height(own).is_some_and(|h| h < script)) else { continue };
+        let name = path.display().to_string();
+        let hints = if SCRIPT_IN_HINTS.contains(&own.as_str()) { Vec::new() } else { hints(&text) };
+        seen += hints.len();
+        let speaks = |hint: &&String| hint.contains("#{") || hint.contains("::");
+        wrong.extend(hints.iter().filter(speaks).map(|hint| format!("{name}: the hint \"{hint}\"")));
+        let reads = program(&text).contains("fn parse(name: &str");
+        if reads && !NAMES_TO_MOVE.contains(&name.as_str()) {
+            wrong.push(format!("{name} reads a name of the script"));
+        }
+    }
+    assert!(seen > 100, "the reader of hints finds none");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every struct that goes to a kernel is compared with its twin there, in words here and by the compiler where there is one.
+#[test]
+fn host_and_device_agree() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let all = layouts::of_the_backend(root).unwrap();
+    let kernels = layouts::kernels(root).unwrap();
+    let written = sources()
+        .iter()
+        .filter(|(path, _)| path.starts_with("backend"))
+        .flat_map(|(_, text)| code(text).map(str::trim).collect::<Vec<_>>())
+        .filter(|line| *line == "#[repr(C)]")
+        .count();
+    // A struct with a type parameter counts twice.
+    let parameters = all.structs.iter().filter(|s| s.name.ends_with("_f64")).count();
+    assert_eq!(all.structs.len() - parameters, written);
+    assert!(written >= 24, "the reader of structs finds {written}");
+    assert!(layouts::compare(&all, &kernels).unwrap() >= all.structs.len());
+    let header = layouts::header(&all, &kernels);
+    assert!(header.contains("namespace records { constexpr long long SIDE = 64; }"), "{header}");
+
+    // What differs is found: fields that change places, a field that the device lacks, a struct that nobody compares.
+    for change in ["places", "name", "missing"] {
+        let mut changed = layouts::of_the_backend(root).unwrap();
+        let walk = changed.structs.iter_mut().find(|s| s.name == "Walk").unwrap();
+        match change {
+            "places" => walk.fields.swap(2, 3),
+            "name" => walk.fields[4].name = "else".into(),
+            _ => walk.name = "Elsewhere".into(),
+        }
+        assert!(layouts::compare(&changed, &kernels).is_err(), "{change}");
+    }
+}
+
+/// A struct, and its text for the reader.
+macro_rules! both {
+    ($text:ident, $($struct:item)*) => {
+        $($struct)*
+        pub const $text: &str = stringify!($($struct)*);
+    };
+}
+
+mod twins {
+    both! {
+        TEXT,
+        #[repr(C)]
+        pub struct Inner { pub a: u32, pub b: [f32; 3] }
+        #[repr(C)]
+        pub struct Outer<F> {
+            pub first: u8,
+            pub real: f64,
+            pub list: [[F; COUNT * 2 - 1]; 2],
+            pub inner: [Inner; 3],
+            pub last: u32,
+        }
+    }
+    pub const COUNT: usize = 1 << 1;
+}
+
+#[test]
+fn the_reader_of_structs_lays_out_as_the_compiler_does() {
+    use std::mem::offset_of;
+    use twins::{Inner, Outer};
+    let text = format!("pub const COUNT: usize = 1 << 1;\n{}", twins::TEXT);
+    // As `stringify!` writes it and as people do.
+    let text =
+        text.replace("#[repr(C)]", "#[repr(C)]\n#[derive(Clone)]\n").replace("# [repr (C)]", "#[repr(C)]");
+    let all = layouts::read(&[layouts::Source { module: "twins".into(), text }]).unwrap();
+    let of = |name: &str| all.structs.iter().find(|s| s.name == name).unwrap();
+    let offsets = |name: &str| of(name).fields.iter().map(|f| f.offset).collect::<Vec<_>>();
+    assert_eq!((of("Inner").size, of("Inner").align), (size_of::<Inner>(), align_of::<Inner>()));
+    assert_eq!(offsets("Inner"), [offset_of!(Inner, a), offset_of!(Inner, b)]);
+    macro_rules! same {
+        ($name:literal, $t:ty) => {
+            assert_eq!((of($name).size, of($name).align), (size_of::<$t>(), align_of::<$t>()));
+            let expected = [
+                offset_of!($t, first),
+                offset_of!($t, real),
+                offset_of!($t, list),
+                offset_of!($t, inner),
+                offset_of!($t, last),
+            ];
+            assert_eq!(offsets($name), expected);
+        };
+    }
+    same!("Outer_f32", Outer<f32>);
+    same!("Outer_f64", Outer<f64>);
 }
 
 #[test]

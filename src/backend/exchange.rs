@@ -12,7 +12,6 @@ pub type Later = Box<dyn FnOnce() -> Result<Dots> + Send>;
 
 /// Host memory, aligned for numbers of any type.
 pub trait HostMemory: Send {
-    /// The bytes.
     fn bytes(&self) -> &[u8];
     /// The bytes, to change them.
     fn bytes_mut(&mut self) -> &mut [u8];
@@ -22,7 +21,7 @@ pub trait HostMemory: Send {
 pub enum Staging {
     /// Host memory, which any two parts share.
     Host(Box<dyn HostMemory>),
-    /// Memory of the part that reads the rows, to which the one that sends them writes by itself; only those two know it.
+    /// Memory of the part that reads the rows, to which the part that sends them writes directly. Only these two know its type.
     Direct(Box<dyn Any + Send>),
 }
 
@@ -91,9 +90,7 @@ pub struct Halo {
 /// Vectors that an exchange is prepared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
-    /// Scalar type.
     pub dtype: DType,
-    /// Columns.
     pub columns: usize,
 }
 
@@ -104,7 +101,7 @@ impl Shape {
     }
 }
 
-/// One part's end of an exchange. Whatever a backend copies in its own time, it owns the memory of until the copy is over.
+/// One part's end of an exchange. A backend that copies asynchronously owns the memory until the copy is over.
 pub trait Port: Send {
     /// So many bytes of this part's own memory, to which another may write rows by itself; none if there is no such way.
     fn offer(&mut self, _bytes: usize) -> Result<Option<Staging>> {

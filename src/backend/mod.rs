@@ -1,10 +1,20 @@
-//! Where vectors live and kernels run: what a backend must do, and the backends there are.
-//! No physics and no Rhai here. How a backend lays a block vector out is its own secret; the host view is row-major.
+//! Where vectors live and kernels run: what a backend must do, and the backends there are. How a backend lays a block vector
+//! out is its own secret; the host view is row-major.
+//!
+//! A backend knows, besides block vectors and their algebra:
+//! - matrices in several formats, and stencils on lattices ([`Backend::prepare`], [`matrix`]);
+//! - spinors on lattices with links in SU(3): the Wilson-Dirac operator ([`matrix::wilson`]);
+//! - superblocks of the density-matrix renormalisation group, as operation records ([`matrix::records`]);
+//! - tables of cubic B-splines ([`Backend::splines`], [`splines`]);
+//! - walkers of variational Monte Carlo, if it moves any ([`Backend::walkers`], [`walkers`]).
+//!
+//! What these mean, and the methods that use them, are in the layers above.
 
 pub mod cpu;
 pub mod cuda;
 pub mod exchange;
 pub mod matrix;
+pub mod open;
 pub mod splines;
 pub mod split;
 mod vector;
@@ -17,7 +27,6 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
-use crate::task::Interrupt;
 use exchange::{Halo, HostMemory, Later, Port, Shape};
 use matrix::records::Records;
 use matrix::wilson::WilsonSpec;
@@ -25,6 +34,7 @@ use matrix::{Csr, Stencil};
 use splines::{SplineTable, Splines};
 pub(in crate::backend) use vector::Storage;
 pub use vector::{BlockVector, Grid, Rows};
+use walkers::{DeviceWalkers, WalkersSpec};
 
 /// A backend as the layers above hold it.
 pub type Device = Arc<dyn Backend>;
@@ -34,7 +44,7 @@ pub type Device = Arc<dyn Backend>;
 pub enum MatrixSpec {
     /// Compressed rows.
     Csr(Arc<Csr>),
-    /// Every row padded to the longest, entry-major (Zhang et al. 2013).
+    /// Every row padded to the longest, entry-major (ELL of Zhang, Yamagiwa, Okumura, Yunoki, IJPP 41 (2013) 59).
     Ell(Arc<Csr>),
     /// Sliced ELL: rows sorted by length within `sigma`, slices of `chunk` rows padded together (SELL-C-sigma).
     Sell {
@@ -47,18 +57,15 @@ pub enum MatrixSpec {
     },
     /// All entries, row-major; for small or full matrices.
     Dense {
-        /// Number of rows.
         rows: usize,
-        /// Number of columns.
         cols: usize,
-        /// Scalar type kept.
         dtype: DType,
         /// `rows * cols` entries.
         values: Vec<C64>,
     },
     /// Matrix-free stencil on a lattice of cells.
     Stencil(Arc<Stencil>),
-    /// The Wilson-Dirac operator.
+    /// D or gamma5 D on given links.
     Wilson(Arc<WilsonSpec>),
     /// A real diagonal that is the same on every site of a lattice.
     SiteDiagonal {
@@ -71,7 +78,6 @@ pub enum MatrixSpec {
     },
     /// The Hamiltonian of a superblock, as operation records between small dense blocks.
     Records {
-        /// The records.
         records: Records,
         /// Bytes of a GPU that the operators may take; beyond, they stay in main memory and travel during each product. None:
         /// what the vectors of a search leave.
@@ -99,7 +105,6 @@ pub struct Random {
     pub stream: Stream,
     /// The column number of the block's first column.
     pub first_column: u32,
-    /// How entries are distributed.
     pub distribution: Distribution,
 }
 
@@ -128,6 +133,18 @@ pub struct Dots {
     pub wv: Vec<f64>,
 }
 
+impl Dots {
+    /// Both products of a finished pass, by two scalar products.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn taken(device: &dyn Backend, v: &BlockVector, w: &BlockVector) -> Result<Dots> {
+        let real =
+            |x: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(x, v)?.iter().map(|z| z.re).collect()) };
+        Ok(Dots { vv: real(v)?, wv: real(w)? })
+    }
+}
+
 /// What a prepared matrix is, for printing and for traffic counts.
 #[derive(Debug, Clone)]
 pub struct KernelInfo {
@@ -139,20 +156,21 @@ pub struct KernelInfo {
     pub entries: usize,
 }
 
-/// A matrix prepared on a backend.
+/// What multiplies block vectors: a matrix prepared on a backend, or what is made of such. What is known of an operator beyond
+/// its product is told by `operator::LinearOperator`.
 pub trait Kernel: Send + Sync {
     /// Rows held and in all.
     fn rows(&self) -> Rows;
-    /// Columns in all.
-    fn cols(&self) -> usize;
-    /// Scalar type of the entries.
+    /// Columns in all: as many as rows for all but rectangular matrices.
+    fn cols(&self) -> usize {
+        self.rows().global
+    }
+    /// Scalar type of the entries; a real matrix acts on complex vectors too.
     fn dtype(&self) -> DType;
-    /// Format, bytes and entries.
     fn info(&self) -> KernelInfo;
 
-    /// One fused pass. `v` and `w` have the same scalar type, at least that of the matrix's kind (a real matrix acts on
-    /// complex vectors). With `dots`, both column-wise products of the new `w` are taken in the same pass; `v` must then
-    /// be conformal to `w`.
+    /// One fused pass. `v` and `w` have the same scalar type, at least that of the matrix's kind. With `dots`, both column-wise
+    /// products of the new `w` are taken in the same pass; `v` must then be conformal to `w`.
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()>;
 
     /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i` in one pass, or None if the kernel has no such pass.
@@ -185,20 +203,40 @@ pub trait Kernel: Send + Sync {
         steps: usize,
         out: &mut Vec<Dots>,
     ) -> Result<()> {
-        for _ in 0..steps {
-            let mut dots = Dots::default();
-            self.update(Update { alpha, beta, gamma: -1.0 }, v, w, Some(&mut dots))?;
-            out.push(dots);
-            std::mem::swap(v, w);
-        }
-        Ok(())
+        step_by_step(&|c, v, w, dots| self.update(c, v, w, Some(dots)), (alpha, beta), (v, w), steps, out)
     }
+
+    /// Whether an update with `gamma = 0` writes every row of `w` and reads none, so that `w` need not be zero before.
+    fn overwrites(&self) -> bool {
+        false
+    }
+
+    /// Whether passes may be recorded (see [`Backend::record`]): they use no memory but their vectors and the matrix.
+    fn recordable(&self) -> bool {
+        false
+    }
+}
+
+/// [`Kernel::recurrence`] by passes `update(c, v, w, dots)`.
+pub(crate) fn step_by_step(
+    update: &dyn Fn(Update, &BlockVector, &mut BlockVector, &mut Dots) -> Result<()>,
+    (alpha, beta): (f64, f64),
+    (v, w): (&mut BlockVector, &mut BlockVector),
+    steps: usize,
+    out: &mut Vec<Dots>,
+) -> Result<()> {
+    for _ in 0..steps {
+        let mut dots = Dots::default();
+        update(Update { alpha, beta, gamma: -1.0 }, v, w, &mut dots)?;
+        out.push(dots);
+        std::mem::swap(v, w);
+    }
+    Ok(())
 }
 
 /// Memory of a device, in bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Memory {
-    /// All there is.
     pub total: usize,
     /// Free now.
     pub free: usize,
@@ -209,7 +247,6 @@ pub struct Memory {
 /// A backend within another that shares rows out.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// The backend.
     pub device: Device,
     /// Its share of the rows, of all parts together 1; none if that differs from matrix to matrix and nothing is known yet.
     pub share: Option<f64>,
@@ -230,7 +267,6 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn name(&self) -> &'static str;
     /// One line for people: threads and instruction set, or the card.
     fn describe(&self) -> String;
-    /// Memory of the device.
     fn memory(&self) -> Memory;
     /// Parallel workers (threads, or multiprocessors).
     fn workers(&self) -> usize;
@@ -362,9 +398,12 @@ pub trait Backend: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
-    /// Brings a table of splines into the backend's memory; a backend without kernels for them leaves them to the host.
-    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
-        cpu::Cpu::new(0, Interrupt::default())?.splines(table)
+    /// Brings a table of splines into the backend's memory.
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>>;
+
+    /// Walkers of a wave function whose orbitals are on this backend; None where it moves no walkers, or not these.
+    fn walkers(&self, _spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+        Ok(None)
     }
 }
 

@@ -2,7 +2,6 @@
 //! what it computes from one: a function `f_lane(r) = sum_s a[s, lane] Theta_s(r)` over the 64 grid points around r, with its
 //! gradient and Laplacian. A complex function takes two lanes, its real part first.
 
-use super::walkers::{DeviceWalkers, WalkersSpec};
 use crate::error::{Error, Result};
 use crate::number::aligned::{Aligned, LINE};
 use crate::number::memory::human;
@@ -254,14 +253,6 @@ pub trait Splines: Send + Sync {
     /// # Errors
     /// More memory than there is.
     fn batch(&self, points: &[[f64; 3]]) -> Result<Box<dyn SplineBatch + '_>>;
-
-    /// Walkers whose orbitals these are, where the backend moves walkers.
-    ///
-    /// # Errors
-    /// More memory than there is, a failure of the device.
-    fn walkers(&self, _spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
-        Ok(None)
-    }
 
     /// For a backend to find its own table again.
     fn as_any(&self) -> &dyn std::any::Any;

@@ -17,12 +17,10 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Number of sites.
     pub fn sites(&self) -> usize {
         self.dims.iter().product()
     }
 
-    /// Coordinates of a site.
     pub fn coordinates(&self, mut site: usize) -> [usize; 4] {
         self.dims.map(|n| {
             let x = site % n;
@@ -44,7 +42,6 @@ pub struct Rows {
     pub global: usize,
     /// Global number of the first row held here.
     pub start: usize,
-    /// Rows held here.
     pub local: usize,
     /// The lattice that they live on, where kernels care.
     pub grid: Option<Grid>,
@@ -103,7 +100,6 @@ pub struct BlockVector {
 }
 
 impl BlockVector {
-    /// Scalar type.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
@@ -113,12 +109,10 @@ impl BlockVector {
         self.rows
     }
 
-    /// Number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Bytes held here.
     pub fn bytes(&self) -> usize {
         self.rows.local * self.columns * self.dtype.bytes()
     }

@@ -1,5 +1,6 @@
-//! Walkers of a Slater-Jastrow wave function that live on a device, beside the table of splines that their orbitals are:
-//! what is handed to a backend, and what it does with it. Electrons with spin up come first.
+//! Walkers of variational Monte Carlo in plain data, for the layer that sets them up and for the backends that move them: a
+//! Slater-Jastrow wave function whose orbitals are splines, sweeps, energies. Electrons with spin up come first; lengths in
+//! bohr, energies in hartree.
 
 use std::sync::Arc;
 
@@ -7,21 +8,51 @@ use super::splines::Splines;
 use crate::error::Result;
 use crate::number::C64;
 
-/// A function of a distance, as `montecarlo::jastrow` defines them: parameters in this order.
+/// A function u(r) of a distance in bohr, of which Jastrow factors are made (`montecarlo::jastrow` computes it on the host,
+/// `kernels/walkers.cuh` on a GPU). Those with a cutoff vanish there with two derivatives.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Radial {
     /// Nothing.
     Zero,
-    /// `a r/(1 + b r)`.
-    Pade([f64; 2]),
-    /// Strength, length, cutoff and shift.
-    Rpa([f64; 4]),
-    /// Cutoff and slope; coefficients.
-    Polynomial([f64; 2], Vec<f64>),
-    /// `ln(1 + a r)`.
-    Log(f64),
-    /// `p ln r`.
-    Power(f64),
+    /// `a r / (1 + b r)`: slope a at contact.
+    Pade {
+        /// Slope at contact.
+        a: f64,
+        /// How soon it levels off, in 1/bohr.
+        b: f64,
+    },
+    /// `-A/r (1 - exp(-r/F))`, the screened repulsion of the random phase approximation, less its value at L, times
+    /// `(1 - r/L)^3 (1 + 3 r/L + 6 (r/L)^2)`; its slope at contact is `A / (2 F^2)`. Without the shift the cutoff would
+    /// deepen the hole around an electron, and raise the energy.
+    Rpa {
+        /// Strength A, in bohr.
+        strength: f64,
+        /// Length F, in bohr.
+        length: f64,
+        /// Cutoff L, in bohr; infinite for none.
+        cutoff: f64,
+        /// The function at L.
+        shift: f64,
+    },
+    /// `(1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...)`: slope s at contact.
+    Polynomial {
+        /// Cutoff L, in bohr.
+        cutoff: f64,
+        /// Slope at contact.
+        slope: f64,
+        /// `a_0, a_2, a_3, ...`.
+        coefficients: Vec<f64>,
+    },
+    /// `ln(1 + a r)`: slope a at contact.
+    Log {
+        /// Slope at contact.
+        a: f64,
+    },
+    /// `p ln r`: a node of power p at contact.
+    Power {
+        /// The power.
+        p: f64,
+    },
 }
 
 /// The nearest image in a periodic cell: reduced vectors and their duals, the faces of the Wigner-Seitz cell with half their
@@ -44,6 +75,8 @@ pub type Products = Vec<(C64, [Option<usize>; 2])>;
 /// A wave function and its walkers.
 #[derive(Clone)]
 pub struct WalkersSpec {
+    /// The table of the orbitals that moves are decided by, on the backend that shall have the walkers.
+    pub orbitals: Arc<dyn Splines>,
     /// Whether two lanes of the table make a complex orbital.
     pub complex: bool,
     /// Orbitals are `exp(i k . r)` times the table's functions.
@@ -72,50 +105,64 @@ pub struct WalkersSpec {
     pub pass: usize,
 }
 
-/// How a sweep is decided.
+/// How the trial moves of a sweep are decided (Uejima and Maezono, 2012).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// One electron after the other.
+pub enum Scheme {
+    /// All electrons move or none does.
+    Configuration,
+    /// One electron after the other, against the configuration so far.
     ParticleByParticle,
     /// The same decisions, with the orbitals of the whole sweep evaluated first.
     LookAhead,
-    /// All against the old configuration.
+    /// Simultaneous decisions in groups, made exact by a second stage.
+    DelayedAcceptance,
+    /// Simultaneous decisions against the old configuration: its stationary law is not |Psi|^2.
     QuasiSimultaneous,
-    /// All move or none does.
-    Configuration,
-    /// Groups of so many electrons in random order, each screened and then accepted or rejected as a whole.
-    DelayedAcceptance {
-        /// Electrons of a group, 12 at most.
-        group: usize,
-        /// Whether they are screened by Barker's rule; by that of Metropolis otherwise.
-        barker: bool,
-    },
 }
 
-/// Sweeps of all walkers.
+/// The first stage of delayed acceptance: the probability g(r) to pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Screen {
+    /// `min(1, r)`.
+    Metropolis,
+    /// `r / (1 + r)`, which is never 1: no rejected move can make the way back impossible.
+    Barker,
+}
+
+/// What a displacement is drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proposal {
+    /// Normal, with the step as standard deviation of each coordinate.
+    Gaussian,
+    /// Uniform between minus and plus the step in each coordinate.
+    Uniform,
+}
+
+/// Electrons of a group of delayed acceptance at most.
+pub const MOST_OF_A_GROUP: usize = 12;
+
+/// A sweep: a trial move for every electron.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sweeps {
-    /// How they are decided.
-    pub order: Order,
-    /// The size of a displacement.
+pub struct Sweep {
+    /// How it is decided.
+    pub scheme: Scheme,
+    /// The size of a trial move, in bohr.
     pub step: f64,
-    /// Whether displacements are uniform; normal otherwise.
-    pub uniform: bool,
-    /// Whether they drift along the gradient of the one-body density of the orbitals.
+    /// What displacements are drawn from.
+    pub proposal: Proposal,
+    /// Whether trial moves drift along the gradient of the one-body density of the orbitals.
     pub drift: bool,
-    /// Number of the first.
-    pub from: u64,
-    /// How many.
-    pub count: u64,
-    /// Inverse matrices are computed anew after every sweep whose number, counted from 1, is a multiple of this.
-    pub fresh: u64,
+    /// Electrons a group, of delayed acceptance; [`MOST_OF_A_GROUP`] at most.
+    pub group: usize,
+    /// The first stage of delayed acceptance.
+    pub screen: Screen,
 }
 
-/// What comes home after some sweeps.
+/// What some sweeps of all walkers make.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct Swept<P> {
     /// Where the electrons of every walker are.
-    pub positions: Vec<Vec<[f64; 3]>>,
+    pub places: Vec<P>,
     /// Moves accepted.
     pub moved: u64,
     /// The largest error of an inverse matrix that was met when one was computed anew.
@@ -179,11 +226,12 @@ pub struct Energies {
 
 /// Walkers on a device. After an error they are not to be used any more.
 pub trait DeviceWalkers: Send + Sync {
-    /// Makes sweeps; the host waits for the last one only.
+    /// Makes `count` sweeps from number `from` on; the host waits for the last one only. Inverse matrices are computed anew
+    /// after every sweep whose number, counted from 1, is a multiple of `fresh`.
     ///
     /// # Errors
     /// A ratio that is no number, a walker on a node, an interruption, a failure of the device.
-    fn sweeps(&mut self, sweeps: Sweeps) -> Result<Outcome>;
+    fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>>;
 
     /// Computes all inverse matrices anew; returns how far the old ones were off.
     ///

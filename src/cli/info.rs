@@ -7,8 +7,8 @@ use clap::Args;
 use super::{Shared, report};
 use crate::backend::Rows;
 use crate::error::Result;
+use crate::number::memory::human;
 use crate::number::{DType, memory};
-use crate::operator::human_bytes;
 use crate::output::out;
 use crate::script::Engine;
 use crate::script::diagnostics::Report;
@@ -39,8 +39,8 @@ impl Info {
                 ("device", device.describe()),
                 ("threads", device.workers().to_string()),
                 ("vectors", vector_units().join(" ")),
-                ("memory", format!("{} of {} free", human_bytes(held.free), human_bytes(held.total))),
-                ("host", format!("{} free", memory::human(memory::available().into()))),
+                ("memory", format!("{} of {} free", human(held.free), human(held.total))),
+                ("host", format!("{} free", human(memory::available()))),
             ])
         };
         match lines() {

@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand. Exit codes: 0 done, 1 a script or a file failed, 2 wrong usage,
-//! 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP. Results go to standard output, everything else to standard error.
+//! 130 interrupted, 143 and 129 ended by SIGTERM and SIGHUP. Results go to standard output, everything else to
+//! standard error.
 
 mod bench;
 mod check;
@@ -118,7 +119,7 @@ fn shares(text: &str) -> Result<Weights, String> {
 }
 
 impl Shared {
-    /// Takes over what stands before the command, where the command's own options do not say otherwise.
+    /// Takes over options that stand before the command, unless the command's own say otherwise.
     fn take_over(&mut self, before: Shared, told: &ArgMatches) {
         fn keep<T>(own: &mut T, before: T, name: &str, told: &ArgMatches) {
             if told.value_source(name) != Some(ValueSource::CommandLine) {
@@ -197,10 +198,10 @@ pub fn main() -> ExitCode {
     if let Err(e) = signals::listen() {
         tell(&format!("warning: Ctrl-C cannot be caught: {e}"));
     }
-    // From now on the allocator knows its limits.
+    // The first call finds out how much memory there is; the allocator refuses more from then on.
     memory::available();
     let silent_before = std::panic::take_hook();
-    // What memory there is not is told as an error of the script.
+    // If memory was refused, the script gets an error. No message of a panic is wanted beside it.
     std::panic::set_hook(Box::new(move |info| {
         if info.payload().downcast_ref::<&str>() != Some(&memory::OVERFLOW) {
             silent_before(info);
@@ -213,8 +214,8 @@ pub fn main() -> ExitCode {
     if output::lost() { ExitCode::FAILURE } else { code }
 }
 
-/// Values of scripts may contain one another some hundred thousand times, and are compared and dropped by functions that
-/// call themselves: a stack that deep, of which only what is used takes memory.
+/// Runs `work` on a thread with a deep stack. Values of scripts may be nested some hundred thousand deep, and
+/// are compared and dropped by recursive functions. Only the part of the stack that is used takes memory.
 fn on_a_deep_stack(work: fn() -> ExitCode) -> std::thread::Result<ExitCode> {
     let room = usize::try_from(memory::available() / 8).unwrap_or(usize::MAX);
     let mut size = room.clamp(16 << 20, 4 << 30);
@@ -249,7 +250,7 @@ fn work() -> ExitCode {
     }
 }
 
-/// A flag that Ctrl-C raises. Work that does not look at it in time ends with the program.
+/// A flag that Ctrl-C raises. If work does not look at it in time, the program ends.
 pub(crate) fn catch_interrupt() -> Interrupt {
     let interrupt = Interrupt::default();
     let flag = interrupt.clone();
@@ -264,7 +265,7 @@ pub(crate) fn catch_interrupt() -> Interrupt {
 /// How long work may take to stop.
 pub(crate) const GRACE: Duration = Duration::from_millis(140);
 
-/// Ends the program by what a signal asked for, with these last words.
+/// Ends the program with the exit code of the signal that it got, after this message.
 pub(crate) fn end(words: &str) -> ! {
     files::atomic::give_up();
     tell(words);

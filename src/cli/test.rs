@@ -125,7 +125,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Left-over files in the system's folder for them do no harm.
+        // Files that cannot be removed stay in the system's folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }

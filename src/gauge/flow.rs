@@ -1,5 +1,7 @@
 //! Smearing and flow: APE (Albanese et al. 1987), stout (Morningstar, Peardon 2004), the Wilson flow (Luescher 2010).
 
+use rayon::prelude::*;
+
 use super::links::Links;
 use super::observe::{plaquette, topological_charge};
 use super::su3::{self, Su3};
@@ -23,7 +25,7 @@ pub(super) fn staples(u: &Links, x: usize, mu: usize) -> Su3 {
 }
 
 fn positive(x: f64, what: &str) -> Result<()> {
-    // Of larger phases no digit is right.
+    // A larger phase has lost all its digits to rounding.
     if x > 0.0 && x <= 1e6 {
         return Ok(());
     }
@@ -96,12 +98,13 @@ pub fn wilson_flow(
     let mut u = u.clone();
     let mut rows = Vec::new();
     let progress = task.start("flow", steps);
+    let stop = task.interrupt();
     // One stage: u <- exp(i q) u with q = a Z(u) + b q_before; the stages' q's combine as in the scheme.
     let stage = |u: &Links, a: f64, b: f64, q: &[Su3]| -> (Vec<Su3>, Links) {
-        use rayon::prelude::*;
         let q: Vec<Su3> = (0..4 * u.sites())
             .into_par_iter()
             .map(|at| {
+                stop.heed();
                 let z = su3::scale(a * eps, &force(u, at / 4, at % 4));
                 if q.is_empty() { z } else { su3::add(&z, b, &q[at]) }
             })

@@ -7,20 +7,24 @@ use rayon::prelude::*;
 use super::su3::{self, Su3};
 use crate::backend::Grid;
 use crate::backend::matrix::Wrap;
+use crate::backend::matrix::su3::check_links;
 use crate::backend::matrix::wilson::{COMPONENTS, Compression, Sites, WilsonSpec};
 use crate::error::{Error, Result};
 use crate::lattice::Lattice;
 use crate::number::C64;
-use crate::operator::check_links;
+use crate::task;
 
-/// The links U_mu(x), at 4 site + mu, with site = x0 + L0 (x1 + L1 (x2 + L2 x3)); and what fermions get for crossing
-/// a boundary. Copies are cheap.
+/// Links that are written at once between two looks at an interruption.
+const FILL: usize = 1 << 18;
+
+/// The links U_mu(x), at 4 site + mu, with site = x0 + L0 (x1 + L1 (x2 + L2 x3)); and the sign that fermions take when they
+/// cross a boundary. Copies share the links.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Links {
     dims: [usize; 4],
     links: Arc<Vec<Su3>>,
     sign: [f64; 4],
-    /// Heatbath sweeps that the field has had: the next one draws other random numbers.
+    /// Heatbath sweeps that the field has had. The number of a sweep is part of the key of its random numbers.
     sweeps: usize,
 }
 
@@ -41,7 +45,12 @@ impl Links {
     /// One link for every site and direction by a function of both.
     pub(super) fn from_fn(like: &Links, f: impl Fn(usize, usize) -> Su3 + Sync) -> Links {
         let count = like.links.len();
-        let links: Vec<Su3> = (0..count).into_par_iter().map(|at| f(at / 4, at % 4)).collect();
+        let stop = task::current();
+        let link = |at: usize| {
+            stop.heed();
+            f(at / 4, at % 4)
+        };
+        let links: Vec<Su3> = (0..count).into_par_iter().map(link).collect();
         Links { links: Arc::new(links), ..like.clone() }
     }
 
@@ -57,7 +66,10 @@ impl Links {
             Error::memory(format!("the links of this lattice need {:.1} GB", bytes / 1e9))
                 .hint("use a smaller lattice")
         })?;
-        links.resize(4 * grid.sites(), su3::UNIT);
+        while links.len() < 4 * grid.sites() {
+            task::poll()?;
+            links.resize((links.len() + FILL).min(4 * grid.sites()), su3::UNIT);
+        }
         let sign = std::array::from_fn(|d| match lattice.wrap()[d] {
             Wrap::Phase(p) => p.re,
             Wrap::Open => 1.0,
@@ -105,7 +117,7 @@ impl Links {
         site + moved * stride - x * stride
     }
 
-    /// What fermions get for crossing the boundary of each direction.
+    /// The sign, 1 or -1, that fermions take when they cross the boundary of each direction.
     pub fn sign(&self) -> [f64; 4] {
         self.sign
     }
@@ -234,4 +246,26 @@ pub(super) fn diagonal(phases: [f64; 3]) -> Su3 {
         u[4 * k] = C64::from_polar(1.0, phi);
     }
     u
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+    use crate::task::{Interrupt, Stopped};
+
+    #[test]
+    fn links_are_left_when_the_user_stops() {
+        let u = Links::unit(&Lattice::hypercubic(&[4, 4, 4, 4]).unwrap()).unwrap();
+        let interrupt = Interrupt::default();
+        let link = |x: usize, _: usize| {
+            if x == 3 {
+                interrupt.raise();
+            }
+            su3::UNIT
+        };
+        let work = || interrupt.during(|| Links::from_fn(&u, link));
+        assert!(catch_unwind(AssertUnwindSafe(work)).unwrap_err().is::<Stopped>());
+    }
 }

@@ -8,7 +8,7 @@ use super::observe::sum;
 use super::su3::{self, Su3};
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::task::Task;
+use crate::task::{self, Task};
 
 /// The products of so many links along a direction, from every site on.
 struct Lines {
@@ -36,11 +36,11 @@ impl Lines {
 
     /// One link more.
     fn grow(&mut self, u: &Links) {
-        let (mu, steps) = (self.mu, self.length as isize);
-        self.products
-            .par_iter_mut()
-            .enumerate()
-            .for_each(|(x, line)| *line = su3::mul(line, u.at(u.neighbour(x, mu, steps), mu)));
+        let (mu, steps, stop) = (self.mu, self.length as isize, task::current());
+        self.products.par_iter_mut().enumerate().for_each(|(x, line)| {
+            stop.heed();
+            *line = su3::mul(line, u.at(u.neighbour(x, mu, steps), mu));
+        });
         self.length += 1;
     }
 

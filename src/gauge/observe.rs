@@ -5,13 +5,18 @@ use rayon::prelude::*;
 use super::links::Links;
 use super::su3::{self, Su3};
 use crate::number::C64;
+use crate::task;
 
 /// The sum of a function of sites, in a fixed order.
 pub(super) fn sum(sites: usize, f: impl Fn(usize) -> C64 + Sync) -> C64 {
     let chunk = 256;
+    let stop = task::current();
     let parts: Vec<C64> = (0..sites.div_ceil(chunk))
         .into_par_iter()
-        .map(|i| (i * chunk..((i + 1) * chunk).min(sites)).map(&f).sum())
+        .map(|i| {
+            stop.heed();
+            (i * chunk..((i + 1) * chunk).min(sites)).map(&f).sum()
+        })
         .collect();
     parts.iter().sum()
 }
@@ -43,7 +48,9 @@ pub fn plaquette(u: &Links) -> f64 {
 pub fn polyakov_lines(u: &Links, direction: usize) -> Vec<C64> {
     let n = u.dims()[direction];
     let stride: usize = u.dims()[..direction].iter().product();
+    let stop = task::current();
     let line = |k: usize| {
+        stop.heed();
         let mut at = k % stride + k / stride * stride * n;
         let mut product = su3::UNIT;
         for _ in 0..n {

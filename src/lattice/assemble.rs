@@ -22,7 +22,7 @@ pub enum Format {
     Csr,
 }
 
-/// A model as a matrix.
+/// What a model is assembled into.
 #[derive(Debug, Clone)]
 pub enum Assembled {
     /// Matrix-free.

@@ -35,7 +35,6 @@ impl Block {
         Block { n, entries }
     }
 
-    /// Number of orbitals.
     pub fn orbitals(&self) -> usize {
         self.n
     }
@@ -51,14 +50,12 @@ impl Block {
         &self.entries
     }
 
-    /// The Hermitian conjugate.
     pub fn dagger(&self) -> Block {
         let n = self.n;
         let entries = (0..n * n).map(|k| self.get(k % n, k / n).conj()).collect();
         Block { n, entries }
     }
 
-    /// Whether every entry is real.
     pub fn is_real(&self) -> bool {
         self.entries.iter().all(|z| z.im == 0.0)
     }

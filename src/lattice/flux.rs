@@ -11,7 +11,7 @@ use super::lattice::Lattice;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 
-/// A uniform flux.
+/// Phases of a uniform flux through the plaquettes of two directions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Flux {
     /// Flux quanta through the plaquette of one cell in directions a and b.

@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use super::lattice::Lattice;
-use super::strain::{Strained, content};
+use super::strained::{Strained, content};
 use crate::error::{Error, Result};
 
 /// A lattice with so many rows a site; row = site * orbitals + orbital.
 #[derive(Debug, Clone)]
 pub struct Geometry {
-    /// The lattice.
     pub lattice: Lattice,
     /// Rows a site.
     pub orbitals: usize,
@@ -33,7 +32,7 @@ impl Geometry {
             (Some(a), Some(b)) => {
                 Arc::ptr_eq(a, b)
                     || (0..self.lattice.all_sites()).all(|site| {
-                        // What was removed lies nowhere, in both.
+                        // Removed sites have no position to compare.
                         self.lattice.number(site).is_none() || a.position(site) == b.position(site)
                     })
             }
@@ -61,7 +60,6 @@ impl Geometry {
         }
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> usize {
         self.lattice.sites() * self.orbitals
     }

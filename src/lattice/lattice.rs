@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::remove::Kept;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -44,6 +43,17 @@ pub struct Lattice {
     pub(super) wrap: Vec<Wrap>,
     pub(super) bonds: Arc<Vec<Bond>>,
     pub(super) kept: Option<Arc<Kept>>,
+}
+
+/// The numbering after a removal.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// Number before removal of each site.
+    pub full: Vec<usize>,
+    /// Number after removal of each former site, `usize::MAX` where it is gone.
+    pub number: Vec<usize>,
+    /// How many times sites were removed at random: each time has random numbers of its own.
+    pub draws: u32,
 }
 
 /// Where a displacement from a cell arrives.
@@ -176,12 +186,10 @@ impl Lattice {
         &self.cells
     }
 
-    /// Number of cells.
     pub fn cell_count(&self) -> usize {
         self.cells.iter().product()
     }
 
-    /// Boundary of each direction.
     pub fn wrap(&self) -> &[Wrap] {
         &self.wrap
     }
@@ -201,7 +209,6 @@ impl Lattice {
         self.cell_count() * self.basis.len()
     }
 
-    /// Whether sites were removed.
     pub fn has_removed(&self) -> bool {
         self.kept.is_some()
     }
@@ -334,7 +341,6 @@ impl Lattice {
         }
     }
 
-    /// Coordinates of a cell.
     #[inline]
     pub(super) fn coordinates(&self, mut cell: usize) -> [i64; MAX_DIMENSION] {
         let mut at = [0; MAX_DIMENSION];
@@ -420,7 +426,6 @@ impl fmt::Display for Lattice {
     }
 }
 
-/// What a boundary is called.
 fn boundary_name(wrap: Wrap) -> String {
     match wrap {
         Wrap::Open => "open".into(),

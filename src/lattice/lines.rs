@@ -26,7 +26,6 @@ pub const CHECK: &str = "% crc32: ";
 const LONGEST: u64 = 16 << 20;
 
 impl Lines {
-    /// Opens a file.
     pub fn open(path: &Path) -> Result<Lines> {
         let failed = |e: std::io::Error| {
             let why = match e.kind() {
@@ -45,7 +44,7 @@ impl Lines {
     pub fn next(&mut self) -> Result<Option<&str>> {
         self.text.clear();
         self.number += 1;
-        // No line of such a file is longer: what goes on and on is another kind of file.
+        // A longer line means that this is another kind of file.
         match self.reader.by_ref().take(LONGEST).read_line(&mut self.text) {
             Ok(0) => return Ok(None),
             Ok(n) if n as u64 == LONGEST => return Err(self.wrong("does not end")),
@@ -63,7 +62,7 @@ impl Lines {
         Ok(Some(line))
     }
 
-    /// At the end of the file: its check, if one of its lines was one, is that of its other lines.
+    /// At the end of the file: if a line held a check, compares it with that of the other lines.
     pub fn check(&self) -> Result<()> {
         let found = format!("{:08x}", self.sum.clone().finalize());
         match &self.told {

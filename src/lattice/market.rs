@@ -55,7 +55,7 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
     )?;
     let mut entries = Entries::default();
     let steps = task.start("matrix market", count);
-    // Arrays stand by columns, of symmetric matrices only what lies on or below the diagonal.
+    // Arrays are stored by columns; of symmetric matrices only the part on and below the diagonal.
     let below = |column: usize| match symmetry {
         Symmetry::General => 0,
         Symmetry::Skew => column + 1,

@@ -18,6 +18,7 @@ mod remove;
 pub mod sparse;
 mod stencil;
 mod strain;
+mod strained;
 mod table;
 #[cfg(test)]
 mod tests;

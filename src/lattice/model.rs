@@ -9,7 +9,7 @@ use super::block::Block;
 use super::flux::Flux;
 use super::geometry::Geometry;
 use super::lattice::{Bond, Lattice, check_bond};
-use super::strain::Strained;
+use super::strained::Strained;
 use super::table::{Builder, Table};
 use crate::error::{Error, Result};
 use crate::number::memory;
@@ -107,7 +107,6 @@ impl Model {
         &self.lattice
     }
 
-    /// Orbitals a site.
     pub fn orbitals(&self) -> usize {
         self.orbitals
     }

@@ -2,22 +2,11 @@
 
 use std::sync::Arc;
 
-use super::lattice::Lattice;
+use super::lattice::{Kept, Lattice};
 use crate::error::{Error, Result};
 use crate::number::memory;
 use crate::number::philox::{self, Stream};
 use crate::task::{self, Task};
-
-/// The numbering after a removal.
-#[derive(Debug)]
-pub(super) struct Kept {
-    /// Number before removal of each site.
-    pub full: Vec<usize>,
-    /// Number after removal of each former site, `usize::MAX` where it is gone.
-    pub number: Vec<usize>,
-    /// How many times sites were removed at random: each time has random numbers of its own.
-    pub draws: u32,
-}
 
 impl Lattice {
     /// The lattice without the sites whose position `gone` says yes to.

@@ -75,7 +75,7 @@ impl Model {
             }
         }
         terms.retain(|t| t.value != C64::ZERO);
-        // Energies of single orbitals go nowhere.
+        // On-site energies have no displacement.
         let diagonal = if axes.is_empty() { self.varying_diagonal()? } else { None };
         let dtype = DType::of(single, !axes.is_empty() || !self.is_real());
         Ok(Stencil {

@@ -5,45 +5,13 @@ use std::sync::Arc;
 
 use super::lattice::Lattice;
 use super::model::{Model, Span};
+use super::strained::{Strained, content};
 use crate::error::{Error, Kind, Result};
 use crate::number::memory;
 use crate::task::Task;
 
 /// Where a position moves to.
 pub type PositionMap<'a> = dyn FnMut(&[f64]) -> Result<Vec<f64>> + 'a;
-
-/// Where the sites of a strained model are.
-#[derive(Debug, PartialEq)]
-pub(super) struct Strained {
-    space: usize,
-    /// Positions of the sites as numbered before removals, one after the other.
-    moved: Vec<f64>,
-    /// Of each hopping, where the bonds that cross a boundary end, by the cell they leave.
-    beyond: Vec<HashMap<usize, Vec<f64>>>,
-    /// Of the whole sample; none where the map does not reach the corners of its cells.
-    pub volume: Option<f64>,
-}
-
-impl Strained {
-    /// Position of a site as numbered before removals.
-    pub fn position(&self, full: usize) -> &[f64] {
-        &self.moved[full * self.space..][..self.space]
-    }
-
-    /// Along an axis, from the site `from` that a hopping leaves with `cell` to the site `to` that it reaches.
-    #[inline]
-    pub fn reach(
-        &self,
-        hop: usize,
-        cell: usize,
-        (from, to): (usize, usize),
-        wrapped: bool,
-        axis: usize,
-    ) -> f64 {
-        let end = self.beyond[hop].get(&cell).filter(|_| wrapped);
-        end.map_or(self.moved[to * self.space + axis], |end| end[axis]) - self.moved[from * self.space + axis]
-    }
-}
 
 fn length(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt()
@@ -74,7 +42,7 @@ impl Model {
         let numbers = (lattice.all_sites() * space + self.hops.len() * lattice.cell_count()) as u128;
         memory::ensure(8 * numbers, &format!("the strain of {} sites", lattice.sites()))?;
         let volume = match volume(&lattice, map, task) {
-            // Corners may lie beyond the sites: that the map fails there is no fault.
+            // The map may fail at corners, which can lie beyond all sites.
             Err(e) if e.kind() != Kind::Interrupted => None,
             volume => volume?,
         };
@@ -178,20 +146,4 @@ fn volume(lattice: &Lattice, map: &mut PositionMap<'_>, task: &Task) -> Result<O
         }
     }
     Ok(Some(sum))
-}
-
-/// The volume that vectors span, by Gram and Schmidt.
-pub(super) fn content(mut vectors: Vec<Vec<f64>>) -> f64 {
-    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-    let mut product = 1.0;
-    for k in 0..vectors.len() {
-        let (done, rest) = vectors.split_at_mut(k);
-        for before in done.iter() {
-            let square = dot(before, before);
-            let along = if square > 0.0 { dot(before, &rest[0]) / square } else { 0.0 };
-            rest[0].iter_mut().zip(before).for_each(|(x, b)| *x -= along * b);
-        }
-        product *= dot(&rest[0], &rest[0]).sqrt();
-    }
-    product
 }

@@ -23,7 +23,6 @@ impl Table {
         self.index.get(at).and_then(|&i| self.blocks.get(i as usize))
     }
 
-    /// The distinct blocks.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks
     }
@@ -61,7 +60,6 @@ impl Builder {
         Ok(())
     }
 
-    /// The table.
     pub fn finish(self) -> Table {
         self.table
     }

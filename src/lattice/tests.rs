@@ -114,7 +114,7 @@ fn neighbours_are_a_bond_apart() {
     }
 }
 
-/// Equation (1) of Kreutzer et al.
+/// Equation (1) of Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417.
 fn insulator(lattice: Lattice) -> Model {
     let (one, zero) = (C64::ONE, C64::ZERO);
     let s = [[one, zero, zero, one], [zero, one, one, zero], [zero, -I, I, zero], [one, zero, zero, -one]];

@@ -4,12 +4,10 @@ use std::fmt;
 use std::ops::{Add, Mul};
 
 use super::Sites;
+use super::site::adjoint_name;
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::number::format::{complex, real};
-
-/// The mark of adjoint operators, at the end of their names.
-pub(super) const ADJOINT: char = '\u{2020}';
 
 /// A coefficient times a product of operators, the rightmost acting first.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,14 +169,6 @@ pub fn places(order: &[usize]) -> Result<Vec<usize>> {
         }
     }
     Ok(place)
-}
-
-/// What the adjoint of an operator is called.
-pub(super) fn adjoint_name(name: &str) -> String {
-    match name.strip_suffix(ADJOINT) {
-        Some(name) => name.into(),
-        None => format!("{name}{ADJOINT}"),
-    }
 }
 
 impl From<C64> for OpSum {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::opsum::{ADJOINT, adjoint_name};
 use crate::error::{Error, Result, nearest};
 use crate::number::C64;
+
+/// The mark of adjoint operators, at the end of their names.
+pub(super) const ADJOINT: char = '\u{2020}';
 
 /// The most states a site can have.
 pub const MAX_STATES: usize = 256;
@@ -268,4 +270,12 @@ pub(super) fn twice(name: &str, charge: f64) -> Result<i32> {
         return Err(Error::input(format!("charge `{name}` is {charge}, which is no multiple of 1/2")));
     }
     Ok(twice.round() as i32)
+}
+
+/// What the adjoint of an operator is called.
+pub(super) fn adjoint_name(name: &str) -> String {
+    match name.strip_suffix(ADJOINT) {
+        Some(name) => name.into(),
+        None => format!("{name}{ADJOINT}"),
+    }
 }

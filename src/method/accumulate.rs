@@ -1,5 +1,5 @@
-//! The ways of Zhang et al. (Zhang et al. 2013) to accumulate mu_n = <r|T_n(H~)|r>, one moment a product, beside the fused one
-//! of the recurrence: what they cost in memory and passes over the data is what the paper compares.
+//! Ways to accumulate mu_n = <r|T_n(H~)|r>, one moment a product (Zhang, Yamagiwa, Okumura, Yunoki, IJPP 41 (2013) 59), beside
+//! the fused one of the recurrence. They differ in memory and in passes over the data, which the paper compares.
 
 use std::time::Instant;
 
@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::method::window::require_hermitian;
 use crate::method::{Chebyshev, Moments, Window};
 use crate::number::C64;
-use crate::operator::{Operator, human_bytes};
+use crate::number::memory::human;
+use crate::operator::Operator;
 use crate::task::Task;
 
 /// Orders in a sliding window.
@@ -23,7 +24,7 @@ pub enum Accumulation {
     SlidingWindow,
     /// A pass for T_n r and another for the sum.
     Divided,
-    /// One pass, two moments (Kreutzer et al. 2015).
+    /// One pass, two moments (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
     Fused,
 }
 
@@ -73,8 +74,8 @@ pub fn accumulate(
     if needed > free {
         return Err(Error::memory(format!(
             "accumulating {count} moments takes {}, and {} are free",
-            human_bytes(needed),
-            human_bytes(free)
+            human(needed),
+            human(free)
         ))
         .hint("use `accumulate: \"fused\"`, which keeps no products, or fewer vectors at a time"));
     }

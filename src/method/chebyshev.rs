@@ -1,5 +1,6 @@
 //! The Chebyshev recurrence v_(m+1) = 2 H~ v_m - v_(m-1) with two moments a product:
-//! mu_2m = 2 <v_m|v_m> - mu_0 and mu_(2m+1) = 2 <v_(m+1)|v_m> - mu_1 (Kreutzer et al. 2015, aug_spmmv).
+//! mu_2m = 2 <v_m|v_m> - mu_0 and mu_(2m+1) = 2 <v_(m+1)|v_m> - mu_1 (`aug_spmmv` of
+//! Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
 
 use std::time::{Duration, Instant};
 
@@ -84,7 +85,7 @@ impl Chebyshev {
             let steps = group.min(n - done);
             let (w, v) = (&mut self.previous, &mut self.current);
             let mut dots = Vec::with_capacity(steps);
-            self.h.node().recurrence(self.h.device(), alpha, beta, v, w, steps, &mut dots)?;
+            self.h.recurrence((alpha, beta), v, w, steps, &mut dots)?;
             self.dots.append(&mut dots);
             done += steps;
             let rate = 2.0 * (done * lanes) as f64 / started.elapsed().as_secs_f64();

@@ -7,8 +7,8 @@
 //!   Greenwood's formula;
 //! - Q = sum Im w_mn (T_m U'_(n-1) - U'_(m-1) T_n) of all states below, a polynomial.
 //!
-//! As one sum over points the first part brings along what S/(1 - x^2) is at the lower end of the window. There no level
-//! lies, yet a kernel leaves S above zero, so that the sum grows without bound with the number of points.
+//! A sum over points would include S/(1 - x^2) at the lower end of the window. No level lies there, but a kernel leaves S above
+//! zero, so that the sum would grow without bound with the number of points.
 
 use std::f64::consts::PI;
 
@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, DoubleMoments, Window};
 use crate::number::C64;
-use crate::task;
+use crate::task::{self, Interrupt};
 
 /// Points of Gauss and Legendre in a panel: a panel holds one period of the highest term at most.
 const NODES: usize = 12;
@@ -74,7 +74,7 @@ impl DoubleMoments {
             potentials.par_iter().map(|&mu| stop.check().map(|()| f(mu))).collect()
         };
         let cold = Cold::new(self.window, self.count, mu, kernel);
-        // What is smooth on the scale of the moments does not see so low a temperature.
+        // A temperature far below the resolution of the moments changes nothing.
         if temperature < 1e-8 * a {
             at_each(&|mu| cold.at_energy(mu))
         } else if 2.0 * temperature > a * PI / self.count as f64 {
@@ -101,6 +101,7 @@ struct Cold {
     surface: Vec<f64>,
     /// Q = sum q_k cos(k phi); here q_0, then q_k / k: what its integral takes.
     sea: Vec<f64>,
+    stop: Interrupt,
 }
 
 impl Cold {
@@ -114,7 +115,9 @@ impl Cold {
             to[m + n] += value / 2.0;
             to[m.abs_diff(n)] += value / 2.0;
         };
+        let stop = task::current();
         for m in 0..count {
+            stop.heed();
             let odd: Vec<f64> = (0..count).map(|n| damped(m, n).im - damped(n, m).im).collect();
             for (n, slope) in slopes(&odd).into_iter().enumerate() {
                 add(&mut sea, m, n, slope);
@@ -124,7 +127,7 @@ impl Cold {
             }
         }
         sea.iter_mut().enumerate().skip(1).for_each(|(k, q)| *q /= k as f64);
-        Cold { window, count, surface, sea }
+        Cold { window, count, surface, sea, stop }
     }
 
     /// The angle of an energy, at the nearer end for one outside the window.
@@ -156,7 +159,7 @@ impl Cold {
             (a1, a2) = (2.0 * c * a1 - a2 + surface, a1);
             (b1, b2) = (2.0 * c * b1 - b2 + sea, b1);
         }
-        // 1/s^2 of two densities of states, nearer to the window's end than the moments can tell from it no larger.
+        // 1/s^2 comes from two densities of states; it is cut off at the distance from the window's end that the moments resolve.
         let ends = (self.count as f64 * s).powi(2);
         let inverse = if ends < 1e-12 { 1.0 } else { -(-ends).exp_m1() / ends } * (self.count as f64).powi(2);
         (self.surface[0] + c * a1 - a2) * inverse + self.sea[0] * (PI - phi) - s * b1
@@ -170,6 +173,7 @@ impl Cold {
             let parts = ((pair[1] - pair[0]) * self.count as f64 / PI).ceil().max(1.0);
             let half = (pair[1] - pair[0]) / parts / 2.0;
             for part in 0..parts as usize {
+                self.stop.heed();
                 let middle = pair[0] + half * (2 * part + 1) as f64;
                 nodes.extend(rule.iter().map(|(x, weight)| {
                     let phi = middle + half * x;

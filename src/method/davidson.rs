@@ -440,7 +440,8 @@ struct Diagonal {
 impl Diagonal {
     /// Of an operator that knows its diagonal, with the places of some lowest entries.
     fn of(h: &Operator, lowest: usize) -> Result<Option<Diagonal>> {
-        let Some(diagonal) = h.node().diagonal() else { return Ok(None) };
+        let Some(diagonal) = h.diagonal() else { return Ok(None) };
+        let diagonal: Vec<f64> = diagonal.iter().map(|z| z.re).collect();
         let mut states: Vec<usize> = Vec::with_capacity(lowest + 1);
         for (i, x) in diagonal.iter().enumerate() {
             let place = states.partition_point(|&k| diagonal[k] <= *x);

@@ -107,10 +107,9 @@ impl Polynomials {
     }
 }
 
-/// Two-dimensional moments.
+/// mu_mn = Tr[A T_m(H~) B T_n(H~)]/D by random vectors, kept for each of them.
 #[derive(Debug, Clone)]
 pub struct DoubleMoments {
-    /// The window of H~.
     pub window: Window,
     /// Dimension of the operator.
     pub dim: usize,

@@ -1,8 +1,8 @@
 //! exp(-i t H) psi by Chebyshev expansion (Tal-Ezer and Kosloff, J. Chem. Phys. 81 (1984) 3967), t real, imaginary or neither.
 //!
 //! An imaginary time makes the terms of a series as large as exp(|Im t| a) with the half width a of the window, while the sum may
-//! be as small as the inverse: a step loses the square of that. Steps are so short that it is below two digits, columns are
-//! brought back to norm one after each, and the logarithms of the norms are added up.
+//! be as small as the inverse, so that a step loses the square of that in relative precision. Steps are kept so short that the
+//! loss is below two digits. After each step columns are scaled to norm one, and the logarithms of the norms are added up.
 
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ impl Evolved {
     /// The columns as they are.
     ///
     /// # Errors
-    /// A norm that is too large or too small a number.
+    /// A norm beyond the range of double precision.
     pub fn whole(self, h: &Operator) -> Result<BlockVector> {
         if self.log_scale.iter().all(|&x| x == 0.0) {
             return Ok(self.psi);

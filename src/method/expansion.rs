@@ -1,35 +1,32 @@
 //! Functions of an operator by Chebyshev expansion and Clenshaw's recurrence.
 
-use std::sync::Arc;
-
 use rayon::prelude::*;
 
-use crate::backend::{BlockVector, Device, Dots, Rows, Update};
+use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
 use crate::method::Window;
 use crate::number::{C64, DType};
-use crate::operator::{LinearOperator, Operator, update_by};
+use crate::operator::{Action, LinearOperator, Operator};
 use crate::task::Task;
 
 /// A Chebyshev series f(E) = sum_k c_k T_k((E - b)/a); c_0 has no half weight.
 #[derive(Debug, Clone)]
 pub struct Expansion {
-    /// The window of the series.
     pub window: Window,
     /// Coefficients c_0, c_1, ...
     pub coefficients: Vec<C64>,
 }
 
-/// Points that a converged series is compared with its function at, evenly spaced in energy, and as many in the angle.
+/// A converged series is compared with its function at so many points evenly spaced in energy, and as many in the angle.
 const LOOKS: usize = 4096;
 /// A series may be off by this much of the function's largest value between its own points, or by what rounding leaves.
 const OFF: f64 = 1e-10;
-/// Rounding of a function may leave this much of the largest coefficient in all of them, not more.
+/// Rounding of the function may leave all coefficients at this fraction of the largest, not more.
 const FLOOR: f64 = 1e-9;
 /// Terms that a series may have unless they are asked for.
 const MOST_TERMS: usize = 1 << 16;
 
-/// A function at its points, a power of two of them, which Chebyshev coefficients are sums over.
+/// A function's values at the Chebyshev points, whose number is a power of two.
 struct Samples {
     values: Vec<C64>,
 }
@@ -41,8 +38,8 @@ impl Samples {
         Ok(Samples { values: (0..points).map(value).collect::<Result<_>>()? })
     }
 
-    /// The first coefficients, by Gauss and Chebyshev's quadrature: a cosine transform, which a Fourier transform of the points,
-    /// the even ones first and the odd ones back from the end, contains (Makhoul, IEEE Trans. ASSP 28 (1980) 27).
+    /// The first coefficients, by Gauss and Chebyshev's quadrature. This is a cosine transform; it follows from a Fourier transform
+    /// of the points in another order: the even ones, then the odd ones backwards (Makhoul, IEEE Trans. ASSP 28 (1980) 27).
     fn coefficients(&self, terms: usize) -> Vec<C64> {
         let n = self.values.len();
         let mut v: Vec<C64> = self.values.iter().step_by(2).copied().collect();
@@ -110,7 +107,7 @@ impl Expansion {
         let mut points = (2 * terms).max(LOOKS / 2).next_power_of_two();
         let mut samples = Samples::of(window, points, &mut f)?;
         let mut coefficients = samples.coefficients(terms);
-        // A jump never agrees with itself: then the most points are the best.
+        // The series of a function with a jump never settles: then as many points as allowed are used.
         while points < MOST_TERMS {
             points *= 2;
             samples = Samples::of(window, points, &mut f)?;
@@ -186,7 +183,6 @@ impl Expansion {
         .hint("expand the function on a window that holds it"))
     }
 
-    /// The series at an energy.
     pub fn at(&self, energy: f64) -> C64 {
         let x = self.window.scale(energy);
         let (mut b1, mut b2) = (C64::default(), C64::default());
@@ -204,8 +200,8 @@ impl Expansion {
         self.apply_with_loss(h, psi, task).map(|(out, _)| out)
     }
 
-    /// The same, and by how much the terms of the sum are larger than the result, in the worst column: that times the rounding of
-    /// its numbers is the part of the result that is none.
+    /// The same, and by how much the terms of the sum are larger than the result, in the worst column. That factor times the
+    /// rounding of one number is the relative error of the result.
     ///
     /// # Errors
     /// As [`Expansion::apply`].
@@ -228,14 +224,13 @@ impl Expansion {
         Ok((out, loss))
     }
 
-    /// Whether all coefficients are real.
     pub fn is_real(&self) -> bool {
         self.coefficients.iter().all(|c| c.im == 0.0)
     }
 }
 
-/// The size below which coefficients are rounding or not asked for, if the last eighth of them is: below `tolerance`, or as flat as
-/// rounding leaves them in the whole last half.
+/// The size below which coefficients are left out; none if the series has not settled. It has where the last eighth of the
+/// coefficients lies below `tolerance` of the largest, or where the whole last half is flat, as rounding makes it.
 fn settled(all: &[C64], tolerance: f64) -> Option<f64> {
     let most = largest(all);
     let n = all.len();
@@ -249,7 +244,7 @@ fn settled(all: &[C64], tolerance: f64) -> Option<f64> {
 
 /// The values of a function between the points of any series.
 fn look(window: Window, f: &mut dyn FnMut(f64) -> Result<C64>) -> Result<Vec<(f64, C64)>> {
-    // Irrational fractions, which meet no grid.
+    // Irrational fractions: no such point falls on a grid.
     let even = |j: usize| 2.0 * (j as f64 + 0.618_033_988_749_895) / LOOKS as f64 - 1.0;
     let turned = |j: usize| (std::f64::consts::PI * (j as f64 + 0.381_966_011_250_105) / LOOKS as f64).cos();
     let zero = Some(window.scale(0.0)).filter(|x| x.abs() <= 1.0);
@@ -326,45 +321,41 @@ pub fn polynomial(h: &Operator, series: &Expansion) -> Result<Operator> {
     if h.dim() != h.cols() {
         return Err(Error::input(format!("a function of a {} x {} operator", h.dim(), h.cols())));
     }
-    let node = Polynomial { h: h.clone(), series: series.clone() };
-    Ok(Operator::from_node(h.device().clone(), Arc::new(node)).on(h.geometry().cloned()))
+    Ok(Polynomial { h: h.clone(), series: series.clone() }.into_operator())
+}
+
+impl Action for Polynomial {
+    fn like(&self) -> &Operator {
+        &self.h
+    }
+
+    fn act(&self, v: &BlockVector) -> Result<BlockVector> {
+        self.series.apply(&self.h, v, &Task::default())
+    }
+
+    fn about(&self) -> KernelInfo {
+        let KernelInfo { format, bytes, entries } = self.h.info();
+        let order = self.series.coefficients.len() - 1;
+        let format = format!("polynomial of order {order} of {format}");
+        KernelInfo { format, bytes, entries: order * entries }
+    }
+
+    fn scalar(&self) -> DType {
+        if self.series.is_real() { self.h.dtype() } else { self.h.dtype().to_complex() }
+    }
 }
 
 impl LinearOperator for Polynomial {
-    fn rows(&self) -> Rows {
-        self.h.rows()
+    fn kernel(&self) -> &dyn Kernel {
+        self
     }
 
-    fn cols(&self) -> usize {
-        self.h.cols()
-    }
-
-    fn dtype(&self) -> DType {
-        if self.series.is_real() { self.h.dtype() } else { self.h.dtype().to_complex() }
-    }
-
-    fn update(
-        &self,
-        device: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        let product = self.series.apply(&self.h, v, &Task::default())?;
-        update_by(device, c, &product, v, w, dots)
-    }
-
-    fn adjoint(&self, _: &Device) -> Result<Operator> {
+    fn adjoint(&self) -> Result<Option<Operator>> {
         let coefficients = self.series.coefficients.iter().map(|c| c.conj()).collect();
-        polynomial(&self.h.adjoint()?, &Expansion { window: self.series.window, coefficients })
+        polynomial(&self.h.adjoint()?, &Expansion { window: self.series.window, coefficients }).map(Some)
     }
 
-    fn is_hermitian(&self, _: &Device) -> Result<bool> {
-        Ok(self.series.is_real() && self.h.is_hermitian()?)
-    }
-
-    fn describe(&self) -> String {
-        format!("polynomial of order {} of {}", self.series.coefficients.len() - 1, self.h.node().describe())
+    fn is_hermitian(&self) -> Result<Option<bool>> {
+        Ok(Some(self.series.is_real() && self.h.is_hermitian()?))
     }
 }

@@ -33,7 +33,7 @@ fn branch(z: C64) -> (C64, C64) {
     // The product keeps what z^2 - 1 loses near the window's ends.
     let root = ((z - 1.0) * (z + 1.0)).sqrt();
     let (minus, plus) = (z - root, z + root);
-    // On the circle, where a kernel damps, the retarded one.
+    // On the circle both roots have modulus one, and the retarded one is taken.
     let retarded = if z.im == 0.0 && z.re.abs() < 1.0 { minus.im < 0.0 } else { minus.norm() < plus.norm() };
     if retarded { (root, minus) } else { (-root, plus) }
 }
@@ -51,7 +51,7 @@ pub fn undamped_terms(
     let undamped = |energy: &&f64| eta > 0.0 || window.scale(**energy).abs() > 1.0;
     let needed = energies.iter().filter(undamped).map(|&energy| {
         let z = C64::new(window.scale(energy), eta);
-        // ln(1/|w|) = Re acosh(z), as |z - 1| + |z + 1| = 2 cosh of it; by what that exceeds 1, for small ones.
+        // ln(1/|w|) = Re acosh(z), and |z - 1| + |z + 1| = 2 cosh of it; the excess over 1 keeps the digits of small ones.
         let (near, far) = ((z - 1.0).norm(), (z + 1.0).norm());
         let (x, y) = (z.re, z.im);
         let beyond = if x.abs() > 1.0 {

@@ -39,7 +39,7 @@ impl MinMax {
             return Err(Error::input(format!("a polynomial of degree {degree}"))
                 .hint(format!("the largest degree is {MOST}: raise `eps` by more low modes")));
         }
-        // Where the best deviation would drown in rounding, interpolation is as good as it gets.
+        // Where the best deviation is below rounding, interpolation is as good.
         if estimate(eps, degree) > 1e-12
             && degree <= EXCHANGED
             && let Some(best) = remez(eps, degree)
@@ -64,7 +64,7 @@ impl MinMax {
             .hint("raise `eps` by more low modes, or allow a larger `error`"));
         }
         let mut degree = guess as usize;
-        // Interpolation is at most twice as far off as the best; what misses by more than four is rounding.
+        // Interpolation is off by twice the best at most; a miss by a factor of four comes from rounding.
         let most = degree + (4f64.ln() / (2.083 * eps.sqrt())).ceil() as usize + 2;
         let mut fit = Self::of_degree(eps, degree)?;
         while fit.deviation > error {
@@ -133,7 +133,7 @@ pub(super) fn check_error(error: f64) -> Result<()> {
         .hint(format!("double precision holds deviations from {LEAST:e} on, below 1")))
 }
 
-/// An error that rounding keeps out of reach.
+/// The error for a deviation below what rounding allows.
 pub(super) fn drowned(eps: f64, deviation: f64) -> Error {
     Error::input(format!("rounding leaves a deviation of {deviation:.1e} on [{eps:e}, 1]"))
         .hint("ask for a larger one, or raise `eps` by more low modes")
@@ -148,7 +148,7 @@ fn clenshaw(c: &[f64], z: f64) -> f64 {
     clenshaws(c, [z])[0]
 }
 
-/// At several points, since one alone waits for each of its steps.
+/// At several points together: the steps of one alone depend on each other and run slower.
 fn clenshaws<const N: usize>(c: &[f64], z: [f64; N]) -> [f64; N] {
     let (mut b1, mut b2) = ([0.0; N], [0.0; N]);
     for c in c.iter().skip(1).rev() {

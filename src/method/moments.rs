@@ -11,7 +11,6 @@ use crate::number::{Series, Table, student};
 /// Moments mu_n = Tr T_n(H~)/D, or those of a local density, with what is needed to turn them into functions of energy.
 #[derive(Debug, Clone)]
 pub struct Moments {
-    /// The window of H~.
     pub window: Window,
     /// Dimension of the operator.
     pub dim: usize,
@@ -71,7 +70,6 @@ impl Moments {
         Ok(merged)
     }
 
-    /// Number of moments.
     pub fn len(&self) -> usize {
         self.mean.len()
     }
@@ -138,7 +136,8 @@ impl Moments {
     }
 
     /// The density per energy at `energies`, zero outside the window:
-    /// f(x) = [g_0 mu_0 + 2 sum g_n mu_n T_n(x)] / (pi sqrt(1 - x^2)), divided by a (Zhang et al. 2013).
+    /// f(x) = [g_0 mu_0 + 2 sum g_n mu_n T_n(x)] / (pi sqrt(1 - x^2)), divided by a
+    /// (Weisse, Wellein, Alvermann, Fehske, RMP 78 (2006) 275, section II.C).
     pub fn density(&self, energies: &[f64], kernel: DampingKernel) -> Vec<f64> {
         let damped = damp(&self.mean, &kernel.factors(self.len()));
         energies.par_iter().map(|&e| self.series(&damped, e)).collect()
@@ -151,7 +150,7 @@ impl Moments {
         energies.par_iter().map(|&e| standard_error(deviations.iter().map(|d| self.series(d, e)))).collect()
     }
 
-    /// By what the moments of each vector differ from the mean: summed instead of squares, nothing cancels.
+    /// Moments of each vector minus the mean. A variance is summed over these, since a difference of squares would lose digits.
     pub fn deviations(&self) -> impl Iterator<Item = Vec<f64>> + '_ {
         self.columns.iter().map(|c| c.iter().zip(&self.mean).map(|(x, mean)| x - mean).collect())
     }

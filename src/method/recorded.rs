@@ -1,5 +1,5 @@
-//! Clenshaw's recurrence over one series for one vector after another, its launches recorded where a device takes longer to
-//! launch a step than to compute it.
+//! Clenshaw's recurrence over one series, for many vectors in turn. Its launches are recorded, which pays where a device takes
+//! longer to launch a step than to compute it.
 
 use crate::backend::{BlockVector, Recording, Update};
 use crate::error::Result;

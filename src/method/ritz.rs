@@ -1,7 +1,7 @@
 //! The lowest eigenpairs of a Hermitian operator by minimising its Ritz functional <x|A x>/<x|x>: conjugate gradients
-//! with deflation of the vectors below, in cycles with exact diagonalisation in their span (Bunk, Jansen, Luescher,
-//! Simma 1994; Kalkreuter, Simma, CPC 93 (1996) 33); or subspace iteration with a Chebyshev filter, which takes longer
-//! strides where products come in blocks (Zhou, Saad, Tiago, Chelikowsky 2006).
+//! with deflation of the vectors below, in cycles with exact diagonalisation in their span (Kalkreuter, Simma,
+//! CPC 93 (1996) 33); or subspace iteration with a Chebyshev filter, which needs fewer steps where products come in blocks
+//! (Zhou, Saad, Tiago, Chelikowsky, J. Comput. Phys. 219 (2006) 172).
 
 use crate::backend::{BlockVector, Device, Distribution, Random, Update};
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub enum RitzMethod {
 pub struct RitzOptions {
     /// Number of eigenpairs.
     pub count: usize,
-    /// How many of them must have converged, from the lowest on; those beyond are taken as they have become.
+    /// How many of them must have converged, from the lowest on; the others are returned as they are then.
     pub sure: usize,
     /// Vectors to begin with, in place of as many random ones.
     pub start: Option<BlockVector>,
@@ -43,7 +43,6 @@ pub struct RitzOptions {
     pub max_products: usize,
     /// Seed of the random starting vectors.
     pub seed: u64,
-    /// The way.
     pub method: RitzMethod,
 }
 
@@ -83,7 +82,7 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
     if sure == 0 || sure > count {
         return Err(Error::internal(format!("{sure} of {count} eigenpairs are to converge")));
     }
-    // Vectors beyond those asked for keep what they would converge to slowly out of the way of the last ones.
+    // More vectors than asked for: the last wanted ones then converge faster.
     let guards = match options.method {
         RitzMethod::ConjugateGradient => 0,
         RitzMethod::Chebyshev => 4.max(sure / 4),
@@ -201,7 +200,7 @@ impl Span {
     }
 }
 
-/// Tells when rounding rules: many sweeps have brought nothing.
+/// Tells when rounding keeps residuals from falling: many sweeps have not lowered them.
 struct Stall {
     sweeps: usize,
     /// The residual when it last fell by much.
@@ -216,7 +215,7 @@ impl Default for Stall {
 
 impl Stall {
     fn of(&mut self, residual: f64) -> bool {
-        // Slow is not stalled: what counts is the fall since it was last noted, over as many sweeps as it took.
+        // A slow search has not stalled: the fall since the last note is judged over the sweeps that it took.
         self.sweeps += 1;
         if residual <= 0.9 * self.last {
             (self.last, self.sweeps) = (residual, 0);
@@ -255,7 +254,7 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ende
         span.diagonalise()?;
         let after = options.worst(&span.residuals);
         if !moved && after >= before && after > options.goal(&span.values) {
-            // Rounding rules: no step lowers the functional any more.
+            // At the limit of rounding no step lowers the functional.
             return Ok(if span.products >= options.max_products { Ended::Limit } else { Ended::Stalled });
         }
     }
@@ -376,13 +375,13 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended>
         }
         progress.advance_with(span.products, &format!("residual {worst:.1e}"))?;
         let (lowest, highest) = (span.values[0], span.values[span.values.len() - 1]);
-        // What lies above the limit grows most of all, and shows here.
+        // A spectrum beyond the limit shows here: its vectors grow most.
         let above = highest + span.residuals[span.residuals.len() - 1];
         if highest > upper {
             upper = above + 0.02 * (above - lowest);
         }
         let wanted = span.values[options.sure - 1];
-        // Above the span's own values: were they all of one multiplet, nothing would grow against what is damped.
+        // The damping begins above the span's own values; within a multiplet nothing would grow otherwise.
         let top = (highest + (0.25 * (highest - wanted)).max(1e-4 * (upper - lowest)))
             .min(lowest + 0.9 * (upper - lowest));
         // The last wanted vector grows by e^4 over what is damped, as far as a moderate degree allows.

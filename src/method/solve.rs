@@ -14,7 +14,6 @@ const ONE: C64 = C64::new(1.0, 0.0);
 pub struct SolveOptions {
     /// Largest |b - A x|/|b| of a column that counts as converged.
     pub tolerance: f64,
-    /// Most iterations.
     pub max_iterations: usize,
     /// Where to start; zero by default.
     pub start: Option<BlockVector>,
@@ -29,11 +28,9 @@ impl Default for SolveOptions {
 /// A solution and how good it is.
 #[derive(Debug, Clone)]
 pub struct Solution {
-    /// x.
     pub x: BlockVector,
     /// |b - A x|/|b| of each column, recomputed at the end.
     pub residuals: Vec<f64>,
-    /// Iterations.
     pub iterations: usize,
     /// Whether every column is within the tolerance.
     pub converged: bool,
@@ -129,7 +126,7 @@ fn check_hermitian(a: &Operator) -> Result<()> {
         return Ok(());
     }
     Err(Error::input("conjugate gradients need a Hermitian operator, and this one is not").hint(
-        "solve `d.dagger() * d` for `d.dagger() * b`, or use `bicgstab`; `conjugate_gradient` of a Wilson operator takes `even_odd: true`",
+        "solve `d.dagger() * d` for `d.dagger() * b`, or use `solve::bicgstab`; `solve::conjugate_gradient` of a Wilson operator takes `even_odd: true`",
     ))
 }
 
@@ -242,7 +239,7 @@ pub(crate) fn gradient_steps(
             return Err(Error::input(
                 "conjugate gradients met a direction in which the operator is not positive",
             )
-            .hint("solve with `d.dagger() * d`, or by `bicgstab`"));
+            .hint("solve with `d.dagger() * d`, or by `solve::bicgstab`"));
         }
         let alpha: Vec<f64> = rr.iter().zip(&pq).map(|(r, p)| ratio(*r, *p)).collect();
         device.axpby(&real(&alpha), &p, &[ONE], &mut x)?;
@@ -256,8 +253,8 @@ pub(crate) fn gradient_steps(
     }
 }
 
-/// Conjugate gradients for (A + shift_i) x_i = b with all shifts in one Krylov space (Jegerlehner 1996). Shifts are not
-/// negative.
+/// Conjugate gradients for (A + shift_i) x_i = b with all shifts in one Krylov space (B. Jegerlehner,
+/// hep-lat/9612014). Shifts are not negative.
 ///
 /// # Errors
 /// As [`conjugate_gradient`], and negative shifts.
@@ -349,7 +346,7 @@ pub(crate) fn shifted_steps(
     }
 }
 
-/// BiCGStab (van der Vorst 1992) for any square operator.
+/// BiCGStab (H. A. van der Vorst, SIAM J. Sci. Stat. Comput. 13 (1992) 631) for any square operator.
 ///
 /// # Errors
 /// Sizes that do not fit; a breakdown of the recurrence.

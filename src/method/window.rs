@@ -7,7 +7,7 @@ use crate::number::{C64, DType};
 use crate::operator::Operator;
 use crate::task::Task;
 
-/// A spectral window.
+/// The interval [center - half_width, center + half_width], in the units of the operator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Window {
     /// The middle, b.
@@ -54,7 +54,7 @@ impl Window {
             }
             lanczos_limits(h, LOOK, 0, &task.quiet()).map(|limits| Some(limits.reached))
         };
-        if h.node().limits().is_some_and(inside) {
+        if h.limits().is_some_and(inside) {
             return Ok(());
         }
         match h.reach(look)? {
@@ -68,12 +68,10 @@ impl Window {
         }
     }
 
-    /// Lower limit.
     pub fn lower(&self) -> f64 {
         self.center - self.half_width
     }
 
-    /// Upper limit.
     pub fn upper(&self) -> f64 {
         self.center + self.half_width
     }
@@ -97,10 +95,10 @@ impl Window {
     /// Limits by Gershgorin's theorem: never too narrow, often too wide.
     pub fn gershgorin(h: &Operator) -> Result<Window> {
         require_hermitian(h)?;
-        let (lower, upper) = h.node().limits().ok_or_else(|| {
+        let (lower, upper) = h.limits().ok_or_else(|| {
             Error::input(format!(
                 "Gershgorin's theorem needs the entries of a Hermitian operator, not a {}",
-                h.node().describe()
+                h.describe()
             ))
             .hint("use `spectral_window(h, #{ method: \"lanczos\" })`")
         })?;

@@ -7,6 +7,10 @@ use faer::{Accum, MatMut, MatRef, Par};
 
 use crate::error::{Error, Result};
 use crate::number::{C64, Scalar};
+use crate::task;
+
+/// Rows of matrices whose inverses take so long that an interruption does not wait for them.
+const LARGE: usize = 1000;
 
 /// A double-precision real or complex number.
 pub trait Amplitude: Scalar<Real = f64> + ComplexField<Real = f64> + std::ops::Div<Output = Self> {
@@ -161,6 +165,14 @@ pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
         return Err(Error::numeric("an orbital is not a finite number")
             .hint("look for NaN among the coefficients of the orbitals"));
     }
+    if n < LARGE {
+        return inverse_of(a, n);
+    }
+    let own = a.to_vec();
+    task::apart(move || inverse_of(&own, n))
+}
+
+fn inverse_of<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
     let lu = MatRef::from_row_major_slice(a, n, n).partial_piv_lu();
     let pivots = (0..n).map(|i| lu.U().get(i, i).modulus());
     let (low, high) = pivots.fold((f64::INFINITY, 0.0_f64), |(l, h), p| (l.min(p), h.max(p)));

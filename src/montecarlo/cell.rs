@@ -11,13 +11,7 @@ pub struct Cell {
     vectors: [[f64; 3]; 3],
     reciprocal: [[f64; 3]; 3],
     volume: f64,
-    /// Short vectors that span the same lattice, and their reciprocals: for the search of images.
-    reduced: [[f64; 3]; 3],
-    dual: [[f64; 3]; 3],
-    /// The lattice vectors through the faces of the Wigner-Seitz cell, one of each pair, with half their squares; none if
-    /// the reduced cell is a box, which rounding alone deals with.
-    faces: Vec<([f64; 3], f64)>,
-    radius: f64,
+    images: Images,
 }
 
 /// `a . b`.
@@ -112,10 +106,12 @@ impl Cell {
             vectors,
             reciprocal: duals(&vectors, signed).map(|v| v.map(|x| 2.0 * PI * x)),
             volume: signed.abs(),
-            reduced,
-            dual,
-            faces: if box_like { Vec::new() } else { faces },
-            radius: 0.5 * shortest,
+            images: Images {
+                reduced,
+                dual,
+                faces: if box_like { Vec::new() } else { faces },
+                radius: 0.5 * shortest,
+            },
         })
     }
 
@@ -144,7 +140,7 @@ impl Cell {
 
     /// The radius of the largest sphere in the Wigner-Seitz cell: half the shortest lattice vector.
     pub fn wigner_seitz_radius(&self) -> f64 {
-        self.radius
+        self.images.radius
     }
 
     /// The coordinates of a point in units of the lattice vectors.
@@ -166,10 +162,9 @@ impl Cell {
         }))
     }
 
-    /// What the search of images takes, for a backend.
-    pub fn images(&self) -> Images {
-        let (reduced, dual, radius) = (self.reduced, self.dual, self.radius);
-        Images { reduced, dual, faces: self.faces.clone(), radius }
+    /// What the search of the nearest image takes.
+    pub fn images(&self) -> &Images {
+        &self.images
     }
 
     /// Cartesian coordinates to fractions: the rows of a matrix.
@@ -179,16 +174,17 @@ impl Cell {
 
     /// The shortest vector that differs from this one by a lattice vector.
     pub fn minimum_image(&self, vector: [f64; 3]) -> [f64; 3] {
-        let n = self.dual.map(|d| nearest_whole(dot(d, vector)));
-        let shift = combine(n, &self.reduced);
+        let Images { reduced, dual, faces, radius } = &self.images;
+        let n = dual.map(|d| nearest_whole(dot(d, vector)));
+        let shift = combine(n, reduced);
         let mut inside = [vector[0] - shift[0], vector[1] - shift[1], vector[2] - shift[2]];
-        if self.faces.is_empty() || dot(inside, inside) <= self.radius * self.radius {
+        if faces.is_empty() || dot(inside, inside) <= radius * radius {
             return inside;
         }
         // Every crossing of a face shortens the vector, so there are few; the bound is for what is no number.
         for _ in 0..16 {
             let mut crossed = false;
-            for (face, half) in &self.faces {
+            for (face, half) in faces {
                 let along = dot(inside, *face);
                 if along.abs() > half * (1.0 + 1e-14) {
                     let sign = along.signum();

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::scheme::Draws;
-use crate::error::{Error, Result};
-use crate::task::Interrupt;
+use crate::backend::walkers::Swept;
+use crate::error::{Error, Kind, Result};
+use crate::task::{self, Interrupt};
 
 /// Sweeps after which inverse matrices are computed anew.
 const FRESH: u64 = 32;
@@ -90,16 +91,6 @@ pub trait Resident<C: System>: Send + Sync {
     fn refresh(&mut self) -> Result<f64>;
 }
 
-/// What comes home after some sweeps.
-pub struct Swept<P> {
-    /// Where the electrons of every walker are.
-    pub places: Vec<P>,
-    /// Moves accepted.
-    pub moved: u64,
-    /// The largest error of an inverse matrix that was met.
-    pub error: f64,
-}
-
 /// Where walkers live; those whose places alone are known are set up when they are needed.
 enum Held<C: System> {
     Host(Vec<C::State>),
@@ -144,12 +135,15 @@ impl<C: System> Ensemble<C> {
         if count == 0 || count > 1 << 24 {
             return Err(Error::input(format!("{count} walkers")).hint("ask for one at least"));
         }
+        let stop = task::current();
         let place = |walker: u32| -> Result<C::State> {
             let mut last = None;
             for attempt in 0..C::TRIES {
-                let found = psi.state(psi.random(start, seed, walker, attempt));
+                stop.check()?;
+                let found = stop.during(|| psi.state(psi.random(start, seed, walker, attempt)));
                 match found.and_then(|state| psi.good_start(&state).map(|()| state)) {
                     Ok(state) => return Ok(state),
+                    Err(e) if e.kind() == Kind::Interrupted => return Err(e),
                     Err(e) => last = Some(e),
                 }
             }
@@ -350,7 +344,9 @@ impl<C: System> Ensemble<C> {
         let psi = self.psi.clone();
         let off = match &mut self.held {
             Held::Host(walkers) => {
-                let all = walkers.par_iter_mut().map(|w| psi.refresh(w)).collect::<Result<Vec<f64>>>()?;
+                let stop = task::current();
+                let one = |w: &mut C::State| stop.check().and_then(|()| stop.during(|| psi.refresh(w)));
+                let all = walkers.par_iter_mut().map(one).collect::<Result<Vec<f64>>>()?;
                 all.into_iter().fold(0.0, f64::max)
             }
             Held::Device(resident, _) => resident.refresh()?,
@@ -373,5 +369,7 @@ impl<C: System> Clone for Ensemble<C> {
 }
 
 fn states<C: System>(psi: &Arc<C>, places: Vec<C::Places>) -> Result<Vec<C::State>> {
-    places.into_par_iter().map(|p| psi.state(p)).collect()
+    let stop = task::current();
+    let one = |p: C::Places| stop.check().and_then(|()| stop.during(|| psi.state(p)));
+    places.into_par_iter().map(one).collect()
 }

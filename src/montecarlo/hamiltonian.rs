@@ -13,6 +13,7 @@ use super::{Cell, Ewald, Potential};
 use crate::backend::walkers::{Energies, EnergySpec, Pairs, Waves};
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::task;
 
 /// A potential that every electron feels.
 pub trait External: Send + Sync {
@@ -336,7 +337,7 @@ impl Hamiltonian {
             return Ok(());
         }
         let (power, slope) = psi.jastrow().contact();
-        let apart = "`jastrow::power(1.0)` keeps them apart";
+        let apart = "a factor `power` keeps them apart";
         if power != 0.0 && !(power > 0.5) {
             return Err(Error::input(format!(
                 "electrons of opposite spin that meet with the power {power} on a line have an infinite kinetic energy"
@@ -350,13 +351,13 @@ impl Hamiltonian {
             return Err(Error::input(
                 "the mean of Coulomb's 1/|x| is infinite for electrons of opposite spin that meet on a line",
             )
-            .hint(format!("soften it, like `electrons(system, #{{ softening: 1.0 }})`; {apart}")));
+            .hint(format!("soften it by `softening`, 1.0 say; {apart}")));
         }
         if slope != 0.0 {
             return Err(Error::input(format!(
                 "a kink of slope {slope:.3} where electrons of opposite spin meet on a line: their local energy misses it"
             ))
-            .hint(format!("`jastrow::polynomial` has no slope there; {apart}, slope and all")));
+            .hint(format!("a factor `polynomial` has no slope there; {apart}, slope and all")));
         }
         Ok(())
     }
@@ -401,7 +402,8 @@ impl Hamiltonian {
         if let Some((resident, places)) = walkers.resident()? {
             return self.on_device(psi.orbitals().cell(), resident, places);
         }
-        walkers.states()?.par_iter().map(|w| self.local_energy(&psi, w)).collect()
+        let stop = task::current();
+        walkers.states()?.par_iter().map(|w| stop.check().and_then(|()| self.local_energy(&psi, w))).collect()
     }
 }
 

@@ -1,39 +1,29 @@
-//! Walkers on a device: which wave functions it takes (those with orbitals on splines), and how sweeps and energies are handed
-//! to it.
+//! Walkers on a device: which wave functions it takes (those with orbitals on splines), and how they are handed to it.
 
 use super::amplitude::Amplitude;
-use super::ensemble::{Resident, Swept};
-use super::scheme::{Proposal, Scheme, Screen, Sweep};
+use super::ensemble::Resident;
+use super::scheme::Sweep;
 use super::wavefunction::SlaterJastrow;
-use crate::backend::walkers::{DeviceWalkers, Energies, EnergySpec, Order, Sweeps, WalkersSpec};
+use crate::backend::walkers::{DeviceWalkers, Swept, WalkersSpec};
 use crate::error::Result;
 use crate::number::DType;
 
 /// Walkers of a Slater-Jastrow wave function that live on a device.
-pub struct OnDevice(Box<dyn DeviceWalkers>);
+pub type OnDevice = Box<dyn DeviceWalkers>;
 
-impl OnDevice {
-    /// Walkers at these places, if the wave function is one that a device takes and its orbitals live on one.
-    pub fn new<S: Amplitude>(
-        psi: &SlaterJastrow<S>,
-        places: &[Vec<[f64; 3]>],
-        seed: u64,
-        first: u32,
-    ) -> Result<Option<OnDevice>> {
-        let (Some(spec), Some(splines)) = (spec(psi, places, seed, first), psi.deciding().splines()) else {
-            return Ok(None);
-        };
-        Ok(splines.evaluator().walkers(spec)?.map(OnDevice))
-    }
-
-    /// The energies of all walkers.
-    pub fn energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>> {
-        self.0.energies(spec)
-    }
-
-    /// Queues one of the products of matrices that sweeps are made of.
-    pub fn product(&mut self) -> Result<()> {
-        self.0.product()
+/// Walkers at these places, if the wave function is one that a device takes and its orbitals live on one.
+///
+/// # Errors
+/// A failure of the device.
+pub fn on_device<S: Amplitude>(
+    psi: &SlaterJastrow<S>,
+    places: &[Vec<[f64; 3]>],
+    seed: u64,
+    first: u32,
+) -> Result<Option<OnDevice>> {
+    match (spec(psi, places, seed, first), psi.deciding().splines()) {
+        (Some(spec), Some(splines)) => splines.device().walkers(spec),
+        _ => Ok(None),
     }
 }
 
@@ -53,17 +43,17 @@ pub fn spec<S: Amplitude>(
     if !alike {
         return None;
     }
-    let (pairs, bodies) = psi.jastrow().spec();
     let (fillings, products) = psi.expansion();
     Some(WalkersSpec {
+        orbitals: splines.evaluator().clone(),
         complex,
         k: splines.wave_vector(),
         fillings,
         products,
-        images: cell.images(),
+        images: cell.images().clone(),
         inverse: cell.inverse(),
-        pairs,
-        bodies,
+        pairs: psi.jastrow().pairs().to_vec(),
+        bodies: psi.jastrow().bodies().map(|(centre, radial)| (centre, radial.clone())).collect(),
         energies: (!std::ptr::eq(splines, exact)).then(|| exact.evaluator().clone()),
         seed,
         first,
@@ -72,28 +62,13 @@ pub fn spec<S: Amplitude>(
     })
 }
 
-fn order(sweep: &Sweep) -> Order {
-    match sweep.scheme {
-        Scheme::ParticleByParticle => Order::ParticleByParticle,
-        Scheme::LookAhead => Order::LookAhead,
-        Scheme::QuasiSimultaneous => Order::QuasiSimultaneous,
-        Scheme::Configuration => Order::Configuration,
-        Scheme::DelayedAcceptance => {
-            Order::DelayedAcceptance { group: sweep.group, barker: sweep.screen == Screen::Barker }
-        }
-    }
-}
-
 impl<S: Amplitude> Resident<SlaterJastrow<S>> for OnDevice {
     fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>> {
         sweep.check()?;
-        let (order, uniform) = (order(sweep), sweep.proposal == Proposal::Uniform);
-        let (step, drift) = (sweep.step, sweep.drift);
-        let outcome = self.0.sweeps(Sweeps { order, step, uniform, drift, from, count, fresh })?;
-        Ok(Swept { places: outcome.positions, moved: outcome.moved, error: outcome.error })
+        (**self).sweeps(sweep, from, count, fresh)
     }
 
     fn refresh(&mut self) -> Result<f64> {
-        self.0.refresh()
+        (**self).refresh()
     }
 }

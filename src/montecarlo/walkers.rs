@@ -2,7 +2,7 @@
 
 use super::amplitude::Amplitude;
 use super::ensemble::{Ensemble, System};
-use super::resident::OnDevice;
+use super::resident::{OnDevice, on_device};
 use super::scheme::{self, Draws, Sweep};
 use super::wavefunction::{Configuration, SlaterJastrow};
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ impl<S: Amplitude> System for SlaterJastrow<S> {
     }
 
     fn resident(&self, places: &[Vec<[f64; 3]>], seed: u64, first: u32) -> Result<Option<OnDevice>> {
-        OnDevice::new(self, places, seed, first)
+        on_device(self, places, seed, first)
     }
 }
 

@@ -1,66 +1,14 @@
 //! Products, decompositions and functions of a `Matrix`, by faer.
 
-use std::ops::{Add, Mul, Sub};
-
 use faer::linalg::matmul::matmul;
-use faer::traits::ComplexField;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
-use super::{Arithmetic, C64, Matrix, Number, Series, complex, eigenvectors, solve};
+use super::element::Element;
+use super::{Arithmetic, C64, Matrix, Number, Series, eigenvectors, solve};
 use crate::error::{Error, Result};
 
 /// How far, relative to its largest element, a matrix may be from its Hermitian conjugate and still count as Hermitian.
 pub const HERMITIAN: f64 = 1e-10;
-
-/// An element type that faer and `Series` both know.
-pub(super) trait Element:
-    ComplexField + Copy + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self>
-{
-    fn series(data: Vec<Self>) -> Series;
-    fn modulus(self) -> f64;
-    /// The power of two of the larger part; nothing of 0.
-    fn exponent(self) -> Option<i32>;
-    /// Times a power of two, rounded once.
-    fn times_power(self, n: i32) -> Self;
-    /// The quotient.
-    fn over(self, divisor: Self) -> Self;
-}
-
-impl Element for f64 {
-    fn series(data: Vec<f64>) -> Series {
-        Series::Real(data)
-    }
-    fn modulus(self) -> f64 {
-        self.abs()
-    }
-    fn exponent(self) -> Option<i32> {
-        complex::exponent(C64::new(self, 0.0))
-    }
-    fn times_power(self, n: i32) -> f64 {
-        complex::scaled(self, n)
-    }
-    fn over(self, divisor: f64) -> f64 {
-        self / divisor
-    }
-}
-
-impl Element for C64 {
-    fn series(data: Vec<C64>) -> Series {
-        Series::Complex(data)
-    }
-    fn modulus(self) -> f64 {
-        self.norm()
-    }
-    fn exponent(self) -> Option<i32> {
-        complex::exponent(self)
-    }
-    fn times_power(self, n: i32) -> C64 {
-        complex::scale(self, n)
-    }
-    fn over(self, divisor: C64) -> C64 {
-        complex::div(self, divisor)
-    }
-}
 
 /// Calls a generic function on the data of a matrix, whichever type they have.
 macro_rules! each {

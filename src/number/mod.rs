@@ -4,6 +4,7 @@
 pub mod aligned;
 pub mod complex;
 mod eigenvectors;
+mod element;
 mod exponential;
 pub mod format;
 mod function;

@@ -5,7 +5,7 @@ use faer::linalg::solvers::PartialPivLu;
 use faer::prelude::Solve;
 use faer::{Mat, MatRef};
 
-use super::linalg::Element;
+use super::element::Element;
 use crate::error::{Error, Result};
 
 /// The matrix with elements of size one at most, and the powers of two of its rows and columns:

@@ -1,137 +1,99 @@
-//! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy sums, products
-//! and adjoints of operators. No physics here: `lattice` and `manybody` say what the matrices mean.
+//! Linear operators over a backend: stored matrices in the formats a backend has kernels for, and lazy multiples, sums, products
+//! and adjoints. No physics here: `lattice` and `manybody` say what the matrices mean.
+//!
+//! [`Kernel`] is what multiplies, [`LinearOperator`] what is known beyond the product, and an [`Operator`] is a handle to both
+//! with a factor and a shift: `c A + d`. The handle hands factor and shift to the kernel's fused pass and applies them to all
+//! that is known, so that a multiple can do what the operator itself can.
 
+mod action;
+mod affine;
 mod combine;
 mod stored;
 mod velocity;
 mod wilson;
 
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use crate::backend::{BlockVector, Device, Dots, Rows, Update};
+use crate::backend::{BlockVector, Device, Kernel, Rows, Update};
 use crate::error::{Error, Result};
 use crate::lattice::Geometry;
+use crate::number::memory::human;
 use crate::number::{C64, DType};
-pub use combine::update_by;
+pub use action::{Action, update_by};
 pub use stored::{Format, Stored};
-pub use wilson::{EvenOdd, SiteDiagonal, Wilson, check_links, check_links_to, off_su3};
+pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
 
-/// What every operator can do. An own operator for the library's users implements this too.
-pub trait LinearOperator: Send + Sync {
-    /// Rows held and in all.
-    fn rows(&self) -> Rows;
-    /// Columns in all.
-    fn cols(&self) -> usize;
-    /// Scalar type; a real operator acts on complex vectors too.
-    fn dtype(&self) -> DType;
-    /// `w = alpha A v + beta v + gamma w`, with the column-wise products of the new `w` where asked.
-    fn update(
-        &self,
-        device: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()>;
-    /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i`; in one pass where the kernel can.
-    fn update_plus(
-        &self,
-        device: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        plus: &[(f64, &BlockVector)],
-    ) -> Result<()> {
-        self.update(device, c, v, w, None)?;
-        for (factor, x) in plus {
-            device.axpby(&[C64::new(*factor, 0.0)], x, &[C64::new(1.0, 0.0)], w)?;
-        }
-        Ok(())
+const ONE: C64 = C64::new(1.0, 0.0);
+
+/// What is known of an operator beyond its product. All of it has a default, which knows nothing.
+pub trait LinearOperator: Any + Send + Sync {
+    /// What multiplies vectors.
+    fn kernel(&self) -> &dyn Kernel;
+
+    /// The adjoint, where it is another operator; not asked for where an operator is Hermitian and says nothing.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn adjoint(&self) -> Result<Option<Operator>> {
+        Ok(None)
     }
-    /// Whether an update with `gamma = 0` writes every row of `w` and reads none, so that `w` need not be zero before.
-    fn overwrites(&self) -> bool {
+
+    /// Whether the operator equals its adjoint to rounding; where that is not known, products with random vectors tell.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn is_hermitian(&self) -> Result<Option<bool>> {
+        Ok(None)
+    }
+
+    /// The entries of a local row as (column, value), columns ascending and none twice; false where entries are not known.
+    fn row(&self, _row: usize, _entries: &mut Vec<(usize, C64)>) -> bool {
         false
     }
-    /// The adjoint, where it is known.
-    fn adjoint(&self, device: &Device) -> Result<Operator>;
-    /// Whether the operator equals its adjoint.
-    fn is_hermitian(&self, device: &Device) -> Result<bool>;
-    /// The real parts of the local diagonal, where they are known without work.
-    fn diagonal(&self) -> Option<Vec<f64>> {
+
+    /// The local diagonal, where it is known with little work.
+    fn diagonal(&self) -> Option<Vec<C64>> {
         None
     }
-    /// The imaginary parts of the local diagonal, where [`LinearOperator::diagonal`] is known and they are not all zero.
-    fn imaginary_diagonal(&self) -> Option<Vec<f64>> {
-        None
-    }
-    /// Limits of the spectrum of a Hermitian operator (Gershgorin's theorem), where known without work.
+
+    /// Limits of the spectrum of a Hermitian operator (Gershgorin's theorem), where known without products.
     fn limits(&self) -> Option<(f64, f64)> {
         None
     }
-    /// A few words: type, format, bytes.
-    fn describe(&self) -> String;
+
+    /// A few words: the format.
+    fn describe(&self) -> String {
+        self.kernel().info().format
+    }
+
     /// Why the operator is kept as it is, where a choice was made.
     fn reason(&self) -> Option<&str> {
         None
     }
-    /// Bytes held on the device.
-    fn bytes(&self) -> usize {
-        0
-    }
-    /// Entries that a product touches, for traffic and flop counts.
-    fn entries(&self) -> usize {
-        0
-    }
-    /// Calls `f(row, column, value)` for every local entry, rows ascending; false where entries are not known.
-    fn each_entry(&self, _f: &mut dyn FnMut(usize, usize, C64)) -> bool {
-        false
-    }
-    /// The operator itself, where the layers above know more of it than this trait says.
-    #[doc(hidden)]
-    fn as_any(&self) -> Option<&dyn std::any::Any> {
-        None
-    }
+
     /// The velocity i [A, x] along a Cartesian axis, where it follows from those of other operators.
+    ///
+    /// # Errors
+    /// Those of the other operators.
     fn velocity(&self, _axis: usize) -> Result<Option<Operator>> {
         Ok(None)
     }
-    /// The terms and the shift, if this is a sum: nested sums stay flat.
-    #[doc(hidden)]
-    fn as_sum(&self) -> Option<(Vec<(C64, Operator)>, C64)> {
-        None
-    }
-    /// `steps` orders of `w <- alpha A v + beta v - w` with `v` and `w` changing places after each; see
-    /// [`crate::backend::Kernel::recurrence`].
-    #[allow(clippy::too_many_arguments)]
-    fn recurrence(
-        &self,
-        device: &Device,
-        alpha: f64,
-        beta: f64,
-        v: &mut BlockVector,
-        w: &mut BlockVector,
-        steps: usize,
-        out: &mut Vec<Dots>,
-    ) -> Result<()> {
-        for _ in 0..steps {
-            let mut dots = Dots::default();
-            self.update(device, Update { alpha, beta, gamma: -1.0 }, v, w, Some(&mut dots))?;
-            out.push(dots);
-            std::mem::swap(v, w);
-        }
-        Ok(())
-    }
 }
 
-/// A handle to an operator on a device; cheap to copy.
+/// A handle to `scale * A + shift` on a device; cheap to copy.
 #[derive(Clone)]
 pub struct Operator {
     node: Arc<dyn LinearOperator>,
+    scale: C64,
+    shift: C64,
     device: Device,
     geometry: Option<Arc<Geometry>>,
     label: Option<Arc<str>>,
-    /// The model that the entries are of, for velocities.
+    /// The model that the entries of A are of, for velocities.
     origin: Option<Arc<velocity::Origin>>,
+    /// The adjoint of A, where A was made as that of another operator.
+    adjoint: Option<Arc<Operator>>,
     /// Two numbers that the spectrum reaches, once somebody has looked; none for an operator that is not Hermitian.
     reach: Arc<OnceLock<Option<(f64, f64)>>>,
 }
@@ -139,7 +101,17 @@ pub struct Operator {
 impl Operator {
     /// Wraps an operator.
     pub fn from_node(device: Device, node: Arc<dyn LinearOperator>) -> Self {
-        Operator { node, device, geometry: None, label: None, origin: None, reach: Arc::default() }
+        Operator {
+            node,
+            scale: ONE,
+            shift: C64::ZERO,
+            device,
+            geometry: None,
+            label: None,
+            origin: None,
+            adjoint: None,
+            reach: Arc::default(),
+        }
     }
 
     /// The same operator, knowing the lattice that its rows live on.
@@ -176,29 +148,35 @@ impl Operator {
         &self.device
     }
 
-    /// The operator behind the handle.
-    pub fn node(&self) -> &Arc<dyn LinearOperator> {
-        &self.node
+    /// The operator behind a handle that is no multiple of it and not shifted, if it is of this type.
+    pub fn exactly<T: LinearOperator>(&self) -> Option<&T> {
+        self.multiple_of().and_then(|(factor, node)| (factor == ONE).then_some(node))
+    }
+
+    /// The operator behind a handle that is not shifted, if it is of this type, and the factor before it.
+    pub fn multiple_of<T: LinearOperator>(&self) -> Option<(C64, &T)> {
+        let node: &dyn Any = &*self.node;
+        node.downcast_ref().filter(|_| self.shift == C64::ZERO).map(|node| (self.scale, node))
     }
 
     /// Number of rows, which is that of columns for all but rectangular operators.
     pub fn dim(&self) -> usize {
-        self.node.rows().global
+        self.rows().global
     }
 
     /// Rows held and in all.
     pub fn rows(&self) -> Rows {
-        self.node.rows()
+        self.node.kernel().rows()
     }
 
     /// Columns in all.
     pub fn cols(&self) -> usize {
-        self.node.cols()
+        self.node.kernel().cols()
     }
 
-    /// Scalar type.
     pub fn dtype(&self) -> DType {
-        self.node.dtype()
+        let own = self.node.kernel().dtype();
+        if self.scale.im != 0.0 || self.shift.im != 0.0 { own.to_complex() } else { own }
     }
 
     /// A block of zeros that the operator can act on.
@@ -243,47 +221,13 @@ impl Operator {
         let v = converted.as_ref().unwrap_or(v);
         // Setting the result to zero first would cost half as much again as a fast product.
         let (dtype, rows, columns) = (v.dtype(), self.rows(), v.columns());
-        let mut w = if self.node.overwrites() {
+        let mut w = if self.overwrites() {
             self.device.room(dtype, rows, columns)?
         } else {
             self.device.zeros(dtype, rows, columns)?
         };
         self.update(Update::PRODUCT, v, &mut w, None)?;
         Ok(w)
-    }
-
-    /// One fused pass; see [`LinearOperator::update`].
-    pub fn update(
-        &self,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        self.node.update(&self.device, c, v, w, dots)
-    }
-
-    /// One fused pass with more vectors added; see [`LinearOperator::update_plus`].
-    pub fn update_plus(
-        &self,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        plus: &[(f64, &BlockVector)],
-    ) -> Result<()> {
-        self.node.update_plus(&self.device, c, v, w, plus)
-    }
-
-    /// The adjoint operator.
-    pub fn adjoint(&self) -> Result<Operator> {
-        let adjoint = self.node.adjoint(&self.device)?.on(self.geometry.clone());
-        // Models are Hermitian, and so are their commutators i [.., x].
-        Ok(Operator { origin: self.origin.clone(), ..adjoint })
-    }
-
-    /// Whether the operator equals its adjoint, to rounding.
-    pub fn is_hermitian(&self) -> Result<bool> {
-        self.node.is_hermitian(&self.device)
     }
 
     /// All entries as a dense row-major matrix, by products with unit vectors: the slow twin that tests compare with.
@@ -316,8 +260,8 @@ impl Operator {
             self.dim(),
             self.cols(),
             self.dtype(),
-            self.node.describe(),
-            human_bytes(self.node.bytes()),
+            self.describe(),
+            human(self.info().bytes),
             self.device.name()
         )
     }
@@ -326,16 +270,5 @@ impl Operator {
 impl std::fmt::Debug for Operator {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.summary())
-    }
-}
-
-/// A number of bytes as people say it.
-pub fn human_bytes(bytes: usize) -> String {
-    let b = bytes as f64;
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.1} kB", b / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", b / 1e6),
-        _ => format!("{:.1} GB", b / 1e9),
     }
 }

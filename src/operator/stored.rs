@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use super::{LinearOperator, Operator};
-use crate::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap};
-use crate::backend::{BlockVector, Device, Dots, Kernel, MatrixSpec, Rows, Update};
+use crate::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap, merge};
+use crate::backend::{Device, Kernel, MatrixSpec};
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::C64;
 
-/// How a matrix is stored.
+/// How the entries of a matrix are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// The library chooses: a stencil where there is one, else SELL where rows are short and even, else CSR.
@@ -60,17 +60,33 @@ enum Source {
     Stencil(Arc<Stencil>),
 }
 
-/// A stored operator.
+/// A matrix in one of the formats, with what it was made of.
 pub struct Stored {
     kernel: Arc<dyn Kernel>,
     source: Source,
+    device: Device,
+    /// As asked for; the adjoint is kept in the same.
+    format: Format,
     /// Why this format: for people.
-    reason: String,
+    reason: &'static str,
     /// Found when first asked for.
     hermitian: OnceLock<bool>,
 }
 
 impl Stored {
+    fn build(
+        device: &Device,
+        spec: MatrixSpec,
+        source: Source,
+        format: Format,
+        reason: &'static str,
+    ) -> Result<Operator> {
+        let (kernel, device) = (device.prepare(spec)?, device.clone());
+        let node =
+            Stored { kernel, source, device: device.clone(), format, reason, hermitian: OnceLock::new() };
+        Ok(Operator::from_node(device, Arc::new(node)))
+    }
+
     /// From compressed rows, kept in `format`.
     pub fn from_csr(device: &Device, csr: Csr, format: Format) -> Result<Operator> {
         csr.validate()?;
@@ -90,38 +106,33 @@ impl Stored {
                 .hint("use `format: \"auto\"` or `\"csr\"`"));
             }
         };
-        let kernel = device.prepare(spec)?;
-        let node =
-            Stored { kernel, source: Source::Csr(csr), reason: reason.into(), hermitian: OnceLock::new() };
-        Ok(Operator::from_node(device.clone(), Arc::new(node)))
+        Self::build(device, spec, Source::Csr(csr), format, reason)
     }
 
     /// From a stencil, matrix-free or assembled to `format`.
     pub fn from_stencil(device: &Device, stencil: Stencil, format: Format) -> Result<Operator> {
         if matches!(format, Format::Auto | Format::Stencil) {
             let stencil = Arc::new(stencil);
-            let kernel = device.prepare(MatrixSpec::Stencil(stencil.clone()))?;
-            let reason = "hoppings are translation invariant, so none needs storing".into();
-            let node =
-                Stored { kernel, source: Source::Stencil(stencil), reason, hermitian: OnceLock::new() };
-            return Ok(Operator::from_node(device.clone(), Arc::new(node)));
+            let reason = "hoppings are translation invariant, so none needs storing";
+            let spec = MatrixSpec::Stencil(stencil.clone());
+            return Self::build(device, spec, Source::Stencil(stencil), Format::Stencil, reason);
         }
         Self::from_csr(device, stencil_to_csr(&stencil)?, format)
     }
 
     /// What `f` makes of Gershgorin's disc (centre, radius) of every row.
-    fn discs<R: Send>(&self, f: impl Fn(f64, f64) -> R + Sync) -> Vec<R> {
-        let add = |(centre, radius): (f64, f64), on_diagonal: bool, value: C64| {
-            if on_diagonal { (centre + value.re, radius) } else { (centre, radius + value.norm()) }
+    fn discs<R: Send>(&self, f: impl Fn(C64, f64) -> R + Sync) -> Vec<R> {
+        let add = |(centre, radius): (C64, f64), on_diagonal: bool, value: C64| {
+            if on_diagonal { (centre + value, radius) } else { (centre, radius + value.norm()) }
         };
+        let none = (C64::ZERO, 0.0);
         match &self.source {
             Source::Csr(csr) => (0..csr.rows)
                 .into_par_iter()
                 .map(|row| {
                     let entries = csr.row_start[row]..csr.row_start[row + 1];
-                    let disc = entries.fold((0.0, 0.0), |disc, at| {
-                        add(disc, csr.columns.get(at) == row, csr.values.get(at))
-                    });
+                    let disc = entries
+                        .fold(none, |disc, at| add(disc, csr.columns.get(at) == row, csr.values.get(at)));
                     f(disc.0, disc.1)
                 })
                 .collect(),
@@ -129,34 +140,11 @@ impl Stored {
                 .into_par_iter()
                 .map_init(Vec::new, |entries, row| {
                     stencil.row(row, entries);
-                    let disc = entries
-                        .iter()
-                        .fold((0.0, 0.0), |disc, &(column, value)| add(disc, column == row, value));
+                    let disc =
+                        entries.iter().fold(none, |disc, &(column, value)| add(disc, column == row, value));
                     f(disc.0, disc.1)
                 })
                 .collect(),
-        }
-    }
-
-    /// Calls `f(row, column, value)` for every entry.
-    fn each(&self, mut f: impl FnMut(usize, usize, C64)) {
-        match &self.source {
-            Source::Csr(csr) => {
-                for row in 0..csr.rows {
-                    for at in csr.row_start[row]..csr.row_start[row + 1] {
-                        f(row, csr.columns.get(at), csr.values.get(at));
-                    }
-                }
-            }
-            Source::Stencil(stencil) => {
-                let mut entries = Vec::new();
-                for row in 0..stencil.dim() {
-                    stencil.merged_row(row, &mut entries);
-                    for &(column, value) in &entries {
-                        f(row, column, value);
-                    }
-                }
-            }
         }
     }
 }
@@ -199,47 +187,11 @@ pub(crate) fn stencil_to_csr(stencil: &Stencil) -> Result<Csr> {
 }
 
 impl LinearOperator for Stored {
-    fn rows(&self) -> Rows {
-        self.kernel.rows()
+    fn kernel(&self) -> &dyn Kernel {
+        &*self.kernel
     }
 
-    fn cols(&self) -> usize {
-        self.kernel.cols()
-    }
-
-    fn dtype(&self) -> DType {
-        self.kernel.dtype()
-    }
-
-    fn update(
-        &self,
-        _: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        self.kernel.update(c, v, w, dots)
-    }
-
-    fn overwrites(&self) -> bool {
-        true
-    }
-
-    fn recurrence(
-        &self,
-        _: &Device,
-        alpha: f64,
-        beta: f64,
-        v: &mut BlockVector,
-        w: &mut BlockVector,
-        steps: usize,
-        out: &mut Vec<Dots>,
-    ) -> Result<()> {
-        self.kernel.recurrence(alpha, beta, v, w, steps, out)
-    }
-
-    fn adjoint(&self, device: &Device) -> Result<Operator> {
+    fn adjoint(&self) -> Result<Option<Operator>> {
         match &self.source {
             Source::Stencil(stencil) => {
                 let terms = stencil.terms.iter().map(|t| StencilTerm {
@@ -249,21 +201,20 @@ impl LinearOperator for Stored {
                     value: t.value.conj(),
                 });
                 let adjoint = Stencil { terms: terms.collect(), ..(**stencil).clone() };
-                Stored::from_stencil(device, adjoint, Format::Stencil)
+                Stored::from_stencil(&self.device, adjoint, Format::Stencil).map(Some)
             }
-            Source::Csr(csr) => Stored::from_csr(device, transpose_conjugate(csr), Format::Csr),
+            Source::Csr(csr) => {
+                Stored::from_csr(&self.device, transpose_conjugate(csr), self.format).map(Some)
+            }
         }
     }
 
-    fn is_hermitian(&self, _: &Device) -> Result<bool> {
-        if self.rows().global != self.cols() {
-            return Ok(false);
-        }
-        Ok(*self.hermitian.get_or_init(|| match &self.source {
+    fn is_hermitian(&self) -> Result<Option<bool>> {
+        Ok(Some(*self.hermitian.get_or_init(|| match &self.source {
             Source::Csr(csr) => nearly_hermitian(csr),
             Source::Stencil(stencil) => {
                 let unit = |w: &Wrap| !matches!(w, Wrap::Phase(p) if (p.norm() - 1.0).abs() > 1e-12);
-                // The matrix element between two orbitals at a displacement, all terms that say it added.
+                // The matrix element between two orbitals at a displacement: the sum of its terms.
                 let element = |to: usize, from: usize, shift: &[i64], sign: i64| -> C64 {
                     let same = |t: &&StencilTerm| {
                         (t.to, t.from) == (to, from) && t.shift.iter().zip(shift).all(|(a, b)| *a == sign * b)
@@ -277,37 +228,32 @@ impl LinearOperator for Stored {
                         (here - there.conj()).norm() <= 1e-14 * (1.0 + here.norm())
                     })
             }
-        }))
+        })))
     }
 
-    fn diagonal(&self) -> Option<Vec<f64>> {
+    fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) -> bool {
+        match &self.source {
+            Source::Csr(csr) => {
+                entries.clear();
+                let range = csr.row_start[row]..csr.row_start[row + 1];
+                entries.extend(range.map(|at| (csr.columns.get(at), csr.values.get(at))));
+                merge(entries);
+            }
+            Source::Stencil(stencil) => stencil.merged_row(row, entries),
+        }
+        true
+    }
+
+    fn diagonal(&self) -> Option<Vec<C64>> {
         Some(self.discs(|centre, _| centre))
     }
 
-    fn imaginary_diagonal(&self) -> Option<Vec<f64>> {
-        if !self.dtype().is_complex() {
-            return None;
-        }
-        let mut diagonal = vec![0.0; self.rows().local];
-        self.each(|row, column, value| {
-            if row == column {
-                diagonal[row] += value.im;
-            }
-        });
-        diagonal.iter().any(|&x| x != 0.0).then_some(diagonal)
-    }
-
     fn limits(&self) -> Option<(f64, f64)> {
-        let discs = self.discs(|centre, radius| (centre - radius, centre + radius));
+        let discs = self.discs(|centre, radius| (centre.re - radius, centre.re + radius));
         let (lower, upper) = discs
             .into_par_iter()
             .reduce(|| (f64::INFINITY, f64::NEG_INFINITY), |a, b| (a.0.min(b.0), a.1.max(b.1)));
         (lower <= upper).then_some((lower, upper))
-    }
-
-    fn each_entry(&self, f: &mut dyn FnMut(usize, usize, C64)) -> bool {
-        self.each(f);
-        true
     }
 
     fn describe(&self) -> String {
@@ -321,15 +267,7 @@ impl LinearOperator for Stored {
     }
 
     fn reason(&self) -> Option<&str> {
-        Some(&self.reason)
-    }
-
-    fn bytes(&self) -> usize {
-        self.kernel.info().bytes
-    }
-
-    fn entries(&self) -> usize {
-        self.kernel.info().entries
+        Some(self.reason)
     }
 }
 

@@ -6,10 +6,9 @@ use super::{Format, Operator, Stored};
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::lattice::{self, Assembled, Model};
-use crate::number::C64;
 
-/// What an operator was assembled from: a hopping knows its own displacement, which entries do not tell (a lattice of two cells
-/// goes both ways round at once).
+/// The model that an operator was assembled from. Velocities need the displacement of every hopping, which entries do not tell: in
+/// a periodic direction of two cells, hoppings to either side fall into one entry.
 pub(super) struct Origin {
     model: Model,
     /// The axes of the commutators with positions that were taken already.
@@ -54,13 +53,17 @@ impl Operator {
     /// # Errors
     /// An operator that was not made of models, terms on different lattices, an axis that the lattice does not have.
     pub fn velocity(&self, axis: usize) -> Result<Operator> {
-        if let Some(origin) = &self.origin {
-            return origin.velocity(&self.device, axis);
-        }
-        self.node.velocity(axis)?.map(|v| v.on(self.geometry.clone())).ok_or_else(|| {
-            Error::input(format!("velocities need the hoppings of a model, not a {}", self.node.describe()))
-                .hint("make operators with `model(..).build()` or `tight_binding(..)`; their sums and products have velocities too")
-        })
+        let own = match &self.origin {
+            Some(origin) => origin.velocity(&self.device, axis)?,
+            None => {
+                let derived = self.derived_velocity(axis)?.ok_or_else(|| {
+                    Error::input(format!("velocities need the hoppings of a model, not a {}", self.describe()))
+                        .hint("make operators with `model(..).build()` or `tight_binding(..)`; their sums and products have velocities too")
+                })?;
+                derived.on(self.geometry.clone())
+            }
+        };
+        Ok(own.scaled(self.affine().0))
     }
 
     /// What both operators know of the lattice of their rows: nothing where they differ.
@@ -89,7 +92,7 @@ impl Origin {
             return Err(Error::input(format!("more than {MOST_AXES} commutators with positions")));
         }
         let kernel = match self.model.assemble_along(&axes, self.format, self.single)? {
-            // Where nothing moves along the axis there is nothing to be free of storing.
+            // A stencil without terms, where nothing moves along the axis, is kept as rows without entries.
             Assembled::Stencil(s) if !s.terms.is_empty() => Stored::from_stencil(device, s, Format::Stencil)?,
             Assembled::Csr(csr) => Stored::from_csr(device, csr, Format::Auto)?,
             Assembled::Stencil(_) => {
@@ -104,12 +107,12 @@ impl Origin {
     }
 }
 
-/// The sum of the velocities of terms with their factors.
-pub(super) fn sum(terms: &[(C64, Operator)], axis: usize) -> Result<Operator> {
+/// The sum of the velocities of terms.
+pub(super) fn sum(terms: &[Operator], axis: usize) -> Result<Operator> {
     let mut total: Option<Operator> = None;
-    for (factor, term) in terms {
-        terms[0].1.check_places(term)?;
-        let part = term.velocity(axis)?.scaled(*factor);
+    for term in terms {
+        terms[0].check_places(term)?;
+        let part = term.velocity(axis)?;
         total = Some(match total {
             Some(total) => total.plus(&part)?,
             None => part,

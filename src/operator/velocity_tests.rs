@@ -10,6 +10,7 @@ use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::backend::matrix::Wrap;
 use crate::lattice::{Block, Bond, Lattice, Model, Site};
+use crate::number::C64;
 use crate::task::{Interrupt, Task};
 
 const I: C64 = C64::new(0.0, 1.0);

@@ -1,19 +1,14 @@
 //! The Wilson-Dirac operator on given links, its even-odd reduced form, and diagonals that are the same on every site.
 //! What the links mean and where they come from is the business of `gauge`.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use rayon::prelude::*;
-
 use super::{LinearOperator, Operator};
-use crate::backend::matrix::wilson::{Compression, Sites, Su3, WilsonSpec, error8};
-use crate::backend::{BlockVector, Device, Dots, Kernel, MatrixSpec, Rows, Update};
+use crate::backend::matrix::su3::check_links;
+use crate::backend::matrix::wilson::{Compression, Sites, WilsonSpec, error8};
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-
-/// Largest deviation of U U^+ from one, or of det U from one, that counts as rounding.
-const UNITARY: f64 = 1e-6;
 
 /// Largest error of a link from 8 reals that is accepted, double and single.
 const EIGHT: [f64; 2] = [1e-12, 1e-4];
@@ -21,6 +16,7 @@ const EIGHT: [f64; 2] = [1e-12, 1e-4];
 /// D or gamma5 D, on all sites or those of one parity.
 pub struct Wilson {
     kernel: Arc<dyn Kernel>,
+    device: Device,
     spec: WilsonSpec,
 }
 
@@ -46,139 +42,31 @@ impl Wilson {
 
     fn prepare(device: &Device, spec: WilsonSpec) -> Result<Operator> {
         let kernel = device.prepare(MatrixSpec::Wilson(Arc::new(spec.clone())))?;
-        Ok(Operator::from_node(device.clone(), Arc::new(Wilson { kernel, spec })))
+        let node = Wilson { kernel, device: device.clone(), spec };
+        Ok(Operator::from_node(device.clone(), Arc::new(node)))
     }
 
     /// What the operator was made of.
     pub fn spec(&self) -> &WilsonSpec {
         &self.spec
     }
-
-    /// The Wilson operator behind a handle, if it is one.
-    pub fn of(h: &Operator) -> Option<&Wilson> {
-        h.node().as_any()?.downcast_ref()
-    }
-}
-
-/// How far a matrix is from SU(3): the largest deviation of an element of U U^+ from that of one, or of det U from one.
-/// NaN if an element is.
-pub fn off_su3(u: &Su3) -> f64 {
-    let row = |i: usize, j: usize| -> C64 { (0..3).map(|k| u[3 * i + k] * u[3 * j + k].conj()).sum() };
-    let mut worst = 0.0f64;
-    for i in 0..3 {
-        for j in 0..3 {
-            let e = (row(i, j) - if i == j { 1.0 } else { 0.0 }).norm();
-            worst = if e <= worst { worst } else { e };
-        }
-    }
-    let minor = |a: usize, b: usize, c: usize, d: usize| u[a] * u[b] - u[c] * u[d];
-    let det = u[0] * minor(4, 8, 5, 7) - u[1] * minor(3, 8, 5, 6) + u[2] * minor(3, 7, 4, 6);
-    // The determinant has all elements, so that it is NaN if one is.
-    let e = (det - 1.0).norm();
-    if e <= worst { worst } else { e }
-}
-
-/// Refuses links that are not in SU(3).
-///
-/// # Errors
-/// Names the first such link.
-pub fn check_links(links: &[Su3]) -> Result<()> {
-    check_links_to(links, UNITARY)
-}
-
-/// Refuses links that are further from SU(3) than a tolerance.
-///
-/// # Errors
-/// Names the first such link.
-pub fn check_links_to(links: &[Su3], tolerance: f64) -> Result<()> {
-    // Written so that NaN is found.
-    let Some(at) = links.par_iter().position_first(|u| !(off_su3(u) <= tolerance)) else { return Ok(()) };
-    Err(Error::input(format!(
-        "the link of site {} in direction {} is not in SU(3): it is off by {:.1e}",
-        at / 4,
-        at % 4,
-        off_su3(&links[at])
-    ))
-    .hint("`u.reunitarised()` projects links onto SU(3)"))
 }
 
 impl LinearOperator for Wilson {
-    fn rows(&self) -> Rows {
-        self.kernel.rows()
+    fn kernel(&self) -> &dyn Kernel {
+        &*self.kernel
     }
 
-    fn cols(&self) -> usize {
-        self.kernel.cols()
-    }
-
-    fn dtype(&self) -> DType {
-        self.kernel.dtype()
-    }
-
-    fn update(
-        &self,
-        _: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        self.kernel.update(c, v, w, dots)
-    }
-
-    fn update_plus(
-        &self,
-        device: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        plus: &[(f64, &BlockVector)],
-    ) -> Result<()> {
-        if let Some(done) = self.kernel.update_plus(c, v, w, plus) {
-            return done;
-        }
-        self.kernel.update(c, v, w, None)?;
-        for (factor, x) in plus {
-            device.axpby(&[C64::new(*factor, 0.0)], x, &[C64::new(1.0, 0.0)], w)?;
-        }
-        Ok(())
-    }
-
-    fn overwrites(&self) -> bool {
-        self.spec.sites == Sites::All
-    }
-
-    fn adjoint(&self, device: &Device) -> Result<Operator> {
+    fn adjoint(&self) -> Result<Option<Operator>> {
         // gamma5 D is its own adjoint, and so is gamma5 D^+.
         let adjoint = self.spec.adjoint == self.spec.gamma5;
-        Self::prepare(device, WilsonSpec { adjoint, ..self.spec.clone() })
-    }
-
-    fn is_hermitian(&self, device: &Device) -> Result<bool> {
-        super::combine::probe_hermitian(device, self)
+        Self::prepare(&self.device, WilsonSpec { adjoint, ..self.spec.clone() }).map(Some)
     }
 
     fn limits(&self) -> Option<(f64, f64)> {
         // The hopping term's norm is 4 at most.
         let bound = self.spec.diagonal.abs() + 4.0;
         self.spec.gamma5.then_some((-bound, bound))
-    }
-
-    fn describe(&self) -> String {
-        let what = if self.spec.gamma5 { "gamma5 Wilson" } else { "Wilson" };
-        format!("{what}, {} links", self.spec.compression.name())
-    }
-
-    fn bytes(&self) -> usize {
-        self.kernel.info().bytes
-    }
-
-    fn entries(&self) -> usize {
-        self.kernel.info().entries
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }
 
@@ -237,49 +125,50 @@ impl EvenOdd {
     }
 }
 
-impl LinearOperator for EvenOdd {
+impl Kernel for EvenOdd {
     fn rows(&self) -> Rows {
         self.even.rows()
-    }
-
-    fn cols(&self) -> usize {
-        self.even.cols()
     }
 
     fn dtype(&self) -> DType {
         self.even.dtype()
     }
 
-    fn update(
-        &self,
-        device: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
+    fn info(&self) -> KernelInfo {
+        let (even, odd) = (self.even.info(), self.odd.info());
+        KernelInfo {
+            format: format!("even-odd reduced {}", even.format),
+            bytes: even.bytes + odd.bytes,
+            entries: even.entries + odd.entries,
+        }
+    }
+
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+        let device = self.even.device();
         let mut t = device.zeros(v.dtype(), v.rows(), v.columns())?;
         self.odd.update(Update::PRODUCT, v, &mut t, None)?;
         let back = Update { alpha: -c.alpha / self.diagonal, beta: 0.0, gamma: c.gamma };
         self.even.update_plus(back, &t, w, &[(c.alpha * self.diagonal + c.beta, v)])?;
-        super::combine::plain_dots(device, v, w, dots)
+        if let Some(dots) = dots {
+            *dots = Dots::taken(&**device, v, w)?;
+        }
+        Ok(())
+    }
+}
+
+impl LinearOperator for EvenOdd {
+    fn kernel(&self) -> &dyn Kernel {
+        self
     }
 
-    fn adjoint(&self, device: &Device) -> Result<Operator> {
-        let adjoint = WilsonSpec { adjoint: !self.spec.adjoint, ..self.spec.clone() };
-        Ok(Operator::from_node(device.clone(), Arc::new(EvenOdd::build(device, &adjoint)?)))
+    fn adjoint(&self) -> Result<Option<Operator>> {
+        let (device, spec) = (self.even.device(), &self.spec);
+        let adjoint = EvenOdd::build(device, &WilsonSpec { adjoint: !spec.adjoint, ..spec.clone() })?;
+        Ok(Some(Operator::from_node(device.clone(), Arc::new(adjoint))))
     }
 
-    fn is_hermitian(&self, _: &Device) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn describe(&self) -> String {
-        format!("even-odd reduced {}", self.even.node().describe())
-    }
-
-    fn bytes(&self) -> usize {
-        self.even.node().bytes() + self.odd.node().bytes()
+    fn is_hermitian(&self) -> Result<Option<bool>> {
+        Ok(Some(false))
     }
 }
 
@@ -298,39 +187,24 @@ impl SiteDiagonal {
 }
 
 impl LinearOperator for SiteDiagonal {
-    fn rows(&self) -> Rows {
-        self.kernel.rows()
+    fn kernel(&self) -> &dyn Kernel {
+        &*self.kernel
     }
 
-    fn cols(&self) -> usize {
-        self.kernel.cols()
+    fn is_hermitian(&self) -> Result<Option<bool>> {
+        Ok(Some(true))
     }
 
-    fn dtype(&self) -> DType {
-        self.kernel.dtype()
+    fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) -> bool {
+        let rows = self.kernel.rows();
+        entries.clear();
+        entries.push((rows.start + row, self.factors[row % self.factors.len()].into()));
+        true
     }
 
-    fn update(
-        &self,
-        _: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        self.kernel.update(c, v, w, dots)
-    }
-
-    fn adjoint(&self, device: &Device) -> Result<Operator> {
-        Self::build(device, self.rows(), self.factors.clone(), self.dtype().is_single())
-    }
-
-    fn is_hermitian(&self, _: &Device) -> Result<bool> {
-        Ok(true)
-    }
-
-    fn diagonal(&self) -> Option<Vec<f64>> {
-        Some(self.factors.iter().copied().cycle().take(self.rows().local).collect())
+    fn diagonal(&self) -> Option<Vec<C64>> {
+        let all = self.factors.iter().map(|&x| x.into()).cycle();
+        Some(all.take(self.kernel.rows().local).collect())
     }
 
     fn limits(&self) -> Option<(f64, f64)> {

@@ -1,4 +1,4 @@
-//! Where a file came from: enough to make it again.
+//! Where a file came from: what is needed to make it again.
 
 use serde_json::{Map, Value, json};
 

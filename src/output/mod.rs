@@ -14,8 +14,8 @@ pub use manifest::Manifest;
 
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Writes a line of results. A reader that has gone away (`umklapp run x | head`) is nothing to fail of: there may be files
-/// to write. Any other trouble is told once, and remembered.
+/// Writes a line of results. If the reader has gone away (`umklapp run x | head`), the script goes on, since it
+/// may have files to write. Any other error is reported once and remembered.
 pub fn out(line: &str) {
     if let Err(e) = writeln!(std::io::stdout(), "{line}")
         && e.kind() != std::io::ErrorKind::BrokenPipe
@@ -30,13 +30,13 @@ pub fn lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Writes a line to people, on standard error; where that is closed or full, nobody hears it.
+/// Writes a line for people to standard error. Errors of writing are ignored, since there is nowhere to report them.
 pub fn tell(line: &str) {
     // One write, so that lines of several threads do not mix.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Whether what is written there may be coloured: a terminal that can, and nobody who asked for none (`NO_COLOR`).
+/// Whether colours may be used: the stream is a terminal that has them, and `NO_COLOR` is not set.
 pub fn colours(stream: &impl std::io::IsTerminal) -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     stream.is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")

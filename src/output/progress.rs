@@ -1,4 +1,4 @@
-//! The progress bar: on standard error, only where somebody looks, only for work that lasts.
+//! The progress bar: on standard error, only if that is a terminal, and only for work that takes some time.
 
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,13 +11,13 @@ use crate::task::Progress;
 
 /// Shorter work shows nothing.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// The text is made anew this often at most; steps may be far shorter.
+/// Shortest time between two updates of the text; steps may be far shorter.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The terminal's progress bar: `moments [##########] 1024/1024  4.6 s  1.9 G site-vector-moments/s`.
 pub struct Bar {
     target: fn() -> ProgressDrawTarget,
-    // A stack, since work may contain work: the innermost is shown.
+    // A stack, since work may start other work. The innermost is shown.
     open: Mutex<Vec<Work>>,
 }
 
@@ -41,7 +41,7 @@ impl Bar {
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<Work>> {
-        // A thread that panicked while drawing leaves nothing that a bar could not live with.
+        // A thread that panicked while drawing leaves the bar in a usable state.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -87,7 +87,7 @@ impl Progress for Bar {
     }
 
     fn finish(&self) {
-        // What was shown stays on the screen, with its time and rate.
+        // A bar that was shown stays on the screen, with its time and rate.
         if let Some(bar) = self.open().pop().and_then(|work| work.shown) {
             bar.abandon();
         }

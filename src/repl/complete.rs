@@ -283,8 +283,8 @@ mod tests {
         assert!(put("lattice::hon").contains(&"lattice::honeycomb(".into()));
         assert!(put("let h = lattice::").len() > 10);
         assert_eq!(put("lins"), ["linspace("]);
-        assert_eq!(put("latt"), ["lattice::", "lattice_pairs(", "lattice_slater("]);
-        assert_eq!(put("do"), ["do", "dos", "double_moments("]);
+        assert_eq!(put("latt"), ["lattice::", "lattice_slater("]);
+        assert_eq!(put("do"), ["do", "dos"]);
         assert_eq!(put("%ti"), ["%time ", "%timeit "]);
         assert_eq!(put("%backend cp"), ["%backend cpu", "%backend cpu+cuda"]);
         assert!(put("").is_empty() && put("1 + ").is_empty() && put("// lins").is_empty());

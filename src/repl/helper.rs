@@ -1,4 +1,4 @@
-//! What the line editor asks while a line is typed: completion, hints, colours, and whether the input is complete.
+//! Answers the line editor while a line is typed: completion, hints, colours, and whether the input is complete.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -77,7 +77,7 @@ impl Hinter for Assistant {
         if let Some(text) = complete::parameters(&self.names.borrow(), line) {
             return Some(Hint { text, taken: false });
         }
-        // Of an earlier input of several lines a hint would tear the screen.
+        // A hint of several lines would break the layout of the screen.
         let text = self.history.hint(line, pos, ctx).filter(|text| !text.contains('\n'))?;
         Some(Hint { text, taken: true })
     }

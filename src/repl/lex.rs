@@ -1,5 +1,5 @@
-//! The words of a line as it is typed: enough for colours, brackets and completion. Unlike the language's own parser it
-//! takes whatever is there.
+//! The words of a line as it is typed, for colours, brackets and completion. Unlike the language's own parser
+//! it accepts lines that are not finished or wrong.
 
 use std::ops::Range;
 
@@ -57,7 +57,7 @@ pub(super) const KEYWORDS: [&str; 27] = [
     "is_def_var",
 ];
 
-/// Cuts a line into its pieces; together they are the line.
+/// Cuts a line into pieces. Nothing is left out: joined, they are the line.
 pub(super) fn tokens(line: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut at = 0;

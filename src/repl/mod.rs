@@ -1,5 +1,6 @@
-//! The interactive session: editing, completion, hints, colours, commands. What is typed goes to the engine of
-//! `script/`; what comes back is shown. From a pipe it reads statements without prompting and stops at the first error.
+//! The interactive session: editing, completion, hints, colours, commands. Inputs go to the engine of
+//! `script/`, and their values are shown. From a pipe the session reads statements without prompting and stops
+//! at the first error.
 
 mod complete;
 mod helper;
@@ -68,7 +69,7 @@ fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<Sessio
             return;
         }
         if !prompt.stands() {
-            // Work that looks at the flag says its own last words.
+            // Work that looks at the flag reports the interruption itself.
             std::thread::sleep(GRACE);
         }
         files::atomic::give_up();
@@ -159,7 +160,7 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
         match typed {
             Ok(line) => {
                 if !line.trim().is_empty() && editor.add_history_entry(line.as_str()).unwrap_or(false) {
-                    // At once, so that a session that ends badly leaves its history.
+                    // Saved at once, so that the history is there even if the session is killed.
                     if let Some(path) = &history
                         && let Err(e) = editor.append_history(path)
                     {

@@ -1,7 +1,7 @@
 //! The colours of the session: the terminal's own sixteen, so that they fit its theme.
 
 fn paint(code: &str, text: &str) -> String {
-    // Each line on its own, since an editor may start one anew.
+    // Each line is coloured by itself, since the editor may redraw one.
     let lines: Vec<String> = text.split('\n').map(|line| format!("\x1b[{code}m{line}\x1b[0m")).collect();
     lines.join("\n")
 }

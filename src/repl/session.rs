@@ -1,4 +1,4 @@
-//! One session: takes inputs one after the other, runs them and shows what they come to.
+//! One session: takes inputs one after the other, runs them and shows their values.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -41,7 +41,7 @@ pub(super) struct Session {
     /// What completion knows; shared with the editor.
     pub names: Rc<RefCell<Names>>,
     pub done: Vec<Done>,
-    /// All that was run, its lines numbered through: functions that fail later lie in an earlier input.
+    /// All inputs so far, with their lines numbered through. An error may lie in a function of an earlier input.
     heard: Vec<Section>,
     parser: rhai::Engine,
     /// How many entries are the program's; those of the user's functions follow.
@@ -76,7 +76,7 @@ impl Session {
         session
     }
 
-    /// The first line: who speaks, and where it computes.
+    /// The first line: the program's name and version, and where it computes.
     pub fn banner(&self, colour: bool) -> String {
         let device = self.engine.session().device();
         let version = env!("CARGO_PKG_VERSION").trim_end_matches(".0");
@@ -86,7 +86,7 @@ impl Session {
         format!("{name}   {place}          help()  ?name  Ctrl-D leaves")
     }
 
-    /// Takes one input, whose first line is the given one of all input.
+    /// Takes one input; `first` is the number of its first line among all inputs.
     pub fn take(&mut self, line: &str, first: usize) -> Step {
         match input::read(line) {
             Input::Nothing => Step::Next,
@@ -131,7 +131,7 @@ impl Session {
         self.heard.last().map_or(1, Section::end)
     }
 
-    /// Evaluates a piece of script; what fails is shown where it was typed.
+    /// Evaluates a piece of script. An error is shown at the place where it was typed.
     pub fn evaluate(&mut self, text: &str, shown_first: usize) -> Outcome {
         let first = self.next_line();
         let result = self.engine.eval_from(text, first);
@@ -273,7 +273,7 @@ impl Session {
             return Step::Next;
         }
         match self.engine.scope().get(name) {
-            // Of a variable, what it is and what can be done with it.
+            // For a variable: its value in short, and the page of its type.
             Some(value) => {
                 let kind = self.engine.type_of(value);
                 let page = manual::page(&names.entries, &kind, style);
@@ -299,7 +299,7 @@ impl Session {
         let mut seen = BTreeSet::new();
         let mut rows = Vec::new();
         let all: Vec<(&str, bool, Dynamic)> = self.engine.scope().iter().collect();
-        // The last of that name is the one that is seen.
+        // If a name was defined twice, scripts see the last.
         for (name, constant, value) in all.into_iter().rev() {
             let given = name == "I" || name == "args" && constant;
             if !given && seen.insert(name.to_string()) {
@@ -349,7 +349,7 @@ fn fields(value: &Dynamic) -> Vec<String> {
     value.read_lock::<Table>().map_or(Vec::new(), |table| table.names().map(str::to_string).collect())
 }
 
-/// No screen holds more than this.
+/// A text cut to 4000 characters, more than a screen shows.
 fn cut(text: &str) -> String {
     const MOST: usize = 4000;
     match text.char_indices().nth(MOST) {

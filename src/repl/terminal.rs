@@ -1,4 +1,4 @@
-//! The terminal while a line is edited, and how a session ends that is told to end meanwhile (SIGTERM, SIGHUP).
+//! The terminal while a line is edited, and how to end a session at SIGTERM or SIGHUP meanwhile.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Prompt {
         self.stands.load(Ordering::SeqCst)
     }
 
-    /// Leaves the terminal as it was found, for a program that ends. The history is on disk already.
+    /// Gives the terminal its old settings before the program ends. The history has been saved already.
     pub fn restore(&self) {
         if !self.stands() {
             return;
@@ -49,7 +49,7 @@ impl Prompt {
         #[cfg(unix)]
         if let Some(Ok(settings)) = self.settings.as_ref().map(|s| s.lock()) {
             use nix::sys::termios::{SetArg, tcsetattr};
-            // Nothing is left to do for a terminal that is gone.
+            // Errors are ignored: the terminal may be closed.
             let _ = tcsetattr(std::io::stdin(), SetArg::TCSANOW, &settings);
         }
         let _ = writeln!(std::io::stdout());

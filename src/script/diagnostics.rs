@@ -7,6 +7,7 @@ use super::{registry, stdlib};
 use crate::error::{Error, Kind, nearest};
 use crate::number::format::plain;
 use crate::number::memory::{self, Refused, human};
+use crate::task::Stopped;
 
 /// A finished report of a failed script.
 #[derive(Debug, Clone)]
@@ -108,8 +109,11 @@ impl Report {
 
     /// What a panic says to people: memory that there is not, or a bug.
     pub(crate) fn panic(panic: &(dyn std::any::Any + Send)) -> Report {
+        if panic.is::<Stopped>() {
+            return Report::plain(&Error::interrupted());
+        }
         if let Some(Refused { bytes }) = panic.downcast_ref() {
-            let (asked, free) = (human(*bytes as u128), human(memory::available().into()));
+            let (asked, free) = (human(*bytes), human(memory::available()));
             return Report::plain(
                 &Error::memory(format!("{asked} more are asked for, and {free} of memory are free"))
                     .hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),

@@ -13,6 +13,7 @@ use super::device::{open_device, weights};
 use super::diagnostics::Report;
 use super::direct::{self, Direct};
 use super::modules::Files;
+use super::rooms::Rooms;
 use super::session::{Session, Settings};
 use super::{Failure, api, comparison, lint, options, registry, stdlib};
 use crate::error::{Error, Result};
@@ -47,7 +48,8 @@ impl Engine {
         let device = open_device(&settings, &interrupt)?;
         let session = Session::new(device, settings.clone(), interrupt.clone());
         let mut rhai = rhai::Engine::new();
-        rhai.set_default_tag(Dynamic::from(session.clone()));
+        // No limits on the sizes of strings, arrays and maps: Rhai would count all elements, nested ones too, after every call that
+        // changes one, so that a loop of `push` took the square of its length. What there is no memory for is refused instead.
         rhai.set_max_call_levels(128).set_max_expr_depths(256, 128);
         rhai.set_optimization_level(OptimizationLevel::Simple);
         rhai.set_fail_on_invalid_map_property(true);
@@ -61,8 +63,9 @@ impl Engine {
         direct::register(&mut rhai);
         options::register(&mut rhai);
         let direct = Rc::new(Direct::new());
-        api::register(&mut rhai);
-        let mut builtin = StaticModuleResolver::new();
+        let mut rooms = Rooms::new(&mut rhai);
+        api::register(&mut rooms);
+        let mut rooms = rooms.filled();
         for (name, source) in stdlib::MODULES {
             let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
             let ast = shorter_forms(&rhai, ast)?;
@@ -71,6 +74,10 @@ impl Engine {
             ast.set_source(name);
             let module = Module::eval_ast_as_new(Scope::new(), &ast, &rhai)
                 .map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
+            rooms.entry(name).or_default().combine(module);
+        }
+        let mut builtin = StaticModuleResolver::new();
+        for (name, module) in rooms {
             builtin.insert(name, module.clone());
             rhai.register_static_module(name, module.into());
         }

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, Position, Stmt, Token};
+use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, FnNamespace, Position, Stmt, Token};
 
 use super::declared::{resolve, unknown_key};
 use super::registry::{self, Entry, Form};
@@ -137,10 +137,17 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
     let mut known: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
     let natives = engine.collect_fn_metadata(
         None,
-        |info| Some((info.namespace.to_string(), info.metadata.name.to_string(), info.metadata.num_params)),
+        |info| {
+            let everywhere = info.metadata.namespace == FnNamespace::Global;
+            let (module, name) = (info.namespace.to_string(), info.metadata.name.to_string());
+            Some((module, name, info.metadata.num_params, everywhere))
+        },
         true,
     );
-    for (module, name, parameters) in natives {
+    for (module, name, parameters, everywhere) in natives {
+        if everywhere {
+            known.entry(name.clone()).or_default().insert(parameters);
+        }
         let path = if module.is_empty() { name } else { format!("{module}::{name}") };
         known.entry(path).or_default().insert(parameters);
     }

@@ -25,7 +25,7 @@ impl Style {
 }
 
 /// How the language counts and compares, for which there is no function to ask.
-const NUMBERS: &str = "\
+pub(super) const NUMBERS: &str = "\
 Numbers are int (64 bits), float (double precision) and Complex. An operation of two kinds gives the wider one; int with int
 stays int, so that `1/2` is 0, and an int that leaves its 64 bits is an error.
 
@@ -44,11 +44,31 @@ order.
 Functions of Complex follow the branch cuts of the C standard, where the sign of a zero part says on which side of a cut a number
 lies.";
 
+/// What a function sees, which surprises whoever comes from another language.
+pub(super) const FUNCTIONS: &str = "\
+A function made with `fn` sees its parameters and what it makes itself. It sees no variable of the script around it, not even one
+that was made before it. `I` and `PI` are seen everywhere. There are three ways around:
+
+- give the value as a parameter: `fn energy(h, psi) { .. }`;
+- write a closure, `let energy = |psi| dot(psi, h * psi);`, which takes along the variables that it names; it is called as
+  `energy.call(psi)`, and handed to other functions as it is;
+- make a constant, `const N = 64;`, which functions read as `global::N`.
+
+```rhai
+const N = 4;
+let step = 0.5;
+fn grid(step) { linspace(0.0, step * global::N, global::N + 1) }
+let scaled = |x| step * x;
+assert(grid(step)[4] == scaled.call(4.0), \"a parameter, a constant and a closure\");
+```";
+
 /// The page of a function, a method (`slice`, `Series.slice`), a module or a type; `None` if there is none of that name.
 pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
     let name = name.trim().trim_end_matches("()").trim_end_matches("::");
-    if name == "numbers" {
-        return Some(format!("{}\n{}", style.head("numbers"), NUMBERS));
+    for (topic, text) in [("numbers", NUMBERS), ("functions", FUNCTIONS)] {
+        if name == topic {
+            return Some(format!("{}\n{text}", style.head(topic)));
+        }
     }
     if entries.iter().any(|e| e.module == name) {
         return Some(listing(entries.iter().filter(|e| e.module == name), &format!("module {name}"), style));
@@ -102,7 +122,9 @@ pub fn overview(entries: &[Entry], style: Style) -> String {
         let names: Vec<&str> = names.into_iter().collect();
         parts.push(format!("{}\n{}", style.head(head), wrap(&names.join(", "), 2, style.width)));
     }
-    parts.push(style.faint("`help(numbers)` tells how numbers are counted and compared"));
+    parts.push(style.faint(
+        "`help(numbers)` tells how numbers are counted and compared, `help(functions)` what functions see",
+    ));
     parts.join("\n\n")
 }
 
@@ -119,48 +141,6 @@ fn called(entry: &Entry) -> String {
         Some(kind) => format!("{kind}.{}", entry.name),
         None => entry.path(),
     }
-}
-
-/// What a module is for, for the headings of the reference.
-const MODULES: [(&str, &str); 5] = [
-    ("", "Functions and methods that need no module before their name."),
-    ("exact", "Exact symmetry sectors of many-body models."),
-    ("kpm", "The kernel polynomial method."),
-    ("lattice", "Finite lattices: Bravais lattices, own cells, boundaries."),
-    ("models", "Standard many-body models as operator sums."),
-];
-
-/// The whole reference in Markdown: a chapter a module, a section a function.
-pub fn markdown(entries: &[Entry]) -> String {
-    let mut chapters: BTreeMap<&str, BTreeMap<String, Vec<&Entry>>> = BTreeMap::new();
-    for e in entries.iter().filter(|e| !e.standard) {
-        chapters.entry(&e.module).or_default().entry(called(e)).or_default().push(e);
-    }
-    let mut text = format!("# Umklapp {}: reference\n", env!("CARGO_PKG_VERSION"));
-    text.push_str(&format!("\n## Numbers\n\n{NUMBERS}\n"));
-    for (module, topics) in &chapters {
-        let heading = if module.is_empty() { "Everywhere".into() } else { format!("Module `{module}`") };
-        text.push_str(&format!("\n## {heading}\n"));
-        if let Some((_, what)) = MODULES.iter().find(|(name, _)| name == module) {
-            text.push_str(&format!("\n{what}\n"));
-        }
-        for (name, topic) in topics.iter().filter(|(_, topic)| topic.iter().any(|e| !e.doc.is_empty())) {
-            let signatures: BTreeSet<String> = topic.iter().map(|e| e.signature()).collect();
-            let signatures: Vec<String> = signatures.into_iter().collect();
-            text.push_str(&format!("\n### `{name}`\n\n```rhai\n{}\n```\n", signatures.join("\n")));
-            let docs: BTreeSet<&str> =
-                topic.iter().map(|e| e.doc.as_str()).filter(|d| !d.is_empty()).collect();
-            for doc in docs {
-                // Headings of a doc comment go below that of their function.
-                let lines = doc.lines().map(|line| match line.strip_prefix("# ") {
-                    Some(title) => format!("**{title}**"),
-                    None => line.to_string(),
-                });
-                text.push_str(&format!("\n{}\n", lines.collect::<Vec<_>>().join("\n")));
-            }
-        }
-    }
-    text
 }
 
 /// Everything whose name or text has the word, names first, a line each.
@@ -363,18 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reference_has_a_chapter_a_module() {
-        let text = markdown(&all());
-        for part in [
-            "## Numbers\n",
-            "## Everywhere\n",
-            "## Module `kpm`\n",
-            "### `kpm::dos`\n",
-            "### `Series.slice`\n",
-            "**Options**",
-        ] {
-            assert!(text.contains(part), "{part}");
-        }
+    fn the_index_has_modules() {
         assert!(index(&all(), STYLE).contains("kpm::dos"));
     }
 

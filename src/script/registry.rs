@@ -4,9 +4,10 @@
 use std::any::TypeId;
 use std::collections::BTreeSet;
 
-use rhai::{Engine, FnAccess};
+use rhai::{Engine, FnAccess, FnNamespace};
 
 use super::declared::{self, OptionDoc};
+use super::rooms;
 use crate::error::nearest;
 
 /// A parameter of a function.
@@ -108,13 +109,19 @@ pub fn options(entries: &[Entry], path: &str) -> Vec<OptionDoc> {
     declared::resolve(&format!("# Options\n- those of `{path}`"), &docs)
 }
 
+/// The module that a call names; empty for what a room gives to all.
+fn room_of<'a>(info: &'a rhai::FuncInfo) -> &'a str {
+    let everywhere = info.metadata.namespace == FnNamespace::Global && info.script.is_none();
+    if everywhere { "" } else { info.namespace.as_str() }
+}
+
 /// The docs of a function, given by its path.
 pub(super) fn docs_of(engine: &Engine, path: &str) -> Vec<String> {
     let (module, name) = path.rsplit_once("::").unwrap_or(("", path));
     engine.collect_fn_metadata(
         None,
         |info| {
-            let same = info.metadata.name == name && info.namespace == module;
+            let same = info.metadata.name == name && room_of(&info) == module;
             let own = || match &info.script {
                 Some(script) => doc(script.comments.iter().copied()),
                 None => doc(info.metadata.comments.iter().map(|c| c.as_str())),
@@ -149,7 +156,8 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         None => (Form::Function, meta.name.as_str()),
     };
     let named = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.starts_with("anon");
-    if !named || meta.access == FnAccess::Private || matches!(name, "to_string" | "to_debug") {
+    let hidden = meta.access == FnAccess::Private || info.namespace == rooms::INTERNAL;
+    if !named || hidden || matches!(name, "to_string" | "to_debug") {
         return None;
     }
     let parameters: Vec<&str> =
@@ -165,7 +173,7 @@ fn entry(engine: &Engine, info: &rhai::FuncInfo) -> Option<Entry> {
         return None;
     }
     Some(Entry {
-        module: info.namespace.to_string(),
+        module: room_of(info).to_string(),
         name: name.to_string(),
         parameters,
         returns: type_name(engine, &meta.return_type),
@@ -306,6 +314,9 @@ pub fn modules(engine: &Engine) -> Vec<String> {
 /// A hint for a call that no function takes: the nearest name, or the ways the name can be called.
 pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     let name = name.replace(" :: ", "::");
+    if let Some((_, now)) = rooms::MOVED.iter().find(|(old, _)| *old == name) {
+        return Some(format!("`{name}` is `{now}` now"));
+    }
     let all = entries(engine, true);
     let ways = |name: &str| -> Vec<String> {
         let ways = all.iter().filter(|e| e.path() == name && e.form != Form::Property);

@@ -36,6 +36,15 @@ impl Interrupt {
         if self.raised() { Err(Error::interrupted()) } else { Ok(()) }
     }
 
+    /// Ends what runs here if work was asked to stop, for loops that return no `Result`: unwinds with [`Stopped`], which the
+    /// engine reports as an interruption. Nothing unwinds where nobody raises the flag (see [`current`]).
+    #[inline]
+    pub fn heed(&self) {
+        if self.raised() {
+            resume_unwind(Box::new(Stopped));
+        }
+    }
+
     /// Runs work that may ask for this flag by [`current`], on this thread.
     pub fn during<T>(&self, work: impl FnOnce() -> T) -> T {
         /// Puts back what was there, also after a panic.
@@ -49,6 +58,10 @@ impl Interrupt {
         work()
     }
 }
+
+/// What [`Interrupt::heed`] unwinds with.
+#[derive(Debug, Clone, Copy)]
+pub struct Stopped;
 
 thread_local!(static CURRENT: RefCell<Option<Interrupt>> = const { RefCell::new(None) });
 
@@ -188,6 +201,15 @@ mod tests {
 
     use super::*;
     use crate::error::Kind;
+
+    #[test]
+    fn a_loop_without_results_unwinds() {
+        let interrupt = Interrupt::default();
+        interrupt.heed();
+        interrupt.raise();
+        let stopped = catch_unwind(AssertUnwindSafe(|| interrupt.heed())).unwrap_err();
+        assert!(stopped.is::<Stopped>());
+    }
 
     #[test]
     fn work_apart_is_left_behind() {

@@ -82,7 +82,7 @@ fn reference(csr: &Csr, c: Update, v: &[C64], w: &[C64], columns: usize) -> Vec<
     out
 }
 
-fn close(found: &[C64], expected: &[C64], tolerance: f64, what: &str) {
+pub fn close(found: &[C64], expected: &[C64], tolerance: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (i, (a, b)) in found.iter().zip(expected).enumerate() {
         assert!((a - b).norm() <= tolerance * (1.0 + b.norm()), "{what}: number {i} is {a}, not {b}");
@@ -90,7 +90,7 @@ fn close(found: &[C64], expected: &[C64], tolerance: f64, what: &str) {
 }
 
 /// Both column-wise products against plain sums.
-fn close_dots(dots: &Dots, v: &[C64], w: &[C64], columns: usize, tolerance: f64, what: &str) {
+pub fn close_dots(dots: &Dots, v: &[C64], w: &[C64], columns: usize, tolerance: f64, what: &str) {
     for k in 0..columns {
         let column = |x: &[C64]| x.iter().skip(k).step_by(columns).copied().collect::<Vec<_>>();
         let (v, w) = (column(v), column(w));

@@ -146,7 +146,7 @@ where
     let splines = psi.deciding().splines().expect("splines");
     let found = [0, 2].map(|pass| {
         let spec = WalkersSpec { pass, ..resident::spec(&psi, places, 1, 0).expect("a wave function") };
-        let walkers = splines.evaluator().walkers(spec).expect("walkers");
+        let walkers = splines.device().walkers(spec).expect("walkers");
         walkers.map(|mut w| w.energies(&EnergySpec::default()).expect("energies"))
     });
     assert_eq!(found[0], found[1]);

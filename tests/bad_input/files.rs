@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::super::{Folder, engine, fail, prepare};
+use super::{Folder, engine, fail, prepare};
 
 #[test]
 fn gauge_files_that_are_damaged() {
@@ -58,27 +58,27 @@ fn gauge_files_that_are_damaged() {
     folder.file("rough.nersc", &[header.as_bytes(), &rough].concat());
     prepare(
         &mut engine,
-        "let near = gauge::load(\"rough.nersc\", #{ reunitarise: true });
+        "let near = load(\"rough.nersc\", #{ reunitarise: true });
         assert((near.link(5, 2) - u.link(5, 2)).norm() < 1e-14, \"only their size was wrong\");",
     );
     fail(
         &mut engine,
         &[
-            ("gauge::load(\"rough.nersc\")", "not in SU(3)", "reunitarise: true"),
-            ("gauge::load(\"zero.nersc\", #{ reunitarise: true })", "not in SU(3)", "damaged"),
-            ("gauge::load(\"whole.nersc\", #{ reunitarize: true })", "unknown option", "`reunitarise`"),
-            ("gauge::load(\"missing.lime\")", "no such file", "folder"),
-            ("gauge::load(\"cut.nersc\")", "bytes", "truncated"),
-            ("gauge::load(\"cut.lime\")", "ends inside", "truncated"),
-            ("gauge::load(\"flipped.nersc\")", "checksum", "damaged"),
-            ("gauge::load(\"flipped.lime\")", "checksum", "damaged"),
-            ("gauge::load(\"zero.nersc\")", "not in SU(3)", "damaged"),
-            ("gauge::load(\"open.nersc\")", "a boundary of kind OPEN", "PERIODIC"),
-            ("gauge::load(\"word.nersc\")", "the header says abc", "convention"),
-            ("gauge::load(\"trace.nersc\")", "the header says NaN", "convention"),
-            ("gauge::load(\"short.nersc\")", "take 4608 bytes, and 9216 are there", "the sizes or the type"),
-            ("gauge::load(\"none.nersc\")", "does not give four sizes", "four directions"),
-            ("gauge::load(\"text.nersc\")", "neither a NERSC archive nor a lime file", "BEGIN_HEADER"),
+            ("load(\"rough.nersc\")", "not in SU(3)", "reunitarise: true"),
+            ("load(\"zero.nersc\", #{ reunitarise: true })", "not in SU(3)", "damaged"),
+            ("load(\"whole.nersc\", #{ reunitarize: true })", "unknown option", "`reunitarise`"),
+            ("load(\"missing.lime\")", "no such file", "folder"),
+            ("load(\"cut.nersc\")", "bytes", "truncated"),
+            ("load(\"cut.lime\")", "ends inside", "truncated"),
+            ("load(\"flipped.nersc\")", "checksum", "damaged"),
+            ("load(\"flipped.lime\")", "checksum", "damaged"),
+            ("load(\"zero.nersc\")", "not in SU(3)", "damaged"),
+            ("load(\"open.nersc\")", "a boundary of kind OPEN", "PERIODIC"),
+            ("load(\"word.nersc\")", "the header says abc", "convention"),
+            ("load(\"trace.nersc\")", "the header says NaN", "convention"),
+            ("load(\"short.nersc\")", "take 4608 bytes, and 9216 are there", "the sizes or the type"),
+            ("load(\"none.nersc\")", "does not give four sizes", "four directions"),
+            ("load(\"text.nersc\")", "neither a NERSC archive nor a lime file", "BEGIN_HEADER"),
             ("u.save(\"x\", #{ format: \"hdf5\" })", "no format `hdf5`", "ildg"),
             ("u.save(\"nowhere/at/all.lime\")", "cannot write", "does not exist"),
         ],
@@ -205,7 +205,7 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("matrix_market(\"cut.mtx\")", "ends after line 3", "truncated"),
             ("matrix_market(\"huge.mtx\")", "takes 16.0 TB", "fewer"),
             ("matrix_market(\"text.mtx\")", "is no header", "%%MatrixMarket"),
-            ("wannier90(\"cut_hr.dat\", #{ cells: [2, 2, 2] })", "ends after line 5", "truncated"),
+            ("lattice::wannier90(\"cut_hr.dat\", #{ cells: [2, 2, 2] })", "ends after line 5", "truncated"),
             ("t.save(\"nowhere/at/all.csv\")", "cannot write", "does not exist"),
             ("plot(t, #{ file: \"nowhere/at/all.svg\" })", "cannot write", "does not exist"),
             ("import \"no_such_module\" as m;", "no module `no_such_module`", "beside the script"),

@@ -1,6 +1,6 @@
 //! Gauge fields, Wilson-Dirac operators and sign functions.
 
-use super::super::{engine, fail, prepare};
+use super::{engine, fail, prepare};
 
 #[test]
 fn gauge_fields_that_cannot_be() {
@@ -41,38 +41,50 @@ fn gauge_fields_that_cannot_be() {
             ("wilson::reference_spinor(lat, -1)", "stream -1", "psi"),
             ("d * wilson::reference_spinor(odd, 2)", "vector of 2304 rows", "random_block"),
             (
-                "bicgstab(wilson::operator(odd), wilson::reference_spinor(odd, 2), #{ even_odd: true })",
+                "solve::bicgstab(wilson::operator(odd), wilson::reference_spinor(odd, 2), #{ even_odd: true })",
                 "3 sites in direction 1",
                 "even_odd: false",
             ),
-            ("bicgstab(q, psi, #{ even_odd: true })", "even-odd preconditioning of", "wilson::operator"),
-            ("conjugate_gradient(d, psi)", "conjugate gradients need a Hermitian operator", "even_odd"),
             (
-                "multishift_cg(d, [0.1], psi)",
+                "solve::bicgstab(q, psi, #{ even_odd: true })",
+                "even-odd preconditioning of",
+                "wilson::operator",
+            ),
+            (
+                "solve::conjugate_gradient(d, psi)",
+                "conjugate gradients need a Hermitian operator",
+                "even_odd",
+            ),
+            (
+                "solve::multishift_cg(d, [0.1], psi)",
                 "conjugate gradients need a Hermitian operator",
                 "d.dagger() * b",
             ),
-            ("multishift_cg(q * q, [0.1], psi, #{ start: psi })", "unknown option `start`", "tol"),
-            ("bicgstab(d, wilson::reference_spinor(odd, 2))", "right-hand side of 2304 rows", "own size"),
+            ("solve::multishift_cg(q * q, [0.1], psi, #{ start: psi })", "unknown option `start`", "tol"),
             (
-                "bicgstab(d, wilson::reference_spinor(odd, 2), #{ even_odd: true })",
+                "solve::bicgstab(d, wilson::reference_spinor(odd, 2))",
                 "right-hand side of 2304 rows",
                 "own size",
             ),
             (
-                "bicgstab(d, psi, #{ start: wilson::reference_spinor(odd, 2) })",
+                "solve::bicgstab(d, wilson::reference_spinor(odd, 2), #{ even_odd: true })",
+                "right-hand side of 2304 rows",
+                "own size",
+            ),
+            (
+                "solve::bicgstab(d, psi, #{ start: wilson::reference_spinor(odd, 2) })",
                 "a start of 2304 rows and 1 columns",
                 "shape of the right-hand side",
             ),
             (
-                "conjugate_gradient(d, psi, #{ even_odd: true, start: wilson::point_source(u, 0) })",
+                "solve::conjugate_gradient(d, psi, #{ even_odd: true, start: wilson::point_source(u, 0) })",
                 "a start of 3072 rows and 12 columns",
                 "shape of the right-hand side",
             ),
-            ("bicgstab(d, psi, #{ start: 0 })", "takes a BlockVector, not a number", "solution"),
-            ("bicgstab(d, psi, #{ tol: 2.0 })", "a tolerance of 2", "between 0 and 1"),
+            ("solve::bicgstab(d, psi, #{ start: 0 })", "takes a BlockVector, not a number", "solution"),
+            ("solve::bicgstab(d, psi, #{ tol: 2.0 })", "a tolerance of 2", "between 0 and 1"),
             (
-                "conjugate_gradient(d, psi, #{ even_odd: true, tol: 1.0 })",
+                "solve::conjugate_gradient(d, psi, #{ even_odd: true, tol: 1.0 })",
                 "a tolerance of 1",
                 "between 0 and 1",
             ),
@@ -83,8 +95,8 @@ fn gauge_fields_that_cannot_be() {
                 "each begins at 0",
             ),
             ("wilson::time_slices(psi, 256)", "site 256", "255"),
-            ("conjugate_gradient(q, psi)", "not positive", "bicgstab"),
-            ("multishift_cg(q * q, [-1.0], psi)", "shifts of 0 or more", "array"),
+            ("solve::conjugate_gradient(q, psi)", "not positive", "bicgstab"),
+            ("solve::multishift_cg(q * q, [-1.0], psi)", "shifts of 0 or more", "array"),
         ],
     );
 }
@@ -178,10 +190,10 @@ fn spinors_of_another_lattice() {
         "d * psi",
         "d.dagger() * (d * psi)",
         "(1.0 + 2.0 * d) * psi",
-        "bicgstab(d, psi)",
-        "bicgstab(d, psi, #{ even_odd: true })",
-        "bicgstab(d, own, #{ start: psi })",
-        "multishift_cg(d.dagger() * d, [0.1], psi)",
+        "solve::bicgstab(d, psi)",
+        "solve::bicgstab(d, psi, #{ even_odd: true })",
+        "solve::bicgstab(d, own, #{ start: psi })",
+        "solve::multishift_cg(d.dagger() * d, [0.1], psi)",
         "overlap::operator(u, #{ delta: 1e-4, progress: false }) * psi",
         "dot(own, psi)",
         "own - psi",
@@ -211,10 +223,10 @@ fn sign_functions_that_cannot_be() {
             ("minmax_inverse_sqrt(1e-12, #{ error: 1e-8 })", "a polynomial of degree", "low modes"),
             ("minmax_inverse_sqrt(0.1, #{ error: 1e-3, degree: 4 })", "both", "one follows"),
             ("minmax_inverse_sqrt(1e-4, #{ error: 3e-14 })", "rounding leaves a deviation", "larger"),
-            ("zolotarev_inverse_sqrt(1e-7, #{ error: 3e-14 })", "rounding leaves a deviation", "larger"),
-            ("overlap::sign(q, #{ polynomial: zolotarev_inverse_sqrt(0.01) })", "not a value of type Zolotarev", "minmax"),
+            ("overlap::zolotarev_inverse_sqrt(1e-7, #{ error: 3e-14 })", "rounding leaves a deviation", "larger"),
+            ("overlap::sign(q, #{ polynomial: overlap::zolotarev_inverse_sqrt(0.01) })", "not a value of type Zolotarev", "minmax"),
             (
-                "overlap::sign(q, #{ polynomial: minmax_inverse_sqrt(0.01), rational: zolotarev_inverse_sqrt(0.01) })",
+                "overlap::sign(q, #{ polynomial: minmax_inverse_sqrt(0.01), rational: overlap::zolotarev_inverse_sqrt(0.01) })",
                 "both `polynomial` and `rational`",
                 "one of them",
             ),
@@ -271,9 +283,9 @@ fn sign_functions_that_cannot_be() {
             ("overlap::operator(u, #{ mas: 1.0 })", "unknown option `mas`", "mass"),
             ("overlap::index(q)", "is no overlap operator", "overlap::operator"),
             ("q.bound", "neither a sign function", "overlap::sign"),
-            ("overlap_solve(d, wilson::reference_spinor(u, 2), #{ tol: 0.0 })", "a tolerance of 0", "1e-8"),
+            ("overlap::solve(d, wilson::reference_spinor(u, 2), #{ tol: 0.0 })", "a tolerance of 0", "1e-8"),
             (
-                "overlap_solve(d, wilson::reference_spinor(u, 2), #{ tol: 2.0 })",
+                "overlap::solve(d, wilson::reference_spinor(u, 2), #{ tol: 2.0 })",
                 "a tolerance of 2",
                 "between 0 and 1",
             ),
@@ -309,18 +321,18 @@ fn modes_of_another_gauge_field() {
         let smaller = gauge::reference_field(lattice::hypercubic(2, 2, 2, 4), 0.5);
         let little = massive.call(wilson::kernel(smaller, #{}));
         let same = overlap::operator(sign, #{ mass: 0.1 }); let psi = wilson::reference_spinor(lat, 2);
-        assert(overlap_solve(same, psi, #{ zero_modes: zero, tol: 1e-4, progress: false }).converged, \"its own modes\");",
+        assert(overlap::solve(same, psi, #{ zero_modes: zero, tol: 1e-4, progress: false }).converged, \"its own modes\");",
     );
     fail(
         &mut engine,
         &[
             (
-                "overlap_solve(d, psi, #{ zero_modes: zero })",
+                "overlap::solve(d, psi, #{ zero_modes: zero })",
                 "the zero modes given are none of this operator",
                 "index",
             ),
             (
-                "overlap_solve(little, wilson::reference_spinor(smaller, 2), #{ zero_modes: zero })",
+                "overlap::solve(little, wilson::reference_spinor(smaller, 2), #{ zero_modes: zero })",
                 "the zero modes given live on another lattice",
                 "same gauge field",
             ),

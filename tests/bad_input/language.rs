@@ -8,7 +8,7 @@ use umklapp::error::Kind;
 use umklapp::script::Settings;
 use umklapp::task::{Interrupt, Progress};
 
-use super::super::{engine, fail, prepare};
+use super::{engine, fail, prepare};
 
 #[test]
 fn functions_that_call_themselves_forever() {

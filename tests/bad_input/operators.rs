@@ -1,6 +1,6 @@
 //! Options, numbers and sizes that do not fit, of operators, vectors and kernel polynomials.
 
-use super::super::{engine, fail, is_for_people, prepare, with_chain};
+use super::{engine, fail, is_for_people, prepare, with_chain};
 
 #[test]
 fn options_that_do_not_exist_or_are_of_another_kind() {
@@ -11,12 +11,16 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("davidson(h, #{ cuont: 4 })", "unknown option `cuont`", "`count`"),
             (
                 "kpm::dos(h, #{ moments: \"many\" })",
-                "option `moments` takes a whole number, not a text",
+                "option `moments` takes a whole number, not a value of type string",
                 "many",
             ),
             ("kpm::dos(h, #{ moments: 2.5 })", "option `moments` takes a whole number", "2.5"),
-            ("kpm::dos(h, #{ vectors: [] })", "option `vectors` takes a whole number, not an array", "[]"),
-            ("kpm::dos(h, #{ window: 3 })", "option `window` takes Window, not a number", "3"),
+            (
+                "kpm::dos(h, #{ vectors: [] })",
+                "option `vectors` takes a whole number, not a value of type array",
+                "[]",
+            ),
+            ("kpm::dos(h, #{ window: 3 })", "option `window` takes a Window, not a value of type int", "3"),
             ("kpm::dos(h, #{ kernel: 3 })", "option `kernel` takes a text", "3"),
             ("kpm::dos(h, #{ progress: 1 })", "option `progress` takes true or false", "1"),
             ("kpm::dos(h, #{ range: 7 })", "option `range` takes an array", "7"),
@@ -30,7 +34,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("lattice::square(4, 4).boundary(\"periodik\", \"open\")", "no boundary `periodik`", "periodic"),
             ("davidson(h, #{ count: 0 })", "option `count` is 0", "at least 1"),
             ("sqrt(\"a\")", "no function `sqrt(string)`", "can be called as"),
-            ("kpm::dos(h, 7)", "options are given as a map, not as 7", "#{ moments"),
+            ("kpm::dos(h, 7)", "options are given as a map, not as 7", "#{ key"),
             ("kpm::dos(7)", "an Operator, not of 7", "tight_binding"),
             ("kpm::dos(h, #{ range: [1.0] })", "range of 1 numbers", "two"),
             ("kpm::dos(h, #{ range: [0.0 / 0.0, 3.0] })", "range from NaN to 3", "finite"),
@@ -40,7 +44,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("kpm::conductivity(h, #{ moments: 9 })", "9 moments, an odd number", "10"),
             ("kpm::conductivity(h, #{ moments: 8, energies: [0.0 / 0.0] })", "potential of NaN", "finite"),
             ("kpm::conductivity(h, #{ moments: 8, temperature: -1.0 })", "temperature -1", "zero or more"),
-            ("green_moments(w, series([0.0]), #{ eta: -1.0 })", "an imaginary part of -1", "positive"),
+            ("kpm::green_moments(w, series([0.0]), #{ eta: -1.0 })", "an imaginary part of -1", "positive"),
         ],
     );
 }

@@ -1,6 +1,6 @@
 //! Crystals, orbitals, wave functions and walks.
 
-use super::super::{Folder, engine, fail, prepare};
+use super::{Folder, engine, fail, prepare};
 
 #[test]
 fn crystals_and_orbitals() {
@@ -71,11 +71,11 @@ fn crystals_and_orbitals() {
                 "for 1 functions",
                 "one row for each",
             ),
-            ("orbitals::load(\"nothing.npz\")", "no such file", "file"),
-            ("orbitals::load(\"nothing.data\")", "no such file", "relative"),
-            ("orbitals::load(\"cut.npz\")", "not a whole NPZ archive", "file"),
-            ("orbitals::load(\"bwfn.data\")", "line 3 is `1.0 0.0 zero`", "file"),
-            ("orbitals::load(\"binary.data\")", "no text", ".npz"),
+            ("load(\"nothing.npz\")", "no such file", "file"),
+            ("load(\"nothing.data\")", "no such file", "relative"),
+            ("load(\"cut.npz\")", "not a whole NPZ archive", "file"),
+            ("load(\"bwfn.data\")", "line 3 is `1.0 0.0 zero`", "file"),
+            ("load(\"binary.data\")", "no text", ".npz"),
             ("spline.save(\"orbitals.csv\")", "not saved as", ".npz"),
             ("waves.save(\"orbitals.npz\")", "not saved", "splines"),
             ("spline.energies + orbitals::fit(gas, 4, |x, y, z| 1.0).energies", "not known", "bands"),
@@ -94,7 +94,7 @@ fn wave_functions_and_walks_that_cannot_be() {
         &mut engine,
         "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });
          let walk = walkers(psi, #{ count: 2, seed: 1 });
-         let ham = electrons(trap(1.0), #{ interaction: \"none\" });
+         let ham = electrons(vmc::trap(1.0), #{ interaction: \"none\" });
          let sea = matrix([[0.5, 0.5], [0.5, -0.5], [0.5, 0.5], [0.5, -0.5]]);
          let four = lattice_slater(matrix([[0.6, 0.0], [0.0, 0.8], [0.8, 0.0], [0.0, 0.6]]), #{ up: 2, down: 1 });",
     );
@@ -147,11 +147,11 @@ fn wave_functions_and_walks_that_cannot_be() {
             ("psi.jastrow = jastrow::polynomial(#{})", "needs a cutoff", "cutoff"),
             ("psi.jastrow = jastrow::pade(#{ bb: 1.0 })", "unknown option", "`b`"),
             (
-                "vmc::run(slater_jastrow(orbitals::oscillator(2), #{ up: 2 }), electrons(trap(1.0), #{ interaction: \"none\" }), #{ checkpoint: \"no/such/w.json\" })",
+                "vmc::run(slater_jastrow(orbitals::oscillator(2), #{ up: 2 }), electrons(vmc::trap(1.0), #{ interaction: \"none\" }), #{ checkpoint: \"no/such/w.json\" })",
                 "cannot be written",
                 "folder",
             ),
-            ("electrons(trap(1.0), #{ interaction: \"ewald\" })", "no interaction `ewald`", "coulomb"),
+            ("electrons(vmc::trap(1.0), #{ interaction: \"ewald\" })", "no interaction `ewald`", "coulomb"),
             (
                 "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [1.0], coefficients: [0.0 / 0.0] }])",
                 "a coefficient NaN",
@@ -168,12 +168,12 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "zero everywhere",
             ),
             (
-                "local_energy(walkers(slater_jastrow(orbitals::oscillator(2), #{ up: 1 }), #{ count: 1 }), electrons(nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{}))",
+                "local_energy(walkers(slater_jastrow(orbitals::oscillator(2), #{ up: 1 }), #{ count: 1 }), electrons(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{}))",
                 "orbitals of 1 and a potential of 3 dimensions",
                 "same system",
             ),
             (
-                "let gas = crystal::electron_gas(2, 1.0); local_energy(walkers(slater_jastrow(orbitals::plane_waves(gas), #{ up: 1, down: 1 }), #{ count: 1 }), electrons(trap(1.0), #{}))",
+                "let gas = crystal::electron_gas(2, 1.0); local_energy(walkers(slater_jastrow(orbitals::plane_waves(gas), #{ up: 1, down: 1 }), #{ count: 1 }), electrons(vmc::trap(1.0), #{}))",
                 "periodic cell and a Hamiltonian in open space",
                 "same system",
             ),
@@ -182,7 +182,7 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "of different cells",
                 "same system",
             ),
-            ("trap(0.0)", "frequency 0", "positive"),
+            ("vmc::trap(0.0)", "frequency 0", "positive"),
             ("local_energy(walk, opsum())", "an OpSum for walkers in the continuum", "electrons"),
             ("vmc::run(psi, ham, #{ stepz: 3 })", "unknown option `stepz`", "`step"),
             ("vmc::run(psi, ham, #{ step: 0.0, progress: false })", "a step of 0", "positive"),
@@ -191,7 +191,7 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "no observable spin",
                 "density",
             ),
-            ("load_walkers(psi, \"no_such_walk.json\")", "cannot be read", "save_walkers"),
+            ("load(\"no_such_walk.json\", #{ wavefunction: psi })", "cannot be read", "save_walkers"),
             ("walk.positions(2)", "walker 2 of 2", "0 to 1"),
             (
                 "vmc::run(psi, models::hubbard_chain(4, #{}), #{})",
@@ -252,7 +252,7 @@ fn wave_functions_and_walks_that_cannot_be() {
             ),
             ("walkers(four, #{ spread: 1.0 })", "`spread` for walkers on a lattice", "leave it out"),
             (
-                "lattice_pairs(matrix([[1.0, 0.5], [0.4, 1.0]]), #{ pairs: 1 })",
+                "vmc::lattice_pairs(matrix([[1.0, 0.5], [0.4, 1.0]]), #{ pairs: 1 })",
                 "f(0, 1) is not f(1, 0)",
                 "singlets",
             ),

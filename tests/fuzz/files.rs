@@ -37,7 +37,7 @@ pub fn kinds() -> Vec<Kind> {
     add(
         "mu.npz",
         format!("{moments}.save(\"mu.npz\");"),
-        "let mu = load_moments(\"mu.npz\"); let all = [mu.dim, mu.vectors, `${mu.window}`]; all.push(mu.values.to_array()); all.push(mu.select(0, 1).values.to_array()); all",
+        "let mu = load(\"mu.npz\"); let all = [mu.dim, mu.vectors, `${mu.window}`]; all.push(mu.values.to_array()); all.push(mu.select(0, 1).values.to_array()); all",
         false,
     );
     add(
@@ -56,27 +56,24 @@ pub fn kinds() -> Vec<Kind> {
     add(
         "o.npz",
         format!("{waves}.save(\"o.npz\");"),
-        "let o = orbitals::load(\"o.npz\"); [o.count, `${o}`, o.values([0.1, 0.2, 0.3]).to_array(), o.values([1.0, 0.7, 0.1]).to_array()]",
+        "let o = load(\"o.npz\"); [o.count, `${o}`, o.values([0.1, 0.2, 0.3]).to_array(), o.values([1.0, 0.7, 0.1]).to_array()]",
         false,
     );
     let psi = "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 });";
     add(
         "w.json",
         format!("{psi} save_walkers(walkers(psi, #{{ count: 3, seed: 1 }}), \"w.json\", #{{ n: 3 }});"),
-        "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 }); let s = load_walkers(psi, \"w.json\");
-         [s.about, local_energy(s.walk, electrons(trap(1.0), #{ interaction: \"none\" })).to_array()]",
+        "let psi = slater_jastrow(orbitals::oscillator(2), #{ up: 2 }); let s = load(\"w.json\", #{ wavefunction: psi });
+         [s.about, local_energy(s.walk, electrons(vmc::trap(1.0), #{ interaction: \"none\" })).to_array()]",
         false,
     );
     let field = "gauge::reference_field(lattice::hypercubic(2, 2, 2, 2), 0.3)";
     for (file, read) in [
         (
             "u.nersc",
-            "let u = gauge::load(\"u.nersc\"); [gauge::plaquette(u), `${u.link(3, 1)}`, `${u.link(15, 3)}`]",
+            "let u = load(\"u.nersc\"); [gauge::plaquette(u), `${u.link(3, 1)}`, `${u.link(15, 3)}`]",
         ),
-        (
-            "u.lime",
-            "let u = gauge::load(\"u.lime\"); [gauge::plaquette(u), `${u.link(3, 1)}`, `${u.link(15, 3)}`]",
-        ),
+        ("u.lime", "let u = load(\"u.lime\"); [gauge::plaquette(u), `${u.link(3, 1)}`, `${u.link(15, 3)}`]"),
     ] {
         add(file, format!("{field}.save({file:?});"), read, false);
     }
@@ -89,7 +86,7 @@ pub fn kinds() -> Vec<Kind> {
     add(
         "d.dmrg",
         "product_state(sites(\"S=1/2\", 4), [\"Up\", \"Dn\", \"Up\", \"Dn\"], #{ Sz: 0.0 }).save(\"d.dmrg\");".into(),
-        "let d = load_state(\"d.dmrg\"); [d.expect(\"Sz\").to_array(), d.sector]",
+        "let d = load(\"d.dmrg\"); [d.expect(\"Sz\").to_array(), d.sector]",
         true,
     );
     add(

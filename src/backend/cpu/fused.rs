@@ -7,9 +7,9 @@ use std::ops::Range;
 
 use super::Isa;
 use super::block::Lane;
-use super::formats::Index;
 use super::pack::{Body, Pack, dispatch};
 use super::simd;
+use super::stored::Index;
 use crate::backend::Update;
 use crate::number::Scalar;
 

@@ -8,12 +8,15 @@ use num_complex::Complex;
 
 use super::block::Lane;
 use super::blocked::Levels;
-use super::formats::{CsrRows, Full, Index, Sliced, Stored};
+use super::formats::{CsrRows, Full, Sliced};
 use super::fused::{self, Pass, Walk};
 use super::stencil::StencilRows;
+use super::stored::{Index, Stored};
 use super::{Isa, Threads};
 use crate::backend::matrix::{Csr, Indices, Values};
-use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
+use crate::backend::{
+    BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, step_by_step,
+};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -257,13 +260,11 @@ impl<T: Fused, M: Walk<T>> Kernel for Prepared<T, M> {
         if self.blocked((alpha, beta), v, w, steps, out)?.is_some() {
             return Ok(());
         }
-        for _ in 0..steps {
-            let mut dots = Dots::default();
-            self.update(Update { alpha, beta, gamma: -1.0 }, v, w, Some(&mut dots))?;
-            out.push(dots);
-            std::mem::swap(v, w);
-        }
-        Ok(())
+        step_by_step(&|c, v, w, dots| self.update(c, v, w, Some(dots)), (alpha, beta), (v, w), steps, out)
+    }
+
+    fn overwrites(&self) -> bool {
+        true
     }
 }
 

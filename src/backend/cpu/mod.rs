@@ -19,9 +19,11 @@ mod simd;
 mod single;
 mod splines;
 mod stencil;
+mod stored;
 mod tall;
 mod threads;
 mod wilson;
+mod wilson_shape;
 mod wilson_site;
 
 use std::ops::Range;

@@ -60,7 +60,7 @@ impl<T: Element> Prepared<T> {
                 work: own / parts as u64,
             }));
         }
-        // The longest first, so that the last to end ends early.
+        // The longest jobs first, so that the workers end at about the same time.
         jobs.sort_by_key(|job| (std::cmp::Reverse(job.work), job.panel, job.rows.start));
         Prepared { list, threads, isa, jobs, work }
     }
@@ -261,10 +261,6 @@ impl Columns for C64 {
 impl<T: Columns> Kernel for Prepared<T> {
     fn rows(&self) -> Rows {
         Rows::all(self.list.dim)
-    }
-
-    fn cols(&self) -> usize {
-        self.list.dim
     }
 
     fn dtype(&self) -> DType {

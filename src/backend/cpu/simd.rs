@@ -1,7 +1,7 @@
 //! Registers of reals that one instruction works on. A method is inlined into the kernel that was compiled for its
 //! instructions; calling one outside of such a kernel on a processor without them is undefined, hence `unsafe`.
 
-use super::block::Lane;
+use crate::number::Real;
 
 /// Asks the caches for the line at an address, which may lie anywhere: the processor's own prefetching follows what is read
 /// in order, and no further than a page.
@@ -19,7 +19,7 @@ pub(in crate::backend) fn fetch<F>(at: *const F) {
 /// A register of neighbouring reals.
 pub(in crate::backend) trait Register: Copy {
     /// The reals.
-    type Real: Lane;
+    type Real: Real;
     /// How many they are.
     const LANES: usize;
 

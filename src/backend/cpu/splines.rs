@@ -3,7 +3,7 @@
 //!
 //! Floor: the 64 rows of a point, 256 L bytes in single precision, over the bandwidth of whatever holds them. Points are taken
 //! in an order in which neighbours follow one another, so that with many points these are the caches. Every point is
-//! computed alone: its numbers do not depend on the company or on the order.
+//! computed alone: its numbers do not depend on the other points or on their order.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -119,8 +119,8 @@ impl Prepared {
             written: PhantomData,
         };
         let cost = 64 * shape.lanes * job.planes.len();
-        // A few points are done before another thread wakes, and walkers are dealt out to workers already: one that hands a few
-        // points on waits longer than it computes.
+        // A few points take less time than waking another thread. Walkers are dealt out to workers already, so that sharing out
+        // their points does not pay.
         let alone = points.len() < 4 || rayon::current_thread_index().is_some();
         let cost = if alone { 0 } else { cost };
         let ranges = self.threads.ranges(points.len(), cost);

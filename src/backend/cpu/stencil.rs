@@ -4,8 +4,8 @@ use std::iter::empty;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::formats::Stored;
 use super::fused::{Visit, Walk};
+use super::stored::Stored;
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::classes::Classes;
 use crate::error::Result;

@@ -14,15 +14,15 @@ const CHUNK: usize = 8192;
 /// Jobs that several workers take one after the other.
 struct Shared {
     next: AtomicUsize,
-    /// Workers inside; none once nobody may come in any more.
+    /// Workers at this job; none once no more may join.
     inside: Mutex<Option<usize>>,
     left: Condvar,
 }
 
-/// A worker's stay; leaving is told even by a panic.
+/// A worker's presence at a job. It ends when this is dropped, by a panic too.
 struct Inside<'a>(&'a Shared);
 
-/// Closes the door and waits for those inside.
+/// Lets no more workers join and waits for those at work.
 struct Close<'a>(&'a Shared);
 
 impl Shared {
@@ -40,7 +40,7 @@ impl Shared {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        // The door closes only when nobody is inside, so there is a count.
+        // The count goes only when it is zero, and this worker is still counted.
         if let Some(n) = self.0.lock().as_mut() {
             *n -= 1;
         }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::block::Lane;
 use super::fold::Fold;
+use super::wilson_shape::{MOST_ADDED, Shape};
 use super::wilson_site::{self, Job, Packed};
 use super::{Isa, Threads, block, block_mut};
 use crate::backend::matrix::wilson::{COMPONENTS, Sites, WilsonSpec};
@@ -14,9 +15,6 @@ use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_
 use crate::error::{Error, Result};
 use crate::number::DType;
 use crate::number::aligned::Aligned;
-
-/// Vectors that one pass may add.
-pub(super) const MOST_ADDED: usize = 4;
 
 /// Bytes beyond which a vector that is only written goes past the caches.
 const STREAM: usize = 4 << 20;
@@ -26,47 +24,6 @@ const LINE: usize = 64;
 
 /// Bytes of a tile's slab: three of them, with the links between, shall find room in the caches.
 const SLAB: usize = 3 << 20;
-
-/// Where the parts of the lattice lie, as the kernels see it.
-#[derive(Debug, Clone)]
-pub(super) struct Shape {
-    /// Sites of a part in each direction.
-    pub part: [usize; 4],
-    /// See [`Fold::bit`].
-    pub bit: [usize; 4],
-    /// Rows side by side.
-    pub lanes: usize,
-    /// Which lanes a fermion enters across the lattice's own boundary, upwards and downwards, as factors; by direction.
-    pub enter: [[[f64; 16]; 2]; 4],
-    /// Whether a lane's sites have the other parity than those of lane 0.
-    pub odd: [bool; 16],
-}
-
-impl Shape {
-    fn new(spec: &WilsonSpec) -> Shape {
-        let (part, bit, lanes) = match Fold::of(&spec.rows()) {
-            Some(fold) => (fold.part, fold.bit, fold.lanes),
-            None => (spec.dims, [0; 4], 1),
-        };
-        let mut enter = [[[1.0; 16]; 2]; 4];
-        let mut odd = [false; 16];
-        for lane in 0..lanes {
-            for d in 0..4 {
-                let upper = bit[d] == 0 || lane & bit[d] > 0;
-                let lower = bit[d] == 0 || lane & bit[d] == 0;
-                // A lane whose forward neighbour lies across the boundary is in the upper part, and so on.
-                enter[d][0][lane] = if upper { spec.sign[d] } else { 1.0 };
-                enter[d][1][lane] = if lower { spec.sign[d] } else { 1.0 };
-                odd[lane] ^= bit[d] > 0 && lane & bit[d] > 0 && part[d] % 2 == 1;
-            }
-        }
-        Shape { part, bit, lanes, enter, odd }
-    }
-
-    fn sites(&self) -> usize {
-        self.part.iter().product()
-    }
-}
 
 /// The operator in the precision of its vectors.
 struct Prepared<F> {
@@ -101,6 +58,9 @@ impl<F: Packed> Prepared<F> {
         let each = 4 * reals * lanes;
         threads.run(&threads.ranges(shape.sites(), each * 8), each, &mut links, |range, out| {
             for (at, out) in range.zip(out.chunks_exact_mut(each)) {
+                if threads.stopped() {
+                    return;
+                }
                 for lane in 0..lanes {
                     let site = fold.map_or(at, |f| f.row(at * f.per_site, lane) / f.per_site);
                     for mu in 0..4 {
@@ -112,6 +72,7 @@ impl<F: Packed> Prepared<F> {
                 }
             }
         })?;
+        threads.check()?;
         // The host's copy belongs to whoever made it.
         let spec = WilsonSpec { links: Arc::default(), ..spec.clone() };
         Ok(Prepared { rows: spec.rows(), shape, links, spec, threads, isa })
@@ -160,7 +121,7 @@ impl<F: Packed> Prepared<F> {
         let work = items.plane * items.thick * self.shape.lanes * columns * 16;
         let sums = self.threads.map(&self.threads.ranges(items.count(), work), |range| {
             let mut sums = vec![0.0; 2 * columns];
-            // Column after column, or as many as share lines of the caches: neighbours of all together find no room there.
+            // One column after the other, or as many as share cache lines: the caches cannot hold the neighbours of all columns.
             for first in (0..columns).step_by(together) {
                 for item in range.clone() {
                     if self.threads.stopped() {
@@ -227,10 +188,6 @@ impl<F: Packed> Kernel for Prepared<F> {
         self.rows
     }
 
-    fn cols(&self) -> usize {
-        self.rows.global
-    }
-
     fn dtype(&self) -> DType {
         DType::of(self.spec.single, true)
     }
@@ -254,6 +211,10 @@ impl<F: Packed> Kernel for Prepared<F> {
         plus: &[(f64, &BlockVector)],
     ) -> Option<Result<()>> {
         (plus.len() <= MOST_ADDED).then(|| self.pass(c, v, w, plus, None))
+    }
+
+    fn overwrites(&self) -> bool {
+        self.spec.sites == Sites::All
     }
 }
 
@@ -281,10 +242,6 @@ pub(super) fn prepare_diagonal(
 impl Kernel for Diagonal {
     fn rows(&self) -> Rows {
         self.rows
-    }
-
-    fn cols(&self) -> usize {
-        self.rows.global
     }
 
     fn dtype(&self) -> DType {
@@ -338,5 +295,9 @@ impl Kernel for Diagonal {
             dots.wv = sums.iter().map(|s| s[1]).collect();
         }
         Ok(())
+    }
+
+    fn overwrites(&self) -> bool {
+        true
     }
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::Isa;
 use super::block::Lane;
 use super::simd::{Register, fetch};
-use super::wilson::{MOST_ADDED, Shape};
+use super::wilson_shape::{MOST_ADDED, Shape};
 use crate::backend::matrix::wilson::{COMPONENTS, Sites};
 use crate::number::Real;
 

@@ -1,11 +1,11 @@
 //! Block-vector algebra on the GPU.
 
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
+use super::sums::{reduce, reduced};
 use super::{Cuda, RESIDENT, THREADS, Z, arguments, suffix, tall, to_bytes};
 use crate::backend::{BlockVector, Dots, check_deflation, conformal};
 use crate::error::{Error, Result};
@@ -74,37 +74,14 @@ pub(super) fn multiply(gpu: &Cuda, x: &BlockVector, z: &BlockVector, y: &mut Blo
     }
 }
 
-/// `count` doubles for each of `blocks` blocks, added in a fixed order.
-pub(super) fn reduced(card: &Arc<Card>, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<f64>> {
-    card.answer(count, |out| reduce(card, sums, (blocks, 1), count, out))
-}
-
-/// The same, left on the GPU.
+/// `count` doubles for each of `blocks` blocks, added in a fixed order and left on the GPU.
 fn summed(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Buffer> {
     let out = gpu.card.allocate(8 * count)?;
     reduce(&gpu.card, sums, (blocks, 1), count, out.address)?;
     Ok(out)
 }
 
-/// Queues adding up `count` doubles for each of `blocks` blocks, in a fixed order, for each of `groups` groups of them; they
-/// are written to an address with room for all groups that the GPU reaches.
-pub(super) fn reduce(
-    card: &Card,
-    sums: &Buffer,
-    (blocks, groups): (u32, u32),
-    count: usize,
-    out: u64,
-) -> Result<()> {
-    let each = u32::try_from(count).map_err(|_| Error::input(format!("{count} sums")))?;
-    if sums.bytes < 8 * groups as usize * blocks as usize * count {
-        return Err(Error::internal("fewer sums than are to be added"));
-    }
-    let arguments: [*mut c_void; 4] = arguments![blocks, each, sums.address, out];
-    // SAFETY: the kernel's arguments; `sums` holds groups * blocks * count doubles, `out` groups * count.
-    unsafe { card.launch("reduce", (groups, each.min(1024)), THREADS, &arguments) }
-}
-
-/// The same for complex numbers, `count` of each block.
+/// `count` complex numbers for each of `blocks` blocks, added in a fixed order.
 fn reduced_complex(gpu: &Cuda, sums: &Buffer, blocks: u32, count: usize) -> Result<Vec<C64>> {
     Ok(reduced(&gpu.card, sums, blocks, 2 * count)?.chunks(2).map(|z| C64::new(z[0], z[1])).collect())
 }

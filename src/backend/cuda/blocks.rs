@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
-use super::cells::slab;
+use super::order::slab;
 use super::to_bytes;
 use crate::backend::matrix::{Stencil, StencilTerm, classes::Classes};
 use crate::error::Result;

@@ -11,9 +11,8 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
-use super::driver;
+use super::driver::{self, SUCCESS, check, failure};
 use super::pinned::Copies;
-use super::sides::{self, Sides};
 use crate::error::{Error, Result};
 use crate::number::memory::human;
 use crate::task::Interrupt;
@@ -36,12 +35,16 @@ pub(super) struct Card {
     functions: Mutex<HashMap<String, usize>>,
     /// Page-locked memory that copies go through.
     copies: Mutex<Copies>,
-    sides: OnceLock<Sides>,
+    /// What [`super::sides`] found.
+    pub sides: OnceLock<Sides>,
     module: Module,
     stream: Stream,
     context: Context,
     device: sys::CUdevice,
 }
+
+/// Bit `n` tells the side of the chip that multiprocessor `n` is on; of a GPU that has no sides, nothing.
+pub(super) type Sides = Option<[u32; 8]>;
 
 /// Memory not in use, by size, and how much is in use.
 #[derive(Default)]
@@ -138,7 +141,7 @@ impl Card {
         // SAFETY: the context lives as long as its card.
         match unsafe { sys::cuCtxEnablePeerAccess(other.context(), 0) } {
             ALREADY => Ok(true),
-            status => Ok(status == CUDA_SUCCESS),
+            status => Ok(status == SUCCESS),
         }
     }
 
@@ -150,8 +153,7 @@ impl Card {
     pub fn memory(&self) -> (usize, usize) {
         let (mut free, mut total) = (0, 0);
         // SAFETY: two numbers are written.
-        let known =
-            self.enter().is_ok() && unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) } == CUDA_SUCCESS;
+        let known = self.enter().is_ok() && unsafe { sys::cuMemGetInfo_v2(&mut free, &mut total) } == SUCCESS;
         let pool = self.pool();
         (if known { free + pool.kept } else { 0 }, pool.used)
     }
@@ -250,15 +252,6 @@ impl Card {
             .max(1);
         known.insert(kernel.into(), blocks);
         Ok(blocks * self.processors)
-    }
-
-    /// The side of the chip that each multiprocessor is on, if it has sides.
-    pub fn sides(self: &Arc<Self>) -> Result<Sides> {
-        if let Some(known) = self.sides.get() {
-            return Ok(*known);
-        }
-        let found = sides::find(self)?;
-        Ok(*self.sides.get_or_init(|| found))
     }
 
     /// Waits for all that is queued.
@@ -378,14 +371,4 @@ impl Drop for Buffer {
         pool.kept += self.size;
         pool.free.entry(self.size).or_default().push(self.address);
     }
-}
-
-const CUDA_SUCCESS: sys::CUresult = sys::cudaError_enum::CUDA_SUCCESS;
-
-fn failure(what: &str, e: CudaError) -> Error {
-    Error::backend(format!("{what}: {e}"))
-}
-
-pub(super) fn check(what: &str, status: sys::CUresult) -> Result<()> {
-    if status == CUDA_SUCCESS { Ok(()) } else { Err(Error::backend(format!("{what}: {status:?}"))) }
 }

@@ -7,12 +7,10 @@ use bytemuck::{Pod, Zeroable};
 
 use super::blocks::{Blocks, Head, OWN, Values, padded};
 use super::card::{Buffer, Card};
-use super::ledger::Ledger;
-use super::matrices::{Argument, Matrix};
-use super::order::Order;
+use super::order::slab;
 use super::{THREADS, to_bytes};
+use crate::backend::KernelInfo;
 use crate::backend::matrix::{Stencil, StencilTerm, classes::Classes};
-use crate::backend::{Kernel, KernelInfo, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
@@ -24,12 +22,6 @@ const MOST_INNER: usize = 192;
 
 /// Planes that a block takes of a tile: so few that blocks which run together stay in one region of memory.
 const MARCH: u32 = 8;
-
-/// Tiles of `height` lines of so many bytes whose planes stay in the cache together.
-pub(super) fn slab(height: u32, line: u64, threads: u32) -> u32 {
-    let budget: u64 = if threads < 8 { 4 << 20 } else { 2 << 20 };
-    u32::try_from(budget / (line * u64::from(height)).max(1)).unwrap_or(u32::MAX).clamp(1, 1 << 16)
-}
 
 /// See `kernels/stencil.cu`.
 #[repr(C)]
@@ -116,6 +108,10 @@ impl StencilArgument {
 /// Most bytes of the values of inner cells that the kernel for straight hoppings takes.
 const STRAIGHT_INNER: usize = 6 * 16;
 
+/// Threads of a block of the kernel for straight hoppings, where a row has one thread and where it has more.
+const LONE_BLOCK: u32 = 128;
+const SHARED_BLOCK: u32 = 512;
+
 /// See `kernels/straight.cu`.
 #[derive(Clone, Copy)]
 pub(super) struct Straight {
@@ -126,7 +122,7 @@ pub(super) struct Straight {
 impl Straight {
     /// Threads of a block, for rows over so many.
     pub fn block(threads: u32) -> u32 {
-        if threads == 1 { 128 } else { 512 }
+        if threads == 1 { LONE_BLOCK } else { SHARED_BLOCK }
     }
 
     /// As [`StencilArgument::tile`].
@@ -187,8 +183,24 @@ fn packed(dtype: DType, lists: &[Vec<(isize, C64)>]) -> (Vec<u32>, Vec<u8>) {
     (start, entries)
 }
 
+/// Which kernel takes a stencil, with its argument.
+pub(super) enum Cells {
+    General(Box<General>),
+    Straight(Box<Straight>),
+}
+
+/// A stencil on the GPU.
+pub(super) struct Brought {
+    pub info: KernelInfo,
+    /// First part of the kernel's name.
+    pub name: &'static str,
+    pub argument: Cells,
+    /// What the argument points to.
+    pub buffers: Vec<Buffer>,
+}
+
 /// Brings a stencil to the GPU.
-pub(super) fn prepare(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Kernel>> {
+pub(super) fn bring(card: &Arc<Card>, stencil: &Stencil) -> Result<Brought> {
     stencil.validate()?;
     let directions = stencil.cells.len();
     if directions > MOST_DIRECTIONS || stencil.orbitals > THREADS as usize {
@@ -199,7 +211,7 @@ pub(super) fn prepare(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Ker
         ))
         .hint("use `format: \"csr\"`"));
     }
-    let (dtype, dim) = (stencil.dtype, stencil.dim());
+    let dtype = stencil.dtype;
     let classes = Classes::new(stencil)?;
     let diagonal = match &stencil.diagonal {
         Some(d) if dtype.is_single() => Some(card.upload(&d.iter().map(|&x| x as f32).collect::<Vec<_>>())?),
@@ -216,20 +228,7 @@ pub(super) fn prepare(card: &Arc<Card>, stencil: &Stencil) -> Result<Arc<dyn Ker
     let bytes = hoppings + diagonal.as_ref().map_or(0, |d| d.bytes);
     let info = KernelInfo { format: "stencil".into(), bytes, entries: classes.entries(stencil) };
     buffers.extend(diagonal);
-    let (card, rows, order, name) = (card.clone(), Rows::all(dim), Order::default(), (name, ""));
-    let ledger = Ledger::default();
-    Ok(Arc::new(Matrix {
-        card,
-        rows,
-        cols: dim,
-        dtype,
-        info,
-        name,
-        argument,
-        order,
-        ledger,
-        _buffers: buffers,
-    }))
+    Ok(Brought { info, name, argument, buffers })
 }
 
 fn straight_argument(
@@ -238,13 +237,13 @@ fn straight_argument(
     classes: &Classes,
     values: &Values,
     diagonal: u64,
-) -> Result<(&'static str, Argument, Vec<Buffer>)> {
+) -> Result<(&'static str, Cells, Vec<Buffer>)> {
     // Rows have no hopping to themselves.
     let (head, buffers) = Head::of(card, stencil, classes, (values, OWN), diagonal)?;
     let argument = Straight { head, inner: padded(stencil.dtype, &values.inner[..OWN]) };
     // A lattice that is one cell deep has hoppings to itself there.
     let name = if stencil.cells.len() < 3 { "straight2" } else { "straight3" };
-    Ok((name, Argument::Straight(Box::new(argument)), buffers))
+    Ok((name, Cells::Straight(Box::new(argument)), buffers))
 }
 
 fn general_argument(
@@ -252,7 +251,7 @@ fn general_argument(
     stencil: &Stencil,
     classes: &Classes,
     diagonal: u64,
-) -> Result<(&'static str, Argument, Vec<Buffer>)> {
+) -> Result<(&'static str, Cells, Vec<Buffer>)> {
     let fixed = |numbers: &[usize]| {
         let mut out = [0u32; MOST_DIRECTIONS];
         out.iter_mut().zip(numbers).for_each(|(o, &n)| *o = n as u32);
@@ -296,7 +295,7 @@ fn general_argument(
         blocks = Some(argument);
         buffers.extend(more);
     }
-    Ok(("stencil", Argument::Stencil(Box::new(General { head, values, blocks })), buffers))
+    Ok(("stencil", Cells::General(Box::new(General { head, values, blocks })), buffers))
 }
 
 /// The hoppings of inner cells, and where they lead from cells of every combination of classes.

@@ -4,6 +4,9 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use cust::error::CudaError;
+use cust::sys;
+
 use crate::error::{Error, Result};
 
 /// What every function does until the driver is bound: CUDA_ERROR_NOT_INITIALIZED.
@@ -119,4 +122,15 @@ pub(super) fn bind() -> Result<()> {
         Ok(())
     });
     bound.clone().map_err(|text| Error::backend(text).hint("use `--backend cpu`"))
+}
+
+pub(super) const SUCCESS: sys::CUresult = sys::cudaError_enum::CUDA_SUCCESS;
+
+/// What the driver says of a piece of work.
+pub(super) fn check(what: &str, status: sys::CUresult) -> Result<()> {
+    if status == SUCCESS { Ok(()) } else { Err(Error::backend(format!("{what}: {status:?}"))) }
+}
+
+pub(super) fn failure(what: &str, e: CudaError) -> Error {
+    Error::backend(format!("{what}: {e}"))
 }

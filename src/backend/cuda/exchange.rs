@@ -8,10 +8,11 @@ use std::sync::Arc;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
-use super::card::{Buffer, Card, check};
+use super::card::{Buffer, Card};
+use super::driver::check;
 use super::ledger::Ledger;
 use super::pinned::Event;
-use super::{Cuda, RESIDENT, THREADS, algebra, arguments, buffer, unique};
+use super::{Cuda, RESIDENT, THREADS, arguments, buffer, sums, unique};
 use crate::backend::exchange::{Halo, Later, Port, Shape, Staging, not_for_this_part};
 use crate::backend::{BlockVector, Dots, Kernel, Rows, Update};
 use crate::error::{Error, Result};
@@ -312,7 +313,7 @@ impl Port for CudaPort {
         let Some(sums) = sums else { return Ok(None) };
         let count = lanes as usize;
         let entry =
-            self.ledger.enter(card, count, |out| algebra::reduce(card, &sums, (blocks, 1), count, out))?;
+            self.ledger.enter(card, count, |out| sums::reduce(card, &sums, (blocks, 1), count, out))?;
         let parts = 1 + complex as usize;
         Ok(Some(Box::new(move || {
             let wv = entry.read()?.chunks(parts).map(|column| column.iter().sum()).collect();

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use cust::sys;
 
-use super::card::{Card, check};
+use super::card::Card;
+use super::driver::check;
 use crate::backend::Recording;
 use crate::error::Result;
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::blocks::{self, Blocks};
 use super::card::{Buffer, Card};
-use super::cells::{self, General, Straight};
+use super::cells::{self, Cells, General, Straight};
 use super::graph::Graph;
 use super::ledger::Ledger;
 use super::order::{self, Order};
-use super::{LAUNCH_BOUND, THREADS, algebra, arguments, buffer, suffix, to_bytes, unique};
+use super::{LAUNCH_BOUND, THREADS, arguments, buffer, suffix, sums, to_bytes, unique};
 use crate::backend::exchange::Later;
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
@@ -51,12 +51,42 @@ struct Vectors {
     offset: u64,
 }
 
+/// Compressed rows.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct CsrArgument {
+    start: u64,
+    columns: u64,
+    values: u64,
+}
+
+/// Slices of rows, padded; `order` is 0 where rows stand as they are.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct SellArgument {
+    slices: u64,
+    lengths: u64,
+    order: u64,
+    columns: u64,
+    values: u64,
+    chunk: u64,
+    shift: u64,
+}
+
+/// All entries.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct DenseArgument {
+    cols: u64,
+    values: u64,
+}
+
 /// A matrix as its kernels take it, by value.
 #[derive(Clone)]
 pub(super) enum Argument {
-    Csr { start: u64, columns: u64, values: u64 },
-    Sell { slices: u64, lengths: u64, order: u64, columns: u64, values: u64, chunk: u64, shift: u64 },
-    Dense { cols: u64, values: u64 },
+    Csr(CsrArgument),
+    Sell(SellArgument),
+    Dense(DenseArgument),
     Stencil(Box<General>),
     Straight(Box<Straight>),
     Blocks(Box<Blocks>),
@@ -102,7 +132,7 @@ impl Matrix {
 
     /// Whether a pass is one of a recurrence over rows in order, for which stored formats have a shorter kernel.
     fn is_step(&self, c: Update, dots: bool) -> bool {
-        let sorted = matches!(self.argument, Argument::Sell { order, .. } if order != 0);
+        let sorted = matches!(self.argument, Argument::Sell(s) if s.order != 0);
         !sorted && c.gamma != 0.0 && (c.beta != 0.0 || dots)
     }
 
@@ -211,11 +241,9 @@ impl Matrix {
             }};
         }
         match argument {
-            &Argument::Csr { start, columns, values } => launch!([start, columns, values]),
-            &Argument::Sell { slices, lengths, order, columns, values, chunk, shift } => {
-                launch!([slices, lengths, order, columns, values, chunk, shift])
-            }
-            &Argument::Dense { cols, values } => launch!([cols, values]),
+            Argument::Csr(argument) => launch!(*argument),
+            Argument::Sell(argument) => launch!(*argument),
+            Argument::Dense(argument) => launch!(*argument),
             Argument::Stencil(argument) => launch!(argument.bytes()),
             Argument::Straight(argument) => launch!(argument.bytes()),
             Argument::Blocks(argument) => launch!(argument.bytes()),
@@ -268,7 +296,7 @@ impl Kernel for Matrix {
         let vectors = self.vectors(c, v, w, sums.as_ref(), lanes)?;
         self.pass(&launch, vectors)?;
         if let (Some(dots), Some(sums)) = (dots, sums) {
-            let numbers = algebra::reduced(&self.card, &sums, blocks, 2 * lanes as usize)?;
+            let numbers = sums::reduced(&self.card, &sums, blocks, 2 * lanes as usize)?;
             *dots = collect(&numbers, lanes, columns).next().unwrap_or_default();
         }
         Ok(())
@@ -288,7 +316,7 @@ impl Kernel for Matrix {
         let width = 2 * lanes as usize;
         let entry = self
             .ledger
-            .enter(&self.card, width, |out| algebra::reduce(&self.card, &sums, (blocks, 1), width, out))?;
+            .enter(&self.card, width, |out| sums::reduce(&self.card, &sums, (blocks, 1), width, out))?;
         Ok(Box::new(move || {
             let numbers = entry.read()?;
             Ok(collect(&numbers, lanes, columns).next().unwrap_or_default())
@@ -352,7 +380,7 @@ impl Kernel for Matrix {
                     _ => queue(next)?,
                 }
                 let out = results.address + (8 * width * queued) as u64;
-                algebra::reduce(&self.card, &sums, (blocks, next as u32), width, out)?;
+                sums::reduce(&self.card, &sums, (blocks, next as u32), width, out)?;
                 queued += next;
             }
             out.extend(collect(&self.card.download(&results, width * now)?, lanes, columns));
@@ -362,6 +390,14 @@ impl Kernel for Matrix {
             std::mem::swap(v, w);
         }
         Ok(())
+    }
+
+    fn overwrites(&self) -> bool {
+        true
+    }
+
+    fn recordable(&self) -> bool {
+        true
     }
 }
 
@@ -384,7 +420,7 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
             let bytes = to_bytes(dtype, &values);
             let info = KernelInfo { format: "dense".into(), bytes: bytes.len(), entries: rows * cols };
             let values = card.upload(&bytes)?;
-            let argument = Argument::Dense { cols: cols as u64, values: values.address };
+            let argument = Argument::Dense(DenseArgument { cols: cols as u64, values: values.address });
             Ok(matrix(
                 card,
                 (rows, cols),
@@ -396,7 +432,15 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
                 vec![values],
             ))
         }
-        MatrixSpec::Stencil(stencil) => cells::prepare(card, &stencil),
+        MatrixSpec::Stencil(stencil) => {
+            let cells::Brought { info, name, argument, buffers } = cells::bring(card, &stencil)?;
+            let argument = match argument {
+                Cells::General(argument) => Argument::Stencil(argument),
+                Cells::Straight(argument) => Argument::Straight(argument),
+            };
+            let (dim, order) = (stencil.dim(), Order::default());
+            Ok(matrix(card, (dim, dim), stencil.dtype, info, (name, ""), argument, order, buffers))
+        }
         MatrixSpec::Wilson(spec) => super::wilson::prepare(card, &spec),
         MatrixSpec::SiteDiagonal { rows, factors, single } => {
             super::wilson::prepare_diagonal(card, rows, factors, single)
@@ -450,7 +494,8 @@ fn csr_rows(card: &Arc<Card>, csr: &Csr) -> Result<Arc<dyn Kernel>> {
         }
         columns => upload_indices(card, columns)?,
     };
-    let argument = Argument::Csr { start: start.address, columns: columns.address, values: values.address };
+    let argument =
+        Argument::Csr(CsrArgument { start: start.address, columns: columns.address, values: values.address });
     let info = KernelInfo { format: "CSR".into(), bytes: csr.bytes(), entries: csr.entries() };
     let dtype = csr.values.dtype();
     let (shape, order) = ((csr.rows, csr.cols), Order::of(csr));
@@ -503,7 +548,7 @@ fn sliced(
     let (columns, last) = upload_indices(card, &columns)?;
     let (slices, lengths) = (card.upload(&slices)?, card.upload(&lengths)?);
     let order = if sorted { Some(card.upload(&order)?) } else { None };
-    let argument = Argument::Sell {
+    let argument = Argument::Sell(SellArgument {
         slices: slices.address,
         lengths: lengths.address,
         order: order.as_ref().map_or(0, |o| o.address),
@@ -511,7 +556,7 @@ fn sliced(
         values: values.address,
         chunk: chunk as u64,
         shift: if chunk == 32 { 5 } else { 63 },
-    };
+    });
     let mut buffers = vec![values, columns, slices, lengths];
     buffers.extend(order);
     // Rows in the order of their lengths have lost the lattice's.

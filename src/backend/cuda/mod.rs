@@ -15,6 +15,8 @@ mod pinned;
 mod records;
 mod sides;
 mod splines;
+mod staging;
+mod sums;
 mod tall;
 mod travel;
 mod walkers;
@@ -28,6 +30,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::backend::exchange::{Halo, HostMemory, Port, Shape};
 use crate::backend::splines::{SplineTable, Splines};
+use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
     Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Recording, Rows, Storage,
 };
@@ -39,6 +42,11 @@ use graph::Graph;
 
 /// Threads of a block, for all kernels.
 const THREADS: u32 = 256;
+
+/// Distributions of random numbers, as the kernels are told.
+const SIGN: u32 = 0;
+const PHASE: u32 = 1;
+const GAUSSIAN: u32 = 2;
 
 /// Blocks that fill a multiprocessor.
 const RESIDENT: u32 = 8;
@@ -213,9 +221,9 @@ impl Backend for Cuda {
         }
         let (rows, columns) = (v.rows.local as u64, v.columns as u32);
         let kind: u32 = match random.distribution {
-            Distribution::Sign => 0,
-            Distribution::Phase => 1,
-            Distribution::Gaussian => 2,
+            Distribution::Sign => SIGN,
+            Distribution::Phase => PHASE,
+            Distribution::Gaussian => GAUSSIAN,
         };
         let (seed, stream, start) = (random.seed, random.stream as u32, v.rows.start as u64);
         let (name, first) = (format!("fill_{}", suffix(v.dtype)), random.first_column);
@@ -387,7 +395,7 @@ impl Backend for Cuda {
     }
 
     fn staging(&self, bytes: usize) -> Result<Option<Box<dyn HostMemory>>> {
-        Ok(Some(Box::new(pinned::Pinned::new(&self.card, bytes)?)))
+        Ok(Some(Box::new(staging::Pinned::new(&self.card, bytes)?)))
     }
 
     fn port(&self, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
@@ -396,6 +404,10 @@ impl Backend for Cuda {
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
         splines::prepare(&self.card, &table)
+    }
+
+    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+        walkers::prepare(&self.card, spec)
     }
 }
 

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use bytemuck::{Pod, Zeroable};
 
 use super::THREADS;
-use super::cells::slab;
 use crate::backend::matrix::Csr;
 
 /// Planes that a block takes of a tile.
@@ -24,6 +23,12 @@ const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// How far the width of a lattice may be from the distance that most columns have.
 const SLACK: usize = 8;
+
+/// Tiles of `height` lines of so many bytes whose planes stay in the cache together.
+pub(super) fn slab(height: u32, line: u64, threads: u32) -> u32 {
+    let budget: u64 = if threads < 8 { 4 << 20 } else { 2 << 20 };
+    u32::try_from(budget / (line * u64::from(height)).max(1)).unwrap_or(u32::MAX).clamp(1, 1 << 16)
+}
 
 /// See `kernels/staged.cu`.
 #[repr(C)]
@@ -139,9 +144,12 @@ impl Order {
     }
 }
 
+/// Threads of a block that takes a large tile.
+const LARGE_BLOCK: u32 = 1024;
+
 /// Threads of a block of the kernels for steps of recurrences; see `BLOCK` in `kernels/staged.cu`.
 pub(super) fn block(pack: u32, threads: u32, lane: usize) -> u32 {
-    if pack < 4 && threads >= if lane == 16 { 32 } else { 16 } { 1024 } else { THREADS }
+    if pack < 4 && threads >= if lane == 16 { 32 } else { 16 } { LARGE_BLOCK } else { THREADS }
 }
 
 #[cfg(test)]

@@ -2,12 +2,10 @@
 //! touched again.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use cust::sys;
 
-use super::card::{Card, check};
-use crate::backend::exchange::HostMemory;
+use super::driver::check;
 use crate::error::Result;
 
 /// Copies of at most this size go through the small slots.
@@ -19,7 +17,7 @@ const LARGE: usize = 4 << 20;
 const LARGE_SLOTS: usize = 4;
 
 /// Memory that is page-locked for every GPU.
-struct Locked {
+pub(super) struct Locked {
     first: *mut u8,
     bytes: usize,
 }
@@ -29,7 +27,7 @@ unsafe impl Send for Locked {}
 
 impl Locked {
     /// So many bytes, all zero, on the thread's GPU.
-    fn new(bytes: usize) -> Result<Locked> {
+    pub fn new(bytes: usize) -> Result<Locked> {
         const PORTABLE: u32 = 1;
         let mut first = std::ptr::null_mut();
         // SAFETY: an address is written.
@@ -40,12 +38,12 @@ impl Locked {
         Ok(Locked { first: first.cast(), bytes })
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         // SAFETY: the bytes were allocated and written by `new`, and are changed only through `self`.
         unsafe { std::slice::from_raw_parts(self.first, self.bytes) }
     }
 
-    fn bytes_mut(&mut self) -> &mut [u8] {
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above.
         unsafe { std::slice::from_raw_parts_mut(self.first, self.bytes) }
     }
@@ -56,36 +54,6 @@ impl Drop for Locked {
         // SAFETY: the memory came from `cuMemHostAlloc`; who copies asynchronously waits before he drops it. A failure leaves
         // it with the driver.
         let _ = unsafe { sys::cuMemFreeHost(self.first.cast()) };
-    }
-}
-
-/// Page-locked memory for rows in transit.
-pub(super) struct Pinned {
-    memory: Locked,
-    card: Arc<Card>,
-}
-
-impl Pinned {
-    pub fn new(card: &Arc<Card>, bytes: usize) -> Result<Pinned> {
-        card.enter()?;
-        Ok(Pinned { memory: Locked::new(bytes)?, card: card.clone() })
-    }
-}
-
-impl HostMemory for Pinned {
-    fn bytes(&self) -> &[u8] {
-        self.memory.bytes()
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self.memory.bytes_mut()
-    }
-}
-
-impl Drop for Pinned {
-    fn drop(&mut self) {
-        // The driver frees memory only on a thread that has a GPU; without one the memory stays with it.
-        let _ = self.card.enter();
     }
 }
 

@@ -374,10 +374,6 @@ impl Kernel for Prepared {
         Rows::all(self.list.dim)
     }
 
-    fn cols(&self) -> usize {
-        self.list.dim
-    }
-
     fn dtype(&self) -> DType {
         DType::F64
     }
@@ -412,10 +408,6 @@ struct Complex {
 impl Kernel for Complex {
     fn rows(&self) -> Rows {
         Rows::all(self.list.dim)
-    }
-
-    fn cols(&self) -> usize {
-        self.list.dim
     }
 
     fn dtype(&self) -> DType {

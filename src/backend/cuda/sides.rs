@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::arguments;
-use super::card::Card;
+use super::card::{Card, Sides};
 use crate::error::Result;
 
 /// Multiprocessors that are told apart.
@@ -17,11 +17,17 @@ const STRIDE: u32 = 1056;
 /// Likeness of patterns of latencies above which two multiprocessors are on one side; below its negative, on two.
 const ALIKE: f64 = 0.5;
 
-/// Bit `n` tells the side of multiprocessor `n`; of a GPU that has no sides, nothing.
-pub(super) type Sides = Option<[u32; MOST / 32]>;
+/// The side of the chip that each multiprocessor is on, found once for each GPU.
+pub(super) fn of(card: &Arc<Card>) -> Result<Sides> {
+    if let Some(known) = card.sides.get() {
+        return Ok(*known);
+    }
+    let found = find(card)?;
+    Ok(*card.sides.get_or_init(|| found))
+}
 
 /// Finds the sides by some thousand additions.
-pub(super) fn find(card: &Arc<Card>) -> Result<Sides> {
+fn find(card: &Arc<Card>) -> Result<Sides> {
     let at = card.upload(&vec![0u32; ADDRESSES * STRIDE as usize])?;
     let out = card.upload(&vec![u32::MAX; MOST * ADDRESSES])?;
     let (from, stride, count, to) = (at.address, STRIDE, ADDRESSES as u32, out.address);

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
-use super::{RESIDENT, THREADS, arguments, walkers};
+use super::{RESIDENT, THREADS, arguments};
 use crate::backend::splines::{Coefficients, Planes, SplineBatch, SplineShape, SplineTable, Splines};
-use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::error::{Error, Result};
 use crate::number::Real;
 
@@ -18,6 +17,10 @@ const BLOCK: u32 = 512;
 
 /// Grid steps along the edge of a block of the sort.
 const EDGE: usize = 4;
+
+/// Orbitals of a tile, of 32-bit and of 64-bit numbers.
+const SINGLE_TILE: usize = 64;
+const DOUBLE_TILE: usize = 32;
 
 /// Rows of z that are repeated at the end of each column.
 const REPEATED: usize = 3;
@@ -35,28 +38,28 @@ trait Lane: Real + Pod {
 
 impl Lane for f32 {
     const NAME: &'static str = "f32";
-    const TILE: usize = 64;
+    const TILE: usize = SINGLE_TILE;
 }
 
 impl Lane for f64 {
     const NAME: &'static str = "f64";
-    const TILE: usize = 32;
+    const TILE: usize = DOUBLE_TILE;
 }
 
 /// Grid and cell as the kernels see them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-struct Shape<F> {
+struct TableGrid<F> {
     n: [u32; 3],
     lanes: u32,
     metric: [F; 6],
     scaled: [[F; 3]; 3],
 }
 
-impl<F: Lane> Shape<F> {
+impl<F: Lane> TableGrid<F> {
     fn new(shape: &SplineShape) -> Self {
         let (g, scaled) = (shape.metric(), shape.scaled());
-        Shape {
+        TableGrid {
             n: shape.grid.map(|n| n as u32),
             lanes: shape.lanes as u32,
             metric: [g[0][0], g[1][1], g[2][2], g[0][1], g[0][2], g[1][2]].map(F::from_f64),
@@ -78,11 +81,12 @@ struct Record<F> {
 #[derive(Clone, Copy, Pod, Zeroable)]
 struct Inverse([f64; 9]);
 
+/// A table of splines on a GPU.
 #[derive(Clone)]
-struct Resident<F> {
+struct CudaTable<F> {
     card: Arc<Card>,
     shape: SplineShape,
-    own: Shape<F>,
+    own: TableGrid<F>,
     table: Arc<Buffer>,
     tiles: u32,
 }
@@ -114,10 +118,10 @@ pub(super) fn evaluation(
     planes: usize,
 ) -> Result<Option<Box<dyn Evaluation>>> {
     let splines = splines.as_any();
-    if let Some(table) = splines.downcast_ref::<Resident<f32>>() {
+    if let Some(table) = splines.downcast_ref::<CudaTable<f32>>() {
         return Ok(Some(Box::new(table.room(count, planes)?)));
     }
-    match splines.downcast_ref::<Resident<f64>>() {
+    match splines.downcast_ref::<CudaTable<f64>>() {
         Some(table) => Ok(Some(Box::new(table.room(count, planes)?))),
         None => Ok(None),
     }
@@ -125,12 +129,12 @@ pub(super) fn evaluation(
 
 pub(super) fn prepare(card: &Arc<Card>, table: &SplineTable) -> Result<Arc<dyn Splines>> {
     match table {
-        SplineTable::Single(t) => Ok(Arc::new(Resident::<f32>::new(card, t)?)),
-        SplineTable::Double(t) => Ok(Arc::new(Resident::<f64>::new(card, t)?)),
+        SplineTable::Single(t) => Ok(Arc::new(CudaTable::<f32>::new(card, t)?)),
+        SplineTable::Double(t) => Ok(Arc::new(CudaTable::<f64>::new(card, t)?)),
     }
 }
 
-impl<F: Lane> Resident<F> {
+impl<F: Lane> CudaTable<F> {
     fn new(card: &Arc<Card>, table: &Coefficients<F>) -> Result<Self> {
         let shape = *table.shape();
         let [nx, ny, nz] = shape.grid;
@@ -160,8 +164,8 @@ impl<F: Lane> Resident<F> {
                 }
             }
         }
-        let own = Shape::new(&shape);
-        Ok(Resident {
+        let own = TableGrid::new(&shape);
+        Ok(CudaTable {
             card: card.clone(),
             shape,
             own,
@@ -199,7 +203,7 @@ impl<F: Lane> Resident<F> {
 
 /// Electrons on the device, and what was computed there.
 struct Batch<F> {
-    owner: Resident<F>,
+    owner: CudaTable<F>,
     count: u32,
     points: Buffer,
     records: Buffer,
@@ -381,7 +385,7 @@ impl<F: Lane> Evaluation for Batch<F> {
     }
 }
 
-impl<F: Lane> Splines for Resident<F> {
+impl<F: Lane> Splines for CudaTable<F> {
     fn shape(&self) -> &SplineShape {
         &self.shape
     }
@@ -410,10 +414,6 @@ impl<F: Lane> Splines for Resident<F> {
 
     fn batch(&self, points: &[[f64; 3]]) -> Result<Box<dyn SplineBatch + '_>> {
         Ok(Box::new(self.place(points)?))
-    }
-
-    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
-        walkers::prepare(&self.card, Arc::new(self.clone()), spec)
     }
 
     fn as_any(&self) -> &dyn std::any::Any {

@@ -3,7 +3,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::algebra::reduced;
+use super::sums::reduced;
 use super::{Cuda, THREADS, arguments, suffix, to_bytes};
 use crate::backend::{BlockVector, conformal};
 use crate::error::{Error, Result};

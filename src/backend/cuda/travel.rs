@@ -6,8 +6,10 @@ use std::sync::Arc;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
-use super::card::{Buffer, Card, check};
-use super::pinned::{Event, Pinned};
+use super::card::{Buffer, Card};
+use super::driver::check;
+use super::pinned::Event;
+use super::staging::Pinned;
 use crate::backend::exchange::HostMemory;
 use crate::error::{Error, Result};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytemuck::{Pod, Zeroable};
 
 use super::card::{Buffer, Card};
-use super::{RESIDENT, THREADS, algebra, arguments, buffer, unique};
+use super::{RESIDENT, THREADS, algebra, arguments, buffer, sides, unique};
 use crate::backend::matrix::wilson::{COMPONENTS, Compression, Sites, WilsonSpec};
 use crate::backend::{BlockVector, Dots, Grid, Kernel, KernelInfo, Rows, Update, check_update, conformal};
 use crate::error::{Error, Result};
@@ -57,10 +57,10 @@ impl Divisor {
     }
 }
 
-/// The argument of the kernels; see there.
+/// The argument of the kernels, as `kernels/wilson.cu` explains it.
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct Argument {
+struct WilsonArgument {
     links: u64,
     v: u64,
     w: u64,
@@ -142,14 +142,14 @@ pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Ker
         turns: None,
         backwards: AtomicBool::new(false),
     };
-    if wilson.shape(1).blocks >= ROUNDS * wilson.round() {
-        wilson.turns = card.sides()?.map(|sides| Ok((card.upload(&[0u64])?, sides))).transpose()?;
+    if wilson.tiling(1).blocks >= ROUNDS * wilson.round() {
+        wilson.turns = sides::of(card)?.map(|sides| Ok((card.upload(&[0u64])?, sides))).transpose()?;
     }
     Ok(Arc::new(wilson))
 }
 
 /// How a product is spread over the GPU.
-struct Shape {
+struct Tiling {
     kernel: String,
     /// Whether sites come in whole groups, in one column.
     packed: bool,
@@ -165,7 +165,7 @@ impl Wilson {
         BLOCKS * self.card.processors as usize
     }
 
-    fn shape(&self, columns: usize) -> Shape {
+    fn tiling(&self, columns: usize) -> Tiling {
         let (sites, reals) = (self.sites as usize, self.spec.compression.reals());
         let packed = columns == 1 && sites.is_multiple_of(GROUP);
         let halves = packed && !self.spec.single && self.spec.compression != Compression::Eight;
@@ -177,7 +177,7 @@ impl Wilson {
         let precision = if self.spec.single { "f32" } else { "f64" };
         let count = sites * each;
         let threads = if count < BLOCK * self.round() { SMALL_BLOCK } else { BLOCK };
-        Shape {
+        Tiling {
             kernel: format!("wilson_{precision}_{reals}{form}"),
             packed,
             threads,
@@ -187,30 +187,30 @@ impl Wilson {
     }
 
     /// The order in which sites are walked, to and fro.
-    fn order(&self, shape: &Shape, columns: usize, argument: &mut Argument) {
+    fn order(&self, tiling: &Tiling, columns: usize, argument: &mut WilsonArgument) {
         let [a, b, c, times] = self.spec.dims;
         argument.backwards = u32::from(self.backwards.fetch_xor(true, Ordering::Relaxed));
         // With 8 reals a link making it is the work.
-        let paired = shape.packed && self.spec.single && self.spec.compression != Compression::Eight;
+        let paired = tiling.packed && self.spec.single && self.spec.compression != Compression::Eight;
         argument.paired = u32::from(paired && (a * b).is_multiple_of(GROUP) && c.is_multiple_of(2));
-        let asked = self.turns.as_ref().filter(|_| shape.whole && shape.blocks.is_multiple_of(2));
+        let asked = self.turns.as_ref().filter(|_| tiling.whole && tiling.blocks.is_multiple_of(2));
         let sides = if let Some((turns, sides)) = asked {
             (argument.turns, argument.sides) = (turns.address, *sides);
             2
         } else {
             1
         };
-        let sliced = shape.whole && shape.blocks.is_multiple_of(times * sides);
+        let sliced = tiling.whole && tiling.blocks.is_multiple_of(times * sides);
         let times = if sliced { times } else { 1 };
-        let (slice, across) = (shape.blocks / times, shape.blocks / times / sides);
+        let (slice, across) = (tiling.blocks / times, tiling.blocks / times / sides);
         let real = if self.spec.single { 4 } else { 8 };
         let sites = self.sites as usize;
         let bytes = sites * (2 * COMPONENTS * columns + 4 * self.spec.compression.reals()) * real / times;
         let fits = |n: &usize| across.is_multiple_of(*n) && bytes / n <= SLABS;
         let slabs = if sliced { (1..=across).find(fits).unwrap_or(1) } else { 1 };
-        let blocks = [shape.blocks / sides, across, across / slabs, slice, times, 2 * (a * b / GROUP)];
+        let blocks = [tiling.blocks / sides, across, across / slabs, slice, times, 2 * (a * b / GROUP)];
         let [side, across, slab, slice, times, pair] = blocks.map(|n| n as u32);
-        *argument = Argument { side, across, slab, slice, times, ..*argument };
+        *argument = WilsonArgument { side, across, slab, slice, times, ..*argument };
         (argument.by_slab, argument.by_times) = (Divisor::by(slab), Divisor::by(times));
         argument.by_pair = Divisor::by(pair);
     }
@@ -237,9 +237,9 @@ impl Wilson {
         let start = self.start(c);
         let own = if start.is_some() { &own[..0] } else { &own[..] };
         let dims = self.spec.dims.map(|n| n as u32);
-        let shape = self.shape(v.columns);
+        let tiling = self.tiling(v.columns);
         let [by_x, by_y, by_z, _] = dims.map(Divisor::by);
-        let mut argument = Argument {
+        let mut argument = WilsonArgument {
             links: self.links.address,
             v: buffer(v)?.address,
             alpha: c.alpha,
@@ -258,35 +258,31 @@ impl Wilson {
                 Sites::Odd => 2,
             },
             by_dims: [by_x, by_y, by_z],
-            ..Argument::zeroed()
+            ..WilsonArgument::zeroed()
         };
         for (k, (factor, x)) in own.iter().chain(plus).enumerate() {
             conformal("sum of vectors", x, w)?;
             (argument.factor[k], argument.plus[k]) = (*factor, buffer(x)?.address);
         }
         argument.w = unique(&self.card, w)?.address;
-        self.order(&shape, v.columns, &mut argument);
-        if shape.blocks * shape.threads < 1 << 31 {
+        self.order(&tiling, v.columns, &mut argument);
+        if tiling.blocks * tiling.threads < 1 << 31 {
             argument.by_columns = Divisor::by(v.columns as u32);
         }
-        let blocks = u32::try_from(shape.blocks).map_err(|_| {
+        let blocks = u32::try_from(tiling.blocks).map_err(|_| {
             Error::input(format!("{} columns of spinors at a time", v.columns)).hint("use fewer")
         })?;
         if blocks == 0 {
             return Ok(());
         }
         // SAFETY: the kernel's argument; all vectors have the operator's rows, and `w` is none of the others.
-        unsafe { self.card.launch(&shape.kernel, (blocks, 1), shape.threads as u32, &arguments![argument]) }
+        unsafe { self.card.launch(&tiling.kernel, (blocks, 1), tiling.threads as u32, &arguments![argument]) }
     }
 }
 
 impl Kernel for Wilson {
     fn rows(&self) -> Rows {
         self.rows
-    }
-
-    fn cols(&self) -> usize {
-        self.rows.global
     }
 
     fn dtype(&self) -> DType {
@@ -314,13 +310,26 @@ impl Kernel for Wilson {
         let own = usize::from(self.start(c).is_none());
         (own + plus.len() <= MOST_ADDED).then(|| self.pass(c, v, w, plus))
     }
+
+    fn overwrites(&self) -> bool {
+        self.spec.sites == Sites::All
+    }
+
+    fn recordable(&self) -> bool {
+        true
+    }
 }
+
+/// One factor for each component of a site.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct SiteFactors([f64; COMPONENTS]);
 
 /// A diagonal that is the same on every site.
 struct Diagonal {
     card: Arc<Card>,
     rows: Rows,
-    factors: [f64; COMPONENTS],
+    factors: SiteFactors,
     single: bool,
     sites: u32,
 }
@@ -333,7 +342,7 @@ pub(super) fn prepare_diagonal(
 ) -> Result<Arc<dyn Kernel>> {
     let wrong = || Error::internal("a diagonal that does not fit its lattice");
     let grid = rows.grid.filter(|g| g.per_site == COMPONENTS).ok_or_else(wrong)?;
-    let factors: [f64; COMPONENTS] = factors.try_into().map_err(|_| wrong())?;
+    let factors = SiteFactors(factors.try_into().map_err(|_| wrong())?);
     let sites = u32::try_from(grid.sites()).map_err(|_| wrong())?;
     Ok(Arc::new(Diagonal { card: card.clone(), rows, factors, single, sites }))
 }
@@ -341,10 +350,6 @@ pub(super) fn prepare_diagonal(
 impl Kernel for Diagonal {
     fn rows(&self) -> Rows {
         self.rows
-    }
-
-    fn cols(&self) -> usize {
-        self.rows.global
     }
 
     fn dtype(&self) -> DType {
@@ -368,6 +373,14 @@ impl Kernel for Diagonal {
         // SAFETY: the kernel's arguments; both vectors have the operator's rows.
         unsafe { self.card.launch(name, (blocks, 1), THREADS, &arguments)? };
         algebra::products(&self.card, v, w, dots)
+    }
+
+    fn overwrites(&self) -> bool {
+        true
+    }
+
+    fn recordable(&self) -> bool {
+        true
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod classes;
 pub mod records;
+pub mod su3;
 pub mod wilson;
 
 use crate::error::{Error, Result};
@@ -39,7 +40,6 @@ impl Indices {
         }
     }
 
-    /// How many indices there are.
     pub fn len(&self) -> usize {
         match self {
             Indices::U32(v) => v.len(),
@@ -47,7 +47,6 @@ impl Indices {
         }
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -84,7 +83,6 @@ pub enum Values {
 }
 
 impl Values {
-    /// How many entries there are.
     pub fn len(&self) -> usize {
         match self {
             Values::F32(v) => v.len(),
@@ -94,7 +92,6 @@ impl Values {
         }
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -150,14 +147,11 @@ pub struct Csr {
     pub cols: usize,
     /// Where each row starts in `columns` and `values`; `rows + 1` entries.
     pub row_start: Vec<usize>,
-    /// Column of each entry.
     pub columns: Indices,
-    /// Value of each entry.
     pub values: Values,
 }
 
 impl Csr {
-    /// Number of stored entries.
     pub fn entries(&self) -> usize {
         self.values.len()
     }
@@ -219,7 +213,6 @@ pub struct StencilTerm {
     pub to: usize,
     /// Column within the shifted cell.
     pub from: usize,
-    /// The matrix element.
     pub value: C64,
 }
 
@@ -229,13 +222,10 @@ pub struct StencilTerm {
 pub struct Stencil {
     /// Scalar type of the operator.
     pub dtype: DType,
-    /// Cells in each direction.
     pub cells: Vec<usize>,
     /// Rows a cell (sites times orbitals).
     pub orbitals: usize,
-    /// Boundary of each direction.
     pub wrap: Vec<Wrap>,
-    /// Matrix elements.
     pub terms: Vec<StencilTerm>,
     /// Real on-site energies, one a row, added to the terms.
     pub diagonal: Option<Vec<f64>>,

@@ -1,5 +1,5 @@
-//! The product of a superblock as a list of operation records (Nemes et al. 2014): a vector is a list of small dense blocks,
-//! one a pair of sectors, and the Hamiltonian a sum of `X'_jl += A X_ik B^T` over them.
+//! The product of a superblock as a list of operation records (Nemes, Barcza, Nagy, Legeza, Szolgay, CPC 185 (2014) 1570):
+//! a vector is a list of small dense blocks, one a pair of sectors, and the Hamiltonian a sum of `X'_jl += A X_ik B^T` over them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -39,21 +39,16 @@ pub enum Records {
 /// A piece of an operator of one block: a dense matrix, or the identity, at a place in a block of sectors.
 #[derive(Debug, Clone)]
 pub struct Factor<T> {
-    /// First row.
     pub row: usize,
-    /// Number of rows.
     pub rows: usize,
-    /// First column.
     pub column: usize,
-    /// Number of columns.
     pub columns: usize,
-    /// The factor in front.
     pub scale: T,
     /// The matrix; none for the identity.
     pub matrix: Option<Arc<Mat<T>>>,
 }
 
-/// One record.
+/// One term of a product: the block that is read, and what it is multiplied by from both sides.
 #[derive(Debug, Clone)]
 pub enum Record<T> {
     /// `X' += A X B^T` where at most one of the two is dense.
@@ -81,16 +76,13 @@ pub enum Record<T> {
 pub struct Panel {
     /// Where it starts in the vector.
     pub offset: usize,
-    /// Number of rows.
     pub rows: usize,
-    /// Number of columns.
     pub columns: usize,
 }
 
 /// The records of a Hermitian operator, by the block that they write.
 #[derive(Debug, Clone)]
 pub struct RecordList<T> {
-    /// Length of a vector.
     pub dim: usize,
     /// The blocks of a vector.
     pub panels: Vec<Panel>,
@@ -169,7 +161,6 @@ impl<T: Element> RecordList<T> {
         sizes
     }
 
-    /// Number of records.
     pub fn count(&self) -> usize {
         self.records.iter().map(Vec::len).sum()
     }

@@ -43,7 +43,6 @@ impl Compression {
         })
     }
 
-    /// The name.
     pub fn name(self) -> &'static str {
         Self::NAMES[match self {
             Compression::Full => 0,

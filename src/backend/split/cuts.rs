@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::measure::pace;
 use super::share;
-use super::speeds::pace;
 use crate::backend::{Device, Distribution, MatrixSpec, Random, Rows, Update};
 use crate::error::{Error, Result};
 use crate::number::DType;
@@ -57,7 +57,6 @@ impl Cuts {
         if ranges.is_empty() { Cuts::whole(0, rows) } else { Cuts(ranges) }
     }
 
-    /// The rows of a part.
     pub fn of(&self, part: usize) -> Option<&Range<usize>> {
         self.0.iter().find(|(p, _)| *p == part).map(|(_, range)| range)
     }
@@ -73,7 +72,6 @@ type Kind = (String, DType, usize);
 
 /// How rows are shared out.
 pub(super) struct Shares {
-    /// Set by hand.
     weights: Option<Vec<f64>>,
     /// Where vectors live that are not shared out.
     pub primary: usize,

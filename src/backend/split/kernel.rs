@@ -32,7 +32,7 @@ struct Part {
     from: Vec<usize>,
 }
 
-/// A matrix in parts.
+/// A matrix of whose rows every part holds some.
 struct Matrix {
     parts: Vec<Part>,
     rows: Rows,
@@ -54,7 +54,7 @@ struct Worker {
     back: Vec<Sender<Staging>>,
 }
 
-/// Why a part stopped early.
+/// Why a part stopped before its last pass.
 enum Stop {
     Failed(Error),
     /// A neighbour stopped; it knows why.
@@ -121,7 +121,7 @@ impl Worker {
     /// Gives all memory back to the neighbours it came from.
     fn finish(&mut self) -> std::result::Result<(), Stop> {
         for (neighbour, memory) in self.port.released()? {
-            // A neighbour that has gone needs none.
+            // A neighbour that has stopped needs no memory.
             let _ = self.back[neighbour].send(memory);
         }
         Ok(())
@@ -329,6 +329,10 @@ impl Kernel for Matrix {
             std::mem::swap(v, w);
         }
         Ok(())
+    }
+
+    fn overwrites(&self) -> bool {
+        true
     }
 }
 

@@ -1,9 +1,11 @@
 //! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and products
-//! exchange the rows that lie across a cut (Kreutzer et al. 2015). Vectors of lattice sites and those of operators whose
-//! rows are not shared out live whole on the fastest part; of superblocks, others may compute some blocks.
+//! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
+//! Vectors of lattice sites, and those of operators whose rows are not shared out, live whole on the fastest part. Other parts
+//! may compute some blocks of a superblock.
 
 mod cuts;
 mod kernel;
+mod measure;
 mod records;
 mod share;
 mod speeds;
@@ -15,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::exchange::{Plain, Staging};
 use crate::backend::splines::{SplineTable, Splines};
+use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
     Backend, BlockVector, Device, Kernel, MatrixSpec, Memory, Part, Random, Rows, Storage, conformal,
 };
@@ -44,7 +47,7 @@ pub(in crate::backend) struct Pieces {
     list: Vec<Piece>,
 }
 
-/// The backend of several.
+/// Several backends as one: each holds a part of the rows of large vectors and matrices.
 pub struct Split {
     parts: Vec<Device>,
     name: &'static str,
@@ -154,7 +157,7 @@ impl Split {
         if let Some(speeds) = &*known {
             return Ok(speeds.clone());
         }
-        let speeds = Arc::new(Speeds::measure(&self.parts, self.shares.primary)?);
+        let speeds = Arc::new(measure::speeds(&self.parts, self.shares.primary)?);
         self.shares.tell(&speeds.text(&self.parts));
         Ok(known.insert(speeds).clone())
     }
@@ -455,5 +458,9 @@ impl Backend for Split {
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
         self.parts[self.shares.primary].splines(table)
+    }
+
+    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+        self.parts[self.shares.primary].walkers(spec)
     }
 }

@@ -1,5 +1,6 @@
-//! The records of a superblock shared out (Nemes et al. 2014): its vectors live whole on one part, and the other parts compute some
-//! blocks of a product meanwhile, each block by one part. The small ones go to them, as there they are slowest by least.
+//! The records of a superblock shared out (Nemes, Barcza, Nagy, Legeza, Szolgay, CPC 185 (2014) 1570): its vectors live whole on
+//! one part, and the other parts compute some blocks of a product meanwhile, each block by one part. They get the small blocks, at
+//! which the parts differ least in speed.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -289,7 +290,7 @@ impl Shared {
                 let port = &mut link.port;
                 let mut job = Some(move |rows: Staging| helper.compute(&mut **port, shape, rows, back));
                 let mut running = None;
-                // A GPU gathers while its own product is queued; who has the rows at once goes ahead.
+                // A GPU gathers rows while its own product is queued; helpers whose rows are there already begin at once.
                 if let Some(rows) = link.there.collected(false)?.and_then(|mut all| all.pop()) {
                     running = job.take().map(|job| scope.spawn(move || job(rows)));
                 }
@@ -321,10 +322,6 @@ impl Kernel for Shared {
         Rows::all(self.rows)
     }
 
-    fn cols(&self) -> usize {
-        self.rows
-    }
-
     fn dtype(&self) -> DType {
         self.own.dtype()
     }
@@ -337,8 +334,7 @@ impl Kernel for Shared {
         check_update(self, v, w, dots.is_some())?;
         self.product(c, v, w)?;
         if let Some(dots) = dots {
-            dots.vv = self.device.dots(v, v)?.iter().map(|z| z.re).collect();
-            dots.wv = self.device.dots(w, v)?.iter().map(|z| z.re).collect();
+            *dots = Dots::taken(&*self.device, v, w)?;
         }
         Ok(())
     }

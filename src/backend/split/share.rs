@@ -20,7 +20,6 @@ pub(super) fn shape(spec: &MatrixSpec) -> Option<(usize, usize)> {
     }
 }
 
-/// Scalar type of the entries.
 pub(super) fn dtype(spec: &MatrixSpec) -> DType {
     match spec {
         MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => csr.values.dtype(),

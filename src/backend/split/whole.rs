@@ -118,4 +118,7 @@ impl Kernel for Whole {
         self.take_back(&x, v)?;
         self.take_back(&y, w)
     }
+    fn overwrites(&self) -> bool {
+        self.inner.overwrites()
+    }
 }

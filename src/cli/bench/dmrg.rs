@@ -64,20 +64,20 @@ pub(super) fn run(engine: &mut Engine, full: bool, wanted: &dyn Fn(&str) -> bool
 
 /// The rate of the product in the middle of the chain, in the basis of the state.
 const PRODUCT: &str = "{
-    let m = mpo(h, c, gs.sector);
+    let m = dmrg::mpo(h, c, gs.sector);
     let n = c.len;
-    let right = right_blocks(m, gs);
-    let left = left_edge(m);
+    let right = dmrg::right_blocks(m, gs);
+    let left = dmrg::left_edge(m);
     // Blocks of as many states on the left, so that the superblock is that of the sweep.
     let half = n / 2;
     for i in 0..half - 1 {
         let grown = left.grow();
         let both = superblock(grown, right[i + 1]);
-        left = grown.rotate(density_matrix(both, project(both, gs), \"left\").truncate(#{}));
+        left = grown.rotate(density_matrix(both, dmrg::project(both, gs), \"left\").truncate(#{}));
     }
     let both = superblock(left.grow(), right[half + 1].grow());
-    let v = project(both, gs);
+    let v = dmrg::project(both, gs);
     let best = 1e9;
     for k in 0..5 { best = min(best, time(|| { both * v; })); }
-    superblock_report(both).flops.to_float() / best / 1e9
+    dmrg::superblock_report(both).flops.to_float() / best / 1e9
 }";

@@ -29,7 +29,7 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
             let (steps, seconds) = step(&h, window, r, bench.limit())?;
             let step = seconds / steps as f64;
             // Matrix once, v read, w read and written; what blocking over orders saves is not taken off.
-            let least = (h.node().bytes() + 3 * r * vector) as f64;
+            let least = (h.info().bytes + 3 * r * vector) as f64;
             line(
                 &title(r),
                 [

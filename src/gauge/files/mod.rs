@@ -1,5 +1,5 @@
 //! Gauge fields in the files of other programs: NERSC archives, and ILDG and SciDAC files in lime containers. Checksums are
-//! verified before anything is believed.
+//! verified before the links are used.
 
 mod lime;
 mod nersc;
@@ -10,9 +10,10 @@ use rayon::prelude::*;
 
 use super::links::Links;
 use super::su3::{self, Su3};
+use crate::backend::matrix::su3::{check_links, check_links_to};
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::operator::{check_links, check_links_to};
+use crate::task;
 
 /// A kind of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +32,7 @@ pub enum Kind {
 pub struct Loaded {
     /// The field.
     pub links: Links,
-    /// What could not be made sure of.
+    /// What could not be checked, as a text for the user.
     pub note: Option<String>,
 }
 
@@ -41,6 +42,11 @@ pub fn encode(u: &Links, kind: Kind, single: bool) -> Vec<u8> {
         Kind::Nersc { two_rows } => nersc::encode(u, two_rows, single),
         Kind::Ildg => lime::encode(u, single),
     }
+}
+
+/// Whether a file that begins so holds a gauge field.
+pub fn is_field(head: &[u8]) -> bool {
+    head.starts_with(b"BEGIN_HEADER") || head.starts_with(&lime::MAGIC)
 }
 
 /// The field in the bytes of a file, whatever its kind; with all links projected onto SU(3) if that is asked for.
@@ -62,10 +68,10 @@ pub fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
 /// not understood are off by more.
 const ROUGH: f64 = 1e-2;
 
-/// What is wrong with a file whose links are none.
+/// The hint for a file whose links are not in SU(3).
 const WRONG: &str = "the file is damaged, or written by another convention";
 
-/// What to do about a file that ends too early.
+/// The hint for a file that ends too early.
 const CUT: &str = "the file may have been truncated on its way here: fetch it again";
 
 /// Sizes as a file gives them, none where it gives no number.
@@ -75,7 +81,7 @@ fn dims_of(sizes: impl IntoIterator<Item = Option<usize>>, what: &str) -> Result
         Error::file(format!("the {what} does not give four sizes of the lattice"))
             .hint("gauge fields have four directions of one site at least")
     })?;
-    // So that no file can ask for more memory than it could fill.
+    // A file must not make the program ask for more memory than the file can fill.
     match dims.iter().try_fold(576usize, |n, &d| n.checked_mul(d)) {
         Some(bytes) if bytes < isize::MAX as usize => Ok(dims),
         _ => Err(Error::file(format!("the {what} speaks of a lattice of {dims:?} sites")).hint(CUT)),
@@ -95,7 +101,7 @@ fn check_length(dims: [usize; 4], wanted: usize, there: usize) -> Result<()> {
     .hint(hint))
 }
 
-/// What fermions get for crossing the boundary of each direction, in the words of NERSC archives.
+/// The boundary conditions of fermions, in the words of NERSC archives.
 fn boundary_words(u: &Links) -> [&'static str; 4] {
     u.sign().map(|sign| if sign < 0.0 { "ANTIPERIODIC" } else { "PERIODIC" })
 }
@@ -168,12 +174,17 @@ fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
     check_links_to(&links, ROUGH).map_err(|e| Error::file(e.message().to_string()).hint(WRONG))?;
     if !reunitarise {
         check_links(&links).map_err(|e| {
-            let option = "`gauge::load(file, #{ reunitarise: true })` projects links onto SU(3)";
+            let option = "`load(file, #{ reunitarise: true })` projects links onto SU(3)";
             Error::file(e.message().to_string()).hint(format!("{WRONG}; {option}"))
         })?;
     }
-    // What 32 bits round, stays unitary in 64.
-    let near: Vec<Su3> = links.par_iter().map(su3::reunitarised).collect();
+    // Links of 32 bits are unitary to 1e-7 only: they are projected, so that they are unitary to 64 bits.
+    let stop = task::current();
+    let projected = |u: &Su3| {
+        stop.heed();
+        su3::reunitarised(u)
+    };
+    let near: Vec<Su3> = links.par_iter().map(projected).collect();
     let differences = |(a, b): (&Su3, &Su3)| a.iter().zip(b).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
     let off = links.iter().zip(&near).map(differences).fold(0.0, f64::max);
     let note = (off > if single { 1e-6 } else { 1e-12 })
@@ -185,8 +196,8 @@ fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::matrix::su3::off_su3;
     use crate::lattice::Lattice;
-    use crate::operator::off_su3;
 
     const PLAIN: Form = Form { rows: 3, single: false, reunitarise: false };
 

@@ -1,29 +1,27 @@
 //! D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m, in units of 1/a, and its normal operator in one chirality.
 
-use std::any::Any;
-use std::sync::Arc;
-
 use super::sign::Sign;
-use crate::backend::{BlockVector, Device, Dots, Rows, Update};
+use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
-use crate::operator::{LinearOperator, Operator, SiteDiagonal, Wilson, update_by};
+use crate::number::C64;
+use crate::operator::{Action, LinearOperator, Operator, SiteDiagonal, Wilson};
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// s of the kernel of a sign function, to what rounding left of it. Of another kernel than gamma5 (D_W - 1 - s), like a
-/// smoothed one, nothing can be said.
+/// s of the kernel of a sign function, up to rounding. A positive factor before the kernel changes no sign. None for another
+/// kernel than gamma5 (D_W - 1 - s), like a smoothed one.
 fn kernel_s(sign: &Sign) -> Option<f64> {
-    let spec = Wilson::of(sign.kernel()).map(Wilson::spec).filter(|w| w.gamma5)?;
+    let (factor, wilson) = sign.kernel().multiple_of::<Wilson>()?;
+    let spec = Some(wilson.spec()).filter(|w| w.gamma5 && factor.im == 0.0 && factor.re > 0.0)?;
     Some(((3.0 - spec.diagonal) * 1e12).round() / 1e12)
 }
 
 /// 1 + s - m/2, by which errors of a sign function show in an overlap operator: that of an operator itself, or of a sign
 /// function the massless one of its kernel.
 pub fn overlap_scale(h: &Operator) -> Option<f64> {
-    match Overlap::of(h) {
+    match h.exactly::<Overlap>() {
         Some(d) => Some(d.scale()),
-        None => Some(1.0 + kernel_s(Sign::of(h)?)?),
+        None => Some(1.0 + kernel_s(h.exactly()?)?),
     }
 }
 
@@ -44,7 +42,7 @@ impl Overlap {
     /// An operator that is no sign function, or one without spinors; s outside (-1, 1), another than the kernel's, or not to
     /// be told from it; a mass outside [0, 2 (1 + s)).
     pub fn build(sign: &Operator, s: Option<f64>, mass: f64) -> Result<Overlap> {
-        let Some(function) = Sign::of(sign) else {
+        let Some(function) = sign.exactly::<Sign>() else {
             return Err(Error::input(format!("{} is no sign function", sign.summary()))
                 .hint("make one with `overlap::sign(q, #{})`"));
         };
@@ -79,16 +77,6 @@ impl Overlap {
         Ok(Overlap { sign: sign.clone(), gamma5, s, mass, adjoint: false })
     }
 
-    /// This as an operator.
-    pub fn into_operator(self) -> Operator {
-        Operator::from_node(self.sign.device().clone(), Arc::new(self))
-    }
-
-    /// The overlap operator behind a handle, if it is one.
-    pub fn of(h: &Operator) -> Option<&Overlap> {
-        h.node().as_any()?.downcast_ref()
-    }
-
     /// The same without mass.
     pub fn massless(&self) -> Overlap {
         Overlap { mass: 0.0, ..self.clone() }
@@ -101,7 +89,7 @@ impl Overlap {
 
     /// The sign function with its own methods.
     pub fn sign_function(&self) -> Result<&Sign> {
-        Sign::of(&self.sign).ok_or_else(|| Error::internal("an overlap operator without a sign function"))
+        self.sign.exactly().ok_or_else(|| Error::internal("an overlap operator without a sign function"))
     }
 
     /// gamma5 on its spinors.
@@ -145,51 +133,33 @@ impl Overlap {
     }
 }
 
-impl LinearOperator for Overlap {
-    fn rows(&self) -> Rows {
-        self.sign.rows()
+impl Action for Overlap {
+    fn like(&self) -> &Operator {
+        &self.sign
     }
 
-    fn cols(&self) -> usize {
-        self.sign.cols()
+    fn act(&self, v: &BlockVector) -> Result<BlockVector> {
+        self.apply(v, self.adjoint, 0.0)
     }
 
-    fn dtype(&self) -> DType {
-        self.sign.dtype()
-    }
-
-    fn update(
-        &self,
-        device: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        let d = self.apply(v, self.adjoint, 0.0)?;
-        update_by(device, c, &d, v, w, dots)
-    }
-
-    fn adjoint(&self, device: &Device) -> Result<Operator> {
-        let other = Overlap { adjoint: !self.adjoint, ..self.clone() };
-        Ok(Operator::from_node(device.clone(), Arc::new(other)))
-    }
-
-    fn is_hermitian(&self, _: &Device) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn describe(&self) -> String {
+    fn about(&self) -> KernelInfo {
         let what = if self.adjoint { "adjoint overlap" } else { "overlap" };
-        format!("{what}, s = {}, mass {}, {}", self.s, self.mass, self.sign.node().describe())
+        let sign = self.sign.info();
+        KernelInfo { format: format!("{what}, s = {}, mass {}, {}", self.s, self.mass, sign.format), ..sign }
+    }
+}
+
+impl LinearOperator for Overlap {
+    fn kernel(&self) -> &dyn Kernel {
+        self
     }
 
-    fn bytes(&self) -> usize {
-        self.sign.node().bytes()
+    fn adjoint(&self) -> Result<Option<Operator>> {
+        Ok(Some(Overlap { adjoint: !self.adjoint, ..self.clone() }.into_operator()))
     }
 
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
+    fn is_hermitian(&self) -> Result<Option<bool>> {
+        Ok(Some(false))
     }
 }
 
@@ -235,57 +205,37 @@ impl ChiralNormal {
         )?;
         Ok(w)
     }
-
-    /// This as an operator.
-    pub fn into_operator(self) -> Operator {
-        Operator::from_node(self.overlap.sign().device().clone(), Arc::new(self))
-    }
 }
 
-impl LinearOperator for ChiralNormal {
-    fn rows(&self) -> Rows {
-        self.projector.rows()
+impl Action for ChiralNormal {
+    fn like(&self) -> &Operator {
+        self.overlap.sign()
     }
 
-    fn cols(&self) -> usize {
-        self.projector.cols()
-    }
-
-    fn dtype(&self) -> DType {
-        self.overlap.dtype()
-    }
-
-    fn update(
-        &self,
-        device: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
+    fn act(&self, v: &BlockVector) -> Result<BlockVector> {
         let own = self.project(v)?;
         let mut product = self.apply(&own, 0.0)?;
         // The rest of v, lifted: (v - P v) times more than the largest eigenvalue.
         let top = 2.0 * (2.0 * (1.0 + self.overlap.s())).powi(2);
+        let device = self.like().device();
         device.axpby(&[C64::new(top, 0.0)], v, &[ONE], &mut product)?;
         device.axpby(&[C64::new(-top, 0.0)], &own, &[ONE], &mut product)?;
-        update_by(device, c, &product, v, w, dots)
+        Ok(product)
     }
 
-    fn adjoint(&self, device: &Device) -> Result<Operator> {
-        Ok(Operator::from_node(device.clone(), Arc::new(self.clone())))
-    }
-
-    fn is_hermitian(&self, _: &Device) -> Result<bool> {
-        Ok(true)
-    }
-
-    fn describe(&self) -> String {
+    fn about(&self) -> KernelInfo {
         let sign = if self.chirality > 0.0 { "positive" } else { "negative" };
-        format!("normal operator of {sign} chirality of {}", self.overlap.describe())
+        let overlap = self.overlap.about();
+        KernelInfo { format: format!("normal operator of {sign} chirality of {}", overlap.format), ..overlap }
+    }
+}
+
+impl LinearOperator for ChiralNormal {
+    fn kernel(&self) -> &dyn Kernel {
+        self
     }
 
-    fn bytes(&self) -> usize {
-        self.overlap.bytes()
+    fn is_hermitian(&self) -> Result<Option<bool>> {
+        Ok(Some(true))
     }
 }

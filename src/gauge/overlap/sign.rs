@@ -1,16 +1,15 @@
 //! sign(Q) = P+ - P- + (1 - P) X P_n(X^2) (1 - P): the lowest modes of Q exactly, the rest by a polynomial in X = Q/|Q|.
 
-use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::fit::{Fit, UNSOLVED};
 use super::modes::Low;
 use super::report::SignReport;
-use crate::backend::{BlockVector, Device, Dots, Rows, Update};
+use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
 use crate::method::{MinMax, RecordedClenshaw, Window, Zolotarev, shifted_steps};
 use crate::number::{C64, DType};
-use crate::operator::{LinearOperator, Operator, update_by};
+use crate::operator::{Action, LinearOperator, Operator};
 use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
@@ -47,7 +46,7 @@ impl Sign {
         self.fit.deviation()
     }
 
-    /// How well it is known.
+    /// Its accuracy.
     pub fn report(&self) -> &SignReport {
         &self.report
     }
@@ -55,16 +54,6 @@ impl Sign {
     /// The operator whose sign it is.
     pub fn kernel(&self) -> &Operator {
         &self.q
-    }
-
-    /// The sign function behind a handle, if it is one.
-    pub fn of(h: &Operator) -> Option<&Sign> {
-        h.node().as_any()?.downcast_ref()
-    }
-
-    /// This as an operator.
-    pub fn into_operator(self) -> Operator {
-        Operator::from_node(self.q.device().clone(), Arc::new(self))
     }
 
     /// Low eigenvalues of Q.
@@ -118,7 +107,7 @@ impl Sign {
         v: &BlockVector,
         terms: usize,
     ) -> Result<Option<BlockVector>> {
-        if !self.q.device().worth_recording(v.bytes()) {
+        if !self.q.recordable() || !self.q.device().worth_recording(v.bytes()) {
             return Ok(None);
         }
         let mut shapes = self.recorded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +118,7 @@ impl Sign {
             }
             return Ok(None);
         };
-        // What fails on its way is not used again: its memory may have gone.
+        // A recording that failed is not used again: its memory may be gone.
         let mut recorded = match shapes[at].recorded.take() {
             Some(recorded) => recorded,
             None => RecordedClenshaw::new(self.q.times(&self.q)?, window, &p.coefficients, v)?,
@@ -160,55 +149,39 @@ impl Sign {
     }
 }
 
+impl Action for Sign {
+    fn like(&self) -> &Operator {
+        &self.q
+    }
+
+    fn act(&self, v: &BlockVector) -> Result<BlockVector> {
+        self.apply(v, 0.0)
+    }
+
+    fn about(&self) -> KernelInfo {
+        let r = &self.report;
+        let what = if matches!(self.fit, Fit::Polynomial(_)) { "degree" } else { "poles" };
+        let q = self.q.info();
+        let modes = self.low.as_ref().map_or(0, |low| low.vectors.bytes());
+        KernelInfo {
+            format: format!("sign by {} low modes and {what} {}", r.modes, r.degree),
+            bytes: q.bytes + modes,
+            entries: q.entries * (1 + 2 * r.degree),
+        }
+    }
+}
+
 impl LinearOperator for Sign {
-    fn rows(&self) -> Rows {
-        self.q.rows()
+    fn kernel(&self) -> &dyn Kernel {
+        self
     }
 
-    fn cols(&self) -> usize {
-        self.q.cols()
-    }
-
-    fn dtype(&self) -> DType {
-        self.q.dtype()
-    }
-
-    fn update(
-        &self,
-        device: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        let s = self.apply(v, 0.0)?;
-        update_by(device, c, &s, v, w, dots)
-    }
-
-    fn adjoint(&self, device: &Device) -> Result<Operator> {
-        Ok(Operator::from_node(device.clone(), Arc::new(self.clone())))
-    }
-
-    fn is_hermitian(&self, _: &Device) -> Result<bool> {
-        Ok(true)
+    fn is_hermitian(&self) -> Result<Option<bool>> {
+        Ok(Some(true))
     }
 
     fn limits(&self) -> Option<(f64, f64)> {
         let most = 1.0 + self.report.bound;
         Some((-most, most))
-    }
-
-    fn describe(&self) -> String {
-        let r = &self.report;
-        let what = if matches!(self.fit, Fit::Polynomial(_)) { "degree" } else { "poles" };
-        format!("sign by {} low modes and {what} {}", r.modes, r.degree)
-    }
-
-    fn bytes(&self) -> usize {
-        self.q.node().bytes() + self.low.as_ref().map_or(0, |low| low.vectors.bytes())
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }

@@ -5,26 +5,19 @@ use std::collections::BTreeMap;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, Par};
+use faer::Mat;
 
+use super::basis::Basis;
 use super::dense::deal;
-use super::density::Basis;
 use super::mpo::Mpo;
-use super::overlap::Overlap;
-use super::space::{Fusion, Label, Space};
+use super::space::{Fusion, Label, Side, Space};
 use crate::backend::matrix::records::{Element, Factor};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
-/// Which end of the chain a block holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
-    /// The sites from the first on.
-    Left,
-    /// The sites up to the last.
-    Right,
-}
+/// For each sector of a block the sector of a state's bond with the same charges, if there is one, and the overlaps:
+/// rows for the block's states, columns for those of the bond.
+pub(super) type Overlap<T> = Vec<Option<(usize, Mat<T>)>>;
 
 /// An operator of a block.
 #[derive(Debug, Clone)]
@@ -407,31 +400,6 @@ impl<T: Element> Block<T> {
     }
 }
 
-/// `A X` for pieces of an operator that lie between two sectors: `rows` rows.
-pub(super) fn applied<T: Element>(
-    factors: &[Factor<T>],
-    rows: usize,
-    x: faer::MatRef<'_, T>,
-    par: Par,
-) -> Mat<T> {
-    let mut y = Mat::<T>::zeros(rows, x.ncols());
-    for f in factors {
-        let mut y = y.as_mut().subrows_mut(f.row, f.rows);
-        let x = x.subrows(f.column, f.columns);
-        match &f.matrix {
-            Some(a) => matmul(y, Accum::Add, a.as_ref(), x, f.scale, par),
-            None => {
-                for j in 0..x.ncols() {
-                    for i in 0..x.nrows() {
-                        y[(i, j)] += f.scale * x[(i, j)];
-                    }
-                }
-            }
-        }
-    }
-    y
-}
-
 impl<T: Element> std::fmt::Display for Block<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let n = self.sites;
@@ -446,7 +414,7 @@ impl<T: Element> std::fmt::Display for Block<T> {
             if n == 1 { "" } else { "s" },
             self.space().total(),
             self.space().sectors(),
-            crate::operator::human_bytes(self.bytes())
+            crate::number::memory::human(self.bytes())
         )
     }
 }

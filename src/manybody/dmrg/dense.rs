@@ -6,7 +6,7 @@ use faer::linalg::{evd, svd};
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
-use crate::backend::matrix::records::Element;
+use crate::backend::matrix::records::{Element, Factor};
 use crate::error::{Error, Result};
 
 /// Operations below which a job is not worth splitting.
@@ -89,4 +89,24 @@ pub(super) fn adjoint_product<T: Element>(a: MatRef<'_, T>, b: MatRef<'_, T>) ->
 /// The sum of the squares of all elements.
 pub(super) fn square<T: Element>(m: MatRef<'_, T>) -> f64 {
     (0..m.ncols()).map(|j| m.col(j).iter().map(|z| z.to_c64().norm_sqr()).sum::<f64>()).sum()
+}
+
+/// `A X` for pieces of an operator that lie between two sectors: `rows` rows.
+pub(super) fn applied<T: Element>(factors: &[Factor<T>], rows: usize, x: MatRef<'_, T>, par: Par) -> Mat<T> {
+    let mut y = Mat::<T>::zeros(rows, x.ncols());
+    for f in factors {
+        let mut y = y.as_mut().subrows_mut(f.row, f.rows);
+        let x = x.subrows(f.column, f.columns);
+        match &f.matrix {
+            Some(a) => matmul(y, Accum::Add, a.as_ref(), x, f.scale, par),
+            None => {
+                for j in 0..x.ncols() {
+                    for i in 0..x.nrows() {
+                        y[(i, j)] += f.scale * x[(i, j)];
+                    }
+                }
+            }
+        }
+    }
+    y
 }

@@ -1,15 +1,16 @@
-//! Density matrices of half a superblock, and the bases they are truncated to.
+//! Density matrices of half a superblock, and how they are truncated.
 
 use std::sync::Arc;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
-use super::block::{Block, Side, applied};
-use super::dense::{deal, eigh, square};
-use super::space::Space;
+use super::basis::Basis;
+use super::block::Block;
+use super::dense::{applied, deal, eigh, square};
+use super::space::Side;
 use super::superblock::Superblock;
-use crate::backend::matrix::records::{Element, Factor};
+use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 
 /// Weights below this are rounding of the largest.
@@ -57,25 +58,6 @@ pub struct Truncation {
     /// Lowest states of the block's own Hamiltonian that are kept beside, in each sector near those of the state; at most as
     /// many as `states` in all. A superblock that is not the whole chain yet cannot know which numbers its block will have.
     pub low: usize,
-}
-
-/// A truncated basis.
-pub struct Basis<T> {
-    /// The half of a superblock that it was made for; any if it is of none.
-    side: Option<Side>,
-    old: Space,
-    new: Space,
-    /// The new basis vectors, a column each, for each new sector.
-    pub(super) vectors: Vec<Mat<T>>,
-    /// The old sector of each new one, and the new one of each old.
-    pub(super) old_sector: Vec<usize>,
-    new_sector: Vec<Option<usize>>,
-    /// The weight that was cut off.
-    pub discarded: f64,
-    /// The entropy of all weights.
-    pub entropy: f64,
-    /// The weights that were kept, descending.
-    pub weights: Vec<f64>,
 }
 
 impl<T: Element> DensityMatrix<T> {
@@ -350,75 +332,5 @@ fn perturb<T: Element>(
             let each = noise / (symbols.len() as f64 * size);
             images.iter().for_each(|(row, y, w)| add_square(&mut sums[*row], y.as_ref(), each * w, Par::Seq));
         }
-    }
-}
-
-impl<T: Element> Basis<T> {
-    /// From the vectors of each old sector that is kept.
-    pub(super) fn from_vectors(old: &Space, mut vectors: impl FnMut(usize) -> Option<Mat<T>>) -> Basis<T> {
-        let mut basis = Basis {
-            side: None,
-            old: old.clone(),
-            new: Space::new(Default::default()),
-            vectors: Vec::new(),
-            old_sector: Vec::new(),
-            new_sector: vec![None; old.sectors()],
-            discarded: 0.0,
-            entropy: 0.0,
-            weights: Vec::new(),
-        };
-        let mut sectors = std::collections::BTreeMap::new();
-        for sector in 0..old.sectors() {
-            if let Some(v) = vectors(sector).filter(|v| v.ncols() > 0) {
-                basis.new_sector[sector] = Some(basis.vectors.len());
-                basis.old_sector.push(sector);
-                sectors.insert(old.label(sector).clone(), v.ncols());
-                basis.vectors.push(v);
-            }
-        }
-        basis.new = Space::new(sectors);
-        basis
-    }
-
-    /// The basis it is made of.
-    pub fn old(&self) -> &Space {
-        &self.old
-    }
-
-    /// The half of a superblock that it was made for, if it was.
-    pub fn side(&self) -> Option<Side> {
-        self.side
-    }
-
-    /// The basis it makes.
-    pub fn new_space(&self) -> &Space {
-        &self.new
-    }
-
-    /// The new sector that an old one becomes, if anything of it is kept.
-    pub fn kept(&self, old: usize) -> Option<usize> {
-        self.new_sector[old]
-    }
-
-    /// `U^H A U` between two new sectors, for the pieces of an operator between their old ones.
-    pub(super) fn rotated(&self, to: usize, from: usize, factors: &[Factor<T>], par: Par) -> Mat<T> {
-        let rows = self.old.dim(self.old_sector[to]);
-        let half = applied(factors, rows, self.vectors[from].as_ref(), par);
-        let mut out = Mat::zeros(self.new.dim(to), self.new.dim(from));
-        let u = self.vectors[to].as_ref();
-        matmul(out.as_mut(), Accum::Replace, u.adjoint(), half.as_ref(), T::one_impl(), par);
-        out
-    }
-
-    /// Multiplications of [`Basis::rotated`].
-    pub(super) fn work(&self, to: usize, from: usize, factors: &[Factor<T>]) -> f64 {
-        let (rows, columns) = (self.new.dim(to), self.new.dim(from));
-        let inner: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
-        (inner * columns + rows * self.old.dim(self.old_sector[to]) * columns) as f64
-    }
-
-    /// The same basis for sharing.
-    pub fn shared(self) -> Arc<Basis<T>> {
-        Arc::new(self)
     }
 }

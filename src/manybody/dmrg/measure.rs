@@ -7,10 +7,12 @@ use std::sync::Arc;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 
-use super::block::{Block, Carried, Shape, Side};
+use super::basis::Basis;
+use super::block::{Block, Carried, Shape};
 use super::dense::{adjoint_product, eigh, product};
-use super::density::{Basis, entropy};
+use super::density::entropy;
 use super::mpo::Mpo;
+use super::space::Side;
 use super::state::{State, Tensor};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};

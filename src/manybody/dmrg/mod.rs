@@ -1,6 +1,7 @@
 //! The density-matrix renormalisation group in pieces: automata of operator sums, blocks, superblocks, density matrices,
 //! White's transformation, and the states that sweeps end with. The algorithms themselves are scripts (`stdlib/dmrg.rhai`).
 
+mod basis;
 mod block;
 mod classical;
 mod cover;
@@ -20,15 +21,16 @@ mod superblock;
 #[cfg(test)]
 mod tests;
 
-pub use block::{Block, Side};
+pub use basis::Basis;
+pub use block::Block;
 pub use classical::lowest_products;
-pub use density::{Basis, DensityMatrix, Mixing, Truncation};
+pub use density::{DensityMatrix, Mixing, Truncation};
 pub use edge::edge_chain;
 pub use mpo::{Mpo, conserved};
 pub use order::smallest_cuts;
 pub use overlap::projected;
 pub use predict::transformed;
-pub use space::{Label, Symmetry};
+pub use space::{Label, Side, Symmetry};
 pub use state::State;
-pub use storage::{Saved, sealed, unsealed};
+pub use storage::{Saved, is_state, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};

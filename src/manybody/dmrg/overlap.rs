@@ -5,17 +5,13 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::block::{Block, Side};
+use super::block::{Block, Overlap};
 use super::dense::{adjoint_product, product};
-use super::space::Space;
+use super::space::{Side, Space};
 use super::state::State;
 use super::superblock::Superblock;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-
-/// For each sector of a block the sector of the state's bond with the same charges, if there is one, and the overlaps:
-/// rows for the block's states, columns for those of the bond.
-pub type Overlap<T> = Vec<Option<(usize, Mat<T>)>>;
 
 fn lost() -> Error {
     Error::input("the blocks of an infinite chain have no overlap with a state of a finite one")

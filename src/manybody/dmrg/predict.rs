@@ -6,8 +6,9 @@ use std::sync::Arc;
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
-use super::block::{Block, Side};
-use super::density::Basis;
+use super::basis::Basis;
+use super::block::Block;
+use super::space::Side;
 use super::superblock::Superblock;
 use crate::backend::matrix::records::{Element, Panel};
 use crate::error::{Error, Result};

@@ -4,6 +4,15 @@ use std::collections::BTreeMap;
 
 use crate::manybody::sites::Sites;
 
+/// Which end of the chain a block holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// The sites from the first on.
+    Left,
+    /// The sites up to the last.
+    Right,
+}
+
 /// Twice the values of the conserved numbers, in the order of [`Symmetry`].
 pub type Label = Vec<i32>;
 

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use faer::{Mat, MatRef};
 
-use super::block::{Block, Side};
+use super::basis::Basis;
+use super::block::Block;
 use super::dense::{product, square, thin_svd};
-use super::density::Basis;
 use super::mpo::{Mpo, conserved};
-use super::space::{Fusion, Label, Space, Symmetry};
+use super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::superblock::Superblock;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -118,7 +118,7 @@ impl<T: Element> State<T> {
         let mpo = both.left().mpo().clone();
         let lost = || {
             Error::input("the blocks of an infinite chain do not make a state of a finite one")
-                .hint("use blocks grown from `left_edge(mpo)` and `right_edge(mpo)`")
+                .hint("use blocks grown from `dmrg::left_edge(mpo)` and `dmrg::right_edge(mpo)`")
         };
         if mpo.is_uniform() || both.left().sites() + both.right().sites() != mpo.sites().count() {
             return Err(lost());

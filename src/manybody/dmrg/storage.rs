@@ -19,6 +19,11 @@ const MAGIC: &[u8] = b"umklapp dmrg 2\n";
 /// Files without a checksum began so.
 const UNCHECKED: &[u8] = b"umklapp dmrg 1\n";
 
+/// Whether a file that begins so holds a state.
+pub fn is_state(head: &[u8]) -> bool {
+    head.starts_with(MAGIC) || head.starts_with(UNCHECKED)
+}
+
 fn broken(what: &str) -> Error {
     Error::file(format!("no saved DMRG state: {what}"))
         .hint("such files are written by `gs.save(\"name.dmrg\")`")

@@ -1,19 +1,18 @@
 //! Two blocks side by side as one operator: `H = sum_alpha A_alpha x B_alpha` over the operators carried across the bond
 //! between them, as operation records between pairs of sectors (Nemes et al. 2014).
 
-use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
-use super::block::{Block, Side};
-use super::space::Label;
+use super::block::Block;
+use super::space::{Label, Side};
 use crate::backend::matrix::records::{Element, Factor, Panel, Record, RecordList};
-use crate::backend::{BlockVector, Device, Dots, Kernel, MatrixSpec, Rows, Update};
+use crate::backend::{BlockVector, Device, Kernel, MatrixSpec};
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::C64;
 use crate::operator::{LinearOperator, Operator};
 
 /// Which products are formed.
@@ -372,63 +371,20 @@ fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
 }
 
 impl<T: Element> LinearOperator for Superblock<T> {
-    fn rows(&self) -> Rows {
-        self.kernel.rows()
-    }
-
-    fn cols(&self) -> usize {
-        self.list.dim
-    }
-
-    fn dtype(&self) -> DType {
-        T::DTYPE
-    }
-
-    fn update(
-        &self,
-        _: &Device,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        self.kernel.update(c, v, w, dots)
-    }
-
-    fn adjoint(&self, device: &Device) -> Result<Operator> {
-        let copy = Superblock {
-            left: self.left.clone(),
-            right: self.right.clone(),
-            pairs: self.pairs.clone(),
-            list: self.list.clone(),
-            diagonal: self.diagonal.clone(),
-            kernel: self.kernel.clone(),
-        };
-        Ok(copy.into_operator(device))
+    fn kernel(&self) -> &dyn Kernel {
+        &*self.kernel
     }
 
     /// The sum that it comes from was found Hermitian.
-    fn is_hermitian(&self, _: &Device) -> Result<bool> {
-        Ok(true)
+    fn is_hermitian(&self) -> Result<Option<bool>> {
+        Ok(Some(true))
     }
 
-    fn diagonal(&self) -> Option<Vec<f64>> {
-        Some(self.diagonal.clone())
+    fn diagonal(&self) -> Option<Vec<C64>> {
+        Some(self.diagonal.iter().map(|&x| x.into()).collect())
     }
 
     fn describe(&self) -> String {
         format!("{} pairs of sectors, {}", self.pairs.len(), self.kernel.info().format)
-    }
-
-    fn bytes(&self) -> usize {
-        self.kernel.info().bytes
-    }
-
-    fn entries(&self) -> usize {
-        self.kernel.info().entries
-    }
-
-    fn as_any(&self) -> Option<&dyn Any> {
-        Some(self)
     }
 }

@@ -96,7 +96,7 @@ impl Factor {
                 settle(cutoff, true)?;
                 if setting.dimension != 3 {
                     return Err(Error::input("the RPA factor is for three dimensions")
-                        .hint("use `jastrow::pade` or `jastrow::polynomial`"));
+                        .hint("use a factor `pade` or `polynomial`"));
                 }
                 if strength.is_none() {
                     let volume = setting.cell.as_ref().map_or(f64::NAN, super::Cell::volume);
@@ -116,7 +116,7 @@ impl Factor {
                 return Err(Error::input(format!(
                     "the factor `{self}` does nothing here: on a line electrons of opposite spin have no cusp to take its slope from"
                 ))
-                .hint("`jastrow::polynomial(#{ cutoff: 6.0, opposite: [-0.5] })` has no kink; or give `slope`"));
+                .hint("a factor `polynomial` with `opposite: [-0.5]` has no kink; or give `slope`"));
             }
             _ => {}
         }

@@ -8,7 +8,6 @@ pub use factor::Factor;
 pub use radial::Radial;
 
 use super::Cell;
-use crate::backend::walkers;
 use crate::error::{Error, Result};
 
 /// What a Jastrow factor acts on.
@@ -79,12 +78,14 @@ impl Jastrow {
         &self.factors
     }
 
-    /// Functions of pairs with the same and with opposite spins, and of distances to places: for a backend.
-    pub fn spec(&self) -> (Vec<[walkers::Radial; 2]>, Vec<([f64; 3], walkers::Radial)>) {
-        let pairs = self.pairs.iter().map(|pair| pair.each_ref().map(Radial::spec)).collect();
-        let body = |(centre, radial): (&[f64; 3], &Radial)| (*centre, radial.spec());
-        let all = self.bodies.iter().flat_map(|(centres, radials)| centres.iter().zip(radials));
-        (pairs, all.map(body).collect())
+    /// Functions of pairs with the same and with opposite spins.
+    pub fn pairs(&self) -> &[[Radial; 2]] {
+        &self.pairs
+    }
+
+    /// Functions of the distance to places, a place each.
+    pub fn bodies(&self) -> impl Iterator<Item = ([f64; 3], &Radial)> {
+        self.bodies.iter().flat_map(|(centres, radials)| centres.iter().copied().zip(radials))
     }
 
     /// How J behaves where two electrons of opposite spin meet: `power ln r + slope r`.

@@ -1,52 +1,6 @@
 //! Radial functions u(r) of Jastrow factors, with their first two derivatives.
 
-use crate::backend::walkers;
-
-/// A function of a distance. Those with a cutoff vanish there with two derivatives.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Radial {
-    /// Nothing.
-    Zero,
-    /// `a r / (1 + b r)`: slope a at contact.
-    Pade {
-        /// Slope at contact.
-        a: f64,
-        /// How soon it levels off.
-        b: f64,
-    },
-    /// `-A/r (1 - exp(-r/F))`, the screened repulsion of the random phase approximation, less its value at L, times
-    /// `(1 - r/L)^3 (1 + 3 r/L + 6 (r/L)^2)`; its slope at contact is `A / (2 F^2)`. Without the shift the cutoff would
-    /// deepen the hole around an electron, and raise the energy.
-    Rpa {
-        /// Strength A.
-        strength: f64,
-        /// Length F.
-        length: f64,
-        /// Cutoff L; infinite for none.
-        cutoff: f64,
-        /// The function at L.
-        shift: f64,
-    },
-    /// `(1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...)`: slope s at contact.
-    Polynomial {
-        /// Cutoff L.
-        cutoff: f64,
-        /// Slope at contact.
-        slope: f64,
-        /// `a_0, a_2, a_3, ...`.
-        coefficients: Vec<f64>,
-    },
-    /// `ln(1 + a r)`: slope a at contact.
-    Log {
-        /// Slope at contact.
-        a: f64,
-    },
-    /// `p ln r`: a node of power p at contact.
-    Power {
-        /// The power.
-        p: f64,
-    },
-}
+pub use crate::backend::walkers::Radial;
 
 /// Below this the series of `(1 - e^-x)/x` is used.
 const SMALL: f64 = 1e-3;
@@ -72,22 +26,6 @@ impl Radial {
     pub fn rpa(strength: f64, length: f64, cutoff: f64) -> Radial {
         let shift = if cutoff.is_finite() { -strength / length * screened(cutoff / length)[0] } else { 0.0 };
         Radial::Rpa { strength, length, cutoff, shift }
-    }
-
-    /// The same for a backend.
-    pub fn spec(&self) -> walkers::Radial {
-        match self {
-            Radial::Zero => walkers::Radial::Zero,
-            Radial::Pade { a, b } => walkers::Radial::Pade([*a, *b]),
-            Radial::Rpa { strength, length, cutoff, shift } => {
-                walkers::Radial::Rpa([*strength, *length, *cutoff, *shift])
-            }
-            Radial::Polynomial { cutoff, slope, coefficients } => {
-                walkers::Radial::Polynomial([*cutoff, *slope], coefficients.clone())
-            }
-            Radial::Log { a } => walkers::Radial::Log(*a),
-            Radial::Power { p } => walkers::Radial::Power(*p),
-        }
     }
 
     /// u' at contact, where it is finite.

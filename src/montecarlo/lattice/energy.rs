@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::manybody::{OpSum, unfit};
 use crate::montecarlo::amplitude::Amplitude;
 use crate::number::C64;
+use crate::task;
 
 /// `c^+` or `c` of a spin on a site.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,7 +127,7 @@ fn understood<S: Amplitude>(sum: &OpSum, state: &LatticeState<S>) -> Result<()> 
         Some(name) => Err(Error::input(format!(
             "the operator `{name}` of spinless fermions for electrons of which some have spin down"
         ))
-        .hint("take electrons of spin up alone, or Cup, Cdn, Nup, Ndn, Ntot and their kin, as `models::hubbard` does")),
+        .hint("take electrons of spin up alone, or Cup, Cdn, Nup, Ndn, Ntot and their kin, as the Hubbard model does")),
         None => Ok(()),
     }
 }
@@ -281,6 +282,7 @@ impl LocalSum {
         }
         walkers.refresh()?;
         let state = walkers.psi().clone();
-        Ok(walkers.states()?.par_iter().map(|w| self.local(&state, w)).collect())
+        let stop = task::current();
+        walkers.states()?.par_iter().map(|w| stop.check().map(|()| self.local(&state, w))).collect()
     }
 }

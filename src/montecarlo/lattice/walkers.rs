@@ -3,9 +3,10 @@
 //! electrons at once, which lead from any configuration to any other.
 
 use super::state::{Hop, LatticeState, Occupied};
+use crate::backend::walkers::Swept;
 use crate::error::Result;
 use crate::montecarlo::amplitude::Amplitude;
-use crate::montecarlo::ensemble::{Ensemble, Resident, Swept, System};
+use crate::montecarlo::ensemble::{Ensemble, Resident, System};
 use crate::montecarlo::scheme::Draws;
 use crate::number::philox::{Stream, unit, words};
 use crate::task::Interrupt;

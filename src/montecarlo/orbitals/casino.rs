@@ -78,6 +78,12 @@ fn pair(line: &str) -> Option<C64> {
     Some(C64::new(number(re.trim())?, number(im.trim())?))
 }
 
+/// Whether a text that begins so is such a file.
+pub fn is_file(head: &str) -> bool {
+    let head = head.to_lowercase();
+    head.contains("basic info") || head.contains("primitive lattice vectors")
+}
+
 /// Reads the orbitals of one k point, by its number in the file, from 1; it need not be given where there is one only.
 ///
 /// # Errors

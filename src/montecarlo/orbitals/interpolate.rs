@@ -1,6 +1,7 @@
 //! Coefficients of cubic B-splines that take given values at the grid points of a periodic cell, exactly.
 
 use crate::number::C64;
+use crate::task;
 
 /// The pole of the cubic spline's interpolation filter: the root of z^2 + 4 z + 1 inside the unit circle.
 const POLE: f64 = -0.267_949_192_431_122_7;
@@ -41,7 +42,9 @@ pub fn grid(values: &mut [f64], grid: [usize; 3]) {
     for axis in 0..3 {
         let (n, stride) = (grid[axis], strides[axis]);
         let mut line = vec![0.0; n];
+        let stop = task::current();
         for first in (0..values.len()).filter(|at| at / stride % n == 0) {
+            stop.heed();
             for (k, x) in line.iter_mut().enumerate() {
                 *x = values[first + k * stride];
             }
@@ -66,7 +69,9 @@ pub fn from_waves(terms: impl Iterator<Item = ([i32; 3], C64)>, grid: [usize; 3]
     };
     use std::collections::BTreeMap;
     let mut lines: BTreeMap<[i32; 2], Vec<C64>> = BTreeMap::new();
+    let stop = task::current();
     for (n, c) in terms {
+        stop.heed();
         let factor: f64 = (0..3).map(|a| 3.0 / (2.0 + angle(n[a], grid[a]).cos())).product();
         let line = lines.entry([n[0], n[1]]).or_insert_with(|| vec![C64::default(); nz]);
         for (j, slot) in line.iter_mut().enumerate() {
@@ -77,12 +82,14 @@ pub fn from_waves(terms: impl Iterator<Item = ([i32; 3], C64)>, grid: [usize; 3]
     for ([x, y], line) in lines {
         let plane = planes.entry(x).or_insert_with(|| vec![C64::default(); ny * nz]);
         for (j, row) in plane.chunks_exact_mut(nz).enumerate() {
+            stop.heed();
             add(row, root(1, y, j), &line);
         }
     }
     let mut out = vec![C64::default(); nx * ny * nz];
     for (x, plane) in planes {
         for (j, slab) in out.chunks_exact_mut(ny * nz).enumerate() {
+            stop.heed();
             add(slab, root(0, x, j), &plane);
         }
     }

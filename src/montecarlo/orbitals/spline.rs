@@ -13,6 +13,7 @@ use crate::task::Task;
 
 /// Orbitals `exp(i k . r) u_l(r)` with u on a periodic grid; without a twist k they may be real.
 pub struct SplineOrbitals {
+    device: Device,
     cell: Cell,
     twist: [f64; 3],
     k: [f64; 3],
@@ -72,6 +73,7 @@ impl SplineOrbitals {
         }
         let table = Arc::new(table);
         Ok(SplineOrbitals {
+            device: device.clone(),
             k: wave_vector(&layout.cell, layout.twist),
             splines: device.splines(table.clone())?,
             table,
@@ -191,6 +193,11 @@ impl SplineOrbitals {
         if self.splines.evaluate(points, Planes::Double(again)).is_err() {
             planes.into_iter().for_each(|p| p.fill(f64::NAN));
         }
+    }
+
+    /// The backend that holds the table.
+    pub fn device(&self) -> &Device {
+        &self.device
     }
 
     /// The table where it is evaluated.

@@ -7,6 +7,9 @@
 use super::Proposal;
 use crate::number::philox::{Stream, normals, unit, words};
 
+/// Numbers of electrons from which on random numbers are for groups.
+const GROUPS: usize = 1 << 21;
+
 /// The random numbers of one walker in one sweep.
 #[derive(Debug, Clone, Copy)]
 pub struct Draws {
@@ -20,7 +23,7 @@ pub struct Draws {
 
 impl Draws {
     /// Electrons that the recipe can tell apart, those of groups included.
-    pub const MOST: usize = 1 << 21;
+    pub const MOST: usize = GROUPS;
 
     /// Draw number 0 to 3 of an electron.
     pub fn words(&self, electron: usize, draw: u64) -> [u32; 4] {

@@ -2,20 +2,11 @@
 //! stage accepts or rejects all that passed. The points of those that did not pass are kept in the way back, which makes
 //! detailed balance exact (Christen and Fox 2005).
 
-use super::{Draws, Trial, odds};
+use super::{Draws, Screen, Trial, odds};
 use crate::error::{Error, Result};
 use crate::montecarlo::amplitude::{Amplitude, determinant, dot};
 use crate::montecarlo::wavefunction::{Configuration, SlaterJastrow};
 use crate::task::Interrupt;
-
-/// The first stage: the probability g(r) to pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Screen {
-    /// `min(1, r)`.
-    Metropolis,
-    /// `r / (1 + r)`, which is never 1: no rejected move can make the way back impossible.
-    Barker,
-}
 
 impl Screen {
     /// The probability to pass.

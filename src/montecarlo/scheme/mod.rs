@@ -12,28 +12,16 @@ use std::fmt;
 
 pub use ahead::eliminate;
 pub use draws::Draws;
-pub use group::{Screen, second_stage};
+pub use group::second_stage;
+
+pub use crate::backend::walkers::{Proposal, Scheme, Screen, Sweep};
 
 use super::Derivatives;
 use super::amplitude::Amplitude;
 use super::wavefunction::{Configuration, SlaterJastrow};
+use crate::backend::walkers::MOST_OF_A_GROUP;
 use crate::error::{Error, Result, nearest};
 use crate::task::Interrupt;
-
-/// How the trial moves of a sweep are decided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// All electrons move or none does.
-    Configuration,
-    /// One electron after the other, against the configuration so far.
-    ParticleByParticle,
-    /// The same decisions, with the orbitals of the whole sweep evaluated first.
-    LookAhead,
-    /// Simultaneous decisions in groups, made exact by a second stage.
-    DelayedAcceptance,
-    /// Simultaneous decisions against the old configuration (Uejima and Maezono): its stationary law is not |Psi|^2.
-    QuasiSimultaneous,
-}
 
 impl Scheme {
     /// All of them.
@@ -83,32 +71,6 @@ impl fmt::Display for Scheme {
     }
 }
 
-/// What a displacement is drawn from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proposal {
-    /// Normal, with the step as standard deviation of each coordinate.
-    Gaussian,
-    /// Uniform between minus and plus the step in each coordinate.
-    Uniform,
-}
-
-/// A sweep as asked for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sweep {
-    /// How it is decided.
-    pub scheme: Scheme,
-    /// The size of a trial move, in bohr.
-    pub step: f64,
-    /// What displacements are drawn from.
-    pub proposal: Proposal,
-    /// Whether trial moves drift along the gradient of the one-body density of the orbitals.
-    pub drift: bool,
-    /// Electrons a group, of delayed acceptance.
-    pub group: usize,
-    /// The first stage of delayed acceptance.
-    pub screen: Screen,
-}
-
 impl Sweep {
     /// Refuses what cannot be.
     ///
@@ -116,13 +78,14 @@ impl Sweep {
     /// For a step that is not positive, an empty group, a drift without normal displacements.
     pub fn check(&self) -> Result<()> {
         if !(self.step > 0.0 && self.step.is_finite()) {
-            return Err(Error::input(format!("a step of {}", self.step)).hint(
-                "a trial move has a positive size, in bohr; leave `step` out of `vmc::run` to have it tuned",
-            ));
+            return Err(Error::input(format!("a step of {}", self.step))
+                .hint("a trial move has a positive size, in bohr; a `step` that is left out is tuned"));
         }
-        if self.group == 0 || self.group > 12 {
+        if self.group == 0 || self.group > MOST_OF_A_GROUP {
             return Err(Error::input(format!("groups of {} electrons", self.group))
-                .hint("delayed acceptance takes groups of 1 to 12; large ones are hardly ever accepted"));
+                .hint(format!(
+                    "delayed acceptance takes groups of 1 to {MOST_OF_A_GROUP}; large ones are hardly ever accepted"
+                )));
         }
         if self.drift && self.proposal == Proposal::Uniform {
             return Err(Error::input("a drift needs normal displacements")

@@ -10,6 +10,10 @@ use super::jastrow::{Factor, Jastrow, Setting};
 use super::{Derivatives, Orbitals};
 use crate::backend::walkers::Products;
 use crate::error::{Error, Result};
+use crate::task;
+
+/// Points at which orbitals are evaluated between two looks at an interruption.
+const TOGETHER: usize = 256;
 
 /// Orbitals that electrons of one spin fill.
 #[derive(Debug, Clone, PartialEq)]
@@ -224,7 +228,16 @@ impl<S: Amplitude> SlaterJastrow<S> {
     pub fn values(&self, points: &[[f64; 3]], out: &mut Vec<S>) {
         out.clear();
         out.resize(points.len() * self.orbitals.count(), S::default());
-        self.deciding().values(points, out);
+        let deciding = self.deciding();
+        if points.len() <= TOGETHER {
+            return deciding.values(points, out);
+        }
+        let stop = task::current();
+        let rows = out.chunks_mut(TOGETHER * self.orbitals.count());
+        for (points, out) in points.chunks(TOGETHER).zip(rows) {
+            stop.heed();
+            deciding.values(points, out);
+        }
     }
 
     /// Which orbitals the determinants of either spin fill, and the products of these: for a backend.

@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use super::limits;
+use super::limits::{self, LIVE};
 
 /// Bytes that a thread takes before all hear of it.
 const BATCH: i64 = 256 << 10;
@@ -15,9 +15,6 @@ const LARGE: usize = 1 << 20;
 
 /// No machine has so much: sums of such numbers would overflow.
 const ABSURD: usize = 1 << 46;
-
-/// Bytes that are allocated.
-static LIVE: AtomicI64 = AtomicI64::new(0);
 
 /// Bytes that may be allocated before the system is asked again.
 static ROOM: AtomicI64 = AtomicI64::new(0);
@@ -56,11 +53,6 @@ pub fn unwind_if_refused() {
 /// Allocations that succeed do not: the report of a refusal makes some before it ends in `abort`.
 pub fn forget_refusal() {
     HERE.with(|here| here.refused.set(0));
-}
-
-/// Bytes that are allocated; 0 in programs with another allocator.
-pub(super) fn live() -> u64 {
-    LIVE.load(Ordering::Relaxed).max(0) as u64
 }
 
 /// Counts an allocation; false if there is no room for it.

@@ -5,14 +5,16 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-
-use super::allocator;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 /// Where no system says how much there is.
 const UNKNOWN: u64 = 1 << 40;
 
 /// What is left for reports, buffers of the system and threads.
 const RESERVE: (u64, u64) = (12 << 20, 256 << 20);
+
+/// Bytes that are allocated, as the allocator counts them; 0 in programs with another one.
+pub(super) static LIVE: AtomicI64 = AtomicI64::new(0);
 
 static LIMITS: OnceLock<Limits> = OnceLock::new();
 
@@ -48,6 +50,10 @@ pub(super) fn known(addresses: u64) -> Option<(u64, u64)> {
     LIMITS.get().map(|limits| (free_within(limits, addresses), limits.reserve))
 }
 
+fn live() -> u64 {
+    LIVE.load(Ordering::Relaxed).max(0) as u64
+}
+
 fn free_within(limits: &Limits, more: u64) -> u64 {
     let mut room = [0; 8192];
     let machine = kilobytes(text(Path::new("/proc/meminfo"), &mut room), "MemAvailable:").unwrap_or(UNKNOWN);
@@ -62,7 +68,7 @@ fn free_within(limits: &Limits, more: u64) -> u64 {
     let mut bytes = || pages.next().and_then(|n| n.ok()).map_or(0, |n| n.saturating_mul(page()));
     let (addresses, resident, of_files) = (bytes(), bytes(), bytes());
     let written = resident.saturating_sub(of_files);
-    let promised = allocator::live().saturating_sub(written);
+    let promised = live().saturating_sub(written);
     real.saturating_sub(promised).min(address_space().saturating_sub(addresses.saturating_add(more)))
 }
 

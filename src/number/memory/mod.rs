@@ -21,18 +21,15 @@ pub const OVERFLOW: &str = "capacity overflow";
 pub fn ensure(bytes: u128, what: &str) -> Result<()> {
     let free = available();
     if bytes.saturating_add(limits::reserve().into()) > u128::from(free) {
-        return Err(Error::memory(format!(
-            "{what} takes {}, and {} are free",
-            human(bytes),
-            human(free.into())
-        ))
-        .hint("ask for fewer sites, states or elements"));
+        return Err(Error::memory(format!("{what} takes {}, and {} are free", human(bytes), human(free)))
+            .hint("ask for fewer sites, states or elements"));
     }
     Ok(())
 }
 
 /// Bytes for people: `4.2 MB`.
-pub fn human(bytes: u128) -> String {
+pub fn human(bytes: impl TryInto<u128>) -> String {
+    let bytes = bytes.try_into().unwrap_or(u128::MAX);
     let units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
     let mut value = bytes as f64;
     let mut unit = 0;

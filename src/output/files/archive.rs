@@ -1,5 +1,5 @@
-//! NPZ archives as they are read. Every entry is read to its end, where its checksum is; names stand twice in an archive
-//! and must agree, so that no entry is lost by a damaged one.
+//! Reads NPZ archives. Every entry is read to its end, since its checksum is there. An archive holds each name
+//! twice; they must agree, so that a damaged name does not hide an entry.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -9,10 +9,13 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use zip::result::ZipError;
 
-use super::npz::{MANIFEST, read_array};
+use super::array::read_array;
 use crate::error::{Error, Result};
 use crate::number::{Series, memory};
 use crate::task;
+
+/// The entry that says what the arrays are.
+pub(super) const MANIFEST: &str = "manifest.json";
 
 /// An open archive.
 pub(super) struct Archive {
@@ -20,7 +23,7 @@ pub(super) struct Archive {
     about: Map<String, Value>,
 }
 
-/// A reader that hears Ctrl-C.
+/// A reader that stops at Ctrl-C.
 struct Polled<R>(R);
 
 impl<R: Read> Read for Polled<R> {
@@ -39,7 +42,7 @@ fn broken(e: impl std::fmt::Display) -> Error {
 }
 
 impl Archive {
-    /// Opens an archive, and reads what it says of itself.
+    /// Opens an archive and reads its manifest.
     ///
     /// # Errors
     /// A file that is missing or no archive, or whose directory does not fit its entries.
@@ -88,7 +91,8 @@ impl Archive {
         let size = entry.size();
         let mut reader = BufReader::with_capacity(1 << 16, Polled(entry));
         let result = read(&mut reader, size);
-        // The checksum is looked at behind the last byte; its word counts more than what a parser found.
+        // The checksum is compared behind the last byte. If it is wrong, that is the error to report, whatever
+        // a parser found.
         let rest = std::io::copy(&mut reader, &mut std::io::sink());
         let rest = rest.map_err(|e| io(e).context(format_args!("`{name}`")))?;
         let result = result?;
@@ -174,7 +178,7 @@ fn same(file: &mut File, start: u64, name: &[u8], checksum: u64) -> Result<()> {
     let wrong = || broken(format!("the header of `{shown}` and the directory do not agree"));
     let head = piece(file, start, 30 + name.len() as u64).map_err(|_| wrong())?;
     let told = number::<4>(&head, 14).unwrap_or(0);
-    // Written in one go, the checksum stands behind the entry.
+    // Archives that are written to a stream have the checksum behind the entry.
     let later = number::<2>(&head, 6).unwrap_or(0) & 8 != 0;
     let fits = head.starts_with(b"PK\x03\x04") && number::<2>(&head, 26) == Some(name.len() as u64);
     if !fits || &head[30..] != name || !(later || told == checksum) {

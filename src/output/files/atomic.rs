@@ -1,4 +1,5 @@
-//! Files appear whole or not at all: written beside their place, then moved there; or grow by a piece at their end.
+//! Files appear whole or not at all: each is written under another name in the same folder, then renamed. Or a
+//! file grows by a piece at its end.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -38,14 +39,14 @@ pub fn append(path: &Path, content: &[u8]) -> Result<()> {
     add().map_err(|error| failed(path, error))
 }
 
-/// Runs `fill` on a new file that takes the name `path` when all went well. When it did not, the older file of that
-/// name is still there. Devices and pipes are written directly.
+/// Runs `fill` on a new file that takes the name `path` if all went well. Otherwise the older file of that name
+/// is still there. Devices and pipes are written directly.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
     let failed = |error: std::io::Error| failed(path, error);
-    // A link stays a link: what it points to is replaced.
+    // A link stays a link. The file that it points to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(&target).is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-        // Formats that seek, and devices that cannot, meet in memory.
+        // Some formats seek, and devices cannot, so the file is made in memory.
         let mut memory = std::io::Cursor::new(Vec::new());
         fill(&mut memory).map_err(failed)?;
         let mut device = File::options().write(true).open(&target).map_err(failed)?;
@@ -60,7 +61,7 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()
     let written = (|| {
         let mut out = BufWriter::new(Polled(file));
         fill(&mut out)?;
-        // Space may run out as late as this, so it must be known before the move.
+        // The disk may turn out to be full as late as this, so errors must be known before the file is renamed.
         out.into_inner()?.0.sync_all()?;
         fs::rename(&beside, &target)
     })();
@@ -72,7 +73,7 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()
     })
 }
 
-/// A file that hears Ctrl-C.
+/// A file whose writes stop at Ctrl-C.
 struct Polled(File);
 
 impl Write for Polled {
@@ -124,8 +125,8 @@ fn part(target: &Path) -> std::io::Result<(PathBuf, File)> {
     loop {
         let beside = temporary(target);
         let file = File::create(&beside)?;
-        // Where the file system knows no locks, nobody else takes it for left behind either. Between the two calls somebody
-        // may have.
+        // On a file system without locks no other run can take this file for an abandoned one. Otherwise
+        // another run may have removed it between the two calls.
         let locked = file.try_lock();
         if locked.is_err() || beside.exists() {
             return Ok((beside, file));
@@ -133,7 +134,7 @@ fn part(target: &Path) -> std::io::Result<(PathBuf, File)> {
     }
 }
 
-/// Removes what runs that were killed have left of this file: parts that no process holds. Looked for once.
+/// Removes parts of this file that killed runs have left: those that no process has locked. Done once for a file.
 fn remove_left_behind(target: &Path) {
     static SEEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     if !SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(target.to_path_buf()) {
@@ -172,7 +173,8 @@ pub fn writable(path: &Path) -> bool {
     }
 }
 
-/// A hidden name in the same folder, so that the move stays within one file system; unique to the process and the call.
+/// A hidden name in the same folder, so that the move stays within one file system; unique to the process and
+/// the call.
 fn temporary(target: &Path) -> PathBuf {
     static CALLS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
     let call = CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -201,7 +203,7 @@ mod tests {
         let missing = bytes(&folder.join("none/b.csv"), b"").unwrap_err();
         assert!(missing.hint_text().is_some_and(|h| h.contains("does not exist")));
         assert!(bytes(&folder, b"").is_err());
-        // Of a run that was killed, and of one that still writes.
+        // One of a run that was killed, one of a run that still writes.
         let (dead, writing) = (folder.join(".d.csv.99999999-0.part"), folder.join(".d.csv.99999998-3.part"));
         fs::write(&dead, b"half").unwrap();
         let held = File::create(&writing).unwrap();

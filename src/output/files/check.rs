@@ -12,16 +12,16 @@ pub(super) fn of(bytes: &[u8]) -> String {
     format!("{:08x}", crc32fast::hash(bytes))
 }
 
-/// What is said of a file whose check is wrong.
+/// The error for a file whose check is wrong.
 pub(super) fn wrong(found: &str, said: &str) -> Error {
     Error::file(format!("it is damaged: its check is {found}, and it says {said}"))
         .hint("take another copy; a file that was changed on purpose is read once its check is removed")
 }
 
-/// What a JSON file calls its check.
+/// The key of the check in a JSON file.
 const KEY: &str = "crc32";
 
-/// The text of a JSON object with the check of what it says. Other programs may set its blanks otherwise.
+/// The text of a JSON object with its check. The check does not depend on blanks, which other programs may change.
 pub fn seal(mut object: Map<String, Value>) -> String {
     object.shift_remove(KEY);
     let mut value = Value::Object(object);
@@ -32,7 +32,7 @@ pub fn seal(mut object: Map<String, Value>) -> String {
     value.to_string()
 }
 
-/// A JSON value from its text, and whether it had a check, which is right then and gone.
+/// A JSON value from its text, and whether it had a check. The check is compared and taken out.
 ///
 /// # Errors
 /// What is no JSON, or has a wrong check.

@@ -1,4 +1,4 @@
-//! Files that one run keeps to itself: a lock that ends with the process, however it ends.
+//! Files that belong to one run: a lock that ends with the process, also if it is killed.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -9,12 +9,12 @@ use crate::error::{Error, Result};
 /// A file that is kept as long as this value lives.
 #[derive(Debug)]
 pub struct Held {
-    /// Where the file system knows no locks, nothing is held.
+    /// None on file systems without locks.
     lock: Option<File>,
     path: PathBuf,
 }
 
-/// Keeps a file for this run. The lock lies beside it, since files are replaced when they are written.
+/// Keeps a file for this run. The lock is a file beside it, since the file itself is replaced when it is written.
 ///
 /// # Errors
 /// When another run keeps it, or nothing can be written beside it.
@@ -65,7 +65,7 @@ fn is_there(lock: &File, path: &Path) -> bool {
 impl Drop for Held {
     fn drop(&mut self) {
         if self.lock.is_some() {
-            // While it is still locked, so that nobody takes a lock that is about to go.
+            // Removed while it is still locked, so that no other run takes a lock that is about to disappear.
             let _ = fs::remove_file(&self.path);
         }
     }

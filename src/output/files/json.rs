@@ -45,7 +45,7 @@ pub(crate) fn to_json(data: &Data) -> Value {
             if let Some((nx, ny)) = t.grid() {
                 object.insert("grid".into(), json!([nx, ny]));
             }
-            // Objects of other programs may forget their order; the names keep it.
+            // Other programs may change the order of an object's keys; `names` keeps it.
             object.insert("names".into(), t.names().collect());
             let columns: Map<String, Value> =
                 t.columns().map(|(name, data)| (name.into(), series(data))).collect();
@@ -123,6 +123,12 @@ pub(super) fn dress(mut table: Table, object: &Map<String, Value>) -> Result<Tab
         Some((nx, ny)) => table.with_grid(nx, ny),
         None => Ok(table),
     }
+}
+
+/// The kind that a JSON file says it is of.
+pub fn kind(path: &Path) -> Option<String> {
+    let (value, _) = check::unseal(&memory::read(path).ok()?).ok()?;
+    value.get("kind")?.as_str().map(str::to_string)
 }
 
 /// Reads what [`save`] wrote; also a bare array of numbers, or an object of arrays.

@@ -1,6 +1,5 @@
 //! Operators as Matrix Market files, for other programs and for `lattice::read_matrix_market`.
 
-use std::collections::BTreeMap;
 use std::io::{SeekFrom, Write};
 use std::path::Path;
 
@@ -12,8 +11,8 @@ use crate::number::C64;
 use crate::operator::Operator;
 use crate::output::Manifest;
 
-/// Saves the entries of an operator in coordinate layout; real where the operator is. Lazy sums and products are
-/// multiplied out, which only small ones allow.
+/// Saves the entries of an operator in coordinate layout; real where the operator is. What knows no entries, like a sign
+/// function, is multiplied out, which only small operators allow.
 ///
 /// # Errors
 /// When the extension is not `.mtx`, the file cannot be written, or a lazy operator is too large to multiply out.
@@ -28,8 +27,7 @@ pub fn save_operator(operator: &Operator, path: impl AsRef<Path>, manifest: Opti
     let dense = if known {
         None
     } else {
-        let dense =
-            operator.to_dense().map_err(|e| e.hint("save the parts of the sum or product instead"))?;
+        let dense = operator.to_dense().map_err(|e| e.hint("save what it is made of instead"))?;
         count = dense.iter().filter(|z| **z != C64::ZERO).count();
         Some(dense)
     };
@@ -41,12 +39,13 @@ pub fn save_operator(operator: &Operator, path: impl AsRef<Path>, manifest: Opti
         for line in manifest.map(Manifest::lines).unwrap_or_default() {
             writeln!(out, "{}", format!("% {line}").trim_end())?;
         }
-        // Other programs take no comments behind the entries, so the check of all other lines stands here.
+        // Other programs accept no comments behind the entries, so the check stands at the head. It is that of
+        // all other lines.
         let place = out.beside().stream_position()?;
         writeln!(out.beside(), "{CHECK}{:08x}", 0)?;
         writeln!(out, "{} {} {count}", operator.dim(), operator.cols())?;
         let mut failed = Ok(());
-        let mut write = |row: usize, entries: &BTreeMap<usize, C64>| {
+        let mut write = |row: usize, entries: &[(usize, C64)]| {
             for (column, z) in entries {
                 if failed.is_ok() {
                     failed = if complex {
@@ -63,7 +62,8 @@ pub fn save_operator(operator: &Operator, path: impl AsRef<Path>, manifest: Opti
             }
             Some(dense) => {
                 for (row, values) in dense.chunks(operator.cols()).enumerate() {
-                    let entries = values.iter().copied().enumerate().filter(|e| e.1 != C64::ZERO).collect();
+                    let entries: Vec<_> =
+                        values.iter().copied().enumerate().filter(|e| e.1 != C64::ZERO).collect();
                     write(row, &entries);
                 }
             }
@@ -77,21 +77,14 @@ pub fn save_operator(operator: &Operator, path: impl AsRef<Path>, manifest: Opti
 }
 
 /// Calls `f` with the non-zero entries of every row; false where entries are not known.
-fn each_row(operator: &Operator, f: &mut dyn FnMut(usize, &BTreeMap<usize, C64>)) -> bool {
-    let mut at = 0;
-    let mut entries: BTreeMap<usize, C64> = BTreeMap::new();
-    let mut flush = |row: usize, entries: &mut BTreeMap<usize, C64>| {
-        entries.retain(|_, z| *z != C64::ZERO);
-        f(row, entries);
-        entries.clear();
-    };
-    let known = operator.node().each_entry(&mut |row, column, value| {
-        if row != at {
-            flush(at, &mut entries);
-            at = row;
+fn each_row(operator: &Operator, f: &mut dyn FnMut(usize, &[(usize, C64)])) -> bool {
+    let mut entries = Vec::new();
+    for row in 0..operator.rows().local {
+        if !operator.row(row, &mut entries) {
+            return false;
         }
-        *entries.entry(column).or_default() += value;
-    });
-    flush(at, &mut entries);
-    known
+        entries.retain(|e| e.1 != C64::ZERO);
+        f(row, &entries);
+    }
+    true
 }

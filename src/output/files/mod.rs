@@ -1,6 +1,7 @@
 //! Results to files and back. The extension names the format; one small module a format; all writing is atomic.
 
 mod archive;
+mod array;
 pub mod atomic;
 mod check;
 mod hold;
@@ -22,8 +23,9 @@ use crate::task;
 pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically};
 pub use check::{seal, unseal};
 pub use hold::{Held, hold};
+pub use json::kind as kind_of_json;
 pub use market::save_operator;
-pub use orbitals::{Loaded, load_orbitals, save_orbitals};
+pub use orbitals::{Loaded, holds_orbitals, load_orbitals, save_orbitals};
 pub use vectors::{Vectors, load_vectors, save_vectors};
 
 /// What a file of numbers holds.
@@ -159,12 +161,12 @@ pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) ->
     }
 }
 
-/// Loads a file of one of the formats that [`save`] writes, by this program or by others. A file of this program ends with
-/// a check, which must be right.
+/// Loads a file of one of the formats that [`save`] writes, by this program or by others. A file of this
+/// program ends with a check, which must be right.
 pub fn load(path: impl AsRef<Path>) -> Result<Data> {
     let path = path.as_ref().to_path_buf();
     let (extension, read) = (extension(&path)?, path.clone());
-    // Parsers of large files hear no interruption.
+    // Parsers do not look for Ctrl-C, so they run apart from this thread, which does.
     let loaded = task::apart(move || match extension.as_str() {
         "csv" => text::load(&read, text::Layout::Csv),
         "tsv" => text::load(&read, text::Layout::Tsv),

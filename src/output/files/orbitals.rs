@@ -6,8 +6,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::archive::Archive;
-use super::npz::{MANIFEST, array};
+use super::archive::{Archive, MANIFEST};
+use super::array::array;
 use super::write_atomically;
 use crate::backend::splines::{Coefficients, SplineTable};
 use crate::error::{Error, Result};
@@ -65,6 +65,15 @@ where
 
 /// Orbitals as read: what the table holds, the table, and energies if the file has them.
 pub type Loaded = (SplineLayout, SplineTable, Option<Vec<f64>>);
+
+/// Whether an archive holds orbitals.
+pub fn holds_orbitals(path: &Path) -> bool {
+    let Ok(mut archive) = Archive::open(path) else { return false };
+    let names = archive.names();
+    let named = |wanted: &str| names.iter().any(|name| name == wanted);
+    archive.about().get("kind").is_some_and(|kind| kind == "orbitals")
+        || (named("coefficients") && named("cell"))
+}
 
 /// Loads what [`save_orbitals`] wrote, or an archive of the same arrays by NumPy. `single` overrides the precision.
 ///

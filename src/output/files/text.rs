@@ -1,4 +1,5 @@
-//! CSV, TSV and aligned text. Comment lines at the head, `# key: value`, carry the manifest and what columns cannot say.
+//! CSV, TSV and aligned text. Comment lines at the head, `# key: value`, hold the manifest and what columns
+//! cannot express.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, Table, memory};
 use crate::output::Manifest;
 
-/// How the numbers of a line are kept apart.
+/// What separates the numbers of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// By commas.
@@ -199,7 +200,7 @@ pub fn load(path: &Path, layout: Layout) -> Result<Data> {
     for (key, value) in head.report.unwrap_or_default() {
         table = table.with_report(key, value);
     }
-    // A grid that rows were cut from is no grid any more; the columns are still good.
+    // If rows were removed from a grid, the rest is a table without a grid.
     if let Some((nx, ny)) = head.grid {
         table = table.clone().with_grid(nx, ny).unwrap_or(table);
     }
@@ -221,7 +222,7 @@ fn named(names: &[String], columns: Vec<(String, Vec<f64>)>) -> Result<Table> {
     let differ = || Error::file("its columns are not those that its head names");
     let mut table = Table::new();
     let mut columns = columns.into_iter();
-    // In a line of words the names have lost their blanks.
+    // A line of words holds the names without their blanks.
     let is = |found: &str, name: &str| found == name || found == one_word(name);
     for name in names {
         let (found, data) = columns.next().ok_or_else(differ)?;
@@ -244,7 +245,7 @@ fn numbered(n: usize) -> Vec<String> {
 }
 
 fn separated(text: &str, layout: Layout, head: &Head) -> Result<Columns> {
-    // Only what this program wrote says what it is.
+    // Only files of this program name their kind.
     let ours = !head.kind.is_empty();
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(layout.delimiter())
@@ -259,7 +260,7 @@ fn separated(text: &str, layout: Layout, head: &Head) -> Result<Columns> {
         let line = record.position().map_or(0, |p| p.line());
         if i == 0 {
             columns = vec![Vec::new(); record.len()];
-            // Other programs make a comment of the names: `# x,y`.
+            // Other programs write the names as a comment: `# x,y`.
             let words: Vec<&str> = head.last.split(char::from(layout.delimiter())).map(str::trim).collect();
             let commented = words.len() == record.len() && !head.last.contains(": ");
             let numbers = record.iter().all(|cell| cell.trim().parse::<f64>().is_ok());
@@ -306,7 +307,7 @@ fn aligned(text: &str, head: &Head, whole: bool) -> Result<Columns> {
         }
     }
     let words: Vec<String> = head.last.split_whitespace().map(str::to_string).collect();
-    // Names alone are a table of no rows, if it was written so.
+    // A file of this program with names alone is a table without rows.
     if columns.is_empty() && !whole {
         return Err(Error::file("there are no numbers in it"));
     }

@@ -7,8 +7,8 @@ use npyz::{NpyFile, TypeChar};
 use num_complex::Complex;
 use serde_json::{Map, Value, json};
 
-use super::archive::Archive;
-use super::npz::{MANIFEST, array, read_array};
+use super::archive::{Archive, MANIFEST};
+use super::array::{array, read_array};
 use super::write_atomically;
 use crate::backend::{BlockVector, Device, Grid, Rows};
 use crate::error::{Error, Kind, Result};
@@ -112,7 +112,7 @@ pub fn save_vectors(vectors: &Vectors, path: &Path, manifest: Option<&Manifest>)
     let shape = vectors.shape();
     let numbers = || vectors.numbers.iter();
     write_atomically(path, |out| {
-        // Numbers hardly compress, and plain storage lets other programs map the file.
+        // Numbers hardly compress, and without compression other programs can map the file into memory.
         let options = zip::write::FileOptions::default()
             .compression_method(zip::CompressionMethod::Stored)
             .large_file(vectors.numbers.len() > 1 << 27)
@@ -184,7 +184,7 @@ pub fn load_vectors(path: &Path) -> Result<Option<Vectors>> {
 }
 
 fn read(path: &Path) -> Result<Option<Vectors>> {
-    // What is no archive is reported by the reader of tables.
+    // The reader of tables reports files that are no archive.
     let Ok(mut archive) = Archive::open(path) else { return Ok(None) };
     let about = archive.about().clone();
     let kind = about.get("kind").and_then(Value::as_str);

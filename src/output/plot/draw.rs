@@ -15,7 +15,7 @@ use crate::number::format::{plain, real};
 pub(super) const COLOURS: [&str; 7] =
     ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"];
 
-/// More points than pixels only cost time and disk.
+/// Most points of a curve. More points than pixels would only take time and disk space.
 const POINTS: usize = 4096;
 const CELLS: usize = 256;
 
@@ -201,7 +201,7 @@ impl Plot {
                 let thin =
                     if curve.style == Style::Lines { thinned(stretch, &curve.y) } else { stretch.to_vec() };
                 let piece = picked(curve, &thin);
-                // A point alone makes no line.
+                // A single point makes no line and is drawn as a mark.
                 if thin.len() == 1 { Curve { style: Style::Points, ..piece } } else { piece }
             })
             .collect()
@@ -209,7 +209,7 @@ impl Plot {
 
     fn drawn(&self, curve: &Curve, colour: &str, named: bool) -> Vec<Drawn> {
         let points: Vec<(f64, f64)> = curve.x.iter().copied().zip(curve.y.iter().copied()).collect();
-        // On a logarithmic axis an error as large as its value has no end.
+        // On a logarithmic axis an error bar as large as its value would be infinitely long.
         let below = |y: f64, e: f64| if self.log_y { e.min(0.9 * y) } else { e };
         let mut plots = Vec::new();
         if curve.style != Style::Points {

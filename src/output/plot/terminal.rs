@@ -11,7 +11,8 @@ impl Plot {
     /// The plot as text of `columns` x `rows` characters, with colours if the reader's terminal shows them.
     pub fn terminal(&self, columns: usize, rows: usize, colour: bool) -> Result<String> {
         let (columns, rows) = (columns.clamp(30, 400), rows.clamp(10, 200));
-        // Letters below each other would cover the numbers of the ticks: the ordinate's label goes above, where it is read.
+        // Letters below each other would cover the numbers of the ticks, so the label of the ordinate goes
+        // above the plot.
         let tidy = self.tidy();
         let rows = if tidy.ylabel.is_empty() { rows } else { rows - 1 };
         let ylabel = tidy.ylabel.clone();
@@ -41,7 +42,7 @@ fn plain(text: &str, map: bool) -> String {
     let mut shade = SHADES[4];
     while let Some(c) = chars.next() {
         if c == '\x1b' {
-            // A colour ends at its letter.
+            // An escape sequence ends with a letter.
             let code: String = chars.by_ref().take_while(|c| !c.is_ascii_alphabetic()).collect();
             if let Some(light) = luminance(&code) {
                 shade = SHADES[((light * SHADES.len() as f64) as usize).min(SHADES.len() - 1)];

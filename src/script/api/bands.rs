@@ -1,7 +1,7 @@
 //! Bands: Bloch Hamiltonians of models, bands along paths, sums over the Brillouin zone, topology.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
 use super::lattice::{ints, reals, sublattice_of};
 use super::model::ScriptModel;
@@ -10,13 +10,13 @@ use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::method::{self, BandOptions, DensityOptions, Plane};
 use crate::number::{Arithmetic, Matrix, Number, Series, Table};
-use crate::script::Fallible;
 use crate::script::callback::{Callback, floats};
-use crate::script::options::Options;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options};
 
 /// Registers the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(band_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_global_module(exported_module!(band_functions).into());
 }
 
 fn bloch(model: &ScriptModel) -> Result<Bloch> {

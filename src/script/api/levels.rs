@@ -2,19 +2,17 @@
 
 use std::rc::Rc;
 
-use rhai::Engine;
 use rhai::plugin::*;
 
 use super::eigen::Pairs;
 use crate::method::{self, Ended, InteriorOptions};
 use crate::operator::Operator;
-use crate::script::Fallible;
-use crate::script::options::Options;
-use crate::script::session::session;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options, session};
 
 /// Registers the function.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(level_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_global_module(exported_module!(level_functions).into());
 }
 
 #[export_module(root = "crate::script::native")]

@@ -3,37 +3,48 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Dynamic, FLOAT, INT, Map};
 
 use super::eigen::Pairs;
 use super::solve::{Solved, noted};
+use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::gauge::overlap::{
-    Index, IndexOptions, InversionOptions, Overlap, Sign, Wanted, index, invert, overlap_scale,
+    Index, IndexOptions, InversionOptions, Overlap, Sign, Wanted, index as zero_modes, invert, overlap_scale,
 };
 use crate::method::{MinMax, Zolotarev};
 use crate::number::Series;
-use crate::operator::Operator;
-use crate::script::{At, Failure, Options, session};
+use crate::operator::{Action, Operator};
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options, session};
 
 /// The script's handle to an index, and the device on which its modes live.
 #[derive(Clone)]
 struct Counted(Rc<Index>, Device);
 
 /// Registers the type and the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Counted>("Index");
-    engine.register_global_module(exported_module!(overlap_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Counted>("Index");
+    rooms.room("overlap", exported_module!(overlap_functions));
+    rooms.room("internal", exported_module!(overlap_parts));
+}
+
+/// What a sign function is made of.
+fn operator_of(q: &Dynamic) -> Result<Operator> {
+    q.clone().try_cast::<Operator>().ok_or_else(|| {
+        Error::input(format!("a sign function of a {}", type_of(q)))
+            .hint("make an operator with `wilson::kernel(u, #{ s: 0.4 })`")
+    })
 }
 
 /// The sign function behind an operator, or of an overlap operator.
 fn sign_of(h: &Operator) -> Result<&Sign> {
-    if let Some(sign) = Sign::of(h) {
+    if let Some(sign) = h.exactly::<Sign>() {
         return Ok(sign);
     }
-    match Overlap::of(h) {
+    match h.exactly::<Overlap>() {
         Some(d) => d.sign_function(),
         None => {
             Err(Error::input(format!("{} is neither a sign function nor an overlap operator", h.summary()))
@@ -43,22 +54,13 @@ fn sign_of(h: &Operator) -> Result<&Sign> {
 }
 
 fn overlap_of(h: &Operator) -> Result<&Overlap> {
-    Overlap::of(h).ok_or_else(|| {
+    h.exactly::<Overlap>().ok_or_else(|| {
         Error::input(format!("{} is no overlap operator", h.summary()))
             .hint("make one with `overlap::operator(u, #{ s: 0.4 })`")
     })
 }
 
-/// An option of one of the types that scripts pass around.
-fn typed<T: Clone + 'static>(o: &Options, key: &'static str, name: &str) -> Result<Option<T>> {
-    let Some(value) = o.value(key) else { return Ok(None) };
-    match value.clone().try_cast::<T>() {
-        Some(x) => Ok(Some(x)),
-        None => Err(o.wrong(key, name, &value).hint("`minmax_inverse_sqrt`, `zolotarev_inverse_sqrt` and `overlap::index` make what such options take")),
-    }
-}
-
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod overlap_functions {
     /// The sign function of a Hermitian operator: its lowest modes exactly, the rest by a polynomial,
     /// P+ - P- + (1 - P) X P_n(X^2) (1 - P) with X = Q/|Q|. What is not given is found.
@@ -70,7 +72,7 @@ mod overlap_functions {
     ///   nearly singular, its lowest modes.
     /// - `polynomial` (MinMax, found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is left over the
     ///   largest.
-    /// - `rational` (Zolotarev): from `zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
+    /// - `rational` (Zolotarev): from `overlap::zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
     /// - `method` ("polynomial"): what to find where neither is given; or "rational".
     /// - `delta` (1e-10): the deviation of what is found.
     /// - `upper` (float, found): the largest eigenvalue of q * q.
@@ -80,80 +82,53 @@ mod overlap_functions {
     /// # Example
     /// ```rhai
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// let sign = sign_function(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
+    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
     /// let psi = wilson::reference_spinor(u, 2);
     /// assert_close(dot(psi, sign * psi).re, 13.28897305774, 1e-5);
     /// assert(sign.bound < 1e-7, "known well");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn sign_function(
-        ctx: NativeCallContext,
-        q: Operator,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let mut wanted =
-                Wanted { delta: o.float_or("delta", 1e-10)?, seed: o.seed()?, ..Wanted::default() };
-            if let Some(value) = o.value("low_modes") {
-                match (value.clone().try_cast::<Pairs>(), value.as_int()) {
-                    (Some(pairs), _) => wanted.low = Some((*pairs.0).clone()),
-                    (None, Ok(n)) => {
-                        let n = usize::try_from(n).map_err(|_| {
-                            Error::input(format!("{n} low modes")).hint("there are 0 or more of them")
-                        })?;
-                        wanted.modes = Some(n);
-                    }
-                    _ => {
-                        return Err(o
-                            .wrong("low_modes", "an Eigen or a whole number", &value)
-                            .hint("like `low_modes: ritz(q * q, #{ count: 8 })`, or `low_modes: 8`"));
-                    }
-                }
+    pub fn sign(q: Dynamic, o: Options) -> Fallible<Operator> {
+        let q = operator_of(&q)?;
+        let mut wanted = Wanted { delta: o.float("delta")?, seed: o.seed()?, ..Wanted::default() };
+        wanted.low = o.maybe::<Pairs>("low_modes").map(|pairs| (*pairs.0).clone());
+        if let Some(n) = o.maybe::<INT>("low_modes") {
+            let few = || Error::input(format!("{n} low modes")).hint("there are 0 or more of them");
+            wanted.modes = Some(usize::try_from(n).map_err(|_| few())?);
+        }
+        wanted.polynomial = o.maybe::<Rc<MinMax>>("polynomial").map(|p| (*p).clone());
+        wanted.rational = o.maybe::<Rc<Zolotarev>>("rational").map(|r| (*r).clone());
+        wanted.zolotarev = match o.text("method")?.as_str() {
+            "polynomial" => false,
+            "rational" => true,
+            other => {
+                return Err(Error::input(format!("no method `{other}` for a sign function"))
+                    .hint("the methods are \"polynomial\" and \"rational\"")
+                    .into());
             }
-            wanted.polynomial = typed::<Rc<MinMax>>(&o, "polynomial", "a MinMax")?.map(|p| (*p).clone());
-            wanted.rational = typed::<Rc<Zolotarev>>(&o, "rational", "a Zolotarev")?.map(|r| (*r).clone());
-            wanted.zolotarev = match o.text_or("method", "polynomial")?.as_str() {
-                "polynomial" => false,
-                "rational" => true,
-                other => {
-                    return Err(Error::input(format!("no method `{other}` for a sign function"))
-                        .hint("the methods are \"polynomial\" and \"rational\""));
-                }
-            };
-            if wanted.polynomial.is_some() && wanted.rational.is_some() {
-                return Err(
-                    Error::input("both `polynomial` and `rational` are given").hint("one of them is used")
-                );
-            }
-            wanted.upper = o.float("upper")?;
-            Ok((wanted, o.task()?))
         };
-        let (wanted, task) = read().at(&ctx)?;
-        o.finish()?;
-        let sign = Sign::build(&q, wanted, &task).at(&ctx)?;
+        if wanted.polynomial.is_some() && wanted.rational.is_some() {
+            return Err(Error::input("both `polynomial` and `rational` are given")
+                .hint("one of them is used")
+                .into());
+        }
+        wanted.upper = o.maybe_float("upper");
+        let (wanted, task) = (wanted, o.task()?);
+        let sign = Sign::build(&q, wanted, &task)?;
         let (bound, fit) = (sign.report().bound, sign.deviation());
         let doubtful = sign.report().doubtful;
         if doubtful > 0 {
-            session(&ctx).at(&ctx)?.note(&format!(
+            session()?.note(&format!(
                 "{doubtful} of the low modes of Q lie nearer to zero than they are known: their sign, and an index, is that of \
                  rounding; another `s` moves them away"
             ));
         } else if bound > 10.0 * fit {
-            session(&ctx).at(&ctx)?.note(&format!(
+            session()?.note(&format!(
                 "the sign function is known to {bound:.1e} only, its fit to {fit:.1e}: the low modes are known too roughly, \
                  which a smaller `tol` of `ritz`, more of them or double precision mend"
             ));
         }
-        Ok(sign.into_operator().on(q.geometry().cloned()))
-    }
-
-    #[rhai_fn(name = "sign_function", return_raw)]
-    pub fn sign_function_plain(
-        ctx: NativeCallContext,
-        q: Operator,
-    ) -> std::result::Result<Operator, Failure> {
-        sign_function(ctx, q, Map::new())
+        Ok(sign.into_operator())
     }
 
     /// A bound on how far a sign function is from the exact one: the polynomial's deviation and what the low modes' residuals
@@ -166,9 +141,9 @@ mod overlap_functions {
     /// assert(d.bound < 1e-7, "known well");
     /// ```
     #[rhai_fn(global, get = "bound", pure, return_raw)]
-    pub fn bound(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<FLOAT, Failure> {
-        let sign = sign_of(h).at(&ctx)?.report().bound;
-        Ok(Overlap::of(h).map_or(sign, |d| d.scale() * sign))
+    pub fn bound(h: &mut Operator) -> Fallible<FLOAT> {
+        let sign = sign_of(h)?.report().bound;
+        Ok(h.exactly::<Overlap>().map_or(sign, |d| d.scale() * sign))
     }
 
     /// s of an overlap operator, whose kernel is Q = gamma5 (D_W - 1 - s).
@@ -180,14 +155,14 @@ mod overlap_functions {
     /// assert(d.s == 0.4 && d.mass == 0.1, "as given");
     /// ```
     #[rhai_fn(global, get = "s", pure, return_raw)]
-    pub fn s_of(ctx: NativeCallContext, d: &mut Operator) -> std::result::Result<FLOAT, Failure> {
-        overlap_of(d).map(Overlap::s).at(&ctx)
+    pub fn s_of(d: &mut Operator) -> Fallible<FLOAT> {
+        Ok(overlap_of(d).map(Overlap::s)?)
     }
 
     /// The quark mass m of an overlap operator, in units of 1/a.
     #[rhai_fn(global, get = "mass", pure, return_raw)]
-    pub fn mass_of(ctx: NativeCallContext, d: &mut Operator) -> std::result::Result<FLOAT, Failure> {
-        overlap_of(d).map(Overlap::mass).at(&ctx)
+    pub fn mass_of(d: &mut Operator) -> Fallible<FLOAT> {
+        Ok(overlap_of(d).map(Overlap::mass)?)
     }
 
     /// How a sign function was made and how well it is known, as a map.
@@ -215,8 +190,8 @@ mod overlap_functions {
     /// assert_close(r.bound_operator, 2.8 * (r.kappa_plus + r.kappa_minus), 1e-12);
     /// ```
     #[rhai_fn(global, get = "sign_report", pure, return_raw)]
-    pub fn sign_report(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Map, Failure> {
-        let r = sign_of(h).at(&ctx)?.report().clone();
+    pub fn sign_report(h: &mut Operator) -> Fallible<Map> {
+        let r = sign_of(h)?.report().clone();
         let [plus, minus] = r.projectors();
         let operator = overlap_scale(h).map_or(Dynamic::UNIT, |a| (a * r.modes_bound()).into());
         let entries: [(&str, Dynamic); 14] = [
@@ -247,41 +222,8 @@ mod overlap_functions {
     /// assert(sign.low_values.len >= 4, "some");
     /// ```
     #[rhai_fn(global, get = "low_values", pure, return_raw)]
-    pub fn low_values(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Series, Failure> {
-        Ok(Series::Real(sign_of(h).at(&ctx)?.low_values().to_vec()))
-    }
-
-    /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s).
-    ///
-    /// # Options
-    /// - `s` (float, that of the kernel): refused where the kernel has another.
-    /// - `mass` (0.0): the quark mass m, in units of 1/a.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
-    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
-    /// let d = overlap_operator(sign, #{});
-    /// assert_close(norm(d * wilson::reference_spinor(u, 2)), 120.3800726898, 1e-5);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn overlap_operator(
-        ctx: NativeCallContext,
-        sign: Operator,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let (s, mass) = (o.float("s").at(&ctx)?, o.float_or("mass", 0.0).at(&ctx)?);
-        o.finish()?;
-        Ok(Overlap::build(&sign, s, mass).at(&ctx)?.into_operator())
-    }
-
-    #[rhai_fn(name = "overlap_operator", return_raw)]
-    pub fn overlap_operator_plain(
-        ctx: NativeCallContext,
-        sign: Operator,
-    ) -> std::result::Result<Operator, Failure> {
-        overlap_operator(ctx, sign, Map::new())
+    pub fn low_values(h: &mut Operator) -> Fallible<Series> {
+        Ok(Series::Real(sign_of(h)?.low_values().to_vec()))
     }
 
     /// The zero modes of an overlap operator, counted in each chirality; its other low modes, cross-checked: they come in
@@ -299,33 +241,19 @@ mod overlap_functions {
     /// ```rhai
     /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 }).boundary("antiperiodic");
     /// let d = overlap::operator(u, #{ s: 0.4, delta: 1e-8, seed: 1, progress: false });
-    /// assert(zero_modes(d, #{ seed: 1, progress: false }).index == -2, "- 2 m01 m23");
+    /// assert(overlap::index(d, #{ seed: 1, progress: false }).index == -2, "- 2 m01 m23");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn zero_modes(
-        ctx: NativeCallContext,
-        d: Operator,
-        options: Map,
-    ) -> std::result::Result<Counted, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let wanted = IndexOptions {
-                count: o.count_or("count", 1, 6)?,
-                threshold: o.float("threshold")?,
-                seed: o.seed()?,
-            };
-            Ok((wanted, o.task()?))
+    pub fn index(d: Operator, o: Options) -> Fallible<Counted> {
+        let wanted = IndexOptions {
+            count: o.count("count", 1)?,
+            threshold: o.maybe_float("threshold"),
+            seed: o.seed()?,
         };
-        let (wanted, task) = read().at(&ctx)?;
-        o.finish()?;
-        let d = overlap_of(&d).at(&ctx)?;
-        let found = index(d, &wanted, &task).at(&ctx)?;
+        let (wanted, task) = (wanted, o.task()?);
+        let d = overlap_of(&d)?;
+        let found = zero_modes(d, &wanted, &task)?;
         Ok(Counted(Rc::new(found), d.sign().device().clone()))
-    }
-
-    #[rhai_fn(name = "zero_modes", return_raw)]
-    pub fn zero_modes_plain(ctx: NativeCallContext, d: Operator) -> std::result::Result<Counted, Failure> {
-        zero_modes(ctx, d, Map::new())
     }
 
     /// n+ - n-.
@@ -410,39 +338,42 @@ mod overlap_functions {
     /// let u = gauge::reference_field(lattice::hypercubic(2, 2, 2, 4), 0.5);
     /// let d = overlap::operator(u, #{ s: 0.4, mass: 0.2, delta: 1e-9, seed: 1, progress: false });
     /// let psi = wilson::reference_spinor(u, 2);
-    /// let x = overlap_solve(d, psi, #{ tol: 1e-7, progress: false }).x;
+    /// let x = overlap::solve(d, psi, #{ tol: 1e-7, progress: false }).x;
     /// assert_close(norm(d * x - psi) / norm(psi), 0.0, 1e-6);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn overlap_solve(
-        ctx: NativeCallContext,
-        d: Operator,
-        b: Vector,
-        options: Map,
-    ) -> std::result::Result<Solved, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let zero = typed::<Counted>(&o, "zero_modes", "an Index")?;
-            let wanted = InversionOptions {
-                tolerance: o.float_or("tol", 1e-8)?,
-                max_iterations: o.count_or("iterations", 1, 10_000)?,
-                adaptive: o.flag_or("adaptive", true)?,
-                zero_modes: zero.map(|i| (*i.0).clone()),
-            };
-            Ok((wanted, o.task()?))
+    pub fn solve(d: Operator, b: Vector, o: Options) -> Fallible<Solved> {
+        let zero = o.maybe::<Counted>("zero_modes");
+        let wanted = InversionOptions {
+            tolerance: o.float("tol")?,
+            max_iterations: o.count("iterations", 1)?,
+            adaptive: o.flag("adaptive")?,
+            zero_modes: zero.map(|i| (*i.0).clone()),
         };
-        let (wanted, task) = read().at(&ctx)?;
-        o.finish()?;
-        let solution = invert(overlap_of(&d).at(&ctx)?, &b.block, &wanted, &task).at(&ctx)?;
-        noted(&ctx, solution, d)
+        let (wanted, task) = (wanted, o.task()?);
+        let solution = invert(overlap_of(&d)?, &b.block, &wanted, &task)?;
+        noted(solution, d)
     }
+}
 
-    #[rhai_fn(name = "overlap_solve", return_raw)]
-    pub fn overlap_solve_plain(
-        ctx: NativeCallContext,
-        d: Operator,
-        b: Vector,
-    ) -> std::result::Result<Solved, Failure> {
-        overlap_solve(ctx, d, b, Map::new())
+#[export_module(root = "crate::script::native")]
+mod overlap_parts {
+    /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s).
+    ///
+    /// # Options
+    /// - `s` (float, that of the kernel): refused where the kernel has another.
+    /// - `mass` (0.0): the quark mass m, in units of 1/a.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
+    /// let sign = overlap::sign(wilson::kernel(u, #{ s: 0.4 }), #{ delta: 1e-8, seed: 1, progress: false });
+    /// let d = overlap::operator(sign, #{});
+    /// assert_close(norm(d * wilson::reference_spinor(u, 2)), 120.3800726898, 1e-5);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn overlap_operator(sign: Operator, o: Options) -> Fallible<Operator> {
+        let (s, mass) = (o.maybe_float("s"), o.float("mass")?);
+        Ok(Overlap::build(&sign, s, mass)?.into_operator())
     }
 }

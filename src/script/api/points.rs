@@ -1,24 +1,20 @@
 //! Sites that are no crystal, and bonds by distance.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Module};
+use rhai::{Array, Dynamic, FLOAT, FnPtr, INT};
 
 use super::lattice::reals;
 use super::model::{ScriptModel, block_of};
 use crate::error::Result;
 use crate::lattice::{HopTerm, Lattice};
-use crate::script::Fallible;
 use crate::script::callback::{Callback, floats};
-use crate::script::session::session;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, session};
 
 /// Registers the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(bond_functions).into());
-}
-
-/// What belongs to the module `lattice`.
-pub(super) fn module() -> Module {
-    exported_module!(point_functions)
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_global_module(exported_module!(bond_functions).into());
+    rooms.room("lattice", exported_module!(point_functions));
 }
 
 #[export_module(root = "crate::script::native")]

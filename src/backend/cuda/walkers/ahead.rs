@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::layout::Walk;
-use super::{EDGE, Resident, Spin, THREADS, WARPS, arguments};
+use super::{CudaWalkers, EDGE, Spin, THREADS, WARPS, arguments};
 use crate::backend::cuda::card::{Buffer, Card};
 use crate::backend::walkers::Radial;
 use crate::error::Result;
@@ -16,6 +16,9 @@ const INTERVALS: u32 = 512;
 const TERMS: usize = 6;
 const CLOSE: f64 = 1e-12;
 
+/// Bytes of the kernels' record of what was accepted of a block.
+const TAKEN: usize = 16;
+
 /// Electrons of a panel.
 pub(super) fn wide(n: u32) -> u32 {
     n.next_multiple_of(EDGE).clamp(EDGE, WIDEST)
@@ -27,9 +30,8 @@ fn reach(pairs: &[[Radial; 2]]) -> Option<f64> {
     for radial in pairs.iter().flatten() {
         let cutoff = match radial {
             Radial::Zero => continue,
-            Radial::Rpa(p) => p[2],
-            Radial::Polynomial(p, _) => p[0],
-            Radial::Pade(_) | Radial::Log(_) | Radial::Power(_) => return None,
+            Radial::Rpa { cutoff, .. } | Radial::Polynomial { cutoff, .. } => *cutoff,
+            Radial::Pade { .. } | Radial::Log { .. } | Radial::Power { .. } => return None,
         };
         if reach.is_some_and(|r| r != cutoff) {
             return None;
@@ -70,7 +72,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    pub fn new(resident: &Resident) -> Result<Ahead> {
+    pub fn new(resident: &CudaWalkers) -> Result<Ahead> {
         let (card, walk, number) = (&resident.card, resident.walk, resident.number());
         let walkers = walk.walkers as usize;
         let blocks = resident.pair_blocks() as usize;
@@ -86,13 +88,13 @@ impl Ahead {
             work: card.allocate(if most > 1 { most * walkers * square * number } else { 8 })?,
             t: strip()?,
             l: strip()?,
-            state: card.allocate(walkers * 16)?,
+            state: card.allocate(walkers * TAKEN)?,
             chosen: card.allocate(walkers * n as usize * 4)?,
         })
     }
 }
 
-impl Resident {
+impl CudaWalkers {
     /// Blocks of electrons, those of either spin for themselves.
     fn pair_blocks(&self) -> u32 {
         self.spins.iter().map(|spin| spin.n.div_ceil(EDGE)).sum()

@@ -2,7 +2,7 @@
 //! do not exhaust the memory.
 
 use super::layout::Walk;
-use super::{Resident, THREADS, WARPS, arguments};
+use super::{CudaWalkers, THREADS, WARPS, arguments};
 use crate::backend::cuda::card::Buffer;
 use crate::backend::cuda::splines::{Evaluation, evaluation};
 use crate::error::{Error, Result};
@@ -17,7 +17,7 @@ pub(super) struct Derived {
     pub drift: [Buffer; 2],
 }
 
-impl Resident {
+impl CudaWalkers {
     /// Makes room for derivatives.
     pub(super) fn derive(&mut self) -> Result<()> {
         if self.derived.is_some() {

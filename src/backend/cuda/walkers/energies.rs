@@ -2,12 +2,13 @@
 
 use super::derived::Derived;
 use super::expanded::Expanded;
-use super::{Resident, THREADS, WARPS, arguments};
+use super::layout::Matrix;
+use super::{CudaWalkers, THREADS, WARPS, arguments};
 use crate::backend::cuda::card::Buffer;
 use crate::backend::walkers::{Energies, EnergySpec, Pairs};
 use crate::error::Result;
 
-/// Threads that take a wave each; as in `kernels/energies.cu`.
+/// Threads that take a wave each.
 const WAVES: u32 = 128;
 
 /// Sums a walker: kinetic, external, pairs, waves.
@@ -19,11 +20,11 @@ struct Sums {
     weights: Buffer,
     count: u32,
     reach: u32,
-    inverse: [f64; 9],
+    inverse: Matrix,
 }
 
 /// What energies of one kind need on the GPU.
-pub(super) struct Prepared {
+pub(super) struct EnergyRoom {
     spec: EnergySpec,
     external: Option<Sums>,
     images: Option<Buffer>,
@@ -35,22 +36,22 @@ pub(super) struct Prepared {
     out: Buffer,
 }
 
-impl Resident {
-    fn sums(&self, numbers: &[[i32; 3]], weights: &[f64], inverse: [f64; 9]) -> Result<Sums> {
+impl CudaWalkers {
+    fn sums(&self, numbers: &[[i32; 3]], weights: &[f64], inverse: Matrix) -> Result<Sums> {
         let reach = numbers.iter().flatten().map(|n| n.unsigned_abs()).max().unwrap_or(0);
         let count = numbers.len() as u32;
         let (numbers, weights) = (self.card.upload(numbers)?, self.card.upload(weights)?);
         Ok(Sums { numbers, weights, count, reach, inverse })
     }
 
-    fn prepare(&self, spec: &EnergySpec) -> Result<Prepared> {
+    fn prepare(&self, spec: &EnergySpec) -> Result<EnergyRoom> {
         let (walkers, electrons) = (self.walk.walkers as usize, self.walk.electrons as usize);
         let external = match &spec.external {
             None => None,
             Some(v) => {
                 let numbers: Vec<[i32; 3]> = v.terms.iter().map(|t| t.0).collect();
                 let terms: Vec<f64> = v.terms.iter().flat_map(|t| t.1).collect();
-                Some(self.sums(&numbers, &terms, bytemuck::cast(v.inverse))?)
+                Some(self.sums(&numbers, &terms, Matrix(v.inverse))?)
             }
         };
         let (images, waves) = match &spec.pairs {
@@ -68,7 +69,7 @@ impl Resident {
             false => Some((self.sum.another(&self.card, pass)?, [exact(0)?, exact(1)?])),
         };
         let blocks = waves.as_ref().map_or(0, |w| w.count.div_ceil(WAVES)) as usize;
-        Ok(Prepared {
+        Ok(EnergyRoom {
             spec: spec.clone(),
             external,
             images,
@@ -81,14 +82,14 @@ impl Resident {
     }
 
     /// Adds up the numbers of every walker, `length` of them.
-    fn add_up(&self, rows: &Buffer, length: u32, prepared: &Prepared, part: usize) -> Result<()> {
+    fn add_up(&self, rows: &Buffer, length: u32, prepared: &EnergyRoom, part: usize) -> Result<()> {
         let (rows, walkers) = (rows.address, self.walk.walkers);
         let out = prepared.out.address + (part * walkers as usize * 8) as u64;
         // SAFETY: the kernel's arguments; there is a sum for every walker and part.
         unsafe { self.card.launch("energy_sum", (walkers, 1), THREADS, &arguments![rows, length, out]) }
     }
 
-    fn kinetic(&self, p: &Prepared, derived: &Derived) -> Result<()> {
+    fn kinetic(&self, p: &EnergyRoom, derived: &Derived) -> Result<()> {
         let planes = &*derived.planes;
         let name = format!("energy_kinetic_{}", planes.name());
         self.weigh(&self.sum, self.walk.walkers)?;
@@ -134,7 +135,7 @@ impl Resident {
         self.add_up(&p.terms, self.walk.electrons, p, 0)
     }
 
-    fn potentials(&self, p: &Prepared) -> Result<()> {
+    fn potentials(&self, p: &EnergyRoom) -> Result<()> {
         let (walk, terms) = (self.walk, p.terms.address);
         let grid = ((walk.walkers * walk.electrons).div_ceil(WARPS), 1);
         if let Some(v) = &p.external {
@@ -171,7 +172,7 @@ impl Resident {
 
     pub(super) fn local_energies(&mut self, spec: &EnergySpec) -> Result<Vec<Energies>> {
         self.derive()?;
-        let prepared = match self.prepared.take().filter(|p| p.spec == *spec) {
+        let prepared = match self.energy_room.take().filter(|p| p.spec == *spec) {
             Some(prepared) => prepared,
             None => self.prepare(spec)?,
         };
@@ -195,7 +196,7 @@ impl Resident {
             interaction: sums[2 * walkers + w] + sums[3 * walkers + w] + constant,
         };
         let energies = (0..walkers).map(one).collect();
-        self.prepared = Some(prepared);
+        self.energy_room = Some(prepared);
         Ok(energies)
     }
 }

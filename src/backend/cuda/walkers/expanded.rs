@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::layout::Expansion;
-use super::{Resident, THREADS, arguments};
+use super::{CudaWalkers, THREADS, arguments};
 use crate::backend::cuda::card::{Buffer, Card};
 use crate::backend::walkers::WalkersSpec;
 use crate::error::Result;
@@ -63,7 +63,7 @@ impl Expanded {
     }
 }
 
-impl Resident {
+impl CudaWalkers {
     /// Finds the shares, and the size of the sum, from the determinants; tells `control` of walkers on a node.
     pub(super) fn shares(&self, sum: &Expanded, walkers: u32, control: &Buffer) -> Result<()> {
         let (own, control) = (sum.own, control.address);

@@ -1,7 +1,7 @@
 //! Inverse matrices of all walkers, computed anew.
 
 use super::layout::Walk;
-use super::{EDGE, PANEL, Resident, Spin, THREADS, WARPS, arguments};
+use super::{CudaWalkers, EDGE, PANEL, Spin, THREADS, WARPS, arguments};
 use crate::backend::cuda::card::Buffer;
 use crate::backend::cuda::splines::Evaluation;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::error::Result;
 /// Threads that take a panel of one matrix.
 const LONG: u32 = 512;
 
-impl Resident {
+impl CudaWalkers {
     /// Evaluates the orbitals of decisions where the electrons are.
     fn here(&self) -> Result<()> {
         self.places(self.walk, false)?;

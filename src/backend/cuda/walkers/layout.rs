@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::backend::walkers::{Images, Radial};
+use crate::backend::walkers::{self, Radial};
 
 /// Coefficients of a polynomial, and faces of a Wigner-Seitz cell, at most.
 pub(super) const COEFFICIENTS: usize = 16;
@@ -88,6 +88,10 @@ pub(super) struct Group {
     pub screen: u32,
 }
 
+/// What [`Control::failed`] says: a ratio that is no number, a walker on a node of the wave function.
+pub(super) const NO_NUMBER: u64 = 1;
+pub(super) const ON_NODE: u64 = 2;
+
 /// What changes from run to run, and what is told after it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, Pod, Zeroable)]
@@ -106,9 +110,10 @@ pub(super) struct Control {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Twist(pub [f64; 3]);
 
+/// Where the nearest image of a difference is looked for.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-pub(super) struct Cell {
+pub(super) struct Images {
     reduced: [[f64; 3]; 3],
     dual: [[f64; 3]; 3],
     faces: [[f64; 4]; FACES],
@@ -116,13 +121,29 @@ pub(super) struct Cell {
     count: u64,
 }
 
-pub(super) fn images(images: &Images) -> Cell {
+pub(super) fn images(images: &walkers::Images) -> Images {
     let mut faces = [[0.0; 4]; FACES];
     for (slot, (v, half)) in faces.iter_mut().zip(&images.faces) {
         *slot = [v[0], v[1], v[2], *half];
     }
     let (reduced, dual, radius) = (images.reduced, images.dual, images.radius);
-    Cell { reduced, dual, faces, radius, count: images.faces.len() as u64 }
+    Images { reduced, dual, faces, radius, count: images.faces.len() as u64 }
+}
+
+/// The reciprocal cell of a sum of waves.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Matrix(pub [[f64; 3]; 3]);
+
+/// Functions of distances that the kernels know.
+#[repr(u64)]
+enum Kind {
+    Zero = 0,
+    Pade = 1,
+    Rpa = 2,
+    Polynomial = 3,
+    Log = 4,
+    Power = 5,
 }
 
 /// A function of a distance.
@@ -140,17 +161,19 @@ impl Function {
         let mut coefficients = [0.0; COEFFICIENTS];
         let mut count = 0;
         let (kind, parameters) = match radial {
-            Radial::Zero => (0, [0.0; 4]),
-            Radial::Pade([a, b]) => (1, [*a, *b, 0.0, 0.0]),
-            Radial::Rpa(p) => (2, *p),
-            Radial::Polynomial([cutoff, slope], c) => {
+            Radial::Zero => (Kind::Zero, [0.0; 4]),
+            Radial::Pade { a, b } => (Kind::Pade, [*a, *b, 0.0, 0.0]),
+            Radial::Rpa { strength, length, cutoff, shift } => {
+                (Kind::Rpa, [*strength, *length, *cutoff, *shift])
+            }
+            Radial::Polynomial { cutoff, slope, coefficients: c } => {
                 count = c.len().min(COEFFICIENTS) as u64;
                 coefficients.iter_mut().zip(c).for_each(|(slot, x)| *slot = *x);
-                (3, [*cutoff, *slope, 0.0, 0.0])
+                (Kind::Polynomial, [*cutoff, *slope, 0.0, 0.0])
             }
-            Radial::Log(a) => (4, [*a, 0.0, 0.0, 0.0]),
-            Radial::Power(p) => (5, [*p, 0.0, 0.0, 0.0]),
+            Radial::Log { a } => (Kind::Log, [*a, 0.0, 0.0, 0.0]),
+            Radial::Power { p } => (Kind::Power, [*p, 0.0, 0.0, 0.0]),
         };
-        Function { kind, count, parameters, coefficients }
+        Function { kind: kind as u64, count, parameters, coefficients }
     }
 }

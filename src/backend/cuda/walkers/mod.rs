@@ -14,9 +14,9 @@ use std::sync::Arc;
 
 use self::ahead::Ahead;
 use self::derived::Derived;
-use self::energies::Prepared;
+use self::energies::EnergyRoom;
 use self::expanded::Expanded;
-use self::layout::{Control, Twist, Walk};
+use self::layout::{Control, Matrix, Twist, Walk};
 use self::schemes::{Grouped, Whole};
 use super::card::{Buffer, Card};
 use super::graph::Graph;
@@ -24,7 +24,7 @@ use super::splines::{Evaluation, evaluation};
 use super::{RESIDENT, THREADS, arguments};
 use crate::backend::splines::Splines;
 use crate::backend::walkers::{
-    DeviceWalkers, Energies, EnergySpec, Order, Outcome, Radial, Sweeps, WalkersSpec,
+    DeviceWalkers, Energies, EnergySpec, Proposal, Radial, Scheme, Screen, Sweep, Swept, WalkersSpec,
 };
 use crate::error::{Error, Result};
 
@@ -73,7 +73,24 @@ struct Scratch {
     order: Buffer,
 }
 
-struct Resident {
+/// What tells apart sweeps that are recorded one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Kind {
+    scheme: Scheme,
+    group: Option<(usize, Screen)>,
+    drift: bool,
+}
+
+impl Kind {
+    fn of(sweep: &Sweep) -> Kind {
+        let grouped = sweep.scheme == Scheme::DelayedAcceptance;
+        let group = grouped.then_some((sweep.group, sweep.screen));
+        Kind { scheme: sweep.scheme, group, drift: sweep.drift }
+    }
+}
+
+/// The walkers of a wave function and all that sweeps and energies need, on one GPU.
+struct CudaWalkers {
     card: Arc<Card>,
     walk: Walk,
     /// What `walk` points to.
@@ -82,7 +99,7 @@ struct Resident {
     _held: Vec<Buffer>,
     complex: bool,
     k: Twist,
-    cell: [f64; 9],
+    cell: Matrix,
     spins: [Spin; 2],
     /// The sum of determinants that decides.
     sum: Expanded,
@@ -96,23 +113,20 @@ struct Resident {
     whole: Option<Whole>,
     grouped: Option<Grouped>,
     derived: Option<Derived>,
-    prepared: Option<Prepared>,
+    energy_room: Option<EnergyRoom>,
     /// Whether the determinants are known, as sweeps of whole configurations keep them.
     settled: bool,
     /// Sweeps as recorded, with or without drift; the first of a kind is queued launch by launch, which loads its kernels.
-    graphs: HashMap<(Order, bool), Option<Graph>>,
+    graphs: HashMap<Kind, Option<Graph>>,
 }
 
 /// Walkers of a wave function, or None where the kernels do not take it.
-pub(super) fn prepare(
-    card: &Arc<Card>,
-    table: Arc<dyn Splines>,
-    spec: WalkersSpec,
-) -> Result<Option<Box<dyn DeviceWalkers>>> {
+pub(super) fn prepare(card: &Arc<Card>, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+    let table = spec.orbitals.clone();
     let sizes = sizes(&spec);
     let (walkers, electrons) = (spec.positions.len(), sizes[0] + sizes[1]);
     let matrices = walkers * (spec.fillings[0].len() + spec.fillings[1].len());
-    let long = |r: &Radial| matches!(r, Radial::Polynomial(_, c) if c.len() > layout::COEFFICIENTS);
+    let long = |r: &Radial| matches!(r, Radial::Polynomial { coefficients, .. } if coefficients.len() > layout::COEFFICIENTS);
     let fits = walkers > 0
         && matrices <= MOST_MATRICES
         && electrons > 0
@@ -128,7 +142,7 @@ pub(super) fn prepare(
         return Ok(None);
     }
     let Some(moves) = evaluation(&*table, walkers * electrons, 1)? else { return Ok(None) };
-    let mut resident = Resident::new(card, moves, energies, spec)?;
+    let mut resident = CudaWalkers::new(card, moves, energies, spec)?;
     resident.start()?;
     Ok(Some(Box::new(resident)))
 }
@@ -138,13 +152,13 @@ fn sizes(spec: &WalkersSpec) -> [usize; 2] {
     [0, 1].map(|s| spec.fillings[s].first().map_or(0, Vec::len))
 }
 
-impl Resident {
+impl CudaWalkers {
     fn new(
         card: &Arc<Card>,
         moves: Box<dyn Evaluation>,
         table: Arc<dyn Splines>,
         spec: WalkersSpec,
-    ) -> Result<Resident> {
+    ) -> Result<CudaWalkers> {
         let walkers = spec.positions.len();
         let sizes = sizes(&spec);
         let electrons = sizes[0] + sizes[1];
@@ -213,7 +227,7 @@ impl Resident {
             moves: card.allocate(matrices * MOVES)?,
             order: card.allocate(matrices * n * 4)?,
         };
-        Ok(Resident {
+        Ok(CudaWalkers {
             card: card.clone(),
             walk,
             positions,
@@ -221,7 +235,7 @@ impl Resident {
             _held: held,
             complex: spec.complex,
             k: Twist(spec.k),
-            cell: bytemuck::cast(spec.inverse),
+            cell: Matrix(spec.inverse),
             spins: [spin(0)?, spin(1)?],
             sum: Expanded::new(card, &spec, walkers)?,
             scratch,
@@ -233,7 +247,7 @@ impl Resident {
             whole: None,
             grouped: None,
             derived: None,
-            prepared: None,
+            energy_room: None,
             settled: false,
             graphs: HashMap::new(),
         })
@@ -255,12 +269,15 @@ impl Resident {
         let control = self.card.download::<Control>(&self.control, 1)?[0];
         match control.failed {
             0 => Ok(control),
-            1 => Err(Error::numeric("the wave function is not a number (NaN) at a trial point")
-                .hint("look for NaN among the coefficients of the orbitals and the Jastrow parameters")),
-            _ => Err(Error::numeric(format!(
+            layout::NO_NUMBER => {
+                Err(Error::numeric("the wave function is not a number (NaN) at a trial point")
+                    .hint("look for NaN among the coefficients of the orbitals and the Jastrow parameters"))
+            }
+            layout::ON_NODE => Err(Error::numeric(format!(
                 "{what} put the electrons of a walker on a node of the wave function"
             ))
             .hint("an exact scheme, \"look-ahead\" say, cannot get there; or take a smaller step")),
+            other => Err(Error::internal(format!("{what}: the kernels of walkers failed by {other}"))),
         }
     }
 
@@ -341,13 +358,13 @@ impl Resident {
     }
 
     /// Makes room for what a sweep needs: not while it is recorded.
-    fn provide(&mut self, order: Order, drift: bool) -> Result<()> {
-        if drift {
+    fn provide(&mut self, sweep: &Sweep) -> Result<()> {
+        if sweep.drift {
             self.derive()?;
         }
-        match order {
-            Order::LookAhead if self.ahead.is_none() => self.ahead = Some(Ahead::new(self)?),
-            Order::Configuration => {
+        match sweep.scheme {
+            Scheme::LookAhead if self.ahead.is_none() => self.ahead = Some(Ahead::new(self)?),
+            Scheme::Configuration => {
                 if self.whole.is_none() {
                     self.whole = Some(Whole::new(self)?);
                 }
@@ -356,24 +373,24 @@ impl Resident {
                     self.shares(&self.sum, self.walk.walkers, &self.control)?;
                 }
             }
-            Order::DelayedAcceptance { .. } if self.grouped.is_none() => {
+            Scheme::DelayedAcceptance if self.grouped.is_none() => {
                 self.grouped = Some(Grouped::new(self)?);
             }
             _ => {}
         }
-        self.settled = order == Order::Configuration;
+        self.settled = sweep.scheme == Scheme::Configuration;
         Ok(())
     }
 
     /// Queues a sweep.
-    fn queue(&self, order: Order, drift: bool) -> Result<()> {
-        self.trial(drift)?;
-        match order {
-            Order::LookAhead => self.look_ahead()?,
-            Order::ParticleByParticle => self.one_by_one()?,
-            Order::QuasiSimultaneous => self.all_at_once()?,
-            Order::Configuration => self.as_a_whole()?,
-            Order::DelayedAcceptance { group, barker } => self.by_groups(group as u32, barker)?,
+    fn queue(&self, sweep: &Sweep) -> Result<()> {
+        self.trial(sweep.drift)?;
+        match sweep.scheme {
+            Scheme::LookAhead => self.look_ahead()?,
+            Scheme::ParticleByParticle => self.one_by_one()?,
+            Scheme::QuasiSimultaneous => self.all_at_once()?,
+            Scheme::Configuration => self.as_a_whole()?,
+            Scheme::DelayedAcceptance => self.by_groups(sweep.group as u32, sweep.screen)?,
         }
         let walk = self.walk;
         // SAFETY: the kernel's argument.
@@ -381,28 +398,28 @@ impl Resident {
     }
 }
 
-impl DeviceWalkers for Resident {
-    fn sweeps(&mut self, sweeps: Sweeps) -> Result<Outcome> {
-        let uniform = u64::from(sweeps.uniform);
-        self.set(Control { sweep: sweeps.from, step: sweeps.step, uniform, ..Control::default() })?;
-        let (order, drift) = (sweeps.order, sweeps.drift);
-        self.provide(order, drift)?;
-        for number in sweeps.from..sweeps.from + sweeps.count {
-            match self.graphs.get_mut(&(order, drift)) {
+impl DeviceWalkers for CudaWalkers {
+    fn sweeps(&mut self, sweep: &Sweep, from: u64, count: u64, fresh: u64) -> Result<Swept<Vec<[f64; 3]>>> {
+        let uniform = u64::from(sweep.proposal == Proposal::Uniform);
+        self.set(Control { sweep: from, step: sweep.step, uniform, ..Control::default() })?;
+        let kind = Kind::of(sweep);
+        self.provide(sweep)?;
+        for number in from..from + count {
+            match self.graphs.get_mut(&kind) {
                 // SAFETY: all that the recorded launches touch is held by this.
                 Some(Some(graph)) => unsafe { graph.replay()? },
                 Some(None) => {
-                    let mut graph = Graph::record(&self.card, || self.queue(order, drift))?;
+                    let mut graph = Graph::record(&self.card, || self.queue(sweep))?;
                     // SAFETY: as above.
                     unsafe { graph.replay()? };
-                    self.graphs.insert((order, drift), Some(graph));
+                    self.graphs.insert(kind, Some(graph));
                 }
                 None => {
-                    self.queue(order, drift)?;
-                    self.graphs.insert((order, drift), None);
+                    self.queue(sweep)?;
+                    self.graphs.insert(kind, None);
                 }
             }
-            if (number + 1).is_multiple_of(sweeps.fresh) {
+            if (number + 1).is_multiple_of(fresh) {
                 self.renew()?;
             }
         }
@@ -410,8 +427,8 @@ impl DeviceWalkers for Resident {
         let electrons = self.walk.electrons as usize;
         let flat: Vec<[f64; 3]> =
             self.card.download(&self.positions, self.walk.walkers as usize * electrons)?;
-        let positions = flat.chunks_exact(electrons).map(<[_]>::to_vec).collect();
-        Ok(Outcome { positions, moved: told.moved, error: f64::from_bits(told.error) })
+        let places = flat.chunks_exact(electrons).map(<[_]>::to_vec).collect();
+        Ok(Swept { places, moved: told.moved, error: f64::from_bits(told.error) })
     }
 
     fn refresh(&mut self) -> Result<f64> {

@@ -3,12 +3,13 @@
 
 use super::expanded::Expanded;
 use super::layout::Group;
-use super::{Resident, THREADS, WARPS, arguments};
+use super::{CudaWalkers, THREADS, WARPS, arguments};
 use crate::backend::cuda::card::Buffer;
+use crate::backend::walkers::{MOST_OF_A_GROUP, Screen};
 use crate::error::Result;
 
-/// Electrons of a group at most, as in the kernels.
-const MOST: usize = 12;
+/// Electrons of a group at most.
+const MOST: usize = MOST_OF_A_GROUP;
 
 /// Bytes of the kernels' record of what was accepted of a group.
 const ACCEPTED: usize = 4 * (2 + 2 * MOST);
@@ -22,7 +23,7 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    pub fn new(resident: &Resident) -> Result<Whole> {
+    pub fn new(resident: &CudaWalkers) -> Result<Whole> {
         let card = &resident.card;
         let room = |s: usize| card.allocate(resident.spins[s].inverse.bytes);
         let sum = resident.sum.another(card, resident.walk.walkers as usize)?;
@@ -46,7 +47,7 @@ pub(super) struct Grouped {
 }
 
 impl Grouped {
-    pub fn new(resident: &Resident) -> Result<Grouped> {
+    pub fn new(resident: &CudaWalkers) -> Result<Grouped> {
         let (card, walk, number) = (&resident.card, resident.walk, resident.number());
         let walkers = walk.walkers as usize;
         let matrices = resident.spins.iter().map(|spin| resident.matrices(spin)).sum::<u32>() as usize;
@@ -65,7 +66,7 @@ impl Grouped {
     }
 }
 
-impl Resident {
+impl CudaWalkers {
     /// Draws trial points, and finds what the proposals add to the odds.
     pub(super) fn trial(&self, drift: bool) -> Result<()> {
         let blocks = self.blocks(self.walk.walkers as usize * self.walk.electrons as usize);
@@ -152,7 +153,7 @@ impl Resident {
         Ok(())
     }
 
-    pub(super) fn by_groups(&self, size: u32, barker: bool) -> Result<()> {
+    pub(super) fn by_groups(&self, size: u32, screen: Screen) -> Result<()> {
         let Some(room) = &self.grouped else { return Ok(()) };
         let (walk, sum) = (self.walk, self.sum.own);
         self.moves.values()?;
@@ -177,7 +178,7 @@ impl Resident {
             old: room.old.address,
             longest: n[0].max(n[1]),
             size,
-            screen: barker.into(),
+            screen: (screen == Screen::Barker).into(),
         };
         let fillings = sum.fillings[0] + sum.fillings[1];
         let items = (fillings * size * size + size).div_ceil(WARPS);

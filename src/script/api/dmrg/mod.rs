@@ -8,19 +8,20 @@ mod state;
 
 use std::sync::Arc;
 
-use rhai::Engine;
+pub(super) use state::load_state as load;
 
 use crate::error::Error;
 use crate::manybody::dmrg::{Block, State, Superblock};
 use crate::number::C64;
 use crate::operator::Operator;
+use crate::script::rooms::Rooms;
 
 /// Registers the types and their functions.
-pub(super) fn register(engine: &mut Engine) {
-    blocks::register(engine);
-    density::register(engine);
-    order::register(engine);
-    state::register(engine);
+pub(super) fn register(rooms: &mut Rooms) {
+    blocks::register(rooms);
+    density::register(rooms);
+    order::register(rooms);
+    state::register(rooms);
 }
 
 /// One of two, by the numbers it is made of.
@@ -69,8 +70,7 @@ fn no_superblock(what: &str) -> Error {
 
 /// The superblock behind an operator, if it is one.
 pub(super) fn superblock_of(h: &Operator) -> Option<Either<&Superblock<f64>, &Superblock<C64>>> {
-    let any = h.node().as_any()?;
-    match (any.downcast_ref::<Superblock<f64>>(), any.downcast_ref::<Superblock<C64>>()) {
+    match (h.exactly::<Superblock<f64>>(), h.exactly::<Superblock<C64>>()) {
         (Some(both), _) => Some(Either::Real(both)),
         (_, Some(both)) => Some(Either::Complex(both)),
         _ => None,

@@ -8,7 +8,8 @@ mod observe;
 mod smear;
 mod sweeps;
 
-use rhai::{Array, Dynamic, Engine, INT};
+pub(super) use files::load;
+use rhai::{Array, Dynamic, INT};
 
 use super::values::type_of;
 use crate::backend::Grid;
@@ -17,17 +18,18 @@ use crate::gauge::Links;
 use crate::gauge::su3::Su3;
 use crate::number::Matrix;
 use crate::script::Options;
+use crate::script::rooms::Rooms;
 
 /// Registers the type, the module and its functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Links>("Links");
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Links>("Links");
     let mut module = make::module();
-    for part in [sweeps::module(), smear::module(), observe::module(), files::module()] {
+    for part in [sweeps::module(), smear::module(), observe::module()] {
         module.combine(part);
     }
-    engine.register_static_module("gauge", module.into());
-    links::register(engine);
-    files::register(engine);
+    rooms.room("gauge", module);
+    links::register(rooms);
+    files::register(rooms);
 }
 
 /// A direction of the lattice.
@@ -85,7 +87,7 @@ fn su3_of(value: &Dynamic) -> Result<Su3> {
 
 /// Whether the option `precision` asks for 32-bit numbers.
 pub(super) fn single(o: &Options) -> Result<bool> {
-    match o.text_or("precision", "double")?.as_str() {
+    match o.maybe_text("precision").unwrap_or_else(|| "double".to_string()).as_str() {
         "double" => Ok(false),
         "single" => Ok(true),
         other => Err(Error::input(format!("no precision `{other}`"))

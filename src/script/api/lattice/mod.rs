@@ -3,24 +3,25 @@
 mod make;
 mod methods;
 
-use rhai::{Array, Dynamic, Engine, INT};
+use rhai::{Array, Dynamic, INT};
 
 use super::chebyshev::as_complex;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result, nearest};
 use crate::lattice::Lattice;
 use crate::number::C64;
+use crate::script::rooms::Rooms;
 
 /// A boundary condition as scripts hold it.
 #[derive(Clone)]
 struct Boundary(Wrap);
 
 /// Registers the types, the module and its functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_type_with_name::<Lattice>("Lattice");
-    engine.register_type_with_name::<Boundary>("Boundary");
-    make::register(engine);
-    methods::register(engine);
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Lattice>("Lattice");
+    rooms.register_type_with_name::<Boundary>("Boundary");
+    make::register(rooms);
+    methods::register(rooms);
 }
 
 /// A whole number that counts something.
@@ -45,7 +46,7 @@ pub(super) fn reals(value: &Dynamic, what: &str) -> Result<Vec<f64>> {
     array.iter().map(|x| as_complex(x).filter(|z| z.im == 0.0).map(|z| z.re).ok_or_else(wrong)).collect()
 }
 
-/// A boundary by name or as `twisted(..)` makes it.
+/// A boundary by name or as `lattice::twisted(..)` makes it.
 pub(super) fn boundary_of(value: &Dynamic) -> Result<Wrap> {
     if let Some(boundary) = value.clone().try_cast::<Boundary>() {
         return Ok(boundary.0);
@@ -62,8 +63,9 @@ pub(super) fn boundary_of(value: &Dynamic) -> Result<Wrap> {
             ));
             Err(match nearest(other, names) {
                 Some(near) if !other.is_empty() => error.hint(format!("did you mean \"{near}\"?")),
-                _ => error
-                    .hint("the boundaries are \"periodic\", \"antiperiodic\", \"open\" and twisted(phase)"),
+                _ => error.hint(
+                    "the boundaries are \"periodic\", \"antiperiodic\", \"open\" and lattice::twisted(phase)",
+                ),
             })
         }
     }

@@ -1,7 +1,7 @@
 //! Whether a wave function and a Hamiltonian are of one system.
 
+use rhai::Dynamic;
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine};
 
 use super::wavefunction::Psi;
 use crate::error::{Error, Result};
@@ -9,11 +9,12 @@ use crate::manybody::OpSum;
 use crate::montecarlo::Hamiltonian;
 use crate::montecarlo::lattice::LocalSum;
 use crate::script::api::values::type_of;
-use crate::script::{At, Failure, session};
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, session};
 
 /// Registers the function.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(fit_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("internal", exported_module!(fit_functions));
 }
 
 /// What there is to be said of a pair that fits.
@@ -47,7 +48,7 @@ fn fits(psi: &Psi, hamiltonian: &Dynamic) -> Result<Option<String>> {
     Ok(None)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod fit_functions {
     /// Fails unless a wave function and a Hamiltonian are of one system: both in the continuum, of the same cell and dimension,
     /// or both on a lattice, of as many sites, with operators that mean these electrons. A t-J Hamiltonian needs a wave function
@@ -56,19 +57,15 @@ mod fit_functions {
     /// # Example
     /// ```rhai
     /// let psi = lattice_slater(matrix([[0.6], [0.8]]), #{ up: 1, down: 1 });
-    /// must_fit(psi, models::hubbard_chain(2, #{ U: 4.0 }));
+    /// internal::must_fit(psi, models::hubbard_chain(2, #{ U: 4.0 }));
     /// let told = "";
-    /// try { must_fit(psi, models::tj_chain(2, #{})); } catch(e) { told = e.hint; }
+    /// try { internal::must_fit(psi, models::tj_chain(2, #{})); } catch(e) { told = e.hint; }
     /// assert(told.contains("gutzwiller"), "it allows two electrons on a site");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn must_fit(
-        ctx: NativeCallContext,
-        psi: Psi,
-        hamiltonian: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        if let Some(strange) = fits(&psi, &hamiltonian).at(&ctx)? {
-            session(&ctx).at(&ctx)?.note_once(&strange);
+    pub fn must_fit(psi: Psi, hamiltonian: Dynamic) -> Fallible<()> {
+        if let Some(strange) = fits(&psi, &hamiltonian)? {
+            session()?.note_once(&strange);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Variational Monte Carlo in pieces: wave functions, Jastrow factors, walkers, Hamiltonians, local energies, statistics.
 //! The runs are scripts over these (`stdlib/vmc.rhai`).
 
+mod configuration;
 mod elementary;
 mod factors;
 mod fit;
@@ -11,22 +12,26 @@ mod saved;
 mod walk;
 mod wavefunction;
 
-use rhai::{Array, Dynamic, Engine};
+use rhai::{Array, Dynamic};
 
 pub(super) use elementary::elementary_orbitals;
+pub(super) use saved::{KIND as WALKERS, load as load_walkers};
+pub(super) use wavefunction::Psi;
 
 use super::values::{real, to_series, type_of};
 use crate::error::{Error, Result};
+use crate::script::rooms::Rooms;
 
 /// Registers the types and their functions.
-pub(super) fn register(engine: &mut Engine) {
-    wavefunction::register(engine);
-    factors::register(engine);
-    hamiltonian::register(engine);
-    fit::register(engine);
-    walk::register(engine);
-    measure::register(engine);
-    optimise::register(engine);
+pub(super) fn register(rooms: &mut Rooms) {
+    wavefunction::register(rooms);
+    configuration::register(rooms);
+    factors::register(rooms);
+    hamiltonian::register(rooms);
+    fit::register(rooms);
+    walk::register(rooms);
+    measure::register(rooms);
+    optimise::register(rooms);
 }
 
 /// A point in up to three dimensions: a number, an array or a Series.

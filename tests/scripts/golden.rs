@@ -1,9 +1,10 @@
-//! Runs the scripts of `tests/golden`, `scripts` and `examples`, a case each, and compares what they print with the `.out` beside them.
+//! The scripts of `tests/golden`, `scripts` and `examples`, a case each: what they print is what the `.out` beside
+//! them says.
 //! `umklapp test --bless tests/golden scripts examples` writes those files; each change of one is read before it is kept.
 
 use std::path::{Path, PathBuf};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use umklapp::script::Settings;
 use umklapp::script::golden::{self, Verdict};
 use umklapp::task::Interrupt;
@@ -33,12 +34,13 @@ fn case(script: PathBuf, folder: &str) -> Trial {
     })
 }
 
-fn main() {
+/// A case for each script.
+pub fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     for folder in ["tests/golden", "scripts", "examples"] {
         trials.extend(scripts(folder).into_iter().map(|script| case(script, folder)));
     }
     // An empty list would pass without having tested anything.
     assert!(!trials.is_empty(), "there are no golden scripts");
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    trials
 }

@@ -1,9 +1,9 @@
-//! Runs every example of every doc comment that scripts can see, native and of the stdlib, a case each.
+//! Every example of every doc comment that scripts can see, native and of the stdlib, a case each.
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Failed, Trial};
 use umklapp::Engine;
 use umklapp::script::registry::{Entry, entries, examples};
-use umklapp::script::{Settings, manual};
+use umklapp::script::{Settings, reference};
 use umklapp::task::Interrupt;
 
 fn run(path: &str, number: usize, example: &str) -> Result<(), Failed> {
@@ -30,16 +30,17 @@ fn needs_no_words(name: &str) -> bool {
     own || !name.starts_with(|c: char| c.is_alphabetic())
 }
 
-fn main() {
+/// A case for each example, and what the documentation as a whole must be.
+pub fn trials() -> Vec<Trial> {
     let engine = Engine::new().expect("an engine");
     let all = entries(engine.rhai(), false);
     let mut trials = Vec::new();
     for entry in &all {
         for (number, example) in examples(&entry.doc).into_iter().enumerate() {
             let path = entry.path();
-            let same = trials.iter().filter(|t: &&Trial| t.name().starts_with(&format!("{path} "))).count();
+            let same = trials.iter().filter(|t: &&Trial| t.name().starts_with(&format!("doc/{path} "))).count();
             let id = number + 100 * same;
-            trials.push(Trial::test(format!("{path} {id}"), move || run(&path, id, &example)));
+            trials.push(Trial::test(format!("doc/{path} {id}"), move || run(&path, id, &example)));
         }
     }
     assert!(trials.len() > 100, "the examples are gone");
@@ -52,7 +53,7 @@ fn main() {
         .collect();
     silent.sort();
     silent.dedup();
-    trials.push(Trial::test("every function is documented", move || {
+    trials.push(Trial::test("doc/every function is documented", move || {
         if silent.is_empty() { Ok(()) } else { Err(Failed::from(silent.join(", "))) }
     }));
     // Options that may all be left out need no empty map.
@@ -68,18 +69,18 @@ fn main() {
     let mut wordy: Vec<String> =
         all.iter().filter(optional).filter(|e| !without(e)).map(Entry::signature).collect();
     wordy.sort();
-    trials.push(Trial::test("options may be left out", move || {
+    trials.push(Trial::test("doc/options may be left out", move || {
         if wordy.is_empty() { Ok(()) } else { Err(Failed::from(wordy.join("\n"))) }
     }));
-    let text = manual::markdown(&all);
-    trials.push(Trial::test("the manual is whole", move || {
+    let text = reference::markdown(&all);
+    trials.push(Trial::test("doc/the manual is whole", move || {
         let fences = text.lines().filter(|line| line.starts_with("```")).count();
-        let parts = ["## Module `kpm`", "### `kpm::dos`", "### `davidson`", "**Options**"];
+        let parts = ["## Module `kpm`", "#### `kpm::dos`", "#### `davidson`", "**Options**"];
         match parts.iter().find(|part| !text.contains(*part)) {
             Some(part) => Err(Failed::from(format!("`{part}` is missing"))),
             None if fences % 2 == 1 => Err(Failed::from("a fence is open")),
             None => Ok(()),
         }
     }));
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    trials
 }

@@ -1,0 +1,139 @@
+//! Backends by name: one, several that share the work, or what there is.
+
+use std::sync::Arc;
+
+use super::Device;
+use super::cpu::Cpu;
+use super::cuda::Cuda;
+use super::split::Split;
+use crate::error::{Error, Result};
+use crate::task::Interrupt;
+
+/// Which backend is wanted.
+///
+/// ```
+/// use umklapp::backend::open::{Choice, open};
+/// use umklapp::task::Interrupt;
+///
+/// let choice = Choice { name: "cpu".into(), threads: 2, ..Choice::default() };
+/// let device = open(&choice, &Interrupt::default(), |note| eprintln!("{note}"))?;
+/// assert_eq!((device.name(), device.workers()), ("cpu", 2));
+/// # Ok::<(), umklapp::error::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// "cpu", "cuda", several of them joined by `+`, or "auto" (also if empty): a GPU where there is one, the CPU otherwise.
+    pub name: String,
+    /// Threads of the CPU in all; as many as there are processors if it is 0.
+    pub threads: usize,
+    /// How the work is shared out, a positive number for each of several backends; they are measured if there are none.
+    pub weights: Vec<f64>,
+    /// Numbers of the GPUs; the others follow the last one.
+    pub gpus: Vec<u32>,
+}
+
+/// The name of a backend, if it is one.
+///
+/// # Errors
+/// For anything but `auto`, `cpu`, `cuda` and the latter two joined by `+`.
+pub fn known(name: &str) -> Result<()> {
+    if name == "auto" || name.split('+').all(|part| ["cpu", "cuda"].contains(&part)) {
+        return Ok(());
+    }
+    Err(Error::backend(format!("no backend `{name}`"))
+        .hint("the backends are auto, cpu, cuda, and several that share the work, as in cpu+cuda"))
+}
+
+/// Opens it. Only "auto" falls back to the CPU, and tells `note` why; several that share the work tell it how.
+///
+/// # Errors
+/// No such backend, weights for one alone, no such GPU, no memory for threads.
+pub fn open(
+    choice: &Choice,
+    interrupt: &Interrupt,
+    note: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<Device> {
+    let name = if choice.name.is_empty() { "auto" } else { &choice.name };
+    known(name)?;
+    let cpu = |threads| -> Result<Device> { Ok(Arc::new(Cpu::new(threads, interrupt.clone())?)) };
+    let cuda = |number| -> Result<Device> { Ok(Arc::new(Cuda::new(number, interrupt.clone())?)) };
+    if !name.contains('+') && !choice.weights.is_empty() {
+        return Err(Error::input("weights are for several backends that share the work")
+            .hint("name them, as in `--backend cpu+cuda --weights 1:12`"));
+    }
+    match name {
+        "cpu" => cpu(choice.threads),
+        "cuda" => cuda(gpus(&choice.gpus, 1)?[0]),
+        "auto" => cuda(gpus(&choice.gpus, 1)?[0]).or_else(|e| {
+            note(&format!("computing on the CPU: {}", e.message()));
+            cpu(choice.threads)
+        }),
+        several => {
+            let names: Vec<&str> = several.split('+').collect();
+            let threads = threads_each(choice.threads, &names);
+            let count = names.iter().filter(|name| **name == "cuda").count();
+            let mut numbers = gpus(&choice.gpus, count)?.into_iter().peekable();
+            let parts = names.iter().map(|name| match numbers.next_if(|_| *name == "cuda") {
+                Some(number) => cuda(number),
+                None => cpu(threads),
+            });
+            let parts = parts.collect::<Result<Vec<_>>>()?;
+            let weights = Some(choice.weights.clone()).filter(|w| !w.is_empty());
+            Ok(Arc::new(Split::new(parts, weights, note)?))
+        }
+    }
+}
+
+/// The numbers of so many GPUs: those named, then those that follow the last one.
+///
+/// # Errors
+/// When more are named than there are parts for.
+fn gpus(named: &[u32], count: usize) -> Result<Vec<u32>> {
+    if named.len() > count.max(1) {
+        let text = if count == 1 { "one GPU is".into() } else { format!("{count} GPUs are") };
+        return Err(Error::input(format!("{} GPUs are named where {text} used", named.len())).hint(
+            "give one number for `cuda` and two for `cuda+cuda`, as in `--backend cuda+cuda --device 0,2`",
+        ));
+    }
+    let next = named.last().map_or(0, |last| last.saturating_add(1));
+    let others = (next..).filter(|number| !named.contains(number));
+    Ok(named.iter().copied().chain(others).take(count).collect())
+}
+
+/// Threads of each part that is a CPU: a GPU needs one to drive it where there are several.
+fn threads_each(wanted: usize, names: &[&str]) -> usize {
+    let there = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let cpus = names.iter().filter(|name| **name == "cpu").count().max(1);
+    let drivers = names.len() - cpus.min(names.len());
+    let all = if wanted > 0 { wanted } else { there - drivers.min(there / 4) };
+    (all / cpus).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gpus_follow_those_named() {
+        assert_eq!(gpus(&[], 2).unwrap(), [0, 1]);
+        assert_eq!(gpus(&[3], 3).unwrap(), [3, 4, 5]);
+        assert_eq!(gpus(&[2, 0], 2).unwrap(), [2, 0]);
+        assert_eq!(gpus(&[2, 0], 4).unwrap(), [2, 0, 1, 3]);
+        assert!(gpus(&[0, 1], 1).is_err());
+    }
+
+    #[test]
+    fn names_are_known() {
+        assert!(["auto", "cpu", "cuda", "cpu+cuda", "cpu+cpu+cpu"].iter().all(|n| known(n).is_ok()));
+        assert!(["", "gpu", "cpu+", "auto+cpu", "cpu,cuda"].iter().all(|n| known(n).is_err()));
+    }
+
+    #[test]
+    fn weights_are_for_several() {
+        let choice = Choice { name: "cpu".into(), weights: vec![1.0], ..Choice::default() };
+        assert!(open(&choice, &Interrupt::default(), |_| ()).is_err());
+        let choice =
+            Choice { name: "cpu+cpu".into(), threads: 2, weights: vec![1.0, 2.0], ..Choice::default() };
+        assert_eq!(open(&choice, &Interrupt::default(), |_| ()).unwrap().name(), "cpu+cpu");
+    }
+}

@@ -1,0 +1,53 @@
+//! Where the sites of a strained model are.
+
+use std::collections::HashMap;
+
+/// Where the sites of a strained model are.
+#[derive(Debug, PartialEq)]
+pub(super) struct Strained {
+    /// Cartesian coordinates of a position.
+    pub space: usize,
+    /// Positions of the sites as numbered before removals, one after the other.
+    pub moved: Vec<f64>,
+    /// Of each hopping, where the bonds that cross a boundary end, by the cell they leave.
+    pub beyond: Vec<HashMap<usize, Vec<f64>>>,
+    /// Of the whole sample; none where the map does not reach the corners of its cells.
+    pub volume: Option<f64>,
+}
+
+impl Strained {
+    /// Position of a site as numbered before removals.
+    pub fn position(&self, full: usize) -> &[f64] {
+        &self.moved[full * self.space..][..self.space]
+    }
+
+    /// Along an axis, from the site `from` that a hopping leaves with `cell` to the site `to` that it reaches.
+    #[inline]
+    pub fn reach(
+        &self,
+        hop: usize,
+        cell: usize,
+        (from, to): (usize, usize),
+        wrapped: bool,
+        axis: usize,
+    ) -> f64 {
+        let end = self.beyond[hop].get(&cell).filter(|_| wrapped);
+        end.map_or(self.moved[to * self.space + axis], |end| end[axis]) - self.moved[from * self.space + axis]
+    }
+}
+
+/// The volume that vectors span, by Gram and Schmidt.
+pub(super) fn content(mut vectors: Vec<Vec<f64>>) -> f64 {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
+    let mut product = 1.0;
+    for k in 0..vectors.len() {
+        let (done, rest) = vectors.split_at_mut(k);
+        for before in done.iter() {
+            let square = dot(before, before);
+            let along = if square > 0.0 { dot(before, &rest[0]) / square } else { 0.0 };
+            rest[0].iter_mut().zip(before).for_each(|(x, b)| *x -= along * b);
+        }
+        product *= dot(&rest[0], &rest[0]).sqrt();
+    }
+    product
+}

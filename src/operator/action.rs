@@ -1,0 +1,101 @@
+//! Operators that can only be applied: `update` is made of their product.
+
+use std::sync::Arc;
+
+use super::{LinearOperator, ONE, Operator};
+use crate::backend::{BlockVector, Device, Distribution, Dots, Kernel, KernelInfo, Random, Rows, Update};
+use crate::error::{Error, Result};
+use crate::number::DType;
+use crate::number::philox::Stream;
+
+/// An operator given by its product alone, on vectors like those of another operator. It is a [`Kernel`].
+pub trait Action: Send + Sync {
+    /// An operator on the same vectors.
+    fn like(&self) -> &Operator;
+
+    /// `A v`.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn act(&self, v: &BlockVector) -> Result<BlockVector>;
+
+    /// What it is, in a few words; bytes on the device; entries that a product touches.
+    fn about(&self) -> KernelInfo;
+
+    /// Scalar type, where it is not that of [`Action::like`].
+    fn scalar(&self) -> DType {
+        self.like().dtype()
+    }
+
+    /// The operator that this is, on the lattice of [`Action::like`].
+    fn into_operator(self) -> Operator
+    where
+        Self: LinearOperator + Sized,
+    {
+        let (device, geometry) = (self.like().device().clone(), self.like().geometry().cloned());
+        Operator::from_node(device, Arc::new(self)).on(geometry)
+    }
+}
+
+impl<T: Action> Kernel for T {
+    fn rows(&self) -> Rows {
+        self.like().rows()
+    }
+
+    fn dtype(&self) -> DType {
+        self.scalar()
+    }
+
+    fn info(&self) -> KernelInfo {
+        self.about()
+    }
+
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+        update_by(self.like().device(), c, &self.act(v)?, v, w, dots)
+    }
+
+    fn overwrites(&self) -> bool {
+        true
+    }
+}
+
+/// `w = alpha p + beta v + gamma w` from a product `p = A v`, and the column-wise products asked for.
+///
+/// # Errors
+/// Those of the device.
+pub fn update_by(
+    device: &Device,
+    c: Update,
+    p: &BlockVector,
+    v: &BlockVector,
+    w: &mut BlockVector,
+    dots: Option<&mut Dots>,
+) -> Result<()> {
+    device.axpby(&[c.alpha.into()], p, &[c.gamma.into()], w)?;
+    if c.beta != 0.0 {
+        device.axpby(&[c.beta.into()], v, &[ONE], w)?;
+    }
+    if let Some(dots) = dots {
+        *dots = Dots::taken(&**device, v, w)?;
+    }
+    Ok(())
+}
+
+/// Whether `<x|A y> = <A x|y>` for a pair of random vectors: certain to find an operator out that is not Hermitian.
+pub(super) fn probe_hermitian(a: &Operator) -> Result<bool> {
+    let device = a.device();
+    let mut v = a.zeros(4)?;
+    let random =
+        Random { seed: 0, stream: Stream::Start, first_column: 0, distribution: Distribution::Gaussian };
+    device.fill_random(&mut v, random)?;
+    let mut w = a.zeros(4)?;
+    a.update(Update::PRODUCT, &v, &mut w, None)?;
+    let g = device.gram(&v, &w)?;
+    if g.iter().any(|z| !z.re.is_finite() || !z.im.is_finite()) {
+        return Err(Error::numeric("the operator gives numbers that are not finite")
+            .hint("look for NaN or infinite entries"));
+    }
+    let scale = g.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    let eps = if a.dtype().is_single() { 1e-4 } else { 1e-11 };
+    Ok((0..4).all(|i| (0..4).all(|j| (g[i * 4 + j] - g[j * 4 + i].conj()).norm() <= eps * scale)))
+}

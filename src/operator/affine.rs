@@ -1,0 +1,260 @@
+//! What a handle `scale * A + shift` can do, by what A can.
+
+use std::sync::Arc;
+
+use super::action::probe_hermitian;
+use super::{ONE, Operator};
+use crate::backend::{BlockVector, Dots, KernelInfo, Update, step_by_step};
+use crate::error::{Error, Result};
+use crate::number::C64;
+
+impl Operator {
+    /// The same operator behind another factor and shift.
+    fn with(&self, scale: C64, shift: C64) -> Operator {
+        Operator { scale, shift, reach: Arc::default(), ..self.clone() }
+    }
+
+    /// `factor * A`.
+    pub fn scaled(&self, factor: C64) -> Operator {
+        if factor == ONE { self.clone() } else { self.with(factor * self.scale, factor * self.shift) }
+    }
+
+    /// `A + shift`, of a square operator.
+    ///
+    /// # Errors
+    /// A rectangular operator.
+    pub fn shifted(&self, shift: C64) -> Result<Operator> {
+        if self.dim() != self.cols() {
+            return Err(Error::input(format!(
+                "a number cannot be added to a {} x {} operator",
+                self.dim(),
+                self.cols()
+            )));
+        }
+        Ok(self.with(self.scale, self.shift + shift))
+    }
+
+    /// `factor * A` of what stands behind the handle, its own factor and shift left out.
+    pub(super) fn node_times(&self, factor: C64) -> Operator {
+        self.with(factor, C64::ZERO)
+    }
+
+    /// Factor and shift.
+    pub(super) fn affine(&self) -> (C64, C64) {
+        (self.scale, self.shift)
+    }
+
+    /// Whether both are multiples of one operator, and with shifts of one.
+    pub(super) fn same_node(&self, other: &Operator) -> bool {
+        Arc::ptr_eq(&self.node, &other.node)
+    }
+
+    /// A pass of A that is the pass `c` of this operator; none where a factor is complex.
+    fn fused(&self, c: Update) -> Option<Update> {
+        let real = self.scale.im == 0.0 && self.shift.im == 0.0;
+        real.then(|| Update {
+            alpha: c.alpha * self.scale.re,
+            beta: c.beta + c.alpha * self.shift.re,
+            gamma: c.gamma,
+        })
+    }
+
+    /// `w = alpha A v + beta v + gamma w`, with the column-wise products of the new `w` where asked.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn update(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: Option<&mut Dots>,
+    ) -> Result<()> {
+        if let Some(c) = self.fused(c) {
+            return self.node.kernel().update(c, v, w, dots);
+        }
+        self.update_plus(c, v, w, &[])?;
+        if let Some(dots) = dots {
+            *dots = Dots::taken(&*self.device, v, w)?;
+        }
+        Ok(())
+    }
+
+    /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i`; in one pass where the kernel can.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn update_plus(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Result<()> {
+        let (device, kernel) = (&self.device, self.node.kernel());
+        match self.fused(c) {
+            Some(c) if plus.is_empty() => return kernel.update(c, v, w, None),
+            Some(c) => match kernel.update_plus(c, v, w, plus) {
+                Some(done) => return done,
+                None => kernel.update(c, v, w, None)?,
+            },
+            None => {
+                let mut product = device.zeros(w.dtype(), w.rows(), w.columns())?;
+                kernel.update(Update::PRODUCT, v, &mut product, None)?;
+                device.axpby(&[self.scale * c.alpha], &product, &[c.gamma.into()], w)?;
+                let own = self.shift * c.alpha + c.beta;
+                if own != C64::ZERO {
+                    device.axpby(&[own], v, &[ONE], w)?;
+                }
+            }
+        }
+        plus.iter().try_for_each(|(factor, x)| device.axpby(&[(*factor).into()], x, &[ONE], w))
+    }
+
+    /// `steps` orders of `w <- alpha A v + beta v - w` with `v` and `w` changing places after each; see
+    /// [`Kernel::recurrence`](crate::backend::Kernel::recurrence).
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn recurrence(
+        &self,
+        (alpha, beta): (f64, f64),
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        match self.fused(Update { alpha, beta, gamma: -1.0 }) {
+            Some(c) => self.node.kernel().recurrence(c.alpha, c.beta, v, w, steps, out),
+            None => {
+                let update = |c: Update, v: &BlockVector, w: &mut BlockVector, dots: &mut Dots| {
+                    self.update(c, v, w, Some(dots))
+                };
+                step_by_step(&update, (alpha, beta), (v, w), steps, out)
+            }
+        }
+    }
+
+    /// Whether an update with `gamma = 0` writes every row of `w` and reads none, so that `w` need not be zero before.
+    pub fn overwrites(&self) -> bool {
+        self.fused(Update::PRODUCT).is_none() || self.node.kernel().overwrites()
+    }
+
+    /// Whether passes may be recorded; see [`Kernel::recordable`](crate::backend::Kernel::recordable).
+    pub fn recordable(&self) -> bool {
+        self.fused(Update::PRODUCT).is_some() && self.node.kernel().recordable()
+    }
+
+    /// The adjoint operator.
+    ///
+    /// # Errors
+    /// An operator that is not Hermitian and does not know its adjoint; those of the device.
+    pub fn adjoint(&self) -> Result<Operator> {
+        let back = |of: &Operator| {
+            let scale = self.scale.conj();
+            Ok(of.with(scale * of.scale, scale * of.shift + self.shift.conj()))
+        };
+        if let Some(known) = &self.adjoint {
+            return back(known);
+        }
+        let own = self.node_times(ONE);
+        match self.node.adjoint()? {
+            Some(mut other) => {
+                if other.affine() == (ONE, C64::ZERO) {
+                    other.adjoint = Some(Arc::new(own));
+                }
+                // Models are Hermitian, and so are their commutators i [.., x].
+                other.origin.clone_from(&self.origin);
+                back(&other.on(self.geometry.clone()))
+            }
+            None if own.is_hermitian()? => back(&own),
+            None => Err(Error::input(format!("the adjoint of a {} is not known", self.describe()))),
+        }
+    }
+
+    /// Whether the operator equals its adjoint, to rounding.
+    ///
+    /// # Errors
+    /// Products that are not finite; those of the device.
+    pub fn is_hermitian(&self) -> Result<bool> {
+        if self.dim() != self.cols() {
+            return Ok(false);
+        }
+        match self.node.is_hermitian()? {
+            Some(hermitian) if self.fused(Update::PRODUCT).is_some() => {
+                Ok(hermitian || self.scale == C64::ZERO)
+            }
+            _ => probe_hermitian(self),
+        }
+    }
+
+    /// The entries of a local row as (column, value), columns ascending and none twice; false where entries are not known.
+    pub fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) -> bool {
+        if !self.node.row(row, entries) {
+            return false;
+        }
+        entries.iter_mut().for_each(|(_, value)| *value *= self.scale);
+        if self.shift != C64::ZERO {
+            let own = self.rows().start + row;
+            match entries.binary_search_by_key(&own, |e| e.0) {
+                Ok(at) => entries[at].1 += self.shift,
+                Err(at) => entries.insert(at, (own, self.shift)),
+            }
+        }
+        true
+    }
+
+    /// The local diagonal, where it is known with little work.
+    pub fn diagonal(&self) -> Option<Vec<C64>> {
+        let mut diagonal = self.node.diagonal()?;
+        if self.affine() != (ONE, C64::ZERO) {
+            diagonal.iter_mut().for_each(|d| *d = self.scale * *d + self.shift);
+        }
+        Some(diagonal)
+    }
+
+    /// Limits of the spectrum of a Hermitian operator (Gershgorin's theorem), where known without products.
+    pub fn limits(&self) -> Option<(f64, f64)> {
+        self.fused(Update::PRODUCT)?;
+        let (low, high) = self.node.limits()?;
+        let (a, b) = (self.scale.re * low + self.shift.re, self.scale.re * high + self.shift.re);
+        Some((a.min(b), a.max(b)))
+    }
+
+    /// The velocity where it follows from those of other operators, without the lattice.
+    pub(super) fn derived_velocity(&self, axis: usize) -> Result<Option<Operator>> {
+        self.node.velocity(axis)
+    }
+
+    /// A few words: the format, and the factor and shift.
+    pub fn describe(&self) -> String {
+        let mut text = self.node.describe();
+        if self.scale != ONE {
+            text = format!("{} * [{text}]", short(self.scale));
+        }
+        if self.shift != C64::ZERO {
+            text = format!("{text} + {}", short(self.shift));
+        }
+        text
+    }
+
+    /// Format, bytes on the device, and entries that a product touches.
+    pub fn info(&self) -> KernelInfo {
+        KernelInfo { format: self.describe(), ..self.node.kernel().info() }
+    }
+
+    /// Why the entries are kept as they are, where a choice was made.
+    pub fn reason(&self) -> Option<&str> {
+        self.node.reason()
+    }
+}
+
+/// A factor as people write it.
+fn short(z: C64) -> String {
+    match (z.re, z.im) {
+        (re, 0.0) => format!("{re}"),
+        (0.0, im) => format!("{im}i"),
+        (re, im) if im < 0.0 => format!("({re} - {}i)", -im),
+        (re, im) => format!("({re} + {im}i)"),
+    }
+}

@@ -1,0 +1,120 @@
+//! `load`: one function for every file that the program writes, and for those of others.
+
+use std::io::Read;
+use std::path::Path;
+use std::rc::Rc;
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine};
+
+use super::table::{find, from_data};
+use super::vmc::{Psi, load_walkers};
+use super::{dmrg, gauge, orbitals, vector_files};
+use crate::error::{Error, Result};
+use crate::manybody::dmrg::is_state;
+use crate::method::{DoubleMoments, Moments};
+use crate::number::{Table, memory};
+use crate::output::files::{self, Data};
+use crate::script::{Fallible, Options};
+
+/// Registers the function.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(load_functions).into());
+}
+
+/// The first bytes of a file, as many as tell what it holds; none of a file that cannot be read, which its reader reports.
+fn head(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Ok(file) = memory::open(path) {
+        // What cannot be read is reported by the reader that is chosen.
+        let _ = file.take(1 << 12).read_to_end(&mut bytes);
+    }
+    bytes
+}
+
+/// The value in a file.
+fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
+    let path = find(file)?;
+    let head = head(&path);
+    let named = |end: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
+    if crate::gauge::files::is_field(&head) || named("nersc") || named("lime") || named("ildg") {
+        return gauge::load(&path, file, o).map(Dynamic::from);
+    }
+    if is_state(&head) || named("dmrg") {
+        return dmrg::load(file, &path).map(Dynamic::from);
+    }
+    if orbitals::is_file(&path, &head) {
+        return orbitals::load(&path, file, o).map(Dynamic::from);
+    }
+    if head.starts_with(b"{") && files::kind_of_json(&path).as_deref() == Some(super::vmc::WALKERS) {
+        let psi = o.given("wavefunction").and_then(|psi| psi.try_cast::<Psi>()).ok_or_else(|| {
+            Error::input(format!("`{file}` holds walkers, which go with a wave function"))
+                .hint(format!("`load(\"{file}\", #{{ wavefunction: psi }})`"))
+        })?;
+        return load_walkers(&psi, file).map(Dynamic::from);
+    }
+    if let Some(vectors) = vector_files::loaded(&path)? {
+        return Ok(vectors);
+    }
+    match files::load(&path)? {
+        Data::Table(table) => of_table(table),
+        other => Ok(from_data(other)),
+    }
+}
+
+/// The moments that a table was made of, or the table.
+fn of_table(table: Table) -> Result<Dynamic> {
+    let moments = table.columns().all(|(name, _)| name.starts_with("vector_"))
+        && ["center", "half_width", "dimension"].iter().all(|key| table.report().contains_key(*key));
+    if !moments {
+        Ok(Dynamic::from(table))
+    } else if table.report().contains_key("orders") {
+        DoubleMoments::from_table(&table).map(|mu| Dynamic::from(Rc::new(mu)))
+    } else {
+        Moments::from_table(&table).map(|mu| Dynamic::from(Rc::new(mu)))
+    }
+}
+
+#[export_module(root = "crate::script::native")]
+mod load_functions {
+    /// What a file holds, of this program or of another:
+    ///
+    /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy;
+    /// - Moments and DoubleMoments;
+    /// - a BlockVector or an Eigen: an `.npz` archive with the array `vectors` of two dimensions or more;
+    /// - a DmrgState;
+    /// - Links, a gauge field: NERSC archives, ILDG and SciDAC (lime) files. Checksums are verified, and a note tells of a lime
+    ///   file without one. Links of 32 bits are projected onto SU(3), links of 64 bits where they need it, with a note; links
+    ///   that are off by more than 1e-6 are refused;
+    /// - Orbitals on splines: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and perhaps `twist` and
+    ///   `energies`, or the text `bwfn.data` of CASINO;
+    /// - Walkers: a map of `walk` and of `about`, what was saved beside them.
+    ///
+    /// # Options
+    /// - `wavefunction`: of walkers (required there), the one that they were saved with.
+    /// - `reunitarise` (false): of a gauge field, project every link, also rough ones that are off by up to 1e-2.
+    /// - `precision` (string, that of the file): of orbitals, "single" or "double".
+    /// - `k` (int): of a `bwfn.data` with several k points, which one, by its number there, from 1.
+    ///
+    /// # Example
+    /// ```rhai
+    /// series([1, 2]).save("example.npy");
+    /// assert(load("example.npy") == series([1, 2]), "there and back");
+    /// let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });
+    /// let mu = kpm::moments(h, #{ moments: 8, vectors: 2 });
+    /// mu.save("moments.npz");
+    /// assert(load("moments.npz").values == mu.values, "moments");
+    /// product_state(sites("S=1", 2), ["Up", "Z0"], #{ Sz: 1.0 }).save("pair.dmrg");
+    /// assert_close(load("pair.dmrg").expect("Sz").sum(), 1.0, 1e-15);
+    /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);
+    /// u.save("field.lime", #{ precision: "single" });
+    /// assert_close(gauge::plaquette(load("field.lime", #{ reunitarise: true })), gauge::plaquette(u), 1e-7);
+    /// let psi = slater_jastrow(orbitals::oscillator(3), #{ up: 3 });
+    /// save_walkers(walkers(psi, #{ count: 2, seed: 1 }), "walk.json", #{});
+    /// assert(load("walk.json", #{ wavefunction: psi }).walk.count == 2, "both");
+    /// ```
+    #[rhai_fn(name = "load", return_raw)]
+    pub fn load_with(file: &str, o: Options) -> Fallible<Dynamic> {
+        Ok(load_from(&o, file)?)
+    }
+}

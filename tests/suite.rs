@@ -1,0 +1,15 @@
+//! All tests of one crate: it links once. `cargo test --release --test suite -- bad_input::` runs those of one file.
+//!
+//! Scripts and examples that lie in folders and comments are cases of `tests/scripts.rs`; `tests/fuzz.rs` brings an
+//! allocator of its own.
+
+mod backends;
+mod bad_input;
+mod cli;
+mod endurance;
+mod examples;
+mod import;
+mod random_models;
+mod repl;
+mod structure;
+mod values;
