@@ -1,5 +1,6 @@
 //! Bad input of every kind: one sentence at the place in the script, a hint, no panic and no number.
 
+mod bands;
 mod dmrg;
 mod files;
 mod gauge;
