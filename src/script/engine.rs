@@ -48,7 +48,6 @@ impl Engine {
         let device = open_device(&settings, &interrupt)?;
         let session = Session::new(device, settings.clone(), interrupt.clone());
         let mut rhai = rhai::Engine::new();
-        rhai.set_default_tag(Dynamic::from(session.clone()));
         rhai.set_max_call_levels(128).set_max_expr_depths(256, 128);
         rhai.set_optimization_level(OptimizationLevel::Simple);
         rhai.set_fail_on_invalid_map_property(true);
