@@ -23,7 +23,7 @@ pub(super) fn staples(u: &Links, x: usize, mu: usize) -> Su3 {
 }
 
 fn positive(x: f64, what: &str) -> Result<()> {
-    // Of larger phases no digit is right.
+    // A larger phase has lost all its digits to rounding.
     if x > 0.0 && x <= 1e6 {
         return Ok(());
     }

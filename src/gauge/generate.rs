@@ -60,7 +60,7 @@ impl Links {
     /// x_p = L_p - 1.
     ///
     /// # Errors
-    /// A plane that is none.
+    /// A plane whose two directions are equal or do not exist.
     pub fn constant_flux(&self, quanta: &[((usize, usize), i64)]) -> Result<Links> {
         let (grid, dims) = (self.grid(), self.dims());
         if let Some(((p, q), _)) = quanta.iter().find(|((p, q), _)| p >= q || *q > 3) {

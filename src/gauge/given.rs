@@ -35,7 +35,7 @@ fn finite(m: &Su3) -> Result<()> {
 pub fn onto_su3(m: &Su3) -> Result<Su3> {
     finite(m)?;
     let near = su3::reunitarised(m);
-    // Written so that NaN is found.
+    // The comparison is written so that NaN fails it too.
     if !(off_su3(&near) <= GIVEN) {
         return Err(Error::input("the matrix cannot be projected onto SU(3)")
             .hint("its first two rows must be neither zero nor parallel"));

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::number::philox::{self, Stream};
 use crate::task::Task;
 
-/// What a run does.
+/// Parameters of a heatbath run.
 #[derive(Debug, Clone)]
 pub struct Heatbath {
     /// beta = 6/g^2 of the Wilson action.
@@ -26,7 +26,7 @@ pub struct Heatbath {
     pub first: usize,
 }
 
-/// Draws that one subgroup of one link may take.
+/// Largest number of draws for one subgroup of one link, before the program gives up.
 const ATTEMPTS: u32 = 64;
 
 /// A generator of uniform numbers for one subgroup of one link in one sweep.
@@ -67,7 +67,7 @@ fn heat(a: f64, draws: &Draws) -> f64 {
     last
 }
 
-/// A link after its subgroups met the heat bath.
+/// A link after a heatbath update of each of its SU(2) subgroups.
 fn heated(u: &Su3, staple: &Su3, beta: f64, seed: u64, link: usize, sweep: usize) -> Su3 {
     let mut u = *u;
     for (number, pair) in SUBGROUPS.into_iter().enumerate() {
@@ -128,7 +128,7 @@ fn reflect(u: &mut Links, task: &Task) -> Result<()> {
     sweep(u, task, |_, _, link, staple| reflected(link, staple))
 }
 
-/// Refuses lattices on which even and odd sites touch their like.
+/// Refuses lattices on which two even sites, or two odd ones, are neighbours.
 fn check_even(u: &Links) -> Result<()> {
     let Some(d) = u.dims().iter().position(|n| n % 2 == 1) else { return Ok(()) };
     Err(Error::input(format!("a checkerboard on a lattice of {} sites in direction {d}", u.dims()[d]))
@@ -138,7 +138,7 @@ fn check_even(u: &Links) -> Result<()> {
 /// The field after over-relaxation sweeps alone, which keep the Wilson action. Nothing in them is random.
 ///
 /// # Errors
-/// A direction of odd size, where even and odd sites touch.
+/// A direction of odd size: there two even sites are neighbours.
 pub fn overrelax(start: &Links, sweeps: usize, task: &Task) -> Result<Links> {
     check_even(start)?;
     let mut u = start.clone();
@@ -153,7 +153,7 @@ pub fn overrelax(start: &Links, sweeps: usize, task: &Task) -> Result<Links> {
 /// The field after the sweeps.
 ///
 /// # Errors
-/// A direction of odd size, where even and odd sites touch; a coupling that is not a finite number above 0.
+/// A direction of odd size, where two even sites are neighbours; a coupling that is not a finite number above 0.
 pub fn heatbath(start: &Links, options: &Heatbath, task: &Task) -> Result<Links> {
     check_even(start)?;
     if !(options.beta >= 0.0 && options.beta.is_finite()) {

@@ -13,14 +13,14 @@ use crate::lattice::Lattice;
 use crate::number::C64;
 use crate::operator::check_links;
 
-/// The links U_mu(x), at 4 site + mu, with site = x0 + L0 (x1 + L1 (x2 + L2 x3)); and what fermions get for crossing
-/// a boundary. Copies are cheap.
+/// The links U_mu(x), at 4 site + mu, with site = x0 + L0 (x1 + L1 (x2 + L2 x3)); and the sign that fermions take when they
+/// cross a boundary. Copies share the links.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Links {
     dims: [usize; 4],
     links: Arc<Vec<Su3>>,
     sign: [f64; 4],
-    /// Heatbath sweeps that the field has had: the next one draws other random numbers.
+    /// Heatbath sweeps that the field has had. The number of a sweep is part of the key of its random numbers.
     sweeps: usize,
 }
 
@@ -105,7 +105,7 @@ impl Links {
         site + moved * stride - x * stride
     }
 
-    /// What fermions get for crossing the boundary of each direction.
+    /// The sign, 1 or -1, that fermions take when they cross the boundary of each direction.
     pub fn sign(&self) -> [f64; 4] {
         self.sign
     }

@@ -1,7 +1,8 @@
 //! The workflows written in Rhai, built in to the program.
 
 /// Name and source of every stdlib module.
-pub(super) const MODULES: [(&str, &str); 5] = [
+pub(super) const MODULES: [(&str, &str); 6] = [
+    (super::rooms::INTERNAL, include_str!("../../stdlib/checkpoint.rhai")),
     ("dmrg", include_str!("../../stdlib/dmrg.rhai")),
     ("kpm", include_str!("../../stdlib/kpm.rhai")),
     ("models", include_str!("../../stdlib/models.rhai")),

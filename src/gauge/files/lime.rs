@@ -85,7 +85,7 @@ fn records(bytes: &[u8]) -> Result<Vec<Record<'_>>> {
     let cut = || Error::file("the file ends inside a lime record").hint(CUT);
     let mut found = Vec::new();
     let mut at = 0;
-    // Tapes fill files up with zeros.
+    // Files from tapes are padded with zeros.
     while bytes.get(at..).is_some_and(|rest| rest.iter().any(|b| *b != 0)) {
         let head = bytes.get(at..at + HEAD).ok_or_else(cut)?;
         if head[..4] != MAGIC {
@@ -146,7 +146,7 @@ fn scidac(file: &str, record: &str) -> Result<([usize; 4], Option<usize>)> {
         Some("D") => Some(64),
         _ => None,
     };
-    // What the data are called differs between programs; how many of which size they are does not.
+    // Programs name the type of the data differently. The number of bytes is the same for all.
     for (name, wanted) in [("datacount", Some(4)), ("typesize", bits.map(|bits| 18 * bits / 8))] {
         let stated = tagged(record, name);
         if let (Some(stated), Some(wanted)) = (stated, wanted)
@@ -189,7 +189,7 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
         Some(bits) => {
             return Err(Error::file(format!("numbers of {bits} bits")).hint("32 and 64 are known"));
         }
-        // The length says it.
+        // Where no record tells the precision, the length of the data does.
         None if data.len() == sites * 72 * 4 => 32,
         None => 64,
     };

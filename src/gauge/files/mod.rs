@@ -1,5 +1,5 @@
 //! Gauge fields in the files of other programs: NERSC archives, and ILDG and SciDAC files in lime containers. Checksums are
-//! verified before anything is believed.
+//! verified before the links are used.
 
 mod lime;
 mod nersc;
@@ -31,7 +31,7 @@ pub enum Kind {
 pub struct Loaded {
     /// The field.
     pub links: Links,
-    /// What could not be made sure of.
+    /// What could not be checked, as a text for the user.
     pub note: Option<String>,
 }
 
@@ -67,10 +67,10 @@ pub fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
 /// not understood are off by more.
 const ROUGH: f64 = 1e-2;
 
-/// What is wrong with a file whose links are none.
+/// The hint for a file whose links are not in SU(3).
 const WRONG: &str = "the file is damaged, or written by another convention";
 
-/// What to do about a file that ends too early.
+/// The hint for a file that ends too early.
 const CUT: &str = "the file may have been truncated on its way here: fetch it again";
 
 /// Sizes as a file gives them, none where it gives no number.
@@ -80,7 +80,7 @@ fn dims_of(sizes: impl IntoIterator<Item = Option<usize>>, what: &str) -> Result
         Error::file(format!("the {what} does not give four sizes of the lattice"))
             .hint("gauge fields have four directions of one site at least")
     })?;
-    // So that no file can ask for more memory than it could fill.
+    // A file must not make the program ask for more memory than the file can fill.
     match dims.iter().try_fold(576usize, |n, &d| n.checked_mul(d)) {
         Some(bytes) if bytes < isize::MAX as usize => Ok(dims),
         _ => Err(Error::file(format!("the {what} speaks of a lattice of {dims:?} sites")).hint(CUT)),
@@ -100,7 +100,7 @@ fn check_length(dims: [usize; 4], wanted: usize, there: usize) -> Result<()> {
     .hint(hint))
 }
 
-/// What fermions get for crossing the boundary of each direction, in the words of NERSC archives.
+/// The boundary conditions of fermions, in the words of NERSC archives.
 fn boundary_words(u: &Links) -> [&'static str; 4] {
     u.sign().map(|sign| if sign < 0.0 { "ANTIPERIODIC" } else { "PERIODIC" })
 }
@@ -177,7 +177,7 @@ fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
             Error::file(e.message().to_string()).hint(format!("{WRONG}; {option}"))
         })?;
     }
-    // What 32 bits round, stays unitary in 64.
+    // Links of 32 bits are unitary to 1e-7 only: they are projected, so that they are unitary to 64 bits.
     let near: Vec<Su3> = links.par_iter().map(su3::reunitarised).collect();
     let differences = |(a, b): (&Su3, &Su3)| a.iter().zip(b).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
     let off = links.iter().zip(&near).map(differences).fold(0.0, f64::max);

@@ -35,7 +35,7 @@ fn crc(parts: &[&[u8]]) -> u32 {
     hasher.finalize()
 }
 
-/// Holds the file against the check in its header, if it has one; `data` lies behind the header.
+/// Compares the file with the check in its header, if it has one; `data` lies behind the header.
 fn check_crc(head: &[u8], data: &[u8]) -> Result<()> {
     let line = format!("\n{CRC}");
     let Some(at) = head.windows(line.len()).position(|w| w == line.as_bytes()) else { return Ok(()) };
@@ -80,7 +80,7 @@ pub(super) fn encode(u: &Links, two_rows: bool, single: bool) -> Vec<u8> {
 
 pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     let limit = bytes.len().min(1 << 16);
-    // Lines may end as on either kind of system.
+    // Lines end in a line feed, or in carriage return and line feed.
     let ends = [&b"END_HEADER\n"[..], b"END_HEADER\r\n"];
     let found = ends.iter().filter_map(|end| {
         bytes[..limit].windows(end.len()).position(|w| w == *end).map(|at| (at, at + end.len()))
@@ -103,7 +103,7 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
                 .hint("4D_SU3_GAUGE and 4D_SU3_GAUGE_3x3 are known"));
         }
     };
-    // The plain names mean either order, to one program or another: the checksum tells.
+    // Programs disagree on the byte order of the plain names: the checksum tells which one it is.
     let (single, orders) = match need("FLOATING_POINT")? {
         "IEEE32BIG" => (true, &[true][..]),
         "IEEE64BIG" => (false, &[true][..]),
@@ -132,11 +132,11 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     })?;
     let form = Form { rows, single, reunitarise };
     let Loaded { links: u, note } = links_of(dims, &reals(data, single, big), form)?;
-    // A right checksum over data of another convention would go unnoticed.
+    // The checksum can be right and the order of the data another: the plaquette tells.
     let eps = 1e-5;
     for (key, value) in [("PLAQUETTE", plaquette(&u)), ("LINK_TRACE", link_trace(&u))] {
         let Some(stated) = keys.get(key) else { continue };
-        // Written so that what is no number is found.
+        // The comparison is written so that NaN fails it too.
         if !stated.parse().is_ok_and(|stated: f64| (stated - value).abs() < eps) {
             return Err(Error::file(format!(
                 "{key} of the links is {value:.9}, and the header says {stated}"
@@ -147,7 +147,7 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     let boundary = |d: usize| keys.get(format!("BOUNDARY_{d}").as_str()).copied().unwrap_or("PERIODIC");
     let sweeps = keys.get("SEQUENCE_NUMBER").and_then(|v| v.parse().ok()).unwrap_or_default();
     let links = u.with_sign(signs_of((1..5).map(boundary))?).with_sweeps(sweeps);
-    // Last, since what is wrong elsewhere says more of the damage.
+    // Last, because the checks before say more about what is damaged.
     check_crc(header, data)?;
     Ok(Loaded { links, note })
 }

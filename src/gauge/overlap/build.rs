@@ -1,4 +1,4 @@
-//! How a sign function comes about: the ends of the spectrum, the modes, a fit between the two, and the check of it all.
+//! Building a sign function: both ends of the spectrum, the low modes, a fit between the two, and a check of the result.
 
 use std::sync::Arc;
 
@@ -16,18 +16,18 @@ use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// Relative differences of limits that are rounding.
+/// Limits of the spectrum that differ by less than this, relatively, are the same up to rounding.
 const SAME: f64 = 1e-6;
 
-/// Roundings of a product with Q that an eigenvalue of it may be off by.
+/// The error of an eigenvalue of Q, in units of the rounding of one product with Q.
 const ROUNDING: f64 = 4.0;
 
-/// What to build a sign function from; all that is missing is found.
+/// What a sign function is built from. What is not given is found.
 #[derive(Default)]
 pub struct Wanted {
     /// Eigenvectors of Q^2 from the lowest on.
     pub low: Option<Eigen>,
-    /// About how many low modes to find; as many as pay where none are given.
+    /// About how many low modes to find. Without it, as many as save more time than they cost.
     pub modes: Option<usize>,
     /// The polynomial.
     pub polynomial: Option<MinMax>,
@@ -64,7 +64,7 @@ impl Wanted {
 
     /// A fit from `least` to `upper`.
     fn fitted(&self, upper: f64, beginning: &Beginning) -> Result<Fit> {
-        // A little room for rounding.
+        // A margin for rounding.
         let eps = 0.999 * beginning.least / upper;
         let found = if self.zolotarev {
             Zolotarev::to_error(eps, self.delta).map(Fit::Rational)
@@ -184,8 +184,8 @@ impl Sign {
         Ok(sign)
     }
 
-    /// X^2 = 1, as far as the bound says, on a random vector: nobody knows whether low modes were missed, or limits given that
-    /// the spectrum does not keep.
+    /// Checks X^2 = 1 on a random vector, within the bound. The check fails where low modes were missed, or where a limit that
+    /// was given lies inside the spectrum.
     fn verify(&self, seed: u64) -> Result<()> {
         let device = self.q.device();
         let mut v = self.q.zeros(1)?;

@@ -1,23 +1,25 @@
-//! How many low modes pay: the products with Q that they save, by a shorter polynomial, against those that finding them takes.
+//! How many low modes to project out. A mode saves products with Q, because the polynomial gets shorter, and costs those of
+//! finding it.
 
 use crate::method::MinMax;
 
-/// Applications of a sign function in which low modes must pay: an inversion makes more, a single vector fewer.
+/// The number of applications of a sign function over which low modes must save more than they cost. An inversion needs more
+/// applications than this, a single vector fewer.
 const APPLICATIONS: f64 = 50.0;
 
-/// Most modes that are found unasked.
+/// Largest number of modes that are looked for without being asked for.
 pub(super) const MOST: usize = 12;
 
 /// Vectors that a search keeps beyond those it is for.
 pub(super) const GUARDS: usize = 4;
 
-/// What an application costs more for every mode: projections before and after the polynomial.
+/// The cost of a mode in an application, in products with Q: projections before and after the polynomial.
 const PROJECTED: f64 = 0.5;
 
 /// Products of a sweep of a search for all of the modes.
 const SWEEP: f64 = 2.0 * 120.0 * (MOST + GUARDS) as f64;
 
-/// What decides between modes and a longer polynomial.
+/// What the choice between more modes and a longer polynomial depends on.
 pub(super) struct Choice {
     /// The largest Q^2.
     pub upper: f64,
@@ -57,7 +59,7 @@ impl Choice {
         (0.25 * 0.5 * APPLICATIONS * self.application(lowest)) as usize
     }
 
-    /// How many of the lowest modes pay best, by values known roughly: 0 where none do.
+    /// The number of lowest modes that saves most, from rough eigenvalues; 0 where none saves anything.
     pub fn best(&self, values: &[f64]) -> usize {
         let without = self.application(values[0]);
         let won = |count: usize| {

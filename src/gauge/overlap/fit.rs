@@ -1,12 +1,12 @@
-//! How a sign function treats what is not low modes: by a polynomial or a rational function in Q^2.
+//! The part of a sign function beyond the low modes: a polynomial or a rational function of Q^2.
 
 use crate::method::{MinMax, Zolotarev};
 use crate::number::DType;
 
-/// What conjugate gradients for the poles leave, of the deviation of the fit.
+/// The residual of the conjugate gradients for the poles, as a fraction of the deviation of the fit.
 pub(super) const UNSOLVED: f64 = 0.1;
 
-/// How the rest is approximated.
+/// The approximation beyond the low modes.
 #[derive(Debug, Clone)]
 pub(super) enum Fit {
     Polynomial(MinMax),

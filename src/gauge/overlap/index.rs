@@ -12,7 +12,7 @@ use crate::number::philox::Stream;
 use crate::operator::Operator;
 use crate::task::Task;
 
-/// What to look for.
+/// Options of [`index`].
 #[derive(Debug, Clone)]
 pub struct IndexOptions {
     /// Low modes to look for in each chirality at first; more are looked for while all of them are zero.
@@ -36,7 +36,7 @@ pub struct Index {
     pub circle: f64,
     /// The largest relative difference between partners of the two chiralities.
     pub pairing: f64,
-    /// What counts as zero.
+    /// Eigenvalues of D^+ D below this count as zero.
     pub threshold: f64,
     /// The zero modes themselves, a column each, those of positive chirality first; none where there are none.
     pub modes: Option<BlockVector>,
@@ -86,7 +86,7 @@ fn low(
     normal.device().fill_random(&mut start, random)?;
     let mut options = DavidsonOptions::new(count);
     options.start = Some(chirality.project(&start)?);
-    // Random vectors would bring in the other chirality.
+    // The search must not add random vectors of its own: they have parts of the other chirality.
     options.trust_start = true;
     options.tolerance = tolerance;
     options.max_basis = 8 * (count + 2);
@@ -141,7 +141,7 @@ pub fn index(overlap: &Overlap, options: &IndexOptions, task: &Task) -> Result<I
         found.iter().map(|e| e.values.iter().filter(|v| **v <= threshold).count()).collect();
     let rest = |k: usize| found[k].values[zeros[k]..].to_vec();
     let nonzero = [rest(0), rest(1)];
-    // Modes at the top of the circle have no partner, and multiplets may be cut: only what both lists hold counts.
+    // Modes at the top of the circle have no partner, and a list may end inside a multiplet: only pairs in both lists count.
     let top = (2.0 * (1.0 + d.s())).powi(2);
     let pairs = nonzero[0].len().min(nonzero[1].len());
     let pairing = (0..pairs)

@@ -15,13 +15,13 @@ const ONE: C64 = C64::new(1.0, 0.0);
 /// Ritz residuals above which a space is not taken for invariant, in units of the largest |Q|.
 const INVARIANT: f64 = 1e-7;
 
-/// Products with single vectors after which a search ends.
+/// Largest number of products with single vectors in a search.
 const PRODUCTS: usize = 400_000;
 
 /// Relative distances below which values of |Q| are one multiplet.
 const MULTIPLET: f64 = 1e-3;
 
-/// What values are known to when modes are chosen, as a fraction of the lowest.
+/// The accuracy of the eigenvalues by which modes are chosen, as a fraction of the lowest.
 const ROUGH: f64 = 0.01;
 
 /// Modes of Q^2 to project out, and the rest of its spectrum.
@@ -121,7 +121,7 @@ impl Search<'_> {
         let width = (count + GUARDS.max(count / 4)).min(room);
         let options = self.options(width, self.relative());
         let found = self.ritz(RitzOptions { sure: count, start: Some(start), ..options })?;
-        // Of squares.
+        // Values are squares.
         let wide = |m: &usize| found.values[*m] > found.values[*m - 1] * (1.0 + 2.0 * MULTIPLET);
         let keep = (1..=count).rev().find(wide);
         let at = keep.unwrap_or(count - 1);
@@ -166,7 +166,7 @@ impl Search<'_> {
     }
 }
 
-/// What a Ritz value of Q^2 stands for at least.
+/// A lower bound on the eigenvalue of Q^2 that a Ritz value belongs to.
 fn certain(found: &Eigen, at: usize, upper: f64) -> Result<f64> {
     let (value, residual) = (found.values[at], found.residuals[at]);
     if residual <= 0.5 * value {
@@ -226,8 +226,8 @@ fn diagonalised(q: &Operator, space: &BlockVector) -> Result<(Low, BlockVector)>
     Ok((Low { vectors: x, values, residuals }, r))
 }
 
-/// Eigenvectors of Q^2 cut out of a pair nu, -nu leave a space that Q leads out of: the other half of the pair is added. What
-/// else Q leads to is noise of high modes, which is not.
+/// Where the eigenvectors of Q^2 hold one half of a pair nu, -nu only, Q leads out of their space: the other half is added. What
+/// else Q leads to is noise of high modes, and is left out.
 pub(super) fn invariant(q: &Operator, vectors: BlockVector, scale: f64) -> Result<Low> {
     let device = q.device();
     let space = orthonormal(device, &q.accept(&vectors)?.unwrap_or(vectors))?;

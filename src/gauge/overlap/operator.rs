@@ -11,8 +11,7 @@ use crate::operator::{LinearOperator, Operator, SiteDiagonal, Wilson, update_by}
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// s of the kernel of a sign function, to what rounding left of it. Of another kernel than gamma5 (D_W - 1 - s), like a
-/// smoothed one, nothing can be said.
+/// s of the kernel of a sign function, up to rounding; none for another kernel than gamma5 (D_W - 1 - s), like a smoothed one.
 fn kernel_s(sign: &Sign) -> Option<f64> {
     let spec = Wilson::of(sign.kernel()).map(Wilson::spec).filter(|w| w.gamma5)?;
     Some(((3.0 - spec.diagonal) * 1e12).round() / 1e12)

@@ -27,7 +27,7 @@ pub struct SignReport {
     /// A bound on |X - sign(Q)|: the fit's deviation, the modes' residuals and rounding; 2 at least where there are doubtful
     /// modes.
     pub bound: f64,
-    /// Modes nearer to zero than they are known: nobody can tell their sign.
+    /// Modes nearer to zero than their error: their sign is not known.
     pub doubtful: usize,
 }
 
@@ -52,7 +52,7 @@ impl SignReport {
 pub(super) struct Ends<'a> {
     /// Degree or number of poles.
     pub degree: usize,
-    /// By how much X differs from a sign at a value of |Q|.
+    /// The difference between X and the sign at a value of |Q|.
     pub off: &'a dyn Fn(f64) -> f64,
     /// The fit's deviation on the rest of the spectrum.
     pub delta: f64,

@@ -47,7 +47,7 @@ impl Sign {
         self.fit.deviation()
     }
 
-    /// How well it is known.
+    /// Its accuracy.
     pub fn report(&self) -> &SignReport {
         &self.report
     }
@@ -129,7 +129,7 @@ impl Sign {
             }
             return Ok(None);
         };
-        // What fails on its way is not used again: its memory may have gone.
+        // A recording that failed is not used again: its memory may be gone.
         let mut recorded = match shapes[at].recorded.take() {
             Some(recorded) => recorded,
             None => RecordedClenshaw::new(self.q.times(&self.q)?, window, &p.coefficients, v)?,

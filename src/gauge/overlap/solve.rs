@@ -1,5 +1,5 @@
 //! D x = b for the overlap operator: conjugate gradients on D^+ D in each chirality, with one sign function an iteration
-//! that need not be better than what is left to solve (Cundy et al., CPC 165 (2005) 221).
+//! whose accuracy follows the residual (Cundy et al., CPC 165 (2005) 221).
 
 use super::index::Index;
 use super::operator::{ChiralNormal, Overlap};
@@ -11,13 +11,13 @@ use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// The share of the goal that a relaxed sign function may spoil in an iteration.
+/// The error of a relaxed sign function in an iteration, as a fraction of the residual asked for.
 const RELAXED: f64 = 0.05;
 
 /// The share of D^+ D's lowest eigenvalue by which a relaxed sign function may shift it.
 const SHIFT: f64 = 0.01;
 
-/// How hard to try.
+/// Options of [`invert`].
 #[derive(Debug, Clone)]
 pub struct InversionOptions {
     /// Largest |b - D x|/|b| of a column.
@@ -44,7 +44,7 @@ pub fn invert(d: &Overlap, b: &BlockVector, options: &InversionOptions, task: &T
     only(in_range(operator.device(), b, system, solve)?)
 }
 
-/// The solution for right-hand sides whose squares are numbers.
+/// The solution for right-hand sides whose norms do not overflow.
 fn solved(
     d: &Overlap,
     b: &BlockVector,
@@ -80,7 +80,7 @@ fn solved(
             if off <= options.tolerance {
                 break;
             }
-            // No more than what is still missing.
+            // No more accurate than what is still missing.
             goal = (0.2 * options.tolerance / off).min(0.1);
             left = d.apply(&r, !d.is_adjoint(), 0.0)?;
         }
@@ -139,7 +139,7 @@ fn lowest(d: &Overlap, found: Option<&Index>) -> f64 {
     (massless + m * m) / (2.0 * a * (a + m))
 }
 
-/// What it means that D^+ D is met with no positive value.
+/// The error for a D^+ D that is not positive.
 fn no_inverse(d: &Overlap) -> Error {
     let known = d.sign_function().map_or(0.0, |sign| sign.report().bound);
     let off = format!(

@@ -2,6 +2,7 @@
 //! the doc comments are the manual.
 
 mod about;
+mod block_algebra;
 mod chebyshev;
 mod check;
 mod complex;
@@ -53,6 +54,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     table::register(rooms);
     plot::register(rooms);
     vector::register(rooms);
+    block_algebra::register(rooms);
     operator::register(rooms);
     chebyshev::register(rooms);
     kpm::register(rooms);

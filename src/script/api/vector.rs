@@ -49,7 +49,7 @@ impl Vector {
     }
 
     /// The vector with its rows laid out as those of another: a vector of a lattice and one of none can meet.
-    fn arranged_like(&self, other: &Vector) -> Result<Rc<BlockVector>> {
+    pub(crate) fn arranged_like(&self, other: &Vector) -> Result<Rc<BlockVector>> {
         let (own, wanted) = (self.block.rows(), other.block.rows());
         if own == wanted || own.global != wanted.global || own.local != wanted.local {
             return Ok(self.block.clone());

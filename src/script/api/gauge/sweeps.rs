@@ -1,6 +1,7 @@
 //! Monte Carlo sweeps over gauge fields.
 
 use rhai::plugin::*;
+use rhai::{Dynamic, INT};
 
 use crate::error::Error;
 use crate::gauge::{self, Heatbath, Links};
@@ -24,6 +25,7 @@ mod sweep_functions {
     /// - `overrelaxation` (0): over-relaxation sweeps after each.
     /// - `first` (int, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random numbers whenever
     ///   it is made.
+    /// - `observe` (function): called after every sweep as `|sweep, links| ..`, with the field's number of sweeps, and the field.
     /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `progress` (true): show a bar.
     ///
@@ -33,9 +35,12 @@ mod sweep_functions {
     /// assert_close(gauge::plaquette(u), 1.0 / 18.0 + 1.0 / 216.0, 0.03);   // strong coupling
     /// u = gauge::heatbath(u, #{ beta: 1.0, seed: 1, progress: false });
     /// assert(u.sweeps == 11, "ten and one");
+    /// let action = [];
+    /// gauge::heatbath(u, #{ beta: 1.0, sweeps: 3, seed: 1, progress: false, observe: |sweep, u| action.push(gauge::plaquette(u)) });
+    /// assert(action.len == 3, "one a sweep");
     /// ```
     #[rhai_fn(name = "heatbath", return_raw)]
-    pub fn heatbath_field(start: Links, o: Options) -> Fallible<Links> {
+    pub fn heatbath_field(ctx: NativeCallContext, start: Links, o: Options) -> Fallible<Links> {
         let beta = o.maybe_float("beta").ok_or_else(|| {
             Error::input("a heatbath needs its coupling").hint("give `beta: 6.0`, which is 6/g^2")
         })?;
@@ -46,8 +51,15 @@ mod sweep_functions {
             seed: o.seed()?,
             first: o.maybe_count("first", 0)?.unwrap_or(start.sweeps()),
         };
-        let (run, task) = (run, o.task()?);
-        Ok(gauge::heatbath(&start, &run, &task)?)
+        let task = o.task()?;
+        let Some(observe) = o.function("observe") else { return Ok(gauge::heatbath(&start, &run, &task)?) };
+        let mut links = start;
+        for sweep in run.first..run.first + run.sweeps {
+            let one = Heatbath { sweeps: 1, first: sweep, ..run.clone() };
+            links = gauge::heatbath(&links, &one, &task)?;
+            let _: Dynamic = observe.call_within_context(&ctx, (links.sweeps() as INT, links.clone()))?;
+        }
+        Ok(links)
     }
 
     /// The field after over-relaxation sweeps alone (Creutz 1987). Every link is reflected in its SU(2) subgroups, so that the
@@ -71,8 +83,8 @@ mod sweep_functions {
     }
 
     #[rhai_fn(name = "heatbath", return_raw)]
-    pub fn heatbath_cold(lattice: Lattice, o: Options) -> Fallible<Links> {
+    pub fn heatbath_cold(ctx: NativeCallContext, lattice: Lattice, o: Options) -> Fallible<Links> {
         let start = Links::unit(&lattice)?;
-        heatbath_field(start, o)
+        heatbath_field(ctx, start, o)
     }
 }

@@ -1,6 +1,7 @@
 //! Variational Monte Carlo in pieces: wave functions, Jastrow factors, walkers, Hamiltonians, local energies, statistics.
 //! The runs are scripts over these (`stdlib/vmc.rhai`).
 
+mod configuration;
 mod elementary;
 mod factors;
 mod fit;
@@ -24,6 +25,7 @@ use crate::script::rooms::Rooms;
 /// Registers the types and their functions.
 pub(super) fn register(rooms: &mut Rooms) {
     wavefunction::register(rooms);
+    configuration::register(rooms);
     factors::register(rooms);
     hamiltonian::register(rooms);
     fit::register(rooms);
