@@ -6,13 +6,12 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use rhai::NativeCallContext;
 use umklapp::Engine;
 use umklapp::backend::{BlockVector, Device, Dots, Rows, Update};
 use umklapp::error::{Error, Result};
 use umklapp::number::{C64, DType};
 use umklapp::operator::{LinearOperator, Operator};
-use umklapp::script::{At, Failure};
+use umklapp::script::Fallible;
 
 /// `A + g |u><u|` with the normalised vector `u`.
 #[derive(Clone)]
@@ -87,8 +86,8 @@ impl LinearOperator for Coupled {
 }
 
 /// What scripts call.
-fn couple_all(ctx: NativeCallContext, a: Operator, g: f64) -> std::result::Result<Operator, Failure> {
-    Coupled::uniform(&a, g).at(&ctx)
+fn couple_all(a: Operator, g: f64) -> Fallible<Operator> {
+    Ok(Coupled::uniform(&a, g)?)
 }
 
 const SCRIPT: &str = "

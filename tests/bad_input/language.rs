@@ -27,7 +27,11 @@ fn names_of_earlier_versions() {
     fail(
         &mut engine(None),
         &[
-            ("moments_for(1, 2)", "no function `moments_for(int, int)`", "`moments_for` is `kpm::moments_for` now"),
+            (
+                "moments_for(1, 2)",
+                "no function `moments_for(int, int)`",
+                "`moments_for` is `kpm::moments_for` now",
+            ),
             ("k_path([[0.0]], 2)", "no function `k_path", "`k_path` is `lattice::k_path` now"),
             ("gauge::load(\"u.nersc\")", "no function `gauge::load", "`gauge::load` is `load` now"),
         ],
