@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use rhai::{Array, Dynamic, EvalAltResult, FLOAT, FnPtr, FuncArgs, NativeCallContext};
 
 use super::failure::failure;
-use super::{At, Failure};
+use super::{Failure, Fallible};
 use crate::error::{Error, Result};
 
 /// The functions of a script, callable during one native call.
@@ -53,10 +53,10 @@ impl<'a> Callback<'a> {
     }
 
     /// The result of the native call, or what the script's function threw.
-    pub fn finish<T>(self, result: Result<T>) -> std::result::Result<T, Failure> {
+    pub fn finish<T>(self, result: Result<T>) -> Fallible<T> {
         match self.thrown.into_inner() {
             Some(thrown) => Err(thrown),
-            None => result.at(self.ctx),
+            None => Ok(result?),
         }
     }
 }

@@ -14,7 +14,7 @@ use rhai::{
 
 use super::direct::unpacked;
 use super::failure::failure;
-use super::{At, Failure, registry};
+use super::{Failure, registry};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -123,7 +123,7 @@ pub(super) fn register(engine: &mut Engine) -> Result<()> {
         engine.register_fn(name, move |ctx: NativeCallContext, a: Dynamic, b: Dynamic| {
             match plain(op, &a, &b) {
                 Some(holds) => Ok(holds),
-                None => Err(refusal(op, ctx.engine(), &a, &b)).at(&ctx),
+                None => Err(Failure::from(refusal(op, ctx.engine(), &a, &b))),
             }
         });
         engine.register_custom_syntax_without_look_ahead_raw(

@@ -48,7 +48,6 @@ impl Engine {
         let device = open_device(&settings, &interrupt)?;
         let session = Session::new(device, settings.clone(), interrupt.clone());
         let mut rhai = rhai::Engine::new();
-        rhai.set_default_tag(Dynamic::from(session.clone()));
         // No limits on the sizes of strings, arrays and maps: Rhai would count all elements, nested ones too, after every call that
         // changes one, so that a loop of `push` took the square of its length. What there is no memory for is refused instead.
         rhai.set_max_call_levels(128).set_max_expr_depths(256, 128);

@@ -16,7 +16,6 @@ mod lint;
 pub mod manual;
 mod modules;
 mod native;
-mod old_options;
 pub mod options;
 pub mod reference;
 pub mod registry;
@@ -25,6 +24,6 @@ mod session;
 mod stdlib;
 
 pub use engine::{Engine, Outcome, read_script};
-pub use failure::{At, Failure, Fallible, fail};
-pub use old_options::Options;
-pub use session::{Session, Settings, session_of as session};
+pub use failure::{Failure, Fallible};
+pub use options::Options;
+pub use session::{Session, Settings, session};

@@ -219,8 +219,9 @@ fn as_float(value: &Dynamic) -> Option<f64> {
 fn at_least(key: &str, value: &Dynamic, least: usize) -> Result<usize> {
     match value.as_int().map(|n| (n, usize::try_from(n))) {
         Ok((_, Ok(n))) if n >= least => Ok(n),
-        Ok((n, _)) => Err(Error::input(format!("option `{key}` is {n}"))
-            .hint(format!("it must be at least {least}"))),
+        Ok((n, _)) => {
+            Err(Error::input(format!("option `{key}` is {n}")).hint(format!("it must be at least {least}")))
+        }
         Err(_) => Err(Error::internal(format!("the option `{key}` is no whole number"))),
     }
 }

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rhai::{Dynamic, NativeCallContext};
 use serde_json::json;
 
 use super::options::Declared;
@@ -267,12 +266,5 @@ thread_local!(static CURRENT: RefCell<Option<Rc<Session>>> = const { RefCell::ne
 pub fn session() -> Result<Rc<Session>> {
     CURRENT
         .with(|current| current.borrow().clone())
-        .ok_or_else(|| crate::error::Error::internal("a native function was called outside a session"))
-}
-
-/// The session of the engine that called a native function.
-pub fn session_of(ctx: &NativeCallContext) -> Result<Rc<Session>> {
-    ctx.tag()
-        .and_then(|tag: &Dynamic| tag.clone().try_cast::<Rc<Session>>())
         .ok_or_else(|| crate::error::Error::internal("a native function was called outside a session"))
 }

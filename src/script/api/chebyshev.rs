@@ -14,7 +14,7 @@ use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::failure::failure;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// The script's handle to a recurrence: stepping it steps every copy of the handle.
 #[derive(Clone)]
@@ -48,8 +48,8 @@ pub(crate) fn as_complex(value: &Dynamic) -> Option<C64> {
 fn find_window(h: &Operator, o: &Options) -> Result<Window> {
     let task = o.task()?;
     let seed = o.seed()?;
-    let margin = o.float("margin")?;
-    let steps = o.count_or("steps", 2, 60)?;
+    let margin = o.maybe_float("margin");
+    let steps = o.count("steps", 2)?;
     if let Some(margin) = margin
         && !(0.0..10.0).contains(&margin)
     {
@@ -59,7 +59,7 @@ fn find_window(h: &Operator, o: &Options) -> Result<Window> {
     let gershgorin = || Ok(Window::gershgorin(h)?.widened(margin.unwrap_or(0.0)));
     // An estimate may be too narrow.
     let lanczos = || Window::lanczos(h, steps, margin.unwrap_or(0.01), seed, &task);
-    match o.text_or("method", "auto")?.as_str() {
+    match o.text("method")?.as_str() {
         "gershgorin" => gershgorin(),
         "lanczos" => lanczos(),
         "auto" => gershgorin().or_else(|_| lanczos()),
@@ -71,15 +71,8 @@ fn find_window(h: &Operator, o: &Options) -> Result<Window> {
 /// A result of Clenshaw's recurrence that is off by more than this much of itself is worth a note.
 const LOST: f64 = 1e-6;
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod chebyshev_functions {
-    #[rhai_fn(name = "spectral_window", return_raw)]
-    pub fn spectral_window_plain(
-        ctx: NativeCallContext,
-        h: Operator,
-    ) -> std::result::Result<Window, Failure> {
-        spectral_window(ctx, h, Map::new())
-    }
 
     /// The window that holds the spectrum of a Hermitian operator: `center`, `half_width`, `lower`, `upper`.
     ///
@@ -97,15 +90,8 @@ mod chebyshev_functions {
     /// assert_close(spectral_window(h, #{ margin: 0.1 }).upper, 1.1, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn spectral_window(
-        ctx: NativeCallContext,
-        h: Operator,
-        options: Map,
-    ) -> std::result::Result<Window, Failure> {
-        let o = Options::new(&ctx, options);
-        let window = find_window(&h, &o).at(&ctx)?;
-        o.finish()?;
-        Ok(window)
+    pub fn spectral_window(h: Operator, o: Options) -> Fallible<Window> {
+        Ok(find_window(&h, &o)?)
     }
 
     /// A window from its limits.
@@ -115,12 +101,8 @@ mod chebyshev_functions {
     /// assert_close(window(-1.0, 3.0).center, 1.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn window(
-        ctx: NativeCallContext,
-        lower: FLOAT,
-        upper: FLOAT,
-    ) -> std::result::Result<Window, Failure> {
-        Window::from_limits(lower, upper).at(&ctx)
+    pub fn window(lower: FLOAT, upper: FLOAT) -> Fallible<Window> {
+        Ok(Window::from_limits(lower, upper)?)
     }
 
     /// The middle of the window, b.
@@ -156,21 +138,16 @@ mod chebyshev_functions {
     /// assert_close(mu[2], -0.5, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn chebyshev(
-        ctx: NativeCallContext,
-        h: Operator,
-        window: Window,
-        v: Vector,
-    ) -> std::result::Result<Recurrence, Failure> {
-        let recurrence = method::Chebyshev::new(&h, window, (*v.block).clone()).at(&ctx)?;
+    pub fn chebyshev(h: Operator, window: Window, v: Vector) -> Fallible<Recurrence> {
+        let recurrence = method::Chebyshev::new(&h, window, (*v.block).clone())?;
         Ok(Recurrence(Rc::new(RefCell::new(recurrence)), h))
     }
 
     /// One order further: two more moments.
     #[rhai_fn(global, pure, return_raw)]
-    pub fn step(ctx: NativeCallContext, r: &mut Recurrence) -> std::result::Result<(), Failure> {
-        let task = session(&ctx).at(&ctx)?.task(false);
-        r.0.borrow_mut().run(1, &task).at(&ctx)
+    pub fn step(r: &mut Recurrence) -> Fallible<()> {
+        let task = session()?.task(false);
+        Ok(r.0.borrow_mut().run(1, &task)?)
     }
 
     /// `n` orders further; gives the recurrence back, so that calls can be chained.
@@ -185,36 +162,17 @@ mod chebyshev_functions {
     /// assert(mu.len == 32, "two moments an order, and two to start with");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn run(
-        ctx: NativeCallContext,
-        r: &mut Recurrence,
-        n: INT,
-        options: Map,
-    ) -> std::result::Result<Recurrence, Failure> {
-        let o = Options::new(&ctx, options);
-        let task = o.task().at(&ctx)?;
-        o.finish()?;
-        let n = usize::try_from(n).map_err(|_| Error::input(format!("{n} steps"))).at(&ctx)?;
-        r.0.borrow_mut().run(n, &task).at(&ctx)?;
+    pub fn run(r: &mut Recurrence, n: INT, o: Options) -> Fallible<Recurrence> {
+        let task = o.task()?;
+        let n = usize::try_from(n).map_err(|_| Error::input(format!("{n} steps")))?;
+        r.0.borrow_mut().run(n, &task)?;
         Ok(r.clone())
-    }
-
-    #[rhai_fn(global, name = "run", pure, return_raw)]
-    pub fn run_plain(
-        ctx: NativeCallContext,
-        r: &mut Recurrence,
-        n: INT,
-    ) -> std::result::Result<Recurrence, Failure> {
-        run(ctx, r, n, Map::new())
     }
 
     /// The moments so far, averaged over the columns and divided by what makes mu_0 = 1.
     #[rhai_fn(global, pure, return_raw)]
-    pub fn moments(
-        ctx: NativeCallContext,
-        r: &mut Recurrence,
-    ) -> std::result::Result<SharedMoments, Failure> {
-        r.0.borrow().moments().map(Rc::new).at(&ctx)
+    pub fn moments(r: &mut Recurrence) -> Fallible<SharedMoments> {
+        Ok(r.0.borrow().moments().map(Rc::new)?)
     }
 
     /// The block T_m v of the newest order m.
@@ -256,24 +214,15 @@ mod chebyshev_functions {
 
     /// Moment number `n`.
     #[rhai_fn(global, index_get, pure, return_raw)]
-    pub fn moment(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        n: INT,
-    ) -> std::result::Result<FLOAT, Failure> {
+    pub fn moment(mu: &mut SharedMoments, n: INT) -> Fallible<FLOAT> {
         let value = usize::try_from(n).ok().and_then(|n| mu.values().get(n).copied());
-        value.ok_or_else(|| Error::input(format!("moment {n} of {}", mu.len()))).at(&ctx)
+        Ok(value.ok_or_else(|| Error::input(format!("moment {n} of {}", mu.len())))?)
     }
 
     /// Fraction of the spectral weight between two energies.
     #[rhai_fn(global, pure, return_raw)]
-    pub fn weight_between(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        lower: FLOAT,
-        upper: FLOAT,
-    ) -> std::result::Result<FLOAT, Failure> {
-        mu.weight_between(lower, upper, method::DampingKernel::Jackson).map(|(weight, _)| weight).at(&ctx)
+    pub fn weight_between(mu: &mut SharedMoments, lower: FLOAT, upper: FLOAT) -> Fallible<FLOAT> {
+        Ok(mu.weight_between(lower, upper, method::DampingKernel::Jackson).map(|(weight, _)| weight)?)
     }
 
     /// The standard error of `weight_between` over the vectors, Student's for few of them; NaN for a single vector.
@@ -285,13 +234,8 @@ mod chebyshev_functions {
     /// assert(mu.weight_error(-1.0, 0.0) < 0.2 && mu.weight_error(-9.0, 9.0) < 1e-12, "all of the weight is known");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn weight_error(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        lower: FLOAT,
-        upper: FLOAT,
-    ) -> std::result::Result<FLOAT, Failure> {
-        mu.weight_between(lower, upper, method::DampingKernel::Jackson).map(|(_, error)| error).at(&ctx)
+    pub fn weight_error(mu: &mut SharedMoments, lower: FLOAT, upper: FLOAT) -> Fallible<FLOAT> {
+        Ok(mu.weight_between(lower, upper, method::DampingKernel::Jackson).map(|(_, error)| error)?)
     }
 
     /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian. The series is
@@ -312,12 +256,10 @@ mod chebyshev_functions {
         ctx: NativeCallContext,
         f: FnPtr,
         window: Window,
-        options: Map,
-    ) -> std::result::Result<Rc<Expansion>, Failure> {
-        let o = Options::new(&ctx, options);
-        let terms = o.count("terms", 1).at(&ctx)?;
-        let tolerance = o.float_or("tolerance", 1e-14).at(&ctx)?;
-        o.finish()?;
+        o: Options,
+    ) -> Fallible<Rc<Expansion>> {
+        let terms = o.maybe_count("terms", 1)?;
+        let tolerance = o.float("tolerance")?;
         let mut thrown = None;
         let function = |energy: f64| {
             let value: Dynamic = f.call_within_context(&ctx, (energy,)).map_err(|e| {
@@ -339,15 +281,6 @@ mod chebyshev_functions {
         }
     }
 
-    #[rhai_fn(name = "chebyshev_expand", return_raw)]
-    pub fn chebyshev_expand_plain(
-        ctx: NativeCallContext,
-        f: FnPtr,
-        window: Window,
-    ) -> std::result::Result<Rc<Expansion>, Failure> {
-        chebyshev_expand(ctx, f, window, Map::new())
-    }
-
     /// Number of terms.
     #[rhai_fn(global, get = "terms", pure)]
     pub fn expansion_terms(series: &mut Rc<Expansion>) -> INT {
@@ -356,23 +289,15 @@ mod chebyshev_functions {
 
     /// The series at an energy, which must lie in its window.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn expansion_at(
-        ctx: NativeCallContext,
-        series: &mut Rc<Expansion>,
-        energy: FLOAT,
-    ) -> std::result::Result<Dynamic, Failure> {
-        series.inside(energy).at(&ctx)?;
+    pub fn expansion_at(series: &mut Rc<Expansion>, energy: FLOAT) -> Fallible<Dynamic> {
+        series.inside(energy)?;
         let z = series.at(energy);
         Ok(if series.is_real() { z.re.into() } else { Dynamic::from(z) })
     }
 
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn expansion_at_int(
-        ctx: NativeCallContext,
-        series: &mut Rc<Expansion>,
-        energy: INT,
-    ) -> std::result::Result<Dynamic, Failure> {
-        expansion_at(ctx, series, energy as FLOAT)
+    pub fn expansion_at_int(series: &mut Rc<Expansion>, energy: INT) -> Fallible<Dynamic> {
+        expansion_at(series, energy as FLOAT)
     }
 
     /// A function of an operator applied to a block, by Clenshaw's recurrence. The spectrum must lie in the window. Where the result
@@ -387,14 +312,8 @@ mod chebyshev_functions {
     /// assert_close(norm(clenshaw(h, w, square, unit_block(h, [0]))), 1.0, 1e-13);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn clenshaw(
-        ctx: NativeCallContext,
-        h: Operator,
-        window: Window,
-        series: Rc<Expansion>,
-        psi: Vector,
-    ) -> std::result::Result<Vector, Failure> {
-        let task = session(&ctx).at(&ctx)?.task(true);
+    pub fn clenshaw(h: Operator, window: Window, series: Rc<Expansion>, psi: Vector) -> Fallible<Vector> {
+        let task = session()?.task(true);
         let run = || -> Result<BlockVector> {
             let near = |a: f64, b: f64| (a - b).abs() <= 1e-12 * window.half_width;
             if !near(series.window.center, window.center)
@@ -413,14 +332,14 @@ mod chebyshev_functions {
             let (out, loss) = series.apply_with_loss(&h, &psi.block, &task)?;
             let rounding = if out.dtype().is_single() { f64::from(f32::EPSILON) } else { f64::EPSILON };
             if loss * rounding > LOST {
-                session(&ctx)?.note(&format!(
+                session()?.note(&format!(
                     "the result is {loss:.0e} times smaller than the terms of the series: it is right to some {:.0e} of itself only",
                     (loss * rounding).min(1.0)
                 ));
             }
             Ok(out)
         };
-        Ok(Vector::new(h.device(), run().at(&ctx)?))
+        Ok(Vector::new(h.device(), run()?))
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
@@ -450,7 +369,7 @@ mod chebyshev_functions {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod evolution {
     /// exp(-i t H) of the columns of a block, at norm one, for real, imaginary and complex times: a map of `state` and `log_norm`,
     /// the logarithms of the norms they have. With the option `normalise: false` the columns as they are; a norm that is no number is
@@ -469,19 +388,17 @@ mod evolution {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn chebyshev_evolve(
-        ctx: NativeCallContext,
         h: Operator,
         window: Window,
         psi: Vector,
         t: Dynamic,
-        options: Map,
-    ) -> std::result::Result<Dynamic, Failure> {
-        let o = Options::new(&ctx, options);
+        o: Options,
+    ) -> Fallible<Dynamic> {
         let run = || -> Result<Dynamic> {
             let time = as_complex(&t)
                 .ok_or_else(|| Error::input(format!("a time is a number, not a {}", t.type_name())))?;
-            let normalise = o.flag_or("normalise", true)?;
-            let tolerance = o.float_or("tolerance", 1e-14)?;
+            let normalise = o.flag("normalise")?;
+            let tolerance = o.float("tolerance")?;
             let evolved = method::evolve(&h, window, &psi.block, time, tolerance, &o.task()?)?;
             if !normalise {
                 return Ok(Dynamic::from(Vector::new(h.device(), evolved.whole(&h)?)));
@@ -492,19 +409,6 @@ mod evolution {
             map.insert("log_norm".into(), Dynamic::from(Series::Real(logs)));
             Ok(map.into())
         };
-        let result = run().at(&ctx)?;
-        o.finish()?;
-        Ok(result)
-    }
-
-    #[rhai_fn(name = "chebyshev_evolve", return_raw)]
-    pub fn chebyshev_evolve_plain(
-        ctx: NativeCallContext,
-        h: Operator,
-        window: Window,
-        psi: Vector,
-        t: Dynamic,
-    ) -> std::result::Result<Dynamic, Failure> {
-        chebyshev_evolve(ctx, h, window, psi, t, Map::new())
+        Ok(run()?)
     }
 }

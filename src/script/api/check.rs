@@ -11,7 +11,7 @@ use super::values::type_of;
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::script::declared::unknown_key;
-use crate::script::{At, Failure, Fallible, fail, session, session as session_of};
+use crate::script::{Fallible, session};
 use crate::task;
 
 /// Registers the functions.
@@ -33,7 +33,7 @@ fn merge(given: Map, defaults: Map) -> Result<Map> {
     Ok(merged)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod check_functions {
     /// What went wrong, as one sentence: of errors that `catch` gets.
     ///
@@ -59,8 +59,8 @@ mod check_functions {
     /// note("the lattice is small: finite-size effects are to be expected");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn note(ctx: NativeCallContext, text: &str) -> std::result::Result<(), Failure> {
-        session(&ctx).at(&ctx)?.note(text);
+    pub fn note(text: &str) -> Fallible<()> {
+        session()?.note(text);
         Ok(())
     }
 
@@ -71,13 +71,13 @@ mod check_functions {
     /// sleep(0.01);
     /// ```
     #[rhai_fn(name = "sleep", return_raw)]
-    pub fn sleep(ctx: NativeCallContext, seconds: FLOAT) -> std::result::Result<(), Failure> {
+    pub fn sleep(seconds: FLOAT) -> Fallible<()> {
         const NAP: Duration = Duration::from_millis(20);
         // What is more than a Duration holds is for ever as well.
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
         let began = Instant::now();
         loop {
-            task::poll().at(&ctx)?;
+            task::poll()?;
             match time.checked_sub(began.elapsed()) {
                 None | Some(Duration::ZERO) => return Ok(()),
                 Some(left) => std::thread::sleep(left.min(NAP)),
@@ -86,8 +86,8 @@ mod check_functions {
     }
 
     #[rhai_fn(name = "sleep", return_raw)]
-    pub fn sleep_whole(ctx: NativeCallContext, seconds: INT) -> std::result::Result<(), Failure> {
-        sleep(ctx, seconds as FLOAT)
+    pub fn sleep_whole(seconds: INT) -> Fallible<()> {
+        sleep(seconds as FLOAT)
     }
 
     /// Fails with a message unless the condition holds.
@@ -97,12 +97,8 @@ mod check_functions {
     /// assert(1 + 1 == 2, "arithmetic");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn assert(
-        ctx: NativeCallContext,
-        condition: bool,
-        message: &str,
-    ) -> std::result::Result<(), Failure> {
-        if condition { Ok(()) } else { fail(&ctx, format!("assertion failed: {message}")) }
+    pub fn assert(condition: bool, message: &str) -> Fallible<()> {
+        if condition { Ok(()) } else { Err(Error::input(format!("assertion failed: {message}")).into()) }
     }
 
     /// Fails unless two numbers agree to an absolute tolerance.
@@ -112,21 +108,14 @@ mod check_functions {
     /// assert_close(sqrt(2) * sqrt(2), 2.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn assert_close(
-        ctx: NativeCallContext,
-        value: Dynamic,
-        expected: Dynamic,
-        tolerance: FLOAT,
-    ) -> std::result::Result<(), Failure> {
+    pub fn assert_close(value: Dynamic, expected: Dynamic, tolerance: FLOAT) -> Fallible<()> {
         let (Some(x), Some(y)) = (as_complex(&value), as_complex(&expected)) else {
-            return fail(
-                &ctx,
-                format!(
-                    "`assert_close` compares numbers, not {} and {}",
-                    type_of(&value),
-                    type_of(&expected)
-                ),
-            );
+            return Err(Error::input(format!(
+                "`assert_close` compares numbers, not {} and {}",
+                type_of(&value),
+                type_of(&expected)
+            ))
+            .into());
         };
         // Written so that NaN fails.
         if (x - y).norm() <= tolerance {
@@ -135,10 +124,10 @@ mod check_functions {
         let off = (x - y).norm();
         let show = |z: C64| if z.im == 0.0 { format!("{:?}", z.re) } else { complex::show(z) };
         let (value, expected) = (show(x), show(y));
-        fail(
-            &ctx,
-            format!("{value} is not {expected}: they differ by {off:.3e}, and {tolerance:e} is allowed"),
-        )
+        Err(Error::input(format!(
+            "{value} is not {expected}: they differ by {off:.3e}, and {tolerance:e} is allowed"
+        ))
+        .into())
     }
 
     /// Merges a function's options into its defaults; a key without default is an error.
@@ -148,8 +137,8 @@ mod check_functions {
     /// assert(options(#{ a: 2 }, #{ a: 1, b: 3 }).a == 2, "given options win");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn options(ctx: NativeCallContext, given: Map, defaults: Map) -> std::result::Result<Map, Failure> {
-        merge(given, defaults).at(&ctx)
+    pub fn options(given: Map, defaults: Map) -> Fallible<Map> {
+        Ok(merge(given, defaults)?)
     }
 
     /// The options of the function of a script that it stands in, as the section `# Options` of the function's doc comment
@@ -184,7 +173,7 @@ mod check_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn options_for(ctx: NativeCallContext, name: &str, o: Map) -> Fallible<Map> {
-        let declared = session_of(&ctx)?.declared(name);
+        let declared = session()?.declared(name);
         if declared.options(ctx.engine()).is_empty() {
             let text = format!("no function `{name}` declares options");
             return Err(Error::input(text).hint("name one with its module, like \"kpm::moments\"").into());
@@ -201,13 +190,8 @@ mod check_functions {
     /// assert(type_of(o.width) == "f64", "a float, although given whole");
     /// ```
     #[rhai_fn(name = "options", return_raw)]
-    pub fn options_of_kinds(
-        ctx: NativeCallContext,
-        given: Map,
-        defaults: Map,
-        kinds: Map,
-    ) -> std::result::Result<Map, Failure> {
-        let mut merged = merge(given, defaults).at(&ctx)?;
+    pub fn options_of_kinds(ctx: NativeCallContext, given: Map, defaults: Map, kinds: Map) -> Fallible<Map> {
+        let mut merged = merge(given, defaults)?;
         for (key, kind) in kinds {
             let Some(value) = merged.get_mut(&key).filter(|value| !value.is_unit()) else { continue };
             let kind = kind.into_string().unwrap_or_default();
@@ -231,7 +215,7 @@ mod check_functions {
                     other => other,
                 };
                 let text = format!("option `{key}` takes {wanted}, not {}", type_of(value));
-                return Err(Error::input(text).hint(format!("it was given `{value}`"))).at(&ctx);
+                return Err(Error::input(text).hint(format!("it was given `{value}`")).into());
             }
         }
         Ok(merged)
@@ -244,13 +228,13 @@ mod check_functions {
     /// assert(time(|| 1 + 1) >= 0.0, "time passes");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn time(ctx: NativeCallContext, work: FnPtr) -> std::result::Result<FLOAT, Failure> {
+    pub fn time(ctx: NativeCallContext, work: FnPtr) -> Fallible<FLOAT> {
         // A GPU works on after its calls have returned.
-        let device = session(&ctx).at(&ctx)?.device();
-        device.synchronize().at(&ctx)?;
+        let device = session()?.device();
+        device.synchronize()?;
         let started = std::time::Instant::now();
         let _: Dynamic = work.call_within_context(&ctx, ())?;
-        device.synchronize().at(&ctx)?;
+        device.synchronize()?;
         Ok(started.elapsed().as_secs_f64())
     }
 
@@ -263,16 +247,15 @@ mod check_functions {
     /// if !converged { exit(3); }
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn exit(ctx: NativeCallContext, code: INT) -> std::result::Result<(), Failure> {
+    pub fn exit(ctx: NativeCallContext, code: INT) -> Fallible<()> {
         let code = u8::try_from(code)
-            .map_err(|_| Error::input(format!("an exit code of {code}")).hint("it lies between 0 and 255"))
-            .at(&ctx)?;
-        session(&ctx).at(&ctx)?.end(code);
+            .map_err(|_| Error::input(format!("an exit code of {code}")).hint("it lies between 0 and 255"))?;
+        session()?.end(code);
         Err(Box::new(EvalAltResult::Exit(Dynamic::UNIT, ctx.call_position())))
     }
 
     #[rhai_fn(name = "exit", return_raw)]
-    pub fn exit_plain(ctx: NativeCallContext) -> std::result::Result<(), Failure> {
+    pub fn exit_plain(ctx: NativeCallContext) -> Fallible<()> {
         exit(ctx, 0)
     }
 
@@ -286,8 +269,8 @@ mod check_functions {
     /// assert(random_numbers(2) == x, "the same numbers");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn set_seed(ctx: NativeCallContext, seed: INT) -> std::result::Result<(), Failure> {
-        session(&ctx).at(&ctx)?.set_seed(seed as u64);
+    pub fn set_seed(seed: INT) -> Fallible<()> {
+        session()?.set_seed(seed as u64);
         Ok(())
     }
 
@@ -299,8 +282,8 @@ mod check_functions {
     /// assert(backend().workers >= 1, "somebody works");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn backend(ctx: NativeCallContext) -> std::result::Result<Map, Failure> {
-        let device = session(&ctx).at(&ctx)?.device();
+    pub fn backend() -> Fallible<Map> {
+        let device = session()?.device();
         let memory = device.memory();
         let mut bytes = Map::new();
         bytes.insert("total".into(), (memory.total as INT).into());

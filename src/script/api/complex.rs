@@ -8,8 +8,8 @@ use rhai::{Dynamic, Engine, FLOAT, INT, Module};
 use super::values::{as_number, type_of};
 use crate::error::Error;
 use crate::number::{self, C64, Number};
+use crate::script::Fallible;
 use crate::script::comparison::order;
-use crate::script::{At, Failure};
 
 /// Registers the type, the constants `I` and `PI` and the operators.
 pub(super) fn register(engine: &mut Engine) {
@@ -74,7 +74,7 @@ fn is_whole(z: C64, n: INT) -> bool {
     z.im == 0.0 && order(n, z.re) == Some(Ordering::Equal)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod complex_functions {
     /// A complex number from its real and imaginary part.
     ///
@@ -177,20 +177,17 @@ mod complex_functions {
     /// assert(format(1.0 / 3.0 - 2.0 * I, 3) == "0.333 - 2.0i", "complex ones, too");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn format(ctx: NativeCallContext, x: Dynamic, digits: INT) -> std::result::Result<String, Failure> {
-        let build = || {
-            let digits =
-                usize::try_from(digits).ok().filter(|digits| (1..=17).contains(digits)).ok_or_else(|| {
-                    Error::input(format!("a number with {digits} digits")).hint("ask for 1 to 17")
-                })?;
-            match as_number(&x) {
-                Some(Number::Real(x)) => Ok(number::format::significant(x, digits)),
-                Some(Number::Complex(z)) => Ok(number::format::significant_complex(z, digits)),
-                None => Err(Error::input(format!("a number is wanted, not {}", type_of(&x)))
-                    .hint("of several numbers format one by one")),
-            }
-        };
-        build().at(&ctx)
+    pub fn format(x: Dynamic, digits: INT) -> Fallible<String> {
+        let digits = usize::try_from(digits)
+            .ok()
+            .filter(|digits| (1..=17).contains(digits))
+            .ok_or_else(|| Error::input(format!("a number with {digits} digits")).hint("ask for 1 to 17"))?;
+        Ok(match as_number(&x) {
+            Some(Number::Real(x)) => Ok(number::format::significant(x, digits)),
+            Some(Number::Complex(z)) => Ok(number::format::significant_complex(z, digits)),
+            None => Err(Error::input(format!("a number is wanted, not {}", type_of(&x)))
+                .hint("of several numbers format one by one")),
+        }?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -11,7 +11,7 @@ use crate::number::{C64, Matrix, Series};
 use crate::script::callback::Callback;
 use crate::script::declared::unknown_key;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// Registers the type, the module and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -94,7 +94,7 @@ fn ion_of(value: &Dynamic, number: usize) -> Result<Ion> {
     Ok(Ion { species, charge, position: vector_of(get("position")?, "the position of an ion")? })
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod crystal_module {
     /// Silicon, `n` primitive cells along each of the three vectors of the face-centred cubic lattice (or an array of
     /// three numbers), with the empirical pseudopotential of Cohen and Bergstresser, a = 5.43 angstrom. The origin lies
@@ -107,8 +107,8 @@ mod crystal_module {
     /// assert_close(si.volume, 2.0 * (5.43 / 0.529177210903) ** 3.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn silicon(ctx: NativeCallContext, n: Dynamic) -> std::result::Result<Crystal, Failure> {
-        semiconductor(ctx, "Si", n)
+    pub fn silicon(n: Dynamic) -> Fallible<Crystal> {
+        semiconductor("Si", n)
     }
 
     /// Germanium, as `crystal::silicon`, a = 5.66 angstrom.
@@ -118,8 +118,8 @@ mod crystal_module {
     /// assert(crystal::germanium([1, 1, 2]).electrons == 16, "two cells");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn germanium(ctx: NativeCallContext, n: Dynamic) -> std::result::Result<Crystal, Failure> {
-        semiconductor(ctx, "Ge", n)
+    pub fn germanium(n: Dynamic) -> Fallible<Crystal> {
+        semiconductor("Ge", n)
     }
 
     /// Grey tin, as `crystal::silicon`, a = 6.49 angstrom.
@@ -129,8 +129,8 @@ mod crystal_module {
     /// assert(crystal::tin(1).ions == 2, "a primitive cell");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn tin(ctx: NativeCallContext, n: Dynamic) -> std::result::Result<Crystal, Failure> {
-        semiconductor(ctx, "Sn", n)
+    pub fn tin(n: Dynamic) -> Fallible<Crystal> {
+        semiconductor("Sn", n)
     }
 
     /// One of the semiconductors of diamond or zinc-blende structure that Cohen and Bergstresser fitted to optical spectra
@@ -144,12 +144,8 @@ mod crystal_module {
     /// assert_close(gap, 1.4, 0.2);                        // direct, in electronvolts
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn semiconductor(
-        ctx: NativeCallContext,
-        name: &str,
-        n: Dynamic,
-    ) -> std::result::Result<Crystal, Failure> {
-        repeat_of(&n).and_then(|n| Crystal::semiconductor(name, n)).at(&ctx)
+    pub fn semiconductor(name: &str, n: Dynamic) -> Fallible<Crystal> {
+        Ok(repeat_of(&n).and_then(|n| Crystal::semiconductor(name, n))?)
     }
 
     /// A cube of the homogeneous electron gas with this many electrons at density parameter r_s.
@@ -161,16 +157,9 @@ mod crystal_module {
     /// assert_close(gas.madelung * gas.volume ** (1.0 / 3.0), -2.837297479481, 1e-10);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn electron_gas(
-        ctx: NativeCallContext,
-        electrons: INT,
-        rs: Dynamic,
-    ) -> std::result::Result<Crystal, Failure> {
-        let build = || {
-            let count = usize::try_from(electrons).unwrap_or(0);
-            Crystal::electron_gas(count, real(&rs, "r_s")?)
-        };
-        build().at(&ctx)
+    pub fn electron_gas(electrons: INT, rs: Dynamic) -> Fallible<Crystal> {
+        let count = usize::try_from(electrons).unwrap_or(0);
+        Ok(Crystal::electron_gas(count, real(&rs, "r_s")?)?)
     }
 
     /// A crystal of your own: the three vectors of its primitive cell (bohr), an array of ions
@@ -192,45 +181,26 @@ mod crystal_module {
     /// assert_close(c.potential([0.0, 0.0, 0.0]), -6.0 * exp(-((PI() / 2.0) ** 2.0)), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn custom(
-        ctx: NativeCallContext,
-        vectors: Dynamic,
-        ions: Array,
-        options: Map,
-    ) -> std::result::Result<Crystal, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let cell = cell_of(&vectors)?;
-            let ions =
-                ions.iter().enumerate().map(|(k, ion)| ion_of(ion, k)).collect::<Result<Vec<Ion>>>()?;
-            let repeat = o.value("repeat").map_or(Ok([1; 3]), |n| repeat_of(&n))?;
-            let charge: f64 = ions.iter().map(|ion| ion.charge).sum();
-            let electrons = o.count_or("electrons", 0, charge.max(0.0).round() as usize)?;
-            let reach = o.float_or("reach", 4.0)?;
-            if !(0.0..=1e3).contains(&reach) {
-                return Err(
-                    Error::input(format!("option `reach` is {reach}")).hint("a wave number, like 4.0")
-                );
-            }
-            Ok((cell, ions, repeat, electrons, reach, o.function("form_factor")?))
-        };
-        let (cell, ions, repeat, electrons, reach, form) = read().at(&ctx)?;
-        o.finish()?;
+    pub fn custom(ctx: NativeCallContext, vectors: Dynamic, ions: Array, o: Options) -> Fallible<Crystal> {
+        let cell = cell_of(&vectors)?;
+        let ions = ions.iter().enumerate().map(|(k, ion)| ion_of(ion, k)).collect::<Result<Vec<Ion>>>()?;
+        let repeat = o.given("repeat").map_or(Ok([1; 3]), |n| repeat_of(&n))?;
+        let charge: f64 = ions.iter().map(|ion| ion.charge).sum();
+        let electrons = o.maybe_count("electrons", 0)?.unwrap_or(charge.max(0.0).round() as usize);
+        let reach = o.float("reach")?;
+        if !(0.0..=1e3).contains(&reach) {
+            return Err(Error::input(format!("option `reach` is {reach}"))
+                .hint("a wave number, like 4.0")
+                .into());
+        }
+        let (cell, ions, repeat, electrons, reach, form) =
+            (cell, ions, repeat, electrons, reach, o.function("form_factor"));
         let callback = Callback::new(&ctx);
         let potential = match &form {
             None => Ok(Potential::zero(&cell)),
             Some(form) => potential_of(&callback, form, &cell, &ions, reach),
         };
         callback.finish(potential.and_then(|v| Crystal::new("crystal", cell, repeat, &ions, electrons, v)))
-    }
-
-    #[rhai_fn(name = "custom", return_raw)]
-    pub fn custom_plain(
-        ctx: NativeCallContext,
-        vectors: Dynamic,
-        ions: Array,
-    ) -> std::result::Result<Crystal, Failure> {
-        custom(ctx, vectors, ions, Map::new())
     }
 }
 
@@ -258,7 +228,7 @@ fn potential_of(
     })
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod crystal_functions {
     /// Electrons in the cell.
     ///
@@ -311,9 +281,9 @@ mod crystal_functions {
     /// assert_close(crystal::electron_gas(2, 1.0).cell.at(0, 0), crystal::electron_gas(2, 1.0).volume ** (1.0 / 3.0), 1e-12);
     /// ```
     #[rhai_fn(global, get = "cell", pure, return_raw)]
-    pub fn cell(ctx: NativeCallContext, c: &mut Crystal) -> std::result::Result<Matrix, Failure> {
+    pub fn cell(c: &mut Crystal) -> Fallible<Matrix> {
         let numbers: Vec<f64> = c.cell().vectors().iter().flatten().copied().collect();
-        Matrix::new(3, 3, numbers).at(&ctx)
+        Ok(Matrix::new(3, 3, numbers)?)
     }
 
     /// The positions of the ions, the rows of a Matrix, bohr.
@@ -324,9 +294,9 @@ mod crystal_functions {
     /// assert_close(r.at(0, 0), 5.43 / 0.529177210903 / 8.0, 1e-12);
     /// ```
     #[rhai_fn(global, get = "positions", pure, return_raw)]
-    pub fn positions(ctx: NativeCallContext, c: &mut Crystal) -> std::result::Result<Matrix, Failure> {
+    pub fn positions(c: &mut Crystal) -> Fallible<Matrix> {
         let numbers: Vec<f64> = c.ions().iter().flat_map(|ion| ion.position).collect();
-        Matrix::new(c.ions().len(), 3, numbers).at(&ctx)
+        Ok(Matrix::new(c.ions().len(), 3, numbers)?)
     }
 
     /// The charges of the ions.
@@ -377,12 +347,8 @@ mod crystal_functions {
     /// assert(si.potential([0.0, 0.0, 0.0]) < 0.0, "electrons are drawn to the bonds");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn potential(
-        ctx: NativeCallContext,
-        c: &mut Crystal,
-        point: Dynamic,
-    ) -> std::result::Result<FLOAT, Failure> {
-        let at = vector_of(&point, "a point").at(&ctx)?;
+    pub fn potential(c: &mut Crystal, point: Dynamic) -> Fallible<FLOAT> {
+        let at = vector_of(&point, "a point")?;
         Ok(c.potential().values(&[at])[0])
     }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Engine, INT, Map};
+use rhai::{Engine, INT};
 
 use super::vector::Vector;
 use crate::backend::Device;
@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::method::{self, DavidsonOptions, Eigen, Ended, Preconditioner};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Failure, Fallible, Options, session};
 
 /// The script's handle to eigenpairs, and the device on which the vectors live.
 #[derive(Clone)]
@@ -24,7 +24,7 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 fn block(o: &Options, key: &'static str) -> Result<Option<crate::backend::BlockVector>> {
-    match o.value(key) {
+    match o.given(key) {
         None => Ok(None),
         Some(value) => match value.clone().try_cast::<Vector>() {
             Some(v) => Ok(Some((*v.block).clone())),
@@ -53,36 +53,28 @@ fn unfinished(eigen: &Eigen, tolerance: f64, unit: &str, used: usize) -> Option<
 }
 
 /// Both methods: they differ in the correction only.
-fn find(
-    ctx: &NativeCallContext,
-    h: Operator,
-    options: Map,
-    krylov: bool,
-) -> std::result::Result<Pairs, Failure> {
-    let o = Options::new(ctx, options);
+fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Fallible<Pairs> {
     let mut thrown: Option<Failure> = None;
-    let read = || -> Result<_> {
-        let mut d = DavidsonOptions::new(o.count_or("count", 1, 1)?);
-        d.tolerance = o.float_or("tol", d.tolerance)?;
-        d.max_basis = o.count_or("basis", 2, d.max_basis)?;
-        d.max_iterations = o.count_or("iterations", 1, if krylov { 10_000 } else { d.max_iterations })?;
-        d.seed = o.seed()?;
-        d.start = block(&o, "start")?;
-        d.trust_start = o.flag_or("trust_start", false)?;
-        d.orthogonal_to = block(&o, "orthogonal_to")?;
-        let highest = match o.text_or("which", "lowest")?.as_str() {
-            "lowest" => false,
-            "highest" => true,
-            other => {
-                return Err(Error::input(format!("no end `{other}` of the spectrum"))
-                    .hint("which is \"lowest\" or \"highest\""));
-            }
-        };
-        let precondition = if krylov { None } else { o.function("preconditioner")? };
-        Ok((d, highest, precondition, o.task()?, o.flag_or("progress", true)?))
+    let mut d = DavidsonOptions::new(o.count("count", 1)?);
+    d.tolerance = o.float("tol")?;
+    d.max_basis = o.maybe_count("basis", 2)?.unwrap_or(d.max_basis);
+    d.max_iterations = o.count("iterations", 1)?;
+    d.seed = o.seed()?;
+    d.start = block(&o, "start")?;
+    d.trust_start = o.flag("trust_start")?;
+    d.orthogonal_to = block(&o, "orthogonal_to")?;
+    let highest = match o.text("which")?.as_str() {
+        "lowest" => false,
+        "highest" => true,
+        other => {
+            return Err(Error::input(format!("no end `{other}` of the spectrum"))
+                .hint("which is \"lowest\" or \"highest\"")
+                .into());
+        }
     };
-    let (mut d, highest, precondition, task, loud) = read().at(ctx)?;
-    o.finish()?;
+    let precondition = if krylov { None } else { o.function("preconditioner") };
+    let (mut d, highest, precondition, task, loud) =
+        (d, highest, precondition, o.task()?, o.flag("progress")?);
     let tolerance = d.tolerance;
     let target = if highest { h.scaled(C64::new(-1.0, 0.0)) } else { h.clone() };
     let device = h.device().clone();
@@ -115,17 +107,17 @@ fn find(
     if let Some(e) = thrown {
         return Err(e);
     }
-    let mut eigen = found.at(ctx)?;
+    let mut eigen = found?;
     if highest {
         eigen.values.iter_mut().for_each(|x| *x = -*x);
     }
     if loud && let Some(note) = unfinished(&eigen, tolerance, "iterations", eigen.iterations) {
-        session(ctx).at(ctx)?.note(&note);
+        session()?.note(&note);
     }
     Ok(Pairs(Rc::new(eigen), device))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod eigen_functions {
     /// The lowest eigenpairs of a Hermitian operator by Davidson's block method with thick restarts: exact diagonalisation of
     /// large sparse Hamiltonians.
@@ -156,17 +148,8 @@ mod eigen_functions {
     /// assert_close(low.values[1], low.values[2], 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn davidson(
-        ctx: NativeCallContext,
-        h: Operator,
-        options: Map,
-    ) -> std::result::Result<Pairs, Failure> {
-        find(&ctx, h, options, false)
-    }
-
-    #[rhai_fn(name = "davidson", return_raw)]
-    pub fn davidson_plain(ctx: NativeCallContext, h: Operator) -> std::result::Result<Pairs, Failure> {
-        find(&ctx, h, Map::new(), false)
+    pub fn davidson(ctx: NativeCallContext, h: Operator, o: Options) -> Fallible<Pairs> {
+        find(&ctx, h, o, false)
     }
 
     /// The lowest eigenpairs of a Hermitian operator by the block Lanczos method with thick restarts.
@@ -181,13 +164,8 @@ mod eigen_functions {
     /// assert_close(lanczos(h, #{ which: "highest" }).values[0], 2.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn lanczos(ctx: NativeCallContext, h: Operator, options: Map) -> std::result::Result<Pairs, Failure> {
-        find(&ctx, h, options, true)
-    }
-
-    #[rhai_fn(name = "lanczos", return_raw)]
-    pub fn lanczos_plain(ctx: NativeCallContext, h: Operator) -> std::result::Result<Pairs, Failure> {
-        find(&ctx, h, Map::new(), true)
+    pub fn lanczos(ctx: NativeCallContext, h: Operator, o: Options) -> Fallible<Pairs> {
+        find(&ctx, h, o, true)
     }
 
     /// The lowest eigenpairs of a Hermitian operator by minimising its Ritz functional <x|A x>/<x|x>: conjugate gradients with
@@ -209,34 +187,25 @@ mod eigen_functions {
     /// assert_close(low.values[1], low.values[2], 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn ritz(ctx: NativeCallContext, a: Operator, options: Map) -> std::result::Result<Pairs, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let method = match o.text_or("method", "gradient")?.as_str() {
-                "gradient" => method::RitzMethod::ConjugateGradient,
-                "chebyshev" => method::RitzMethod::Chebyshev,
-                other => {
-                    return Err(Error::input(format!("no method `{other}` for the Ritz functional"))
-                        .hint("the methods are \"gradient\" and \"chebyshev\""));
-                }
-            };
-            let mut wanted = method::RitzOptions::new(o.count_or("count", 1, 1)?, o.seed()?, method);
-            wanted.tolerance = o.float_or("tol", wanted.tolerance)?;
-            wanted.max_products = o.count_or("products", 1, wanted.max_products)?;
-            Ok((wanted, o.task()?))
+    pub fn ritz(a: Operator, o: Options) -> Fallible<Pairs> {
+        let method = match o.text("method")?.as_str() {
+            "gradient" => method::RitzMethod::ConjugateGradient,
+            "chebyshev" => method::RitzMethod::Chebyshev,
+            other => {
+                return Err(Error::input(format!("no method `{other}` for the Ritz functional"))
+                    .hint("the methods are \"gradient\" and \"chebyshev\"")
+                    .into());
+            }
         };
-        let (wanted, task) = read().at(&ctx)?;
-        o.finish()?;
-        let eigen = method::ritz(&a, &wanted, &task).at(&ctx)?;
+        let mut wanted = method::RitzOptions::new(o.count("count", 1)?, o.seed()?, method);
+        wanted.tolerance = o.float("tol")?;
+        wanted.max_products = o.count("products", 1)?;
+        let (wanted, task) = (wanted, o.task()?);
+        let eigen = method::ritz(&a, &wanted, &task)?;
         if let Some(note) = unfinished(&eigen, wanted.tolerance, "products", eigen.products) {
-            session(&ctx).at(&ctx)?.note(&note);
+            session()?.note(&note);
         }
         Ok(Pairs(Rc::new(eigen), a.device().clone()))
-    }
-
-    #[rhai_fn(name = "ritz", return_raw)]
-    pub fn ritz_plain(ctx: NativeCallContext, a: Operator) -> std::result::Result<Pairs, Failure> {
-        ritz(ctx, a, Map::new())
     }
 
     /// Eigenvalues, from the end of the spectrum inwards.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::manybody::{self, Basis, OpSum, Sector, Site, Sites};
 use crate::operator::{Format, Operator};
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the type, the module and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -20,7 +20,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("exact", exported_module!(exact_module));
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod basis_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn basis_to_string(basis: &mut Basis) -> String {
@@ -46,13 +46,9 @@ mod basis_functions {
     /// assert(one_down.state(0) == ["Up", "Up", "Dn"], "the last site changes fastest");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn state(
-        ctx: NativeCallContext,
-        basis: &mut Basis,
-        number: INT,
-    ) -> std::result::Result<Array, Failure> {
+    pub fn state(basis: &mut Basis, number: INT) -> Fallible<Array> {
         let number = usize::try_from(number).map_err(|_| Error::input(format!("state {number}")));
-        let states = number.and_then(|n| basis.state(n)).at(&ctx)?;
+        let states = number.and_then(|n| basis.state(n))?;
         let name = |(site, s): (&Arc<Site>, &u8)| Dynamic::from(site.states()[*s as usize].clone());
         Ok(basis.sites().iter().zip(&states).map(name).collect())
     }
@@ -65,29 +61,21 @@ mod basis_functions {
     /// assert(basis.state(basis.number(["Up", "Dn"])) == ["Up", "Dn"], "there and back");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn number(
-        ctx: NativeCallContext,
-        basis: &mut Basis,
-        states: Array,
-    ) -> std::result::Result<INT, Failure> {
-        let find = || {
-            if states.len() != basis.sites().count() {
-                return Err(Error::input(format!("{} local states for {}", states.len(), basis.sites())));
-            }
-            let local = |(site, name): (&Arc<Site>, &Dynamic)| -> Result<u8> {
-                let name = name.clone().into_string();
-                site.state(&name.map_err(|_| Error::input("local states are given by name"))?)
-                    .map(|s| s as u8)
-            };
-            let states = basis.sites().iter().zip(&states).map(local).collect::<Result<Vec<_>>>()?;
-            let number = basis.number(&states)?;
-            number.map(|n| n as INT).ok_or_else(|| Error::input("the state lies outside the sector"))
+    pub fn number(basis: &mut Basis, states: Array) -> Fallible<INT> {
+        if states.len() != basis.sites().count() {
+            return Err(Error::input(format!("{} local states for {}", states.len(), basis.sites())).into());
+        }
+        let local = |(site, name): (&Arc<Site>, &Dynamic)| -> Result<u8> {
+            let name = name.clone().into_string();
+            site.state(&name.map_err(|_| Error::input("local states are given by name"))?).map(|s| s as u8)
         };
-        find().at(&ctx)
+        let states = basis.sites().iter().zip(&states).map(local).collect::<Result<Vec<_>>>()?;
+        let number = basis.number(&states)?;
+        Ok(number.map(|n| n as INT).ok_or_else(|| Error::input("the state lies outside the sector"))?)
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod exact_module {
     /// The matrix of a sum of operators on all states of the sites with given conserved numbers, as an operator.
     ///
@@ -109,71 +97,23 @@ mod exact_module {
     /// assert(pair.dim == 2 && pair.is_hermitian(), "singlet and triplet");
     /// ```
     #[rhai_fn(name = "operator", return_raw)]
-    pub fn operator_with(
-        ctx: NativeCallContext,
-        sum: OpSum,
-        sites: Sites,
-        sector: Map,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let basis = sector_of(&sector).and_then(|sector| Basis::new(&sites, &sector)).at(&ctx)?;
-        operator_in_basis_with(ctx, sum, basis, options)
+    pub fn operator_with(sum: OpSum, sites: Sites, sector: Map, o: Options) -> Fallible<Operator> {
+        let basis = sector_of(&sector).and_then(|sector| Basis::new(&sites, &sector))?;
+        operator_in_basis_with(sum, basis, o)
     }
 
     #[rhai_fn(name = "operator", return_raw)]
-    pub fn operator_in_sector(
-        ctx: NativeCallContext,
-        sum: OpSum,
-        sites: Sites,
-        sector: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        operator_with(ctx, sum, sites, sector, Map::new())
+    pub fn operator_on_all(sum: OpSum, sites: Sites) -> Fallible<Operator> {
+        let basis = Basis::new(&sites, &Sector::new())?;
+        let session = session()?;
+        Ok(manybody::operator(&session.device(), &sum, &basis, Format::Auto, false, &session.task(true))?)
     }
 
     #[rhai_fn(name = "operator", return_raw)]
-    pub fn operator_on_all(
-        ctx: NativeCallContext,
-        sum: OpSum,
-        sites: Sites,
-    ) -> std::result::Result<Operator, Failure> {
-        operator_with(ctx, sum, sites, Map::new(), Map::new())
-    }
-
-    /// The matrix of a sum of operators in a basis made by `exact::basis`.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let chain = sites("S=1/2", 4);
-    /// let basis = exact::basis(chain, #{ Sz: 0.0 });
-    /// let h = models::heisenberg(chain);
-    /// let neel = unit_block(exact::operator(h, basis), [basis.number(["Up", "Dn", "Up", "Dn"])]);
-    /// assert_close(dot(neel, exact::operator(h, basis) * neel), -0.75, 1e-14);
-    /// ```
-    #[rhai_fn(name = "operator", return_raw)]
-    pub fn operator_in_basis(
-        ctx: NativeCallContext,
-        sum: OpSum,
-        basis: Basis,
-    ) -> std::result::Result<Operator, Failure> {
-        operator_in_basis_with(ctx, sum, basis, Map::new())
-    }
-
-    #[rhai_fn(name = "operator", return_raw)]
-    pub fn operator_in_basis_with(
-        ctx: NativeCallContext,
-        sum: OpSum,
-        basis: Basis,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let format = Format::parse(&o.text_or("format", "auto")?)?;
-            let (single, task) = (single_precision(&o)?, o.task()?);
-            manybody::operator(&session(&ctx)?.device(), &sum, &basis, format, single, &task)
-        };
-        let operator = build().at(&ctx)?;
-        o.finish()?;
-        Ok(operator)
+    pub fn operator_in_basis_with(sum: OpSum, basis: Basis, o: Options) -> Fallible<Operator> {
+        let format = Format::parse(&o.text("format")?)?;
+        let (single, task) = (single_precision(&o)?, o.task()?);
+        Ok(manybody::operator(&session()?.device(), &sum, &basis, format, single, &task)?)
     }
 
     /// The product states of the sites with given conserved numbers, in the order of the operators' rows.
@@ -183,12 +123,12 @@ mod exact_module {
     /// assert(exact::basis(sites("Electron", 4), #{ Nup: 2, Ndn: 2 }).dim == 36, "C(4, 2)^2");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn basis(ctx: NativeCallContext, sites: Sites, sector: Map) -> std::result::Result<Basis, Failure> {
-        sector_of(&sector).and_then(|sector| Basis::new(&sites, &sector)).at(&ctx)
+    pub fn basis(sites: Sites, sector: Map) -> Fallible<Basis> {
+        Ok(sector_of(&sector).and_then(|sector| Basis::new(&sites, &sector))?)
     }
 
     #[rhai_fn(name = "basis", return_raw)]
-    pub fn basis_of_all(ctx: NativeCallContext, sites: Sites) -> std::result::Result<Basis, Failure> {
-        Basis::new(&sites, &Sector::new()).at(&ctx)
+    pub fn basis_of_all(sites: Sites) -> Fallible<Basis> {
+        Ok(Basis::new(&sites, &Sector::new())?)
     }
 }

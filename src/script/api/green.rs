@@ -1,7 +1,7 @@
 //! Green's functions from Chebyshev moments.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, INT, Map};
+use rhai::{Dynamic, INT};
 
 use super::chebyshev::SharedMoments;
 use super::kpm::{kernel, orders};
@@ -11,7 +11,7 @@ use crate::method::{self, Damping, Window};
 use crate::number::{C64, Matrix, Series};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -20,8 +20,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// The options `eta`, or `kernel` and `parameter`.
 fn damping(o: &Options) -> Result<Damping> {
-    let kernel = kernel(o, "lorentz")?;
-    Ok(match o.float("eta")? {
+    let kernel = kernel(o)?;
+    Ok(match o.maybe_float("eta") {
         Some(eta) => Damping::Imaginary(eta),
         None => Damping::Kernel(kernel),
     })
@@ -32,18 +32,12 @@ const NEGLIGIBLE: f64 = 1e-10;
 const NOTED: f64 = 1e-6;
 
 /// Says so where the moments end before the series of a Green's function does.
-fn tell_of_rest(
-    ctx: &NativeCallContext,
-    window: Window,
-    energies: &[f64],
-    damping: Damping,
-    count: usize,
-) -> Result<()> {
+fn tell_of_rest(window: Window, energies: &[f64], damping: Damping, count: usize) -> Result<()> {
     if count as f64 >= method::undamped_terms(window, energies, damping, NOTED)?.0 {
         return Ok(());
     }
     let (needed, energy) = method::undamped_terms(window, energies, damping, NEGLIGIBLE)?;
-    session(ctx)?.note(&format!(
+    session()?.note(&format!(
         "{count} moments are too few for the Green's function at energy {energy}: its series takes {:.0} there",
         even(needed)
     ));
@@ -56,26 +50,15 @@ fn even(n: f64) -> f64 {
 }
 
 /// The series of these moments at energies, by the options that say what damps it.
-fn series_at(
-    ctx: &NativeCallContext,
-    window: Window,
-    mu: &[C64],
-    energies: &Series,
-    options: Map,
-) -> std::result::Result<Series, Failure> {
-    let o = Options::new(ctx, options);
-    let build = || {
-        let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
-        let g = method::green(window, mu, energies, damping)?;
-        tell_of_rest(ctx, window, energies, damping, mu.len())?;
-        Ok(g)
-    };
-    let g = build().at(ctx)?;
-    o.finish()?;
+fn series_at(window: Window, mu: &[C64], energies: &Series, o: Options) -> Fallible<Series> {
+    let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
+    let g = method::green(window, mu, energies, damping)?;
+    tell_of_rest(window, energies, damping, mu.len())?;
+    let g = g;
     Ok(Series::Complex(g))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod green_functions {
     /// The retarded Green's function of these moments, per state, at `energies`. Outside the window, and everywhere with `eta`,
     /// no kernel damps the series, which is right where it has as many moments as `kpm::green_moments` says; a note on standard
@@ -92,23 +75,9 @@ mod green_functions {
     /// assert_close(mu.green(series([3.0]), #{})[0], 1.0 / sqrt(5.0), 1e-12);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn green(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
+    pub fn green(mu: &mut SharedMoments, energies: Series, o: Options) -> Fallible<Series> {
         let values: Vec<C64> = mu.values().iter().map(|&x| C64::new(x, 0.0)).collect();
-        series_at(&ctx, mu.window, &values, &energies, options)
-    }
-
-    #[rhai_fn(global, name = "green", pure, return_raw)]
-    pub fn green_plain(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-    ) -> std::result::Result<Series, Failure> {
-        green(ctx, mu, energies, Map::new())
+        series_at(mu.window, &values, &energies, o)
     }
 
     /// The standard errors of `green` over the vectors, Student's for few of them: that of the real part and, as imaginary part,
@@ -125,26 +94,9 @@ mod green_functions {
     /// assert(error.re > 0.0 && error.im > 0.0, "eight vectors differ");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn green_error(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || method::green_error(mu, energies.as_real("energies")?, damping(&o)?);
-        let errors = build().at(&ctx)?;
-        o.finish()?;
+    pub fn green_error(mu: &mut SharedMoments, energies: Series, o: Options) -> Fallible<Series> {
+        let errors = method::green_error(mu, energies.as_real("energies")?, damping(&o)?)?;
         Ok(Series::Complex(errors))
-    }
-
-    #[rhai_fn(global, name = "green_error", pure, return_raw)]
-    pub fn green_error_plain(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-    ) -> std::result::Result<Series, Failure> {
-        green_error(ctx, mu, energies, Map::new())
     }
 
     /// The moments <l|T_n(H~)|r> for n below `count`: a Series for single vectors, a Matrix with a column a pair for blocks.
@@ -157,26 +109,18 @@ mod green_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn cross_moments(
-        ctx: NativeCallContext,
         h: Operator,
         window: Window,
         left: Vector,
         right: Vector,
         count: INT,
-    ) -> std::result::Result<Dynamic, Failure> {
-        let o = Options::none(&ctx);
-        let build = || {
-            let count = orders(count)?;
-            let rows = method::cross_moments(&h, window, &left.block, &right.block, count, &o.task()?)?;
-            let columns = left.block.columns();
-            let all = Series::Complex(rows.into_iter().flatten().collect());
-            Ok(if columns == 1 {
-                Dynamic::from(all)
-            } else {
-                Dynamic::from(Matrix::new(count, columns, all)?)
-            })
-        };
-        build().at(&ctx)
+    ) -> Fallible<Dynamic> {
+        let count = orders(count)?;
+        let rows =
+            method::cross_moments(&h, window, &left.block, &right.block, count, &session()?.task(true))?;
+        let columns = left.block.columns();
+        let all = Series::Complex(rows.into_iter().flatten().collect());
+        Ok(if columns == 1 { Dynamic::from(all) } else { Dynamic::from(Matrix::new(count, columns, all)?) })
     }
 
     /// The Green's function of moments <l|T_n(H~)|r> at `energies`; options and notes as for `green`.
@@ -190,24 +134,8 @@ mod green_functions {
     /// assert_close(kpm::green_function(w, mu, series([-3.0]), #{})[0], -x / sqrt(5.0), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn green_function(
-        ctx: NativeCallContext,
-        window: Window,
-        mu: Series,
-        energies: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        series_at(&ctx, window, &mu.to_complex(), &energies, options)
-    }
-
-    #[rhai_fn(name = "green_function", return_raw)]
-    pub fn green_function_plain(
-        ctx: NativeCallContext,
-        window: Window,
-        mu: Series,
-        energies: Series,
-    ) -> std::result::Result<Series, Failure> {
-        green_function(ctx, window, mu, energies, Map::new())
+    pub fn green_function(window: Window, mu: Series, energies: Series, o: Options) -> Fallible<Series> {
+        series_at(window, &mu.to_complex(), &energies, o)
     }
 
     /// How many moments a Green's function at `energies` takes where no kernel damps its series: with `eta`, and outside the
@@ -225,26 +153,10 @@ mod green_functions {
     /// assert(kpm::green_moments(w, series([0.0, 3.0]), #{}) == 26, "outside the window");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn green_moments(
-        ctx: NativeCallContext,
-        window: Window,
-        energies: Series,
-        options: Map,
-    ) -> std::result::Result<INT, Failure> {
-        let o = Options::new(&ctx, options);
+    pub fn green_moments(window: Window, energies: Series, o: Options) -> Fallible<INT> {
         let build =
             || method::undamped_terms(window, energies.as_real("energies")?, damping(&o)?, NEGLIGIBLE);
-        let (needed, _) = build().at(&ctx)?;
-        o.finish()?;
+        let (needed, _) = build()?;
         Ok(even(needed) as INT)
-    }
-
-    #[rhai_fn(name = "green_moments", return_raw)]
-    pub fn green_moments_plain(
-        ctx: NativeCallContext,
-        window: Window,
-        energies: Series,
-    ) -> std::result::Result<INT, Failure> {
-        green_moments(ctx, window, energies, Map::new())
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use rhai::Array;
 use rhai::plugin::*;
-use rhai::{Array, Map};
 
 use super::lattice::{boundaries_of, ints, reals};
 use super::model::{ScriptModel, single_precision};
@@ -13,7 +13,7 @@ use crate::lattice::{Centres, WannierOptions, read_matrix_market, read_wannier90
 use crate::operator::{Format, Operator, Stored};
 use crate::output::files;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -22,14 +22,14 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 /// What a script saved, it finds again; everything else is named as the user sees it.
-fn input_path(ctx: &NativeCallContext, file: &str) -> Result<PathBuf> {
-    let saved = session(ctx)?.output_path(file);
+fn input_path(file: &str) -> Result<PathBuf> {
+    let saved = session()?.output_path(file);
     Ok(if saved.exists() { saved } else { file.into() })
 }
 
-fn wannier_options(o: &Options<'_>) -> Result<WannierOptions> {
+fn wannier_options(o: &Options) -> Result<WannierOptions> {
     let defaults = WannierOptions::default();
-    let cells = match o.value("cells") {
+    let cells = match o.given("cells") {
         None => defaults.cells,
         Some(cells) => {
             let wrong = || Error::input("option `cells` takes three whole numbers, like [10, 10, 1]");
@@ -39,8 +39,8 @@ fn wannier_options(o: &Options<'_>) -> Result<WannierOptions> {
             sizes.try_into().map_err(|_| wrong())?
         }
     };
-    let boundary = o.value("boundary").map(|b| boundaries_of(&b)).transpose()?;
-    let vectors = match o.value("vectors") {
+    let boundary = o.given("boundary").map(|b| boundaries_of(&b)).transpose()?;
+    let vectors = match o.given("vectors") {
         None => defaults.vectors,
         Some(vectors) => {
             let wrong = || Error::input("option `vectors` takes three Bravais vectors");
@@ -53,18 +53,18 @@ fn wannier_options(o: &Options<'_>) -> Result<WannierOptions> {
         boundary: boundary.unwrap_or(defaults.boundary),
         vectors,
         centres: Centres::Nowhere,
-        cutoff: o.float_or("cutoff", 0.0)?,
-        fermi: o.float_or("fermi", 0.0)?,
+        cutoff: o.float("cutoff")?,
+        fermi: o.float("fermi")?,
     })
 }
 
 /// Where the Wannier functions of a `_hr.dat` file lie: as the option `centres` says, or else in the `_centres.xyz` file beside
 /// it, if the Bravais vectors are given, which have its unit.
-fn centres_of(ctx: &NativeCallContext, o: &Options<'_>, hamiltonian: &Path) -> Result<Centres> {
-    let given = match o.value("centres") {
+fn centres_of(o: &Options, hamiltonian: &Path) -> Result<Centres> {
+    let given = match o.given("centres") {
         Some(value) if value.is_string() => match value.into_string().unwrap_or_default().as_str() {
             "none" => return Ok(Centres::Nowhere),
-            file => Some(Centres::File(input_path(ctx, file)?)),
+            file => Some(Centres::File(input_path(file)?)),
         },
         Some(value) => {
             let wrong = || {
@@ -84,8 +84,8 @@ fn centres_of(ctx: &NativeCallContext, o: &Options<'_>, hamiltonian: &Path) -> R
     let beside =
         name.strip_suffix("_hr.dat").map(|seed| hamiltonian.with_file_name(format!("{seed}_centres.xyz")));
     let Some(beside) = beside.filter(|path| path.exists()) else { return Ok(Centres::Nowhere) };
-    let session = session(ctx)?;
-    if o.value("vectors").is_none() {
+    let session = session()?;
+    if o.given("vectors").is_none() {
         session.note(&format!(
             "`{}` is not read: its centres are in angstrom, and without `vectors` the cell is the unit cube",
             beside.display()
@@ -99,7 +99,7 @@ fn centres_of(ctx: &NativeCallContext, o: &Options<'_>, hamiltonian: &Path) -> R
     Ok(Centres::File(beside))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod import_functions {
     /// The operator in a Matrix Market file (`.mtx`): coordinate or array layout, all kinds of entries and symmetries.
     ///
@@ -116,25 +116,10 @@ mod import_functions {
     /// assert_close((again.to_matrix() - h.to_matrix()).norm(), 0.0, 0.0);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn matrix_market(
-        ctx: NativeCallContext,
-        file: &str,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || {
-            let format = Format::parse(&o.text_or("format", "auto")?)?;
-            let csr = read_matrix_market(&input_path(&ctx, file)?, single_precision(&o)?, &o.task()?)?;
-            Stored::from_csr(&session(&ctx)?.device(), csr, format)
-        };
-        let operator = read().at(&ctx)?;
-        o.finish()?;
-        Ok(operator)
-    }
-
-    #[rhai_fn(name = "matrix_market", return_raw)]
-    pub fn matrix_market_plain(ctx: NativeCallContext, file: &str) -> std::result::Result<Operator, Failure> {
-        matrix_market(ctx, file, Map::new())
+    pub fn matrix_market(file: &str, o: Options) -> Fallible<Operator> {
+        let format = Format::parse(&o.text("format")?)?;
+        let csr = read_matrix_market(&input_path(file)?, single_precision(&o)?, &o.task()?)?;
+        Ok(Stored::from_csr(&session()?.device(), csr, format)?)
     }
 
     /// Saves an operator as a Matrix Market file; the name ends in `.mtx`.
@@ -145,19 +130,12 @@ mod import_functions {
     /// assert(matrix_market("pauli_y.mtx").is_hermitian(), "as it was");
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save_operator(
-        ctx: NativeCallContext,
-        h: &mut Operator,
-        file: &str,
-    ) -> std::result::Result<(), Failure> {
-        let save = || {
-            let session = session(&ctx)?;
-            let path = session.output_path(file);
-            files::save_operator(h, &path, Some(&manifest(&ctx)?))?;
-            session.saved(&path);
-            Ok(())
-        };
-        save().at(&ctx)
+    pub fn save_operator(h: &mut Operator, file: &str) -> Fallible<()> {
+        let session = session()?;
+        let path = session.output_path(file);
+        files::save_operator(h, &path, Some(&manifest()?))?;
+        session.saved(&path);
+        Ok(())
     }
 
     /// Adds a text at the end of a file, which is made where there is none.
@@ -168,15 +146,12 @@ mod import_functions {
     /// append_text("log.txt", `1 ${-0.5}\n`);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn append_text(ctx: NativeCallContext, file: &str, text: &str) -> std::result::Result<(), Failure> {
-        let append = || {
-            let session = session(&ctx)?;
-            let path = session.output_path(file);
-            files::append(&path, text.as_bytes())?;
-            session.saved(&path);
-            Ok(())
-        };
-        append().at(&ctx)
+    pub fn append_text(file: &str, text: &str) -> Fallible<()> {
+        let session = session()?;
+        let path = session.output_path(file);
+        files::append(&path, text.as_bytes())?;
+        session.saved(&path);
+        Ok(())
     }
 
     /// Writes a text to a file, whole or not at all; what was in it is gone.
@@ -186,19 +161,16 @@ mod import_functions {
     /// write_text("note.txt", "U = 4\n");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn write_text(ctx: NativeCallContext, file: &str, text: &str) -> std::result::Result<(), Failure> {
-        let write = || {
-            let session = session(&ctx)?;
-            let path = session.output_path(file);
-            files::write_bytes(&path, text.as_bytes())?;
-            session.saved(&path);
-            Ok(())
-        };
-        write().at(&ctx)
+    pub fn write_text(file: &str, text: &str) -> Fallible<()> {
+        let session = session()?;
+        let path = session.output_path(file);
+        files::write_bytes(&path, text.as_bytes())?;
+        session.saved(&path);
+        Ok(())
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod wannier_functions {
     /// The tight-binding model in a `_hr.dat` file of Wannier90, on a lattice of cells; the Wannier functions are the orbitals
     /// of the one site of a cell. Energies are in the file's units, electron volts. Velocities and magnetic phases need the centres
@@ -221,32 +193,17 @@ mod wannier_functions {
     /// assert_close(davidson(h).values[0], -2.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn wannier90(
-        ctx: NativeCallContext,
-        file: &str,
-        options: Map,
-    ) -> std::result::Result<ScriptModel, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || {
-            let path = input_path(&ctx, file)?;
-            let options = WannierOptions { centres: centres_of(&ctx, &o, &path)?, ..wannier_options(&o)? };
-            let model = read_wannier90(&path, &options)?;
-            if options.centres == Centres::Nowhere && model.orbitals() > 1 && o.value("centres").is_none() {
-                session(&ctx)?.note(&format!(
+    pub fn wannier90(file: &str, o: Options) -> Fallible<ScriptModel> {
+        let path = input_path(file)?;
+        let wanted = WannierOptions { centres: centres_of(&o, &path)?, ..wannier_options(&o)? };
+        let model = read_wannier90(&path, &wanted)?;
+        if wanted.centres == Centres::Nowhere && model.orbitals() > 1 && o.given("centres").is_none() {
+            session()?.note(&format!(
                     "all {} Wannier functions lie on one point of their cell: velocities take hoppings between cells only; \
                      option `centres` says where they are",
                     model.orbitals()
                 ));
-            }
-            Ok(model)
-        };
-        let model = read().map(ScriptModel::new).at(&ctx)?;
-        o.finish()?;
-        Ok(model)
-    }
-
-    #[rhai_fn(name = "wannier90", return_raw)]
-    pub fn wannier90_plain(ctx: NativeCallContext, file: &str) -> std::result::Result<ScriptModel, Failure> {
-        wannier90(ctx, file, Map::new())
+        }
+        Ok(ScriptModel::new(model))
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{FLOAT, INT, Map};
+use rhai::{FLOAT, INT};
 
 use super::chebyshev::SharedMoments;
 use super::table::save_data;
@@ -14,7 +14,7 @@ use crate::number::Series;
 use crate::number::memory::human;
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 use crate::task;
 
 /// Registers the functions.
@@ -24,8 +24,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 /// The options `kernel` and `parameter`.
-pub(super) fn kernel(o: &Options, default: &str) -> Result<DampingKernel> {
-    DampingKernel::parse(&o.text_or("kernel", default)?, o.float("parameter")?)
+pub(super) fn kernel(o: &Options) -> Result<DampingKernel> {
+    DampingKernel::parse(&o.text("kernel")?, o.maybe_float("parameter"))
 }
 
 pub(super) fn orders(n: INT) -> Result<usize> {
@@ -35,7 +35,7 @@ pub(super) fn orders(n: INT) -> Result<usize> {
         .ok_or_else(|| Error::input(format!("{n} moments")).hint("ask for one at least"))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod kpm_functions {
     /// Damping factors g_0 to g_(n-1) of a kernel: "jackson", "lorentz", "fejer", "lanczos", "dirichlet".
     ///
@@ -44,13 +44,8 @@ mod kpm_functions {
     /// assert_close(kpm::kernel_factors("jackson", 128)[1], 0.999703469845139, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn kernel_factors(
-        ctx: NativeCallContext,
-        name: &str,
-        n: INT,
-    ) -> std::result::Result<Series, Failure> {
-        let build = || Ok(Series::Real(DampingKernel::parse(name, None)?.factors(orders(n)?)));
-        build().at(&ctx)
+    pub fn kernel_factors(name: &str, n: INT) -> Fallible<Series> {
+        Ok(Series::Real(DampingKernel::parse(name, None)?.factors(orders(n)?)))
     }
 
     /// How many moments reach a broadening (an energy) in a window.
@@ -63,25 +58,9 @@ mod kpm_functions {
     /// assert(kpm::moments_for(window(-1.0, 1.0), 0.1, #{}) == 32, "pi / 0.1");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn moments_for(
-        ctx: NativeCallContext,
-        window: Window,
-        broadening: FLOAT,
-        options: Map,
-    ) -> std::result::Result<INT, Failure> {
-        let o = Options::new(&ctx, options);
-        let n = kernel(&o, "jackson").and_then(|k| k.moments_for(broadening, &window)).at(&ctx)?;
-        o.finish()?;
+    pub fn moments_for(window: Window, broadening: FLOAT, o: Options) -> Fallible<INT> {
+        let n = kernel(&o).and_then(|k| k.moments_for(broadening, &window))?;
         Ok(n as INT)
-    }
-
-    #[rhai_fn(name = "moments_for", return_raw)]
-    pub fn moments_for_plain(
-        ctx: NativeCallContext,
-        window: Window,
-        broadening: FLOAT,
-    ) -> std::result::Result<INT, Failure> {
-        moments_for(ctx, window, broadening, Map::new())
     }
 
     /// The mean moments as a Series.
@@ -110,44 +89,24 @@ mod kpm_functions {
 
     /// The energy width that these moments resolve with a kernel, at the window's middle, of half width a: lambda a/M of
     /// "lorentz", the half width at half maximum of a level; pi a/M of the others, of "jackson" the standard deviation.
+    ///
+    /// # Options
+    /// - `kernel` ("jackson"), `parameter` (float): as for `density`.
     #[rhai_fn(global, pure, return_raw)]
-    pub fn broadening(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        options: Map,
-    ) -> std::result::Result<FLOAT, Failure> {
-        let o = Options::new(&ctx, options);
-        let width = kernel(&o, "jackson").map(|k| k.broadening(mu.len(), &mu.window)).at(&ctx)?;
-        o.finish()?;
-        Ok(width)
-    }
-
-    #[rhai_fn(global, name = "broadening", pure, return_raw)]
-    pub fn broadening_plain(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-    ) -> std::result::Result<FLOAT, Failure> {
-        broadening(ctx, mu, Map::new())
+    pub fn broadening(mu: &mut SharedMoments, o: Options) -> Fallible<FLOAT> {
+        Ok(kernel(&o).map(|k| k.broadening(mu.len(), &mu.window))?)
     }
 
     /// Moments of more vectors of the same operator and window, averaged with these.
     #[rhai_fn(global, name = "+", return_raw)]
-    pub fn merge(
-        ctx: NativeCallContext,
-        a: SharedMoments,
-        b: SharedMoments,
-    ) -> std::result::Result<SharedMoments, Failure> {
-        a.merge(&b).map(Rc::new).at(&ctx)
+    pub fn merge(a: SharedMoments, b: SharedMoments) -> Fallible<SharedMoments> {
+        Ok(a.merge(&b).map(Rc::new)?)
     }
 
     /// Saves the moments of every vector with their window: as NPZ, JSON or CSV by the file's name.
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save_moments(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        file: &str,
-    ) -> std::result::Result<(), Failure> {
-        mu.to_table().and_then(|table| save_data(&ctx, table.into(), file)).at(&ctx)
+    pub fn save_moments(mu: &mut SharedMoments, file: &str) -> Fallible<()> {
+        Ok(mu.to_table().and_then(|table| save_data(table.into(), file))?)
     }
 
     /// The moments of `count` of the vectors, from number `first` on.
@@ -159,22 +118,14 @@ mod kpm_functions {
     /// assert(mu.select(1, 1).vectors == 1, "one vector");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn select(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        first: INT,
-        count: INT,
-    ) -> std::result::Result<SharedMoments, Failure> {
-        let build = || {
-            let columns: Option<Vec<Vec<f64>>> = (first..first.saturating_add(count))
-                .map(|i| usize::try_from(i).ok().and_then(|i| mu.of_vector(i)).map(<[f64]>::to_vec))
-                .collect();
-            let columns = columns.ok_or_else(|| {
-                Error::input(format!("vectors {first} to {} of {}", first + count - 1, mu.vectors()))
-            })?;
-            Moments::new(mu.window, mu.dim, columns).map(Rc::new)
-        };
-        build().at(&ctx)
+    pub fn select(mu: &mut SharedMoments, first: INT, count: INT) -> Fallible<SharedMoments> {
+        let columns: Option<Vec<Vec<f64>>> = (first..first.saturating_add(count))
+            .map(|i| usize::try_from(i).ok().and_then(|i| mu.of_vector(i)).map(<[f64]>::to_vec))
+            .collect();
+        let columns = columns.ok_or_else(|| {
+            Error::input(format!("vectors {first} to {} of {}", first + count - 1, mu.vectors()))
+        })?;
+        Ok(Moments::new(mu.window, mu.dim, columns).map(Rc::new)?)
     }
 
     /// The density per energy and state at `energies`; it integrates to one over the window.
@@ -191,58 +142,23 @@ mod kpm_functions {
     /// assert_close(mu.density(e, #{}).integrate(e), 1.0, 1e-3);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn density(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let (energies, kernel) = (energies.as_real("energies")?.to_vec(), kernel(&o, "jackson")?);
-            let mu = Moments::clone(mu);
-            task::apart(move || Ok(mu.density(&energies, kernel)))
-        };
-        let density = build().at(&ctx)?;
-        o.finish()?;
+    pub fn density(mu: &mut SharedMoments, energies: Series, o: Options) -> Fallible<Series> {
+        let (energies, kernel) = (energies.as_real("energies")?.to_vec(), kernel(&o)?);
+        let mu = Moments::clone(mu);
+        let density = task::apart(move || Ok(mu.density(&energies, kernel)))?;
         Ok(Series::Real(density))
     }
 
-    #[rhai_fn(global, name = "density", pure, return_raw)]
-    pub fn density_plain(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-    ) -> std::result::Result<Series, Failure> {
-        density(ctx, mu, energies, Map::new())
-    }
-
     /// The standard error of `density` over the vectors, Student's for few of them; NaN for a single vector.
+    ///
+    /// # Options
+    /// - `kernel` ("jackson"), `parameter` (float): as for `density`.
     #[rhai_fn(global, pure, return_raw)]
-    pub fn density_error(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let (energies, kernel) = (energies.as_real("energies")?.to_vec(), kernel(&o, "jackson")?);
-            let mu = Moments::clone(mu);
-            task::apart(move || Ok(mu.density_error(&energies, kernel)))
-        };
-        let error = build().at(&ctx)?;
-        o.finish()?;
+    pub fn density_error(mu: &mut SharedMoments, energies: Series, o: Options) -> Fallible<Series> {
+        let (energies, kernel) = (energies.as_real("energies")?.to_vec(), kernel(&o)?);
+        let mu = Moments::clone(mu);
+        let error = task::apart(move || Ok(mu.density_error(&energies, kernel)))?;
         Ok(Series::Real(error))
-    }
-
-    #[rhai_fn(global, name = "density_error", pure, return_raw)]
-    pub fn density_error_plain(
-        ctx: NativeCallContext,
-        mu: &mut SharedMoments,
-        energies: Series,
-    ) -> std::result::Result<Series, Failure> {
-        density_error(ctx, mu, energies, Map::new())
     }
 
     /// `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map", "sliding-window",
@@ -257,31 +173,20 @@ mod kpm_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn accumulate(
-        ctx: NativeCallContext,
         h: Operator,
         window: Window,
         v: Vector,
         count: INT,
         how: &str,
-    ) -> std::result::Result<SharedMoments, Failure> {
-        let o = Options::none(&ctx);
-        let build = || {
-            let (how, v) = (Accumulation::parse(how)?, (*v.block).clone());
-            method::accumulate(&h, window, v, orders(count)?, how, &o.task()?).map(Rc::new)
-        };
-        build().at(&ctx)
+    ) -> Fallible<SharedMoments> {
+        let (how, v) = (Accumulation::parse(how)?, (*v.block).clone());
+        Ok(method::accumulate(&h, window, v, orders(count)?, how, &session()?.task(true)).map(Rc::new)?)
     }
 
     /// Bytes that `accumulate` needs beside the operator.
     #[rhai_fn(return_raw)]
-    pub fn accumulate_bytes(
-        ctx: NativeCallContext,
-        v: Vector,
-        count: INT,
-        how: &str,
-    ) -> std::result::Result<INT, Failure> {
-        let build = || Ok(Accumulation::parse(how)?.bytes(&v.block, orders(count)?) as INT);
-        build().at(&ctx)
+    pub fn accumulate_bytes(v: Vector, count: INT, how: &str) -> Fallible<INT> {
+        Ok(Accumulation::parse(how)?.bytes(&v.block, orders(count)?) as INT)
     }
 
     /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes. The spectrum
@@ -295,20 +200,13 @@ mod kpm_functions {
     /// assert_close(norm(kpm::polynomial(h, square) * v - h * (h * v)), 0.0, 1e-13);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn polynomial(
-        ctx: NativeCallContext,
-        h: Operator,
-        series: Rc<method::Expansion>,
-    ) -> std::result::Result<Operator, Failure> {
-        let build = || {
-            series.window.must_hold(&h, &session(&ctx)?.task(false))?;
-            method::polynomial(&h, &series)
-        };
-        build().at(&ctx)
+    pub fn polynomial(h: Operator, series: Rc<method::Expansion>) -> Fallible<Operator> {
+        series.window.must_hold(&h, &session()?.task(false))?;
+        Ok(method::polynomial(&h, &series)?)
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod passes {
     /// How many of `wanted` vectors are best run side by side: as many as are fastest and fit into memory.
     ///
@@ -318,24 +216,19 @@ mod passes {
     /// assert(internal::vectors_per_pass(h, 2) <= 2, "no more than wanted");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn vectors_per_pass(
-        ctx: NativeCallContext,
-        h: Operator,
-        wanted: INT,
-    ) -> std::result::Result<INT, Failure> {
+    pub fn vectors_per_pass(h: Operator, wanted: INT) -> Fallible<INT> {
         if wanted < 1 {
-            return Err(Error::input(format!("{wanted} vectors")).hint("ask for one at least")).at(&ctx);
+            return Err(Error::input(format!("{wanted} vectors")).hint("ask for one at least").into());
         }
         let vector = h.rows().local * h.dtype().bytes();
         let fit = h.device().memory().free / (3 * vector).max(1);
         if fit == 0 {
             let text = format!("two vectors of {} rows do not fit into memory", h.dim());
-            return Err(Error::memory(text).hint("use a smaller lattice or `precision: \"single\"`"))
-                .at(&ctx);
+            return Err(Error::memory(text).hint("use a smaller lattice or `precision: \"single\"`").into());
         }
         let best = wanted.min(h.device().preferred_columns() as INT);
         if (fit as INT) < best {
-            session(&ctx).at(&ctx)?.note(&format!(
+            session()?.note(&format!(
                 "{fit} vectors of {} fit into memory together, where {best} would be faster",
                 human(vector as u128)
             ));

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
+use rhai::INT;
 use rhai::plugin::*;
-use rhai::{INT, Map};
 
 use super::kpm::{kernel, orders};
 use super::table::save_data;
@@ -13,7 +13,7 @@ use crate::method::{DoubleMoments, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// The script's handle to two-dimensional moments.
 type SharedDouble = Rc<DoubleMoments>;
@@ -25,29 +25,18 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 /// The conductivity and its error, as the options say.
-fn both(
-    ctx: &NativeCallContext,
-    mu: &DoubleMoments,
-    potentials: &Series,
-    options: Map,
-) -> std::result::Result<(Vec<f64>, Vec<f64>), Failure> {
-    let o = Options::new(ctx, options);
-    let build = || {
-        let temperature = o.float_or("temperature", 0.0)?;
-        let volume = o.float("volume")?.or(mu.volume).ok_or_else(|| {
-            Error::input("the volume of the sample of these moments is not known")
-                .hint("give the option `volume`")
-        })?;
-        o.count("points", 2)?;
-        let kernel = kernel(&o, "jackson")?;
-        mu.conductivity(potentials.as_real("chemical potentials")?, temperature, volume, kernel)
-    };
-    let sigma = build().at(ctx)?;
-    o.finish()?;
-    Ok(sigma)
+fn both(mu: &DoubleMoments, potentials: &Series, o: Options) -> Fallible<(Vec<f64>, Vec<f64>)> {
+    let temperature = o.float("temperature")?;
+    let volume = o.maybe_float("volume").or(mu.volume).ok_or_else(|| {
+        Error::input("the volume of the sample of these moments is not known")
+            .hint("give the option `volume`")
+    })?;
+    o.maybe_count("points", 2)?;
+    let kernel = kernel(&o)?;
+    Ok(mu.conductivity(potentials.as_real("chemical potentials")?, temperature, volume, kernel)?)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod kubo_functions {
     /// Two-dimensional moments Tr[A T_m(H~) B T_n(H~)]/D, averaged over the columns of `v`; `values` is a Matrix. Those of more
     /// vectors are added with `+`.
@@ -65,47 +54,23 @@ mod kubo_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn double_moments(
-        ctx: NativeCallContext,
         h: Operator,
         window: Window,
         a: Operator,
         b: Operator,
         v: Vector,
         count: INT,
-        options: Map,
-    ) -> std::result::Result<SharedDouble, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let mu = DoubleMoments::new(&h, window, (&a, &b), &v.block, orders(count)?, &o.task()?)?;
-            let volume = mu.volume;
-            Ok(Rc::new(mu.on(volume, o.text_or("label", "")?)))
-        };
-        let mu = build().at(&ctx)?;
-        o.finish()?;
-        Ok(mu)
-    }
-
-    #[rhai_fn(name = "double_moments", return_raw)]
-    pub fn double_moments_plain(
-        ctx: NativeCallContext,
-        h: Operator,
-        window: Window,
-        a: Operator,
-        b: Operator,
-        v: Vector,
-        count: INT,
-    ) -> std::result::Result<SharedDouble, Failure> {
-        double_moments(ctx, h, window, a, b, v, count, Map::new())
+        o: Options,
+    ) -> Fallible<SharedDouble> {
+        let mu = DoubleMoments::new(&h, window, (&a, &b), &v.block, orders(count)?, &o.task()?)?;
+        let volume = mu.volume;
+        Ok(Rc::new(mu.on(volume, o.maybe_text("label").unwrap_or_default())))
     }
 
     /// Moments of more vectors between the same operators, averaged with these.
     #[rhai_fn(global, name = "+", return_raw)]
-    pub fn merge_double(
-        ctx: NativeCallContext,
-        a: SharedDouble,
-        b: SharedDouble,
-    ) -> std::result::Result<SharedDouble, Failure> {
-        a.merge(&b).map(Rc::new).at(&ctx)
+    pub fn merge_double(a: SharedDouble, b: SharedDouble) -> Fallible<SharedDouble> {
+        Ok(a.merge(&b).map(Rc::new)?)
     }
 
     /// The moments of `count` of the vectors, from number `first` on.
@@ -118,29 +83,19 @@ mod kubo_functions {
     /// assert(mu.select(1, 1).vectors == 1, "one vector");
     /// ```
     #[rhai_fn(global, name = "select", pure, return_raw)]
-    pub fn select_double(
-        ctx: NativeCallContext,
-        mu: &mut SharedDouble,
-        first: INT,
-        count: INT,
-    ) -> std::result::Result<SharedDouble, Failure> {
+    pub fn select_double(mu: &mut SharedDouble, first: INT, count: INT) -> Fallible<SharedDouble> {
         let range = usize::try_from(first).ok().zip(usize::try_from(count).ok());
         let wrong = || Error::input(format!("{count} vectors from number {first} on"));
-        range
+        Ok(range
             .ok_or_else(wrong)
             .and_then(|(first, count)| mu.select(first..first.saturating_add(count)))
-            .map(Rc::new)
-            .at(&ctx)
+            .map(Rc::new)?)
     }
 
     /// Saves the moments of every vector with their window, volume and label: as NPZ, JSON or CSV by the file's name.
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save_double(
-        ctx: NativeCallContext,
-        mu: &mut SharedDouble,
-        file: &str,
-    ) -> std::result::Result<(), Failure> {
-        mu.to_table().and_then(|table| save_data(&ctx, table.into(), file)).at(&ctx)
+    pub fn save_double(mu: &mut SharedDouble, file: &str) -> Fallible<()> {
+        Ok(mu.to_table().and_then(|table| save_data(table.into(), file))?)
     }
 
     /// Number of vectors averaged over.
@@ -175,11 +130,8 @@ mod kubo_functions {
 
     /// The moments as a Matrix, row m and column n.
     #[rhai_fn(global, get = "values", pure, return_raw)]
-    pub fn double_values(
-        ctx: NativeCallContext,
-        mu: &mut SharedDouble,
-    ) -> std::result::Result<Matrix, Failure> {
-        Matrix::new(mu.count, mu.count, Series::Complex(mu.values().to_vec())).at(&ctx)
+    pub fn double_values(mu: &mut SharedDouble) -> Fallible<Matrix> {
+        Ok(Matrix::new(mu.count, mu.count, Series::Complex(mu.values().to_vec()))?)
     }
 
     /// The conductivity of Kubo's and Bastin's formula from moments of two velocities, in e^2/hbar times
@@ -200,22 +152,8 @@ mod kubo_functions {
     /// assert(sigma[1] > 0.1 && abs(sigma[0]) < 1e-6 && abs(sigma[2]) < 1e-6, "a half-filled band conducts");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn conductivity(
-        ctx: NativeCallContext,
-        mu: &mut SharedDouble,
-        potentials: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        both(&ctx, mu, &potentials, options).map(|(sigma, _)| Series::Real(sigma))
-    }
-
-    #[rhai_fn(global, name = "conductivity", pure, return_raw)]
-    pub fn conductivity_plain(
-        ctx: NativeCallContext,
-        mu: &mut SharedDouble,
-        potentials: Series,
-    ) -> std::result::Result<Series, Failure> {
-        conductivity(ctx, mu, potentials, Map::new())
+    pub fn conductivity(mu: &mut SharedDouble, potentials: Series, o: Options) -> Fallible<Series> {
+        both(mu, &potentials, o).map(|(sigma, _)| Series::Real(sigma))
     }
 
     /// The standard error of `conductivity` over the vectors, Student's for few of them; NaN for a single vector.
@@ -231,22 +169,8 @@ mod kubo_functions {
     /// assert(mu.conductivity_error(series([0.0]), #{ temperature: 0.1 })[0] > 0.0, "eight vectors differ");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn conductivity_error(
-        ctx: NativeCallContext,
-        mu: &mut SharedDouble,
-        potentials: Series,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        both(&ctx, mu, &potentials, options).map(|(_, error)| Series::Real(error))
-    }
-
-    #[rhai_fn(global, name = "conductivity_error", pure, return_raw)]
-    pub fn conductivity_error_plain(
-        ctx: NativeCallContext,
-        mu: &mut SharedDouble,
-        potentials: Series,
-    ) -> std::result::Result<Series, Failure> {
-        conductivity_error(ctx, mu, potentials, Map::new())
+    pub fn conductivity_error(mu: &mut SharedDouble, potentials: Series, o: Options) -> Fallible<Series> {
+        both(mu, &potentials, o).map(|(_, error)| Series::Real(error))
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, Map};
+use rhai::{Dynamic, Engine};
 
 use super::table::{find, from_data};
 use super::vmc::{Psi, load_walkers};
@@ -15,7 +15,7 @@ use crate::manybody::dmrg::is_state;
 use crate::method::{DoubleMoments, Moments};
 use crate::number::{Table, memory};
 use crate::output::files::{self, Data};
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// Registers the function.
 pub(super) fn register(engine: &mut Engine) {
@@ -33,27 +33,27 @@ fn head(path: &Path) -> Vec<u8> {
 }
 
 /// The value in a file.
-fn load_from(ctx: &NativeCallContext, o: &Options, file: &str) -> Result<Dynamic> {
-    let path = find(ctx, file)?;
+fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
+    let path = find(file)?;
     let head = head(&path);
     let named = |end: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
     if crate::gauge::files::is_field(&head) || named("nersc") || named("lime") || named("ildg") {
-        return gauge::load(ctx, &path, file, o).map(Dynamic::from);
+        return gauge::load(&path, file, o).map(Dynamic::from);
     }
     if is_state(&head) || named("dmrg") {
         return dmrg::load(file, &path).map(Dynamic::from);
     }
     if orbitals::is_file(&path, &head) {
-        return orbitals::load(ctx, &path, file, o).map(Dynamic::from);
+        return orbitals::load(&path, file, o).map(Dynamic::from);
     }
     if head.starts_with(b"{") && files::kind_of_json(&path).as_deref() == Some(super::vmc::WALKERS) {
-        let psi = o.value("wavefunction").and_then(|psi| psi.try_cast::<Psi>()).ok_or_else(|| {
+        let psi = o.given("wavefunction").and_then(|psi| psi.try_cast::<Psi>()).ok_or_else(|| {
             Error::input(format!("`{file}` holds walkers, which go with a wave function"))
                 .hint(format!("`load(\"{file}\", #{{ wavefunction: psi }})`"))
         })?;
-        return load_walkers(ctx, &psi, file).map(Dynamic::from);
+        return load_walkers(&psi, file).map(Dynamic::from);
     }
-    if let Some(vectors) = vector_files::loaded(ctx, &path)? {
+    if let Some(vectors) = vector_files::loaded(&path)? {
         return Ok(vectors);
     }
     match files::load(&path)? {
@@ -75,7 +75,7 @@ fn of_table(table: Table) -> Result<Dynamic> {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod load_functions {
     /// What a file holds, of this program or of another:
     ///
@@ -91,10 +91,10 @@ mod load_functions {
     /// - Walkers: a map of `walk` and of `about`, what was saved beside them.
     ///
     /// # Options
-    /// - `wavefunction`: of walkers (required there), the one that they were saved with.
+    /// - `wavefunction` (WaveFunction): of walkers (needed there), the one that they were saved with.
     /// - `reunitarise` (false): of a gauge field, project every link, also rough ones that are off by up to 1e-2.
-    /// - `precision` (that of the file): of orbitals, "single" or "double".
-    /// - `k`: of a `bwfn.data` with several k points, which one, by its number there, from 1.
+    /// - `precision` (string, that of the file): of orbitals, "single" or "double".
+    /// - `k` (int): of a `bwfn.data` with several k points, which one, by its number there, from 1.
     ///
     /// # Example
     /// ```rhai
@@ -114,19 +114,7 @@ mod load_functions {
     /// assert(load("walk.json", #{ wavefunction: psi }).walk.count == 2, "both");
     /// ```
     #[rhai_fn(name = "load", return_raw)]
-    pub fn load_with(
-        ctx: NativeCallContext,
-        file: &str,
-        options: Map,
-    ) -> std::result::Result<Dynamic, Failure> {
-        let o = Options::new(&ctx, options);
-        let value = load_from(&ctx, &o, file).at(&ctx)?;
-        o.finish()?;
-        Ok(value)
-    }
-
-    #[rhai_fn(return_raw)]
-    pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<Dynamic, Failure> {
-        load_with(ctx, file, Map::new())
+    pub fn load_with(file: &str, o: Options) -> Fallible<Dynamic> {
+        Ok(load_from(&o, file)?)
     }
 }

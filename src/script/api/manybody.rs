@@ -14,7 +14,7 @@ use crate::manybody::{OpSum, Sector, Site, Sites};
 use crate::number::{C64, Matrix};
 use crate::script::failure::failure;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// Registers the types and their functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -107,21 +107,21 @@ pub(super) fn sector_of(map: &Map) -> Result<Sector> {
 }
 
 /// The chain that `sites(kind, n, options)` asks for.
-fn chain(kind: &Dynamic, n: INT, o: &Options<'_>) -> Result<Sites> {
-    let site = site_of(kind, o.count("nmax", 1)?)?;
+fn chain(kind: &Dynamic, n: INT, o: &Options) -> Result<Sites> {
+    let site = site_of(kind, o.maybe_count("nmax", 1)?)?;
     let n = usize::try_from(n).ok().filter(|&n| n > 0);
     let n = n.ok_or_else(|| Error::input("a chain has at least one site"))?;
     Sites::uniform((*site).clone(), n)
 }
 
 /// The site that `models::site(options)` describes.
-fn own_site(o: &Options<'_>) -> Result<Site> {
+fn own_site(o: &Options) -> Result<Site> {
     let map = |key: &'static str| -> Result<Map> {
-        let value = o.value(key).unwrap_or_else(|| Map::new().into());
+        let value = o.given(key).unwrap_or_else(|| Map::new().into());
         value.try_cast::<Map>().ok_or_else(|| Error::input(format!("option `{key}` takes a map by name")))
     };
     let texts = |key: &'static str| -> Result<Option<Vec<String>>> {
-        let Some(value) = o.value(key) else { return Ok(None) };
+        let Some(value) = o.given(key) else { return Ok(None) };
         let wrong = || Error::input(format!("option `{key}` takes an array of names"));
         let array = value.try_cast::<Array>().ok_or_else(wrong)?;
         array.into_iter().map(|x| x.into_string().map_err(|_| wrong())).collect::<Result<_>>().map(Some)
@@ -141,7 +141,7 @@ fn own_site(o: &Options<'_>) -> Result<Site> {
     }
     let states = texts("states")?.unwrap_or_else(|| (0..dim).map(|s| s.to_string()).collect());
     let fermionic = texts("fermionic")?.unwrap_or_default();
-    let mut site = Site::new(o.text_or("name", "own")?, states)?;
+    let mut site = Site::new(o.text("name")?, states)?;
     for (name, matrix) in matrices {
         if name == "F" || name == "Id" {
             return Err(Error::input(format!("a site's own operator `{name}`")).hint(
@@ -172,7 +172,7 @@ fn own_site(o: &Options<'_>) -> Result<Site> {
         let values = reals(&charges, &format!("charge `{name}`"))?;
         site = site.charged_modulo(name.to_string(), &values, n)?;
     }
-    match o.value("odd") {
+    match o.given("odd") {
         Some(odd) => {
             let odd = reals(&odd, "option `odd`")?;
             if let Some(x) = odd.iter().find(|x| **x != 0.0 && **x != 1.0) {
@@ -200,7 +200,7 @@ fn own_site(o: &Options<'_>) -> Result<Site> {
     Ok(site)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod manybody_functions {
     /// A chain of `n` sites of one kind: spins "S=1/2", "S=1", "S=3/2", ...; "Fermion" (spinless), "Electron", "tJ" (no
     /// double occupation), "SU(n)" (n flavours of fermions, those of a spin (n - 1)/2), "Boson".
@@ -219,62 +219,21 @@ mod manybody_functions {
     /// assert(exact::basis(bosons, #{ N: 2 }).dim == 10, "two bosons on four sites");
     /// ```
     #[rhai_fn(name = "sites", return_raw)]
-    pub fn sites_with(
-        ctx: NativeCallContext,
-        kind: Dynamic,
-        n: INT,
-        options: Map,
-    ) -> std::result::Result<Sites, Failure> {
-        let o = Options::new(&ctx, options);
-        let sites = chain(&kind, n, &o).at(&ctx)?;
-        o.finish()?;
-        Ok(sites)
+    pub fn sites_with(kind: Dynamic, n: INT, o: Options) -> Fallible<Sites> {
+        Ok(chain(&kind, n, &o)?)
     }
 
     #[rhai_fn(name = "sites", return_raw)]
-    pub fn sites_plain(ctx: NativeCallContext, kind: Dynamic, n: INT) -> std::result::Result<Sites, Failure> {
-        sites_with(ctx, kind, n, Map::new())
-    }
-
-    /// Sites of several kinds, in order: names, or sites made by `site`.
-    ///
-    /// # Options
-    /// - `nmax` (int, none): largest number of bosons on a site.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let mixed = sites(["S=1", "S=1/2", "S=1"]);
-    /// assert(exact::basis(mixed, #{ Sz: 2.5 }).dim == 1, "all up");
-    /// let mixture = sites(["Fermion", "Boson", "Fermion", "Boson"], #{ nmax: 3 });
-    /// assert(exact::basis(mixture, #{ Nf: 1, Nb: 2 }).dim == 6, "2 fermion states times 3 boson states");
-    /// ```
-    #[rhai_fn(name = "sites", return_raw)]
-    pub fn sites_mixed(ctx: NativeCallContext, kinds: Array) -> std::result::Result<Sites, Failure> {
-        sites_mixed_with(ctx, kinds, Map::new())
-    }
-
-    #[rhai_fn(name = "sites", return_raw)]
-    pub fn sites_mixed_with(
-        ctx: NativeCallContext,
-        kinds: Array,
-        options: Map,
-    ) -> std::result::Result<Sites, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || -> Result<Sites> {
-            let nmax = o.count("nmax", 1)?;
-            let bosons = |kind: &Dynamic| kind.clone().into_string().is_ok_and(|name| name == "Boson");
-            if nmax.is_some() && !kinds.iter().any(bosons) {
-                return Err(Error::input(
-                    "option `nmax` is for bosons, and there are none among these sites",
-                )
-                .hint("bosons are the kind \"Boson\""));
-            }
-            let all = kinds.iter().map(|kind| site_of(kind, nmax.filter(|_| bosons(kind))));
-            Sites::new(all.collect::<Result<Vec<_>>>()?)
-        };
-        let sites = make().at(&ctx)?;
-        o.finish()?;
-        Ok(sites)
+    pub fn sites_mixed_with(kinds: Array, o: Options) -> Fallible<Sites> {
+        let nmax = o.maybe_count("nmax", 1)?;
+        let bosons = |kind: &Dynamic| kind.clone().into_string().is_ok_and(|name| name == "Boson");
+        if nmax.is_some() && !kinds.iter().any(bosons) {
+            return Err(Error::input("option `nmax` is for bosons, and there are none among these sites")
+                .hint("bosons are the kind \"Boson\"")
+                .into());
+        }
+        let all = kinds.iter().map(|kind| site_of(kind, nmax.filter(|_| bosons(kind))));
+        Ok(Sites::new(all.collect::<Result<Vec<_>>>()?)?)
     }
 
     /// Number of sites.
@@ -309,21 +268,13 @@ mod manybody_functions {
     /// assert_close(sz.at(0, 0), 0.5, 0.0);
     /// ```
     #[rhai_fn(global, name = "operator", return_raw, pure)]
-    pub fn local_operator(
-        ctx: NativeCallContext,
-        sites: &mut Sites,
-        name: &str,
-        site: INT,
-    ) -> std::result::Result<Matrix, Failure> {
-        let find = || {
-            let at = usize::try_from(site).map_err(|_| Error::input(format!("site {site} is negative")))?;
-            let site = sites.site(at)?;
-            let elements = site.operator(name)?.matrix.clone();
-            let real = elements.iter().all(|z| z.im == 0.0);
-            let matrix = Matrix::new(site.dim(), site.dim(), elements)?;
-            Ok(if real { matrix.re() } else { matrix })
-        };
-        find().at(&ctx)
+    pub fn local_operator(sites: &mut Sites, name: &str, site: INT) -> Fallible<Matrix> {
+        let at = usize::try_from(site).map_err(|_| Error::input(format!("site {site} is negative")))?;
+        let site = sites.site(at)?;
+        let elements = site.operator(name)?.matrix.clone();
+        let real = elements.iter().all(|z| z.im == 0.0);
+        let matrix = Matrix::new(site.dim(), site.dim(), elements)?;
+        Ok(if real { matrix.re() } else { matrix })
     }
 
     /// An empty sum of operators; terms are added with `add`.
@@ -354,26 +305,19 @@ mod manybody_functions {
     /// ```
     #[rhai_fn(global, name = "add", return_raw)]
     pub fn add_two(
-        ctx: NativeCallContext,
         sum: &mut OpSum,
         coefficient: Dynamic,
         op_1: Dynamic,
         site_1: Dynamic,
         op_2: Dynamic,
         site_2: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        add_term(sum, &coefficient, &[op_1, site_1, op_2, site_2]).at(&ctx)
+    ) -> Fallible<()> {
+        Ok(add_term(sum, &coefficient, &[op_1, site_1, op_2, site_2])?)
     }
 
     #[rhai_fn(global, name = "add", return_raw)]
-    pub fn add_one(
-        ctx: NativeCallContext,
-        sum: &mut OpSum,
-        coefficient: Dynamic,
-        op: Dynamic,
-        site: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        add_term(sum, &coefficient, &[op, site]).at(&ctx)
+    pub fn add_one(sum: &mut OpSum, coefficient: Dynamic, op: Dynamic, site: Dynamic) -> Fallible<()> {
+        Ok(add_term(sum, &coefficient, &[op, site])?)
     }
 
     /// Adds a term whose operators and sites stand in an array, for products of many.
@@ -387,13 +331,8 @@ mod manybody_functions {
     /// assert(h.terms == 1, "one long term");
     /// ```
     #[rhai_fn(global, name = "add", return_raw)]
-    pub fn add_list(
-        ctx: NativeCallContext,
-        sum: &mut OpSum,
-        coefficient: Dynamic,
-        operators: Array,
-    ) -> std::result::Result<(), Failure> {
-        add_term(sum, &coefficient, &operators).at(&ctx)
+    pub fn add_list(sum: &mut OpSum, coefficient: Dynamic, operators: Array) -> Fallible<()> {
+        Ok(add_term(sum, &coefficient, &operators)?)
     }
 
     /// Says which chain of sites a sum is meant for, as the functions of `models` do: walkers on another number of sites, or
@@ -469,7 +408,7 @@ mod manybody_functions {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod own_sites {
     /// An own kind of site from Matrices.
     ///
@@ -488,10 +427,8 @@ mod own_sites {
     /// assert(exact::basis(sites(rotor, 2), #{ L: 0 }).dim == 3, "three ways to cancel");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn site(ctx: NativeCallContext, options: Map) -> std::result::Result<Arc<Site>, Failure> {
-        let o = Options::new(&ctx, options);
-        let site = own_site(&o).at(&ctx)?;
-        o.finish()?;
+    pub fn site(o: Options) -> Fallible<Arc<Site>> {
+        let site = own_site(&o)?;
         Ok(Arc::new(site))
     }
 }

@@ -6,7 +6,7 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 use super::values::{as_number, count, to_dynamic, to_series, type_of};
 use crate::error::{Error, Result};
 use crate::number::{Arithmetic, C64, Matrix, Number, Series};
-use crate::script::{At, Failure};
+use crate::script::Fallible;
 use crate::task;
 
 /// Registers the type and its functions.
@@ -23,11 +23,11 @@ fn shifted(m: &Matrix, sign: f64, x: Number) -> Result<Matrix> {
 }
 
 fn operators(engine: &mut Engine) {
-    engine.register_fn("+", |ctx: NativeCallContext, a: Matrix, b: Matrix| a.add(&b).at(&ctx));
-    engine.register_fn("-", |ctx: NativeCallContext, a: Matrix, b: Matrix| a.sub(&b).at(&ctx));
-    engine.register_fn("*", |ctx: NativeCallContext, a: Matrix, b: Matrix| a.matmul(&b).at(&ctx));
-    engine.register_fn("*", |ctx: NativeCallContext, a: Matrix, b: Series| a.apply(&b).at(&ctx));
-    engine.register_fn("**", |ctx: NativeCallContext, a: Matrix, n: INT| a.power(n).at(&ctx));
+    engine.register_fn("+", |a: Matrix, b: Matrix| -> Fallible<Matrix> { Ok(a.add(&b)?) });
+    engine.register_fn("-", |a: Matrix, b: Matrix| -> Fallible<Matrix> { Ok(a.sub(&b)?) });
+    engine.register_fn("*", |a: Matrix, b: Matrix| -> Fallible<Matrix> { Ok(a.matmul(&b)?) });
+    engine.register_fn("*", |a: Matrix, b: Series| -> Fallible<Series> { Ok(a.apply(&b)?) });
+    engine.register_fn("**", |a: Matrix, n: INT| -> Fallible<Matrix> { Ok(a.power(n)?) });
     engine.register_fn("-", |a: Matrix| a.scale(Number::Real(-1.0)));
     engine.register_fn("+", |a: Matrix| a);
     engine.register_fn("==", |a: Matrix, b: Matrix| a == b);
@@ -37,18 +37,16 @@ fn operators(engine: &mut Engine) {
             engine.register_fn("*", |a: $t, m: Matrix| m.scale(a.into()));
             engine.register_fn("*", |m: Matrix, a: $t| m.scale(a.into()));
             engine.register_fn("/", |m: Matrix, a: $t| m.divide(a.into()));
-            engine.register_fn("+", |ctx: NativeCallContext, m: Matrix, a: $t| {
-                shifted(&m, 1.0, a.into()).at(&ctx)
+            engine
+                .register_fn("+", |m: Matrix, a: $t| -> Fallible<Matrix> { Ok(shifted(&m, 1.0, a.into())?) });
+            engine
+                .register_fn("+", |a: $t, m: Matrix| -> Fallible<Matrix> { Ok(shifted(&m, 1.0, a.into())?) });
+            engine.register_fn("-", |a: $t, m: Matrix| -> Fallible<Matrix> {
+                Ok(shifted(&m, -1.0, a.into())?)
             });
-            engine.register_fn("+", |ctx: NativeCallContext, a: $t, m: Matrix| {
-                shifted(&m, 1.0, a.into()).at(&ctx)
-            });
-            engine.register_fn("-", |ctx: NativeCallContext, a: $t, m: Matrix| {
-                shifted(&m, -1.0, a.into()).at(&ctx)
-            });
-            engine.register_fn("-", |ctx: NativeCallContext, m: Matrix, a: $t| {
+            engine.register_fn("-", |m: Matrix, a: $t| -> Fallible<Matrix> {
                 let negative = Arithmetic::Mul.number(a.into(), Number::Real(-1.0));
-                shifted(&m, 1.0, negative).at(&ctx)
+                Ok(shifted(&m, 1.0, negative)?)
             });
         };
     }
@@ -90,7 +88,7 @@ fn long<T: Send + 'static>(
     task::apart(move || work(&m))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod matrix_functions {
     /// A dense matrix from its rows.
     ///
@@ -100,12 +98,12 @@ mod matrix_functions {
     /// assert_close((m * m).at(1, 0), 15.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn matrix(ctx: NativeCallContext, rows: Array) -> std::result::Result<Matrix, Failure> {
+    pub fn matrix(rows: Array) -> Fallible<Matrix> {
         let rows = rows
             .iter()
             .enumerate()
             .map(|(i, row)| to_series(row).map_err(|e| e.context(format_args!("row {i} of a matrix"))));
-        rows.collect::<Result<Vec<Series>>>().and_then(|rows| Matrix::from_rows(&rows)).at(&ctx)
+        Ok(rows.collect::<Result<Vec<Series>>>().and_then(|rows| Matrix::from_rows(&rows))?)
     }
 
     /// The identity matrix of `n` rows.
@@ -115,8 +113,8 @@ mod matrix_functions {
     /// assert_close(identity(3).trace(), 3.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn identity(ctx: NativeCallContext, n: INT) -> std::result::Result<Matrix, Failure> {
-        count(n, "rows").and_then(Matrix::identity).at(&ctx)
+    pub fn identity(n: INT) -> Fallible<Matrix> {
+        Ok(count(n, "rows").and_then(Matrix::identity)?)
     }
 
     /// A matrix of zeros; of an operator and a number of columns, a block vector of zeros.
@@ -126,8 +124,8 @@ mod matrix_functions {
     /// assert_close(zeros(2, 3).norm(), 0.0, 1e-15);
     /// ```
     #[rhai_fn(name = "zeros", return_raw)]
-    pub fn zero_matrix(ctx: NativeCallContext, rows: INT, cols: INT) -> std::result::Result<Matrix, Failure> {
-        count(rows, "rows").and_then(|rows| Matrix::zeros(rows, count(cols, "columns")?)).at(&ctx)
+    pub fn zero_matrix(rows: INT, cols: INT) -> Fallible<Matrix> {
+        Ok(count(rows, "rows").and_then(|rows| Matrix::zeros(rows, count(cols, "columns")?))?)
     }
 
     /// A square matrix with these numbers on its diagonal; of a matrix, its diagonal as a Series.
@@ -137,11 +135,11 @@ mod matrix_functions {
     /// assert(diagonal([1, 2]).diagonal() == series([1, 2]), "there and back");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn diagonal(ctx: NativeCallContext, numbers: Dynamic) -> std::result::Result<Dynamic, Failure> {
+    pub fn diagonal(numbers: Dynamic) -> Fallible<Dynamic> {
         if let Some(m) = numbers.read_lock::<Matrix>() {
             return Ok(Dynamic::from(m.diagonal()));
         }
-        to_series(&numbers).and_then(|s| Matrix::diagonal_of(&s)).map(Dynamic::from).at(&ctx)
+        Ok(to_series(&numbers).and_then(|s| Matrix::diagonal_of(&s)).map(Dynamic::from)?)
     }
 
     /// The identity and the Pauli matrices: a map with `i`, `x`, `y`, `z`.
@@ -169,8 +167,8 @@ mod matrix_functions {
     /// assert_close(kron(s.z, s.i).at(3, 3), -1.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn kron(ctx: NativeCallContext, a: Matrix, b: Matrix) -> std::result::Result<Matrix, Failure> {
-        a.kron(&b).at(&ctx)
+    pub fn kron(a: Matrix, b: Matrix) -> Fallible<Matrix> {
+        Ok(a.kron(&b)?)
     }
 
     /// Number of rows.
@@ -202,48 +200,29 @@ mod matrix_functions {
     /// assert_close(matrix([[1, 2], [3, 4]]).at(1, 0), 3.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn at(
-        ctx: NativeCallContext,
-        m: &mut Matrix,
-        i: INT,
-        j: INT,
-    ) -> std::result::Result<Dynamic, Failure> {
-        m.at(i, j).map(to_dynamic).at(&ctx)
+    pub fn at(m: &mut Matrix, i: INT, j: INT) -> Fallible<Dynamic> {
+        Ok(m.at(i, j).map(to_dynamic)?)
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
-    pub fn element(
-        ctx: NativeCallContext,
-        m: &mut Matrix,
-        place: Array,
-    ) -> std::result::Result<Dynamic, Failure> {
-        pair(&place).and_then(|(i, j)| m.at(i, j)).map(to_dynamic).at(&ctx)
+    pub fn element(m: &mut Matrix, place: Array) -> Fallible<Dynamic> {
+        Ok(pair(&place).and_then(|(i, j)| m.at(i, j)).map(to_dynamic)?)
     }
 
     #[rhai_fn(global, index_set, return_raw)]
-    pub fn set_element(
-        ctx: NativeCallContext,
-        m: &mut Matrix,
-        place: Array,
-        value: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        pair(&place).and_then(|(i, j)| m.set(i, j, number(&value)?)).at(&ctx)
+    pub fn set_element(m: &mut Matrix, place: Array, value: Dynamic) -> Fallible<()> {
+        Ok(pair(&place).and_then(|(i, j)| m.set(i, j, number(&value)?))?)
     }
 
     // `m[i][j] = x` writes the changed row back through this.
     #[rhai_fn(global, index_set, return_raw)]
-    pub fn set_row(
-        ctx: NativeCallContext,
-        m: &mut Matrix,
-        i: INT,
-        row: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        to_series(&row).and_then(|row| m.set_row(i, &row)).at(&ctx)
+    pub fn set_row(m: &mut Matrix, i: INT, row: Dynamic) -> Fallible<()> {
+        Ok(to_series(&row).and_then(|row| m.set_row(i, &row))?)
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
-    pub fn row_of(ctx: NativeCallContext, m: &mut Matrix, i: INT) -> std::result::Result<Series, Failure> {
-        m.row(i).at(&ctx)
+    pub fn row_of(m: &mut Matrix, i: INT) -> Fallible<Series> {
+        Ok(m.row(i)?)
     }
 
     /// Row `i` as a Series; `m[i]` is the same.
@@ -253,8 +232,8 @@ mod matrix_functions {
     /// assert(matrix([[1, 2], [3, 4]]).row(0) == series([1, 2]), "the first row");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn row(ctx: NativeCallContext, m: &mut Matrix, i: INT) -> std::result::Result<Series, Failure> {
-        m.row(i).at(&ctx)
+    pub fn row(m: &mut Matrix, i: INT) -> Fallible<Series> {
+        Ok(m.row(i)?)
     }
 
     /// Column `j` as a Series.
@@ -264,8 +243,8 @@ mod matrix_functions {
     /// assert(matrix([[1, 2], [3, 4]]).column(-1) == series([2, 4]), "the last column");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn column(ctx: NativeCallContext, m: &mut Matrix, j: INT) -> std::result::Result<Series, Failure> {
-        m.column(j).at(&ctx)
+    pub fn column(m: &mut Matrix, j: INT) -> Fallible<Series> {
+        Ok(m.column(j)?)
     }
 
     /// Rows and columns exchanged.
@@ -318,8 +297,8 @@ mod matrix_functions {
     /// assert_close(matrix([[1, 2], [3, 4]]).trace(), 5.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn trace(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Dynamic, Failure> {
-        m.trace().map(to_dynamic).at(&ctx)
+    pub fn trace(m: &mut Matrix) -> Fallible<Dynamic> {
+        Ok(m.trace().map(to_dynamic)?)
     }
 
     /// The Frobenius norm.
@@ -353,8 +332,8 @@ mod matrix_functions {
     /// assert_close(e.values[0], -1.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn eigh(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (values, vectors) = long(m, Matrix::eigh).at(&ctx)?;
+    pub fn eigh(m: &mut Matrix) -> Fallible<Map> {
+        let (values, vectors) = long(m, Matrix::eigh)?;
         Ok(record([("values", Dynamic::from(values)), ("vectors", Dynamic::from(vectors))]))
     }
 
@@ -365,8 +344,8 @@ mod matrix_functions {
     /// assert_close(matrix([[0, 1], [-1, 0]]).eigvals()[0], -I, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn eigvals(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Series, Failure> {
-        long(m, Matrix::eigvals).at(&ctx)
+    pub fn eigvals(m: &mut Matrix) -> Fallible<Series> {
+        Ok(long(m, Matrix::eigvals)?)
     }
 
     /// Eigenvalues and right eigenvectors (columns, of norm one) of any square matrix: `values`, `vectors`, and `defective`: whether
@@ -379,8 +358,8 @@ mod matrix_functions {
     /// assert_close(norm(m * e.vectors.column(0) - e.values[0] * e.vectors.column(0)), 0.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn eig(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (values, vectors, defective) = long(m, Matrix::eig).at(&ctx)?;
+    pub fn eig(m: &mut Matrix) -> Fallible<Map> {
+        let (values, vectors, defective) = long(m, Matrix::eig)?;
         Ok(record([
             ("values", Dynamic::from(values)),
             ("vectors", Dynamic::from(vectors)),
@@ -396,8 +375,8 @@ mod matrix_functions {
     /// assert_close(d.s[0], 2.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn svd(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (u, s, v) = long(m, Matrix::svd).at(&ctx)?;
+    pub fn svd(m: &mut Matrix) -> Fallible<Map> {
+        let (u, s, v) = long(m, Matrix::svd)?;
         Ok(record([("u", Dynamic::from(u)), ("s", Dynamic::from(s)), ("v", Dynamic::from(v))]))
     }
 
@@ -410,8 +389,8 @@ mod matrix_functions {
     /// assert_close((d.q * d.r - m).norm(), 0.0, 1e-13);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn qr(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Map, Failure> {
-        let (q, r) = long(m, Matrix::qr).at(&ctx)?;
+    pub fn qr(m: &mut Matrix) -> Fallible<Map> {
+        let (q, r) = long(m, Matrix::qr)?;
         Ok(record([("q", Dynamic::from(q)), ("r", Dynamic::from(r))]))
     }
 
@@ -422,24 +401,15 @@ mod matrix_functions {
     /// assert_close(matrix([[2, 0], [0, 4]]).solve(series([2, 2]))[1], 0.5, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn solve(
-        ctx: NativeCallContext,
-        m: &mut Matrix,
-        right: Matrix,
-    ) -> std::result::Result<Matrix, Failure> {
-        long(m, move |m| m.solve(&right)).at(&ctx)
+    pub fn solve(m: &mut Matrix, right: Matrix) -> Fallible<Matrix> {
+        Ok(long(m, move |m| m.solve(&right))?)
     }
 
     #[rhai_fn(global, name = "solve", pure, return_raw)]
-    pub fn solve_vector(
-        ctx: NativeCallContext,
-        m: &mut Matrix,
-        right: Series,
-    ) -> std::result::Result<Series, Failure> {
-        Matrix::new(right.len(), 1, right)
+    pub fn solve_vector(m: &mut Matrix, right: Series) -> Fallible<Series> {
+        Ok(Matrix::new(right.len(), 1, right)
             .and_then(|right| long(m, move |m| m.solve(&right)))
-            .map(|x| x.data().clone())
-            .at(&ctx)
+            .map(|x| x.data().clone())?)
     }
 
     /// The inverse of a square matrix.
@@ -449,8 +419,8 @@ mod matrix_functions {
     /// assert_close(matrix([[2, 0], [0, 4]]).inverse().at(1, 1), 0.25, 1e-15);
     /// ```
     #[rhai_fn(global, name = "inverse", name = "inv", pure, return_raw)]
-    pub fn inverse(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Matrix, Failure> {
-        long(m, Matrix::inverse).at(&ctx)
+    pub fn inverse(m: &mut Matrix) -> Fallible<Matrix> {
+        Ok(long(m, Matrix::inverse)?)
     }
 
     /// The determinant of a square matrix.
@@ -460,8 +430,8 @@ mod matrix_functions {
     /// assert_close(matrix([[1, 2], [3, 4]]).det(), -2.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn det(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Dynamic, Failure> {
-        long(m, Matrix::det).map(to_dynamic).at(&ctx)
+    pub fn det(m: &mut Matrix) -> Fallible<Dynamic> {
+        Ok(long(m, Matrix::det).map(to_dynamic)?)
     }
 
     /// The exponential of a square matrix (`exp` takes every element's own).
@@ -472,8 +442,8 @@ mod matrix_functions {
     /// assert_close((u + I * pauli().x).norm(), 0.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn expm(ctx: NativeCallContext, m: &mut Matrix) -> std::result::Result<Matrix, Failure> {
-        long(m, Matrix::expm).at(&ctx)
+    pub fn expm(m: &mut Matrix) -> Fallible<Matrix> {
+        Ok(long(m, Matrix::expm)?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -1,7 +1,7 @@
 //! `Model`: orbitals, on-site terms and hoppings on a lattice, built into an operator.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FnPtr, INT, Map};
+use rhai::{Array, Dynamic, Engine, FnPtr, INT};
 
 use super::chebyshev::as_complex;
 use super::lattice::{ints, reals, sublattice_of, truth};
@@ -11,7 +11,7 @@ use crate::lattice::{self, Block, Lattice, Model};
 use crate::number::Matrix;
 use crate::operator::{Format, Operator};
 use crate::script::callback::{Callback, floats};
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// A model, and the strain that waits for all hoppings to be there.
 #[derive(Clone)]
@@ -69,16 +69,13 @@ fn add_hop(
     shift: &Dynamic,
     pair: Option<(&Dynamic, &Dynamic)>,
     value: &Dynamic,
-) -> std::result::Result<(), Failure> {
-    let prepare = || -> Result<(Vec<i64>, Vec<(usize, usize)>)> {
-        let lattice = model.lattice();
-        let pairs = match pair {
-            Some((from, to)) => vec![(sublattice_of(lattice, from)?, sublattice_of(lattice, to)?)],
-            None => (0..lattice.basis().len()).map(|s| (s, s)).collect(),
-        };
-        Ok((shift_of(shift)?, pairs))
+) -> Fallible<()> {
+    let lattice = model.lattice();
+    let pairs = match pair {
+        Some((from, to)) => vec![(sublattice_of(lattice, from)?, sublattice_of(lattice, to)?)],
+        None => (0..lattice.basis().len()).map(|s| (s, s)).collect(),
     };
-    let (shift, pairs) = prepare().at(ctx)?;
+    let (shift, pairs) = (shift_of(shift)?, pairs);
     for (from, to) in pairs {
         with_bond(ctx, model, value, |model, term| match term {
             Ok(block) => model.hop_between(&shift, from, to, block),
@@ -97,13 +94,13 @@ fn with_bond(
     model: &mut Model,
     value: &Dynamic,
     add: impl FnOnce(&mut Model, Term<'_, '_>) -> Result<()>,
-) -> std::result::Result<(), Failure> {
+) -> Fallible<()> {
     let orbitals = model.orbitals();
     let Some(f) = value.clone().try_cast::<FnPtr>() else {
-        let block = block_of(value, orbitals).at(ctx)?;
-        return add(model, Ok(&block)).at(ctx);
+        let block = block_of(value, orbitals)?;
+        return Ok(add(model, Ok(&block))?);
     };
-    let task = session(ctx).at(ctx)?.task(true);
+    let task = session()?.task(true);
     let calls = Callback::new(ctx);
     let both = calls.takes(&f, 2);
     let mut term = |a: &[f64], b: &[f64]| {
@@ -115,17 +112,13 @@ fn with_bond(
 }
 
 /// Adds an on-site term that is a value or a script's function of position.
-pub(super) fn add_onsite(
-    ctx: &NativeCallContext,
-    model: &mut Model,
-    value: &Dynamic,
-) -> std::result::Result<(), Failure> {
+pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
     let orbitals = model.orbitals();
     let Some(f) = value.clone().try_cast::<FnPtr>() else {
-        let block = block_of(value, orbitals).at(ctx)?;
-        return model.onsite(&block).at(ctx);
+        let block = block_of(value, orbitals)?;
+        return Ok(model.onsite(&block)?);
     };
-    let task = session(ctx).at(ctx)?.task(true);
+    let task = session()?.task(true);
     let calls = Callback::new(ctx);
     let mut term = |r: &[f64]| block_of(&calls.call(&f, (floats(r),))?, orbitals);
     let added = model.onsite_with(&mut term, &task);
@@ -133,11 +126,7 @@ pub(super) fn add_onsite(
 }
 
 /// Adds a hopping over all nearest-neighbour bonds.
-pub(super) fn add_nearest(
-    ctx: &NativeCallContext,
-    model: &mut Model,
-    value: &Dynamic,
-) -> std::result::Result<(), Failure> {
+pub(super) fn add_nearest(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
     with_bond(ctx, model, value, |model, term| match term {
         Ok(block) => model.nearest(block),
         Err((f, task)) => model.nearest_with(f, task),
@@ -145,16 +134,16 @@ pub(super) fn add_nearest(
 }
 
 /// The operator of a model, in the format and precision that the options name.
-pub(super) fn build_operator(ctx: &NativeCallContext, model: &Model, o: &Options<'_>) -> Result<Operator> {
-    let format = Format::parse(&o.text_or("format", "auto")?)?;
+pub(super) fn build_operator(model: &Model, o: &Options) -> Result<Operator> {
+    let format = Format::parse(&o.text("format")?)?;
     let single = single_precision(o)?;
-    let device = session(ctx)?.device();
+    let device = session()?.device();
     Operator::of_model(&device, model, format, single)
 }
 
 /// The option `precision`.
-pub(super) fn single_precision(o: &Options<'_>) -> Result<bool> {
-    match o.text_or("precision", "double")?.as_str() {
+pub(super) fn single_precision(o: &Options) -> Result<bool> {
+    match o.text("precision")?.as_str() {
         "double" => Ok(false),
         "single" => Ok(true),
         other => {
@@ -163,7 +152,7 @@ pub(super) fn single_precision(o: &Options<'_>) -> Result<bool> {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod model_functions {
     /// A tight-binding model with `orbitals` orbitals on every site of a lattice; terms are added to it, then `build`
     /// makes the operator. Row = site * orbitals + orbital.
@@ -176,22 +165,15 @@ mod model_functions {
     /// assert(m.build().dim == 16, "two orbitals a site");
     /// ```
     #[rhai_fn(name = "model", return_raw)]
-    pub fn make_model(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-        orbitals: INT,
-    ) -> std::result::Result<ScriptModel, Failure> {
+    pub fn make_model(lattice: Lattice, orbitals: INT) -> Fallible<ScriptModel> {
         let orbitals =
             usize::try_from(orbitals).map_err(|_| Error::input(format!("a model of {orbitals} orbitals")));
-        orbitals.and_then(|n| Model::new(lattice, n)).map(ScriptModel::new).at(&ctx)
+        Ok(orbitals.and_then(|n| Model::new(lattice, n)).map(ScriptModel::new)?)
     }
 
     #[rhai_fn(name = "model", return_raw)]
-    pub fn make_model_plain(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-    ) -> std::result::Result<ScriptModel, Failure> {
-        Model::new(lattice, 1).map(ScriptModel::new).at(&ctx)
+    pub fn make_model_plain(lattice: Lattice) -> Fallible<ScriptModel> {
+        Ok(Model::new(lattice, 1).map(ScriptModel::new)?)
     }
 
     /// Adds an on-site term: a number, a Hermitian Matrix of the orbitals, or a function of the site's position that
@@ -205,11 +187,7 @@ mod model_functions {
     /// assert(m.build().is_hermitian(), "Hermitian");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn onsite(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        term: Dynamic,
-    ) -> std::result::Result<(), Failure> {
+    pub fn onsite(ctx: NativeCallContext, model: &mut ScriptModel, term: Dynamic) -> Fallible<()> {
         add_onsite(&ctx, &mut model.model, &term)
     }
 
@@ -229,7 +207,7 @@ mod model_functions {
         model: &mut ScriptModel,
         step: Dynamic,
         hopping: Dynamic,
-    ) -> std::result::Result<(), Failure> {
+    ) -> Fallible<()> {
         add_hop(&ctx, &mut model.model, &step, None, &hopping)
     }
 
@@ -251,7 +229,7 @@ mod model_functions {
         from: Dynamic,
         to: Dynamic,
         hopping: Dynamic,
-    ) -> std::result::Result<(), Failure> {
+    ) -> Fallible<()> {
         add_hop(&ctx, &mut model.model, &step, Some((&from, &to)), &hopping)
     }
 
@@ -264,11 +242,7 @@ mod model_functions {
     /// assert_close(spectral_window(m.build(), #{ method: "gershgorin" }).upper, 4.0, 1e-12);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn nearest(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        hopping: Dynamic,
-    ) -> std::result::Result<(), Failure> {
+    pub fn nearest(ctx: NativeCallContext, model: &mut ScriptModel, hopping: Dynamic) -> Fallible<()> {
         add_nearest(&ctx, &mut model.model, &hopping)
     }
 
@@ -282,18 +256,13 @@ mod model_functions {
     /// m.sublattice("B", -0.2);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn sublattice(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        site: Dynamic,
-        term: Dynamic,
-    ) -> std::result::Result<(), Failure> {
+    pub fn sublattice(model: &mut ScriptModel, site: Dynamic, term: Dynamic) -> Fallible<()> {
         let mut add = || {
             let s = sublattice_of(model.model.lattice(), &site)?;
             let block = block_of(&term, model.model.orbitals())?;
             model.model.sublattice(s, &block)
         };
-        add().at(&ctx)
+        Ok(add()?)
     }
 
     /// Adds Anderson disorder: on-site energies uniform in [-width/2, width/2], one a site. Site `i` gets
@@ -310,25 +279,9 @@ mod model_functions {
     /// m.disorder(2.0, #{ seed: 3 });
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn disorder(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        width: Dynamic,
-        options: Map,
-    ) -> std::result::Result<(), Failure> {
-        let o = Options::new(&ctx, options);
-        let seed = o.seed().at(&ctx)?;
-        o.finish()?;
-        real(&width, "the width of the disorder").and_then(|w| model.model.disorder(w, seed)).at(&ctx)
-    }
-
-    #[rhai_fn(global, name = "disorder", return_raw)]
-    pub fn disorder_plain(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        width: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        disorder(ctx, model, width, Map::new())
+    pub fn disorder(model: &mut ScriptModel, width: Dynamic, o: Options) -> Fallible<()> {
+        let seed = o.seed()?;
+        Ok(real(&width, "the width of the disorder").and_then(|w| model.model.disorder(w, seed))?)
     }
 
     /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge).
@@ -341,27 +294,17 @@ mod model_functions {
     /// assert(m.build().is_hermitian(), "Hermitian");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn flux(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        alpha: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        real(&alpha, "the flux").and_then(|a| model.model.flux(a, 0, 1)).at(&ctx)
+    pub fn flux(model: &mut ScriptModel, alpha: Dynamic) -> Fallible<()> {
+        Ok(real(&alpha, "the flux").and_then(|a| model.model.flux(a, 0, 1))?)
     }
 
     #[rhai_fn(global, name = "flux", return_raw)]
-    pub fn flux_plane(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        alpha: Dynamic,
-        a: INT,
-        b: INT,
-    ) -> std::result::Result<(), Failure> {
+    pub fn flux_plane(model: &mut ScriptModel, alpha: Dynamic, a: INT, b: INT) -> Fallible<()> {
         let direction = |d: INT| {
             usize::try_from(d).map_err(|_| Error::input(format!("the lattice has no direction {d}")))
         };
         let mut add = || model.model.flux(real(&alpha, "the flux")?, direction(a)?, direction(b)?);
-        add().at(&ctx)
+        Ok(add()?)
     }
 
     /// Strains the lattice: `map` moves positions, and every hopping, whenever added, is multiplied by `factor` of the new
@@ -391,11 +334,7 @@ mod model_functions {
     /// assert_close(m.build().velocity(0).to_matrix().at(0, 1).im, -0.5, 1e-15);    // i H (x_1 - x_0)
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn place_orbitals(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        places: Array,
-    ) -> std::result::Result<(), Failure> {
+    pub fn place_orbitals(model: &mut ScriptModel, places: Array) -> Fallible<()> {
         let mut place = || {
             let given: Vec<Vec<f64>> =
                 places.iter().map(|x| reals(x, "the place of an orbital")).collect::<Result<_>>()?;
@@ -407,7 +346,7 @@ mod model_functions {
             };
             model.model.place_orbitals(all)
         };
-        place().at(&ctx)
+        Ok(place()?)
     }
 
     /// Removes the sites whose position the function says true to; the rest is numbered anew.
@@ -420,12 +359,8 @@ mod model_functions {
     /// assert(m.build().dim == 60, "four are gone");
     /// ```
     #[rhai_fn(global, name = "remove", return_raw)]
-    pub fn remove_sites(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        gone: FnPtr,
-    ) -> std::result::Result<(), Failure> {
-        let task = session(&ctx).at(&ctx)?.task(true);
+    pub fn remove_sites(ctx: NativeCallContext, model: &mut ScriptModel, gone: FnPtr) -> Fallible<()> {
+        let task = session()?.task(true);
         let calls = Callback::new(&ctx);
         let mut predicate = |r: &[f64]| truth(calls.call(&gone, (floats(r),))?);
         let removed = model.model.remove(&mut predicate, &task);
@@ -447,25 +382,9 @@ mod model_functions {
     /// assert((m.build().dim - 1296).abs() < 90, "and of the rest");
     /// ```
     #[rhai_fn(global, name = "vacancies", return_raw)]
-    pub fn model_vacancies(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        fraction: Dynamic,
-        options: Map,
-    ) -> std::result::Result<(), Failure> {
-        let o = Options::new(&ctx, options);
-        let seed = o.seed().at(&ctx)?;
-        o.finish()?;
-        real(&fraction, "the fraction").and_then(|f| model.model.vacancies(f, seed)).at(&ctx)
-    }
-
-    #[rhai_fn(global, name = "vacancies", return_raw)]
-    pub fn model_vacancies_plain(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        fraction: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        model_vacancies(ctx, model, fraction, Map::new())
+    pub fn model_vacancies(model: &mut ScriptModel, fraction: Dynamic, o: Options) -> Fallible<()> {
+        let seed = o.seed()?;
+        Ok(real(&fraction, "the fraction").and_then(|f| model.model.vacancies(f, seed))?)
     }
 
     /// The operator of the model.
@@ -482,24 +401,9 @@ mod model_functions {
     /// print(m.build(#{ format: "csr" }));
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn build(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
+    pub fn build(ctx: NativeCallContext, model: &mut ScriptModel, o: Options) -> Fallible<Operator> {
         let strained = strained(&ctx, model)?;
-        let operator = build_operator(&ctx, strained.as_ref().unwrap_or(&model.model), &o).at(&ctx)?;
-        o.finish()?;
-        Ok(operator)
-    }
-
-    #[rhai_fn(global, name = "build", return_raw, pure)]
-    pub fn build_plain(
-        ctx: NativeCallContext,
-        model: &mut ScriptModel,
-    ) -> std::result::Result<Operator, Failure> {
-        build(ctx, model, Map::new())
+        Ok(build_operator(strained.as_ref().unwrap_or(&model.model), &o)?)
     }
 
     /// The lattice of the model.
@@ -521,9 +425,9 @@ mod model_functions {
 }
 
 /// The model with its strain put in, if it has one.
-fn strained(ctx: &NativeCallContext, model: &ScriptModel) -> std::result::Result<Option<Model>, Failure> {
+fn strained(ctx: &NativeCallContext, model: &ScriptModel) -> Fallible<Option<Model>> {
     let Some((map, factor)) = &model.strain else { return Ok(None) };
-    let task = session(ctx).at(ctx)?.task(true);
+    let task = session()?.task(true);
     let calls = Callback::new(ctx);
     let both = calls.takes(factor, 2);
     let mut strained = model.model.clone();

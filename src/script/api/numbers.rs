@@ -7,8 +7,8 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT, ImmutableString};
 
 use super::values::type_of;
 use crate::error::{Error, Result};
+use crate::script::Fallible;
 use crate::script::comparison;
-use crate::script::{At, Failure};
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -71,7 +71,7 @@ fn sorted(array: &mut Array, descending: bool) -> Result<()> {
     Ok(())
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod number_functions {
     /// The larger of two numbers; NaN if either is.
     ///
@@ -123,15 +123,15 @@ mod number_functions {
     /// assert((2.9).to_int() == 2 && (-2.9).to_int() == -2, "towards zero");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn to_int(ctx: NativeCallContext, x: FLOAT) -> std::result::Result<INT, Failure> {
+    pub fn to_int(x: FLOAT) -> Fallible<INT> {
         // 2^63, which is no whole number of the language any more.
         const END: FLOAT = 9_223_372_036_854_775_808.0;
         if (-END..END).contains(&x) {
             return Ok(x as INT);
         }
         Err(Error::input(format!("to_int: {x} is no whole number"))
-            .hint("whole numbers go from -2^63 to 2^63 - 1; `x.is_nan()` asks for NaN"))
-        .at(&ctx)
+            .hint("whole numbers go from -2^63 to 2^63 - 1; `x.is_nan()` asks for NaN")
+            .into())
     }
 
     /// Sorts an array of numbers, or of texts, ascending; NaN comes last.
@@ -143,8 +143,8 @@ mod number_functions {
     /// assert(x[0] == -2 && x[2] == 3 && x[3].is_nan(), "NaN last");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn sort(ctx: NativeCallContext, array: &mut Array) -> std::result::Result<(), Failure> {
-        sorted(array, false).at(&ctx)
+    pub fn sort(array: &mut Array) -> Fallible<()> {
+        Ok(sorted(array, false)?)
     }
 
     /// Sorts an array of numbers, or of texts, descending; NaN comes last.
@@ -156,8 +156,8 @@ mod number_functions {
     /// assert(x[0] == 2.5, "the largest first");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn sort_desc(ctx: NativeCallContext, array: &mut Array) -> std::result::Result<(), Failure> {
-        sorted(array, true).at(&ctx)
+    pub fn sort_desc(array: &mut Array) -> Fallible<()> {
+        Ok(sorted(array, true)?)
     }
     /// The elements of an array of numbers, or of texts, in ascending order; NaN comes last.
     ///
@@ -166,9 +166,9 @@ mod number_functions {
     /// assert([3, 1.5, -2].order() == [-2, 1.5, 3], "ascending");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn order(ctx: NativeCallContext, array: &mut Array) -> std::result::Result<Array, Failure> {
+    pub fn order(array: &mut Array) -> Fallible<Array> {
         let mut copy = array.clone();
-        sorted(&mut copy, false).at(&ctx)?;
+        sorted(&mut copy, false)?;
         Ok(copy)
     }
 
@@ -179,9 +179,9 @@ mod number_functions {
     /// assert([3, 1.5, -2].order_desc() == [3, 1.5, -2], "descending");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn order_desc(ctx: NativeCallContext, array: &mut Array) -> std::result::Result<Array, Failure> {
+    pub fn order_desc(array: &mut Array) -> Fallible<Array> {
         let mut copy = array.clone();
-        sorted(&mut copy, true).at(&ctx)?;
+        sorted(&mut copy, true)?;
         Ok(copy)
     }
 }

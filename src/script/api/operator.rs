@@ -7,7 +7,7 @@ use super::vector::Vector;
 use crate::error::Error;
 use crate::number::{C64, Matrix, Series};
 use crate::operator::Operator;
-use crate::script::{At, Failure};
+use crate::script::Fallible;
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -23,11 +23,11 @@ fn scalars(engine: &mut Engine) {
             engine.register_fn("*", |a: $t, h: Operator| h.scaled($to(a)));
             engine.register_fn("*", |h: Operator, a: $t| h.scaled($to(a)));
             engine.register_fn("/", |h: Operator, a: $t| h.scaled(C64::new(1.0, 0.0) / $to(a)));
-            engine.register_fn("+", |ctx: NativeCallContext, h: Operator, a: $t| h.shifted($to(a)).at(&ctx));
-            engine.register_fn("+", |ctx: NativeCallContext, a: $t, h: Operator| h.shifted($to(a)).at(&ctx));
-            engine.register_fn("-", |ctx: NativeCallContext, h: Operator, a: $t| h.shifted(-$to(a)).at(&ctx));
-            engine.register_fn("-", |ctx: NativeCallContext, a: $t, h: Operator| {
-                h.scaled(C64::new(-1.0, 0.0)).shifted($to(a)).at(&ctx)
+            engine.register_fn("+", |h: Operator, a: $t| -> Fallible<Operator> { Ok(h.shifted($to(a))?) });
+            engine.register_fn("+", |a: $t, h: Operator| -> Fallible<Operator> { Ok(h.shifted($to(a))?) });
+            engine.register_fn("-", |h: Operator, a: $t| -> Fallible<Operator> { Ok(h.shifted(-$to(a))?) });
+            engine.register_fn("-", |a: $t, h: Operator| -> Fallible<Operator> {
+                Ok(h.scaled(C64::new(-1.0, 0.0)).shifted($to(a))?)
             });
         };
     }
@@ -36,7 +36,7 @@ fn scalars(engine: &mut Engine) {
     with!(C64, |a: C64| a);
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod operator_functions {
     /// Number of rows.
     ///
@@ -92,17 +92,14 @@ mod operator_functions {
     /// assert_close(h.to_matrix().at(0, 1), -1.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn to_matrix(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Matrix, Failure> {
-        let build = || {
-            let entries = h.to_dense()?;
-            let data = if h.dtype().is_complex() {
-                Series::Complex(entries)
-            } else {
-                Series::Real(entries.iter().map(|z| z.re).collect())
-            };
-            Matrix::new(h.dim(), h.cols(), data)
+    pub fn to_matrix(h: &mut Operator) -> Fallible<Matrix> {
+        let entries = h.to_dense()?;
+        let data = if h.dtype().is_complex() {
+            Series::Complex(entries)
+        } else {
+            Series::Real(entries.iter().map(|z| z.re).collect())
         };
-        build().at(&ctx)
+        Ok(Matrix::new(h.dim(), h.cols(), data)?)
     }
 
     /// The diagonal as a Series, where it is known; complex where it has imaginary parts.
@@ -112,13 +109,13 @@ mod operator_functions {
     /// assert((I * sparse([0, 1], [0, 1], [1.0, 2.0])).diagonal[1] == 2.0 * I, "an imaginary diagonal");
     /// ```
     #[rhai_fn(global, get = "diagonal", pure, return_raw)]
-    pub fn diagonal(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Series, Failure> {
+    pub fn diagonal(h: &mut Operator) -> Fallible<Series> {
         let unknown = || Error::input(format!("the diagonal of a {} is not known", h.describe()));
         let series = |diagonal: Vec<C64>| match diagonal.iter().all(|z| z.im == 0.0) {
             true => Series::Real(diagonal.iter().map(|z| z.re).collect()),
             false => Series::Complex(diagonal),
         };
-        h.diagonal().map(series).ok_or_else(unknown).at(&ctx)
+        Ok(h.diagonal().map(series).ok_or_else(unknown)?)
     }
 
     /// The adjoint operator.
@@ -129,8 +126,8 @@ mod operator_functions {
     /// assert(h.dagger().is_hermitian(), "the adjoint of a Hermitian operator is itself");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn dagger(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Operator, Failure> {
-        h.adjoint().at(&ctx)
+    pub fn dagger(h: &mut Operator) -> Fallible<Operator> {
+        Ok(h.adjoint()?)
     }
 
     /// Whether the operator equals its adjoint, to rounding.
@@ -140,28 +137,28 @@ mod operator_functions {
     /// assert(sparse([0, 1], [1, 0], [I, -I]).is_hermitian(), "Hermitian");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn is_hermitian(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<bool, Failure> {
-        h.is_hermitian().at(&ctx)
+    pub fn is_hermitian(h: &mut Operator) -> Fallible<bool> {
+        Ok(h.is_hermitian()?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
-    pub fn apply(ctx: NativeCallContext, h: Operator, v: Vector) -> std::result::Result<Vector, Failure> {
-        h.apply(&v.block).map(|w| Vector::new(h.device(), w)).at(&ctx)
+    pub fn apply(h: Operator, v: Vector) -> Fallible<Vector> {
+        Ok(h.apply(&v.block).map(|w| Vector::new(h.device(), w))?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
-    pub fn times(ctx: NativeCallContext, a: Operator, b: Operator) -> std::result::Result<Operator, Failure> {
-        a.times(&b).at(&ctx)
+    pub fn times(a: Operator, b: Operator) -> Fallible<Operator> {
+        Ok(a.times(&b)?)
     }
 
     #[rhai_fn(name = "+", return_raw)]
-    pub fn plus(ctx: NativeCallContext, a: Operator, b: Operator) -> std::result::Result<Operator, Failure> {
-        a.plus(&b).at(&ctx)
+    pub fn plus(a: Operator, b: Operator) -> Fallible<Operator> {
+        Ok(a.plus(&b)?)
     }
 
     #[rhai_fn(name = "-", return_raw)]
-    pub fn minus(ctx: NativeCallContext, a: Operator, b: Operator) -> std::result::Result<Operator, Failure> {
-        a.plus(&b.scaled(C64::new(-1.0, 0.0))).at(&ctx)
+    pub fn minus(a: Operator, b: Operator) -> Fallible<Operator> {
+        Ok(a.plus(&b.scaled(C64::new(-1.0, 0.0)))?)
     }
 
     #[rhai_fn(name = "-")]

@@ -18,7 +18,7 @@ use crate::method::{MinMax, Zolotarev};
 use crate::number::Series;
 use crate::operator::{Action, Operator};
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// The script's handle to an index, and the device on which its modes live.
 #[derive(Clone)]
@@ -60,16 +60,7 @@ fn overlap_of(h: &Operator) -> Result<&Overlap> {
     })
 }
 
-/// An option of one of the types that scripts pass around.
-fn typed<T: Clone + 'static>(o: &Options, key: &'static str, name: &str) -> Result<Option<T>> {
-    let Some(value) = o.value(key) else { return Ok(None) };
-    match value.clone().try_cast::<T>() {
-        Some(x) => Ok(Some(x)),
-        None => Err(o.wrong(key, name, &value).hint("`minmax_inverse_sqrt`, `overlap::zolotarev_inverse_sqrt` and `overlap::index` make what such options take")),
-    }
-}
-
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod overlap_functions {
     /// The sign function of a Hermitian operator: its lowest modes exactly, the rest by a polynomial,
     /// P+ - P- + (1 - P) X P_n(X^2) (1 - P) with X = Q/|Q|. What is not given is found.
@@ -97,68 +88,47 @@ mod overlap_functions {
     /// assert(sign.bound < 1e-7, "known well");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn sign(ctx: NativeCallContext, q: Dynamic, options: Map) -> std::result::Result<Operator, Failure> {
-        let q = operator_of(&q).at(&ctx)?;
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let mut wanted =
-                Wanted { delta: o.float_or("delta", 1e-10)?, seed: o.seed()?, ..Wanted::default() };
-            if let Some(value) = o.value("low_modes") {
-                match (value.clone().try_cast::<Pairs>(), value.as_int()) {
-                    (Some(pairs), _) => wanted.low = Some((*pairs.0).clone()),
-                    (None, Ok(n)) => {
-                        let n = usize::try_from(n).map_err(|_| {
-                            Error::input(format!("{n} low modes")).hint("there are 0 or more of them")
-                        })?;
-                        wanted.modes = Some(n);
-                    }
-                    _ => {
-                        return Err(o
-                            .wrong("low_modes", "an Eigen or a whole number", &value)
-                            .hint("like `low_modes: ritz(q * q, #{ count: 8 })`, or `low_modes: 8`"));
-                    }
-                }
+    pub fn sign(q: Dynamic, o: Options) -> Fallible<Operator> {
+        let q = operator_of(&q)?;
+        let mut wanted = Wanted { delta: o.float("delta")?, seed: o.seed()?, ..Wanted::default() };
+        wanted.low = o.maybe::<Pairs>("low_modes").map(|pairs| (*pairs.0).clone());
+        if let Some(n) = o.maybe::<INT>("low_modes") {
+            let few = || Error::input(format!("{n} low modes")).hint("there are 0 or more of them");
+            wanted.modes = Some(usize::try_from(n).map_err(|_| few())?);
+        }
+        wanted.polynomial = o.maybe::<Rc<MinMax>>("polynomial").map(|p| (*p).clone());
+        wanted.rational = o.maybe::<Rc<Zolotarev>>("rational").map(|r| (*r).clone());
+        wanted.zolotarev = match o.text("method")?.as_str() {
+            "polynomial" => false,
+            "rational" => true,
+            other => {
+                return Err(Error::input(format!("no method `{other}` for a sign function"))
+                    .hint("the methods are \"polynomial\" and \"rational\"")
+                    .into());
             }
-            wanted.polynomial = typed::<Rc<MinMax>>(&o, "polynomial", "a MinMax")?.map(|p| (*p).clone());
-            wanted.rational = typed::<Rc<Zolotarev>>(&o, "rational", "a Zolotarev")?.map(|r| (*r).clone());
-            wanted.zolotarev = match o.text_or("method", "polynomial")?.as_str() {
-                "polynomial" => false,
-                "rational" => true,
-                other => {
-                    return Err(Error::input(format!("no method `{other}` for a sign function"))
-                        .hint("the methods are \"polynomial\" and \"rational\""));
-                }
-            };
-            if wanted.polynomial.is_some() && wanted.rational.is_some() {
-                return Err(
-                    Error::input("both `polynomial` and `rational` are given").hint("one of them is used")
-                );
-            }
-            wanted.upper = o.float("upper")?;
-            Ok((wanted, o.task()?))
         };
-        let (wanted, task) = read().at(&ctx)?;
-        o.finish()?;
-        let sign = Sign::build(&q, wanted, &task).at(&ctx)?;
+        if wanted.polynomial.is_some() && wanted.rational.is_some() {
+            return Err(Error::input("both `polynomial` and `rational` are given")
+                .hint("one of them is used")
+                .into());
+        }
+        wanted.upper = o.maybe_float("upper");
+        let (wanted, task) = (wanted, o.task()?);
+        let sign = Sign::build(&q, wanted, &task)?;
         let (bound, fit) = (sign.report().bound, sign.deviation());
         let doubtful = sign.report().doubtful;
         if doubtful > 0 {
-            session(&ctx).at(&ctx)?.note(&format!(
+            session()?.note(&format!(
                 "{doubtful} of the low modes of Q lie nearer to zero than they are known: their sign, and an index, is that of \
                  rounding; another `s` moves them away"
             ));
         } else if bound > 10.0 * fit {
-            session(&ctx).at(&ctx)?.note(&format!(
+            session()?.note(&format!(
                 "the sign function is known to {bound:.1e} only, its fit to {fit:.1e}: the low modes are known too roughly, \
                  which a smaller `tol` of `ritz`, more of them or double precision mend"
             ));
         }
         Ok(sign.into_operator())
-    }
-
-    #[rhai_fn(name = "sign", return_raw)]
-    pub fn sign_plain(ctx: NativeCallContext, q: Dynamic) -> std::result::Result<Operator, Failure> {
-        sign(ctx, q, Map::new())
     }
 
     /// A bound on how far a sign function is from the exact one: the polynomial's deviation and what the low modes' residuals
@@ -171,8 +141,8 @@ mod overlap_functions {
     /// assert(d.bound < 1e-7, "known well");
     /// ```
     #[rhai_fn(global, get = "bound", pure, return_raw)]
-    pub fn bound(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<FLOAT, Failure> {
-        let sign = sign_of(h).at(&ctx)?.report().bound;
+    pub fn bound(h: &mut Operator) -> Fallible<FLOAT> {
+        let sign = sign_of(h)?.report().bound;
         Ok(h.exactly::<Overlap>().map_or(sign, |d| d.scale() * sign))
     }
 
@@ -185,14 +155,14 @@ mod overlap_functions {
     /// assert(d.s == 0.4 && d.mass == 0.1, "as given");
     /// ```
     #[rhai_fn(global, get = "s", pure, return_raw)]
-    pub fn s_of(ctx: NativeCallContext, d: &mut Operator) -> std::result::Result<FLOAT, Failure> {
-        overlap_of(d).map(Overlap::s).at(&ctx)
+    pub fn s_of(d: &mut Operator) -> Fallible<FLOAT> {
+        Ok(overlap_of(d).map(Overlap::s)?)
     }
 
     /// The quark mass m of an overlap operator, in units of 1/a.
     #[rhai_fn(global, get = "mass", pure, return_raw)]
-    pub fn mass_of(ctx: NativeCallContext, d: &mut Operator) -> std::result::Result<FLOAT, Failure> {
-        overlap_of(d).map(Overlap::mass).at(&ctx)
+    pub fn mass_of(d: &mut Operator) -> Fallible<FLOAT> {
+        Ok(overlap_of(d).map(Overlap::mass)?)
     }
 
     /// How a sign function was made and how well it is known, as a map.
@@ -220,8 +190,8 @@ mod overlap_functions {
     /// assert_close(r.bound_operator, 2.8 * (r.kappa_plus + r.kappa_minus), 1e-12);
     /// ```
     #[rhai_fn(global, get = "sign_report", pure, return_raw)]
-    pub fn sign_report(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Map, Failure> {
-        let r = sign_of(h).at(&ctx)?.report().clone();
+    pub fn sign_report(h: &mut Operator) -> Fallible<Map> {
+        let r = sign_of(h)?.report().clone();
         let [plus, minus] = r.projectors();
         let operator = overlap_scale(h).map_or(Dynamic::UNIT, |a| (a * r.modes_bound()).into());
         let entries: [(&str, Dynamic); 14] = [
@@ -252,8 +222,8 @@ mod overlap_functions {
     /// assert(sign.low_values.len >= 4, "some");
     /// ```
     #[rhai_fn(global, get = "low_values", pure, return_raw)]
-    pub fn low_values(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<Series, Failure> {
-        Ok(Series::Real(sign_of(h).at(&ctx)?.low_values().to_vec()))
+    pub fn low_values(h: &mut Operator) -> Fallible<Series> {
+        Ok(Series::Real(sign_of(h)?.low_values().to_vec()))
     }
 
     /// The zero modes of an overlap operator, counted in each chirality; its other low modes, cross-checked: they come in
@@ -274,26 +244,16 @@ mod overlap_functions {
     /// assert(overlap::index(d, #{ seed: 1, progress: false }).index == -2, "- 2 m01 m23");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn index(ctx: NativeCallContext, d: Operator, options: Map) -> std::result::Result<Counted, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let wanted = IndexOptions {
-                count: o.count_or("count", 1, 6)?,
-                threshold: o.float("threshold")?,
-                seed: o.seed()?,
-            };
-            Ok((wanted, o.task()?))
+    pub fn index(d: Operator, o: Options) -> Fallible<Counted> {
+        let wanted = IndexOptions {
+            count: o.count("count", 1)?,
+            threshold: o.maybe_float("threshold"),
+            seed: o.seed()?,
         };
-        let (wanted, task) = read().at(&ctx)?;
-        o.finish()?;
-        let d = overlap_of(&d).at(&ctx)?;
-        let found = zero_modes(d, &wanted, &task).at(&ctx)?;
+        let (wanted, task) = (wanted, o.task()?);
+        let d = overlap_of(&d)?;
+        let found = zero_modes(d, &wanted, &task)?;
         Ok(Counted(Rc::new(found), d.sign().device().clone()))
-    }
-
-    #[rhai_fn(name = "index", return_raw)]
-    pub fn index_plain(ctx: NativeCallContext, d: Operator) -> std::result::Result<Counted, Failure> {
-        index(ctx, d, Map::new())
     }
 
     /// n+ - n-.
@@ -382,40 +342,21 @@ mod overlap_functions {
     /// assert_close(norm(d * x - psi) / norm(psi), 0.0, 1e-6);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn solve(
-        ctx: NativeCallContext,
-        d: Operator,
-        b: Vector,
-        options: Map,
-    ) -> std::result::Result<Solved, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let zero = typed::<Counted>(&o, "zero_modes", "an Index")?;
-            let wanted = InversionOptions {
-                tolerance: o.float_or("tol", 1e-8)?,
-                max_iterations: o.count_or("iterations", 1, 10_000)?,
-                adaptive: o.flag_or("adaptive", true)?,
-                zero_modes: zero.map(|i| (*i.0).clone()),
-            };
-            Ok((wanted, o.task()?))
+    pub fn solve(d: Operator, b: Vector, o: Options) -> Fallible<Solved> {
+        let zero = o.maybe::<Counted>("zero_modes");
+        let wanted = InversionOptions {
+            tolerance: o.float("tol")?,
+            max_iterations: o.count("iterations", 1)?,
+            adaptive: o.flag("adaptive")?,
+            zero_modes: zero.map(|i| (*i.0).clone()),
         };
-        let (wanted, task) = read().at(&ctx)?;
-        o.finish()?;
-        let solution = invert(overlap_of(&d).at(&ctx)?, &b.block, &wanted, &task).at(&ctx)?;
-        noted(&ctx, solution, d)
-    }
-
-    #[rhai_fn(name = "solve", return_raw)]
-    pub fn solve_plain(
-        ctx: NativeCallContext,
-        d: Operator,
-        b: Vector,
-    ) -> std::result::Result<Solved, Failure> {
-        solve(ctx, d, b, Map::new())
+        let (wanted, task) = (wanted, o.task()?);
+        let solution = invert(overlap_of(&d)?, &b.block, &wanted, &task)?;
+        noted(solution, d)
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod overlap_parts {
     /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s).
     ///
@@ -431,14 +372,8 @@ mod overlap_parts {
     /// assert_close(norm(d * wilson::reference_spinor(u, 2)), 120.3800726898, 1e-5);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn overlap_operator(
-        ctx: NativeCallContext,
-        sign: Operator,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let (s, mass) = (o.float("s").at(&ctx)?, o.float_or("mass", 0.0).at(&ctx)?);
-        o.finish()?;
-        Ok(Overlap::build(&sign, s, mass).at(&ctx)?.into_operator())
+    pub fn overlap_operator(sign: Operator, o: Options) -> Fallible<Operator> {
+        let (s, mass) = (o.maybe_float("s"), o.float("mass")?);
+        Ok(Overlap::build(&sign, s, mass)?.into_operator())
     }
 }

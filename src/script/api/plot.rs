@@ -1,7 +1,7 @@
 //! `plot`: pictures in files, or text in the terminal.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, Map};
+use rhai::{Array, Dynamic, Engine};
 
 use super::table::to_data;
 use super::values::{real, to_series};
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::output::files::Data;
 use crate::output::plot::{Plot, Style, terminal_size};
 use crate::output::tell;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -25,7 +25,7 @@ fn describe(value: &Dynamic) -> Result<Plot> {
 }
 
 fn range(o: &Options, key: &'static str) -> Result<Option<(f64, f64)>> {
-    let Some(value) = o.value(key) else { return Ok(None) };
+    let Some(value) = o.given(key) else { return Ok(None) };
     let wrong = || Error::input(format!("option `{key}` takes a pair like [-1.0, 1.0]"));
     let pair = value.read_lock::<Array>().ok_or_else(wrong)?;
     match pair.as_slice() {
@@ -38,44 +38,39 @@ fn range(o: &Options, key: &'static str) -> Result<Option<(f64, f64)>> {
 }
 
 /// Draws the plot with the options of the call.
-fn draw(ctx: &NativeCallContext, plot: Result<Plot>, options: Map) -> std::result::Result<(), Failure> {
-    let o = Options::new(ctx, options);
-    let read = || -> Result<(Plot, Option<String>)> {
-        let mut plot = plot?;
-        plot.title = o.text_or("title", &plot.title)?;
-        plot.xlabel = o.text_or("xlabel", &plot.xlabel)?;
-        plot.ylabel = o.text_or("ylabel", &plot.ylabel)?;
-        (plot.log_x, plot.log_y) = match o.text_or("log", "")?.as_str() {
-            "" => (false, false),
-            "x" => (true, false),
-            "y" => (false, true),
-            "xy" => (true, true),
-            other => {
-                return Err(
-                    Error::input(format!("option `log` is `{other}`")).hint("write \"x\", \"y\" or \"xy\"")
-                );
-            }
-        };
-        if o.value("legend").is_some() {
-            plot.legend = Some(o.flag_or("legend", true)?);
+fn draw(plot: Result<Plot>, o: Options) -> Fallible<()> {
+    let mut plot = plot?;
+    plot.title = o.maybe_text("title").unwrap_or_else(|| plot.title.clone());
+    plot.xlabel = o.maybe_text("xlabel").unwrap_or_else(|| plot.xlabel.clone());
+    plot.ylabel = o.maybe_text("ylabel").unwrap_or_else(|| plot.ylabel.clone());
+    (plot.log_x, plot.log_y) = match o.maybe_text("log").unwrap_or_default().as_str() {
+        "" => (false, false),
+        "x" => (true, false),
+        "y" => (false, true),
+        "xy" => (true, true),
+        other => {
+            return Err(Error::input(format!("option `log` is `{other}`"))
+                .hint("write \"x\", \"y\" or \"xy\"")
+                .into());
         }
-        if let Some(style) = o.text("style")? {
-            plot = plot.style(Style::named(&style)?);
-        }
-        plot.x_range = range(&o, "xrange")?;
-        plot.y_range = range(&o, "yrange")?;
-        if let Some((width, height)) = size(&o)? {
-            plot.size = (width, height);
-        }
-        Ok((plot, o.text("file")?))
     };
-    let (plot, file) = read().at(ctx)?;
-    o.finish()?;
-    let session = session(ctx).at(ctx)?;
+    if o.given("legend").is_some() {
+        plot.legend = Some(o.flag("legend")?);
+    }
+    if let Some(style) = o.maybe_text("style") {
+        plot = plot.style(Style::named(&style)?);
+    }
+    plot.x_range = range(&o, "xrange")?;
+    plot.y_range = range(&o, "yrange")?;
+    if let Some((width, height)) = size(&o)? {
+        plot.size = (width, height);
+    }
+    let (plot, file) = (plot, o.maybe_text("file"));
+    let session = session()?;
     match file {
         Some(file) => {
             let path = session.output_path(&file);
-            plot.save(&path).at(ctx)?;
+            plot.save(&path)?;
             session.saved(&path);
             Ok(())
         }
@@ -84,7 +79,7 @@ fn draw(ctx: &NativeCallContext, plot: Result<Plot>, options: Map) -> std::resul
                 Some((columns, rows)) => {
                     let colour = std::env::var_os("NO_COLOR").is_none();
                     let rows = (rows / 2).clamp(16, 28);
-                    session.print(&plot.terminal(columns.min(100), rows, colour).at(ctx)?);
+                    session.print(&plot.terminal(columns.min(100), rows, colour)?);
                 }
                 None if !session.settings().quiet => {
                     tell("note: `plot` without a file draws in a terminal, and there is none");
@@ -97,7 +92,7 @@ fn draw(ctx: &NativeCallContext, plot: Result<Plot>, options: Map) -> std::resul
 }
 
 fn size(o: &Options) -> Result<Option<(f64, f64)>> {
-    let Some(value) = o.value("size") else { return Ok(None) };
+    let Some(value) = o.given("size") else { return Ok(None) };
     let wrong =
         || Error::input("option `size` takes width and height in pixels, like [720, 460], from 200 to 10000");
     let pair = value.read_lock::<Array>().ok_or_else(wrong)?;
@@ -111,12 +106,8 @@ fn size(o: &Options) -> Result<Option<(f64, f64)>> {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod plot_functions {
-    #[rhai_fn(name = "plot", return_raw)]
-    pub fn plot_plain(ctx: NativeCallContext, value: Dynamic) -> std::result::Result<(), Failure> {
-        draw(&ctx, describe(&value), Map::new())
-    }
 
     /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
     /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal, or into a file, `.svg` or `.png`.
@@ -137,23 +128,13 @@ mod plot_functions {
     /// plot(table([["x", x], ["sine", sin(x)]]), #{ title: "A wave", file: "wave.svg" });
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn plot(ctx: NativeCallContext, value: Dynamic, options: Map) -> std::result::Result<(), Failure> {
-        draw(&ctx, describe(&value), options)
+    pub fn plot(value: Dynamic, o: Options) -> Fallible<()> {
+        draw(describe(&value), o)
     }
 
     #[rhai_fn(name = "plot", return_raw)]
-    pub fn plot_xy(ctx: NativeCallContext, x: Dynamic, y: Dynamic) -> std::result::Result<(), Failure> {
-        plot_xy_with(ctx, x, y, Map::new())
-    }
-
-    #[rhai_fn(name = "plot", return_raw)]
-    pub fn plot_xy_with(
-        ctx: NativeCallContext,
-        x: Dynamic,
-        y: Dynamic,
-        options: Map,
-    ) -> std::result::Result<(), Failure> {
+    pub fn plot_xy_with(x: Dynamic, y: Dynamic, o: Options) -> Fallible<()> {
         let plot = to_series(&x).and_then(|x| Plot::from_xy(&x, &to_series(&y)?));
-        draw(&ctx, plot, options)
+        draw(plot, o)
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Engine, INT};
 
-use crate::script::{At, Failure, session};
+use crate::script::{Fallible, session};
 use crate::task::Progress;
 
 /// An open display; it closes with its last copy.
@@ -29,7 +29,7 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(progress_functions).into());
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod progress_functions {
     /// A progress bar for a loop of `total` steps, on a terminal's standard error; it closes when its variable goes.
     ///
@@ -39,18 +39,13 @@ mod progress_functions {
     /// for i in 0..10 { bar.advance(i + 1, `step ${i}`); }
     /// ```
     #[rhai_fn(name = "progress", return_raw)]
-    pub fn progress(ctx: NativeCallContext, what: &str, total: INT) -> std::result::Result<Bar, Failure> {
-        progress_if(ctx, what, total, true)
+    pub fn progress(what: &str, total: INT) -> Fallible<Bar> {
+        progress_if(what, total, true)
     }
 
     #[rhai_fn(name = "progress", return_raw)]
-    pub fn progress_if(
-        ctx: NativeCallContext,
-        what: &str,
-        total: INT,
-        shown: bool,
-    ) -> std::result::Result<Bar, Failure> {
-        let task = session(&ctx).at(&ctx)?.task(shown);
+    pub fn progress_if(what: &str, total: INT, shown: bool) -> Fallible<Bar> {
+        let task = session()?.task(shown);
         let display = task.display().cloned();
         if let Some(display) = &display {
             display.start(what, u64::try_from(total).unwrap_or(0));

@@ -3,13 +3,13 @@
 use std::any::TypeId;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Map, Module};
+use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Module};
 
 use super::values::{as_number, count, real, to_dynamic, to_series, type_of};
 use crate::error::Error;
 use crate::number::philox::{self, Stream};
 use crate::number::{Arithmetic, C64, Number, Series};
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -29,7 +29,7 @@ fn operators(engine: &mut Engine) {
     use Arithmetic::{Add, Div, Mul, Pow, Sub};
     for op in [Add, Sub, Mul, Div, Pow] {
         let name = op.symbol();
-        engine.register_fn(name, move |ctx: NativeCallContext, a: Series, b: Series| a.zip(op, &b).at(&ctx));
+        engine.register_fn(name, move |a: Series, b: Series| -> Fallible<Series> { Ok(a.zip(op, &b)?) });
         engine.register_fn(name, move |a: Series, b: FLOAT| a.with(op, b.into()));
         engine.register_fn(name, move |a: Series, b: INT| a.with(op, b.into()));
         engine.register_fn(name, move |a: Series, b: C64| a.with(op, b.into()));
@@ -43,7 +43,7 @@ fn operators(engine: &mut Engine) {
     engine.register_fn("!=", |a: Series, b: Series| a != b);
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod series_functions {
     /// One-dimensional data from an array of numbers or a range; arithmetic with it is elementwise.
     ///
@@ -53,8 +53,8 @@ mod series_functions {
     /// assert_close(s[2], 7.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn series(ctx: NativeCallContext, numbers: Dynamic) -> std::result::Result<Series, Failure> {
-        to_series(&numbers).at(&ctx)
+    pub fn series(numbers: Dynamic) -> Fallible<Series> {
+        Ok(to_series(&numbers)?)
     }
 
     /// `n` random numbers. Without `seed` and `first` every call goes on where the last one ended, in a sequence that belongs to the
@@ -76,40 +76,26 @@ mod series_functions {
     /// assert(random_numbers(2) != random_numbers(2), "the sequence goes on");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn random_numbers(
-        ctx: NativeCallContext,
-        n: INT,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let n = count(n, "random numbers")?;
-            let own = o.value("seed").is_some();
-            let seed = o.seed()?;
-            let first = match o.count("first", 0)? {
-                Some(first) => first as u64,
-                None if own => 0,
-                None => session(&ctx)?.draw(n as u64),
-            };
-            let words = |i: u64| philox::words(seed, Stream::Script as u32, i, 0);
-            let draw: fn([u32; 4]) -> f64 = match o.text_or("distribution", "uniform")?.as_str() {
-                "uniform" => |w| philox::unit(w[0], w[1]),
-                "gaussian" => |w| philox::normals(w).0,
-                other => {
-                    return Err(Error::input(format!("no distribution `{other}`"))
-                        .hint("the distributions are uniform and gaussian"));
-                }
-            };
-            Series::generate(n, |i| draw(words(first.wrapping_add(i as u64))))
+    pub fn random_numbers(n: INT, o: Options) -> Fallible<Series> {
+        let n = count(n, "random numbers")?;
+        let own = o.given("seed").is_some();
+        let seed = o.seed()?;
+        let first = match o.maybe_count("first", 0)? {
+            Some(first) => first as u64,
+            None if own => 0,
+            None => session()?.draw(n as u64),
         };
-        let x = build().at(&ctx)?;
-        o.finish()?;
-        Ok(x)
-    }
-
-    #[rhai_fn(name = "random_numbers", return_raw)]
-    pub fn random_numbers_plain(ctx: NativeCallContext, n: INT) -> std::result::Result<Series, Failure> {
-        random_numbers(ctx, n, Map::new())
+        let words = |i: u64| philox::words(seed, Stream::Script as u32, i, 0);
+        let draw: fn([u32; 4]) -> f64 = match o.text("distribution")?.as_str() {
+            "uniform" => |w| philox::unit(w[0], w[1]),
+            "gaussian" => |w| philox::normals(w).0,
+            other => {
+                return Err(Error::input(format!("no distribution `{other}`"))
+                    .hint("the distributions are uniform and gaussian")
+                    .into());
+            }
+        };
+        Ok(Series::generate(n, |i| draw(words(first.wrapping_add(i as u64))))?)
     }
 
     /// `n` evenly spaced numbers from `a` to `b`, both included.
@@ -119,15 +105,10 @@ mod series_functions {
     /// assert_close(linspace(0, 1, 11)[3], 0.3, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn linspace(
-        ctx: NativeCallContext,
-        a: Dynamic,
-        b: Dynamic,
-        n: INT,
-    ) -> std::result::Result<Series, Failure> {
+    pub fn linspace(a: Dynamic, b: Dynamic, n: INT) -> Fallible<Series> {
         let make =
             || Series::linspace(real(&a, "the first end")?, real(&b, "the last end")?, count(n, "points")?);
-        make().at(&ctx)
+        Ok(make()?)
     }
 
     /// `n` numbers from `a` to `b`, both included and positive, evenly spaced in their logarithm.
@@ -137,15 +118,10 @@ mod series_functions {
     /// assert_close(logspace(1, 1000, 4)[1], 10.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn logspace(
-        ctx: NativeCallContext,
-        a: Dynamic,
-        b: Dynamic,
-        n: INT,
-    ) -> std::result::Result<Series, Failure> {
+    pub fn logspace(a: Dynamic, b: Dynamic, n: INT) -> Fallible<Series> {
         let make =
             || Series::logspace(real(&a, "the first end")?, real(&b, "the last end")?, count(n, "points")?);
-        make().at(&ctx)
+        Ok(make()?)
     }
 
     /// Number of elements.
@@ -165,41 +141,28 @@ mod series_functions {
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
-    pub fn element(ctx: NativeCallContext, s: &mut Series, i: INT) -> std::result::Result<Dynamic, Failure> {
-        s.at(i).map(to_dynamic).at(&ctx)
+    pub fn element(s: &mut Series, i: INT) -> Fallible<Dynamic> {
+        Ok(s.at(i).map(to_dynamic)?)
     }
 
     #[rhai_fn(global, index_set, return_raw)]
-    pub fn set_element(
-        ctx: NativeCallContext,
-        s: &mut Series,
-        i: INT,
-        value: Dynamic,
-    ) -> std::result::Result<(), Failure> {
+    pub fn set_element(s: &mut Series, i: INT, value: Dynamic) -> Fallible<()> {
         let number = as_number(&value).ok_or_else(|| {
             Error::input(format!("an element of a Series is a number, not {}", type_of(&value)))
         });
-        number.and_then(|number| s.set(i, number)).at(&ctx)
+        Ok(number.and_then(|number| s.set(i, number))?)
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
-    pub fn range(
-        ctx: NativeCallContext,
-        s: &mut Series,
-        range: std::ops::Range<INT>,
-    ) -> std::result::Result<Series, Failure> {
-        s.slice(range.start, range.end).at(&ctx)
+    pub fn range(s: &mut Series, range: std::ops::Range<INT>) -> Fallible<Series> {
+        Ok(s.slice(range.start, range.end)?)
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
-    pub fn inclusive(
-        ctx: NativeCallContext,
-        s: &mut Series,
-        range: std::ops::RangeInclusive<INT>,
-    ) -> std::result::Result<Series, Failure> {
+    pub fn inclusive(s: &mut Series, range: std::ops::RangeInclusive<INT>) -> Fallible<Series> {
         // An end of -1 includes the last element.
         let end = if *range.end() == -1 { s.len() as INT } else { range.end().saturating_add(1) };
-        s.slice(*range.start(), end).at(&ctx)
+        Ok(s.slice(*range.start(), end)?)
     }
 
     /// Elements `from..to` (`to` excluded, negative from the end); `s[from..to]` is the same.
@@ -209,13 +172,8 @@ mod series_functions {
     /// assert(series(0..10).slice(2, 4) == series([2, 3]), "two elements");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn slice(
-        ctx: NativeCallContext,
-        s: &mut Series,
-        from: INT,
-        to: INT,
-    ) -> std::result::Result<Series, Failure> {
-        s.slice(from, to).at(&ctx)
+    pub fn slice(s: &mut Series, from: INT, to: INT) -> Fallible<Series> {
+        Ok(s.slice(from, to)?)
     }
 
     /// Adds a number at the end.
@@ -227,11 +185,11 @@ mod series_functions {
     /// assert_close(s[-1], 2.5, 1e-15);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn push(ctx: NativeCallContext, s: &mut Series, value: Dynamic) -> std::result::Result<(), Failure> {
+    pub fn push(s: &mut Series, value: Dynamic) -> Fallible<()> {
         let number = as_number(&value).ok_or_else(|| {
             Error::input(format!("an element of a Series is a number, not {}", type_of(&value)))
         });
-        s.push(number.at(&ctx)?);
+        s.push(number?);
         Ok(())
     }
 
@@ -264,8 +222,8 @@ mod series_functions {
     /// assert(series([3, 1, 2]).sorted() == series([1, 2, 3]), "sorted");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn sorted(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<Series, Failure> {
-        s.sorted().at(&ctx)
+    pub fn sorted(s: &mut Series) -> Fallible<Series> {
+        Ok(s.sorted()?)
     }
 
     /// A function of every element.
@@ -275,13 +233,13 @@ mod series_functions {
     /// assert(series([1, 2]).map(|x| x * x) == series([1, 4]), "squares");
     /// ```
     #[rhai_fn(global, name = "map", return_raw)]
-    pub fn map_elements(ctx: NativeCallContext, s: Series, f: FnPtr) -> std::result::Result<Series, Failure> {
+    pub fn map_elements(ctx: NativeCallContext, s: Series, f: FnPtr) -> Fallible<Series> {
         let mut numbers = Vec::with_capacity(s.len());
         for x in s.iter() {
             let value: Dynamic = f.call_within_context(&ctx, (to_dynamic(x),))?;
             let number = as_number(&value)
                 .ok_or_else(|| Error::input(format!("the closure gave {}, not a number", type_of(&value))));
-            numbers.push(number.at(&ctx)?);
+            numbers.push(number?);
         }
         Ok(numbers.into_iter().collect())
     }

@@ -5,14 +5,14 @@ use rhai::{Dynamic, Engine, FLOAT, INT};
 
 use super::values::to_dynamic;
 use crate::number::Series;
-use crate::script::{At, Failure};
+use crate::script::Fallible;
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(series_maths_functions).into());
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod series_maths_functions {
     /// The sum of all elements.
     ///
@@ -32,8 +32,8 @@ mod series_maths_functions {
     /// assert_close(series([1, 2, 3]).mean(), 2.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn mean(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<Dynamic, Failure> {
-        s.mean().map(to_dynamic).at(&ctx)
+    pub fn mean(s: &mut Series) -> Fallible<Dynamic> {
+        Ok(s.mean().map(to_dynamic)?)
     }
 
     /// The sample standard deviation.
@@ -43,8 +43,8 @@ mod series_maths_functions {
     /// assert_close(series([1, 2, 3]).std(), 1.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn std(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<FLOAT, Failure> {
-        s.std().at(&ctx)
+    pub fn std(s: &mut Series) -> Fallible<FLOAT> {
+        Ok(s.std()?)
     }
 
     /// The smallest element; NaN if any is.
@@ -54,8 +54,8 @@ mod series_maths_functions {
     /// assert_close(series([3, 1, 2]).min(), 1.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn min(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<FLOAT, Failure> {
-        s.min().at(&ctx)
+    pub fn min(s: &mut Series) -> Fallible<FLOAT> {
+        Ok(s.min()?)
     }
 
     /// The largest element; NaN if any is.
@@ -65,8 +65,8 @@ mod series_maths_functions {
     /// assert_close(series([3, 1, 2]).max(), 3.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn max(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<FLOAT, Failure> {
-        s.max().at(&ctx)
+    pub fn max(s: &mut Series) -> Fallible<FLOAT> {
+        Ok(s.max()?)
     }
 
     /// The place of the smallest element; of the first NaN, if there is one.
@@ -76,8 +76,8 @@ mod series_maths_functions {
     /// assert(series([3, 1, 2]).argmin() == 1, "the second");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn argmin(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<INT, Failure> {
-        s.argmin().map(|i| i as INT).at(&ctx)
+    pub fn argmin(s: &mut Series) -> Fallible<INT> {
+        Ok(s.argmin().map(|i| i as INT)?)
     }
 
     /// The place of the largest element; of the first NaN, if there is one.
@@ -87,8 +87,8 @@ mod series_maths_functions {
     /// assert(series([3, 1, 2]).argmax() == 0, "the first");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn argmax(ctx: NativeCallContext, s: &mut Series) -> std::result::Result<INT, Failure> {
-        s.argmax().map(|i| i as INT).at(&ctx)
+    pub fn argmax(s: &mut Series) -> Fallible<INT> {
+        Ok(s.argmax().map(|i| i as INT)?)
     }
 
     /// The Euclidean norm.
@@ -109,12 +109,8 @@ mod series_maths_functions {
     /// assert_close(series([I]).dot(series([1])), -I, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn dot(
-        ctx: NativeCallContext,
-        s: &mut Series,
-        other: Series,
-    ) -> std::result::Result<Dynamic, Failure> {
-        s.dot(&other).map(to_dynamic).at(&ctx)
+    pub fn dot(s: &mut Series, other: Series) -> Fallible<Dynamic> {
+        Ok(s.dot(&other).map(to_dynamic)?)
     }
 
     /// Running sums: element `i` is the sum of elements 0 to `i`.
@@ -147,12 +143,8 @@ mod series_maths_functions {
     /// assert_close((3.0 * x * x).integrate(x), 1.0, 1e-6);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn integrate(
-        ctx: NativeCallContext,
-        s: &mut Series,
-        x: Series,
-    ) -> std::result::Result<Dynamic, Failure> {
-        s.integrate(&x).map(to_dynamic).at(&ctx)
+    pub fn integrate(s: &mut Series, x: Series) -> Fallible<Dynamic> {
+        Ok(s.integrate(&x).map(to_dynamic)?)
     }
 
     /// The values at the points `at`, linearly between the points `x` of this series, constant outside them.
@@ -163,12 +155,7 @@ mod series_maths_functions {
     /// assert_close(y[0], 5.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn interp(
-        ctx: NativeCallContext,
-        s: &mut Series,
-        x: Series,
-        at: Series,
-    ) -> std::result::Result<Series, Failure> {
-        s.interp(&x, &at).at(&ctx)
+    pub fn interp(s: &mut Series, x: Series, at: Series) -> Fallible<Series> {
+        Ok(s.interp(&x, &at)?)
     }
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::chebyshev::as_complex;
 use super::values::type_of;
@@ -14,7 +14,7 @@ use crate::method::{self, MinMax, Solution, SolveOptions, Zolotarev};
 use crate::number::{Series, root};
 use crate::operator::{EvenOdd, Operator, Wilson};
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 use crate::task::Task;
 
 /// The script's handle to a solution.
@@ -32,18 +32,14 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// The options that all solvers share.
 fn read(o: &Options) -> Result<(SolveOptions, Task)> {
-    let defaults = SolveOptions::default();
-    let options = SolveOptions {
-        tolerance: o.float_or("tol", defaults.tolerance)?,
-        max_iterations: o.count_or("iterations", 1, defaults.max_iterations)?,
-        start: None,
-    };
+    let options =
+        SolveOptions { tolerance: o.float("tol")?, max_iterations: o.count("iterations", 1)?, start: None };
     Ok((options, o.task()?))
 }
 
 /// The option `start`.
 fn start(o: &Options) -> Result<Option<BlockVector>> {
-    let Some(value) = o.value("start") else { return Ok(None) };
+    let Some(value) = o.given("start") else { return Ok(None) };
     match value.clone().try_cast::<Vector>() {
         Some(v) => Ok(Some((*v.block).clone())),
         None => Err(Error::input(format!("option `start` takes a BlockVector, not {}", type_of(&value)))
@@ -52,14 +48,10 @@ fn start(o: &Options) -> Result<Option<BlockVector>> {
 }
 
 /// Tells of a solution that is none yet.
-pub(super) fn noted(
-    ctx: &NativeCallContext,
-    solution: Solution,
-    a: Operator,
-) -> std::result::Result<Solved, Failure> {
+pub(super) fn noted(solution: Solution, a: Operator) -> Fallible<Solved> {
     if !solution.converged {
         let worst = solution.residuals.iter().copied().fold(0.0, f64::max);
-        session(ctx).at(ctx)?.note(&format!(
+        session()?.note(&format!(
             "not converged after {} iterations: the largest relative residual is {worst:.1e}; raise `iterations` or `tol`",
             solution.iterations
         ));
@@ -147,18 +139,10 @@ fn even_odd(
 }
 
 /// Solves by the options: BiCGStab for any operator, or conjugate gradients.
-fn solve(
-    ctx: &NativeCallContext,
-    a: Operator,
-    b: &Vector,
-    options: Map,
-    krylov: bool,
-) -> std::result::Result<Solved, Failure> {
-    let o = Options::new(ctx, options);
-    let (shared, task) = read(&o).at(ctx)?;
-    let wanted = SolveOptions { start: start(&o).at(ctx)?, ..shared };
-    let halves = o.flag_or("even_odd", false).at(ctx)?;
-    o.finish()?;
+fn solve(a: Operator, b: &Vector, o: Options, krylov: bool) -> Fallible<Solved> {
+    let (shared, task) = read(&o)?;
+    let wanted = SolveOptions { start: start(&o)?, ..shared };
+    let halves = o.flag("even_odd")?;
     let solution = match (halves, krylov) {
         (true, _) => {
             let solve = |b: &BlockVector, wanted| Ok(vec![even_odd(&a, b, krylov, wanted, &task)?]);
@@ -169,7 +153,7 @@ fn solve(
         (_, true) => method::bicgstab(&a, &b.block, wanted, &task),
         (_, false) => method::conjugate_gradient(&a, &b.block, wanted, &task),
     };
-    noted(ctx, solution.at(ctx)?, a)
+    noted(solution?, a)
 }
 
 /// Numbers from a Series or an array.
@@ -192,15 +176,12 @@ fn inside(eps: f64, y: f64) -> Result<()> {
 }
 
 fn fit<T>(
-    ctx: &NativeCallContext,
-    options: Map,
+    o: Options,
     exact: &'static str,
     by_error: impl Fn(f64) -> Result<T>,
     by_size: impl Fn(usize) -> Result<T>,
-) -> std::result::Result<Rc<T>, Failure> {
-    let o = Options::new(ctx, options);
-    let (error, size) = (o.float("error").at(ctx)?, o.count(exact, 0).at(ctx)?);
-    o.finish()?;
+) -> Fallible<Rc<T>> {
+    let (error, size) = (o.maybe_float("error"), o.maybe_count(exact, 0)?);
     let made =
         match (error, size) {
             (Some(_), Some(_)) => Err(Error::input(format!("both `error` and `{exact}` are given"))
@@ -208,10 +189,10 @@ fn fit<T>(
             (_, Some(size)) => by_size(size),
             (error, None) => by_error(error.unwrap_or(1e-10)),
         };
-    made.map(Rc::new).at(ctx)
+    Ok(made.map(Rc::new)?)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod solve_functions {
     /// Solves A x = b by conjugate gradients, for a Hermitian positive operator: a Solution with `x`, `residuals`,
     /// `iterations`, `converged`. Columns of `b` are solved side by side. With `even_odd`, A may be a Wilson operator, of
@@ -232,22 +213,8 @@ mod solve_functions {
     /// assert_close(norm(h * x - b), 0.0, 1e-11);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn conjugate_gradient(
-        ctx: NativeCallContext,
-        a: Operator,
-        b: Vector,
-        options: Map,
-    ) -> std::result::Result<Solved, Failure> {
-        solve(&ctx, a, &b, options, false)
-    }
-
-    #[rhai_fn(name = "conjugate_gradient", return_raw)]
-    pub fn conjugate_gradient_plain(
-        ctx: NativeCallContext,
-        a: Operator,
-        b: Vector,
-    ) -> std::result::Result<Solved, Failure> {
-        conjugate_gradient(ctx, a, b, Map::new())
+    pub fn conjugate_gradient(a: Operator, b: Vector, o: Options) -> Fallible<Solved> {
+        solve(a, &b, o, false)
     }
 
     /// Solves A x = b by BiCGStab, for any square operator.
@@ -265,22 +232,8 @@ mod solve_functions {
     /// assert_close(norm(d * solution.x - psi) / norm(psi), 0.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn bicgstab(
-        ctx: NativeCallContext,
-        a: Operator,
-        b: Vector,
-        options: Map,
-    ) -> std::result::Result<Solved, Failure> {
-        solve(&ctx, a, &b, options, true)
-    }
-
-    #[rhai_fn(name = "bicgstab", return_raw)]
-    pub fn bicgstab_plain(
-        ctx: NativeCallContext,
-        a: Operator,
-        b: Vector,
-    ) -> std::result::Result<Solved, Failure> {
-        bicgstab(ctx, a, b, Map::new())
+    pub fn bicgstab(a: Operator, b: Vector, o: Options) -> Fallible<Solved> {
+        solve(a, &b, o, true)
     }
 
     /// Solves (A + shift) x = b for all shifts in one Krylov space, for a Hermitian operator that is positive with the
@@ -299,29 +252,11 @@ mod solve_functions {
     /// assert_close(norm((h + 4.0) * solutions[2].x - b), 0.0, 1e-11);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn multishift_cg(
-        ctx: NativeCallContext,
-        a: Operator,
-        shifts: Dynamic,
-        b: Vector,
-        options: Map,
-    ) -> std::result::Result<Array, Failure> {
-        let o = Options::new(&ctx, options);
-        let (wanted, task) = super::read(&o).at(&ctx)?;
-        o.finish()?;
-        let shifts = shifts_of(&shifts).at(&ctx)?;
-        let solutions = method::multishift(&a, &shifts, &b.block, wanted, &task).at(&ctx)?;
-        solutions.into_iter().map(|s| Ok(Dynamic::from(noted(&ctx, s, a.clone())?))).collect()
-    }
-
-    #[rhai_fn(name = "multishift_cg", return_raw)]
-    pub fn multishift_cg_plain(
-        ctx: NativeCallContext,
-        a: Operator,
-        shifts: Dynamic,
-        b: Vector,
-    ) -> std::result::Result<Array, Failure> {
-        multishift_cg(ctx, a, shifts, b, Map::new())
+    pub fn multishift_cg(a: Operator, shifts: Dynamic, b: Vector, o: Options) -> Fallible<Array> {
+        let (wanted, task) = super::read(&o)?;
+        let shifts = shifts_of(&shifts)?;
+        let solutions = method::multishift(&a, &shifts, &b.block, wanted, &task)?;
+        solutions.into_iter().map(|s| Ok(Dynamic::from(noted(s, a.clone())?))).collect()
     }
 
     /// The solution.
@@ -371,20 +306,8 @@ mod solve_functions {
     /// assert_close(fit.at(0.5), 1.0 / sqrt(0.5), 0.03);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn minmax_inverse_sqrt(
-        ctx: NativeCallContext,
-        eps: FLOAT,
-        options: Map,
-    ) -> std::result::Result<Rc<MinMax>, Failure> {
-        fit(&ctx, options, "degree", |error| MinMax::to_error(eps, error), |n| MinMax::of_degree(eps, n))
-    }
-
-    #[rhai_fn(global, name = "minmax_inverse_sqrt", return_raw)]
-    pub fn minmax_inverse_sqrt_plain(
-        ctx: NativeCallContext,
-        eps: FLOAT,
-    ) -> std::result::Result<Rc<MinMax>, Failure> {
-        minmax_inverse_sqrt(ctx, eps, Map::new())
+    pub fn minmax_inverse_sqrt(eps: FLOAT, o: Options) -> Fallible<Rc<MinMax>> {
+        fit(o, "degree", |error| MinMax::to_error(eps, error), |n| MinMax::of_degree(eps, n))
     }
 
     /// Degree in y.
@@ -413,13 +336,13 @@ mod solve_functions {
 
     /// The polynomial at y, which must lie in its interval.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn at(ctx: NativeCallContext, p: &mut Rc<MinMax>, y: FLOAT) -> std::result::Result<FLOAT, Failure> {
-        inside(p.eps, y).map(|()| p.at(y)).at(&ctx)
+    pub fn at(p: &mut Rc<MinMax>, y: FLOAT) -> Fallible<FLOAT> {
+        Ok(inside(p.eps, y).map(|()| p.at(y))?)
     }
 
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn at_int(ctx: NativeCallContext, p: &mut Rc<MinMax>, y: INT) -> std::result::Result<FLOAT, Failure> {
-        at(ctx, p, y as FLOAT)
+    pub fn at_int(p: &mut Rc<MinMax>, y: INT) -> Fallible<FLOAT> {
+        at(p, y as FLOAT)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
@@ -453,21 +376,13 @@ mod solve_functions {
 
     /// The function at y, which must lie in its interval.
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn rational_at(
-        ctx: NativeCallContext,
-        r: &mut Rc<Zolotarev>,
-        y: FLOAT,
-    ) -> std::result::Result<FLOAT, Failure> {
-        inside(r.eps, y).map(|()| r.at(y)).at(&ctx)
+    pub fn rational_at(r: &mut Rc<Zolotarev>, y: FLOAT) -> Fallible<FLOAT> {
+        Ok(inside(r.eps, y).map(|()| r.at(y))?)
     }
 
     #[rhai_fn(global, name = "at", pure, return_raw)]
-    pub fn rational_at_int(
-        ctx: NativeCallContext,
-        r: &mut Rc<Zolotarev>,
-        y: INT,
-    ) -> std::result::Result<FLOAT, Failure> {
-        rational_at(ctx, r, y as FLOAT)
+    pub fn rational_at_int(r: &mut Rc<Zolotarev>, y: INT) -> Fallible<FLOAT> {
+        rational_at(r, y as FLOAT)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
@@ -476,7 +391,7 @@ mod solve_functions {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod rational_fits {
     /// Zolotarev's rational function for 1/sqrt(y) on [eps, 1], the best of its kind: sum_k residue_k/(y + shift_k), with
     /// `poles`, `deviation`, `shifts`, `residues`.
@@ -491,19 +406,7 @@ mod rational_fits {
     /// assert_close(fit.at(0.01), 10.0, 1e-7);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn zolotarev_inverse_sqrt(
-        ctx: NativeCallContext,
-        eps: FLOAT,
-        options: Map,
-    ) -> std::result::Result<Rc<Zolotarev>, Failure> {
-        fit(&ctx, options, "poles", |error| Zolotarev::to_error(eps, error), |n| Zolotarev::of_order(eps, n))
-    }
-
-    #[rhai_fn(name = "zolotarev_inverse_sqrt", return_raw)]
-    pub fn zolotarev_inverse_sqrt_plain(
-        ctx: NativeCallContext,
-        eps: FLOAT,
-    ) -> std::result::Result<Rc<Zolotarev>, Failure> {
-        zolotarev_inverse_sqrt(ctx, eps, Map::new())
+    pub fn zolotarev_inverse_sqrt(eps: FLOAT, o: Options) -> Fallible<Rc<Zolotarev>> {
+        fit(o, "poles", |error| Zolotarev::to_error(eps, error), |n| Zolotarev::of_order(eps, n))
     }
 }

@@ -1,7 +1,7 @@
 //! `sparse`: operators from lists of entries.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, Map};
+use rhai::{Array, Dynamic, Engine};
 
 use super::chebyshev::as_complex;
 use super::lattice::ints;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::lattice::sparse::from_triplets;
 use crate::number::{C64, Series};
 use crate::operator::{Format, Operator, Stored};
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -50,17 +50,8 @@ fn entries(value: Dynamic) -> Result<Vec<C64>> {
     array.iter().map(|x| as_complex(x).ok_or_else(wrong)).collect()
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod sparse_functions {
-    #[rhai_fn(name = "sparse", return_raw)]
-    pub fn sparse_plain(
-        ctx: NativeCallContext,
-        rows: Dynamic,
-        cols: Dynamic,
-        values: Dynamic,
-    ) -> std::result::Result<Operator, Failure> {
-        sparse(ctx, rows, cols, values, Map::new())
-    }
 
     /// An operator from its non-zero entries: rows, columns and values, in any order; entries that name the same place
     /// add up.
@@ -76,39 +67,29 @@ mod sparse_functions {
     /// assert(h.dim == 2 && h.is_hermitian(), "two rows");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn sparse(
-        ctx: NativeCallContext,
-        rows: Dynamic,
-        cols: Dynamic,
-        values: Dynamic,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let (rows, cols, values) = (indices(rows, "row")?, indices(cols, "column")?, entries(values)?);
-            let shape = match o.value("shape") {
-                Some(shape) => match indices(shape, "size")?[..] {
-                    [n] => (n, n),
-                    [n, m] => (n, m),
-                    _ => {
-                        return Err(Error::input("option `shape` takes two whole numbers, rows and columns"));
-                    }
-                },
-                None => {
-                    let n = rows.iter().chain(&cols).max().map_or(0, |&n| n.saturating_add(1));
-                    (n, n)
+    pub fn sparse(rows: Dynamic, cols: Dynamic, values: Dynamic, o: Options) -> Fallible<Operator> {
+        let (rows, cols, values) = (indices(rows, "row")?, indices(cols, "column")?, entries(values)?);
+        let shape = match o.given("shape") {
+            Some(shape) => match indices(shape, "size")?[..] {
+                [n] => (n, n),
+                [n, m] => (n, m),
+                _ => {
+                    return Err(
+                        Error::input("option `shape` takes two whole numbers, rows and columns").into()
+                    );
                 }
-            };
-            if shape.0 == 0 || shape.1 == 0 {
-                return Err(Error::input("a matrix without rows or columns").hint("name a `shape`"));
+            },
+            None => {
+                let n = rows.iter().chain(&cols).max().map_or(0, |&n| n.saturating_add(1));
+                (n, n)
             }
-            crate::number::memory::ensure(16 * shape.0 as u128, &format!("a matrix of {} rows", shape.0))?;
-            let csr = from_triplets(shape, rows, cols, values, single_precision(&o)?)?;
-            let format = Format::parse(&o.text_or("format", "auto")?)?;
-            Stored::from_csr(&session(&ctx)?.device(), csr, format)
         };
-        let operator = build().at(&ctx)?;
-        o.finish()?;
-        Ok(operator)
+        if shape.0 == 0 || shape.1 == 0 {
+            return Err(Error::input("a matrix without rows or columns").hint("name a `shape`").into());
+        }
+        crate::number::memory::ensure(16 * shape.0 as u128, &format!("a matrix of {} rows", shape.0))?;
+        let csr = from_triplets(shape, rows, cols, values, single_precision(&o)?)?;
+        let format = Format::parse(&o.text("format")?)?;
+        Ok(Stored::from_csr(&session()?.device(), csr, format)?)
     }
 }

@@ -12,7 +12,7 @@ use crate::number::{Matrix, Series, Table};
 use crate::output::Manifest;
 use crate::output::files::{self, Data};
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, session};
+use crate::script::{Fallible, session};
 
 /// Registers the type and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -63,8 +63,8 @@ pub(super) fn from_data(data: Data) -> Dynamic {
 }
 
 /// How the files of this session are made.
-pub(crate) fn manifest(ctx: &NativeCallContext) -> Result<Manifest> {
-    let session = session(ctx)?;
+pub(crate) fn manifest() -> Result<Manifest> {
+    let session = session()?;
     let device = session.device();
     let mut args = session.settings().args;
     args.retain(|_, value| !value.read_lock::<Array>().is_some_and(|rest| rest.is_empty()));
@@ -81,17 +81,17 @@ pub(crate) fn manifest(ctx: &NativeCallContext) -> Result<Manifest> {
     })
 }
 
-pub(super) fn save_data(ctx: &NativeCallContext, data: Data, file: &str) -> Result<()> {
-    let session = session(ctx)?;
+pub(super) fn save_data(data: Data, file: &str) -> Result<()> {
+    let session = session()?;
     let path = session.output_path(file);
-    files::save(&data, &path, Some(&manifest(ctx)?))?;
+    files::save(&data, &path, Some(&manifest()?))?;
     session.saved(&path);
     Ok(())
 }
 
 /// Where a file is read from: what a script saved, it finds again; everything else is named as the user sees it.
-pub(super) fn find(ctx: &NativeCallContext, file: &str) -> Result<std::path::PathBuf> {
-    let saved = session(ctx)?.output_path(file);
+pub(super) fn find(file: &str) -> Result<std::path::PathBuf> {
+    let saved = session()?.output_path(file);
     Ok(if saved.exists() { saved } else { file.into() })
 }
 
@@ -112,7 +112,7 @@ fn report_value(value: &serde_json::Value) -> Dynamic {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod table_functions {
     /// A table from a map of columns (in the order of their names), or, to choose the order, from an array of
     /// `[name, numbers]` pairs. `t.name` is a column.
@@ -123,17 +123,17 @@ mod table_functions {
     /// assert_close(t.square.sum(), 5.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn table(ctx: NativeCallContext, columns: Map) -> std::result::Result<Table, Failure> {
+    pub fn table(columns: Map) -> Fallible<Table> {
         let columns = columns.iter().map(|(name, data)| {
             to_series(data)
                 .map(|data| (name.to_string(), data))
                 .map_err(|e| e.context(format_args!("column `{name}`")))
         });
-        columns.collect::<Result<Vec<_>>>().and_then(Table::from_columns).at(&ctx)
+        Ok(columns.collect::<Result<Vec<_>>>().and_then(Table::from_columns)?)
     }
 
     #[rhai_fn(name = "table", return_raw)]
-    pub fn table_of_pairs(ctx: NativeCallContext, columns: Array) -> std::result::Result<Table, Failure> {
+    pub fn table_of_pairs(columns: Array) -> Fallible<Table> {
         let wrong = || Error::input("a table is made from pairs `[name, numbers]`");
         let columns = columns.iter().map(|pair| {
             let pair = pair.read_lock::<Array>().ok_or_else(wrong)?;
@@ -146,7 +146,7 @@ mod table_functions {
                 _ => Err(wrong()),
             }
         });
-        columns.collect::<Result<Vec<_>>>().and_then(Table::from_columns).at(&ctx)
+        Ok(columns.collect::<Result<Vec<_>>>().and_then(Table::from_columns)?)
     }
 
     /// The table with one more column.
@@ -157,13 +157,8 @@ mod table_functions {
     /// assert_close(t.y[1], 4.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn with_column(
-        ctx: NativeCallContext,
-        t: &mut Table,
-        name: &str,
-        numbers: Dynamic,
-    ) -> std::result::Result<Table, Failure> {
-        to_series(&numbers).and_then(|data| t.clone().with_column(name, data)).at(&ctx)
+    pub fn with_column(t: &mut Table, name: &str, numbers: Dynamic) -> Fallible<Table> {
+        Ok(to_series(&numbers).and_then(|data| t.clone().with_column(name, data))?)
     }
 
     /// The table as a map: the first column takes `nx` values and, for each of them, the second the same `ny`; the
@@ -175,44 +170,25 @@ mod table_functions {
     /// plot(t.grid(2, 2), #{ file: "map.png" });
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn grid(
-        ctx: NativeCallContext,
-        t: &mut Table,
-        nx: INT,
-        ny: INT,
-    ) -> std::result::Result<Table, Failure> {
-        count(nx, "points").and_then(|nx| t.clone().with_grid(nx, count(ny, "points")?)).at(&ctx)
+    pub fn grid(t: &mut Table, nx: INT, ny: INT) -> Fallible<Table> {
+        Ok(count(nx, "points").and_then(|nx| t.clone().with_grid(nx, count(ny, "points")?))?)
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
-    pub fn column_of(
-        ctx: NativeCallContext,
-        t: &mut Table,
-        name: ImmutableString,
-    ) -> std::result::Result<Series, Failure> {
-        t.column(&name).cloned().at(&ctx)
+    pub fn column_of(t: &mut Table, name: ImmutableString) -> Fallible<Series> {
+        Ok(t.column(&name).cloned()?)
     }
 
     #[rhai_fn(global, index_set, return_raw)]
-    pub fn set_column(
-        ctx: NativeCallContext,
-        t: &mut Table,
-        name: ImmutableString,
-        numbers: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        to_series(&numbers).and_then(|data| t.set_column(&name, data)).at(&ctx)
+    pub fn set_column(t: &mut Table, name: ImmutableString, numbers: Dynamic) -> Fallible<()> {
+        Ok(to_series(&numbers).and_then(|data| t.set_column(&name, data))?)
     }
 
     // Without this, `t[i].x = 1` would change a copy and say nothing.
     #[rhai_fn(global, index_set, return_raw)]
-    pub fn set_row(
-        ctx: NativeCallContext,
-        _t: &mut Table,
-        _i: INT,
-        _row: Dynamic,
-    ) -> std::result::Result<(), Failure> {
+    pub fn set_row(_t: &mut Table, _i: INT, _row: Dynamic) -> Fallible<()> {
         let error = Error::input("a row of a table cannot be changed");
-        Err(error.hint("change a column: `t.x[i] = 1`")).at(&ctx)
+        Err(error.hint("change a column: `t.x[i] = 1`").into())
     }
 
     /// The column of that name; `t.name` and `t["name"]` are the same.
@@ -222,8 +198,8 @@ mod table_functions {
     /// assert(table(#{ x: [1, 2] }).column("x") == series([1, 2]), "the column");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn column(ctx: NativeCallContext, t: &mut Table, name: &str) -> std::result::Result<Series, Failure> {
-        t.column(name).cloned().at(&ctx)
+    pub fn column(t: &mut Table, name: &str) -> Fallible<Series> {
+        Ok(t.column(name).cloned()?)
     }
 
     /// Row `i` as a map from the columns' names; `t[i]` is the same.
@@ -233,13 +209,13 @@ mod table_functions {
     /// assert_close(table(#{ x: [1, 2] }).row(-1).x, 2.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn row(ctx: NativeCallContext, t: &mut Table, i: INT) -> std::result::Result<Map, Failure> {
-        row_map(t, i).at(&ctx)
+    pub fn row(t: &mut Table, i: INT) -> Fallible<Map> {
+        Ok(row_map(t, i)?)
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
-    pub fn row_of(ctx: NativeCallContext, t: &mut Table, i: INT) -> std::result::Result<Map, Failure> {
-        row_map(t, i).at(&ctx)
+    pub fn row_of(t: &mut Table, i: INT) -> Fallible<Map> {
+        Ok(row_map(t, i)?)
     }
 
     /// Rows `from..to` (`to` excluded, negative from the end).
@@ -249,13 +225,8 @@ mod table_functions {
     /// assert(table(#{ x: [1, 2, 3] }).slice(1, 3).rows == 2, "two rows");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn slice(
-        ctx: NativeCallContext,
-        t: &mut Table,
-        from: INT,
-        to: INT,
-    ) -> std::result::Result<Table, Failure> {
-        t.slice(from, to).at(&ctx)
+    pub fn slice(t: &mut Table, from: INT, to: INT) -> Fallible<Table> {
+        Ok(t.slice(from, to)?)
     }
 
     /// Adds a row: a map with a number for every column.
@@ -267,13 +238,13 @@ mod table_functions {
     /// assert(t.rows == 2, "one row more");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn push(ctx: NativeCallContext, t: &mut Table, row: Map) -> std::result::Result<(), Failure> {
+    pub fn push(t: &mut Table, row: Map) -> Fallible<()> {
         let numbers = row.iter().map(|(name, value)| {
             as_number(value)
                 .map(|x| (name.as_str(), x))
                 .ok_or_else(|| Error::input(format!("`{name}` of a row is a number, not {}", type_of(value))))
         });
-        numbers.collect::<Result<Vec<_>>>().and_then(|numbers| t.push(&numbers)).at(&ctx)
+        Ok(numbers.collect::<Result<Vec<_>>>().and_then(|numbers| t.push(&numbers))?)
     }
 
     /// Number of rows.
@@ -335,26 +306,18 @@ mod table_functions {
     /// assert_close(load("example.csv").x[1], 2.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn save(ctx: NativeCallContext, t: &mut Table, file: &str) -> std::result::Result<(), Failure> {
-        save_data(&ctx, t.clone().into(), file).at(&ctx)
+    pub fn save(t: &mut Table, file: &str) -> Fallible<()> {
+        Ok(save_data(t.clone().into(), file)?)
     }
 
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save_series(
-        ctx: NativeCallContext,
-        s: &mut Series,
-        file: &str,
-    ) -> std::result::Result<(), Failure> {
-        save_data(&ctx, s.clone().into(), file).at(&ctx)
+    pub fn save_series(s: &mut Series, file: &str) -> Fallible<()> {
+        Ok(save_data(s.clone().into(), file)?)
     }
 
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save_matrix(
-        ctx: NativeCallContext,
-        m: &mut Matrix,
-        file: &str,
-    ) -> std::result::Result<(), Failure> {
-        save_data(&ctx, m.clone().into(), file).at(&ctx)
+    pub fn save_matrix(m: &mut Matrix, file: &str) -> Fallible<()> {
+        Ok(save_data(m.clone().into(), file)?)
     }
 
     /// Whether there is such a file, among what the script saved or as named.
@@ -364,26 +327,26 @@ mod table_functions {
     /// assert(!file_exists("no_such_file.csv"), "it was never saved");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn file_exists(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
-        find(&ctx, file).map(|path| path.exists()).at(&ctx)
+    pub fn file_exists(file: &str) -> Fallible<bool> {
+        Ok(find(file).map(|path| path.exists())?)
     }
 
     // As texts, but records hold the numbers.
     #[rhai_fn(name = "print", return_raw)]
-    pub fn print_table(ctx: NativeCallContext, t: Table) -> std::result::Result<String, Failure> {
-        session(&ctx).at(&ctx)?.printing(|| Data::from(t.clone()).to_json());
+    pub fn print_table(t: Table) -> Fallible<String> {
+        session()?.printing(|| Data::from(t.clone()).to_json());
         Ok(t.to_string())
     }
 
     #[rhai_fn(name = "print", return_raw)]
-    pub fn print_series(ctx: NativeCallContext, x: Series) -> std::result::Result<String, Failure> {
-        session(&ctx).at(&ctx)?.printing(|| Data::from(x.clone()).to_json());
+    pub fn print_series(x: Series) -> Fallible<String> {
+        session()?.printing(|| Data::from(x.clone()).to_json());
         Ok(x.to_string())
     }
 
     #[rhai_fn(name = "print", return_raw)]
-    pub fn print_matrix(ctx: NativeCallContext, m: Matrix) -> std::result::Result<String, Failure> {
-        session(&ctx).at(&ctx)?.printing(|| Data::from(m.clone()).to_json());
+    pub fn print_matrix(m: Matrix) -> Fallible<String> {
+        session()?.printing(|| Data::from(m.clone()).to_json());
         Ok(m.to_string())
     }
 
@@ -393,7 +356,7 @@ mod table_functions {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod checkpoint_files {
     /// Whether a script can save a file of that name: its folder exists and can be written to.
     ///
@@ -402,8 +365,8 @@ mod checkpoint_files {
     /// assert(!internal::can_save("no_such_folder/table.csv"), "there is no such folder");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn can_save(ctx: NativeCallContext, file: &str) -> std::result::Result<bool, Failure> {
-        Ok(files::writable(&session(&ctx).at(&ctx)?.output_path(file)))
+    pub fn can_save(file: &str) -> Fallible<bool> {
+        Ok(files::writable(&session()?.output_path(file)))
     }
 
     /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two do
@@ -415,8 +378,8 @@ mod checkpoint_files {
     /// series([1.0]).save("run.npz");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn hold_file(ctx: NativeCallContext, file: &str) -> std::result::Result<FileHold, Failure> {
-        let held = session(&ctx).and_then(|session| files::hold(&session.output_path(file))).at(&ctx)?;
+    pub fn hold_file(file: &str) -> Fallible<FileHold> {
+        let held = session().and_then(|session| files::hold(&session.output_path(file)))?;
         Ok(FileHold(Rc::new(held)))
     }
 }

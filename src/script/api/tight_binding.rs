@@ -8,7 +8,7 @@ use super::model::{add_nearest, add_onsite, block_of, build_operator};
 use crate::error::{Error, Result};
 use crate::lattice::{Lattice, Model};
 use crate::operator::Operator;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// Registers the function.
 pub(super) fn register(engine: &mut Engine) {
@@ -34,15 +34,8 @@ fn add_sublattices(model: &mut Model, value: &Dynamic) -> Result<()> {
     Ok(())
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod tight_binding_functions {
-    #[rhai_fn(name = "tight_binding", return_raw)]
-    pub fn tight_binding_plain(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-    ) -> std::result::Result<Operator, Failure> {
-        tight_binding(ctx, lattice, Map::new())
-    }
 
     /// The operator of one orbital a site with nearest-neighbour hopping; `model` makes richer ones.
     ///
@@ -64,41 +57,31 @@ mod tight_binding_functions {
     /// assert(h.dim == 512, "one row a site");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn tight_binding(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let (hopping, onsite) = (o.value("hopping").unwrap_or(Dynamic::from_float(-1.0)), o.value("onsite"));
-        let sublattice = o.value("sublattice");
-        let begin = || -> Result<Model> {
-            let lattice = match o.value("boundary") {
-                Some(boundary) => lattice.boundary(&boundaries_of(&boundary)?)?,
-                None => lattice,
-            };
-            let seed = o.seed()?;
-            let mut model = Model::new(lattice, 1)?;
-            let fraction = o.float_or("vacancies", 0.0)?;
-            if fraction != 0.0 {
-                model.vacancies(fraction, seed)?;
-            }
-            model.disorder(o.float_or("disorder", 0.0)?, seed)?;
-            if let Some(flux) = o.float("flux")?.filter(|&f| f != 0.0) {
-                model.flux(flux, 0, 1)?;
-            }
-            if let Some(value) = &sublattice {
-                add_sublattices(&mut model, value)?;
-            }
-            Ok(model)
+    pub fn tight_binding(ctx: NativeCallContext, lattice: Lattice, o: Options) -> Fallible<Operator> {
+        let (hopping, onsite) = (o.given("hopping").unwrap_or(Dynamic::from_float(-1.0)), o.given("onsite"));
+        let sublattice = o.given("sublattice");
+        let lattice = match o.given("boundary") {
+            Some(boundary) => lattice.boundary(&boundaries_of(&boundary)?)?,
+            None => lattice,
         };
-        let mut model = begin().at(&ctx)?;
+        let seed = o.seed()?;
+        let mut model = Model::new(lattice, 1)?;
+        let fraction = o.float("vacancies")?;
+        if fraction != 0.0 {
+            model.vacancies(fraction, seed)?;
+        }
+        model.disorder(o.float("disorder")?, seed)?;
+        if let Some(flux) = o.maybe_float("flux").filter(|&f| f != 0.0) {
+            model.flux(flux, 0, 1)?;
+        }
+        if let Some(value) = &sublattice {
+            add_sublattices(&mut model, value)?;
+        }
+        let mut model = model;
         add_nearest(&ctx, &mut model, &hopping)?;
         if let Some(onsite) = onsite {
             add_onsite(&ctx, &mut model, &onsite)?;
         }
-        let operator = build_operator(&ctx, &model, &o).at(&ctx)?;
-        o.finish()?;
-        Ok(operator)
+        Ok(build_operator(&model, &o)?)
     }
 }

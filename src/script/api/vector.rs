@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, Engine, FLOAT, INT};
 
 use crate::backend::{BlockVector, Device, Distribution, Random};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::number::memory::human;
 use crate::number::philox::Stream;
 use crate::number::{C64, Series, root};
 use crate::operator::Operator;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// The script's handle to a block vector and the device it lives on.
 #[derive(Clone)]
@@ -118,7 +118,7 @@ fn per_column(values: Series) -> Dynamic {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod vector_functions {
     /// A block whose column `c` is the unit vector of row `rows[c]`, fit for operator `h`.
     ///
@@ -128,28 +128,21 @@ mod vector_functions {
     /// assert_close(norm(unit_block(h, [1])), 1.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn unit_block(
-        ctx: NativeCallContext,
-        h: Operator,
-        rows: Dynamic,
-    ) -> std::result::Result<Vector, Failure> {
-        let build = || {
-            let rows = row_numbers(rows)?;
-            let dim = h.cols();
-            if let Some(row) = rows.iter().find(|&&row| row >= dim) {
-                return Err(Error::input(format!("row {row} of an operator with {dim} rows"))
-                    .hint(format!("rows are numbered from 0 to {}", dim - 1)));
-            }
-            if rows.is_empty() {
-                return Err(Error::input("a block of no rows").hint("name one row at least"));
-            }
-            let mut v = h.zeros(rows.len())?;
-            let ones: Vec<_> =
-                rows.iter().enumerate().map(|(c, &row)| (row, c, C64::new(1.0, 0.0))).collect();
-            h.device().set_entries(&mut v, &ones)?;
-            Ok(Vector::new(h.device(), v))
-        };
-        build().at(&ctx)
+    pub fn unit_block(h: Operator, rows: Dynamic) -> Fallible<Vector> {
+        let rows = row_numbers(rows)?;
+        let dim = h.cols();
+        if let Some(row) = rows.iter().find(|&&row| row >= dim) {
+            return Err(Error::input(format!("row {row} of an operator with {dim} rows"))
+                .hint(format!("rows are numbered from 0 to {}", dim - 1))
+                .into());
+        }
+        if rows.is_empty() {
+            return Err(Error::input("a block of no rows").hint("name one row at least").into());
+        }
+        let mut v = h.zeros(rows.len())?;
+        let ones: Vec<_> = rows.iter().enumerate().map(|(c, &row)| (row, c, C64::new(1.0, 0.0))).collect();
+        h.device().set_entries(&mut v, &ones)?;
+        Ok(Vector::new(h.device(), v))
     }
 
     /// A block of zeros with `columns` columns, fit for operator `h`.
@@ -160,21 +153,9 @@ mod vector_functions {
     /// assert(zeros(h, 3).columns == 3, "three columns");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn zeros(ctx: NativeCallContext, h: Operator, columns: INT) -> std::result::Result<Vector, Failure> {
-        let build = || {
-            let columns = column_count(columns)?;
-            Ok(Vector::new(h.device(), h.zeros(columns)?))
-        };
-        build().at(&ctx)
-    }
-
-    #[rhai_fn(name = "random_block", return_raw)]
-    pub fn random_block_plain(
-        ctx: NativeCallContext,
-        h: Operator,
-        columns: INT,
-    ) -> std::result::Result<Vector, Failure> {
-        random_block(ctx, h, columns, Map::new())
+    pub fn zeros(h: Operator, columns: INT) -> Fallible<Vector> {
+        let columns = column_count(columns)?;
+        Ok(Vector::new(h.device(), h.zeros(columns)?))
     }
 
     /// A block of random columns, fit for operator `h`: +-1 for real operators, unit phases for complex ones.
@@ -190,36 +171,26 @@ mod vector_functions {
     /// assert_close(norm(random_block(h, 1, #{ seed: 3 })), sqrt(2.0), 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn random_block(
-        ctx: NativeCallContext,
-        h: Operator,
-        columns: INT,
-        options: Map,
-    ) -> std::result::Result<Vector, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let columns = column_count(columns)?;
-            let complex = h.dtype().is_complex();
-            let distribution = match o.text_or("distribution", "auto")?.as_str() {
-                "auto" if complex => Distribution::Phase,
-                "auto" | "sign" => Distribution::Sign,
-                "phase" => Distribution::Phase,
-                "gaussian" => Distribution::Gaussian,
-                other => {
-                    return Err(Error::input(format!("no distribution `{other}`"))
-                        .hint("the distributions are auto, sign, phase, gaussian"));
-                }
-            };
-            let first_column = u32::try_from(o.count_or("first", 0, 0)?)
-                .map_err(|_| Error::input("option `first` is too large"))?;
-            let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };
-            let mut v = h.zeros(columns)?;
-            h.device().fill_random(&mut v, random)?;
-            Ok(Vector::new(h.device(), v))
+    pub fn random_block(h: Operator, columns: INT, o: Options) -> Fallible<Vector> {
+        let columns = column_count(columns)?;
+        let complex = h.dtype().is_complex();
+        let distribution = match o.text("distribution")?.as_str() {
+            "auto" if complex => Distribution::Phase,
+            "auto" | "sign" => Distribution::Sign,
+            "phase" => Distribution::Phase,
+            "gaussian" => Distribution::Gaussian,
+            other => {
+                return Err(Error::input(format!("no distribution `{other}`"))
+                    .hint("the distributions are auto, sign, phase, gaussian")
+                    .into());
+            }
         };
-        let v = build().at(&ctx)?;
-        o.finish()?;
-        Ok(v)
+        let first_column =
+            u32::try_from(o.count("first", 0)?).map_err(|_| Error::input("option `first` is too large"))?;
+        let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };
+        let mut v = h.zeros(columns)?;
+        h.device().fill_random(&mut v, random)?;
+        Ok(Vector::new(h.device(), v))
     }
 
     /// Column number `at` as a block of one column.
@@ -230,15 +201,12 @@ mod vector_functions {
     /// assert_close(norm(unit_block(h, [0, 1]).column(1)), 1.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn column(ctx: NativeCallContext, v: &mut Vector, at: INT) -> std::result::Result<Vector, Failure> {
-        let build = || {
-            let columns = v.block.columns();
-            let at = usize::try_from(at).ok().filter(|&at| at < columns);
-            let at =
-                at.ok_or_else(|| Error::input(format!("a block of {columns} columns has no such column")))?;
-            Ok(Vector::new(&v.device, v.device.columns(&v.block, at..at + 1)?))
-        };
-        build().at(&ctx)
+    pub fn column(v: &mut Vector, at: INT) -> Fallible<Vector> {
+        let columns = v.block.columns();
+        let at = usize::try_from(at).ok().filter(|&at| at < columns);
+        let at =
+            at.ok_or_else(|| Error::input(format!("a block of {columns} columns has no such column")))?;
+        Ok(Vector::new(&v.device, v.device.columns(&v.block, at..at + 1)?))
     }
 
     /// Number of columns.
@@ -285,8 +253,8 @@ mod vector_functions {
     /// assert_close(norm(unit_block(h, [0])), 1.0, 1e-15);
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn norm(ctx: NativeCallContext, v: &mut Vector) -> std::result::Result<Dynamic, Failure> {
-        let squares = v.device.dots(&v.block, &v.block).at(&ctx)?;
+    pub fn norm(v: &mut Vector) -> Fallible<Dynamic> {
+        let squares = v.device.dots(&v.block, &v.block)?;
         Ok(per_column(Series::Real(squares.iter().map(|z| root(z.re)).collect())))
     }
 
@@ -299,9 +267,9 @@ mod vector_functions {
     /// assert_close(dot(v, v), 1.0, 1e-15);
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn dot(ctx: NativeCallContext, v: &mut Vector, w: Vector) -> std::result::Result<Dynamic, Failure> {
+    pub fn dot(v: &mut Vector, w: Vector) -> Fallible<Dynamic> {
         let complex = v.block.dtype().is_complex() || w.block.dtype().is_complex();
-        let dots = v.dots(&w).at(&ctx)?;
+        let dots = v.dots(&w)?;
         Ok(if complex {
             per_column(Series::Complex(dots))
         } else {
@@ -310,63 +278,63 @@ mod vector_functions {
     }
 
     #[rhai_fn(name = "+", return_raw)]
-    pub fn add(ctx: NativeCallContext, v: Vector, w: Vector) -> std::result::Result<Vector, Failure> {
-        Vector::sum(C64::new(1.0, 0.0), &v, C64::new(1.0, 0.0), &w).at(&ctx)
+    pub fn add(v: Vector, w: Vector) -> Fallible<Vector> {
+        Ok(Vector::sum(C64::new(1.0, 0.0), &v, C64::new(1.0, 0.0), &w)?)
     }
 
     #[rhai_fn(name = "-", return_raw)]
-    pub fn subtract(ctx: NativeCallContext, v: Vector, w: Vector) -> std::result::Result<Vector, Failure> {
-        Vector::sum(C64::new(1.0, 0.0), &v, C64::new(-1.0, 0.0), &w).at(&ctx)
+    pub fn subtract(v: Vector, w: Vector) -> Fallible<Vector> {
+        Ok(Vector::sum(C64::new(1.0, 0.0), &v, C64::new(-1.0, 0.0), &w)?)
     }
 
     #[rhai_fn(name = "-", return_raw)]
-    pub fn negate(ctx: NativeCallContext, v: Vector) -> std::result::Result<Vector, Failure> {
-        v.scaled(C64::new(-1.0, 0.0)).at(&ctx)
+    pub fn negate(v: Vector) -> Fallible<Vector> {
+        Ok(v.scaled(C64::new(-1.0, 0.0))?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
-    pub fn times_float(ctx: NativeCallContext, a: FLOAT, v: Vector) -> std::result::Result<Vector, Failure> {
-        v.scaled(C64::new(a, 0.0)).at(&ctx)
+    pub fn times_float(a: FLOAT, v: Vector) -> Fallible<Vector> {
+        Ok(v.scaled(C64::new(a, 0.0))?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
-    pub fn times_int(ctx: NativeCallContext, a: INT, v: Vector) -> std::result::Result<Vector, Failure> {
-        v.scaled(C64::new(a as FLOAT, 0.0)).at(&ctx)
+    pub fn times_int(a: INT, v: Vector) -> Fallible<Vector> {
+        Ok(v.scaled(C64::new(a as FLOAT, 0.0))?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
-    pub fn times_complex(ctx: NativeCallContext, a: C64, v: Vector) -> std::result::Result<Vector, Failure> {
-        v.scaled(a).at(&ctx)
+    pub fn times_complex(a: C64, v: Vector) -> Fallible<Vector> {
+        Ok(v.scaled(a)?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
-    pub fn float_times(ctx: NativeCallContext, v: Vector, a: FLOAT) -> std::result::Result<Vector, Failure> {
-        v.scaled(C64::new(a, 0.0)).at(&ctx)
+    pub fn float_times(v: Vector, a: FLOAT) -> Fallible<Vector> {
+        Ok(v.scaled(C64::new(a, 0.0))?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
-    pub fn int_times(ctx: NativeCallContext, v: Vector, a: INT) -> std::result::Result<Vector, Failure> {
-        v.scaled(C64::new(a as FLOAT, 0.0)).at(&ctx)
+    pub fn int_times(v: Vector, a: INT) -> Fallible<Vector> {
+        Ok(v.scaled(C64::new(a as FLOAT, 0.0))?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
-    pub fn complex_times(ctx: NativeCallContext, v: Vector, a: C64) -> std::result::Result<Vector, Failure> {
-        v.scaled(a).at(&ctx)
+    pub fn complex_times(v: Vector, a: C64) -> Fallible<Vector> {
+        Ok(v.scaled(a)?)
     }
 
     #[rhai_fn(name = "/", return_raw)]
-    pub fn over_float(ctx: NativeCallContext, v: Vector, a: FLOAT) -> std::result::Result<Vector, Failure> {
-        v.scaled(C64::new(1.0 / a, 0.0)).at(&ctx)
+    pub fn over_float(v: Vector, a: FLOAT) -> Fallible<Vector> {
+        Ok(v.scaled(C64::new(1.0 / a, 0.0))?)
     }
 
     #[rhai_fn(name = "/", return_raw)]
-    pub fn over_int(ctx: NativeCallContext, v: Vector, a: INT) -> std::result::Result<Vector, Failure> {
-        v.scaled(C64::new(1.0 / a as FLOAT, 0.0)).at(&ctx)
+    pub fn over_int(v: Vector, a: INT) -> Fallible<Vector> {
+        Ok(v.scaled(C64::new(1.0 / a as FLOAT, 0.0))?)
     }
 
     #[rhai_fn(name = "/", return_raw)]
-    pub fn over_complex(ctx: NativeCallContext, v: Vector, a: C64) -> std::result::Result<Vector, Failure> {
-        v.scaled(C64::new(1.0, 0.0) / a).at(&ctx)
+    pub fn over_complex(v: Vector, a: C64) -> Fallible<Vector> {
+        Ok(v.scaled(C64::new(1.0, 0.0) / a)?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

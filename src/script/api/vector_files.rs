@@ -11,32 +11,32 @@ use super::table::manifest;
 use super::vector::Vector;
 use crate::error::Result;
 use crate::output::files::{self, Vectors};
-use crate::script::{At, Failure, session};
+use crate::script::{Fallible, session};
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(vector_file_functions).into());
 }
 
-fn save_as(ctx: &NativeCallContext, vectors: &Vectors, file: &str) -> Result<()> {
-    let session = session(ctx)?;
+fn save_as(vectors: &Vectors, file: &str) -> Result<()> {
+    let session = session()?;
     let path = session.output_path(file);
-    files::save_vectors(vectors, &path, Some(&manifest(ctx)?))?;
+    files::save_vectors(vectors, &path, Some(&manifest()?))?;
     session.saved(&path);
     Ok(())
 }
 
 /// The BlockVector or Eigen in a file, on the session's device; nothing where the file holds something else.
-pub(super) fn loaded(ctx: &NativeCallContext, path: &Path) -> Result<Option<Dynamic>> {
+pub(super) fn loaded(path: &Path) -> Result<Option<Dynamic>> {
     let Some(vectors) = files::load_vectors(path)? else { return Ok(None) };
-    let device = session(ctx)?.device();
+    let device = session()?.device();
     Ok(Some(match vectors.upload(&device)? {
         (_, Some(eigen)) => Dynamic::from(Pairs(Rc::new(eigen), device)),
         (block, None) => Dynamic::from(Vector::new(&device, block)),
     }))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod vector_file_functions {
     /// Saves a BlockVector, in its own precision, as an `.npz` archive that `load` and NumPy read: the array `vectors` of
     /// shape [row, column]; of spinors on a lattice [t, z, y, x, component, column], with component = 3 spin + colour.
@@ -48,12 +48,8 @@ mod vector_file_functions {
     /// assert_close(norm(load("psi.npz") - psi), 0.0, 1e-15);
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save_vector(
-        ctx: NativeCallContext,
-        v: &mut Vector,
-        file: &str,
-    ) -> std::result::Result<(), Failure> {
-        Vectors::of(&v.device, &v.block).and_then(|vectors| save_as(&ctx, &vectors, file)).at(&ctx)
+    pub fn save_vector(v: &mut Vector, file: &str) -> Fallible<()> {
+        Ok(Vectors::of(&v.device, &v.block).and_then(|vectors| save_as(&vectors, file))?)
     }
 
     /// Saves an Eigen as an `.npz` archive that `load` and NumPy read: the arrays `values` and `residuals` of shape
@@ -68,7 +64,7 @@ mod vector_file_functions {
     /// assert(sign.bound < 1e-5, "modes from a file are as good");
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save_pairs(ctx: NativeCallContext, e: &mut Pairs, file: &str) -> std::result::Result<(), Failure> {
-        Vectors::of_pairs(&e.1, &e.0).and_then(|vectors| save_as(&ctx, &vectors, file)).at(&ctx)
+    pub fn save_pairs(e: &mut Pairs, file: &str) -> Fallible<()> {
+        Ok(Vectors::of_pairs(&e.1, &e.0).and_then(|vectors| save_as(&vectors, file))?)
     }
 }

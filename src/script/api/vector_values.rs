@@ -9,7 +9,7 @@ use crate::backend::BlockVector;
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Matrix, Series};
 use crate::operator::Operator;
-use crate::script::{At, Failure};
+use crate::script::Fallible;
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -42,7 +42,7 @@ fn block_for(h: &Operator, numbers: &Series, rows: usize, columns: usize) -> Res
     h.device().upload(DType::of(own.is_single(), complex), place, columns, &all)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod vector_value_functions {
     /// The numbers of a vector, in the order of the operator's rows; a copy on the host. Of a block with several columns take
     /// `column(k)` first, or `to_matrix()`.
@@ -56,13 +56,12 @@ mod vector_value_functions {
     /// assert(weight[10] > weight[0], "away from the ends");
     /// ```
     #[rhai_fn(global, name = "to_series", pure, return_raw)]
-    pub fn vector_to_series(ctx: NativeCallContext, v: &mut Vector) -> std::result::Result<Series, Failure> {
-        let build = || match v.block.columns() {
+    pub fn vector_to_series(v: &mut Vector) -> Fallible<Series> {
+        Ok(match v.block.columns() {
             1 => numbers(v),
             several => Err(Error::input(format!("a block of {several} columns is no series"))
                 .hint("`v.column(0)` is its first column, `v.to_matrix()` all of them")),
-        };
-        build().at(&ctx)
+        }?)
     }
 
     /// The numbers of a block as a matrix of its rows and columns; a copy on the host.
@@ -74,9 +73,8 @@ mod vector_value_functions {
     /// assert(m.at(1, 0) == 1.0 && m.at(0, 0) == 0.0, "the second row, first column");
     /// ```
     #[rhai_fn(global, name = "to_matrix", pure, return_raw)]
-    pub fn block_to_matrix(ctx: NativeCallContext, v: &mut Vector) -> std::result::Result<Matrix, Failure> {
-        let build = || Matrix::new(v.block.rows().global, v.block.columns(), numbers(v)?);
-        build().at(&ctx)
+    pub fn block_to_matrix(v: &mut Vector) -> Fallible<Matrix> {
+        Ok(Matrix::new(v.block.rows().global, v.block.columns(), numbers(v)?)?)
     }
 
     /// A block of given numbers, fit for operator `h`: a Series or an array makes one column, a Matrix its columns. It has the
@@ -90,21 +88,14 @@ mod vector_value_functions {
     /// assert_close(norm(packet) ** 2, (-(x ** 2) / 25.0).exp().sum(), 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn block(
-        ctx: NativeCallContext,
-        h: Operator,
-        values: Dynamic,
-    ) -> std::result::Result<Vector, Failure> {
-        let build = || {
-            let block = match values.read_lock::<Matrix>() {
-                Some(m) => block_for(&h, m.data(), m.rows(), m.cols())?,
-                None => {
-                    let column = to_series(&values)?;
-                    block_for(&h, &column, column.len(), 1)?
-                }
-            };
-            Ok(Vector::new(h.device(), block))
+    pub fn block(h: Operator, values: Dynamic) -> Fallible<Vector> {
+        let block = match values.read_lock::<Matrix>() {
+            Some(m) => block_for(&h, m.data(), m.rows(), m.cols())?,
+            None => {
+                let column = to_series(&values)?;
+                block_for(&h, &column, column.len(), 1)?
+            }
         };
-        build().at(&ctx)
+        Ok(Vector::new(h.device(), block))
     }
 }

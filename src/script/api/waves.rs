@@ -10,7 +10,7 @@ use crate::method;
 use crate::number::Series;
 use crate::operator::Operator;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -28,7 +28,7 @@ fn momenta(given: &Array) -> Result<Vec<Vec<f64>>> {
         .collect()
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod wave_functions {
     /// Normalised plane waves exp(i k r)/sqrt(n): a column for every momentum (radians per lattice constant) and orbital. Positions
     /// are those of the sites before a strain.
@@ -44,38 +44,18 @@ mod wave_functions {
     /// assert_close(norm(h * wave + 2.0 * cos(PI() / 4.0) * wave), 0.0, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn plane_waves(
-        ctx: NativeCallContext,
-        h: Operator,
-        k: Array,
-        options: Map,
-    ) -> std::result::Result<Vector, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let geometry = method::geometry(&h)?;
-            let last = geometry.lattice.dimension().saturating_sub(1);
-            let direction = o.count_or("direction", 0, last)?;
-            let layer = match o.value("layer") {
-                Some(none) if none.is_unit() => None,
-                _ => o.count("layer", 0)?,
-            };
-            let sites = layer.map(|layer| geometry.layer(direction, layer)).transpose()?;
-            let orbitals: Vec<usize> = (0..geometry.orbitals).collect();
-            let waves = method::plane_waves(&h, &momenta(&k)?, &orbitals, sites.as_deref())?;
-            Ok(Vector::new(h.device(), waves))
+    pub fn plane_waves(h: Operator, k: Array, o: Options) -> Fallible<Vector> {
+        let geometry = method::geometry(&h)?;
+        let last = geometry.lattice.dimension().saturating_sub(1);
+        let direction = o.maybe_count("direction", 0)?.unwrap_or(last);
+        let layer = match o.given("layer") {
+            Some(none) if none.is_unit() => None,
+            _ => o.maybe_count("layer", 0)?,
         };
-        let waves = build().at(&ctx)?;
-        o.finish()?;
-        Ok(waves)
-    }
-
-    #[rhai_fn(name = "plane_waves", return_raw)]
-    pub fn plane_waves_plain(
-        ctx: NativeCallContext,
-        h: Operator,
-        k: Array,
-    ) -> std::result::Result<Vector, Failure> {
-        plane_waves(ctx, h, k, Map::new())
+        let sites = layer.map(|layer| geometry.layer(direction, layer)).transpose()?;
+        let orbitals: Vec<usize> = (0..geometry.orbitals).collect();
+        let waves = method::plane_waves(&h, &momenta(&k)?, &orbitals, sites.as_deref())?;
+        Ok(Vector::new(h.device(), waves))
     }
 
     /// Which momenta the operator's lattice has, an array of true and false: those whose waves exp(i k r) go on across the periodic
@@ -91,32 +71,12 @@ mod wave_functions {
     /// assert(lattice::momenta_fit(h, [[PI() / 4.0], [0.3]], #{}) == [true, false], "eight cells");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn momenta_fit(
-        ctx: NativeCallContext,
-        h: Operator,
-        k: Array,
-        options: Map,
-    ) -> std::result::Result<Array, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let last = method::geometry(&h)?.lattice.dimension().saturating_sub(1);
-            let direction = o.count_or("direction", 0, last)?;
-            let free = o.value("layer").filter(|layer| !layer.is_unit()).map(|_| direction);
-            let fit = method::momenta_fit(&h, &momenta(&k)?, free)?;
-            Ok(fit.into_iter().map(Dynamic::from).collect())
-        };
-        let fit = build().at(&ctx)?;
-        o.finish()?;
-        Ok(fit)
-    }
-
-    #[rhai_fn(name = "momenta_fit", return_raw)]
-    pub fn momenta_fit_plain(
-        ctx: NativeCallContext,
-        h: Operator,
-        k: Array,
-    ) -> std::result::Result<Array, Failure> {
-        momenta_fit(ctx, h, k, Map::new())
+    pub fn momenta_fit(h: Operator, k: Array, o: Options) -> Fallible<Array> {
+        let last = method::geometry(&h)?.lattice.dimension().saturating_sub(1);
+        let direction = o.maybe_count("direction", 0)?.unwrap_or(last);
+        let free = o.given("layer").filter(|layer| !layer.is_unit()).map(|_| direction);
+        let fit = method::momenta_fit(&h, &momenta(&k)?, free)?;
+        Ok(fit.into_iter().map(Dynamic::from).collect())
     }
 
     /// Momenta along a path: `points` of them, evenly spaced from the first corner to the last, in `momenta`; how far along
@@ -129,37 +89,34 @@ mod wave_functions {
     /// assert_close(walk.momenta[2][1], 1.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn k_path(ctx: NativeCallContext, path: Array, points: INT) -> std::result::Result<Map, Failure> {
-        let build = || {
-            let corners = momenta(&path)?;
-            let space = corners.first().map_or(0, Vec::len);
-            if corners.len() < 2 || space == 0 || corners.iter().any(|k| k.len() != space) {
-                return Err(Error::input("a path has two corners at least, all of one dimension"));
-            }
-            let points = usize::try_from(points).ok().filter(|n| (2..=1 << 24).contains(n));
-            let points = points.ok_or_else(|| {
-                Error::input("a path of too few or too many points").hint("ask for two at least")
-            })?;
-            let (momenta, length) = method::k_path(&corners, points);
-            let row = |k: Vec<f64>| Dynamic::from(k.into_iter().map(Dynamic::from).collect::<Array>());
-            let mut map = Map::new();
-            map.insert("momenta".into(), momenta.into_iter().map(row).collect::<Array>().into());
-            map.insert("length".into(), Dynamic::from(Series::Real(length)));
-            Ok(map)
-        };
-        build().at(&ctx)
+    pub fn k_path(path: Array, points: INT) -> Fallible<Map> {
+        let corners = momenta(&path)?;
+        let space = corners.first().map_or(0, Vec::len);
+        if corners.len() < 2 || space == 0 || corners.iter().any(|k| k.len() != space) {
+            return Err(Error::input("a path has two corners at least, all of one dimension").into());
+        }
+        let points = usize::try_from(points).ok().filter(|n| (2..=1 << 24).contains(n));
+        let points = points.ok_or_else(|| {
+            Error::input("a path of too few or too many points").hint("ask for two at least")
+        })?;
+        let (momenta, length) = method::k_path(&corners, points);
+        let row = |k: Vec<f64>| Dynamic::from(k.into_iter().map(Dynamic::from).collect::<Array>());
+        let mut map = Map::new();
+        map.insert("momenta".into(), momenta.into_iter().map(row).collect::<Array>().into());
+        map.insert("length".into(), Dynamic::from(Series::Real(length)));
+        Ok(map)
     }
 
     /// Orbitals a site of the operator's lattice.
     #[rhai_fn(global, get = "orbitals", pure, return_raw)]
-    pub fn orbitals(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<INT, Failure> {
-        method::geometry(h).map(|g| g.orbitals as INT).at(&ctx)
+    pub fn orbitals(h: &mut Operator) -> Fallible<INT> {
+        Ok(method::geometry(h).map(|g| g.orbitals as INT)?)
     }
 
     /// The volume of the operator's lattice: cells times the volume of one, or what a strain makes of it.
     #[rhai_fn(global, get = "volume", pure, return_raw)]
-    pub fn volume(ctx: NativeCallContext, h: &mut Operator) -> std::result::Result<FLOAT, Failure> {
-        method::geometry(h).and_then(|g| g.volume()).at(&ctx)
+    pub fn volume(h: &mut Operator) -> Fallible<FLOAT> {
+        Ok(method::geometry(h).and_then(|g| g.volume())?)
     }
 
     /// The rows of a site's orbitals.
@@ -170,21 +127,14 @@ mod wave_functions {
     /// assert(h.rows_of(3) == [3], "one orbital a site");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn rows_of(
-        ctx: NativeCallContext,
-        h: &mut Operator,
-        site: INT,
-    ) -> std::result::Result<Array, Failure> {
-        let build = || {
-            let geometry = method::geometry(h)?;
-            let at = usize::try_from(site).map_err(|_| {
-                Error::input(format!("site {site} is negative")).hint("sites are numbered from 0")
-            })?;
-            (0..geometry.orbitals)
-                .map(|i| Ok(Dynamic::from(geometry.row(at, i)? as INT)))
-                .collect::<Result<Array>>()
-        };
-        build().at(&ctx)
+    pub fn rows_of(h: &mut Operator, site: INT) -> Fallible<Array> {
+        let geometry = method::geometry(h)?;
+        let at = usize::try_from(site).map_err(|_| {
+            Error::input(format!("site {site} is negative")).hint("sites are numbered from 0")
+        })?;
+        Ok((0..geometry.orbitals)
+            .map(|i| Ok(Dynamic::from(geometry.row(at, i)? as INT)))
+            .collect::<Result<Array>>()?)
     }
 
     /// The velocity operator i [H, x] along a Cartesian axis (hbar = 1), in energies times lattice constants: each hopping times
@@ -199,15 +149,8 @@ mod wave_functions {
     /// assert_close(norm(h.velocity(0) * wave - 2.0 * sin(k) * wave), 0.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn velocity(
-        ctx: NativeCallContext,
-        h: &mut Operator,
-        axis: INT,
-    ) -> std::result::Result<Operator, Failure> {
-        let build = || {
-            let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis} is negative")))?;
-            h.velocity(axis)
-        };
-        build().at(&ctx)
+    pub fn velocity(h: &mut Operator, axis: INT) -> Fallible<Operator> {
+        let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis} is negative")))?;
+        Ok(h.velocity(axis)?)
     }
 }

@@ -1,7 +1,7 @@
 //! The module `wilson`: the Wilson-Dirac operator and spinor fields.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, FLOAT, INT, Map};
+use rhai::{Dynamic, FLOAT, INT};
 
 use super::gauge::{single, site_of};
 use super::values::type_of;
@@ -14,7 +14,7 @@ use crate::lattice::Lattice;
 use crate::number::{C64, DType, Series, memory};
 use crate::operator::{Operator, SiteDiagonal, Wilson};
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the module.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -23,7 +23,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// How links are kept, by the option `storage`.
 pub(super) fn storage(o: &Options) -> Result<Compression> {
-    Compression::parse(&o.text_or("storage", "reconstruct-12")?)
+    Compression::parse(&o.text("storage")?)
 }
 
 /// The lattice that something lives on: a Lattice, or that of a gauge field or of an operator on spinors.
@@ -44,7 +44,7 @@ pub(super) fn grid(value: &Dynamic) -> Result<Grid> {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod wilson_module {
     /// The Wilson-Dirac operator 4 + mass - 1/2 sum_mu [(1 - g_mu) U_mu(x) T_mu + (1 + g_mu) T_mu^+ U_mu(x)^+] on spinor
     /// fields of 12 rows a site: row = 12 site + 3 spin + colour. The gamma matrices are those of DeGrand and Rossi.
@@ -61,24 +61,9 @@ mod wilson_module {
     /// assert_close(norm(d * wilson::reference_spinor(lat, 2)) ** 2.0, 40810.4576995651, 1e-7);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn operator(
-        ctx: NativeCallContext,
-        u: Links,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let spec = u.wilson(o.float_or("mass", 0.0)?, false, storage(&o)?, single(&o)?)?;
-            Wilson::build(&session(&ctx)?.device(), spec)
-        };
-        let d = build().at(&ctx)?;
-        o.finish()?;
-        Ok(d)
-    }
-
-    #[rhai_fn(name = "operator", return_raw)]
-    pub fn operator_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Operator, Failure> {
-        operator(ctx, u, Map::new())
+    pub fn operator(u: Links, o: Options) -> Fallible<Operator> {
+        let spec = u.wilson(o.float("mass")?, false, storage(&o)?, single(&o)?)?;
+        Ok(Wilson::build(&session()?.device(), spec)?)
     }
 
     /// The kernel of the overlap operator: the Hermitian Q = gamma5 (D_W - 1 - s).
@@ -95,24 +80,13 @@ mod wilson_module {
     /// assert(q.is_hermitian(), "gamma5-hermiticity");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn kernel(ctx: NativeCallContext, u: Links, options: Map) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || {
-            let s = o.float_or("s", 0.4)?;
-            if !(s.abs() < 1.0) {
-                return Err(Error::input(format!("s is {s}")).hint("it lies between -1 and 1, like 0.4"));
-            }
-            let spec = u.wilson(-1.0 - s, true, storage(&o)?, single(&o)?)?;
-            Wilson::build(&session(&ctx)?.device(), spec)
-        };
-        let q = build().at(&ctx)?;
-        o.finish()?;
-        Ok(q)
-    }
-
-    #[rhai_fn(name = "kernel", return_raw)]
-    pub fn kernel_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Operator, Failure> {
-        kernel(ctx, u, Map::new())
+    pub fn kernel(u: Links, o: Options) -> Fallible<Operator> {
+        let s = o.float("s")?;
+        if !(s.abs() < 1.0) {
+            return Err(Error::input(format!("s is {s}")).hint("it lies between -1 and 1, like 0.4").into());
+        }
+        let spec = u.wilson(-1.0 - s, true, storage(&o)?, single(&o)?)?;
+        Ok(Wilson::build(&session()?.device(), spec)?)
     }
 
     /// gamma5 = diag(1, 1, -1, -1) on the spinor fields of a lattice or gauge field.
@@ -128,17 +102,8 @@ mod wilson_module {
     /// assert_close(norm(g5 * (g5 * psi) - psi), 0.0, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn gamma5(
-        ctx: NativeCallContext,
-        on: Dynamic,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        diagonal(&ctx, &on, options, [1.0, -1.0])
-    }
-
-    #[rhai_fn(name = "gamma5", return_raw)]
-    pub fn gamma5_plain(ctx: NativeCallContext, on: Dynamic) -> std::result::Result<Operator, Failure> {
-        diagonal(&ctx, &on, Map::new(), [1.0, -1.0])
+    pub fn gamma5(on: Dynamic, o: Options) -> Fallible<Operator> {
+        diagonal(&on, o, [1.0, -1.0])
     }
 
     /// The projector (1 + sign gamma5)/2 onto one chirality, on the spinor fields of a lattice or gauge field.
@@ -154,26 +119,12 @@ mod wilson_module {
     /// assert_close(norm(both - psi), 0.0, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn chiral_projector(
-        ctx: NativeCallContext,
-        on: Dynamic,
-        sign: INT,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
+    pub fn chiral_projector(on: Dynamic, sign: INT, o: Options) -> Fallible<Operator> {
         match sign {
-            1 => diagonal(&ctx, &on, options, [1.0, 0.0]),
-            -1 => diagonal(&ctx, &on, options, [0.0, 1.0]),
-            other => Err(Error::input(format!("chirality {other}")).hint("it is 1 or -1")).at(&ctx),
+            1 => diagonal(&on, o, [1.0, 0.0]),
+            -1 => diagonal(&on, o, [0.0, 1.0]),
+            other => Err(Error::input(format!("chirality {other}")).hint("it is 1 or -1").into()),
         }
-    }
-
-    #[rhai_fn(name = "chiral_projector", return_raw)]
-    pub fn chiral_projector_plain(
-        ctx: NativeCallContext,
-        on: Dynamic,
-        sign: INT,
-    ) -> std::result::Result<Operator, Failure> {
-        chiral_projector(ctx, on, sign, Map::new())
     }
 
     /// The reference spinor of a stream (2 is called psi, 3 chi) that anyone can write down: real and imaginary parts are
@@ -185,24 +136,17 @@ mod wilson_module {
     /// assert_close(norm(psi) ** 2.0, 2058.1939194674, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn reference_spinor(
-        ctx: NativeCallContext,
-        on: Dynamic,
-        stream: INT,
-    ) -> std::result::Result<Vector, Failure> {
-        let build = || {
-            let grid = grid(&on)?;
-            let stream = u64::try_from(stream).ok().filter(|s| *s < 1 << 20).ok_or_else(|| {
-                Error::input(format!("stream {stream} of reference spinors")).hint("2 is psi, 3 is chi")
-            })?;
-            let device = session(&ctx)?.device();
-            let sites = grid.sites();
-            // As made, and on the device.
-            memory::ensure(2 * 192 * sites as u128, &format!("a spinor on {sites} sites"))?;
-            let data = reference_numbers(sites, stream);
-            Ok(Vector::new(&device, device.upload(DType::C64, Rows::on(grid), 1, &data)?))
-        };
-        build().at(&ctx)
+    pub fn reference_spinor(on: Dynamic, stream: INT) -> Fallible<Vector> {
+        let grid = grid(&on)?;
+        let stream = u64::try_from(stream).ok().filter(|s| *s < 1 << 20).ok_or_else(|| {
+            Error::input(format!("stream {stream} of reference spinors")).hint("2 is psi, 3 is chi")
+        })?;
+        let device = session()?.device();
+        let sites = grid.sites();
+        // As made, and on the device.
+        memory::ensure(2 * 192 * sites as u128, &format!("a spinor on {sites} sites"))?;
+        let data = reference_numbers(sites, stream);
+        Ok(Vector::new(&device, device.upload(DType::C64, Rows::on(grid), 1, &data)?))
     }
 
     /// Point sources at a site, given by its number or its four coordinates: twelve columns, one for each spin and colour,
@@ -216,21 +160,14 @@ mod wilson_module {
     /// assert_close(norm((eta - wilson::point_source(lat, 64)).column(7)), 0.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn point_source(
-        ctx: NativeCallContext,
-        on: Dynamic,
-        site: Dynamic,
-    ) -> std::result::Result<Vector, Failure> {
-        let build = || {
-            let grid = grid(&on)?;
-            let (site, per) = (site_of(&site, grid)?, grid.per_site);
-            let device = session(&ctx)?.device();
-            let mut v = device.zeros(DType::C64, Rows::on(grid), per)?;
-            let ones: Vec<_> = (0..per).map(|k| (site * per + k, k, C64::ONE)).collect();
-            device.set_entries(&mut v, &ones)?;
-            Ok(Vector::new(&device, v))
-        };
-        build().at(&ctx)
+    pub fn point_source(on: Dynamic, site: Dynamic) -> Fallible<Vector> {
+        let grid = grid(&on)?;
+        let (site, per) = (site_of(&site, grid)?, grid.per_site);
+        let device = session()?.device();
+        let mut v = device.zeros(DType::C64, Rows::on(grid), per)?;
+        let ones: Vec<_> = (0..per).map(|k| (site * per + k, k, C64::ONE)).collect();
+        device.set_entries(&mut v, &ones)?;
+        Ok(Vector::new(&device, v))
     }
 
     /// The sums of |psi|^2 over each slice of constant time (direction 3), columns together: with the twelve columns of a
@@ -246,46 +183,27 @@ mod wilson_module {
     /// assert(wilson::time_slices(late)[6] == 12.0 && wilson::time_slices(late, [0, 0, 0, 6])[0] == 12.0, "at time 6");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn time_slices(ctx: NativeCallContext, psi: Vector) -> std::result::Result<Series, Failure> {
-        time_slices_from(ctx, psi, Dynamic::from(0 as INT))
+    pub fn time_slices(psi: Vector) -> Fallible<Series> {
+        time_slices_from(psi, Dynamic::from(0 as INT))
     }
 
     #[rhai_fn(name = "time_slices", return_raw)]
-    pub fn time_slices_from(
-        ctx: NativeCallContext,
-        psi: Vector,
-        site: Dynamic,
-    ) -> std::result::Result<Series, Failure> {
-        let build = || {
-            let grid = psi.block.rows().grid.ok_or_else(|| {
-                Error::input("these vectors live on no lattice of spinors").hint(
-                    "make them with `wilson::point_source(u, 0)` or by an operator of the module wilson",
-                )
-            })?;
-            let first = grid.coordinates(site_of(&site, grid)?)[3];
-            let numbers = psi.device.download(&psi.block)?;
-            let slice = numbers.len() / grid.dims[3];
-            let mut sums: Vec<f64> =
-                numbers.chunks(slice).map(|s| s.iter().map(|z| z.norm_sqr()).sum()).collect();
-            sums.rotate_left(first);
-            Ok(Series::Real(sums))
-        };
-        build().at(&ctx)
+    pub fn time_slices_from(psi: Vector, site: Dynamic) -> Fallible<Series> {
+        let grid = psi.block.rows().grid.ok_or_else(|| {
+            Error::input("these vectors live on no lattice of spinors")
+                .hint("make them with `wilson::point_source(u, 0)` or by an operator of the module wilson")
+        })?;
+        let first = grid.coordinates(site_of(&site, grid)?)[3];
+        let numbers = psi.device.download(&psi.block)?;
+        let slice = numbers.len() / grid.dims[3];
+        let mut sums: Vec<f64> =
+            numbers.chunks(slice).map(|s| s.iter().map(|z| z.norm_sqr()).sum()).collect();
+        sums.rotate_left(first);
+        Ok(Series::Real(sums))
     }
 }
 
-fn diagonal(
-    ctx: &NativeCallContext,
-    on: &Dynamic,
-    options: Map,
-    [upper, lower]: [FLOAT; 2],
-) -> std::result::Result<Operator, Failure> {
-    let o = Options::new(ctx, options);
-    let build = || {
-        let factors = [[upper; 6], [lower; 6]].concat();
-        SiteDiagonal::build(&session(ctx)?.device(), Rows::on(grid(on)?), factors, single(&o)?)
-    };
-    let operator = build().at(ctx)?;
-    o.finish()?;
-    Ok(operator)
+fn diagonal(on: &Dynamic, o: Options, [upper, lower]: [FLOAT; 2]) -> Fallible<Operator> {
+    let factors = [[upper; 6], [lower; 6]].concat();
+    Ok(SiteDiagonal::build(&session()?.device(), Rows::on(grid(on)?), factors, single(&o)?)?)
 }

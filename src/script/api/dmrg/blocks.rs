@@ -15,7 +15,7 @@ use crate::number::{C64, Series, Table};
 use crate::operator::{LinearOperator, Operator};
 use crate::script::api::manybody::{sector_of, site_of};
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// A truncated basis, as scripts hold it.
 pub(super) type AnyBasis = Either<Arc<Basis<f64>>, Arc<Basis<C64>>>;
@@ -76,7 +76,6 @@ fn target<T: Element>(left: &Block<T>, right: &Block<T>, sector: Option<&Map>) -
 }
 
 fn joined(
-    ctx: &NativeCallContext,
     left: &AnyBlock,
     right: &AnyBlock,
     sector: Option<&Map>,
@@ -96,7 +95,7 @@ fn joined(
         let target = target(l, r, sector)?;
         Ok(Superblock::within(device, l, r, &target, strategy, room)?.into_operator(device))
     }
-    let device = session(ctx)?.device();
+    let device = session()?.device();
     match (left, right) {
         (Either::Real(l), Either::Real(r)) => join(&device, (l, r), sector, strategy, room),
         (Either::Complex(l), Either::Complex(r)) => join(&device, (l, r), sector, strategy, room),
@@ -111,7 +110,7 @@ fn products<T: Element>(list: &RecordList<T>) -> Result<Table> {
     Table::from_columns([("m", side(0)), ("n", side(1)), ("k", side(2)), ("count", count)])
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod block_functions {
     /// A sum of operators as a finite automaton along the chain: at each bond the operators that are still to be coupled,
     /// as few as possible. The sector is that of the whole chain; its numbers label all bases.
@@ -123,22 +122,13 @@ mod block_functions {
     /// assert(m.widths == [1, 4, 5, 5, 5, 5, 5, 4, 1], "identity, three spin operators, what is done");
     /// ```
     #[rhai_fn(name = "mpo", return_raw)]
-    pub fn mpo_in_sector(
-        ctx: NativeCallContext,
-        sum: OpSum,
-        sites: Sites,
-        sector: Map,
-    ) -> std::result::Result<Arc<Mpo>, Failure> {
-        sector_of(&sector).and_then(|sector| Mpo::hamiltonian(&sum, &sites, &sector)).at(&ctx)
+    pub fn mpo_in_sector(sum: OpSum, sites: Sites, sector: Map) -> Fallible<Arc<Mpo>> {
+        Ok(sector_of(&sector).and_then(|sector| Mpo::hamiltonian(&sum, &sites, &sector))?)
     }
 
     #[rhai_fn(name = "mpo", return_raw)]
-    pub fn mpo_of_all(
-        ctx: NativeCallContext,
-        sum: OpSum,
-        sites: Sites,
-    ) -> std::result::Result<Arc<Mpo>, Failure> {
-        Mpo::hamiltonian(&sum, &sites, &Vec::new()).at(&ctx)
+    pub fn mpo_of_all(sum: OpSum, sites: Sites) -> Fallible<Arc<Mpo>> {
+        Ok(Mpo::hamiltonian(&sum, &sites, &Vec::new())?)
     }
 
     /// A number that tells Hamiltonians and sectors apart.
@@ -239,15 +229,11 @@ mod block_functions {
     /// assert_close(davidson(four).values[0], -1.6160254037844, 1e-9);
     /// ```
     #[rhai_fn(name = "right_edge", return_raw)]
-    pub fn cut_edge(
-        ctx: NativeCallContext,
-        mpo: Arc<Mpo>,
-        site: INT,
-    ) -> std::result::Result<AnyBlock, Failure> {
+    pub fn cut_edge(mpo: Arc<Mpo>, site: INT) -> Fallible<AnyBlock> {
         let n = mpo.sites().count();
         let bond = usize::try_from(site).ok().filter(|b| *b <= n && !mpo.is_uniform());
         let bond = bond.ok_or_else(|| Error::input(format!("a chain of {n} sites cut before site {site}")));
-        let bond = bond.at(&ctx)?;
+        let bond = bond?;
         Ok(if mpo.is_complex() {
             Either::Complex(Block::cut(&mpo, bond))
         } else {
@@ -271,31 +257,11 @@ mod block_functions {
     /// assert_close(davidson(pair).values[0], -1.0, 1e-12);
     /// ```
     #[rhai_fn(global, name = "edge_block", return_raw)]
-    pub fn edge_block_with(
-        ctx: NativeCallContext,
-        kind: Dynamic,
-        bond: OpSum,
-        options: Map,
-    ) -> std::result::Result<AnyBlock, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || -> Result<AnyBlock> {
-            let site = site_of(&kind, o.count("nmax", 1)?)?;
-            let side = side_of(&o.text_or("side", "left")?)?;
-            let empty = edge(&edge_chain(&site, &bond)?, side);
-            Ok(either_map!(&empty, b => b.extend()?))
-        };
-        let block = make().at(&ctx)?;
-        o.finish()?;
-        Ok(block)
-    }
-
-    #[rhai_fn(global, name = "edge_block", return_raw)]
-    pub fn edge_block(
-        ctx: NativeCallContext,
-        kind: Dynamic,
-        bond: OpSum,
-    ) -> std::result::Result<AnyBlock, Failure> {
-        edge_block_with(ctx, kind, bond, Map::new())
+    pub fn edge_block_with(kind: Dynamic, bond: OpSum, o: Options) -> Fallible<AnyBlock> {
+        let site = site_of(&kind, o.maybe_count("nmax", 1)?)?;
+        let side = side_of(&o.text("side")?)?;
+        let empty = edge(&edge_chain(&site, &bond)?, side);
+        Ok(either_map!(&empty, b => b.extend()?))
     }
 
     /// The block with the next site and its coupling. The product basis is kept in parts, to be rotated into a smaller one.
@@ -307,9 +273,8 @@ mod block_functions {
     /// assert(edge_block("S=1/2", bond).grow().states == 4, "two spins");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn grow(ctx: NativeCallContext, block: &mut AnyBlock) -> std::result::Result<AnyBlock, Failure> {
-        let grow = || Ok(either_map!(&*block, b => b.grow()?));
-        grow().at(&ctx)
+    pub fn grow(block: &mut AnyBlock) -> Fallible<AnyBlock> {
+        Ok(either_map!(&*block, b => b.grow()?))
     }
 
     /// The block with the next site, nothing truncated.
@@ -321,9 +286,8 @@ mod block_functions {
     /// assert(block.states == 4 && block.sites == 2, "two spins");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn extend(ctx: NativeCallContext, block: &mut AnyBlock) -> std::result::Result<AnyBlock, Failure> {
-        let extend = || Ok(either_map!(&*block, b => b.extend()?));
-        extend().at(&ctx)
+    pub fn extend(block: &mut AnyBlock) -> Fallible<AnyBlock> {
+        Ok(either_map!(&*block, b => b.extend()?))
     }
 
     /// A left block of a uniform chain as the right half of a chain that is its own mirror image.
@@ -338,9 +302,8 @@ mod block_functions {
     /// assert_close(davidson(four).values[0], -sqrt(5.0), 1e-9);
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn mirror(ctx: NativeCallContext, block: &mut AnyBlock) -> std::result::Result<AnyBlock, Failure> {
-        let mirror = || Ok(either_map!(&*block, b => b.mirror()?));
-        mirror().at(&ctx)
+    pub fn mirror(block: &mut AnyBlock) -> Fallible<AnyBlock> {
+        Ok(either_map!(&*block, b => b.mirror()?))
     }
 
     /// A grown block in the truncated basis that `rho.truncate` gives.
@@ -355,12 +318,8 @@ mod block_functions {
     /// assert(left.rotate(rho.truncate(#{ states: 8 })).states <= 8, "half as many");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn rotate(
-        ctx: NativeCallContext,
-        block: &mut AnyBlock,
-        basis: AnyBasis,
-    ) -> std::result::Result<AnyBlock, Failure> {
-        rotated(block, &basis).at(&ctx)
+    pub fn rotate(block: &mut AnyBlock, basis: AnyBasis) -> Fallible<AnyBlock> {
+        Ok(rotated(block, &basis)?)
     }
 
     /// Whether the block's chain is its own mirror image, so that `mirror()` gives the other half.
@@ -426,52 +385,30 @@ mod block_functions {
     /// assert_close(davidson(both, #{ tol: 1e-8 }).values[0], -2.4935771338879, 1e-9);
     /// ```
     #[rhai_fn(global, name = "superblock", return_raw)]
-    pub fn superblock_with(
-        ctx: NativeCallContext,
-        left: AnyBlock,
-        right: AnyBlock,
-        sector: Map,
-        options: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        let o = Options::new(&ctx, options);
-        let strategy = o.text_or("strategy", "auto").and_then(|name| Strategy::parse(&name)).at(&ctx)?;
-        let room = o.float("operator_memory").at(&ctx)?;
+    pub fn superblock_with(left: AnyBlock, right: AnyBlock, sector: Map, o: Options) -> Fallible<Operator> {
+        let strategy = o.text("strategy").and_then(|name| Strategy::parse(&name))?;
+        let room = o.maybe_float("operator_memory");
         if room.is_some_and(|bytes| !(bytes >= 0.0)) {
             let wrong = Error::input("the memory of operators is a number of bytes");
-            return Err(wrong.hint("`operator_memory: 2e9` is two gigabytes")).at(&ctx);
+            return Err(wrong.hint("`operator_memory: 2e9` is two gigabytes").into());
         }
         let room = room.map(|bytes| bytes as usize);
-        o.finish()?;
-        joined(&ctx, &left, &right, Some(&sector), strategy, room).at(&ctx)
+        Ok(joined(&left, &right, Some(&sector), strategy, room)?)
     }
 
     #[rhai_fn(global, name = "superblock", return_raw)]
-    pub fn superblock_in_sector(
-        ctx: NativeCallContext,
-        left: AnyBlock,
-        right: AnyBlock,
-        sector: Map,
-    ) -> std::result::Result<Operator, Failure> {
-        joined(&ctx, &left, &right, Some(&sector), Strategy::Auto, None).at(&ctx)
+    pub fn superblock_in_sector(left: AnyBlock, right: AnyBlock, sector: Map) -> Fallible<Operator> {
+        Ok(joined(&left, &right, Some(&sector), Strategy::Auto, None)?)
     }
 
     #[rhai_fn(global, name = "superblock", return_raw)]
-    pub fn superblock_plain(
-        ctx: NativeCallContext,
-        left: AnyBlock,
-        right: AnyBlock,
-    ) -> std::result::Result<Operator, Failure> {
-        joined(&ctx, &left, &right, None, Strategy::Auto, None).at(&ctx)
+    pub fn superblock_plain(left: AnyBlock, right: AnyBlock) -> Fallible<Operator> {
+        Ok(joined(&left, &right, None, Strategy::Auto, None)?)
     }
 
     #[rhai_fn(global, name = "superblock", return_raw)]
-    pub fn superblock_by(
-        ctx: NativeCallContext,
-        left: AnyBlock,
-        right: AnyBlock,
-        strategy: &str,
-    ) -> std::result::Result<Operator, Failure> {
-        Strategy::parse(strategy).and_then(|s| joined(&ctx, &left, &right, None, s, None)).at(&ctx)
+    pub fn superblock_by(left: AnyBlock, right: AnyBlock, strategy: &str) -> Fallible<Operator> {
+        Ok(Strategy::parse(strategy).and_then(|s| joined(&left, &right, None, s, None))?)
     }
 
     /// Of the conserved numbers that the states of two blocks add up to, those nearest to the ones in `wanted`, as a map for
@@ -485,12 +422,7 @@ mod block_functions {
     /// assert(dmrg::nearest_sector(block, block.mirror(), #{ N: 0.7 }) == #{ N: 1.0 }, "one of two sites");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn nearest_sector(
-        ctx: NativeCallContext,
-        left: AnyBlock,
-        right: AnyBlock,
-        wanted: Map,
-    ) -> std::result::Result<Map, Failure> {
+    pub fn nearest_sector(left: AnyBlock, right: AnyBlock, wanted: Map) -> Fallible<Map> {
         fn find<T: Element>(l: &Block<T>, r: &Block<T>, wanted: &Map) -> Result<Map> {
             let wanted = sector_of(wanted)?;
             let names = l.mpo().symmetry().names();
@@ -505,12 +437,11 @@ mod block_functions {
             let named = names.iter().zip(&found).zip(&all).filter(|n| n.1.is_some());
             Ok(named.map(|((name, q), _)| (name.as_str().into(), (f64::from(*q) / 2.0).into())).collect())
         }
-        match (&left, &right) {
+        Ok(match (&left, &right) {
             (Either::Real(l), Either::Real(r)) => find(l, r, &wanted),
             (Either::Complex(l), Either::Complex(r)) => find(l, r, &wanted),
             _ => Err(Error::input("a real and a complex block")),
-        }
-        .at(&ctx)
+        }?)
     }
 
     /// What a superblock's product costs: `dim`, `pairs` of sectors, operation `records`, `flops` of a product, `bytes` of
@@ -528,10 +459,10 @@ mod block_functions {
     /// assert(2.0 * (p.m * p.n * p.k * p.count).sum() <= report.flops.to_float(), "the rest are sums");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn superblock_report(ctx: NativeCallContext, both: Operator) -> std::result::Result<Map, Failure> {
+    pub fn superblock_report(both: Operator) -> Fallible<Map> {
         let found = superblock_of(&both).ok_or_else(|| no_superblock("superblock_report"));
         let mut map = Map::new();
-        either!(found.at(&ctx)?, b => {
+        either!(found?, b => {
             let mut put = |name: &str, n: usize| map.insert(name.into(), Dynamic::from(n as INT));
             put("dim", b.dim());
             put("pairs", b.pairs().len());
@@ -540,7 +471,7 @@ mod block_functions {
             put("bytes", b.list().bytes());
             put("left_sectors", b.left().space().sectors());
             put("right_sectors", b.right().space().sectors());
-            map.insert("products".into(), Dynamic::from(products(b.list()).at(&ctx)?));
+            map.insert("products".into(), Dynamic::from(products(b.list())?));
         });
         Ok(map)
     }

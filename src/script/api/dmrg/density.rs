@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::blocks::{AnyBasis, side_of};
 use super::state::Held;
@@ -19,7 +19,7 @@ use crate::operator::Operator;
 use crate::script::api::values::to_series;
 use crate::script::api::vector::Vector;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// A density matrix, as scripts hold it.
 type AnyDensity = Either<Arc<DensityMatrix<f64>>, Arc<DensityMatrix<C64>>>;
@@ -73,8 +73,8 @@ fn density_of(all: &[(Operator, Vector)], side: Side, mixing: &Mixing) -> Result
     })
 }
 
-fn mixing_of(o: &Options<'_>) -> Result<Mixing> {
-    let mixing = Mixing { weights: reals(o.value("weights"), "weights")?, noise: o.float_or("noise", 0.0)? };
+fn mixing_of(o: &Options) -> Result<Mixing> {
+    let mixing = Mixing { weights: reals(o.given("weights"), "weights")?, noise: o.float("noise")? };
     if mixing.noise < 0.0 {
         return Err(Error::input(format!("option `noise` is {}", mixing.noise)).hint("it is not negative"));
     }
@@ -162,7 +162,7 @@ pub(super) fn state_of(both: &Operator, v: &BlockVector, column: usize) -> Resul
     Ok(either_map!(any, b => make(both, b, v, column)?))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod density_functions {
     /// The density matrix of the "left" or "right" half of a superblock in the state `vectors`; of several columns it is
     /// the weighted mean.
@@ -184,17 +184,12 @@ mod density_functions {
     /// ```
     #[rhai_fn(global, name = "density_matrix", return_raw)]
     pub fn density_matrix_with(
-        ctx: NativeCallContext,
         both: Operator,
         vectors: Vector,
         side: &str,
-        options: Map,
-    ) -> std::result::Result<AnyDensity, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || density_of(&[(both, vectors)], side_of(side)?, &mixing_of(&o)?);
-        let rho = make().at(&ctx)?;
-        o.finish()?;
-        Ok(rho)
+        o: Options,
+    ) -> Fallible<AnyDensity> {
+        Ok(density_of(&[(both, vectors)], side_of(side)?, &mixing_of(&o)?)?)
     }
 
     /// The same for several superblocks that share the half, in different sectors, say: an array of them and one of their
@@ -212,42 +207,25 @@ mod density_functions {
     /// ```
     #[rhai_fn(global, name = "density_matrix", return_raw)]
     pub fn density_matrix_of_several(
-        ctx: NativeCallContext,
         superblocks: Array,
         vectors: Array,
         side: &str,
-        options: Map,
-    ) -> std::result::Result<AnyDensity, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || -> Result<AnyDensity> {
-            if superblocks.len() != vectors.len() {
-                let (n, k) = (superblocks.len(), vectors.len());
-                return Err(Error::input(format!("{n} superblocks and the vectors of {k}")));
-            }
-            let mut all = Vec::new();
-            for (h, v) in superblocks.iter().zip(&vectors) {
-                let h = h.clone().try_cast().ok_or_else(|| no_superblock("density_matrix"))?;
-                let v = v.clone().try_cast::<Vector>();
-                all.push((
-                    h,
-                    v.ok_or_else(|| Error::input("vectors are given as a BlockVector for each superblock"))?,
-                ));
-            }
-            density_of(&all, side_of(side)?, &mixing_of(&o)?)
-        };
-        let rho = make().at(&ctx)?;
-        o.finish()?;
-        Ok(rho)
-    }
-
-    #[rhai_fn(global, name = "density_matrix", return_raw)]
-    pub fn density_matrix(
-        ctx: NativeCallContext,
-        both: Operator,
-        vectors: Vector,
-        side: &str,
-    ) -> std::result::Result<AnyDensity, Failure> {
-        density_matrix_with(ctx, both, vectors, side, Map::new())
+        o: Options,
+    ) -> Fallible<AnyDensity> {
+        if superblocks.len() != vectors.len() {
+            let (n, k) = (superblocks.len(), vectors.len());
+            return Err(Error::input(format!("{n} superblocks and the vectors of {k}")).into());
+        }
+        let mut all = Vec::new();
+        for (h, v) in superblocks.iter().zip(&vectors) {
+            let h = h.clone().try_cast().ok_or_else(|| no_superblock("density_matrix"))?;
+            let v = v.clone().try_cast::<Vector>();
+            all.push((
+                h,
+                v.ok_or_else(|| Error::input("vectors are given as a BlockVector for each superblock"))?,
+            ));
+        }
+        Ok(density_of(&all, side_of(side)?, &mixing_of(&o)?)?)
     }
 
     /// The basis of the states with the largest weights. Multiplets are not split.
@@ -271,44 +249,29 @@ mod density_functions {
     /// assert(rho.truncate(#{ states: 3 }).states <= 3, "at most three of four");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn truncate(
-        ctx: NativeCallContext,
-        rho: &mut AnyDensity,
-        options: Map,
-    ) -> std::result::Result<AnyBasis, Failure> {
-        let o = Options::new(&ctx, options);
+    pub fn truncate(rho: &mut AnyDensity, o: Options) -> Fallible<AnyBasis> {
         let read = || -> Result<Truncation> {
-            let cutoff = o.float_or("cutoff", 0.0)?;
+            let cutoff = o.float("cutoff")?;
             if !(0.0..1.0).contains(&cutoff) {
                 return Err(Error::input(format!("option `cutoff` is {cutoff}"))
                     .hint("it is the weight to discard, of 1 in all"));
             }
-            let information = o.float("information")?;
+            let information = o.maybe_float("information");
             if information.is_some_and(|lost| !(lost >= 0.0)) {
                 return Err(
                     Error::input("option `information` is negative").hint("it is the entropy to lose")
                 );
             }
             Ok(Truncation {
-                states: o.count("states", 1)?,
-                at_least: o.count_or("at_least", 1, 1)?,
+                states: o.maybe_count("states", 1)?,
+                at_least: o.count("at_least", 1)?,
                 cutoff,
                 information,
-                low: o.count_or("low", 0, 0)?,
+                low: o.count("low", 0)?,
             })
         };
-        let basis =
-            read().and_then(|cut| Ok(either_map!(&*rho, r => r.truncate(&cut)?.shared()))).at(&ctx)?;
-        o.finish()?;
+        let basis = read().and_then(|cut| Ok(either_map!(&*rho, r => r.truncate(&cut)?.shared())))?;
         Ok(basis)
-    }
-
-    #[rhai_fn(global, name = "truncate", return_raw, pure)]
-    pub fn truncate_nothing(
-        ctx: NativeCallContext,
-        rho: &mut AnyDensity,
-    ) -> std::result::Result<AnyBasis, Failure> {
-        truncate(ctx, rho, Map::new())
     }
 
     /// The eigenvalues, descending.
@@ -364,14 +327,13 @@ mod density_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn white_transformation(
-        ctx: NativeCallContext,
         both: Operator,
         vectors: Vector,
         next: Operator,
         basis: AnyBasis,
         side: &str,
-    ) -> std::result::Result<Vector, Failure> {
-        carried(&both, &vectors.block, &next, &basis, side).at(&ctx)
+    ) -> Fallible<Vector> {
+        Ok(carried(&both, &vectors.block, &next, &basis, side)?)
     }
 
     /// A state in the basis of a superblock: to start from it, or to stay orthogonal to it.
@@ -386,22 +348,14 @@ mod density_functions {
     /// assert_close(dot(v, both * v), -0.75, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn project(
-        ctx: NativeCallContext,
-        both: Operator,
-        state: Held,
-    ) -> std::result::Result<Vector, Failure> {
-        state.need_natural().and_then(|()| in_basis(&both, &state.state)).at(&ctx)
+    pub fn project(both: Operator, state: Held) -> Fallible<Vector> {
+        Ok(state.need_natural().and_then(|()| in_basis(&both, &state.state))?)
     }
 
     /// As `project`, of several states: their columns made orthonormal, or `()` where nothing of them is left.
     #[rhai_fn(name = "project", return_raw)]
-    pub fn project_all(
-        ctx: NativeCallContext,
-        both: Operator,
-        states: Array,
-    ) -> std::result::Result<Dynamic, Failure> {
-        all_in_basis(&both, &states).map(|v| v.map_or(Dynamic::UNIT, Dynamic::from)).at(&ctx)
+    pub fn project_all(both: Operator, states: Array) -> Fallible<Dynamic> {
+        Ok(all_in_basis(&both, &states).map(|v| v.map_or(Dynamic::UNIT, Dynamic::from))?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -6,8 +6,8 @@ use rhai::{Array, Dynamic, INT};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::smallest_cuts as smallest;
 use crate::manybody::{OpSum, Sites};
+use crate::script::Fallible;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure};
 
 /// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -27,7 +27,7 @@ pub(super) fn to_array(order: &[usize]) -> Array {
     order.iter().map(|&i| Dynamic::from(i as INT)).collect()
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod order_functions {
     /// Says in which order `dmrg::finite` lines up the sites of a sum: an array of all of them as they stand in the chain. The
     /// terms keep their numbers, and so do the sites of the state that is found.
@@ -44,12 +44,8 @@ mod order_functions {
     /// assert(dmrg::finite(h, chain, #{ sector: #{ Sz: 0 } }).entropy.entropy[1] < 1e-9, "two pairs, one after the other");
     /// ```
     #[rhai_fn(global, name = "set_order", return_raw)]
-    pub fn set_order(
-        ctx: NativeCallContext,
-        sum: &mut OpSum,
-        order: Array,
-    ) -> std::result::Result<(), Failure> {
-        order_of(&order).and_then(|order| sum.set_order(order)).at(&ctx)
+    pub fn set_order(sum: &mut OpSum, order: Array) -> Fallible<()> {
+        Ok(order_of(&order).and_then(|order| sum.set_order(order))?)
     }
 
     /// The order that `set_order` or a model on a lattice gave it, or `()`.
@@ -67,12 +63,8 @@ mod order_functions {
     /// assert(h.reordered([2, 0, 1]).to_string().contains("Sz(0)"), "it stands first");
     /// ```
     #[rhai_fn(global, name = "reordered", pure, return_raw)]
-    pub fn reordered(
-        ctx: NativeCallContext,
-        sum: &mut OpSum,
-        order: Array,
-    ) -> std::result::Result<OpSum, Failure> {
-        order_of(&order).and_then(|order| sum.reordered(&order)).at(&ctx)
+    pub fn reordered(sum: &mut OpSum, order: Array) -> Fallible<OpSum> {
+        Ok(order_of(&order).and_then(|order| sum.reordered(&order))?)
     }
 
     /// The chain with its sites in another order: site `order[k]` at place `k`.
@@ -82,12 +74,8 @@ mod order_functions {
     /// assert(sites(["S=1", "S=1/2"]).reordered([1, 0]).len == 2, "the small one first");
     /// ```
     #[rhai_fn(global, name = "reordered", pure, return_raw)]
-    pub fn sites_reordered(
-        ctx: NativeCallContext,
-        sites: &mut Sites,
-        order: Array,
-    ) -> std::result::Result<Sites, Failure> {
-        order_of(&order).and_then(|order| sites.reordered(&order)).at(&ctx)
+    pub fn sites_reordered(sites: &mut Sites, order: Array) -> Fallible<Sites> {
+        Ok(order_of(&order).and_then(|order| sites.reordered(&order))?)
     }
 
     /// An order of `n` sites along a chain that has few bonds across its cuts, for `bonds` given as arrays that begin with two
@@ -101,27 +89,19 @@ mod order_functions {
     /// assert(order.len == 18 && order[1] != 1, "around first");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn smallest_cuts(
-        ctx: NativeCallContext,
-        n: INT,
-        bonds: Array,
-    ) -> std::result::Result<Array, Failure> {
-        let find = || -> Result<Array> {
-            let n = usize::try_from(n).map_err(|_| Error::input(format!("an order of {n} sites")))?;
-            let wrong = || {
-                Error::input("bonds are arrays that begin with two sites").hint("as `lattice.bonds()` gives")
+    pub fn smallest_cuts(n: INT, bonds: Array) -> Fallible<Array> {
+        let n = usize::try_from(n).map_err(|_| Error::input(format!("an order of {n} sites")))?;
+        let wrong =
+            || Error::input("bonds are arrays that begin with two sites").hint("as `lattice.bonds()` gives");
+        let mut pairs = Vec::with_capacity(bonds.len());
+        for bond in &bonds {
+            let bond = bond.read_lock::<Array>().ok_or_else(wrong)?;
+            let site = |k: usize| {
+                let i = bond.get(k).and_then(|x| x.as_int().ok()).and_then(|i| usize::try_from(i).ok());
+                i.filter(|i| *i < n).ok_or_else(wrong)
             };
-            let mut pairs = Vec::with_capacity(bonds.len());
-            for bond in &bonds {
-                let bond = bond.read_lock::<Array>().ok_or_else(wrong)?;
-                let site = |k: usize| {
-                    let i = bond.get(k).and_then(|x| x.as_int().ok()).and_then(|i| usize::try_from(i).ok());
-                    i.filter(|i| *i < n).ok_or_else(wrong)
-                };
-                pairs.push((site(0)?, site(1)?));
-            }
-            Ok(to_array(&smallest(n, &pairs)))
-        };
-        find().at(&ctx)
+            pairs.push((site(0)?, site(1)?));
+        }
+        Ok(to_array(&smallest(n, &pairs)))
     }
 }

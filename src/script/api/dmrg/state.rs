@@ -22,7 +22,7 @@ use crate::script::api::manybody::sector_of;
 use crate::script::api::table::find;
 use crate::script::api::vector::Vector;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// A state and how it was found, as scripts hold it.
 #[derive(Clone)]
@@ -105,9 +105,9 @@ fn simple(values: Vec<C64>) -> Series {
 }
 
 /// The sites that the option `sites` names; all of them without it.
-fn chosen(held: &Held, o: &Options<'_>) -> Result<Vec<usize>> {
+fn chosen(held: &Held, o: &Options) -> Result<Vec<usize>> {
     let n = either!(&held.state, s => s.sites().count());
-    let Some(value) = o.value("sites") else { return Ok((0..n).collect()) };
+    let Some(value) = o.given("sites") else { return Ok((0..n).collect()) };
     let wrong = || {
         Error::input(format!("option `sites` takes an array of site numbers, ascending, not {value}"))
             .hint(format!("sites are numbered from 0 to {}", n - 1))
@@ -136,9 +136,9 @@ fn need_own_name(file: &str) -> Result<()> {
     Ok(())
 }
 
-fn save_state(ctx: &NativeCallContext, held: &Held, file: &str) -> Result<()> {
+fn save_state(held: &Held, file: &str) -> Result<()> {
     need_own_name(file)?;
-    let session = session(ctx)?;
+    let session = session()?;
     let path = session.output_path(file);
     let mut bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
     for other in held.excited() {
@@ -182,7 +182,7 @@ fn one_of(bytes: &[u8]) -> Result<(Held, &[u8])> {
     Ok((Held { state, about: Rc::new(about::from_json(&about)) }, rest))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod state_functions {
     /// The state of the whole chain that a vector of a superblock stands for. `about` is what is known of it: `energy`,
     /// `discarded` and the like, which become its properties.
@@ -197,13 +197,8 @@ mod state_functions {
     /// assert_close(state.expect(models::heisenberg(chain)), state.energy, 1e-9);
     /// ```
     #[rhai_fn(name = "state", return_raw)]
-    pub fn whole_state(
-        ctx: NativeCallContext,
-        both: Operator,
-        vectors: Vector,
-        about: Map,
-    ) -> std::result::Result<Held, Failure> {
-        let state = state_of(&both, &vectors.block, 0).at(&ctx)?;
+    pub fn whole_state(both: Operator, vectors: Vector, about: Map) -> Fallible<Held> {
+        let state = state_of(&both, &vectors.block, 0)?;
         Ok(Held { state, about: Rc::new(about) })
     }
 
@@ -216,27 +211,20 @@ mod state_functions {
     /// assert_close(state.expect("Ntot").sum(), 3.0, 1e-14);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn product_state(
-        ctx: NativeCallContext,
-        sites: Sites,
-        names: Array,
-        sector: Map,
-    ) -> std::result::Result<Held, Failure> {
-        let make = || -> Result<Held> {
-            if names.len() != sites.count() {
-                return Err(Error::input(format!("{} local states for {sites}", names.len()))
-                    .hint("a product state has one for each site"));
-            }
-            let mut states = Vec::new();
-            for (i, name) in names.iter().enumerate() {
-                let name = name.clone().into_string();
-                let name = name.map_err(|_| Error::input("local states are given by name"))?;
-                states.push(sites.site(i)?.state(&name)?);
-            }
-            let state = State::<f64>::product(&sites, &states, &sector_of(&sector)?)?;
-            Ok(Held { state: Either::Real(Arc::new(state)), about: Rc::default() })
-        };
-        make().at(&ctx)
+    pub fn product_state(sites: Sites, names: Array, sector: Map) -> Fallible<Held> {
+        if names.len() != sites.count() {
+            return Err(Error::input(format!("{} local states for {sites}", names.len()))
+                .hint("a product state has one for each site")
+                .into());
+        }
+        let mut states = Vec::new();
+        for (i, name) in names.iter().enumerate() {
+            let name = name.clone().into_string();
+            let name = name.map_err(|_| Error::input("local states are given by name"))?;
+            states.push(sites.site(i)?.state(&name)?);
+        }
+        let state = State::<f64>::product(&sites, &states, &sector_of(&sector)?)?;
+        Ok(Held { state: Either::Real(Arc::new(state)), about: Rc::default() })
     }
 
     /// Product states of a sector that are low in energy, as arrays of names for `product_state` or the option `start`,
@@ -251,24 +239,15 @@ mod state_functions {
     /// assert(walls[0] == ["Up", "Up", "Up", "Dn", "Dn", "Dn"] || walls[0] == ["Dn", "Dn", "Dn", "Up", "Up", "Up"], "one wall");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn lowest_products(
-        ctx: NativeCallContext,
-        h: OpSum,
-        sites: Sites,
-        sector: Map,
-    ) -> std::result::Result<Array, Failure> {
-        let find = || -> Result<Array> {
-            let seed = session(&ctx)?.seed();
-            let mut all = Array::new();
-            for (_, states) in crate::manybody::dmrg::lowest_products(&h, &sites, &sector_of(&sector)?, seed)?
-            {
-                let name =
-                    |(site, s): (&Arc<crate::manybody::Site>, usize)| Dynamic::from(site.states()[s].clone());
-                all.push(sites.iter().zip(states).map(name).collect::<Array>().into());
-            }
-            Ok(all)
-        };
-        find().at(&ctx)
+    pub fn lowest_products(h: OpSum, sites: Sites, sector: Map) -> Fallible<Array> {
+        let seed = session()?.seed();
+        let mut all = Array::new();
+        for (_, states) in crate::manybody::dmrg::lowest_products(&h, &sites, &sector_of(&sector)?, seed)? {
+            let name =
+                |(site, s): (&Arc<crate::manybody::Site>, usize)| Dynamic::from(site.states()[s].clone());
+            all.push(sites.iter().zip(states).map(name).collect::<Array>().into());
+        }
+        Ok(all)
     }
 
     /// The right blocks of a chain in a state's own basis: entry `i` holds the sites from `i` on, from 1 to the end.
@@ -281,11 +260,7 @@ mod state_functions {
     /// assert(dmrg::right_blocks(m, neel)[1].states == 1, "one way to continue");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn right_blocks(
-        ctx: NativeCallContext,
-        mpo: Arc<Mpo>,
-        state: Held,
-    ) -> std::result::Result<Array, Failure> {
+    pub fn right_blocks(mpo: Arc<Mpo>, state: Held) -> Fallible<Array> {
         fn all<T: crate::backend::matrix::records::Element>(
             mpo: &Arc<Mpo>,
             state: &State<T>,
@@ -296,15 +271,14 @@ mod state_functions {
             array.extend(blocks.into_iter().map(|b| Dynamic::from(wrap(b))));
             Ok(array)
         }
-        state.need_natural().at(&ctx)?;
-        match (&state.state, mpo.is_complex()) {
+        state.need_natural()?;
+        Ok(match (&state.state, mpo.is_complex()) {
             (Either::Real(s), false) => all(&mpo, s, Either::Real),
             (Either::Real(s), true) => all(&mpo, &s.to_complex(), Either::Complex),
             (Either::Complex(s), true) => all(&mpo, s, Either::Complex),
             (Either::Complex(_), false) => Err(Error::input("a complex state of a real Hamiltonian")
                 .hint("make the blocks of a complex automaton: `dmrg::mpo(h, chain, sector).to_complex()`")),
-        }
-        .at(&ctx)
+        }?)
     }
 
     /// Whether its amplitudes are complex.
@@ -315,27 +289,27 @@ mod state_functions {
 
     /// `<H>` of the state as it is kept, where `dmrg::finite` found it; what it was given as `energy` otherwise.
     #[rhai_fn(global, get = "energy", pure, return_raw)]
-    pub fn energy(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
-        held.known("energy").at(&ctx)
+    pub fn energy(held: &mut Held) -> Fallible<Dynamic> {
+        Ok(held.known("energy")?)
     }
 
     /// The largest weight that a truncation of the last sweep discarded.
     #[rhai_fn(global, get = "discarded", pure, return_raw)]
-    pub fn discarded(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
-        held.known("discarded").at(&ctx)
+    pub fn discarded(held: &mut Held) -> Fallible<Dynamic> {
+        Ok(held.known("discarded")?)
     }
 
     /// `<H^2> - <H>^2` of the state as it is kept: how far it is from an eigenstate of the Hamiltonian that it was found for.
     /// `state.variance(h)` is that of any sum.
     #[rhai_fn(global, get = "variance", pure, return_raw)]
-    pub fn known_variance(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
-        held.known("variance").at(&ctx)
+    pub fn known_variance(held: &mut Held) -> Fallible<Dynamic> {
+        Ok(held.known("variance")?)
     }
 
     /// The lowest energy that the last sweep met at any bond, before the bases were cut further: what other programs report.
     #[rhai_fn(global, get = "lowest", pure, return_raw)]
-    pub fn lowest(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
-        held.known("lowest").at(&ctx)
+    pub fn lowest(held: &mut Held) -> Fallible<Dynamic> {
+        Ok(held.known("lowest")?)
     }
 
     /// The order in which the sites stand along the chain of blocks: site `order[k]` at place `k`; `()` where that is the order
@@ -347,30 +321,30 @@ mod state_functions {
 
     /// The energies of all target states, ascending.
     #[rhai_fn(global, get = "energies", pure, return_raw)]
-    pub fn energies(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
-        held.known("energies").at(&ctx)
+    pub fn energies(held: &mut Held) -> Fallible<Dynamic> {
+        Ok(held.known("energies")?)
     }
 
     /// The other target states, if there were several, by energy.
     #[rhai_fn(global, get = "excited", pure, return_raw)]
-    pub fn excited(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
+    pub fn excited(held: &mut Held) -> Fallible<Dynamic> {
         if !held.about.contains_key("excited") && held.about.contains_key("energies") {
             return Ok(Array::new().into());
         }
-        held.known("excited").at(&ctx)
+        Ok(held.known("excited")?)
     }
 
     /// The table of the sweeps: a row each of energy, states, discarded weight, largest entropy, seconds, memory, Davidson
     /// iterations.
     #[rhai_fn(global, get = "sweeps", pure, return_raw)]
-    pub fn sweeps(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
-        held.known("sweeps").at(&ctx)
+    pub fn sweeps(held: &mut Held) -> Fallible<Dynamic> {
+        Ok(held.known("sweeps")?)
     }
 
     /// Whether the energy had settled before the sweeps ended, with a variance that the discarded weight explains.
     #[rhai_fn(global, get = "converged", pure, return_raw)]
-    pub fn converged(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Dynamic, Failure> {
-        held.known("converged").at(&ctx)
+    pub fn converged(held: &mut Held) -> Fallible<Dynamic> {
+        Ok(held.known("converged")?)
     }
 
     /// All that the state was told of itself, as a map.
@@ -401,13 +375,10 @@ mod state_functions {
     /// assert_close(state.entropy.entropy.max(), 0.0, 1e-14);
     /// ```
     #[rhai_fn(global, get = "entropy", pure, return_raw)]
-    pub fn entropy(ctx: NativeCallContext, held: &mut Held) -> std::result::Result<Table, Failure> {
-        let table = || {
-            let entropies = either!(&held.state, s => s.entropies())?;
-            let bonds: Vec<f64> = (0..entropies.len()).map(|i| i as f64).collect();
-            Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])
-        };
-        table().at(&ctx)
+    pub fn entropy(held: &mut Held) -> Fallible<Table> {
+        let entropies = either!(&held.state, s => s.entropies())?;
+        let bonds: Vec<f64> = (0..entropies.len()).map(|i| i as f64).collect();
+        Ok(Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])?)
     }
 
     /// The weights of the Schmidt decomposition at a bond, descending: the entanglement spectrum is minus their logarithm.
@@ -418,62 +389,25 @@ mod state_functions {
     /// assert_close(state.spectrum(1)[0], 1.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn spectrum(
-        ctx: NativeCallContext,
-        held: &mut Held,
-        bond: INT,
-    ) -> std::result::Result<Series, Failure> {
-        let find = || {
-            let mut all = either!(&held.state, s => s.spectra())?;
-            let n = all.len();
-            let at = usize::try_from(bond).ok().filter(|b| *b < n);
-            let at = at.ok_or_else(|| {
-                Error::input(format!("no bond {bond} in a chain of {} sites", n + 1))
-                    .hint("bond 0 lies between sites 0 and 1")
-            })?;
-            Ok(Series::Real(all.swap_remove(at)))
-        };
-        find().at(&ctx)
-    }
-
-    /// The expectation value of an operator on each site; a fermionic one has its string of signs before it.
-    ///
-    /// # Options
-    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operator or are of no interest.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let state = product_state(sites("S=1/2", 3), ["Up", "Dn", "Up"], #{ Sz: 0.5 });
-    /// assert_close(state.expect("Sz").sum(), 0.5, 1e-14);
-    /// ```
-    #[rhai_fn(global, name = "expect", pure, return_raw)]
-    pub fn expect_local(
-        ctx: NativeCallContext,
-        held: &mut Held,
-        operator: &str,
-    ) -> std::result::Result<Series, Failure> {
-        expect_some(ctx, held, operator, Map::new())
+    pub fn spectrum(held: &mut Held, bond: INT) -> Fallible<Series> {
+        let mut all = either!(&held.state, s => s.spectra())?;
+        let n = all.len();
+        let at = usize::try_from(bond).ok().filter(|b| *b < n);
+        let at = at.ok_or_else(|| {
+            Error::input(format!("no bond {bond} in a chain of {} sites", n + 1))
+                .hint("bond 0 lies between sites 0 and 1")
+        })?;
+        Ok(Series::Real(all.swap_remove(at)))
     }
 
     #[rhai_fn(global, name = "expect", pure, return_raw)]
-    pub fn expect_some(
-        ctx: NativeCallContext,
-        held: &mut Held,
-        operator: &str,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let find = || {
-            let sites = chosen(held, &o)?;
-            let (places, which) = held.places(&sites)?;
-            let found = either!(&held.state, s => s.local(operator, &places))?;
-            let mut values = vec![C64::ZERO; sites.len()];
-            which.into_iter().zip(found).for_each(|(k, z)| values[k] = z);
-            Ok(simple(values))
-        };
-        let values = find().at(&ctx)?;
-        o.finish()?;
-        Ok(values)
+    pub fn expect_some(held: &mut Held, operator: &str, o: Options) -> Fallible<Series> {
+        let sites = chosen(held, &o)?;
+        let (places, which) = held.places(&sites)?;
+        let found = either!(&held.state, s => s.local(operator, &places))?;
+        let mut values = vec![C64::ZERO; sites.len()];
+        which.into_iter().zip(found).for_each(|(k, z)| values[k] = z);
+        Ok(simple(values))
     }
 
     /// The expectation value of a sum of operators.
@@ -485,12 +419,8 @@ mod state_functions {
     /// assert_close(state.expect(models::heisenberg(chain)), -0.5, 1e-14);
     /// ```
     #[rhai_fn(global, name = "expect", pure, return_raw)]
-    pub fn expect_sum(
-        ctx: NativeCallContext,
-        held: &mut Held,
-        sum: OpSum,
-    ) -> std::result::Result<Dynamic, Failure> {
-        held.own(sum).and_then(|sum| either!(&held.state, s => s.expectation(&sum))).map(number).at(&ctx)
+    pub fn expect_sum(held: &mut Held, sum: OpSum) -> Fallible<Dynamic> {
+        Ok(held.own(sum).and_then(|sum| either!(&held.state, s => s.expectation(&sum))).map(number)?)
     }
 
     /// `<(H - <H>)^2>`: how far the state is from an eigenstate.
@@ -502,58 +432,22 @@ mod state_functions {
     /// assert_close(state.variance(models::heisenberg(chain)), 0.25, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn variance(
-        ctx: NativeCallContext,
-        held: &mut Held,
-        sum: OpSum,
-    ) -> std::result::Result<FLOAT, Failure> {
-        held.own(sum).and_then(|sum| either!(&held.state, s => s.variance(&sum))).map(|v| v.0).at(&ctx)
-    }
-
-    /// The correlations `<A_i B_j>` of all pairs of sites, a row for each i; fermionic operators have their signs.
-    ///
-    /// # Options
-    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operators or are of no interest.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let state = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0.0 });
-    /// assert_close(state.correlations("Sz", "Sz").at(0, 1), -0.25, 1e-14);
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn correlations(
-        ctx: NativeCallContext,
-        held: &mut Held,
-        a: &str,
-        b: &str,
-    ) -> std::result::Result<Matrix, Failure> {
-        correlations_of(ctx, held, a, b, Map::new())
+    pub fn variance(held: &mut Held, sum: OpSum) -> Fallible<FLOAT> {
+        Ok(held.own(sum).and_then(|sum| either!(&held.state, s => s.variance(&sum))).map(|v| v.0)?)
     }
 
     #[rhai_fn(global, name = "correlations", pure, return_raw)]
-    pub fn correlations_of(
-        ctx: NativeCallContext,
-        held: &mut Held,
-        a: &str,
-        b: &str,
-        options: Map,
-    ) -> std::result::Result<Matrix, Failure> {
-        let o = Options::new(&ctx, options);
-        let find = || {
-            let task = session(&ctx)?.task(true);
-            let sites = chosen(held, &o)?;
-            let (places, which) = held.places(&sites)?;
-            let found = either!(&held.state, s => s.correlations(a, b, &places, &task))?;
-            let n = sites.len();
-            let mut values = vec![C64::ZERO; n * n];
-            for (i, row) in which.iter().enumerate() {
-                which.iter().enumerate().for_each(|(j, column)| values[row * n + column] = found[i * n + j]);
-            }
-            Matrix::new(n, n, simple(values))
-        };
-        let matrix = find().at(&ctx)?;
-        o.finish()?;
-        Ok(matrix)
+    pub fn correlations_of(held: &mut Held, a: &str, b: &str, o: Options) -> Fallible<Matrix> {
+        let task = session()?.task(true);
+        let sites = chosen(held, &o)?;
+        let (places, which) = held.places(&sites)?;
+        let found = either!(&held.state, s => s.correlations(a, b, &places, &task))?;
+        let n = sites.len();
+        let mut values = vec![C64::ZERO; n * n];
+        for (i, row) in which.iter().enumerate() {
+            which.iter().enumerate().for_each(|(j, column)| values[row * n + column] = found[i * n + j]);
+        }
+        Ok(Matrix::new(n, n, simple(values))?)
     }
 
     /// The scalar product of two states of one chain.
@@ -565,14 +459,10 @@ mod state_functions {
     /// assert_close(a.overlap(product_state(chain, ["Dn", "Up"], #{ Sz: 0.0 })), 0.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn overlap(
-        ctx: NativeCallContext,
-        held: &mut Held,
-        other: Held,
-    ) -> std::result::Result<Dynamic, Failure> {
-        if held.order().at(&ctx)? != other.order().at(&ctx)? {
+    pub fn overlap(held: &mut Held, other: Held) -> Fallible<Dynamic> {
+        if held.order()? != other.order()? {
             let apart = Error::input("states whose sites stand in different orders along their chains");
-            return Err(apart.hint("find both with the same `order`")).at(&ctx);
+            return Err(apart.hint("find both with the same `order`").into());
         }
         let value = match (&held.state, &other.state) {
             (Either::Real(a), Either::Real(b)) => a.overlap(b),
@@ -581,7 +471,7 @@ mod state_functions {
                 a.overlap(&b)
             }
         };
-        value.map(number).at(&ctx)
+        Ok(value.map(number)?)
     }
 
     /// States kept at each bond.
@@ -604,8 +494,8 @@ mod state_functions {
     /// assert_close(load("neel.dmrg").expect("Sz")[0], 0.5, 1e-15);
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save(ctx: NativeCallContext, held: &mut Held, file: &str) -> std::result::Result<(), Failure> {
-        save_state(&ctx, held, file).at(&ctx)
+    pub fn save(held: &mut Held, file: &str) -> Fallible<()> {
+        Ok(save_state(held, file)?)
     }
 
     /// A state that `gs.save(file)` wrote, and nothing else; `load` knows them too.
@@ -617,8 +507,8 @@ mod state_functions {
     /// assert_close(dmrg::load("four.dmrg").energy, -1.6160254037844, 1e-8);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn load(ctx: NativeCallContext, file: &str) -> std::result::Result<Held, Failure> {
-        find(&ctx, file).and_then(|path| load_state(file, &path)).at(&ctx)
+    pub fn load(file: &str) -> Fallible<Held> {
+        Ok(find(file).and_then(|path| load_state(file, &path))?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use rhai::Engine;
 use rhai::plugin::*;
-use rhai::{Engine, Map};
 
 use super::single;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::gauge::Links;
 use crate::gauge::files::{self, Kind};
 use crate::number::memory;
 use crate::output::files::{need_extension, write_bytes};
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 use crate::task;
 
 /// Registers what saves.
@@ -22,7 +22,7 @@ pub(super) fn register(engine: &mut Engine) {
 /// The format of a file, by the option or the end of its name.
 fn kind_of(o: &Options, path: &str) -> Result<Kind> {
     let by_name = if path.ends_with(".lime") || path.ends_with(".ildg") { "ildg" } else { "nersc" };
-    match o.text_or("format", by_name)?.as_str() {
+    match o.maybe_text("format").unwrap_or_else(|| by_name.to_string()).as_str() {
         "nersc" => Ok(Kind::Nersc { two_rows: false }),
         "nersc-12" => Ok(Kind::Nersc { two_rows: true }),
         "ildg" => Ok(Kind::Ildg),
@@ -32,13 +32,8 @@ fn kind_of(o: &Options, path: &str) -> Result<Kind> {
 }
 
 /// The field in a file, as the options say.
-pub(in crate::script::api) fn load(
-    ctx: &NativeCallContext,
-    path: &Path,
-    file: &str,
-    o: &Options,
-) -> Result<Links> {
-    let reunitarise = o.flag_or("reunitarise", false)?;
+pub(in crate::script::api) fn load(path: &Path, file: &str, o: &Options) -> Result<Links> {
+    let reunitarise = o.flag("reunitarise")?;
     let bytes = memory::read(path).map_err(|e| {
         Error::of_io(&e)
             .context(format!("cannot read `{file}`"))
@@ -47,12 +42,12 @@ pub(in crate::script::api) fn load(
     let loaded = task::apart(move || files::decode(&bytes, reunitarise))
         .map_err(|e| e.context(format!("`{file}`")))?;
     if let Some(note) = loaded.note {
-        session(ctx)?.note(&format!("`{file}`: {note}"));
+        session()?.note(&format!("`{file}`: {note}"));
     }
     Ok(loaded.links)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod saving {
     /// Saves the field: `.lime` and `.ildg` files are ILDG, all others NERSC archives.
     ///
@@ -67,25 +62,13 @@ mod saving {
     /// assert_close(gauge::plaquette(load("field.nersc")), gauge::plaquette(u), 1e-13);
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save_as(
-        ctx: NativeCallContext,
-        u: &mut Links,
-        file: &str,
-        options: Map,
-    ) -> std::result::Result<(), Failure> {
-        let o = Options::new(&ctx, options);
-        let (kind, single) = (kind_of(&o, file).at(&ctx)?, single(&o).at(&ctx)?);
-        o.finish()?;
+    pub fn save_as(u: &mut Links, file: &str, o: Options) -> Fallible<()> {
+        let (kind, single) = (kind_of(&o, file)?, single(&o)?);
         let own: &[&str] = if matches!(kind, Kind::Ildg) { &["lime", "ildg"] } else { &["nersc"] };
-        need_extension(Path::new(file), own, "a gauge field").at(&ctx)?;
-        let path = session(&ctx).at(&ctx)?.output_path(file);
+        need_extension(Path::new(file), own, "a gauge field")?;
+        let path = session()?.output_path(file);
         let links = u.clone();
-        let bytes = task::apart(move || Ok(files::encode(&links, kind, single))).at(&ctx)?;
-        write_bytes(&path, &bytes).at(&ctx)
-    }
-
-    #[rhai_fn(global, name = "save", pure, return_raw)]
-    pub fn save(ctx: NativeCallContext, u: &mut Links, file: &str) -> std::result::Result<(), Failure> {
-        save_as(ctx, u, file, Map::new())
+        let bytes = task::apart(move || Ok(files::encode(&links, kind, single)))?;
+        Ok(write_bytes(&path, &bytes)?)
     }
 }

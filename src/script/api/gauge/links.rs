@@ -1,7 +1,7 @@
 //! What can be asked of `Links`.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine, FnPtr, INT, Map};
+use rhai::{Dynamic, Engine, FnPtr, INT};
 
 use super::{coordinates, direction, site_of, su3_of};
 use crate::backend::matrix::Wrap;
@@ -12,7 +12,7 @@ use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series};
 use crate::script::api::lattice::boundaries_of;
 use crate::script::callback::Callback;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// Registers the methods.
 pub(super) fn register(engine: &mut Engine) {
@@ -35,7 +35,7 @@ fn signs(value: &Dynamic) -> Result<[f64; 4]> {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod links_functions {
     /// The same field with other boundaries for fermions: one for the time direction, or an array of four. (One name for a
     /// Lattice's `boundary` is for all directions.) Links and observables of the gauge field do not change.
@@ -48,12 +48,8 @@ mod links_functions {
     /// assert_close(norm(wilson::operator(u, #{ mass: 0.0 }) * psi) ** 2.0, 40643.2535605869, 1e-7);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn boundary(
-        ctx: NativeCallContext,
-        u: &mut Links,
-        boundary: Dynamic,
-    ) -> std::result::Result<Links, Failure> {
-        Ok(u.with_sign(signs(&boundary).at(&ctx)?))
+    pub fn boundary(u: &mut Links, boundary: Dynamic) -> Fallible<Links> {
+        Ok(u.with_sign(signs(&boundary)?))
     }
 
     /// Every link projected onto SU(3), by making its rows orthonormal.
@@ -76,15 +72,9 @@ mod links_functions {
     /// assert(((1.01 * m).reunitarised() - m).norm() < 1e-14, "only the size was wrong");
     /// ```
     #[rhai_fn(global, name = "reunitarised", pure, return_raw)]
-    pub fn reunitarised_matrix(
-        ctx: NativeCallContext,
-        m: &mut Matrix,
-    ) -> std::result::Result<Matrix, Failure> {
-        let build = || {
-            let near = onto_su3(&su3_of(&Dynamic::from(m.clone()))?)?;
-            Matrix::new(3, 3, Series::Complex(near.to_vec()))
-        };
-        build().at(&ctx)
+    pub fn reunitarised_matrix(m: &mut Matrix) -> Fallible<Matrix> {
+        let near = onto_su3(&su3_of(&Dynamic::from(m.clone()))?)?;
+        Ok(Matrix::new(3, 3, Series::Complex(near.to_vec()))?)
     }
 
     /// The link of a site, by its number or its four coordinates, in a direction, as a 3 x 3 Matrix.
@@ -96,17 +86,9 @@ mod links_functions {
     /// assert(u.link([1, 2, 0, 3], 2) == u.link(1 + 4 * 2 + 64 * 3, 2), "the first coordinate runs fastest");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn link(
-        ctx: NativeCallContext,
-        u: &mut Links,
-        site: Dynamic,
-        direction: INT,
-    ) -> std::result::Result<Matrix, Failure> {
-        let build = || {
-            let (site, mu) = (site_of(&site, u.grid())?, super::direction(direction)?);
-            Matrix::new(3, 3, Series::Complex(u.at(site, mu).to_vec()))
-        };
-        build().at(&ctx)
+    pub fn link(u: &mut Links, site: Dynamic, direction: INT) -> Fallible<Matrix> {
+        let (site, mu) = (site_of(&site, u.grid())?, super::direction(direction)?);
+        Ok(Matrix::new(3, 3, Series::Complex(u.at(site, mu).to_vec()))?)
     }
 
     /// The field with another link of a site, by its number or its four coordinates, in a direction: a 3 x 3 Matrix in SU(3),
@@ -119,18 +101,9 @@ mod links_functions {
     /// assert_close(gauge::plaquette(u), 1.0 - 6.0 / 1536.0 * 4.0 / 3.0, 1e-14);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn with_link(
-        ctx: NativeCallContext,
-        u: &mut Links,
-        site: Dynamic,
-        direction: INT,
-        m: Dynamic,
-    ) -> std::result::Result<Links, Failure> {
-        let build = || {
-            let (site, mu) = (site_of(&site, u.grid())?, super::direction(direction)?);
-            u.with_link(site, mu, su3_of(&m)?)
-        };
-        build().at(&ctx)
+    pub fn with_link(u: &mut Links, site: Dynamic, direction: INT, m: Dynamic) -> Fallible<Links> {
+        let (site, mu) = (site_of(&site, u.grid())?, super::direction(direction)?);
+        Ok(u.with_link(site, mu, su3_of(&m)?)?)
     }
 
     /// The field in the gauge of a function that takes the coordinates of a site, an array of four whole numbers, and returns
@@ -147,28 +120,12 @@ mod links_functions {
     /// assert_close(v.link(0, 0).at(0, 0), u.link(0, 0).at(0, 0) * exp(-0.5 * I), 1e-14);
     /// ```
     #[rhai_fn(global, name = "transformed", pure, return_raw)]
-    pub fn transformed_with(
-        ctx: NativeCallContext,
-        u: &mut Links,
-        g: FnPtr,
-        options: Map,
-    ) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
-        let task = o.task().at(&ctx)?;
-        o.finish()?;
+    pub fn transformed_with(ctx: NativeCallContext, u: &mut Links, g: FnPtr, o: Options) -> Fallible<Links> {
+        let task = o.task()?;
         let calls = Callback::new(&ctx);
         let mut each = |x: [usize; 4]| su3_of(&calls.call(&g, (coordinates(x),))?);
         let field = u.transformed_by(&mut each, &task);
         calls.finish(field)
-    }
-
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn transformed(
-        ctx: NativeCallContext,
-        u: &mut Links,
-        g: FnPtr,
-    ) -> std::result::Result<Links, Failure> {
-        transformed_with(ctx, u, g, Map::new())
     }
 
     /// Heatbath sweeps that the field has had; NERSC archives keep them as SEQUENCE_NUMBER.
@@ -189,14 +146,14 @@ mod links_functions {
     /// assert(gauge::unit(lattice::hypercubic(2, 2, 2, 4)).lattice.sites == 32, "32 sites");
     /// ```
     #[rhai_fn(global, get = "lattice", pure, return_raw)]
-    pub fn lattice_of(ctx: NativeCallContext, u: &mut Links) -> std::result::Result<Lattice, Failure> {
+    pub fn lattice_of(u: &mut Links) -> Fallible<Lattice> {
         let wraps: Vec<Wrap> = u.sign().iter().map(|&s| Wrap::Phase(C64::new(s, 0.0))).collect();
-        Lattice::hypercubic(&u.dims()).and_then(|l| l.boundary(&wraps)).at(&ctx)
+        Ok(Lattice::hypercubic(&u.dims()).and_then(|l| l.boundary(&wraps))?)
     }
 
     #[rhai_fn(name = "*", return_raw)]
-    pub fn times(ctx: NativeCallContext, u: Links, v: Links) -> std::result::Result<Links, Failure> {
-        u.times(&v).at(&ctx)
+    pub fn times(u: Links, v: Links) -> Fallible<Links> {
+        Ok(u.times(&v)?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -2,14 +2,14 @@
 //! scripts.
 
 use rhai::plugin::*;
-use rhai::{FLOAT, FnPtr, INT, Map};
+use rhai::{FLOAT, FnPtr, INT};
 
 use super::{coordinates, su3_of};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::gauge::Links;
 use crate::lattice::Lattice;
 use crate::script::callback::Callback;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 use crate::task;
 
 /// The functions, for the module `gauge`.
@@ -17,7 +17,7 @@ pub(super) fn module() -> Module {
     exported_module!(make_functions)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod make_functions {
     /// The unit gauge field: every link is the unit matrix. Where the lattice has an antiperiodic boundary, fermions do; one
     /// name makes all four boundaries of a lattice antiperiodic, and only that of time for a gauge field's own `boundary`.
@@ -27,8 +27,8 @@ mod make_functions {
     /// assert_close(gauge::plaquette(gauge::unit(lattice::hypercubic(4, 4, 4, 4))), 1.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn unit(ctx: NativeCallContext, lattice: Lattice) -> std::result::Result<Links, Failure> {
-        Links::unit(&lattice).at(&ctx)
+    pub fn unit(lattice: Lattice) -> Fallible<Links> {
+        Ok(Links::unit(&lattice)?)
     }
 
     /// The gauge field of the links that a function gives: it takes the coordinates of a site, an array of four whole numbers,
@@ -52,24 +52,13 @@ mod make_functions {
         ctx: NativeCallContext,
         lattice: Lattice,
         link: FnPtr,
-        options: Map,
-    ) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
-        let task = o.task().at(&ctx)?;
-        o.finish()?;
+        o: Options,
+    ) -> Fallible<Links> {
+        let task = o.task()?;
         let calls = Callback::new(&ctx);
         let mut each = |x: [usize; 4], mu: usize| su3_of(&calls.call(&link, (coordinates(x), mu as INT))?);
         let field = Links::unit(&lattice).and_then(|u| u.given(&mut each, &task));
         calls.finish(field)
-    }
-
-    #[rhai_fn(name = "from", return_raw)]
-    pub fn from_function_plain(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-        link: FnPtr,
-    ) -> std::result::Result<Links, Failure> {
-        from_function(ctx, lattice, link, Map::new())
     }
 
     /// A gauge field of Haar-random links.
@@ -83,21 +72,10 @@ mod make_functions {
     /// assert_close(gauge::plaquette(u), 0.0, 0.05);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn random(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-        options: Map,
-    ) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
-        let seed = o.seed().at(&ctx)?;
-        o.finish()?;
-        let unit = Links::unit(&lattice).at(&ctx)?;
-        task::apart(move || Ok(unit.random(seed))).at(&ctx)
-    }
-
-    #[rhai_fn(name = "random", return_raw)]
-    pub fn random_plain(ctx: NativeCallContext, lattice: Lattice) -> std::result::Result<Links, Failure> {
-        random(ctx, lattice, Map::new())
+    pub fn random(lattice: Lattice, o: Options) -> Fallible<Links> {
+        let seed = o.seed()?;
+        let unit = Links::unit(&lattice)?;
+        Ok(task::apart(move || Ok(unit.random(seed)))?)
     }
 
     /// The reference field that anyone can write down: U = exp(i sum_a theta_a lambda_a) with the Gell-Mann matrices and
@@ -109,26 +87,18 @@ mod make_functions {
     /// assert_close(gauge::plaquette(u), 0.721344433725904, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn reference_field(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-        r: FLOAT,
-    ) -> std::result::Result<Links, Failure> {
+    pub fn reference_field(lattice: Lattice, r: FLOAT) -> Fallible<Links> {
         // Of larger phases no digit is right.
         if !(r.abs() <= 1e6) {
-            return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most")).at(&ctx);
+            return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most").into());
         }
-        let unit = Links::unit(&lattice).at(&ctx)?;
-        task::apart(move || Ok(unit.reference_field(r))).at(&ctx)
+        let unit = Links::unit(&lattice)?;
+        Ok(task::apart(move || Ok(unit.reference_field(r)))?)
     }
 
     #[rhai_fn(name = "reference_field", return_raw)]
-    pub fn reference_field_int(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-        r: INT,
-    ) -> std::result::Result<Links, Failure> {
-        reference_field(ctx, lattice, r as FLOAT)
+    pub fn reference_field_int(lattice: Lattice, r: INT) -> Fallible<Links> {
+        reference_field(lattice, r as FLOAT)
     }
 
     /// A field diag(U, U^-1, 1) of constant abelian flux, of known topology where the flux is weak: with m quanta in the planes
@@ -147,12 +117,7 @@ mod make_functions {
     /// assert_close(gauge::plaquette(u), (1.0 + 2.0 * cos(PI() / 8.0)) / 9.0 + 2.0 / 3.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn constant_flux(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-        options: Map,
-    ) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
+    pub fn constant_flux(lattice: Lattice, o: Options) -> Fallible<Links> {
         let planes = [
             ("plane01", (0, 1)),
             ("plane02", (0, 2)),
@@ -161,38 +126,26 @@ mod make_functions {
             ("plane13", (1, 3)),
             ("plane23", (2, 3)),
         ];
-        let read = || -> Result<Links> {
-            let mut quanta = Vec::new();
-            for (key, plane) in planes {
-                let Some(value) = o.value(key) else { continue };
-                let m = value.as_int().map_err(|t| {
-                    Error::input(format!("option `{key}` takes a whole number of flux quanta, not a {t}"))
-                        .hint(format!("like `{key}: 1`"))
-                })?;
-                quanta.push((plane, m));
-            }
-            let u = Links::unit(&lattice)?;
-            let (largest, sum) = u.flux(&quanta);
-            let strong = largest > std::f64::consts::FRAC_PI_2 * (1.0 + 1e-9) || sum >= 2.0;
-            if quanta.iter().filter(|(_, m)| *m != 0).count() > 1 && strong {
-                session(&ctx)?.note(&format!(
+
+        let mut quanta = Vec::new();
+        for (key, plane) in planes {
+            let Some(value) = o.given(key) else { continue };
+            let m = value.as_int().map_err(|t| {
+                Error::input(format!("option `{key}` takes a whole number of flux quanta, not a {t}"))
+                    .hint(format!("like `{key}: 1`"))
+            })?;
+            quanta.push((plane, m));
+        }
+        let u = Links::unit(&lattice)?;
+        let (largest, sum) = u.flux(&quanta);
+        let strong = largest > std::f64::consts::FRAC_PI_2 * (1.0 + 1e-9) || sum >= 2.0;
+        if quanta.iter().filter(|(_, m)| *m != 0).count() > 1 && strong {
+            session()?.note(&format!(
                     "the flux is strong: {largest:.2} in a plane, {sum:.2} in all; the index is -2 (m01 m23 - m02 m13 + m03 m12) \
                      where no plane has more than pi/2, and all together less than 2 (1 + s)"
                 ));
-            }
-            task::apart(move || u.constant_flux(&quanta))
-        };
-        let u = read().at(&ctx)?;
-        o.finish()?;
-        Ok(u)
-    }
-
-    #[rhai_fn(name = "constant_flux", return_raw)]
-    pub fn constant_flux_plain(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-    ) -> std::result::Result<Links, Failure> {
-        constant_flux(ctx, lattice, Map::new())
+        }
+        Ok(task::apart(move || u.constant_flux(&quanta))?)
     }
 
     /// The field in a random gauge: observables and spectra stay as they are.
@@ -206,19 +159,8 @@ mod make_functions {
     /// assert_close(gauge::plaquette(gauge::random_gauge(u, #{ seed: 1 })), gauge::plaquette(u), 1e-13);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn random_gauge(
-        ctx: NativeCallContext,
-        u: Links,
-        options: Map,
-    ) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
-        let seed = o.seed().at(&ctx)?;
-        o.finish()?;
-        task::apart(move || Ok(u.random_gauge(seed))).at(&ctx)
-    }
-
-    #[rhai_fn(name = "random_gauge", return_raw)]
-    pub fn random_gauge_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Links, Failure> {
-        random_gauge(ctx, u, Map::new())
+    pub fn random_gauge(u: Links, o: Options) -> Fallible<Links> {
+        let seed = o.seed()?;
+        Ok(task::apart(move || Ok(u.random_gauge(seed)))?)
     }
 }

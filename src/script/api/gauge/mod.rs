@@ -87,7 +87,7 @@ fn su3_of(value: &Dynamic) -> Result<Su3> {
 
 /// Whether the option `precision` asks for 32-bit numbers.
 pub(super) fn single(o: &Options) -> Result<bool> {
-    match o.text_or("precision", "double")?.as_str() {
+    match o.maybe_text("precision").unwrap_or_else(|| "double".to_string()).as_str() {
         "double" => Ok(false),
         "single" => Ok(true),
         other => Err(Error::input(format!("no precision `{other}`"))

@@ -1,14 +1,14 @@
 //! Numbers of gauge fields: plaquette, Wilson and Polyakov loops, topological charge.
 
 use rhai::plugin::*;
-use rhai::{FLOAT, INT, Map};
+use rhai::{FLOAT, INT};
 
 use super::direction;
 use crate::error::{Error, Result};
 use crate::gauge::{self, Links};
 use crate::number::{C64, Series, Table};
 use crate::script::api::lattice::ints;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// The functions, for the module `gauge`.
 pub(super) fn module() -> Module {
@@ -17,7 +17,7 @@ pub(super) fn module() -> Module {
 
 /// The directions of the two sides of loops, by the option `plane`: one of the first, averaged over, and the second.
 fn plane_of(o: &Options) -> Result<(Vec<usize>, usize)> {
-    let Some(value) = o.value("plane") else { return Ok((vec![0, 1, 2], 3)) };
+    let Some(value) = o.given("plane") else { return Ok((vec![0, 1, 2], 3)) };
     let wrong = || Error::input("a plane is two different directions").hint("like `plane: [0, 3]`");
     match ints(&value.into_array().map_err(|_| wrong())?, "a plane").map_err(|_| wrong())?[..] {
         [mu, nu] if mu != nu => Ok((vec![direction(mu)?], direction(nu)?)),
@@ -35,7 +35,7 @@ fn sides(r: INT, t: INT) -> Result<(usize, usize)> {
     Ok((side(r)?, side(t)?))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod observables {
     /// The plaquette: the mean of Re Tr/3 of all smallest loops.
     ///
@@ -59,12 +59,8 @@ mod observables {
     }
 
     #[rhai_fn(name = "polyakov_loop", return_raw)]
-    pub fn polyakov_loop_along(
-        ctx: NativeCallContext,
-        u: Links,
-        direction: INT,
-    ) -> std::result::Result<C64, Failure> {
-        Ok(gauge::polyakov(&u, super::direction(direction).at(&ctx)?))
+    pub fn polyakov_loop_along(u: Links, direction: INT) -> Fallible<C64> {
+        Ok(gauge::polyakov(&u, super::direction(direction)?))
     }
 
     /// The Polyakov loop of every site of the three-dimensional lattice that the time direction, or `direction`, leaves: a
@@ -82,12 +78,8 @@ mod observables {
     }
 
     #[rhai_fn(name = "polyakov_loops", return_raw)]
-    pub fn polyakov_loops_along(
-        ctx: NativeCallContext,
-        u: Links,
-        direction: INT,
-    ) -> std::result::Result<Series, Failure> {
-        Ok(Series::Complex(gauge::polyakov_lines(&u, super::direction(direction).at(&ctx)?)))
+    pub fn polyakov_loops_along(u: Links, direction: INT) -> Fallible<Series> {
+        Ok(Series::Complex(gauge::polyakov_lines(&u, super::direction(direction)?)))
     }
 
     /// The Wilson loop of r x t links: the mean of Re Tr/3 of all planar loops with t links along time (direction 3) and r
@@ -105,28 +97,10 @@ mod observables {
     /// assert_close(gauge::wilson_loop(u, 2, 3, #{ plane: [0, 3] }), turned, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn wilson_loop(
-        ctx: NativeCallContext,
-        u: Links,
-        r: INT,
-        t: INT,
-        options: Map,
-    ) -> std::result::Result<FLOAT, Failure> {
-        let o = Options::new(&ctx, options);
-        let ((along, time), sides) = (plane_of(&o).at(&ctx)?, sides(r, t).at(&ctx)?);
-        o.finish()?;
-        let task = session(&ctx).at(&ctx)?.task(false);
-        gauge::wilson_loop(&u, &along, time, sides, &task).at(&ctx)
-    }
-
-    #[rhai_fn(name = "wilson_loop", return_raw)]
-    pub fn wilson_loop_plain(
-        ctx: NativeCallContext,
-        u: Links,
-        r: INT,
-        t: INT,
-    ) -> std::result::Result<FLOAT, Failure> {
-        wilson_loop(ctx, u, r, t, Map::new())
+    pub fn wilson_loop(u: Links, r: INT, t: INT, o: Options) -> Fallible<FLOAT> {
+        let ((along, time), sides) = (plane_of(&o)?, sides(r, t)?);
+        let task = session()?.task(false);
+        Ok(gauge::wilson_loop(&u, &along, time, sides, &task)?)
     }
 
     /// The Wilson loops of all sizes up to rmax x tmax, as `wilson_loop` means them: a Table of r, t and W. Lines of links are
@@ -144,39 +118,19 @@ mod observables {
     /// assert_close(loops.W[5], gauge::wilson_loop(u, 2, 3), 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn wilson_loops(
-        ctx: NativeCallContext,
-        u: Links,
-        rmax: INT,
-        tmax: INT,
-        options: Map,
-    ) -> std::result::Result<Table, Failure> {
-        let o = Options::new(&ctx, options);
-        let ((along, time), sides) = (plane_of(&o).at(&ctx)?, sides(rmax, tmax).at(&ctx)?);
-        let task = o.task().at(&ctx)?;
-        o.finish()?;
-        let build = || {
-            let means = gauge::wilson_loops(&u, &along, time, sides, &task)?;
-            let column = |f: fn(usize, usize) -> usize| -> Vec<f64> {
-                (0..means.len()).map(|k| (f(k, sides.1) + 1) as f64).collect()
-            };
-            Table::from_columns([
-                ("r", column(|k, tmax| k / tmax)),
-                ("t", column(|k, tmax| k % tmax)),
-                ("W", means.clone()),
-            ])
-        };
-        build().at(&ctx)
-    }
+    pub fn wilson_loops(u: Links, rmax: INT, tmax: INT, o: Options) -> Fallible<Table> {
+        let ((along, time), sides) = (plane_of(&o)?, sides(rmax, tmax)?);
+        let task = o.task()?;
 
-    #[rhai_fn(name = "wilson_loops", return_raw)]
-    pub fn wilson_loops_plain(
-        ctx: NativeCallContext,
-        u: Links,
-        rmax: INT,
-        tmax: INT,
-    ) -> std::result::Result<Table, Failure> {
-        wilson_loops(ctx, u, rmax, tmax, Map::new())
+        let means = gauge::wilson_loops(&u, &along, time, sides, &task)?;
+        let column = |f: fn(usize, usize) -> usize| -> Vec<f64> {
+            (0..means.len()).map(|k| (f(k, sides.1) + 1) as f64).collect()
+        };
+        Ok(Table::from_columns([
+            ("r", column(|k, tmax| k / tmax)),
+            ("t", column(|k, tmax| k % tmax)),
+            ("W", means.clone()),
+        ])?)
     }
 
     /// The topological charge of the clover field strength. It nears an integer on smooth fields: smear or flow first.

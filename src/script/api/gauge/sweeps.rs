@@ -1,19 +1,19 @@
 //! Monte Carlo sweeps over gauge fields.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, INT, Map};
+use rhai::{Dynamic, INT};
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::gauge::{self, Heatbath, Links};
 use crate::lattice::Lattice;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// The functions, for the module `gauge`.
 pub(super) fn module() -> Module {
     exported_module!(sweep_functions)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod sweep_functions {
     /// The field after heatbath sweeps with the Wilson action: pseudo-heatbath over the SU(2) subgroups, each sweep followed
     /// by over-relaxation. The start is a field, or a lattice for a cold start. A field knows how many sweeps it has had, so
@@ -40,33 +40,23 @@ mod sweep_functions {
     /// assert(action.len == 3, "one a sweep");
     /// ```
     #[rhai_fn(name = "heatbath", return_raw)]
-    pub fn heatbath_field(
-        ctx: NativeCallContext,
-        start: Links,
-        options: Map,
-    ) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let beta = o.float("beta")?.ok_or_else(|| {
-                Error::input("a heatbath needs its coupling").hint("give `beta: 6.0`, which is 6/g^2")
-            })?;
-            let run = Heatbath {
-                beta,
-                sweeps: o.count_or("sweeps", 0, 1)?,
-                overrelaxation: o.count_or("overrelaxation", 0, 0)?,
-                seed: o.seed()?,
-                first: o.count_or("first", 0, start.sweeps())?,
-            };
-            Ok((run, o.task()?))
+    pub fn heatbath_field(ctx: NativeCallContext, start: Links, o: Options) -> Fallible<Links> {
+        let beta = o.maybe_float("beta").ok_or_else(|| {
+            Error::input("a heatbath needs its coupling").hint("give `beta: 6.0`, which is 6/g^2")
+        })?;
+        let run = Heatbath {
+            beta,
+            sweeps: o.count("sweeps", 0)?,
+            overrelaxation: o.count("overrelaxation", 0)?,
+            seed: o.seed()?,
+            first: o.maybe_count("first", 0)?.unwrap_or(start.sweeps()),
         };
-        let (run, task) = read().at(&ctx)?;
-        let observe = o.function("observe").at(&ctx)?;
-        o.finish()?;
-        let Some(observe) = observe else { return gauge::heatbath(&start, &run, &task).at(&ctx) };
+        let task = o.task()?;
+        let Some(observe) = o.function("observe") else { return Ok(gauge::heatbath(&start, &run, &task)?) };
         let mut links = start;
         for sweep in run.first..run.first + run.sweeps {
             let one = Heatbath { sweeps: 1, first: sweep, ..run.clone() };
-            links = gauge::heatbath(&links, &one, &task).at(&ctx)?;
+            links = gauge::heatbath(&links, &one, &task)?;
             let _: Dynamic = observe.call_within_context(&ctx, (links.sweeps() as INT, links.clone()))?;
         }
         Ok(links)
@@ -87,25 +77,14 @@ mod sweep_functions {
     /// assert((v.link(0, 0) - u.link(0, 0)).norm() > 0.1, "it moved");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn overrelax(ctx: NativeCallContext, u: Links, options: Map) -> std::result::Result<Links, Failure> {
-        let o = Options::new(&ctx, options);
-        let (sweeps, task) = (o.count_or("sweeps", 0, 1).at(&ctx)?, o.task().at(&ctx)?);
-        o.finish()?;
-        gauge::overrelax(&u, sweeps, &task).at(&ctx)
-    }
-
-    #[rhai_fn(name = "overrelax", return_raw)]
-    pub fn overrelax_plain(ctx: NativeCallContext, u: Links) -> std::result::Result<Links, Failure> {
-        overrelax(ctx, u, Map::new())
+    pub fn overrelax(u: Links, o: Options) -> Fallible<Links> {
+        let (sweeps, task) = (o.count("sweeps", 0)?, o.task()?);
+        Ok(gauge::overrelax(&u, sweeps, &task)?)
     }
 
     #[rhai_fn(name = "heatbath", return_raw)]
-    pub fn heatbath_cold(
-        ctx: NativeCallContext,
-        lattice: Lattice,
-        options: Map,
-    ) -> std::result::Result<Links, Failure> {
-        let start = Links::unit(&lattice).at(&ctx)?;
-        heatbath_field(ctx, start, options)
+    pub fn heatbath_cold(ctx: NativeCallContext, lattice: Lattice, o: Options) -> Fallible<Links> {
+        let start = Links::unit(&lattice)?;
+        heatbath_field(ctx, start, o)
     }
 }

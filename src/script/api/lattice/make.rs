@@ -1,7 +1,7 @@
 //! The lattices that there are, and lattices of one's own.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::{Boundary, count, ints, reals};
 use crate::backend::matrix::Wrap;
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::lattice::{Bond, Lattice, Site};
 use crate::number::C64;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// Registers the module.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -22,27 +22,19 @@ fn size(n: INT) -> Result<usize> {
 }
 
 /// A lattice from the parts that `lattice::custom` takes.
-fn custom(vectors: Array, options: &Options<'_>) -> Result<Lattice> {
+fn custom(vectors: Array, o: &Options) -> Result<Lattice> {
     let vectors: Vec<Vec<f64>> =
         vectors.iter().map(|v| reals(v, "a Bravais vector")).collect::<Result<_>>()?;
     let d = vectors.len();
-    let array = |key: &'static str| -> Result<Option<Array>> {
-        options
-            .value(key)
-            .map(|v| {
-                v.try_cast::<Array>().ok_or_else(|| Error::input(format!("option `{key}` takes an array")))
-            })
-            .transpose()
-    };
-    let cells = match array("cells")? {
+    let cells = match o.maybe::<Array>("cells") {
         Some(cells) => ints(&cells, "`cells`")?.into_iter().map(size).collect::<Result<Vec<_>>>()?,
         None => vec![1; d],
     };
-    let positions: Vec<Vec<f64>> = match array("sites")? {
+    let positions: Vec<Vec<f64>> = match o.maybe::<Array>("sites") {
         Some(list) => list.iter().map(|p| reals(p, "a position")).collect::<Result<_>>()?,
         None => vec![vec![0.0; vectors.first().map_or(0, Vec::len)]],
     };
-    let names = match array("names")? {
+    let names = match o.maybe::<Array>("names") {
         Some(list) => list.iter().map(|n| n.to_string()).collect(),
         None => (0..positions.len()).map(letter).collect::<Vec<_>>(),
     };
@@ -51,10 +43,10 @@ fn custom(vectors: Array, options: &Options<'_>) -> Result<Lattice> {
     }
     let basis = names.into_iter().zip(positions).map(|(name, position)| Site { name, position }).collect();
     let mut bonds = Vec::new();
-    for bond in array("bonds")?.unwrap_or_default() {
+    for bond in o.maybe::<Array>("bonds").unwrap_or_default() {
         bonds.push(bond_of(&bond, d)?);
     }
-    let name = options.text_or("name", "custom")?;
+    let name = o.text("name")?;
     Lattice::custom(name, vectors, basis, bonds, cells)
 }
 
@@ -77,7 +69,7 @@ fn bond_of(value: &Dynamic, d: usize) -> Result<Bond> {
     Ok(Bond { shift: ints(&shift, "a shift")?, from: site(&parts[1])?, to: site(&parts[2])? })
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod lattice_module {
     /// A chain of `n` sites, periodic until `boundary` says otherwise.
     ///
@@ -86,8 +78,8 @@ mod lattice_module {
     /// assert(lattice::chain(8).neighbors(0) == [1, 7], "a ring");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn chain(ctx: NativeCallContext, n: INT) -> std::result::Result<Lattice, Failure> {
-        size(n).and_then(Lattice::chain).at(&ctx)
+    pub fn chain(n: INT) -> Fallible<Lattice> {
+        Ok(size(n).and_then(Lattice::chain)?)
     }
 
     /// The square lattice of `x` times `y` sites.
@@ -97,8 +89,8 @@ mod lattice_module {
     /// assert(lattice::square(4, 3).sites == 12, "twelve sites");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn square(ctx: NativeCallContext, x: INT, y: INT) -> std::result::Result<Lattice, Failure> {
-        size(x).and_then(|x| Lattice::square(x, size(y)?)).at(&ctx)
+    pub fn square(x: INT, y: INT) -> Fallible<Lattice> {
+        Ok(size(x).and_then(|x| Lattice::square(x, size(y)?))?)
     }
 
     /// The triangular lattice, Bravais vectors (1, 0) and (1/2, sqrt(3)/2); six neighbours a site.
@@ -108,8 +100,8 @@ mod lattice_module {
     /// assert(lattice::triangular(4, 4).neighbors(5).len == 6, "six neighbours");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn triangular(ctx: NativeCallContext, x: INT, y: INT) -> std::result::Result<Lattice, Failure> {
-        size(x).and_then(|x| Lattice::triangular(x, size(y)?)).at(&ctx)
+    pub fn triangular(x: INT, y: INT) -> Fallible<Lattice> {
+        Ok(size(x).and_then(|x| Lattice::triangular(x, size(y)?))?)
     }
 
     /// The honeycomb lattice of graphene: sublattices "A" and "B", Bravais vectors (1, 0) and (1/2, sqrt(3)/2), so that
@@ -121,8 +113,8 @@ mod lattice_module {
     /// assert(lat.sites == 32 && lat.neighbors(0).len == 3, "three neighbours");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn honeycomb(ctx: NativeCallContext, x: INT, y: INT) -> std::result::Result<Lattice, Failure> {
-        size(x).and_then(|x| Lattice::honeycomb(x, size(y)?)).at(&ctx)
+    pub fn honeycomb(x: INT, y: INT) -> Fallible<Lattice> {
+        Ok(size(x).and_then(|x| Lattice::honeycomb(x, size(y)?))?)
     }
 
     /// The kagome lattice: three sites a cell, four neighbours a site, neighbours 1/2 apart.
@@ -132,8 +124,8 @@ mod lattice_module {
     /// assert(lattice::kagome(4, 4).sites == 48, "three sites a cell");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn kagome(ctx: NativeCallContext, x: INT, y: INT) -> std::result::Result<Lattice, Failure> {
-        size(x).and_then(|x| Lattice::kagome(x, size(y)?)).at(&ctx)
+    pub fn kagome(x: INT, y: INT) -> Fallible<Lattice> {
+        Ok(size(x).and_then(|x| Lattice::kagome(x, size(y)?))?)
     }
 
     /// The simple cubic lattice.
@@ -144,8 +136,8 @@ mod lattice_module {
     /// assert(lat.site(1, 2, 3) == 1 + 4 * (2 + 4 * 3), "the first direction is fastest");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn cubic(ctx: NativeCallContext, x: INT, y: INT, z: INT) -> std::result::Result<Lattice, Failure> {
-        size(x).and_then(|x| Lattice::cubic(x, size(y)?, size(z)?)).at(&ctx)
+    pub fn cubic(x: INT, y: INT, z: INT) -> Fallible<Lattice> {
+        Ok(size(x).and_then(|x| Lattice::cubic(x, size(y)?, size(z)?))?)
     }
 
     /// The body-centred cubic lattice in its primitive cell; eight neighbours a site.
@@ -155,8 +147,8 @@ mod lattice_module {
     /// assert(lattice::bcc(4, 4, 4).neighbors(0).len == 8, "eight neighbours");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn bcc(ctx: NativeCallContext, x: INT, y: INT, z: INT) -> std::result::Result<Lattice, Failure> {
-        size(x).and_then(|x| Lattice::bcc(x, size(y)?, size(z)?)).at(&ctx)
+    pub fn bcc(x: INT, y: INT, z: INT) -> Fallible<Lattice> {
+        Ok(size(x).and_then(|x| Lattice::bcc(x, size(y)?, size(z)?))?)
     }
 
     /// The face-centred cubic lattice in its primitive cell; twelve neighbours a site.
@@ -166,8 +158,8 @@ mod lattice_module {
     /// assert(lattice::fcc(4, 4, 4).neighbors(0).len == 12, "twelve neighbours");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn fcc(ctx: NativeCallContext, x: INT, y: INT, z: INT) -> std::result::Result<Lattice, Failure> {
-        size(x).and_then(|x| Lattice::fcc(x, size(y)?, size(z)?)).at(&ctx)
+    pub fn fcc(x: INT, y: INT, z: INT) -> Fallible<Lattice> {
+        Ok(size(x).and_then(|x| Lattice::fcc(x, size(y)?, size(z)?))?)
     }
 
     /// The diamond lattice: two sites in the primitive cell of fcc; four neighbours a site.
@@ -177,8 +169,8 @@ mod lattice_module {
     /// assert(lattice::diamond(3, 3, 3).sites == 54, "two sites a cell");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn diamond(ctx: NativeCallContext, x: INT, y: INT, z: INT) -> std::result::Result<Lattice, Failure> {
-        size(x).and_then(|x| Lattice::diamond(x, size(y)?, size(z)?)).at(&ctx)
+    pub fn diamond(x: INT, y: INT, z: INT) -> Fallible<Lattice> {
+        Ok(size(x).and_then(|x| Lattice::diamond(x, size(y)?, size(z)?))?)
     }
 
     /// The hypercubic lattice of as many directions as sizes, up to eight; four sizes need no brackets.
@@ -188,24 +180,14 @@ mod lattice_module {
     /// assert(lattice::hypercubic([3, 3, 3, 3]).neighbors(0).len == 8, "eight neighbours in four dimensions");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn hypercubic(ctx: NativeCallContext, sizes: Array) -> std::result::Result<Lattice, Failure> {
-        let build = || {
-            let sizes = ints(&sizes, "the size of a lattice")?.into_iter().map(size);
-            Lattice::hypercubic(&sizes.collect::<Result<Vec<_>>>()?)
-        };
-        build().at(&ctx)
+    pub fn hypercubic(sizes: Array) -> Fallible<Lattice> {
+        let sizes = ints(&sizes, "the size of a lattice")?.into_iter().map(size);
+        Ok(Lattice::hypercubic(&sizes.collect::<Result<Vec<_>>>()?)?)
     }
 
     #[rhai_fn(name = "hypercubic", return_raw)]
-    pub fn hypercubic_4d(
-        ctx: NativeCallContext,
-        x: INT,
-        y: INT,
-        z: INT,
-        t: INT,
-    ) -> std::result::Result<Lattice, Failure> {
-        let build = || Lattice::hypercubic(&[size(x)?, size(y)?, size(z)?, size(t)?]);
-        build().at(&ctx)
+    pub fn hypercubic_4d(x: INT, y: INT, z: INT, t: INT) -> Fallible<Lattice> {
+        Ok(Lattice::hypercubic(&[size(x)?, size(y)?, size(z)?, size(t)?])?)
     }
 
     /// A lattice of your own: Bravais vectors, and in the options what a cell holds.
@@ -229,23 +211,8 @@ mod lattice_module {
     /// assert(lieb.neighbors(lieb.site(0, 0, "B")).len == 2, "edges have two");
     /// ```
     #[rhai_fn(return_raw, name = "custom")]
-    pub fn custom_lattice(
-        ctx: NativeCallContext,
-        vectors: Array,
-        options: Map,
-    ) -> std::result::Result<Lattice, Failure> {
-        let o = Options::new(&ctx, options);
-        let lattice = custom(vectors, &o).at(&ctx)?;
-        o.finish()?;
-        Ok(lattice)
-    }
-
-    #[rhai_fn(return_raw, name = "custom")]
-    pub fn custom_lattice_plain(
-        ctx: NativeCallContext,
-        vectors: Array,
-    ) -> std::result::Result<Lattice, Failure> {
-        custom_lattice(ctx, vectors, Map::new())
+    pub fn custom_lattice(vectors: Array, o: Options) -> Fallible<Lattice> {
+        Ok(custom(vectors, &o)?)
     }
 
     /// A twisted boundary: the wave function gains the phase exp(i phase) on the way round.

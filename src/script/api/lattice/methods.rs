@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::lattice::Lattice;
 use crate::number::C64;
 use crate::script::callback::{Callback, floats};
-use crate::script::{At, Failure, session};
+use crate::script::{Fallible, session};
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -23,7 +23,7 @@ fn site_at(lattice: &Lattice, at: &[Dynamic]) -> Result<INT> {
     Ok(lattice.site(&ints(&cell.to_vec(), "a cell coordinate")?, s)? as INT)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod lattice_functions {
     #[rhai_fn(name = "to_string", name = "to_debug", pure)]
     pub fn boundary_to_string(boundary: &mut Boundary) -> String {
@@ -42,33 +42,18 @@ mod lattice_functions {
     /// assert(slab.neighbors(0).len == 5, "no neighbour below");
     /// ```
     #[rhai_fn(return_raw, pure)]
-    pub fn boundary(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        all: Dynamic,
-    ) -> std::result::Result<Lattice, Failure> {
-        boundaries_of(&all).and_then(|w| lattice.boundary(&w)).at(&ctx)
+    pub fn boundary(lattice: &mut Lattice, all: Dynamic) -> Fallible<Lattice> {
+        Ok(boundaries_of(&all).and_then(|w| lattice.boundary(&w))?)
     }
 
     #[rhai_fn(name = "boundary", return_raw, pure)]
-    pub fn boundary_2(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        x: Dynamic,
-        y: Dynamic,
-    ) -> std::result::Result<Lattice, Failure> {
-        boundaries_of(&vec![x, y].into()).and_then(|w| lattice.boundary(&w)).at(&ctx)
+    pub fn boundary_2(lattice: &mut Lattice, x: Dynamic, y: Dynamic) -> Fallible<Lattice> {
+        Ok(boundaries_of(&vec![x, y].into()).and_then(|w| lattice.boundary(&w))?)
     }
 
     #[rhai_fn(name = "boundary", return_raw, pure)]
-    pub fn boundary_3(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        x: Dynamic,
-        y: Dynamic,
-        z: Dynamic,
-    ) -> std::result::Result<Lattice, Failure> {
-        boundaries_of(&vec![x, y, z].into()).and_then(|w| lattice.boundary(&w)).at(&ctx)
+    pub fn boundary_3(lattice: &mut Lattice, x: Dynamic, y: Dynamic, z: Dynamic) -> Fallible<Lattice> {
+        Ok(boundaries_of(&vec![x, y, z].into()).and_then(|w| lattice.boundary(&w))?)
     }
 
     /// The number of the site in cell `at`; a sublattice, by number or name, may follow the coordinates.
@@ -79,48 +64,26 @@ mod lattice_functions {
     /// assert(lat.site(1, 0) == 2 && lat.site([1, 0], "B") == 3, "two sites a cell");
     /// ```
     #[rhai_fn(return_raw, pure)]
-    pub fn site(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        at: Dynamic,
-    ) -> std::result::Result<INT, Failure> {
+    pub fn site(lattice: &mut Lattice, at: Dynamic) -> Fallible<INT> {
         let at = at.clone().try_cast::<Array>().unwrap_or_else(|| vec![at]);
-        site_at(lattice, &at).at(&ctx)
+        Ok(site_at(lattice, &at)?)
     }
 
     #[rhai_fn(name = "site", return_raw, pure)]
-    pub fn site_2(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        x: Dynamic,
-        y: Dynamic,
-    ) -> std::result::Result<INT, Failure> {
+    pub fn site_2(lattice: &mut Lattice, x: Dynamic, y: Dynamic) -> Fallible<INT> {
         let mut at = x.clone().try_cast::<Array>().unwrap_or_else(|| vec![x]);
         at.push(y);
-        site_at(lattice, &at).at(&ctx)
+        Ok(site_at(lattice, &at)?)
     }
 
     #[rhai_fn(name = "site", return_raw, pure)]
-    pub fn site_3(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        x: Dynamic,
-        y: Dynamic,
-        z: Dynamic,
-    ) -> std::result::Result<INT, Failure> {
-        site_at(lattice, &[x, y, z]).at(&ctx)
+    pub fn site_3(lattice: &mut Lattice, x: Dynamic, y: Dynamic, z: Dynamic) -> Fallible<INT> {
+        Ok(site_at(lattice, &[x, y, z])?)
     }
 
     #[rhai_fn(name = "site", return_raw, pure)]
-    pub fn site_4(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        x: Dynamic,
-        y: Dynamic,
-        z: Dynamic,
-        s: Dynamic,
-    ) -> std::result::Result<INT, Failure> {
-        site_at(lattice, &[x, y, z, s]).at(&ctx)
+    pub fn site_4(lattice: &mut Lattice, x: Dynamic, y: Dynamic, z: Dynamic, s: Dynamic) -> Fallible<INT> {
+        Ok(site_at(lattice, &[x, y, z, s])?)
     }
 
     /// The Cartesian position of a site, in lattice constants.
@@ -130,12 +93,8 @@ mod lattice_functions {
     /// assert(lattice::square(4, 4).position(5) == [1.0, 1.0], "one right, one up");
     /// ```
     #[rhai_fn(return_raw, pure)]
-    pub fn position(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        site: INT,
-    ) -> std::result::Result<Dynamic, Failure> {
-        count(site, "a site").and_then(|s| lattice.position(s)).map(|r| floats(&r)).at(&ctx)
+    pub fn position(lattice: &mut Lattice, site: INT) -> Fallible<Dynamic> {
+        Ok(count(site, "a site").and_then(|s| lattice.position(s)).map(|r| floats(&r))?)
     }
 
     /// The sites joined to a site by nearest-neighbour bonds.
@@ -145,12 +104,8 @@ mod lattice_functions {
     /// assert(lattice::chain(4).boundary("open").neighbors(0) == [1], "an end has one neighbour");
     /// ```
     #[rhai_fn(return_raw, pure)]
-    pub fn neighbors(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        site: INT,
-    ) -> std::result::Result<Array, Failure> {
-        let found = count(site, "a site").and_then(|s| lattice.neighbors(s)).at(&ctx)?;
+    pub fn neighbors(lattice: &mut Lattice, site: INT) -> Fallible<Array> {
+        let found = count(site, "a site").and_then(|s| lattice.neighbors(s))?;
         Ok(found.into_iter().map(|s| Dynamic::from(s as INT)).collect())
     }
 
@@ -179,12 +134,8 @@ mod lattice_functions {
     /// assert(disc.sites == 49, "the points of a disc");
     /// ```
     #[rhai_fn(name = "remove", return_raw, pure)]
-    pub fn remove_sites(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        gone: FnPtr,
-    ) -> std::result::Result<Lattice, Failure> {
-        let task = session(&ctx).at(&ctx)?.task(true);
+    pub fn remove_sites(ctx: NativeCallContext, lattice: &mut Lattice, gone: FnPtr) -> Fallible<Lattice> {
+        let task = session()?.task(true);
         let calls = Callback::new(&ctx);
         let mut predicate = |r: &[f64]| truth(calls.call(&gone, (floats(r),))?);
         let removed = lattice.remove(&mut predicate, &task);
@@ -199,22 +150,13 @@ mod lattice_functions {
     /// assert((lat.sites / 8000.0 - 0.9).abs() < 0.02, "a tenth is gone");
     /// ```
     #[rhai_fn(return_raw, pure)]
-    pub fn vacancies(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        fraction: FLOAT,
-        seed: INT,
-    ) -> std::result::Result<Lattice, Failure> {
-        lattice.vacancies(fraction, seed as u64).at(&ctx)
+    pub fn vacancies(lattice: &mut Lattice, fraction: FLOAT, seed: INT) -> Fallible<Lattice> {
+        Ok(lattice.vacancies(fraction, seed as u64)?)
     }
 
     #[rhai_fn(name = "vacancies", return_raw, pure)]
-    pub fn vacancies_plain(
-        ctx: NativeCallContext,
-        lattice: &mut Lattice,
-        fraction: FLOAT,
-    ) -> std::result::Result<Lattice, Failure> {
-        session(&ctx).and_then(|s| lattice.vacancies(fraction, s.seed())).at(&ctx)
+    pub fn vacancies_plain(lattice: &mut Lattice, fraction: FLOAT) -> Fallible<Lattice> {
+        Ok(session().and_then(|s| lattice.vacancies(fraction, s.seed()))?)
     }
 
     /// Number of sites.

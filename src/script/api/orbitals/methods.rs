@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, Engine, FLOAT, INT};
 
 use super::super::crystal::vector_of;
 use super::super::gauge::single;
@@ -14,7 +14,7 @@ use crate::montecarlo::orbitals::{Basis, OrbitalSet, Source, SplineOrbitals};
 use crate::montecarlo::{Cell, Derivatives};
 use crate::number::{C64, Matrix, Scalar, Series};
 use crate::output::files;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -22,8 +22,8 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 /// The grid by the options `grid` or `spacing`.
-fn grid_option(o: &Options<'_>, cell: &Cell) -> Result<[usize; 3]> {
-    match (o.value("grid"), o.float("spacing")?) {
+fn grid_option(o: &Options, cell: &Cell) -> Result<[usize; 3]> {
+    match (o.given("grid"), o.maybe_float("spacing")) {
         (Some(_), Some(_)) => {
             Err(Error::input("both `grid` and `spacing` are given").hint("one of them is enough"))
         }
@@ -76,7 +76,7 @@ fn on_grid(set: &OrbitalSet) -> Result<&SplineOrbitals> {
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod orbitals_functions {
     /// The same orbitals as cubic B-splines on a periodic grid, a[ix, iy, iz, l] with l fastest, interpolated exactly at its
     /// points: as fast as memory delivers coefficients. Errors fall as the fourth power of the spacing, those of the
@@ -96,30 +96,17 @@ mod orbitals_functions {
     /// assert_close(spline.values(r)[3], bands.values(r)[3], 1e-3);
     /// ```
     #[rhai_fn(global, name = "splines", pure, return_raw)]
-    pub fn splines_with(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        options: Map,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let Source::Waves(waves) = set.source() else {
-                return Err(Error::input(format!("no splines of {}", set.basis().describe()))
-                    .hint("plane waves and bands have splines; `orbitals::fit` makes them of any function"));
-            };
-            let grid = grid_option(&o, waves.own_cell())?;
-            Ok((waves.clone(), grid, single(&o)?, o.task()?))
+    pub fn splines_with(set: &mut OrbitalSet, o: Options) -> Fallible<OrbitalSet> {
+        let Source::Waves(waves) = set.source() else {
+            return Err(Error::input(format!("no splines of {}", set.basis().describe()))
+                .hint("plane waves and bands have splines; `orbitals::fit` makes them of any function")
+                .into());
         };
-        let (waves, grid, single, task) = read().at(&ctx)?;
-        o.finish()?;
-        let device = session(&ctx).at(&ctx)?.device();
-        let splines = SplineOrbitals::from_waves(&device, &waves, grid, single, &task).at(&ctx)?;
+        let grid = grid_option(&o, waves.own_cell())?;
+        let (waves, grid, single, task) = (waves.clone(), grid, single(&o)?, o.task()?);
+        let device = session()?.device();
+        let splines = SplineOrbitals::from_waves(&device, &waves, grid, single, &task)?;
         Ok(OrbitalSet::splines(splines, Some(waves.energies().to_vec())))
-    }
-
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn splines(ctx: NativeCallContext, set: &mut OrbitalSet) -> std::result::Result<OrbitalSet, Failure> {
-        splines_with(ctx, set, Map::new())
     }
 
     /// Saves splines as an `.npz` archive that `load` and NumPy read.
@@ -131,27 +118,22 @@ mod orbitals_functions {
     /// assert(load("one.npz").count == 1, "one plane wave");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn save(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        file: &str,
-    ) -> std::result::Result<(), Failure> {
-        let write = || -> Result<()> {
-            let Source::Splines(splines) = set.source() else {
-                return Err(Error::input(format!("{} are not saved", set.basis().describe()))
-                    .hint("save their splines: `.splines(#{ spacing: 0.35 }).save(..)`"));
-            };
-            if !file.ends_with(".npz") {
-                return Err(Error::input(format!("orbitals are not saved as `{file}`"))
-                    .hint("the name ends in `.npz`"));
-            }
-            let session = session(&ctx)?;
-            let path = session.output_path(file);
-            files::save_orbitals(splines, set.energies(), &path)?;
-            session.saved(&path);
-            Ok(())
+    pub fn save(set: &mut OrbitalSet, file: &str) -> Fallible<()> {
+        let Source::Splines(splines) = set.source() else {
+            return Err(Error::input(format!("{} are not saved", set.basis().describe()))
+                .hint("save their splines: `.splines(#{ spacing: 0.35 }).save(..)`")
+                .into());
         };
-        write().at(&ctx)
+        if !file.ends_with(".npz") {
+            return Err(Error::input(format!("orbitals are not saved as `{file}`"))
+                .hint("the name ends in `.npz`")
+                .into());
+        }
+        let session = session()?;
+        let path = session.output_path(file);
+        files::save_orbitals(splines, set.energies(), &path)?;
+        session.saved(&path);
+        Ok(())
     }
 
     /// How many orbitals there are.
@@ -186,12 +168,12 @@ mod orbitals_functions {
     /// assert_close(waves.energies[6] * 2.0, (2.0 * PI()) ** 2.0 / crystal::electron_gas(2, 1.0).volume ** (2.0 / 3.0), 1e-12);
     /// ```
     #[rhai_fn(global, get = "energies", pure, return_raw)]
-    pub fn energies(ctx: NativeCallContext, set: &mut OrbitalSet) -> std::result::Result<Series, Failure> {
+    pub fn energies(set: &mut OrbitalSet) -> Fallible<Series> {
         let energies = set.energies().map(|e| Series::Real(e.to_vec())).ok_or_else(|| {
             Error::input(format!("the energies of {} are not known", set.basis().describe()))
                 .hint("bands and plane waves have energies")
         });
-        energies.at(&ctx)
+        Ok(energies?)
     }
 
     /// All orbitals at a point [x, y, z] (bohr), or a Matrix of points x orbitals at points that are the rows of a Matrix.
@@ -202,40 +184,29 @@ mod orbitals_functions {
     /// assert_close(psi[0], 1.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn values(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        point: Dynamic,
-    ) -> std::result::Result<Series, Failure> {
-        let point = vector_of(&point, "a point").at(&ctx)?;
+    pub fn values(set: &mut OrbitalSet, point: Dynamic) -> Fallible<Series> {
+        let point = vector_of(&point, "a point")?;
         let [value, ..] = at_point(set, point);
         Ok(value)
     }
 
     #[rhai_fn(global, name = "values", pure, return_raw)]
-    pub fn values_at(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        points: Matrix,
-    ) -> std::result::Result<Matrix, Failure> {
-        let evaluate = || -> Result<Matrix> {
-            let points = points_of(&points)?;
-            let (rows, cols) = (points.len(), set.basis().count());
-            match set.basis() {
-                Basis::Real(o) => {
-                    let mut out = vec![0.0; rows * cols];
-                    o.values(&points, &mut out);
-                    Matrix::new(rows, cols, out)
-                }
-                Basis::Complex(o) => {
-                    let mut out = vec![C64::default(); rows * cols];
-                    o.values(&points, &mut out);
-                    Matrix::new(rows, cols, out)
-                }
+    pub fn values_at(set: &mut OrbitalSet, points: Matrix) -> Fallible<Matrix> {
+        let points = points_of(&points)?;
+        let (rows, cols) = (points.len(), set.basis().count());
+        let found = match set.basis() {
+            Basis::Real(o) => {
+                let mut out = vec![0.0; rows * cols];
+                o.values(&points, &mut out);
+                Matrix::new(rows, cols, out)
             }
-        };
-        let found = evaluate().at(&ctx)?;
-        session(&ctx).at(&ctx)?.interrupt().check().at(&ctx)?;
+            Basis::Complex(o) => {
+                let mut out = vec![C64::default(); rows * cols];
+                o.values(&points, &mut out);
+                Matrix::new(rows, cols, out)
+            }
+        }?;
+        session()?.interrupt().check()?;
         Ok(found)
     }
 
@@ -253,55 +224,35 @@ mod orbitals_functions {
     /// assert(waves.evaluation_time(matrix([[0.1, 0.2, 0.3], [1.0, 0.0, 2.0]])) > 0.0, "it takes time");
     /// ```
     #[rhai_fn(global, name = "evaluation_time", pure, return_raw)]
-    pub fn evaluation_time_with(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        points: Matrix,
-        options: Map,
-    ) -> std::result::Result<FLOAT, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            Ok((o.flag_or("derivatives", false)?, o.count_or("repeat", 1, 3)?, o.text("assignment")?))
+    pub fn evaluation_time_with(set: &mut OrbitalSet, points: Matrix, o: Options) -> Fallible<FLOAT> {
+        let (derivatives, repeat, assignment) =
+            (o.flag("derivatives")?, o.count("repeat", 1)?, o.maybe_text("assignment"));
+
+        let device = session()?.device();
+        let mut batch = on_grid(set)?.splines().batch(&points_of(&points)?)?;
+        let way = match &assignment {
+            None => None,
+            Some(name) => Some(batch.assignments().iter().position(|a| a == name).ok_or_else(|| {
+                let known = batch.assignments().join(", ");
+                let hint = if known.is_empty() { "this backend has none".into() } else { known };
+                Error::input(format!("no assignment `{name}`")).hint(hint)
+            })?),
         };
-        let (derivatives, repeat, assignment) = read().at(&ctx)?;
-        o.finish()?;
-        let measure = || -> Result<f64> {
-            let device = session(&ctx)?.device();
-            let mut batch = on_grid(set)?.splines().batch(&points_of(&points)?)?;
-            let way = match &assignment {
-                None => None,
-                Some(name) => Some(batch.assignments().iter().position(|a| a == name).ok_or_else(|| {
-                    let known = batch.assignments().join(", ");
-                    let hint = if known.is_empty() { "this backend has none".into() } else { known };
-                    Error::input(format!("no assignment `{name}`")).hint(hint)
-                })?),
-            };
-            let once = |batch: &mut dyn SplineBatch| match (way, derivatives) {
-                (Some(way), _) => batch.values_by(way),
-                (None, true) => batch.derivatives(),
-                (None, false) => batch.values(),
-            };
+        let once = |batch: &mut dyn SplineBatch| match (way, derivatives) {
+            (Some(way), _) => batch.values_by(way),
+            (None, true) => batch.derivatives(),
+            (None, false) => batch.values(),
+        };
+        once(&mut *batch)?;
+        device.synchronize()?;
+        let mut best = f64::INFINITY;
+        for _ in 0..repeat {
+            let started = Instant::now();
             once(&mut *batch)?;
             device.synchronize()?;
-            let mut best = f64::INFINITY;
-            for _ in 0..repeat {
-                let started = Instant::now();
-                once(&mut *batch)?;
-                device.synchronize()?;
-                best = best.min(started.elapsed().as_secs_f64());
-            }
-            Ok(best)
-        };
-        measure().at(&ctx)
-    }
-
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn evaluation_time(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        points: Matrix,
-    ) -> std::result::Result<FLOAT, Failure> {
-        evaluation_time_with(ctx, set, points, Map::new())
+            best = best.min(started.elapsed().as_secs_f64());
+        }
+        Ok(best)
     }
 
     /// Other ways to values that the backend of splines keeps for comparison: those of Uejima and Maezono on a GPU.
@@ -312,12 +263,9 @@ mod orbitals_functions {
     /// print(waves.assignments);
     /// ```
     #[rhai_fn(global, get = "assignments", pure, return_raw)]
-    pub fn assignments(ctx: NativeCallContext, set: &mut OrbitalSet) -> std::result::Result<Array, Failure> {
-        let names = || -> Result<Array> {
-            let batch = on_grid(set)?.splines().batch(&[])?;
-            Ok(batch.assignments().iter().map(|name| Dynamic::from(*name)).collect())
-        };
-        names().at(&ctx)
+    pub fn assignments(set: &mut OrbitalSet) -> Fallible<Array> {
+        let batch = on_grid(set)?.splines().batch(&[])?;
+        Ok(batch.assignments().iter().map(|name| Dynamic::from(*name)).collect())
     }
 
     /// The gradients of all orbitals at a point: an array of three Series, by x, y and z.
@@ -329,12 +277,8 @@ mod orbitals_functions {
     /// assert_close(g[2][0], 0.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn gradient(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        point: Dynamic,
-    ) -> std::result::Result<Array, Failure> {
-        let point = vector_of(&point, "a point").at(&ctx)?;
+    pub fn gradient(set: &mut OrbitalSet, point: Dynamic) -> Fallible<Array> {
+        let point = vector_of(&point, "a point")?;
         let [_, x, y, z, _] = at_point(set, point);
         Ok([x, y, z].map(Dynamic::from).to_vec())
     }
@@ -348,12 +292,8 @@ mod orbitals_functions {
     /// assert_close(waves.laplacian(r)[6], -2.0 * waves.energies[6] * waves.values(r)[6], 1e-12);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn laplacian(
-        ctx: NativeCallContext,
-        set: &mut OrbitalSet,
-        point: Dynamic,
-    ) -> std::result::Result<Series, Failure> {
-        let point = vector_of(&point, "a point").at(&ctx)?;
+    pub fn laplacian(set: &mut OrbitalSet, point: Dynamic) -> Fallible<Series> {
+        let point = vector_of(&point, "a point")?;
         let [.., laplacian] = at_point(set, point);
         Ok(laplacian)
     }

@@ -21,7 +21,7 @@ use crate::output::files;
 use crate::script::callback::Callback;
 use crate::script::declared::unknown_key;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the type, the module and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -41,10 +41,10 @@ pub(super) fn is_file(path: &Path, head: &[u8]) -> bool {
 }
 
 /// The orbitals in a file, as the options say.
-pub(super) fn load(ctx: &NativeCallContext, path: &Path, file: &str, o: &Options) -> Result<OrbitalSet> {
-    let given = o.value("precision").is_some();
+pub(super) fn load(path: &Path, file: &str, o: &Options) -> Result<OrbitalSet> {
+    let given = o.given("precision").is_some();
     let single = single(o)?;
-    let k = o.count("k", 1)?;
+    let k = o.maybe_count("k", 1)?;
     let read = || -> Result<OrbitalSet> {
         let (layout, table, energies) = if file.ends_with(".npz") {
             if k.is_some() {
@@ -63,7 +63,7 @@ pub(super) fn load(ctx: &NativeCallContext, path: &Path, file: &str, o: &Options
             let blips = casino::read(&text, single, k)?;
             (blips.layout, blips.table, Some(blips.energies))
         };
-        Ok(OrbitalSet::splines(SplineOrbitals::new(&session(ctx)?.device(), layout, table)?, energies))
+        Ok(OrbitalSet::splines(SplineOrbitals::new(&session()?.device(), layout, table)?, energies))
     };
     read().map_err(|e| {
         let e = e.context(format!("cannot read `{file}`"));
@@ -72,8 +72,8 @@ pub(super) fn load(ctx: &NativeCallContext, path: &Path, file: &str, o: &Options
 }
 
 /// The option `twist`: three fractions of the reciprocal vectors.
-fn twist_of(o: &Options<'_>) -> Result<[f64; 3]> {
-    o.value("twist").map_or(Ok([0.0; 3]), |t| vector_of(&t, "a twist"))
+fn twist_of(o: &Options) -> Result<[f64; 3]> {
+    o.given("twist").map_or(Ok([0.0; 3]), |t| vector_of(&t, "a twist"))
 }
 
 /// Grid points along each vector, from a number or three.
@@ -137,7 +137,7 @@ fn rows_of(value: &Dynamic) -> Result<Vec<Vec<f64>>> {
     rows.iter().map(|row| Ok(to_series(row)?.as_real("a combination")?.to_vec())).collect()
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod orbitals_module {
     /// Plane waves of a cell, by energy: the constant, then cosine and sine of every pair G, -G, of mean square one. With a
     /// twist k they are exp(i (G + k) . r).
@@ -152,24 +152,10 @@ mod orbitals_module {
     /// assert_close(2.0 * waves.energies.sum() / 14.0, 1.1209128678, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn plane_waves(
-        ctx: NativeCallContext,
-        crystal: Crystal,
-        options: Map,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        let o = Options::new(&ctx, options);
-        let count = o.count_or("count", 1, crystal.electrons().div_ceil(2)).at(&ctx)?;
-        let twist = twist_of(&o).at(&ctx)?;
-        o.finish()?;
-        Fourier::plane_waves(crystal.cell(), count, twist).map(OrbitalSet::waves).at(&ctx)
-    }
-
-    #[rhai_fn(name = "plane_waves", return_raw)]
-    pub fn plane_waves_plain(
-        ctx: NativeCallContext,
-        crystal: Crystal,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        plane_waves(ctx, crystal, Map::new())
+    pub fn plane_waves(crystal: Crystal, o: Options) -> Fallible<OrbitalSet> {
+        let count = o.maybe_count("count", 1)?.unwrap_or(crystal.electrons().div_ceil(2));
+        let twist = twist_of(&o)?;
+        Ok(Fourier::plane_waves(crystal.cell(), count, twist).map(OrbitalSet::waves)?)
     }
 
     /// The one-electron states of a crystal's empirical potential: the Hamiltonian -1/2 Laplacian + V is diagonalised among
@@ -189,28 +175,11 @@ mod orbitals_module {
     /// assert_close((bands.energies[4] - bands.energies[3]) * 27.2114, 3.4, 0.2);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn plane_wave_bands(
-        ctx: NativeCallContext,
-        crystal: Crystal,
-        options: Map,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || -> Result<_> {
-            let cutoff = o.float_or("cutoff", 4.5)?;
-            let count = o.count_or("orbitals", 1, crystal.electrons().div_ceil(2).max(1))?;
-            Ok((cutoff, count, twist_of(&o)?, o.task()?))
-        };
-        let (cutoff, count, twist, task) = read().at(&ctx)?;
-        o.finish()?;
-        Fourier::bands(&crystal, cutoff, count, twist, &task).map(OrbitalSet::waves).at(&ctx)
-    }
-
-    #[rhai_fn(name = "plane_wave_bands", return_raw)]
-    pub fn plane_wave_bands_plain(
-        ctx: NativeCallContext,
-        crystal: Crystal,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        plane_wave_bands(ctx, crystal, Map::new())
+    pub fn plane_wave_bands(crystal: Crystal, o: Options) -> Fallible<OrbitalSet> {
+        let cutoff = o.float("cutoff")?;
+        let count = o.maybe_count("orbitals", 1)?.unwrap_or(crystal.electrons().div_ceil(2).max(1));
+        let (cutoff, count, twist, task) = (cutoff, count, twist_of(&o)?, o.task()?);
+        Ok(Fourier::bands(&crystal, cutoff, count, twist, &task).map(OrbitalSet::waves)?)
     }
 
     /// Real orbitals fitted to a function of your own: `f(x, y, z)` is called at every point of a grid of the crystal's
@@ -235,13 +204,11 @@ mod orbitals_module {
         crystal: Crystal,
         grid: Dynamic,
         f: FnPtr,
-        options: Map,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        let o = Options::new(&ctx, options);
-        let (single, task) = (single(&o).at(&ctx)?, o.task().at(&ctx)?);
-        o.finish()?;
-        let grid = grid_of(&grid).at(&ctx)?;
-        let device = session(&ctx).at(&ctx)?.device();
+        o: Options,
+    ) -> Fallible<OrbitalSet> {
+        let (single, task) = (single(&o)?, o.task()?);
+        let grid = grid_of(&grid)?;
+        let device = session()?.device();
         let callback = Callback::new(&ctx);
         let sample = || -> Result<Vec<Vec<f64>>> {
             let [nx, ny, nz] = grid;
@@ -305,40 +272,13 @@ mod orbitals_module {
     /// assert_close(bonding.values([0.0, 0.0, 0.3])[0], bonding.values([0.0, 0.0, -0.3])[0], 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn gaussians(
-        ctx: NativeCallContext,
-        shells: Array,
-        options: Map,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        let o = Options::new(&ctx, options);
-        let build = || -> Result<Gaussians> {
-            let shells = shells.iter().enumerate().map(|(k, shell)| shell_of(shell, k));
-            let own = Gaussians::new(&shells.collect::<Result<Vec<Shell>>>()?)?;
-            match o.value("combinations") {
-                None => Ok(own),
-                Some(rows) => own.combined(&rows_of(&rows)?),
-            }
-        };
-        let built = build().at(&ctx)?;
-        o.finish()?;
+    pub fn gaussians(shells: Array, o: Options) -> Fallible<OrbitalSet> {
+        let shells = shells.iter().enumerate().map(|(k, shell)| shell_of(shell, k));
+        let own = Gaussians::new(&shells.collect::<Result<Vec<Shell>>>()?)?;
+        let built = match o.given("combinations") {
+            None => Ok(own),
+            Some(rows) => own.combined(&rows_of(&rows)?),
+        }?;
         Ok(OrbitalSet::other(Arc::new(built)))
-    }
-
-    #[rhai_fn(name = "gaussians", return_raw)]
-    pub fn gaussians_plain(
-        ctx: NativeCallContext,
-        shells: Array,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        gaussians(ctx, shells, Map::new())
-    }
-
-    #[rhai_fn(name = "fit", return_raw)]
-    pub fn fit_plain(
-        ctx: NativeCallContext,
-        crystal: Crystal,
-        grid: Dynamic,
-        f: FnPtr,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        fit(ctx, crystal, grid, f, Map::new())
     }
 }

@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, INT, Map};
+use rhai::{Array, Dynamic, INT};
 
 use crate::error::{Error, Result};
 use crate::montecarlo::orbitals::OrbitalSet;
 use crate::montecarlo::{Exponentials, Oscillator};
 use crate::script::api::values::{count, real};
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// The functions, for the module `orbitals`.
 pub(in crate::script::api) fn elementary_orbitals() -> Module {
     exported_module!(elementary_functions)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod elementary_functions {
     /// The lowest `n` states of the harmonic oscillator, shell after shell: products of Hermite polynomials in
     /// sqrt(alpha) x and exp(-alpha x^2/2).
@@ -32,28 +32,9 @@ mod elementary_functions {
     /// assert_close(local_energy(walk, electrons(vmc::trap(1.0), #{ interaction: "none" })).mean(), 9.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn oscillator(
-        ctx: NativeCallContext,
-        n: INT,
-        options: Map,
-    ) -> std::result::Result<OrbitalSet, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || {
-            let orbitals = Oscillator::new(
-                count(n, "orbitals")?,
-                o.count_or("dimension", 1, 1)?,
-                o.float_or("alpha", 1.0)?,
-            )?;
-            Ok(OrbitalSet::other(Arc::new(orbitals)))
-        };
-        let set = make().at(&ctx)?;
-        o.finish()?;
-        Ok(set)
-    }
-
-    #[rhai_fn(name = "oscillator", return_raw)]
-    pub fn oscillator_plain(ctx: NativeCallContext, n: INT) -> std::result::Result<OrbitalSet, Failure> {
-        oscillator(ctx, n, Map::new())
+    pub fn oscillator(n: INT, o: Options) -> Fallible<OrbitalSet> {
+        let orbitals = Oscillator::new(count(n, "orbitals")?, o.count("dimension", 1)?, o.float("alpha")?)?;
+        Ok(OrbitalSet::other(Arc::new(orbitals)))
     }
 
     /// Orbitals exp(-zeta |r - R|), from an array of places R and exponents zeta.
@@ -66,19 +47,16 @@ mod elementary_functions {
     /// assert_close(local_energy(walk, hydrogen).mean(), -0.5, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn exponentials(ctx: NativeCallContext, centres: Array) -> std::result::Result<OrbitalSet, Failure> {
-        let make = || {
-            let one = |value: &Dynamic| -> Result<([f64; 3], f64)> {
-                let pair = value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 2);
-                let pair = pair.ok_or_else(|| {
-                    Error::input("an exponential orbital is a place and an exponent")
-                        .hint("like [[0.0, 0.0, 0.0], 1.6875]")
-                })?;
-                Ok((super::super::point(&pair[0])?, real(&pair[1], "an exponent")?))
-            };
-            let centres = centres.iter().map(one).collect::<Result<_>>()?;
-            Ok(OrbitalSet::other(Arc::new(Exponentials::new(centres)?)))
+    pub fn exponentials(centres: Array) -> Fallible<OrbitalSet> {
+        let one = |value: &Dynamic| -> Result<([f64; 3], f64)> {
+            let pair = value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 2);
+            let pair = pair.ok_or_else(|| {
+                Error::input("an exponential orbital is a place and an exponent")
+                    .hint("like [[0.0, 0.0, 0.0], 1.6875]")
+            })?;
+            Ok((super::super::point(&pair[0])?, real(&pair[1], "an exponent")?))
         };
-        make().at(&ctx)
+        let centres = centres.iter().map(one).collect::<Result<_>>()?;
+        Ok(OrbitalSet::other(Arc::new(Exponentials::new(centres)?)))
     }
 }

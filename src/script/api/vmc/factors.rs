@@ -1,7 +1,7 @@
 //! `Jastrow` and the module `jastrow`.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, FLOAT, Map};
+use rhai::{Dynamic, FLOAT};
 
 use super::hamiltonian::Open;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use crate::montecarlo::Crystal;
 use crate::montecarlo::jastrow::Factor;
 use crate::script::api::values::{to_series, type_of};
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// A product of Jastrow factors, as scripts hold it.
 #[derive(Clone, Default)]
@@ -31,18 +31,17 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_global_module(exported_module!(factors_functions).into());
 }
 
-fn list(o: &Options<'_>, key: &'static str) -> Result<Vec<f64>> {
-    let Some(value) = o.value(key) else { return Ok(vec![0.0]) };
+fn list(o: &Options, key: &'static str) -> Result<Vec<f64>> {
+    let Some(value) = o.given(key) else { return Ok(vec![0.0]) };
     let series = to_series(&value).map_err(|e| e.context(format!("option `{key}`")))?;
     Ok(series.as_real(key)?.to_vec())
 }
 
-fn one(factor: Factor, o: Options<'_>) -> std::result::Result<Factors, Failure> {
-    o.finish()?;
-    Ok(Factors(vec![factor]))
+fn one(factor: Factor) -> Factors {
+    Factors(vec![factor])
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod jastrow_module {
     /// The factor of the random phase approximation: u(r) = -A/r (1 - exp(-r/F)), less its value at a cutoff, times a polynomial
     /// that takes it to zero there with two derivatives. A is the inverse plasma frequency, F follows from the cusp conditions 1/2 and 1/4.
@@ -59,29 +58,16 @@ mod jastrow_module {
     /// assert_close(psi.parameters.strength, sqrt(8.0 / 3.0), 1e-9);
     /// ```
     #[rhai_fn(name = "rpa", return_raw)]
-    pub fn rpa_of(
-        ctx: NativeCallContext,
-        crystal: Crystal,
-        options: Map,
-    ) -> std::result::Result<Factors, Failure> {
-        let o = Options::new(&ctx, options);
+    pub fn rpa_of(crystal: Crystal, o: Options) -> Fallible<Factors> {
         let by_density = (crystal.rs().powi(3) / 3.0).sqrt();
-        let read = || Ok((o.float_or("strength", by_density)?, o.float("cutoff")?));
-        let (strength, cutoff) = read().at(&ctx)?;
-        one(Factor::Rpa { strength: Some(strength), cutoff }, o)
+        let (strength, cutoff) = (o.maybe_float("strength").unwrap_or(by_density), o.maybe_float("cutoff"));
+        Ok(one(Factor::Rpa { strength: Some(strength), cutoff }))
     }
 
     #[rhai_fn(name = "rpa", return_raw)]
-    pub fn rpa_plain(ctx: NativeCallContext, crystal: Crystal) -> std::result::Result<Factors, Failure> {
-        rpa_of(ctx, crystal, Map::new())
-    }
-
-    #[rhai_fn(name = "rpa", return_raw)]
-    pub fn rpa(ctx: NativeCallContext, options: Map) -> std::result::Result<Factors, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || Ok((o.float("strength")?, o.float("cutoff")?));
-        let (strength, cutoff) = read().at(&ctx)?;
-        one(Factor::Rpa { strength, cutoff }, o)
+    pub fn rpa(o: Options) -> Fallible<Factors> {
+        let (strength, cutoff) = (o.maybe_float("strength"), o.maybe_float("cutoff"));
+        Ok(one(Factor::Rpa { strength, cutoff }))
     }
 
     /// u(r) = s r/(1 + b r). The slope s at contact is the cusp: in three dimensions 1/2 for opposite spins, 1/4 for equal; in
@@ -98,16 +84,9 @@ mod jastrow_module {
     /// assert(psi.parameters.b == 0.35, "a parameter");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn pade(ctx: NativeCallContext, options: Map) -> std::result::Result<Factors, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || Ok((o.float_or("b", 1.0)?, o.float("slope")?));
-        let (b, slope) = read().at(&ctx)?;
-        one(Factor::Pade { slope, b }, o)
-    }
-
-    #[rhai_fn(name = "pade", return_raw)]
-    pub fn pade_plain(ctx: NativeCallContext) -> std::result::Result<Factors, Failure> {
-        pade(ctx, Map::new())
+    pub fn pade(o: Options) -> Fallible<Factors> {
+        let (b, slope) = (o.float("b")?, o.maybe_float("slope"));
+        Ok(one(Factor::Pade { slope, b }))
     }
 
     /// The polynomial of Drummond, Towler and Needs: u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...) up to a
@@ -125,16 +104,9 @@ mod jastrow_module {
     /// assert(psi.parameter_values.len == 3, "two for opposite spins, one for equal");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn polynomial(ctx: NativeCallContext, options: Map) -> std::result::Result<Factors, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || Ok((o.float("cutoff")?, list(&o, "opposite")?, list(&o, "same")?));
-        let (cutoff, opposite, same) = read().at(&ctx)?;
-        one(Factor::Polynomial { cutoff, opposite, same }, o)
-    }
-
-    #[rhai_fn(name = "polynomial", return_raw)]
-    pub fn polynomial_plain(ctx: NativeCallContext) -> std::result::Result<Factors, Failure> {
-        polynomial(ctx, Map::new())
+    pub fn polynomial(o: Options) -> Fallible<Factors> {
+        let (cutoff, opposite, same) = (o.maybe_float("cutoff"), list(&o, "opposite")?, list(&o, "same")?);
+        Ok(one(Factor::Polynomial { cutoff, opposite, same }))
     }
 
     /// u(r) = ln(1 + a r): with a = 1/2 it makes Hooke's atom of frequency 1/2 exact.
@@ -150,15 +122,9 @@ mod jastrow_module {
     /// assert_close(local_energy(walk, electrons(vmc::trap(0.5), #{ interaction: "coulomb" })).mean(), 2.0, 1e-10);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn logarithm(ctx: NativeCallContext, options: Map) -> std::result::Result<Factors, Failure> {
-        let o = Options::new(&ctx, options);
-        let slope = o.float("slope").at(&ctx)?;
-        one(Factor::Log { slope }, o)
-    }
-
-    #[rhai_fn(name = "logarithm", return_raw)]
-    pub fn logarithm_plain(ctx: NativeCallContext) -> std::result::Result<Factors, Failure> {
-        logarithm(ctx, Map::new())
+    pub fn logarithm(o: Options) -> Fallible<Factors> {
+        let slope = o.maybe_float("slope");
+        Ok(one(Factor::Log { slope }))
     }
 
     /// u(r) = p ln r: the wave function vanishes like r^p where two particles meet.
@@ -188,48 +154,22 @@ mod jastrow_module {
     /// assert(psi.parameters.pade_b == 0.4 && psi.parameters.nuclear_b == 0.5, "a parameter each");
     /// ```
     #[rhai_fn(name = "nuclear", return_raw)]
-    pub fn nuclear_open(
-        ctx: NativeCallContext,
-        system: Open,
-        options: Map,
-    ) -> std::result::Result<Factors, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || {
-            let nuclei = system.nuclei()?;
-            let (centres, charges) = nuclei.iter().copied().unzip();
-            Ok(Factor::Nuclear { centres, charges, b: o.float_or("b", 1.0)?, cutoff: o.float("cutoff")? })
-        };
-        let factor = read().at(&ctx)?;
-        one(factor, o)
+    pub fn nuclear_open(system: Open, o: Options) -> Fallible<Factors> {
+        let nuclei = system.nuclei()?;
+        let (centres, charges) = nuclei.iter().copied().unzip();
+        let factor = Factor::Nuclear { centres, charges, b: o.float("b")?, cutoff: o.maybe_float("cutoff") };
+        Ok(one(factor))
     }
 
     #[rhai_fn(name = "nuclear", return_raw)]
-    pub fn nuclear_open_plain(ctx: NativeCallContext, system: Open) -> std::result::Result<Factors, Failure> {
-        nuclear_open(ctx, system, Map::new())
-    }
-
-    #[rhai_fn(name = "nuclear", return_raw)]
-    pub fn nuclear(
-        ctx: NativeCallContext,
-        crystal: Crystal,
-        options: Map,
-    ) -> std::result::Result<Factors, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || {
-            let (centres, charges) = crystal.ions().iter().map(|ion| (ion.position, ion.charge)).unzip();
-            Ok(Factor::Nuclear { centres, charges, b: o.float_or("b", 1.0)?, cutoff: o.float("cutoff")? })
-        };
-        let factor = read().at(&ctx)?;
-        one(factor, o)
-    }
-
-    #[rhai_fn(name = "nuclear", return_raw)]
-    pub fn nuclear_plain(ctx: NativeCallContext, crystal: Crystal) -> std::result::Result<Factors, Failure> {
-        nuclear(ctx, crystal, Map::new())
+    pub fn nuclear(crystal: Crystal, o: Options) -> Fallible<Factors> {
+        let (centres, charges) = crystal.ions().iter().map(|ion| (ion.position, ion.charge)).unzip();
+        let factor = Factor::Nuclear { centres, charges, b: o.float("b")?, cutoff: o.maybe_float("cutoff") };
+        Ok(one(factor))
     }
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod factors_functions {
     #[rhai_fn(name = "*")]
     pub fn times(a: Factors, b: Factors) -> Factors {

@@ -10,7 +10,7 @@ use crate::montecarlo::Hamiltonian;
 use crate::montecarlo::lattice::LocalSum;
 use crate::script::api::values::type_of;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, session};
+use crate::script::{Fallible, session};
 
 /// Registers the function.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -48,7 +48,7 @@ fn fits(psi: &Psi, hamiltonian: &Dynamic) -> Result<Option<String>> {
     Ok(None)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod fit_functions {
     /// Fails unless a wave function and a Hamiltonian are of one system: both in the continuum, of the same cell and dimension,
     /// or both on a lattice, of as many sites, with operators that mean these electrons. A t-J Hamiltonian needs a wave function
@@ -63,13 +63,9 @@ mod fit_functions {
     /// assert(told.contains("gutzwiller"), "it allows two electrons on a site");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn must_fit(
-        ctx: NativeCallContext,
-        psi: Psi,
-        hamiltonian: Dynamic,
-    ) -> std::result::Result<(), Failure> {
-        if let Some(strange) = fits(&psi, &hamiltonian).at(&ctx)? {
-            session(&ctx).at(&ctx)?.note_once(&strange);
+    pub fn must_fit(psi: Psi, hamiltonian: Dynamic) -> Fallible<()> {
+        if let Some(strange) = fits(&psi, &hamiltonian)? {
+            session()?.note_once(&strange);
         }
         Ok(())
     }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT, Map};
+use rhai::{Array, Dynamic, FLOAT};
 
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
 use crate::montecarlo::{Coulomb, External, Hamiltonian, Ions, Nuclei, Periodic, Repulsion, Trap, Truncated};
 use crate::script::api::values::real;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// What electrons in open space feel.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ fn unknown(name: &str, known: &str) -> Error {
     Error::input(format!("no interaction `{name}` here")).hint(format!("there are {known}"))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod hamiltonian_functions {
     /// A harmonic trap omega^2 r^2/2 in as many dimensions as the orbitals have.
     ///
@@ -50,10 +50,11 @@ mod hamiltonian_functions {
     /// print(vmc::trap(1.0));
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn trap(ctx: NativeCallContext, omega: FLOAT) -> std::result::Result<Open, Failure> {
+    pub fn trap(omega: FLOAT) -> Fallible<Open> {
         if !(omega > 0.0 && omega.is_finite()) {
-            return Err(Error::input(format!("a trap of frequency {omega}")).hint("it is a positive number"))
-                .at(&ctx);
+            return Err(Error::input(format!("a trap of frequency {omega}"))
+                .hint("it is a positive number")
+                .into());
         }
         Ok(Open::Trap(omega))
     }
@@ -66,28 +67,26 @@ mod hamiltonian_functions {
     /// print(h2);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn nuclei(ctx: NativeCallContext, list: Array) -> std::result::Result<Open, Failure> {
-        let make = || -> Result<Open> {
-            let one = |value: &Dynamic| -> Result<([f64; 3], f64)> {
-                let pair = value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 2);
-                let pair = pair.ok_or_else(|| {
-                    Error::input("a nucleus is a charge and a place").hint("like [2.0, [0.0, 0.0, 0.0]]")
-                })?;
-                let z = real(&pair[0], "a charge")?;
-                if !z.is_finite() {
-                    return Err(Error::input(format!("a nucleus of charge {z}")));
-                }
-                Ok((super::super::point(&pair[1])?, z))
-            };
-            let nuclei: Vec<([f64; 3], f64)> = list.iter().map(one).collect::<Result<_>>()?;
-            let twice = (0..nuclei.len()).any(|i| (0..i).any(|j| nuclei[i].0 == nuclei[j].0));
-            if nuclei.is_empty() || twice {
-                return Err(Error::input("nuclei at different places, one at least")
-                    .hint("like `vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]])`"));
+    pub fn nuclei(list: Array) -> Fallible<Open> {
+        let one = |value: &Dynamic| -> Result<([f64; 3], f64)> {
+            let pair = value.read_lock::<Array>().map(|a| a.clone()).filter(|a| a.len() == 2);
+            let pair = pair.ok_or_else(|| {
+                Error::input("a nucleus is a charge and a place").hint("like [2.0, [0.0, 0.0, 0.0]]")
+            })?;
+            let z = real(&pair[0], "a charge")?;
+            if !z.is_finite() {
+                return Err(Error::input(format!("a nucleus of charge {z}")));
             }
-            Ok(Open::Nuclei(Nuclei { nuclei }))
+            Ok((super::super::point(&pair[1])?, z))
         };
-        make().at(&ctx)
+        let nuclei: Vec<([f64; 3], f64)> = list.iter().map(one).collect::<Result<_>>()?;
+        let twice = (0..nuclei.len()).any(|i| (0..i).any(|j| nuclei[i].0 == nuclei[j].0));
+        if nuclei.is_empty() || twice {
+            return Err(Error::input("nuclei at different places, one at least")
+                .hint("like `vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]])`")
+                .into());
+        }
+        Ok(Open::Nuclei(Nuclei { nuclei }))
     }
 
     /// The Hamiltonian of electrons in a trap, around nuclei, or in a crystal: kinetic energy, the system's potential, and
@@ -111,107 +110,77 @@ mod hamiltonian_functions {
     /// assert_close(local_energy(walk, electrons(vmc::trap(1.0), #{ interaction: "none" })).mean(), 2.0, 1e-10);
     /// ```
     #[rhai_fn(global, name = "electrons", return_raw)]
-    pub fn electrons_open(
-        ctx: NativeCallContext,
-        system: Open,
-        options: Map,
-    ) -> std::result::Result<Hamiltonian, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || -> Result<Hamiltonian> {
-            let softening = o.float_or("softening", 0.0)?;
-            if !(softening >= 0.0 && softening.is_finite()) {
-                return Err(Error::input(format!("a softening of {softening}"))
-                    .hint("it is the length a of 1/sqrt(r^2 + a^2), 0 or positive"));
-            }
-            let interaction: Option<Arc<dyn Repulsion>> = match o.text_or("interaction", "coulomb")?.as_str()
-            {
+    pub fn electrons_open(system: Open, o: Options) -> Fallible<Hamiltonian> {
+        let softening = o.float("softening")?;
+        if !(softening >= 0.0 && softening.is_finite()) {
+            return Err(Error::input(format!("a softening of {softening}"))
+                .hint("it is the length a of 1/sqrt(r^2 + a^2), 0 or positive")
+                .into());
+        }
+        let interaction: Option<Arc<dyn Repulsion>> =
+            match o.maybe_text("interaction").unwrap_or_else(|| "coulomb".to_string()).as_str() {
                 "coulomb" => Some(Arc::new(Coulomb { softening })),
                 "none" if softening > 0.0 => {
-                    return Err(
-                        Error::input("a softening of no interaction").hint("leave one of the two out")
-                    );
+                    return Err(Error::input("a softening of no interaction")
+                        .hint("leave one of the two out")
+                        .into());
                 }
                 "none" => None,
-                other => return Err(unknown(other, "\"coulomb\" and \"none\"")),
+                other => return Err(unknown(other, "\"coulomb\" and \"none\"").into()),
             };
-            let (potential, constant, what): (Arc<dyn External>, f64, String) = match &system {
-                Open::Trap(omega) => {
-                    (Arc::new(Trap { omega: *omega }), 0.0, format!("a trap of frequency {omega}"))
-                }
-                Open::Nuclei(nuclei) => {
-                    let n = nuclei.nuclei.len();
-                    let what = format!("{n} nucle{}", if n == 1 { "us" } else { "i" });
-                    (Arc::new(nuclei.clone()), nuclei.repulsion(), what)
-                }
-            };
-            let kind = match (&interaction, softening > 0.0) {
-                (None, _) => "no repulsion",
-                (_, true) => "softened Coulomb repulsion",
-                (_, false) => "Coulomb repulsion",
-            };
-            let label = format!("electrons with {kind} in {what}");
-            Ok(Hamiltonian { external: vec![potential], interaction, constant, label })
+        let (potential, constant, what): (Arc<dyn External>, f64, String) = match &system {
+            Open::Trap(omega) => {
+                (Arc::new(Trap { omega: *omega }), 0.0, format!("a trap of frequency {omega}"))
+            }
+            Open::Nuclei(nuclei) => {
+                let n = nuclei.nuclei.len();
+                let what = format!("{n} nucle{}", if n == 1 { "us" } else { "i" });
+                (Arc::new(nuclei.clone()), nuclei.repulsion(), what)
+            }
         };
-        let hamiltonian = make().at(&ctx)?;
-        o.finish()?;
-        Ok(hamiltonian)
-    }
-
-    #[rhai_fn(global, name = "electrons", return_raw)]
-    pub fn electrons_open_plain(
-        ctx: NativeCallContext,
-        system: Open,
-    ) -> std::result::Result<Hamiltonian, Failure> {
-        electrons_open(ctx, system, Map::new())
-    }
-
-    #[rhai_fn(global, name = "electrons", return_raw)]
-    pub fn electrons_in_crystal(
-        ctx: NativeCallContext,
-        crystal: Crystal,
-        options: Map,
-    ) -> std::result::Result<Hamiltonian, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || -> Result<Hamiltonian> {
-            let name = o.text_or("interaction", "ewald")?;
-            let interaction: Option<Arc<dyn Repulsion>> = match name.as_str() {
-                "ewald" => Some(Arc::new(Periodic::new(crystal.cell()))),
-                "truncated" => Some(Arc::new(Truncated { cell: crystal.cell().clone() })),
-                "none" => None,
-                other => return Err(unknown(other, "\"ewald\", \"truncated\" and \"none\"")),
-            };
-            let given = !crystal.potential().is_zero();
-            let charged: Vec<_> = crystal.ions().iter().map(|i| (i.position, i.charge)).collect();
-            let charged: Vec<_> = charged.into_iter().filter(|(_, z)| *z != 0.0).collect();
-            let external: Vec<Arc<dyn External>> =
-                match o.text_or("ions", if given { "potential" } else { "coulomb" })?.as_str() {
-                    "potential" if given => vec![Arc::new(crystal.potential().clone())],
-                    "potential" => {
-                        return Err(Error::input("a crystal without form factors has no potential")
-                            .hint("give `crystal::custom` a `form_factor`, or take `ions: \"coulomb\"`"));
-                    }
-                    "coulomb" if charged.is_empty() => Vec::new(),
-                    "coulomb" => vec![Arc::new(Ions::new(crystal.cell(), charged))],
-                    "none" => Vec::new(),
-                    other => {
-                        return Err(Error::input(format!("option `ions` is `{other}`"))
-                            .hint("there are \"potential\", \"coulomb\" and \"none\""));
-                    }
-                };
-            let label = format!("electrons in {}, interaction {name}", crystal.name());
-            Ok(Hamiltonian { external, interaction, constant: 0.0, label })
+        let kind = match (&interaction, softening > 0.0) {
+            (None, _) => "no repulsion",
+            (_, true) => "softened Coulomb repulsion",
+            (_, false) => "Coulomb repulsion",
         };
-        let hamiltonian = make().at(&ctx)?;
-        o.finish()?;
-        Ok(hamiltonian)
+        let label = format!("electrons with {kind} in {what}");
+        Ok(Hamiltonian { external: vec![potential], interaction, constant, label })
     }
 
     #[rhai_fn(global, name = "electrons", return_raw)]
-    pub fn electrons_in_crystal_plain(
-        ctx: NativeCallContext,
-        crystal: Crystal,
-    ) -> std::result::Result<Hamiltonian, Failure> {
-        electrons_in_crystal(ctx, crystal, Map::new())
+    pub fn electrons_in_crystal(crystal: Crystal, o: Options) -> Fallible<Hamiltonian> {
+        let name = o.maybe_text("interaction").unwrap_or_else(|| "ewald".to_string());
+        let interaction: Option<Arc<dyn Repulsion>> = match name.as_str() {
+            "ewald" => Some(Arc::new(Periodic::new(crystal.cell()))),
+            "truncated" => Some(Arc::new(Truncated { cell: crystal.cell().clone() })),
+            "none" => None,
+            other => return Err(unknown(other, "\"ewald\", \"truncated\" and \"none\"").into()),
+        };
+        let given = !crystal.potential().is_zero();
+        let charged: Vec<_> = crystal.ions().iter().map(|i| (i.position, i.charge)).collect();
+        let charged: Vec<_> = charged.into_iter().filter(|(_, z)| *z != 0.0).collect();
+        let external: Vec<Arc<dyn External>> = match o
+            .maybe_text("ions")
+            .unwrap_or_else(|| if given { "potential" } else { "coulomb" }.to_string())
+            .as_str()
+        {
+            "potential" if given => vec![Arc::new(crystal.potential().clone())],
+            "potential" => {
+                return Err(Error::input("a crystal without form factors has no potential")
+                    .hint("give `crystal::custom` a `form_factor`, or take `ions: \"coulomb\"`")
+                    .into());
+            }
+            "coulomb" if charged.is_empty() => Vec::new(),
+            "coulomb" => vec![Arc::new(Ions::new(crystal.cell(), charged))],
+            "none" => Vec::new(),
+            other => {
+                return Err(Error::input(format!("option `ions` is `{other}`"))
+                    .hint("there are \"potential\", \"coulomb\" and \"none\"")
+                    .into());
+            }
+        };
+        let label = format!("electrons in {}, interaction {name}", crystal.name());
+        Ok(Hamiltonian { external, interaction, constant: 0.0, label })
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Engine, FLOAT, INT, Map};
+use rhai::{Engine, FLOAT, INT};
 
 use super::walk::{Walk, walk};
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::montecarlo::jastrow::Setting;
 use crate::montecarlo::observables;
 use crate::montecarlo::statistics::{self, Blocked};
 use crate::number::{Series, Table};
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// Registers the type and functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -28,7 +28,7 @@ fn measured<T>(walk: &Walk, f: impl Fn(observables::Positions, &Setting) -> Resu
         _l => Err(Error::input("walkers on a lattice have no distances").hint("use `local_value` with an OpSum")))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod measure_functions {
     /// The mean of a correlated series with its error: neighbours are averaged in pairs until the error stays (Flyvbjerg and
     /// Petersen); the plateau is found without help. Properties: `mean`, `error`, `variance`, `autocorrelation` (integrated,
@@ -40,9 +40,9 @@ mod measure_functions {
     /// assert_close(stats.mean, 1.75, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn blocked(ctx: NativeCallContext, data: Series) -> std::result::Result<Rc<Blocked>, Failure> {
+    pub fn blocked(data: Series) -> Fallible<Rc<Blocked>> {
         let find = || statistics::blocked(data.as_real("blocked")?);
-        find().map(Rc::new).at(&ctx)
+        Ok(find().map(Rc::new)?)
     }
 
     /// The autocorrelation function of a series for lags 0 to `lags`, 1 at lag 0.
@@ -52,16 +52,9 @@ mod measure_functions {
     /// assert_close(autocorrelation(series([1.0, -1.0, 1.0, -1.0]), 1)[1], -1.0, 1e-15);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn autocorrelation(
-        ctx: NativeCallContext,
-        data: Series,
-        lags: INT,
-    ) -> std::result::Result<Series, Failure> {
-        let find = || {
-            let lags = usize::try_from(lags).map_err(|_| Error::input(format!("{lags} lags")))?;
-            statistics::autocorrelation(data.as_real("autocorrelation")?, lags).map(Series::Real)
-        };
-        find().at(&ctx)
+    pub fn autocorrelation(data: Series, lags: INT) -> Fallible<Series> {
+        let lags = usize::try_from(lags).map_err(|_| Error::input(format!("{lags} lags")))?;
+        Ok(statistics::autocorrelation(data.as_real("autocorrelation")?, lags).map(Series::Real)?)
     }
 
     /// The mean of the series.
@@ -123,24 +116,9 @@ mod measure_functions {
     /// assert_close(g.total.sum() * 0.5, 1.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn pair_correlation(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        options: Map,
-    ) -> std::result::Result<Table, Failure> {
-        let o = Options::new(&ctx, options);
-        let read = || Ok((o.count_or("bins", 1, 50)?, o.float("cutoff")?));
-        let (bins, cutoff) = read().at(&ctx)?;
-        o.finish()?;
-        measured(walk, |all, setting| observables::pair_correlation(all, setting, bins, cutoff)).at(&ctx)
-    }
-
-    #[rhai_fn(name = "pair_correlation", return_raw)]
-    pub fn pair_correlation_plain(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-    ) -> std::result::Result<Table, Failure> {
-        pair_correlation(ctx, walk, Map::new())
+    pub fn pair_correlation(walk: &mut Walk, o: Options) -> Fallible<Table> {
+        let (bins, cutoff) = (o.count("bins", 1)?, o.maybe_float("cutoff"));
+        Ok(measured(walk, |all, setting| observables::pair_correlation(all, setting, bins, cutoff))?)
     }
 
     /// The structure factor S(k) of walkers in a cell as they are, averaged over reciprocal vectors of one length: a Table of
@@ -156,23 +134,9 @@ mod measure_functions {
     /// assert(structure_factor(walk, #{ cutoff: 3.0 }).k[0] > 1.6, "2 pi over the edge of the cell");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn structure_factor(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        options: Map,
-    ) -> std::result::Result<Table, Failure> {
-        let o = Options::new(&ctx, options);
-        let cutoff = o.float_or("cutoff", 2.0).at(&ctx)?;
-        o.finish()?;
-        measured(walk, |all, setting| observables::structure_factor(all, setting, cutoff)).at(&ctx)
-    }
-
-    #[rhai_fn(name = "structure_factor", return_raw)]
-    pub fn structure_factor_plain(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-    ) -> std::result::Result<Table, Failure> {
-        structure_factor(ctx, walk, Map::new())
+    pub fn structure_factor(walk: &mut Walk, o: Options) -> Fallible<Table> {
+        let cutoff = o.maybe_float("cutoff").unwrap_or(2.0);
+        Ok(measured(walk, |all, setting| observables::structure_factor(all, setting, cutoff))?)
     }
 
     /// The density of walkers as they are, along one direction: a Table of `x`, `density`, `up` and `down`, whose integral is
@@ -190,26 +154,10 @@ mod measure_functions {
     /// assert_close(n.density.sum() * 2.0, 3.0, 1e-12);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn electron_density(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        options: Map,
-    ) -> std::result::Result<Table, Failure> {
-        let o = Options::new(&ctx, options);
-        let read =
-            || Ok((o.count_or("axis", 0, 0)?, o.count_or("bins", 1, 50)?, o.float("from")?, o.float("to")?));
-        let (axis, bins, from, to) = read().at(&ctx)?;
-        o.finish()?;
-        let range = from.zip(to);
-        measured(walk, |all, setting| observables::density(all, setting, axis, bins, range)).at(&ctx)
-    }
-
-    #[rhai_fn(name = "electron_density", return_raw)]
-    pub fn electron_density_plain(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-    ) -> std::result::Result<Table, Failure> {
-        electron_density(ctx, walk, Map::new())
+    pub fn electron_density(walk: &mut Walk, o: Options) -> Fallible<Table> {
+        let (axis, bins) = (o.count("axis", 0)?, o.count("bins", 1)?);
+        let range = o.maybe_float("from").zip(o.maybe_float("to"));
+        Ok(measured(walk, |all, setting| observables::density(all, setting, axis, bins, range))?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -14,7 +14,7 @@ use crate::montecarlo::optimise::{self, Reweighted, Sample};
 use crate::number::Series;
 use crate::script::api::values::to_series;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// Samples gathered so far.
 #[derive(Clone, Default)]
@@ -52,7 +52,7 @@ fn promise_of(walks: &[Walk], hamiltonian: &Dynamic, values: &Dynamic) -> Result
     Ok(entries.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod optimise_functions {
     /// How the wave function and the local energy of every walker answer to each parameter: d ln Psi/da and d E_L/da. Samples
     /// of several steps add up with `+`; `vmc::parameter_step` makes a change of the parameters of them.
@@ -67,29 +67,21 @@ mod optimise_functions {
     /// assert(samples.count == 64 && vmc::parameter_step(samples, #{}).len == 1, "a sample a walker, one parameter");
     /// ```
     #[rhai_fn(global, name = "parameter_derivatives", return_raw)]
-    pub fn parameter_derivatives(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        hamiltonian: Hamiltonian,
-    ) -> std::result::Result<Samples, Failure> {
+    pub fn parameter_derivatives(walk: &mut Walk, hamiltonian: Hamiltonian) -> Fallible<Samples> {
         let samples = walk!(mut &*walk,
             w => hamiltonian.fits(w.psi()).and_then(|()| optimise::samples(&hamiltonian, &mut *w)),
             _l => Err(kind()));
-        Ok(Samples(Rc::new(samples.at(&ctx)?)))
+        Ok(Samples(Rc::new(samples?)))
     }
 
     #[rhai_fn(global, name = "parameter_derivatives", return_raw)]
-    pub fn lattice_derivatives(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        sum: OpSum,
-    ) -> std::result::Result<Samples, Failure> {
+    pub fn lattice_derivatives(walk: &mut Walk, sum: OpSum) -> Fallible<Samples> {
         let find = |walk: &Walk| -> Result<Vec<Sample>> {
             walk!(mut walk,
                 _w => Err(kind()),
                 l => optimise::lattice_samples(&LocalSum::of(&sum, l.psi())?, &mut *l))
         };
-        Ok(Samples(Rc::new(find(walk).at(&ctx)?)))
+        Ok(Samples(Rc::new(find(walk)?)))
     }
 
     /// The change of the parameters that samples suggest: by the linear method (the lowest state in the space of Psi and its
@@ -110,33 +102,16 @@ mod optimise_functions {
     /// assert(vmc::parameter_step(samples, #{ method: "reconfiguration" })[0] < 0.0, "fewer doubly occupied sites");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn parameter_step(
-        ctx: NativeCallContext,
-        samples: Samples,
-        options: Map,
-    ) -> std::result::Result<Series, Failure> {
-        let o = Options::new(&ctx, options);
-        let find = || {
-            let (method, shift) = (o.text_or("method", "linear")?, o.float_or("shift", 0.01)?);
-            let rate = o.float_or("rate", 0.1)?;
-            match method.as_str() {
-                "linear" => optimise::linear_method(&samples.0, shift),
-                "reconfiguration" => optimise::stochastic_reconfiguration(&samples.0, rate, shift),
-                other => Err(Error::input(format!("no method `{other}` of optimisation"))
-                    .hint("the methods are \"linear\" and \"reconfiguration\"")),
-            }
-        };
-        let step = find().at(&ctx)?;
-        o.finish()?;
+    pub fn parameter_step(samples: Samples, o: Options) -> Fallible<Series> {
+        let (method, shift) = (o.text("method")?, o.float("shift")?);
+        let rate = o.float("rate")?;
+        let step = match method.as_str() {
+            "linear" => optimise::linear_method(&samples.0, shift),
+            "reconfiguration" => optimise::stochastic_reconfiguration(&samples.0, rate, shift),
+            other => Err(Error::input(format!("no method `{other}` of optimisation"))
+                .hint("the methods are \"linear\" and \"reconfiguration\"")),
+        }?;
         Ok(Series::Real(step))
-    }
-
-    #[rhai_fn(name = "parameter_step", return_raw)]
-    pub fn parameter_step_plain(
-        ctx: NativeCallContext,
-        samples: Samples,
-    ) -> std::result::Result<Series, Failure> {
-        parameter_step(ctx, samples, Map::new())
     }
 
     /// What walkers promise for other values of their wave function's parameters, in the order of `parameter_values`: their
@@ -155,28 +130,16 @@ mod optimise_functions {
     /// assert(promise.change < 0.0 && promise.share > 0.8, "nearer to the optimum of 0.35");
     /// ```
     #[rhai_fn(name = "correlated_energy", return_raw)]
-    pub fn correlated_energy(
-        ctx: NativeCallContext,
-        walk: Walk,
-        hamiltonian: Dynamic,
-        values: Dynamic,
-    ) -> std::result::Result<Map, Failure> {
-        promise_of(&[walk], &hamiltonian, &values).at(&ctx)
+    pub fn correlated_energy(walk: Walk, hamiltonian: Dynamic, values: Dynamic) -> Fallible<Map> {
+        Ok(promise_of(&[walk], &hamiltonian, &values)?)
     }
 
     #[rhai_fn(name = "correlated_energy", return_raw)]
-    pub fn correlated_energies(
-        ctx: NativeCallContext,
-        walks: Array,
-        hamiltonian: Dynamic,
-        values: Dynamic,
-    ) -> std::result::Result<Map, Failure> {
+    pub fn correlated_energies(walks: Array, hamiltonian: Dynamic, values: Dynamic) -> Fallible<Map> {
         let wrong = || Error::input("correlated samples are walkers, or an array of them");
-        let find = || {
-            let all: Option<Vec<Walk>> = walks.iter().map(|w| w.clone().try_cast::<Walk>()).collect();
-            promise_of(&all.ok_or_else(wrong)?, &hamiltonian, &values)
-        };
-        find().at(&ctx)
+
+        let all: Option<Vec<Walk>> = walks.iter().map(|w| w.clone().try_cast::<Walk>()).collect();
+        Ok(promise_of(&all.ok_or_else(wrong)?, &hamiltonian, &values)?)
     }
 
     /// How many samples there are.
@@ -192,10 +155,10 @@ mod optimise_functions {
     }
 
     #[rhai_fn(global, name = "+", return_raw)]
-    pub fn plus(ctx: NativeCallContext, a: Samples, b: Samples) -> std::result::Result<Samples, Failure> {
+    pub fn plus(a: Samples, b: Samples) -> Fallible<Samples> {
         let count = |s: &Samples| s.0.first().map(|x| x.logs.len());
         if count(&a) != count(&b) {
-            return Err(Error::input("samples of different parameters cannot be added")).at(&ctx);
+            return Err(Error::input("samples of different parameters cannot be added").into());
         }
         let mut all = a.0;
         Rc::make_mut(&mut all).extend_from_slice(&b.0);

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rhai::{Dynamic, Map, NativeCallContext};
+use rhai::{Dynamic, Map};
 use serde_json::{Value, json};
 
 use super::walk::{Walk, handle, walk};
@@ -18,7 +18,7 @@ use crate::script::session;
 /// What the files call themselves.
 pub(in crate::script::api) const KIND: &str = "umklapp walkers";
 
-pub(super) fn save(ctx: &NativeCallContext, walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
+pub(super) fn save(walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
     let psi = walk!(&*walk, w => w.psi().describe(), l => l.psi().describe());
     let (seed, sweep, positions) = walk!(mut &*walk, w => parts(w.save()?), l => parts(l.save()?));
     files::need_extension(Path::new(file), &["json"], "a file of walkers")?;
@@ -27,7 +27,7 @@ pub(super) fn save(ctx: &NativeCallContext, walk: &mut Walk, file: &str, about: 
         "about": about::to_json(about),
     });
     let whole = files::seal(whole.as_object().cloned().unwrap_or_default());
-    let session = session(ctx)?;
+    let session = session()?;
     let path = session.output_path(file);
     files::write_bytes(&path, whole.as_bytes())?;
     session.saved(&path);
@@ -39,8 +39,8 @@ fn parts<P: Into<Value>>(saved: Saved<P>) -> (u64, u64, Value) {
 }
 
 /// Walkers of that wave function: a map of `walk` and of `about`, what was saved beside them.
-pub(in crate::script::api) fn load(ctx: &NativeCallContext, psi: &Psi, file: &str) -> Result<Map> {
-    let path = session(ctx)?.output_path(file);
+pub(in crate::script::api) fn load(psi: &Psi, file: &str) -> Result<Map> {
+    let path = session()?.output_path(file);
     let path = if path.exists() { path } else { file.into() };
     let bytes = memory::read(&path).map_err(|e| {
         Error::of_io(&e)

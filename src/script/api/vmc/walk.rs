@@ -17,7 +17,7 @@ use crate::montecarlo::{
 };
 use crate::number::{C64, Matrix, Series, Table};
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options, session};
+use crate::script::{Fallible, Options, session};
 
 /// Walkers, as scripts hold them: a handle, so that whoever moves them, by whatever name, moves the same ones.
 #[derive(Clone)]
@@ -78,8 +78,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 /// A sweep in the continuum as the options ask for it.
-fn sweep_of(o: &Options<'_>) -> Result<Sweep> {
-    let proposal = match o.text_or("proposal", "gaussian")?.as_str() {
+fn sweep_of(o: &Options) -> Result<Sweep> {
+    let proposal = match o.text("proposal")?.as_str() {
         "gaussian" => Proposal::Gaussian,
         "uniform" => Proposal::Uniform,
         other => {
@@ -87,17 +87,17 @@ fn sweep_of(o: &Options<'_>) -> Result<Sweep> {
                 .hint("displacements are \"gaussian\" or \"uniform\""));
         }
     };
-    let step = o.float("step")?.ok_or_else(|| {
+    let step = o.maybe_float("step").ok_or_else(|| {
         Error::input("`metropolis` needs the size of a trial move")
             .hint("like `step: 0.5`, in bohr; `vmc::run` finds one")
     })?;
     let sweep = Sweep {
-        scheme: Scheme::parse(&o.text_or("scheme", "look-ahead")?)?,
+        scheme: Scheme::parse(&o.maybe_text("scheme").unwrap_or_else(|| "look-ahead".to_string()))?,
         step,
         proposal,
-        drift: o.flag_or("drift", false)?,
-        group: o.count_or("group", 1, 4)?,
-        screen: Screen::parse(&o.text_or("screen", "barker")?)?,
+        drift: o.flag("drift")?,
+        group: o.count("group", 1)?,
+        screen: Screen::parse(&o.text("screen")?)?,
     };
     sweep.check()?;
     Ok(sweep)
@@ -117,7 +117,7 @@ fn values_of(walk: &Walk, sum: &OpSum) -> Result<Vec<C64>> {
         l => LocalSum::of(sum, l.psi())?.local_values(&mut *l))
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod walk_functions {
     /// Walkers of a wave function at random places: anywhere in a periodic cell, around the origin or given centres in open
     /// space, on any sites of a lattice. A walk is the same on any number of threads. Another name for walkers, or a place in a
@@ -138,41 +138,30 @@ mod walk_functions {
     /// assert(walk.count == 8 && walk.sweeps == 0, "at their start");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn walkers(ctx: NativeCallContext, psi: Psi, options: Map) -> std::result::Result<Walk, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || -> Result<Walk> {
-            let (count, seed) = (o.count_or("count", 1, 16)?, o.seed()?);
-            let spread = o.float_or("spread", 1.0)?;
-            if !(spread > 0.0 && spread.is_finite()) {
-                return Err(Error::input(format!("a spread of {spread}")).hint("it is a positive length"));
+    pub fn walkers(psi: Psi, o: Options) -> Fallible<Walk> {
+        let (count, seed) = (o.count("count", 1)?, o.seed()?);
+        let spread = o.float("spread")?;
+        if !(spread > 0.0 && spread.is_finite()) {
+            return Err(Error::input(format!("a spread of {spread}")).hint("it is a positive length").into());
+        }
+        let centres = o.given("centres").map(|v| super::super::points(&v, "centres")).transpose()?;
+        let lattice = matches!(psi, Psi::LatticeReal(_) | Psi::LatticeComplex(_));
+        if let Some(key) = ["spread", "centres"].into_iter().find(|key| lattice && o.given(key).is_some()) {
+            return Err(Error::input(format!("the option `{key}` for walkers on a lattice"))
+                .hint("there they start on any sites; leave it out")
+                .into());
+        }
+        let start = Start { centres: centres.unwrap_or_else(|| vec![[0.0; 3]]), spread };
+        Ok(match psi {
+            Psi::Real(psi) => Walk::Real(handle(Walkers::new(psi, count, seed, &start)?)),
+            Psi::Complex(psi) => Walk::Complex(handle(Walkers::new(psi, count, seed, &start)?)),
+            Psi::LatticeReal(state) => {
+                Walk::LatticeReal(handle(LatticeWalkers::new(state, count, seed, &())?))
             }
-            let centres = o.value("centres").map(|v| super::super::points(&v, "centres")).transpose()?;
-            let lattice = matches!(psi, Psi::LatticeReal(_) | Psi::LatticeComplex(_));
-            if let Some(key) = ["spread", "centres"].into_iter().find(|key| lattice && o.value(key).is_some())
-            {
-                return Err(Error::input(format!("the option `{key}` for walkers on a lattice"))
-                    .hint("there they start on any sites; leave it out"));
+            Psi::LatticeComplex(state) => {
+                Walk::LatticeComplex(handle(LatticeWalkers::new(state, count, seed, &())?))
             }
-            let start = Start { centres: centres.unwrap_or_else(|| vec![[0.0; 3]]), spread };
-            Ok(match psi {
-                Psi::Real(psi) => Walk::Real(handle(Walkers::new(psi, count, seed, &start)?)),
-                Psi::Complex(psi) => Walk::Complex(handle(Walkers::new(psi, count, seed, &start)?)),
-                Psi::LatticeReal(state) => {
-                    Walk::LatticeReal(handle(LatticeWalkers::new(state, count, seed, &())?))
-                }
-                Psi::LatticeComplex(state) => {
-                    Walk::LatticeComplex(handle(LatticeWalkers::new(state, count, seed, &())?))
-                }
-            })
-        };
-        let walk = make().at(&ctx)?;
-        o.finish()?;
-        Ok(walk)
-    }
-
-    #[rhai_fn(global, name = "walkers", return_raw)]
-    pub fn walkers_plain(ctx: NativeCallContext, psi: Psi) -> std::result::Result<Walk, Failure> {
-        walkers(ctx, psi, Map::new())
+        })
     }
 
     /// Moves all walkers by sweeps, a trial move for every electron, with the stationary law |Psi|^2; returns the share of
@@ -204,38 +193,26 @@ mod walk_functions {
     /// assert(walk.sweeps == 20, "the same walkers, not a copy");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn metropolis(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        options: Map,
-    ) -> std::result::Result<FLOAT, Failure> {
-        let o = Options::new(&ctx, options);
-        let count = o.count_or("sweeps", 1, 1).at(&ctx)?;
-        let session = session(&ctx).at(&ctx)?;
+    pub fn metropolis(walk: &mut Walk, o: Options) -> Fallible<FLOAT> {
+        let count = o.count("sweeps", 1)?;
+        let session = session()?;
         if matches!(walk, Walk::LatticeReal(_) | Walk::LatticeComplex(_)) {
-            let scheme =
-                o.text_or("scheme", "particle-by-particle").and_then(|s| Scheme::parse(&s)).at(&ctx)?;
+            let scheme = o.maybe_text("scheme").unwrap_or_else(|| "particle-by-particle".to_string());
+            let scheme = Scheme::parse(&scheme)?;
             if scheme != Scheme::ParticleByParticle {
                 return Err(Error::input(format!("the scheme `{scheme}` on a lattice"))
-                    .hint("walkers on a lattice move by \"particle-by-particle\""))
-                .at(&ctx);
+                    .hint("walkers on a lattice move by \"particle-by-particle\"")
+                    .into());
             }
-            o.finish()?;
-            return walk!(mut walk, _w => Ok(0.0), l => l.run(&(), count, session.interrupt())).at(&ctx);
+            return Ok(walk!(mut walk, _w => Ok(0.0), l => l.run(&(), count, session.interrupt()))?);
         }
-        let sweep = sweep_of(&o).at(&ctx)?;
-        o.finish()?;
+        let sweep = sweep_of(&o)?;
         if !sweep.scheme.exact() {
             session.note_once(
                 "quasi-simultaneous updating does not sample |Psi|^2: its averages are biased, by more for larger steps",
             );
         }
-        walk!(mut walk, w => w.run(&sweep, count, session.interrupt()), _l => Ok(0.0)).at(&ctx)
-    }
-
-    #[rhai_fn(global, name = "metropolis", return_raw)]
-    pub fn metropolis_plain(ctx: NativeCallContext, walk: &mut Walk) -> std::result::Result<FLOAT, Failure> {
-        metropolis(ctx, walk, Map::new())
+        Ok(walk!(mut walk, w => w.run(&sweep, count, session.interrupt()), _l => Ok(0.0))?)
     }
 
     /// Whether an updating scheme samples |Psi|^2 exactly.
@@ -245,8 +222,8 @@ mod walk_functions {
     /// assert(vmc::exact_sampling("look-ahead") && !vmc::exact_sampling("quasi-simultaneous"), "the paper's scheme is biased");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn exact_sampling(ctx: NativeCallContext, scheme: &str) -> std::result::Result<bool, Failure> {
-        Scheme::parse(scheme).map(Scheme::exact).at(&ctx)
+    pub fn exact_sampling(scheme: &str) -> Fallible<bool> {
+        Ok(Scheme::parse(scheme).map(Scheme::exact)?)
     }
 
     /// The local energy (H Psi)/Psi of every walker, its real part: a Series. In the continuum the Hamiltonian is made by
@@ -260,22 +237,14 @@ mod walk_functions {
     /// assert_close(e.mean(), 8.0, 1e-9);
     /// ```
     #[rhai_fn(global, name = "local_energy", return_raw)]
-    pub fn local_energy(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        hamiltonian: Hamiltonian,
-    ) -> std::result::Result<Series, Failure> {
-        let energies = energies_of(walk, &hamiltonian).at(&ctx)?;
+    pub fn local_energy(walk: &mut Walk, hamiltonian: Hamiltonian) -> Fallible<Series> {
+        let energies = energies_of(walk, &hamiltonian)?;
         Ok(Series::Real(energies.iter().map(LocalEnergy::total).collect()))
     }
 
     #[rhai_fn(global, name = "local_energy", return_raw)]
-    pub fn local_energy_of_sum(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        sum: OpSum,
-    ) -> std::result::Result<Series, Failure> {
-        let values = values_of(walk, &sum).at(&ctx)?;
+    pub fn local_energy_of_sum(walk: &mut Walk, sum: OpSum) -> Fallible<Series> {
+        let values = values_of(walk, &sum)?;
         Ok(Series::Real(values.iter().map(|z| z.re).collect()))
     }
 
@@ -290,12 +259,8 @@ mod walk_functions {
     /// assert_close(local_value(walk, n).mean(), 4.0, 1e-12);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn local_value(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        sum: OpSum,
-    ) -> std::result::Result<Series, Failure> {
-        values_of(walk, &sum).map(Series::Complex).at(&ctx)
+    pub fn local_value(walk: &mut Walk, sum: OpSum) -> Fallible<Series> {
+        Ok(values_of(walk, &sum).map(Series::Complex)?)
     }
 
     /// The parts of the local energy of every walker in the continuum: a Table of `energy`, `kinetic`, `external` and
@@ -308,11 +273,7 @@ mod walk_functions {
     /// assert_close((t.kinetic + t.external - 2.0).norm(), 0.0, 1e-9);
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn energy_terms(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        hamiltonian: Hamiltonian,
-    ) -> std::result::Result<Table, Failure> {
+    pub fn energy_terms(walk: &mut Walk, hamiltonian: Hamiltonian) -> Fallible<Table> {
         let table = |walk: &mut Walk| {
             let energies = energies_of(walk, &hamiltonian)?;
             let column = |f: fn(&LocalEnergy) -> f64| Series::Real(energies.iter().map(f).collect());
@@ -323,7 +284,7 @@ mod walk_functions {
                 ("interaction", column(|e| e.interaction)),
             ])
         };
-        table(walk).at(&ctx)
+        Ok(table(walk)?)
     }
 
     /// How many walkers there are.
@@ -372,33 +333,26 @@ mod walk_functions {
     /// assert(r.rows == 2 && r.columns == 3, "two electrons in space");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn positions(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        k: INT,
-    ) -> std::result::Result<Matrix, Failure> {
-        let find = || {
-            let n = walk!(&walk, w => w.count(), l => l.count());
-            let k = usize::try_from(k).ok().filter(|k| *k < n).ok_or_else(|| {
-                Error::input(format!("walker {k} of {n}"))
-                    .hint(format!("walkers are numbered from 0 to {}", n - 1))
-            })?;
-            walk!(&walk,
-            w => {
-                let dimension = w.psi().orbitals().dimension();
-                let all = w.places();
-                let positions = all[k];
-                let data = positions.iter().flat_map(|r| r[..dimension].to_vec()).collect();
-                Matrix::new(positions.len(), dimension, Series::Real(data))
-            },
-            l => {
-                let all = l.places();
-                let places = all[k];
-                let data: Vec<f64> = places.iter().flatten().map(|site| f64::from(*site)).collect();
-                Matrix::new(data.len(), 1, Series::Real(data))
-            })
-        };
-        find().at(&ctx)
+    pub fn positions(walk: &mut Walk, k: INT) -> Fallible<Matrix> {
+        let n = walk!(&walk, w => w.count(), l => l.count());
+        let k = usize::try_from(k).ok().filter(|k| *k < n).ok_or_else(|| {
+            Error::input(format!("walker {k} of {n}"))
+                .hint(format!("walkers are numbered from 0 to {}", n - 1))
+        })?;
+        Ok(walk!(&walk,
+        w => {
+            let dimension = w.psi().orbitals().dimension();
+            let all = w.places();
+            let positions = all[k];
+            let data = positions.iter().flat_map(|r| r[..dimension].to_vec()).collect();
+            Matrix::new(positions.len(), dimension, Series::Real(data))
+        },
+        l => {
+            let all = l.places();
+            let places = all[k];
+            let data: Vec<f64> = places.iter().flatten().map(|site| f64::from(*site)).collect();
+            Matrix::new(data.len(), 1, Series::Real(data))
+        })?)
     }
 
     /// New walkers where these are, with another wave function of as many electrons: where an optimisation goes on. With the
@@ -411,15 +365,11 @@ mod walk_functions {
     /// assert(walk.count == 2, "where they were");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn with_wavefunction(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        psi: Psi,
-    ) -> std::result::Result<Walk, Failure> {
+    pub fn with_wavefunction(walk: &mut Walk, psi: Psi) -> Fallible<Walk> {
         fn changed<C: System>(walk: &RefCell<Ensemble<C>>, psi: Arc<C>) -> Result<Rc<RefCell<Ensemble<C>>>> {
             walk.borrow().with_psi(psi).map(handle)
         }
-        match (walk, psi) {
+        Ok(match (walk, psi) {
             (Walk::Real(w), Psi::Real(psi)) => changed(w, psi).map(Walk::Real),
             (Walk::Complex(w), Psi::Complex(psi)) => changed(w, psi).map(Walk::Complex),
             (Walk::LatticeReal(w), Psi::LatticeReal(psi)) => changed(w, psi).map(Walk::LatticeReal),
@@ -428,8 +378,7 @@ mod walk_functions {
                 Err(Error::input("walkers of another kind of wave function")
                     .hint("make new ones with `walkers`"))
             }
-        }
-        .at(&ctx)
+        }?)
     }
 
     /// Writes walkers to a file, with whatever a map holds beside them (numbers, Series, Tables): `load` goes on with
@@ -448,13 +397,8 @@ mod walk_functions {
     /// assert((walk.positions(0) - again.positions(0)).norm() == 0.0, "the same walk");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn save_walkers(
-        ctx: NativeCallContext,
-        walk: &mut Walk,
-        file: &str,
-        about: Map,
-    ) -> std::result::Result<(), Failure> {
-        saved::save(&ctx, walk, file, &about).at(&ctx)
+    pub fn save_walkers(walk: &mut Walk, file: &str, about: Map) -> Fallible<()> {
+        Ok(saved::save(walk, file, &about)?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

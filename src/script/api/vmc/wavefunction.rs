@@ -17,7 +17,7 @@ use crate::script::api::chebyshev::as_complex;
 use crate::script::api::values::{to_series, type_of};
 use crate::script::api::vector::Vector;
 use crate::script::rooms::Rooms;
-use crate::script::{At, Failure, Options};
+use crate::script::{Fallible, Options};
 
 /// A wave function, as scripts hold it.
 #[derive(Clone)]
@@ -160,8 +160,8 @@ fn columns(value: &Dynamic) -> Result<(Vec<C64>, usize, usize)> {
 }
 
 /// A symmetric matrix over the sites, or nothing.
-fn site_matrix(o: &Options<'_>, key: &'static str) -> Result<Vec<f64>> {
-    let Some(value) = o.value(key) else { return Ok(Vec::new()) };
+fn site_matrix(o: &Options, key: &'static str) -> Result<Vec<f64>> {
+    let Some(value) = o.given(key) else { return Ok(Vec::new()) };
     let Some(matrix) = value.read_lock::<Matrix>() else {
         return Err(Error::input(format!(
             "option `{key}` takes a Matrix over the sites, not {}",
@@ -171,8 +171,8 @@ fn site_matrix(o: &Options<'_>, key: &'static str) -> Result<Vec<f64>> {
     Ok(matrix.data().as_real(key)?.to_vec())
 }
 
-fn finished<S: Amplitude>(state: LatticeState<S>, o: &Options<'_>) -> Result<Arc<LatticeState<S>>> {
-    let state = state.with_gutzwiller(o.float_or("gutzwiller", 1.0)?)?;
+fn finished<S: Amplitude>(state: LatticeState<S>, o: &Options) -> Result<Arc<LatticeState<S>>> {
+    let state = state.with_gutzwiller(o.float("gutzwiller")?)?;
     Ok(Arc::new(state.with_jastrow(site_matrix(o, "density_jastrow")?, site_matrix(o, "spin_jastrow")?)?))
 }
 
@@ -181,7 +181,7 @@ fn real_if_possible(data: &[C64]) -> bool {
     data.iter().all(|z| z.im.abs() <= 1e-14 * largest)
 }
 
-#[export_module]
+#[export_module(root = "crate::script::native")]
 mod wavefunction_functions {
     /// A Slater-Jastrow wave function: Slater determinants of orbitals for electrons with spin up and down, times Jastrow
     /// factors, which are set as its property `jastrow`.
@@ -200,55 +200,36 @@ mod wavefunction_functions {
     /// assert(psi.electrons == 3, "two up, one down");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn slater_jastrow(
-        ctx: NativeCallContext,
-        orbitals: OrbitalSet,
-        options: Map,
-    ) -> std::result::Result<Psi, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || -> Result<Psi> {
-            let electrons = (o.count_or("up", 0, 0)?, o.count_or("down", 0, 0)?);
-            let squares = (electrons.0 as u128).pow(2) + (electrons.1 as u128).pow(2);
-            let both = format!("{} and {} electrons", electrons.0, electrons.1);
-            memory::ensure(8 * squares, &format!("the Slater matrix of {both}"))?;
-            let determinants = o.value("determinants").map(|v| products(&v)).transpose()?;
-            let factors =
-                o.value("jastrow").map(|v| Factors::from_value(&v)).transpose()?.unwrap_or_default();
-            let decisions = match o.value("decisions") {
-                None => None,
-                Some(value) => Some(value.clone().try_cast::<OrbitalSet>().ok_or_else(|| {
-                    Error::input(format!("option `decisions` takes orbitals, not {}", type_of(&value)))
-                })?),
-            };
-            let delay = o.count("delay", 1)?;
-            match (orbitals.basis(), decisions.map(|d| d.basis())) {
-                (Basis::Real(b), None) => {
-                    slater(b, None, electrons, determinants, &factors, delay).map(Psi::Real)
-                }
-                (Basis::Real(b), Some(Basis::Real(d))) => {
-                    slater(b, Some(d), electrons, determinants, &factors, delay).map(Psi::Real)
-                }
-                (Basis::Complex(b), None) => {
-                    slater(b, None, electrons, determinants, &factors, delay).map(Psi::Complex)
-                }
-                (Basis::Complex(b), Some(Basis::Complex(d))) => {
-                    slater(b, Some(d), electrons, determinants, &factors, delay).map(Psi::Complex)
-                }
-                _ => Err(Error::input("real and complex orbitals in one wave function")
-                    .hint("decisions and energies use the same orbitals, in two precisions")),
-            }
+    pub fn slater_jastrow(orbitals: OrbitalSet, o: Options) -> Fallible<Psi> {
+        let electrons = (o.count("up", 0)?, o.count("down", 0)?);
+        let squares = (electrons.0 as u128).pow(2) + (electrons.1 as u128).pow(2);
+        let both = format!("{} and {} electrons", electrons.0, electrons.1);
+        memory::ensure(8 * squares, &format!("the Slater matrix of {both}"))?;
+        let determinants = o.given("determinants").map(|v| products(&v)).transpose()?;
+        let factors = o.given("jastrow").map(|v| Factors::from_value(&v)).transpose()?.unwrap_or_default();
+        let decisions = match o.given("decisions") {
+            None => None,
+            Some(value) => Some(value.clone().try_cast::<OrbitalSet>().ok_or_else(|| {
+                Error::input(format!("option `decisions` takes orbitals, not {}", type_of(&value)))
+            })?),
         };
-        let psi = make().at(&ctx)?;
-        o.finish()?;
-        Ok(psi)
-    }
-
-    #[rhai_fn(global, name = "slater_jastrow", return_raw)]
-    pub fn slater_jastrow_plain(
-        ctx: NativeCallContext,
-        orbitals: OrbitalSet,
-    ) -> std::result::Result<Psi, Failure> {
-        slater_jastrow(ctx, orbitals, Map::new())
+        let delay = o.maybe_count("delay", 1)?;
+        Ok(match (orbitals.basis(), decisions.map(|d| d.basis())) {
+            (Basis::Real(b), None) => {
+                slater(b, None, electrons, determinants, &factors, delay).map(Psi::Real)
+            }
+            (Basis::Real(b), Some(Basis::Real(d))) => {
+                slater(b, Some(d), electrons, determinants, &factors, delay).map(Psi::Real)
+            }
+            (Basis::Complex(b), None) => {
+                slater(b, None, electrons, determinants, &factors, delay).map(Psi::Complex)
+            }
+            (Basis::Complex(b), Some(Basis::Complex(d))) => {
+                slater(b, Some(d), electrons, determinants, &factors, delay).map(Psi::Complex)
+            }
+            _ => Err(Error::input("real and complex orbitals in one wave function")
+                .hint("decisions and energies use the same orbitals, in two precisions")),
+        }?)
     }
 
     /// Electrons on a lattice in the orbitals of a BlockVector or a Matrix (a row a site, a column an orbital): a Fermi sea,
@@ -268,57 +249,40 @@ mod wavefunction_functions {
     /// assert(psi.electrons == 4, "half filling");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn lattice_slater(
-        ctx: NativeCallContext,
-        orbitals: Dynamic,
-        options: Map,
-    ) -> std::result::Result<Psi, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || -> Result<Psi> {
-            let (up, down) = (o.count_or("up", 0, 0)?, o.count_or("down", 0, 0)?);
-            let (first, sites, filled) = columns(&orbitals)?;
-            let second = o.value("down_orbitals").map(|v| columns(&v)).transpose()?;
-            let (other, other_sites, other_filled) = second.unwrap_or_else(|| (first.clone(), sites, filled));
-            if other_sites != sites {
-                return Err(Error::input(format!("orbitals on {sites} sites and on {other_sites}")));
+    pub fn lattice_slater(orbitals: Dynamic, o: Options) -> Fallible<Psi> {
+        let (up, down) = (o.count("up", 0)?, o.count("down", 0)?);
+        let (first, sites, filled) = columns(&orbitals)?;
+        let second = o.given("down_orbitals").map(|v| columns(&v)).transpose()?;
+        let (other, other_sites, other_filled) = second.unwrap_or_else(|| (first.clone(), sites, filled));
+        if other_sites != sites {
+            return Err(Error::input(format!("orbitals on {sites} sites and on {other_sites}")).into());
+        }
+        for (n, have, spin) in [(up, filled, "up"), (down, other_filled, "down")] {
+            if n > have {
+                return Err(Error::input(format!("{n} electrons of spin {spin} and {have} orbitals"))
+                    .hint("find more orbitals, or take fewer electrons")
+                    .into());
             }
-            for (n, have, spin) in [(up, filled, "up"), (down, other_filled, "down")] {
-                if n > have {
-                    return Err(Error::input(format!("{n} electrons of spin {spin} and {have} orbitals"))
-                        .hint("find more orbitals, or take fewer electrons"));
-                }
-            }
-            let take = |data: &[C64], have: usize, n: usize| -> Vec<C64> {
-                (0..sites).flat_map(|i| data[i * have..i * have + n].iter().copied()).collect()
-            };
-            let (ups, downs) = (take(&first, filled, up), take(&other, other_filled, down));
-            if real_if_possible(&ups) && real_if_possible(&downs) {
-                let plain = |x: Vec<C64>| x.into_iter().map(|z| z.re).collect();
-                let sea = Reference::Sea { up: plain(ups), down: plain(downs) };
-                Ok(Psi::LatticeReal(finished(LatticeState::new(sites, up, down, sea)?, &o)?))
-            } else {
-                let sea = Reference::Sea { up: ups, down: downs };
-                Ok(Psi::LatticeComplex(finished(LatticeState::new(sites, up, down, sea)?, &o)?))
-            }
+        }
+        let take = |data: &[C64], have: usize, n: usize| -> Vec<C64> {
+            (0..sites).flat_map(|i| data[i * have..i * have + n].iter().copied()).collect()
         };
-        let psi = make().at(&ctx)?;
-        o.finish()?;
-        Ok(psi)
-    }
-
-    #[rhai_fn(global, name = "lattice_slater", return_raw)]
-    pub fn lattice_slater_plain(
-        ctx: NativeCallContext,
-        orbitals: Dynamic,
-    ) -> std::result::Result<Psi, Failure> {
-        lattice_slater(ctx, orbitals, Map::new())
+        let (ups, downs) = (take(&first, filled, up), take(&other, other_filled, down));
+        if real_if_possible(&ups) && real_if_possible(&downs) {
+            let plain = |x: Vec<C64>| x.into_iter().map(|z| z.re).collect();
+            let sea = Reference::Sea { up: plain(ups), down: plain(downs) };
+            Ok(Psi::LatticeReal(finished(LatticeState::new(sites, up, down, sea)?, &o)?))
+        } else {
+            let sea = Reference::Sea { up: ups, down: downs };
+            Ok(Psi::LatticeComplex(finished(LatticeState::new(sites, up, down, sea)?, &o)?))
+        }
     }
 
     /// Electrons on a lattice in singlet pairs sum_ij f(i, j) c^+_i,up c^+_j,down, the BCS state at a fixed number; f is a
     /// symmetric Matrix over the sites.
     ///
     /// # Options
-    /// - `pairs` (required): how many pairs.
+    /// - `pairs` (int, required): how many pairs.
     /// - `gutzwiller` (1.0), `density_jastrow`, `spin_jastrow`: as for `lattice_slater`.
     ///
     /// # Example
@@ -327,45 +291,36 @@ mod wavefunction_functions {
     /// assert(psi.electrons == 2, "one pair");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn lattice_pairs(
-        ctx: NativeCallContext,
-        f: Matrix,
-        options: Map,
-    ) -> std::result::Result<Psi, Failure> {
-        let o = Options::new(&ctx, options);
-        let make = || -> Result<Psi> {
-            let n = f.rows();
-            if !f.is_square() {
-                return Err(Error::input(format!("a pairing function of shape {}", f.shape()))
-                    .hint("it has a row and a column for every site"));
+    pub fn lattice_pairs(f: Matrix, o: Options) -> Fallible<Psi> {
+        let n = f.rows();
+        if !f.is_square() {
+            return Err(Error::input(format!("a pairing function of shape {}", f.shape()))
+                .hint("it has a row and a column for every site")
+                .into());
+        }
+        let data = f.data().to_complex();
+        let largest = data.iter().map(|z| z.norm()).fold(0.0, f64::max);
+        let strays = |k: &usize| (data[*k] - data[k % n * n + k / n]).norm() > 1e-10 * largest;
+        if let Some(k) = (0..n * n).find(strays) {
+            let (i, j) = (k / n, k % n);
+            return Err(Error::input(format!(
+                "a pairing function that is not symmetric: f({i}, {j}) is not f({j}, {i})"
+            ))
+            .hint("singlets want f(i, j) = f(j, i); take 0.5 * (f + f.transpose())")
+            .into());
+        }
+        let none = || Error::input("no number of pairs").hint("give it, like `pairs: 4`");
+        let pairs = o.maybe_count("pairs", 1)?.ok_or_else(none)?;
+        match f.data() {
+            Series::Real(data) => {
+                let reference = Reference::Pairs { f: data.clone() };
+                Ok(Psi::LatticeReal(finished(LatticeState::new(n, pairs, pairs, reference)?, &o)?))
             }
-            let data = f.data().to_complex();
-            let largest = data.iter().map(|z| z.norm()).fold(0.0, f64::max);
-            let strays = |k: &usize| (data[*k] - data[k % n * n + k / n]).norm() > 1e-10 * largest;
-            if let Some(k) = (0..n * n).find(strays) {
-                let (i, j) = (k / n, k % n);
-                return Err(Error::input(format!(
-                    "a pairing function that is not symmetric: f({i}, {j}) is not f({j}, {i})"
-                ))
-                .hint("singlets want f(i, j) = f(j, i); take 0.5 * (f + f.transpose())"));
+            Series::Complex(data) => {
+                let reference = Reference::Pairs { f: data.clone() };
+                Ok(Psi::LatticeComplex(finished(LatticeState::new(n, pairs, pairs, reference)?, &o)?))
             }
-            let pairs = o
-                .count("pairs", 1)?
-                .ok_or_else(|| Error::input("no number of pairs").hint("give it, like `pairs: 4`"))?;
-            match f.data() {
-                Series::Real(data) => {
-                    let reference = Reference::Pairs { f: data.clone() };
-                    Ok(Psi::LatticeReal(finished(LatticeState::new(n, pairs, pairs, reference)?, &o)?))
-                }
-                Series::Complex(data) => {
-                    let reference = Reference::Pairs { f: data.clone() };
-                    Ok(Psi::LatticeComplex(finished(LatticeState::new(n, pairs, pairs, reference)?, &o)?))
-                }
-            }
-        };
-        let psi = make().at(&ctx)?;
-        o.finish()?;
-        Ok(psi)
+        }
     }
 
     /// The number of electrons.
@@ -377,24 +332,20 @@ mod wavefunction_functions {
 
     /// The Jastrow factors, as they were settled for these electrons.
     #[rhai_fn(global, get = "jastrow", pure, return_raw)]
-    pub fn jastrow_of(ctx: NativeCallContext, psi: &mut Psi) -> std::result::Result<Factors, Failure> {
+    pub fn jastrow_of(psi: &mut Psi) -> Fallible<Factors> {
         match psi {
             Psi::Real(psi) => Ok(Factors(psi.jastrow().factors().to_vec())),
             Psi::Complex(psi) => Ok(Factors(psi.jastrow().factors().to_vec())),
-            _ => Err(no_factors()).at(&ctx),
+            _ => Err(no_factors().into()),
         }
     }
 
     #[rhai_fn(global, set = "jastrow", return_raw)]
-    pub fn set_jastrow(
-        ctx: NativeCallContext,
-        psi: &mut Psi,
-        factors: Factors,
-    ) -> std::result::Result<(), Failure> {
+    pub fn set_jastrow(psi: &mut Psi, factors: Factors) -> Fallible<()> {
         *psi = match psi {
-            Psi::Real(psi) => Psi::Real(Arc::new(psi.with_jastrow(&factors.0).at(&ctx)?)),
-            Psi::Complex(psi) => Psi::Complex(Arc::new(psi.with_jastrow(&factors.0).at(&ctx)?)),
-            _ => return Err(no_factors()).at(&ctx),
+            Psi::Real(psi) => Psi::Real(Arc::new(psi.with_jastrow(&factors.0)?)),
+            Psi::Complex(psi) => Psi::Complex(Arc::new(psi.with_jastrow(&factors.0)?)),
+            _ => return Err(no_factors().into()),
         };
         Ok(())
     }
@@ -429,13 +380,8 @@ mod wavefunction_functions {
     /// assert(psi.with_parameters([0.5]).parameters.b == 0.5, "changed");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn with_parameters(
-        ctx: NativeCallContext,
-        psi: &mut Psi,
-        values: Dynamic,
-    ) -> std::result::Result<Psi, Failure> {
-        let make = || psi.with_parameters(to_series(&values)?.as_real("parameters")?);
-        make().at(&ctx)
+    pub fn with_parameters(psi: &mut Psi, values: Dynamic) -> Fallible<Psi> {
+        Ok(psi.with_parameters(to_series(&values)?.as_real("parameters")?)?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
