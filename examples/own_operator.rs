@@ -5,13 +5,12 @@
 
 use std::process::ExitCode;
 
-use rhai::NativeCallContext;
 use umklapp::Engine;
 use umklapp::backend::{BlockVector, Kernel, KernelInfo};
 use umklapp::error::{Error, Result};
 use umklapp::number::C64;
 use umklapp::operator::{Action, LinearOperator, Operator};
-use umklapp::script::{At, Failure};
+use umklapp::script::Fallible;
 
 /// `A + g |u><u|` with the normalised vector `u`.
 struct Coupled {
@@ -59,8 +58,8 @@ impl LinearOperator for Coupled {
 }
 
 /// What scripts call.
-fn couple_all(ctx: NativeCallContext, a: Operator, g: f64) -> std::result::Result<Operator, Failure> {
-    Coupled::uniform(&a, g).at(&ctx)
+fn couple_all(a: Operator, g: f64) -> Fallible<Operator> {
+    Ok(Coupled::uniform(&a, g)?)
 }
 
 const SCRIPT: &str = "

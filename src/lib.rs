@@ -21,9 +21,9 @@
 //! # }
 //! ```
 //!
-//! The other modules are the numerics behind the scripts, for use from Rust; `src/README.md` is their map. Layers import
-//! downwards only: [`error`], [`task`], [`number`], [`backend`], [`operator`] and [`lattice`], [`method`], then
-//! [`manybody`], [`montecarlo`] and [`gauge`], [`output`], [`script`].
+//! The other modules are the numerics behind the scripts, for use from Rust; `src/README.md` is their map.
+//! Layers import downwards only: [`error`], [`task`], [`number`], [`backend`], [`operator`] and [`lattice`],
+//! [`method`], then [`manybody`], [`montecarlo`] and [`gauge`], [`output`], [`script`].
 
 pub mod backend;
 #[doc(hidden)]

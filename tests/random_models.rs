@@ -251,8 +251,13 @@ fn sector(draw: &mut Draw, sites: &[&Kind]) -> String {
     let meeting = sites.iter().any(|k| k.name == "Fermion") && sites.iter().any(|k| k.name == "Boson");
     let fermions = sites.iter().any(|k| k.fermionic) && sites.iter().any(|k| k.name == "Boson");
     let mut totals: Vec<(String, f64)> = Vec::new();
+    // Now and then a sector of one state: all sites empty, or all full.
+    let extreme = draw.chance(0.15).then(|| draw.chance(0.5));
     for kind in sites {
-        let state = draw.below(kind.dim);
+        let state = match extreme {
+            None => draw.below(kind.dim),
+            Some(full) => usize::from(full) * (kind.dim - 1),
+        };
         for (name, values) in kind.numbers {
             let name = match (*name, kind.name) {
                 ("N", "Boson") if meeting || fermions => "Nb",
@@ -281,13 +286,17 @@ fn sector(draw: &mut Draw, sites: &[&Kind]) -> String {
 
 /// Particles that hop on a lattice with disorder, vacancies, boundaries of every kind.
 fn hopping(draw: &mut Draw) -> String {
-    let side = |draw: &mut Draw| 3 + draw.below(7);
+    // Sides of one and two sites close upon themselves.
+    let side = |draw: &mut Draw| if draw.chance(0.3) { 1 + draw.below(2) } else { 3 + draw.below(7) };
     let (a, b) = (side(draw), side(draw));
     let boundary =
         |draw: &mut Draw| draw.of(&["\"periodic\"", "\"open\"", "\"antiperiodic\"", "lattice::twisted(0.7)"]);
     let (p, q) = (boundary(draw), boundary(draw));
     let lattice = match draw.below(4) {
-        0 => format!("lattice::chain({}).boundary({p})", 3 + draw.below(130)),
+        0 => {
+            let n = if draw.chance(0.3) { 1 + draw.below(4) } else { 3 + draw.below(130) };
+            format!("lattice::chain({n}).boundary({p})")
+        }
         1 => format!("lattice::square({a}, {b}).boundary({p}, {q})"),
         2 => format!("lattice::honeycomb({a}, {b}).boundary({p}, {q})"),
         _ => format!("lattice::triangular({a}, {b}).boundary({p}, {q})"),

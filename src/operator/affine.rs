@@ -52,7 +52,7 @@ impl Operator {
     /// A pass of A that is the pass `c` of this operator; none where a factor is complex.
     fn fused(&self, c: Update) -> Option<Update> {
         let real = self.scale.im == 0.0 && self.shift.im == 0.0;
-        real.then(|| Update {
+        real.then_some(Update {
             alpha: c.alpha * self.scale.re,
             beta: c.beta + c.alpha * self.shift.re,
             gamma: c.gamma,
@@ -152,12 +152,12 @@ impl Operator {
     pub fn adjoint(&self) -> Result<Operator> {
         let back = |of: &Operator| {
             let scale = self.scale.conj();
-            Ok(of.with(scale * of.scale, scale * of.shift + self.shift.conj()))
+            of.with(scale * of.scale, scale * of.shift + self.shift.conj())
         };
+        let own = Operator { adjoint: None, ..self.node_times(ONE) };
         if let Some(known) = &self.adjoint {
-            return back(known);
+            return Ok(Operator { adjoint: Some(Arc::new(own)), ..back(known) });
         }
-        let own = self.node_times(ONE);
         match self.node.adjoint()? {
             Some(mut other) => {
                 if other.affine() == (ONE, C64::ZERO) {
@@ -165,9 +165,9 @@ impl Operator {
                 }
                 // Models are Hermitian, and so are their commutators i [.., x].
                 other.origin.clone_from(&self.origin);
-                back(&other.on(self.geometry.clone()))
+                Ok(back(&other.on(self.geometry.clone())))
             }
-            None if own.is_hermitian()? => back(&own),
+            None if own.is_hermitian()? => Ok(back(&own)),
             None => Err(Error::input(format!("the adjoint of a {} is not known", self.describe()))),
         }
     }

@@ -71,7 +71,8 @@ impl OptionDoc {
             return Err(Error::input(text).hint(format!("it was given `{value}`")));
         }
         if value.as_float().is_ok_and(FLOAT::is_nan) {
-            return Err(Error::input(format!("option `{}` is not a number (NaN)", self.key)));
+            let text = format!("option `{}` is not a number (NaN)", self.key);
+            return Err(Error::input(text).hint("a division of zero by zero gives one, say"));
         }
         Ok(value)
     }

@@ -315,3 +315,82 @@ pub(super) fn called(ast: &AST) -> BTreeSet<String> {
     });
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Engine;
+    use super::super::options::Declared;
+    use super::super::registry::{Entry, entries, options};
+
+    /// Values of three types, one of which an option does not take.
+    const VALUES: [(&str, &str); 3] = [("true", "bool"), ("\"x\"", "string"), ("[]", "array")];
+
+    fn call(entry: &Entry, key: &str, value: &str) -> String {
+        let others = "(), ".repeat(entry.parameters.len() - 1);
+        format!("{}({others}#{{ {key}: {value} }})", entry.path())
+    }
+
+    fn only(engine: &mut Engine, script: &str) -> String {
+        let found = engine.check(script, None);
+        assert_eq!(found.len(), 1, "`{script}`: {:?}", found.iter().map(|r| &r.message).collect::<Vec<_>>());
+        found[0].message.clone()
+    }
+
+    #[test]
+    fn check_and_run_say_the_same_of_every_option() {
+        let mut engine = Engine::new().unwrap();
+        let all = entries(engine.rhai(), false);
+        let mut seen = 0;
+        for entry in all.iter().filter(|e| e.takes_options() && !e.doc.is_empty()) {
+            let path = entry.path();
+            let declared = options(&all, &path);
+            assert!(!declared.is_empty(), "`{path}` takes options and declares none");
+            let run = Declared::new(entry.doc.clone());
+            for option in &declared {
+                let key = option.key.as_str();
+                assert!(!option.kind.is_empty(), "the option `{key}` of `{path}` has no kind");
+                let wrong = format!("{key}x");
+                if declared.iter().any(|other| other.key == wrong) {
+                    continue;
+                }
+                let message = only(&mut engine, &call(entry, &wrong, "true"));
+                assert_eq!(message, format!("unknown option `{wrong}`"), "{path}");
+                let given = [(wrong.as_str().into(), true.into())].into_iter().collect();
+                let refused = run.check(engine.rhai(), given).unwrap_err();
+                assert_eq!(refused.message(), message, "{path}");
+                seen += 1;
+            }
+            for option in run.options(engine.rhai()).to_vec() {
+                let kinds: Vec<&str> = option.kind.split(" or ").collect();
+                let of_kind = |kind: &str| kinds.contains(&kind) || kinds.contains(&"any");
+                let Some((value, _)) = VALUES.iter().find(|(_, kind)| !of_kind(kind)) else { continue };
+                // Another form of the function may take the value.
+                if declared.iter().any(|other| other.key == option.key && other.kind != option.kind) {
+                    continue;
+                }
+                let message = only(&mut engine, &call(entry, &option.key, value));
+                let value = engine.eval(value).unwrap_or_else(|e| panic!("{}", e.message));
+                let given = [(option.key.as_str().into(), value)].into_iter().collect();
+                let refused = run.check(engine.rhai(), given).unwrap_err();
+                assert_eq!(refused.message(), message, "{path}");
+                assert!(message.starts_with(&format!("option `{}` takes", option.key)), "{message}");
+            }
+        }
+        assert!(seen > 200, "{seen} options");
+    }
+
+    #[test]
+    fn a_misspelled_option_of_a_script_is_refused_where_it_is_read() {
+        let mut engine = Engine::new().unwrap();
+        let own = "/// Twice.\n///\n/// # Options\n/// - `factor` (2.0): of it\nfn twice(x, opts) {\n  let o = options(opts);\n  o.factor * x\n}\n";
+        let right = engine.eval(&format!("{own}twice(2.0, #{{ factor: 3 }})"));
+        assert_eq!(right.unwrap_or_else(|e| panic!("{}", e.message)).as_float(), Ok(6.0));
+        let script = format!("{own}twice(2.0, #{{ facto: 3 }})");
+        let message = only(&mut engine, &script);
+        let Err(report) = engine.eval(&script) else { panic!("a wrong key was taken") };
+        assert_eq!(
+            (report.message.as_str(), report.hint.as_deref()),
+            (message.as_str(), Some("did you mean `factor`?"))
+        );
+    }
+}

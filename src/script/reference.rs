@@ -21,66 +21,62 @@ pub struct Page {
 const MODULES: [(&str, &str); 13] = [
     (
         "crystal",
-        "Crystals for variational Monte Carlo: cells with ions, in bohr and hartree, and the empirical potentials of their \
-         electrons.",
+        "Crystals for variational Monte Carlo: cells with ions, in bohr and hartree, and the empirical \
+         potentials of their electrons.",
     ),
     (
         "dmrg",
-        "The density-matrix renormalisation group for chains, ladders and cylinders. `dmrg::finite` finds ground states and low \
-         excited states; blocks, superblocks and density matrices are there to write an algorithm of your own.",
+        "The density-matrix renormalisation group for chains, ladders and cylinders. `dmrg::finite` finds \
+         ground states and low excited states; blocks, superblocks and density matrices are there to \
+         write an algorithm of your own.",
     ),
     (
         "exact",
-        "Exact treatment of many-body models: sums of local operators become sparse matrices in a sector of conserved numbers, \
-         for `davidson`, for moments, or for time evolution.",
+        "Exact treatment of many-body models: sums of local operators become sparse matrices in a sector \
+         of conserved numbers, for `davidson`, for moments, or for time evolution.",
     ),
     (
         "gauge",
-        "SU(3) gauge fields on hypercubic lattices: made by rule, by the heatbath or from files; smearing and flow; plaquettes, \
-         loops and topological charge.",
+        "SU(3) gauge fields on hypercubic lattices: made by rule, by the heatbath or from files; smearing \
+         and flow; plaquettes, loops and topological charge.",
     ),
     (
         "jastrow",
-        "Jastrow factors: symmetric functions of distances that multiply Slater determinants. Factors are multiplied with `*`, \
-         and their parameters can be optimised.",
+        "Jastrow factors: symmetric functions of distances that multiply Slater determinants. Factors are \
+         multiplied with `*`, and their parameters can be optimised.",
     ),
     (
         "kpm",
-        "The kernel polynomial method: densities of states, spectral functions, Green's functions, conductivities and time \
-         evolution of large sparse Hamiltonians, from Chebyshev moments.",
+        "The kernel polynomial method: densities of states, spectral functions, Green's functions, \
+         conductivities and time evolution of large sparse Hamiltonians, from Chebyshev moments.",
     ),
     (
         "lattice",
-        "Finite lattices: Bravais lattices and your own unit cells, boundaries, vacancies, shapes. Lengths are in lattice \
-         constants.",
+        "Finite lattices: Bravais lattices and your own unit cells, boundaries, vacancies, shapes. \
+         Lengths are in lattice constants.",
     ),
-    (
-        "models",
-        "Standard many-body models as sums of operators, for `exact::operator` and `dmrg::finite`.",
-    ),
+    ("models", "Standard many-body models as sums of operators, for `exact::operator` and `dmrg::finite`."),
     (
         "orbitals",
-        "One-electron orbitals for Slater determinants: plane waves, bands of a crystal on splines, Gaussians, oscillator states, \
-         your own functions.",
+        "One-electron orbitals for Slater determinants: plane waves, bands of a crystal on splines, \
+         Gaussians, oscillator states, your own functions.",
     ),
     (
         "overlap",
-        "The overlap operator, which keeps chiral symmetry on the lattice: its sign function with an error bound, index and zero \
-         modes, propagators.",
+        "The overlap operator, which keeps chiral symmetry on the lattice: its sign function with an \
+         error bound, index and zero modes, propagators.",
     ),
-    (
-        "solve",
-        "Linear equations with Hermitian and other operators, by Krylov methods.",
-    ),
+    ("solve", "Linear equations with Hermitian and other operators, by Krylov methods."),
     (
         "vmc",
-        "Variational Monte Carlo: runs and optimisation of wave functions, for electrons in crystals, atoms and traps, and on \
-         lattices; walkers and Metropolis steps to write an algorithm of your own.",
+        "Variational Monte Carlo: runs and optimisation of wave functions, for electrons in crystals, \
+         atoms and traps, and on lattices; walkers and Metropolis steps to write an algorithm of your \
+         own.",
     ),
     (
         "wilson",
-        "The Wilson-Dirac operator, the kernel of the overlap operator, and spinor fields. The Dirac matrices are chiral, with \
-         gamma5 = diag(1, 1, -1, -1).",
+        "The Wilson-Dirac operator, the kernel of the overlap operator, and spinor fields. The Dirac \
+         matrices are chiral, with gamma5 = diag(1, 1, -1, -1).",
     ),
 ];
 
@@ -104,7 +100,8 @@ pub fn pages(entries: &[Entry]) -> Vec<Page> {
         documented(topics)
     };
     let everywhere = format!(
-        "{EVERYWHERE}\n\n## Functions and variables\n\n{FUNCTIONS}\n\n## Numbers\n\n{NUMBERS}\n\n## All functions\n\n{}",
+        "{EVERYWHERE}\n\n## Functions and variables\n\n{FUNCTIONS}\n\n## Numbers\n\n{NUMBERS}\n\n\
+         ## All functions\n\n{}",
         listed(&functions(""))
     );
     let mut pages = vec![page("everywhere", "Functions of no module", &everywhere)];
@@ -201,9 +198,14 @@ mod tests {
     #[test]
     fn the_reference_has_a_chapter_a_module() {
         let text = markdown(&all());
-        for part in
-            ["### Functions and variables\n", "### Numbers\n", "## Module `kpm`\n", "#### `kpm::dos`\n", "#### `Series.slice`\n", "**Options**"]
-        {
+        for part in [
+            "### Functions and variables\n",
+            "### Numbers\n",
+            "## Module `kpm`\n",
+            "#### `kpm::dos`\n",
+            "#### `Series.slice`\n",
+            "**Options**",
+        ] {
             assert!(text.contains(part), "{part}");
         }
     }

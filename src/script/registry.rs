@@ -230,6 +230,8 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
         "ScriptModel" => "Model",
         "Pairs" => "Eigen",
         "Psi" => "WaveFunction",
+        "Electrons" => "Configuration",
+        "Counted" => "Index",
         "Walk" => "Walkers",
         "Factors" => "Jastrow",
         "Open" => "OpenSystem",

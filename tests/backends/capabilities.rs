@@ -405,7 +405,7 @@ const CAPABILITIES: [Capability; 13] = [
         close(&case.numbers(&w), &y, 10.0 * case.eps, &case.what);
     }),
     ("writing without reading", |case| {
-        assert_eq!(case.h.overwrites(), true, "{}", case.what);
+        assert!(case.h.overwrites(), "{}", case.what);
         let (v, x) = case.block(3, 1);
         let nan = vec![C64::new(f64::NAN, 0.0); x.len()];
         let mut w = case.h.device().upload(v.dtype(), v.rows(), 3, &nan).expect("a block");
@@ -473,7 +473,8 @@ const CAPABILITIES: [Capability; 13] = [
     }),
     ("what it costs, and whether it is recorded", |case| {
         let (own, plain) = (case.h.info(), case.plain.h.info());
-        assert!(own.entries >= plain.entries && own.bytes >= plain.bytes, "{}", case.what);
+        // Rows of an adjoint may need other padding, so that its bytes are others.
+        assert!(own.entries >= plain.entries && (own.bytes > 0) == (plain.bytes > 0), "{}", case.what);
         assert!(!own.format.is_empty() && case.h.summary().contains(&own.format), "{}", case.what);
         let multiple = ["h", "1.0 * h", "-2.5 * h", "h + 0.3", "2 (0.5 h + 1) - 0.4", "h^++", "h + 0.5 g"];
         if multiple.contains(&case.wrapper.name) {
@@ -502,8 +503,9 @@ pub fn wrappers(device: &Device) {
 /// Moments of a multiple or a shifted operator are those of the operator in the window that moved with it.
 pub fn moments(device: &Device) {
     for format in [Format::Stencil, Format::Csr] {
-        let h = Operator::of_model(device, &model(0.1, 7), format, false).expect("an operator");
-        let start: Vec<C64> = (0..2 * h.dim()).map(|i| number(9, i, true)).collect();
+        let flux = if format == Format::Csr { 0.2 } else { 0.0 };
+        let h = Operator::of_model(device, &model(flux, 7), format, false).expect("an operator");
+        let start: Vec<C64> = (0..2 * h.dim()).map(|i| number(9, i, h.dtype().is_complex())).collect();
         let v = device.upload(h.dtype(), h.rows(), 2, &start).expect("a block");
         let moments = |h: &Operator, center: f64, half_width: f64| {
             let mut run = Chebyshev::new(h, Window { center, half_width }, v.clone()).expect("a window");

@@ -22,6 +22,24 @@ fn functions_that_call_themselves_forever() {
     );
 }
 
+#[test]
+fn names_of_earlier_versions() {
+    fail(
+        &mut engine(None),
+        &[
+            (
+                "moments_for(1, 2)",
+                "no function `moments_for(int, int)`",
+                "`moments_for` is `kpm::moments_for` now",
+            ),
+            ("k_path([[0.0]], 2)", "no function `k_path", "`k_path` is `lattice::k_path` now"),
+            ("gauge::load(\"u.nersc\")", "no function `gauge::load", "`gauge::load` is `load` now"),
+        ],
+    );
+    let found = engine(None).check("let t = trap(1.0);", None);
+    assert!(found[0].render(false).contains("`trap` is `vmc::trap` now"), "{}", found[0].render(false));
+}
+
 /// Tells that work began.
 struct Began(Sender<()>);
 

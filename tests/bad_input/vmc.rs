@@ -191,7 +191,11 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "no observable spin",
                 "density",
             ),
-            ("load(\"no_such_walk.json\", #{ wavefunction: psi })", "cannot be read", "save_walkers"),
+            (
+                "load(\"no_such_walk.json\", #{ wavefunction: psi })",
+                "there is no such file",
+                "names of files",
+            ),
             ("walk.positions(2)", "walker 2 of 2", "0 to 1"),
             (
                 "vmc::run(psi, models::hubbard_chain(4, #{}), #{})",

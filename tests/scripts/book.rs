@@ -1,5 +1,6 @@
-//! The code of the book and of the README, a case for each chapter. The blocks of a chapter run one after another, as a reader would
-//! type them: variables stay, functions belong to their block. A block of `text` below is what was printed since the last one.
+//! The code of the book and of the README, a case for each chapter. The blocks of a chapter run one after
+//! another, as a reader would type them: variables stay, functions belong to their block. A block of `text`
+//! below is what was printed since the last one.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -71,7 +72,8 @@ fn run(chapter: &Path, scratch: PathBuf) -> Result<(), Failed> {
             if let Some(finding) = findings.first() {
                 return Err(Failed::from(format!("{at}:\n{}", finding.render(false))));
             }
-            engine.eval(&script).map_err(|report| format!("{at}:\n{}", report.render(false)))?;
+            let outcome = engine.eval(&script);
+            outcome.map_err(|report| format!("{at}:\n{}", report.render(false))).map(drop)?;
         } else if block.language == "text" {
             let expected: String = block.lines.iter().map(|line| format!("{line}\n")).collect();
             let found = std::mem::take(&mut *printed.borrow_mut());
@@ -83,7 +85,8 @@ fn run(chapter: &Path, scratch: PathBuf) -> Result<(), Failed> {
     Ok(())
 }
 
-/// The contents name every chapter and every page of the reference, and links between chapters lead somewhere.
+/// The contents name every chapter and every page of the reference, and links between chapters lead
+/// somewhere.
 fn contents(folder: &Path) -> Result<(), Failed> {
     let engine = Engine::new().map_err(|e| Failed::from(e.message()))?;
     let mut pages: BTreeSet<String> = reference::pages(&entries(engine.rhai(), false))

@@ -38,7 +38,8 @@ pub fn trials() -> Vec<Trial> {
     for entry in &all {
         for (number, example) in examples(&entry.doc).into_iter().enumerate() {
             let path = entry.path();
-            let same = trials.iter().filter(|t: &&Trial| t.name().starts_with(&format!("doc/{path} "))).count();
+            let same =
+                trials.iter().filter(|t: &&Trial| t.name().starts_with(&format!("doc/{path} "))).count();
             let id = number + 100 * same;
             trials.push(Trial::test(format!("doc/{path} {id}"), move || run(&path, id, &example)));
         }

@@ -1,6 +1,6 @@
-//! The scripts of `tests/golden`, `scripts` and `examples`, a case each: what they print is what the `.out` beside
-//! them says.
-//! `umklapp test --bless tests/golden scripts examples` writes those files; each change of one is read before it is kept.
+//! The scripts of `tests/golden`, `scripts` and `examples`, a case each: what they print is what the `.out`
+//! beside them says. `umklapp test --bless tests/golden scripts examples` writes those files; each change of
+//! one is read before it is kept.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
-//! Scripts as test cases: those of `tests/golden`, `scripts` and `examples`, the examples of doc comments, and the code of
-//! the book and the README. A name selects, also in part: `cargo test --release --test scripts -- tests/golden`, `doc/`,
-//! `book/`, `scripts/kpm_dos`.
+//! Scripts as test cases: those of `tests/golden`, `scripts` and `examples`, the examples of doc comments,
+//! and the code of the book and the README. A name selects, also in part: `cargo test --release --test
+//! scripts -- tests/golden`, `doc/`, `book/`, `scripts/kpm_dos`.
 
 mod book;
 mod docs;

@@ -72,7 +72,6 @@ impl<F: Packed> Prepared<F> {
                 }
             }
         })?;
-        threads.check()?;
         // The host's copy belongs to whoever made it.
         let spec = WilsonSpec { links: Arc::default(), ..spec.clone() };
         Ok(Prepared { rows: spec.rows(), shape, links, spec, threads, isa })

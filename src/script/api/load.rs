@@ -91,7 +91,7 @@ mod load_functions {
     /// - Walkers: a map of `walk` and of `about`, what was saved beside them.
     ///
     /// # Options
-    /// - `wavefunction`: of walkers (required there), the one that they were saved with.
+    /// - `wavefunction` (WaveFunction): of walkers (needed there), the one that they were saved with.
     /// - `reunitarise` (false): of a gauge field, project every link, also rough ones that are off by up to 1e-2.
     /// - `precision` (string, that of the file): of orbitals, "single" or "double".
     /// - `k` (int): of a `bwfn.data` with several k points, which one, by its number there, from 1.

@@ -34,7 +34,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// What a sign function is made of.
 fn operator_of(q: &Dynamic) -> Result<Operator> {
     q.clone().try_cast::<Operator>().ok_or_else(|| {
-        Error::input(format!("a sign function of a {}", type_of(q)))
+        Error::input(format!("a sign function of {}", type_of(q)))
             .hint("make an operator with `wilson::kernel(u, #{ s: 0.4 })`")
     })
 }

@@ -83,8 +83,8 @@ mod sweep_functions {
     }
 
     #[rhai_fn(name = "heatbath", return_raw)]
-    pub fn heatbath_cold(lattice: Lattice, o: Options) -> Fallible<Links> {
+    pub fn heatbath_cold(ctx: NativeCallContext, lattice: Lattice, o: Options) -> Fallible<Links> {
         let start = Links::unit(&lattice)?;
-        heatbath_field(start, o)
+        heatbath_field(ctx, start, o)
     }
 }
