@@ -168,8 +168,9 @@ mod crystal_module {
     /// # Options
     /// - `repeat` (int or array, 1): primitive cells along each vector, a number or three.
     /// - `electrons` (int, the ions' charges): electrons in a primitive cell.
-    /// - `form_factor` (function): a function of species and |G| (1/bohr) that gives the Fourier coefficient in hartree of one such ion's
-    ///   potential, normalised to the primitive cell; without it electrons feel the bare ions (`electrons`).
+    /// - `form_factor` (function): a function of species and |G| (1/bohr) that gives the Fourier coefficient in hartree
+    ///   of one such ion's potential, normalised to the primitive cell; without it electrons feel the bare ions
+    ///   (`electrons`).
     /// - `reach` (4): the largest |G| at which form factors count.
     ///
     /// # Example

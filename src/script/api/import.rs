@@ -178,10 +178,10 @@ mod wannier_functions {
     ///
     /// # Options
     /// - `cells` ([1, 1, 1]): cells in the three directions.
-    /// - `boundary` (string or array, "periodic"): boundary conditions, one or an array.
+    /// - `boundary` (string or Boundary or array, "periodic"): boundary conditions, one or an array.
     /// - `vectors` (array, the cube's): Bravais vectors, for positions; in angstrom, if centres are read from a file.
-    /// - `centres` (array or string, the file `_centres.xyz` beside, where `vectors` are given): positions of the Wannier functions, in the unit of
-    ///   `vectors`; an array, or a file's name, or "none" for all on one point.
+    /// - `centres` (array or string, the file `_centres.xyz` beside, where `vectors` are given): positions of the
+    ///   Wannier functions, in the unit of `vectors`; an array, or a file's name, or "none" for all on one point.
     /// - `cutoff` (0.0): matrix elements smaller than this are left out.
     /// - `fermi` (0.0): the energy that becomes zero.
     ///

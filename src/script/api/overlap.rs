@@ -66,12 +66,12 @@ mod overlap_functions {
     /// P+ - P- + (1 - P) X P_n(X^2) (1 - P) with X = Q/|Q|. What is not given is found.
     ///
     /// # Options
-    /// - `low_modes` (Eigen or int, found): an Eigen of q * q from the lowest value on, none left out, or about how many modes to find; 0 for
-    ///   none, where the fit begins at the lowest |Q|. Found are as many as pay, 12 at most: those that save more products
-    ///   with q in 50 applications, by a fit that begins later, than finding them takes. Often that is none; where q is
-    ///   nearly singular, its lowest modes.
-    /// - `polynomial` (MinMax, found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is left over the
-    ///   largest.
+    /// - `low_modes` (Eigen or int, found): an Eigen of q * q from the lowest value on, none left out, or about how
+    ///   many modes to find; 0 for none, where the fit begins at the lowest |Q|. Found are as many as pay, 12 at most:
+    ///   those that save more products with q in 50 applications, by a fit that begins later, than finding them takes.
+    ///   Often that is none; where q is nearly singular, its lowest modes.
+    /// - `polynomial` (MinMax, found): from `minmax_inverse_sqrt(eps, ..)`, with eps the lowest value of q * q that is
+    ///   left over the largest.
     /// - `rational` (Zolotarev): from `overlap::zolotarev_inverse_sqrt(eps, ..)`, instead of a polynomial.
     /// - `method` ("polynomial"): what to find where neither is given; or "rational".
     /// - `delta` (1e-10): the deviation of what is found.
@@ -328,8 +328,8 @@ mod overlap_functions {
     /// # Options
     /// - `tol` (1e-8): largest |b - D x|/|b|.
     /// - `iterations` (10000): most iterations.
-    /// - `adaptive` (true): relax the sign function as the residual falls, by no more than D^+ D's lowest eigenvalue bears: m^2,
-    ///   or the next one where `zero_modes` knows it.
+    /// - `adaptive` (true): relax the sign function as the residual falls, by no more than D^+ D's lowest eigenvalue
+    ///   bears: m^2, or the next one where `zero_modes` knows it.
     /// - `zero_modes` (Index): an Index of the operator, massless or not, whose zero modes are treated exactly.
     /// - `progress` (true): show a bar.
     ///

@@ -115,8 +115,8 @@ mod plot_functions {
     /// # Options
     /// - `file` (string, the terminal): where the picture goes.
     /// - `title` (string), `xlabel` (string), `ylabel` (string): texts; by default the table's.
-    /// - `log` (string, none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their numbers, are those of
-    ///   the decimal logarithm.
+    /// - `log` (string, none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their
+    ///   numbers, are those of the decimal logarithm.
     /// - `style` ("lines"): "lines", "points" or "both".
     /// - `legend` (bool, if there are several curves): true or false.
     /// - `xrange` (array), `yrange` (array, those of the data): pairs of numbers.

@@ -64,8 +64,8 @@ mod series_functions {
     /// # Options
     /// - `distribution` ("uniform"): between 0 and 1, or "gaussian", of mean 0 and variance 1.
     /// - `seed` (int or string): the key of the random numbers (default: the session's).
-    /// - `first` (int): the number of the first one in the sequence of the seed: `first: 10` leaves out ten (default: 0 with a `seed`,
-    ///   else where the last call ended).
+    /// - `first` (int): the number of the first one in the sequence of the seed: `first: 10` leaves out ten (default: 0
+    ///   with a `seed`, else where the last call ended).
     ///
     /// # Example
     /// ```rhai

@@ -40,14 +40,14 @@ mod tight_binding_functions {
     /// The operator of one orbital a site with nearest-neighbour hopping; `model` makes richer ones.
     ///
     /// # Options
-    /// - `hopping` (float or function or Complex, -1.0): a number, or a function of the positions a hopping joins.
-    /// - `onsite` (float or function, 0.0): a number, or a function of the site's position.
+    /// - `hopping` (float or Complex or Matrix or function, -1.0): a number, or a function of the positions a hopping joins.
+    /// - `onsite` (float or Complex or Matrix or function, 0.0): a number, or a function of the site's position.
     /// - `sublattice` (array or map, none): on-site energies by sublattice, as an array or a map from name to energy.
     /// - `disorder` (0.0): width W of on-site energies uniform in [-W/2, W/2].
     /// - `vacancies` (0.0): probability that a site is missing.
     /// - `seed` (int or string, the session's): of disorder and vacancies.
     /// - `flux` (0.0): magnetic flux quanta through every plaquette of the first two directions.
-    /// - `boundary` (string or array or float or Complex, the lattice's): boundary conditions, one or an array.
+    /// - `boundary` (string or Boundary or array, the lattice's): boundary conditions, one or an array.
     /// - `format` ("auto"): "stencil", "csr", "ell", "sell", "dense".
     /// - `precision` ("double"): or "single".
     ///

@@ -373,8 +373,9 @@ mod block_functions {
     /// # Options
     /// - `strategy` ("auto"): "LR" multiplies with operators of block and site together, "l-1-1-r" with blocks and sites apart;
     ///   "auto" chooses for each operator.
-    /// - `operator_memory` (float, what the vectors of a search leave): bytes of a GPU that the operators may take; beyond, they stay in
-    ///   main memory and travel to the GPU in windows during each product. Other backends hold them in main memory anyway.
+    /// - `operator_memory` (float, what the vectors of a search leave): bytes of a GPU that the operators may take;
+    ///   beyond, they stay in main memory and travel to the GPU in windows during each product. Other backends hold
+    ///   them in main memory anyway.
     ///
     /// # Example
     /// ```rhai

@@ -23,9 +23,10 @@ mod sweep_functions {
     /// - `beta` (float, required): 6/g^2.
     /// - `sweeps` (1): heatbath sweeps.
     /// - `overrelaxation` (0): over-relaxation sweeps after each.
-    /// - `first` (int, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random numbers whenever
-    ///   it is made.
-    /// - `observe` (function): called after every sweep as `|sweep, links| ..`, with the field's number of sweeps, and the field.
+    /// - `first` (int, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random
+    ///   numbers whenever it is made.
+    /// - `observe` (function): called after every sweep as `|sweep, links| ..`, with the field's number of sweeps, and
+    ///   the field.
     /// - `seed` (int or string, the session's): the key of the random numbers.
     /// - `progress` (true): show a bar.
     ///

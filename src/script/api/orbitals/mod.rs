@@ -262,8 +262,8 @@ mod orbitals_module {
     /// `#{ center: [x, y, z], sto: 3, zeta: 1.24 }`. Lengths are in bohr.
     ///
     /// # Options
-    /// - `combinations` (any): a Matrix or an array of rows, one an orbital, one number for each function; without it every function
-    ///   is an orbital.
+    /// - `combinations` (any): a Matrix or an array of rows, one an orbital, one number for each function; without it
+    ///   every function is an orbital.
     ///
     /// # Example
     /// ```rhai

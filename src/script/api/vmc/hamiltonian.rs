@@ -93,10 +93,10 @@ mod hamiltonian_functions {
     /// their repulsion, in hartree.
     ///
     /// # Options
-    /// - `interaction` (string, "coulomb" in open space, "ewald" in a crystal): or "none", and in a crystal "truncated", which is
-    ///   (1 - r/L)^3/r of the nearest image, L being half the shortest lattice vector.
-    /// - `ions` (string, in a crystal "potential" if it has one, else "coulomb"): the form factors' potential, or -Z/r of the bare ions
-    ///   with all their images (Ewald); or "none".
+    /// - `interaction` (string, "coulomb" in open space, "ewald" in a crystal): or "none", and in a crystal
+    ///   "truncated", which is (1 - r/L)^3/r of the nearest image, L being half the shortest lattice vector.
+    /// - `ions` (string, in a crystal "potential" if it has one, else "coulomb"): the form factors' potential, or -Z/r
+    ///   of the bare ions with all their images (Ewald); or "none".
     ///
     /// - `softening` (0.0): in open space the length a of 1/sqrt(r^2 + a^2) in place of Coulomb's 1/r. On a line electrons of
     ///   opposite spin need it: they meet there, where the mean of 1/r is infinite.
