@@ -5,7 +5,7 @@ use super::{engine, fail};
 #[test]
 fn bands_that_cannot_be() {
     let mut engine = engine(None);
-    engine
+    let _ = engine
         .eval(
             "let g = model(lattice::honeycomb(1, 1)); g.nearest(-1.0);\n\
              let open = model(lattice::chain(4).boundary(\"open\")); open.nearest(-1.0);\n\
