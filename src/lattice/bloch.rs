@@ -163,7 +163,7 @@ impl Bloch {
             .hint("momenta are in units of the reciprocal vectors, one number a periodic direction"));
         }
         if let Some(x) = k.iter().find(|x| !x.is_finite()) {
-            return Err(Error::input(format!("a momentum of {x}")));
+            return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));
         }
         let mut wrap = [Wrap::Open; MAX_DIMENSION];
         for (&d, k) in self.periodic.iter().zip(k) {

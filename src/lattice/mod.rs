@@ -3,8 +3,8 @@
 //! matrix (vectors, devices, methods) is the business of the layers above; no script types here.
 
 mod assemble;
-mod block;
 mod bloch;
+mod block;
 mod bravais;
 mod flux;
 mod geometry;
@@ -25,8 +25,8 @@ mod tests;
 mod wannier;
 
 pub use assemble::{Assembled, Format};
-pub use block::Block;
 pub use bloch::Bloch;
+pub use block::Block;
 pub use geometry::Geometry;
 pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
 pub use lines::CHECK;

@@ -18,10 +18,14 @@ impl Lattice {
     /// No points, or points of several dimensions or not finite.
     pub fn points(positions: Vec<Vec<f64>>) -> Result<Lattice> {
         let Some(d) = positions.first().map(Vec::len) else {
-            return Err(Error::input("a set of no points"));
+            return Err(Error::input("a set of no points").hint("a lattice has one site at least"));
         };
         if let Some((i, p)) = positions.iter().enumerate().find(|(_, p)| p.len() != d) {
-            return Err(Error::input(format!("point {i} has {} coordinates, and the first has {d}", p.len())));
+            return Err(Error::input(format!(
+                "point {i} has {} coordinates, and the first has {d}",
+                p.len()
+            ))
+            .hint("all points have as many"));
         }
         if d == 0 || d > MAX_DIMENSION {
             return Err(Error::input(format!("points of {d} coordinates"))
@@ -45,7 +49,9 @@ impl Lattice {
     /// A cutoff that is no length, two sites at one place, interruption.
     pub fn bonds_within(&self, cutoff: f64, task: &Task) -> Result<Vec<Bond>> {
         if !(cutoff > 0.0 && cutoff.is_finite()) {
-            return Err(Error::input(format!("bonds within a distance of {cutoff}")));
+            return Err(
+                Error::input(format!("bonds within a distance of {cutoff}")).hint("a distance is positive")
+            );
         }
         let basis = self.basis();
         let grid = Grid::new(basis, cutoff);
@@ -73,7 +79,8 @@ impl Lattice {
                         return Err(Error::input(format!(
                             "sites `{}` and `{}` lie at one place, {:?}",
                             site.name, basis[to].name, site.position
-                        )));
+                        ))
+                        .hint("bonds by distance need places of their own"));
                     }
                     if distance <= cutoff {
                         found.push(Bond { shift: shift.clone(), from, to });
@@ -181,8 +188,11 @@ impl Grid {
         let middle = self.cube(place);
         let mut found = Vec::new();
         for code in 0..3usize.pow(self.space as u32) {
-            let cube: Vec<i64> =
-                middle.iter().enumerate().map(|(x, c)| c + (code / 3usize.pow(x as u32) % 3) as i64 - 1).collect();
+            let cube: Vec<i64> = middle
+                .iter()
+                .enumerate()
+                .map(|(x, c)| c + (code / 3usize.pow(x as u32) % 3) as i64 - 1)
+                .collect();
             found.extend(self.cubes.get(&cube).into_iter().flatten());
         }
         found.sort_unstable();

@@ -16,9 +16,10 @@ use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 /// What one pass of the filter amplifies wanted levels by, against unwanted ones.
-const GROWTH: f64 = 1e5;
-/// The most that a filter may amplify anything by: beyond it, rounding hides what is amplified less.
-const MOST_GROWTH: f64 = 1e11;
+const GROWTH: f64 = 1e4;
+/// The most that a filter may amplify anything by: the vectors are made orthonormal by their scalar products, in which what is
+/// amplified less is lost beyond the root of the rounding.
+const MOST_GROWTH: f64 = 1e6;
 /// Passes that may bring nothing.
 const PATIENCE: usize = 10;
 
@@ -49,7 +50,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
             .hint("ask for fewer with the option `count`"));
     }
     if !(options.tolerance > 0.0) {
-        return Err(Error::input(format!("a tolerance of {}", options.tolerance)));
+        return Err(Error::input(format!("a tolerance of {}", options.tolerance)).hint("it must be positive"));
     }
     if !e.is_finite() {
         return Err(Error::input(format!("levels near an energy of {e}")));
@@ -93,7 +94,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
 
 /// A bound that about as many levels should lie within as there are vectors, from a rough density of states.
 fn first_bound(h: &Operator, window: Window, far: f64, e: f64, width: usize, seed: u64) -> Result<f64> {
-    let distribution = Distribution::Phase;
+    let distribution = if h.dtype().is_complex() { Distribution::Phase } else { Distribution::Sign };
     let random = Random { seed, stream: Stream::Start, first_column: u32::MAX - 8, distribution };
     let mut v = h.zeros(4)?;
     h.device().fill_random(&mut v, random)?;
@@ -119,7 +120,11 @@ impl Filter {
         let top = (order * peak).cosh();
         let series = Expansion::of(window, 2 * order as usize + 1, |energy| {
             let x = (2.0 * (energy - e).powi(2) - far * far - bound * bound) / span;
-            let value = if x < -1.0 { (order * (-x).acosh()).cosh() } else { (order * (-x).min(1.0).max(-1.0).acos()).cos() };
+            let value = if x < -1.0 {
+                (order * (-x).acosh()).cosh()
+            } else {
+                (order * (-x).clamp(-1.0, 1.0).acos()).cos()
+            };
             Ok(C64::new(value / top, 0.0))
         })?;
         Ok(Filter { series })
@@ -249,7 +254,8 @@ impl Found {
         let residuals: Vec<f64> = chosen.iter().map(|&i| self.residuals[i]).collect();
         let worst = residuals.iter().copied().fold(0.0, f64::max);
         // A space of its full size is diagonalised exactly, to rounding.
-        let ended = if ended == Ended::Converged && worst > options.tolerance { Ended::Stalled } else { ended };
+        let ended =
+            if ended == Ended::Converged && worst > options.tolerance { Ended::Stalled } else { ended };
         let values = chosen.iter().map(|&i| self.values[i]).collect();
         Ok(Eigen { values, vectors, residuals, iterations: passes, products: span.products, ended })
     }

@@ -22,10 +22,11 @@ mod subspace;
 mod window;
 mod zolotarev;
 
-pub use bands::{
-    BandOptions, Chern, DensityOptions, Plane, band_density, bands, berry_curvature, chern_number, wilson_loop, z2,
-};
 pub use accumulate::{Accumulation, accumulate};
+pub use bands::{
+    BandOptions, Chern, DensityOptions, Plane, band_density, bands, berry_curvature, chern_number,
+    wilson_loop, z2,
+};
 pub use chebyshev::Chebyshev;
 pub use davidson::{DavidsonOptions, Eigen, Ended, Preconditioner, davidson};
 pub use double_moments::{DoubleMoments, cross_moments};

@@ -68,7 +68,10 @@ impl OptionDoc {
         if !kinds().any(|kind| kind == of_type || matches!(kind, "any" | "")) {
             let text =
                 format!("option `{}` takes {}, not a value of type {of_type}", self.key, self.wanted());
-            return Err(Error::input(text).hint(format!("it was given `{value}`")));
+            let plain = PLAIN.iter().any(|(name, _)| *name == of_type);
+            let given = if plain { format!("`{value}`") } else { of_type.to_string() };
+            let meaning = self.meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
+            return Err(Error::input(text).hint(format!("it was given {given}; `{}`: {meaning}", self.key)));
         }
         if value.as_float().is_ok_and(FLOAT::is_nan) {
             let text = format!("option `{}` is not a number (NaN)", self.key);

@@ -241,6 +241,8 @@ pub(super) fn wrong_options(engine: &Engine, ast: &AST) -> Vec<Finding> {
                     .iter()
                     .filter(|e| e.path() == full || method && e.name == name && e.form == Form::Method)
                     .filter(|e| e.parameters.len() == arguments)
+                    // A map is given: what takes a number there is not meant.
+                    .filter(|e| e.parameters.last().is_none_or(|p| matches!(p.kind.as_str(), "" | "map")))
                     .collect();
                 if !ways.iter().all(|e| e.takes_options()) {
                     return true;

@@ -23,7 +23,7 @@ pub struct FuncRegistration {
 }
 
 thread_local! {
-    /// The comments of the functions registered in the module at hand: overloads without any share their namesake's.
+    /// The comments of the functions registered in the module at hand: overloads that declare no options share their namesake's.
     static COMMENTS: RefCell<BTreeMap<&'static str, Vec<&'static str>>> = const { RefCell::new(BTreeMap::new()) };
 }
 
@@ -54,7 +54,7 @@ impl FuncRegistration {
         if module.is_empty() {
             COMMENTS.with(|known| known.borrow_mut().clear());
         }
-        if !self.comments.is_empty() {
+        if self.comments.iter().any(|line| line.contains("# Options")) {
             COMMENTS.with(|known| known.borrow_mut().insert(self.name, self.comments.clone()));
         }
         let mut types = types.to_vec();

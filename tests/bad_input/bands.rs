@@ -23,11 +23,7 @@ fn bands_that_cannot_be() {
             ("bands(g)", "option `path` is needed", "corners"),
             ("bands(g, #{ path: [[\"G\", [0.0, 0.0]]] })", "a path of 1 corners", "path"),
             ("bands(g, #{ path: [[\"G\", [0.0]], [\"X\", [0.5]]] })", "corner `G`", "one finite number"),
-            (
-                "bands(g, #{ path: [[\"G\", [0.0, 0.0]], [\"G\", [0.0, 0.0]]] })",
-                "are one point",
-                "",
-            ),
+            ("bands(g, #{ path: [[\"G\", [0.0, 0.0]], [\"G\", [0.0, 0.0]]] })", "are one point", ""),
             (
                 "bands(g, #{ path: [[\"G\", [0.0, 0.0]], [\"X\", [0.5, 0.0]]], project: #{ a: [7] } })",
                 "row 7 of `a`",

@@ -18,7 +18,7 @@ fn gauge_fields_that_cannot_be() {
             ("gauge::unit(lattice::cubic(4, 4, 4))", "four directions", "hypercubic"),
             ("gauge::unit(lat.boundary(\"open\"))", "periodic boundaries", "hypercubic"),
             ("gauge::constant_flux(lat, #{ plane10: 1 })", "unknown option `plane10`", "plane01"),
-            ("gauge::constant_flux(lat, #{ plane01: 0.5 })", "whole number of flux quanta", "plane01"),
+            ("gauge::constant_flux(lat, #{ plane01: 0.5 })", "takes a whole number", "flux quanta"),
             ("gauge::heatbath(odd, #{ beta: 6.0 })", "a checkerboard on a lattice of 3 sites", "even"),
             ("gauge::heatbath(u, #{ sweeps: 1 })", "needs its coupling", "beta"),
             ("gauge::heatbath(u, #{ beta: -1.0 })", "a coupling beta of -1", "6/g^2"),

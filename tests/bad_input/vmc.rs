@@ -237,7 +237,7 @@ fn wave_functions_and_walks_that_cannot_be() {
             (
                 "vmc::run(four, models::tv(sites(\"Fermion\", 4)), #{})",
                 "spinless fermions",
-                "models::hubbard",
+                "the Hubbard model",
             ),
             (
                 "vmc::run(four, models::heisenberg(sites(\"S=1\", 4)), #{})",

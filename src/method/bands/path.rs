@@ -43,7 +43,8 @@ pub fn bands(bloch: &Bloch, options: &BandOptions, task: &Task) -> Result<Table>
     }
     for (name, rows) in &options.groups {
         if let Some(row) = rows.iter().find(|row| **row >= bloch.rows()) {
-            return Err(Error::input(format!("row {row} of `{name}` in a cell of {} rows", bloch.rows())));
+            return Err(Error::input(format!("row {row} of `{name}` in a cell of {} rows", bloch.rows()))
+                .hint("rows are counted from 0: the site in the cell times the orbitals, and the orbital"));
         }
     }
     let path = Path::new(bloch, corners, options.points)?;
@@ -72,7 +73,8 @@ pub fn bands(bloch: &Bloch, options: &BandOptions, task: &Task) -> Result<Table>
             table = table.with_column(format!("velocity{}", band + 1), column)?;
         }
     }
-    let ticks: Vec<serde_json::Value> = path.ticks.iter().map(|(x, name)| serde_json::json!([x, name])).collect();
+    let ticks: Vec<serde_json::Value> =
+        path.ticks.iter().map(|(x, name)| serde_json::json!([x, name])).collect();
     Ok(table.with_report("ticks", ticks))
 }
 
@@ -96,7 +98,8 @@ impl Path {
                 "corners `{}` and `{}` of the path are one point",
                 corners[i].0,
                 corners[i + 1].0
-            )));
+            ))
+            .hint("a path goes on at every corner"));
         }
         if points == 0 || points > 1 << 24 {
             return Err(Error::input(format!("a path of {points} points")));
@@ -137,13 +140,7 @@ fn weight(levels: &Levels, band: usize, rows: &[usize]) -> f64 {
 
 /// The derivatives of all levels along a direction (in units of the reciprocal vectors): of levels that are one, the
 /// eigenvalues of the derivative among them, ascending.
-fn slopes(
-    bloch: &Bloch,
-    k: &[f64],
-    direction: &[f64],
-    levels: &Levels,
-    close: f64,
-) -> Result<Vec<f64>> {
+fn slopes(bloch: &Bloch, k: &[f64], direction: &[f64], levels: &Levels, close: f64) -> Result<Vec<f64>> {
     let n = bloch.rows();
     let mut derivative = Matrix::zeros(n, n)?;
     for (d, step) in direction.iter().enumerate().filter(|(_, step)| **step != 0.0) {
@@ -155,8 +152,10 @@ fn slopes(
     while found.len() < n {
         let first = found.len();
         let same = levels.energies[first..].windows(2).take_while(|w| w[1] - w[0] <= close).count() + 1;
-        let among: Vec<C64> =
-            (first..first + same).flat_map(|i| (first..first + same).map(move |j| (i, j))).map(|(i, j)| all[i * n + j]).collect();
+        let among: Vec<C64> = (first..first + same)
+            .flat_map(|i| (first..first + same).map(move |j| (i, j)))
+            .map(|(i, j)| all[i * n + j])
+            .collect();
         let block = Matrix::new(same, same, Series::Complex(among))?;
         let hermitian = block.add(&block.dagger())?.scale(0.5.into());
         found.extend(hermitian.eigh()?.0.as_real("velocities")?);

@@ -45,7 +45,11 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
     let energies = at_each(&momenta, "bands", task, |k| Ok(levels(bloch, k)?.energies))?;
     let (low, high) = match options.range {
         Some((low, high)) if low < high && low.is_finite() && high.is_finite() => (low, high),
-        Some((low, high)) => return Err(Error::input(format!("energies from {low} to {high}"))),
+        Some((low, high)) => {
+            return Err(
+                Error::input(format!("energies from {low} to {high}")).hint("the lower one comes first")
+            );
+        }
         None => {
             let all = || energies.iter().flatten().copied();
             let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
@@ -54,13 +58,14 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
         }
     };
     let step = (high - low) / (options.points - 1) as f64;
-    // Edges of the steps: half a step on both sides of each energy.
-    let edge = |i: usize| low + (i as f64 - 0.5) * step;
+    // Energies in turn with the edges of their steps, half a step on both sides.
+    let edges = 2 * options.points;
+    let edge = |i: usize| low + 0.5 * (i as f64 - 1.0) * step;
     let simplices = simplices(d);
     let share = 1.0 / (count * simplices.len() * rows) as f64;
     // Of every edge what simplices lie across it hold below it; of the step where a simplex is passed, all of it.
-    let mut partial = vec![0.0; options.points + 1];
-    let mut whole = vec![0.0; options.points + 2];
+    let mut partial = vec![0.0; edges + 1];
+    let mut whole = vec![0.0; edges + 2];
     let steps = task.start("tetrahedra", count);
     let mut corners = vec![0.0; d + 1];
     for p in 0..count {
@@ -71,32 +76,35 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
             let places: Vec<usize> = simplex
                 .iter()
                 .map(|corner| {
-                    (0..d).map(|k| (digit(p, k) + usize::from(corner >> k & 1 == 1)) % n * n.pow(k as u32)).sum()
+                    (0..d)
+                        .map(|k| (digit(p, k) + usize::from(corner >> k & 1 == 1)) % n * n.pow(k as u32))
+                        .sum()
                 })
                 .collect();
             for band in 0..rows {
                 corners.iter_mut().zip(&places).for_each(|(e, place)| *e = energies[*place][band]);
                 corners.sort_by(f64::total_cmp);
-                let first = (((corners[0] - low) / step + 0.5).ceil().max(0.0) as usize).min(options.points + 1);
+                let first = (2.0 * (corners[0] - low) / step + 1.0).ceil().max(0.0) as usize;
+                let first = first.min(edges + 1);
                 let mut i = first;
-                while i <= options.points && edge(i) < corners[d] {
+                while i <= edges && edge(i) < corners[d] {
                     partial[i] += share * below(&corners, edge(i));
                     i += 1;
                 }
-                whole[i.min(options.points + 1)] += share;
+                whole[i.min(edges + 1)] += share;
             }
         }
     }
     let mut passed = 0.0;
-    let sums: Vec<f64> = (0..=options.points)
+    let sums: Vec<f64> = (0..=edges)
         .map(|i| {
             passed += whole[i];
             passed + partial[i]
         })
         .collect();
     let energy: Vec<f64> = (0..options.points).map(|i| low + i as f64 * step).collect();
-    let density: Vec<f64> = sums.windows(2).map(|s| (s[1] - s[0]) / step).collect();
-    let states: Vec<f64> = sums.windows(2).map(|s| 0.5 * (s[0] + s[1])).collect();
+    let density: Vec<f64> = (0..options.points).map(|i| (sums[2 * i + 2] - sums[2 * i]) / step).collect();
+    let states: Vec<f64> = (0..options.points).map(|i| sums[2 * i + 1]).collect();
     Table::from_columns([("energy", energy), ("density", density), ("states", states)])
 }
 
@@ -108,7 +116,9 @@ fn simplices(d: usize) -> Vec<Vec<usize>> {
             .iter()
             .flat_map(|path: &Vec<usize>| {
                 let last = path[path.len() - 1];
-                (0..d).filter(move |k| last >> k & 1 == 0).map(move |k| [&path[..], &[last | 1 << k]].concat())
+                (0..d)
+                    .filter(move |k| last >> k & 1 == 0)
+                    .map(move |k| [&path[..], &[last | 1 << k]].concat())
             })
             .collect();
     }
@@ -154,13 +164,15 @@ mod tests {
     #[test]
     fn what_lies_below_agrees_with_counting() {
         // Points of the simplex x1 + .. + xd <= 1 on a fine grid of centres.
-        for corners in [vec![0.1, 0.7], vec![-0.3, 0.2, 0.9], vec![-1.0, -0.2, 0.3, 0.8], vec![0.0, 0.0, 0.5, 1.0]] {
-            let (d, n) = (corners.len() - 1, 60);
+        for corners in
+            [vec![0.1, 0.7], vec![-0.3, 0.2, 0.9], vec![-1.0, -0.2, 0.3, 0.8], vec![0.0, 0.0, 0.5, 1.0]]
+        {
+            let (d, n) = (corners.len() - 1, 60usize);
             for x in [0.15, 0.35, 0.6, 0.75] {
                 let (mut all, mut under) = (0.0, 0.0);
-                for p in 0..(n as usize).pow(d as u32) {
+                for p in 0..n.pow(d as u32) {
                     let u: Vec<f64> =
-                        (0..d).map(|k| ((p / (n as usize).pow(k as u32) % n) as f64 + 0.5) / n as f64).collect();
+                        (0..d).map(|k| ((p / n.pow(k as u32) % n) as f64 + 0.5) / n as f64).collect();
                     let rest = 1.0 - u.iter().sum::<f64>();
                     if rest < 0.0 {
                         continue;

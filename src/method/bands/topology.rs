@@ -35,11 +35,11 @@ impl Plane {
                 .hint("a plane takes two different directions with momenta, counted from 0"));
         }
         if self.at.len() + 2 != d || self.at.iter().any(|x| !x.is_finite()) {
-            return Err(Error::input(format!(
-                "{} momenta beside a plane in {d} directions",
-                self.at.len()
-            ))
-            .hint(format!("`at` takes {}, one for each direction that is not in the plane", d.saturating_sub(2))));
+            return Err(Error::input(format!("{} momenta beside a plane in {d} directions", self.at.len()))
+                .hint(format!(
+                    "`at` takes {}, one for each direction that is not in the plane",
+                    d.saturating_sub(2)
+                )));
         }
         Ok(())
     }
@@ -89,10 +89,7 @@ fn gap(levels: &Levels, filled: usize) -> f64 {
 }
 
 /// An error unless there is a gap everywhere.
-fn check_gap<'a>(
-    all: impl Iterator<Item = (&'a Vec<f64>, &'a Levels)>,
-    filled: usize,
-) -> Result<f64> {
+fn check_gap<'a>(all: impl Iterator<Item = (&'a Vec<f64>, &'a Levels)>, filled: usize) -> Result<f64> {
     let (mut least, mut width, mut place) = (f64::INFINITY, 0.0f64, Vec::new());
     for (k, l) in all {
         width = l.energies.iter().fold(width, |w, e| w.max(e.abs()));
@@ -138,8 +135,9 @@ pub fn chern_number(
         return Err(Error::input(format!("a grid of {n} points in each direction")));
     }
     loop {
-        let momenta: Vec<Vec<f64>> =
-            (0..n * n).map(|p| plane.momentum((p / n) as f64 / n as f64, (p % n) as f64 / n as f64)).collect();
+        let momenta: Vec<Vec<f64>> = (0..n * n)
+            .map(|p| plane.momentum((p / n) as f64 / n as f64, (p % n) as f64 / n as f64))
+            .collect();
         let found = at_each(&momenta, "Chern number", task, |k| {
             let l = levels(bloch, k)?;
             Ok((lowest(&l.vectors, filled)?, l))
@@ -278,7 +276,8 @@ pub fn wilson_loop(
         }
         if least > 0.7 {
             let values = product.eigvals()?.to_complex();
-            let mut phases: Vec<f64> = values.iter().map(|z| -z.arg()).map(|p| if p <= -PI { p + TAU } else { p }).collect();
+            let mut phases: Vec<f64> =
+                values.iter().map(|z| -z.arg()).map(|p| if p <= -PI { p + TAU } else { p }).collect();
             phases.sort_by(f64::total_cmp);
             return Ok(phases);
         }

@@ -117,7 +117,8 @@ impl Plot {
 
     /// Names of points stand where numbers would, below the axis, with a line up from each.
     fn named_points(&self, mut layout: Layout, height: f64) -> Layout {
-        let Some((low, high)) = self.y_range.or_else(|| self.heights()).filter(|_| !self.ticks.is_empty()) else {
+        let Some((low, high)) = self.y_range.or_else(|| self.heights()).filter(|_| !self.ticks.is_empty())
+        else {
             return layout;
         };
         layout = layout

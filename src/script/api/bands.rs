@@ -32,7 +32,8 @@ fn bloch(model: &ScriptModel) -> Result<Bloch> {
 fn momentum(value: &Dynamic) -> Result<Vec<f64>> {
     match as_number(value) {
         Some(Number::Real(k)) => Ok(vec![k]),
-        _ => reals(value, "a momentum"),
+        _ => reals(value, "a momentum")
+            .map_err(|e| e.hint("write it like `[0.0, 0.5]`, in units of the reciprocal vectors")),
     }
 }
 
@@ -87,7 +88,8 @@ fn plane(o: &Options, bloch: &Bloch) -> Result<Plane> {
         None => [0, 1],
         Some(pair) => {
             let wrong = || Error::input("option `plane` takes two directions, as `[0, 1]`");
-            let pair: Vec<usize> = ints(&pair, "a plane")?.iter().filter_map(|&d| usize::try_from(d).ok()).collect();
+            let pair: Vec<usize> =
+                ints(&pair, "a plane")?.iter().filter_map(|&d| usize::try_from(d).ok()).collect();
             <[usize; 2]>::try_from(pair).map_err(|_| wrong())?
         }
     };
@@ -127,7 +129,7 @@ mod band_functions {
     /// ```rhai
     /// let m = model(lattice::chain(10));
     /// m.nearest(-1.0);
-    /// assert_close(m.bloch_velocity(0.25, 0)[0, 0].re, 2.0, 1e-14);   // d/dk of -2 cos k at k = pi/2
+    /// assert_close(m.bloch_velocity(0.25, 0).at(0, 0).re, 2.0, 1e-14);   // d/dk of -2 cos k at k = pi/2
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn bloch_velocity(m: &mut ScriptModel, k: Dynamic, axis: INT) -> Fallible<Matrix> {
@@ -216,7 +218,9 @@ mod band_functions {
             None => vec![o.count("grid", 1)? as i64; d],
         };
         if counts.len() != d || counts.iter().any(|n| *n < 1) {
-            return Err(Error::input(format!("a grid {counts:?} in {d} periodic directions")).into());
+            return Err(Error::input(format!("a grid {counts:?} in {d} periodic directions"))
+                .hint("give one number for all directions, or one for each")
+                .into());
         }
         let total = counts.iter().try_fold(1i64, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
         let total = total.ok_or_else(|| Error::input(format!("a grid {counts:?} has too many momenta")))?;

@@ -109,6 +109,16 @@ mod exact_module {
         Ok(manybody::operator(&session.device(), &sum, &basis, Format::Auto, false, &session.task(true))?)
     }
 
+    /// The matrix of a sum of operators in a basis made by `exact::basis`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let basis = exact::basis(chain, #{ Sz: 0.0 });
+    /// let h = models::heisenberg(chain);
+    /// let neel = unit_block(exact::operator(h, basis), [basis.number(["Up", "Dn", "Up", "Dn"])]);
+    /// assert_close(dot(neel, exact::operator(h, basis) * neel), -0.75, 1e-14);
+    /// ```
     #[rhai_fn(name = "operator", return_raw)]
     pub fn operator_in_basis_with(sum: OpSum, basis: Basis, o: Options) -> Fallible<Operator> {
         let format = Format::parse(&o.text("format")?)?;

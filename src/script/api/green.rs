@@ -54,7 +54,6 @@ fn series_at(window: Window, mu: &[C64], energies: &Series, o: Options) -> Falli
     let (energies, damping) = (energies.as_real("energies")?, damping(&o)?);
     let g = method::green(window, mu, energies, damping)?;
     tell_of_rest(window, energies, damping, mu.len())?;
-    let g = g;
     Ok(Series::Complex(g))
 }
 
@@ -123,7 +122,10 @@ mod green_functions {
         Ok(if columns == 1 { Dynamic::from(all) } else { Dynamic::from(Matrix::new(count, columns, all)?) })
     }
 
-    /// The Green's function of moments <l|T_n(H~)|r> at `energies`; options and notes as for `green`.
+    /// The Green's function of moments <l|T_n(H~)|r> at `energies`, with notes as for `green`.
+    ///
+    /// # Options
+    /// - those of `green`.
     ///
     /// # Example
     /// ```rhai

@@ -223,6 +223,18 @@ mod manybody_functions {
         Ok(chain(&kind, n, &o)?)
     }
 
+    /// Sites of several kinds, in order: names, or sites made by `site`.
+    ///
+    /// # Options
+    /// - `nmax` (int, none): largest number of bosons on a site.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let mixed = sites(["S=1", "S=1/2", "S=1"]);
+    /// assert(exact::basis(mixed, #{ Sz: 2.5 }).dim == 1, "all up");
+    /// let mixture = sites(["Fermion", "Boson", "Fermion", "Boson"], #{ nmax: 3 });
+    /// assert(exact::basis(mixture, #{ Nf: 1, Nb: 2 }).dim == 6, "2 fermion states times 3 boson states");
+    /// ```
     #[rhai_fn(name = "sites", return_raw)]
     pub fn sites_mixed_with(kinds: Array, o: Options) -> Fallible<Sites> {
         let nmax = o.maybe_count("nmax", 1)?;

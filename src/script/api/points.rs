@@ -51,7 +51,12 @@ mod bond_functions {
     /// assert(bonds == 3 + 6, "three to neighbours, three on each sublattice");
     /// ```
     #[rhai_fn(global, return_raw)]
-    pub fn hop_within(ctx: NativeCallContext, m: &mut ScriptModel, cutoff: FLOAT, value: Dynamic) -> Fallible<INT> {
+    pub fn hop_within(
+        ctx: NativeCallContext,
+        m: &mut ScriptModel,
+        cutoff: FLOAT,
+        value: Dynamic,
+    ) -> Fallible<INT> {
         let orbitals = m.model.orbitals();
         let task = session()?.task(true);
         let Some(f) = value.clone().try_cast::<FnPtr>() else {
@@ -61,7 +66,8 @@ mod bond_functions {
         let calls = Callback::new(&ctx);
         let both = calls.takes(&f, 2);
         let mut term = |a: &[f64], b: &[f64]| {
-            let value = if both { calls.call(&f, (floats(a), floats(b))) } else { calls.call(&f, (floats(a),)) };
+            let value =
+                if both { calls.call(&f, (floats(a), floats(b))) } else { calls.call(&f, (floats(a),)) };
             block_of(&value?, orbitals)
         };
         let added = m.model.hop_within(cutoff, HopTerm::Of(&mut term), &task);

@@ -77,7 +77,6 @@ mod tight_binding_functions {
         if let Some(value) = &sublattice {
             add_sublattices(&mut model, value)?;
         }
-        let mut model = model;
         add_nearest(&ctx, &mut model, &hopping)?;
         if let Some(onsite) = onsite {
             add_onsite(&ctx, &mut model, &onsite)?;

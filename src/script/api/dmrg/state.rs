@@ -400,6 +400,16 @@ mod state_functions {
         Ok(Series::Real(all.swap_remove(at)))
     }
 
+    /// The expectation value of an operator on each site; a fermionic one has its string of signs before it.
+    ///
+    /// # Options
+    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operator or are of no interest.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let state = product_state(sites("S=1/2", 3), ["Up", "Dn", "Up"], #{ Sz: 0.5 });
+    /// assert_close(state.expect("Sz").sum(), 0.5, 1e-14);
+    /// ```
     #[rhai_fn(global, name = "expect", pure, return_raw)]
     pub fn expect_some(held: &mut Held, operator: &str, o: Options) -> Fallible<Series> {
         let sites = chosen(held, &o)?;
@@ -436,6 +446,16 @@ mod state_functions {
         Ok(held.own(sum).and_then(|sum| either!(&held.state, s => s.variance(&sum))).map(|v| v.0)?)
     }
 
+    /// The correlations `<A_i B_j>` of all pairs of sites, a row for each i; fermionic operators have their signs.
+    ///
+    /// # Options
+    /// - `sites` (any, all): an array of the sites, ascending, where others do not have the operators or are of no interest.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let state = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0.0 });
+    /// assert_close(state.correlations("Sz", "Sz").at(0, 1), -0.25, 1e-14);
+    /// ```
     #[rhai_fn(global, name = "correlations", pure, return_raw)]
     pub fn correlations_of(held: &mut Held, a: &str, b: &str, o: Options) -> Fallible<Matrix> {
         let task = session()?.task(true);
