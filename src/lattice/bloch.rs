@@ -57,7 +57,7 @@ impl Bloch {
         let rows = model.rows();
         if rows > MOST_ROWS {
             return Err(Error::input(format!("a Bloch Hamiltonian of {rows} rows")).hint(
-                "terms that differ from cell to cell make the whole sample one cell: take fewer cells, or `eigs`",
+                "terms that differ from cell to cell make the whole sample one cell: take fewer cells",
             ));
         }
         memory::ensure(16 * (rows * rows) as u128, &format!("a matrix of {rows} rows"))?;

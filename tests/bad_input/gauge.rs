@@ -81,7 +81,11 @@ fn gauge_fields_that_cannot_be() {
                 "a start of 3072 rows and 12 columns",
                 "shape of the right-hand side",
             ),
-            ("solve::bicgstab(d, psi, #{ start: 0 })", "takes a BlockVector, not a number", "solution"),
+            (
+                "solve::bicgstab(d, psi, #{ start: 0 })",
+                "takes a BlockVector, not a value of type int",
+                "start",
+            ),
             ("solve::bicgstab(d, psi, #{ tol: 2.0 })", "a tolerance of 2", "between 0 and 1"),
             (
                 "solve::conjugate_gradient(d, psi, #{ even_odd: true, tol: 1.0 })",

@@ -127,6 +127,9 @@ fn simplices(d: usize) -> Vec<Vec<usize>> {
 
 /// The part of a simplex below an energy between its lowest and its highest corner, which are sorted.
 fn below(e: &[f64], x: f64) -> f64 {
+    if e.first().is_none_or(|least| x <= *least) {
+        return 0.0;
+    }
     match *e {
         [a, b] => (x - a) / (b - a),
         [a, b, c] => {

@@ -18,7 +18,6 @@ mod import;
 mod kpm;
 mod kubo;
 mod lattice;
-mod levels;
 mod load;
 mod manybody;
 mod matrix;
@@ -65,7 +64,6 @@ pub(super) fn register(rooms: &mut Rooms) {
     kubo::register(rooms);
     waves::register(rooms);
     eigen::register(rooms);
-    levels::register(rooms);
     load::register(rooms);
     vector_files::register(rooms);
     vector_values::register(rooms);
