@@ -20,7 +20,7 @@ pub const WINDOW: usize = 16;
 pub enum Accumulation {
     /// All products r_i (T_n r)_i kept until the end, then summed.
     FullMap,
-    /// The products of [`WINDOW`] orders kept, summed as the window slides on.
+    /// The products of 16 orders kept, summed as the window slides on.
     SlidingWindow,
     /// A pass for T_n r and another for the sum.
     Divided,
