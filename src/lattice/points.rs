@@ -42,7 +42,7 @@ impl Lattice {
         Lattice::custom("points", vectors, sites, Vec::new(), vec![1; d])?.boundary(&[Wrap::Open])
     }
 
-    /// Every pair of sites at most `cutoff` apart, once, as bonds of the unit cell; across boundaries that are not open as
+    /// Every pair of sites at most `cutoff` apart (but for rounding, 1e-9 of it), once, as bonds of the unit cell; across boundaries that are not open as
     /// well.
     ///
     /// # Errors
@@ -53,7 +53,13 @@ impl Lattice {
                 Error::input(format!("bonds within a distance of {cutoff}")).hint("a distance is positive")
             );
         }
+        // Bonds as long as the cutoff count, whatever rounding has made of their length.
+        let cutoff = cutoff * (1.0 + 1e-9);
         let basis = self.basis();
+        if let Some(site) = basis.iter().find(|s| s.position.iter().any(|x| (x / cutoff).abs() > 1e15)) {
+            return Err(Error::input(format!("bonds within {cutoff} of a site at {:?}", site.position))
+                .hint("lengths are in lattice constants"));
+        }
         let grid = Grid::new(basis, cutoff);
         let shifts = self.shifts_within(cutoff)?;
         let mut found = Vec::new();
@@ -101,7 +107,7 @@ impl Lattice {
             let spread = along.iter().copied().fold(f64::NEG_INFINITY, f64::max)
                 - along.iter().copied().fold(f64::INFINITY, f64::min);
             let slope = self.inverse[d].iter().map(|x| x * x).sum::<f64>().sqrt();
-            let mut most = (cutoff * slope + spread).floor();
+            let mut most = (cutoff * slope + spread + 1e-9).floor();
             if self.wrap()[d] == Wrap::Open {
                 most = most.min(self.cells()[d] as f64 - 1.0);
             }

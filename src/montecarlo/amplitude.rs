@@ -165,7 +165,8 @@ pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
         return Err(Error::numeric("an orbital is not a finite number")
             .hint("look for NaN among the coefficients of the orbitals"));
     }
-    if n < LARGE {
+    // A worker of the pool that waited for another thread, which needs the pool, would wait for ever.
+    if n < LARGE || rayon::current_thread_index().is_some() {
         return inverse_of(a, n);
     }
     let own = a.to_vec();
@@ -204,6 +205,18 @@ pub fn solve<S: Amplitude>(a: &[S], n: usize, b: &[S]) -> Vec<S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn large_inverses_on_all_threads_end() {
+        use rayon::prelude::*;
+        let n = LARGE + 1;
+        let mut a = vec![0.0; n * n];
+        (0..n).for_each(|i| a[i * n + i] = 2.0);
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let logs: Vec<f64> =
+            pool.install(|| (0..3).into_par_iter().map(|_| invert(&a, n).unwrap().log).collect());
+        assert!(logs.iter().all(|log| (log - n as f64 * 2f64.ln()).abs() < 1e-9));
+    }
 
     #[test]
     fn determinants_have_signs() {

@@ -321,7 +321,8 @@ impl LinearOperator for Product {
 
     fn diagonal(&self) -> Option<Vec<C64>> {
         let rows = self.rows();
-        if self.right.info().entries > SHORT * self.right.rows().local.max(1) {
+        let long = |a: &Operator| a.info().entries > SHORT * a.rows().local.max(1);
+        if long(&self.left) || long(&self.right) {
             return None;
         }
         let mut entries = Vec::new();

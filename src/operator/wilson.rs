@@ -68,6 +68,11 @@ impl LinearOperator for Wilson {
         let bound = self.spec.diagonal.abs() + 4.0;
         self.spec.gamma5.then_some((-bound, bound))
     }
+
+    fn describe(&self) -> String {
+        let what = if self.spec.gamma5 { "gamma5 Wilson" } else { "Wilson" };
+        format!("{what}, {} links", self.spec.compression.name())
+    }
 }
 
 /// The even-odd reduced operator S = c - H_eo c^-1 H_oe of D = c + H, on vectors that vanish on odd sites: its spectrum is

@@ -84,6 +84,9 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Runs work that nobody can interrupt, as a library's, on a thread of its own. When the user asks to stop, the thread is
 /// left behind and works on for nobody; its own flag is raised.
 ///
+/// Not for workers of a thread pool: one that waits here takes no other work, and where all of them wait, work that needs the
+/// pool never begins.
+///
 /// # Errors
 /// What the work returns, or [`crate::error::Kind::Interrupted`].
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {

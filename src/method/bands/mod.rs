@@ -46,6 +46,11 @@ fn levels(bloch: &Bloch, k: &[f64]) -> Result<Levels> {
     Ok(Levels { energies: energies.as_real("energies")?.to_vec(), vectors })
 }
 
+/// The levels at a momentum alone, ascending.
+fn energies_at(bloch: &Bloch, k: &[f64]) -> Result<Vec<f64>> {
+    Ok(bloch.hamiltonian(k)?.eigvals()?.as_real("energies")?.to_vec())
+}
+
 /// The first `count` columns of a matrix.
 fn lowest(vectors: &Matrix, count: usize) -> Result<Matrix> {
     let (n, all) = (vectors.rows(), vectors.data().to_complex());

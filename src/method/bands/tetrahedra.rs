@@ -2,7 +2,7 @@
 //! Lehmann, Taut, phys. stat. sol. (b) 54 (1972) 469; the sums that they leave below an energy as in Bloechl, Jepsen,
 //! Andersen, PRB 49 (1994) 16223, appendix A.
 
-use super::{at_each, levels};
+use super::{at_each, energies_at};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::number::{Table, memory};
@@ -30,33 +30,30 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
     if d > 3 {
         return Err(Error::input(format!("tetrahedra in {d} directions")).hint("there are three at most"));
     }
-    let count = (n as u128).pow(d as u32);
+    let count = (n as u128).checked_pow(d as u32).unwrap_or(u128::MAX);
     if n == 0 || count > 1 << 40 {
         return Err(Error::input(format!("a grid of {n} momenta in each direction")));
     }
     if !(2..=1 << 24).contains(&options.points) {
         return Err(Error::input(format!("{} energies", options.points)).hint("ask for two at least"));
     }
+    if let Some((low, high)) = options.range
+        && !(low < high && low.is_finite() && high.is_finite())
+    {
+        return Err(Error::input(format!("energies from {low} to {high}")).hint("the lower one comes first"));
+    }
     memory::ensure(count * (8 * rows as u128 + 64), &format!("{rows} bands at {count} momenta"))?;
     let count = count as usize;
     let digit = |p: usize, k: usize| p / n.pow(k as u32) % n;
     let momenta: Vec<Vec<f64>> =
         (0..count).map(|p| (0..d).map(|k| digit(p, k) as f64 / n as f64).collect()).collect();
-    let energies = at_each(&momenta, "bands", task, |k| Ok(levels(bloch, k)?.energies))?;
-    let (low, high) = match options.range {
-        Some((low, high)) if low < high && low.is_finite() && high.is_finite() => (low, high),
-        Some((low, high)) => {
-            return Err(
-                Error::input(format!("energies from {low} to {high}")).hint("the lower one comes first")
-            );
-        }
-        None => {
-            let all = || energies.iter().flatten().copied();
-            let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
-            let margin = 0.02 * (high - low) + 1e-9 * (1.0 + low.abs().max(high.abs()));
-            (low - margin, high + margin)
-        }
-    };
+    let energies = at_each(&momenta, "bands", task, |k| energies_at(bloch, k))?;
+    let (low, high) = options.range.unwrap_or_else(|| {
+        let all = || energies.iter().flatten().copied();
+        let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
+        let margin = 0.02 * (high - low) + 1e-9 * (1.0 + low.abs().max(high.abs()));
+        (low - margin, high + margin)
+    });
     let step = (high - low) / (options.points - 1) as f64;
     // Energies in turn with the edges of their steps, half a step on both sides.
     let edges = 2 * options.points;

@@ -229,7 +229,8 @@ impl<S: Amplitude> SlaterJastrow<S> {
         out.clear();
         out.resize(points.len() * self.orbitals.count(), S::default());
         let deciding = self.deciding();
-        if points.len() <= TOGETHER {
+        // A table of splines takes all points at once: one pass over it, one launch on a GPU.
+        if points.len() <= TOGETHER || deciding.splines().is_some() {
             return deciding.values(points, out);
         }
         let stop = task::current();

@@ -145,7 +145,7 @@ mod green_functions {
     /// Zero where a kernel damps all.
     ///
     /// # Options
-    /// - `eta`: an imaginary part of the energy.
+    /// - `eta` (float): an imaginary part of the energy.
     /// - `kernel` ("lorentz"), `parameter`: as for `green`; neither changes the number.
     ///
     /// # Example

@@ -107,7 +107,7 @@ mod observables {
     /// made once and grow with the loops.
     ///
     /// # Options
-    /// - `plane` (averaged over): the directions of r and of t, as for `wilson_loop`.
+    /// - `plane` (any, averaged over): the directions of r and of t, as for `gauge::wilson_loop`.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
