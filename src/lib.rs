@@ -31,6 +31,8 @@ pub mod cli;
 pub mod error;
 pub mod gauge;
 pub mod lattice;
+#[doc(hidden)]
+pub mod lsp;
 pub mod manybody;
 pub mod method;
 pub mod montecarlo;

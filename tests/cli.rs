@@ -317,11 +317,15 @@ fn golden_tests_pass_fail_and_are_blessed() {
     assert_eq!(place.run(&["test"]).code, 0);
     // Within the tolerance, then beyond it, then with a wider one.
     let place = place.with("tests/sum.out", "0.30000000000001\ndone\n");
-    assert_eq!(place.run(&["test", "tests/sum.rhai"]).code, 0);
+    place.run(&["test", "tests/sum.rhai"]).exactly(
+        0,
+        "ok       tests/sum.rhai\n1 passed, 0 failed\nclosest to its tolerance: tests/sum.rhai line 1, 0.30000000000000004 for 0.30000000000001, 0.00 of what is allowed\n",
+        "",
+    );
     let place = place.with("tests/sum.out", "0.3001\ndone\n");
     place.run(&["test", "tests/sum.rhai"]).exactly(
         1,
-        "FAILED   tests/sum.rhai\n    the output is not that of `tests/sum.out`\n    - 0.3001\n    + 0.30000000000000004\n      done\n0 passed, 1 failed\n",
+        "FAILED   tests/sum.rhai\n    the output is not that of `tests/sum.out`\n    line 1: 0.30000000000000004 instead of 0.3001, 3.3e5 times the tolerance\n    - 1 0.3001\n    + 1 0.30000000000000004\n      2 done\n0 passed, 1 failed\n",
         "",
     );
     let place = place.with("tests/sum.rhai", "// golden: rtol=1e-2\nprint(0.1 + 0.2);\nprint(\"done\");\n");
@@ -330,6 +334,32 @@ fn golden_tests_pass_fail_and_are_blessed() {
     let said = place.run(&["test", "tests/fails.rhai"]);
     assert!(said.code == 1 && said.out.contains("the script must fail, and did not"), "{said:?}");
     place.run(&["test", "nowhere"]).exactly(1, "", "error: there is no `nowhere`\n");
+}
+
+#[test]
+fn tests_that_failed_run_again_and_other_programs_read_the_results() {
+    let place = Place::new("again")
+        .with("tests/good.rhai", "print(1);\n")
+        .with("tests/good.out", "1\n")
+        .with("tests/bad.rhai", "print(\"<2>\");\n")
+        .with("tests/bad.out", "3\n");
+    let state = place.0.join("state");
+    let test = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_umklapp"));
+        let done =
+            command.arg("test").args(more).current_dir(&place.0).env("XDG_STATE_HOME", &state).output();
+        let done = done.unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stdout).into_owned())
+    };
+    let (code, said) = test(&["--junit", "results.xml"]);
+    assert!(code == Some(1) && said.ends_with("1 passed, 1 failed\n"), "{said}");
+    let xml = place.read("results.xml");
+    assert!(xml.contains("tests=\"2\" failures=\"1\"") && xml.contains("&lt;2&gt;"), "{xml}");
+    let (code, said) = test(&["--last-failed"]);
+    assert!(code == Some(1) && said.ends_with("0 passed, 1 failed\n") && !said.contains("good"), "{said}");
+    std::fs::write(place.0.join("tests/bad.out"), "<2>\n").unwrap();
+    assert_eq!(test(&["--last-failed"]), (Some(0), "ok       tests/bad.rhai\n1 passed, 0 failed\n".into()));
+    assert_eq!(test(&["--last-failed"]), (Some(0), "none of these scripts failed last time\n".into()));
 }
 
 #[test]

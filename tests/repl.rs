@@ -36,6 +36,7 @@ fn program(folder: &Path) -> Command {
         .args(["--threads", "1"])
         .current_dir(folder)
         .env("XDG_STATE_HOME", folder)
+        .env("XDG_CONFIG_HOME", folder)
         .env("TERM", "xterm")
         .env_remove("NO_COLOR");
     command
@@ -325,6 +326,95 @@ fn a_session_becomes_a_script() {
         .output()
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&run.stdout), "21\n42\n");
+}
+
+/// A block that the terminal marks as pasted.
+fn pasted(text: &str) -> String {
+    format!("\x1b[200~{text}\x1b[201~\r")
+}
+
+#[test]
+fn blocks_are_pasted() {
+    let folder = Folder::new("paste");
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.keys(&pasted("let a = 5\nfn f(x) {\n    x + a_b\n}\n\na * 3"));
+    t.expect("\na = 5\n15\n");
+    // An error points into the block.
+    t.keys(&pasted("let b = 6\nlet c = nowhere"));
+    t.expect("error: no variable `nowhere`");
+    t.expect("2 | let c = nowhere");
+    t.line("b", "6\n");
+    // Nothing of a block with a mistake runs.
+    t.keys(&pasted("let d = 7\nlet = 8"));
+    t.expect("2 | let = 8");
+    t.line("d", "error: no variable `d`");
+    t.keys(&pasted("> let e = 1 + 1\ne = 2\n> e * 4\n8"));
+    t.expect("\ne = 2\n8\n");
+    t.leave();
+}
+
+#[test]
+fn lines_within_brackets_are_indented() {
+    let folder = Folder::new("indent");
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.keys("let t = `a {\rb`\r");
+    t.expect("t = \"a {\\nb\"\n");
+    t.keys("fn f(x) {\rlet y = `{\r`\rif x {\r");
+    t.expect("if x {\n        ");
+    t.keys("1\r}\r}\r");
+    t.line("f(true)", "1\n");
+    t.leave();
+}
+
+#[test]
+fn the_session_has_its_commands() {
+    let folder = Folder::new("commands");
+    std::fs::write(folder.0.join("note.txt"), "from a file\n").unwrap();
+    let mut t = Terminal::open(&folder.0, &[("EDITOR", "sed -i s/20/21/")]);
+    t.line("let x = 20", "x = 20\n");
+    t.line("x + 1", "21\n");
+    t.line("x * 2", "40\n");
+    t.line("Out[2] + Out[3]", "61\n");
+    t.line("!cat note.txt", "from a file\n");
+    t.line("!false", "error: `false` ended with");
+    t.line("let ready = true", "ready = true\n");
+    t.line("!ready", "false\n");
+    t.line("%history 2", "  5  let ready = true\n  6  !ready\n");
+    t.line("fn half(v) { v / 2 }", "> ");
+    t.line("??half", "fn half(v) { v / 2 }\n");
+    t.line("??kpm::dos", "/// ");
+    t.expect("fn dos(");
+    t.line("??linspace", "error: `linspace` is compiled, not written in the language\n");
+    t.line("let big = linspace(0.0, 1.0, 4096);", "> ");
+    t.line("whos", "  ");
+    t.expect("32.8 kB");
+    t.line("let y = 20", "y = 20\n");
+    t.line("%edit", "let y = 21\ny = 21\n");
+    t.line("%store kept", "6 variables in `kept`\n");
+    t.line("%reset", "> ");
+    t.line("x", "error: no variable `x`");
+    t.line("%restore kept", "6 variables: ans, big, ready, x, y");
+    t.line("x + y + big.len", "4137\n");
+    t.line("%cd ..", "/");
+    t.line("%restore kept", "error: ");
+    t.leave();
+}
+
+#[test]
+fn a_session_begins_with_the_users_own_script() {
+    let folder = Folder::new("startup");
+    std::fs::create_dir_all(folder.0.join("umklapp")).unwrap();
+    let own = folder.0.join("umklapp/startup.rhai");
+    std::fs::write(&own, "let t_graphene = -2.7;\nfn twice(x) { 2 * x }\n").unwrap();
+    let mut t = Terminal::open(&folder.0, &[]);
+    t.line("twice(t_graphene)", "-5.4\n");
+    t.leave();
+    std::fs::write(&own, "let = 3;").unwrap();
+    let mut t = Terminal::open(&folder.0, &[]);
+    assert!(t.text().contains("startup.rhai:1"), "{}", t.text());
+    t.line("1 + 1", "2\n");
+    t.leave();
+    assert_eq!(pipe(&folder.0, "1\n").stdout, b"1\n", "a pipe has no start-up script");
 }
 
 #[test]

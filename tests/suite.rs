@@ -9,6 +9,7 @@ mod cli;
 mod endurance;
 mod examples;
 mod import;
+mod lsp;
 mod random_models;
 mod repl;
 mod structure;

@@ -7,6 +7,8 @@ mod check;
 mod cite;
 mod doc;
 mod info;
+mod junit;
+mod lsp;
 mod run;
 mod test;
 
@@ -55,6 +57,8 @@ enum Command {
     Info(info::Info),
     /// List the papers behind the functions of a script, as BibTeX
     Cite(cite::Cite),
+    /// Serve an editor: the Language Server Protocol over standard input and output
+    Lsp,
     /// Write the completions of a shell
     Completions {
         /// The shell
@@ -96,7 +100,11 @@ impl Command {
             Command::Test(test) => Some(&mut test.shared),
             Command::Bench(bench) => Some(&mut bench.shared),
             Command::Info(info) => Some(&mut info.shared),
-            Command::Check(_) | Command::Doc(_) | Command::Cite(_) | Command::Completions { .. } => None,
+            Command::Check(_)
+            | Command::Doc(_)
+            | Command::Cite(_)
+            | Command::Lsp
+            | Command::Completions { .. } => None,
         }
     }
 }
@@ -241,6 +249,7 @@ fn work() -> ExitCode {
         Command::Doc(doc) => doc.execute(),
         Command::Info(info) => info.execute(),
         Command::Cite(cite) => cite.execute(),
+        Command::Lsp => lsp::execute(),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "umklapp", &mut text);

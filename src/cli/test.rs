@@ -1,13 +1,17 @@
 //! `umklapp test [PATHS]`: scripts compared with their golden output.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Args;
 
+use super::junit::{self, Case};
 use super::{Shared, catch_interrupt, report};
 use crate::error::{Error, Result};
-use crate::output::out;
+use crate::output::golden::Deviation;
+use crate::output::{files, folders, out};
 use crate::script::Settings;
 use crate::script::diagnostics::Report;
 use crate::script::golden::{self, Verdict};
@@ -20,6 +24,12 @@ pub(crate) struct Test {
     /// Write the output found as the output expected
     #[arg(long)]
     bless: bool,
+    /// Only the scripts that failed when tests last ran here
+    #[arg(long)]
+    last_failed: bool,
+    /// Write the results for other programs, as JUnit's XML
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     #[command(flatten)]
     pub(super) shared: Shared,
 }
@@ -35,6 +45,16 @@ impl Test {
         for path in &paths {
             if let Err(e) = collect(path, true, &mut scripts) {
                 return report(&Report::plain(&e));
+            }
+        }
+        if self.last_failed {
+            match failed_before() {
+                Ok(before) => scripts.retain(|script| before.contains(&place(script))),
+                Err(e) => return report(&Report::plain(&e)),
+            }
+            if scripts.is_empty() {
+                out("none of these scripts failed last time");
+                return ExitCode::SUCCESS;
             }
         }
         if scripts.is_empty() {
@@ -54,32 +74,77 @@ impl Test {
             Some(_) => None,
             None => Some(Scratch::new()?),
         };
-        let (mut passed, mut failed) = (0, 0);
+        let mut cases = Vec::new();
+        let mut worst: Option<(&Path, Deviation)> = None;
         for script in scripts {
             let folder = self.shared.out.clone().or_else(|| scratch.as_ref().map(|s| s.0.clone()));
             let settings = Settings { out: folder, ..self.shared.settings() };
+            let began = Instant::now();
             let verdict = golden::test(script, settings, interrupt.clone(), self.bless);
             if interrupt.raised() {
                 return Err(Error::interrupted());
             }
-            let name = script.display();
+            let seconds = began.elapsed().as_secs_f64();
+            let name = script.display().to_string();
+            let mut failure = None;
             match verdict {
-                Verdict::Passed => out(&format!("ok       {name}")),
+                Verdict::Passed(deviation) => {
+                    out(&format!("ok       {name}"));
+                    let most = worst.map_or(0.0, |(_, w)| w.fraction);
+                    worst = deviation.filter(|d| d.fraction > most).map(|d| (script.as_path(), d)).or(worst);
+                }
                 Verdict::Blessed => out(&format!("blessed  {name}")),
                 Verdict::Failed(why) => {
-                    failed += 1;
                     out(&format!("FAILED   {name}"));
                     for line in why.lines() {
                         out(&format!("    {line}"));
                     }
-                    continue;
+                    failure = Some(why);
                 }
             }
-            passed += 1;
+            cases.push(Case { name, seconds, failure });
         }
-        out(&format!("{passed} passed, {failed} failed"));
+        let failed = cases.iter().filter(|case| case.failure.is_some()).count();
+        out(&format!("{} passed, {failed} failed", cases.len() - failed));
+        if let Some((script, w)) = worst {
+            out(&format!(
+                "closest to its tolerance: {} line {}, {} for {}, {:.2} of what is allowed",
+                script.display(),
+                w.line,
+                w.found,
+                w.expected,
+                w.fraction
+            ));
+        }
+        if let Some(file) = &self.junit {
+            files::write_bytes(file, junit::report(&cases).as_bytes())?;
+        }
+        // Where nothing can be remembered, `--last-failed` says so.
+        let wrong = |(_, case): &(&PathBuf, &Case)| case.failure.is_some();
+        let names: Vec<String> =
+            scripts.iter().zip(&cases).filter(wrong).map(|(script, _)| place(script)).collect();
+        let _ = memory().and_then(|file| files::write_bytes(&file, names.join("\n").as_bytes()));
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// The file with the scripts that failed last.
+fn memory() -> Result<PathBuf> {
+    Ok(folders::state()?.join("failed"))
+}
+
+fn failed_before() -> Result<BTreeSet<String>> {
+    let file = memory()?;
+    match std::fs::read_to_string(&file) {
+        Ok(text) => Ok(text.lines().map(str::to_string).collect()),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(BTreeSet::new()),
+        Err(e) => Err(Error::file(format!("`{}` cannot be read: {e}", file.display()))),
+    }
+}
+
+/// A script's place in the system, whatever the folder it is named from.
+fn place(script: &Path) -> String {
+    std::fs::canonicalize(script).unwrap_or_else(|_| script.into()).display().to_string()
 }
 
 /// The scripts at a path: itself, or those in a folder and its folders, in order of their names.

@@ -42,8 +42,8 @@ impl Lattice {
         Lattice::custom("points", vectors, sites, Vec::new(), vec![1; d])?.boundary(&[Wrap::Open])
     }
 
-    /// Every pair of sites at most `cutoff` apart (but for rounding, 1e-9 of it), once, as bonds of the unit cell; across boundaries that are not open as
-    /// well.
+    /// Every pair of sites at most `cutoff` apart (but for rounding, 1e-9 of it), once, as bonds of the unit cell; across
+    /// boundaries that are not open as well.
     ///
     /// # Errors
     /// A cutoff that is no length, two sites at one place, interruption.
@@ -203,5 +203,40 @@ impl Grid {
         }
         found.sort_unstable();
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(vectors: Vec<Vec<f64>>, places: &[[f64; 2]], cutoff: f64) -> usize {
+        let site = |(i, p): (usize, &[f64; 2])| Site { name: format!("s{i}"), position: p.to_vec() };
+        let sites = places.iter().enumerate().map(site).collect();
+        let lattice = Lattice::custom("test", vectors, sites, Vec::new(), vec![4, 4]).unwrap();
+        lattice.bonds_within(cutoff, &Task::default()).unwrap().len()
+    }
+
+    #[test]
+    fn bonds_as_long_as_the_cutoff_count() {
+        // 1.42 / 1.42 is 1 in exact numbers, and less in floating point by way of the inverse.
+        for a in [1.42, 2.46, 0.1, 1.0 / 3.0, 1e-7, 1e6] {
+            let cell = vec![vec![a, 0.0], vec![0.0, 3.0 * a]];
+            assert_eq!(count(cell, &[[0.0, 0.0]], a), 1, "along the short side, {a}");
+            let square = vec![vec![a, 0.0], vec![0.0, a]];
+            assert_eq!(count(square.clone(), &[[0.0, 0.0]], a), 2, "square, {a}");
+            assert_eq!(count(square, &[[0.0, 0.0]], a * 2f64.sqrt()), 4, "with diagonals, {a}");
+            let height = 0.5 * 3f64.sqrt() * a;
+            let honeycomb = vec![vec![a, 0.0], vec![0.5 * a, height]];
+            let b = [0.5 * a, height / 3.0];
+            assert_eq!(count(honeycomb, &[[0.0, 0.0], b], a / 3f64.sqrt()), 3, "honeycomb, {a}");
+        }
+    }
+
+    #[test]
+    fn a_place_too_far_away_is_refused() {
+        let points = Lattice::points(vec![vec![0.0], vec![1e20]]).unwrap();
+        let error = points.bonds_within(1.0, &Task::default()).unwrap_err();
+        assert!(error.to_string().contains("bonds within"), "{error}");
     }
 }

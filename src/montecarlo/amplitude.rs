@@ -165,8 +165,7 @@ pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
         return Err(Error::numeric("an orbital is not a finite number")
             .hint("look for NaN among the coefficients of the orbitals"));
     }
-    // A worker of the pool that waited for another thread, which needs the pool, would wait for ever.
-    if n < LARGE || rayon::current_thread_index().is_some() {
+    if n < LARGE {
         return inverse_of(a, n);
     }
     let own = a.to_vec();

@@ -1,8 +1,6 @@
 //! Texts compared with what they should be: words exactly, numbers within a tolerance, runs of blanks as one (columns move
 //! with the width of a number).
 
-use std::fmt::Write as _;
-
 /// How far numbers may lie apart: |a - b| <= absolute + relative * max(|a|, |b|).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tolerance {
@@ -19,11 +17,56 @@ impl Default for Tolerance {
 }
 
 impl Tolerance {
-    fn same(&self, a: f64, b: f64) -> bool {
-        a == b
-            || (a.is_nan() && b.is_nan())
-            || (a - b).abs() <= self.absolute + self.relative * a.abs().max(b.abs())
+    /// How far two numbers lie apart, as a fraction of what is allowed.
+    fn fraction(&self, a: f64, b: f64) -> f64 {
+        if a == b || (a.is_nan() && b.is_nan()) {
+            return 0.0;
+        }
+        let allowed = self.absolute + self.relative * a.abs().max(b.abs());
+        let fraction = (a - b).abs() / allowed;
+        if fraction.is_nan() { f64::INFINITY } else { fraction }
     }
+
+    fn same(&self, a: f64, b: f64) -> bool {
+        self.fraction(a, b) <= 1.0
+    }
+}
+
+/// Two numbers of texts that are compared, and how far they lie apart.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deviation {
+    /// The line of the expected text, from 1.
+    pub line: usize,
+    /// The number there.
+    pub expected: f64,
+    /// The number found.
+    pub found: f64,
+    /// Their distance as a fraction of the tolerance.
+    pub fraction: f64,
+}
+
+/// The largest deviation between lines that have the same words, line by line; none where no number differs.
+pub fn deviation(expected: &str, found: &str, tolerance: Tolerance) -> Option<Deviation> {
+    let mut worst: Option<Deviation> = None;
+    for (number, (a, b)) in expected.lines().zip(found.lines()).enumerate() {
+        let (a, b) = (pieces(a), pieces(b));
+        let words = |p: &[Piece<'_>]| -> Vec<String> {
+            p.iter()
+                .map(|p| if let Piece::Text(text) = p { text.to_string() } else { String::new() })
+                .collect()
+        };
+        if words(&a) != words(&b) {
+            continue;
+        }
+        for pair in a.iter().zip(&b) {
+            let (Piece::Number(x), Piece::Number(y)) = pair else { continue };
+            let fraction = tolerance.fraction(*x, *y);
+            if fraction > worst.map_or(0.0, |w| w.fraction) {
+                worst = Some(Deviation { line: number + 1, expected: *x, found: *y, fraction });
+            }
+        }
+    }
+    worst
 }
 
 /// A piece of a line.
@@ -117,8 +160,11 @@ pub fn same_line(expected: &str, found: &str, tolerance: Tolerance) -> bool {
         })
 }
 
-/// The lines where two texts differ, `-` what was expected, `+` what was found, with a line of context; none if they say
-/// the same.
+/// Lines that a difference shows at most.
+const SHOWN: usize = 60;
+
+/// The lines where two texts differ, `-` what was expected, `+` what was found, each with its number in its own text, and a
+/// line of context; none if they say the same.
 pub fn difference(expected: &str, found: &str, tolerance: Tolerance) -> Option<String> {
     let a: Vec<&str> = expected.trim_end().lines().collect();
     let b: Vec<&str> = found.trim_end().lines().collect();
@@ -127,30 +173,37 @@ pub fn difference(expected: &str, found: &str, tolerance: Tolerance) -> Option<S
         return None;
     }
     let edits = edits(a.len(), b.len(), same);
-    let mut shown = String::new();
+    let digits = a.len().max(b.len()).to_string().len();
+    let line = |mark: char, number: usize, text: &str| format!("{mark} {:digits$} {text}\n", number + 1);
+    let mut shown: Vec<String> = Vec::new();
     let mut quiet_until = 0;
     for (k, edit) in edits.iter().enumerate() {
         let near = |k: usize| edits.get(k).is_some_and(|e| !matches!(e, Edit::Keep(_)));
         match *edit {
             Edit::Keep(i) if near(k + 1) || (k > 0 && near(k - 1)) => {
                 if quiet_until != k && k > 0 {
-                    shown.push_str("  ...\n");
+                    shown.push("  ...\n".into());
                 }
-                let _ = writeln!(shown, "  {}", a[i]);
+                shown.push(line(' ', i, a[i]));
                 quiet_until = k + 1;
             }
             Edit::Keep(_) => {}
             Edit::Remove(i) => {
-                let _ = writeln!(shown, "- {}", a[i]);
+                shown.push(line('-', i, a[i]));
                 quiet_until = k + 1;
             }
             Edit::Add(j) => {
-                let _ = writeln!(shown, "+ {}", b[j]);
+                shown.push(line('+', j, b[j]));
                 quiet_until = k + 1;
             }
         }
     }
-    Some(shown)
+    if shown.len() > SHOWN {
+        let more = format!("  ... and {} lines more\n", shown.len() - SHOWN);
+        shown.truncate(SHOWN);
+        shown.push(more);
+    }
+    Some(shown.concat())
 }
 
 #[derive(Clone, Copy)]
@@ -230,6 +283,22 @@ mod tests {
         );
         let shown =
             difference(expected, "one\ntwo 2.1\nthree\nfour\nfive\nsix", Tolerance::default()).unwrap();
-        assert_eq!(shown, "  one\n- two 2.0\n+ two 2.1\n  three\n  ...\n  five\n+ six\n");
+        assert_eq!(shown, "  1 one\n- 2 two 2.0\n+ 2 two 2.1\n  3 three\n  ...\n  5 five\n+ 6 six\n");
+        let many: String = (0..500).map(|i| format!("{i}\n")).collect();
+        let shown = difference(&many, &many.replace('1', "one "), Tolerance::default()).unwrap();
+        assert!(shown.lines().count() == SHOWN + 1 && shown.ends_with(" lines more\n"), "{shown}");
+    }
+
+    #[test]
+    fn the_largest_deviation_is_measured_in_tolerances() {
+        let tolerance = Tolerance { relative: 0.0, absolute: 0.1 };
+        let worst = deviation("a 1.0\nb 2.0 3.0\nc 4", "a 1.05\nb 2.0 3.2\nd 9", tolerance).unwrap();
+        assert_eq!((worst.line, worst.expected, worst.found), (2, 3.0, 3.2));
+        assert!((worst.fraction - 2.0).abs() < 1e-9);
+        assert_eq!(deviation("a 1.0 NaN", "a 1.0 NaN", tolerance), None);
+        assert_eq!(deviation("1.0", "NaN", tolerance).map(|d| d.fraction), Some(f64::INFINITY));
+        // Where nothing is allowed, what is equal deviates by nothing.
+        let exact = Tolerance { relative: 0.0, absolute: 0.0 };
+        assert_eq!(deviation("x 0", "x 0", exact), None);
     }
 }

@@ -2,6 +2,7 @@
 //! computed here, and nothing here knows Rhai.
 
 pub mod files;
+pub mod folders;
 pub mod golden;
 mod manifest;
 pub mod plot;

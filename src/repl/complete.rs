@@ -3,6 +3,7 @@
 use std::any::TypeId;
 use std::collections::BTreeSet;
 
+use super::input::COMMANDS;
 use super::lex::{self, Kind, Token};
 use crate::number::Table;
 use crate::script::device::BACKENDS;
@@ -10,7 +11,7 @@ use crate::script::registry::{self, Entry, Form};
 
 /// A variable as completion sees it.
 #[derive(Debug, Clone)]
-pub(super) struct Variable {
+pub struct Variable {
     pub name: String,
     /// Its type, for its methods.
     pub id: TypeId,
@@ -19,40 +20,39 @@ pub(super) struct Variable {
 }
 
 /// What completion knows.
-pub(super) struct Names {
+pub struct Names {
     pub entries: Vec<Entry>,
     pub variables: Vec<Variable>,
 }
 
 /// A proposal: what is shown, and what is put in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Proposal {
+pub struct Proposal {
     pub shown: String,
     pub put: String,
 }
 
 /// What to propose at the end of a line.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Proposals {
+pub enum Proposals {
     /// Proposals for the word that starts at this byte.
     Words(usize, Vec<Proposal>),
     /// Names of files.
     Files,
 }
 
-const COMMANDS: [&str; 6] = ["%time", "%timeit", "%run", "%save", "%backend", "%help"];
-
 /// The proposals at the end of `line`, which is all before the cursor.
-pub(super) fn proposals(names: &Names, line: &str) -> Proposals {
+pub fn proposals(names: &Names, line: &str) -> Proposals {
     let start_of_line = line.trim_start();
     if let Some(command) = start_of_line.strip_prefix('%') {
         let start = line.len() - start_of_line.len();
         match command.split_once(char::is_whitespace) {
             None => {
-                let fit = COMMANDS.iter().filter(|c| c.starts_with(start_of_line));
-                return Proposals::Words(start, fit.map(|c| plain(c, &format!("{c} "))).collect());
+                let fit = COMMANDS.iter().filter(|c| c.starts_with(command));
+                let fit = fit.map(|c| plain(&format!("%{c}"), &format!("%{c} ")));
+                return Proposals::Words(start, fit.collect());
             }
-            Some(("run" | "save", _)) => return Proposals::Files,
+            Some(("run" | "save" | "edit" | "store" | "restore" | "cd", _)) => return Proposals::Files,
             Some(("backend", part)) => {
                 let fit = BACKENDS.into_iter().filter(|name| name.starts_with(part));
                 return Proposals::Words(
@@ -170,6 +170,40 @@ fn receiver<'a>(names: &'a Names, before: &[String]) -> Option<Receiver<'a>> {
     names.variables.iter().find(|v| v.name == *last).map(Receiver::Variable)
 }
 
+/// The type of the value that tokens end in, as scripts name it, where a call or a property tells it.
+pub fn type_of(names: &Names, tokens: &[String]) -> Option<String> {
+    match receiver(names, tokens)? {
+        Receiver::Type(kind) => Some(kind),
+        Receiver::Variable(variable) => {
+            let of_type = names.entries.iter().find(|e| e.receiver == Some(variable.id));
+            of_type.and_then(|e| e.of_type()).map(str::to_string)
+        }
+    }
+}
+
+/// The call that is open at the end of these tokens, and which of its arguments is being written, from 0.
+pub fn call(tokens: &[String]) -> Option<(String, usize)> {
+    let mut end = tokens.len();
+    loop {
+        let open = innermost(&tokens[..end])?;
+        if tokens[open] == "("
+            && let Some(path) = path_before(&tokens[..open])
+        {
+            let mut depth = 0usize;
+            let inside = tokens[open + 1..].iter().filter(|token| {
+                match token.as_str() {
+                    "(" | "[" | "{" | "#{" => depth += 1,
+                    ")" | "]" | "}" => depth = depth.saturating_sub(1),
+                    _ => {}
+                }
+                depth == 0 && token.as_str() == ","
+            });
+            return Some((path, inside.count()));
+        }
+        end = open;
+    }
+}
+
 /// The place of the bracket that the one at `close` closes.
 fn opening(tokens: &[String], close: usize) -> Option<usize> {
     let mut depth = 0;
@@ -213,7 +247,7 @@ fn innermost(tokens: &[String]) -> Option<usize> {
 }
 
 /// The function whose arguments are being typed at the end of these tokens.
-pub(super) fn callee(tokens: &[String]) -> Option<String> {
+pub fn callee(tokens: &[String]) -> Option<String> {
     let open = innermost(tokens)?;
     if tokens[open] == "(" { path_before(&tokens[..open]) } else { None }
 }
@@ -235,7 +269,7 @@ fn options(names: &Names, before: &[String]) -> Option<Vec<Proposal>> {
 }
 
 /// The parameters that the function just opened takes, to hint at them; nothing once an argument stands.
-pub(super) fn parameters(names: &Names, line: &str) -> Option<String> {
+pub fn parameters(names: &Names, line: &str) -> Option<String> {
     let tokens: Vec<String> = lex::tokens(line)
         .into_iter()
         .filter(|t| t.kind != Kind::Space)

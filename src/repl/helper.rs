@@ -8,7 +8,9 @@ use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::highlight::{CmdKind, Highlighter};
 use rustyline::hint::{Hinter, HistoryHinter};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
-use rustyline::{CompletionType, Context, Helper, Result};
+use rustyline::{
+    Cmd, CompletionType, ConditionalEventHandler, Context, Event, EventContext, Helper, RepeatCount, Result,
+};
 
 use super::complete::{self, Names, Proposals};
 use super::lex::{self, Kind};
@@ -30,7 +32,7 @@ impl Assistant {
             colour,
             files: FilenameCompleter::new(),
             history: HistoryHinter::new(),
-            parser: super::parser(),
+            parser: input::parser(),
         }
     }
 }
@@ -112,6 +114,20 @@ impl Highlighter for Assistant {
 
     fn highlight_char(&self, _line: &str, _pos: usize, kind: CmdKind) -> bool {
         self.colour && kind != CmdKind::ForcedRefresh
+    }
+}
+
+/// Enter within open brackets begins a line that is indented by their depth.
+pub(super) struct Indent;
+
+impl ConditionalEventHandler for Indent {
+    fn handle(&self, _: &Event, _: RepeatCount, _: bool, ctx: &EventContext<'_>) -> Option<Cmd> {
+        let line = ctx.line();
+        if ctx.pos() < line.len() || !input::incomplete(&input::parser(), line) {
+            return None;
+        }
+        let depth = lex::depth(line)?;
+        Some(Cmd::Insert(1, format!("\n{}", " ".repeat(4 * depth))))
     }
 }
 

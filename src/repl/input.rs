@@ -4,6 +4,12 @@ use rhai::{ParseErrorType, Position};
 
 use super::lex;
 
+/// The commands that begin with `%`.
+pub(super) const COMMANDS: [&str; 13] = [
+    "time", "timeit", "run", "save", "edit", "history", "store", "restore", "reset", "cd", "backend", "help",
+    "whos",
+];
+
 /// A line as the session takes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Input<'a> {
@@ -13,6 +19,10 @@ pub(super) enum Input<'a> {
     Leave,
     /// `?name`, `name?`, `help(name)`; empty for the overview.
     Help(&'a str),
+    /// `??name`, `name??`: how it is written.
+    Source(&'a str),
+    /// `!command`, for the system's shell.
+    Shell(&'a str),
     /// `lookfor word`.
     Search(&'a str),
     /// `whos`.
@@ -35,11 +45,25 @@ pub(super) fn read(line: &str) -> Input<'_> {
         let (name, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         return Input::Magic(name, rest.trim());
     }
+    if let Some(command) = text.strip_prefix('!')
+        && !text.contains('\n')
+        && !negation(command)
+    {
+        return Input::Shell(command.trim());
+    }
+    if let Some(name) = text.strip_prefix("??") {
+        return Input::Source(name.trim());
+    }
     if let Some(name) = text.strip_prefix('?') {
-        return Input::Help(name.trim_start_matches('?').trim());
+        return Input::Help(name.trim());
     }
     let plain = text.trim_end_matches(';').trim_end();
     let is_name = |s: &str| s.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | ':' | '.'));
+    if let Some(name) = plain.strip_suffix("??")
+        && is_name(name)
+    {
+        return Input::Source(name);
+    }
     if let Some(name) = plain.strip_suffix('?')
         && is_name(name)
     {
@@ -70,6 +94,21 @@ pub(super) fn read(line: &str) -> Input<'_> {
         return Input::Search(text);
     }
     Input::Script(line)
+}
+
+/// Whether what follows `!` is a condition of a script: a bracket, or a function that is called. A variable is known only to
+/// the session.
+fn negation(text: &str) -> bool {
+    let name =
+        text.find(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | ':' | '.')).unwrap_or(text.len());
+    text.starts_with(['(', '!']) || (name > 0 && text[name..].starts_with('('))
+}
+
+/// A parser of what is typed, without the language's functions.
+pub(super) fn parser() -> rhai::Engine {
+    let mut parser = rhai::Engine::new_raw();
+    parser.set_max_expr_depths(256, 128).set_optimization_level(rhai::OptimizationLevel::None);
+    parser
 }
 
 /// Whether a piece of script wants another line: its brackets, its texts or its last statement are still open.
@@ -110,12 +149,20 @@ mod tests {
     #[test]
     fn commands_are_told_from_script() {
         for text in
-            ["?kpm::dos", "kpm::dos?", "help(kpm::dos)", "help(\"kpm::dos\")", "help kpm::dos", "??kpm::dos"]
+            ["?kpm::dos", "kpm::dos?", "help(kpm::dos)", "help(\"kpm::dos\")", "help kpm::dos", "? kpm::dos"]
         {
             assert_eq!(read(text), Input::Help("kpm::dos"), "{text}");
         }
         for text in ["help()", "help", "?", "help();"] {
             assert_eq!(read(text), Input::Help(""), "{text}");
+        }
+        for text in ["??kpm::dos", "kpm::dos??", "?? kpm::dos "] {
+            assert_eq!(read(text), Input::Source("kpm::dos"), "{text}");
+        }
+        assert_eq!(read("!ls -l *.npz"), Input::Shell("ls -l *.npz"));
+        assert_eq!(read("! cat a"), Input::Shell("cat a"));
+        for text in ["!(a && b)", "!!a", "!x.is_empty()", "!f(x)", "!a\n|| b"] {
+            assert_eq!(read(text), Input::Script(text));
         }
         assert_eq!(read("lookfor moments"), Input::Search("moments"));
         assert_eq!(read("%time f(1) "), Input::Magic("time", "f(1)"));

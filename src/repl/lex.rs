@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// What a piece of a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     Space,
     Comment,
     /// A text or character; `closed` if its end is there.
@@ -21,13 +21,13 @@ pub(super) enum Kind {
 
 /// A piece of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Token {
+pub struct Token {
     pub kind: Kind,
     pub range: Range<usize>,
 }
 
 /// The words that are the language's own.
-pub(super) const KEYWORDS: [&str; 27] = [
+pub const KEYWORDS: [&str; 27] = [
     "let",
     "const",
     "if",
@@ -58,7 +58,7 @@ pub(super) const KEYWORDS: [&str; 27] = [
 ];
 
 /// Cuts a line into pieces. Nothing is left out: joined, they are the line.
-pub(super) fn tokens(line: &str) -> Vec<Token> {
+pub fn tokens(line: &str) -> Vec<Token> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(c) = line[at..].chars().next() {
@@ -165,15 +165,30 @@ fn block_comment(rest: &str) -> Option<usize> {
 }
 
 /// Whether a block comment is still open at the end.
-pub(super) fn open_comment(line: &str) -> bool {
+pub fn open_comment(line: &str) -> bool {
     tokens(line).pop().is_some_and(|t| {
         let text = &line[t.range];
         t.kind == Kind::Comment && text.starts_with("/*") && block_comment(text).is_none()
     })
 }
 
+/// How many brackets are open at the end of a text; none within a text or comment, where blanks would belong to it.
+pub fn depth(line: &str) -> Option<usize> {
+    let tokens = tokens(line);
+    let open = tokens.last().is_some_and(|t| t.kind == Kind::Text { closed: false });
+    if open || open_comment(line) {
+        return None;
+    }
+    let marks = tokens.iter().filter(|t| t.kind == Kind::Mark).map(|t| &line[t.range.clone()]);
+    Some(marks.fold(0usize, |depth, mark| match mark {
+        "(" | "[" | "{" | "#{" => depth + 1,
+        ")" | "]" | "}" => depth.saturating_sub(1),
+        _ => depth,
+    }))
+}
+
 /// The place of the bracket that belongs to the one at `at`, if both are there.
-pub(super) fn partner(line: &str, at: usize) -> Option<usize> {
+pub fn partner(line: &str, at: usize) -> Option<usize> {
     let mut open: Vec<usize> = Vec::new();
     for token in tokens(line).iter().filter(|t| t.kind == Kind::Mark) {
         let place = token.range.end - 1;
@@ -192,6 +207,42 @@ pub(super) fn partner(line: &str, at: usize) -> Option<usize> {
         }
     }
     None
+}
+
+/// The definitions of a function in a script, each with the comments right above it.
+pub fn definitions(text: &str, name: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let tokens = tokens(text);
+    let word = |k: usize| tokens.get(k).map(|t| &text[t.range.clone()]);
+    for k in 0..tokens.len() {
+        let heads = word(k) == Some("fn") && word(k + 2) == Some(name) && word(k + 3) == Some("(");
+        let body = heads.then(|| (k..tokens.len()).find(|&j| word(j) == Some("{"))).flatten();
+        let Some(end) = body.and_then(|body| partner(text, tokens[body].range.start)) else { continue };
+        let mut start = text[..tokens[k].range.start].rfind('\n').map_or(0, |at| at + 1);
+        while let Some(above) = text[..start].strip_suffix('\n') {
+            let line = above.rfind('\n').map_or(0, |at| at + 1);
+            if !above[line..].trim_start().starts_with("//") {
+                break;
+            }
+            start = line;
+        }
+        // One after another on a line begins behind what stands before it.
+        let blank = text[start..tokens[k].range.start].trim_start();
+        let own = blank.is_empty() || blank.starts_with("//") || blank.starts_with("private");
+        found.push(
+            if own {
+                start + text[start..].len() - text[start..].trim_start().len()
+            } else {
+                tokens[k].range.start
+            }..end + 1,
+        );
+    }
+    found
+}
+
+/// The first of them.
+pub fn definition(text: &str, name: &str) -> Option<Range<usize>> {
+    definitions(text, name).into_iter().next()
 }
 
 #[cfg(test)]
@@ -249,6 +300,8 @@ mod tests {
 
     #[test]
     fn comments_end_or_stay_open() {
+        assert_eq!(depth("let m = f(#{ a: [1,"), Some(3));
+        assert_eq!((depth("f(1) }"), depth("`a {"), depth("1 /* {")), (Some(0), None, None));
         assert!(open_comment("1 /* two") && open_comment("/*/") && open_comment("/* /* */"));
         assert!(!open_comment("1 /* two */") && !open_comment("\"/*\"") && !open_comment("// /*"));
     }

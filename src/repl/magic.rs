@@ -1,29 +1,35 @@
 //! The commands that begin with `%`, after IPython's.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::lex;
 use super::session::{Done, Session, Step};
-use crate::error::{Error, nearest};
+use super::{input, lex};
+use crate::error::{Error, Result, nearest};
 use crate::output::files::write_bytes;
 use crate::output::progress::seconds;
 use crate::output::tell;
 
 /// What `%help` says, and `help()` before its lists.
-pub(super) const COMMANDS: &str = "  ?name, help(name)  the page of a function, module, type or variable
+pub(super) const LIST: &str = "  ?name, help(name)  the page of a function, module, type or variable
   lookfor word       search in all texts
-  whos               the variables
-  ans                the last value shown; a trailing `;` shows none
+  ??name             how a function is written
+  whos               the variables, with the memory they take
+  ans, Out[n]        the last value shown, that of input n; a trailing `;` shows none
   %time EXPR         run once and tell the time
   %timeit EXPR       run often and tell the time of one run
   %run FILE          run a script in this session
   %save FILE         write the inputs of this session as a script
+  %edit [FILE]       write a piece of script in your editor, then run it
+  %history [N]       the last N inputs, numbered
+  %store FOLDER      write the variables into a folder; %restore FOLDER reads them
+  %reset             forget all variables and functions
+  %cd [FOLDER]       go to another folder
+  !COMMAND           run a command of the system
   %backend [NAME]    where to compute: auto, cpu, cuda, or shared out: cpu+cuda [1:12]
   Ctrl-C             stop what runs, or clear the line
   Ctrl-D, exit       leave";
-
-const NAMES: [&str; 7] = ["time", "timeit", "run", "save", "backend", "help", "whos"];
 
 impl Session {
     /// Does the command `%name rest`; `line` is all of it.
@@ -32,6 +38,21 @@ impl Session {
         match (name, rest) {
             ("time" | "timeit", "") => self.fail(&needs("an expression")),
             ("run" | "save", "") => self.fail(&needs("the name of a file")),
+            ("store" | "restore", "") => self.fail(&needs("the name of a folder")),
+            ("store", folder) => self.store(unquoted(folder)),
+            ("restore", folder) => self.restore(unquoted(folder)),
+            ("edit", file) => self.edit(unquoted(file)),
+            ("history", "") => self.history(usize::MAX),
+            ("history", count) => match count.parse() {
+                Ok(count) => self.history(count),
+                Err(_) => self.fail(&needs("a whole number, or nothing")),
+            },
+            ("reset", _) => {
+                self.engine.reset();
+                self.refresh();
+                Step::Next
+            }
+            ("cd", folder) => self.change_folder(unquoted(folder)),
             ("time", _) => self.time(&expression(line, name)),
             ("timeit", _) => self.timeit(&expression(line, name)),
             ("run", file) => self.run(unquoted(file)),
@@ -46,13 +67,13 @@ impl Session {
                 Err(e) => self.fail(&e),
             },
             ("help", _) => {
-                self.say(COMMANDS);
+                self.say(LIST);
                 Step::Next
             }
             ("whos" | "who", _) => self.take("whos", 1),
             _ => {
                 let error = Error::input(format!("no command `%{name}`"));
-                self.fail(&match nearest(name, NAMES) {
+                self.fail(&match nearest(name, input::COMMANDS) {
                     Some(near) => error.hint(format!("did you mean `%{near}`?")),
                     None => error.hint("`%help` lists the commands"),
                 })
@@ -99,7 +120,7 @@ impl Session {
         Step::Next
     }
 
-    fn loops(&mut self, text: &str, loops: u32) -> Result<Duration, Step> {
+    fn loops(&mut self, text: &str, loops: u32) -> std::result::Result<Duration, Step> {
         // One piece of script, so that it is parsed once.
         let text = match loops {
             1 => text.to_string(),
@@ -123,6 +144,61 @@ impl Session {
         }
     }
 
+    /// The inputs so far with their numbers, which `Out` takes.
+    fn history(&self, count: usize) -> Step {
+        let from = self.inputs.len().saturating_sub(count);
+        let digits = self.inputs.len().to_string().len();
+        for (k, text) in self.inputs.iter().enumerate().skip(from) {
+            let indented = text.replace('\n', &format!("\n{:1$}", "", digits + 4));
+            self.say(&format!("  {:digits$}  {indented}", k + 1));
+        }
+        Step::Next
+    }
+
+    fn change_folder(&mut self, folder: &str) -> Step {
+        let home = || std::env::var("HOME").unwrap_or_default();
+        let folder = match folder.strip_prefix('~') {
+            _ if folder.is_empty() => home(),
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => home() + rest,
+            _ => folder.to_string(),
+        };
+        match std::env::set_current_dir(&folder).and_then(|()| std::env::current_dir()) {
+            Ok(now) => {
+                self.say(&now.display().to_string());
+                Step::Next
+            }
+            Err(e) => self.fail(&Error::file(format!("cannot go to `{folder}`: {e}"))),
+        }
+    }
+
+    /// Opens the user's editor on a file, or on the last input, and runs what was written.
+    fn edit(&mut self, file: &str) -> Step {
+        if !self.interactive {
+            return self.fail(&Error::input("`%edit` needs a terminal"));
+        }
+        let own = std::env::temp_dir().join(format!("umklapp-{}.rhai", std::process::id()));
+        let path = if file.is_empty() { own.clone() } else { file.into() };
+        let edited = if file.is_empty() {
+            let last = self.inputs.last().cloned().unwrap_or_default() + "\n";
+            write_bytes(&own, last.as_bytes())
+        } else {
+            Ok(())
+        };
+        let text = edited.and_then(|()| in_editor(&path));
+        if file.is_empty() {
+            // The system clears its folder of temporary files.
+            let _ = std::fs::remove_file(&own);
+        }
+        match text {
+            Ok(text) if text.trim().is_empty() => Step::Next,
+            Ok(text) => {
+                self.say(text.trim_end());
+                self.take_block(&text)
+            }
+            Err(e) => self.fail(&e),
+        }
+    }
+
     fn save(&mut self, file: &str) -> Step {
         match write_bytes(Path::new(file), script(&self.done).as_bytes()) {
             Ok(()) => {
@@ -132,6 +208,25 @@ impl Session {
             Err(e) => self.fail(&e),
         }
     }
+}
+
+/// Opens an editor on a file and returns what is in it then.
+fn in_editor(path: &Path) -> Result<String> {
+    let named =
+        ["VISUAL", "EDITOR"].iter().find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()));
+    let editor = named.unwrap_or_else(|| if cfg!(windows) { "notepad".into() } else { "vi".into() });
+    // The variables may hold options, too.
+    let mut words = editor.split_whitespace();
+    let program = words.next().unwrap_or("vi");
+    let ended = Command::new(program).args(words).arg(path).status();
+    let ended = ended.map_err(|e| {
+        Error::file(format!("the editor `{editor}` cannot be run: {e}")).hint("EDITOR names the one to use")
+    })?;
+    if !ended.success() {
+        return Err(Error::file(format!("the editor `{editor}` ended with {ended}")));
+    }
+    std::fs::read_to_string(path)
+        .map_err(|e| Error::file(format!("`{}` cannot be read: {e}", path.display())))
 }
 
 /// The session's inputs as a script that shows what the session showed.

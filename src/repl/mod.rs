@@ -2,14 +2,16 @@
 //! `script/`, and their values are shown. From a pipe the session reads statements without prompting and stops
 //! at the first error.
 
-mod complete;
+mod commands;
+pub mod complete;
 mod helper;
-mod history;
 mod input;
-mod lex;
+pub mod lex;
 mod magic;
 mod paint;
+mod paste;
 mod session;
+mod store;
 mod terminal;
 
 use std::cell::RefCell;
@@ -22,16 +24,16 @@ use std::time::Duration;
 use rustyline::config::BellStyle;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
-use rustyline::{ColorMode, CompletionType, Config, Editor};
+use rustyline::{ColorMode, CompletionType, Config, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
 
 use crate::error::{Error, Kind, Result};
 use crate::output::progress::Bar;
-use crate::output::{colours, files, out, tell};
+use crate::output::{colours, files, folders, out, tell};
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings};
 use crate::task::signals::{self, Request};
 use crate::task::{Interrupt, Progress};
-use helper::Assistant;
+use helper::{Assistant, Indent};
 use session::{Session, Step};
 use terminal::Prompt;
 
@@ -51,13 +53,6 @@ pub fn run(settings: Settings) -> ExitCode {
 
 /// How long work of a pipe may take to stop.
 const GRACE: Duration = Duration::from_millis(140);
-
-/// A parser of what is typed, without the language's functions.
-fn parser() -> rhai::Engine {
-    let mut parser = rhai::Engine::new_raw();
-    parser.set_max_expr_depths(256, 128).set_optimization_level(rhai::OptimizationLevel::None);
-    parser
-}
 
 fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<Session> {
     let interrupt = Interrupt::default();
@@ -89,7 +84,7 @@ fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<Sessio
 
 /// Reads statements from a pipe or file.
 fn listen(mut session: Session) -> ExitCode {
-    let parser = parser();
+    let parser = input::parser();
     let mut text = String::new();
     let mut first = 1;
     let mut lines = 0;
@@ -137,7 +132,7 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
             return ExitCode::from(1);
         }
     };
-    let history = match history::file() {
+    let history = match folders::state().map(|folder| folder.join("history")) {
         Ok(path) => {
             if path.exists()
                 && let Err(e) = editor.load_history(&path)
@@ -153,6 +148,7 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
     };
     let mut history = history;
     out(&session.banner(colour));
+    session.start_up();
     loop {
         prompt.open();
         let typed = editor.readline("> ");
@@ -168,7 +164,7 @@ fn talk(mut session: Session, prompt: &Prompt) -> ExitCode {
                         history = None;
                     }
                 }
-                if let Step::Leave(code) = session.take(&line, 1) {
+                if let Step::Leave(code) = session.take_block(&line) {
                     return ExitCode::from(code);
                 }
             }
@@ -198,6 +194,10 @@ fn editor(
         .color_mode(if colour { ColorMode::Enabled } else { ColorMode::Disabled })
         .build();
     let mut editor = Editor::with_config(config)?;
+    editor.bind_sequence(
+        KeyEvent(KeyCode::Enter, Modifiers::NONE),
+        EventHandler::Conditional(Box::new(Indent)),
+    );
     editor.set_helper(Some(Assistant::new(names, colour)));
     Ok(editor)
 }

@@ -1,23 +1,25 @@
 //! One session: takes inputs one after the other, runs them and shows their values.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 
-use rhai::{Dynamic, Expr, Map, Stmt};
+use rhai::{Array, Dynamic, Expr, Map, Stmt};
 
 use super::complete::{Names, Variable};
-use super::input::{self, Input};
+use super::input;
 use super::lex::{self, Kind as Piece};
-use super::{paint, parser};
+use super::paint;
 use crate::error::{Error, Kind};
 use crate::number::Table;
-use crate::output::{colours, tell};
+use crate::output::{colours, folders, tell};
 use crate::script::diagnostics::{Report, Section};
-use crate::script::manual::{self, Style};
+use crate::script::manual::Style;
 use crate::script::registry::{self, Entry, Form, Parameter};
 use crate::script::{Engine, Outcome};
+
+/// How many values `Out` keeps: each may hold much memory.
+const KEPT: usize = 50;
 
 /// What comes after an input.
 pub(super) enum Step {
@@ -43,10 +45,14 @@ pub(super) struct Session {
     pub done: Vec<Done>,
     /// All inputs so far, with their lines numbered through. An error may lie in a function of an earlier input.
     heard: Vec<Section>,
-    parser: rhai::Engine,
+    /// Reads what is typed.
+    pub parser: rhai::Engine,
+    /// All pieces of script so far, for `%history` and `Out`.
+    pub inputs: Vec<String>,
     /// How many entries are the program's; those of the user's functions follow.
     builtin: usize,
-    interactive: bool,
+    /// Whether somebody sits at a terminal.
+    pub interactive: bool,
 }
 
 /// What the last statement of an input is.
@@ -68,7 +74,8 @@ impl Session {
             names,
             done: Vec::new(),
             heard: Vec::new(),
-            parser: parser(),
+            parser: input::parser(),
+            inputs: Vec::new(),
             builtin,
             interactive,
         };
@@ -86,20 +93,8 @@ impl Session {
         format!("{name}   {place}          help()  ?name  Ctrl-D leaves")
     }
 
-    /// Takes one input; `first` is the number of its first line among all inputs.
-    pub fn take(&mut self, line: &str, first: usize) -> Step {
-        match input::read(line) {
-            Input::Nothing => Step::Next,
-            Input::Leave => Step::Leave(0),
-            Input::Help(name) => self.help(name),
-            Input::Search(word) => self.search(word),
-            Input::Variables => self.variables(),
-            Input::Magic(name, rest) => self.magic(line, name, rest),
-            Input::Script(text) => self.script(text, first),
-        }
-    }
-
-    fn style(&self) -> Style {
+    /// How pages are shown on this terminal.
+    pub fn style(&self) -> Style {
         let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns));
         Style { colour: colours(&std::io::stdout()), width: width.clamp(40, 110) }
     }
@@ -139,12 +134,29 @@ impl Session {
         self.placed(result)
     }
 
+    /// The texts of all that ran, oldest first.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.heard.iter().map(|section| section.text.as_str())
+    }
+
     /// Runs a script file.
     pub fn run_file(&mut self, path: &Path) -> Outcome {
         let first = self.next_line();
         let (result, text) = self.engine.run_file_from(path, first);
         self.heard.push(Section { first, shown_first: 1, text, name: Some(path.display().to_string()) });
         self.placed(result)
+    }
+
+    /// Runs the user's own script for the beginning of sessions, where there is one. A mistake in it is shown, no more.
+    pub fn start_up(&mut self) {
+        let path = folders::settings().map(|folder| folder.join("startup.rhai"));
+        let Some(path) = path.filter(|path| path.is_file()) else { return };
+        if let Err(report) = self.run_file(&path) {
+            self.failed(&report);
+        }
+        // A script that ends itself does not end the session.
+        self.engine.session().ended();
+        self.refresh();
     }
 
     /// Says of an error in which input it lies; at a terminal lines are counted from the input's first.
@@ -163,6 +175,7 @@ impl Session {
     /// Runs a piece of script and shows its value, unless it ends in a semicolon.
     pub fn script(&mut self, text: &str, first: usize) -> Step {
         let last = self.last(text);
+        self.inputs.push(text.trim_end().to_string());
         if !self.engine.session().quiet() {
             for mut trap in self.engine.lint(text, None) {
                 trap.within(&[Section { first: 1, shown_first: first, text: text.into(), name: None }]);
@@ -179,6 +192,7 @@ impl Session {
                 let shows = !value.is_unit() && matches!(last, Last::Expression);
                 if shows {
                     self.engine.scope_mut().set_or_push("ans", value.clone());
+                    self.keep(value.clone());
                 }
                 match last {
                     Last::Expression if shows && !silent => self.say(&self.shown(&value)),
@@ -196,6 +210,22 @@ impl Session {
         };
         self.refresh();
         step
+    }
+
+    /// Keeps the value of the newest input as an element of `Out`, whose place is the input's number; older ones go.
+    fn keep(&mut self, value: Dynamic) {
+        let number = self.inputs.len();
+        let scope = self.engine.scope_mut();
+        if scope.get("Out").is_none_or(|out| !out.is_array()) {
+            scope.push("Out", Array::new());
+        }
+        if let Some(mut out) = scope.get_mut("Out").and_then(|out| out.write_lock::<Array>()) {
+            out.resize(number + 1, Dynamic::UNIT);
+            out[number] = value;
+            if let Some(old) = number.checked_sub(KEPT) {
+                out[old] = Dynamic::UNIT;
+            }
+        }
     }
 
     fn last(&self, text: &str) -> Last {
@@ -223,7 +253,7 @@ impl Session {
     }
 
     /// A value as it is shown behind its name: of a table, what it holds.
-    fn brief(&self, value: &Dynamic) -> String {
+    pub fn brief(&self, value: &Dynamic) -> String {
         match value.read_lock::<Table>() {
             Some(table) => table.summary(),
             None => self.shown(value),
@@ -259,70 +289,6 @@ impl Session {
             standard: false,
         });
         names.entries.extend(own.filter(|e| !e.name.starts_with("anon$")));
-    }
-
-    pub fn help(&self, name: &str) -> Step {
-        let style = self.style();
-        let names = self.names.borrow();
-        if name.is_empty() {
-            self.say(&format!("{}\n\n{}", super::magic::COMMANDS, manual::overview(&names.entries, style)));
-            return Step::Next;
-        }
-        if let Some(page) = manual::page(&names.entries, name, style) {
-            self.say(&page);
-            return Step::Next;
-        }
-        match self.engine.scope().get(name) {
-            // For a variable: its value in short, and the page of its type.
-            Some(value) => {
-                let kind = self.engine.type_of(value);
-                let page = manual::page(&names.entries, &kind, style);
-                let value = format!("{name} = {}", self.brief(value));
-                self.say(&page.map_or(value.clone(), |page| format!("{value}\n\n{page}")));
-                Step::Next
-            }
-            None => self.fail(&Error::input(manual::no_page(&names.entries, name))),
-        }
-    }
-
-    fn search(&self, word: &str) -> Step {
-        match manual::search(&self.names.borrow().entries, word, self.style()) {
-            Some(found) => {
-                self.say(&found);
-                Step::Next
-            }
-            None => self.fail(&Error::input(format!("no text mentions `{word}`"))),
-        }
-    }
-
-    fn variables(&self) -> Step {
-        let mut seen = BTreeSet::new();
-        let mut rows = Vec::new();
-        let all: Vec<(&str, bool, Dynamic)> = self.engine.scope().iter().collect();
-        // If a name was defined twice, scripts see the last.
-        for (name, constant, value) in all.into_iter().rev() {
-            let given = name == "I" || name == "args" && constant;
-            if !given && seen.insert(name.to_string()) {
-                let text = self.brief(&value);
-                let first = text.lines().next().unwrap_or_default().to_string();
-                rows.push((name.to_string(), self.engine.type_of(&value), first));
-            }
-        }
-        rows.sort();
-        let wide = |column: fn(&(String, String, String)) -> &String| {
-            rows.iter().map(|row| column(row).chars().count()).max().unwrap_or(0)
-        };
-        let (names, kinds) = (wide(|r| &r.0), wide(|r| &r.1));
-        let room = self.style().width.saturating_sub(names + kinds + 6).max(20);
-        let lines: Vec<String> = rows
-            .iter()
-            .map(|(name, kind, text)| {
-                let text: String = text.chars().take(room).collect();
-                format!("  {name:names$}  {kind:kinds$}  {text}")
-            })
-            .collect();
-        self.say(&if lines.is_empty() { "no variables".to_string() } else { lines.join("\n") });
-        Step::Next
     }
 }
 

@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use rhai::{EvalAltResult, Position, Scope};
 
-use super::{registry, stdlib};
+use super::{habits, registry, stdlib};
 use crate::error::{Error, Kind, nearest};
 use crate::number::format::plain;
 use crate::number::memory::{self, Refused, human};
@@ -183,7 +183,10 @@ impl Report {
         }
         calls.reverse();
         let assigned = is_assigned(source, position);
-        let (message, hint, kind) = describe(engine, scope, inner, assigned);
+        let (message, mut hint, kind) = describe(engine, scope, inner, assigned);
+        if hint.is_none() && matches!(inner, EvalAltResult::ErrorParsing(..)) {
+            hint = habit(source, position).map(str::to_string);
+        }
         let position =
             (!position.is_none()).then(|| (position.line().unwrap_or(1), position.position().unwrap_or(1)));
         Report {
@@ -245,6 +248,16 @@ impl Report {
     }
 }
 
+/// What a line that cannot be parsed means in another language.
+fn habit(source: &str, position: Position) -> Option<&'static str> {
+    let (line, column) = position.line().zip(position.position())?;
+    // Where a line ends too early the parser stumbles over the next one.
+    let text = source.lines().nth(line - 1)?;
+    let word = span_at(source, line, column).map_or("", |bytes| &source[bytes]);
+    let before = line.checked_sub(2).and_then(|above| source.lines().nth(above)).unwrap_or("");
+    habits::line(text, word).or_else(|| habits::line(before, ""))
+}
+
 /// Whether the word at a position is given a value.
 fn is_assigned(source: &str, position: Position) -> bool {
     let place = position.line().zip(position.position());
@@ -301,12 +314,14 @@ fn describe(
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
             let name = signature.split('(').next().unwrap_or(signature).trim();
-            let hint = registry::did_you_mean(engine, name);
+            let habit = || habits::name(name).map(str::to_string);
+            let hint = habit().or_else(|| registry::did_you_mean(engine, name));
             (format!("no function `{}`", tidy_types(signature)), hint, Kind::Input)
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => {
             let variables: Vec<&str> = scope.iter().map(|(name, ..)| name).collect();
-            let hint = registry::no_variable(engine, name, &variables, assigned);
+            let habit = habits::name(name).filter(|_| !assigned).map(str::to_string);
+            let hint = habit.or_else(|| registry::no_variable(engine, name, &variables, assigned));
             (format!("no variable `{name}`"), hint, Kind::Input)
         }
         EvalAltResult::ErrorModuleNotFound(name, _) => {

@@ -12,14 +12,14 @@ use super::diagnostics::Report;
 use super::{Engine, Settings, read_script};
 use crate::error::{Error, Result};
 use crate::output::files::write_bytes;
-use crate::output::golden::{Tolerance, difference};
+use crate::output::golden::{Deviation, Tolerance, deviation, difference};
 use crate::task::Interrupt;
 
 /// How one script did.
 #[derive(Debug)]
 pub enum Verdict {
-    /// It said what it should.
-    Passed,
+    /// It said what it should; with the number that lies farthest from what was expected.
+    Passed(Option<Deviation>),
     /// The golden file was written anew.
     Blessed,
     /// It did not; why.
@@ -104,7 +104,7 @@ fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool)
         (Err(report), false) => return Ok(Verdict::Failed(format!("{found}{}", report.render(false)))),
     }
     if !directives.compared {
-        return Ok(Verdict::Passed);
+        return Ok(Verdict::Passed(None));
     }
     // Golden files serve every backend: where a value lives is written as on the CPU.
     let device = engine.session().device();
@@ -125,13 +125,14 @@ fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool)
         found = without_sizes(&found);
     }
     let silent = found.trim().is_empty();
+    let worst = expected.as_ref().and_then(|text| deviation(text, &found, directives.tolerance));
     let differs = match &expected {
         Some(expected) => difference(expected, &found, directives.tolerance),
         None if silent => None,
         None => Some(found.lines().map(|line| format!("+ {line}\n")).collect()),
     };
     Ok(match differs {
-        None => Verdict::Passed,
+        None => Verdict::Passed(worst),
         Some(_) if bless => {
             write_bytes(&golden, found.as_bytes())?;
             Verdict::Blessed
@@ -140,7 +141,15 @@ fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool)
             "there is no `{}` to compare with; `--bless` writes it\n{shown}",
             golden.display()
         )),
-        Some(shown) => Verdict::Failed(format!("the output is not that of `{}`\n{shown}", golden.display())),
+        Some(shown) => {
+            let far = worst.filter(|w| w.fraction > 1.0).map_or(String::new(), |w| {
+                format!(
+                    "line {}: {} instead of {}, {:.1e} times the tolerance\n",
+                    w.line, w.found, w.expected, w.fraction
+                )
+            });
+            Verdict::Failed(format!("the output is not that of `{}`\n{far}{shown}", golden.display()))
+        }
     })
 }
 

@@ -12,6 +12,7 @@ mod direct;
 mod engine;
 mod failure;
 pub mod golden;
+mod habits;
 mod lint;
 pub mod manual;
 mod modules;
@@ -21,7 +22,7 @@ pub mod reference;
 pub mod registry;
 mod rooms;
 mod session;
-mod stdlib;
+pub mod stdlib;
 
 pub use engine::{Engine, Outcome, read_script};
 pub use failure::{Failure, Fallible};

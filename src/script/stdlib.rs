@@ -9,3 +9,8 @@ pub(super) const MODULES: [(&str, &str); 6] = [
     ("vmc", include_str!("../../stdlib/vmc.rhai")),
     ("overlap", include_str!("../../stdlib/overlap.rhai")),
 ];
+
+/// The source of a module of the stdlib.
+pub fn source(module: &str) -> Option<&'static str> {
+    MODULES.iter().find(|(name, _)| *name == module && *name != super::rooms::INTERNAL).map(|(_, text)| *text)
+}

@@ -84,12 +84,15 @@ const PATIENCE: Duration = Duration::from_millis(20);
 /// Runs work that nobody can interrupt, as a library's, on a thread of its own. When the user asks to stop, the thread is
 /// left behind and works on for nobody; its own flag is raised.
 ///
-/// Not for workers of a thread pool: one that waits here takes no other work, and where all of them wait, work that needs the
-/// pool never begins.
+/// On a worker of a thread pool it runs where it is called: a worker that waits takes no other work, and where all of them
+/// wait, work that needs the pool never begins.
 ///
 /// # Errors
 /// What the work returns, or [`crate::error::Kind::Interrupted`].
 pub fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    if rayon::current_thread_index().is_some() {
+        return work();
+    }
     // Deep recursion of parsers fits into so much.
     const STACK: usize = 64 << 20;
     let (ours, theirs) = (current(), Interrupt::default());

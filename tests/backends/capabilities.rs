@@ -455,7 +455,8 @@ const CAPABILITIES: [Capability; 13] = [
         let dense = Matrix::new(case.dense.n, case.dense.n, Series::Complex(case.dense.a.clone())).unwrap();
         let (values, _) = dense.eigh().expect("eigenvalues");
         let values = values.as_real("eigenvalues").expect("real").to_vec();
-        assert!(low <= values[0] + 1e-4 && high >= values[values.len() - 1] - 1e-4, "{}", case.what);
+        let slack = case.eps * low.abs().max(high.abs());
+        assert!(low <= values[0] + slack && high >= values[values.len() - 1] - slack, "{}", case.what);
     }),
     ("velocities and the lattice", |case| {
         let known = case.plain.model && case.wrapper.entries;

@@ -37,7 +37,7 @@ fn blocks_and_sweeps() {
             ("dmrg::finite(h, c, #{ one_site: -1 })", "-1 sweeps of one site", "none or more"),
             ("dmrg::finite(h, c, #{ count: 2, weights: [1.0] })", "of 2 states", "each of `count`"),
             ("dmrg::finite(h, c, #{ checkpoint: \"no/such/x.dmrg\" })", "cannot be written", "folder"),
-            ("dmrg::finite(h, c, #{ checkpoint: \"x.npz\" })", "the name of another format", "ground.dmrg"),
+            ("dmrg::finite(h, c, #{ checkpoint: \"x.npz\" })", "not saved as", ".dmrg"),
             (
                 "models::heisenberg(c, #{ lattice: lattice::chain(6), order: [0, 0, 1, 2, 3, 4] })",
                 "every site from 0 to 5 once",

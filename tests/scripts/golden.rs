@@ -28,7 +28,7 @@ fn case(script: PathBuf, folder: &str) -> Trial {
         let verdict = golden::test(&script, settings, Interrupt::default(), false);
         std::fs::remove_dir_all(&scratch)?;
         match verdict {
-            Verdict::Passed | Verdict::Blessed => Ok(()),
+            Verdict::Passed(_) | Verdict::Blessed => Ok(()),
             Verdict::Failed(why) => Err(Failed::from(why)),
         }
     })

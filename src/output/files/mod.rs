@@ -146,6 +146,11 @@ pub fn need_extension(path: &Path, own: &[&str], what: &str) -> Result<()> {
         .hint(format!("the name ends in {}", names.join(" or "))))
 }
 
+/// Refuses a name that [`save`] knows no format for.
+pub fn need_format(path: &Path) -> Result<()> {
+    extension(path).map(drop)
+}
+
 /// Saves the data in the format that the extension names: `.csv`, `.tsv`, `.txt`, `.dat`, `.json`, `.npz`, `.npy`.
 /// The file appears whole or not at all; an older file of that name survives a failure.
 pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) -> Result<()> {

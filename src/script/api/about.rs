@@ -6,14 +6,20 @@ use serde_json::{Value, json};
 
 use crate::number::{C64, Series, Table};
 
+/// Whether a value can stand in such a file.
+pub fn fits(value: &Dynamic) -> bool {
+    let whole = |map: &Map| map.values().all(fits);
+    value.read_lock::<Map>().map_or_else(|| value_to_json(value).is_some(), |map| whole(&map))
+}
+
 /// The map, without what no file can hold.
-pub(super) fn to_json(about: &Map) -> Value {
+pub fn to_json(about: &Map) -> Value {
     let kept = about.iter().filter_map(|(key, value)| Some((key.to_string(), value_to_json(value)?)));
     Value::Object(kept.collect())
 }
 
 /// The map back; empty of what is no map.
-pub(super) fn from_json(about: &Value) -> Map {
+pub fn from_json(about: &Value) -> Map {
     let all = about.as_object().into_iter().flatten();
     all.map(|(key, value)| (key.into(), value_from_json(value))).collect()
 }

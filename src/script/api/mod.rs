@@ -1,7 +1,7 @@
 //! The native functions of the language, one file a module or type. Each file registers its type and its functions;
 //! the doc comments are the manual.
 
-mod about;
+pub mod about;
 mod bands;
 mod block_algebra;
 mod chebyshev;
@@ -31,6 +31,7 @@ mod points;
 mod progress;
 mod series;
 mod series_maths;
+mod sizes;
 mod solve;
 mod sparse;
 mod table;
@@ -42,6 +43,8 @@ mod vector_values;
 mod vmc;
 mod waves;
 mod wilson;
+
+pub use sizes::bytes_of;
 
 use super::rooms::Rooms;
 

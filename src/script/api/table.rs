@@ -7,6 +7,7 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, ImmutableString, Map, Module};
 
 use super::values::{as_number, count, to_dynamic, to_series, type_of};
+use super::{dmrg, vmc};
 use crate::error::{Error, Result};
 use crate::number::{Matrix, Series, Table};
 use crate::output::Manifest;
@@ -362,11 +363,25 @@ mod checkpoint_files {
     ///
     /// # Example
     /// ```rhai
-    /// assert(!internal::can_save("no_such_folder/table.csv"), "there is no such folder");
+    /// internal::need_checkpoint("ground.dmrg", "DmrgState");
+    /// let caught = "";
+    /// try { internal::need_checkpoint("ground.npz", "DmrgState"); } catch (e) { caught = e.message; }
+    /// assert(caught.contains("not saved as"), "states have a format of their own");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn can_save(file: &str) -> Fallible<bool> {
-        Ok(files::writable(&session()?.output_path(file)))
+    pub fn need_checkpoint(file: &str, kind: &str) -> Fallible<()> {
+        let path = std::path::Path::new(file);
+        match kind {
+            "DmrgState" => dmrg::need_own_name(file),
+            "map" => vmc::need_own_name(file),
+            _ => files::need_format(path),
+        }?;
+        if !files::writable(&session()?.output_path(file)) {
+            return Err(Error::file(format!("the checkpoint {file} cannot be written"))
+                .hint("name a file in a folder that exists and may be written to")
+                .into());
+        }
+        Ok(())
     }
 
     /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two do

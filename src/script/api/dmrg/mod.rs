@@ -8,7 +8,7 @@ mod state;
 
 use std::sync::Arc;
 
-pub(super) use state::load_state as load;
+pub(super) use state::{load_state as load, need_own_name};
 
 use crate::error::Error;
 use crate::manybody::dmrg::{Block, State, Superblock};

@@ -125,15 +125,9 @@ fn number(z: C64) -> Dynamic {
     if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
 }
 
-/// Refuses names that promise another format.
-fn need_own_name(file: &str) -> Result<()> {
-    let extension = std::path::Path::new(file).extension().and_then(|e| e.to_str()).unwrap_or_default();
-    let foreign = ["npz", "npy", "h5", "hdf5", "json", "csv", "txt", "mat", "svg", "png", "pdf", "rhai"];
-    if foreign.contains(&extension.to_lowercase().as_str()) {
-        return Err(Error::input(format!("a DmrgState is not written as `.{extension}`"))
-            .hint("it has a format of its own: name the file like `ground.dmrg`"));
-    }
-    Ok(())
+/// Refuses names that promise another format than that of states.
+pub(in crate::script::api) fn need_own_name(file: &str) -> Result<()> {
+    files::need_extension(Path::new(file), &["dmrg"], "a DmrgState")
 }
 
 fn save_state(held: &Held, file: &str) -> Result<()> {

@@ -15,7 +15,7 @@ mod wavefunction;
 use rhai::{Array, Dynamic};
 
 pub(super) use elementary::elementary_orbitals;
-pub(super) use saved::{KIND as WALKERS, load as load_walkers};
+pub(super) use saved::{KIND as WALKERS, load as load_walkers, need_own_name};
 pub(super) use wavefunction::Psi;
 
 use super::values::{real, to_series, type_of};

@@ -18,10 +18,15 @@ use crate::script::session;
 /// What the files call themselves.
 pub(in crate::script::api) const KIND: &str = "umklapp walkers";
 
+/// Refuses names that promise another format than that of walkers.
+pub(in crate::script::api) fn need_own_name(file: &str) -> Result<()> {
+    files::need_extension(Path::new(file), &["json"], "a file of walkers")
+}
+
 pub(super) fn save(walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
     let psi = walk!(&*walk, w => w.psi().describe(), l => l.psi().describe());
     let (seed, sweep, positions) = walk!(mut &*walk, w => parts(w.save()?), l => parts(l.save()?));
-    files::need_extension(Path::new(file), &["json"], "a file of walkers")?;
+    need_own_name(file)?;
     let whole = json!({
         "kind": KIND, "wavefunction": psi, "seed": seed, "sweeps": sweep, "positions": positions,
         "about": about::to_json(about),

@@ -1,0 +1,294 @@
+//! What the server answers: from the names of the language and the text of one script.
+
+use std::any::TypeId;
+
+use lsp_types as lsp;
+
+use super::place;
+use crate::output::folders;
+use crate::repl::complete::{self, Names, Proposals, Variable};
+use crate::repl::lex::{self, Kind, Token};
+use crate::script::manual::{self, Style};
+use crate::script::registry::{self, Entry, Form};
+use crate::script::{Engine, stdlib};
+
+/// How wide pages are where an editor shows them.
+const STYLE: Style = Style { colour: false, width: 80 };
+
+/// What is known of the language.
+pub(super) struct Answers {
+    entries: Vec<Entry>,
+}
+
+/// The mistakes of a script.
+pub(super) fn mistakes(engine: &mut Engine, text: &str) -> Vec<lsp::Diagnostic> {
+    let reports = engine.check(text, None);
+    let diagnostic = |report: crate::script::diagnostics::Report| {
+        let start = place::of_report(text, report.position.unwrap_or((1, 1)));
+        // From the place to the end of the word that stands there.
+        let word = lex::tokens(&text[start..]).first().map_or(0, |t| t.range.end);
+        let end = start + word.min(text[start..].find('\n').unwrap_or(word));
+        let hint = report.hint.map_or(String::new(), |hint| format!("\nhint: {hint}"));
+        lsp::Diagnostic {
+            range: place::range(text, start..end),
+            severity: Some(if report.warning {
+                lsp::DiagnosticSeverity::WARNING
+            } else {
+                lsp::DiagnosticSeverity::ERROR
+            }),
+            source: Some("umklapp".into()),
+            message: format!("{}{hint}", report.message),
+            ..lsp::Diagnostic::default()
+        }
+    };
+    reports.into_iter().map(diagnostic).collect()
+}
+
+impl Answers {
+    pub fn new(engine: &Engine) -> Answers {
+        Answers { entries: registry::entries(engine.rhai(), true) }
+    }
+
+    /// The page of the name at a byte.
+    pub fn hover(&self, text: &str, byte: usize) -> Option<lsp::Hover> {
+        let (path, bytes) = name_at(text, byte)?;
+        let function = path.rsplit("::").next().unwrap_or(&path);
+        let own = lex::definition(text, function).filter(|_| !path.contains("::"));
+        let page = match own {
+            Some(bytes) => text[bytes].to_string(),
+            None => manual::page(&self.entries, &path, STYLE)?,
+        };
+        let value = format!("```text\n{}\n```", page.replace("```", "'''"));
+        let contents =
+            lsp::HoverContents::Markup(lsp::MarkupContent { kind: lsp::MarkupKind::Markdown, value });
+        Some(lsp::Hover { contents, range: Some(place::range(text, bytes)) })
+    }
+
+    /// What may follow at a byte.
+    pub fn completion(&self, text: &str, byte: usize) -> Vec<lsp::CompletionItem> {
+        let names = self.names(&text[..byte]);
+        // A call may begin on an earlier line.
+        let Proposals::Words(start, found) = complete::proposals(&names, &text[..byte]) else {
+            return Vec::new();
+        };
+        let range = place::range(text, start..byte);
+        let item = |proposal: complete::Proposal| {
+            let entry = self.entries.iter().find(|e| e.name == proposal.shown && !e.doc.is_empty());
+            let kind = match entry.map(|e| e.form) {
+                Some(Form::Function) => lsp::CompletionItemKind::FUNCTION,
+                Some(Form::Method) => lsp::CompletionItemKind::METHOD,
+                Some(Form::Property) => lsp::CompletionItemKind::PROPERTY,
+                None if proposal.put.ends_with("::") => lsp::CompletionItemKind::MODULE,
+                None if proposal.put.ends_with(": ") => lsp::CompletionItemKind::FIELD,
+                None if lex::KEYWORDS.contains(&proposal.put.as_str()) => lsp::CompletionItemKind::KEYWORD,
+                None => lsp::CompletionItemKind::VARIABLE,
+            };
+            lsp::CompletionItem {
+                label: proposal.shown,
+                kind: Some(kind),
+                detail: entry.map(Entry::signature),
+                text_edit: Some(lsp::CompletionTextEdit::Edit(lsp::TextEdit {
+                    range,
+                    new_text: proposal.put,
+                })),
+                ..lsp::CompletionItem::default()
+            }
+        };
+        found.into_iter().map(item).collect()
+    }
+
+    /// The signature of the call that a byte lies in, with the argument that is being written.
+    pub fn signature(&self, text: &str, byte: usize) -> Option<lsp::SignatureHelp> {
+        let tokens: Vec<String> = lex::tokens(&text[..byte])
+            .into_iter()
+            .filter(|t| !matches!(t.kind, Kind::Space | Kind::Comment))
+            .map(|t| text[t.range].to_string())
+            .collect();
+        let (path, argument) = complete::call(&tokens)?;
+        let ways: Vec<&Entry> = self
+            .entries
+            .iter()
+            .filter(|e| e.form != Form::Property && e.path() == path && !e.doc.is_empty())
+            .collect();
+        let fit = |e: &&Entry| e.parameters.len() - usize::from(e.form == Form::Method) > argument;
+        let active = ways.iter().position(fit).or_else(|| ways.len().checked_sub(1))?;
+        let signatures = ways
+            .iter()
+            .map(|e| lsp::SignatureInformation {
+                label: e.signature(),
+                documentation: e.doc.lines().next().map(|line| lsp::Documentation::String(line.to_string())),
+                parameters: Some(
+                    e.parameters
+                        .iter()
+                        .skip(usize::from(e.form == Form::Method))
+                        .map(|p| lsp::ParameterInformation {
+                            label: lsp::ParameterLabel::Simple(p.name.clone()),
+                            documentation: None,
+                        })
+                        .collect(),
+                ),
+                active_parameter: None,
+            })
+            .collect();
+        Some(lsp::SignatureHelp {
+            signatures,
+            active_signature: Some(active as u32),
+            active_parameter: Some(argument as u32),
+        })
+    }
+
+    /// Where the function or variable at a byte is defined: in the script, or in the stdlib, a copy of which is written where the
+    /// program keeps what it remembers.
+    pub fn definition(&self, uri: &lsp::Uri, text: &str, byte: usize) -> Option<lsp::Location> {
+        let (path, _) = name_at(text, byte)?;
+        let (module, name) = path.rsplit_once("::").unwrap_or(("", &path));
+        if module.is_empty() {
+            let bytes = lex::definition(text, name).or_else(|| variable(text, name, byte))?;
+            return Some(lsp::Location { uri: uri.clone(), range: place::range(text, bytes) });
+        }
+        let source = stdlib::source(module)?;
+        let bytes = lex::definition(source, name)?;
+        let file = folders::state().ok()?.join(format!("{module}.rhai"));
+        if std::fs::read_to_string(&file).ok().as_deref() != Some(source) {
+            std::fs::write(&file, source).ok()?;
+        }
+        let uri =
+            format!("file://{}", file.to_str()?.replace('%', "%25").replace(' ', "%20")).parse().ok()?;
+        Some(lsp::Location { uri, range: place::range(source, bytes) })
+    }
+
+    /// The language's names with the variables and functions of a text.
+    fn names(&self, text: &str) -> Names {
+        let mut names = Names { entries: self.entries.clone(), variables: Vec::new() };
+        let tokens: Vec<Token> = lex::tokens(text)
+            .into_iter()
+            .filter(|t| !matches!(t.kind, Kind::Space | Kind::Comment))
+            .collect();
+        let word = |k: usize| tokens.get(k).map_or("", |t| &text[t.range.clone()]);
+        for k in 0..tokens.len() {
+            let new = matches!(word(k), "let" | "const" | "for")
+                && tokens.get(k + 1).is_some_and(|t| t.kind == Kind::Word);
+            if word(k) == "fn" && tokens.get(k + 1).is_some_and(|t| t.kind == Kind::Word) {
+                names.variables.push(Variable {
+                    name: word(k + 1).into(),
+                    id: TypeId::of::<()>(),
+                    fields: vec![],
+                });
+            }
+            if !new {
+                continue;
+            }
+            // The type of what the variable is set to, where it is a call.
+            let end = (k..tokens.len()).find(|&j| word(j) == ";").unwrap_or(tokens.len());
+            let value: Vec<String> = (k + 3..end).map(|j| word(j).to_string()).collect();
+            let kind = complete::type_of(&names, &value);
+            let id = kind.and_then(|kind| {
+                self.entries.iter().find(|e| e.of_type() == Some(&kind)).and_then(|e| e.receiver)
+            });
+            names.variables.push(Variable {
+                name: word(k + 1).into(),
+                id: id.unwrap_or(TypeId::of::<()>()),
+                fields: vec![],
+            });
+        }
+        names
+    }
+}
+
+/// The name at a byte with the module before it, and the bytes of its last word.
+fn name_at(text: &str, byte: usize) -> Option<(String, std::ops::Range<usize>)> {
+    let tokens = lex::tokens(text);
+    let at =
+        tokens.iter().position(|t| t.kind == Kind::Word && t.range.start <= byte && byte <= t.range.end)?;
+    let word = |k: usize| &text[tokens[k].range.clone()];
+    let path = match at.checked_sub(2) {
+        Some(module) if word(at - 1) == "::" && tokens[module].kind == Kind::Word => {
+            format!("{}::{}", word(module), word(at))
+        }
+        _ => word(at).to_string(),
+    };
+    Some((path, tokens[at].range.clone()))
+}
+
+/// The last definition of a variable before a byte.
+fn variable(text: &str, name: &str, byte: usize) -> Option<std::ops::Range<usize>> {
+    let tokens: Vec<Token> = lex::tokens(text).into_iter().filter(|t| t.kind != Kind::Space).collect();
+    let word = |t: &Token| &text[t.range.clone()];
+    let defines = |w: &&[Token]| matches!(word(&w[0]), "let" | "const" | "for") && word(&w[1]) == name;
+    let found: Vec<_> = tokens.windows(2).filter(defines).map(|w| w[1].range.clone()).collect();
+    found.iter().rev().find(|range| range.start <= byte).or(found.first()).cloned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRIPT: &str = "/// Twice.\nfn twice(x) {\n    2 * x\n}\nlet h = tight_binding(lattice::chain(8));\nlet d = kpm::dos(h, #{ moments: 8 });\nprint(twice(1));\n";
+
+    fn answers() -> Answers {
+        Answers::new(&Engine::new().unwrap())
+    }
+
+    fn at(text: &str) -> usize {
+        SCRIPT.find(text).unwrap()
+    }
+
+    #[test]
+    fn names_have_pages_and_places() {
+        let answers = answers();
+        let hover = |byte| {
+            let lsp::HoverContents::Markup(m) = answers.hover(SCRIPT, byte).unwrap().contents else {
+                panic!()
+            };
+            m.value
+        };
+        assert!(
+            hover(at("dos(h") + 1).contains("kpm::dos(") && hover(at("tight_binding")).contains("Options")
+        );
+        assert!(hover(at("twice(1)")).contains("/// Twice.\nfn twice(x) {"));
+        assert!(answers.hover(SCRIPT, at("2 *")).is_none());
+        let uri: lsp::Uri = "file:///a.rhai".parse().unwrap();
+        let place = answers.definition(&uri, SCRIPT, at("twice(1)")).unwrap();
+        assert_eq!((place.uri, place.range.start.line), (uri.clone(), 0));
+        let h = answers.definition(&uri, SCRIPT, at("(h, #") + 1).unwrap();
+        assert_eq!(h.range, place::range(SCRIPT, at("h = tight")..at(" = tight")));
+    }
+
+    #[test]
+    fn completion_knows_the_script() {
+        let answers = answers();
+        let labels = |more: &str| -> Vec<String> {
+            let text = format!("{SCRIPT}{more}");
+            answers.completion(&text, text.len()).into_iter().map(|item| item.label).collect()
+        };
+        assert_eq!(labels("twi"), ["twice"]);
+        assert!(labels("h.veloc").contains(&"velocity".to_string()));
+        assert!(labels("kpm::d").contains(&"dos".to_string()));
+        assert!(labels("kpm::dos(h, #{\n    ker").contains(&"kernel".to_string()));
+    }
+
+    #[test]
+    fn signatures_follow_the_argument() {
+        let text = "kpm::dos(linspace(0.0, 1.0, 3), ";
+        let answers = answers();
+        let help = answers.signature(text, text.len()).unwrap();
+        assert_eq!(help.active_parameter, Some(1));
+        assert!(help.signatures[0].label.starts_with("kpm::dos("));
+        let inside = text.find(" 3").unwrap();
+        let help = answers.signature(text, inside).unwrap();
+        assert!(help.active_parameter == Some(2) && help.signatures[0].label.starts_with("linspace("));
+        assert!(answers.signature("1 + ", 4).is_none());
+    }
+
+    #[test]
+    fn mistakes_have_their_places() {
+        let mut engine = Engine::new().unwrap();
+        let found = mistakes(&mut engine, "let µ = 1;\nlet x = linspce(0, 1, 2);\n");
+        assert_eq!(found.len(), 1, "{found:?}");
+        let range = found[0].range;
+        assert_eq!((range.start, range.end), (lsp::Position::new(1, 8), lsp::Position::new(1, 15)));
+        assert!(found[0].message.contains("hint: did you mean `linspace"), "{}", found[0].message);
+        assert!(mistakes(&mut engine, SCRIPT).is_empty());
+        assert_eq!(mistakes(&mut engine, "let = 3").len(), 1);
+    }
+}

@@ -1,0 +1,199 @@
+//! What an input asks for: help, a command, the shell, or to run a piece of script.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use rhai::Dynamic;
+
+use super::input::{self, Input};
+use super::lex;
+use super::magic::LIST;
+use super::paste;
+use super::session::{Session, Step};
+use crate::error::Error;
+use crate::number::memory::human;
+use crate::script::{api, manual, stdlib};
+
+impl Session {
+    /// Takes what was typed or pasted: one input, or several in turn until one fails.
+    pub fn take_block(&mut self, text: &str) -> Step {
+        let plain = paste::without_prompts(&self.parser, text);
+        let inputs: Vec<(usize, String)> = paste::inputs(&self.parser, &plain)
+            .into_iter()
+            .map(|(line, piece)| (line, piece.to_string()))
+            .collect();
+        for (line, piece) in inputs {
+            match self.take(&piece, line + 1) {
+                Step::Next => {}
+                step => return step,
+            }
+        }
+        Step::Next
+    }
+
+    /// Takes one input; `first` is the number of its first line among all inputs.
+    pub fn take(&mut self, line: &str, first: usize) -> Step {
+        match input::read(line) {
+            Input::Nothing => Step::Next,
+            Input::Leave => Step::Leave(0),
+            Input::Help(name) => self.help(name),
+            Input::Source(name) => self.source(name),
+            Input::Search(word) => self.search(word),
+            Input::Variables => self.variables(),
+            Input::Magic(name, rest) => self.magic(line, name, rest),
+            // `!ready` asks whether a variable is false.
+            Input::Shell(command) if self.engine.scope().contains(first_word(command)) => {
+                self.script(line, first)
+            }
+            Input::Shell(command) => self.shell(command),
+            Input::Script(text) => self.script(text, first),
+        }
+    }
+
+    /// Runs a command of the system.
+    fn shell(&self, command: &str) -> Step {
+        if command.is_empty() {
+            return self.fail(&Error::input("no command follows `!`").hint("like `!ls`"));
+        }
+        let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
+        let result = Command::new(shell).args([flag, command]).status();
+        // Ctrl-C was for the command.
+        self.engine.session().interrupt().clear();
+        match result {
+            Ok(status) if status.success() => Step::Next,
+            Ok(status) => self.fail(&Error::file(format!("`{command}` ended with {status}"))),
+            Err(e) => self.fail(&Error::file(format!("`{shell}` cannot be run: {e}"))),
+        }
+    }
+
+    /// How a function is written: one of the stdlib, or of the user.
+    fn source(&self, name: &str) -> Step {
+        let (module, function) = name.rsplit_once("::").unwrap_or(("", name));
+        let own =
+            self.texts().filter_map(|text| written(text, function)).last().filter(|_| module.is_empty());
+        if let Some(text) = own.or_else(|| stdlib::source(module).and_then(|text| written(text, function))) {
+            self.say(&text);
+            return Step::Next;
+        }
+        let known = self.names.borrow().entries.iter().any(|e| e.path() == name);
+        if known {
+            return self.fail(
+                &Error::input(format!("`{name}` is compiled, not written in the language"))
+                    .hint(format!("`?{name}` is its page")),
+            );
+        }
+        self.fail(&Error::input(manual::no_page(&self.names.borrow().entries, name)))
+    }
+
+    /// The user's variables, in order of their names; of a name that was defined twice the last, which scripts see.
+    pub fn own_variables(&self) -> Vec<(String, Dynamic)> {
+        let mut seen = BTreeSet::new();
+        let all: Vec<(&str, bool, Dynamic)> = self.engine.scope().iter().collect();
+        let mut own: Vec<(String, Dynamic)> = all
+            .into_iter()
+            .rev()
+            .filter(|(name, constant, _)| {
+                let given = matches!(*name, "I" | "Out") || (matches!(*name, "args" | "PI") && *constant);
+                !given && seen.insert(name.to_string())
+            })
+            .map(|(name, _, value)| (name.to_string(), value))
+            .collect();
+        own.sort_by(|a, b| a.0.cmp(&b.0));
+        own
+    }
+
+    pub fn help(&self, name: &str) -> Step {
+        let style = self.style();
+        let names = self.names.borrow();
+        if name.is_empty() {
+            self.say(&format!("{}\n\n{}", LIST, manual::overview(&names.entries, style)));
+            return Step::Next;
+        }
+        if let Some(page) = manual::page(&names.entries, name, style) {
+            self.say(&page);
+            return Step::Next;
+        }
+        match self.engine.scope().get(name) {
+            // For a variable: its value in short, and the page of its type.
+            Some(value) => {
+                let kind = self.engine.type_of(value);
+                let page = manual::page(&names.entries, &kind, style);
+                let value = format!("{name} = {}", self.brief(value));
+                self.say(&page.map_or(value.clone(), |page| format!("{value}\n\n{page}")));
+                Step::Next
+            }
+            None => self.fail(&Error::input(manual::no_page(&names.entries, name))),
+        }
+    }
+
+    fn search(&self, word: &str) -> Step {
+        match manual::search(&self.names.borrow().entries, word, self.style()) {
+            Some(found) => {
+                self.say(&found);
+                Step::Next
+            }
+            None => self.fail(&Error::input(format!("no text mentions `{word}`"))),
+        }
+    }
+
+    fn variables(&self) -> Step {
+        let rows: Vec<[String; 4]> = self
+            .own_variables()
+            .into_iter()
+            .map(|(name, value)| {
+                let text = self.brief(&value);
+                let first = text.lines().next().unwrap_or_default().to_string();
+                // What takes little is not worth a number.
+                let bytes = api::bytes_of(&value).filter(|bytes| *bytes >= 1024);
+                let bytes = bytes.map_or(String::new(), human);
+                [name, self.engine.type_of(&value), bytes, first]
+            })
+            .collect();
+        let wide = |k: usize| rows.iter().map(|row| row[k].chars().count()).max().unwrap_or(0);
+        let (names, kinds, sizes) = (wide(0), wide(1), wide(2));
+        let room = self.style().width.saturating_sub(names + kinds + sizes + 8).max(20);
+        let lines: Vec<String> = rows
+            .iter()
+            .map(|[name, kind, size, text]| {
+                let text: String = text.chars().take(room).collect();
+                let size = if sizes == 0 { String::new() } else { format!("{size:>sizes$}  ") };
+                format!("  {name:names$}  {kind:kinds$}  {size}{text}")
+            })
+            .collect();
+        self.say(&if lines.is_empty() { "no variables".to_string() } else { lines.join("\n") });
+        Step::Next
+    }
+}
+
+/// The name that a text begins with; empty for anything else.
+fn first_word(text: &str) -> &str {
+    let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+    &text[..end]
+}
+
+/// The definitions of a function in a text, with the comments above them.
+fn written(text: &str, name: &str) -> Option<String> {
+    let found: Vec<&str> = lex::definitions(text, name).into_iter().map(|bytes| &text[bytes]).collect();
+    (!found.is_empty()).then(|| found.join("\n\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_found_with_their_comments() {
+        let text = "let x = 1;\n/// Doubles.\nfn f(x) { 2 * x }\nfn g(x) { f(x); { x } }\nprivate fn f(x, y) {\n  x\n}\n";
+        let f = written(text, "f").unwrap();
+        assert_eq!(f, "/// Doubles.\nfn f(x) { 2 * x }\n\nprivate fn f(x, y) {\n  x\n}");
+        assert_eq!(written(text, "g").unwrap(), "fn g(x) { f(x); { x } }");
+        assert_eq!(written(text, "x"), None);
+    }
+
+    #[test]
+    fn every_function_of_the_stdlib_shows_its_source() {
+        let text = written(stdlib::source("kpm").unwrap(), "dos").unwrap();
+        assert!(text.starts_with("///") && text.ends_with('}') && text.contains("fn dos("), "{text}");
+        assert!(stdlib::source("nothing").is_none() && stdlib::source("").is_none());
+    }
+}
