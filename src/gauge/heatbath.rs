@@ -154,17 +154,23 @@ pub fn overrelax(start: &Links, sweeps: usize, task: &Task) -> Result<Links> {
     Ok(u)
 }
 
-/// The field after the sweeps.
+/// The field after the sweeps. `each` is shown the field after every one of them.
 ///
 /// # Errors
-/// A direction of odd size, where two even sites are neighbours; a coupling that is not a finite number above 0.
-pub fn heatbath(start: &Links, options: &Heatbath, task: &Task) -> Result<Links> {
+/// A direction of odd size, where two even sites are neighbours; a coupling that is not a finite number above 0; what `each` fails
+/// with.
+pub fn heatbath(
+    start: &Links,
+    options: &Heatbath,
+    each: &mut dyn FnMut(&Links) -> Result<()>,
+    task: &Task,
+) -> Result<Links> {
     check_even(start)?;
     if !(options.beta >= 0.0 && options.beta.is_finite()) {
         return Err(Error::input(format!("a coupling beta of {}", options.beta))
             .hint("beta = 6/g^2 is a positive number, like 6.0"));
     }
-    let mut u = start.clone();
+    let mut u = start.with_sweeps(options.first);
     let progress = task.start("heatbath", options.sweeps);
     for done in 0..options.sweeps {
         let number = options.first.wrapping_add(done);
@@ -174,9 +180,11 @@ pub fn heatbath(start: &Links, options: &Heatbath, task: &Task) -> Result<Links>
         for _ in 0..options.overrelaxation {
             reflect(&mut u, task)?;
         }
+        u = u.with_sweeps(options.first.saturating_add(done + 1));
+        each(&u)?;
         progress.advance(done + 1)?;
     }
-    Ok(u.with_sweeps(options.first.saturating_add(options.sweeps)))
+    Ok(u)
 }
 
 #[cfg(test)]
@@ -191,7 +199,27 @@ mod tests {
 
     fn run(start: &Links, beta: f64, sweeps: usize, overrelaxation: usize) -> Links {
         let options = Heatbath { beta, sweeps, overrelaxation, seed: 1, first: 0 };
-        heatbath(start, &options, &Task::default()).unwrap()
+        heatbath(start, &options, &mut |_| Ok(()), &Task::default()).unwrap()
+    }
+
+    #[test]
+    fn every_sweep_is_shown() {
+        let options = Heatbath { beta: 5.5, sweeps: 3, overrelaxation: 1, seed: 1, first: 2 };
+        let mut shown = Vec::new();
+        let mut each = |u: &Links| -> Result<()> {
+            shown.push(u.clone());
+            Ok(())
+        };
+        let last = heatbath(&start(), &options, &mut each, &Task::default()).unwrap();
+        let one_by_one = (2..5).scan(start(), |u, first| {
+            let one = Heatbath { sweeps: 1, first, ..options.clone() };
+            *u = heatbath(u, &one, &mut |_| Ok(()), &Task::default()).unwrap();
+            Some(u.clone())
+        });
+        assert_eq!(shown, one_by_one.collect::<Vec<_>>());
+        assert!(shown.last() == Some(&last) && last.sweeps() == 5);
+        let stop = heatbath(&start(), &options, &mut |_| Err(Error::input("stop")), &Task::default());
+        assert_eq!(stop.unwrap_err().message(), "stop");
     }
 
     /// Strong coupling: <P> = beta/18 + beta^2/216 + O(beta^4) (SU(3), Wilson action).
@@ -201,7 +229,7 @@ mod tests {
         let mut mean = 0.0;
         for k in 0..40 {
             let options = Heatbath { beta: 1.0, sweeps: 1, overrelaxation: 0, seed: 2, first: k };
-            u = heatbath(&u, &options, &Task::default()).unwrap();
+            u = heatbath(&u, &options, &mut |_| Ok(()), &Task::default()).unwrap();
             mean += plaquette(&u) / 40.0;
         }
         assert!((mean - (1.0 / 18.0 + 1.0 / 216.0)).abs() < 0.004, "{mean}");
@@ -223,7 +251,7 @@ mod tests {
     fn odd_lattices_are_refused() {
         let u = Links::unit(&Lattice::hypercubic(&[4, 3, 4, 4]).unwrap()).unwrap();
         let options = Heatbath { beta: 1.0, sweeps: 1, overrelaxation: 0, seed: 1, first: 0 };
-        assert!(heatbath(&u, &options, &Task::default()).is_err());
+        assert!(heatbath(&u, &options, &mut |_| Ok(()), &Task::default()).is_err());
         assert!(overrelax(&u, 1, &Task::default()).is_err());
     }
 }

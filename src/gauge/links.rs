@@ -206,7 +206,7 @@ impl Links {
 /// # Errors
 /// A lattice that is not hypercubic in four directions, has open or twisted boundaries, or lacks sites.
 pub fn grid_of(lattice: &Lattice) -> Result<Grid> {
-    let hint = "make one with `lattice::hypercubic(8, 8, 8, 16)`";
+    let hint = "take a hypercubic one of four directions, like 8 x 8 x 8 x 16";
     if lattice.dimension() != 4 || lattice.basis().len() != 1 {
         return Err(Error::input(format!(
             "gauge fields live on hypercubic lattices of four directions, not on one of {} with {} sites a cell",

@@ -45,7 +45,7 @@ impl Bloch {
         }
         if model.strain.is_some() {
             return Err(Error::input("momenta of a strained model, whose cell is another").hint(
-                "give the strained vectors and sites to `lattice::custom`, and the hoppings their new values",
+                "make a lattice of the strained vectors and sites, and give the hoppings their new values",
             ));
         }
         let mut model = model.clone();

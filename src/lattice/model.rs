@@ -364,7 +364,7 @@ impl Model {
                 "the {} lattice has no nearest-neighbour bonds",
                 self.lattice.name()
             ))
-            .hint("give bonds to `lattice::custom`, or use `hop` or `hop_within`"));
+            .hint("give the lattice bonds, or add hoppings by displacement or by distance"));
         }
         Ok(self.lattice.bonds().to_vec())
     }

@@ -35,7 +35,7 @@ impl Model {
         }
         if self.offsets.is_some() {
             return Err(Error::input("a strain of orbitals that lie beside their sites")
-                .hint("make every orbital a site of the cell, with `lattice::custom`"));
+                .hint("make every orbital a site of the cell"));
         }
         let lattice = self.lattice.clone();
         let space = lattice.space();

@@ -27,7 +27,7 @@ impl Site {
             BOSON => match nmax {
                 Some(nmax) => Site::boson(nmax),
                 None => Err(Error::input("bosons need a largest occupation of a site")
-                    .hint("add `#{ nmax: 3 }`, say")),
+                    .hint("say how many, 3 for one")),
             },
             _ => {
                 let names = ["S=1/2", "S=1", "Fermion", "Electron", "tJ", "SU(4)", BOSON];

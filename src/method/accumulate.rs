@@ -29,20 +29,6 @@ pub enum Accumulation {
 }
 
 impl Accumulation {
-    /// From a name, as scripts give it.
-    pub fn parse(name: &str) -> Result<Self> {
-        Ok(match name {
-            "full-map" => Accumulation::FullMap,
-            "sliding-window" => Accumulation::SlidingWindow,
-            "divided" => Accumulation::Divided,
-            "fused" => Accumulation::Fused,
-            _ => {
-                return Err(Error::input(format!("no accumulation `{name}`"))
-                    .hint("they are full-map, sliding-window, divided, fused"));
-            }
-        })
-    }
-
     /// Bytes of working memory for `count` moments of a block `v`: the vectors of the recurrence and the products kept.
     pub fn bytes(self, v: &BlockVector, count: usize) -> usize {
         let kept = match self {

@@ -21,26 +21,6 @@ pub enum DampingKernel {
 }
 
 impl DampingKernel {
-    /// From a name, as scripts give it; `parameter` is lambda of "lorentz" (default 4) or M of "lanczos" (default 3).
-    pub fn parse(name: &str, parameter: Option<f64>) -> Result<DampingKernel> {
-        if let Some(p) = parameter
-            && !(p.is_finite() && p > 0.0)
-        {
-            return Err(Error::input(format!("the parameter {p} of a kernel")).hint("it is positive"));
-        }
-        Ok(match name {
-            "jackson" => DampingKernel::Jackson,
-            "lorentz" => DampingKernel::Lorentz(parameter.unwrap_or(4.0)),
-            "fejer" => DampingKernel::Fejer,
-            "lanczos" => DampingKernel::Lanczos(parameter.unwrap_or(3.0)),
-            "dirichlet" => DampingKernel::Dirichlet,
-            _ => {
-                return Err(Error::input(format!("no kernel `{name}`"))
-                    .hint("the kernels are jackson, lorentz, fejer, lanczos, dirichlet"));
-            }
-        })
-    }
-
     /// Factors g_0 to g_(n-1).
     pub fn factors(self, n: usize) -> Vec<f64> {
         let big = n as f64;

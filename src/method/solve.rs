@@ -126,7 +126,7 @@ fn check_hermitian(a: &Operator) -> Result<()> {
         return Ok(());
     }
     Err(Error::input("conjugate gradients need a Hermitian operator, and this one is not").hint(
-        "solve `d.dagger() * d` for `d.dagger() * b`, or use `solve::bicgstab`; `solve::conjugate_gradient` of a Wilson operator takes `even_odd: true`",
+        "solve A^+ A x = A^+ b, or use BiCGStab; of a Wilson operator the even sites can be solved for",
     ))
 }
 
@@ -239,7 +239,7 @@ pub(crate) fn gradient_steps(
             return Err(Error::input(
                 "conjugate gradients met a direction in which the operator is not positive",
             )
-            .hint("solve with `d.dagger() * d`, or by `solve::bicgstab`"));
+            .hint("solve with A^+ A, or by BiCGStab"));
         }
         let alpha: Vec<f64> = rr.iter().zip(&pq).map(|(r, p)| ratio(*r, *p)).collect();
         device.axpby(&real(&alpha), &p, &[ONE], &mut x)?;

@@ -100,7 +100,7 @@ impl Window {
                 "Gershgorin's theorem needs the entries of a Hermitian operator, not a {}",
                 h.describe()
             ))
-            .hint("use `spectral_window(h, #{ method: \"lanczos\" })`")
+            .hint("Lanczos' method needs no entries")
         })?;
         if !lower.is_finite() || !upper.is_finite() {
             return Err(Error::input("the operator has entries that are not finite numbers"));

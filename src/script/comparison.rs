@@ -12,7 +12,6 @@ use rhai::{
     Blob, Dynamic, Engine, EvalContext, Expression, FLOAT, INT, ImmutableString, NativeCallContext, Position,
 };
 
-use super::direct::unpacked;
 use super::failure::failure;
 use super::{Failure, registry};
 use crate::error::{Error, Result};
@@ -257,6 +256,20 @@ fn refusal(op: Comparison, engine: &Engine, a: &Dynamic, b: &Dynamic) -> Error {
         None => error.hint(
             "only numbers with numbers and texts with texts have an order; `type_of(x)` tells what x is",
         ),
+    }
+}
+
+/// A position as a number, which expressions can hold.
+pub(super) fn packed(position: Position) -> INT {
+    let half = |x: Option<usize>| x.and_then(|x| u16::try_from(x).ok()).unwrap_or(0);
+    INT::from(half(position.line())) << 16 | INT::from(half(position.position()))
+}
+
+/// The position back.
+fn unpacked(packed: INT) -> Position {
+    match ((packed >> 16) as u16, packed as u16) {
+        (0, _) => Position::NONE,
+        (line, column) => Position::new(line, column),
     }
 }
 

@@ -19,12 +19,13 @@ pub struct OptionDoc {
 }
 
 /// The kinds that are no types of this program.
-const PLAIN: [(&str, &str); 8] = [
+const PLAIN: [(&str, &str); 9] = [
     ("int", "a whole number"),
     ("float", "a number"),
     ("bool", "true or false"),
     ("string", "a text"),
     ("array", "an array"),
+    ("range", "a range"),
     ("map", "a map"),
     ("function", "a function"),
     ("any", "any value"),
@@ -47,12 +48,7 @@ impl OptionDoc {
 
     /// What it may be, for a message.
     fn wanted(&self) -> String {
-        let one = |kind: &str| match PLAIN.iter().find(|(name, _)| *name == kind) {
-            Some((_, words)) => (*words).to_string(),
-            None if kind.starts_with(['A', 'E', 'I', 'O', 'U']) => format!("an {kind}"),
-            None => format!("a {kind}"),
-        };
-        self.kind.split(" or ").map(one).collect::<Vec<_>>().join(" or ")
+        self.kind.split(" or ").map(in_words).collect::<Vec<_>>().join(" or ")
     }
 
     /// A value given for the option, as the function reads it; `of_type` is its type as scripts name it.
@@ -68,8 +64,10 @@ impl OptionDoc {
         if !kinds().any(|kind| kind == of_type || matches!(kind, "any" | "")) {
             let text =
                 format!("option `{}` takes {}, not a value of type {of_type}", self.key, self.wanted());
-            let plain = PLAIN.iter().any(|(name, _)| *name == of_type);
-            let given = if plain { format!("`{value}`") } else { of_type.to_string() };
+            let given = match shown(&value, of_type) {
+                Some(text) => format!("`{text}`"),
+                None => in_words(of_type),
+            };
             let meaning = self.meaning.split(". ").next().unwrap_or_default().trim_end_matches('.');
             return Err(Error::input(text).hint(format!("it was given {given}; `{}`: {meaning}", self.key)));
         }
@@ -79,6 +77,20 @@ impl OptionDoc {
         }
         Ok(value)
     }
+}
+
+/// A kind as a message names it.
+pub(super) fn in_words(kind: &str) -> String {
+    match PLAIN.iter().find(|(name, _)| *name == kind) {
+        Some((_, words)) => (*words).to_string(),
+        None if kind.starts_with(['A', 'E', 'I', 'O', 'U']) => format!("an {kind}"),
+        None => format!("a {kind}"),
+    }
+}
+
+/// A value for a message. None of arrays and maps, which may be long, and of functions, whose names nobody gave them.
+pub(super) fn shown(value: &Dynamic, of_type: &str) -> Option<String> {
+    matches!(of_type, "int" | "float" | "bool" | "string").then(|| value.to_string())
 }
 
 /// A literal of a doc comment as a value: a number, a text, true or false, an array of such, an empty map.
@@ -292,5 +304,13 @@ mod tests {
         let seed = &of_item("`seed` (int or string, the session's): key")[0];
         assert!(seed.accept("word".into(), "string").is_ok() && seed.value().is_none());
         assert!(seed.accept(true.into(), "bool").is_err());
+        let range = &of_item("`same` (array or Series or range, zeros): of them")[0];
+        assert!(range.accept(Dynamic::from(0..5_i64), "range").is_ok());
+        let long = range.accept(Map::new().into(), "map").unwrap_err();
+        assert_eq!(
+            long.message(),
+            "option `same` takes an array or a Series or a range, not a value of type map"
+        );
+        assert_eq!(long.hint_text(), Some("it was given a map; `same`: of them"));
     }
 }

@@ -1,17 +1,18 @@
 //! What is rewritten in compiled scripts. Comparisons are evaluated without a search for the function that does them (see
-//! [`super::comparison`]); nothing but speed depends on it: what is not rewritten here, like the text given to `eval`, comes to
-//! the same. And `options(opts)` learns which function it stands in, whose doc comment declares the options.
+//! [`super::comparison`]); only speed depends on that: what is not rewritten, like the text given to `eval`, comes to the same.
+//! And `options(opts)` learns which function it stands in, whose doc comment declares the options; without that it is an error.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use rhai::{
-    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, INT, ImmutableString, Module,
-    Position, ScriptFuncDef, Stmt, StmtBlock, Token,
+    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, ImmutableString, Module,
+    ScriptFuncDef, Stmt, StmtBlock, Token,
 };
 
-use super::comparison::Comparison;
-use super::options::{Declared, READING, Reading};
+use super::comparison::{Comparison, packed};
+use super::declaration::Declared;
+use super::options::{READING, Reading};
 use super::registry;
 
 /// What the body of a rewritten function is evaluated under: nothing that a script can write.
@@ -33,7 +34,7 @@ pub(super) fn register(engine: &mut Engine) {
     );
 }
 
-/// Makes the comparisons of compiled scripts direct.
+/// Rewrites compiled scripts.
 pub(super) struct Direct {
     /// Rhai gives no hand on the body of a function. So this parser makes one that is nothing but a custom expression, which holds
     /// the rewritten body.
@@ -64,14 +65,17 @@ impl Direct {
         Direct { wrapper, wrapped }
     }
 
-    /// The script with its comparisons made direct, in statements and functions.
-    pub(super) fn apply(&self, mut ast: AST) -> AST {
+    /// The script rewritten, its statements and its functions. A function `options` of one parameter, here or among the functions of
+    /// `earlier` pieces of the script, is called as it is.
+    pub(super) fn apply(&self, mut ast: AST, earlier: &AST) -> AST {
+        let own = ast.iter_functions().chain(earlier.iter_functions());
+        let reads = !own.into_iter().any(|f| f.name == "options" && f.params.len() == 1);
         let mut body = ast.statements().to_vec();
         let mut rewriter = Rewriter::default();
         rewriter.statements(&mut body);
         let mut functions = Module::new();
         for (.., function) in ast.shared_lib().iter_script_fn_info() {
-            functions.set_script_fn(self.function((**function).clone()));
+            functions.set_script_fn(self.function((**function).clone(), reads));
         }
         let rewritten = AST::new(body, functions);
         // The name and the doc of the script stay.
@@ -81,8 +85,8 @@ impl Direct {
         ast
     }
 
-    /// The function, with its body in a wrapper if there are comparisons in it.
-    fn function(&self, mut function: ScriptFuncDef) -> ScriptFuncDef {
+    /// The function, with its body in a wrapper if there is something to rewrite in it. `reads` says whether `options(opts)` is.
+    fn function(&self, mut function: ScriptFuncDef, reads: bool) -> ScriptFuncDef {
         let (first, last) = (function.body.start_position(), function.body.end_position());
         let mut alone = Module::new();
         alone.set_script_fn(function.clone());
@@ -93,13 +97,16 @@ impl Direct {
             }
             true
         });
-        let doc = registry::doc(function.comments.iter().map(|line| &**line));
-        let mut rewriter = Rewriter { found: false, declared: Some(Rc::new(Declared::new(doc))) };
+        // A closure has no doc comment that could declare options.
+        let reads = reads && !function.name.starts_with("anon$");
+        let doc = || registry::doc(function.comments.iter().map(|line| &**line));
+        let declared = reads.then(|| Rc::new(Declared::new(doc())));
+        let mut rewriter = Rewriter { found: false, declared };
         rewriter.statements(&mut body);
         if rewriter.found {
             let body = Expr::Stmt(Box::new(StmtBlock::new(body, first, last)));
             *self.wrapped.borrow_mut() = Some(Rc::new(body));
-            // Without a wrapper the comparisons are slower, and no less right.
+            // The wrapper compiles always. Were there none, comparisons would be slower, and `options(opts)` an error.
             if let Ok(wrapper) = self.wrapper.compile("fn wrapper() { body }")
                 && let Some((.., wrapper)) = wrapper.shared_lib().iter_script_fn_info().next()
             {
@@ -113,9 +120,9 @@ impl Direct {
 /// Walks through a script and rewrites its comparisons, and how its functions read their options.
 #[derive(Default)]
 struct Rewriter {
-    /// Whether there was one.
+    /// Whether something was rewritten.
     found: bool,
-    /// What the function declares.
+    /// What the function declares; nothing where `options(opts)` stays as it is.
     declared: Option<Rc<Declared>>,
 }
 
@@ -200,20 +207,6 @@ impl Rewriter {
     }
 }
 
-/// A position as a number, which expressions can hold.
-fn packed(position: Position) -> INT {
-    let half = |x: Option<usize>| x.and_then(|x| u16::try_from(x).ok()).unwrap_or(0);
-    INT::from(half(position.line())) << 16 | INT::from(half(position.position()))
-}
-
-/// The position back.
-pub(super) fn unpacked(packed: INT) -> Position {
-    match ((packed >> 16) as u16, packed as u16) {
-        (0, _) => Position::NONE,
-        (line, column) => Position::new(line, column),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Engine;
@@ -249,6 +242,18 @@ mod tests {
             &mut engine,
             "[eval(\"1e-300 > 0.0\"), eval(\"let x = 1e-300; while x == 0.0 { return false; } x != 0\")]",
         );
+    }
+
+    #[test]
+    fn a_function_called_options_is_the_scripts_own() {
+        let own = "fn options(x) { x + 1 }\nfn twice(opts) { 2 * options(opts) }\n";
+        let mut engine = Engine::new().unwrap();
+        all_true(&mut engine, &format!("{own}[twice(3) == 8]"));
+        // In the next piece of a session, too.
+        all_true(&mut engine, "fn thrice(opts) { 3 * options(opts) }\n[thrice(3) == 12]");
+        let mut engine = Engine::new().unwrap();
+        let report = engine.eval("let f = |o| options(o); f.call(#{ a: 1 })").unwrap_err();
+        assert_eq!(report.message, "`options(opts)` stands in no function");
     }
 
     #[test]

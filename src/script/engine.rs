@@ -9,6 +9,7 @@ use rhai::{
     AST, Dynamic, EvalAltResult, Expr, Module, OptimizationLevel, Position, Scope, ScriptFnMetadata, Stmt,
 };
 
+use super::declaration::Declared;
 use super::device::{open_device, weights};
 use super::diagnostics::Report;
 use super::direct::{self, Direct};
@@ -69,7 +70,7 @@ impl Engine {
         for (name, source) in stdlib::MODULES {
             let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
             let ast = shorter_forms(&rhai, ast)?;
-            let mut ast = direct.apply(ast);
+            let mut ast = direct.apply(ast, &AST::empty());
             // Errors say so where they come from.
             ast.set_source(name);
             let module = Module::eval_ast_as_new(Scope::new(), &ast, &rhai)
@@ -212,7 +213,7 @@ impl Engine {
         let mut found = self.lint(&text, name);
         let calls = |ast: &AST| -> Vec<Report> {
             let mut unknown = lint::unknown_functions(&self.rhai, ast, &text);
-            unknown.extend(lint::wrong_options(&self.rhai, ast));
+            unknown.extend(lint::wrong_options(&self.rhai, ast, &text));
             unknown.iter().map(|f| Report::at(&f.error, f.position, &text, name, false)).collect()
         };
         match compiled {
@@ -283,7 +284,7 @@ impl Engine {
             .rhai
             .compile_with_scope(&self.scope, text)
             .map_err(|e| Box::new(EvalAltResult::ErrorParsing(*e.0, e.1)))?;
-        let mut ast = self.direct.apply(ast);
+        let mut ast = self.direct.apply(ast, &self.functions);
         if let Some(name) = name {
             ast.set_source(name);
         }
@@ -308,7 +309,7 @@ fn shorter_forms(rhai: &rhai::Engine, ast: AST) -> Result<AST> {
         let Some((last, first)) = f.params.split_last() else { continue };
         let takes = *last == "opts" && !ast.iter_functions().any(|g| g.name == f.name && g.params == first);
         let doc = registry::doc(f.comments.iter().copied());
-        if takes && !doc.is_empty() && !options::Declared::new(doc).requires() {
+        if takes && !doc.is_empty() && !Declared::new(doc).requires() {
             let names = first.join(", ");
             let separator = if first.is_empty() { "" } else { ", " };
             text.push_str(&format!("fn {0}({names}) {{ {0}({names}{separator}#{{}}) }}\n", f.name));
@@ -362,7 +363,7 @@ fn strict_error(error: rhai::ParseErrorType, position: Position) -> EvalAltResul
 }
 
 /// The system's words for an I/O error, without its number.
-pub(crate) fn plain_io(e: &std::io::Error) -> String {
+fn plain_io(e: &std::io::Error) -> String {
     let text = e.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()
 }

@@ -2,6 +2,7 @@
 
 use rhai::{Dynamic, EvalAltResult, Position};
 
+use super::phrases::for_scripts;
 use crate::error::Error;
 
 /// What native functions return when they fail.
@@ -19,5 +20,5 @@ impl From<Error> for Failure {
 
 /// The failure that carries an error at a position.
 pub(crate) fn failure(error: Error, position: Position) -> Failure {
-    Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(error), position))
+    Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(for_scripts(error)), position))
 }

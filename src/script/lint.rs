@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, FnNamespace, Position, Stmt, Token};
+use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, Position, Stmt, Token};
 
 use super::declared::{resolve, unknown_key};
 use super::registry::{self, Entry, Form};
@@ -138,7 +138,7 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
     let natives = engine.collect_fn_metadata(
         None,
         |info| {
-            let everywhere = info.metadata.namespace == FnNamespace::Global;
+            let everywhere = registry::room_of(&info).is_empty();
             let (module, name) = (info.namespace.to_string(), info.metadata.name.to_string());
             Some((module, name, info.metadata.num_params, everywhere))
         },
@@ -153,15 +153,7 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
     }
     let own: BTreeSet<String> = ast.iter_functions().map(|f| f.name.to_string()).collect();
     let modules: BTreeSet<String> = registry::modules(engine).into_iter().collect();
-    // A name that also stands without a call may hold a function: a variable, a parameter, a property.
-    let tokens = tokens(engine, source);
-    let mut values = BTreeSet::new();
-    for (k, (token, _)) in tokens.iter().enumerate() {
-        let call = matches!(tokens.get(k + 1), Some((Token::LeftParen | Token::Unit, _)));
-        if let (Token::Identifier(name), false) = (token, call) {
-            values.insert(name.to_string());
-        }
-    }
+    let values = values(engine, source);
     let mut found = Vec::new();
     ast.walk(&mut |path: &[ASTNode]| {
         let (call, position, method) = match path.last() {
@@ -208,15 +200,26 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
     found
 }
 
+/// The names that also stand without a call and may hold a function: variables, parameters, properties.
+fn values(engine: &Engine, source: &str) -> BTreeSet<String> {
+    let tokens = tokens(engine, source);
+    let mut values = BTreeSet::new();
+    for (k, (token, _)) in tokens.iter().enumerate() {
+        let call = matches!(tokens.get(k + 1), Some((Token::LeftParen | Token::Unit, _)));
+        if let (Token::Identifier(name), false) = (token, call) {
+            values.insert(name.to_string());
+        }
+    }
+    values
+}
+
 /// Errors about options in a literal map that a function does not declare, or of another kind than it declares: what the call
 /// itself would say.
-pub(super) fn wrong_options(engine: &Engine, ast: &AST) -> Vec<Finding> {
+pub(super) fn wrong_options(engine: &Engine, ast: &AST, source: &str) -> Vec<Finding> {
     let entries = registry::entries(engine, false);
     let own: BTreeMap<&str, String> =
         ast.iter_functions().map(|f| (f.name, registry::doc(f.comments.iter().copied()))).collect();
-    let docs_of = |path: &str| -> Vec<String> {
-        entries.iter().filter(|e| e.path() == path).map(|e| e.doc.clone()).collect()
-    };
+    let values = values(engine, source);
     let mut found = Vec::new();
     ast.walk(&mut |path: &[ASTNode]| {
         let (call, method) = match path.last() {
@@ -232,8 +235,12 @@ pub(super) fn wrong_options(engine: &Engine, ast: &AST) -> Vec<Finding> {
         }
         let namespace = namespace_of(call);
         let name = call.name.as_str();
+        // What is called as a method may be a function that a map holds under that name.
+        if method && values.contains(name) {
+            return true;
+        }
         let options = match own.get(name).filter(|_| namespace.is_empty()) {
-            Some(doc) => resolve(doc, &docs_of),
+            Some(doc) => resolve(doc, &|path| registry::docs_in(&entries, path)),
             None => {
                 let full = namespace.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
                 let arguments = call.args.len() + usize::from(method);
@@ -323,7 +330,7 @@ pub(super) fn called(ast: &AST) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::super::Engine;
-    use super::super::options::Declared;
+    use super::super::declaration::Declared;
     use super::super::registry::{Entry, entries, options};
 
     /// Values of three types, one of which an option does not take.
@@ -396,6 +403,17 @@ mod tests {
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         assert!(seen > 200, "{seen} options");
+    }
+
+    #[test]
+    fn a_function_in_a_map_has_options_of_its_own() {
+        let mut engine = Engine::new().unwrap();
+        let script = "let m = #{ bands: |o| o.foo }; m.bands(#{ foo: 3 })";
+        assert_eq!(said(&mut engine, script), "");
+        assert_eq!(engine.eval(script).unwrap_or_else(|e| panic!("{}", e.message)).as_int(), Ok(3));
+        // A variable of that name holds nothing that is called.
+        let script = "let bands = bands(model(lattice::chain(4)), #{ pth: [] });";
+        assert_eq!(said(&mut engine, script), "unknown option `pth`");
     }
 
     #[test]

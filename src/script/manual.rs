@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::registry::{Entry, Form};
+use super::declared;
+use super::registry::{self, Entry, Form};
 use crate::error::nearest;
 
 /// How text is laid out.
@@ -92,7 +93,7 @@ pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
     let pages: Vec<String> = sections
         .values()
         .filter(|s| !documented || s.iter().any(|e| !e.doc.is_empty()))
-        .map(|s| section(s, style))
+        .map(|s| section(s, entries, style))
         .collect();
     (!pages.is_empty()).then(|| pages.join("\n\n"))
 }
@@ -204,10 +205,11 @@ fn cut(text: &str, room: usize) -> String {
     format!("{}...", kept.trim_end())
 }
 
-fn section(entries: &[&Entry], style: Style) -> String {
+/// The page of the overloads of one function, among all `entries`.
+fn section(overloads: &[&Entry], entries: &[Entry], style: Style) -> String {
     let mut signatures: Vec<String> = Vec::new();
     let mut docs: Vec<&str> = Vec::new();
-    for e in entries {
+    for e in overloads {
         let signature = e.signature();
         if !signatures.contains(&signature) {
             signatures.push(signature);
@@ -222,7 +224,7 @@ fn section(entries: &[&Entry], style: Style) -> String {
 }
 
 /// A doc comment laid out: paragraphs wrapped, options in columns, examples as they are.
-fn body(doc: &str, entries: &[&Entry], style: Style) -> String {
+fn body(doc: &str, entries: &[Entry], style: Style) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut paragraph: Vec<&str> = Vec::new();
     let mut code = false;
@@ -243,8 +245,8 @@ fn body(doc: &str, entries: &[&Entry], style: Style) -> String {
             flush(&mut paragraph, &mut out);
             out.push(format!("\n  {}", style.head(head)));
             in_options = head == "Options";
-            if in_options && let Some(entry) = entries.iter().find(|e| e.doc == doc) {
-                out.push(options(entry, style));
+            if in_options {
+                out.push(options(doc, entries, style));
             }
         } else if in_options {
             // Shown already, in columns.
@@ -258,13 +260,16 @@ fn body(doc: &str, entries: &[&Entry], style: Style) -> String {
     out.join("\n")
 }
 
-fn options(entry: &Entry, style: Style) -> String {
-    let options = entry.options();
+/// The items of the options; what one takes from another function is shown with its kind and default there.
+fn options(doc: &str, entries: &[Entry], style: Style) -> String {
+    let options = declared::items(doc);
+    let resolved = declared::resolve(doc, &|path| registry::docs_in(entries, path));
     let wide = options.iter().map(|o| o.key.len()).max().unwrap_or(0);
     let lines = options.iter().map(|o| {
         if o.key.is_empty() {
             return wrap(&o.meaning, 4, style.width);
         }
+        let o = resolved.iter().find(|r| r.key == o.key).unwrap_or(o);
         let default = match o.default.as_str() {
             "" => String::new(),
             "required" => "required".into(),
@@ -327,6 +332,15 @@ mod tests {
             assert!(page.contains(part), "{part} in\n{page}");
         }
         assert!(!page.contains("```") && page.lines().all(|l| l.chars().count() <= 120));
+    }
+
+    #[test]
+    fn what_is_as_for_another_function_has_its_kind_and_default() {
+        let page = page(&all(), "lanczos", STYLE).unwrap();
+        let start = page.lines().find(|line| line.trim_start().starts_with("start "));
+        assert!(start.is_some_and(|line| line.contains("(BlockVector)")), "{page}");
+        let basis = page.lines().find(|line| line.trim_start().starts_with("basis "));
+        assert!(basis.is_some_and(|line| line.contains("(int, default: 20, at least 5 count)")), "{page}");
     }
 
     #[test]

@@ -10,7 +10,8 @@ use std::rc::Rc;
 pub use rhai::{Dynamic, FnNamespace, ImmutableString, Module, NativeCallContext, plugin};
 use rhai::{Map, RhaiFunc, plugin::PluginFunc, plugin::RhaiResult};
 
-use super::options::{Declared, Options};
+use super::declaration::Declared;
+use super::options::Options;
 use super::registry;
 
 /// What is known of a function while it is registered, as in Rhai's type of that name.

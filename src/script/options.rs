@@ -1,86 +1,15 @@
 //! The options of one call: what was given, checked against what the function's doc comment declares, and the defaults.
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 
 use rhai::{Dynamic, Engine, FnPtr, Map, Position};
 
-use super::declared::{OptionDoc, items, resolve, unknown_key};
+use super::declaration::{Declared, missing};
+use super::declared::OptionDoc;
 use super::failure::failure;
-use super::registry;
-use super::session::session;
+use super::session::{hash, session};
 use crate::error::{Error, Result};
 use crate::task::Task;
-
-/// What a function declares, read when it is first called.
-pub(crate) struct Declared {
-    doc: String,
-    options: OnceCell<Vec<OptionDoc>>,
-}
-
-impl Declared {
-    /// What this doc comment declares.
-    pub fn new(doc: String) -> Self {
-        Declared { doc, options: OnceCell::new() }
-    }
-
-    /// Whether a call must give an option.
-    pub fn requires(&self) -> bool {
-        self.doc.contains("required)") && items(&self.doc).iter().any(OptionDoc::required)
-    }
-
-    /// The options; `engine` knows the functions that the doc refers to.
-    pub fn options(&self, engine: &Engine) -> &[OptionDoc] {
-        self.options.get_or_init(|| resolve(&self.doc, &|path| registry::docs_of(engine, path)))
-    }
-
-    /// The options given, each of its kind; those given as `()` count as not given.
-    pub fn check(&self, engine: &Engine, given: Map) -> Result<Map> {
-        let options = self.options(engine);
-        let mut checked = Map::new();
-        for (key, value) in given {
-            let Some(option) = options.iter().find(|option| option.key == key.as_str()) else {
-                return Err(unknown_key(&key, options.iter().map(|option| option.key.as_str())));
-            };
-            let value = value.flatten();
-            if !value.is_unit() {
-                let of_type = registry::type_name(engine, value.type_name());
-                checked.insert(key, option.accept(value, &of_type)?);
-            }
-        }
-        Ok(checked)
-    }
-
-    /// All options as a script's function reads them: those given, the defaults, and `()`.
-    fn all(&self, engine: &Engine, given: Dynamic) -> Result<Map> {
-        let Some(given) = given.read_lock::<Map>().map(|map| map.clone()) else {
-            return Err(Error::input(format!("options are given as a map, not as {given}"))
-                .hint("write `#{ key: value }`"));
-        };
-        let mut all = self.check(engine, given)?;
-        for option in self.options(engine) {
-            if option.required() && !all.contains_key(option.key.as_str()) {
-                return Err(missing(option));
-            }
-            let default = || option.value().unwrap_or(Dynamic::UNIT);
-            all.entry(option.key.as_str().into()).or_insert_with(default);
-        }
-        Ok(all)
-    }
-
-    /// Those of a map's entries that the function takes, without what is `()`.
-    pub fn pick(&self, engine: &Engine, from: Map) -> Map {
-        let options = self.options(engine);
-        let takes = |key: &str| options.iter().any(|option| option.key == key);
-        from.into_iter().filter(|(key, value)| takes(key) && !value.is_unit()).collect()
-    }
-}
-
-/// The error for an option that must be given and is not; what it means is the remedy.
-fn missing(option: &OptionDoc) -> Error {
-    let meaning = option.meaning.trim_end_matches('.').to_string();
-    Error::input(format!("option `{}` is needed", option.key)).hint(meaning)
-}
 
 /// What `options(opts)` in a function of a script becomes: nothing that a script can write.
 pub(super) const READING: &str = "\u{1}options";
@@ -122,8 +51,7 @@ impl Options {
 
     /// What the function declares of an option. Reading another is a bug, which the examples of the doc comments find.
     fn option(&self, key: &str) -> &OptionDoc {
-        let declared = self.declared.options.get().map_or(&[][..], Vec::as_slice);
-        match declared.iter().find(|option| option.key == key) {
+        match self.declared.known().iter().find(|option| option.key == key) {
             Some(option) => option,
             None => panic!("the option `{key}` is read and not declared"),
         }
@@ -135,7 +63,7 @@ impl Options {
     }
 
     /// The value given, or the default that is declared.
-    fn value(&self, key: &str) -> Result<Dynamic> {
+    pub fn value(&self, key: &str) -> Result<Dynamic> {
         let option = self.option(key);
         match self.given(key).or_else(|| option.value()) {
             Some(value) => Ok(value),
@@ -144,7 +72,7 @@ impl Options {
         }
     }
 
-    /// The value of a type of this program, if the call gives one.
+    /// The value, if the call gives one of this type. An option of several kinds is read by one call for each.
     pub fn maybe<T: Clone + 'static>(&self, key: &str) -> Option<T> {
         self.given(key).and_then(Dynamic::try_cast)
     }
@@ -155,8 +83,9 @@ impl Options {
     }
 
     /// A number, if the call gives one.
-    pub fn maybe_float(&self, key: &str) -> Option<f64> {
-        as_float(&self.given(key)?)
+    pub fn maybe_float(&self, key: &str) -> Result<Option<f64>> {
+        let Some(value) = self.given(key) else { return Ok(None) };
+        as_float(&value).map(Some).ok_or_else(|| self.otherwise(key))
     }
 
     /// A whole number of at least `least`.
@@ -175,8 +104,8 @@ impl Options {
     }
 
     /// A text, if the call gives one.
-    pub fn maybe_text(&self, key: &str) -> Option<String> {
-        self.given(key)?.into_string().ok()
+    pub fn maybe_text(&self, key: &str) -> Result<Option<String>> {
+        self.given(key).map(|value| value.into_string().map_err(|_| self.otherwise(key))).transpose()
     }
 
     /// True or false.
@@ -187,6 +116,14 @@ impl Options {
     /// A function, if the call gives one.
     pub fn function(&self, key: &str) -> Option<FnPtr> {
         self.maybe(key)
+    }
+
+    /// Refuses options that serve another case than the one at hand, like "walkers in the continuum".
+    pub fn only_for(&self, case: &str, keys: &[&str]) -> Result<()> {
+        match keys.iter().find(|key| self.given(key).is_some()) {
+            Some(key) => Err(Error::input(format!("the option `{key}` is for {case}")).hint("leave it out")),
+            None => Ok(()),
+        }
     }
 
     /// The error for an option that is read as another kind than it is declared.
@@ -224,9 +161,4 @@ fn at_least(key: &str, value: &Dynamic, least: usize) -> Result<usize> {
         }
         Err(_) => Err(Error::internal(format!("the option `{key}` is no whole number"))),
     }
-}
-
-/// FNV-1a, so that a text makes a seed.
-pub(crate) fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -105,17 +105,21 @@ impl Entry {
 
 /// The options that a function declares in all its forms, those of functions that its doc refers to among them.
 pub fn options(entries: &[Entry], path: &str) -> Vec<OptionDoc> {
-    let docs = |path: &str| entries.iter().filter(|e| e.path() == path).map(|e| e.doc.clone()).collect();
-    declared::resolve(&format!("# Options\n- those of `{path}`"), &docs)
+    declared::resolve(&format!("# Options\n- those of `{path}`"), &|path| docs_in(entries, path))
+}
+
+/// The docs of a function, given by its path.
+pub(super) fn docs_in(entries: &[Entry], path: &str) -> Vec<String> {
+    entries.iter().filter(|e| e.path() == path).map(|e| e.doc.clone()).collect()
 }
 
 /// The module that a call names; empty for what a room gives to all.
-fn room_of<'a>(info: &'a rhai::FuncInfo) -> &'a str {
+pub(super) fn room_of<'a>(info: &'a rhai::FuncInfo) -> &'a str {
     let everywhere = info.metadata.namespace == FnNamespace::Global && info.script.is_none();
     if everywhere { "" } else { info.namespace.as_str() }
 }
 
-/// The docs of a function, given by its path.
+/// As `docs_in`, of the functions that an engine has.
 pub(super) fn docs_of(engine: &Engine, path: &str) -> Vec<String> {
     let (module, name) = path.rsplit_once("::").unwrap_or(("", path));
     engine.collect_fn_metadata(
@@ -224,6 +228,7 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
         "str" | "ImmutableString" | "String" => "string",
         "Array" => "array",
         "Map" => "map",
+        "range=" => "range",
         "FnPtr" | "Fn" => "function",
         "C64" => "Complex",
         "Vector" => "BlockVector",
@@ -316,9 +321,6 @@ pub fn modules(engine: &Engine) -> Vec<String> {
 /// A hint for a call that no function takes: the nearest name, or the ways the name can be called.
 pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     let name = name.replace(" :: ", "::");
-    if let Some((_, now)) = rooms::MOVED.iter().find(|(old, _)| *old == name) {
-        return Some(format!("`{name}` is `{now}` now"));
-    }
     let all = entries(engine, true);
     let ways = |name: &str| -> Vec<String> {
         let ways = all.iter().filter(|e| e.path() == name && e.form != Form::Property);
@@ -339,6 +341,9 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
         same.truncate(4);
         let rest = if more > 0 { format!(" and {more} more ways") } else { String::new() };
         return Some(format!("it can be called as {}{rest}", same.join(", ")));
+    }
+    if let Some((_, now)) = rooms::MOVED.iter().find(|(old, _)| *old == name) {
+        return Some(format!("`{name}` is `{now}` now"));
     }
     let names = names(engine);
     let near = nearest(&name, names.iter().map(String::as_str))?;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::options::Declared;
+use super::declaration::Declared;
 use crate::backend::Device;
 use crate::error::Result;
 use crate::number::format::plain;
@@ -171,7 +171,7 @@ impl Session {
     }
 
     pub(super) fn set_script(&self, text: &str) {
-        *self.script.borrow_mut() = Some(format!("fnv1a-{:016x}", super::options::hash(text)));
+        *self.script.borrow_mut() = Some(format!("fnv1a-{:016x}", hash(text)));
     }
 
     /// Where a file that the script names goes: under `--out`, unless the name is absolute.
@@ -267,4 +267,9 @@ pub fn session() -> Result<Rc<Session>> {
     CURRENT
         .with(|current| current.borrow().clone())
         .ok_or_else(|| crate::error::Error::internal("a native function was called outside a session"))
+}
+
+/// FNV-1a, which makes a seed of a text.
+pub(crate) fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -65,7 +65,7 @@ fn blocks_and_sweeps() {
             ("dmrg::finite(h, c, #{ tol: 0.0 / 0.0 })", "`tol` is not a number", ""),
             ("dmrg::finite(h, c, #{ variance: -1.0 })", "`variance` is -1", "positive"),
             ("dmrg::finite(h, c, #{ explore: -1 })", "-1 sweeps", "none or more"),
-            ("dmrg::finite(h, c, #{ seed: \"a\" })", "`seed` takes a whole number", "a"),
+            ("dmrg::finite(h, c, #{ seed: 0.5 })", "`seed` takes a whole number or a text", "0.5"),
             ("gs.variance(up)", "changes Sz by 1", "Sz"),
             ("gs.expect(\"Sz\", #{ sites: [2, 1] })", "ascending", "from 0 to 5"),
             ("gs.correlations(\"Sz\", \"Sz\", #{ sites: 3 })", "array of site numbers", "from 0 to 5"),

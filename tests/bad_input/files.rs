@@ -198,6 +198,12 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
         &mut engine,
         &[
             ("load(\"missing.csv\")", "there is no such file", "folder"),
+            (
+                "load(\"whole.csv\", #{ precision: \"single\" })",
+                "`precision` is for a file of orbitals",
+                "leave it out",
+            ),
+            ("load(\"whole.npz\", #{ wavefunction: 1 })", "`wavefunction` takes a WaveFunction", "`1`"),
             ("load(\"cut.json\")", "cut.json", "truncated"),
             ("load(\"cut.npz\")", "cut.npz", "truncated"),
             ("load(\"cut.csv\")", "line 3 has 1 cells where 2 should be", "truncated"),

@@ -18,7 +18,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             (
                 "kpm::dos(h, #{ vectors: [] })",
                 "option `vectors` takes a whole number, not a value of type array",
-                "[]",
+                "given an array",
             ),
             ("kpm::dos(h, #{ window: 3 })", "option `window` takes a Window, not a value of type int", "3"),
             ("kpm::dos(h, #{ kernel: 3 })", "option `kernel` takes a text", "3"),
@@ -26,6 +26,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("kpm::dos(h, #{ range: 7 })", "option `range` takes an array", "7"),
             ("kpm::ldos(h, 1, #{ orbital: 0.5 })", "option `orbital` takes a whole number", "0.5"),
             ("kpm::moments(h, #{ checkpoint: \"no/such/mu.npz\" })", "cannot be written", "folder"),
+            ("kpm::dos(h, #{ parameter: 3.0, broadening: 0.1 })", "`jackson` has no `parameter`", "lorentz"),
             ("kpm::dos(h, #{ kernel: \"jakson\" })", "no kernel `jakson`", "jackson"),
             ("kpm::dos(h, #{ kernel: \"lanczos\", parameter: -3.0 })", "parameter -3", "positive"),
             ("kpm::dos(h, #{ accumulate: \"magic\" })", "no accumulation `magic`", "fused"),

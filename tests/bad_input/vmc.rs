@@ -7,12 +7,15 @@ fn crystals_and_orbitals() {
     let folder = Folder::new("orbitals");
     folder.file("cut.npz", b"PK\x03\x04 nothing");
     folder.file("bwfn.data", b"GEOMETRY\n Primitive lattice vectors (au)\n 1.0 0.0 zero\n");
-    folder.file("binary.data", &[0, 159, 146, 150]);
+    folder.file("binary.bwfn.data", &[0, 159, 146, 150]);
+    folder.file("numbers.data", b"1 2\n3 4\n");
     let mut engine = engine(Some(folder.0.clone()));
     let set_up = "let si = crystal::silicon(1); let gas = crystal::electron_gas(2, 1.0); \
-                  let waves = orbitals::plane_waves(gas); let spline = waves.splines(#{ grid: 4 }); \
+                  let waves = orbitals::plane_waves(gas); let spline = waves.splines(#{ grid: 4 }); spline.save(\"k.npz\"); \
                   let cube = [[2.0, 0.0, 0.0], [0.0, 2.0, 0.0], [0.0, 0.0, 2.0]];";
     prepare(&mut engine, set_up);
+    std::fs::rename(folder.0.join("k.npz"), folder.0.join("k.NPZ")).unwrap();
+    prepare(&mut engine, "assert(load(\"k.NPZ\").count == 1, \"capitals\");");
     fail(
         &mut engine,
         &[
@@ -75,7 +78,10 @@ fn crystals_and_orbitals() {
             ("load(\"nothing.data\")", "no such file", "relative"),
             ("load(\"cut.npz\")", "not a whole NPZ archive", "file"),
             ("load(\"bwfn.data\")", "line 3 is `1.0 0.0 zero`", "file"),
-            ("load(\"binary.data\")", "no text", ".npz"),
+            ("load(\"binary.bwfn.data\")", "no text", ".npz"),
+            ("load(\"numbers.data\")", "extension `.data`", "`.dat`"),
+            ("load(\"k.NPZ\", #{ k: 1 })", "one k point", "leave out `k`"),
+            ("load(\"k.NPZ\", #{ reunitarise: true })", "`reunitarise` is for a gauge field", "leave it out"),
             ("spline.save(\"orbitals.csv\")", "not saved as", ".npz"),
             ("waves.save(\"orbitals.npz\")", "not saved", "splines"),
             ("spline.energies + orbitals::fit(gas, 4, |x, y, z| 1.0).energies", "not known", "bands"),
@@ -143,6 +149,17 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "normal displacements",
                 "gaussian",
             ),
+            (
+                "metropolis(walkers(four, #{ count: 1, seed: 1 }), #{ step: 1.0 })",
+                "`step` is for walkers in the continuum",
+                "leave it out",
+            ),
+            (
+                "metropolis(walkers(four, #{ count: 1, seed: 1 }), #{ drift: false })",
+                "`drift` is for walkers in the continuum",
+                "leave it out",
+            ),
+            ("electron_density(walk, #{ from: 0.0 })", "one end of a range", "`to`"),
             ("psi.jastrow = jastrow::pade(#{ b: -1.0 })", "parameter `b` is -1", "positive"),
             ("psi.jastrow = jastrow::polynomial(#{})", "needs a cutoff", "cutoff"),
             ("psi.jastrow = jastrow::pade(#{ bb: 1.0 })", "unknown option", "`b`"),
@@ -152,6 +169,17 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "folder",
             ),
             ("electrons(vmc::trap(1.0), #{ interaction: \"ewald\" })", "no interaction `ewald`", "coulomb"),
+            (
+                "electrons(vmc::trap(1.0), #{ ions: \"none\" })",
+                "`ions` is for electrons in a crystal",
+                "leave it out",
+            ),
+            (
+                "electrons(crystal::silicon(1), #{ softening: 0.1 })",
+                "`softening` is for electrons in open space",
+                "leave it out",
+            ),
+            ("vmc::lattice_pairs(identity(2), #{})", "option `pairs` is needed", "how many"),
             (
                 "orbitals::gaussians([#{ center: [0.0, 0.0, 0.0], shell: \"s\", exponents: [1.0], coefficients: [0.0 / 0.0] }])",
                 "a coefficient NaN",

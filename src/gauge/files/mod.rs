@@ -174,7 +174,7 @@ fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
     check_links_to(&links, ROUGH).map_err(|e| Error::file(e.message().to_string()).hint(WRONG))?;
     if !reunitarise {
         check_links(&links).map_err(|e| {
-            let option = "`load(file, #{ reunitarise: true })` projects links onto SU(3)";
+            let option = "links that are a little off can be projected onto SU(3)";
             Error::file(e.message().to_string()).hint(format!("{WRONG}; {option}"))
         })?;
     }

@@ -116,7 +116,7 @@ impl Sign {
             return Err(Error::input(
                 "the sign function is one of a Hermitian operator, and this one is not",
             )
-            .hint("make one with `wilson::kernel(u, #{ s: 0.4 })`"));
+            .hint("the kernel gamma5 (D_W - 1 - s) of a gauge field is one"));
         }
         let squared = q.times(q)?;
         let estimate = reach(&squared, wanted.seed, task)?;
@@ -126,7 +126,7 @@ impl Sign {
             return Err(Error::input(format!(
                 "an upper limit of {upper} for Q^2, whose spectrum reaches {estimate:.6}"
             ))
-            .hint("`spectral_window(q * q, #{ method: \"lanczos\" }).upper` finds it"));
+            .hint("Lanczos' method finds the largest eigenvalue of Q^2"));
         }
         if let Some(low) = wanted.low.as_ref().filter(|low| low.vectors.rows().global != q.dim()) {
             return Err(Error::input(format!(
@@ -134,7 +134,7 @@ impl Sign {
                 low.vectors.rows().global,
                 q.dim()
             ))
-            .hint("`ritz(q * q, #{ count: 8 })` of the same `q` finds some"));
+            .hint("the Ritz functional of Q^2, of the same Q, finds some"));
         }
         let given = wanted.low.is_some();
         let search = Search { squared: &squared, upper, delta: wanted.delta, seed: wanted.seed, task };
@@ -174,7 +174,7 @@ impl Sign {
                 "the low modes given are no eigenvectors of this operator: its sign would be known to {:.1e} only",
                 report.bound
             ))
-            .hint("`ritz(q * q, #{ count: 8 })` of the same `q` finds some"));
+            .hint("the Ritz functional of Q^2, of the same Q, finds some"));
         }
         let mut sign = Sign { q: q.clone(), squared, low, fit, upper, report, recorded: Arc::default() };
         sign.verify(wanted.seed)?;

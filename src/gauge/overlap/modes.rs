@@ -159,7 +159,7 @@ impl Search<'_> {
             return Err(Error::input(format!(
                 "low modes with an eigenvalue of {lowest:.6}, and those of Q^2 have none below 0"
             ))
-            .hint("`ritz(q * q, #{ count: 8 })` finds some"));
+            .hint("the Ritz functional of Q^2, of the same Q, finds some"));
         }
         let least = certain(&low, last, self.upper)?;
         Ok(Beginning { modes: Some(low.vectors), touching: true, rest: low.values[last], least })

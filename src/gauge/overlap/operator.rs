@@ -44,13 +44,13 @@ impl Overlap {
     pub fn build(sign: &Operator, s: Option<f64>, mass: f64) -> Result<Overlap> {
         let Some(function) = sign.exactly::<Sign>() else {
             return Err(Error::input(format!("{} is no sign function", sign.summary()))
-                .hint("make one with `overlap::sign(q, #{})`"));
+                .hint("take the sign function of the kernel gamma5 (D_W - 1 - s)"));
         };
         if sign.rows().grid.is_none() {
             return Err(Error::input(
                 "the overlap operator acts on spinors of a lattice, and this operator does not",
             )
-            .hint("make the kernel with `wilson::kernel(u, #{ s: 0.4 })`"));
+            .hint("take the kernel gamma5 (D_W - 1 - s) of a gauge field"));
         }
         let s = match (s, kernel_s(function)) {
             (Some(s), Some(own)) if s.abs() < 1.0 && (s - own).abs() > 1e-12 => {

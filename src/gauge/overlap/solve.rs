@@ -152,7 +152,7 @@ fn no_inverse(d: &Overlap) -> Error {
             .hint("give the operator a `mass`")
     } else {
         Error::numeric(format!("{off}: a mass of {} drowns in the error of the sign function", d.mass()))
-            .hint("give the sign function a smaller `delta`, or the zero modes with `zero_modes: overlap::index(d)`")
+            .hint("give the sign function a smaller deviation, or the zero modes, so that they are treated exactly")
     }
 }
 
@@ -164,7 +164,7 @@ fn known_modes(d: &Overlap, found: Option<&Index>) -> Result<Option<BlockVector>
         return Err(Error::input("the massless operator has zero modes and no inverse")
             .hint("give the operator a `mass`"));
     }
-    let hint = "`overlap::index(d)` of the same gauge field, or of the massless operator on it, finds them";
+    let hint = "the index of the operator on the same gauge field, massless or not, finds them";
     let (operator, device) = (d.sign(), d.sign().device());
     if modes.rows().global != operator.dim() || modes.rows().grid != operator.rows().grid {
         return Err(Error::input("the zero modes given live on another lattice").hint(hint));

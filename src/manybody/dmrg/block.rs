@@ -158,7 +158,7 @@ impl<T: Element> Block<T> {
         }
         if self.mpo.mirror().is_none() {
             return Err(Error::input("the coupling is not its own mirror image")
-                .hint("grow a right block of its own: `edge_block(site, bond, #{ side: \"right\" })`"));
+                .hint("grow a right block of its own, from an edge of that side"));
         }
         let shape = match &self.shape {
             Shape::Plain { space, carried, .. } => {

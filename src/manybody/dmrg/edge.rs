@@ -24,7 +24,7 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     let sites = Sites::new(vec![site.clone(), site.clone()])?;
     if let Some(term) = bond.terms().iter().find(|t| t.factors.iter().any(|f| f.1 > 1)) {
         return Err(Error::input(format!("the term `{term}` reaches beyond sites 0 and 1"))
-            .hint("`edge_block` takes the coupling of two neighbours; `dmrg::finite` takes any range"));
+            .hint("an edge is of a chain of neighbours; finite chains take any range"));
     }
     Strings::new(bond, &sites, &Symmetry::default())?.need_hermitian(&sites)?;
     let conserves =

@@ -118,7 +118,7 @@ impl<T: Element> State<T> {
         let mpo = both.left().mpo().clone();
         let lost = || {
             Error::input("the blocks of an infinite chain do not make a state of a finite one")
-                .hint("use blocks grown from `dmrg::left_edge(mpo)` and `dmrg::right_edge(mpo)`")
+                .hint("use blocks grown from the two ends of the chain")
         };
         if mpo.is_uniform() || both.left().sites() + both.right().sites() != mpo.sites().count() {
             return Err(lost());
@@ -129,7 +129,7 @@ impl<T: Element> State<T> {
         let target = sums.next().ok_or_else(lost)?;
         if sums.any(|sum| sum != target) {
             return Err(Error::input("the superblock holds several sectors, and a state belongs to one")
-                .hint("name all conserved numbers: `superblock(left, right, #{ Sz: 0 })`"));
+                .hint("name all conserved numbers for the superblock"));
         }
         let n = mpo.sites().count();
         let mut tensors: Vec<Option<Tensor<T>>> = vec![None; n];

@@ -3,7 +3,7 @@
 //! detailed balance exact (Christen and Fox 2005).
 
 use super::{Draws, Screen, Trial, odds};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::montecarlo::amplitude::{Amplitude, determinant, dot};
 use crate::montecarlo::wavefunction::{Configuration, SlaterJastrow};
 use crate::task::Interrupt;
@@ -15,19 +15,6 @@ impl Screen {
             Screen::Metropolis => r.min(1.0),
             Screen::Barker if r.is_infinite() => 1.0,
             Screen::Barker => r / (1.0 + r),
-        }
-    }
-
-    /// From a name.
-    ///
-    /// # Errors
-    /// When there is none of that name.
-    pub fn parse(name: &str) -> Result<Screen> {
-        match name {
-            "metropolis" => Ok(Screen::Metropolis),
-            "barker" => Ok(Screen::Barker),
-            _ => Err(Error::input(format!("no screening `{name}`"))
-                .hint("the first stage of delayed acceptance is \"metropolis\" or \"barker\"")),
         }
     }
 }

@@ -20,7 +20,7 @@ use super::Derivatives;
 use super::amplitude::Amplitude;
 use super::wavefunction::{Configuration, SlaterJastrow};
 use crate::backend::walkers::MOST_OF_A_GROUP;
-use crate::error::{Error, Result, nearest};
+use crate::error::{Error, Result};
 use crate::task::Interrupt;
 
 impl Scheme {
@@ -42,21 +42,6 @@ impl Scheme {
             Scheme::DelayedAcceptance => "delayed-acceptance",
             Scheme::QuasiSimultaneous => "quasi-simultaneous",
         }
-    }
-
-    /// From a name.
-    ///
-    /// # Errors
-    /// When there is none of that name.
-    pub fn parse(name: &str) -> Result<Scheme> {
-        let names = Scheme::ALL.map(Scheme::name);
-        Scheme::ALL.into_iter().find(|s| s.name() == name).ok_or_else(|| {
-            let error = Error::input(format!("no updating scheme `{name}`"));
-            match nearest(name, names) {
-                Some(near) => error.hint(format!("did you mean `{near}`?")),
-                None => error.hint(format!("the schemes are {}", names.join(", "))),
-            }
-        })
     }
 
     /// Whether its stationary law is |Psi|^2.

@@ -44,11 +44,11 @@ pub(crate) fn as_complex(value: &Dynamic) -> Option<C64> {
     value.clone().try_cast::<C64>()
 }
 
-/// The window asked for by the options `method`, `range`, `margin`, `steps` and `seed`.
+/// The window asked for by the options `method`, `margin`, `steps` and `seed`.
 fn find_window(h: &Operator, o: &Options) -> Result<Window> {
     let task = o.task()?;
     let seed = o.seed()?;
-    let margin = o.maybe_float("margin");
+    let margin = o.maybe_float("margin")?;
     let steps = o.count("steps", 2)?;
     if let Some(margin) = margin
         && !(0.0..10.0).contains(&margin)
@@ -217,25 +217,6 @@ mod chebyshev_functions {
     pub fn moment(mu: &mut SharedMoments, n: INT) -> Fallible<FLOAT> {
         let value = usize::try_from(n).ok().and_then(|n| mu.values().get(n).copied());
         Ok(value.ok_or_else(|| Error::input(format!("moment {n} of {}", mu.len())))?)
-    }
-
-    /// Fraction of the spectral weight between two energies.
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn weight_between(mu: &mut SharedMoments, lower: FLOAT, upper: FLOAT) -> Fallible<FLOAT> {
-        Ok(mu.weight_between(lower, upper, method::DampingKernel::Jackson).map(|(weight, _)| weight)?)
-    }
-
-    /// The standard error of `weight_between` over the vectors, Student's for few of them; NaN for a single vector.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(64), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
-    /// let mu = kpm::moments(h, #{ moments: 64, vectors: 8 });
-    /// assert(mu.weight_error(-1.0, 0.0) < 0.2 && mu.weight_error(-9.0, 9.0) < 1e-12, "all of the weight is known");
-    /// ```
-    #[rhai_fn(global, pure, return_raw)]
-    pub fn weight_error(mu: &mut SharedMoments, lower: FLOAT, upper: FLOAT) -> Fallible<FLOAT> {
-        Ok(mu.weight_between(lower, upper, method::DampingKernel::Jackson).map(|(_, error)| error)?)
     }
 
     /// The Chebyshev series of a function of energy on a window; the closure gets energies of the Hamiltonian. The series is

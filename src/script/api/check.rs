@@ -10,7 +10,8 @@ use super::complex;
 use super::values::type_of;
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::script::declared::unknown_key;
+use crate::script::declared::{shown, unknown_key};
+use crate::script::registry;
 use crate::script::{Fallible, session};
 use crate::task;
 
@@ -215,7 +216,9 @@ mod check_functions {
                     other => other,
                 };
                 let text = format!("option `{key}` takes {wanted}, not {}", type_of(value));
-                return Err(Error::input(text).hint(format!("it was given `{value}`")).into());
+                let of_type = registry::type_name(ctx.engine(), value.type_name());
+                let given = shown(value, &of_type).map_or_else(|| type_of(value), |text| format!("`{text}`"));
+                return Err(Error::input(text).hint(format!("it was given {given}")).into());
             }
         }
         Ok(merged)

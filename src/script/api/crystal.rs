@@ -185,7 +185,7 @@ mod crystal_module {
     pub fn custom(ctx: NativeCallContext, vectors: Dynamic, ions: Array, o: Options) -> Fallible<Crystal> {
         let cell = cell_of(&vectors)?;
         let ions = ions.iter().enumerate().map(|(k, ion)| ion_of(ion, k)).collect::<Result<Vec<Ion>>>()?;
-        let repeat = o.given("repeat").map_or(Ok([1; 3]), |n| repeat_of(&n))?;
+        let repeat = repeat_of(&o.value("repeat")?)?;
         let charge: f64 = ions.iter().map(|ion| ion.charge).sum();
         let electrons = o.maybe_count("electrons", 0)?.unwrap_or(charge.max(0.0).round() as usize);
         let reach = o.float("reach")?;
@@ -194,10 +194,8 @@ mod crystal_module {
                 .hint("a wave number, like 4.0")
                 .into());
         }
-        let (cell, ions, repeat, electrons, reach, form) =
-            (cell, ions, repeat, electrons, reach, o.function("form_factor"));
         let callback = Callback::new(&ctx);
-        let potential = match &form {
+        let potential = match &o.function("form_factor") {
             None => Ok(Potential::zero(&cell)),
             Some(form) => potential_of(&callback, form, &cell, &ions, reach),
         };

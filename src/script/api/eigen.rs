@@ -7,7 +7,7 @@ use rhai::{Engine, INT};
 
 use super::vector::Vector;
 use crate::backend::Device;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::method::{self, DavidsonOptions, Eigen, Ended, Preconditioner};
 use crate::number::{C64, Series};
 use crate::operator::Operator;
@@ -23,16 +23,8 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(eigen_functions).into());
 }
 
-fn block(o: &Options, key: &'static str) -> Result<Option<crate::backend::BlockVector>> {
-    match o.given(key) {
-        None => Ok(None),
-        Some(value) => match value.clone().try_cast::<Vector>() {
-            Some(v) => Ok(Some((*v.block).clone())),
-            None => {
-                Err(Error::input(format!("option `{key}` takes a BlockVector, not a {}", value.type_name())))
-            }
-        },
-    }
+fn block(o: &Options, key: &str) -> Option<crate::backend::BlockVector> {
+    o.maybe::<Vector>(key).map(|v| (*v.block).clone())
 }
 
 /// What is said of a search that ended before it had converged: why, and what helps.
@@ -60,9 +52,9 @@ fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Falli
     d.max_basis = o.maybe_count("basis", 2)?.unwrap_or(d.max_basis);
     d.max_iterations = o.count("iterations", 1)?;
     d.seed = o.seed()?;
-    d.start = block(&o, "start")?;
+    d.start = block(&o, "start");
     d.trust_start = o.flag("trust_start")?;
-    d.orthogonal_to = block(&o, "orthogonal_to")?;
+    d.orthogonal_to = block(&o, "orthogonal_to");
     let highest = match o.text("which")?.as_str() {
         "lowest" => false,
         "highest" => true,
@@ -73,8 +65,7 @@ fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Falli
         }
     };
     let precondition = if krylov { None } else { o.function("preconditioner") };
-    let (mut d, highest, precondition, task, loud) =
-        (d, highest, precondition, o.task()?, o.flag("progress")?);
+    let (task, loud) = (o.task()?, o.flag("progress")?);
     let tolerance = d.tolerance;
     let target = if highest { h.scaled(C64::new(-1.0, 0.0)) } else { h.clone() };
     let device = h.device().clone();
@@ -200,8 +191,7 @@ mod eigen_functions {
         let mut wanted = method::RitzOptions::new(o.count("count", 1)?, o.seed()?, method);
         wanted.tolerance = o.float("tol")?;
         wanted.max_products = o.count("products", 1)?;
-        let (wanted, task) = (wanted, o.task()?);
-        let eigen = method::ritz(&a, &wanted, &task)?;
+        let eigen = method::ritz(&a, &wanted, &o.task()?)?;
         if let Some(note) = unfinished(&eigen, wanted.tolerance, "products", eigen.products) {
             session()?.note(&note);
         }

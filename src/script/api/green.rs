@@ -21,7 +21,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// The options `eta`, or `kernel` and `parameter`.
 fn damping(o: &Options) -> Result<Damping> {
     let kernel = kernel(o)?;
-    Ok(match o.maybe_float("eta") {
+    Ok(match o.maybe_float("eta")? {
         Some(eta) => Damping::Imaginary(eta),
         None => Damping::Kernel(kernel),
     })
@@ -156,9 +156,8 @@ mod green_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn green_moments(window: Window, energies: Series, o: Options) -> Fallible<INT> {
-        let build =
-            || method::undamped_terms(window, energies.as_real("energies")?, damping(&o)?, NEGLIGIBLE);
-        let (needed, _) = build()?;
+        let (needed, _) =
+            method::undamped_terms(window, energies.as_real("energies")?, damping(&o)?, NEGLIGIBLE)?;
         Ok(even(needed) as INT)
     }
 }

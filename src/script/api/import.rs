@@ -29,24 +29,22 @@ fn input_path(file: &str) -> Result<PathBuf> {
 
 fn wannier_options(o: &Options) -> Result<WannierOptions> {
     let defaults = WannierOptions::default();
-    let cells = match o.given("cells") {
+    let cells = match o.maybe::<Array>("cells") {
         None => defaults.cells,
         Some(cells) => {
-            let wrong = || Error::input("option `cells` takes three whole numbers, like [10, 10, 1]");
-            let array = cells.try_cast::<Array>().ok_or_else(wrong)?;
-            let sizes = ints(&array, "`cells`")?;
+            let sizes = ints(&cells, "`cells`")?;
             let sizes: Vec<usize> = sizes.into_iter().filter_map(|n| usize::try_from(n).ok()).collect();
+            let wrong = || Error::input("option `cells` takes three whole numbers, like [10, 10, 1]");
             sizes.try_into().map_err(|_| wrong())?
         }
     };
     let boundary = o.given("boundary").map(|b| boundaries_of(&b)).transpose()?;
-    let vectors = match o.given("vectors") {
+    let vectors = match o.maybe::<Array>("vectors") {
         None => defaults.vectors,
-        Some(vectors) => {
-            let wrong = || Error::input("option `vectors` takes three Bravais vectors");
-            let array = vectors.try_cast::<Array>().filter(|a| a.len() == 3).ok_or_else(wrong)?;
-            array.iter().map(|v| reals(v, "a Bravais vector")).collect::<Result<_>>()?
+        Some(vectors) if vectors.len() == 3 => {
+            vectors.iter().map(|v| reals(v, "a Bravais vector")).collect::<Result<_>>()?
         }
+        Some(_) => return Err(Error::input("option `vectors` takes three Bravais vectors")),
     };
     Ok(WannierOptions {
         cells,
@@ -61,24 +59,11 @@ fn wannier_options(o: &Options) -> Result<WannierOptions> {
 /// Where the Wannier functions of a `_hr.dat` file lie: as the option `centres` says, or else in the `_centres.xyz` file beside
 /// it, if the Bravais vectors are given, which have its unit.
 fn centres_of(o: &Options, hamiltonian: &Path) -> Result<Centres> {
-    let given = match o.given("centres") {
-        Some(value) if value.is_string() => match value.into_string().unwrap_or_default().as_str() {
-            "none" => return Ok(Centres::Nowhere),
-            file => Some(Centres::File(input_path(file)?)),
-        },
-        Some(value) => {
-            let wrong = || {
-                Error::input(
-                    "option `centres` takes an array of positions, one a Wannier function, or a file's name",
-                )
-            };
-            let array = value.try_cast::<Array>().ok_or_else(wrong)?;
-            Some(Centres::At(array.iter().map(|x| reals(x, "a Wannier centre")).collect::<Result<_>>()?))
-        }
-        None => None,
-    };
-    if let Some(given) = given {
-        return Ok(given);
+    if let Some(centres) = o.maybe::<Array>("centres") {
+        return Ok(Centres::At(centres.iter().map(|x| reals(x, "a Wannier centre")).collect::<Result<_>>()?));
+    }
+    if let Some(name) = o.maybe_text("centres")? {
+        return Ok(if name == "none" { Centres::Nowhere } else { Centres::File(input_path(&name)?) });
     }
     let name = hamiltonian.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let beside =

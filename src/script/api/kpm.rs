@@ -25,7 +25,44 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// The options `kernel` and `parameter`.
 pub(super) fn kernel(o: &Options) -> Result<DampingKernel> {
-    DampingKernel::parse(&o.text("kernel")?, o.maybe_float("parameter"))
+    kernel_of(&o.text("kernel")?, o.maybe_float("parameter")?)
+}
+
+/// A kernel by its name; the parameter is lambda of "lorentz" (by default 4) or M of "lanczos" (3).
+fn kernel_of(name: &str, parameter: Option<f64>) -> Result<DampingKernel> {
+    if let Some(p) = parameter.filter(|p| !(p.is_finite() && *p > 0.0)) {
+        return Err(Error::input(format!("the parameter {p} of a kernel")).hint("it is positive"));
+    }
+    let kernel = match name {
+        "jackson" => DampingKernel::Jackson,
+        "lorentz" => return Ok(DampingKernel::Lorentz(parameter.unwrap_or(4.0))),
+        "fejer" => DampingKernel::Fejer,
+        "lanczos" => return Ok(DampingKernel::Lanczos(parameter.unwrap_or(3.0))),
+        "dirichlet" => DampingKernel::Dirichlet,
+        _ => {
+            return Err(Error::input(format!("no kernel `{name}`"))
+                .hint("the kernels are jackson, lorentz, fejer, lanczos, dirichlet"));
+        }
+    };
+    match parameter {
+        Some(_) => Err(Error::input(format!("the kernel `{name}` has no `parameter`"))
+            .hint("only \"lorentz\" and \"lanczos\" have one; leave it out")),
+        None => Ok(kernel),
+    }
+}
+
+/// How moments are accumulated, by name.
+fn accumulation(name: &str) -> Result<Accumulation> {
+    Ok(match name {
+        "full-map" => Accumulation::FullMap,
+        "sliding-window" => Accumulation::SlidingWindow,
+        "divided" => Accumulation::Divided,
+        "fused" => Accumulation::Fused,
+        _ => {
+            return Err(Error::input(format!("no accumulation `{name}`"))
+                .hint("they are full-map, sliding-window, divided, fused"));
+        }
+    })
 }
 
 pub(super) fn orders(n: INT) -> Result<usize> {
@@ -45,7 +82,7 @@ mod kpm_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn kernel_factors(name: &str, n: INT) -> Fallible<Series> {
-        Ok(Series::Real(DampingKernel::parse(name, None)?.factors(orders(n)?)))
+        Ok(Series::Real(kernel_of(name, None)?.factors(orders(n)?)))
     }
 
     /// How many moments reach a broadening (an energy) in a window.
@@ -161,6 +198,42 @@ mod kpm_functions {
         Ok(Series::Real(error))
     }
 
+    /// Fraction of the spectral weight between two energies, the integral of `density`.
+    ///
+    /// # Options
+    /// - `kernel` ("jackson"), `parameter` (float): as for `density`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(64), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
+    /// let mu = kpm::moments(h, #{ moments: 64, vectors: 8, seed: 1 });
+    /// let e = linspace(-1.0, 0.5, 4001);
+    /// for kernel in ["jackson", "lorentz"] {
+    ///     let o = #{ kernel: kernel };
+    ///     assert_close(mu.weight_between(-1.0, 0.5, o), mu.density(e, o).integrate(e), 1e-6);
+    /// }
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn weight_between(mu: &mut SharedMoments, lower: FLOAT, upper: FLOAT, o: Options) -> Fallible<FLOAT> {
+        Ok(mu.weight_between(lower, upper, kernel(&o)?).map(|(weight, _)| weight)?)
+    }
+
+    /// The standard error of `weight_between` over the vectors, Student's for few of them; NaN for a single vector.
+    ///
+    /// # Options
+    /// - those of `weight_between`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(64), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
+    /// let mu = kpm::moments(h, #{ moments: 64, vectors: 8 });
+    /// assert(mu.weight_error(-1.0, 0.0) < 0.2 && mu.weight_error(-9.0, 9.0) < 1e-12, "all of the weight is known");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn weight_error(mu: &mut SharedMoments, lower: FLOAT, upper: FLOAT, o: Options) -> Fallible<FLOAT> {
+        Ok(mu.weight_between(lower, upper, kernel(&o)?).map(|(_, error)| error)?)
+    }
+
     /// `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map", "sliding-window",
     /// "divided" (one moment a product each) or "fused" (two).
     ///
@@ -179,14 +252,14 @@ mod kpm_functions {
         count: INT,
         how: &str,
     ) -> Fallible<SharedMoments> {
-        let (how, v) = (Accumulation::parse(how)?, (*v.block).clone());
+        let (how, v) = (accumulation(how)?, (*v.block).clone());
         Ok(method::accumulate(&h, window, v, orders(count)?, how, &session()?.task(true)).map(Rc::new)?)
     }
 
-    /// Bytes that `accumulate` needs beside the operator.
+    /// Bytes that `kpm::accumulate` needs beside the operator.
     #[rhai_fn(return_raw)]
     pub fn accumulate_bytes(v: Vector, count: INT, how: &str) -> Fallible<INT> {
-        Ok(Accumulation::parse(how)?.bytes(&v.block, orders(count)?) as INT)
+        Ok(accumulation(how)?.bytes(&v.block, orders(count)?) as INT)
     }
 
     /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes. The spectrum

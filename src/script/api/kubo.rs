@@ -27,7 +27,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// The conductivity and its error, as the options say.
 fn both(mu: &DoubleMoments, potentials: &Series, o: Options) -> Fallible<(Vec<f64>, Vec<f64>)> {
     let temperature = o.float("temperature")?;
-    let volume = o.maybe_float("volume").or(mu.volume).ok_or_else(|| {
+    let volume = o.maybe_float("volume")?.or(mu.volume).ok_or_else(|| {
         Error::input("the volume of the sample of these moments is not known")
             .hint("give the option `volume`")
     })?;
@@ -64,7 +64,7 @@ mod kubo_functions {
     ) -> Fallible<SharedDouble> {
         let mu = DoubleMoments::new(&h, window, (&a, &b), &v.block, orders(count)?, &o.task()?)?;
         let volume = mu.volume;
-        Ok(Rc::new(mu.on(volume, o.maybe_text("label").unwrap_or_default())))
+        Ok(Rc::new(mu.on(volume, o.maybe_text("label")?.unwrap_or_default())))
     }
 
     /// Moments of more vectors between the same operators, averaged with these.

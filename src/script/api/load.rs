@@ -32,27 +32,50 @@ fn head(path: &Path) -> Vec<u8> {
     bytes
 }
 
+/// The options, and what files they are for.
+const FOR: [(&str, &str); 4] = [
+    ("wavefunction", "a file of walkers"),
+    ("reunitarise", "a gauge field"),
+    ("precision", "a file of orbitals"),
+    ("k", "a file of orbitals"),
+];
+
+/// Refuses options that are for files of another kind than this one.
+fn only(kind: &str, o: &Options) -> Result<()> {
+    FOR.iter().filter(|(_, case)| *case != kind).try_for_each(|(key, case)| o.only_for(case, &[key]))
+}
+
 /// The value in a file.
 fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
     let path = find(file)?;
     let head = head(&path);
     let named = |end: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
     if crate::gauge::files::is_field(&head) || named("nersc") || named("lime") || named("ildg") {
+        only("a gauge field", o)?;
         return gauge::load(&path, file, o).map(Dynamic::from);
     }
     if is_state(&head) || named("dmrg") {
+        only("a state", o)?;
         return dmrg::load(file, &path).map(Dynamic::from);
     }
     if orbitals::is_file(&path, &head) {
+        only("a file of orbitals", o)?;
         return orbitals::load(&path, file, o).map(Dynamic::from);
     }
     if head.starts_with(b"{") && files::kind_of_json(&path).as_deref() == Some(super::vmc::WALKERS) {
-        let psi = o.given("wavefunction").and_then(|psi| psi.try_cast::<Psi>()).ok_or_else(|| {
+        only("a file of walkers", o)?;
+        let psi = o.maybe::<Psi>("wavefunction").ok_or_else(|| {
             Error::input(format!("`{file}` holds walkers, which go with a wave function"))
                 .hint(format!("`load(\"{file}\", #{{ wavefunction: psi }})`"))
         })?;
         return load_walkers(&psi, file).map(Dynamic::from);
     }
+    if !path.exists() {
+        return Err(Error::file("there is no such file")
+            .context(format!("cannot read `{file}`"))
+            .hint("names of files are relative to the folder where the program was started"));
+    }
+    only("numbers", o)?;
     if let Some(vectors) = vector_files::loaded(&path)? {
         return Ok(vectors);
     }

@@ -83,7 +83,7 @@ fn add_term(sum: &mut OpSum, coefficient: &Dynamic, pairs: &[Dynamic]) -> Result
     sum.add(coefficient, pairs.chunks(2).map(factor).collect::<Result<_>>()?)
 }
 
-/// A kind of site by its name, or one made by `site`.
+/// A kind of site by its name, or one made by `models::site`.
 pub(super) fn site_of(value: &Dynamic, nmax: Option<usize>) -> Result<Arc<Site>> {
     if let Some(site) = value.clone().try_cast::<Arc<Site>>() {
         return match nmax {
@@ -116,17 +116,13 @@ fn chain(kind: &Dynamic, n: INT, o: &Options) -> Result<Sites> {
 
 /// The site that `models::site(options)` describes.
 fn own_site(o: &Options) -> Result<Site> {
-    let map = |key: &'static str| -> Result<Map> {
-        let value = o.given(key).unwrap_or_else(|| Map::new().into());
-        value.try_cast::<Map>().ok_or_else(|| Error::input(format!("option `{key}` takes a map by name")))
-    };
-    let texts = |key: &'static str| -> Result<Option<Vec<String>>> {
-        let Some(value) = o.given(key) else { return Ok(None) };
+    let map = |key: &str| o.maybe::<Map>(key).unwrap_or_default();
+    let texts = |key: &str| -> Result<Option<Vec<String>>> {
+        let Some(array) = o.maybe::<Array>(key) else { return Ok(None) };
         let wrong = || Error::input(format!("option `{key}` takes an array of names"));
-        let array = value.try_cast::<Array>().ok_or_else(wrong)?;
         array.into_iter().map(|x| x.into_string().map_err(|_| wrong())).collect::<Result<_>>().map(Some)
     };
-    let operators = map("operators")?;
+    let operators = map("operators");
     let mut matrices = Vec::new();
     for (name, value) in &operators {
         let matrix = value.clone().try_cast::<Matrix>().ok_or_else(|| {
@@ -154,8 +150,7 @@ fn own_site(o: &Options) -> Result<Site> {
     for name in &fermionic {
         site.operator(name)?;
     }
-    let modulo = map("modulo")?;
-    let charges = map("charges")?;
+    let (modulo, charges) = (map("modulo"), map("charges"));
     if let Some((name, _)) = modulo.iter().find(|(name, _)| !charges.contains_key(*name)) {
         return Err(Error::input(format!("option `modulo` names `{name}`, which is no charge of the site")));
     }
@@ -223,7 +218,7 @@ mod manybody_functions {
         Ok(chain(&kind, n, &o)?)
     }
 
-    /// Sites of several kinds, in order: names, or sites made by `site`.
+    /// Sites of several kinds, in order: names, or sites made by `models::site`.
     ///
     /// # Options
     /// - `nmax` (int, none): largest number of bosons on a site.
@@ -429,7 +424,7 @@ mod own_sites {
     /// - `charges` (map, none): a map from the name of a conserved number to its value for each state, multiples of 1/2.
     /// - `modulo` (map, none): a map from the name of a charge to the n that it counts modulo, for a Z_n symmetry.
     /// - `fermionic` (array, none): names of the operators that anticommute with those on other sites.
-    /// - `odd` (array or Series, none): 1 for each state with an odd number of fermions, 0 for the others.
+    /// - `odd` (array, none): 1 for each state with an odd number of fermions, 0 for the others.
     /// - `states` (array, "0", "1", ...): names of the states.
     /// - `name` ("own"): what messages call the site.
     ///

@@ -80,7 +80,7 @@ fn add_hop(
         Some((from, to)) => vec![(sublattice_of(lattice, from)?, sublattice_of(lattice, to)?)],
         None => (0..lattice.basis().len()).map(|s| (s, s)).collect(),
     };
-    let (shift, pairs) = (shift_of(shift)?, pairs);
+    let shift = shift_of(shift)?;
     for (from, to) in pairs {
         with_bond(ctx, model, value, |model, term| match term {
             Ok(block) => model.hop_between(&shift, from, to, block),
@@ -151,9 +151,8 @@ pub(super) fn single_precision(o: &Options) -> Result<bool> {
     match o.text("precision")?.as_str() {
         "double" => Ok(false),
         "single" => Ok(true),
-        other => {
-            Err(Error::input(format!("no precision `{other}`")).hint("the precisions are double, single"))
-        }
+        other => Err(Error::input(format!("no precision `{other}`"))
+            .hint("the precisions are \"double\" and \"single\"")),
     }
 }
 

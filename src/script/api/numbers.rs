@@ -159,6 +159,7 @@ mod number_functions {
     pub fn sort_desc(array: &mut Array) -> Fallible<()> {
         Ok(sorted(array, true)?)
     }
+
     /// The elements of an array of numbers, or of texts, in ascending order; NaN comes last.
     ///
     /// # Example

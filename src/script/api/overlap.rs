@@ -112,9 +112,8 @@ mod overlap_functions {
                 .hint("one of them is used")
                 .into());
         }
-        wanted.upper = o.maybe_float("upper");
-        let (wanted, task) = (wanted, o.task()?);
-        let sign = Sign::build(&q, wanted, &task)?;
+        wanted.upper = o.maybe_float("upper")?;
+        let sign = Sign::build(&q, wanted, &o.task()?)?;
         let (bound, fit) = (sign.report().bound, sign.deviation());
         let doubtful = sign.report().doubtful;
         if doubtful > 0 {
@@ -247,12 +246,11 @@ mod overlap_functions {
     pub fn index(d: Operator, o: Options) -> Fallible<Counted> {
         let wanted = IndexOptions {
             count: o.count("count", 1)?,
-            threshold: o.maybe_float("threshold"),
+            threshold: o.maybe_float("threshold")?,
             seed: o.seed()?,
         };
-        let (wanted, task) = (wanted, o.task()?);
         let d = overlap_of(&d)?;
-        let found = zero_modes(d, &wanted, &task)?;
+        let found = zero_modes(d, &wanted, &o.task()?)?;
         Ok(Counted(Rc::new(found), d.sign().device().clone()))
     }
 
@@ -343,15 +341,13 @@ mod overlap_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn solve(d: Operator, b: Vector, o: Options) -> Fallible<Solved> {
-        let zero = o.maybe::<Counted>("zero_modes");
         let wanted = InversionOptions {
             tolerance: o.float("tol")?,
             max_iterations: o.count("iterations", 1)?,
             adaptive: o.flag("adaptive")?,
-            zero_modes: zero.map(|i| (*i.0).clone()),
+            zero_modes: o.maybe::<Counted>("zero_modes").map(|i| (*i.0).clone()),
         };
-        let (wanted, task) = (wanted, o.task()?);
-        let solution = invert(overlap_of(&d)?, &b.block, &wanted, &task)?;
+        let solution = invert(overlap_of(&d)?, &b.block, &wanted, &o.task()?)?;
         noted(solution, d)
     }
 }
@@ -373,7 +369,7 @@ mod overlap_parts {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn overlap_operator(sign: Operator, o: Options) -> Fallible<Operator> {
-        let (s, mass) = (o.maybe_float("s"), o.float("mass")?);
+        let (s, mass) = (o.maybe_float("s")?, o.float("mass")?);
         Ok(Overlap::build(&sign, s, mass)?.into_operator())
     }
 }

@@ -24,10 +24,9 @@ fn describe(value: &Dynamic) -> Result<Plot> {
     }
 }
 
-fn range(o: &Options, key: &'static str) -> Result<Option<(f64, f64)>> {
-    let Some(value) = o.given(key) else { return Ok(None) };
+fn range(o: &Options, key: &str) -> Result<Option<(f64, f64)>> {
+    let Some(pair) = o.maybe::<Array>(key) else { return Ok(None) };
     let wrong = || Error::input(format!("option `{key}` takes a pair like [-1.0, 1.0]"));
-    let pair = value.read_lock::<Array>().ok_or_else(wrong)?;
     match pair.as_slice() {
         [low, high] => {
             let (low, high) = (real(low, key)?, real(high, key)?);
@@ -40,10 +39,10 @@ fn range(o: &Options, key: &'static str) -> Result<Option<(f64, f64)>> {
 /// Draws the plot with the options of the call.
 fn draw(plot: Result<Plot>, o: Options) -> Fallible<()> {
     let mut plot = plot?;
-    plot.title = o.maybe_text("title").unwrap_or_else(|| plot.title.clone());
-    plot.xlabel = o.maybe_text("xlabel").unwrap_or_else(|| plot.xlabel.clone());
-    plot.ylabel = o.maybe_text("ylabel").unwrap_or_else(|| plot.ylabel.clone());
-    (plot.log_x, plot.log_y) = match o.maybe_text("log").unwrap_or_default().as_str() {
+    plot.title = o.maybe_text("title")?.unwrap_or(plot.title);
+    plot.xlabel = o.maybe_text("xlabel")?.unwrap_or(plot.xlabel);
+    plot.ylabel = o.maybe_text("ylabel")?.unwrap_or(plot.ylabel);
+    (plot.log_x, plot.log_y) = match o.maybe_text("log")?.unwrap_or_default().as_str() {
         "" => (false, false),
         "x" => (true, false),
         "y" => (false, true),
@@ -57,7 +56,7 @@ fn draw(plot: Result<Plot>, o: Options) -> Fallible<()> {
     if o.given("legend").is_some() {
         plot.legend = Some(o.flag("legend")?);
     }
-    if let Some(style) = o.maybe_text("style") {
+    if let Some(style) = o.maybe_text("style")? {
         plot = plot.style(Style::named(&style)?);
     }
     plot.x_range = range(&o, "xrange")?;
@@ -65,9 +64,8 @@ fn draw(plot: Result<Plot>, o: Options) -> Fallible<()> {
     if let Some((width, height)) = size(&o)? {
         plot.size = (width, height);
     }
-    let (plot, file) = (plot, o.maybe_text("file"));
     let session = session()?;
-    match file {
+    match o.maybe_text("file")? {
         Some(file) => {
             let path = session.output_path(&file);
             plot.save(&path)?;
@@ -92,10 +90,9 @@ fn draw(plot: Result<Plot>, o: Options) -> Fallible<()> {
 }
 
 fn size(o: &Options) -> Result<Option<(f64, f64)>> {
-    let Some(value) = o.given("size") else { return Ok(None) };
+    let Some(pair) = o.maybe::<Array>("size") else { return Ok(None) };
     let wrong =
         || Error::input("option `size` takes width and height in pixels, like [720, 460], from 200 to 10000");
-    let pair = value.read_lock::<Array>().ok_or_else(wrong)?;
     match pair.as_slice() {
         [width, height] => {
             let (width, height) = (real(width, "size")?, real(height, "size")?);
@@ -108,7 +105,6 @@ fn size(o: &Options) -> Result<Option<(f64, f64)>> {
 
 #[export_module(root = "crate::script::native")]
 mod plot_functions {
-
     /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
     /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal, or into a file, `.svg` or `.png`.
     ///

@@ -6,7 +6,6 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::chebyshev::as_complex;
-use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
@@ -35,16 +34,6 @@ fn read(o: &Options) -> Result<(SolveOptions, Task)> {
     let options =
         SolveOptions { tolerance: o.float("tol")?, max_iterations: o.count("iterations", 1)?, start: None };
     Ok((options, o.task()?))
-}
-
-/// The option `start`.
-fn start(o: &Options) -> Result<Option<BlockVector>> {
-    let Some(value) = o.given("start") else { return Ok(None) };
-    match value.clone().try_cast::<Vector>() {
-        Some(v) => Ok(Some((*v.block).clone())),
-        None => Err(Error::input(format!("option `start` takes a BlockVector, not {}", type_of(&value)))
-            .hint("the `x` of a solution is one")),
-    }
 }
 
 /// Tells of a solution that is none yet.
@@ -141,7 +130,7 @@ fn even_odd(
 /// Solves by the options: BiCGStab for any operator, or conjugate gradients.
 fn solve(a: Operator, b: &Vector, o: Options, krylov: bool) -> Fallible<Solved> {
     let (shared, task) = read(&o)?;
-    let wanted = SolveOptions { start: start(&o)?, ..shared };
+    let wanted = SolveOptions { start: o.maybe::<Vector>("start").map(|v| (*v.block).clone()), ..shared };
     let halves = o.flag("even_odd")?;
     let solution = match (halves, krylov) {
         (true, _) => {
@@ -166,8 +155,7 @@ fn shifts_of(value: &Dynamic) -> Result<Vec<f64>> {
     array.iter().map(|x| as_complex(x).filter(|z| z.im == 0.0).map(|z| z.re).ok_or_else(wrong)).collect()
 }
 
-/// The fit wanted by the options `error` and one of `exact`.
-/// An error outside of the interval of a fit, where it is a large number without meaning.
+/// Refuses a place outside the interval of a fit, where its value is a large number without meaning.
 fn inside(eps: f64, y: f64) -> Result<()> {
     if y >= eps * (1.0 - 1e-12) && y <= 1.0 + 1e-12 {
         return Ok(());
@@ -175,20 +163,21 @@ fn inside(eps: f64, y: f64) -> Result<()> {
     Err(Error::input(format!("{y} outside the interval [{eps:e}, 1] of the fit")))
 }
 
+/// The fit with the deviation of the option `error`, or of the size that the option `exact` names.
 fn fit<T>(
     o: Options,
     exact: &'static str,
     by_error: impl Fn(f64) -> Result<T>,
     by_size: impl Fn(usize) -> Result<T>,
 ) -> Fallible<Rc<T>> {
-    let (error, size) = (o.maybe_float("error"), o.maybe_count(exact, 0)?);
-    let made =
-        match (error, size) {
-            (Some(_), Some(_)) => Err(Error::input(format!("both `error` and `{exact}` are given"))
-                .hint("one follows from the other")),
-            (_, Some(size)) => by_size(size),
-            (error, None) => by_error(error.unwrap_or(1e-10)),
-        };
+    let made = match o.maybe_count(exact, 0)? {
+        Some(_) if o.given("error").is_some() => {
+            Err(Error::input(format!("both `error` and `{exact}` are given"))
+                .hint("one follows from the other"))
+        }
+        Some(size) => by_size(size),
+        None => by_error(o.float("error")?),
+    };
     Ok(made.map(Rc::new)?)
 }
 
@@ -201,7 +190,7 @@ mod solve_functions {
     /// # Options
     /// - `tol` (1e-8): largest |b - A x|/|b|.
     /// - `iterations` (10000): most iterations.
-    /// - `start` (BlockVector, zero): where to start.
+    /// - `start` (BlockVector, zero): where to start, like the `x` of another solution.
     /// - `even_odd` (false): solve a Wilson operator on its even sites.
     /// - `progress` (true): show a bar.
     ///

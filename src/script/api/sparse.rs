@@ -52,7 +52,6 @@ fn entries(value: Dynamic) -> Result<Vec<C64>> {
 
 #[export_module(root = "crate::script::native")]
 mod sparse_functions {
-
     /// An operator from its non-zero entries: rows, columns and values, in any order; entries that name the same place
     /// add up.
     ///

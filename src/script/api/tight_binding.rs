@@ -36,7 +36,6 @@ fn add_sublattices(model: &mut Model, value: &Dynamic) -> Result<()> {
 
 #[export_module(root = "crate::script::native")]
 mod tight_binding_functions {
-
     /// The operator of one orbital a site with nearest-neighbour hopping; `model` makes richer ones.
     ///
     /// # Options
@@ -58,8 +57,6 @@ mod tight_binding_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn tight_binding(ctx: NativeCallContext, lattice: Lattice, o: Options) -> Fallible<Operator> {
-        let (hopping, onsite) = (o.given("hopping").unwrap_or(Dynamic::from_float(-1.0)), o.given("onsite"));
-        let sublattice = o.given("sublattice");
         let lattice = match o.given("boundary") {
             Some(boundary) => lattice.boundary(&boundaries_of(&boundary)?)?,
             None => lattice,
@@ -71,14 +68,15 @@ mod tight_binding_functions {
             model.vacancies(fraction, seed)?;
         }
         model.disorder(o.float("disorder")?, seed)?;
-        if let Some(flux) = o.maybe_float("flux").filter(|&f| f != 0.0) {
+        let flux = o.float("flux")?;
+        if flux != 0.0 {
             model.flux(flux, 0, 1)?;
         }
-        if let Some(value) = &sublattice {
-            add_sublattices(&mut model, value)?;
+        if let Some(value) = o.given("sublattice") {
+            add_sublattices(&mut model, &value)?;
         }
-        add_nearest(&ctx, &mut model, &hopping)?;
-        if let Some(onsite) = onsite {
+        add_nearest(&ctx, &mut model, &o.value("hopping")?)?;
+        if let Some(onsite) = o.given("onsite") {
             add_onsite(&ctx, &mut model, &onsite)?;
         }
         Ok(build_operator(&model, &o)?)

@@ -48,11 +48,7 @@ mod wave_functions {
         let geometry = method::geometry(&h)?;
         let last = geometry.lattice.dimension().saturating_sub(1);
         let direction = o.maybe_count("direction", 0)?.unwrap_or(last);
-        let layer = match o.given("layer") {
-            Some(none) if none.is_unit() => None,
-            _ => o.maybe_count("layer", 0)?,
-        };
-        let sites = layer.map(|layer| geometry.layer(direction, layer)).transpose()?;
+        let sites = o.maybe_count("layer", 0)?.map(|layer| geometry.layer(direction, layer)).transpose()?;
         let orbitals: Vec<usize> = (0..geometry.orbitals).collect();
         let waves = method::plane_waves(&h, &momenta(&k)?, &orbitals, sites.as_deref())?;
         Ok(Vector::new(h.device(), waves))
@@ -74,7 +70,7 @@ mod wave_functions {
     pub fn momenta_fit(h: Operator, k: Array, o: Options) -> Fallible<Array> {
         let last = method::geometry(&h)?.lattice.dimension().saturating_sub(1);
         let direction = o.maybe_count("direction", 0)?.unwrap_or(last);
-        let free = o.given("layer").filter(|layer| !layer.is_unit()).map(|_| direction);
+        let free = o.given("layer").map(|_| direction);
         let fit = method::momenta_fit(&h, &momenta(&k)?, free)?;
         Ok(fit.into_iter().map(Dynamic::from).collect())
     }

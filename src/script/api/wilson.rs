@@ -3,7 +3,8 @@
 use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT, INT};
 
-use super::gauge::{single, site_of};
+use super::gauge::site_of;
+use super::model::single_precision;
 use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::matrix::wilson::Compression;
@@ -62,7 +63,7 @@ mod wilson_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn operator(u: Links, o: Options) -> Fallible<Operator> {
-        let spec = u.wilson(o.float("mass")?, false, storage(&o)?, single(&o)?)?;
+        let spec = u.wilson(o.float("mass")?, false, storage(&o)?, single_precision(&o)?)?;
         Ok(Wilson::build(&session()?.device(), spec)?)
     }
 
@@ -85,7 +86,7 @@ mod wilson_module {
         if !(s.abs() < 1.0) {
             return Err(Error::input(format!("s is {s}")).hint("it lies between -1 and 1, like 0.4").into());
         }
-        let spec = u.wilson(-1.0 - s, true, storage(&o)?, single(&o)?)?;
+        let spec = u.wilson(-1.0 - s, true, storage(&o)?, single_precision(&o)?)?;
         Ok(Wilson::build(&session()?.device(), spec)?)
     }
 
@@ -205,5 +206,5 @@ mod wilson_module {
 
 fn diagonal(on: &Dynamic, o: Options, [upper, lower]: [FLOAT; 2]) -> Fallible<Operator> {
     let factors = [[upper; 6], [lower; 6]].concat();
-    Ok(SiteDiagonal::build(&session()?.device(), Rows::on(grid(on)?), factors, single(&o)?)?)
+    Ok(SiteDiagonal::build(&session()?.device(), Rows::on(grid(on)?), factors, single_precision(&o)?)?)
 }

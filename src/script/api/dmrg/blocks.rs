@@ -388,18 +388,13 @@ mod block_functions {
     #[rhai_fn(global, name = "superblock", return_raw)]
     pub fn superblock_with(left: AnyBlock, right: AnyBlock, sector: Map, o: Options) -> Fallible<Operator> {
         let strategy = o.text("strategy").and_then(|name| Strategy::parse(&name))?;
-        let room = o.maybe_float("operator_memory");
+        let room = o.maybe_float("operator_memory")?;
         if room.is_some_and(|bytes| !(bytes >= 0.0)) {
             let wrong = Error::input("the memory of operators is a number of bytes");
             return Err(wrong.hint("`operator_memory: 2e9` is two gigabytes").into());
         }
         let room = room.map(|bytes| bytes as usize);
         Ok(joined(&left, &right, Some(&sector), strategy, room)?)
-    }
-
-    #[rhai_fn(global, name = "superblock", return_raw)]
-    pub fn superblock_in_sector(left: AnyBlock, right: AnyBlock, sector: Map) -> Fallible<Operator> {
-        Ok(joined(&left, &right, Some(&sector), Strategy::Auto, None)?)
     }
 
     #[rhai_fn(global, name = "superblock", return_raw)]

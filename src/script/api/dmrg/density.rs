@@ -168,7 +168,7 @@ mod density_functions {
     /// the weighted mean.
     ///
     /// # Options
-    /// - `weights` (array or Series, equal): weight of each column.
+    /// - `weights` (array or Series or range, equal): weight of each column.
     /// - `noise` (0.0): weight of what the operators that couple the halves make of the state; it lets sectors in that the
     ///   block has lost (White 2005).
     ///
@@ -256,7 +256,7 @@ mod density_functions {
                 return Err(Error::input(format!("option `cutoff` is {cutoff}"))
                     .hint("it is the weight to discard, of 1 in all"));
             }
-            let information = o.maybe_float("information");
+            let information = o.maybe_float("information")?;
             if information.is_some_and(|lost| !(lost >= 0.0)) {
                 return Err(
                     Error::input("option `information` is negative").hint("it is the entropy to lose")
@@ -352,7 +352,7 @@ mod density_functions {
         Ok(state.need_natural().and_then(|()| in_basis(&both, &state.state))?)
     }
 
-    /// As `project`, of several states: their columns made orthonormal, or `()` where nothing of them is left.
+    /// As `dmrg::project`, of several states: their columns made orthonormal, or `()` where nothing of them is left.
     #[rhai_fn(name = "project", return_raw)]
     pub fn project_all(both: Operator, states: Array) -> Fallible<Dynamic> {
         Ok(all_in_basis(&both, &states).map(|v| v.map_or(Dynamic::UNIT, Dynamic::from))?)

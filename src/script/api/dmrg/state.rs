@@ -149,7 +149,8 @@ fn save_state(held: &Held, file: &str) -> Result<()> {
 /// The state in a file that scripts call `file`.
 pub(in crate::script::api) fn load_state(file: &str, path: &Path) -> Result<Held> {
     let bytes = std::fs::read(path).map_err(|e| {
-        Error::file(format!("`{file}` cannot be read: {}", crate::script::engine::plain_io(&e)))
+        Error::of_io(&e)
+            .context(format!("`{file}` cannot be read"))
             .hint("states are written by `gs.save(\"name.dmrg\")`")
     })?;
     let states = unsealed(&bytes).map_err(|e| e.context(format!("`{file}`")))?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use rhai::Engine;
 use rhai::plugin::*;
 
-use super::single;
+use super::super::model::single_precision;
 use crate::error::{Error, Result};
 use crate::gauge::Links;
 use crate::gauge::files::{self, Kind};
@@ -21,8 +21,9 @@ pub(super) fn register(engine: &mut Engine) {
 
 /// The format of a file, by the option or the end of its name.
 fn kind_of(o: &Options, path: &str) -> Result<Kind> {
-    let by_name = if path.ends_with(".lime") || path.ends_with(".ildg") { "ildg" } else { "nersc" };
-    match o.maybe_text("format").unwrap_or_else(|| by_name.to_string()).as_str() {
+    let end = Path::new(path).extension().map(|end| end.to_string_lossy().to_lowercase());
+    let by_name = if matches!(end.as_deref(), Some("lime" | "ildg")) { "ildg" } else { "nersc" };
+    match o.maybe_text("format")?.as_deref().unwrap_or(by_name) {
         "nersc" => Ok(Kind::Nersc { two_rows: false }),
         "nersc-12" => Ok(Kind::Nersc { two_rows: true }),
         "ildg" => Ok(Kind::Ildg),
@@ -63,7 +64,7 @@ mod saving {
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save_as(u: &mut Links, file: &str, o: Options) -> Fallible<()> {
-        let (kind, single) = (kind_of(&o, file)?, single(&o)?);
+        let (kind, single) = (kind_of(&o, file)?, single_precision(&o)?);
         let own: &[&str] = if matches!(kind, Kind::Ildg) { &["lime", "ildg"] } else { &["nersc"] };
         need_extension(Path::new(file), own, "a gauge field")?;
         let path = session()?.output_path(file);

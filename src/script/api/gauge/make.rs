@@ -88,7 +88,7 @@ mod make_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn reference_field(lattice: Lattice, r: FLOAT) -> Fallible<Links> {
-        // Of larger phases no digit is right.
+        // Of larger phases all digits are lost to rounding.
         if !(r.abs() <= 1e6) {
             return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most").into());
         }
@@ -129,12 +129,9 @@ mod make_functions {
 
         let mut quanta = Vec::new();
         for (key, plane) in planes {
-            let Some(value) = o.given(key) else { continue };
-            let m = value.as_int().map_err(|t| {
-                Error::input(format!("option `{key}` takes a whole number of flux quanta, not a {t}"))
-                    .hint(format!("like `{key}: 1`"))
-            })?;
-            quanta.push((plane, m));
+            if let Some(m) = o.maybe::<INT>(key) {
+                quanta.push((plane, m));
+            }
         }
         let u = Links::unit(&lattice)?;
         let (largest, sum) = u.flux(&quanta);

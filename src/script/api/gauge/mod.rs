@@ -17,7 +17,6 @@ use crate::error::{Error, Result};
 use crate::gauge::Links;
 use crate::gauge::su3::Su3;
 use crate::number::Matrix;
-use crate::script::Options;
 use crate::script::rooms::Rooms;
 
 /// Registers the type, the module and its functions.
@@ -82,15 +81,5 @@ fn su3_of(value: &Dynamic) -> Result<Su3> {
     match elements.try_into() {
         Ok(elements) if m.is_square() => Ok(elements),
         _ => Err(wrong(format!("one of {}", m.shape()))),
-    }
-}
-
-/// Whether the option `precision` asks for 32-bit numbers.
-pub(super) fn single(o: &Options) -> Result<bool> {
-    match o.maybe_text("precision").unwrap_or_else(|| "double".to_string()).as_str() {
-        "double" => Ok(false),
-        "single" => Ok(true),
-        other => Err(Error::input(format!("no precision `{other}`"))
-            .hint("the precisions are \"double\" and \"single\"")),
     }
 }

@@ -5,9 +5,7 @@ use rhai::{Dynamic, Map};
 
 use crate::gauge::{self, Links};
 use crate::number::{Series, Table};
-use crate::script::Fallible;
-use crate::script::options::Options;
-use crate::script::session::session;
+use crate::script::{Fallible, Options, session};
 
 /// The functions, for the module `gauge`.
 pub(super) fn module() -> Module {

@@ -1,11 +1,12 @@
 //! Monte Carlo sweeps over gauge fields.
 
+use rhai::INT;
 use rhai::plugin::*;
-use rhai::{Dynamic, INT};
 
 use crate::error::Error;
 use crate::gauge::{self, Heatbath, Links};
 use crate::lattice::Lattice;
+use crate::script::callback::Callback;
 use crate::script::{Fallible, Options};
 
 /// The functions, for the module `gauge`.
@@ -42,7 +43,7 @@ mod sweep_functions {
     /// ```
     #[rhai_fn(name = "heatbath", return_raw)]
     pub fn heatbath_field(ctx: NativeCallContext, start: Links, o: Options) -> Fallible<Links> {
-        let beta = o.maybe_float("beta").ok_or_else(|| {
+        let beta = o.maybe_float("beta")?.ok_or_else(|| {
             Error::input("a heatbath needs its coupling").hint("give `beta: 6.0`, which is 6/g^2")
         })?;
         let run = Heatbath {
@@ -52,15 +53,14 @@ mod sweep_functions {
             seed: o.seed()?,
             first: o.maybe_count("first", 0)?.unwrap_or(start.sweeps()),
         };
-        let task = o.task()?;
-        let Some(observe) = o.function("observe") else { return Ok(gauge::heatbath(&start, &run, &task)?) };
-        let mut links = start;
-        for sweep in run.first..run.first + run.sweeps {
-            let one = Heatbath { sweeps: 1, first: sweep, ..run.clone() };
-            links = gauge::heatbath(&links, &one, &task)?;
-            let _: Dynamic = observe.call_within_context(&ctx, (links.sweeps() as INT, links.clone()))?;
-        }
-        Ok(links)
+        let observe = o.function("observe");
+        let calls = Callback::new(&ctx);
+        let mut each = |links: &Links| match &observe {
+            Some(f) => calls.call(f, (links.sweeps() as INT, links.clone())).map(drop),
+            None => Ok(()),
+        };
+        let made = gauge::heatbath(&start, &run, &mut each, &o.task()?);
+        calls.finish(made)
     }
 
     /// The field after over-relaxation sweeps alone (Creutz 1987). Every link is reflected in its SU(2) subgroups, so that the

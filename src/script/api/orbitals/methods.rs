@@ -1,13 +1,14 @@
 //! What `Orbitals` can be asked: values and derivatives, energies, splines, files, and how fast they are.
 
+use std::path::Path;
 use std::time::Instant;
 
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FLOAT, INT};
 
 use super::super::crystal::vector_of;
-use super::super::gauge::single;
-use super::grid_of;
+use super::super::model::single_precision;
+use super::{grid_of, is_archive};
 use crate::backend::splines::SplineBatch;
 use crate::error::{Error, Result};
 use crate::montecarlo::orbitals::{Basis, OrbitalSet, Source, SplineOrbitals};
@@ -23,12 +24,12 @@ pub(super) fn register(engine: &mut Engine) {
 
 /// The grid by the options `grid` or `spacing`.
 fn grid_option(o: &Options, cell: &Cell) -> Result<[usize; 3]> {
-    match (o.given("grid"), o.maybe_float("spacing")) {
-        (Some(_), Some(_)) => {
+    match o.given("grid") {
+        Some(_) if o.given("spacing").is_some() => {
             Err(Error::input("both `grid` and `spacing` are given").hint("one of them is enough"))
         }
-        (Some(grid), None) => grid_of(&grid),
-        (None, spacing) => SplineOrbitals::grid_for(cell, spacing.unwrap_or(0.35)),
+        Some(grid) => grid_of(&grid),
+        None => SplineOrbitals::grid_for(cell, o.float("spacing")?),
     }
 }
 
@@ -103,9 +104,8 @@ mod orbitals_functions {
                 .into());
         };
         let grid = grid_option(&o, waves.own_cell())?;
-        let (waves, grid, single, task) = (waves.clone(), grid, single(&o)?, o.task()?);
         let device = session()?.device();
-        let splines = SplineOrbitals::from_waves(&device, &waves, grid, single, &task)?;
+        let splines = SplineOrbitals::from_waves(&device, waves, grid, single_precision(&o)?, &o.task()?)?;
         Ok(OrbitalSet::splines(splines, Some(waves.energies().to_vec())))
     }
 
@@ -124,7 +124,7 @@ mod orbitals_functions {
                 .hint("save their splines: `.splines(#{ spacing: 0.35 }).save(..)`")
                 .into());
         };
-        if !file.ends_with(".npz") {
+        if !is_archive(Path::new(file)) {
             return Err(Error::input(format!("orbitals are not saved as `{file}`"))
                 .hint("the name ends in `.npz`")
                 .into());
@@ -226,8 +226,7 @@ mod orbitals_functions {
     #[rhai_fn(global, name = "evaluation_time", pure, return_raw)]
     pub fn evaluation_time_with(set: &mut OrbitalSet, points: Matrix, o: Options) -> Fallible<FLOAT> {
         let (derivatives, repeat, assignment) =
-            (o.flag("derivatives")?, o.count("repeat", 1)?, o.maybe_text("assignment"));
-
+            (o.flag("derivatives")?, o.count("repeat", 1)?, o.maybe_text("assignment")?);
         let device = session()?.device();
         let mut batch = on_grid(set)?.splines().batch(&points_of(&points)?)?;
         let way = match &assignment {

@@ -10,8 +10,8 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, FnPtr, Map};
 
 use super::crystal::vector_of;
-use super::gauge::single;
 use super::lattice::ints;
+use super::model::single_precision;
 use super::values::{as_number, real, to_series, type_of};
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
@@ -34,23 +34,27 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// Whether a file holds orbitals: an archive of their coefficients, or the text of CASINO.
 pub(super) fn is_file(path: &Path, head: &[u8]) -> bool {
-    if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz")) {
+    if is_archive(path) {
         return files::holds_orbitals(path);
     }
-    casino::is_file(&String::from_utf8_lossy(head)) || path.extension().is_some_and(|e| e == "data")
+    casino::is_file(&String::from_utf8_lossy(head)) || path.to_string_lossy().ends_with("bwfn.data")
+}
+
+/// Whether a file is named as an archive.
+fn is_archive(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npz"))
 }
 
 /// The orbitals in a file, as the options say.
 pub(super) fn load(path: &Path, file: &str, o: &Options) -> Result<OrbitalSet> {
-    let given = o.given("precision").is_some();
-    let single = single(o)?;
+    let single = o.given("precision").map(|_| single_precision(o)).transpose()?;
     let k = o.maybe_count("k", 1)?;
     let read = || -> Result<OrbitalSet> {
-        let (layout, table, energies) = if file.ends_with(".npz") {
+        let (layout, table, energies) = if is_archive(path) {
             if k.is_some() {
                 return Err(Error::input("an archive of orbitals has one k point").hint("leave out `k`"));
             }
-            files::load_orbitals(path, given.then_some(single))?
+            files::load_orbitals(path, single)?
         } else {
             let text = std::fs::read_to_string(path).map_err(|e| match e.kind() {
                 std::io::ErrorKind::NotFound => Error::file("there is no such file")
@@ -60,7 +64,7 @@ pub(super) fn load(path: &Path, file: &str, o: &Options) -> Result<OrbitalSet> {
                 }
                 _ => Error::file(e.to_string()),
             })?;
-            let blips = casino::read(&text, single, k)?;
+            let blips = casino::read(&text, single.unwrap_or(false), k)?;
             (blips.layout, blips.table, Some(blips.energies))
         };
         Ok(OrbitalSet::splines(SplineOrbitals::new(&session()?.device(), layout, table)?, energies))
@@ -73,7 +77,7 @@ pub(super) fn load(path: &Path, file: &str, o: &Options) -> Result<OrbitalSet> {
 
 /// The option `twist`: three fractions of the reciprocal vectors.
 fn twist_of(o: &Options) -> Result<[f64; 3]> {
-    o.given("twist").map_or(Ok([0.0; 3]), |t| vector_of(&t, "a twist"))
+    vector_of(&o.value("twist")?, "a twist")
 }
 
 /// Grid points along each vector, from a number or three.
@@ -176,10 +180,9 @@ mod orbitals_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn plane_wave_bands(crystal: Crystal, o: Options) -> Fallible<OrbitalSet> {
-        let cutoff = o.float("cutoff")?;
         let count = o.maybe_count("orbitals", 1)?.unwrap_or(crystal.electrons().div_ceil(2).max(1));
-        let (cutoff, count, twist, task) = (cutoff, count, twist_of(&o)?, o.task()?);
-        Ok(Fourier::bands(&crystal, cutoff, count, twist, &task).map(OrbitalSet::waves)?)
+        let (cutoff, twist) = (o.float("cutoff")?, twist_of(&o)?);
+        Ok(Fourier::bands(&crystal, cutoff, count, twist, &o.task()?).map(OrbitalSet::waves)?)
     }
 
     /// Real orbitals fitted to a function of your own: `f(x, y, z)` is called at every point of a grid of the crystal's
@@ -206,7 +209,7 @@ mod orbitals_module {
         f: FnPtr,
         o: Options,
     ) -> Fallible<OrbitalSet> {
-        let (single, task) = (single(&o)?, o.task()?);
+        let (single, task) = (single_precision(&o)?, o.task()?);
         let grid = grid_of(&grid)?;
         let device = session()?.device();
         let callback = Callback::new(&ctx);

@@ -1,5 +1,7 @@
 //! `Configuration`: electrons at given places and what a wave function is there, for updating schemes of one's own.
 
+use std::sync::Arc;
+
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT};
 
@@ -7,26 +9,35 @@ use super::wavefunction::Psi;
 use super::{point, points};
 use crate::error::{Error, Result};
 use crate::montecarlo::amplitude::Amplitude;
-use crate::montecarlo::lattice::{Hop, Occupied};
+use crate::montecarlo::lattice::{Hop, LatticeState, Occupied};
 use crate::montecarlo::{Configuration, SlaterJastrow};
-use crate::number::{C64, Scalar};
+use crate::number::C64;
 use crate::script::Fallible;
 use crate::script::rooms::Rooms;
 
-/// A wave function, and electrons that it knows determinants and inverse matrices of.
-#[derive(Clone)]
-enum Placed {
-    Real(Configuration<f64>),
-    Complex(Configuration<C64>),
-    LatticeReal(Occupied<f64>),
-    LatticeComplex(Occupied<C64>),
+/// Electrons at places, with the determinants and inverse matrices of their wave function there.
+trait Placed {
+    /// Electrons of spin up and of spin down.
+    fn electrons(&self) -> (usize, usize);
+    /// ln |Psi| and the phase of Psi.
+    fn log(&self) -> (f64, C64);
+    /// Psi with electron `i` elsewhere, over Psi: a float, or a Complex for a complex wave function.
+    fn ratio(&self, i: usize, to: &Dynamic) -> Result<Dynamic>;
+    /// Puts electron `i` elsewhere; false, and nothing changed, where the wave function vanishes.
+    fn place(&mut self, i: usize, to: &Dynamic) -> Result<bool>;
+    /// Where the electrons are.
+    fn places(&self) -> Array;
+    /// Another one that goes its own way.
+    fn copy(&self) -> Box<dyn Placed>;
 }
 
 /// The script's handle: a value of its own, as numbers are.
-#[derive(Clone)]
-struct Electrons {
-    psi: Psi,
-    placed: Placed,
+struct Electrons(Box<dyn Placed>);
+
+impl Clone for Electrons {
+    fn clone(&self) -> Self {
+        Electrons(self.0.copy())
+    }
 }
 
 /// Registers the type and its functions.
@@ -35,69 +46,17 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_global_module(exported_module!(configuration_functions).into());
 }
 
-/// The sites of one spin.
-fn sites(value: &Dynamic) -> Result<Vec<usize>> {
-    let wrong = || {
-        Error::input("electrons on a lattice are given by two arrays, the sites of spin up and of spin down")
-            .hint("like [[0, 2], [1, 3]]")
-    };
-    let array = value.read_lock::<Array>().map(|array| array.clone()).ok_or_else(wrong)?;
-    let site = |x: &Dynamic| x.as_int().ok().and_then(|x| usize::try_from(x).ok()).ok_or_else(wrong);
-    array.iter().map(site).collect()
+/// A ratio as scripts take it.
+fn number<S: Amplitude>(ratio: S) -> Dynamic {
+    let z = ratio.to_c64();
+    if S::DTYPE.is_complex() { Dynamic::from(z) } else { z.re.into() }
 }
 
-fn placed(psi: &Psi, places: &Dynamic) -> Result<Placed> {
-    let (up, down) = psi.electrons();
-    let in_space = || -> Result<Vec<[f64; 3]>> {
-        let all = points(places, "places of electrons")?;
-        if all.len() != up + down {
-            return Err(Error::input(format!("{} places for {} electrons", all.len(), up + down))
-                .hint("a point an electron, those of spin up first"));
-        }
-        Ok(all)
-    };
-    let on_lattice = || -> Result<[Vec<usize>; 2]> {
-        let array = places.read_lock::<Array>().map(|array| array.clone()).unwrap_or_default();
-        match array.as_slice() {
-            [up, down] => Ok([sites(up)?, sites(down)?]),
-            _ => sites(&Dynamic::UNIT).map(|_| Default::default()),
-        }
-    };
-    Ok(match psi {
-        Psi::Real(psi) => Placed::Real(psi.configuration(in_space()?)?),
-        Psi::Complex(psi) => Placed::Complex(psi.configuration(in_space()?)?),
-        Psi::LatticeReal(psi) => {
-            on_lattice().and_then(|[u, d]| psi.occupied(&u, &d)).map(Placed::LatticeReal)?
-        }
-        Psi::LatticeComplex(psi) => {
-            on_lattice().and_then(|[u, d]| psi.occupied(&u, &d)).map(Placed::LatticeComplex)?
-        }
-    })
-}
-
-/// An electron by its number, those of spin up first.
-fn electron(psi: &Psi, number: INT) -> Result<usize> {
-    let (up, down) = psi.electrons();
-    usize::try_from(number).ok().filter(|&i| i < up + down).ok_or_else(|| {
-        Error::input(format!("electron {number} of {}", up + down))
-            .hint("electrons are numbered from 0, those of spin up first")
-    })
-}
-
-/// A hop of one electron on a lattice to a free site of its spin.
-fn hop<S>(psi: &Psi, occupied: &Occupied<S>, i: usize, to: &Dynamic, count: usize) -> Result<Hop> {
-    let up = psi.electrons().0;
-    let (spin, own) = if i < up { (0, i) } else { (1, i - up) };
-    let site =
-        to.as_int().ok().and_then(|x| usize::try_from(x).ok()).filter(|&x| x < count).ok_or_else(|| {
-            Error::input(format!("an electron hops to a site, and there is none called {to}"))
-                .hint(format!("sites are numbered from 0 to {}", count - 1))
-        })?;
-    match occupied.at(spin, site) {
-        Some(other) if other != own => Err(Error::input(format!("two electrons of one spin on site {site}"))
-            .hint("such a move has the probability zero: leave it out")),
-        _ => Ok((spin, own, site)),
-    }
+/// Electrons in space.
+#[derive(Clone)]
+struct InSpace<S> {
+    psi: Arc<SlaterJastrow<S>>,
+    at: Configuration<S>,
 }
 
 /// The ratio for one electron in space, and what accepting it takes.
@@ -108,68 +67,144 @@ struct Change<S> {
     ratio: S,
 }
 
-fn change<S: Amplitude>(psi: &SlaterJastrow<S>, at: &Configuration<S>, i: usize, to: [f64; 3]) -> Change<S> {
-    let (mut row, mut ratios) = (Vec::new(), Vec::new());
-    psi.values(&[to], &mut row);
-    let determinants = psi.ratio(at, i, &row, &mut ratios);
-    let jastrow = psi.jastrow().change(&at.positions, i, to);
-    Change { to, row, ratios, ratio: determinants * S::real(jastrow.exp()) }
-}
-
-fn ratio_of(e: &Electrons, i: usize, to: &Dynamic) -> Result<C64> {
-    Ok(match (&e.psi, &e.placed) {
-        (Psi::Real(psi), Placed::Real(at)) => change(psi, at, i, point(to)?).ratio.to_c64(),
-        (Psi::Complex(psi), Placed::Complex(at)) => change(psi, at, i, point(to)?).ratio,
-        (Psi::LatticeReal(psi), Placed::LatticeReal(at)) => {
-            psi.ratio(at, &[hop(&e.psi, at, i, to, psi.sites())?]).to_c64()
+impl<S: Amplitude> InSpace<S> {
+    fn new(psi: &Arc<SlaterJastrow<S>>, places: &Dynamic) -> Result<Box<dyn Placed>> {
+        let (up, down) = psi.electrons();
+        let all = points(places, "places of electrons")?;
+        if all.len() != up + down {
+            return Err(Error::input(format!("{} places for {} electrons", all.len(), up + down))
+                .hint("a point an electron, those of spin up first"));
         }
-        (Psi::LatticeComplex(psi), Placed::LatticeComplex(at)) => {
-            psi.ratio(at, &[hop(&e.psi, at, i, to, psi.sites())?])
-        }
-        _ => return Err(Error::internal("a configuration of another wave function")),
-    })
-}
-
-/// Moves one electron in space; false where the wave function vanishes.
-fn take<S: Amplitude>(psi: &SlaterJastrow<S>, at: &mut Configuration<S>, i: usize, to: [f64; 3]) -> bool {
-    let change = change(psi, at, i, to);
-    if !(change.ratio.modulus() > 0.0) {
-        return false;
+        Ok(Box::new(InSpace { psi: psi.clone(), at: psi.configuration(all)? }))
     }
-    psi.accept(at, i, change.to, &change.row, &change.ratios);
-    true
+
+    fn change(&self, i: usize, to: &Dynamic) -> Result<Change<S>> {
+        let to = point(to)?;
+        let (mut row, mut ratios) = (Vec::new(), Vec::new());
+        self.psi.values(&[to], &mut row);
+        let determinants = self.psi.ratio(&self.at, i, &row, &mut ratios);
+        let jastrow = self.psi.jastrow().change(&self.at.positions, i, to);
+        Ok(Change { to, row, ratios, ratio: determinants * S::real(jastrow.exp()) })
+    }
 }
 
-fn place_at(e: &mut Electrons, i: usize, to: &Dynamic) -> Result<()> {
-    let taken = match (&e.psi, &mut e.placed) {
-        (Psi::Real(psi), Placed::Real(at)) => take(psi, at, i, point(to)?),
-        (Psi::Complex(psi), Placed::Complex(at)) => take(psi, at, i, point(to)?),
-        (Psi::LatticeReal(psi), Placed::LatticeReal(at)) => {
-            let hop = hop(&e.psi, at, i, to, psi.sites())?;
-            psi.accept(at, &[hop])
+impl<S: Amplitude> Placed for InSpace<S> {
+    fn electrons(&self) -> (usize, usize) {
+        self.psi.electrons()
+    }
+
+    fn log(&self) -> (f64, C64) {
+        let (log, phase) = self.psi.log(&self.at);
+        (log, phase.to_c64())
+    }
+
+    fn ratio(&self, i: usize, to: &Dynamic) -> Result<Dynamic> {
+        Ok(number(self.change(i, to)?.ratio))
+    }
+
+    fn place(&mut self, i: usize, to: &Dynamic) -> Result<bool> {
+        let change = self.change(i, to)?;
+        if !(change.ratio.modulus() > 0.0) {
+            return Ok(false);
         }
-        (Psi::LatticeComplex(psi), Placed::LatticeComplex(at)) => {
-            let hop = hop(&e.psi, at, i, to, psi.sites())?;
-            psi.accept(at, &[hop])
-        }
-        _ => return Err(Error::internal("a configuration of another wave function")),
+        self.psi.accept(&mut self.at, i, change.to, &change.row, &change.ratios);
+        Ok(true)
+    }
+
+    fn places(&self) -> Array {
+        let one = |x: &[f64; 3]| x.iter().map(|x| Dynamic::from(*x)).collect::<Array>().into();
+        self.at.positions.iter().map(one).collect()
+    }
+
+    fn copy(&self) -> Box<dyn Placed> {
+        Box::new(self.clone())
+    }
+}
+
+/// Electrons on the sites of a lattice.
+#[derive(Clone)]
+struct OnLattice<S> {
+    psi: Arc<LatticeState<S>>,
+    at: Occupied<S>,
+}
+
+/// The sites of both spins.
+fn sites(places: &Dynamic) -> Result<[Vec<usize>; 2]> {
+    let wrong = || {
+        Error::input("electrons on a lattice are given by two arrays, the sites of spin up and of spin down")
+            .hint("like [[0, 2], [1, 3]]")
     };
-    if taken {
-        return Ok(());
+    let array = |value: &Dynamic| value.read_lock::<Array>().map(|array| array.clone()).ok_or_else(wrong);
+    let site = |x: &Dynamic| x.as_int().ok().and_then(|x| usize::try_from(x).ok()).ok_or_else(wrong);
+    let spin = |value: &Dynamic| array(value)?.iter().map(site).collect::<Result<Vec<usize>>>();
+    match array(places)?.as_slice() {
+        [up, down] => Ok([spin(up)?, spin(down)?]),
+        _ => Err(wrong()),
     }
-    Err(Error::numeric("the wave function vanishes where the electron is to go")
-        .hint("such a move has the probability zero: leave it out"))
 }
 
-/// A number, real where it is.
-fn number(z: C64, is_real: bool) -> Dynamic {
-    if is_real { z.re.into() } else { Dynamic::from(z) }
+impl<S: Amplitude> OnLattice<S> {
+    fn new(psi: &Arc<LatticeState<S>>, places: &Dynamic) -> Result<Box<dyn Placed>> {
+        let [up, down] = sites(places)?;
+        Ok(Box::new(OnLattice { psi: psi.clone(), at: psi.occupied(&up, &down)? }))
+    }
+
+    /// A hop of one electron to a free site of its spin.
+    fn hop(&self, i: usize, to: &Dynamic) -> Result<Hop> {
+        let up = self.psi.electrons().0;
+        let (spin, own) = if i < up { (0, i) } else { (1, i - up) };
+        let count = self.psi.sites();
+        let site = to.as_int().ok().and_then(|x| usize::try_from(x).ok()).filter(|&x| x < count);
+        let site = site.ok_or_else(|| {
+            Error::input(format!("an electron hops to a site, and there is none called {to}"))
+                .hint(format!("sites are numbered from 0 to {}", count - 1))
+        })?;
+        match self.at.at(spin, site) {
+            Some(other) if other != own => {
+                Err(Error::input(format!("two electrons of one spin on site {site}"))
+                    .hint("such a move has the probability zero: leave it out"))
+            }
+            _ => Ok((spin, own, site)),
+        }
+    }
 }
 
-impl Electrons {
-    fn is_real(&self) -> bool {
-        matches!(self.placed, Placed::Real(_) | Placed::LatticeReal(_))
+impl<S: Amplitude> Placed for OnLattice<S> {
+    fn electrons(&self) -> (usize, usize) {
+        self.psi.electrons()
     }
+
+    fn log(&self) -> (f64, C64) {
+        let (log, phase) = self.psi.log(&self.at);
+        (log, phase.to_c64())
+    }
+
+    fn ratio(&self, i: usize, to: &Dynamic) -> Result<Dynamic> {
+        Ok(number(self.psi.ratio(&self.at, &[self.hop(i, to)?])))
+    }
+
+    fn place(&mut self, i: usize, to: &Dynamic) -> Result<bool> {
+        let hop = self.hop(i, to)?;
+        Ok(self.psi.accept(&mut self.at, &[hop]))
+    }
+
+    fn places(&self) -> Array {
+        let site = |x: &u32| Dynamic::from(INT::from(*x));
+        self.at.places.iter().map(|spin| spin.iter().map(site).collect::<Array>().into()).collect()
+    }
+
+    fn copy(&self) -> Box<dyn Placed> {
+        Box::new(self.clone())
+    }
+}
+
+/// An electron by its number, those of spin up first.
+fn electron(e: &Electrons, number: INT) -> Result<usize> {
+    let (up, down) = e.0.electrons();
+    usize::try_from(number).ok().filter(|&i| i < up + down).ok_or_else(|| {
+        Error::input(format!("electron {number} of {}", up + down))
+            .hint("electrons are numbered from 0, those of spin up first")
+    })
 }
 
 #[export_module(root = "crate::script::native")]
@@ -186,8 +221,12 @@ mod configuration_functions {
     /// ```
     #[rhai_fn(global, name = "at", pure, return_raw)]
     pub fn configuration_at(psi: &mut Psi, places: Dynamic) -> Fallible<Electrons> {
-        let placed = placed(psi, &places)?;
-        Ok(Electrons { psi: psi.clone(), placed })
+        Ok(Electrons(match psi {
+            Psi::Real(psi) => InSpace::new(psi, &places),
+            Psi::Complex(psi) => InSpace::new(psi, &places),
+            Psi::LatticeReal(psi) => OnLattice::new(psi, &places),
+            Psi::LatticeComplex(psi) => OnLattice::new(psi, &places),
+        }?))
     }
 
     /// The logarithm of the wave function, ln |Psi| + i arg Psi, a Complex.
@@ -201,19 +240,7 @@ mod configuration_functions {
     /// ```
     #[rhai_fn(global, get = "log", pure)]
     pub fn log_of(e: &mut Electrons) -> C64 {
-        let (log, phase) = match (&e.psi, &e.placed) {
-            (Psi::Real(psi), Placed::Real(at)) => {
-                let (log, phase) = psi.log(at);
-                (log, phase.to_c64())
-            }
-            (Psi::Complex(psi), Placed::Complex(at)) => psi.log(at),
-            (Psi::LatticeReal(psi), Placed::LatticeReal(at)) => {
-                let (log, phase) = psi.log(at);
-                (log, phase.to_c64())
-            }
-            (Psi::LatticeComplex(psi), Placed::LatticeComplex(at)) => psi.log(at),
-            _ => (f64::NAN, C64::default()),
-        };
+        let (log, phase) = e.0.log();
         C64::new(log, phase.arg())
     }
 
@@ -232,8 +259,7 @@ mod configuration_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn ratio(e: &mut Electrons, electron: INT, to: Dynamic) -> Fallible<Dynamic> {
-        let i = super::electron(&e.psi, electron)?;
-        Ok(number(ratio_of(e, i, &to)?, e.is_real()))
+        Ok(e.0.ratio(super::electron(e, electron)?, &to)?)
     }
 
     /// Puts one electron elsewhere, and brings determinants and inverse matrices up to date.
@@ -246,33 +272,24 @@ mod configuration_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn place(e: &mut Electrons, electron: INT, to: Dynamic) -> Fallible<()> {
-        let i = super::electron(&e.psi, electron)?;
-        Ok(place_at(e, i, &to)?)
+        let i = super::electron(e, electron)?;
+        if e.0.place(i, &to)? {
+            return Ok(());
+        }
+        Err(Error::numeric("the wave function vanishes where the electron is to go")
+            .hint("such a move has the probability zero: leave it out")
+            .into())
     }
 
     /// Where the electrons are, as `at` takes it: an array of points of three coordinates, or of the sites of either spin.
     #[rhai_fn(global, get = "places", pure)]
     pub fn places(e: &mut Electrons) -> Array {
-        fn one(x: &[f64; 3]) -> Dynamic {
-            x.iter().map(|x| Dynamic::from(*x)).collect::<Array>().into()
-        }
-        fn sites(places: &[Vec<u32>; 2]) -> Array {
-            let list = |spin: &Vec<u32>| -> Dynamic {
-                spin.iter().map(|x| Dynamic::from(INT::from(*x))).collect::<Array>().into()
-            };
-            places.iter().map(list).collect()
-        }
-        match &e.placed {
-            Placed::Real(at) => at.positions.iter().map(one).collect(),
-            Placed::Complex(at) => at.positions.iter().map(one).collect(),
-            Placed::LatticeReal(at) => sites(&at.places),
-            Placed::LatticeComplex(at) => sites(&at.places),
-        }
+        e.0.places()
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn configuration_to_string(e: &mut Electrons) -> String {
-        let (up, down) = e.psi.electrons();
+        let (up, down) = e.0.electrons();
         format!("Configuration of {up} + {down} electrons")
     }
 }

@@ -32,8 +32,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 fn list(o: &Options, key: &'static str) -> Result<Vec<f64>> {
-    let Some(value) = o.given(key) else { return Ok(vec![0.0]) };
-    let series = to_series(&value).map_err(|e| e.context(format!("option `{key}`")))?;
+    let series = to_series(&o.value(key)?).map_err(|e| e.context(format!("option `{key}`")))?;
     Ok(series.as_real(key)?.to_vec())
 }
 
@@ -60,13 +59,13 @@ mod jastrow_module {
     #[rhai_fn(name = "rpa", return_raw)]
     pub fn rpa_of(crystal: Crystal, o: Options) -> Fallible<Factors> {
         let by_density = (crystal.rs().powi(3) / 3.0).sqrt();
-        let (strength, cutoff) = (o.maybe_float("strength").unwrap_or(by_density), o.maybe_float("cutoff"));
+        let (strength, cutoff) = (o.maybe_float("strength")?.unwrap_or(by_density), o.maybe_float("cutoff")?);
         Ok(one(Factor::Rpa { strength: Some(strength), cutoff }))
     }
 
     #[rhai_fn(name = "rpa", return_raw)]
     pub fn rpa(o: Options) -> Fallible<Factors> {
-        let (strength, cutoff) = (o.maybe_float("strength"), o.maybe_float("cutoff"));
+        let (strength, cutoff) = (o.maybe_float("strength")?, o.maybe_float("cutoff")?);
         Ok(one(Factor::Rpa { strength, cutoff }))
     }
 
@@ -85,7 +84,7 @@ mod jastrow_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn pade(o: Options) -> Fallible<Factors> {
-        let (b, slope) = (o.float("b")?, o.maybe_float("slope"));
+        let (b, slope) = (o.float("b")?, o.maybe_float("slope")?);
         Ok(one(Factor::Pade { slope, b }))
     }
 
@@ -94,8 +93,8 @@ mod jastrow_module {
     ///
     /// # Options
     /// - `cutoff` (float, the largest that fits into the cell): L in bohr.
-    /// - `opposite` (array or Series, [0.0]): a_0, a_2, a_3, ... of electrons with opposite spins.
-    /// - `same` (array or Series, [0.0]): of electrons with the same spin.
+    /// - `opposite` (array or Series or range, [0.0]): a_0, a_2, a_3, ... of electrons with opposite spins.
+    /// - `same` (array or Series or range, [0.0]): of electrons with the same spin.
     ///
     /// # Example
     /// ```rhai
@@ -105,7 +104,7 @@ mod jastrow_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn polynomial(o: Options) -> Fallible<Factors> {
-        let (cutoff, opposite, same) = (o.maybe_float("cutoff"), list(&o, "opposite")?, list(&o, "same")?);
+        let (cutoff, opposite, same) = (o.maybe_float("cutoff")?, list(&o, "opposite")?, list(&o, "same")?);
         Ok(one(Factor::Polynomial { cutoff, opposite, same }))
     }
 
@@ -123,8 +122,7 @@ mod jastrow_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn logarithm(o: Options) -> Fallible<Factors> {
-        let slope = o.maybe_float("slope");
-        Ok(one(Factor::Log { slope }))
+        Ok(one(Factor::Log { slope: o.maybe_float("slope")? }))
     }
 
     /// u(r) = p ln r: the wave function vanishes like r^p where two particles meet.
@@ -157,15 +155,15 @@ mod jastrow_module {
     pub fn nuclear_open(system: Open, o: Options) -> Fallible<Factors> {
         let nuclei = system.nuclei()?;
         let (centres, charges) = nuclei.iter().copied().unzip();
-        let factor = Factor::Nuclear { centres, charges, b: o.float("b")?, cutoff: o.maybe_float("cutoff") };
-        Ok(one(factor))
+        let (b, cutoff) = (o.float("b")?, o.maybe_float("cutoff")?);
+        Ok(one(Factor::Nuclear { centres, charges, b, cutoff }))
     }
 
     #[rhai_fn(name = "nuclear", return_raw)]
     pub fn nuclear(crystal: Crystal, o: Options) -> Fallible<Factors> {
         let (centres, charges) = crystal.ions().iter().map(|ion| (ion.position, ion.charge)).unzip();
-        let factor = Factor::Nuclear { centres, charges, b: o.float("b")?, cutoff: o.maybe_float("cutoff") };
-        Ok(one(factor))
+        let (b, cutoff) = (o.float("b")?, o.maybe_float("cutoff")?);
+        Ok(one(Factor::Nuclear { centres, charges, b, cutoff }))
     }
 }
 

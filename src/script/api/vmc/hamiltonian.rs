@@ -90,18 +90,16 @@ mod hamiltonian_functions {
     }
 
     /// The Hamiltonian of electrons in a trap, around nuclei, or in a crystal: kinetic energy, the system's potential, and
-    /// their repulsion, in hartree.
+    /// their repulsion, in hartree. The repulsion of nuclei in open space is part of the energy; that of a crystal's ions is its
+    /// `ion_energy`, and is not.
     ///
     /// # Options
     /// - `interaction` (string, "coulomb" in open space, "ewald" in a crystal): or "none", and in a crystal
     ///   "truncated", which is (1 - r/L)^3/r of the nearest image, L being half the shortest lattice vector.
-    /// - `ions` (string, in a crystal "potential" if it has one, else "coulomb"): the form factors' potential, or -Z/r
-    ///   of the bare ions with all their images (Ewald); or "none".
-    ///
     /// - `softening` (0.0): in open space the length a of 1/sqrt(r^2 + a^2) in place of Coulomb's 1/r. On a line electrons of
     ///   opposite spin need it: they meet there, where the mean of 1/r is infinite.
-    ///
-    /// The repulsion of nuclei in open space is part of the energy; that of a crystal's ions is its `ion_energy`, and is not.
+    /// - `ions` (string, "potential" if the crystal has one, else "coulomb"): in a crystal the form factors' potential, or -Z/r
+    ///   of the bare ions with all their images (Ewald); or "none".
     ///
     /// # Example
     /// ```rhai
@@ -111,6 +109,7 @@ mod hamiltonian_functions {
     /// ```
     #[rhai_fn(global, name = "electrons", return_raw)]
     pub fn electrons_open(system: Open, o: Options) -> Fallible<Hamiltonian> {
+        o.only_for("electrons in a crystal", &["ions"])?;
         let softening = o.float("softening")?;
         if !(softening >= 0.0 && softening.is_finite()) {
             return Err(Error::input(format!("a softening of {softening}"))
@@ -118,7 +117,7 @@ mod hamiltonian_functions {
                 .into());
         }
         let interaction: Option<Arc<dyn Repulsion>> =
-            match o.maybe_text("interaction").unwrap_or_else(|| "coulomb".to_string()).as_str() {
+            match o.maybe_text("interaction")?.as_deref().unwrap_or("coulomb") {
                 "coulomb" => Some(Arc::new(Coulomb { softening })),
                 "none" if softening > 0.0 => {
                     return Err(Error::input("a softening of no interaction")
@@ -149,7 +148,8 @@ mod hamiltonian_functions {
 
     #[rhai_fn(global, name = "electrons", return_raw)]
     pub fn electrons_in_crystal(crystal: Crystal, o: Options) -> Fallible<Hamiltonian> {
-        let name = o.maybe_text("interaction").unwrap_or_else(|| "ewald".to_string());
+        o.only_for("electrons in open space", &["softening"])?;
+        let name = o.maybe_text("interaction")?.unwrap_or_else(|| "ewald".to_string());
         let interaction: Option<Arc<dyn Repulsion>> = match name.as_str() {
             "ewald" => Some(Arc::new(Periodic::new(crystal.cell()))),
             "truncated" => Some(Arc::new(Truncated { cell: crystal.cell().clone() })),
@@ -159,11 +159,9 @@ mod hamiltonian_functions {
         let given = !crystal.potential().is_zero();
         let charged: Vec<_> = crystal.ions().iter().map(|i| (i.position, i.charge)).collect();
         let charged: Vec<_> = charged.into_iter().filter(|(_, z)| *z != 0.0).collect();
-        let external: Vec<Arc<dyn External>> = match o
-            .maybe_text("ions")
-            .unwrap_or_else(|| if given { "potential" } else { "coulomb" }.to_string())
-            .as_str()
-        {
+        let ions = o.maybe_text("ions")?;
+        let own = if given { "potential" } else { "coulomb" };
+        let external: Vec<Arc<dyn External>> = match ions.as_deref().unwrap_or(own) {
             "potential" if given => vec![Arc::new(crystal.potential().clone())],
             "potential" => {
                 return Err(Error::input("a crystal without form factors has no potential")

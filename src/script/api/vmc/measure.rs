@@ -117,7 +117,7 @@ mod measure_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn pair_correlation(walk: &mut Walk, o: Options) -> Fallible<Table> {
-        let (bins, cutoff) = (o.count("bins", 1)?, o.maybe_float("cutoff"));
+        let (bins, cutoff) = (o.count("bins", 1)?, o.maybe_float("cutoff")?);
         Ok(measured(walk, |all, setting| observables::pair_correlation(all, setting, bins, cutoff))?)
     }
 
@@ -135,7 +135,7 @@ mod measure_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn structure_factor(walk: &mut Walk, o: Options) -> Fallible<Table> {
-        let cutoff = o.maybe_float("cutoff").unwrap_or(2.0);
+        let cutoff = o.float("cutoff")?;
         Ok(measured(walk, |all, setting| observables::structure_factor(all, setting, cutoff))?)
     }
 
@@ -156,7 +156,15 @@ mod measure_functions {
     #[rhai_fn(return_raw)]
     pub fn electron_density(walk: &mut Walk, o: Options) -> Fallible<Table> {
         let (axis, bins) = (o.count("axis", 0)?, o.count("bins", 1)?);
-        let range = o.maybe_float("from").zip(o.maybe_float("to"));
+        let range = match (o.maybe_float("from")?, o.maybe_float("to")?) {
+            (Some(from), Some(to)) => Some((from, to)),
+            (None, None) => None,
+            _ => {
+                return Err(Error::input("one end of a range")
+                    .hint("give both `from` and `to`, or none of them")
+                    .into());
+            }
+        };
         Ok(measured(walk, |all, setting| observables::density(all, setting, axis, bins, range))?)
     }
 

@@ -30,6 +30,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     hamiltonian::register(rooms);
     fit::register(rooms);
     walk::register(rooms);
+    saved::register(rooms);
     measure::register(rooms);
     optimise::register(rooms);
 }

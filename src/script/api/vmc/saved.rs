@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use rhai::plugin::*;
 use rhai::{Dynamic, Map};
 use serde_json::{Value, json};
 
@@ -13,7 +14,8 @@ use crate::montecarlo::{Saved, Walkers};
 use crate::number::memory;
 use crate::output::files;
 use crate::script::api::about;
-use crate::script::session;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, session};
 
 /// What the files call themselves.
 pub(in crate::script::api) const KIND: &str = "umklapp walkers";
@@ -23,7 +25,35 @@ pub(in crate::script::api) fn need_own_name(file: &str) -> Result<()> {
     files::need_extension(Path::new(file), &["json"], "a file of walkers")
 }
 
-pub(super) fn save(walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
+/// Registers what saves.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("vmc", exported_module!(saving));
+}
+
+#[export_module(root = "crate::script::native")]
+mod saving {
+    /// Writes walkers to a file, with whatever a map holds beside them (numbers, Series, Tables): `load` goes on with
+    /// the same stream of random numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = slater_jastrow(orbitals::oscillator(3), #{ up: 3 });
+    /// let walk = walkers(psi, #{ count: 2, seed: 1 });
+    /// metropolis(walk, #{ step: 1.0, sweeps: 5 });
+    /// save_walkers(walk, "walk.json", #{ step: 1.0 });
+    /// let back = load("walk.json", #{ wavefunction: psi });
+    /// let again = back.walk;
+    /// metropolis(walk, #{ step: 1.0 });
+    /// metropolis(again, #{ step: back.about.step });
+    /// assert((walk.positions(0) - again.positions(0)).norm() == 0.0, "the same walk");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn save_walkers(walk: &mut Walk, file: &str, about: Map) -> Fallible<()> {
+        Ok(save(walk, file, &about)?)
+    }
+}
+
+fn save(walk: &mut Walk, file: &str, about: &Map) -> Result<()> {
     let psi = walk!(&*walk, w => w.psi().describe(), l => l.psi().describe());
     let (seed, sweep, positions) = walk!(mut &*walk, w => parts(w.save()?), l => parts(l.save()?));
     need_own_name(file)?;

@@ -5,11 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{FLOAT, INT, Map};
+use rhai::{FLOAT, INT};
 
-use super::saved;
 use super::wavefunction::Psi;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, nearest};
 use crate::manybody::OpSum;
 use crate::montecarlo::lattice::{LatticeWalkers, LocalSum};
 use crate::montecarlo::{
@@ -77,6 +76,18 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("vmc", exported_module!(walk_functions));
 }
 
+/// An updating scheme by its name.
+fn scheme_of(name: &str) -> Result<Scheme> {
+    let names = Scheme::ALL.map(Scheme::name);
+    Scheme::ALL.into_iter().find(|s| s.name() == name).ok_or_else(|| {
+        let error = Error::input(format!("no updating scheme `{name}`"));
+        match nearest(name, names) {
+            Some(near) => error.hint(format!("did you mean `{near}`?")),
+            None => error.hint(format!("the schemes are {}", names.join(", "))),
+        }
+    })
+}
+
 /// A sweep in the continuum as the options ask for it.
 fn sweep_of(o: &Options) -> Result<Sweep> {
     let proposal = match o.text("proposal")?.as_str() {
@@ -87,17 +98,25 @@ fn sweep_of(o: &Options) -> Result<Sweep> {
                 .hint("displacements are \"gaussian\" or \"uniform\""));
         }
     };
-    let step = o.maybe_float("step").ok_or_else(|| {
+    let screen = match o.text("screen")?.as_str() {
+        "metropolis" => Screen::Metropolis,
+        "barker" => Screen::Barker,
+        other => {
+            return Err(Error::input(format!("no screening `{other}`"))
+                .hint("the first stage of delayed acceptance is \"metropolis\" or \"barker\""));
+        }
+    };
+    let step = o.maybe_float("step")?.ok_or_else(|| {
         Error::input("`metropolis` needs the size of a trial move")
             .hint("like `step: 0.5`, in bohr; `vmc::run` finds one")
     })?;
     let sweep = Sweep {
-        scheme: Scheme::parse(&o.maybe_text("scheme").unwrap_or_else(|| "look-ahead".to_string()))?,
+        scheme: scheme_of(o.maybe_text("scheme")?.as_deref().unwrap_or("look-ahead"))?,
         step,
         proposal,
         drift: o.flag("drift")?,
         group: o.count("group", 1)?,
-        screen: Screen::parse(&o.text("screen")?)?,
+        screen,
     };
     sweep.check()?;
     Ok(sweep)
@@ -197,8 +216,9 @@ mod walk_functions {
         let count = o.count("sweeps", 1)?;
         let session = session()?;
         if matches!(walk, Walk::LatticeReal(_) | Walk::LatticeComplex(_)) {
-            let scheme = o.maybe_text("scheme").unwrap_or_else(|| "particle-by-particle".to_string());
-            let scheme = Scheme::parse(&scheme)?;
+            let in_space = ["step", "proposal", "drift", "group", "screen"];
+            o.only_for("walkers in the continuum", &in_space)?;
+            let scheme = scheme_of(o.maybe_text("scheme")?.as_deref().unwrap_or("particle-by-particle"))?;
             if scheme != Scheme::ParticleByParticle {
                 return Err(Error::input(format!("the scheme `{scheme}` on a lattice"))
                     .hint("walkers on a lattice move by \"particle-by-particle\"")
@@ -223,7 +243,7 @@ mod walk_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn exact_sampling(scheme: &str) -> Fallible<bool> {
-        Ok(Scheme::parse(scheme).map(Scheme::exact)?)
+        Ok(scheme_of(scheme).map(Scheme::exact)?)
     }
 
     /// The local energy (H Psi)/Psi of every walker, its real part: a Series. In the continuum the Hamiltonian is made by
@@ -379,26 +399,6 @@ mod walk_functions {
                     .hint("make new ones with `walkers`"))
             }
         }?)
-    }
-
-    /// Writes walkers to a file, with whatever a map holds beside them (numbers, Series, Tables): `load` goes on with
-    /// the same stream of random numbers.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let psi = slater_jastrow(orbitals::oscillator(3), #{ up: 3 });
-    /// let walk = walkers(psi, #{ count: 2, seed: 1 });
-    /// metropolis(walk, #{ step: 1.0, sweeps: 5 });
-    /// save_walkers(walk, "walk.json", #{ step: 1.0 });
-    /// let back = load("walk.json", #{ wavefunction: psi });
-    /// let again = back.walk;
-    /// metropolis(walk, #{ step: 1.0 });
-    /// metropolis(again, #{ step: back.about.step });
-    /// assert((walk.positions(0) - again.positions(0)).norm() == 0.0, "the same walk");
-    /// ```
-    #[rhai_fn(global, return_raw)]
-    pub fn save_walkers(walk: &mut Walk, file: &str, about: Map) -> Fallible<()> {
-        Ok(saved::save(walk, file, &about)?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

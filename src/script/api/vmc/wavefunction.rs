@@ -160,15 +160,8 @@ fn columns(value: &Dynamic) -> Result<(Vec<C64>, usize, usize)> {
 }
 
 /// A symmetric matrix over the sites, or nothing.
-fn site_matrix(o: &Options, key: &'static str) -> Result<Vec<f64>> {
-    let Some(value) = o.given(key) else { return Ok(Vec::new()) };
-    let Some(matrix) = value.read_lock::<Matrix>() else {
-        return Err(Error::input(format!(
-            "option `{key}` takes a Matrix over the sites, not {}",
-            type_of(&value)
-        )));
-    };
-    Ok(matrix.data().as_real(key)?.to_vec())
+fn site_matrix(o: &Options, key: &str) -> Result<Vec<f64>> {
+    o.maybe::<Matrix>(key).map_or(Ok(Vec::new()), |matrix| Ok(matrix.data().as_real(key)?.to_vec()))
 }
 
 fn finished<S: Amplitude>(state: LatticeState<S>, o: &Options) -> Result<Arc<LatticeState<S>>> {
@@ -207,12 +200,7 @@ mod wavefunction_functions {
         memory::ensure(8 * squares, &format!("the Slater matrix of {both}"))?;
         let determinants = o.given("determinants").map(|v| products(&v)).transpose()?;
         let factors = o.given("jastrow").map(|v| Factors::from_value(&v)).transpose()?.unwrap_or_default();
-        let decisions = match o.given("decisions") {
-            None => None,
-            Some(value) => Some(value.clone().try_cast::<OrbitalSet>().ok_or_else(|| {
-                Error::input(format!("option `decisions` takes orbitals, not {}", type_of(&value)))
-            })?),
-        };
+        let decisions = o.maybe::<OrbitalSet>("decisions");
         let delay = o.maybe_count("delay", 1)?;
         Ok(match (orbitals.basis(), decisions.map(|d| d.basis())) {
             (Basis::Real(b), None) => {
@@ -309,8 +297,7 @@ mod wavefunction_functions {
             .hint("singlets want f(i, j) = f(j, i); take 0.5 * (f + f.transpose())")
             .into());
         }
-        let none = || Error::input("no number of pairs").hint("give it, like `pairs: 4`");
-        let pairs = o.maybe_count("pairs", 1)?.ok_or_else(none)?;
+        let pairs = o.count("pairs", 1)?;
         match f.data() {
             Series::Real(data) => {
                 let reference = Reference::Pairs { f: data.clone() };

@@ -1,0 +1,88 @@
+//! What one function declares of its options, and the check of a call against it.
+
+use std::cell::OnceCell;
+
+use rhai::{Dynamic, Engine, Map};
+
+use super::declared::{OptionDoc, in_words, items, resolve, shown, unknown_key};
+use super::registry;
+use crate::error::{Error, Result};
+
+/// What a function declares, read when it is first called.
+pub(crate) struct Declared {
+    doc: String,
+    options: OnceCell<Vec<OptionDoc>>,
+}
+
+impl Declared {
+    /// What this doc comment declares.
+    pub fn new(doc: String) -> Self {
+        Declared { doc, options: OnceCell::new() }
+    }
+
+    /// Whether a call must give an option.
+    pub fn requires(&self) -> bool {
+        self.doc.contains("required)") && items(&self.doc).iter().any(OptionDoc::required)
+    }
+
+    /// The options; `engine` knows the functions that the doc refers to.
+    pub fn options(&self, engine: &Engine) -> &[OptionDoc] {
+        self.options.get_or_init(|| resolve(&self.doc, &|path| registry::docs_of(engine, path)))
+    }
+
+    /// The options, where they have been read already.
+    pub fn known(&self) -> &[OptionDoc] {
+        self.options.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The options given, each of its kind; those given as `()` count as not given.
+    pub fn check(&self, engine: &Engine, given: Map) -> Result<Map> {
+        let options = self.options(engine);
+        let mut checked = Map::new();
+        for (key, value) in given {
+            let Some(option) = options.iter().find(|option| option.key == key.as_str()) else {
+                return Err(unknown_key(&key, options.iter().map(|option| option.key.as_str())));
+            };
+            let value = value.flatten();
+            if !value.is_unit() {
+                let of_type = registry::type_name(engine, value.type_name());
+                checked.insert(key, option.accept(value, &of_type)?);
+            }
+        }
+        Ok(checked)
+    }
+
+    /// All options as a script's function reads them: those given, the defaults, and `()`.
+    pub fn all(&self, engine: &Engine, given: Dynamic) -> Result<Map> {
+        let Some(given) = given.read_lock::<Map>().map(|map| map.clone()) else {
+            let of_type = registry::type_name(engine, given.type_name());
+            let text = format!(
+                "options are given as a map, not as {}",
+                shown(&given, &of_type).unwrap_or_else(|| in_words(&of_type))
+            );
+            return Err(Error::input(text).hint("write `#{ key: value }`"));
+        };
+        let mut all = self.check(engine, given)?;
+        for option in self.options(engine) {
+            if option.required() && !all.contains_key(option.key.as_str()) {
+                return Err(missing(option));
+            }
+            let default = || option.value().unwrap_or(Dynamic::UNIT);
+            all.entry(option.key.as_str().into()).or_insert_with(default);
+        }
+        Ok(all)
+    }
+
+    /// Those of a map's entries that the function takes, without what is `()`.
+    pub fn pick(&self, engine: &Engine, from: Map) -> Map {
+        let options = self.options(engine);
+        let takes = |key: &str| options.iter().any(|option| option.key == key);
+        from.into_iter().filter(|(key, value)| takes(key) && !value.is_unit()).collect()
+    }
+}
+
+/// The error for an option that must be given and is not; what it means is the remedy.
+pub(super) fn missing(option: &OptionDoc) -> Error {
+    let meaning = option.meaning.trim_end_matches('.').to_string();
+    Error::input(format!("option `{}` is needed", option.key)).hint(meaning)
+}

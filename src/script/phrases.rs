@@ -1,0 +1,124 @@
+//! Hints of the numeric layers, which speak of physics, in the words of the language.
+
+use crate::error::Error;
+
+/// What such a hint says, and what to write in a script.
+const PHRASES: [(&str, &str); 24] = [
+    (
+        "take a hypercubic one of four directions, like 8 x 8 x 8 x 16",
+        "make one with `lattice::hypercubic(8, 8, 8, 16)`",
+    ),
+    (
+        "the kernel gamma5 (D_W - 1 - s) of a gauge field is one",
+        "make one with `wilson::kernel(u, #{ s: 0.4 })`",
+    ),
+    (
+        "Lanczos' method finds the largest eigenvalue of Q^2",
+        "`spectral_window(q * q, #{ method: \"lanczos\" }).upper` finds it",
+    ),
+    (
+        "the Ritz functional of Q^2, of the same Q, finds some",
+        "`ritz(q * q, #{ count: 8 })` of the same `q` finds some",
+    ),
+    ("take the sign function of the kernel gamma5 (D_W - 1 - s)", "make one with `overlap::sign(q, #{})`"),
+    (
+        "take the kernel gamma5 (D_W - 1 - s) of a gauge field",
+        "make the kernel with `wilson::kernel(u, #{ s: 0.4 })`",
+    ),
+    (
+        "give the sign function a smaller deviation, or the zero modes, so that they are treated exactly",
+        "give the sign function a smaller `delta`, or the zero modes with `zero_modes: overlap::index(d)`",
+    ),
+    (
+        "the index of the operator on the same gauge field, massless or not, finds them",
+        "`overlap::index(d)` of the same gauge field, or of the massless operator on it, finds them",
+    ),
+    (
+        "links that are a little off can be projected onto SU(3)",
+        "`load(file, #{ reunitarise: true })` projects links onto SU(3)",
+    ),
+    ("Lanczos' method needs no entries", "use `spectral_window(h, #{ method: \"lanczos\" })`"),
+    (
+        "solve A^+ A x = A^+ b, or use BiCGStab; of a Wilson operator the even sites can be solved for",
+        "solve `d.dagger() * d` for `d.dagger() * b`, or use `solve::bicgstab`; `solve::conjugate_gradient` of a Wilson operator takes `even_odd: true`",
+    ),
+    ("solve with A^+ A, or by BiCGStab", "solve with `d.dagger() * d`, or by `solve::bicgstab`"),
+    ("say how many, 3 for one", "add `#{ nmax: 3 }`, say"),
+    (
+        "grow a right block of its own, from an edge of that side",
+        "grow a right block of its own: `edge_block(site, bond, #{ side: \"right\" })`",
+    ),
+    (
+        "use blocks grown from the two ends of the chain",
+        "use blocks grown from `dmrg::left_edge(mpo)` and `dmrg::right_edge(mpo)`",
+    ),
+    (
+        "name all conserved numbers for the superblock",
+        "name all conserved numbers: `superblock(left, right, #{ Sz: 0 })`",
+    ),
+    (
+        "an edge is of a chain of neighbours; finite chains take any range",
+        "`edge_block` takes the coupling of two neighbours; `dmrg::finite` takes any range",
+    ),
+    (
+        "give the lattice bonds, or add hoppings by displacement or by distance",
+        "give bonds to `lattice::custom`, or use `hop` or `hop_within`",
+    ),
+    (
+        "make a lattice of the strained vectors and sites, and give the hoppings their new values",
+        "give the strained vectors and sites to `lattice::custom`, and the hoppings their new values",
+    ),
+    (
+        "make every orbital a site of the cell",
+        "make every orbital a site of the cell, with `lattice::custom`",
+    ),
+    ("soften it by `softening`, 1.0 say", "soften it, like `electrons(system, #{ softening: 1.0 })`"),
+    ("a factor `power` keeps them apart", "`jastrow::power(1.0)` keeps them apart"),
+    ("a factor `polynomial` has no slope there", "`jastrow::polynomial` has no slope there"),
+    (
+        "a factor `polynomial` with `opposite: [-0.5]` has no kink",
+        "`jastrow::polynomial(#{ cutoff: 6.0, opposite: [-0.5] })` has no kink",
+    ),
+];
+
+/// The error with its hint in the words of the language, where there are such for it.
+pub(super) fn for_scripts(error: Error) -> Error {
+    let Some(hint) = error.hint_text() else { return error };
+    let mut words = hint.to_string();
+    for (physics, script) in PHRASES {
+        words = words.replace(physics, script);
+    }
+    if words == hint { error } else { error.hint(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phrase_stands_in_a_numeric_layer() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let (mut open, mut text) = (vec![root.clone()], String::new());
+        while let Some(folder) = open.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() && path != root.join("script") {
+                    open.push(path);
+                } else if path.extension().is_some_and(|e| e == "rs") {
+                    text.push_str(&std::fs::read_to_string(&path).unwrap());
+                }
+            }
+        }
+        let lost: Vec<&str> = PHRASES.iter().map(|p| p.0).filter(|p| !text.contains(p)).collect();
+        assert!(lost.is_empty(), "no hint says any more: {}", lost.join("; "));
+    }
+
+    #[test]
+    fn a_hint_names_the_function() {
+        let error = Error::input("x")
+            .hint("the file is damaged; links that are a little off can be projected onto SU(3)");
+        let hint = for_scripts(error).hint_text().map(str::to_string);
+        assert!(hint.is_some_and(|hint| hint.contains("damaged; `load(file, #{ reunitarise: true })`")));
+        assert_eq!(for_scripts(Error::input("x").hint("y")).hint_text(), Some("y"));
+    }
+}
