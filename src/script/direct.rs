@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use rhai::{
-    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, INT, ImmutableString, Module,
-    Position, ScriptFuncDef, Stmt, StmtBlock, Token,
+    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, INT, ImmutableString,
+    Module, Position, ScriptFuncDef, Stmt, StmtBlock, Token,
 };
 
 use super::comparison::Comparison;
@@ -16,6 +16,9 @@ use super::registry;
 
 /// What the body of a rewritten function is evaluated under: nothing that a script can write.
 const BODY: &str = "\u{1}body";
+
+/// The same of a function that a module gives to others.
+const ENTRY: &str = "\u{1}entry";
 
 /// A rewritten body of a function, an expression of statements.
 type Body = Rc<Expr>;
@@ -28,6 +31,20 @@ pub(super) fn register(engine: &mut Engine) {
         false,
         |ctx, _, body| match body.read_lock::<Body>() {
             Some(body) => ctx.eval_expression_tree(&Expression::from(&**body)),
+            None => Ok(Dynamic::UNIT),
+        },
+    );
+    // Rhai remembers what a call came to by name and number of arguments, and does not forget it where a function of a module
+    // calls others of its own: that one begins with nothing remembered.
+    engine.register_custom_syntax_without_look_ahead_raw(
+        ENTRY,
+        |_, _| Ok(None),
+        false,
+        |ctx, _, body| match body.read_lock::<Body>() {
+            Some(body) => {
+                let mut frame = ctx.new_frame().with_new_caching_layer();
+                frame.eval_expression_tree(&Expression::from(&**body))
+            }
             None => Ok(Dynamic::UNIT),
         },
     );
@@ -46,32 +63,44 @@ impl Direct {
     pub(super) fn new() -> Direct {
         let wrapped: Rc<RefCell<Option<Body>>> = Rc::default();
         let mut wrapper = Engine::new_raw();
-        let body = wrapped.clone();
-        wrapper.register_custom_syntax_without_look_ahead_raw(
-            BODY,
-            move |_, state| {
-                *state = body.take().map_or(Dynamic::UNIT, Dynamic::from);
-                Ok(None)
-            },
-            false,
-            |_, _, _| Ok(Dynamic::UNIT),
-        );
+        for kind in [BODY, ENTRY] {
+            let body = wrapped.clone();
+            wrapper.register_custom_syntax_without_look_ahead_raw(
+                kind,
+                move |_, state| {
+                    *state = body.take().map_or(Dynamic::UNIT, Dynamic::from);
+                    Ok(None)
+                },
+                false,
+                |_, _, _| Ok(Dynamic::UNIT),
+            );
+        }
         #[allow(deprecated)] // Not deprecated, it says, but volatile; the version of Rhai is pinned.
         wrapper.on_parse_token(|token, _, _| match token {
             Token::Identifier(name) if *name == "body" => Token::Custom(Box::new(BODY.into())),
+            Token::Identifier(name) if *name == "entry" => Token::Custom(Box::new(ENTRY.into())),
             token => token,
         });
         Direct { wrapper, wrapped }
     }
 
     /// The script with its comparisons made direct, in statements and functions.
-    pub(super) fn apply(&self, mut ast: AST) -> AST {
+    pub(super) fn apply(&self, ast: AST) -> AST {
+        self.rewritten(ast, false)
+    }
+
+    /// The same of a module, whose functions call one another whatever else has the same name.
+    pub(super) fn apply_to_module(&self, ast: AST) -> AST {
+        self.rewritten(ast, true)
+    }
+
+    fn rewritten(&self, mut ast: AST, module: bool) -> AST {
         let mut body = ast.statements().to_vec();
         let mut rewriter = Rewriter::default();
         rewriter.statements(&mut body);
         let mut functions = Module::new();
         for (.., function) in ast.shared_lib().iter_script_fn_info() {
-            functions.set_script_fn(self.function((**function).clone()));
+            functions.set_script_fn(self.function((**function).clone(), module));
         }
         let rewritten = AST::new(body, functions);
         // The name and the doc of the script stay.
@@ -81,8 +110,8 @@ impl Direct {
         ast
     }
 
-    /// The function, with its body in a wrapper if there are comparisons in it.
-    fn function(&self, mut function: ScriptFuncDef) -> ScriptFuncDef {
+    /// The function, with its body in a wrapper if there are comparisons in it, or if a module gives it to others.
+    fn function(&self, mut function: ScriptFuncDef, module: bool) -> ScriptFuncDef {
         let (first, last) = (function.body.start_position(), function.body.end_position());
         let mut alone = Module::new();
         alone.set_script_fn(function.clone());
@@ -96,11 +125,13 @@ impl Direct {
         let doc = registry::doc(function.comments.iter().map(|line| &**line));
         let mut rewriter = Rewriter { found: false, declared: Some(Rc::new(Declared::new(doc))) };
         rewriter.statements(&mut body);
-        if rewriter.found {
+        let entry = module && function.access == FnAccess::Public;
+        if rewriter.found || entry {
             let body = Expr::Stmt(Box::new(StmtBlock::new(body, first, last)));
             *self.wrapped.borrow_mut() = Some(Rc::new(body));
             // Without a wrapper the comparisons are slower, and no less right.
-            if let Ok(wrapper) = self.wrapper.compile("fn wrapper() { body }")
+            if let Ok(wrapper) =
+                self.wrapper.compile(if entry { "fn wrapper() { entry }" } else { "fn wrapper() { body }" })
                 && let Some((.., wrapper)) = wrapper.shared_lib().iter_script_fn_info().next()
             {
                 function.body = wrapper.body.clone();
