@@ -190,6 +190,44 @@ impl Site {
         self
     }
 
+    /// The site beside a copy of itself, in one site of all pairs of states, the copy's the faster: the operators keep their
+    /// names and act on the first. The charges are those of the first, and the differences between the two under the names that
+    /// `difference` gives.
+    ///
+    /// # Errors
+    /// When the pairs are too many.
+    pub(super) fn doubled(&self, difference: impl Fn(&str) -> String) -> Result<Site> {
+        let dim = self.dim();
+        if dim * dim > MAX_STATES {
+            return Err(Error::input(format!(
+                "a site of {dim} states beside its copy, {} in all",
+                dim * dim
+            ))
+            .hint(format!("there is room for {MAX_STATES}; fewer bosons, `nmax`, or exact sectors")));
+        }
+        let pairs = || (0..dim).flat_map(|s| (0..dim).map(move |t| (s, t)));
+        let states = pairs().map(|(s, t)| format!("{},{}", self.states[s], self.states[t])).collect();
+        let mut site = Site::new(format!("{} and its copy", self.name), states)?;
+        site = site.with_odd(pairs().map(|(s, _)| self.odd[s]).collect())?;
+        for name in self.operators().filter(|name| !["F", "Id"].contains(name)) {
+            let operator = self.operator(name)?;
+            let mut matrix = vec![C64::ZERO; dim.pow(4)];
+            for (k, z) in operator.matrix.iter().enumerate() {
+                (0..dim).for_each(|t| matrix[(k / dim * dim + t) * dim * dim + k % dim * dim + t] = *z);
+            }
+            site = site.with_matrix(name, matrix, operator.fermionic)?;
+        }
+        for charge in &self.charges {
+            let half = |q: i32| f64::from(q) / 2.0;
+            let n = (charge.modulus / 2) as u16;
+            let first: Vec<f64> = pairs().map(|(s, _)| half(charge.twice[s])).collect();
+            let apart: Vec<f64> = pairs().map(|(s, t)| half(charge.twice[s] - charge.twice[t])).collect();
+            site = site.charged_modulo(charge.name.clone(), &first, n)?;
+            site = site.charged_modulo(difference(&charge.name), &apart, n)?;
+        }
+        Ok(site)
+    }
+
     /// What the site is called: "S=1/2", "Electron".
     pub fn name(&self) -> &str {
         &self.name

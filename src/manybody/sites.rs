@@ -65,6 +65,32 @@ impl Sites {
         Sites::new(order.iter().map(|&i| self.sites[i].clone()).collect())
     }
 
+    /// Every site beside a copy of itself, in one site.
+    ///
+    /// # Errors
+    /// When the pairs of states of a site are too many.
+    pub fn doubled(&self) -> Result<Sites> {
+        let mut known: Vec<(&Arc<Site>, Arc<Site>)> = Vec::new();
+        let mut all = Vec::with_capacity(self.count());
+        for site in self.iter() {
+            let double = match known.iter().find(|k| Arc::ptr_eq(k.0, site)) {
+                Some((_, double)) => double.clone(),
+                None => {
+                    let double = Arc::new(site.doubled(Sites::difference)?);
+                    known.push((site, double.clone()));
+                    double
+                }
+            };
+            all.push(double);
+        }
+        Sites::new(all)
+    }
+
+    /// What the difference of a number between doubled sites and their copies is called.
+    pub fn difference(charge: &str) -> String {
+        format!("{charge} less copy")
+    }
+
     /// Number of sites.
     pub fn count(&self) -> usize {
         self.sites.len()

@@ -32,7 +32,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 35] = [
+pub const WORKS: [Work; 42] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -123,6 +123,55 @@ pub const WORKS: [Work; 35] = [
         "Density matrix renormalization group algorithms with a single center site",
         ["Physical Review B", "72", "180403"],
         2005,
+    ),
+    work(
+        "Vidal2004",
+        "Vidal, Guifr{\\'e}",
+        "Efficient simulation of one-dimensional quantum many-body systems",
+        ["Physical Review Letters", "93", "040502"],
+        2004,
+    ),
+    work(
+        "Haegeman2016",
+        "Haegeman, Jutho and Lubich, Christian and Oseledets, Ivan and Vandereycken, Bart and Verstraete, Frank",
+        "Unifying time evolution and optimization with matrix product states",
+        ["Physical Review B", "94", "165116"],
+        2016,
+    ),
+    work(
+        "Yang2020",
+        "Yang, Mingru and White, Steven R.",
+        "Time-dependent variational principle with ancillary {Krylov} subspace",
+        ["Physical Review B", "102", "094315"],
+        2020,
+    ),
+    work(
+        "Verstraete2004",
+        "Verstraete, F. and Garc{\\'i}a-Ripoll, J. J. and Cirac, J. I.",
+        "Matrix product density operators: simulation of finite-temperature and dissipative systems",
+        ["Physical Review Letters", "93", "207204"],
+        2004,
+    ),
+    work(
+        "Holzner2011",
+        "Holzner, Andreas and Weichselbaum, Andreas and McCulloch, Ian P. and Schollw{\\\"o}ck, Ulrich and von Delft, Jan",
+        "{Chebyshev} matrix product state approach for spectral functions",
+        ["Physical Review B", "83", "195115"],
+        2011,
+    ),
+    work(
+        "Jaklic1994",
+        "Jakli{\\v{c}}, J. and Prelov{\\v{s}}ek, P.",
+        "{Lanczos} method for the calculation of finite-temperature quantities in correlated systems",
+        ["Physical Review B", "49", "5065"],
+        1994,
+    ),
+    work(
+        "Hochbruck1997",
+        "Hochbruck, Marlis and Lubich, Christian",
+        "On {Krylov} subspace approximations to the matrix exponential operator",
+        ["SIAM Journal on Numerical Analysis", "34", "1911"],
+        1997,
     ),
     work(
         "Legeza2004",
@@ -281,7 +330,7 @@ pub const WORKS: [Work; 35] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 46] = [
+const BEHIND: [(&str, &[&str]); 52] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -302,6 +351,12 @@ const BEHIND: [(&str, &[&str]); 46] = [
     ("density_matrix", &["White1992", "White2005"]),
     ("truncate", &["Legeza2004"]),
     ("dmrg::mpo", &["Ren2020"]),
+    ("dmrg::evolve", &["Haegeman2016", "Yang2020", "Vidal2004", "Hochbruck1997"]),
+    ("dmrg::thermal", &["Verstraete2004", "Haegeman2016"]),
+    ("dmrg::purified", &["Verstraete2004"]),
+    ("dmrg::spectral", &["Holzner2011", "Weisse2006"]),
+    ("exact::thermal", &["Jaklic1994"]),
+    ("exponential", &["Hochbruck1997"]),
     ("lattice::wannier90", &["Pizzi2020"]),
     ("random_block", &["Salmon2011"]),
     ("tight_binding", &["Salmon2011"]),

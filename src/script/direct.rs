@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use rhai::{
-    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, ImmutableString, Module,
-    ScriptFuncDef, Stmt, StmtBlock, Token,
+    AST, ASTNode, CustomExpr, Dynamic, Engine, Expr, Expression, FlowControl, FnAccess, ImmutableString,
+    Module, ScriptFuncDef, Stmt, StmtBlock, Token,
 };
 
 use super::comparison::{Comparison, packed};
@@ -17,6 +17,9 @@ use super::registry;
 
 /// What the body of a rewritten function is evaluated under: nothing that a script can write.
 const BODY: &str = "\u{1}body";
+
+/// The same of a function that a module gives to others.
+const ENTRY: &str = "\u{1}entry";
 
 /// A rewritten body of a function, an expression of statements.
 type Body = Rc<Expr>;
@@ -29,6 +32,20 @@ pub(super) fn register(engine: &mut Engine) {
         false,
         |ctx, _, body| match body.read_lock::<Body>() {
             Some(body) => ctx.eval_expression_tree(&Expression::from(&**body)),
+            None => Ok(Dynamic::UNIT),
+        },
+    );
+    // Rhai remembers what a call came to by name and number of arguments, and does not forget it where a function of a module
+    // calls others of its own: that one begins with nothing remembered.
+    engine.register_custom_syntax_without_look_ahead_raw(
+        ENTRY,
+        |_, _| Ok(None),
+        false,
+        |ctx, _, body| match body.read_lock::<Body>() {
+            Some(body) => {
+                let mut frame = ctx.new_frame().with_new_caching_layer();
+                frame.eval_expression_tree(&Expression::from(&**body))
+            }
             None => Ok(Dynamic::UNIT),
         },
     );
@@ -47,19 +64,22 @@ impl Direct {
     pub(super) fn new() -> Direct {
         let wrapped: Rc<RefCell<Option<Body>>> = Rc::default();
         let mut wrapper = Engine::new_raw();
-        let body = wrapped.clone();
-        wrapper.register_custom_syntax_without_look_ahead_raw(
-            BODY,
-            move |_, state| {
-                *state = body.take().map_or(Dynamic::UNIT, Dynamic::from);
-                Ok(None)
-            },
-            false,
-            |_, _, _| Ok(Dynamic::UNIT),
-        );
+        for kind in [BODY, ENTRY] {
+            let body = wrapped.clone();
+            wrapper.register_custom_syntax_without_look_ahead_raw(
+                kind,
+                move |_, state| {
+                    *state = body.take().map_or(Dynamic::UNIT, Dynamic::from);
+                    Ok(None)
+                },
+                false,
+                |_, _, _| Ok(Dynamic::UNIT),
+            );
+        }
         #[allow(deprecated)] // Not deprecated, it says, but volatile; the version of Rhai is pinned.
         wrapper.on_parse_token(|token, _, _| match token {
             Token::Identifier(name) if *name == "body" => Token::Custom(Box::new(BODY.into())),
+            Token::Identifier(name) if *name == "entry" => Token::Custom(Box::new(ENTRY.into())),
             token => token,
         });
         Direct { wrapper, wrapped }
@@ -67,7 +87,16 @@ impl Direct {
 
     /// The script rewritten, its statements and its functions. A function `options` of one parameter, here or among the functions of
     /// `earlier` pieces of the script, is called as it is.
-    pub(super) fn apply(&self, mut ast: AST, earlier: &AST) -> AST {
+    pub(super) fn apply(&self, ast: AST, earlier: &AST) -> AST {
+        self.rewritten(ast, earlier, false)
+    }
+
+    /// The same of a module, whose functions call one another whatever else has the same name.
+    pub(super) fn apply_to_module(&self, ast: AST) -> AST {
+        self.rewritten(ast, &AST::empty(), true)
+    }
+
+    fn rewritten(&self, mut ast: AST, earlier: &AST, module: bool) -> AST {
         let own = ast.iter_functions().chain(earlier.iter_functions());
         let reads = !own.into_iter().any(|f| f.name == "options" && f.params.len() == 1);
         let mut body = ast.statements().to_vec();
@@ -75,7 +104,7 @@ impl Direct {
         rewriter.statements(&mut body);
         let mut functions = Module::new();
         for (.., function) in ast.shared_lib().iter_script_fn_info() {
-            functions.set_script_fn(self.function((**function).clone(), reads));
+            functions.set_script_fn(self.function((**function).clone(), reads, module));
         }
         let rewritten = AST::new(body, functions);
         // The name and the doc of the script stay.
@@ -85,8 +114,9 @@ impl Direct {
         ast
     }
 
-    /// The function, with its body in a wrapper if there is something to rewrite in it. `reads` says whether `options(opts)` is.
-    fn function(&self, mut function: ScriptFuncDef, reads: bool) -> ScriptFuncDef {
+    /// The function, with its body in a wrapper if there is something to rewrite in it, or if a module gives it to others. `reads`
+    /// says whether `options(opts)` is rewritten.
+    fn function(&self, mut function: ScriptFuncDef, reads: bool, module: bool) -> ScriptFuncDef {
         let (first, last) = (function.body.start_position(), function.body.end_position());
         let mut alone = Module::new();
         alone.set_script_fn(function.clone());
@@ -103,11 +133,13 @@ impl Direct {
         let declared = reads.then(|| Rc::new(Declared::new(doc())));
         let mut rewriter = Rewriter { found: false, declared };
         rewriter.statements(&mut body);
-        if rewriter.found {
+        let entry = module && function.access == FnAccess::Public;
+        if rewriter.found || entry {
             let body = Expr::Stmt(Box::new(StmtBlock::new(body, first, last)));
             *self.wrapped.borrow_mut() = Some(Rc::new(body));
+            let wrapper = if entry { "fn wrapper() { entry }" } else { "fn wrapper() { body }" };
             // The wrapper compiles always. Were there none, comparisons would be slower, and `options(opts)` an error.
-            if let Ok(wrapper) = self.wrapper.compile("fn wrapper() { body }")
+            if let Ok(wrapper) = self.wrapper.compile(wrapper)
                 && let Some((.., wrapper)) = wrapper.shared_lib().iter_script_fn_info().next()
             {
                 function.body = wrapper.body.clone();

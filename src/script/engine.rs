@@ -70,7 +70,7 @@ impl Engine {
         for (name, source) in stdlib::MODULES {
             let ast = rhai.compile(source).map_err(|e| Error::internal(format!("stdlib `{name}`: {e}")))?;
             let ast = shorter_forms(&rhai, ast)?;
-            let mut ast = direct.apply(ast, &AST::empty());
+            let mut ast = direct.apply_to_module(ast);
             // Errors say so where they come from.
             ast.set_source(name);
             let module = Module::eval_ast_as_new(Scope::new(), &ast, &rhai)

@@ -115,9 +115,8 @@ impl ModuleResolver for Files {
         let _loading = self.enter(path, position)?;
         let none = || Err(Box::new(EvalAltResult::ErrorModuleNotFound(path.to_string(), position)));
         let ast = self.files.resolve_ast(engine, None, path, position).unwrap_or_else(none)?;
-        let module =
-            Module::eval_ast_as_new_raw(engine, scope, global, &self.direct.apply(ast, &AST::empty()))
-                .map_err(|e| Box::new(EvalAltResult::ErrorInModule(path.to_string(), e, position)))?;
+        let module = Module::eval_ast_as_new_raw(engine, scope, global, &self.direct.apply_to_module(ast))
+            .map_err(|e| Box::new(EvalAltResult::ErrorInModule(path.to_string(), e, position)))?;
         let module = Shared::new(module);
         self.loaded.borrow_mut().insert(file, module.clone());
         Ok(module)

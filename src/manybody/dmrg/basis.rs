@@ -55,6 +55,11 @@ impl<T: Element> Basis<T> {
         basis
     }
 
+    /// All of a basis, as it is.
+    pub fn whole(space: &Space) -> Basis<T> {
+        Basis::from_vectors(space, |s| Some(Mat::identity(space.dim(s), space.dim(s))))
+    }
+
     /// The basis it is made of.
     pub fn old(&self) -> &Space {
         &self.old

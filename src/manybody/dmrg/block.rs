@@ -142,8 +142,7 @@ impl<T: Element> Block<T> {
     /// When the chain has no further site, or the block is grown already.
     pub fn extend(self: &Arc<Self>) -> Result<Arc<Block<T>>> {
         let grown = self.grow()?;
-        let whole = |s: usize| Some(Mat::identity(grown.space().dim(s), grown.space().dim(s)));
-        let basis = Basis::from_vectors(grown.space(), whole).shared();
+        let basis = Basis::whole(grown.space()).shared();
         grown.rotate(&basis)
     }
 

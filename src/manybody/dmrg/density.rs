@@ -7,7 +7,7 @@ use faer::{Accum, Mat, MatRef, Par};
 
 use super::basis::Basis;
 use super::block::Block;
-use super::dense::{applied, deal, eigh, square};
+use super::dense::{applied, deal, eigh, square, thin_svd};
 use super::space::Side;
 use super::superblock::Superblock;
 use crate::backend::matrix::records::Element;
@@ -31,6 +31,8 @@ pub struct DensityMatrix<T> {
     /// Weights, descending, and the vectors to them; one set a sector.
     sectors: Vec<(Vec<f64>, Mat<T>)>,
     trace: f64,
+    /// Weights below this are rounding.
+    floor: f64,
 }
 
 /// How a density matrix is mixed.
@@ -149,13 +151,57 @@ impl<T: Element> DensityMatrix<T> {
         let cost = |m: &Mat<T>| 9.0 * area(m.nrows()) * m.nrows() as f64;
         let sectors: Vec<_> = deal(&sums, cost, solve).into_iter().collect::<Result<_>>()?;
         let trace = sectors.iter().flat_map(|s| &s.0).sum();
-        Ok(DensityMatrix { block, sectors, trace })
+        Ok(DensityMatrix { block, sectors, trace, floor: FLOOR })
+    }
+
+    /// Of one half, by the singular values of one vector: small weights keep their digits, and only states of a weight have
+    /// a vector.
+    ///
+    /// # Errors
+    /// For a vector that is zero or not finite.
+    pub fn of_state(both: &Superblock<T>, x: &[T], side: Side) -> Result<DensityMatrix<T>> {
+        let block = both.half(side).clone();
+        let space = block.space();
+        let mut panels: Vec<Vec<MatRef<'_, T>>> = vec![Vec::new(); space.sectors()];
+        for (pair, panel) in both.panels(x) {
+            match side {
+                Side::Left => panels[pair.left].push(panel),
+                Side::Right => panels[pair.right].push(panel.transpose()),
+            }
+        }
+        let jobs: Vec<(usize, Vec<MatRef<'_, T>>)> = space.dims().iter().copied().zip(panels).collect();
+        let width = |of: &[MatRef<'_, T>]| of.iter().map(|m| m.ncols()).sum::<usize>();
+        let cost = |(rows, of): &(usize, Vec<MatRef<'_, T>>)| {
+            let columns = width(of);
+            20.0 * (rows * columns * columns.min(*rows)) as f64
+        };
+        let sectors = deal(&jobs, cost, |(rows, of), _| {
+            let mut whole = Mat::zeros(*rows, width(of));
+            let mut at = 0;
+            for m in of {
+                whole.as_mut().subcols_mut(at, m.ncols()).copy_from(m);
+                at += m.ncols();
+            }
+            let (u, s, _) = thin_svd(whole.as_ref())?;
+            Ok((s.into_iter().map(|s| s * s).collect(), u))
+        });
+        let sectors: Vec<(Vec<f64>, Mat<T>)> = sectors.into_iter().collect::<Result<_>>()?;
+        let trace: f64 = sectors.iter().flat_map(|s| &s.0).sum();
+        if !(trace > 0.0) || !trace.is_finite() {
+            return Err(Error::numeric("the Schmidt decomposition of a vector that is zero or not finite"));
+        }
+        Ok(DensityMatrix { block, sectors, trace, floor: super::train::FLOOR })
     }
 
     /// Weights by sector, descending, of trace one.
     pub fn spectrum(&self) -> Vec<f64> {
-        let mut all: Vec<f64> =
-            self.sectors.iter().flat_map(|s| &s.0).map(|w| w / self.trace).filter(|w| *w > FLOOR).collect();
+        let mut all: Vec<f64> = self
+            .sectors
+            .iter()
+            .flat_map(|s| &s.0)
+            .map(|w| w / self.trace)
+            .filter(|w| *w > self.floor)
+            .collect();
         all.sort_by(|a, b| b.total_cmp(a));
         all
     }
@@ -176,7 +222,7 @@ impl<T: Element> DensityMatrix<T> {
         }
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         let spectrum: Vec<f64> = all.iter().map(|a| a.0).collect();
-        let kept = count(&spectrum, cut)?;
+        let kept = count(&spectrum, cut, self.floor)?;
         let space = self.block.space();
         let mut per_sector = vec![0; space.sectors()];
         all[..kept].iter().for_each(|&(_, sector, _)| per_sector[sector] += 1);
@@ -216,7 +262,8 @@ impl<T: Element> DensityMatrix<T> {
         let mut room = cut.states.unwrap_or(usize::MAX);
         for (_, s) in near {
             let (rows, kept) = (space.dim(s), vectors[s].ncols());
-            let rest = self.sectors[s].1.as_ref().subcols(kept, rows - kept);
+            let all = self.sectors[s].1.as_ref();
+            let rest = all.subcols(kept, all.ncols() - kept);
             let n = cut.low.min(rest.ncols()).min(room);
             if n == 0 {
                 continue;
@@ -234,9 +281,9 @@ impl<T: Element> DensityMatrix<T> {
     }
 }
 
-/// How many of the weights, descending, are kept.
-fn count(spectrum: &[f64], cut: &Truncation) -> Result<usize> {
-    let above = spectrum.iter().take_while(|w| **w > FLOOR).count().max(1);
+/// How many of the weights, descending, are kept; those below `floor` are rounding.
+pub(super) fn count(spectrum: &[f64], cut: &Truncation, floor: f64) -> Result<usize> {
+    let above = spectrum.iter().take_while(|w| **w > floor).count().max(1);
     let least = cut.at_least.min(spectrum.len());
     let most = cut.states.unwrap_or(usize::MAX).min(above.max(least));
     if most == 0 {

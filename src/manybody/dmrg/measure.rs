@@ -21,11 +21,11 @@ use crate::number::C64;
 use crate::task::Task;
 
 /// A matrix between sectors of a bond: rows of one, columns of another.
-type Environment<T> = BTreeMap<(usize, usize), Mat<T>>;
+pub(super) type Environment<T> = BTreeMap<(usize, usize), Mat<T>>;
 
 impl<T: Element> State<T> {
     /// The density matrix of the sites left of each bond, in the bond's basis: diagonal in the sectors.
-    fn densities(&self) -> Vec<Vec<Mat<T>>> {
+    pub(super) fn densities(&self) -> Vec<Vec<Mat<T>>> {
         let n = self.tensors.len();
         let mut all = vec![vec![Mat::identity(1, 1)]];
         for i in (0..n).rev() {
@@ -196,7 +196,7 @@ impl<T: Element> State<T> {
     }
 
     /// The environment behind a site with an operator on it.
-    fn pass(&self, from: &Start<'_, T>, site: usize, operator: &[C64]) -> Environment<T> {
+    pub(super) fn pass(&self, from: &Start<'_, T>, site: usize, operator: &[C64]) -> Environment<T> {
         let tensor = &self.tensors[site];
         let dim = self.sites.iter().nth(site).map_or(0, |s| s.dim());
         let mut out: Environment<T> = BTreeMap::new();
@@ -213,7 +213,13 @@ impl<T: Element> State<T> {
     }
 
     /// The expectation value with an operator on a site and nothing behind it.
-    fn close(&self, from: &Start<'_, T>, site: usize, operator: &[C64], density: &[Mat<T>]) -> C64 {
+    pub(super) fn close(
+        &self,
+        from: &Start<'_, T>,
+        site: usize,
+        operator: &[C64],
+        density: &[Mat<T>],
+    ) -> C64 {
         let tensor = &self.tensors[site];
         let dim = self.sites.iter().nth(site).map_or(0, |s| s.dim());
         let mut sum = C64::ZERO;
@@ -316,15 +322,7 @@ impl<T: Element> State<T> {
     /// # Errors
     /// When the states belong to different chains.
     pub fn overlap(&self, other: &State<T>) -> Result<C64> {
-        let alike = self.sites.count() == other.sites.count()
-            && self.sites.iter().zip(other.sites.iter()).all(|(a, b)| a == b);
-        if !alike {
-            return Err(Error::input("states of different chains have no scalar product")
-                .hint("both states need the same chain of sites"));
-        }
-        if self.symmetry != other.symmetry {
-            return Err(Error::input("the two states are labelled by different conserved numbers"));
-        }
+        self.need_alike(other)?;
         let mut environment: Environment<T> = BTreeMap::from([((0, 0), Mat::identity(1, 1))]);
         for (a, b) in self.tensors.iter().zip(&other.tensors) {
             let mut next: Environment<T> = BTreeMap::new();
@@ -346,7 +344,8 @@ impl<T: Element> State<T> {
             }
             environment = next;
         }
-        Ok(environment.values().map(|m| m[(0, 0)].to_c64()).sum())
+        let sum: C64 = environment.values().map(|m| m[(0, 0)].to_c64()).sum();
+        Ok(sum * self.norm * other.norm)
     }
 
     /// The same state with complex numbers.
@@ -365,13 +364,14 @@ impl<T: Element> State<T> {
             target: self.target.clone(),
             spaces: self.spaces.clone(),
             tensors: self.tensors.iter().map(tensor).collect(),
+            norm: self.norm,
             number: self.number,
         }
     }
 }
 
 /// Where an environment begins.
-enum Start<'a, T> {
+pub(super) enum Start<'a, T> {
     /// All sites before are contracted to the identity, as matrices are isometries from the left.
     Nothing,
     /// An environment.

@@ -1,6 +1,9 @@
 //! The density-matrix renormalisation group in pieces: automata of operator sums, blocks, superblocks, density matrices,
 //! White's transformation, and the states that sweeps end with. The algorithms themselves are scripts (`stdlib/dmrg.rhai`).
 
+mod algebra;
+#[cfg(test)]
+mod algebra_tests;
 mod basis;
 mod block;
 mod classical;
@@ -8,11 +11,14 @@ mod cover;
 mod dense;
 mod density;
 mod edge;
+mod gauge;
 mod measure;
 mod mpo;
 mod order;
 mod overlap;
 mod predict;
+mod purify;
+mod reduced;
 mod space;
 mod state;
 mod storage;
@@ -20,6 +26,8 @@ mod strings;
 mod superblock;
 #[cfg(test)]
 mod tests;
+mod train;
+mod trotter;
 
 pub use basis::Basis;
 pub use block::Block;
@@ -34,3 +42,4 @@ pub use space::{Label, Side, Symmetry};
 pub use state::State;
 pub use storage::{Saved, is_state, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};
+pub use trotter::Trotter;

@@ -118,7 +118,8 @@ impl Mpo {
         })
     }
 
-    fn from_strings(strings: &Strings, sites: &Sites, symmetry: &Symmetry, target: Label) -> Mpo {
+    /// The automaton of strings, which may change the conserved numbers all by the same amounts.
+    pub(super) fn from_strings(strings: &Strings, sites: &Sites, symmetry: &Symmetry, target: Label) -> Mpo {
         let n = sites.count();
         let states: Vec<Vec<Label>> = (0..n).map(|i| symmetry.states(sites, i)).collect();
         // What is left of a string from some site on is a number; 0 is nothing.

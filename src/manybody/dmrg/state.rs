@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use faer::{Mat, MatRef};
 
-use super::basis::Basis;
 use super::block::Block;
-use super::dense::{product, square, thin_svd};
-use super::mpo::{Mpo, conserved};
-use super::space::{Fusion, Label, Side, Space, Symmetry};
+use super::dense::{square, thin_svd};
+use super::mpo::conserved;
+use super::space::{Fusion, Label, Space, Symmetry};
 use super::superblock::Superblock;
+use super::train::from_left;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{Sector, Sites};
@@ -28,7 +28,7 @@ pub(super) struct Tensor<T> {
     pub matrices: Vec<Mat<T>>,
 }
 
-/// A matrix product state: `A_1 A_2 ... A_N`, every `A` an isometry from the left, of norm one.
+/// A matrix product state: a norm times `A_1 A_2 ... A_N`, every `A` an isometry from the left.
 #[derive(Debug, Clone)]
 pub struct State<T> {
     pub(super) sites: Sites,
@@ -37,6 +37,8 @@ pub struct State<T> {
     /// The bases at the bonds, labelled by the charges to the left; one more than sites.
     pub(super) spaces: Vec<Space>,
     pub(super) tensors: Vec<Tensor<T>>,
+    /// What the matrices are to be multiplied by; 0 for the zero state, whose bonds have no basis.
+    pub(super) norm: f64,
     /// Tells states apart where something is remembered about them.
     pub(super) number: u64,
 }
@@ -221,9 +223,53 @@ impl<T: Element> State<T> {
         target: Label,
         tensors: Vec<Tensor<T>>,
     ) -> Result<State<T>> {
-        let mut state = State { sites, symmetry, target, spaces: Vec::new(), tensors, number: next_number() };
+        let number = next_number();
+        let mut state = State { sites, symmetry, target, spaces: Vec::new(), tensors, norm: 1.0, number };
         state.canonical()?;
         Ok(state)
+    }
+
+    /// From isometries and the norm.
+    pub(super) fn made(
+        sites: &Sites,
+        symmetry: &Symmetry,
+        target: &Label,
+        spaces: Vec<Space>,
+        tensors: Vec<Tensor<T>>,
+        norm: f64,
+    ) -> State<T> {
+        let (sites, symmetry, target) = (sites.clone(), symmetry.clone(), target.clone());
+        State { sites, symmetry, target, spaces, tensors, norm, number: next_number() }
+    }
+
+    /// The zero state: norm 0, and no basis at any bond.
+    pub fn zero(sites: &Sites, symmetry: &Symmetry, target: &Label) -> State<T> {
+        let none = Space::new(BTreeMap::new());
+        let mut spaces = vec![none; sites.count() + 1];
+        spaces[0] = Space::single(symmetry.zero());
+        let empty = |i: usize| {
+            let (before, behind) = (spaces[i].clone(), spaces[i + 1].clone());
+            let fusion = Fusion::new(symmetry, &before, &symmetry.states(sites, i));
+            Tensor { before, behind, fusion, rows: Vec::new(), matrices: Vec::new() }
+        };
+        let tensors = (0..sites.count()).map(empty).collect();
+        State::made(sites, symmetry, target, spaces, tensors, 0.0)
+    }
+
+    /// The norm.
+    pub fn norm(&self) -> f64 {
+        self.norm
+    }
+
+    /// The same direction with another norm; the zero state stays.
+    pub fn with_norm(&self, norm: f64) -> State<T> {
+        let norm = if self.norm == 0.0 { 0.0 } else { norm };
+        State { norm, ..self.clone() }
+    }
+
+    /// The same under another number, for one that is to be changed.
+    pub(super) fn renumbered(self) -> State<T> {
+        State { number: next_number(), ..self }
     }
 
     /// Makes every matrix an isometry from the left, and the norm one.
@@ -235,23 +281,9 @@ impl<T: Element> State<T> {
         self.spaces = vec![first];
         for i in 0..self.tensors.len() {
             let states = self.symmetry.states(&self.sites, i);
-            let tensor = &self.tensors[i];
-            let fusion = Fusion::new(&self.symmetry, &carried, &states);
             let mut next = BTreeMap::new();
             let mut parts: BTreeMap<Label, (Mat<T>, Mat<T>)> = BTreeMap::new();
-            for (behind, matrix) in tensor.matrices.iter().enumerate() {
-                let label = tensor.behind.label(behind).clone();
-                let Some(row) = fusion.space().find(&label) else { continue };
-                let mut pushed = Mat::zeros(fusion.space().dim(row), matrix.ncols());
-                for part in tensor.fusion.parts(tensor.rows[behind]) {
-                    let Some(new) = carried.find(tensor.before.label(part.inner)) else { continue };
-                    let (_, to) = fusion.place(new, part.state);
-                    let own = matrix.as_ref().subrows(part.offset, part.dim);
-                    pushed
-                        .as_mut()
-                        .subrows_mut(to.offset, to.dim)
-                        .copy_from(product(carry[new].as_ref(), own));
-                }
+            for (label, pushed) in from_left(&self.symmetry, &states, &self.tensors[i], &carried, &carry) {
                 let qr = pushed.as_ref().qr();
                 let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
                 if q.ncols() > 0 && square(r.as_ref()) > 0.0 {
@@ -308,63 +340,6 @@ impl<T: Element> State<T> {
         let of =
             |t: &Tensor<T>| t.matrices.iter().map(|m| m.nrows() * m.ncols() * size_of::<T>()).sum::<usize>();
         self.tensors.iter().map(of).sum()
-    }
-
-    /// The right blocks of the chain in the state's own basis, from the last site inwards: entry `i` holds the sites
-    /// from `i` on.
-    ///
-    /// # Errors
-    /// When the automaton belongs to other sites.
-    pub fn right_blocks(&self, mpo: &Arc<Mpo>) -> Result<Vec<Arc<Block<T>>>> {
-        if mpo.sites().count() != self.sites.count() || mpo.symmetry() != &self.symmetry {
-            return Err(Error::input(
-                "the state belongs to other sites, or another sector, than the operator",
-            ));
-        }
-        let n = self.sites.count();
-        let mut blocks = vec![Block::edge(mpo, Side::Right)];
-        // The chain is turned to isometries from the right as it goes.
-        let mut carry: Vec<Mat<T>> = vec![Mat::identity(1, 1)];
-        let mut carried = self.spaces[n].clone();
-        for i in (1..n).rev() {
-            let block = blocks.last().cloned().ok_or_else(|| Error::internal("no block"))?.grow()?;
-            let (_, fusion, _) =
-                block.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
-            let tensor = &self.tensors[i];
-            let before = &self.spaces[i];
-            let mut next = BTreeMap::new();
-            let mut rest: BTreeMap<Label, Mat<T>> = BTreeMap::new();
-            let mut bases: BTreeMap<usize, Mat<T>> = BTreeMap::new();
-            for (sector, (label, dim)) in before.iter().enumerate() {
-                let own = self.symmetry.subtract(&self.target, label);
-                let Some(grown) = fusion.space().find(&own) else { continue };
-                // Rows: the product of the site and the block; columns: the bond before the site.
-                let mut wide = Mat::zeros(fusion.space().dim(grown), dim);
-                for part in fusion.parts(grown) {
-                    let inner = self.symmetry.subtract(&self.target, blocks[n - 1 - i].label(part.inner));
-                    let Some(c) = carried.find(&inner) else { continue };
-                    let Some((behind, m)) = tensor.part(sector, part.state) else { continue };
-                    if self.spaces[i + 1].label(behind) != &inner {
-                        continue;
-                    }
-                    let own = product(carry[c].as_ref(), m.transpose());
-                    wide.as_mut().subrows_mut(part.offset, part.dim).copy_from(own);
-                }
-                let qr = wide.as_ref().qr();
-                let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
-                if q.ncols() > 0 && square(r.as_ref()) > 0.0 {
-                    next.insert(label.clone(), q.ncols());
-                    rest.insert(label.clone(), r);
-                    bases.insert(grown, q);
-                }
-            }
-            let basis = Basis::from_vectors(fusion.space(), |s| bases.remove(&s)).shared();
-            blocks.push(block.rotate(&basis)?);
-            carried = Space::new(next);
-            carry = rest.into_values().collect();
-        }
-        blocks.reverse();
-        Ok(blocks)
     }
 }
 

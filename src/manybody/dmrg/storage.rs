@@ -133,6 +133,7 @@ impl<T: Element> State<T> {
             "names": self.symmetry.names(),
             "moduli": self.symmetry.moduli(),
             "target": self.target,
+            "norm": self.norm,
             "spaces": self.spaces.iter().map(sectors).collect::<Vec<_>>(),
             "about": about,
         });
@@ -198,6 +199,10 @@ fn read<T: Element>(header: &Value, words: &mut ChunksExact<u8>) -> Result<State
     let names = names.iter().map(|n| n.as_str().unwrap_or_default().to_string());
     let symmetry = Symmetry::from_parts(names.collect(), label(&header["moduli"])?);
     let target = label(&header["target"])?;
+    let norm = header["norm"].as_f64().unwrap_or(1.0);
+    if norm == 0.0 {
+        return Ok(State::zero(&sites, &symmetry, &target));
+    }
     let mut spaces = Vec::new();
     for space in list(&header["spaces"], "no bases")? {
         let mut sectors = BTreeMap::new();
@@ -246,7 +251,7 @@ fn read<T: Element>(header: &Value, words: &mut ChunksExact<u8>) -> Result<State
         let fill = |sector: usize| matrices[sector].clone();
         tensors.push(Tensor::new(&symmetry, &spaces[i], &states, &spaces[i + 1], fill)?);
     }
-    State::from_tensors(sites, symmetry, target, tensors)
+    Ok(State::from_tensors(sites, symmetry, target, tensors)?.with_norm(norm))
 }
 
 #[cfg(test)]

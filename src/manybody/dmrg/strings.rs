@@ -103,6 +103,47 @@ impl Strings {
     /// # Errors
     /// For operators and sites that do not exist, and terms that change a conserved number.
     pub fn new(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
+        let found = Strings::with_changes(sum, sites, symmetry)?;
+        for (charge, at) in &found.1 {
+            if let Some(k) = charge.iter().position(|q| *q != 0) {
+                let name = &symmetry.names()[k];
+                return Err(changes(&[&sum.terms()[*at]], name, charge[k]));
+            }
+        }
+        Ok(found.0)
+    }
+
+    /// The strings of a sum that may change the conserved numbers, every term by the same amounts; and these.
+    ///
+    /// # Errors
+    /// As [`Strings::new`], and for terms that change the numbers by different amounts.
+    pub fn changing(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<(Strings, Label)> {
+        let (strings, found) = Strings::with_changes(sum, sites, symmetry)?;
+        let mut all = found.into_iter();
+        let Some((first, at)) = all.next() else { return Ok((strings, symmetry.zero())) };
+        for (charge, other) in all {
+            if let Some(k) = (0..charge.len()).find(|&k| charge[k] != first[k]) {
+                let half = |q: i32| f64::from(q) / 2.0;
+                return Err(Error::input(format!(
+                    "the term `{}` changes {} by {}, and the term `{}` by {}",
+                    sum.terms()[at],
+                    symmetry.names()[k],
+                    half(first[k]),
+                    sum.terms()[other],
+                    half(charge[k])
+                ))
+                .hint("a state has one sector: apply the parts one by one, or leave the number out of the state's sector"));
+            }
+        }
+        Ok((strings, first))
+    }
+
+    /// The strings, and by how much they change the conserved numbers, each change with a term that makes it.
+    fn with_changes(
+        sum: &OpSum,
+        sites: &Sites,
+        symmetry: &Symmetry,
+    ) -> Result<(Strings, Vec<(Label, usize)>)> {
         let states: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
         let mut alphabet = Alphabet::default();
         // With the sizes of what was added, to tell rounding from a remainder, and a term to name.
@@ -150,15 +191,21 @@ impl Strings {
             }
         }
         words.retain(|_, (z, size, _)| z.norm() > ROUNDING * *size);
+        let mut changes: Vec<(Label, usize)> = Vec::new();
         for (word, (_, _, at)) in &words {
-            if let Some(charge) = charges.get(word)
-                && let Some(k) = charge.iter().position(|q| *q != 0)
-            {
-                let name = &symmetry.names()[k];
-                return Err(changes(&[&sum.terms()[*at]], name, charge[k]));
+            let charge = charges.get(word).cloned().unwrap_or_else(|| symmetry.zero());
+            if !changes.iter().any(|c| c.0 == charge) {
+                changes.push((charge, *at));
             }
         }
-        Ok(Strings { alphabet, words: words.into_iter().map(|(word, (z, ..))| (word, z)).collect() })
+        let words = words.into_iter().map(|(word, (z, ..))| (word, z)).collect();
+        Ok((Strings { alphabet, words }, changes))
+    }
+
+    /// The sum of the sizes of all strings, which bounds that of the whole.
+    pub fn size(&self) -> f64 {
+        let of = |word: &Word| word.iter().map(|w| self.alphabet.size(w.1)).product::<f64>();
+        self.words.iter().map(|(word, z)| z.norm() * of(word)).sum()
     }
 
     /// Refuses a sum that is not its own adjoint.

@@ -12,7 +12,7 @@ use crate::backend::matrix::records::Element;
 use crate::backend::{BlockVector, Rows};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{
-    DensityMatrix, Mixing, Side, State, Superblock, Truncation, projected, transformed,
+    Basis, DensityMatrix, Mixing, Side, State, Superblock, Truncation, projected, transformed,
 };
 use crate::number::{C64, Series};
 use crate::operator::Operator;
@@ -22,7 +22,7 @@ use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
 /// A density matrix, as scripts hold it.
-type AnyDensity = Either<Arc<DensityMatrix<f64>>, Arc<DensityMatrix<C64>>>;
+pub(super) type AnyDensity = Either<Arc<DensityMatrix<f64>>, Arc<DensityMatrix<C64>>>;
 
 /// Registers the types and functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -105,6 +105,17 @@ fn carried(old: &Operator, v: &BlockVector, new: &Operator, basis: &AnyBasis, si
         }
         _ => Err(Error::input("superblocks and basis are not all real, or all complex")),
     }
+}
+
+/// As [`carried`], the block on `side` as it is.
+pub(super) fn unmoved(old: &Operator, v: &BlockVector, new: &Operator, side: &str) -> Result<Vector> {
+    let both = superblock_of(old).ok_or_else(|| no_superblock("white_transformation"))?;
+    let at = side_of(side)?;
+    let basis = match both {
+        Either::Real(b) => Either::Real(Basis::whole(b.half(at).space()).shared()),
+        Either::Complex(b) => Either::Complex(Basis::whole(b.half(at).space()).shared()),
+    };
+    carried(old, v, new, &basis, side)
 }
 
 /// A state in the basis of a superblock, complex if the superblock is.

@@ -1,10 +1,12 @@
 //! DMRG in pieces: `Mpo`, `Block`, superblocks as operators, `DensityMatrix`, `BlockBasis`, `DmrgState`. The algorithms
 //! are scripts over these (`stdlib/dmrg.rhai`).
 
+mod algebra;
 mod blocks;
 mod density;
 mod order;
 mod state;
+mod time;
 
 use std::sync::Arc;
 
@@ -18,10 +20,12 @@ use crate::script::rooms::Rooms;
 
 /// Registers the types and their functions.
 pub(super) fn register(rooms: &mut Rooms) {
+    algebra::register(rooms);
     blocks::register(rooms);
     density::register(rooms);
     order::register(rooms);
     state::register(rooms);
+    time::register(rooms);
 }
 
 /// One of two, by the numbers it is made of.

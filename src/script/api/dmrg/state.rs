@@ -7,11 +7,13 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
+use super::algebra::{complex, cut_of};
 use super::density::state_of;
 use super::order::order_of;
 use super::{AnyBlock, AnyState, Either, either};
+use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Mpo, Saved, State, sealed, unsealed};
+use crate::manybody::dmrg::{Block, Mpo, Saved, State, Truncation, sealed, unsealed};
 use crate::manybody::{OpSum, Sites};
 use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series, Table};
@@ -28,7 +30,7 @@ use crate::script::{Fallible, Options, session};
 #[derive(Clone)]
 pub(in crate::script) struct Held {
     pub(super) state: AnyState,
-    about: Rc<Map>,
+    pub(super) about: Rc<Map>,
 }
 
 /// Registers the type and functions.
@@ -57,7 +59,7 @@ impl Held {
     }
 
     /// The places of some sites in the chain, ascending, and which of the sites each is.
-    fn places(&self, sites: &[usize]) -> Result<(Vec<usize>, Vec<usize>)> {
+    pub(super) fn places(&self, sites: &[usize]) -> Result<(Vec<usize>, Vec<usize>)> {
         let Some(order) = self.order()? else { return Ok((sites.to_vec(), (0..sites.len()).collect())) };
         let mut all: Vec<(usize, usize)> = Vec::new();
         for (k, site) in sites.iter().enumerate() {
@@ -69,7 +71,7 @@ impl Held {
     }
 
     /// A sum in the state's own order.
-    fn own(&self, sum: OpSum) -> Result<OpSum> {
+    pub(super) fn own(&self, sum: OpSum) -> Result<OpSum> {
         match self.order()? {
             Some(order) => sum.reordered(&order),
             None => Ok(sum),
@@ -87,6 +89,27 @@ impl Held {
 }
 
 impl Held {
+    /// Another state of the same sites, in the same order, of which nothing else is known.
+    pub(super) fn beside(&self, state: AnyState) -> Held {
+        let order = self.about.get_key_value("order").map(|(k, v)| (k.clone(), v.clone()));
+        Held { state, about: Rc::new(order.into_iter().collect()) }
+    }
+
+    /// The same state with one more property.
+    pub(super) fn knowing(mut self, key: &str, value: Dynamic) -> Held {
+        Rc::make_mut(&mut self.about).insert(key.into(), value);
+        self
+    }
+
+    /// Refuses the zero state where something is asked that it does not have.
+    pub(super) fn need_some(&self) -> Result<()> {
+        match either!(&self.state, s => s.norm()) {
+            0.0 => Err(Error::input("the zero state has no expectation values and no weights")
+                .hint("its `norm` is 0: an operator has annihilated the state, or a sum has cancelled")),
+            _ => Ok(()),
+        }
+    }
+
     /// The other target states of the search that found it.
     fn excited(&self) -> Vec<Held> {
         let list = self.about.get("excited").and_then(|list| list.read_lock::<Array>());
@@ -121,7 +144,7 @@ fn chosen(held: &Held, o: &Options) -> Result<Vec<usize>> {
     Ok(sites)
 }
 
-fn number(z: C64) -> Dynamic {
+pub(super) fn number(z: C64) -> Dynamic {
     if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
 }
 
@@ -175,6 +198,36 @@ fn one_of(bytes: &[u8]) -> Result<(Held, &[u8])> {
         Saved::Complex(state) => Either::Complex(Arc::new(state)),
     };
     Ok((Held { state, about: Rc::new(about::from_json(&about)) }, rest))
+}
+
+/// The right blocks of a chain in a state's own basis and what others have beside it.
+fn right_blocks_of(mpo: &Arc<Mpo>, state: &Held, others: &[Held], cut: &Truncation) -> Result<Array> {
+    fn all<T: Element>(
+        mpo: &Arc<Mpo>,
+        state: &State<T>,
+        others: &[State<T>],
+        cut: &Truncation,
+        wrap: impl Fn(Arc<Block<T>>) -> AnyBlock,
+    ) -> Result<Array> {
+        let others: Vec<&State<T>> = others.iter().collect();
+        let mut array = vec![Dynamic::UNIT];
+        let blocks = state.wide_right_blocks(mpo, &others, cut)?;
+        array.extend(blocks.into_iter().map(|b| Dynamic::from(wrap(b))));
+        Ok(array)
+    }
+    state.need_natural()?;
+    state.need_some()?;
+    if mpo.is_complex() {
+        let others: Vec<State<C64>> = others.iter().map(|o| complex(&o.state)).collect();
+        return all(mpo, &complex(&state.state), &others, cut, Either::Complex);
+    }
+    let real = |held: &Held| match &held.state {
+        Either::Real(s) => Ok((**s).clone()),
+        Either::Complex(_) => Err(Error::input("a complex state of a real Hamiltonian")
+            .hint("make the blocks of a complex automaton: `dmrg::mpo(h, chain, sector).to_complex()`")),
+    };
+    let others: Vec<State<f64>> = others.iter().map(real).collect::<Result<_>>()?;
+    all(mpo, &real(state)?, &others, cut, Either::Real)
 }
 
 #[export_module(root = "crate::script::native")]
@@ -256,24 +309,32 @@ mod state_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn right_blocks(mpo: Arc<Mpo>, state: Held) -> Fallible<Array> {
-        fn all<T: crate::backend::matrix::records::Element>(
-            mpo: &Arc<Mpo>,
-            state: &State<T>,
-            wrap: impl Fn(Arc<crate::manybody::dmrg::Block<T>>) -> AnyBlock,
-        ) -> Result<Array> {
-            let blocks = state.right_blocks(mpo)?;
-            let mut array = vec![Dynamic::UNIT];
-            array.extend(blocks.into_iter().map(|b| Dynamic::from(wrap(b))));
-            Ok(array)
-        }
-        state.need_natural()?;
-        Ok(match (&state.state, mpo.is_complex()) {
-            (Either::Real(s), false) => all(&mpo, s, Either::Real),
-            (Either::Real(s), true) => all(&mpo, &s.to_complex(), Either::Complex),
-            (Either::Complex(s), true) => all(&mpo, s, Either::Complex),
-            (Either::Complex(_), false) => Err(Error::input("a complex state of a real Hamiltonian")
-                .hint("make the blocks of a complex automaton: `dmrg::mpo(h, chain, sector).to_complex()`")),
-        }?)
+        Ok(right_blocks_of(&mpo, &state, &[], &Truncation::default())?)
+    }
+
+    /// As `dmrg::right_blocks(mpo, state)`, in bases that also hold what other states have on the right (Yang, White 2020): those of their
+    /// states that are not there yet and have the largest weights.
+    ///
+    /// # Options
+    /// - `states` (int, as many as there are): most states of a bond in all.
+    /// - `cutoff` (1e-9): weights of the others below this, of 1 each, are left out.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let h = models::heisenberg(chain);
+    /// let neel = product_state(chain, ["Up", "Dn", "Up", "Dn"], #{ Sz: 0.0 });
+    /// let wide = dmrg::right_blocks(dmrg::mpo(h, chain, #{ Sz: 0.0 }), neel, [dmrg::apply(h, neel)]);
+    /// assert(wide[2].states == 3, "its own, and one spin more or less");
+    /// ```
+    #[rhai_fn(name = "right_blocks", return_raw)]
+    pub fn wide_right_blocks(mpo: Arc<Mpo>, state: Held, others: Array, o: Options) -> Fallible<Array> {
+        let cast = |x: Dynamic| {
+            x.try_cast::<Held>()
+                .ok_or_else(|| Error::input("the other states are given as an array of DmrgStates"))
+        };
+        let others = others.into_iter().map(cast).collect::<Result<Vec<_>>>()?;
+        Ok(cut_of(&o).and_then(|cut| right_blocks_of(&mpo, &state, &others, &cut))?)
     }
 
     /// Whether its amplitudes are complex.
@@ -288,7 +349,8 @@ mod state_functions {
         Ok(held.known("energy")?)
     }
 
-    /// The largest weight that a truncation of the last sweep discarded.
+    /// The largest weight that a truncation of the last sweep discarded; of states that were evolved, applied to or added, the sum over
+    /// all bonds and steps.
     #[rhai_fn(global, get = "discarded", pure, return_raw)]
     pub fn discarded(held: &mut Held) -> Fallible<Dynamic> {
         Ok(held.known("discarded")?)
@@ -371,6 +433,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(global, get = "entropy", pure, return_raw)]
     pub fn entropy(held: &mut Held) -> Fallible<Table> {
+        held.need_some()?;
         let entropies = either!(&held.state, s => s.entropies())?;
         let bonds: Vec<f64> = (0..entropies.len()).map(|i| i as f64).collect();
         Ok(Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])?)
@@ -385,6 +448,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn spectrum(held: &mut Held, bond: INT) -> Fallible<Series> {
+        held.need_some()?;
         let mut all = either!(&held.state, s => s.spectra())?;
         let n = all.len();
         let at = usize::try_from(bond).ok().filter(|b| *b < n);
@@ -407,6 +471,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(global, name = "expect", pure, return_raw)]
     pub fn expect_some(held: &mut Held, operator: &str, o: Options) -> Fallible<Series> {
+        held.need_some()?;
         let sites = chosen(held, &o)?;
         let (places, which) = held.places(&sites)?;
         let found = either!(&held.state, s => s.local(operator, &places))?;
@@ -425,6 +490,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(global, name = "expect", pure, return_raw)]
     pub fn expect_sum(held: &mut Held, sum: OpSum) -> Fallible<Dynamic> {
+        held.need_some()?;
         Ok(held.own(sum).and_then(|sum| either!(&held.state, s => s.expectation(&sum))).map(number)?)
     }
 
@@ -438,6 +504,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn variance(held: &mut Held, sum: OpSum) -> Fallible<FLOAT> {
+        held.need_some()?;
         Ok(held.own(sum).and_then(|sum| either!(&held.state, s => s.variance(&sum))).map(|v| v.0)?)
     }
 
@@ -453,6 +520,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(global, name = "correlations", pure, return_raw)]
     pub fn correlations_of(held: &mut Held, a: &str, b: &str, o: Options) -> Fallible<Matrix> {
+        held.need_some()?;
         let task = session()?.task(true);
         let sites = chosen(held, &o)?;
         let (places, which) = held.places(&sites)?;
@@ -465,7 +533,7 @@ mod state_functions {
         Ok(Matrix::new(n, n, simple(values))?)
     }
 
-    /// The scalar product of two states of one chain.
+    /// The scalar product of two states of one chain, with their norms; 0 for states of different sectors.
     ///
     /// # Example
     /// ```rhai

@@ -1,0 +1,78 @@
+//! Infinite temperature as a state: every site beside a copy of itself that nothing acts on, in one site of all pairs of states
+//! (Verstraete, García-Ripoll, Cirac, Phys. Rev. Lett. 93, 207204 (2004)). Imaginary time takes it to any temperature.
+
+use std::collections::BTreeSet;
+
+use faer::Mat;
+
+use super::density::Truncation;
+use super::mpo::conserved;
+use super::space::{Fusion, Label, Space};
+use super::state::{State, Tensor};
+use super::train::Raw;
+use crate::error::Result;
+use crate::manybody::{Sector, Sites};
+use crate::task::Task;
+
+impl State<f64> {
+    /// All product states of a sector beside their copies, with equal weights and norm one, on the doubled sites; and the
+    /// logarithm of their number. Beyond the sector's numbers, the differences between the numbers of a site and those of its
+    /// copy are conserved.
+    ///
+    /// # Errors
+    /// For sites of too many states, and a sector without states.
+    pub fn infinite_temperature(sites: &Sites, sector: &Sector, task: &Task) -> Result<(State<f64>, f64)> {
+        let doubled = sites.doubled()?;
+        let mut numbers = sector.clone();
+        numbers.extend(sites.charges().iter().map(|name| (Sites::difference(name), 0.0)));
+        // By name, as sectors of scripts are.
+        numbers.sort_by(|a, b| a.0.cmp(&b.0));
+        // What is wrong with the sector is said of the sites themselves.
+        conserved(sites, sector)?;
+        let (symmetry, target) = conserved(&doubled, &numbers)?;
+        let n = sites.count();
+        let alike: Vec<Vec<(usize, Label)>> = (0..n)
+            .map(|i| {
+                let labels = symmetry.states(&doubled, i);
+                let dim = labels.len().isqrt();
+                (0..dim).map(|s| (s * dim + s, labels[s * dim + s].clone())).collect()
+            })
+            .collect();
+        // The labels that lead from the first site to the last.
+        let mut reached = vec![BTreeSet::from([symmetry.zero()])];
+        for states in &alike {
+            let last = &reached[reached.len() - 1];
+            let next = last.iter().flat_map(|q| states.iter().map(|(_, s)| symmetry.add(q, s))).collect();
+            reached.push(next);
+        }
+        reached[n] = BTreeSet::from([target.clone()]);
+        for i in (0..n).rev() {
+            let (front, back) = reached.split_at_mut(i + 1);
+            front[i].retain(|q| alike[i].iter().any(|(_, s)| back[0].contains(&symmetry.add(q, s))));
+        }
+        let spaces: Vec<Space> =
+            reached.into_iter().map(|all| Space::new(all.into_iter().map(|q| (q, 1)).collect())).collect();
+        let make = |i: usize| -> Result<Tensor<f64>> {
+            let labels = symmetry.states(&doubled, i);
+            let fusion = Fusion::new(&symmetry, &spaces[i], &labels);
+            let weight = 1.0 / (alike[i].len() as f64).sqrt();
+            let fill = |sector: usize| {
+                let row = fusion.space().find(spaces[i + 1].label(sector));
+                let parts = row.map_or(&[][..], |row| fusion.parts(row));
+                let height = parts.iter().map(|p| p.dim).sum();
+                let mut column = Mat::zeros(height, 1);
+                for part in parts.iter().filter(|p| alike[i].iter().any(|a| a.0 == p.state)) {
+                    column[(part.offset, 0)] = weight;
+                }
+                column
+            };
+            Tensor::new(&symmetry, &spaces[i], &labels, &spaces[i + 1], fill)
+        };
+        let like = State::zero(&doubled, &symmetry, &target);
+        let raw = Raw { like: &like, target: target.clone(), tensor: &make, least: 0.0 };
+        let (state, _) = raw.compressed(&Truncation::default(), task)?;
+        let all: f64 = alike.iter().map(|states| (states.len() as f64).ln()).sum();
+        let log_states = all + 2.0 * state.norm().ln();
+        Ok((state.with_norm(1.0), log_states))
+    }
+}

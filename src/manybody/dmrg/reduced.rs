@@ -1,0 +1,180 @@
+//! What a state is asked beyond expectation values: entropies of any order, weights by sector, reduced density matrices of a
+//! few sites, and configurations drawn with their probabilities.
+
+use faer::{Mat, Par};
+
+use super::dense::{eigh, product, square};
+use super::measure::{Environment, Start};
+use super::space::Label;
+use super::state::State;
+use crate::backend::matrix::records::Element;
+use crate::error::{Error, Result};
+use crate::manybody::Sector;
+use crate::number::{C64, memory};
+use crate::task::Task;
+
+/// The most joint states of a reduced density matrix.
+const MOST: usize = 256;
+/// Weights below this are rounding: they have no say in the number of states that the entropy of order 0 counts.
+const ROUNDING: f64 = 1e-14;
+
+/// The entropy of order `alpha`, `ln(sum w^alpha) / (1 - alpha)`; of order one it is `- sum w ln w`.
+fn renyi(weights: &[f64], alpha: f64) -> f64 {
+    if (alpha - 1.0).abs() < 1e-9 {
+        return super::density::entropy(weights);
+    }
+    let sum: f64 = weights.iter().filter(|w| **w > ROUNDING).map(|w| w.powf(alpha)).sum();
+    sum.ln() / (1.0 - alpha)
+}
+
+impl<T: Element> State<T> {
+    /// The entropy of order `alpha` at each bond inside the chain (A. Rényi, Proc. 4th Berkeley Symp. (1961)).
+    ///
+    /// # Errors
+    /// For an order that is negative or not finite, and as [`State::spectra`].
+    pub fn renyi(&self, alpha: f64) -> Result<Vec<f64>> {
+        if !(alpha >= 0.0 && alpha.is_finite()) {
+            return Err(Error::input(format!("an entropy of order {alpha}"))
+                .hint("0 and more; of order 1 it is the entropy of von Neumann"));
+        }
+        Ok(self.spectra()?.iter().map(|w| renyi(w, alpha)).collect())
+    }
+
+    /// The weights at a bond inside the chain by the charges of what lies left, each descending.
+    ///
+    /// # Errors
+    /// When there is no such bond, or an eigenvalue does not converge.
+    pub fn spectrum_by_sector(&self, bond: usize) -> Result<Vec<(Sector, Vec<f64>)>> {
+        let n = self.tensors.len();
+        if bond + 1 >= n {
+            return Err(Error::input(format!("no bond {bond} in a chain of {n} sites"))
+                .hint("bond 0 lies between sites 0 and 1"));
+        }
+        let densities = self.densities().swap_remove(bond + 1);
+        let trace: f64 =
+            densities.iter().flat_map(|m| (0..m.nrows()).map(|i| m[(i, i)].re()).collect::<Vec<_>>()).sum();
+        let mut all = Vec::new();
+        for (m, (label, _)) in densities.iter().zip(self.spaces[bond + 1].iter()) {
+            let mut weights: Vec<f64> =
+                eigh(m.as_ref(), Par::Seq)?.0.into_iter().map(|w| w.max(0.0) / trace).collect();
+            weights.reverse();
+            all.push((self.named(label), weights));
+        }
+        Ok(all)
+    }
+
+    fn named(&self, label: &Label) -> Sector {
+        self.symmetry.names().iter().zip(label).map(|(n, q)| (n.clone(), f64::from(*q) / 2.0)).collect()
+    }
+
+    /// The reduced density matrix of some places of the chain, ascending: row by row, in the product of the sites' states, the
+    /// last the fastest. That of fermions is the one that gives all operators on these sites their expectation values, with
+    /// the signs of the sites between.
+    ///
+    /// # Errors
+    /// For too many states, on interruption.
+    pub fn reduced(&self, places: &[usize], task: &Task) -> Result<Vec<C64>> {
+        let mut dims = Vec::new();
+        for &i in places {
+            dims.push(self.sites.site(i)?.dim());
+        }
+        let whole = dims.iter().try_fold(1usize, |all, d| all.checked_mul(*d)).filter(|n| *n <= MOST);
+        let whole = whole.ok_or_else(|| {
+            Error::input(format!("a density matrix of {} sites together", places.len()))
+                .hint(format!("at most {MOST} states of all the sites"))
+        })?;
+        let widest = self.spaces.iter().map(|s| s.total()).max().unwrap_or(1) as u128;
+        let size = widest * widest * size_of::<T>() as u128;
+        let inner = whole / dims.last().copied().unwrap_or(1);
+        memory::ensure(size * (inner * inner) as u128, "the environments of a density matrix")?;
+        let densities = self.densities();
+        // What stands in the bra and in the ket so far, and whether they differ by an odd number of fermions.
+        let mut open: Vec<(usize, usize, bool, Option<Environment<T>>)> = vec![(0, 0, false, None)];
+        let mut rho = vec![C64::ZERO; whole * whole];
+        let steps = task.start("density matrix", places.len());
+        for (k, (&place, &dim)) in places.iter().zip(&dims).enumerate() {
+            if k > 0 {
+                for i in places[k - 1] + 1..place {
+                    task.check()?;
+                    let site = self.sites.site(i)?;
+                    for (_, _, odd, environment) in &mut open {
+                        let name = if *odd { "F" } else { "Id" };
+                        let start = environment.as_ref().map_or(Start::Nothing, Start::At);
+                        *environment = Some(self.pass(&start, i, &site.operator(name)?.matrix));
+                    }
+                }
+            }
+            let site = self.sites.site(place)?.clone();
+            let mut next = Vec::new();
+            for (bra, ket, odd, environment) in &open {
+                let start = environment.as_ref().map_or(Start::Nothing, Start::At);
+                for (i, j) in (0..dim).flat_map(|i| (0..dim).map(move |j| (i, j))) {
+                    let mut unit = vec![C64::ZERO; dim * dim];
+                    unit[i * dim + j] = C64::ONE;
+                    let (a, b) = (bra * dim + i, ket * dim + j);
+                    if k + 1 == places.len() {
+                        // The expectation value of |a><b| is the element <b| rho |a>.
+                        rho[b * whole + a] = self.close(&start, place, &unit, &densities[place + 1]);
+                    } else {
+                        let odd = *odd != (site.is_odd(i) != site.is_odd(j));
+                        let behind = self.pass(&start, place, &unit);
+                        if !behind.is_empty() {
+                            next.push((a, b, odd, Some(behind)));
+                        }
+                    }
+                }
+            }
+            open = next;
+            steps.advance(k + 1)?;
+        }
+        Ok(rho)
+    }
+
+    /// One configuration, a local state a place, drawn with the probability that it has in the state; `random` gives
+    /// numbers between 0 and 1. From the last site on, as all matrices are isometries from the left (Ferris, Vidal, Phys.
+    /// Rev. B 85, 165146 (2012)).
+    ///
+    /// # Errors
+    /// When the numbers are not finite.
+    pub fn sample(&self, mut random: impl FnMut() -> f64) -> Result<Vec<usize>> {
+        let n = self.tensors.len();
+        let mut drawn = vec![0; n];
+        // What the sites drawn leave of the state: sectors of the bond and a column each.
+        let mut rest: Vec<(usize, Mat<T>)> = vec![(0, Mat::identity(1, 1))];
+        for i in (0..n).rev() {
+            let tensor = &self.tensors[i];
+            let mut choices: Vec<(f64, Vec<(usize, Mat<T>)>)> = Vec::new();
+            for state in 0..tensor.fusion.states() {
+                let mut parts = Vec::new();
+                for before in 0..tensor.before.sectors() {
+                    let Some((behind, m)) = tensor.part(before, state) else { continue };
+                    let label = tensor.behind.label(behind);
+                    let column = rest.iter().find(|r| self.spaces[i + 1].label(r.0) == label);
+                    if let Some((_, column)) = column {
+                        parts.push((before, product(m, column.as_ref())));
+                    }
+                }
+                let weight: f64 = parts.iter().map(|p| square(p.1.as_ref())).sum();
+                choices.push((weight, parts));
+            }
+            let all: f64 = choices.iter().map(|c| c.0).sum();
+            if !(all > 0.0 && all.is_finite()) {
+                return Err(Error::numeric("a configuration of a state that is zero or not finite"));
+            }
+            let mut left = random() * all;
+            let last = choices.iter().rposition(|c| c.0 > 0.0).unwrap_or(0);
+            let chosen = choices
+                .iter()
+                .position(|c| {
+                    left -= c.0;
+                    left < 0.0 && c.0 > 0.0
+                })
+                .unwrap_or(last);
+            let (weight, parts) = choices.swap_remove(chosen);
+            drawn[i] = chosen;
+            let scale = faer::Scale(T::from_c64((1.0 / weight.sqrt()).into()));
+            rest = parts.into_iter().map(|(s, m)| (s, &m * scale)).collect();
+        }
+        Ok(drawn)
+    }
+}

@@ -1,0 +1,200 @@
+//! exp(z H) v of a Hermitian operator in a Krylov space (Park, Light, J. Chem. Phys. 85 (1986) 5870; Hochbruck, Lubich, SIAM J.
+//! Numer. Anal. 34 (1997) 1911). No spectral window is needed, and few products where |z| times the width of the spectrum is
+//! small: the steps of a time evolution on small effective Hamiltonians.
+
+use faer::Mat;
+
+use crate::backend::BlockVector;
+use crate::error::{Error, Result};
+use crate::number::C64;
+use crate::operator::Operator;
+use crate::task::Task;
+
+/// Basis vectors that are kept; where these are too few the step is divided.
+const LARGEST: usize = 48;
+/// Steps that one call is divided into, at most.
+const MOST_STEPS: usize = 1_000_000;
+/// A residual below this, relative to the largest element of H seen, ends the space: it is invariant.
+const INVARIANT: f64 = 1e-13;
+
+/// What became of a vector.
+pub struct Exponential {
+    /// exp(z H) v.
+    pub vector: BlockVector,
+    /// Products with the operator.
+    pub products: usize,
+}
+
+/// `exp(z T) e_1` for the tridiagonal matrix of Lanczos, z real or not; the factor exp(z shift) is left out.
+fn small(alpha: &[f64], beta: &[f64], z: C64, shift: f64) -> Result<Vec<C64>> {
+    let n = alpha.len();
+    let t = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
+        0 => alpha[i],
+        1 => beta[i.min(j)],
+        _ => 0.0,
+    });
+    let eigen = t
+        .self_adjoint_eigen(faer::Side::Lower)
+        .map_err(|_| Error::numeric("the eigenvalues of a Krylov space did not converge"))?;
+    let (u, s) = (eigen.U(), eigen.S());
+    let mut c = vec![C64::ZERO; n];
+    for k in 0..n {
+        let weight = (z * (s[k] - shift)).exp() * u[(0, k)];
+        (0..n).for_each(|i| c[i] += weight * u[(i, k)]);
+    }
+    Ok(c)
+}
+
+/// exp(z H) v for one column v; `tol` is the error of all of it, relative to the norm of the result.
+///
+/// # Errors
+/// For a block of several columns, numbers that are not finite, steps without end, interruption.
+pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task) -> Result<Exponential> {
+    if v.columns() != 1 {
+        return Err(Error::input(format!("`exponential` of a block of {} columns", v.columns()))
+            .hint("it takes one vector: `v.column(0)`"));
+    }
+    if !(z.re.is_finite() && z.im.is_finite()) {
+        return Err(Error::input(format!("exp(z H) with z = {z}, which is not finite")));
+    }
+    let device = h.device();
+    let dtype = h.dtype().join(v.dtype());
+    let dtype = if z.im != 0.0 { dtype.to_complex() } else { dtype };
+    let mut vector = device.convert(v, dtype)?;
+    let mut products = 0;
+    let mut left = 1.0;
+    for _ in 0..MOST_STEPS {
+        let norm = device.dots(&vector, &vector)?[0].re.sqrt();
+        if !norm.is_finite() {
+            return Err(Error::numeric("the evolved vector is not finite").hint(
+                "exp(z H) may be too large for a number: take it in steps and normalise between them",
+            ));
+        }
+        if norm == 0.0 || z == C64::ZERO {
+            return Ok(Exponential { vector, products });
+        }
+        let mut first = device.convert(&vector, dtype)?;
+        device.axpby(&[(1.0 / norm).into()], &vector, &[C64::ZERO], &mut first)?;
+        let mut basis = vec![first];
+        let (mut alpha, mut beta): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
+        let mut largest = 0.0f64;
+        let (step, c) = loop {
+            task.check()?;
+            let k = basis.len();
+            let mut next = h.apply(&basis[k - 1])?;
+            if next.dtype() != dtype {
+                next = device.convert(&next, dtype)?;
+            }
+            products += 1;
+            // Twice is enough: what the first pass leaves is rounding of its own size.
+            let all: Vec<&BlockVector> = basis.iter().collect();
+            let overlaps = device.dots_with(&all, &next)?;
+            alpha.push(overlaps[k - 1].re);
+            let negative: Vec<C64> = overlaps.iter().map(|x| -x).collect();
+            device.mix(&all, &negative, 1.0, &mut next)?;
+            let again: Vec<C64> = device.dots_with(&all, &next)?.iter().map(|x| -x).collect();
+            device.mix(&all, &again, 1.0, &mut next)?;
+            let rest = device.dots(&next, &next)?[0].re.sqrt();
+            largest = largest.max(alpha[k - 1].abs()).max(rest);
+            let shift = alpha[0];
+            if !largest.is_finite() {
+                return Err(Error::numeric("a product with the operator is not finite"));
+            }
+            let ends = rest <= INVARIANT * largest || k as u64 >= h.dim() as u64;
+            // What the next vector would have: the error of leaving it out (Saad 1992).
+            let error = |fraction: f64, c: &[C64]| {
+                let size = c.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();
+                rest * (z * fraction).norm() * c[k - 1].norm() / size
+            };
+            if ends || k >= 2 {
+                let c = small(&alpha, &beta, z * left, shift)?;
+                if ends || error(left, &c) <= tol * left {
+                    break (left, c);
+                }
+            }
+            if k == LARGEST {
+                let mut fraction = left / 2.0;
+                break loop {
+                    let c = small(&alpha, &beta, z * fraction, shift)?;
+                    if error(fraction, &c) <= tol * fraction || fraction < 1e-12 {
+                        break (fraction, c);
+                    }
+                    fraction /= 2.0;
+                };
+            }
+            beta.push(rest);
+            let mut scaled = device.convert(&next, dtype)?;
+            device.axpby(&[(1.0 / rest).into()], &next, &[C64::ZERO], &mut scaled)?;
+            basis.push(scaled);
+        };
+        let factor = norm * (z * step * alpha[0]).exp();
+        let c: Vec<C64> = c.iter().map(|x| x * factor).collect();
+        let all: Vec<&BlockVector> = basis.iter().take(c.len()).collect();
+        device.mix(&all, &c, 0.0, &mut vector)?;
+        left -= step;
+        if left <= 1e-15 {
+            return Ok(Exponential { vector, products });
+        }
+    }
+    Err(Error::input(format!("exp(z H) with z = {z} takes more than {MOST_STEPS} steps")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::backend::cpu::Cpu;
+    use crate::backend::matrix::{Csr, Indices, Values};
+    use crate::backend::{Device, Rows};
+    use crate::operator::{Format, Stored};
+    use crate::task::Interrupt;
+
+    /// A chain of `n` sites with hopping one: its levels are 2 cos(pi k / (n + 1)).
+    fn chain(n: usize) -> (Device, Operator) {
+        let device: Device = Arc::new(Cpu::new(1, Interrupt::default()).unwrap());
+        let (mut row_start, mut columns) = (vec![0], Vec::new());
+        for i in 0..n {
+            columns.extend([i.wrapping_sub(1), i + 1].iter().filter(|j| **j < n).map(|j| *j as u32));
+            row_start.push(columns.len());
+        }
+        let values = Values::F64(vec![1.0; columns.len()]);
+        let csr = Csr { rows: n, cols: n, row_start, columns: Indices::U32(columns), values };
+        let h = Stored::from_csr(&device, csr, Format::Csr).unwrap();
+        (device, h)
+    }
+
+    #[test]
+    fn any_time_agrees_with_the_levels() {
+        for (n, z) in [
+            (1, C64::new(0.0, -2.0)),
+            (2, C64::new(-3.0, 0.0)),
+            (40, C64::new(0.0, -0.1)),
+            (40, C64::new(0.0, -60.0)),
+            (40, C64::new(-1.5, 0.0)),
+            (40, C64::new(-40.0, 0.0)),
+            (40, C64::new(-0.5, -0.7)),
+            (7, C64::ZERO),
+        ] {
+            let (device, h) = chain(n);
+            let mut start = vec![C64::ZERO; n];
+            start[n / 3] = C64::new(2.0, 0.0);
+            let v = device.upload(h.dtype(), Rows::all(n), 1, &start).unwrap();
+            let found = exponential(&h, &v, z, 1e-12, &Task::default()).unwrap().vector;
+            let found = device.download(&found).unwrap();
+            let wave = |k: usize, i: usize| {
+                let q = std::f64::consts::PI / (n + 1) as f64;
+                (2.0 / (n + 1) as f64).sqrt() * (q * (k * (i + 1)) as f64).sin()
+            };
+            let level = |k: usize| 2.0 * (std::f64::consts::PI * k as f64 / (n + 1) as f64).cos();
+            let exact: Vec<C64> = (0..n)
+                .map(|i| {
+                    (1..=n).map(|k| (z * level(k)).exp() * 2.0 * wave(k, n / 3) * wave(k, i)).sum::<C64>()
+                })
+                .collect();
+            let size = exact.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();
+            let off = found.iter().zip(&exact).map(|(a, b)| (a - b).norm_sqr()).sum::<f64>().sqrt();
+            assert!(off < 1e-10 * size, "{n} sites, z = {z}: {off} of {size}");
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! States as vectors: sums, products with operator sums, elements, norms; and what is drawn from them.
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, FLOAT, INT, Map};
+
+use super::state::{Held, number};
+use super::{AnyState, Either, either};
+use crate::error::{Error, Result};
+use crate::manybody::dmrg::{State, Truncation};
+use crate::manybody::{OpSum, Sites};
+use crate::number::philox::{self, Stream};
+use crate::number::{C64, Matrix, Series, Table};
+use crate::script::api::chebyshev::as_complex;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options, session};
+
+/// Registers the functions.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("dmrg", exported_module!(algebra_functions));
+    macro_rules! times {
+        ($number:ty, $complex:expr) => {
+            rooms.register_fn("*", |psi: Held, x: $number| -> Fallible<Held> { Ok(psi.times($complex(x))?) });
+            rooms.register_fn("*", |x: $number, psi: Held| -> Fallible<Held> { Ok(psi.times($complex(x))?) });
+        };
+    }
+    times!(INT, |x: INT| C64::from(x as FLOAT));
+    times!(FLOAT, C64::from);
+    times!(C64, |x: C64| x);
+}
+
+/// How bonds are cut, by the options `states` and `cutoff`.
+pub(super) fn cut_of(o: &Options) -> Result<Truncation> {
+    let cutoff = o.float("cutoff")?;
+    if !(0.0..1.0).contains(&cutoff) {
+        return Err(Error::input(format!("option `cutoff` is {cutoff}"))
+            .hint("it is the weight to discard, of 1 in all"));
+    }
+    Ok(Truncation { states: o.maybe_count("states", 1)?, cutoff, ..Truncation::default() })
+}
+
+/// The same state in complex numbers.
+pub(super) fn complex(state: &AnyState) -> State<C64> {
+    match state {
+        Either::Real(s) => s.to_complex(),
+        Either::Complex(s) => (**s).clone(),
+    }
+}
+
+impl Held {
+    fn times(&self, z: C64) -> Result<Held> {
+        let state = match &self.state {
+            Either::Real(s) if z.im == 0.0 => Either::Real(s.scaled(z)?.into()),
+            any => Either::Complex(complex(any).scaled(z)?.into()),
+        };
+        Ok(self.beside(state))
+    }
+
+    /// An operator sum times the state.
+    fn applied(&self, sum: OpSum, o: &Options) -> Result<Held> {
+        let (cut, task) = (cut_of(o)?, o.task()?);
+        let sum = self.own(sum)?;
+        let makes_complex = either!(&self.state, s => s.makes_complex(&sum))?;
+        let (state, discarded) = match &self.state {
+            Either::Real(s) if !makes_complex => {
+                let (state, discarded) = s.applied(&sum, &cut, &task)?;
+                (Either::Real(state.into()), discarded)
+            }
+            any => {
+                let (state, discarded) = complex(any).applied(&sum, &cut, &task)?;
+                (Either::Complex(state.into()), discarded)
+            }
+        };
+        Ok(self.beside(state).knowing("discarded", discarded.into()))
+    }
+}
+
+/// The coefficients and states of a sum.
+fn parts_of(list: &Array) -> Result<Vec<(C64, Held)>> {
+    let wrong = || {
+        Error::input("a sum of states is an array of pairs, each a number and a DmrgState")
+            .hint("like `dmrg::combine([[2.0, a], [-1.0, b]])`")
+    };
+    let one = |pair: &Dynamic| -> Result<(C64, Held)> {
+        let pair = pair.clone().try_cast::<Array>().ok_or_else(wrong)?;
+        match &pair[..] {
+            [z, state] => {
+                let z = as_complex(z).ok_or_else(wrong)?;
+                if !(z.re.is_finite() && z.im.is_finite()) {
+                    return Err(
+                        Error::input(format!("the coefficient {z} of a state")).hint("it is a finite number")
+                    );
+                }
+                Ok((z, state.clone().try_cast::<Held>().ok_or_else(wrong)?))
+            }
+            _ => Err(wrong()),
+        }
+    };
+    list.iter().map(one).collect()
+}
+
+fn combined(list: &Array, o: &Options) -> Result<Held> {
+    let (cut, task) = (cut_of(o)?, o.task()?);
+    let parts = parts_of(list)?;
+    let Some((_, first)) = parts.first() else {
+        return Err(Error::input("a sum of no states").hint("like `dmrg::combine([[2.0, a], [-1.0, b]])`"));
+    };
+    for (_, other) in &parts {
+        if other.order()? != first.order()? {
+            let apart = Error::input("states whose sites stand in different orders along their chains");
+            return Err(apart.hint("find all with the same `order`"));
+        }
+    }
+    let real = parts.iter().all(|(z, s)| z.im == 0.0 && matches!(s.state, Either::Real(_)));
+    let (state, discarded) = if real {
+        let all: Vec<(C64, &State<f64>)> = parts
+            .iter()
+            .filter_map(|(z, s)| if let Either::Real(s) = &s.state { Some((*z, &**s)) } else { None })
+            .collect();
+        let (state, discarded) = State::combined(&all, &cut, &task)?;
+        (Either::Real(state.into()), discarded)
+    } else {
+        let wide: Vec<(C64, State<C64>)> = parts.iter().map(|(z, s)| (*z, complex(&s.state))).collect();
+        let all: Vec<(C64, &State<C64>)> = wide.iter().map(|(z, s)| (*z, s)).collect();
+        let (state, discarded) = State::combined(&all, &cut, &task)?;
+        (Either::Complex(state.into()), discarded)
+    };
+    Ok(first.beside(state).knowing("discarded", discarded.into()))
+}
+
+/// Site numbers of an array, ascending.
+fn ascending(sites: &Array, n: usize) -> Result<Vec<usize>> {
+    let number = |x: &Dynamic| x.as_int().ok().and_then(|i| usize::try_from(i).ok()).filter(|i| *i < n);
+    let all: Option<Vec<usize>> = sites.iter().map(number).collect();
+    all.filter(|s| !s.is_empty() && s.windows(2).all(|w| w[0] < w[1])).ok_or_else(|| {
+        Error::input("sites are given as an array of their numbers, ascending")
+            .hint(format!("sites are numbered from 0 to {}", n - 1))
+    })
+}
+
+fn configurations(held: &Held, count: INT, o: &Options) -> Result<Array> {
+    let count = usize::try_from(count)
+        .map_err(|_| Error::input(format!("{count} configurations")).hint("none or more"))?;
+    held.need_some()?;
+    let order = held.order()?;
+    let sites = either!(&held.state, s => s.sites().clone());
+    let n = sites.count();
+    let seed = o.seed()?;
+    let first = match o.given("seed") {
+        Some(_) => 0,
+        None => session()?.draw((count * n) as u64),
+    };
+    let mut all = Array::new();
+    for k in 0..count {
+        crate::task::poll()?;
+        let mut at = first.wrapping_add((k * n) as u64);
+        let random = || {
+            let w = philox::words(seed, Stream::Script as u32, at, 0);
+            at = at.wrapping_add(1);
+            philox::unit(w[0], w[1])
+        };
+        let drawn = either!(&held.state, s => s.sample(random))?;
+        let mut names = vec![Dynamic::UNIT; n];
+        for (place, state) in drawn.into_iter().enumerate() {
+            let name = sites.site(place)?.states()[state].clone();
+            names[order.as_ref().map_or(place, |order| order[place])] = name.into();
+        }
+        all.push(names.into());
+    }
+    Ok(all)
+}
+
+#[export_module(root = "crate::script::native")]
+mod algebra_functions {
+    /// A sum of operators times a state: a DmrgState with its own norm, sector and bonds, and the weight that was cut off as
+    /// `discarded` (of all bonds together, relative to the norm squared). Terms may change the conserved numbers, as "S+" does, but all
+    /// by the same amounts; fermionic operators have their signs. What comes out as zero, like "S+" on spins that are all up, is the zero state: its
+    /// `norm` is 0, it may be added and overlapped, and it has no expectation values.
+    ///
+    /// # Options
+    /// - `states` (int, as many as there are): most states of a bond.
+    /// - `cutoff` (1e-15): most weight to discard at a bond, of 1 in all.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 3);
+    /// let up = opsum();
+    /// up.add(1.0, "S+", 1);
+    /// let psi = product_state(chain, ["Up", "Dn", "Up"], #{ Sz: 0.5 });
+    /// let all_up = dmrg::apply(up, psi);
+    /// assert_close(all_up.sector.Sz, 1.5, 0.0);
+    /// assert(dmrg::apply(up, all_up).norm == 0.0, "there is nothing above");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn apply(sum: OpSum, psi: Held, o: Options) -> Fallible<Held> {
+        Ok(psi.applied(sum, &o)?)
+    }
+
+    /// A sum of states of one sector, as an array of coefficients and states; the weight that was cut off is its `discarded`, as of `dmrg::apply`.
+    ///
+    /// # Options
+    /// - those of `dmrg::apply`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 2);
+    /// let a = product_state(chain, ["Up", "Dn"], #{ Sz: 0 });
+    /// let b = product_state(chain, ["Dn", "Up"], #{ Sz: 0 });
+    /// let singlet = dmrg::combine([[1.0, a], [-1.0, b]]).normalised;
+    /// assert_close(singlet.expect(models::heisenberg(chain)), -0.75, 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn combine(list: Array, o: Options) -> Fallible<Held> {
+        Ok(combined(&list, &o)?)
+    }
+
+    /// The element `<a|O|b>` of a sum of operators between two states of one chain, with their norms: `a.element(sum, b)`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 2);
+    /// let a = product_state(chain, ["Up", "Dn"], #{ Sz: 0 });
+    /// let b = product_state(chain, ["Dn", "Up"], #{ Sz: 0 });
+    /// assert_close(a.element(models::heisenberg(chain), b), 0.5, 1e-15);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn element(held: &mut Held, sum: OpSum, other: Held) -> Fallible<Dynamic> {
+        if held.order()? != other.order()? {
+            let apart = Error::input("states whose sites stand in different orders along their chains");
+            return Err(apart.hint("find both with the same `order`").into());
+        }
+        let sum = held.own(sum)?;
+        let makes_complex = either!(&other.state, s => s.makes_complex(&sum))?;
+        let value = match (&held.state, &other.state) {
+            (Either::Real(a), Either::Real(b)) if !makes_complex => a.element(&sum, b),
+            (a, b) => complex(a).element(&sum, &complex(b)),
+        };
+        Ok(value.map(number)?)
+    }
+
+    /// The norm: 1 for states that are found by sweeps or made as products, another after `dmrg::apply` and `dmrg::combine`. It counts in
+    /// `overlap` and `element`; expectation values are those of the state at norm one.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert_close((-2.0 * psi).norm, 2.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, get = "norm", pure)]
+    pub fn norm(held: &mut Held) -> FLOAT {
+        either!(&held.state, s => s.norm())
+    }
+
+    /// The state at norm one.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert_close((3.0 * psi).normalised.norm, 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, get = "normalised", pure, return_raw)]
+    pub fn normalised(held: &mut Held) -> Fallible<Held> {
+        held.need_some()?;
+        let state = match &held.state {
+            Either::Real(s) => Either::Real(s.with_norm(1.0).into()),
+            Either::Complex(s) => Either::Complex(s.with_norm(1.0).into()),
+        };
+        Ok(Held { state, ..held.clone() })
+    }
+
+    /// The sites that the state lives on, as they stand along its chain.
+    #[rhai_fn(global, get = "sites", pure)]
+    pub fn state_sites(held: &mut Held) -> Sites {
+        either!(&held.state, s => s.sites().clone())
+    }
+
+    /// The entropy of order `alpha` of each bond, `ln(sum w^alpha) / (1 - alpha)` of its weights: a Table of `bond` and `entropy`. Order 1 is
+    /// that of von Neumann, as in `state.entropy`; order 0 counts the weights above rounding.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 2);
+    /// let gs = dmrg::finite(models::heisenberg(chain), chain, #{ sector: #{ Sz: 0 }, progress: false });
+    /// assert_close(gs.renyi(2.0).entropy[0], log(2.0), 1e-9);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn renyi(held: &mut Held, alpha: Dynamic) -> Fallible<Table> {
+        held.need_some()?;
+        let alpha = crate::script::api::values::real(&alpha, "the order of an entropy")?;
+        let entropies = either!(&held.state, s => s.renyi(alpha))?;
+        let bonds: Vec<f64> = (0..entropies.len()).map(|i| i as f64).collect();
+        Ok(Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])?)
+    }
+
+    /// The weights of the Schmidt decomposition at a bond by the conserved numbers of what lies left of it: an array of maps with
+    /// `sector` and `weights`, descending.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 2);
+    /// let gs = dmrg::finite(models::heisenberg(chain), chain, #{ sector: #{ Sz: 0 }, progress: false });
+    /// let up = gs.spectrum_by_sector(0)[1];
+    /// assert(up.sector.Sz == 0.5, "ascending");
+    /// assert_close(up.weights[0], 0.5, 1e-9);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn spectrum_by_sector(held: &mut Held, bond: INT) -> Fallible<Array> {
+        held.need_some()?;
+        let wrong = || Error::input(format!("no bond {bond}")).hint("bond 0 lies between sites 0 and 1");
+        let bond = usize::try_from(bond).map_err(|_| wrong())?;
+        let all = either!(&held.state, s => s.spectrum_by_sector(bond))?;
+        let one = |(sector, weights): (crate::manybody::Sector, Vec<f64>)| {
+            let sector: Map = sector.into_iter().map(|(n, q)| (n.into(), q.into())).collect();
+            let mut map = Map::new();
+            map.insert("sector".into(), sector.into());
+            map.insert("weights".into(), Dynamic::from(Series::Real(weights)));
+            Dynamic::from(map)
+        };
+        Ok(all.into_iter().map(one).collect())
+    }
+
+    /// The reduced density matrix of a few sites, in the product of their states, the last site the fastest. That of fermions gives all
+    /// operators on these sites their expectation values, with the signs of the sites between.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let gs = dmrg::finite(models::heisenberg(chain), chain, #{ sector: #{ Sz: 0 }, progress: false });
+    /// let rho = gs.reduced([0, 3]);
+    /// assert_close(rho.trace(), 1.0, 1e-12);
+    /// assert_close(rho.at(1, 1) - rho.at(0, 0), -2.0 * gs.correlations("Sz", "Sz").at(0, 3), 1e-9);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn reduced(held: &mut Held, sites: Array) -> Fallible<Matrix> {
+        held.need_some()?;
+        let task = session()?.task(true);
+        let n = either!(&held.state, s => s.sites().count());
+        let sites = ascending(&sites, n)?;
+        let (places, which) = held.places(&sites)?;
+        if which.windows(2).any(|w| w[0] > w[1]) {
+            held.need_natural()?;
+        }
+        let values = either!(&held.state, s => s.reduced(&places, &task))?;
+        let dim = values.len().isqrt();
+        let series = if values.iter().all(|z| z.im.abs() <= 1e-15) {
+            Series::Real(values.iter().map(|z| z.re).collect())
+        } else {
+            Series::Complex(values)
+        };
+        Ok(Matrix::new(dim, dim, series)?)
+    }
+
+    /// Configurations drawn with their probabilities in the state, each an array with the name of every site's state.
+    ///
+    /// # Options
+    /// - `seed` (int or string, the session's): of the random numbers; without it each call goes on in their sequence.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = product_state(sites("S=1/2", 3), ["Up", "Dn", "Up"], #{ Sz: 0.5 });
+    /// assert(psi.sample(2) == [["Up", "Dn", "Up"], ["Up", "Dn", "Up"]], "there is but one");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn sample(held: &mut Held, count: INT, o: Options) -> Fallible<Array> {
+        Ok(configurations(held, count, &o)?)
+    }
+}

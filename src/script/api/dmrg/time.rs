@@ -1,0 +1,181 @@
+//! What evolves states: exponentials of superblocks and other operators, Schmidt decompositions of their vectors, gates.
+
+use rhai::plugin::*;
+use rhai::{Dynamic, INT, Map};
+
+use super::algebra::{complex, cut_of};
+use super::blocks::side_of;
+use super::density::{AnyDensity, unmoved};
+use super::state::Held;
+use super::{Either, no_superblock, superblock_of};
+use crate::error::{Error, Result};
+use crate::manybody::dmrg::{DensityMatrix, State, Trotter};
+use crate::manybody::{OpSum, Sites, Term};
+use crate::method::{self, Moments, Window};
+use crate::number::Series;
+use crate::operator::Operator;
+use crate::script::api::chebyshev::{SharedMoments, as_complex};
+use crate::script::api::manybody::sector_of;
+use crate::script::api::vector::Vector;
+use crate::script::rooms::{INTERNAL, Rooms};
+use crate::script::{Fallible, Options, session};
+
+/// Registers the functions.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("dmrg", exported_module!(time_functions));
+    rooms.room(INTERNAL, exported_module!(internal_functions));
+}
+
+fn schmidt_of(both: &Operator, v: &Vector, side: &str) -> Result<AnyDensity> {
+    let side = side_of(side)?;
+    let one = |n: usize| match n {
+        1 => Ok(()),
+        _ => Err(Error::input(format!("a Schmidt decomposition of {n} vectors together"))
+            .hint("`v.column(0)` is one of them; `density_matrix` takes several")),
+    };
+    Ok(match superblock_of(both).ok_or_else(|| no_superblock("dmrg::schmidt"))? {
+        Either::Real(b) => {
+            let x = b.columns(both.device(), &v.block)?;
+            one(x.len())?;
+            Either::Real(DensityMatrix::of_state(b, &x[0], side)?.into())
+        }
+        Either::Complex(b) => {
+            let x = b.columns(both.device(), &v.block)?;
+            one(x.len())?;
+            Either::Complex(DensityMatrix::of_state(b, &x[0], side)?.into())
+        }
+    })
+}
+
+#[export_module(root = "crate::script::native")]
+mod time_functions {
+    /// `exp(z H) v` for a Hermitian operator and one vector, in a Krylov space (Hochbruck, Lubich 1997): no spectral window is needed, and few
+    /// products where `z` times the width of the spectrum is small. `z` is any number: `-I * t` for a time, `-tau` for an imaginary one.
+    ///
+    /// # Options
+    /// - `tol` (1e-12): error of all of it, relative to the norm of the result.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// let late = exponential(h, unit_block(h, [0]), -I * PI / 2.0);
+    /// assert_close(late.to_series()[1], -I, 1e-12);
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn exponential(h: Operator, v: Vector, z: Dynamic, o: Options) -> Fallible<Vector> {
+        let z =
+            as_complex(&z).ok_or_else(|| Error::input(format!("z is a number, not a {}", z.type_name())))?;
+        let tol = o.float("tol")?;
+        if !(tol > 0.0) {
+            return Err(Error::input(format!("option `tol` is {tol}")).hint("it is positive").into());
+        }
+        let done = method::exponential(&h, &v.block, z, tol, &o.task()?)?;
+        Ok(Vector::new(h.device(), done.vector))
+    }
+
+    /// The density matrix of one half of a superblock ("left" or "right") for one vector, by its singular values: where
+    /// `density_matrix` knows weights to 1e-16 of all, these are known to 1e-30.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let m = dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0 });
+    /// let both = superblock(dmrg::left_edge(m).extend().grow(), dmrg::right_edge(m).extend().grow());
+    /// let v = davidson(both).vectors;
+    /// assert_close(dmrg::schmidt(both, v, "left").entropy, density_matrix(both, v, "left").entropy, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn schmidt(both: Operator, v: Vector, side: &str) -> Fallible<AnyDensity> {
+        Ok(schmidt_of(&both, &v, side)?)
+    }
+
+    /// Infinite temperature as a state (Verstraete, Garcia-Ripoll, Cirac 2004): all product states of a sector with equal weights, each site
+    /// beside a copy of itself that nothing acts on. Operators keep their names and sites, so that `expect`, `correlations` and
+    /// `dmrg::evolve` take the same sums; `log_states` is the logarithm of the number of states. Half of an imaginary time `-I * beta`
+    /// takes it to the inverse temperature `beta` (`dmrg::thermal`).
+    ///
+    /// # Example
+    /// ```rhai
+    /// let hot = dmrg::purified(sites("S=1/2", 4), #{ Sz: 1 });
+    /// assert_close(hot.about.log_states, log(4.0), 1e-12);
+    /// assert_close(hot.expect("Sz")[2], 0.25, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn purified(chain: Sites, sector: Map) -> Fallible<Held> {
+        let task = session()?.task(true);
+        let (state, log_states) =
+            sector_of(&sector).and_then(|sector| State::infinite_temperature(&chain, &sector, &task))?;
+        let about = Map::from([("log_states".into(), log_states.into())]);
+        Ok(Held { state: Either::Real(state.into()), about: about.into() })
+    }
+
+    /// As `dmrg::white_transformation(both, v, next, basis, side)`, where the `side` block of `next` is that of `both` grown by a site as it
+    /// is, without a new basis.
+    #[rhai_fn(name = "white_transformation", return_raw)]
+    pub fn white_transformation_unmoved(
+        both: Operator,
+        v: Vector,
+        next: Operator,
+        side: &str,
+    ) -> Fallible<Vector> {
+        Ok(unmoved(&both, &v.block, &next, side)?)
+    }
+}
+
+#[export_module(root = "crate::script::native")]
+mod internal_functions {
+    /// How many sites on the terms of a sum reach, at most.
+    pub fn reach(sum: OpSum) -> INT {
+        let of = |term: &Term| {
+            let sites = || term.factors.iter().map(|f| f.1);
+            sites().max().unwrap_or(0) - sites().min().unwrap_or(0)
+        };
+        sum.terms().iter().map(of).max().unwrap_or(0) as INT
+    }
+
+    /// Moments of one vector by their numbers, as of a recurrence.
+    #[rhai_fn(return_raw)]
+    pub fn moments_of(window: Window, numbers: Series) -> Fallible<SharedMoments> {
+        let numbers = numbers.as_real("moments")?.to_vec();
+        Ok(Moments::new(window, 1, vec![numbers])?.into())
+    }
+
+    /// A state after gates: a map of `state`, `discarded` and `log_norm`.
+    ///
+    /// # Options
+    /// - `order` (2): or 4.
+    /// - `states` (int), `cutoff` (0.0), `progress` (true): as for `dmrg::apply`.
+    #[rhai_fn(return_raw)]
+    pub fn trotter(psi: Held, sum: OpSum, z: Dynamic, steps: INT, o: Options) -> Fallible<Map> {
+        let run = || -> Result<Map> {
+            let wrong = || Error::input("gates take a number and a number of steps");
+            let z = as_complex(&z).ok_or_else(wrong)?;
+            let steps = usize::try_from(steps).ok().filter(|n| *n > 0).ok_or_else(wrong)?;
+            let (cut, order, task) = (cut_of(&o)?, o.count("order", 1)?, o.task()?);
+            let sum = psi.own(sum)?;
+            let real = match &psi.state {
+                Either::Real(s) if z.im == 0.0 && !s.makes_complex(&sum)? => Some(s),
+                _ => None,
+            };
+            let (state, discarded, log_norm) = match real {
+                Some(s) => {
+                    let Trotter { state, discarded, log_norm } =
+                        s.trotter(&sum, z, steps, order, &cut, &task)?;
+                    (Either::Real(state.into()), discarded, log_norm)
+                }
+                None => {
+                    let Trotter { state, discarded, log_norm } =
+                        complex(&psi.state).trotter(&sum, z, steps, order, &cut, &task)?;
+                    (Either::Complex(state.into()), discarded, log_norm)
+                }
+            };
+            let mut map = Map::new();
+            map.insert("state".into(), Dynamic::from(psi.beside(state)));
+            map.insert("discarded".into(), discarded.into());
+            map.insert("log_norm".into(), log_norm.into());
+            Ok(map)
+        };
+        Ok(run()?)
+    }
+}

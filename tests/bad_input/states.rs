@@ -1,0 +1,82 @@
+//! States as vectors, in time and at temperatures.
+
+use super::{engine, fail, prepare};
+
+#[test]
+fn states_as_vectors_and_in_time() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let c = sites(\"S=1/2\", 4); let h = models::heisenberg(c); let psi = product_state(c, [\"Up\", \"Dn\", \"Up\", \"Dn\"], #{ Sz: 0 }); \
+         let up = opsum(); up.add(1.0, \"S+\", 0); let mixed = opsum(); mixed.add(1.0, \"S+\", 0); mixed.add(1.0, \"Sz\", 1); \
+         let far = opsum(); far.add(1.0, \"Sz\", 0, \"Sz\", 2); let beyond = opsum(); beyond.add(1.0, \"Sz\", 9); \
+         let all_up = product_state(c, [\"Up\", \"Up\", \"Up\", \"Up\"], #{ Sz: 2 }); let none = dmrg::apply(up, all_up); \
+         let small = product_state(sites(\"S=1/2\", 2), [\"Up\", \"Dn\"], #{ Sz: 0 }); let free = product_state(c, [\"Up\", \"Up\", \"Up\", \"Up\"], #{}); \
+         let one = product_state(sites(\"S=1/2\", 1), [\"Up\"], #{}); let field = opsum(); field.add(1.0, \"Sx\", 0);",
+    );
+    fail(
+        &mut engine,
+        &[
+            ("dmrg::apply(mixed, psi)", "changes Sz by 0", "one by one"),
+            ("dmrg::apply(beyond, psi)", "site 9 outside a chain of 4 sites", "from 0 to 3"),
+            ("dmrg::apply(h, small)", "a Hamiltonian of 4 sites", "same sites"),
+            ("dmrg::apply(h, psi, #{ cutoff: 1.5 })", "`cutoff` is 1.5", "to discard"),
+            ("dmrg::apply(h, psi, #{ states: 0 })", "`states` is 0", "at least 1"),
+            ("dmrg::combine([])", "a sum of no states", "combine"),
+            ("dmrg::combine([psi])", "array of pairs", "combine"),
+            ("dmrg::combine([[1.0, psi], [0.0 / 0.0, psi]])", "coefficient", "finite"),
+            ("dmrg::combine([[1.0, psi], [1.0, all_up]])", "different sectors", "sector"),
+            ("dmrg::combine([[1.0, psi], [1.0, small]])", "different chains", "same chain"),
+            ("dmrg::combine([[1.0, psi], [1.0, free]])", "different conserved numbers", ""),
+            ("psi.element(h, small)", "different chains", "same chain"),
+            ("none.expect(\"Sz\")", "zero state", "annihilated"),
+            ("none.normalised", "zero state", "`norm` is 0"),
+            ("none.entropy", "zero state", "`norm` is 0"),
+            ("none.sample(1)", "zero state", "`norm` is 0"),
+            ("psi.sample(-1)", "-1 configurations", "none or more"),
+            ("psi.renyi(-0.5)", "order -0.5", "von Neumann"),
+            ("psi.spectrum_by_sector(3)", "no bond 3", "between sites"),
+            ("psi.reduced([])", "array of their numbers", "from 0 to 3"),
+            ("psi.reduced([2, 1])", "ascending", "from 0 to 3"),
+            ("psi.reduced([9])", "ascending", "from 0 to 3"),
+            ("psi * (1.0 / 0.0)", "not finite", ""),
+            ("dmrg::evolve(h, psi, 1.0)", "dmrg::evolve of a OpSum", "DmrgState"),
+            ("dmrg::evolve(psi, h, \"late\")", "a time is a number", "imaginary"),
+            ("dmrg::evolve(psi, h, 1.0, #{ step: 0.0 })", "`step` is 0", "positive"),
+            ("dmrg::evolve(psi, h, 1e9)", "in steps of 0.05", "too many"),
+            ("dmrg::evolve(psi, h, 0.0 / 0.0)", "over the time", ""),
+            ("dmrg::evolve(psi, h, 1.0, #{ method: \"rk4\" })", "no method `rk4`", "tdvp"),
+            ("dmrg::evolve(psi, h, 1.0, #{ order: 3 })", "of order 3", "2 and 4"),
+            ("dmrg::evolve(psi, h, 1.0, #{ expand: -1 })", "before -1 steps", "none or more"),
+            ("dmrg::evolve(psi, h, 1.0, #{ cutoff: 2.0 })", "`cutoff` is 2", "to discard"),
+            ("dmrg::evolve(psi, up, 1.0)", "changes Sz by 1", "leave Sz out"),
+            ("dmrg::evolve(free, up, 1.0)", "not Hermitian", "conjugate"),
+            ("dmrg::evolve(free, up, 1.0, #{ method: \"tebd\" })", "not Hermitian", "conjugate"),
+            ("dmrg::evolve(psi, far, 1.0, #{ method: \"tebd\" })", "beyond the next site", "tdvp"),
+            ("dmrg::evolve(one, field, 1.0, #{ method: \"tebd\" })", "one site", "tdvp"),
+            ("dmrg::evolve(none, h, 1.0)", "zero state", "`norm`"),
+            ("dmrg::evolve(psi, h, 1.0, #{ checkpoint: \"no/such/x.dmrg\" })", "cannot be written", "folder"),
+            (
+                "exponential(exact::operator(h, c), random_block(exact::operator(h, c), 2), 1.0)",
+                "2 columns",
+                "one vector",
+            ),
+            ("dmrg::spectral(psi, h, up, #{ moments: 7 })", "7 moments", "even"),
+            ("dmrg::spectral(all_up, h, up)", "annihilates", "norm"),
+            (
+                "dmrg::spectral(psi, h, up, #{ window: window(-0.1, 0.1), moments: 200 })",
+                "leaves the window",
+                "wider",
+            ),
+            ("dmrg::thermal(h, c, #{ beta: [2.0, 1.0] })", "inverse temperatures", "ascend"),
+            ("dmrg::thermal(h, c, #{ beta: -1.0 })", "inverse temperatures", "not negative"),
+            ("dmrg::thermal(h, c, #{ beta: [] })", "no inverse temperature", "beta"),
+            ("dmrg::thermal(h, c)", "beta", ""),
+            ("dmrg::thermal(h, c, #{ beta: 1.0, sector: #{ Sz: 5 } })", "Sz", ""),
+            ("dmrg::purified(sites(\"Boson\", 2, #{ nmax: 20 }), #{})", "beside its copy", "nmax"),
+            ("exact::thermal(h, c, #{ beta: 1.0, vectors: 1 })", "1 random vectors", "two"),
+            ("exact::thermal(h, c, #{ beta: 1.0, steps: 0 })", "0 steps", "one at least"),
+            ("exact::thermal(h, c, #{ beta: [-1.0] })", "inverse temperatures", "not negative"),
+        ],
+    );
+}
