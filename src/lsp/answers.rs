@@ -283,10 +283,10 @@ mod tests {
     #[test]
     fn mistakes_have_their_places() {
         let mut engine = Engine::new().unwrap();
-        let found = mistakes(&mut engine, "let µ = 1;\nlet x = linspce(0, 1, 2);\n");
+        let found = mistakes(&mut engine, "let a = 1;\nlet b = \"µ𝒂\" + linspce(0, 1, 2);\n");
         assert_eq!(found.len(), 1, "{found:?}");
         let range = found[0].range;
-        assert_eq!((range.start, range.end), (lsp::Position::new(1, 8), lsp::Position::new(1, 15)));
+        assert_eq!((range.start, range.end), (lsp::Position::new(1, 16), lsp::Position::new(1, 23)));
         assert!(found[0].message.contains("hint: did you mean `linspace"), "{}", found[0].message);
         assert!(mistakes(&mut engine, SCRIPT).is_empty());
         assert_eq!(mistakes(&mut engine, "let = 3").len(), 1);
