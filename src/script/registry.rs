@@ -221,7 +221,12 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
     let display = engine.map_type_name(rust);
     let display = display.strip_prefix("Rc<").or(display.strip_prefix("Arc<")).unwrap_or(display);
     let name = display.rsplit("::").next().unwrap_or(display).trim_end_matches(['>', ' ']);
-    let known = match name {
+    name_of(name).to_string()
+}
+
+/// A type as scripts name it, from its name in Rust without modules; empty for none or any.
+pub(super) fn name_of(name: &str) -> &str {
+    match name {
         "()" | "Dynamic" | "?" | "" => "",
         "INT" | "i64" => "int",
         "FLOAT" | "f64" => "float",
@@ -250,8 +255,7 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
         "Bar" => "ProgressBar",
         "Solved" => "Solution",
         other => other.strip_prefix("Shared").unwrap_or(other),
-    };
-    known.to_string()
+    }
 }
 
 /// A doc comment without its marks.

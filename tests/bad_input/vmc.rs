@@ -22,6 +22,8 @@ fn crystals_and_orbitals() {
             ("crystal::silicon(0)", "[0, 0, 0] primitive cells", "between 1"),
             ("crystal::silicon([2, 2])", "repeated a whole number of times", "[2, 2, 1]"),
             ("crystal::silicon(\"2\")", "not a text", "[2, 2, 1]"),
+            ("crystal::silicon(0..2)", "not a range", "[2, 2, 1]"),
+            ("crystal::silicon(model(lattice::chain(2)))", "not a Model", "[2, 2, 1]"),
             ("crystal::silicon(1000000)", "primitive cells", "between 1"),
             ("crystal::semiconductor(\"GaAz\", 1)", "no form factors for `GaAz`", "GaAs"),
             ("crystal::electron_gas(-1, 1.0)", "0 electrons", "positive"),

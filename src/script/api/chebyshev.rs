@@ -6,6 +6,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT, FnPtr, INT, Map};
 
+use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
@@ -247,9 +248,8 @@ mod chebyshev_functions {
                 thrown = Some(e);
                 Error::input("the closure failed")
             })?;
-            as_complex(&value).ok_or_else(|| {
-                Error::input(format!("the closure gave a {}, not a number", value.type_name()))
-            })
+            as_complex(&value)
+                .ok_or_else(|| Error::input(format!("the closure gave {}, not a number", type_of(&value))))
         };
         let expansion = match terms {
             Some(terms) => Expansion::of(window, terms, function),
@@ -375,21 +375,18 @@ mod evolution {
         t: Dynamic,
         o: Options,
     ) -> Fallible<Dynamic> {
-        let run = || -> Result<Dynamic> {
-            let time = as_complex(&t)
-                .ok_or_else(|| Error::input(format!("a time is a number, not a {}", t.type_name())))?;
-            let normalise = o.flag("normalise")?;
-            let tolerance = o.float("tolerance")?;
-            let evolved = method::evolve(&h, window, &psi.block, time, tolerance, &o.task()?)?;
-            if !normalise {
-                return Ok(Dynamic::from(Vector::new(h.device(), evolved.whole(&h)?)));
-            }
-            let (block, logs) = evolved.normalised(&h)?;
-            let mut map = Map::new();
-            map.insert("state".into(), Dynamic::from(Vector::new(h.device(), block)));
-            map.insert("log_norm".into(), Dynamic::from(Series::Real(logs)));
-            Ok(map.into())
-        };
-        Ok(run()?)
+        let time =
+            as_complex(&t).ok_or_else(|| Error::input(format!("a time is a number, not {}", type_of(&t))))?;
+        let normalise = o.flag("normalise")?;
+        let tolerance = o.float("tolerance")?;
+        let evolved = method::evolve(&h, window, &psi.block, time, tolerance, &o.task()?)?;
+        if !normalise {
+            return Ok(Dynamic::from(Vector::new(h.device(), evolved.whole(&h)?)));
+        }
+        let (block, logs) = evolved.normalised(&h)?;
+        let mut map = Map::new();
+        map.insert("state".into(), Dynamic::from(Vector::new(h.device(), block)));
+        map.insert("log_norm".into(), Dynamic::from(Series::Real(logs)));
+        Ok(map.into())
     }
 }

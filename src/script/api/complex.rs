@@ -182,12 +182,13 @@ mod complex_functions {
             .ok()
             .filter(|digits| (1..=17).contains(digits))
             .ok_or_else(|| Error::input(format!("a number with {digits} digits")).hint("ask for 1 to 17"))?;
-        Ok(match as_number(&x) {
+        match as_number(&x) {
             Some(Number::Real(x)) => Ok(number::format::significant(x, digits)),
             Some(Number::Complex(z)) => Ok(number::format::significant_complex(z, digits)),
             None => Err(Error::input(format!("a number is wanted, not {}", type_of(&x)))
-                .hint("of several numbers format one by one")),
-        }?)
+                .hint("of several numbers format one by one")
+                .into()),
+        }
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, Engine, FLOAT, INT, Map};
 
 use super::chebyshev::as_complex;
 use super::lattice::reals;
-use super::values::real;
+use super::values::{real, type_of};
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sector, Site, Sites};
 use crate::number::{C64, Matrix};
@@ -125,9 +125,10 @@ fn own_site(o: &Options) -> Result<Site> {
     let operators = map("operators");
     let mut matrices = Vec::new();
     for (name, value) in &operators {
-        let matrix = value.clone().try_cast::<Matrix>().ok_or_else(|| {
-            Error::input(format!("operator `{name}` is a {}, not a Matrix", value.type_name()))
-        })?;
+        let matrix = value
+            .clone()
+            .try_cast::<Matrix>()
+            .ok_or_else(|| Error::input(format!("operator `{name}` is {}, not a Matrix", type_of(value))))?;
         matrices.push((name.to_string(), matrix));
     }
     let dim = matrices.first().map_or(0, |m| m.1.rows());

@@ -5,7 +5,7 @@ use rhai::{Array, Dynamic, Engine, FnPtr, INT};
 
 use super::chebyshev::as_complex;
 use super::lattice::{ints, reals, sublattice_of, truth};
-use super::values::real;
+use super::values::{real, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::{self, Block, Lattice, Model};
 use crate::number::Matrix;
@@ -43,7 +43,7 @@ pub(super) fn block_of(value: &Dynamic, orbitals: usize) -> Result<Block> {
         return Ok(Block::scalar(orbitals, z));
     }
     let Some(m) = value.clone().try_cast::<Matrix>() else {
-        return Err(Error::input(format!("a term is a number or a Matrix, not a {}", value.type_name()))
+        return Err(Error::input(format!("a term is a number or a Matrix, not {}", type_of(value)))
             .hint("a function of position must return one of the two on every path"));
     };
     if m.rows() != orbitals || m.cols() != orbitals {
@@ -261,12 +261,9 @@ mod model_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn sublattice(model: &mut ScriptModel, site: Dynamic, term: Dynamic) -> Fallible<()> {
-        let mut add = || {
-            let s = sublattice_of(model.model.lattice(), &site)?;
-            let block = block_of(&term, model.model.orbitals())?;
-            model.model.sublattice(s, &block)
-        };
-        Ok(add()?)
+        let s = sublattice_of(model.model.lattice(), &site)?;
+        let block = block_of(&term, model.model.orbitals())?;
+        Ok(model.model.sublattice(s, &block)?)
     }
 
     /// Adds Anderson disorder: on-site energies uniform in [-width/2, width/2], one a site. Site `i` gets
@@ -307,8 +304,7 @@ mod model_functions {
         let direction = |d: INT| {
             usize::try_from(d).map_err(|_| Error::input(format!("the lattice has no direction {d}")))
         };
-        let mut add = || model.model.flux(real(&alpha, "the flux")?, direction(a)?, direction(b)?);
-        Ok(add()?)
+        Ok(model.model.flux(real(&alpha, "the flux")?, direction(a)?, direction(b)?)?)
     }
 
     /// Strains the lattice: `map` moves positions, and every hopping, whenever added, is multiplied by `factor` of the new
@@ -339,18 +335,15 @@ mod model_functions {
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn place_orbitals(model: &mut ScriptModel, places: Array) -> Fallible<()> {
-        let mut place = || {
-            let given: Vec<Vec<f64>> =
-                places.iter().map(|x| reals(x, "the place of an orbital")).collect::<Result<_>>()?;
-            let sublattices = model.model.lattice().basis().len();
-            let all = if given.len() == model.model.orbitals() {
-                std::iter::repeat_n(given, sublattices).flatten().collect()
-            } else {
-                given
-            };
-            model.model.place_orbitals(all)
+        let given: Vec<Vec<f64>> =
+            places.iter().map(|x| reals(x, "the place of an orbital")).collect::<Result<_>>()?;
+        let sublattices = model.model.lattice().basis().len();
+        let all = if given.len() == model.model.orbitals() {
+            std::iter::repeat_n(given, sublattices).flatten().collect()
+        } else {
+            given
         };
-        Ok(place()?)
+        Ok(model.model.place_orbitals(all)?)
     }
 
     /// Removes the sites whose position the function says true to; the rest is numbered anew.

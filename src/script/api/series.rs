@@ -106,9 +106,7 @@ mod series_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn linspace(a: Dynamic, b: Dynamic, n: INT) -> Fallible<Series> {
-        let make =
-            || Series::linspace(real(&a, "the first end")?, real(&b, "the last end")?, count(n, "points")?);
-        Ok(make()?)
+        Ok(Series::linspace(real(&a, "the first end")?, real(&b, "the last end")?, count(n, "points")?)?)
     }
 
     /// `n` numbers from `a` to `b`, both included and positive, evenly spaced in their logarithm.
@@ -119,9 +117,7 @@ mod series_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn logspace(a: Dynamic, b: Dynamic, n: INT) -> Fallible<Series> {
-        let make =
-            || Series::logspace(real(&a, "the first end")?, real(&b, "the last end")?, count(n, "points")?);
-        Ok(make()?)
+        Ok(Series::logspace(real(&a, "the first end")?, real(&b, "the last end")?, count(n, "points")?)?)
     }
 
     /// Number of elements.

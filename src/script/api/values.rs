@@ -1,9 +1,12 @@
 //! Script values as host numbers and back: what the modules for Series, Matrix and Table share.
 
+use std::ops::{Range, RangeInclusive};
+
 use rhai::{Array, Dynamic, FLOAT, INT};
 
 use crate::error::{Error, Result};
 use crate::number::{C64, Number, Series};
+use crate::script::registry::name_of;
 
 /// A script value as a number, if it is one.
 pub(crate) fn as_number(value: &Dynamic) -> Option<Number> {
@@ -43,13 +46,15 @@ pub(crate) fn type_of(value: &Dynamic) -> String {
         (value.is_array(), "an array"),
         (value.is_map(), "a map"),
         (value.is_fnptr(), "a function"),
+        (value.is::<Range<INT>>() || value.is::<RangeInclusive<INT>>(), "a range"),
         (value.is::<C64>(), "a Complex"),
     ];
     match plain.iter().find(|(holds, _)| *holds) {
         Some((_, name)) => (*name).into(),
         None => {
             let name = value.type_name();
-            format!("a {}", name.rsplit("::").next().unwrap_or(name).trim_end_matches('>'))
+            let name = name_of(name.rsplit("::").next().unwrap_or(name).trim_end_matches('>'));
+            format!("{} {name}", if name.starts_with(['A', 'E', 'I', 'O', 'U']) { "an" } else { "a" })
         }
     }
 }
@@ -59,10 +64,10 @@ pub(crate) fn to_series(value: &Dynamic) -> Result<Series> {
     if let Some(series) = value.read_lock::<Series>() {
         return Ok(series.clone());
     }
-    if let Some(range) = value.read_lock::<std::ops::Range<INT>>() {
+    if let Some(range) = value.read_lock::<Range<INT>>() {
         return whole(range.start, range.end);
     }
-    if let Some(range) = value.read_lock::<std::ops::RangeInclusive<INT>>() {
+    if let Some(range) = value.read_lock::<RangeInclusive<INT>>() {
         return whole(*range.start(), range.end().saturating_add(1));
     }
     let Some(array) = value.read_lock::<Array>() else {

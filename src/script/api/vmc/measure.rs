@@ -41,8 +41,7 @@ mod measure_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn blocked(data: Series) -> Fallible<Rc<Blocked>> {
-        let find = || statistics::blocked(data.as_real("blocked")?);
-        Ok(find().map(Rc::new)?)
+        Ok(Rc::new(statistics::blocked(data.as_real("blocked")?)?))
     }
 
     /// The autocorrelation function of a series for lags 0 to `lags`, 1 at lag 0.
