@@ -190,7 +190,7 @@ struct Step<'a> {
 }
 
 /// What the generator knows beforehand.
-struct Plan<'a> {
+pub(super) struct Plan<'a> {
     model: &'a Model,
     /// Hoppings by sublattice of the row.
     entries: Vec<Vec<Entry>>,
@@ -204,15 +204,26 @@ struct Plan<'a> {
     axes: &'a [usize],
     /// Whether matrix elements of one step differ by more than their blocks.
     by_orbital: bool,
+    /// How many boundaries are crossed at most in each direction, where columns beyond a boundary are to be numbered apart and
+    /// to have no phase.
+    pub unrolled: Option<[i64; MAX_DIMENSION]>,
+}
+
+/// The number of a displacement over boundaries, of at most `most` either way in each direction; 0 for none.
+pub(super) fn copy(crossings: &[i64; MAX_DIMENSION], most: &[i64; MAX_DIMENSION]) -> usize {
+    crossings.iter().zip(most).rev().fold(0, |number, (c, m)| {
+        let n = 2 * m + 1;
+        number * n as usize + c.rem_euclid(n) as usize
+    })
 }
 
 /// The rows of one site.
-struct Rows {
-    rows: Vec<Vec<(usize, C64)>>,
+pub(super) struct Rows {
+    pub rows: Vec<Vec<(usize, C64)>>,
 }
 
 impl Rows {
-    fn new(n: usize) -> Self {
+    pub fn new(n: usize) -> Self {
         Rows { rows: vec![Vec::new(); n] }
     }
 
@@ -226,7 +237,7 @@ impl Rows {
 }
 
 impl<'a> Plan<'a> {
-    fn new(model: &'a Model, axes: &'a [usize]) -> Self {
+    pub fn new(model: &'a Model, axes: &'a [usize]) -> Self {
         let basis = model.lattice.basis();
         let mut entries: Vec<Vec<Entry>> = basis.iter().map(|_| Vec::new()).collect();
         for (index, hop) in model.hops.iter().enumerate() {
@@ -250,7 +261,7 @@ impl<'a> Plan<'a> {
         let beside =
             model.offsets.as_ref().map(|of| of.iter().map(|x| model.lattice.cell_coordinates(x)).collect());
         let by_orbital = !axes.is_empty() || beside.is_some();
-        Plan { model, entries, onsite, offsets, beside, axes, by_orbital }
+        Plan { model, entries, onsite, offsets, beside, axes, by_orbital, unrolled: None }
     }
 
     /// What the value of a matrix element from orbital `j` to orbital `i` is multiplied by.
@@ -292,7 +303,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Generates the rows of a site.
-    fn site(&self, site: usize, out: &mut Rows) {
+    pub fn site(&self, site: usize, out: &mut Rows) {
         let (model, lat) = (self.model, &self.model.lattice);
         let (basis, d) = (lat.basis().len(), lat.dimension());
         let full = lat.full(site);
@@ -309,7 +320,13 @@ impl<'a> Plan<'a> {
             let Some(column) = lat.number(end) else {
                 continue;
             };
-            let mut phase = if landing.wrapped { lat.phase(&landing) } else { C64::ONE };
+            let (mut column, mut phase) = (column, C64::ONE);
+            if landing.wrapped {
+                match &self.unrolled {
+                    None => phase = lat.phase(&landing),
+                    Some(most) => column += copy(&landing.crossings, most) * lat.sites(),
+                }
+            }
             let mut ends = None;
             if !model.fluxes.is_empty() {
                 let (u, v) = (

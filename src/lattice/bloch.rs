@@ -1,12 +1,12 @@
-//! Bloch Hamiltonians: the matrix of one repeating cell of a model, with the phase of the momentum on each boundary that
-//! a hopping crosses.
+//! Bloch Hamiltonians: the matrix of one repeating cell of a model, with the phase of the momentum on each
+//! boundary that a hopping crosses.
 
 use std::f64::consts::TAU;
+use std::sync::{Arc, OnceLock};
 
-use super::assemble::Format;
 use super::lattice::pseudo_inverse;
 use super::model::Model;
-use super::{Assembled, MAX_DIMENSION};
+use super::unrolled::Beyond;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series, memory};
@@ -16,18 +16,21 @@ const MOST_ROWS: usize = 1 << 14;
 
 /// The repeating cell of a model, in its periodic directions; what is open belongs to the cell.
 ///
-/// Where all terms are the same in every cell, the cell of the lattice repeats. Otherwise (disorder, functions of
-/// position, flux, removed sites) the whole sample does.
+/// Where all terms are the same in every cell, the cell of the lattice repeats. Otherwise (disorder,
+/// functions of position, flux, removed sites) the whole sample does.
 ///
-/// Momenta are in units of the reciprocal vectors, one number for every periodic direction. An element of `H(k)` is the
-/// sum over cells `R` of `<0 i| H |R j> exp(2 pi i k . R)`, so that `H` is periodic in `k`.
+/// Momenta are in units of the reciprocal vectors, one number for every periodic direction. An element of
+/// `H(k)` is the sum over cells `R` of `<0 i| H |R j> exp(2 pi i k . R)`, so that `H` is periodic in `k`.
 #[derive(Debug, Clone)]
 pub struct Bloch {
     model: Model,
     periodic: Vec<usize>,
     vectors: Vec<Vec<f64>>,
-    dual: Vec<Vec<f64>>,
+    reciprocal: Vec<Vec<f64>>,
     places: Vec<Vec<f64>>,
+    hamiltonian: Arc<Vec<Beyond>>,
+    /// The velocities along the Cartesian axes that were asked for.
+    velocities: Arc<Vec<OnceLock<Vec<Beyond>>>>,
 }
 
 impl Bloch {
@@ -80,7 +83,10 @@ impl Bloch {
                 Ok(dual.iter().map(|b| dot(b, &at)).collect())
             })
             .collect::<Result<_>>()?;
-        Ok(Bloch { model, periodic, vectors, dual, places })
+        let reciprocal = dual.iter().map(|b| b.iter().map(|x| TAU * x).collect()).collect();
+        let hamiltonian = Arc::new(model.by_copy(&[])?);
+        let velocities = Arc::new((0..model.lattice.space()).map(|_| OnceLock::new()).collect());
+        Ok(Bloch { model, periodic, vectors, reciprocal, places, hamiltonian, velocities })
     }
 
     /// Rows of `H(k)`: sites of the cell times orbitals.
@@ -103,9 +109,20 @@ impl Bloch {
         &self.vectors
     }
 
-    /// The reciprocal vectors, Cartesian, in inverse lattice constants: `vectors[i] . reciprocal[j] = 2 pi delta_ij`.
-    pub fn reciprocal(&self) -> Vec<Vec<f64>> {
-        self.dual.iter().map(|b| b.iter().map(|x| TAU * x).collect()).collect()
+    /// The reciprocal vectors, Cartesian, in inverse lattice constants: `vectors[i] . reciprocal[j] = 2 pi
+    /// delta_ij`.
+    pub fn reciprocal(&self) -> &[Vec<f64>] {
+        &self.reciprocal
+    }
+
+    /// `H` in parts, one for each cell that its columns lie in: the displacement along the periodic
+    /// directions, and the matrix elements.
+    pub fn parts(&self) -> impl Iterator<Item = (Vec<i64>, &[(usize, usize, C64)])> {
+        self.hamiltonian.iter().map(|part| (self.displacement(part), &part.entries[..]))
+    }
+
+    fn displacement(&self, part: &Beyond) -> Vec<i64> {
+        self.periodic.iter().map(|&d| part.copy[d]).collect()
     }
 
     /// Where the orbital of a row lies, in units of the vectors by which the cell repeats.
@@ -125,16 +142,27 @@ impl Bloch {
     /// # Errors
     /// A momentum of another dimension, or not finite.
     pub fn hamiltonian(&self, k: &[f64]) -> Result<Matrix> {
-        self.at(k, &[])
+        self.at(k, &self.hamiltonian)
     }
 
-    /// The derivative of `H` along a Cartesian axis, `i [H, x]` (hbar = 1), with the orbitals at their places: its elements
-    /// between eigenvectors of `H(k)` are velocities.
+    /// The derivative of `H` along a Cartesian axis, `i [H, x]` (hbar = 1), with the orbitals at their
+    /// places: its elements between eigenvectors of `H(k)` are velocities.
     ///
     /// # Errors
     /// As [`Bloch::hamiltonian`], and for an axis that the lattice does not have.
     pub fn velocity(&self, k: &[f64], axis: usize) -> Result<Matrix> {
-        self.at(k, &[axis])
+        let Some(kept) = self.velocities.get(axis) else {
+            let space = self.velocities.len();
+            return Err(Error::input(format!("axis {axis} in a space of {space} dimensions"))
+                .hint("axes are numbered from 0"));
+        };
+        match kept.get() {
+            Some(parts) => self.at(k, parts),
+            None => {
+                let parts = self.model.by_copy(&[axis])?;
+                self.at(k, kept.get_or_init(|| parts))
+            }
+        }
     }
 
     /// The derivative of `H` along reciprocal vector `d`, as [`Bloch::velocity`].
@@ -153,7 +181,7 @@ impl Bloch {
         sum.ok_or_else(|| Error::internal("a reciprocal vector of length zero"))
     }
 
-    fn at(&self, k: &[f64], axes: &[usize]) -> Result<Matrix> {
+    fn at(&self, k: &[f64], parts: &[Beyond]) -> Result<Matrix> {
         if k.len() != self.dimension() {
             return Err(Error::input(format!(
                 "a momentum of {} numbers for {} periodic directions",
@@ -165,21 +193,15 @@ impl Bloch {
         if let Some(x) = k.iter().find(|x| !x.is_finite()) {
             return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));
         }
-        let mut wrap = [Wrap::Open; MAX_DIMENSION];
-        for (&d, k) in self.periodic.iter().zip(k) {
-            // Only the fraction counts, and it alone keeps the digits.
-            wrap[d] = Wrap::Phase(C64::cis(TAU * (k - k.round())));
-        }
-        let mut model = self.model.clone();
-        model.lattice = model.lattice.boundary(&wrap[..self.model.lattice.dimension()])?;
-        let Assembled::Csr(csr) = model.assemble_along(axes, Format::Csr, false)? else {
-            return Err(Error::internal("compressed rows were asked for"));
-        };
         let n = self.rows();
         let mut dense = vec![C64::ZERO; n * n];
-        for row in 0..n {
-            for entry in csr.row_start[row]..csr.row_start[row + 1] {
-                dense[row * n + csr.columns.get(entry)] += csr.values.get(entry);
+        for part in parts {
+            // Only the fraction of a momentum counts, and it alone keeps the digits.
+            let cells = self.displacement(part);
+            let turns: f64 = cells.iter().zip(k).map(|(r, k)| *r as f64 * (k - k.round())).sum();
+            let phase = C64::cis(TAU * turns);
+            for &(row, column, value) in &part.entries {
+                dense[row * n + column] += value * phase;
             }
         }
         Matrix::new(n, n, Series::Complex(dense))

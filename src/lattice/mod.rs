@@ -22,6 +22,7 @@ mod strained;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unrolled;
 mod wannier;
 
 pub use assemble::{Assembled, Format};
@@ -33,4 +34,5 @@ pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
 pub use points::HopTerm;
+pub use unrolled::Beyond;
 pub use wannier::{Centres, WannierOptions, read_wannier90};

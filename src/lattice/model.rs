@@ -215,6 +215,29 @@ impl Model {
         Ok(())
     }
 
+    /// Adds an energy to each site.
+    ///
+    /// # Errors
+    /// A number of energies that is not that of the sites, one that is not finite, no memory.
+    pub fn onsite_each(&mut self, energies: &[f64]) -> Result<()> {
+        let sites = self.lattice.sites();
+        if energies.len() != sites {
+            return Err(Error::input(format!("{} on-site energies for {sites} sites", energies.len()))
+                .hint("give one for each site, in the order of their numbers"));
+        }
+        if let Some(site) = energies.iter().position(|x| !x.is_finite()) {
+            return Err(Error::input(format!("the energy of site {site} is {}", energies[site]))
+                .hint("look for a division by zero"));
+        }
+        memory::ensure(4 * sites as u128, &format!("a term on {sites} sites"))?;
+        let mut table = Builder::default();
+        for &energy in energies {
+            table.push(Some(Block::scalar(self.orbitals, energy)))?;
+        }
+        self.local.push(Arc::new(table.finish()));
+        Ok(())
+    }
+
     /// Adds Anderson disorder: site `i` gets the energy `width * (unit(w0, w1) - 1/2)` on all its orbitals, with the
     /// words of `philox::words(seed, Stream::Disorder, i, n)` in the call that follows `n` others.
     ///
@@ -329,6 +352,16 @@ impl Model {
             self.fluxes.push(flux);
         }
         Ok(())
+    }
+
+    /// Whether there is a magnetic field.
+    pub fn has_field(&self) -> bool {
+        !self.fluxes.is_empty()
+    }
+
+    /// Whether the vector potential is the same in all cells along a direction.
+    pub fn field_repeats(&self, direction: usize) -> bool {
+        self.fluxes.iter().all(|flux| flux.a != direction)
     }
 
     /// Removes the sites whose position `gone` says yes to; the others are numbered anew.

@@ -146,6 +146,14 @@ impl Subspace {
         Ok(Some(t))
     }
 
+    /// The image of the block that was added last: what a Krylov space grows by.
+    ///
+    /// # Errors
+    /// An empty basis.
+    pub fn last_image(&self) -> Result<BlockVector> {
+        self.images.last().cloned().ok_or_else(|| Error::internal("a basis without vectors"))
+    }
+
     /// Ritz values, ascending, and the coefficients of the Ritz vectors in the basis: row-major, a column each.
     pub fn ritz(&self) -> Result<(Vec<f64>, Vec<C64>)> {
         hermitian_eigen(self.dim, &self.projected, self.h.dtype().is_complex())

@@ -32,7 +32,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 42] = [
+pub const WORKS: [Work; 51] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -327,10 +327,73 @@ pub const WORKS: [Work; 42] = [
         ["Physical Review Letters", "10", "159"],
         1963,
     ),
+    work(
+        "Fang2012",
+        "Fang, Haw-ren and Saad, Yousef",
+        "A filtered {Lanczos} procedure for extreme and interior eigenvalue problems",
+        ["SIAM Journal on Scientific Computing", "34", "A2220"],
+        2012,
+    ),
+    work(
+        "LopezSancho1985",
+        "L{\\'o}pez Sancho, M. P. and L{\\'o}pez Sancho, J. M. and Rubio, J.",
+        "Highly convergent schemes for the calculation of bulk and surface {Green} functions",
+        ["Journal of Physics F: Metal Physics", "15", "851"],
+        1985,
+    ),
+    work(
+        "Fisher1981",
+        "Fisher, Daniel S. and Lee, Patrick A.",
+        "Relation between conductivity and transmission matrix",
+        ["Physical Review B", "23", "6851"],
+        1981,
+    ),
+    work(
+        "Bianco2011",
+        "Bianco, Raffaello and Resta, Raffaele",
+        "Mapping topological order in coordinate space",
+        ["Physical Review B", "84", "241106"],
+        2011,
+    ),
+    work(
+        "Loring2010",
+        "Loring, Terry A. and Hastings, Matthew B.",
+        "Disordered topological insulators via {C*}-algebras",
+        ["Europhysics Letters", "92", "67004"],
+        2010,
+    ),
+    work(
+        "Peschel2003",
+        "Peschel, Ingo",
+        "Calculation of reduced density matrices from correlation functions",
+        ["Journal of Physics A: Mathematical and General", "36", "L205"],
+        2003,
+    ),
+    work(
+        "Oganesyan2007",
+        "Oganesyan, Vadim and Huse, David A.",
+        "Localization of interacting fermions at high temperature",
+        ["Physical Review B", "75", "155111"],
+        2007,
+    ),
+    work(
+        "Fukui2005",
+        "Fukui, Takahiro and Hatsugai, Yasuhiro and Suzuki, Hiroshi",
+        "{Chern} numbers in discretized {Brillouin} zone: efficient method of computing (spin) {Hall} conductances",
+        ["Journal of the Physical Society of Japan", "74", "1674"],
+        2005,
+    ),
+    work(
+        "Soluyanov2011",
+        "Soluyanov, Alexey A. and Vanderbilt, David",
+        "Computing topological invariants without inversion symmetry",
+        ["Physical Review B", "83", "235401"],
+        2011,
+    ),
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 52] = [
+const BEHIND: [(&str, &[&str]); 60] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -339,6 +402,14 @@ const BEHIND: [(&str, &[&str]); 52] = [
     ("kpm::evolve", &["TalEzer1984"]),
     ("chebyshev_expand", &["TalEzer1984"]),
     ("davidson", &["Davidson1975", "Olsen1990"]),
+    ("eigs", &["Fang2012"]),
+    ("transport::", &["LopezSancho1985", "Fisher1981"]),
+    ("markers::chern", &["Bianco2011"]),
+    ("markers::bott", &["Loring2010"]),
+    ("markers::entanglement", &["Peschel2003"]),
+    ("markers::level_ratio", &["Oganesyan2007"]),
+    ("chern_number", &["Fukui2005"]),
+    ("z2", &["Soluyanov2011"]),
     ("lanczos", &["Wu2000"]),
     ("spectral_window", &["Wu2000"]),
     ("exact::", &["Lin1990"]),

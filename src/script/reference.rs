@@ -18,7 +18,7 @@ pub struct Page {
 }
 
 /// What each module is for. Functions that all scripts need are in none.
-const MODULES: [(&str, &str); 13] = [
+const MODULES: [(&str, &str); 15] = [
     (
         "crystal",
         "Crystals for variational Monte Carlo: cells with ions, in bohr and hartree, and the empirical \
@@ -55,6 +55,11 @@ const MODULES: [(&str, &str); 13] = [
         "Finite lattices: Bravais lattices and your own unit cells, boundaries, vacancies, shapes. \
          Lengths are in lattice constants.",
     ),
+    (
+        "markers",
+        "What tells about states without momenta: topology in real space, how far states reach, how levels repel, \
+         the entanglement of free fermions.",
+    ),
     ("models", "Standard many-body models as sums of operators, for `exact::operator` and `dmrg::finite`."),
     (
         "orbitals",
@@ -67,6 +72,11 @@ const MODULES: [(&str, &str); 13] = [
          error bound, index and zero modes, propagators.",
     ),
     ("solve", "Linear equations with Hermitian and other operators, by Krylov methods."),
+    (
+        "transport",
+        "Coherent transport through samples between semi-infinite leads: scattering matrices, transmissions, \
+         local densities of states and currents.",
+    ),
     (
         "vmc",
         "Variational Monte Carlo: runs and optimisation of wave functions, for electrons in crystals, \

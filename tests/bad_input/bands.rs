@@ -43,6 +43,79 @@ fn bands_that_cannot_be() {
             ("model(lattice::points([[0.0], [0.0]])).hop_within(1.0, 1.0)", "lie at one place", ""),
             ("model(lattice::points([[0.0], [5.0]])).hop_within(1.0, 1.0)", "no two sites", "cutoff"),
             ("g.hop_within(-1.0, 1.0)", "within a distance of -1", ""),
+            ("eigs(h, #{ count: 2 })", "near", ""),
+            ("eigs(h, #{ near: 0.0, count: 9 })", "9 eigenpairs of an operator with 8 rows", "count"),
+            ("eigs(h, #{ near: 0.0 / 0.0 })", "option `near` is not a number", "division"),
+            ("eigs(h, #{ near: 0.0, tol: 0.0 })", "a tolerance of 0", "positive"),
+            ("eigs(I * h, #{ near: 0.0 })", "Hermitian", ""),
+        ],
+    );
+}
+
+#[test]
+fn samples_and_leads_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ = engine
+        .eval(
+            "let c = model(lattice::chain(1)); c.nearest(-1.0);\n\
+             let none = model(lattice::chain(1));\n\
+             let two = model(lattice::chain(3).boundary(\"open\"), 2); two.nearest(-1.0);\n\
+             let m = model(lattice::chain(4).boundary(\"open\")); m.nearest(-1.0);\n\
+             let right = transport::lead(c, #{ side: 1 });\n\
+             let s = transport::system(m, #{ leads: [right] });\n\
+             let wide = model(lattice::square(1, 3).boundary([\"periodic\", \"open\"])); wide.nearest(-1.0);\n\
+             let turned = model(lattice::square(1, 3).boundary([\"periodic\", \"open\"])); turned.nearest(-1.0);\n\
+             turned.flux(0.1, 0, 1);\n\
+             let dots = model(lattice::square(3, 3).boundary(\"open\")); dots.nearest(-1.0);\n\
+             dots.remove(|r| r[0] == 2.0 && r[1] == 2.0);\n\
+             let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });\n\
+             let p = tight_binding(lattice::square(5, 5), #{ hopping: -1.0 });\n\
+             let d = tight_binding(lattice::square(5, 5).boundary(\"open\"), #{ hopping: -1.0 });",
+        )
+        .unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("transport::lead(c, #{})", "side", ""),
+            ("transport::lead(c, #{ side: 2 })", "a lead to side 2", "against it"),
+            ("transport::lead(m, #{ side: 1 })", "open in every direction", "periodic"),
+            (
+                "transport::lead(model(lattice::square(1, 1)), #{ side: 1 })",
+                "2 periodic directions",
+                "one direction",
+            ),
+            ("transport::lead(none, #{ side: 1 })", "not joined", "hoppings"),
+            ("transport::lead(c, #{ side: 1, origin: [1, 2] })", "an origin of 2 cells", ""),
+            ("transport::lead(turned, #{ side: 1 })", "vector potential grows along it", "a and 0"),
+            ("transport::system(m, #{ leads: [] })", "without leads", "one lead"),
+            ("transport::system(m, #{ leads: [1] })", "a lead that is a number", "transport::lead"),
+            ("transport::system(c, #{ leads: [right] })", "periodic along it", "open"),
+            ("transport::system(two, #{ leads: [right] })", "lead 0 has 1 orbitals", ""),
+            (
+                "transport::system(dots, #{ leads: [transport::lead(wide, #{ side: 1 })] })",
+                "where a lead begins",
+                "whole cell",
+            ),
+            (
+                "transport::system(dots, #{ leads: [transport::lead(wide, #{ side: 1, origin: [0, 9] })] })",
+                "fits the sample nowhere",
+                "origin",
+            ),
+            ("s.transmission(0, 1, 0.0)", "lead 1 of 1", "from 0"),
+            ("s.transmission(-1, 0, 0.0)", "lead -1", "from 0"),
+            ("s.transmission(0, 0, 0.0 / 0.0)", "at an energy of NaN", ""),
+            ("s.transmission(0, 0, \"x\")", "an energy is a number", ""),
+            ("markers::chern(h, #{})", "filled", ""),
+            ("markers::chern(h, #{ filled: 2 })", "two dimensions", "two directions"),
+            ("markers::chern(p, #{ filled: 1 })", "not open in both", "Bott"),
+            ("markers::bott(d, #{ filled: 1 })", "that is open", "periodic"),
+            ("markers::bott(p, #{ filled: 2 })", "end inside a multiplet", "all of its states"),
+            ("markers::bott(p, #{ filled: 26 })", "26 filled states of 25", ""),
+            ("markers::entanglement(h, #{ filled: 1, rows: [1, 1] })", "row 1 of a part", "each once"),
+            ("markers::entanglement(h, #{ filled: 1, rows: [-1] })", "row -1", ""),
+            ("markers::level_ratio([1.0, 2.0])", "the spacings of 2 levels", "three"),
+            ("markers::level_ratio([1.0, 1.0, 1.0])", "all one", ""),
+            ("markers::participation(zeros(h, 1))", "column 0 of a block is zero", ""),
         ],
     );
 }

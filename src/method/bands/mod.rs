@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::lattice::Bloch;
-use crate::number::{C64, Matrix};
+use crate::number::{C64, Matrix, memory};
 use crate::task::Task;
 
 /// Momenta whose matrices are made between two looks at the interrupt.
@@ -33,6 +33,11 @@ fn at_each<T: Send>(
         steps.advance(all.len())?;
     }
     Ok(all)
+}
+
+/// Memory for so many complex numbers at each of so many momenta.
+fn keep(points: usize, each: usize) -> Result<()> {
+    memory::ensure(16 * points as u128 * each as u128, &format!("what is kept of {points} momenta"))
 }
 
 /// Levels at a momentum, ascending, and their eigenvectors as columns.

@@ -1,6 +1,6 @@
 //! Bands along a path of momenta.
 
-use super::{Levels, at_each, levels};
+use super::{Levels, at_each, energies_at, keep, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::number::{C64, Matrix, Series, Table};
@@ -48,8 +48,13 @@ pub fn bands(bloch: &Bloch, options: &BandOptions, task: &Task) -> Result<Table>
         }
     }
     let path = Path::new(bloch, corners, options.points)?;
-    let found = at_each(&path.momenta, "bands", task, |k| levels(bloch, k))?;
     let n = bloch.rows();
+    let vectors = options.velocities || !options.groups.is_empty();
+    keep(path.momenta.len(), if vectors { n * (n + 1) } else { n })?;
+    let found = at_each(&path.momenta, "bands", task, |k| match vectors {
+        true => levels(bloch, k),
+        false => Ok(Levels { energies: energies_at(bloch, k)?, vectors: Matrix::zeros(n, 0)? }),
+    })?;
     let mut table = Table::from_columns([("k", path.lengths.clone())])?;
     for band in 0..n {
         let energies: Vec<f64> = found.iter().map(|l| l.energies[band]).collect();

@@ -5,7 +5,7 @@
 
 use std::f64::consts::{PI, TAU};
 
-use super::{Levels, at_each, levels, lowest};
+use super::{at_each, keep, levels, lowest};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::number::{C64, Matrix, Series, Table};
@@ -68,10 +68,9 @@ impl Plane {
 
     /// The area that the two reciprocal vectors span.
     fn area(&self, bloch: &Bloch) -> f64 {
-        let b = bloch.reciprocal();
-        let [a, b] = self.directions.map(|d| b[d].clone());
+        let [a, b] = self.directions.map(|d| &bloch.reciprocal()[d]);
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-        (dot(&a, &a) * dot(&b, &b) - dot(&a, &b).powi(2)).max(0.0).sqrt()
+        (dot(a, a) * dot(b, b) - dot(a, b).powi(2)).max(0.0).sqrt()
     }
 }
 
@@ -84,17 +83,17 @@ fn check_filled(bloch: &Bloch, filled: usize) -> Result<()> {
 }
 
 /// The direct gap above the filled bands; infinite if all are filled.
-fn gap(levels: &Levels, filled: usize) -> f64 {
-    levels.energies.get(filled).map_or(f64::INFINITY, |above| above - levels.energies[filled - 1])
+fn gap(energies: &[f64], filled: usize) -> f64 {
+    energies.get(filled).map_or(f64::INFINITY, |above| above - energies[filled - 1])
 }
 
 /// An error unless there is a gap everywhere.
-fn check_gap<'a>(all: impl Iterator<Item = (&'a Vec<f64>, &'a Levels)>, filled: usize) -> Result<f64> {
+fn check_gap<'a>(all: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>, filled: usize) -> Result<f64> {
     let (mut least, mut width, mut place) = (f64::INFINITY, 0.0f64, Vec::new());
-    for (k, l) in all {
-        width = l.energies.iter().fold(width, |w, e| w.max(e.abs()));
-        if gap(l, filled) < least {
-            (least, place) = (gap(l, filled), k.clone());
+    for (k, energies) in all {
+        width = energies.iter().fold(width, |w, e| w.max(e.abs()));
+        if gap(energies, filled) < least {
+            (least, place) = (gap(energies, filled), k.clone());
         }
     }
     if least <= NO_GAP * width {
@@ -135,12 +134,13 @@ pub fn chern_number(
         return Err(Error::input(format!("a grid of {n} points in each direction")));
     }
     loop {
+        keep(n * n, bloch.rows() * (filled + 1))?;
         let momenta: Vec<Vec<f64>> = (0..n * n)
             .map(|p| plane.momentum((p / n) as f64 / n as f64, (p % n) as f64 / n as f64))
             .collect();
         let found = at_each(&momenta, "Chern number", task, |k| {
             let l = levels(bloch, k)?;
-            Ok((lowest(&l.vectors, filled)?, l))
+            Ok((lowest(&l.vectors, filled)?, l.energies))
         })?;
         let least = check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), filled)?;
         let link = |p: usize, q: usize| overlap(&found[p].0, &found[q].0).and_then(|m| Ok(m.det()?.to_c64()));
@@ -190,6 +190,7 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
     if !(1..=1 << 14).contains(&n) {
         return Err(Error::input(format!("a grid of {n} points in each direction")));
     }
+    keep(n * n, bloch.rows())?;
     let momenta: Vec<Vec<f64>> =
         (0..n * n).map(|p| plane.momentum((p / n) as f64 / n as f64, (p % n) as f64 / n as f64)).collect();
     let found = at_each(&momenta, "Berry curvature", task, |k| {
@@ -207,7 +208,7 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
                 sum -= 2.0 * (first[low * rows + high] * second[high * rows + low]).im / (apart * apart);
             }
         }
-        Ok((sum, l))
+        Ok((sum, l.energies))
     })?;
     check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), filled)?;
     let (hand, area) = (plane.hand(bloch), plane.area(bloch));
@@ -250,6 +251,7 @@ pub fn wilson_loop(
     }
     let mut n = points;
     loop {
+        keep(n, bloch.rows() * (filled + 1))?;
         let momenta: Vec<Vec<f64>> = (0..n)
             .map(|j| {
                 let mut k = at.to_vec();
@@ -259,7 +261,7 @@ pub fn wilson_loop(
             .collect();
         let found = at_each(&momenta, "Wilson loop", task, |k| {
             let l = levels(bloch, k)?;
-            Ok((lowest(&l.vectors, filled)?, l))
+            Ok((lowest(&l.vectors, filled)?, l.energies))
         })?;
         check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), filled)?;
         // What the places of the orbitals add from one momentum to the next.
@@ -306,11 +308,13 @@ pub fn z2(bloch: &Bloch, filled: usize, plane: &Plane, task: &Task) -> Result<u8
     let (mut steps, mut before) = (POINTS / 2, None);
     while steps <= MOST_POINTS {
         let mut centres = Vec::with_capacity(steps + 1);
+        let progress = task.start("Z2 invariant", steps + 1);
         for j in 0..=steps {
             let k = plane.momentum(0.0, 0.5 * j as f64 / steps as f64);
             let others: Vec<f64> = (0..k.len()).filter(|d| *d != along).map(|d| k[d]).collect();
             let phases = wilson_loop(bloch, filled, along, &others, 2 * steps, &task.quiet())?;
             centres.push(phases.iter().map(|p| (p / TAU).rem_euclid(1.0)).collect::<Vec<f64>>());
+            progress.advance(j + 1)?;
         }
         let (odd, smooth) = jumps(&centres);
         if smooth && before == Some(odd) {

@@ -5,7 +5,7 @@ use kuva::plot::{Heatmap, LegendPosition, LinePlot, MarkerShape, ScatterPlot};
 use kuva::prelude::{ColorMap, ReferenceLine, TextAnnotation};
 use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
-use kuva::render::render::{Scene, render_multiple};
+use kuva::render::render::{Primitive, Scene, render_multiple};
 
 use super::{Content, Curve, Map, Plot, Style};
 use crate::error::{Error, Result};
@@ -40,6 +40,7 @@ impl Plot {
         tidy(&mut plot.title);
         tidy(&mut plot.xlabel);
         tidy(&mut plot.ylabel);
+        plot.ticks.iter_mut().for_each(|(_, name)| tidy(name));
         match &mut plot.content {
             Content::Curves(curves) => curves.iter_mut().for_each(|curve| tidy(&mut curve.name)),
             Content::Map(map) => tidy(&mut map.label),
@@ -58,7 +59,32 @@ impl Plot {
     fn scene(&self, size: (f64, f64)) -> Result<Scene> {
         let plots = self.plots()?;
         let layout = self.layout(&plots, size);
-        Ok(render_multiple(plots, layout))
+        let mut scene = render_multiple(plots, layout);
+        if !self.ticks.is_empty() {
+            self.name_points(&mut scene);
+        }
+        Ok(scene)
+    }
+
+    /// The library draws texts at data in a group that ends at the axes, and would cut off what stands below: the names come after
+    /// that group. The marks of the axis that have no number go.
+    fn name_points(&self, scene: &mut Scene) {
+        let bottom = scene.elements.iter().find_map(|e| match e {
+            Primitive::ClipStart { y, height, .. } => Some(y + height),
+            _ => None,
+        });
+        let Some(bottom) = bottom else { return };
+        let is_name = |e: &Primitive| match e {
+            Primitive::Text { y, content, .. } => {
+                *y > bottom && self.ticks.iter().any(|(_, name)| name == content)
+            }
+            _ => false,
+        };
+        let is_mark = |e: &Primitive| matches!(e, Primitive::Line { x1, y1, x2, y2, .. } if x1 == x2 && *y1 == bottom && *y2 > bottom);
+        let (names, mut rest): (Vec<_>, Vec<_>) = scene.elements.drain(..).partition(is_name);
+        rest.retain(|e| !is_mark(e));
+        rest.extend(names);
+        scene.elements = rest;
     }
 
     /// What is drawn, in the library's terms.

@@ -139,3 +139,16 @@ fn only_pictures_are_saved_as_plots() {
     assert!(Plot::from_series(&Series::Real(vec![1.0])).save("a.pdf").is_err());
     assert!(Style::named("point").unwrap_err().hint_text().is_some());
 }
+
+/// Names of points stand below the axis, where the clipping of curves does not reach.
+#[test]
+fn names_of_points_are_not_cut_off() {
+    let ticks = serde_json::json!([[0.0, "start"], [1.5, "K"], [2.0, "end"]]);
+    let table = Table::from_columns([("k", vec![0.0, 1.0, 2.0]), ("band1", vec![-1.0, 0.5, 1.0])]).unwrap();
+    let svg = Plot::from_table(&table.with_report("ticks", ticks)).unwrap().svg().unwrap();
+    let clipped = svg.split("<g clip-path").nth(1).and_then(|after| after.split("</g>").next()).unwrap();
+    for name in ["start", "K", "end"] {
+        let text = format!(">{name}</text>");
+        assert!(svg.contains(&text) && !clipped.contains(&text), "{name}");
+    }
+}

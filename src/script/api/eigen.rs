@@ -28,7 +28,7 @@ fn block(o: &Options, key: &str) -> Option<crate::backend::BlockVector> {
 }
 
 /// What is said of a search that ended before it had converged: why, and what helps.
-fn unfinished(eigen: &Eigen, tolerance: f64, unit: &str, used: usize) -> Option<String> {
+pub(super) fn unfinished(eigen: &Eigen, tolerance: f64, unit: &str, used: usize) -> Option<String> {
     let worst = eigen.worst();
     match eigen.ended {
         Ended::Converged => None,
@@ -198,7 +198,7 @@ mod eigen_functions {
         Ok(Pairs(Rc::new(eigen), a.device().clone()))
     }
 
-    /// Eigenvalues, from the end of the spectrum inwards.
+    /// Eigenvalues: from the end of the spectrum inwards, or ascending where they are those near an energy.
     #[rhai_fn(global, get = "values", pure)]
     pub fn values(e: &mut Pairs) -> Series {
         Series::Real(e.0.values.clone())

@@ -8,7 +8,7 @@ use super::lattice::{ints, reals, sublattice_of, truth};
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::{self, Block, Lattice, Model};
-use crate::number::Matrix;
+use crate::number::{Matrix, Series};
 use crate::operator::{Format, Operator};
 use crate::script::callback::{Callback, floats};
 use crate::script::{Fallible, Options, session};
@@ -116,16 +116,25 @@ fn with_bond(
     calls.finish(added)
 }
 
-/// Adds an on-site term that is a value or a script's function of position.
+/// Adds an on-site term that is a value, a Series with one for each site, or a script's function of position and number.
 pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
     let orbitals = model.orbitals();
+    if let Some(energies) = value.read_lock::<Series>() {
+        return Ok(model.onsite_each(energies.as_real("on-site energies")?)?);
+    }
     let Some(f) = value.clone().try_cast::<FnPtr>() else {
         let block = block_of(value, orbitals)?;
         return Ok(model.onsite(&block)?);
     };
     let task = session()?.task(true);
     let calls = Callback::new(ctx);
-    let mut term = |r: &[f64]| block_of(&calls.call(&f, (floats(r),))?, orbitals);
+    let (both, mut site) = (calls.takes(&f, 2), 0);
+    let mut term = |r: &[f64]| {
+        let value =
+            if both { calls.call(&f, (floats(r), site as INT)) } else { calls.call(&f, (floats(r),)) };
+        site += 1;
+        block_of(&value?, orbitals)
+    };
     let added = model.onsite_with(&mut term, &task);
     calls.finish(added)
 }
@@ -180,13 +189,17 @@ mod model_functions {
         Ok(Model::new(lattice, 1).map(ScriptModel::new)?)
     }
 
-    /// Adds an on-site term: a number, a Hermitian Matrix of the orbitals, or a function of the site's position that
-    /// returns one.
+    /// Adds an on-site term: a number, a Hermitian Matrix of the orbitals, a function of the site's position (and of its number)
+    /// that returns one, or a Series with an energy for each site. Where a term is a formula of the coordinates, a Series is by far
+    /// the fastest.
     ///
     /// # Example
     /// ```rhai
     /// let m = model(lattice::chain(8));
     /// m.onsite(|r| 0.1 * r[0]);
+    /// m.onsite(|r, site| if site % 2 == 0 { 0.5 } else { -0.5 });
+    /// m.onsite(0.01 * m.lattice.coordinates(0) ** 2.0);
+    /// m.onsite(0.3 * random_numbers(8, #{ distribution: "gaussian", seed: 1 }));     // Gaussian disorder
     /// m.nearest(-1.0);
     /// assert(m.build().is_hermitian(), "Hermitian");
     /// ```

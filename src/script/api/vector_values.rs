@@ -17,7 +17,7 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 /// All numbers of a block, row by row.
-fn numbers(v: &Vector) -> Result<Series> {
+pub(super) fn numbers(v: &Vector) -> Result<Series> {
     v.block.rows().need_all("the numbers of a vector are read")?;
     let all = v.device.download(&v.block)?;
     Ok(if v.block.dtype().is_complex() {

@@ -5,9 +5,9 @@ use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT};
 
 use super::{Boundary, boundaries_of, count, ints, sublattice_of, truth};
 use crate::backend::matrix::Wrap;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lattice::Lattice;
-use crate::number::C64;
+use crate::number::{C64, Series};
 use crate::script::callback::{Callback, floats};
 use crate::script::{Fallible, session};
 
@@ -95,6 +95,24 @@ mod lattice_functions {
     #[rhai_fn(return_raw, pure)]
     pub fn position(lattice: &mut Lattice, site: INT) -> Fallible<Dynamic> {
         Ok(count(site, "a site").and_then(|s| lattice.position(s)).map(|r| floats(&r))?)
+    }
+
+    /// The Cartesian coordinates of all sites along an axis (0 for x), a Series.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(lattice::square(2, 2).coordinates(1) == series([0.0, 0.0, 1.0, 1.0]), "y");
+    /// ```
+    #[rhai_fn(return_raw, pure)]
+    pub fn coordinates(lattice: &mut Lattice, axis: INT) -> Fallible<Series> {
+        let axis = count(axis, "an axis")?;
+        if axis >= lattice.space() {
+            return Err(Error::input(format!("axis {axis} in a space of {} dimensions", lattice.space()))
+                .hint("axes are numbered from 0")
+                .into());
+        }
+        let along = (0..lattice.sites()).map(|site| Ok(lattice.position(site)?[axis]));
+        Ok(Series::Real(along.collect::<Result<_>>()?))
     }
 
     /// The sites joined to a site by nearest-neighbour bonds.

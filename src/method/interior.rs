@@ -1,0 +1,412 @@
+//! Levels inside a spectrum: a block Krylov space of T_m of the folded operator (H - e)^2, scaled so that
+//! levels near e grow and all others stay in [-1, 1] (filtered Lanczos: Fang, Saad, SIAM J. Sci. Comput. 34
+//! (2012) A2220; folding: Wang, Zunger, J. Chem. Phys. 100 (1994) 2394). H is then diagonalised among the
+//! vectors that grow most, which keeps pairs at both sides of e apart.
+//!
+//! T_m falls with the distance from e, up to its bound. So a search from random vectors, which have weight
+//! everywhere, has found all nearer levels when it has found the last one asked for; where copies of one
+//! level are more than its vectors, a second look from other random vectors finds the rest.
+
+use super::folded::Folded;
+use super::subspace::Subspace;
+use super::window::require_hermitian;
+use super::{Chebyshev, DampingKernel, Eigen, Ended, Window};
+use crate::backend::{BlockVector, Distribution, Random};
+use crate::error::{Error, Result};
+use crate::number::philox::Stream;
+use crate::number::root;
+use crate::operator::Operator;
+use crate::task::{Steps, Task};
+
+/// Spaces of so many dimensions are diagonalised whole.
+const SMALL: usize = 128;
+/// Kernels do so many vectors at once in little more time than one.
+const LANES: usize = 16;
+/// Random columns from here on: those before are taken by the search for the spectrum's ends.
+const FIRST_COLUMN: u32 = 64;
+/// Looks at the residuals without progress that end a search, or first try another filter.
+const PATIENCE: usize = 24;
+/// The space grows by this much between two looks at the residuals.
+const GROWTH: f64 = 1.12;
+
+/// What to find and how hard to try.
+#[derive(Debug, Clone)]
+pub struct InteriorOptions {
+    /// The energy whose neighbours are sought.
+    pub near: f64,
+    /// Number of eigenpairs.
+    pub count: usize,
+    /// Largest residual norm |H x - E x| that counts as converged.
+    pub tolerance: f64,
+    /// Most products with single vectors.
+    pub max_products: usize,
+    /// Seed of the random starting vectors.
+    pub seed: u64,
+}
+
+impl InteriorOptions {
+    fn check(&self, h: &Operator) -> Result<()> {
+        let count = self.count;
+        if count == 0 || count > h.dim() {
+            return Err(Error::input(format!("{count} eigenpairs of an operator with {} rows", h.dim()))
+                .hint("ask for fewer with the option `count`"));
+        }
+        if !(self.tolerance > 0.0) {
+            return Err(
+                Error::input(format!("a tolerance of {}", self.tolerance)).hint("it must be positive")
+            );
+        }
+        if !self.near.is_finite() {
+            return Err(
+                Error::input(format!("levels near an energy of {}", self.near)).hint("give a finite number")
+            );
+        }
+        Ok(())
+    }
+}
+
+/// The eigenpairs nearest to an energy, ascending.
+///
+/// # Errors
+/// An operator that is not Hermitian, more pairs than the space has, a tolerance that is not positive.
+pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<Eigen> {
+    require_hermitian(h)?;
+    options.check(h)?;
+    let window = Window::lanczos(h, 80, 0.02, options.seed, &task.quiet())?;
+    let e = options.near;
+    let far = (window.upper() - e).max(e - window.lower());
+    let block = (options.count + 4).next_multiple_of(LANES).min(4 * LANES);
+    let progress = task.start("levels", options.max_products);
+    let mut search =
+        Search { h, options, window, far, block, progress, drawn: FIRST_COLUMN, products: 0, steps: 0 };
+    if h.dim() <= SMALL.max(2 * options.count + 2 * block) {
+        return search.whole();
+    }
+    search.run()
+}
+
+/// Ritz pairs of H, the nearest first.
+struct Found {
+    values: Vec<f64>,
+    residuals: Vec<f64>,
+    /// The root of (value - e)^2 + residual^2.
+    radius: Vec<f64>,
+    vectors: BlockVector,
+}
+
+impl Found {
+    fn worst(&self, count: usize) -> f64 {
+        if self.values.len() < count {
+            return f64::INFINITY;
+        }
+        self.residuals[..count].iter().copied().fold(0.0, f64::max)
+    }
+}
+
+struct Search<'a> {
+    h: &'a Operator,
+    options: &'a InteriorOptions,
+    window: Window,
+    /// No level lies farther from the energy.
+    far: f64,
+    /// Random vectors that a search begins with.
+    block: usize,
+    progress: Steps<'a>,
+    /// The next random column.
+    drawn: u32,
+    products: usize,
+    steps: usize,
+}
+
+/// How one search with one filter ended.
+enum Outcome {
+    Done(Found, Ended),
+    /// Another bound may do better; the search goes on from these vectors.
+    Refilter(Found, f64),
+    /// Levels lie farther away than the window said.
+    Wider,
+}
+
+impl Search<'_> {
+    fn run(&mut self) -> Result<Eigen> {
+        let count = self.options.count;
+        let mut bound = self.first_bound()?;
+        let mut start = None;
+        loop {
+            let filter = Folded::new(self.h, self.options.near, self.far, bound);
+            match self.cycle(&filter, start.take())? {
+                Outcome::Wider => self.far *= 1.3,
+                Outcome::Refilter(found, next) => {
+                    bound = next;
+                    start = Some(found.vectors);
+                }
+                Outcome::Done(found, Ended::Converged) => match self.missed(&filter, &found)? {
+                    Look::Nothing => return self.finish(found, count, Ended::Converged),
+                    Look::Unfinished(ended) => return self.finish(found, count, ended),
+                    Look::More(more) => {
+                        start = Some(self.joined(&found.vectors, &more)?);
+                    }
+                },
+                Outcome::Done(found, ended) => return self.finish(found, count, ended),
+            }
+        }
+    }
+
+    /// How many levels the filter should let through: few enough that they fit into the space, enough that it
+    /// is short.
+    fn levels(&self) -> usize {
+        2 * self.options.count + 80
+    }
+
+    /// A bound that about so many levels lie within, from a rough density of states.
+    fn first_bound(&mut self) -> Result<f64> {
+        let h = self.h;
+        let distribution = if h.dtype().is_complex() { Distribution::Phase } else { Distribution::Sign };
+        let (seed, stream) = (self.options.seed, Stream::Start);
+        let random = Random { seed, stream, first_column: self.drawn, distribution };
+        let mut v = h.zeros(4)?;
+        h.device().fill_random(&mut v, random)?;
+        self.drawn += 4;
+        let mut recurrence = Chebyshev::new(h, self.window, v)?;
+        recurrence.run(100, &Task::default())?;
+        self.products += 4 * 101;
+        let e = self.options.near.clamp(self.window.lower(), self.window.upper());
+        let density = recurrence.moments()?.density(&[e], DampingKernel::Jackson)[0];
+        let each = density.max(0.0) * h.dim() as f64;
+        let bound = 0.5 * self.levels() as f64 / each.max(1e-300);
+        Ok(self.clipped(bound, 0.0))
+    }
+
+    /// A bound that a filter can have where the levels sought reach to `radius`.
+    fn clipped(&self, bound: f64, radius: f64) -> f64 {
+        bound
+            .clamp(1e-6 * self.far, (0.4 * self.far).max(0.5 * (radius + self.far)).min(0.999_999 * self.far))
+    }
+
+    fn random(&mut self, columns: usize) -> Result<BlockVector> {
+        let (seed, stream, distribution) = (self.options.seed, Stream::Start, Distribution::Gaussian);
+        let mut x = self.h.zeros(columns)?;
+        let random = Random { seed, stream, first_column: self.drawn, distribution };
+        self.h.device().fill_random(&mut x, random)?;
+        self.drawn += columns as u32;
+        Ok(x)
+    }
+
+    fn joined(&self, a: &BlockVector, b: &BlockVector) -> Result<BlockVector> {
+        let mut all = self.h.zeros(a.columns() + b.columns())?;
+        self.h.device().set_columns(&mut all, 0, a)?;
+        self.h.device().set_columns(&mut all, a.columns(), b)?;
+        Ok(all)
+    }
+
+    /// All levels of a small space.
+    fn whole(&mut self) -> Result<Eigen> {
+        let n = self.h.dim();
+        let mut space = Subspace::new(self.h, None, 2)?;
+        for _ in 0..20 {
+            if space.dim() == n {
+                break;
+            }
+            let more = self.random((n - space.dim()).max(2))?;
+            space.extend(more)?;
+        }
+        if space.dim() < n {
+            return Err(Error::numeric("the vectors of a subspace stay dependent"));
+        }
+        let (_, s) = space.ritz()?;
+        let x = space.vectors(&s, &(0..n).collect::<Vec<_>>())?;
+        self.products += n;
+        let found = self.resolved(x)?;
+        self.finish(found, self.options.count, Ended::Converged)
+    }
+
+    /// Diagonalises H among vectors and their images, and keeps as many of the nearest pairs as there were
+    /// vectors. Levels equally far above and below the energy are one to the filter: its vectors mix them,
+    /// and only with the images is their span one that H does not leave.
+    fn resolved(&mut self, x: BlockVector) -> Result<Found> {
+        let (e, wanted) = (self.options.near, x.columns());
+        let mut space = Subspace::new(self.h, None, 2)?;
+        space.extend(x)?;
+        space.extend(space.last_image()?)?;
+        self.products += space.products;
+        let (theta, s) = space.ritz()?;
+        let all: Vec<usize> = (0..theta.len()).collect();
+        let (r, vectors) = space.residuals(&s, &all, &theta)?;
+        let norms: Vec<f64> = self.h.device().dots(&r, &r)?.iter().map(|z| root(z.re)).collect();
+        let far: Vec<f64> = theta.iter().zip(&norms).map(|(v, r)| (v - e).hypot(*r)).collect();
+        let mut order = all;
+        order.sort_by(|&i, &j| far[i].total_cmp(&far[j]));
+        order.truncate(wanted);
+        Ok(Found {
+            values: order.iter().map(|&i| theta[i]).collect(),
+            residuals: order.iter().map(|&i| norms[i]).collect(),
+            radius: order.iter().map(|&i| far[i]).collect(),
+            vectors: self.chosen(&vectors, &order)?,
+        })
+    }
+
+    /// Some columns, in this order.
+    fn chosen(&self, x: &BlockVector, columns: &[usize]) -> Result<BlockVector> {
+        let device = self.h.device();
+        let mut out = device.zeros(x.dtype(), x.rows(), columns.len())?;
+        for (to, &from) in columns.iter().enumerate() {
+            device.set_columns(&mut out, to, &device.columns(x, from..from + 1)?)?;
+        }
+        Ok(out)
+    }
+
+    /// One search with one filter, from vectors that are given or from random ones.
+    fn cycle(&mut self, filter: &Folded, start: Option<BlockVector>) -> Result<Outcome> {
+        let (count, tolerance) = (self.options.count, self.options.tolerance);
+        let near = count + 4.max(count / 4).min(32);
+        let most = (4 * self.levels()).max(near + 4 * self.block).min(self.h.dim());
+        let mut space = Subspace::new(&filter.operator(), None, 2)?;
+        let given = start.as_ref().map_or(0, BlockVector::columns);
+        let mut next = self.random((given + self.block).next_multiple_of(LANES) - given)?;
+        if let Some(start) = start {
+            next = self.joined(&start, &next)?;
+        }
+        let (mut looked, mut best, mut idle) = (0, f64::INFINITY, 0);
+        loop {
+            let before = space.products;
+            let added = space.extend(next)?;
+            self.products += filter.products() * (space.products - before);
+            self.steps += 1;
+            let full = added == 0 || space.dim() >= most;
+            let ready = space.dim() >= near.min(self.h.dim());
+            if !full && (!ready || (space.dim() as f64) < GROWTH * looked as f64) {
+                next = space.last_image()?;
+                continue;
+            }
+            looked = space.dim();
+            let (theta, s) = space.ritz()?;
+            if filter.is_beyond(theta[0]) {
+                return Ok(Outcome::Wider);
+            }
+            let columns: Vec<usize> = (0..near.min(theta.len())).collect();
+            let found = self.resolved(space.vectors(&s, &columns)?)?;
+            let worst = found.worst(count);
+            let radius = found.radius[count.min(found.radius.len()) - 1];
+            let shown = self.products.min(self.options.max_products);
+            self.progress.advance_with(shown, &format!("residual {worst:.1e}"))?;
+            if worst <= tolerance {
+                if radius < filter.bound {
+                    return Ok(Outcome::Done(found, Ended::Converged));
+                }
+                let next = self.clipped(1.5 * radius, radius);
+                return Ok(Outcome::Refilter(found, next));
+            }
+            if self.products >= self.options.max_products {
+                return Ok(Outcome::Done(found, Ended::Limit));
+            }
+            idle = if worst < 0.7 * best { 0 } else { idle + 1 };
+            best = best.min(worst);
+            if idle > PATIENCE {
+                let narrower = self.clipped((0.5 * filter.bound).max(3.0 * radius), radius);
+                let rounding = if self.h.dtype().is_single() { 1e-5 } else { 1e-11 };
+                if worst <= rounding * self.far || narrower > 0.9 * filter.bound {
+                    return Ok(Outcome::Done(found, Ended::Stalled));
+                }
+                return Ok(Outcome::Refilter(found, narrower));
+            }
+            if full && radius > 0.7 * filter.bound {
+                let wider = self.clipped(2.0 * radius, radius);
+                if wider > 1.01 * filter.bound {
+                    return Ok(Outcome::Refilter(found, wider));
+                }
+            }
+            let block: Vec<usize> = (0..self.block.min(theta.len())).collect();
+            next = space.residuals(&s, &block, &theta)?.0;
+            if added == 0 {
+                next = self.random(self.block)?;
+            }
+            if space.dim() + self.block > most {
+                let keep: Vec<usize> = (0..(most / 2).max(near).min(theta.len())).collect();
+                space.restart(&s, &keep, &theta)?;
+                looked = 0;
+            }
+        }
+    }
+}
+
+/// What a second look found.
+enum Look {
+    Nothing,
+    /// Vectors of levels that are nearer than the last one asked for.
+    More(BlockVector),
+    Unfinished(Ended),
+}
+
+impl Search<'_> {
+    /// Looks for levels nearer than those found, from random vectors orthogonal to them.
+    fn missed(&mut self, filter: &Folded, found: &Found) -> Result<Look> {
+        let count = self.options.count;
+        let limit = filter.value(found.radius[count - 1]);
+        // What certainly lies beyond need not be found again.
+        let beyond = |i: usize| {
+            (found.values[i] - self.options.near).abs() - found.residuals[i] > found.radius[count - 1]
+        };
+        let known: Vec<usize> = (0..found.values.len())
+            .filter(|&i| i < count || (beyond(i) && found.residuals[i] < 1e-2))
+            .collect();
+        let known = self.chosen(&found.vectors, &known)?;
+        let free = self.h.dim() - known.columns();
+        if free == 0 {
+            return Ok(Look::Nothing);
+        }
+        let slack = 1e-9 * limit.abs();
+        let columns = (LANES / 2).min(free);
+        let mut space = Subspace::new(&filter.operator(), Some(known), columns)?;
+        let mut next = self.random(columns)?;
+        let mut looked = 0;
+        loop {
+            let before = space.products;
+            let added = space.extend(next)?;
+            self.products += filter.products() * (space.products - before);
+            self.steps += 1;
+            if added > 0 && space.dim() < free && (space.dim() as f64) < GROWTH * looked as f64 {
+                next = space.last_image()?;
+                continue;
+            }
+            looked = space.dim();
+            if looked == 0 {
+                return Ok(Look::Nothing);
+            }
+            let (theta, s) = space.ritz()?;
+            let (r, _) = space.residuals(&s, &[0], &theta)?;
+            let residual = root(self.h.device().dots(&r, &r)?[0].re);
+            if theta[0] < limit - slack {
+                let nearer: Vec<usize> = (0..theta.len()).filter(|&i| theta[i] < limit - slack).collect();
+                return Ok(Look::More(space.vectors(&s, &nearer)?));
+            }
+            let above = theta[0] - limit;
+            // By how much the value can fall at most, as far as the next one tells (Kato and Temple).
+            let fall = theta.get(1).map_or(f64::INFINITY, |next| residual * residual / (next - theta[0]));
+            if residual <= 0.3 * above || residual <= slack || fall <= 0.3 * above || space.dim() >= free {
+                return Ok(Look::Nothing);
+            }
+            let shown = self.products.min(self.options.max_products);
+            self.progress.advance_with(shown, "second look")?;
+            if self.products >= self.options.max_products {
+                return Ok(Look::Unfinished(Ended::Limit));
+            }
+            next = if added == 0 { self.random(columns)? } else { space.last_image()? };
+        }
+    }
+
+    fn finish(&self, found: Found, count: usize, ended: Ended) -> Result<Eigen> {
+        let mut chosen: Vec<usize> = (0..count.min(found.values.len())).collect();
+        chosen.sort_by(|&i, &j| found.values[i].total_cmp(&found.values[j]));
+        let worst = found.worst(count);
+        // A space that is diagonalised whole is known to rounding, whatever was asked for.
+        let rounding = ended == Ended::Converged && worst > self.options.tolerance;
+        Ok(Eigen {
+            values: chosen.iter().map(|&i| found.values[i]).collect(),
+            vectors: self.chosen(&found.vectors, &chosen)?,
+            residuals: chosen.iter().map(|&i| found.residuals[i]).collect(),
+            iterations: self.steps,
+            products: self.products,
+            ended: if rounding { Ended::Stalled } else { ended },
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! What tells about states without momenta: topology in real space, how far states reach, how levels repel,
+//! entanglement.
+
+use std::f64::consts::{PI, TAU};
+
+use crate::backend::matrix::Wrap;
+use crate::error::{Error, Result};
+use crate::lattice::Geometry;
+use crate::number::{C64, Matrix, Series, memory};
+use crate::operator::Operator;
+
+/// The `filled` lowest eigenvectors of an operator, as columns of a dense matrix.
+fn occupied(h: &Operator, filled: usize) -> Result<Matrix> {
+    let n = h.dim();
+    if !h.is_hermitian()? {
+        return Err(Error::input("states are filled from below in a Hermitian operator; this is none")
+            .hint("the sum of an operator and its adjoint is Hermitian"));
+    }
+    if filled == 0 || filled > n {
+        return Err(Error::input(format!("{filled} filled states of {n}")).hint("`filled` counts states"));
+    }
+    memory::ensure(64 * (n * n) as u128, &format!("the states of {n} rows"))?;
+    let (levels, vectors) = Matrix::new(n, n, Series::Complex(h.to_dense()?))?.eigh()?;
+    let levels = levels.as_real("levels")?;
+    if filled < n {
+        let (gap, width) = (levels[filled] - levels[filled - 1], levels[n - 1] - levels[0]);
+        if gap <= 1e-10 * width {
+            return Err(Error::input(format!("the {filled} lowest states end inside a multiplet"))
+                .hint("fill all of its states or none"));
+        }
+    }
+    let all = vectors.data().to_complex();
+    Ok(Matrix::from_fn(n, filled, |i, j| all[i * n + j]))
+}
+
+/// The geometry of an operator in two dimensions.
+fn planar(h: &Operator) -> Result<&Geometry> {
+    let none = || {
+        Error::input("an operator without a lattice in two dimensions has no Chern number")
+            .hint("build it from a model on a lattice with two directions")
+    };
+    let geometry: &Geometry = h.geometry().ok_or_else(none)?;
+    if geometry.lattice.dimension() != 2 || geometry.lattice.space() != 2 {
+        return Err(none());
+    }
+    Ok(geometry)
+}
+
+/// `V^dagger diag(f) V`.
+fn projected(v: &Matrix, f: &[C64]) -> Result<Matrix> {
+    let (n, m) = (v.rows(), v.cols());
+    let data = v.data().to_complex();
+    v.dagger().matmul(&Matrix::from_fn(n, m, |i, j| f[i] * data[i * m + j]))
+}
+
+/// The local Chern marker of each site, `-(4 pi / A) Im <r| P x Q y P |r>` with the area A of a cell (Bianco,
+/// Resta, PRB 84 (2011) 241106, equation 8; the sign is that of `chern_number`): inside a large sample those
+/// of the sites of a cell add up to the Chern number, in all of an open sample to zero.
+///
+/// # Errors
+/// No lattice in two directions, one that is not open, fillings that do not fit or end inside a multiplet.
+pub fn chern_marker(h: &Operator, filled: usize) -> Result<Vec<f64>> {
+    let geometry = planar(h)?;
+    let lattice = &geometry.lattice;
+    if lattice.wrap().iter().any(|wrap| *wrap != Wrap::Open) {
+        return Err(Error::input("positions on a sample that is not open in both directions")
+            .hint("take open boundaries; the Bott index is for periodic samples"));
+    }
+    let v = occupied(h, filled)?;
+    let n = h.dim();
+    let places: Vec<Vec<f64>> = (0..n).map(|row| geometry.position(row)).collect::<Result<_>>()?;
+    let along = |axis: usize| -> Vec<C64> { places.iter().map(|p| C64::new(p[axis], 0.0)).collect() };
+    let product = projected(&v, &along(0))?.matmul(&projected(&v, &along(1))?)?;
+    let (left, states) = (v.matmul(&product)?.data().to_complex(), v.data().to_complex());
+    let vectors = lattice.vectors();
+    let area = (vectors[0][0] * vectors[1][1] - vectors[0][1] * vectors[1][0]).abs();
+    let mut marker = vec![0.0; n / geometry.orbitals];
+    for row in 0..n {
+        let here: C64 = (0..filled).map(|a| left[row * filled + a] * states[row * filled + a].conj()).sum();
+        // P x Q y P = P x y P - P x P y P, and the first has a real diagonal.
+        marker[row / geometry.orbitals] += 4.0 * PI / area * here.im;
+    }
+    Ok(marker)
+}
+
+/// The Bott index of a sample that is periodic in both directions, a Chern number of its filled states
+/// (Loring, Hastings, EPL 92 (2010) 67004).
+///
+/// # Errors
+/// No lattice in two directions, one that is not periodic, fillings that do not fit or end inside a
+/// multiplet, states that reach through the whole sample.
+pub fn bott_index(h: &Operator, filled: usize) -> Result<i64> {
+    let geometry = planar(h)?;
+    let lattice = &geometry.lattice;
+    if lattice.wrap().contains(&Wrap::Open) {
+        return Err(Error::input("the Bott index of a sample that is open")
+            .hint("take periodic boundaries; the local marker is for open samples"));
+    }
+    let v = occupied(h, filled)?;
+    let places: Vec<Vec<f64>> = (0..h.dim())
+        .map(|row| Ok(lattice.cell_coordinates(&geometry.position(row)?)))
+        .collect::<Result<_>>()?;
+    let turned = |d: usize| {
+        let cells = lattice.cells()[d] as f64;
+        let phases: Vec<C64> = places.iter().map(|p| C64::cis(TAU * p[d] / cells)).collect();
+        projected(&v, &phases)
+    };
+    let (u, w) = (turned(0)?, turned(1)?);
+    let loop_ = w.matmul(&u)?.matmul(&w.dagger())?.matmul(&u.dagger())?;
+    let values = loop_.eigvals()?.to_complex();
+    let least = values.iter().map(|z| z.norm()).fold(f64::INFINITY, f64::min);
+    if !(least > 1e-3) {
+        return Err(Error::numeric(format!(
+            "projected phases of modulus {least:.1e} are too small for a Bott index"
+        ))
+        .hint("the sample is too small for its gap"));
+    }
+    let hand = {
+        let v = lattice.vectors();
+        (v[0][0] * v[1][1] - v[0][1] * v[1][0]).signum()
+    };
+    Ok((hand * values.iter().map(|z| z.arg()).sum::<f64>() / TAU).round() as i64)
+}
+
+/// The correlation matrix of the filled states on some rows: its eigenvalues, ascending, each between 0 and
+/// 1, and the entanglement entropy of those rows (Peschel, J. Phys. A 36 (2003) L205).
+///
+/// # Errors
+/// Rows that are not there or named twice, fillings that do not fit or end inside a multiplet.
+pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<f64>, f64)> {
+    let n = h.dim();
+    let mut seen = vec![false; n];
+    for &row in rows {
+        if row >= n || std::mem::replace(&mut seen[row], true) {
+            return Err(Error::input(format!("row {row} of a part of {n} rows"))
+                .hint("rows are counted from 0, each once"));
+        }
+    }
+    if rows.is_empty() {
+        return Ok((Vec::new(), 0.0));
+    }
+    let states = occupied(h, filled)?.data().to_complex();
+    let part = Matrix::from_fn(rows.len(), filled, |i, j| states[rows[i] * filled + j]);
+    let values = part.matmul(&part.dagger())?.eigvals()?;
+    let values: Vec<f64> = values.as_real("occupations")?.iter().map(|x| x.clamp(0.0, 1.0)).collect();
+    let term = |x: f64| if x > 0.0 { -x * x.ln() } else { 0.0 };
+    let entropy = values.iter().map(|&x| term(x) + term(1.0 - x)).sum();
+    Ok((values, entropy))
+}
+
+/// The mean ratio of neighbouring spacings, the smaller to the larger, and its standard error (Oganesyan,
+/// Huse, PRB 75 (2007) 155111): 0.386 of independent levels, 0.531 of a real random matrix, 0.600 of a
+/// complex one. Levels at one place count as spacings of zero; two such spacings in a row have no ratio.
+///
+/// # Errors
+/// Fewer than three levels, or none with a ratio.
+pub fn level_ratio(levels: &[f64]) -> Result<(f64, f64)> {
+    if levels.len() < 3 || levels.iter().any(|x| !x.is_finite()) {
+        return Err(Error::input(format!("the spacings of {} levels", levels.len()))
+            .hint("a ratio takes three finite levels at least"));
+    }
+    let mut sorted = levels.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let spacings: Vec<f64> = sorted.windows(2).map(|w| w[1] - w[0]).collect();
+    let ratio = |w: &[f64]| Some(w[0].min(w[1]) / w[0].max(w[1])).filter(|r| r.is_finite());
+    let ratios: Vec<f64> = spacings.windows(2).filter_map(ratio).collect();
+    if ratios.is_empty() {
+        return Err(Error::input("levels that are all one have no ratio of spacings")
+            .hint("take levels of one block, without multiplets"));
+    }
+    let n = ratios.len() as f64;
+    let mean = ratios.iter().sum::<f64>() / n;
+    let square = ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>();
+    Ok((mean, if n > 1.0 { (square / (n - 1.0) / n).sqrt() } else { f64::NAN }))
+}

@@ -1,0 +1,402 @@
+//! Semi-infinite leads: a cell that repeats for ever, and what it does to the sample that it is attached to.
+
+use std::collections::HashMap;
+
+use faer::prelude::Solve;
+use faer::{Mat, MatRef, Side};
+
+use crate::backend::matrix::{Csr, Wrap};
+use crate::error::{Error, Result};
+use crate::lattice::{Bloch, Model};
+use crate::number::{C64, Matrix, memory};
+use crate::task;
+
+/// Imaginary parts of the energy, as parts of the lead's width, and how many cells are taken together: what
+/// the imaginary part changes is taken out by extrapolation, and rounding goes by its inverse. Where a finite
+/// piece of the lead has a level at this very energy, pieces of another length have none.
+const TRIALS: [(f64, usize); 5] = [(1e-8, 1), (1e-6, 1), (1e-6, 2), (1e-6, 3), (1e-5, 2)];
+/// A self-energy that fails its own equation by this part of the lead's width is looked for by the next
+/// trial.
+const GOOD: f64 = 1e-11;
+/// One that fails it by more than this is refused.
+const BAD: f64 = 1e-6;
+/// Channels whose rate is below this part of the lead's width do not conduct.
+const CLOSED: f64 = 1e-7;
+/// Doublings of the length of the lead.
+const MOST_DOUBLINGS: usize = 100;
+
+/// A lead that goes on for ever.
+#[derive(Debug, Clone)]
+pub struct Lead {
+    /// The matrix of one cell.
+    h: Mat<C64>,
+    /// `<j+1| H |j>`, outward.
+    v: Mat<C64>,
+    /// A bound on the modulus of its energies.
+    width: f64,
+    orbitals: usize,
+    /// Where the sites of the cell lie, Cartesian.
+    places: Vec<Vec<f64>>,
+    /// From a cell of the model to the next one outward; a cell of the lead may be several.
+    step: Vec<f64>,
+    /// Sites of a cell of the model.
+    sites: usize,
+}
+
+/// What a lead does at one energy.
+pub struct Opening {
+    /// Its self-energy, of the rows that it is attached to.
+    pub sigma: Mat<C64>,
+    /// Columns w with `sum w w^dagger = i (sigma - sigma^dagger)`, one for each open channel.
+    pub channels: Mat<C64>,
+}
+
+impl Lead {
+    /// A lead whose cells are those of a model with one periodic direction, going on in that direction
+    /// (`outward` positive) or against it. `origin` moves it by cells of the model's lattice.
+    ///
+    /// # Errors
+    /// A model with no or with several periodic directions, or with cells that are not joined.
+    pub fn new(model: &Model, outward: bool, origin: &[i64]) -> Result<Lead> {
+        let lattice = model.lattice();
+        let bloch = Bloch::new(model)?;
+        if bloch.dimension() != 1 {
+            return Err(Error::input(format!("a lead with {} periodic directions", bloch.dimension()))
+                .hint("a lead is periodic in one direction and open in the others"));
+        }
+        if !origin.is_empty() && origin.len() != lattice.dimension() {
+            return Err(Error::input(format!(
+                "an origin of {} cells on a lattice of {} directions",
+                origin.len(),
+                lattice.dimension()
+            ))
+            .hint("an origin has a whole number for each direction"));
+        }
+        let along = lattice.wrap().iter().position(|wrap| *wrap != Wrap::Open).unwrap_or(0);
+        if !model.field_repeats(along) {
+            let order = format!("through directions a and {along}, in this order");
+            return Err(Error::input(
+                "a lead whose vector potential grows along it: no cell is like the next",
+            )
+            .hint(format!("let it point along the lead: a flux {order}, with a across")));
+        }
+        let sign = if outward { 1 } else { -1 };
+        // Blocks of the matrix by how many cells farther out the row lies than the column.
+        let mut blocks: HashMap<i64, &[(usize, usize, C64)]> = HashMap::new();
+        for (copy, entries) in bloch.parts().filter(|(_, entries)| !entries.is_empty()) {
+            blocks.insert(-sign * copy[0], entries);
+        }
+        let reach = blocks.keys().map(|o| o.abs()).max().unwrap_or(0);
+        if reach == 0 {
+            return Err(Error::input("the cells of a lead are not joined: nothing flows through it")
+                .hint("give it hoppings along its periodic direction"));
+        }
+        let (rows, reach) = (bloch.rows(), reach as usize);
+        let n = rows * reach;
+        memory::ensure(16 * 12 * (n * n) as u128, &format!("a lead of {n} rows"))?;
+        let (mut h, mut v) = (Mat::zeros(n, n), Mat::zeros(n, n));
+        for a in 0..reach {
+            for b in 0..reach {
+                let fill = |out: &mut Mat<C64>, apart: i64| {
+                    for &(i, j, value) in blocks.get(&apart).copied().unwrap_or_default() {
+                        out[(a * rows + i, b * rows + j)] = value;
+                    }
+                };
+                fill(&mut h, a as i64 - b as i64);
+                fill(&mut v, (reach + a) as i64 - b as i64);
+            }
+        }
+        let repeat: Vec<f64> = bloch.vectors()[0].iter().map(|x| sign as f64 * x).collect();
+        let mut moved = vec![0.0; lattice.space()];
+        for (vector, cells) in lattice.vectors().iter().zip(origin) {
+            moved.iter_mut().zip(vector).for_each(|(m, x)| *m += *cells as f64 * x);
+        }
+        let cell = bloch.cell().lattice();
+        let mut places = Vec::with_capacity(cell.sites() * reach);
+        for a in 0..reach {
+            for site in 0..cell.sites() {
+                let at = cell.position(site)?.into_iter().zip(&repeat).zip(&moved);
+                places.push(at.map(|((x, r), m)| x + a as f64 * r + m).collect());
+            }
+        }
+        let row_sum = |m: &Mat<C64>, i: usize| (0..n).map(|j| m[(i, j)].norm()).sum::<f64>();
+        let width = (0..n).map(|i| row_sum(&h, i) + 2.0 * row_sum(&v, i)).fold(0.0, f64::max);
+        let sites = cell.sites();
+        Ok(Lead { h, v, width, orbitals: model.orbitals(), places, step: repeat, sites })
+    }
+
+    /// Rows of a cell.
+    pub fn rows(&self) -> usize {
+        self.h.nrows()
+    }
+
+    /// From a cell of its model to the next one outward, Cartesian.
+    pub fn step(&self) -> &[f64] {
+        &self.step
+    }
+
+    pub fn orbitals(&self) -> usize {
+        self.orbitals
+    }
+
+    /// The Green's function of the lead's first cell, seen from inside, at the retarded limit.
+    ///
+    /// # Errors
+    /// As [`Lead::opening`].
+    pub fn surface(&self, energy: f64) -> Result<Matrix> {
+        let sigma = self.self_energy(energy)?;
+        let g = self.beyond(energy, &sigma)?;
+        Ok(Matrix::from_fn(g.nrows(), g.ncols(), |i, j| g[(i, j)]))
+    }
+
+    /// The self-energy and the open channels at an energy.
+    ///
+    /// # Errors
+    /// An energy that is not finite, or at which the lead has a resonance that the arithmetic does not
+    /// resolve.
+    pub fn opening(&self, energy: f64) -> Result<Opening> {
+        let sigma = self.self_energy(energy)?;
+        let n = self.rows();
+        let i = C64::new(0.0, 1.0);
+        let gamma = Mat::from_fn(n, n, |a, b| i * (sigma[(a, b)] - sigma[(b, a)].conj()));
+        let eigen = gamma
+            .self_adjoint_eigen(Side::Lower)
+            .map_err(|_| Error::numeric("the channels of a lead were not found"))?;
+        let rates: Vec<f64> = eigen.S().column_vector().iter().map(|z| z.re).collect();
+        let open: Vec<usize> = (0..n).filter(|&k| rates[k] > CLOSED * self.width).collect();
+        let vectors = eigen.U();
+        let channels = Mat::from_fn(n, open.len(), |a, c| vectors[(a, open[c])] * rates[open[c]].sqrt());
+        Ok(Opening { sigma, channels })
+    }
+
+    /// `(E - h - sigma)^-1`, the Green's function of a cell with the lead behind it.
+    fn beyond(&self, energy: f64, sigma: &Mat<C64>) -> Result<Mat<C64>> {
+        let n = self.rows();
+        let inner = Mat::from_fn(n, n, |a, b| {
+            let own = if a == b { C64::new(energy, 0.0) } else { C64::ZERO };
+            own - self.h[(a, b)] - sigma[(a, b)]
+        });
+        inverse(inner.as_ref()).ok_or_else(|| unresolved(energy))
+    }
+
+    /// `v^dagger g v` with the lead's surface Green's function g, extrapolated to an energy without imaginary
+    /// part, and its check: by how much it fails its own equation.
+    fn self_energy(&self, energy: f64) -> Result<Mat<C64>> {
+        if !energy.is_finite() {
+            return Err(Error::input(format!("a lead at an energy of {energy}")).hint("give a finite energy"));
+        }
+        let n = self.rows();
+        let mut best: Option<(f64, Mat<C64>)> = None;
+        for (eta, cells) in TRIALS.map(|(eta, cells)| (eta * self.width, cells)) {
+            let part = |eta: f64| -> Option<Mat<C64>> {
+                let g = self.decimated(C64::new(energy, eta), cells)?;
+                Some(self.v.adjoint() * g * &self.v)
+            };
+            let (Some(near), Some(nearer)) = (part(eta), part(0.5 * eta)) else { continue };
+            let sigma = Mat::from_fn(n, n, |a, b| nearer[(a, b)] * 2.0 - near[(a, b)]);
+            let Ok(g) = self.beyond(energy, &sigma) else { continue };
+            let again = self.v.adjoint() * g * &self.v;
+            let off = largest((&again - &sigma).as_ref()) / self.width;
+            if off.is_finite() && best.as_ref().is_none_or(|(least, _)| off < *least) {
+                best = Some((off, sigma));
+            }
+            if best.as_ref().is_some_and(|(off, _)| *off < GOOD) {
+                break;
+            }
+            task::poll()?;
+        }
+        match best {
+            Some((off, sigma)) if off < BAD => Ok(sigma),
+            _ => Err(unresolved(energy)),
+        }
+    }
+
+    /// The surface Green's function by decimation: each step removes every other cell, so that what is left
+    /// of the coupling falls with twice the length (Lopez Sancho, Lopez Sancho, Rubio, J. Phys. F 15 (1985)
+    /// 851, equations 10 to 15). Cells are taken together by so many.
+    fn decimated(&self, z: C64, cells: usize) -> Option<Mat<C64>> {
+        let (own, n) = (self.rows(), self.rows() * cells);
+        let mut whole = Mat::<C64>::zeros(n, n);
+        let (mut inward, mut outward) = (Mat::<C64>::zeros(n, n), Mat::<C64>::zeros(n, n));
+        let last = (cells - 1) * own;
+        for i in 0..own {
+            for j in 0..own {
+                for c in 0..cells {
+                    whole[(c * own + i, c * own + j)] = self.h[(i, j)];
+                }
+                for c in 1..cells {
+                    whole[(c * own + i, (c - 1) * own + j)] = self.v[(i, j)];
+                    whole[((c - 1) * own + i, c * own + j)] = self.v[(j, i)].conj();
+                }
+                outward[(i, last + j)] = self.v[(i, j)];
+                inward[(last + i, j)] = self.v[(j, i)].conj();
+            }
+        }
+        let mut surface = whole.clone();
+        let less = |m: &Mat<C64>| Mat::from_fn(n, n, |i, j| if i == j { z - m[(i, j)] } else { -m[(i, j)] });
+        for _ in 0..MOST_DOUBLINGS {
+            if largest(inward.as_ref()).max(largest(outward.as_ref())) <= 1e-18 * self.width {
+                break;
+            }
+            let lu = less(&whole).partial_piv_lu();
+            let (g_in, g_out) = (lu.solve(&inward), lu.solve(&outward));
+            // Towards the lead's inside, and back.
+            let ahead = &inward * &g_out;
+            surface += &ahead;
+            whole += &ahead;
+            whole += &outward * &g_in;
+            inward = &inward * &g_in;
+            outward = &outward * &g_out;
+        }
+        let all = inverse(less(&surface).as_ref())?;
+        Some(all.submatrix(0, 0, own, own).to_owned())
+    }
+
+    /// The phase of each site that takes the lead to the gauge of the sample it is attached to, at these
+    /// sites: bonds between them then have the phases of the sample's.
+    pub fn gauge(&self, h: &Csr, sites: &[usize]) -> Vec<C64> {
+        let (n, m) = (sites.len(), self.orbitals);
+        let mut phases: Vec<Option<C64>> = vec![None; n];
+        for root in 0..n {
+            if phases[root].is_some() {
+                continue;
+            }
+            phases[root] = Some(C64::ONE);
+            let mut open = vec![root];
+            while let Some(j) = open.pop() {
+                let here = phases[j].unwrap_or(C64::ONE);
+                for i in 0..n {
+                    if phases[i].is_some() {
+                        continue;
+                    }
+                    let both: C64 = (0..m * m)
+                        .map(|k| {
+                            let (a, b) = (k / m, k % m);
+                            let own = self.h[(i * m + a, j * m + b)];
+                            if own == C64::ZERO {
+                                return C64::ZERO;
+                            }
+                            element(h, sites[i] * m + a, sites[j] * m + b) * own.conj()
+                        })
+                        .sum();
+                    if both.norm() > 1e-12 * self.width * self.width {
+                        phases[i] = Some(here * both / both.norm());
+                        open.push(i);
+                    }
+                }
+            }
+        }
+        phases.into_iter().map(|phase| phase.unwrap_or(C64::ONE)).collect()
+    }
+
+    /// The sites of a sample that stand where the lead's next cell inward would, in the order of the lead's
+    /// sites.
+    ///
+    /// # Errors
+    /// A lead whose cell fits nowhere, or that the sample reaches into.
+    pub fn attach(&self, sites: &[Vec<f64>]) -> Result<Vec<usize>> {
+        let length2: f64 = self.step.iter().map(|x| x * x).sum();
+        let scale = length2.sqrt();
+        let found = Places::new(sites, 1e-6 * scale.min(1.0));
+        let first = &self.places[0];
+        // How many cells outward from the lead's own place each site of the sample would be its first one.
+        let mut shifts: Vec<i64> = sites
+            .iter()
+            .filter(|x| x.len() == first.len())
+            .filter_map(|x| {
+                let along: f64 = x.iter().zip(first).zip(&self.step).map(|((x, p), s)| (x - p) * s).sum();
+                let cells = (along / length2).round();
+                let off = x.iter().zip(first).zip(&self.step).map(|((x, p), s)| (x - p - cells * s).abs());
+                off.fold(true, |fits, off| fits && off < 1e-6 * scale).then_some(cells as i64)
+            })
+            .collect();
+        shifts.sort_unstable();
+        let at = |places: &[Vec<f64>], shift: i64| -> Vec<Option<usize>> {
+            let moved = |p: &Vec<f64>| -> Vec<f64> {
+                p.iter().zip(&self.step).map(|(p, s)| p + shift as f64 * s).collect()
+            };
+            places.iter().map(|p| found.at(&moved(p))).collect()
+        };
+        let last = &self.places[self.places.len() - self.sites..];
+        for &shift in shifts.iter().rev() {
+            let Some(all) = at(&self.places, shift).into_iter().collect::<Option<Vec<usize>>>() else {
+                continue;
+            };
+            let farthest = shifts[shifts.len() - 1].max(shift) + 2;
+            if (shift + 1..=farthest).any(|beyond| at(last, beyond).iter().any(Option::is_some)) {
+                return Err(Error::input("sites of the sample stand where a lead begins")
+                    .hint("the sample must end with a whole cell of each lead"));
+            }
+            return Ok(all);
+        }
+        Err(Error::input("a lead fits the sample nowhere: no sites of the sample make up a cell of it").hint(
+            "moved along its direction, its cell must meet sites of the sample; an origin moves it across",
+        ))
+    }
+}
+
+/// Sites by place.
+struct Places {
+    cubes: HashMap<Vec<i64>, Vec<usize>>,
+    sites: Vec<Vec<f64>>,
+    tolerance: f64,
+}
+
+impl Places {
+    fn new(sites: &[Vec<f64>], tolerance: f64) -> Places {
+        let mut cubes: HashMap<Vec<i64>, Vec<usize>> = HashMap::new();
+        for (i, place) in sites.iter().enumerate() {
+            cubes.entry(place.iter().map(|x| x.round() as i64).collect()).or_default().push(i);
+        }
+        Places { cubes, sites: sites.to_vec(), tolerance }
+    }
+
+    fn at(&self, place: &[f64]) -> Option<usize> {
+        // A place near the wall of a cube may have been put into the next one.
+        let sides: Vec<[i64; 2]> = place
+            .iter()
+            .map(|x| [(x - self.tolerance).round() as i64, (x + self.tolerance).round() as i64])
+            .collect();
+        (0..1usize << place.len()).find_map(|code| {
+            let cube: Vec<i64> = sides.iter().enumerate().map(|(d, side)| side[code >> d & 1]).collect();
+            let near = |i: &&usize| {
+                let there = &self.sites[**i];
+                there.iter().zip(place).all(|(a, b)| (a - b).abs() <= self.tolerance)
+            };
+            self.cubes.get(&cube)?.iter().find(near).copied()
+        })
+    }
+}
+
+fn element(h: &Csr, row: usize, column: usize) -> C64 {
+    let entries = h.row_start[row]..h.row_start[row + 1];
+    entries.filter(|&entry| h.columns.get(entry) == column).map(|entry| h.values.get(entry)).sum()
+}
+
+/// The inverse, if it is finite.
+pub fn inverse(a: MatRef<'_, C64>) -> Option<Mat<C64>> {
+    let x = a.partial_piv_lu().solve(&Mat::<C64>::identity(a.nrows(), a.nrows()));
+    largest(x.as_ref()).is_finite().then_some(x)
+}
+
+/// The largest modulus; NaN if there is one.
+pub fn largest(a: MatRef<'_, C64>) -> f64 {
+    let mut most = 0.0f64;
+    for j in 0..a.ncols() {
+        for i in 0..a.nrows() {
+            let x = a[(i, j)].norm();
+            if !(x <= most) {
+                most = x;
+            }
+            if x.is_nan() {
+                return x;
+            }
+        }
+    }
+    most
+}
+
+fn unresolved(energy: f64) -> Error {
+    Error::numeric(format!("a lead is not resolved at energy {energy}, where it has a level of its own"))
+        .hint("this happens at flat bands and at the very edge of a band: move the energy by a little")
+}

@@ -1,0 +1,267 @@
+//! Coherent transport through a finite sample between semi-infinite leads: the scattering states that come in
+//! through a lead are columns of the sample's Green's function (Fisher, Lee, PRB 23 (1981) 6851; Datta,
+//! Electronic Transport in Mesoscopic Systems, chapter 3). Energies are in the units of the model, hbar = 1.
+
+mod lead;
+mod slices;
+
+use faer::Mat;
+
+pub use lead::{Lead, Opening};
+use slices::{Blocks, Slices};
+
+use crate::backend::matrix::{Csr, Wrap};
+use crate::error::{Error, Result};
+use crate::lattice::Model;
+use crate::number::{C64, Matrix, Series, Table};
+use crate::task::Task;
+
+/// A sample with its leads.
+#[derive(Debug, Clone)]
+pub struct Sample {
+    h: Csr,
+    orbitals: usize,
+    leads: Vec<Attached>,
+    slices: Slices,
+}
+
+#[derive(Debug, Clone)]
+struct Attached {
+    lead: Lead,
+    /// Rows of the sample in the order of the lead's rows.
+    rows: Vec<usize>,
+    /// What the lead's amplitudes are multiplied by on these rows, for the sample's gauge.
+    phases: Vec<C64>,
+}
+
+impl Attached {
+    /// What the lead does, in the sample's gauge.
+    fn opening(&self, energy: f64) -> Result<Opening> {
+        let own = self.lead.opening(energy)?;
+        let (n, p) = (self.rows.len(), &self.phases);
+        let sigma = Mat::from_fn(n, n, |i, j| p[i] * own.sigma[(i, j)] * p[j].conj());
+        let channels = Mat::from_fn(n, own.channels.ncols(), |i, c| p[i] * own.channels[(i, c)]);
+        Ok(Opening { sigma, channels })
+    }
+}
+
+/// The scattering states of one or several leads.
+struct States {
+    /// By slice: rows in the order of the slice, columns as channels come.
+    slices: Vec<Mat<C64>>,
+    /// Columns of each lead that was asked for.
+    columns: Vec<std::ops::Range<usize>>,
+    openings: Vec<Opening>,
+}
+
+/// What passes from channel to channel.
+pub struct Scattering {
+    /// Amplitudes, rows going out and columns coming in; channels lead by lead.
+    pub matrix: Matrix,
+    /// Open channels of each lead.
+    pub channels: Vec<usize>,
+}
+
+impl Sample {
+    /// A model between leads.
+    ///
+    /// # Errors
+    /// No leads, leads with other orbitals, leads that do not fit, no memory.
+    pub fn new(model: &Model, leads: Vec<Lead>) -> Result<Sample> {
+        if leads.is_empty() {
+            return Err(Error::input("a sample without leads").hint("it takes one lead at least"));
+        }
+        let orbitals = model.orbitals();
+        if let Some((i, lead)) = leads.iter().enumerate().find(|(_, lead)| lead.orbitals() != orbitals) {
+            return Err(Error::input(format!(
+                "lead {i} has {} orbitals a site, and the sample {orbitals}",
+                lead.orbitals()
+            ))
+            .hint("a lead and a sample have orbitals of one kind"));
+        }
+        let lattice = model.lattice();
+        for (i, lead) in leads.iter().enumerate() {
+            let along = lattice.cell_coordinates(lead.step());
+            let closed = |(x, wrap): (&f64, &Wrap)| x.abs() > 1e-9 && *wrap != Wrap::Open;
+            if along.iter().zip(lattice.wrap()).any(closed) {
+                return Err(Error::input(format!("lead {i} at a sample that is periodic along it"))
+                    .hint("the sample must be open where leads begin"));
+            }
+        }
+        let sites: Vec<Vec<f64>> =
+            (0..lattice.sites()).map(|site| lattice.position(site)).collect::<Result<_>>()?;
+        let h = model.to_csr(false)?;
+        let attached = |(i, lead): (usize, Lead)| -> Result<Attached> {
+            let sites = lead.attach(&sites).map_err(|e| e.context(format!("lead {i}")))?;
+            let rows = sites.iter().flat_map(|site| site * orbitals..(site + 1) * orbitals).collect();
+            let gauge = if model.has_field() { lead.gauge(&h, &sites) } else { vec![C64::ONE; sites.len()] };
+            let phases = gauge.iter().flat_map(|phase| std::iter::repeat_n(*phase, orbitals)).collect();
+            Ok(Attached { lead, rows, phases })
+        };
+        let leads: Vec<Attached> = leads.into_iter().enumerate().map(attached).collect::<Result<_>>()?;
+        let slices = Slices::new(&h, &leads.iter().map(|l| &l.rows[..]).collect::<Vec<_>>());
+        Ok(Sample { h, orbitals, leads, slices })
+    }
+
+    pub fn leads(&self) -> usize {
+        self.leads.len()
+    }
+
+    pub fn rows(&self) -> usize {
+        self.h.rows
+    }
+
+    /// The largest number of rows that one step of the elimination takes, and how many steps there are.
+    pub fn slices(&self) -> (usize, usize) {
+        (self.slices.rows.iter().map(Vec::len).max().unwrap_or(0), self.slices.rows.len())
+    }
+
+    fn check(&self, lead: usize) -> Result<()> {
+        if lead < self.leads.len() {
+            return Ok(());
+        }
+        Err(Error::input(format!("lead {lead} of {}", self.leads.len())).hint("leads are counted from 0"))
+    }
+
+    /// States that come in through these leads.
+    fn states(&self, energy: f64, from: &[usize], task: &Task) -> Result<States> {
+        let openings: Vec<Opening> = self.leads.iter().map(|l| l.opening(energy)).collect::<Result<_>>()?;
+        let mut blocks = Blocks::new(&self.slices, &self.h, energy);
+        for (attached, opening) in self.leads.iter().zip(&openings) {
+            for (i, &row) in attached.rows.iter().enumerate() {
+                for (j, &column) in attached.rows.iter().enumerate() {
+                    let value = opening.sigma[(i, j)];
+                    if value != C64::ZERO {
+                        blocks.subtract(row, column, value);
+                    }
+                }
+            }
+        }
+        let mut columns = Vec::new();
+        let mut count = 0;
+        for &lead in from {
+            let open = openings[lead].channels.ncols();
+            columns.push(count..count + open);
+            count += open;
+        }
+        let mut b: Vec<Mat<C64>> =
+            self.slices.rows.iter().map(|rows| Mat::zeros(rows.len(), count)).collect();
+        for (&lead, range) in from.iter().zip(&columns) {
+            for (i, &row) in self.leads[lead].rows.iter().enumerate() {
+                let Some((slice, at)) = self.slices.place(row) else { continue };
+                for (c, column) in range.clone().enumerate() {
+                    b[slice][(at, column)] += openings[lead].channels[(i, c)];
+                }
+            }
+        }
+        let slices = if count == 0 { b } else { blocks.solve(b, count, task)? };
+        Ok(States { slices, columns, openings })
+    }
+
+    /// `w^dagger psi`: what goes out through the channels of a lead.
+    fn outgoing(&self, states: &States, lead: usize) -> Mat<C64> {
+        let channels = &states.openings[lead].channels;
+        let columns = states.columns.last().map_or(0, |range| range.end);
+        let mut out = Mat::zeros(channels.ncols(), columns);
+        for (i, &row) in self.leads[lead].rows.iter().enumerate() {
+            let Some((slice, at)) = self.slices.place(row) else { continue };
+            for column in 0..columns {
+                let psi = states.slices[slice][(at, column)];
+                for c in 0..channels.ncols() {
+                    out[(c, column)] += channels[(i, c)].conj() * psi;
+                }
+            }
+        }
+        out
+    }
+
+    /// The scattering matrix, unitary: `S = i w^dagger G w - 1`.
+    ///
+    /// # Errors
+    /// As [`Lead::opening`], and for a sample with a level at this energy that no lead reaches.
+    pub fn scattering(&self, energy: f64, task: &Task) -> Result<Scattering> {
+        let all: Vec<usize> = (0..self.leads.len()).collect();
+        let states = self.states(energy, &all, task)?;
+        let count = states.columns.last().map_or(0, |range| range.end);
+        let mut s = vec![C64::ZERO; count * count];
+        for (lead, range) in states.columns.iter().enumerate() {
+            let out = self.outgoing(&states, lead);
+            for (c, row) in range.clone().enumerate() {
+                for column in 0..count {
+                    let own = if row == column { 1.0 } else { 0.0 };
+                    s[row * count + column] = C64::new(0.0, 1.0) * out[(c, column)] - own;
+                }
+            }
+        }
+        let matrix = Matrix::new(count, count, Series::Complex(s))?;
+        Ok(Scattering { matrix, channels: states.columns.iter().map(|range| range.len()).collect() })
+    }
+
+    /// The sum over channels of the probability to pass from one lead to another; to the same lead, to be
+    /// sent back.
+    ///
+    /// # Errors
+    /// A lead that is not there, and as [`Sample::scattering`].
+    pub fn transmission(&self, from: usize, to: usize, energy: f64, task: &Task) -> Result<f64> {
+        self.check(from)?;
+        self.check(to)?;
+        let states = self.states(energy, &[from], task)?;
+        let out = self.outgoing(&states, to);
+        let mut sum = 0.0;
+        for column in 0..out.ncols() {
+            for c in 0..out.nrows() {
+                let own = if from == to && c == column { 1.0 } else { 0.0 };
+                sum += (C64::new(0.0, 1.0) * out[(c, column)] - own).norm_sqr();
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The local density of states on each site, from what comes in through one lead: `sum |psi|^2 / (2 pi)`.
+    ///
+    /// # Errors
+    /// As [`Sample::transmission`].
+    pub fn density(&self, from: usize, energy: f64, task: &Task) -> Result<Vec<f64>> {
+        self.check(from)?;
+        let states = self.states(energy, &[from], task)?;
+        let mut density = vec![0.0; self.h.rows / self.orbitals];
+        for (rows, psi) in self.slices.rows.iter().zip(&states.slices) {
+            for (i, &row) in rows.iter().enumerate() {
+                let sum: f64 = (0..psi.ncols()).map(|c| psi[(i, c)].norm_sqr()).sum();
+                density[row / self.orbitals] += sum / std::f64::consts::TAU;
+            }
+        }
+        Ok(density)
+    }
+
+    /// The currents over the bonds of the sample from what comes in through one lead, a state a channel: a
+    /// table of `from`, `to` (sites) and `current`, positive from the first to the second. What crosses any
+    /// cut between two leads adds up to the transmission.
+    ///
+    /// # Errors
+    /// As [`Sample::transmission`].
+    pub fn currents(&self, from: usize, energy: f64, task: &Task) -> Result<Table> {
+        self.check(from)?;
+        let states = self.states(energy, &[from], task)?;
+        let mut bonds: std::collections::BTreeMap<(usize, usize), f64> = std::collections::BTreeMap::new();
+        for row in 0..self.h.rows {
+            let Some((slice, i)) = self.slices.place(row) else { continue };
+            for entry in self.h.row_start[row]..self.h.row_start[row + 1] {
+                let column = self.h.columns.get(entry);
+                let (b, a) = (row / self.orbitals, column / self.orbitals);
+                let Some((other, j)) = self.slices.place(column).filter(|_| a < b) else { continue };
+                let (here, there) = (&states.slices[slice], &states.slices[other]);
+                let value = self.h.values.get(entry);
+                let flow: f64 =
+                    (0..here.ncols()).map(|c| 2.0 * (here[(i, c)].conj() * value * there[(j, c)]).im).sum();
+                *bonds.entry((a, b)).or_default() += flow;
+            }
+        }
+        let column = |f: &dyn Fn((&(usize, usize), &f64)) -> f64| bonds.iter().map(f).collect::<Vec<f64>>();
+        Table::from_columns([
+            ("from", column(&|(pair, _)| pair.0 as f64)),
+            ("to", column(&|(pair, _)| pair.1 as f64)),
+            ("current", column(&|(_, current)| *current)),
+        ])
+    }
+}

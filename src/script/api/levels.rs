@@ -1,0 +1,59 @@
+//! Levels inside a spectrum.
+
+use std::rc::Rc;
+
+use rhai::plugin::*;
+
+use super::eigen::{Pairs, unfinished};
+use crate::method::{self, InteriorOptions};
+use crate::operator::Operator;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options, session};
+
+/// Registers the function.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_global_module(exported_module!(level_functions).into());
+}
+
+#[export_module(root = "crate::script::native")]
+mod level_functions {
+    /// The eigenpairs of a Hermitian operator nearest to an energy inside its spectrum: an Eigen as of
+    /// `davidson`, with `values` ascending. The search is a Krylov space of a polynomial of `(H - near)^2`
+    /// that only levels near the energy grow by (Fang, Saad 2012); a second look, from random vectors
+    /// orthogonal to what was found, comes before it is called converged. Of levels equally far away at the
+    /// end of the list, any may be left out. The effort grows with the number of levels that the operator has
+    /// in an interval of energy.
+    ///
+    /// # Options
+    /// - `near` (float, required): give the energy whose neighbours are sought.
+    /// - `count` (1): how many.
+    /// - `tol` (1e-9): largest residual norm |H x - E x|.
+    /// - `products` (100000000): most products of the operator with single vectors.
+    /// - `seed` (int or string, the session's): of the random starting vectors.
+    /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(200), #{ hopping: -1.0 });
+    /// let found = eigs(h, #{ near: 0.5, count: 3, seed: 1 });
+    /// let exact = h.to_matrix().eigh().values;
+    /// for e in found.values { assert_close((exact - e).abs().min(), 0.0, 1e-9); }
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn eigs(h: Operator, o: Options) -> Fallible<Pairs> {
+        let options = InteriorOptions {
+            near: o.float("near")?,
+            count: o.count("count", 1)?,
+            tolerance: o.float("tol")?,
+            max_products: o.count("products", 1)?,
+            seed: o.seed()?,
+        };
+        let eigen = method::interior(&h, &options, &o.task()?)?;
+        if o.flag("progress")?
+            && let Some(note) = unfinished(&eigen, options.tolerance, "products", eigen.products)
+        {
+            session()?.note(&note);
+        }
+        Ok(Pairs(Rc::new(eigen), h.device().clone()))
+    }
+}

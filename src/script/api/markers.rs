@@ -1,0 +1,146 @@
+//! `markers`: topology in real space, reach of states, statistics of levels, entanglement of free fermions.
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, INT, Map};
+
+use super::lattice::ints;
+use super::values::to_series;
+use super::vector::Vector;
+use super::vector_values::numbers;
+use crate::error::{Error, Result};
+use crate::method;
+use crate::number::Series;
+use crate::operator::Operator;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options};
+
+/// Registers the functions.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("markers", exported_module!(marker_functions));
+}
+
+#[export_module(root = "crate::script::native")]
+mod marker_functions {
+    /// The local Chern marker of each site of an open sample (Bianco, Resta 2011), a Series: inside it, those
+    /// of the sites of a cell add up to the Chern number of the filled states, disorder or not. All matrices
+    /// are dense.
+    ///
+    /// # Options
+    /// - `filled` (int, required): give the number of states below the gap.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // Qi, Wu, Zhang: H = sin(kx) sx + sin(ky) sy + (M + cos(kx) + cos(ky)) sz
+    /// fn qwz(lat) {
+    ///     let s = pauli();
+    ///     let m = model(lat, 2);
+    ///     m.onsite(-1.0 * s.z);
+    ///     m.hop([1, 0], 0.5 * s.z + 0.5 * I * s.x);
+    ///     m.hop([0, 1], 0.5 * s.z + 0.5 * I * s.y);
+    ///     m
+    /// }
+    /// let lat = lattice::square(12, 12).boundary("open");
+    /// let c = markers::chern(qwz(lat).build(), #{ filled: 144 });
+    /// let bulk = chern_number(qwz(lattice::square(1, 1)), #{ filled: 1 });
+    /// assert_close(c[lat.site([6, 6])], bulk, 0.1);
+    /// assert_close(c.sum(), 0.0, 1e-9);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn chern(h: Operator, o: Options) -> Fallible<Series> {
+        Ok(Series::Real(method::chern_marker(&h, o.count("filled", 1)?)?))
+    }
+
+    /// The Bott index of the filled states of a sample that is periodic in both directions, its Chern number
+    /// (Loring, Hastings 2010). All matrices are dense.
+    ///
+    /// # Options
+    /// - `filled` (int, required): give the number of states below the gap.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::square(8, 8), 2);
+    /// let s = pauli();
+    /// m.onsite(-1.0 * s.z);
+    /// m.hop([1, 0], 0.5 * s.z + 0.5 * I * s.x);
+    /// m.hop([0, 1], 0.5 * s.z + 0.5 * I * s.y);
+    /// m.disorder(0.5, #{ seed: 1 });
+    /// assert(abs(markers::bott(m.build(), #{ filled: 64 })) == 1, "disorder leaves it");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn bott(h: Operator, o: Options) -> Fallible<INT> {
+        Ok(method::bott_index(&h, o.count("filled", 1)?)?)
+    }
+
+    /// How many rows each state of a block reaches over: `(sum |psi|^2)^2 / sum |psi|^4`, from 1 on a single
+    /// row to the number of rows of a plane wave.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(50), #{ hopping: -1.0 });
+    /// assert_close(markers::participation(davidson(h).vectors)[0], 50.0, 1e-6);
+    /// assert_close(markers::participation(unit_block(h, [3]))[0], 1.0, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn participation(v: Vector) -> Fallible<Series> {
+        let (columns, all) = (v.block.columns(), numbers(&v)?.to_complex());
+        let reach = |c: usize| -> Result<f64> {
+            let weights = || all.iter().skip(c).step_by(columns).map(|z| z.norm_sqr());
+            let (one, two) = (weights().sum::<f64>(), weights().map(|w| w * w).sum::<f64>());
+            if one > 0.0 {
+                Ok(one * one / two)
+            } else {
+                Err(Error::input(format!("column {c} of a block is zero")).hint("a state has a norm"))
+            }
+        };
+        Ok(Series::Real((0..columns).map(reach).collect::<Result<_>>()?))
+    }
+
+    /// The mean ratio of neighbouring spacings of levels, the smaller to the larger (Oganesyan, Huse 2007): a
+    /// map of `ratio` and its standard `error`. It is 2 ln 2 - 1 = 0.386 of levels that know nothing of each
+    /// other, 0.531 of real random matrices and 0.600 of complex ones.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let found = markers::level_ratio([0.0, 1.0, 3.0, 4.0]);
+    /// assert_close(found.ratio, 0.5, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn level_ratio(levels: Dynamic) -> Fallible<Map> {
+        let levels = to_series(&levels)?;
+        let (ratio, error) = method::level_ratio(levels.as_real("levels")?)?;
+        let mut map = Map::new();
+        map.insert("ratio".into(), Dynamic::from_float(ratio));
+        map.insert("error".into(), Dynamic::from_float(error));
+        Ok(map)
+    }
+
+    /// The entanglement of some rows with the rest, in the state of free fermions that fills the lowest
+    /// states: a map of `occupations`, the eigenvalues of the correlation matrix (Peschel 2003), ascending,
+    /// and `entropy`, with the natural logarithm. The single-particle entanglement energies are `ln(1/n -
+    /// 1)`.
+    ///
+    /// # Options
+    /// - `filled` (int, required): give the number of fermions.
+    /// - `rows` (array, required): give the rows of the part.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // one particle on two sites
+    /// let h = tight_binding(lattice::chain(2).boundary("open"), #{ hopping: -1.0 });
+    /// assert_close(markers::entanglement(h, #{ filled: 1, rows: [0] }).entropy, ln(2.0), 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn entanglement(h: Operator, o: Options) -> Fallible<Map> {
+        let given: Array = o.maybe("rows").unwrap_or_default();
+        let row = |&r: &i64| {
+            usize::try_from(r)
+                .map_err(|_| Error::input(format!("row {r} of a part")).hint("rows are counted from 0"))
+        };
+        let rows = ints(&given, "rows")?.iter().map(row).collect::<Result<Vec<usize>>>()?;
+        let (occupations, entropy) = method::entanglement(&h, o.count("filled", 1)?, &rows)?;
+        let mut map = Map::new();
+        map.insert("occupations".into(), Dynamic::from(Series::Real(occupations)));
+        map.insert("entropy".into(), Dynamic::from_float(entropy));
+        Ok(map)
+    }
+}

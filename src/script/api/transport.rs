@@ -1,0 +1,272 @@
+//! `transport`: samples between leads.
+
+use std::rc::Rc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, INT, Map};
+
+use super::lattice::ints;
+use super::model::ScriptModel;
+use super::values::{as_number, type_of};
+use crate::error::{Error, Result};
+use crate::method::{Lead, Sample};
+use crate::number::{Matrix, Number, Series, Table};
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options, session};
+
+/// A lead of a script.
+#[derive(Clone)]
+pub(crate) struct ScriptLead(Rc<Lead>);
+
+/// A sample of a script, with its leads.
+#[derive(Clone)]
+pub(crate) struct ScriptSample(Rc<Sample>);
+
+/// Registers the types and functions.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<ScriptLead>("Lead");
+    rooms.register_type_with_name::<ScriptSample>("Sample");
+    rooms.room("transport", exported_module!(transport_functions));
+}
+
+fn unstrained(m: &ScriptModel) -> Result<()> {
+    if m.is_strained() {
+        return Err(Error::input("transport through a strained model").hint(
+            "give the strained vectors and sites to `lattice::custom`, and the hoppings their new values",
+        ));
+    }
+    Ok(())
+}
+
+fn lead_number(lead: INT) -> Result<usize> {
+    usize::try_from(lead).map_err(|_| Error::input(format!("lead {lead}")).hint("leads are counted from 0"))
+}
+
+fn one(energy: &Dynamic) -> Result<f64> {
+    match as_number(energy) {
+        Some(Number::Real(x)) => Ok(x),
+        _ => {
+            Err(Error::input(format!("an energy that is {}", type_of(energy)))
+                .hint("an energy is a real number"))
+        }
+    }
+}
+
+/// One energy or several.
+enum Energies {
+    One(f64),
+    Many(Vec<f64>),
+}
+
+impl Energies {
+    fn of(value: &Dynamic) -> Result<Energies> {
+        if let Some(Number::Real(x)) = as_number(value) {
+            return Ok(Energies::One(x));
+        }
+        if let Some(series) = value.read_lock::<Series>() {
+            return Ok(Energies::Many(series.as_real("energies")?.to_vec()));
+        }
+        if let Some(array) = value.read_lock::<Array>() {
+            return Ok(Energies::Many(array.iter().map(one).collect::<Result<_>>()?));
+        }
+        Err(Error::input(format!(
+            "an energy is a number, and several a Series or an array, not {}",
+            type_of(value)
+        ))
+        .hint("give one energy, or a list of them"))
+    }
+
+    /// What a function gives at each: a number, or a Series.
+    fn each(self, what: &str, f: impl Fn(f64) -> Result<f64>) -> Fallible<Dynamic> {
+        match self {
+            Energies::One(x) => Ok(Dynamic::from_float(f(x)?)),
+            Energies::Many(all) => {
+                let task = session()?.task(true);
+                let steps = task.start(what, all.len());
+                let mut found = Vec::with_capacity(all.len());
+                for x in all {
+                    found.push(f(x)?);
+                    steps.advance(found.len())?;
+                }
+                Ok(Dynamic::from(Series::Real(found)))
+            }
+        }
+    }
+}
+
+#[export_module(root = "crate::script::native")]
+mod transport_functions {
+    /// A semi-infinite lead for `transport::system`: the cell of a model with one periodic direction, which
+    /// repeats for ever in that direction (`side: 1`) or against it (`side: -1`). Terms that differ from cell
+    /// to cell make all cells of the model one period. A field must be in a gauge that repeats:
+    /// `m.flux(alpha, 1, 0)` for a lead along direction 0.
+    ///
+    /// `lead.channels(energy)` counts the channels that are open, `lead.surface(energy)` is the retarded
+    /// surface Green's function of its first cell, by decimation (Lopez Sancho, Lopez Sancho, Rubio 1985).
+    ///
+    /// # Options
+    /// - `side` (int, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
+    ///   ones.
+    /// - `origin` (array, zeros): moves the lead by whole cells of its lattice, one number a direction, where
+    ///   the sample reaches farther across than the lead.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::chain(1));
+    /// m.nearest(-1.0);
+    /// let right = transport::lead(m, #{ side: 1 });
+    /// assert(right.channels(0.3) == 1 && right.channels(2.5) == 0, "the band ends at 2");
+    /// // the surface Green's function of a half-infinite chain: (E - i sqrt(4 - E^2))/2
+    /// let g = right.surface(1.0)[[0, 0]];
+    /// assert_close(g.re, 0.5, 1e-10);
+    /// assert_close(g.im, -sqrt(3.0) / 2.0, 1e-10);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn lead(m: ScriptModel, o: Options) -> Fallible<ScriptLead> {
+        unstrained(&m)?;
+        let side: INT = o.maybe("side").unwrap_or(0);
+        if side != 1 && side != -1 {
+            return Err(Error::input(format!("a lead to side {side}"))
+                .hint("`side: 1` goes on in the periodic direction, `side: -1` against it")
+                .into());
+        }
+        let origin = match o.maybe::<Array>("origin") {
+            Some(cells) => ints(&cells, "an origin in cells")?,
+            None => Vec::new(),
+        };
+        Ok(ScriptLead(Rc::new(Lead::new(&m.model, side == 1, &origin)?)))
+    }
+
+    /// A sample between leads. Each lead is put where a cell of it coincides with the outermost sites of the
+    /// sample that make up such a cell; the sample must be open there.
+    ///
+    /// `transmission` and `scattering` tell what passes, `density` and `currents` where. Leads are numbered
+    /// from 0 as in `leads`.
+    ///
+    /// # Options
+    /// - `leads` (array, required): give the leads, from `transport::lead`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // a ribbon of 4 lines between leads of its own kind
+    /// let m = model(lattice::square(6, 4).boundary("open"));
+    /// m.nearest(-1.0);
+    /// let r = model(lattice::square(1, 4).boundary(["periodic", "open"]));
+    /// r.nearest(-1.0);
+    /// let s = transport::system(m, #{ leads: [transport::lead(r, #{ side: -1 }), transport::lead(r, #{ side: 1 })] });
+    /// assert_close(s.transmission(0, 1, 0.1), 4.0, 1e-8);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn system(m: ScriptModel, o: Options) -> Fallible<ScriptSample> {
+        unstrained(&m)?;
+        let given: Array = o.maybe("leads").unwrap_or_default();
+        let lead = |value: Dynamic| -> Result<Lead> {
+            let wrong = type_of(&value).to_string();
+            let lead = value.try_cast::<ScriptLead>().ok_or_else(|| {
+                Error::input(format!("a lead that is {wrong}")).hint("`transport::lead` makes leads")
+            })?;
+            Ok((*lead.0).clone())
+        };
+        let leads = given.into_iter().map(lead).collect::<Result<Vec<Lead>>>()?;
+        Ok(ScriptSample(Rc::new(Sample::new(&m.model, leads)?)))
+    }
+
+    /// How many channels of the lead are open at an energy.
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn channels(lead: &mut ScriptLead, energy: Dynamic) -> Fallible<INT> {
+        let energy = one(&energy)?;
+        Ok(lead.0.opening(energy)?.channels.ncols() as INT)
+    }
+
+    /// The retarded Green's function of the first cell of the lead, with nothing before it, a Matrix of the
+    /// cell's rows.
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn surface(lead: &mut ScriptLead, energy: Dynamic) -> Fallible<Matrix> {
+        let energy = one(&energy)?;
+        Ok(lead.0.surface(energy)?)
+    }
+
+    /// The transmission from one lead to another at an energy, or at each of several (a Series or an array):
+    /// the probabilities to pass, added up over the channels. From a lead to itself it is the reflection. The
+    /// conductance is e^2/h times that, for each spin.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // one impurity in a chain: T = 1/(1 + U^2/(4 - E^2))
+    /// let m = model(lattice::chain(3).boundary("open"));
+    /// m.nearest(-1.0);
+    /// m.onsite(|r| if r[0] == 1.0 { 0.7 } else { 0.0 });
+    /// let c = model(lattice::chain(1));
+    /// c.nearest(-1.0);
+    /// let s = transport::system(m, #{ leads: [transport::lead(c, #{ side: -1 }), transport::lead(c, #{ side: 1 })] });
+    /// assert_close(s.transmission(0, 1, 0.4), 1.0 / (1.0 + 0.49 / (4.0 - 0.16)), 1e-9);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn transmission(s: &mut ScriptSample, from: INT, to: INT, energy: Dynamic) -> Fallible<Dynamic> {
+        let (from, to) = (lead_number(from)?, lead_number(to)?);
+        let task = session()?.task(true);
+        let quiet = task.quiet();
+        match Energies::of(&energy)? {
+            Energies::One(x) => Ok(Dynamic::from_float(s.0.transmission(from, to, x, &task)?)),
+            many => many.each("transmission", |x| s.0.transmission(from, to, x, &quiet)),
+        }
+    }
+
+    /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each channel that
+    /// goes out and a column for each that comes in, lead by lead, and `channels`, how many each lead has.
+    /// Channels are those of the leads' couplings to the sample, not the waves of the lead: singular values
+    /// of its blocks mean something, single elements' phases do not.
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn scattering(s: &mut ScriptSample, energy: Dynamic) -> Fallible<Map> {
+        let energy = one(&energy)?;
+        let found = s.0.scattering(energy, &session()?.task(true))?;
+        let channels: Array = found.channels.iter().map(|&n| Dynamic::from_int(n as INT)).collect();
+        let mut map = Map::new();
+        map.insert("s".into(), Dynamic::from(found.matrix));
+        map.insert("channels".into(), Dynamic::from(channels));
+        Ok(map)
+    }
+
+    /// The density of states on each site, from what comes in through a lead: a Series by site. Summed over
+    /// all leads it is the local density of states, but for levels that no lead reaches.
+    #[rhai_fn(global, name = "density", pure, return_raw)]
+    pub fn density_from(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Series> {
+        let energy = one(&energy)?;
+        Ok(Series::Real(s.0.density(lead_number(from)?, energy, &session()?.task(true))?))
+    }
+
+    /// The currents over the bonds, from what comes in through a lead with one particle a channel: a table of
+    /// `from` and `to` (sites) and `current`, positive from the first to the second. What crosses a cut adds
+    /// up to the transmission.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::chain(4).boundary("open"));
+    /// m.nearest(-1.0);
+    /// let c = model(lattice::chain(1));
+    /// c.nearest(-1.0);
+    /// let s = transport::system(m, #{ leads: [transport::lead(c, #{ side: -1 }), transport::lead(c, #{ side: 1 })] });
+    /// let j = s.currents(0, 0.5);
+    /// assert_close((j.current - 1.0).abs().max(), 0.0, 1e-9);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn currents(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Table> {
+        let energy = one(&energy)?;
+        Ok(s.0.currents(lead_number(from)?, energy, &session()?.task(true))?)
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn lead_to_string(lead: &mut ScriptLead) -> String {
+        format!("Lead with cells of {} rows", lead.0.rows())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn sample_to_string(s: &mut ScriptSample) -> String {
+        let (most, count) = s.0.slices();
+        format!(
+            "Sample of {} rows with {} leads, in {count} slices of at most {most} rows",
+            s.0.rows(),
+            s.0.leads()
+        )
+    }
+}
