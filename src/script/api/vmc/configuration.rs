@@ -68,7 +68,7 @@ struct Change<S> {
 }
 
 impl<S: Amplitude> InSpace<S> {
-    fn new(psi: &Arc<SlaterJastrow<S>>, places: &Dynamic) -> Result<Box<dyn Placed>> {
+    fn placed(psi: &Arc<SlaterJastrow<S>>, places: &Dynamic) -> Result<Box<dyn Placed>> {
         let (up, down) = psi.electrons();
         let all = points(places, "places of electrons")?;
         if all.len() != up + down {
@@ -144,7 +144,7 @@ fn sites(places: &Dynamic) -> Result<[Vec<usize>; 2]> {
 }
 
 impl<S: Amplitude> OnLattice<S> {
-    fn new(psi: &Arc<LatticeState<S>>, places: &Dynamic) -> Result<Box<dyn Placed>> {
+    fn placed(psi: &Arc<LatticeState<S>>, places: &Dynamic) -> Result<Box<dyn Placed>> {
         let [up, down] = sites(places)?;
         Ok(Box::new(OnLattice { psi: psi.clone(), at: psi.occupied(&up, &down)? }))
     }
@@ -222,10 +222,10 @@ mod configuration_functions {
     #[rhai_fn(global, name = "at", pure, return_raw)]
     pub fn configuration_at(psi: &mut Psi, places: Dynamic) -> Fallible<Electrons> {
         Ok(Electrons(match psi {
-            Psi::Real(psi) => InSpace::new(psi, &places),
-            Psi::Complex(psi) => InSpace::new(psi, &places),
-            Psi::LatticeReal(psi) => OnLattice::new(psi, &places),
-            Psi::LatticeComplex(psi) => OnLattice::new(psi, &places),
+            Psi::Real(psi) => InSpace::placed(psi, &places),
+            Psi::Complex(psi) => InSpace::placed(psi, &places),
+            Psi::LatticeReal(psi) => OnLattice::placed(psi, &places),
+            Psi::LatticeComplex(psi) => OnLattice::placed(psi, &places),
         }?))
     }
 
