@@ -11,5 +11,6 @@ mod examples;
 mod import;
 mod random_models;
 mod repl;
+mod states;
 mod structure;
 mod values;
