@@ -12,5 +12,6 @@ mod import;
 mod lsp;
 mod random_models;
 mod repl;
+mod states;
 mod structure;
 mod values;

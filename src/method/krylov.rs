@@ -100,7 +100,7 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
             if !largest.is_finite() {
                 return Err(Error::numeric("a product with the operator is not finite"));
             }
-            let ends = rest <= INVARIANT * largest || k as u64 >= h.dim() as u64;
+            let ends = rest <= INVARIANT * largest || k >= h.dim();
             // What the next vector would have: the error of leaving it out (Saad 1992).
             let error = |fraction: f64, c: &[C64]| {
                 let size = c.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();

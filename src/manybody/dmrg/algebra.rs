@@ -9,9 +9,10 @@ use super::dense::{adjoint_product, product};
 use super::density::Truncation;
 use super::mpo::{Bond, Mpo};
 use super::space::{Fusion, Label, Space, Symmetry};
-use super::state::{State, Tensor};
+use super::state::State;
 use super::strings::Strings;
-use super::train::{Raw, times};
+use super::tensor::{Tensor, times};
+use super::train::Raw;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
@@ -150,6 +151,7 @@ impl<T: Element> State<T> {
     /// # Errors
     /// As [`State::applied`].
     pub fn makes_complex(&self, sum: &OpSum) -> Result<bool> {
+        sum.fits("a state of", self.sites.count())?;
         let (strings, _) = Strings::changing(sum, &self.sites, &self.symmetry)?;
         Ok(Mpo::from_strings(&strings, &self.sites, &self.symmetry, self.target.clone()).is_complex())
     }

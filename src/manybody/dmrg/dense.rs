@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 /// Operations below which a job is not worth splitting.
 const LARGE: f64 = 1e8;
 
+/// Weights below this, relative to all, are rounding of singular values.
+pub(super) const FLOOR: f64 = 1e-30;
+
 /// Does jobs of uneven size, each of about `work` operations: small ones are dealt out to the threads; a large one that is
 /// more than a thread's fair share is split among them, as the job's [`Par`] tells it.
 pub(super) fn deal<J: Sync, R: Send>(

@@ -7,7 +7,7 @@ use faer::{Accum, Mat, MatRef, Par};
 
 use super::basis::Basis;
 use super::block::Block;
-use super::dense::{applied, deal, eigh, square, thin_svd};
+use super::dense::{FLOOR as SMALLEST, applied, deal, eigh, square, thin_svd};
 use super::space::Side;
 use super::superblock::Superblock;
 use crate::backend::matrix::records::Element;
@@ -190,7 +190,7 @@ impl<T: Element> DensityMatrix<T> {
         if !(trace > 0.0) || !trace.is_finite() {
             return Err(Error::numeric("the Schmidt decomposition of a vector that is zero or not finite"));
         }
-        Ok(DensityMatrix { block, sectors, trace, floor: super::train::FLOOR })
+        Ok(DensityMatrix { block, sectors, trace, floor: SMALLEST })
     }
 
     /// Weights by sector, descending, of trace one.

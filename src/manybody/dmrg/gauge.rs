@@ -7,12 +7,12 @@ use faer::Mat;
 
 use super::basis::Basis;
 use super::block::Block;
-use super::dense::{product, thin_svd};
+use super::dense::{product, square, thin_svd};
 use super::density::Truncation;
 use super::mpo::Mpo;
 use super::space::{Fusion, Label, Side, Space};
 use super::state::State;
-use super::train::{Blocks, adjoint, from_right, lower};
+use super::tensor::{Blocks, adjoint, from_right, lower};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 
@@ -127,7 +127,7 @@ fn widened<T: Element>(
     let mut all: BTreeMap<Label, Mat<T>> = rows.into_iter().collect();
     let mut found: Vec<(f64, Label, Mat<T>)> = Vec::new();
     for image in images {
-        let weight: f64 = image.iter().map(|b| super::dense::square(b.1.as_ref())).sum();
+        let weight: f64 = image.iter().map(|b| square(b.1.as_ref())).sum();
         for (label, m) in image.iter().filter(|_| weight > 0.0) {
             let mut rest = m.clone();
             // Twice, as what is left may be much smaller than what is taken off.

@@ -2,8 +2,6 @@
 //! White's transformation, and the states that sweeps end with. The algorithms themselves are scripts (`stdlib/dmrg.rhai`).
 
 mod algebra;
-#[cfg(test)]
-mod algebra_tests;
 mod basis;
 mod block;
 mod classical;
@@ -24,6 +22,7 @@ mod state;
 mod storage;
 mod strings;
 mod superblock;
+mod tensor;
 #[cfg(test)]
 mod tests;
 mod train;

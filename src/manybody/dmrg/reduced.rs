@@ -4,6 +4,7 @@
 use faer::{Mat, Par};
 
 use super::dense::{eigh, product, square};
+use super::density::entropy;
 use super::measure::{Environment, Start};
 use super::space::Label;
 use super::state::State;
@@ -21,7 +22,7 @@ const ROUNDING: f64 = 1e-14;
 /// The entropy of order `alpha`, `ln(sum w^alpha) / (1 - alpha)`; of order one it is `- sum w ln w`.
 fn renyi(weights: &[f64], alpha: f64) -> f64 {
     if (alpha - 1.0).abs() < 1e-9 {
-        return super::density::entropy(weights);
+        return entropy(weights);
     }
     let sum: f64 = weights.iter().filter(|w| **w > ROUNDING).map(|w| w.powf(alpha)).sum();
     sum.ln() / (1.0 - alpha)

@@ -12,21 +12,10 @@ use super::dense::{square, thin_svd};
 use super::mpo::conserved;
 use super::space::{Fusion, Label, Space, Symmetry};
 use super::superblock::Superblock;
-use super::train::from_left;
+use super::tensor::{Tensor, from_left};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{Sector, Sites};
-
-/// One site's matrices: for each sector behind the site, rows for the states before it and on it.
-#[derive(Debug, Clone)]
-pub(super) struct Tensor<T> {
-    pub before: Space,
-    pub behind: Space,
-    pub fusion: Fusion,
-    /// The sector of the product that each sector behind the site is.
-    pub rows: Vec<usize>,
-    pub matrices: Vec<Mat<T>>,
-}
 
 /// A matrix product state: a norm times `A_1 A_2 ... A_N`, every `A` an isometry from the left.
 #[derive(Debug, Clone)]
@@ -46,39 +35,6 @@ pub struct State<T> {
 fn next_number() -> u64 {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     COUNT.fetch_add(1, Ordering::Relaxed)
-}
-
-impl<T: Element> Tensor<T> {
-    /// From the bases before and behind; sectors behind that cannot be reached are left out. `fill` writes the matrix of
-    /// a sector behind, numbered as in `behind`.
-    pub(super) fn new(
-        symmetry: &Symmetry,
-        before: &Space,
-        states: &[Label],
-        behind: &Space,
-        mut fill: impl FnMut(usize) -> Mat<T>,
-    ) -> Result<Tensor<T>> {
-        let fusion = Fusion::new(symmetry, before, states);
-        let (mut rows, mut matrices, mut reached) = (Vec::new(), Vec::new(), BTreeMap::new());
-        for (sector, (label, dim)) in behind.iter().enumerate() {
-            let Some(row) = fusion.space().find(label) else { continue };
-            let matrix = fill(sector);
-            if matrix.shape() != (fusion.space().dim(row), dim) {
-                return Err(Error::internal("a state's matrix of another shape"));
-            }
-            rows.push(row);
-            matrices.push(matrix);
-            reached.insert(label.clone(), dim);
-        }
-        Ok(Tensor { before: before.clone(), behind: Space::new(reached), fusion, rows, matrices })
-    }
-
-    /// The matrix between a sector before, with a state of the site, and the sector behind.
-    pub(super) fn part(&self, before: usize, state: usize) -> Option<(usize, MatRef<'_, T>)> {
-        let (row, part) = self.fusion.place(before, state);
-        let behind = self.rows.iter().position(|r| *r == row)?;
-        Some((behind, self.matrices[behind].as_ref().subrows(part.offset, part.dim)))
-    }
 }
 
 impl<T: Element> State<T> {

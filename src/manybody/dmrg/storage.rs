@@ -9,7 +9,8 @@ use faer::Mat;
 use serde_json::{Value, json};
 
 use super::space::{Space, Symmetry};
-use super::state::{State, Tensor};
+use super::state::State;
+use super::tensor::Tensor;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{Site, Sites};

@@ -1,23 +1,17 @@
-//! Matrices of a state in either gauge, and how bonds are cut: what sums and products of states and gates have in common.
+//! How bonds are cut, and states compressed: what sums and products of states and gates have in common.
 
-use std::collections::BTreeMap;
+use faer::Mat;
 
-use faer::{Mat, MatRef};
-
-use super::dense::{deal, product, square, thin_svd};
+use super::dense::{FLOOR, deal, square, thin_svd};
 use super::density::{Truncation, count};
-use super::space::{Fusion, Label, Space, Symmetry};
-use super::state::{State, Tensor};
+use super::space::{Label, Space};
+use super::state::State;
+use super::tensor::{
+    Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, scaled_rows, to_tensor,
+};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::number::{C64, Scalar};
 use crate::task::Task;
-
-/// Weights below this, relative to all, are rounding of singular values.
-pub(super) const FLOOR: f64 = 1e-30;
-
-/// Matrices by the label of a bond.
-pub(super) type Blocks<T> = Vec<(Label, Mat<T>)>;
 
 /// Blocks decomposed and cut: `U diag(s) V^H` each.
 pub(super) struct Split<T> {
@@ -34,26 +28,6 @@ impl<T: Element> Split<T> {
     pub fn space(&self) -> Space {
         Space::new(self.kept.iter().map(|k| (k.0.clone(), k.2.len())).collect())
     }
-}
-
-/// The conjugate transpose.
-pub(super) fn adjoint<T: Element>(m: MatRef<'_, T>) -> Mat<T> {
-    Mat::from_fn(m.ncols(), m.nrows(), |i, j| Scalar::conj(m[(j, i)]))
-}
-
-/// `m` with each column times a number.
-pub(super) fn scaled_columns<T: Element>(m: &Mat<T>, s: &[f64]) -> Mat<T> {
-    Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * T::from_c64(s[j].into()))
-}
-
-/// `m` with each row times a number.
-pub(super) fn scaled_rows<T: Element>(m: &Mat<T>, s: &[f64]) -> Mat<T> {
-    Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * T::from_c64(s[i].into()))
-}
-
-/// The labels that a site's states have seen from the other side.
-pub(super) fn negated(symmetry: &Symmetry, states: &[Label]) -> Vec<Label> {
-    states.iter().map(|q| symmetry.subtract(&symmetry.zero(), q)).collect()
 }
 
 /// Singular values of all blocks, the smallest cut off.
@@ -91,108 +65,6 @@ pub(super) fn split<T: Element>(blocks: &Blocks<T>, cut: &Truncation) -> Result<
         }
     }
     Ok(Split { kept, discarded: spectrum[number..].iter().sum(), weight })
-}
-
-/// A tensor whose bond before is multiplied by matrices (rows of the new basis, columns of the old): rows of each block are
-/// those of the product of the new basis and the site.
-pub(super) fn from_left<T: Element>(
-    symmetry: &Symmetry,
-    states: &[Label],
-    tensor: &Tensor<T>,
-    before: &Space,
-    carry: &[Mat<T>],
-) -> Blocks<T> {
-    let fusion = Fusion::new(symmetry, before, states);
-    let mut blocks = Vec::new();
-    for (behind, matrix) in tensor.matrices.iter().enumerate() {
-        let label = tensor.behind.label(behind);
-        let Some(row) = fusion.space().find(label) else { continue };
-        let mut pushed = Mat::zeros(fusion.space().dim(row), matrix.ncols());
-        for part in tensor.fusion.parts(tensor.rows[behind]) {
-            let Some(new) = before.find(tensor.before.label(part.inner)) else { continue };
-            let (_, to) = fusion.place(new, part.state);
-            let own = matrix.as_ref().subrows(part.offset, part.dim);
-            pushed.as_mut().subrows_mut(to.offset, to.dim).copy_from(product(carry[new].as_ref(), own));
-        }
-        blocks.push((label.clone(), pushed));
-    }
-    blocks
-}
-
-/// A tensor whose bond behind is multiplied by matrices (rows of the old basis, columns of the new), or left as it is: columns
-/// of each block are those of the product of the site and the new basis. The blocks are labelled by the bond before.
-pub(super) fn from_right<T: Element>(
-    symmetry: &Symmetry,
-    states: &[Label],
-    tensor: &Tensor<T>,
-    behind: &Space,
-    carry: Option<&[Mat<T>]>,
-) -> (Fusion, Blocks<T>) {
-    let fusion = Fusion::new(symmetry, behind, &negated(symmetry, states));
-    let mut blocks = Vec::new();
-    for (sector, (label, dim)) in tensor.before.iter().enumerate() {
-        let Some(column) = fusion.space().find(label) else { continue };
-        let mut wide = Mat::zeros(dim, fusion.space().dim(column));
-        for part in fusion.parts(column) {
-            let Some((_, own)) = tensor.part(sector, part.state) else { continue };
-            let mut place = wide.as_mut().subcols_mut(part.offset, part.dim);
-            match carry {
-                Some(carry) => place.copy_from(product(own, carry[part.inner].as_ref())),
-                None => place.copy_from(own),
-            }
-        }
-        blocks.push((label.clone(), wide));
-    }
-    (fusion, blocks)
-}
-
-/// The tensor of blocks as [`from_right`] makes them: rows of the bond `before`, whose sectors are those of the blocks.
-pub(super) fn to_tensor<T: Element>(
-    symmetry: &Symmetry,
-    states: &[Label],
-    before: &Space,
-    behind: &Space,
-    fusion: &Fusion,
-    blocks: &Blocks<T>,
-) -> Result<Tensor<T>> {
-    let rows = Fusion::new(symmetry, before, states);
-    let mut matrices: Vec<Mat<T>> = behind
-        .iter()
-        .map(|(q, dim)| Mat::zeros(rows.space().find(q).map_or(0, |s| rows.space().dim(s)), dim))
-        .collect();
-    for (label, m) in blocks {
-        let (Some(own), Some(column)) = (before.find(label), fusion.space().find(label)) else { continue };
-        for part in fusion.parts(column) {
-            let (_, to) = rows.place(own, part.state);
-            matrices[part.inner]
-                .as_mut()
-                .subrows_mut(to.offset, to.dim)
-                .copy_from(m.as_ref().subcols(part.offset, part.dim));
-        }
-    }
-    let fill = |sector: usize| std::mem::replace(&mut matrices[sector], Mat::zeros(0, 0));
-    Tensor::new(symmetry, before, states, behind, fill)
-}
-
-/// Blocks as `L Q` with orthonormal rows of `Q`; what is zero is left out.
-pub(super) fn lower<T: Element>(blocks: &Blocks<T>) -> (Space, Blocks<T>, Vec<(Label, Mat<T>)>) {
-    let cost = |b: &(Label, Mat<T>)| {
-        let (m, n) = b.1.shape();
-        4.0 * (m * n * m.min(n)) as f64
-    };
-    let parts = deal(blocks, cost, |(label, m), _| {
-        let qr = adjoint(m.as_ref()).as_ref().qr();
-        (label.clone(), adjoint(qr.thin_R()), adjoint(qr.compute_thin_Q().as_ref()))
-    });
-    let (mut sectors, mut rows, mut carry) = (BTreeMap::new(), Vec::new(), Vec::new());
-    for (label, l, q) in parts {
-        if q.nrows() > 0 && square(l.as_ref()) > 0.0 {
-            sectors.insert(label.clone(), q.nrows());
-            rows.push((label.clone(), q));
-            carry.push((label, l));
-        }
-    }
-    (Space::new(sectors), rows, carry)
 }
 
 /// What a state is compressed from: its matrices in any gauge, made when they are needed.
@@ -270,13 +142,4 @@ impl<T: Element> Raw<'_, T> {
         spaces.push(space);
         Ok((State::made(sites, symmetry, &self.target, spaces, tensors, norm), discarded))
     }
-}
-
-/// A number times a tensor.
-pub(super) fn times<T: Element>(tensor: &Tensor<T>, z: C64) -> Tensor<T> {
-    let mut out = tensor.clone();
-    for m in &mut out.matrices {
-        *m = Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * T::from_c64(z));
-    }
-    out
 }

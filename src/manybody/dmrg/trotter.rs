@@ -8,10 +8,11 @@ use super::dense::{eigh, product, square};
 use super::density::Truncation;
 use super::mpo::Mpo;
 use super::space::{Fusion, Label, Space};
-use super::state::{State, Tensor};
-use super::train::{
-    Blocks, from_left, from_right, lower, scaled_columns, scaled_rows, split, times, to_tensor,
+use super::state::State;
+use super::tensor::{
+    Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, scaled_rows, times, to_tensor,
 };
+use super::train::split;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Product, Sites};
@@ -190,7 +191,7 @@ impl<T: Element> State<T> {
             let m = Mat::from_fn(size, size, |a, b| 0.5 * (h[a * size + b] + h[b * size + a].conj()));
             let (values, u) = eigh(m.as_ref(), Par::Seq)?;
             let grown = Mat::from_fn(size, size, |a, k| u[(a, k)] * (z * values[k]).exp());
-            let whole = product(grown.as_ref(), super::train::adjoint(u.as_ref()).as_ref());
+            let whole = product(grown.as_ref(), adjoint(u.as_ref()).as_ref());
             let label = |a: usize| self.symmetry.add(&labels[i][a / d], &labels[i + 1][a % d]);
             let mut gate = Gate::new();
             for a in 0..size {

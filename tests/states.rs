@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use super::density::Truncation;
-use super::{State, conserved};
-use crate::backend::Device;
-use crate::backend::cpu::Cpu;
-use crate::manybody::{Basis, OpSum, Sector, Site, Sites, operator};
-use crate::number::C64;
-use crate::operator::Format;
-use crate::task::{Interrupt, Task};
+use umklapp::backend::Device;
+use umklapp::backend::cpu::Cpu;
+use umklapp::manybody::dmrg::{State, Truncation, conserved};
+use umklapp::manybody::{Basis, OpSum, Sector, Site, Sites, operator};
+use umklapp::number::C64;
+use umklapp::operator::Format;
+use umklapp::task::{Interrupt, Task};
 
 fn device() -> Device {
     Arc::new(Cpu::new(1, Interrupt::default()).unwrap())
@@ -30,6 +29,12 @@ fn sum(terms: &[(C64, &[(&str, usize)])]) -> OpSum {
         h.add(*z, factors.iter().map(|(name, i)| (name.to_string(), *i)).collect()).unwrap();
     }
     h
+}
+
+/// Twice a number's value in every state of a site.
+fn twice(sites: &Sites, site: usize, name: &str) -> Vec<i32> {
+    let charges = sites.site(site).unwrap().charges();
+    charges.iter().find(|c| c.name == name).unwrap().twice.clone()
 }
 
 fn re(x: f64) -> C64 {
@@ -59,8 +64,8 @@ fn configurations(sites: &Sites, names: &[String]) -> Vec<(Vec<usize>, Sector)> 
     let one = |k: usize| {
         let states: Vec<usize> = all.state(k).unwrap().iter().map(|s| *s as usize).collect();
         let number = |name: &String| {
-            let twice: i32 = states.iter().enumerate().map(|(i, s)| sites.twice(i, name)[*s]).sum();
-            (name.clone(), f64::from(twice) / 2.0)
+            let all: i32 = states.iter().enumerate().map(|(i, s)| twice(sites, i, name)[*s]).sum();
+            (name.clone(), f64::from(all) / 2.0)
         };
         let sector = names.iter().map(number).collect();
         (states, sector)
@@ -378,7 +383,7 @@ fn infinite_temperature_counts_all_states_alike() {
         };
         let found = psi.local(operator, &(0..n).collect::<Vec<_>>()).unwrap();
         for (i, found) in found.iter().enumerate() {
-            let own = |k: usize| sites.twice(i, name)[basis.state(k).unwrap()[i] as usize];
+            let own = |k: usize| twice(&sites, i, name)[basis.state(k).unwrap()[i] as usize];
             let mean = (0..basis.dim()).map(|k| f64::from(own(k)) / 2.0).sum::<f64>() / basis.dim() as f64;
             assert!((found.re - mean).abs() < 1e-12, "{kind}: {found} {mean}");
         }

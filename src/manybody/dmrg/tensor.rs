@@ -1,0 +1,190 @@
+//! The matrices of one site in sectors, grouped with the bond before or with the bond behind, and what is multiplied into
+//! either.
+
+use std::collections::BTreeMap;
+
+use faer::{Mat, MatRef};
+
+use super::dense::{deal, product, square};
+use super::space::{Fusion, Label, Space, Symmetry};
+use crate::backend::matrix::records::Element;
+use crate::error::{Error, Result};
+use crate::number::{C64, Scalar};
+
+/// One site's matrices: for each sector behind the site, rows for the states before it and on it.
+#[derive(Debug, Clone)]
+pub(super) struct Tensor<T> {
+    pub before: Space,
+    pub behind: Space,
+    pub fusion: Fusion,
+    /// The sector of the product that each sector behind the site is.
+    pub rows: Vec<usize>,
+    pub matrices: Vec<Mat<T>>,
+}
+
+/// Matrices by the label of a bond.
+pub(super) type Blocks<T> = Vec<(Label, Mat<T>)>;
+
+impl<T: Element> Tensor<T> {
+    /// From the bases before and behind; sectors behind that cannot be reached are left out. `fill` writes the matrix of
+    /// a sector behind, numbered as in `behind`.
+    pub(super) fn new(
+        symmetry: &Symmetry,
+        before: &Space,
+        states: &[Label],
+        behind: &Space,
+        mut fill: impl FnMut(usize) -> Mat<T>,
+    ) -> Result<Tensor<T>> {
+        let fusion = Fusion::new(symmetry, before, states);
+        let (mut rows, mut matrices, mut reached) = (Vec::new(), Vec::new(), BTreeMap::new());
+        for (sector, (label, dim)) in behind.iter().enumerate() {
+            let Some(row) = fusion.space().find(label) else { continue };
+            let matrix = fill(sector);
+            if matrix.shape() != (fusion.space().dim(row), dim) {
+                return Err(Error::internal("a state's matrix of another shape"));
+            }
+            rows.push(row);
+            matrices.push(matrix);
+            reached.insert(label.clone(), dim);
+        }
+        Ok(Tensor { before: before.clone(), behind: Space::new(reached), fusion, rows, matrices })
+    }
+
+    /// The matrix between a sector before, with a state of the site, and the sector behind.
+    pub(super) fn part(&self, before: usize, state: usize) -> Option<(usize, MatRef<'_, T>)> {
+        let (row, part) = self.fusion.place(before, state);
+        let behind = self.rows.iter().position(|r| *r == row)?;
+        Some((behind, self.matrices[behind].as_ref().subrows(part.offset, part.dim)))
+    }
+}
+
+/// The conjugate transpose.
+pub(super) fn adjoint<T: Element>(m: MatRef<'_, T>) -> Mat<T> {
+    Mat::from_fn(m.ncols(), m.nrows(), |i, j| Scalar::conj(m[(j, i)]))
+}
+
+/// `m` with each column times a number.
+pub(super) fn scaled_columns<T: Element>(m: &Mat<T>, s: &[f64]) -> Mat<T> {
+    Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * T::from_c64(s[j].into()))
+}
+
+/// `m` with each row times a number.
+pub(super) fn scaled_rows<T: Element>(m: &Mat<T>, s: &[f64]) -> Mat<T> {
+    Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * T::from_c64(s[i].into()))
+}
+
+/// The labels that a site's states have seen from the other side.
+pub(super) fn negated(symmetry: &Symmetry, states: &[Label]) -> Vec<Label> {
+    states.iter().map(|q| symmetry.subtract(&symmetry.zero(), q)).collect()
+}
+
+/// A tensor whose bond before is multiplied by matrices (rows of the new basis, columns of the old): rows of each block are
+/// those of the product of the new basis and the site.
+pub(super) fn from_left<T: Element>(
+    symmetry: &Symmetry,
+    states: &[Label],
+    tensor: &Tensor<T>,
+    before: &Space,
+    carry: &[Mat<T>],
+) -> Blocks<T> {
+    let fusion = Fusion::new(symmetry, before, states);
+    let mut blocks = Vec::new();
+    for (behind, matrix) in tensor.matrices.iter().enumerate() {
+        let label = tensor.behind.label(behind);
+        let Some(row) = fusion.space().find(label) else { continue };
+        let mut pushed = Mat::zeros(fusion.space().dim(row), matrix.ncols());
+        for part in tensor.fusion.parts(tensor.rows[behind]) {
+            let Some(new) = before.find(tensor.before.label(part.inner)) else { continue };
+            let (_, to) = fusion.place(new, part.state);
+            let own = matrix.as_ref().subrows(part.offset, part.dim);
+            pushed.as_mut().subrows_mut(to.offset, to.dim).copy_from(product(carry[new].as_ref(), own));
+        }
+        blocks.push((label.clone(), pushed));
+    }
+    blocks
+}
+
+/// A tensor whose bond behind is multiplied by matrices (rows of the old basis, columns of the new), or left as it is: columns
+/// of each block are those of the product of the site and the new basis. The blocks are labelled by the bond before.
+pub(super) fn from_right<T: Element>(
+    symmetry: &Symmetry,
+    states: &[Label],
+    tensor: &Tensor<T>,
+    behind: &Space,
+    carry: Option<&[Mat<T>]>,
+) -> (Fusion, Blocks<T>) {
+    let fusion = Fusion::new(symmetry, behind, &negated(symmetry, states));
+    let mut blocks = Vec::new();
+    for (sector, (label, dim)) in tensor.before.iter().enumerate() {
+        let Some(column) = fusion.space().find(label) else { continue };
+        let mut wide = Mat::zeros(dim, fusion.space().dim(column));
+        for part in fusion.parts(column) {
+            let Some((_, own)) = tensor.part(sector, part.state) else { continue };
+            let mut place = wide.as_mut().subcols_mut(part.offset, part.dim);
+            match carry {
+                Some(carry) => place.copy_from(product(own, carry[part.inner].as_ref())),
+                None => place.copy_from(own),
+            }
+        }
+        blocks.push((label.clone(), wide));
+    }
+    (fusion, blocks)
+}
+
+/// The tensor of blocks as [`from_right`] makes them: rows of the bond `before`, whose sectors are those of the blocks.
+pub(super) fn to_tensor<T: Element>(
+    symmetry: &Symmetry,
+    states: &[Label],
+    before: &Space,
+    behind: &Space,
+    fusion: &Fusion,
+    blocks: &Blocks<T>,
+) -> Result<Tensor<T>> {
+    let rows = Fusion::new(symmetry, before, states);
+    let mut matrices: Vec<Mat<T>> = behind
+        .iter()
+        .map(|(q, dim)| Mat::zeros(rows.space().find(q).map_or(0, |s| rows.space().dim(s)), dim))
+        .collect();
+    for (label, m) in blocks {
+        let (Some(own), Some(column)) = (before.find(label), fusion.space().find(label)) else { continue };
+        for part in fusion.parts(column) {
+            let (_, to) = rows.place(own, part.state);
+            matrices[part.inner]
+                .as_mut()
+                .subrows_mut(to.offset, to.dim)
+                .copy_from(m.as_ref().subcols(part.offset, part.dim));
+        }
+    }
+    let fill = |sector: usize| std::mem::replace(&mut matrices[sector], Mat::zeros(0, 0));
+    Tensor::new(symmetry, before, states, behind, fill)
+}
+
+/// Blocks as `L Q` with orthonormal rows of `Q`; what is zero is left out.
+pub(super) fn lower<T: Element>(blocks: &Blocks<T>) -> (Space, Blocks<T>, Blocks<T>) {
+    let cost = |b: &(Label, Mat<T>)| {
+        let (m, n) = b.1.shape();
+        4.0 * (m * n * m.min(n)) as f64
+    };
+    let parts = deal(blocks, cost, |(label, m), _| {
+        let qr = adjoint(m.as_ref()).as_ref().qr();
+        (label.clone(), adjoint(qr.thin_R()), adjoint(qr.compute_thin_Q().as_ref()))
+    });
+    let (mut sectors, mut rows, mut carry) = (BTreeMap::new(), Vec::new(), Vec::new());
+    for (label, l, q) in parts {
+        if q.nrows() > 0 && square(l.as_ref()) > 0.0 {
+            sectors.insert(label.clone(), q.nrows());
+            rows.push((label.clone(), q));
+            carry.push((label, l));
+        }
+    }
+    (Space::new(sectors), rows, carry)
+}
+
+/// A number times a tensor.
+pub(super) fn times<T: Element>(tensor: &Tensor<T>, z: C64) -> Tensor<T> {
+    let mut out = tensor.clone();
+    for m in &mut out.matrices {
+        *m = Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * T::from_c64(z));
+    }
+    out
+}
