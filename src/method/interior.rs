@@ -77,8 +77,20 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
     let far = (window.upper() - e).max(e - window.lower());
     let block = (options.count + 4).next_multiple_of(LANES).min(4 * LANES);
     let progress = task.start("levels", options.max_products);
-    let mut search =
-        Search { h, options, window, far, block, progress, drawn: FIRST_COLUMN, products: 0, steps: 0 };
+    let inner = (e - window.upper()).max(window.lower() - e).max(0.0);
+    let mut search = Search {
+        h,
+        options,
+        window,
+        far,
+        inner,
+        guess: far,
+        block,
+        progress,
+        drawn: FIRST_COLUMN,
+        products: 0,
+        steps: 0,
+    };
     if h.dim() <= SMALL.max(2 * options.count + 2 * block) {
         return search.whole();
     }
@@ -109,6 +121,10 @@ struct Search<'a> {
     window: Window,
     /// No level lies farther from the energy.
     far: f64,
+    /// No level lies nearer to the energy, as far as the window tells: zero inside it.
+    inner: f64,
+    /// A bound that the filter should come to have, from a rough density of states.
+    guess: f64,
     /// Random vectors that a search begins with.
     block: usize,
     progress: Steps<'a>,
@@ -130,7 +146,16 @@ enum Outcome {
 impl Search<'_> {
     fn run(&mut self) -> Result<Eigen> {
         let count = self.options.count;
-        let mut bound = self.first_bound()?;
+        let tried = self.random(self.block.max(count))?;
+        let scalar = self.resolved(tried)?;
+        let scale = self.window.upper().abs().max(self.window.lower().abs());
+        if scalar.worst(count) <= (1e-12 * scale).min(self.options.tolerance) {
+            // A multiple of the identity, of which all vectors are eigenvectors.
+            return self.finish(scalar, count, Ended::Converged);
+        }
+        self.guess = self.first_bound()?;
+        // A peak of the density may stand for one level of many states: long filters wait until they are known to be due.
+        let mut bound = self.clipped(self.guess.max(2e-3 * self.far), 0.0);
         let mut start = None;
         loop {
             let filter = Folded::new(self.h, self.options.near, self.far, bound);
@@ -170,11 +195,19 @@ impl Search<'_> {
         let mut recurrence = Chebyshev::new(h, self.window, v)?;
         recurrence.run(100, &Task::default())?;
         self.products += 4 * 101;
-        let e = self.options.near.clamp(self.window.lower(), self.window.upper());
+        let e = self.options.near;
+        if self.inner > 0.0 {
+            return Ok(0.5 * (self.inner + self.far));
+        }
         let density = recurrence.moments()?.density(&[e], DampingKernel::Jackson)[0];
         let each = density.max(0.0) * h.dim() as f64;
         let bound = 0.5 * self.levels() as f64 / each.max(1e-300);
         Ok(self.clipped(bound, 0.0))
+    }
+
+    /// A distance from the energy, with what lies beyond the nearest that a level can be stretched.
+    fn stretched(&self, distance: f64, factor: f64) -> f64 {
+        self.inner + factor * (distance - self.inner).max(0.0)
     }
 
     /// A bound that a filter can have where the levels sought reach to `radius`.
@@ -293,7 +326,7 @@ impl Search<'_> {
                 if radius < filter.bound {
                     return Ok(Outcome::Done(found, Ended::Converged));
                 }
-                let next = self.clipped(1.5 * radius, radius);
+                let next = self.clipped(self.stretched(radius, 1.5), radius);
                 return Ok(Outcome::Refilter(found, next));
             }
             if self.products >= self.options.max_products {
@@ -302,18 +335,23 @@ impl Search<'_> {
             idle = if worst < 0.7 * best { 0 } else { idle + 1 };
             best = best.min(worst);
             if idle > PATIENCE {
-                let narrower = self.clipped((0.5 * filter.bound).max(3.0 * radius), radius);
+                let half = self.stretched(filter.bound, 0.5).max(self.stretched(radius, 3.0));
+                let narrower = self.clipped(half, radius);
                 let rounding = if self.h.dtype().is_single() { 1e-5 } else { 1e-11 };
                 if worst <= rounding * self.far || narrower > 0.9 * filter.bound {
                     return Ok(Outcome::Done(found, Ended::Stalled));
                 }
                 return Ok(Outcome::Refilter(found, narrower));
             }
-            if full && radius > 0.7 * filter.bound {
-                let wider = self.clipped(2.0 * radius, radius);
+            if full && radius > self.stretched(filter.bound, 0.7) {
+                let wider = self.clipped(self.stretched(radius, 2.0), radius);
                 if wider > 1.01 * filter.bound {
                     return Ok(Outcome::Refilter(found, wider));
                 }
+            }
+            let due = self.clipped(self.guess.max(self.stretched(radius, 1.5)), radius);
+            if full && due < 0.5 * filter.bound {
+                return Ok(Outcome::Refilter(found, due));
             }
             let block: Vec<usize> = (0..self.block.min(theta.len())).collect();
             next = space.residuals(&s, &block, &theta)?.0;
