@@ -174,7 +174,7 @@ fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
     check_links_to(&links, ROUGH).map_err(|e| Error::file(e.message().to_string()).hint(WRONG))?;
     if !reunitarise {
         check_links(&links).map_err(|e| {
-            let option = "`reunitarise` projects links that are a little off onto SU(3)";
+            let option = "links that are a little off can be projected onto SU(3)";
             Error::file(e.message().to_string()).hint(format!("{WRONG}; {option}"))
         })?;
     }
@@ -232,12 +232,12 @@ mod tests {
     fn rough_links_are_projected_if_asked_for() {
         let (u, forced) = (field(), Form { reunitarise: true, ..PLAIN });
         let e = links_of(u.dims(), &stretched(1e-4), PLAIN).unwrap_err();
-        assert!(e.hint_text().is_some_and(|hint| hint.contains("reunitarise")), "{e}");
+        assert!(e.hint_text().is_some_and(|hint| hint.contains("projected onto SU(3)")), "{e}");
         let loaded = links_of(u.dims(), &stretched(1e-4), forced).unwrap();
         assert!(loaded.note.unwrap().contains("projected"));
         assert!(distance(&loaded.links, &u) < 1e-14);
         let e = links_of(u.dims(), &stretched(0.1), forced).unwrap_err();
-        assert!(e.hint_text().is_some_and(|hint| !hint.contains("reunitarise")), "{e}");
+        assert!(e.hint_text().is_some_and(|hint| !hint.contains("projected onto")), "{e}");
     }
 
     /// Links of 32 bits are off by some 1e-7 in the file, and by what 64 bits round once they are loaded.
