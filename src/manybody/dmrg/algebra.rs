@@ -289,7 +289,8 @@ impl<T: Element> State<T> {
                 .hint("both states need the same chain of sites"));
         }
         if self.symmetry != other.symmetry {
-            return Err(Error::input("the two states are labelled by different conserved numbers"));
+            return Err(Error::input("the two states are labelled by different conserved numbers")
+                .hint("`state.sector` tells them: both need a sector of the same names"));
         }
         Ok(())
     }
