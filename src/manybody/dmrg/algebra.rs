@@ -266,7 +266,8 @@ impl<T: Element> State<T> {
     /// When the number is not finite.
     pub fn scaled(&self, z: C64) -> Result<State<T>> {
         if !(z.re.is_finite() && z.im.is_finite()) {
-            return Err(Error::input(format!("a state times {z}, which is not finite")));
+            return Err(Error::input(format!("a state times {z}, which is not finite"))
+                .hint("a state is multiplied by finite numbers"));
         }
         let size = z.norm();
         if size == 0.0 || self.norm == 0.0 {
@@ -289,7 +290,8 @@ impl<T: Element> State<T> {
                 .hint("both states need the same chain of sites"));
         }
         if self.symmetry != other.symmetry {
-            return Err(Error::input("the two states are labelled by different conserved numbers"));
+            return Err(Error::input("the two states are labelled by different conserved numbers")
+                .hint("`state.sector` tells them: both need a sector of the same names"));
         }
         Ok(())
     }
