@@ -371,7 +371,7 @@ impl Search<'_> {
 enum Look {
     Nothing,
     /// Vectors of levels that are nearer than the last one asked for.
-    More(BlockVector),
+    More(Box<BlockVector>),
     Unfinished(Ended),
 }
 
@@ -415,7 +415,7 @@ impl Search<'_> {
             let residual = root(self.h.device().dots(&r, &r)?[0].re);
             if theta[0] < limit - slack {
                 let nearer: Vec<usize> = (0..theta.len()).filter(|&i| theta[i] < limit - slack).collect();
-                return Ok(Look::More(space.vectors(&s, &nearer)?));
+                return Ok(Look::More(Box::new(space.vectors(&s, &nearer)?)));
             }
             let above = theta[0] - limit;
             // By how much the value can fall at most, as far as the next one tells (Kato and Temple).

@@ -306,8 +306,9 @@ impl Lead {
             .filter_map(|x| {
                 let along: f64 = x.iter().zip(first).zip(&self.step).map(|((x, p), s)| (x - p) * s).sum();
                 let cells = (along / length2).round();
-                let off = x.iter().zip(first).zip(&self.step).map(|((x, p), s)| (x - p - cells * s).abs());
-                off.fold(true, |fits, off| fits && off < 1e-6 * scale).then_some(cells as i64)
+                let mut off =
+                    x.iter().zip(first).zip(&self.step).map(|((x, p), s)| (x - p - cells * s).abs());
+                off.all(|off| off < 1e-6 * scale).then_some(cells as i64)
             })
             .collect();
         shifts.sort_unstable();
