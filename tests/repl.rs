@@ -359,9 +359,9 @@ fn lines_within_brackets_are_indented() {
     let mut t = Terminal::open(&folder.0, &[]);
     t.keys("let t = `a {\rb`\r");
     t.expect("t = \"a {\\nb\"\n");
-    t.keys("fn f(x) {\rlet y = `{\r`\rif x {\r1\r}\r}\r");
+    t.keys("fn f(x) {\rlet y = `{\r`;\rif x {\r1\r}\r}\r");
     t.line("f(true)", "1\n");
-    t.line("??f", "fn f(x) {\n    let y = `{\n`\n    if x {\n        1\n");
+    t.line("??f", "fn f(x) {\n    let y = `{\n`;\n    if x {\n        1\n");
     t.leave();
 }
 
@@ -389,10 +389,10 @@ fn the_session_has_its_commands() {
     t.expect("32.8 kB");
     t.line("let y = 20", "y = 20\n");
     t.line("%edit", "let y = 21\ny = 21\n");
-    t.line("%store kept", "6 variables in `kept`\n");
+    t.line("%store kept", "5 variables in `kept`\n");
     t.line("%reset", "> ");
     t.line("x", "error: no variable `x`");
-    t.line("%restore kept", "6 variables: ans, big, ready, x, y");
+    t.line("%restore kept", "5 variables: ans, big, ready, x, y");
     t.line("x + y + big.len", "4137\n");
     t.line("%cd ..", "/");
     t.line("%restore kept", "error: ");

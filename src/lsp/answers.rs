@@ -116,7 +116,11 @@ impl Answers {
             .iter()
             .map(|e| lsp::SignatureInformation {
                 label: e.signature(),
-                documentation: e.doc.lines().next().map(|line| lsp::Documentation::String(line.to_string())),
+                documentation: e
+                    .doc
+                    .split("\n\n")
+                    .next()
+                    .map(|text| lsp::Documentation::String(text.replace('\n', " "))),
                 parameters: Some(
                     e.parameters
                         .iter()

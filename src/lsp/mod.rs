@@ -130,16 +130,14 @@ impl Server {
         let Some(text) = self.texts.get(uri) else { return Ok(None) };
         let byte = place::byte(text, at.position);
         let found = match method {
-            lsp::request::HoverRequest::METHOD => {
-                self.answers.hover(text, byte).map(|found| serde_json::to_value(found))
-            }
+            lsp::request::HoverRequest::METHOD => self.answers.hover(text, byte).map(serde_json::to_value),
             lsp::request::Completion::METHOD => {
                 Some(serde_json::to_value(self.answers.completion(text, byte)))
             }
             lsp::request::SignatureHelpRequest::METHOD => {
-                self.answers.signature(text, byte).map(|found| serde_json::to_value(found))
+                self.answers.signature(text, byte).map(serde_json::to_value)
             }
-            _ => self.answers.definition(uri, text, byte).map(|found| serde_json::to_value(found)),
+            _ => self.answers.definition(uri, text, byte).map(serde_json::to_value),
         };
         found.transpose().map_err(|e| (ErrorCode::InternalError, e.to_string()))
     }

@@ -167,7 +167,9 @@ fn receiver<'a>(names: &'a Names, before: &[String]) -> Option<Receiver<'a>> {
         let entry = names.entries.iter().find(|e| e.form == Form::Property && e.name == *last)?;
         return Some(Receiver::Type(entry.returns.clone()));
     }
-    names.variables.iter().find(|v| v.name == *last).map(Receiver::Variable)
+    // Of a variable without a type nothing is known.
+    let known = |v: &&Variable| v.name == *last && v.id != TypeId::of::<()>();
+    names.variables.iter().find(known).map(Receiver::Variable)
 }
 
 /// The type of the value that tokens end in, as scripts name it, where a call or a property tells it.

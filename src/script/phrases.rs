@@ -3,7 +3,8 @@
 use crate::error::Error;
 
 /// What such a hint says, and what to write in a script.
-const PHRASES: [(&str, &str); 24] = [
+const PHRASES: [(&str, &str); 25] = [
+    ("a sum takes pairs of a number and a state", "like `dmrg::combine([[1.0, a], [-0.5, b]])`"),
     (
         "take a hypercubic one of four directions, like 8 x 8 x 8 x 16",
         "make one with `lattice::hypercubic(8, 8, 8, 16)`",

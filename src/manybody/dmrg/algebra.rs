@@ -202,9 +202,7 @@ impl<T: Element> State<T> {
     /// For no states, states of different chains or sectors; memory; interruption.
     pub fn combined(parts: &[(C64, &State<T>)], cut: &Truncation, task: &Task) -> Result<(State<T>, f64)> {
         let Some((_, first)) = parts.first() else {
-            return Err(
-                Error::input("a sum of no states").hint("like `dmrg::combine([[1.0, a], [-0.5, b]])`")
-            );
+            return Err(Error::input("a sum of no states").hint("a sum takes pairs of a number and a state"));
         };
         for (_, other) in parts {
             first.need_alike(other)?;

@@ -6,6 +6,7 @@ mod bands;
 mod block_algebra;
 mod chebyshev;
 mod check;
+mod checkpoint;
 mod complex;
 mod crystal;
 mod dmrg;
@@ -94,5 +95,6 @@ pub(super) fn register(rooms: &mut Rooms) {
     crystal::register(rooms);
     orbitals::register(rooms);
     check::register(rooms);
+    checkpoint::register(rooms);
     progress::register(rooms);
 }

@@ -1,13 +1,11 @@
 //! `Table`: named columns, and files of tables, series and matrices.
 
 use std::any::TypeId;
-use std::rc::Rc;
 
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, ImmutableString, Map, Module};
 
 use super::values::{as_number, count, to_dynamic, to_series, type_of};
-use super::{dmrg, vmc};
 use crate::error::{Error, Result};
 use crate::number::{Matrix, Series, Table};
 use crate::output::Manifest;
@@ -18,7 +16,6 @@ use crate::script::{Fallible, session};
 /// Registers the type and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<Table>("Table");
-    rooms.register_type_with_name::<FileHold>("FileHold");
     rooms.register_global_module(exported_module!(table_functions).into());
     let mut iteration = Module::new();
     iteration.set_iter(TypeId::of::<Table>(), |table| {
@@ -28,12 +25,7 @@ pub(super) fn register(rooms: &mut Rooms) {
         Box::new(rows.into_iter())
     });
     rooms.register_global_module(iteration.into());
-    rooms.room("internal", exported_module!(checkpoint_files));
 }
-
-/// A file that this run keeps to itself.
-#[derive(Clone)]
-pub struct FileHold(#[allow(dead_code)] Rc<files::Held>);
 
 /// A row as a map from the columns' names.
 fn row_map(t: &Table, i: INT) -> Result<Map> {
@@ -354,47 +346,5 @@ mod table_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn to_string(t: &mut Table) -> String {
         t.to_string()
-    }
-}
-
-#[export_module(root = "crate::script::native")]
-mod checkpoint_files {
-    /// Whether a script can save a file of that name: its folder exists and can be written to.
-    ///
-    /// # Example
-    /// ```rhai
-    /// internal::need_checkpoint("ground.dmrg", "DmrgState");
-    /// let caught = "";
-    /// try { internal::need_checkpoint("ground.npz", "DmrgState"); } catch (e) { caught = e.message; }
-    /// assert(caught.contains("not saved as"), "states have a format of their own");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn need_checkpoint(file: &str, kind: &str) -> Fallible<()> {
-        let path = std::path::Path::new(file);
-        match kind {
-            "DmrgState" => dmrg::need_own_name(file),
-            "map" => vmc::need_own_name(file),
-            _ => files::need_format(path),
-        }?;
-        if !files::writable(&session()?.output_path(file)) {
-            return Err(Error::file(format!("the checkpoint {file} cannot be written"))
-                .hint("name a file in a folder that exists and may be written to")
-                .into());
-        }
-        Ok(())
-    }
-
-    /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two do
-    /// not write one checkpoint. The lock ends with the program, however that ends.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let held = internal::hold_file("run.npz");
-    /// series([1.0]).save("run.npz");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn hold_file(file: &str) -> Fallible<FileHold> {
-        let held = session().and_then(|session| files::hold(&session.output_path(file)))?;
-        Ok(FileHold(Rc::new(held)))
     }
 }

@@ -1,0 +1,64 @@
+//! Checkpoints of the stdlib's runs: files that are checked and kept from the beginning on.
+
+use std::path::Path;
+use std::rc::Rc;
+
+use rhai::plugin::*;
+
+use super::{dmrg, vmc};
+use crate::error::Error;
+use crate::output::files;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, session};
+
+/// Registers the functions.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<FileHold>("FileHold");
+    rooms.room("internal", exported_module!(checkpoint_files));
+}
+
+/// A file that this run keeps to itself.
+#[derive(Clone)]
+pub struct FileHold(#[allow(dead_code)] Rc<files::Held>);
+
+#[export_module(root = "crate::script::native")]
+mod checkpoint_files {
+    /// Refuses the name of a checkpoint before a run begins: one that promises another format than that of values of type `kind`,
+    /// and one where nothing can be written.
+    ///
+    /// # Example
+    /// ```rhai
+    /// internal::need_checkpoint("ground.dmrg", "DmrgState");
+    /// let caught = "";
+    /// try { internal::need_checkpoint("ground.npz", "DmrgState"); } catch (e) { caught = e.message; }
+    /// assert(caught.contains("not saved as"), "states have a format of their own");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn need_checkpoint(file: &str, kind: &str) -> Fallible<()> {
+        match kind {
+            "DmrgState" => dmrg::need_own_name(file),
+            "map" => vmc::need_own_name(file),
+            _ => files::need_format(Path::new(file)),
+        }?;
+        if !files::writable(&session()?.output_path(file)) {
+            return Err(Error::file(format!("the checkpoint {file} cannot be written"))
+                .hint("name a file in a folder that exists and may be written to")
+                .into());
+        }
+        Ok(())
+    }
+
+    /// Keeps a file for this run as long as the value lives: another run that asks for it meanwhile fails, so that two do
+    /// not write one checkpoint. The lock ends with the program, however that ends.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let held = internal::hold_file("run.npz");
+    /// series([1.0]).save("run.npz");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn hold_file(file: &str) -> Fallible<FileHold> {
+        let held = session().and_then(|session| files::hold(&session.output_path(file)))?;
+        Ok(FileHold(Rc::new(held)))
+    }
+}
