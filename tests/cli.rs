@@ -357,6 +357,8 @@ fn tests_that_failed_run_again_and_other_programs_read_the_results() {
     assert!(xml.contains("tests=\"2\" failures=\"1\"") && xml.contains("&lt;2&gt;"), "{xml}");
     let (code, said) = test(&["--last-failed"]);
     assert!(code == Some(1) && said.ends_with("0 passed, 1 failed\n") && !said.contains("good"), "{said}");
+    // A run of others forgets none.
+    assert_eq!(test(&["tests/good.rhai"]).0, Some(0));
     std::fs::write(place.0.join("tests/bad.out"), "<2>\n").unwrap();
     assert_eq!(test(&["--last-failed"]), (Some(0), "ok       tests/bad.rhai\n1 passed, 0 failed\n".into()));
     assert_eq!(test(&["--last-failed"]), (Some(0), "none of these scripts failed last time\n".into()));

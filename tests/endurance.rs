@@ -154,6 +154,8 @@ fn too_much_memory_is_a_sentence() {
         "blob(100000000000)",
         "[].pad(100000000000, 1)",
         "let a = []; a.pad(9223372036854775807, 1)",
+        "let s = \"cpu\"; s.pad(9223372036854775807, 'x')",
+        "let s = \"cpu\"; s.pad(1000000000000, \"xy\")",
         "let s = \"ab\"; loop { s += s; }",
         "let a = [1]; loop { a += a; }",
         "let a = []; loop { a.push(\"some text that is longer than what lies inline\" + a.len); }",

@@ -34,9 +34,6 @@ const UNSAFE: [&str; 6] =
 const CIRCLES_TO_COME: [&str; 1] = ["script/api/dmrg"];
 
 /// Files of numeric layers that still read names of scripts.
-const NAMES_TO_MOVE: [&str; 3] =
-    ["backend/matrix/wilson.rs", "manybody/dmrg/superblock.rs", "operator/stored.rs"];
-
 /// Lines of a file, beyond which it is two.
 const LONGEST: usize = 650;
 
@@ -301,8 +298,7 @@ fn numeric_layers_know_no_script() {
         seen += hints.len();
         let speaks = |hint: &&String| hint.contains("#{") || hint.contains("::");
         wrong.extend(hints.iter().filter(speaks).map(|hint| format!("{name}: the hint \"{hint}\"")));
-        let reads = program(&text).contains("fn parse(name: &str");
-        if reads && !NAMES_TO_MOVE.contains(&name.as_str()) {
+        if program(&text).contains("fn parse(name: &str") {
             wrong.push(format!("{name} reads a name of the script"));
         }
     }

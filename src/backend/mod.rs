@@ -371,6 +371,11 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// Brings a matrix into the backend's memory and form.
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>>;
 
+    /// Whether [`Backend::prepare`] takes this stencil; where not, its entries are stored.
+    fn takes_stencil(&self, _stencil: &Stencil) -> bool {
+        true
+    }
+
     /// Whether fused passes over vectors of so many bytes take less time than queueing them.
     fn worth_recording(&self, _bytes: usize) -> bool {
         false

@@ -121,8 +121,14 @@ impl Test {
         }
         // Where nothing can be remembered, `--last-failed` says so.
         let wrong = |(_, case): &(&PathBuf, &Case)| case.failure.is_some();
-        let names: Vec<String> =
-            scripts.iter().zip(&cases).filter(wrong).map(|(script, _)| place(script)).collect();
+        // What was not run now is as it was.
+        let mut names = failed_before().unwrap_or_default();
+        for script in scripts {
+            names.remove(&place(script));
+        }
+        names.retain(|name| Path::new(name).exists());
+        names.extend(scripts.iter().zip(&cases).filter(wrong).map(|(script, _)| place(script)));
+        let names: Vec<String> = names.into_iter().collect();
         let _ = memory().and_then(|file| files::write_bytes(&file, names.join("\n").as_bytes()));
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }

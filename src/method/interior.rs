@@ -334,7 +334,8 @@ impl Search<'_> {
             }
             idle = if worst < 0.7 * best { 0 } else { idle + 1 };
             best = best.min(worst);
-            if idle > PATIENCE {
+            let beyond = radius > self.stretched(filter.bound, 0.7);
+            if idle > PATIENCE && !beyond {
                 let half = self.stretched(filter.bound, 0.5).max(self.stretched(radius, 3.0));
                 let narrower = self.clipped(half, radius);
                 let rounding = if self.h.dtype().is_single() { 1e-5 } else { 1e-11 };
@@ -343,7 +344,7 @@ impl Search<'_> {
                 }
                 return Ok(Outcome::Refilter(found, narrower));
             }
-            if full && radius > self.stretched(filter.bound, 0.7) {
+            if (full || idle > PATIENCE) && beyond {
                 let wider = self.clipped(self.stretched(radius, 2.0), radius);
                 if wider > 1.01 * filter.bound {
                     return Ok(Outcome::Refilter(found, wider));

@@ -382,8 +382,18 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended>
         }
         let wanted = span.values[options.sure - 1];
         // The damping begins above the span's own values; within a multiplet nothing would grow otherwise.
-        let top = (highest + (0.25 * (highest - wanted)).max(1e-4 * (upper - lowest)))
+        let mut top = (highest + (0.25 * (highest - wanted)).max(1e-4 * (upper - lowest)))
             .min(lowest + 0.9 * (upper - lowest));
+        // Where the lowest value lies far below, it alone allows but a small degree. If the others are one multiplet besides, they
+        // would not grow over what lies right above them, and the damping begins higher.
+        let limit = {
+            let half = 0.5 * (upper - top);
+            let lowest = ((0.5 * (upper + top) - lowest) / half).max(1.0 + 1e-12);
+            (growth * growth).acosh() / lowest.acosh()
+        };
+        if limit < 60.0 {
+            top = top.max(wanted + 0.25 * (upper - top) * (4.0 / limit).powi(2)).min(0.5 * (upper + top));
+        }
         // The last wanted vector grows by e^4 over what is damped, as far as a moderate degree allows.
         let gap = ((top - wanted) / (upper - top)).max(1e-5).sqrt();
         let (center, half) = (0.5 * (upper + top), 0.5 * (upper - top));

@@ -14,6 +14,9 @@ pub struct Cell {
     images: Images,
 }
 
+/// Cells that Ewald's sum over images may have to look at; more come of vectors that differ by some factor of 10^4.
+const MOST_IMAGES: f64 = 2e7;
+
 /// `a . b`.
 pub fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
@@ -77,13 +80,21 @@ impl Cell {
     /// From three lattice vectors, the rows.
     ///
     /// # Errors
-    /// When they are not finite or lie in a plane.
+    /// When they are not finite, lie in a plane, or differ in length by so much that sums over images never end.
     pub fn new(vectors: [[f64; 3]; 3]) -> Result<Cell> {
         let signed = dot(vectors[0], cross(vectors[1], vectors[2]));
         let scale: f64 = vectors.iter().map(|v| dot(*v, *v).sqrt()).product();
         if !(signed.abs() > 1e-9 * scale) || !scale.is_finite() {
             return Err(Error::input("the three vectors of a cell do not span a volume")
                 .hint("give three finite vectors that do not lie in a plane"));
+        }
+        let volume = signed.abs();
+        let reciprocal = duals(&vectors, signed).map(|v| v.map(|x| 2.0 * PI * x));
+        let reach = volume.cbrt() + 0.5 * vectors.iter().map(|v| dot(*v, *v).sqrt()).sum::<f64>();
+        let images: f64 = reciprocal.iter().map(|g| reach * dot(*g, *g).sqrt() / PI + 1.0).product();
+        if !(images < MOST_IMAGES) {
+            return Err(Error::input(format!("a cell so thin that sums over it take {images:.0e} images"))
+                .hint("give three vectors of more alike lengths, or a larger cell across"));
         }
         let reduced = reduce(vectors);
         let dual = duals(&reduced, dot(reduced[0], cross(reduced[1], reduced[2])));
@@ -104,8 +115,8 @@ impl Cell {
         let shortest = neighbours.iter().map(|v| dot(*v, *v)).fold(f64::INFINITY, f64::min).sqrt();
         Ok(Cell {
             vectors,
-            reciprocal: duals(&vectors, signed).map(|v| v.map(|x| 2.0 * PI * x)),
-            volume: signed.abs(),
+            reciprocal,
+            volume,
             images: Images {
                 reduced,
                 dual,

@@ -32,27 +32,6 @@ pub enum Format {
     Stencil,
 }
 
-impl Format {
-    /// The names that [`Format::parse`] takes.
-    pub const NAMES: [&'static str; 6] = ["auto", "csr", "ell", "sell", "dense", "stencil"];
-
-    /// From a name, as scripts give it.
-    pub fn parse(name: &str) -> Result<Format> {
-        Ok(match name {
-            "auto" => Format::Auto,
-            "csr" => Format::Csr,
-            "ell" => Format::Ell,
-            "sell" => Format::Sell { chunk: 8, sigma: 64 },
-            "dense" => Format::Dense,
-            "stencil" => Format::Stencil,
-            _ => {
-                return Err(Error::input(format!("no format `{name}`"))
-                    .hint(format!("the formats are {}", Self::NAMES.join(", "))));
-            }
-        })
-    }
-}
-
 /// What the operator was made of, kept on the host for adjoints and checks.
 #[derive(Debug, Clone)]
 enum Source {
@@ -111,7 +90,8 @@ impl Stored {
 
     /// From a stencil, matrix-free or assembled to `format`.
     pub fn from_stencil(device: &Device, stencil: Stencil, format: Format) -> Result<Operator> {
-        if matches!(format, Format::Auto | Format::Stencil) {
+        let taken = || device.takes_stencil(&stencil);
+        if format == Format::Stencil || (format == Format::Auto && taken()) {
             let stencil = Arc::new(stencil);
             let reason = "hoppings are translation invariant, so none needs storing";
             let spec = MatrixSpec::Stencil(stencil.clone());

@@ -32,9 +32,7 @@ impl Operator {
             _ => lattice::Format::Csr,
         };
         let (operator, kept) = match model.assemble(wanted, single)? {
-            Assembled::Stencil(s) => {
-                (Stored::from_stencil(device, s, Format::Stencil)?, lattice::Format::Auto)
-            }
+            Assembled::Stencil(s) => (Stored::from_stencil(device, s, format)?, lattice::Format::Auto),
             Assembled::Csr(csr) => (Stored::from_csr(device, csr, format)?, lattice::Format::Csr),
         };
         let origin = Origin { model: model.clone(), axes: Vec::new(), format: kept, single };
@@ -93,7 +91,7 @@ impl Origin {
         }
         let kernel = match self.model.assemble_along(&axes, self.format, self.single)? {
             // A stencil without terms, where nothing moves along the axis, is kept as rows without entries.
-            Assembled::Stencil(s) if !s.terms.is_empty() => Stored::from_stencil(device, s, Format::Stencil)?,
+            Assembled::Stencil(s) if !s.terms.is_empty() => Stored::from_stencil(device, s, Format::Auto)?,
             Assembled::Csr(csr) => Stored::from_csr(device, csr, Format::Auto)?,
             Assembled::Stencil(_) => {
                 match self.model.assemble_along(&axes, lattice::Format::Csr, self.single)? {

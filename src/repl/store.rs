@@ -50,7 +50,7 @@ impl Session {
                 left.push(format!("{name} ({kind})"));
             }
         }
-        files::write_bytes(&folder.join(PLAIN), about::to_json(&plain).to_string().as_bytes())?;
+        files::write_bytes(&folder.join(PLAIN), about::sealed(&plain).as_bytes())?;
         let mut said = format!("{count} variables in `{}`", folder.display());
         if !left.is_empty() {
             said += &format!("; not written: {}", left.join(", "));
@@ -85,10 +85,10 @@ impl Session {
             let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
             let known = path.extension().is_some_and(|e| e == "npz" || e == "dmrg" || e == "lime");
             if path.file_name().is_some_and(|name| name == PLAIN) {
-                let text = std::fs::read_to_string(&path).map_err(unreadable)?;
-                let json = serde_json::from_str(&text)
-                    .map_err(|e| Error::file(format!("`{}` is damaged: {e}", path.display())))?;
-                found.extend(about::from_json(&json).into_iter().map(|(k, v)| (k.to_string(), v)));
+                let text = std::fs::read(&path).map_err(unreadable)?;
+                let values =
+                    about::unsealed(&text).map_err(|e| e.context(format!("`{}`", path.display())))?;
+                found.extend(values.into_iter().map(|(k, v)| (k.to_string(), v)));
             } else if known {
                 let value = self.evaluate(&format!("load({:?})", path.to_string_lossy()), 1);
                 found.push((stem, value.map_err(|report| Error::file(report.message))?));

@@ -28,5 +28,5 @@ pub mod stdlib;
 
 pub use engine::{Engine, Outcome, read_script};
 pub use failure::{Failure, Fallible};
-pub use options::Options;
+pub use options::{Options, named};
 pub use session::{Session, Settings, session};

@@ -108,6 +108,11 @@ impl Options {
         self.given(key).map(|value| value.into_string().map_err(|_| self.otherwise(key))).transpose()
     }
 
+    /// What a text stands for, of `(name, meaning)`.
+    pub fn one_of<T: Clone>(&self, key: &str, names: &[(&str, T)]) -> Result<T> {
+        named(key, &self.text(key)?, names)
+    }
+
     /// True or false.
     pub fn flag(&self, key: &str) -> Result<bool> {
         self.value(key)?.as_bool().map_err(|_| self.otherwise(key))
@@ -147,6 +152,15 @@ impl Options {
     pub fn task(&self) -> Result<Task> {
         Ok(session()?.task(self.flag("progress")?))
     }
+}
+
+/// What a name stands for, of `(name, meaning)`; an error with all names for another. `what` is named, like "format".
+pub fn named<T: Clone>(what: &str, name: &str, names: &[(&str, T)]) -> Result<T> {
+    let found = names.iter().find(|(known, _)| *known == name).map(|(_, meaning)| meaning.clone());
+    found.ok_or_else(|| {
+        let all: Vec<String> = names.iter().map(|(known, _)| format!("\"{known}\"")).collect();
+        Error::input(format!("no {what} `{name}`")).hint(format!("there are {}", all.join(", ")))
+    })
 }
 
 fn as_float(value: &Dynamic) -> Option<f64> {

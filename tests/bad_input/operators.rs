@@ -30,6 +30,11 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("kpm::dos(h, #{ kernel: \"jakson\" })", "no kernel `jakson`", "jackson"),
             ("kpm::dos(h, #{ kernel: \"lanczos\", parameter: -3.0 })", "parameter -3", "positive"),
             ("kpm::dos(h, #{ accumulate: \"magic\" })", "no accumulation `magic`", "fused"),
+            (
+                "kpm::green(h, 0, 0, #{ eta: 0.1, kernel: \"lorentz\" })",
+                "the option `kernel` is for series",
+                "leave",
+            ),
             ("tight_binding(lattice::chain(8), #{ format: \"cesr\" })", "no format `cesr`", "csr"),
             ("tight_binding(lattice::chain(8), #{ precision: \"half\" })", "no precision `half`", "single"),
             ("lattice::square(4, 4).boundary(\"periodik\", \"open\")", "no boundary `periodik`", "periodic"),

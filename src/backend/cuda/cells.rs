@@ -199,13 +199,18 @@ pub(super) struct Brought {
     pub buffers: Vec<Buffer>,
 }
 
+/// Whether there is a kernel for a stencil of so many directions and orbitals.
+pub(super) fn taken(stencil: &Stencil) -> bool {
+    stencil.cells.len() <= MOST_DIRECTIONS && stencil.orbitals <= THREADS as usize
+}
+
 /// Brings a stencil to the GPU.
 pub(super) fn bring(card: &Arc<Card>, stencil: &Stencil) -> Result<Brought> {
     stencil.validate()?;
-    let directions = stencil.cells.len();
-    if directions > MOST_DIRECTIONS || stencil.orbitals > THREADS as usize {
+    if !taken(stencil) {
         return Err(Error::input(format!(
-            "a stencil in {directions} directions with {} orbitals on the GPU, which takes {MOST_DIRECTIONS} and {}",
+            "a stencil in {} directions with {} orbitals on the GPU, which takes {MOST_DIRECTIONS} and {}",
+            stencil.cells.len(),
             stencil.orbitals,
             THREADS
         ))

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 
 use crate::backend::exchange::{Halo, HostMemory, Port, Shape};
+use crate::backend::matrix::Stencil;
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
@@ -384,6 +385,10 @@ impl Backend for Cuda {
             MatrixSpec::Records { records, room } => records::prepare(&self.card, records, room),
             spec => matrices::prepare(&self.card, spec),
         }
+    }
+
+    fn takes_stencil(&self, stencil: &Stencil) -> bool {
+        cells::taken(stencil)
     }
 
     fn worth_recording(&self, bytes: usize) -> bool {

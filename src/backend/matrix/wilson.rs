@@ -27,28 +27,12 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The names that [`Compression::parse`] takes.
-    pub const NAMES: [&'static str; 3] = ["full", "reconstruct-12", "reconstruct-8"];
-
-    /// From a name, as scripts give it.
-    pub fn parse(name: &str) -> Result<Compression> {
-        Ok(match name {
-            "full" => Compression::Full,
-            "reconstruct-12" => Compression::Twelve,
-            "reconstruct-8" => Compression::Eight,
-            _ => {
-                return Err(Error::input(format!("no storage `{name}` of links"))
-                    .hint(format!("the storages are {}", Self::NAMES.join(", "))));
-            }
-        })
-    }
-
     pub fn name(self) -> &'static str {
-        Self::NAMES[match self {
-            Compression::Full => 0,
-            Compression::Twelve => 1,
-            Compression::Eight => 2,
-        }]
+        match self {
+            Compression::Full => "full",
+            Compression::Twelve => "reconstruct-12",
+            Compression::Eight => "reconstruct-8",
+        }
     }
 
     /// Reals a link.

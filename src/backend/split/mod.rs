@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::backend::exchange::{Plain, Staging};
+use crate::backend::matrix::Stencil;
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
@@ -445,6 +446,10 @@ impl Backend for Split {
             }
             _ => kernel::prepare(&self.parts, &spec, &row_cuts, &col_cuts),
         }
+    }
+
+    fn takes_stencil(&self, stencil: &Stencil) -> bool {
+        self.parts.iter().all(|part| part.takes_stencil(stencil))
     }
 
     fn parts(&self) -> Vec<Part> {

@@ -28,19 +28,6 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// From a name, as scripts give it.
-    ///
-    /// # Errors
-    /// For another name.
-    pub fn parse(name: &str) -> Result<Strategy> {
-        match name {
-            "auto" => Ok(Strategy::Auto),
-            "LR" => Ok(Strategy::LeftRight),
-            "l-1-1-r" => Ok(Strategy::FourParts),
-            _ => Err(Error::input(format!("no strategy `{name}`")).hint("there are auto, LR and l-1-1-r")),
-        }
-    }
-
     /// The part of an operator's area that has to be filled for it to become one matrix.
     fn threshold(self) -> f64 {
         match self {

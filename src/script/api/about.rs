@@ -4,7 +4,9 @@
 use rhai::{Array, Dynamic, ImmutableString, Map};
 use serde_json::{Value, json};
 
+use crate::error::{Error, Result};
 use crate::number::{C64, Series, Table};
+use crate::output::files;
 
 /// Whether a value can stand in such a file.
 pub fn fits(value: &Dynamic) -> bool {
@@ -24,16 +26,47 @@ pub fn from_json(about: &Value) -> Map {
     all.map(|(key, value)| (key.into(), value_from_json(value))).collect()
 }
 
+/// The map as the text of a file that ends with a check.
+pub fn sealed(about: &Map) -> String {
+    let inside = [("values".to_string(), to_json(about))];
+    files::seal(inside.into_iter().collect())
+}
+
+/// What [`sealed`] wrote.
+///
+/// # Errors
+/// A file that is damaged or is none of these.
+pub fn unsealed(text: &[u8]) -> Result<Map> {
+    let (json, checked) = files::unseal(text)?;
+    match json.get("values") {
+        Some(values) if checked => Ok(from_json(values)),
+        _ => Err(Error::file("it is damaged, or not a file of values")),
+    }
+}
+
+/// A number; JSON has none for what is not finite, which is written as a text.
+fn number(x: f64) -> Value {
+    if x.is_finite() { json!(x) } else { json!(x.to_string()) }
+}
+
+fn numbers(x: &[f64]) -> Vec<Value> {
+    x.iter().copied().map(number).collect()
+}
+
+fn pair(z: &C64) -> [Value; 2] {
+    [number(z.re), number(z.im)]
+}
+
 fn series_to_json(series: &Series) -> Value {
     match series {
-        Series::Real(x) => json!({ "series": x }),
-        Series::Complex(x) => json!({ "complex_series": x.iter().map(|z| [z.re, z.im]).collect::<Vec<_>>() }),
+        Series::Real(x) => json!({ "series": numbers(x) }),
+        Series::Complex(x) => json!({ "complex_series": x.iter().map(pair).collect::<Vec<_>>() }),
     }
 }
 
 fn value_to_json(value: &Dynamic) -> Option<Value> {
     if let Ok(x) = value.as_float() {
-        return Some(json!(x));
+        return Some(if x.is_finite() { json!(x) } else { json!({ "number": number(x) }) });
     }
     if let Ok(x) = value.as_int() {
         return Some(json!(x));
@@ -45,14 +78,14 @@ fn value_to_json(value: &Dynamic) -> Option<Value> {
         return Some(json!(x.as_str()));
     }
     if let Some(z) = value.read_lock::<C64>() {
-        return Some(json!({ "complex": [z.re, z.im] }));
+        return Some(json!({ "complex": pair(&z) }));
     }
     if let Some(x) = value.read_lock::<Series>() {
         return Some(series_to_json(&x));
     }
     if let Some(table) = value.read_lock::<Table>() {
         let column = |(name, data): (&str, &Series)| match data {
-            Series::Real(x) => json!([name, x]),
+            Series::Real(x) => json!([name, numbers(x)]),
             Series::Complex(_) => json!([name, series_to_json(data)]),
         };
         return Some(json!({ "table": table.columns().map(column).collect::<Vec<_>>() }));
@@ -64,8 +97,9 @@ fn value_to_json(value: &Dynamic) -> Option<Value> {
 }
 
 fn real(value: &Value) -> f64 {
-    // Numbers that are none are written as null.
-    value.as_f64().unwrap_or(f64::NAN)
+    // Older files have null for what is not finite.
+    let text = |value: &Value| value.as_str().and_then(|text| text.parse().ok());
+    value.as_f64().or_else(|| text(value)).unwrap_or(f64::NAN)
 }
 
 fn reals(value: &Value) -> Series {
@@ -86,6 +120,7 @@ fn value_from_json(value: &Value) -> Dynamic {
         Value::String(text) => text.into(),
         Value::Array(list) => list.iter().map(value_from_json).collect::<Array>().into(),
         Value::Object(map) if map.contains_key("map") => from_json(&map["map"]).into(),
+        Value::Object(map) if map.contains_key("number") => real(&map["number"]).into(),
         Value::Object(map) if map.contains_key("complex") => {
             Dynamic::from(C64::new(real(&map["complex"][0]), real(&map["complex"][1])))
         }
@@ -116,6 +151,8 @@ mod tests {
         inner.insert("name".into(), "look-ahead".into());
         let mut about = Map::new();
         about.insert("energy".into(), (-1.5).into());
+        about.insert("below".into(), f64::NEG_INFINITY.into());
+        about.insert("ends".into(), Dynamic::from(Series::Real(vec![f64::INFINITY, -0.0, 1e300])));
         about.insert("sweeps".into(), 7_i64.into());
         about.insert("done".into(), true.into());
         about.insert("gap".into(), Dynamic::from(z));
@@ -124,8 +161,14 @@ mod tests {
         about.insert("table".into(), Dynamic::from(table.clone()));
         about.insert("handle".into(), Dynamic::from(std::rc::Rc::new(3)));
 
-        let text = to_json(&about).to_string();
-        let back = from_json(&serde_json::from_str(&text).expect("JSON"));
+        let text = sealed(&about);
+        let damaged = text.replace("-1.5", "-2.5");
+        assert!(unsealed(damaged.as_bytes()).is_err(), "a digit changed");
+        assert!(unsealed(b"{\"values\":{}}").is_err(), "no check");
+        let back = unsealed(text.as_bytes()).expect("as written");
+        assert_eq!(back["below"].as_float(), Ok(f64::NEG_INFINITY));
+        let ends = back["ends"].clone().cast::<Series>();
+        assert_eq!(ends.as_real("ends").expect("real"), [f64::INFINITY, -0.0, 1e300]);
         assert_eq!(back.len(), about.len() - 1, "handles are left out: {text}");
         assert_eq!(back["energy"].as_float(), Ok(-1.5));
         assert_eq!(back["sweeps"].as_int(), Ok(7));

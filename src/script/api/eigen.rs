@@ -55,15 +55,7 @@ fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Falli
     d.start = block(&o, "start");
     d.trust_start = o.flag("trust_start")?;
     d.orthogonal_to = block(&o, "orthogonal_to");
-    let highest = match o.text("which")?.as_str() {
-        "lowest" => false,
-        "highest" => true,
-        other => {
-            return Err(Error::input(format!("no end `{other}` of the spectrum"))
-                .hint("which is \"lowest\" or \"highest\"")
-                .into());
-        }
-    };
+    let highest = o.one_of("which", &[("lowest", false), ("highest", true)])?;
     let precondition = if krylov { None } else { o.function("preconditioner") };
     let (task, loud) = (o.task()?, o.flag("progress")?);
     let tolerance = d.tolerance;
@@ -179,15 +171,11 @@ mod eigen_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn ritz(a: Operator, o: Options) -> Fallible<Pairs> {
-        let method = match o.text("method")?.as_str() {
-            "gradient" => method::RitzMethod::ConjugateGradient,
-            "chebyshev" => method::RitzMethod::Chebyshev,
-            other => {
-                return Err(Error::input(format!("no method `{other}` for the Ritz functional"))
-                    .hint("the methods are \"gradient\" and \"chebyshev\"")
-                    .into());
-            }
-        };
+        let methods = [
+            ("gradient", method::RitzMethod::ConjugateGradient),
+            ("chebyshev", method::RitzMethod::Chebyshev),
+        ];
+        let method = o.one_of("method", &methods)?;
         let mut wanted = method::RitzOptions::new(o.count("count", 1)?, o.seed()?, method);
         wanted.tolerance = o.float("tol")?;
         wanted.max_products = o.count("products", 1)?;

@@ -6,7 +6,7 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, Map};
 
 use super::manybody::sector_of;
-use super::model::single_precision;
+use super::model::{single_precision, storage_format};
 use crate::error::{Error, Result};
 use crate::manybody::{self, Basis, OpSum, Sector, Site, Sites};
 use crate::operator::{Format, Operator};
@@ -121,7 +121,7 @@ mod exact_module {
     /// ```
     #[rhai_fn(name = "operator", return_raw)]
     pub fn operator_in_basis_with(sum: OpSum, basis: Basis, o: Options) -> Fallible<Operator> {
-        let format = Format::parse(&o.text("format")?)?;
+        let format = storage_format(&o)?;
         let (single, task) = (single_precision(&o)?, o.task()?);
         Ok(manybody::operator(&session()?.device(), &sum, &basis, format, single, &task)?)
     }

@@ -20,11 +20,9 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// The options `eta`, or `kernel` and `parameter`.
 fn damping(o: &Options) -> Result<Damping> {
-    let kernel = kernel(o)?;
-    Ok(match o.maybe_float("eta")? {
-        Some(eta) => Damping::Imaginary(eta),
-        None => Damping::Kernel(kernel),
-    })
+    let Some(eta) = o.maybe_float("eta")? else { return Ok(Damping::Kernel(kernel(o)?)) };
+    o.only_for("series that a kernel damps, not `eta`", &["kernel", "parameter"])?;
+    Ok(Damping::Imaginary(eta))
 }
 
 /// What the series without a kernel may leave out, where moments are counted and before it is worth a word.

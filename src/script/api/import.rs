@@ -6,11 +6,11 @@ use rhai::Array;
 use rhai::plugin::*;
 
 use super::lattice::{boundaries_of, ints, reals};
-use super::model::{ScriptModel, single_precision};
+use super::model::{ScriptModel, single_precision, storage_format};
 use super::table::manifest;
 use crate::error::{Error, Result};
 use crate::lattice::{Centres, WannierOptions, read_matrix_market, read_wannier90};
-use crate::operator::{Format, Operator, Stored};
+use crate::operator::{Operator, Stored};
 use crate::output::files;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -102,7 +102,7 @@ mod import_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn matrix_market(file: &str, o: Options) -> Fallible<Operator> {
-        let format = Format::parse(&o.text("format")?)?;
+        let format = storage_format(&o)?;
         let csr = read_matrix_market(&input_path(file)?, single_precision(&o)?, &o.task()?)?;
         Ok(Stored::from_csr(&session()?.device(), csr, format)?)
     }

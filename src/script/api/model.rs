@@ -149,20 +149,29 @@ pub(super) fn add_nearest(ctx: &NativeCallContext, model: &mut Model, value: &Dy
 
 /// The operator of a model, in the format and precision that the options name.
 pub(super) fn build_operator(model: &Model, o: &Options) -> Result<Operator> {
-    let format = Format::parse(&o.text("format")?)?;
+    let format = storage_format(o)?;
     let single = single_precision(o)?;
     let device = session()?.device();
     Operator::of_model(&device, model, format, single)
 }
 
+/// The option `format`: how the entries of a matrix are kept.
+pub(super) fn storage_format(o: &Options) -> Result<Format> {
+    let sell = Format::Sell { chunk: 8, sigma: 64 };
+    let names = [
+        ("auto", Format::Auto),
+        ("csr", Format::Csr),
+        ("ell", Format::Ell),
+        ("sell", sell),
+        ("dense", Format::Dense),
+        ("stencil", Format::Stencil),
+    ];
+    o.one_of("format", &names)
+}
+
 /// The option `precision`.
 pub(super) fn single_precision(o: &Options) -> Result<bool> {
-    match o.text("precision")?.as_str() {
-        "double" => Ok(false),
-        "single" => Ok(true),
-        other => Err(Error::input(format!("no precision `{other}`"))
-            .hint("the precisions are \"double\" and \"single\"")),
-    }
+    o.one_of("precision", &[("double", false), ("single", true)])
 }
 
 #[export_module(root = "crate::script::native")]

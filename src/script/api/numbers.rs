@@ -1,4 +1,5 @@
-//! Numbers of the language itself, where Rhai's own functions make a number of what is none: `max`, `min`, `to_int`, `sort`.
+//! Numbers and texts of the language itself, where Rhai's own functions make a number of what is none (`max`, `min`, `to_int`,
+//! `sort`) or ask nobody for memory (`pad`).
 
 use std::cmp::Ordering;
 
@@ -71,8 +72,40 @@ fn sorted(array: &mut Array, descending: bool) -> Result<()> {
     Ok(())
 }
 
+/// Lengthens a text to `length` characters by repeating another; what memory cannot hold is refused before it is made.
+fn padded(text: &mut ImmutableString, length: INT, with: &str) -> Fallible<()> {
+    let now = text.chars().count();
+    let Some(missing) = usize::try_from(length).ok().and_then(|length| length.checked_sub(now)) else {
+        return Ok(());
+    };
+    let bytes = missing as u128 * 4 + text.len() as u128;
+    crate::number::memory::ensure(bytes, &format!("a text of {length} characters"))?;
+    if !with.is_empty() {
+        text.make_mut().extend(with.chars().cycle().take(missing));
+    }
+    Ok(())
+}
+
 #[export_module(root = "crate::script::native")]
 mod number_functions {
+    /// Lengthens a text to `length` characters, by a character or a text that is repeated. Longer texts stay as they are.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let name = "cpu";
+    /// name.pad(6, ".");
+    /// assert(name == "cpu...", "three more");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn pad(text: &mut ImmutableString, length: INT, with: &str) -> Fallible<()> {
+        padded(text, length, with)
+    }
+
+    #[rhai_fn(global, name = "pad", pure, return_raw)]
+    pub fn pad_with(text: &mut ImmutableString, length: INT, with: char) -> Fallible<()> {
+        padded(text, length, with.encode_utf8(&mut [0; 4]))
+    }
+
     /// The larger of two numbers; NaN if either is.
     ///
     /// # Example

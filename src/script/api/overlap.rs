@@ -98,15 +98,7 @@ mod overlap_functions {
         }
         wanted.polynomial = o.maybe::<Rc<MinMax>>("polynomial").map(|p| (*p).clone());
         wanted.rational = o.maybe::<Rc<Zolotarev>>("rational").map(|r| (*r).clone());
-        wanted.zolotarev = match o.text("method")?.as_str() {
-            "polynomial" => false,
-            "rational" => true,
-            other => {
-                return Err(Error::input(format!("no method `{other}` for a sign function"))
-                    .hint("the methods are \"polynomial\" and \"rational\"")
-                    .into());
-            }
-        };
+        wanted.zolotarev = o.one_of("method", &[("polynomial", false), ("rational", true)])?;
         if wanted.polynomial.is_some() && wanted.rational.is_some() {
             return Err(Error::input("both `polynomial` and `rational` are given")
                 .hint("one of them is used")

@@ -86,15 +86,9 @@ mod series_functions {
             None => session()?.draw(n as u64),
         };
         let words = |i: u64| philox::words(seed, Stream::Script as u32, i, 0);
-        let draw: fn([u32; 4]) -> f64 = match o.text("distribution")?.as_str() {
-            "uniform" => |w| philox::unit(w[0], w[1]),
-            "gaussian" => |w| philox::normals(w).0,
-            other => {
-                return Err(Error::input(format!("no distribution `{other}`"))
-                    .hint("the distributions are uniform and gaussian")
-                    .into());
-            }
-        };
+        type Draw = fn([u32; 4]) -> f64;
+        let (uniform, gaussian): (Draw, Draw) = (|w| philox::unit(w[0], w[1]), |w| philox::normals(w).0);
+        let draw = o.one_of("distribution", &[("uniform", uniform), ("gaussian", gaussian)])?;
         Ok(Series::generate(n, |i| draw(words(first.wrapping_add(i as u64))))?)
     }
 

@@ -5,11 +5,11 @@ use rhai::{Array, Dynamic, Engine};
 
 use super::chebyshev::as_complex;
 use super::lattice::ints;
-use super::model::single_precision;
+use super::model::{single_precision, storage_format};
 use crate::error::{Error, Result};
 use crate::lattice::sparse::from_triplets;
 use crate::number::{C64, Series};
-use crate::operator::{Format, Operator, Stored};
+use crate::operator::{Operator, Stored};
 use crate::script::{Fallible, Options, session};
 
 /// Registers the functions.
@@ -88,7 +88,7 @@ mod sparse_functions {
         }
         crate::number::memory::ensure(16 * shape.0 as u128, &format!("a matrix of {} rows", shape.0))?;
         let csr = from_triplets(shape, rows, cols, values, single_precision(&o)?)?;
-        let format = Format::parse(&o.text("format")?)?;
+        let format = storage_format(&o)?;
         Ok(Stored::from_csr(&session()?.device(), csr, format)?)
     }
 }

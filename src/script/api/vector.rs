@@ -174,17 +174,13 @@ mod vector_functions {
     pub fn random_block(h: Operator, columns: INT, o: Options) -> Fallible<Vector> {
         let columns = column_count(columns)?;
         let complex = h.dtype().is_complex();
-        let distribution = match o.text("distribution")?.as_str() {
-            "auto" if complex => Distribution::Phase,
-            "auto" | "sign" => Distribution::Sign,
-            "phase" => Distribution::Phase,
-            "gaussian" => Distribution::Gaussian,
-            other => {
-                return Err(Error::input(format!("no distribution `{other}`"))
-                    .hint("the distributions are auto, sign, phase, gaussian")
-                    .into());
-            }
-        };
+        let names = [
+            ("auto", if complex { Distribution::Phase } else { Distribution::Sign }),
+            ("sign", Distribution::Sign),
+            ("phase", Distribution::Phase),
+            ("gaussian", Distribution::Gaussian),
+        ];
+        let distribution = o.one_of("distribution", &names)?;
         let first_column =
             u32::try_from(o.count("first", 0)?).map_err(|_| Error::input("option `first` is too large"))?;
         let random = Random { seed: o.seed()?, stream: Stream::Vectors, first_column, distribution };

@@ -24,7 +24,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// How links are kept, by the option `storage`.
 pub(super) fn storage(o: &Options) -> Result<Compression> {
-    Compression::parse(&o.text("storage")?)
+    let names = [Compression::Full, Compression::Twelve, Compression::Eight].map(|c| (c.name(), c));
+    o.one_of("storage", &names)
 }
 
 /// The lattice that something lives on: a Lattice, or that of a gauge field or of an operator on spinors.

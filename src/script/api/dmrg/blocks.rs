@@ -15,7 +15,7 @@ use crate::number::{C64, Series, Table};
 use crate::operator::{LinearOperator, Operator};
 use crate::script::api::manybody::{sector_of, site_of};
 use crate::script::rooms::Rooms;
-use crate::script::{Fallible, Options, session};
+use crate::script::{Fallible, Options, named, session};
 
 /// A truncated basis, as scripts hold it.
 pub(super) type AnyBasis = Either<Arc<Basis<f64>>, Arc<Basis<C64>>>;
@@ -109,6 +109,10 @@ fn products<T: Element>(list: &RecordList<T>) -> Result<Table> {
     let count = Series::Real(sizes.values().map(|&n| n as f64).collect());
     Table::from_columns([("m", side(0)), ("n", side(1)), ("k", side(2)), ("count", count)])
 }
+
+/// How superblocks may keep their operators.
+const STRATEGIES: [(&str, Strategy); 3] =
+    [("auto", Strategy::Auto), ("LR", Strategy::LeftRight), ("l-1-1-r", Strategy::FourParts)];
 
 #[export_module(root = "crate::script::native")]
 mod block_functions {
@@ -387,7 +391,7 @@ mod block_functions {
     /// ```
     #[rhai_fn(global, name = "superblock", return_raw)]
     pub fn superblock_with(left: AnyBlock, right: AnyBlock, sector: Map, o: Options) -> Fallible<Operator> {
-        let strategy = o.text("strategy").and_then(|name| Strategy::parse(&name))?;
+        let strategy = o.one_of("strategy", &STRATEGIES)?;
         let room = o.maybe_float("operator_memory")?;
         if room.is_some_and(|bytes| !(bytes >= 0.0)) {
             let wrong = Error::input("the memory of operators is a number of bytes");
@@ -404,7 +408,7 @@ mod block_functions {
 
     #[rhai_fn(global, name = "superblock", return_raw)]
     pub fn superblock_by(left: AnyBlock, right: AnyBlock, strategy: &str) -> Fallible<Operator> {
-        Ok(Strategy::parse(strategy).and_then(|s| joined(&left, &right, None, s, None))?)
+        Ok(named("strategy", strategy, &STRATEGIES).and_then(|s| joined(&left, &right, None, s, None))?)
     }
 
     /// Of the conserved numbers that the states of two blocks add up to, those nearest to the ones in `wanted`, as a map for

@@ -11,7 +11,7 @@ use crate::gauge::Links;
 use crate::gauge::files::{self, Kind};
 use crate::number::memory;
 use crate::output::files::{need_extension, write_bytes};
-use crate::script::{Fallible, Options, session};
+use crate::script::{Fallible, Options, named, session};
 use crate::task;
 
 /// Registers what saves.
@@ -23,13 +23,12 @@ pub(super) fn register(engine: &mut Engine) {
 fn kind_of(o: &Options, path: &str) -> Result<Kind> {
     let end = Path::new(path).extension().map(|end| end.to_string_lossy().to_lowercase());
     let by_name = if matches!(end.as_deref(), Some("lime" | "ildg")) { "ildg" } else { "nersc" };
-    match o.maybe_text("format")?.as_deref().unwrap_or(by_name) {
-        "nersc" => Ok(Kind::Nersc { two_rows: false }),
-        "nersc-12" => Ok(Kind::Nersc { two_rows: true }),
-        "ildg" => Ok(Kind::Ildg),
-        other => Err(Error::input(format!("no format `{other}` of gauge fields"))
-            .hint("the formats are \"nersc\", \"nersc-12\" and \"ildg\"")),
-    }
+    let names = [
+        ("nersc", Kind::Nersc { two_rows: false }),
+        ("nersc-12", Kind::Nersc { two_rows: true }),
+        ("ildg", Kind::Ildg),
+    ];
+    named("format", o.maybe_text("format")?.as_deref().unwrap_or(by_name), &names)
 }
 
 /// The field in a file, as the options say.

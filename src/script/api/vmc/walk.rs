@@ -90,22 +90,9 @@ fn scheme_of(name: &str) -> Result<Scheme> {
 
 /// A sweep in the continuum as the options ask for it.
 fn sweep_of(o: &Options) -> Result<Sweep> {
-    let proposal = match o.text("proposal")?.as_str() {
-        "gaussian" => Proposal::Gaussian,
-        "uniform" => Proposal::Uniform,
-        other => {
-            return Err(Error::input(format!("no proposal `{other}`"))
-                .hint("displacements are \"gaussian\" or \"uniform\""));
-        }
-    };
-    let screen = match o.text("screen")?.as_str() {
-        "metropolis" => Screen::Metropolis,
-        "barker" => Screen::Barker,
-        other => {
-            return Err(Error::input(format!("no screening `{other}`"))
-                .hint("the first stage of delayed acceptance is \"metropolis\" or \"barker\""));
-        }
-    };
+    let proposal =
+        o.one_of("proposal", &[("gaussian", Proposal::Gaussian), ("uniform", Proposal::Uniform)])?;
+    let screen = o.one_of("screen", &[("metropolis", Screen::Metropolis), ("barker", Screen::Barker)])?;
     let step = o.maybe_float("step")?.ok_or_else(|| {
         Error::input("`metropolis` needs the size of a trial move")
             .hint("like `step: 0.5`, in bohr; `vmc::run` finds one")
