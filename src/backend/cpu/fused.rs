@@ -17,6 +17,9 @@ use crate::number::Scalar;
 /// block are walked one vector after the other. Short enough that sums of 32-bit lanes keep their digits.
 const STRIP: usize = 64;
 
+/// Rows whose entries stay in cache while groups of lanes are walked one after the other; whole strips.
+const REACH: usize = 8 * STRIP;
+
 /// Entries of a matrix that are asked for before they are needed: the processor's own prefetching ends with every page.
 const AHEAD: usize = 512;
 
@@ -285,13 +288,36 @@ pub(super) fn real_rows<F: Lane, M: Walk<F>>(
     range: Range<usize>,
     sums: &mut [f64],
 ) {
-    dispatch(isa, pass.stride(), RealBody { matrix, pass, range, sums });
+    in_groups(pass.stride(), range, |lanes, range| {
+        dispatch(isa, lanes.len(), RealBody { matrix, pass, range, lanes, sums: &mut *sums });
+    });
+}
+
+/// Lanes of one pack, those of the next smaller one, and so on: five columns are four and one, not five times one. Rows come
+/// in order, a stretch at a time for all groups.
+fn in_groups(lanes: usize, rows: Range<usize>, mut work: impl FnMut(Range<usize>, Range<usize>)) {
+    let group = |from: usize| {
+        let rest = lanes - from;
+        from..from + if rest >= 32 { rest - rest % 32 } else { 1 << rest.ilog2() }
+    };
+    if group(0).end == lanes {
+        return work(0..lanes, rows);
+    }
+    for first in rows.clone().step_by(REACH) {
+        let mut from = 0;
+        while from < lanes {
+            let lanes = group(from);
+            from = lanes.end;
+            work(lanes, first..(first + REACH).min(rows.end));
+        }
+    }
 }
 
 struct RealBody<'a, F, M> {
     matrix: &'a M,
     pass: &'a Pass<F>,
     range: Range<usize>,
+    lanes: Range<usize>,
     sums: &'a mut [f64],
 }
 
@@ -303,24 +329,20 @@ impl<F: Lane, M: Walk<F>> Body<F> for RealBody<'_, F, M> {
     fn at<P: Pack<F>, Q: Pack<F>>(self) {
         // A stride known to the compiler saves a multiplication for every entry.
         if self.pass.stride() == P::WIDTH {
-            real_strips::<F, M, P, Q>(self.matrix, self.pass, self.range, self.sums, P::WIDTH);
+            real_strips::<F, M, P, Q>(self, P::WIDTH);
         } else {
-            real_strips::<F, M, P, Q>(self.matrix, self.pass, self.range, self.sums, self.pass.stride());
+            let stride = self.pass.stride();
+            real_strips::<F, M, P, Q>(self, stride);
         }
     }
 }
 
 #[inline(always)]
-fn real_strips<F: Lane, M: Walk<F>, P: Pack<F>, Q: Pack<F>>(
-    matrix: &M,
-    pass: &Pass<F>,
-    range: Range<usize>,
-    sums: &mut [f64],
-    stride: usize,
-) {
+fn real_strips<F: Lane, M: Walk<F>, P: Pack<F>, Q: Pack<F>>(body: RealBody<'_, F, M>, stride: usize) {
+    let RealBody { matrix, pass, range, lanes, sums } = body;
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
-        for lane in (0..stride).step_by(P::WIDTH) {
+        for lane in lanes.clone().step_by(P::WIDTH) {
             let mut rows = RealRows::<F, P, Q> { part: Part::new(pass), many: Part::new(pass), lane, stride };
             matrix.walk(strip.clone(), &mut rows);
             rows.part.add_to(sums, lane, stride);
@@ -386,13 +408,17 @@ pub(super) fn complex_rows<T: Scalar<Real: Lane>, M: Walk<T>>(
     range: Range<usize>,
     sums: &mut [f64],
 ) {
-    dispatch(isa, pass.columns, ComplexBody { matrix, pass, range, sums, scalar: PhantomData::<T> });
+    in_groups(pass.columns, range, |lanes, range| {
+        let scalar = PhantomData::<T>;
+        dispatch(isa, lanes.len(), ComplexBody { matrix, pass, range, lanes, sums: &mut *sums, scalar });
+    });
 }
 
 struct ComplexBody<'a, T: Scalar, M> {
     matrix: &'a M,
     pass: &'a Pass<T::Real>,
     range: Range<usize>,
+    lanes: Range<usize>,
     sums: &'a mut [f64],
     scalar: PhantomData<T>,
 }
@@ -404,25 +430,24 @@ impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for ComplexBody<'_, T, M> 
     #[inline(always)]
     fn at<P: Pack<T::Real>, Q: Pack<T::Real>>(self) {
         if self.pass.columns == P::WIDTH {
-            complex_strips::<T, M, P>(self.matrix, self.pass, self.range, self.sums, P::WIDTH);
+            complex_strips::<T, M, P>(self, P::WIDTH);
         } else {
-            complex_strips::<T, M, P>(self.matrix, self.pass, self.range, self.sums, self.pass.columns);
+            let columns = self.pass.columns;
+            complex_strips::<T, M, P>(self, columns);
         }
     }
 }
 
 #[inline(always)]
 fn complex_strips<T: Scalar<Real: Lane>, M: Walk<T>, P: Pack<T::Real>>(
-    matrix: &M,
-    pass: &Pass<T::Real>,
-    range: Range<usize>,
-    sums: &mut [f64],
+    body: ComplexBody<'_, T, M>,
     columns: usize,
 ) {
+    let ComplexBody { matrix, pass, range, lanes, sums, .. } = body;
     let stride = 2 * columns;
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
-        for lane in (0..columns).step_by(P::WIDTH) {
+        for lane in lanes.clone().step_by(P::WIDTH) {
             let mut rows =
                 ComplexRows::<T::Real, P> { re: Part::new(pass), im: Part::new(pass), lane, columns };
             matrix.walk(strip.clone(), &mut rows);
