@@ -35,4 +35,6 @@ pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
 pub use points::HopTerm;
 pub use unrolled::Beyond;
-pub use wannier::{Centres, WannierOptions, read_wannier90};
+pub use wannier::{
+    Centres, WannierInput, WannierOptions, read_wannier_input, read_wannier90, read_wannier90_position,
+};

@@ -2,14 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use rhai::Array;
 use rhai::plugin::*;
+use rhai::{Array, Dynamic, INT};
 
 use super::lattice::{boundaries_of, ints, reals};
 use super::model::{ScriptModel, single_precision, storage_format};
 use super::table::manifest;
 use crate::error::{Error, Result};
-use crate::lattice::{Centres, WannierOptions, read_matrix_market, read_wannier90};
+use crate::lattice::{
+    Centres, WannierOptions, read_matrix_market, read_wannier_input, read_wannier90, read_wannier90_position,
+};
 use crate::operator::{Operator, Stored};
 use crate::output::files;
 use crate::script::rooms::Rooms;
@@ -27,7 +29,15 @@ fn input_path(file: &str) -> Result<PathBuf> {
     Ok(if saved.exists() { saved } else { file.into() })
 }
 
-fn wannier_options(o: &Options) -> Result<WannierOptions> {
+/// The file of a run of Wannier90 that lies beside its Hamiltonian, if it is there.
+fn beside(hamiltonian: &Path, ending: &str) -> Option<PathBuf> {
+    let name = hamiltonian.file_name()?.to_string_lossy().into_owned();
+    let seed = name.strip_suffix("_hr.dat").or_else(|| name.strip_suffix("_tb.dat"))?;
+    Some(hamiltonian.with_file_name(format!("{seed}{ending}"))).filter(|path| path.exists())
+}
+
+/// How a Hamiltonian of Wannier90 is read: by the options, and by the files beside it.
+fn wannier_options(o: &Options, path: &Path) -> Result<WannierOptions> {
     let defaults = WannierOptions::default();
     let cells = match o.maybe::<Array>("cells") {
         None => defaults.cells,
@@ -39,49 +49,67 @@ fn wannier_options(o: &Options) -> Result<WannierOptions> {
         }
     };
     let boundary = o.given("boundary").map(|b| boundaries_of(&b)).transpose()?;
+    let own = path.to_string_lossy().ends_with("_tb.dat");
     let vectors = match o.maybe::<Array>("vectors") {
-        None => defaults.vectors,
         Some(vectors) if vectors.len() == 3 => {
-            vectors.iter().map(|v| reals(v, "a Bravais vector")).collect::<Result<_>>()?
+            Some(vectors.iter().map(|v| reals(v, "a Bravais vector")).collect::<Result<_>>()?)
         }
         Some(_) => return Err(Error::input("option `vectors` takes three Bravais vectors")),
+        None if own => None,
+        None => match beside(path, ".win") {
+            Some(input) => {
+                read_wannier_input(&input)?.vectors.inspect(|_| note_of("the Bravais vectors", &input))
+            }
+            None => None,
+        },
     };
+    let nearest = match o.maybe_text("nearest")? {
+        Some(name) if name == "none" => None,
+        Some(name) => Some(input_path(&name)?),
+        None => beside(path, "_wsvec.dat").inspect(|file| note_of("the nearest images", file)),
+    };
+    let centres = centres_of(o, path, own || vectors.is_some())?;
     Ok(WannierOptions {
         cells,
         boundary: boundary.unwrap_or(defaults.boundary),
         vectors,
-        centres: Centres::Nowhere,
+        centres,
+        nearest,
         cutoff: o.float("cutoff")?,
         fermi: o.float("fermi")?,
     })
 }
 
-/// Where the Wannier functions of a `_hr.dat` file lie: as the option `centres` says, or else in the `_centres.xyz` file beside
-/// it, if the Bravais vectors are given, which have its unit.
-fn centres_of(o: &Options, hamiltonian: &Path) -> Result<Centres> {
+/// Says which file is used that nobody named.
+fn note_of(what: &str, file: &Path) {
+    if let Ok(session) = session() {
+        session.note(&format!("{what} are those of `{}`", file.display()));
+    }
+}
+
+/// Where the Wannier functions lie: as the option `centres` says, or else in the `_tb.dat` file itself, or in the
+/// `_centres.xyz` or `.wout` file beside, if the Bravais vectors are known, which have its unit.
+fn centres_of(o: &Options, hamiltonian: &Path, placed: bool) -> Result<Centres> {
     if let Some(centres) = o.maybe::<Array>("centres") {
         return Ok(Centres::At(centres.iter().map(|x| reals(x, "a Wannier centre")).collect::<Result<_>>()?));
     }
     if let Some(name) = o.maybe_text("centres")? {
         return Ok(if name == "none" { Centres::Nowhere } else { Centres::File(input_path(&name)?) });
     }
-    let name = hamiltonian.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let beside =
-        name.strip_suffix("_hr.dat").map(|seed| hamiltonian.with_file_name(format!("{seed}_centres.xyz")));
-    let Some(beside) = beside.filter(|path| path.exists()) else { return Ok(Centres::Nowhere) };
-    let session = session()?;
-    if o.given("vectors").is_none() {
-        session.note(&format!(
+    if hamiltonian.to_string_lossy().ends_with("_tb.dat") {
+        return Ok(Centres::Own);
+    }
+    let found = beside(hamiltonian, "_centres.xyz").or_else(|| beside(hamiltonian, ".wout"));
+    let Some(found) = found else { return Ok(Centres::Nowhere) };
+    if !placed {
+        session()?.note(&format!(
             "`{}` is not read: its centres are in angstrom, and without `vectors` the cell is the unit cube",
-            beside.display()
+            found.display()
         ));
         return Ok(Centres::Nowhere);
     }
-    session.note(&format!(
-        "the Wannier centres are those of `{}`, in angstrom as `vectors` must be",
-        beside.display()
-    ));
-    Ok(Centres::File(beside))
+    note_of("the Wannier centres", &found);
+    Ok(Centres::File(found))
 }
 
 #[export_module(root = "crate::script::native")]
@@ -157,16 +185,22 @@ mod import_functions {
 
 #[export_module(root = "crate::script::native")]
 mod wannier_functions {
-    /// The tight-binding model in a `_hr.dat` file of Wannier90, on a lattice of cells; the Wannier functions are the orbitals
-    /// of the one site of a cell. Energies are in the file's units, electron volts. Velocities and magnetic phases need the centres
-    /// of the Wannier functions; without them all lie on one point, and a note says so.
+    /// The tight-binding model in a `_hr.dat` or `_tb.dat` file of Wannier90, on a lattice of cells; the Wannier functions are the
+    /// orbitals of the one site of a cell (spinors too: nothing changes with spin and orbit). Energies are in electron volts,
+    /// lengths in angstrom. What lies beside the file is used, and a note says so: `_wsvec.dat`, which gives the bands that
+    /// Wannier90 itself draws; for `_hr.dat` also the Bravais vectors of `.win` and the centres of `_centres.xyz` or `.wout`.
+    /// A `_tb.dat` file has vectors and centres of its own. Velocities and magnetic phases need the centres of the Wannier
+    /// functions; without them all lie on one point, and a note says so.
     ///
     /// # Options
     /// - `cells` ([1, 1, 1]): cells in the three directions.
     /// - `boundary` (string or Boundary or array, "periodic"): boundary conditions, one or an array.
-    /// - `vectors` (array, the cube's): Bravais vectors, for positions; in angstrom, if centres are read from a file.
-    /// - `centres` (array or string, the file `_centres.xyz` beside, where `vectors` are given): positions of the
-    ///   Wannier functions, in the unit of `vectors`; an array, or a file's name, or "none" for all on one point.
+    /// - `vectors` (array, those of the files, or the cube's): Bravais vectors, for positions; in angstrom, if centres are read
+    ///   from a file.
+    /// - `centres` (array or string, those of the files): positions of the Wannier functions, in the unit of `vectors`; an array,
+    ///   or the name of a `_centres.xyz` or `.wout` file, or "none" for all on one point.
+    /// - `nearest` (string, the file `_wsvec.dat` beside): the file with the nearest images of Wannier functions, or "none" for the
+    ///   elements as they stand.
     /// - `cutoff` (0.0): matrix elements smaller than this are left out.
     /// - `fermi` (0.0): the energy that becomes zero.
     ///
@@ -180,7 +214,7 @@ mod wannier_functions {
     #[rhai_fn(return_raw)]
     pub fn wannier90(file: &str, o: Options) -> Fallible<ScriptModel> {
         let path = input_path(file)?;
-        let wanted = WannierOptions { centres: centres_of(&o, &path)?, ..wannier_options(&o)? };
+        let wanted = wannier_options(&o, &path)?;
         let model = read_wannier90(&path, &wanted)?;
         if wanted.centres == Centres::Nowhere && model.orbitals() > 1 && o.given("centres").is_none() {
             session()?.note(&format!(
@@ -190,5 +224,56 @@ mod wannier_functions {
                 ));
         }
         Ok(ScriptModel::new(model))
+    }
+
+    /// The matrix elements (their Hermitian part) of a Cartesian coordinate (axis 0, 1 or 2) between Wannier functions in a
+    /// `_tb.dat` file, less their centres, as a model on the lattice of `lattice::wannier90`; angstrom. With it, velocities know that Wannier functions
+    /// overlap: `v + I * (h * a - a * h)` (Wang, Yates, Souza and Vanderbilt, Phys. Rev. B 74, 195118, eq. 31).
+    ///
+    /// # Options
+    /// - `cells`, `boundary`, `vectors`, `centres`, `nearest`, `cutoff`: as for `lattice::wannier90`; `cutoff` in angstrom.
+    /// - `fermi` (0.0): of no use here, so that one map serves both.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // Two functions a cell at 0 and 1 angstrom with <1|x|2> = 0.25 and <1|H|2> = 1.
+    /// write_text("pair_tb.dat", "by hand\n4 0 0\n0 4 0\n0 0 4\n2\n1\n1\n\n0 0 0\n1 1 0 0\n2 1 1 0\n1 2 1 0\n2 2 0 0\n\n0 0 0\n"
+    ///     + "1 1 0 0 0 0 0 0\n2 1 0.25 0 0 0 0 0\n1 2 0.25 0 0 0 0 0\n2 2 1 0 0 0 0 0\n");
+    /// let h = lattice::wannier90("pair_tb.dat").build();
+    /// let a = lattice::wannier90_position("pair_tb.dat", 0).build();
+    /// let v = h.velocity(0) + I * (h * a - a * h);
+    /// assert_close(v.to_matrix().at(0, 1), I, 1e-15);                     // i <1|H|2> (1 - 0); H and a commute here
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn wannier90_position(file: &str, axis: INT, o: Options) -> Fallible<ScriptModel> {
+        let path = input_path(file)?;
+        let wanted = wannier_options(&o, &path)?;
+        let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis} of a coordinate")))?;
+        Ok(ScriptModel::new(read_wannier90_position(&path, axis, &wanted)?))
+    }
+
+    /// The block `kpoint_path` of a `.win` file of Wannier90 as a path for `bands`: pairs of a name and a momentum in units of the
+    /// reciprocal vectors. Where a line of the block does not begin where the last one ends, the path goes there straight.
+    ///
+    /// # Example
+    /// ```rhai
+    /// write_text("bcc.win", "begin kpoint_path\nG 0 0 0  H 0.5 0.5 -0.5\nP 0.75 0.25 -0.25  N 0.5 0 -0.5\nend kpoint_path\n");
+    /// let path = lattice::wannier90_path("bcc.win");
+    /// assert(path.map(|corner| corner[0]) == ["G", "H", "P", "N"], "in order");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn wannier90_path(file: &str) -> Fallible<Array> {
+        let input = read_wannier_input(&input_path(file)?)?;
+        if input.path.is_empty() {
+            return Err(Error::file(format!("`{file}` has no block `kpoint_path`")).into());
+        }
+        let mut corners: Vec<(String, Vec<f64>)> = Vec::new();
+        for corner in input.path.into_iter().flatten() {
+            if corners.last() != Some(&corner) {
+                corners.push(corner);
+            }
+        }
+        let numbers = |k: Vec<f64>| k.into_iter().map(Dynamic::from).collect::<Array>();
+        Ok(corners.into_iter().map(|(name, k)| vec![Dynamic::from(name), numbers(k).into()].into()).collect())
     }
 }
