@@ -217,7 +217,7 @@ fn slopes(b: &[f64]) -> Vec<f64> {
 }
 
 /// The points of Gauss and Legendre on [-1, 1] with their weights.
-fn gauss_legendre() -> [(f64, f64); NODES] {
+pub(super) fn gauss_legendre() -> [(f64, f64); NODES] {
     std::array::from_fn(|i| {
         let n = NODES as f64;
         let mut x = (PI * (i as f64 + 0.75) / (n + 0.5)).cos();

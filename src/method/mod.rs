@@ -17,6 +17,7 @@ mod krylov;
 mod markers;
 mod minmax;
 mod moments;
+mod optical;
 mod plane_wave;
 mod recorded;
 mod ritz;

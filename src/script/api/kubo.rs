@@ -8,7 +8,7 @@ use rhai::plugin::*;
 use super::kpm::{kernel, orders};
 use super::table::save_data;
 use super::vector::Vector;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::method::{DoubleMoments, Window};
 use crate::number::{Matrix, Series};
 use crate::operator::Operator;
@@ -27,13 +27,25 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// The conductivity and its error, as the options say.
 fn both(mu: &DoubleMoments, potentials: &Series, o: Options) -> Fallible<(Vec<f64>, Vec<f64>)> {
     let temperature = o.float("temperature")?;
-    let volume = o.maybe_float("volume")?.or(mu.volume).ok_or_else(|| {
-        Error::input("the volume of the sample of these moments is not known")
-            .hint("give the option `volume`")
-    })?;
+    let volume = volume_of(mu, &o)?;
     o.maybe_count("points", 2)?;
     let kernel = kernel(&o)?;
     Ok(mu.conductivity(potentials.as_real("chemical potentials")?, temperature, volume, kernel)?)
+}
+
+/// The volume of the sample.
+fn volume_of(mu: &DoubleMoments, o: &Options) -> Result<f64> {
+    o.maybe_float("volume")?.or(mu.volume).ok_or_else(|| {
+        Error::input("the volume of the sample of these moments is not known")
+            .hint("give the option `volume`")
+    })
+}
+
+/// The optical conductivity and its error, as the options say.
+fn optical_of(mu: &DoubleMoments, frequencies: &Series, o: Options) -> Fallible<(Vec<f64>, Vec<f64>)> {
+    let (potential, temperature) = (o.float("potential")?, o.float("temperature")?);
+    let (volume, kernel) = (volume_of(mu, &o)?, kernel(&o)?);
+    Ok(mu.optical(frequencies.as_real("frequencies")?, potential, temperature, volume, kernel)?)
 }
 
 #[export_module(root = "crate::script::native")]
@@ -171,6 +183,45 @@ mod kubo_functions {
     #[rhai_fn(global, pure, return_raw)]
     pub fn conductivity_error(mu: &mut SharedDouble, potentials: Series, o: Options) -> Fallible<Series> {
         both(mu, &potentials, o).map(|(_, error)| Series::Real(error))
+    }
+
+    /// The absorptive part of the optical conductivity by Kubo's and Greenwood's formula from moments of two velocities, in
+    /// e^2/hbar times lattice constant^(2 - d), at the frequencies given (energies above zero, hbar = 1).
+    ///
+    /// # Options
+    /// - `potential` (0.0): the chemical potential.
+    /// - `temperature` (0.0): in energy.
+    /// - `volume` (float, that of the operator's lattice): of the sample.
+    /// - `kernel` ("jackson"), `parameter` (float): the damping kernel.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::square(6, 5), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
+    /// let v = h.velocity(0);
+    /// let mu = kpm::double_moments(h, window(-5.0, 5.0), v, v, unit_block(h, range(0, 30)), 32);
+    /// let sigma = mu.optical(series([1.0, 9.9]), #{ temperature: 0.1 });
+    /// assert(sigma[0] > 0.01 && abs(sigma[1]) < 1e-6, "nothing is absorbed beyond the band's width");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn optical(mu: &mut SharedDouble, frequencies: Series, o: Options) -> Fallible<Series> {
+        optical_of(mu, &frequencies, o).map(|(sigma, _)| Series::Real(sigma))
+    }
+
+    /// The standard error of `optical` over the vectors, Student's for few of them; NaN for a single vector.
+    ///
+    /// # Options
+    /// - those of `optical`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::square(6, 5), #{ hopping: -1.0, disorder: 1.0, seed: 1 });
+    /// let v = h.velocity(0);
+    /// let mu = kpm::double_moments(h, window(-5.0, 5.0), v, v, random_block(h, 8), 32);
+    /// assert(mu.optical_error(series([1.0]))[0] > 0.0, "eight vectors differ");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn optical_error(mu: &mut SharedDouble, frequencies: Series, o: Options) -> Fallible<Series> {
+        optical_of(mu, &frequencies, o).map(|(_, error)| Series::Real(error))
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -3,7 +3,7 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
-use super::state::{Held, number};
+use super::held::{Held, number};
 use super::{AnyState, Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{State, Truncation};

@@ -6,7 +6,7 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::blocks::{AnyBasis, side_of};
-use super::state::Held;
+use super::held::Held;
 use super::{AnyState, Either, either, either_map, no_superblock, superblock_of};
 use crate::backend::matrix::records::Element;
 use crate::backend::{BlockVector, Rows};

@@ -4,13 +4,14 @@
 mod algebra;
 mod blocks;
 mod density;
+mod held;
 mod order;
 mod state;
 mod time;
 
 use std::sync::Arc;
 
-pub(super) use state::{load_state as load, need_own_name};
+pub(super) use held::{load_state as load, need_own_name};
 
 use crate::error::Error;
 use crate::manybody::dmrg::{Block, State, Superblock};

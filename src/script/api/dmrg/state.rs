@@ -1,6 +1,5 @@
-//! `DmrgState`: what sweeps end with, what it is asked, and its files.
+//! `DmrgState`: what sweeps end with, and what it is asked.
 
-use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,112 +8,25 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::algebra::{complex, cut_of};
 use super::density::state_of;
-use super::order::order_of;
-use super::{AnyBlock, AnyState, Either, either};
+use super::held::{Held, load_state, number, save_state};
+use super::{AnyBlock, Either, either};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Block, Mpo, Saved, State, Truncation, sealed, unsealed};
+use crate::manybody::dmrg::{Block, Mpo, State, Truncation};
 use crate::manybody::{OpSum, Sites};
 use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series, Table};
 use crate::operator::Operator;
-use crate::output::files;
-use crate::script::api::about;
 use crate::script::api::manybody::sector_of;
 use crate::script::api::table::find;
 use crate::script::api::vector::Vector;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// A state and how it was found, as scripts hold it.
-#[derive(Clone)]
-pub(in crate::script) struct Held {
-    pub(super) state: AnyState,
-    pub(super) about: Rc<Map>,
-}
-
 /// Registers the type and functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<Held>("DmrgState");
     rooms.room("dmrg", exported_module!(state_functions));
-}
-
-impl Held {
-    fn known(&self, key: &str) -> Result<Dynamic> {
-        self.about.get(key).map(Dynamic::flatten_clone).ok_or_else(|| {
-            Error::input(format!("this state does not know its `{key}`")).hint(
-                "states that `dmrg::finite` finds know it; `state.expect(h)` is the energy of any state",
-            )
-        })
-    }
-}
-
-impl Held {
-    /// The order in which its sites stand along the chain, where that is not the one of their numbers.
-    pub(super) fn order(&self) -> Result<Option<Vec<usize>>> {
-        match self.about.get("order").and_then(|order| order.read_lock::<Array>()) {
-            Some(order) => order_of(&order).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// The places of some sites in the chain, ascending, and which of the sites each is.
-    pub(super) fn places(&self, sites: &[usize]) -> Result<(Vec<usize>, Vec<usize>)> {
-        let Some(order) = self.order()? else { return Ok((sites.to_vec(), (0..sites.len()).collect())) };
-        let mut all: Vec<(usize, usize)> = Vec::new();
-        for (k, site) in sites.iter().enumerate() {
-            let place = order.iter().position(|s| s == site);
-            all.push((place.ok_or_else(|| Error::input(format!("no site {site} in the state's order")))?, k));
-        }
-        all.sort_unstable();
-        Ok(all.into_iter().unzip())
-    }
-
-    /// A sum in the state's own order.
-    pub(super) fn own(&self, sum: OpSum) -> Result<OpSum> {
-        match self.order()? {
-            Some(order) => sum.reordered(&order),
-            None => Ok(sum),
-        }
-    }
-
-    /// Refuses what counts places along the chain of a state that has them in another order than its sites.
-    pub(super) fn need_natural(&self) -> Result<()> {
-        match self.order()? {
-            None => Ok(()),
-            Some(_) => Err(Error::input("the sites of this state stand in another order along its chain than they are numbered")
-                .hint("`dmrg::finite` takes it as it is; by hand, work with `h.reordered(gs.order)`, `chain.reordered(gs.order)` and `gs.with_properties(#{ order: () })`")),
-        }
-    }
-}
-
-impl Held {
-    /// Another state of the same sites, in the same order, of which nothing else is known.
-    pub(super) fn beside(&self, state: AnyState) -> Held {
-        let order = self.about.get_key_value("order").map(|(k, v)| (k.clone(), v.clone()));
-        Held { state, about: Rc::new(order.into_iter().collect()) }
-    }
-
-    /// The same state with one more property.
-    pub(super) fn knowing(mut self, key: &str, value: Dynamic) -> Held {
-        Rc::make_mut(&mut self.about).insert(key.into(), value);
-        self
-    }
-
-    /// Refuses the zero state where something is asked that it does not have.
-    pub(super) fn need_some(&self) -> Result<()> {
-        match either!(&self.state, s => s.norm()) {
-            0.0 => Err(Error::input("the zero state has no expectation values and no weights")
-                .hint("its `norm` is 0: an operator has annihilated the state, or a sum has cancelled")),
-            _ => Ok(()),
-        }
-    }
-
-    /// The other target states of the search that found it.
-    fn excited(&self) -> Vec<Held> {
-        let list = self.about.get("excited").and_then(|list| list.read_lock::<Array>());
-        list.map(|list| list.iter().filter_map(|x| x.clone().try_cast()).collect()).unwrap_or_default()
-    }
 }
 
 /// Reals if all imaginary parts are rounding.
@@ -142,62 +54,6 @@ fn chosen(held: &Held, o: &Options) -> Result<Vec<usize>> {
         return Err(wrong());
     }
     Ok(sites)
-}
-
-pub(super) fn number(z: C64) -> Dynamic {
-    if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
-}
-
-/// Refuses names that promise another format than that of states.
-pub(in crate::script::api) fn need_own_name(file: &str) -> Result<()> {
-    files::need_extension(Path::new(file), &["dmrg"], "a DmrgState")
-}
-
-fn save_state(held: &Held, file: &str) -> Result<()> {
-    need_own_name(file)?;
-    let session = session()?;
-    let path = session.output_path(file);
-    let mut bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
-    for other in held.excited() {
-        let keys = ["energy", "variance", "order"];
-        let known = keys.iter().filter_map(|key| other.about.get_key_value(*key));
-        let known: Map = known.map(|(k, v)| (k.clone(), v.clone())).collect();
-        bytes.extend(either!(&other.state, s => s.to_bytes(&about::to_json(&known)))?);
-    }
-    files::write_bytes(&path, &sealed(&bytes))?;
-    session.saved(&path);
-    Ok(())
-}
-
-/// The state in a file that scripts call `file`.
-pub(in crate::script::api) fn load_state(file: &str, path: &Path) -> Result<Held> {
-    let bytes = std::fs::read(path).map_err(|e| {
-        Error::of_io(&e)
-            .context(format!("`{file}` cannot be read"))
-            .hint("states are written by `gs.save(\"name.dmrg\")`")
-    })?;
-    let states = unsealed(&bytes).map_err(|e| e.context(format!("`{file}`")))?;
-    let (mut held, mut rest) = one_of(states).map_err(|e| e.context(format!("`{file}`")))?;
-    let mut excited = Array::new();
-    while !rest.is_empty() {
-        let (other, behind) = one_of(rest).map_err(|e| e.context(format!("`{file}`")))?;
-        excited.push(Dynamic::from(other));
-        rest = behind;
-    }
-    if !excited.is_empty() {
-        Rc::make_mut(&mut held.about).insert("excited".into(), excited.into());
-    }
-    Ok(held)
-}
-
-/// The first of the states that some bytes begin with, and the bytes behind it.
-fn one_of(bytes: &[u8]) -> Result<(Held, &[u8])> {
-    let (saved, about, rest) = Saved::from_bytes(bytes)?;
-    let state = match saved {
-        Saved::Real(state) => Either::Real(Arc::new(state)),
-        Saved::Complex(state) => Either::Complex(Arc::new(state)),
-    };
-    Ok((Held { state, about: Rc::new(about::from_json(&about)) }, rest))
 }
 
 /// The right blocks of a chain in a state's own basis and what others have beside it.

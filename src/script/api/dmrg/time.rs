@@ -6,7 +6,7 @@ use rhai::{Dynamic, INT, Map};
 use super::algebra::{complex, cut_of};
 use super::blocks::side_of;
 use super::density::{AnyDensity, unmoved};
-use super::state::Held;
+use super::held::Held;
 use super::{Either, no_superblock, superblock_of};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{DensityMatrix, State, Trotter};
