@@ -24,7 +24,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// What a script saved, it finds again; everything else is named as the user sees it.
 fn input_path(file: &str) -> Result<PathBuf> {
     let saved = session()?.output_path(file);
-    Ok(if saved.exists() { saved } else { file.into() })
+    Ok(if crate::ranks::told(saved.exists())? { saved } else { file.into() })
 }
 
 fn wannier_options(o: &Options) -> Result<WannierOptions> {
