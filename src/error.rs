@@ -36,7 +36,8 @@ pub struct Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    fn new(kind: Kind, message: impl Into<String>) -> Self {
+    /// An error of this kind.
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         Error { kind, message: message.into(), hint: None }
     }
 

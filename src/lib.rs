@@ -22,7 +22,7 @@
 //! ```
 //!
 //! The other modules are the numerics behind the scripts, for use from Rust; `src/README.md` is their map.
-//! Layers import downwards only: [`error`], [`task`], [`number`], [`backend`], [`operator`] and [`lattice`],
+//! Layers import downwards only: [`error`], [`task`], [`ranks`], [`number`], [`backend`], [`operator`] and [`lattice`],
 //! [`method`], then [`manybody`], [`montecarlo`] and [`gauge`], [`output`], [`script`].
 
 pub mod backend;
@@ -39,6 +39,7 @@ pub mod montecarlo;
 pub mod number;
 pub mod operator;
 pub mod output;
+pub mod ranks;
 #[doc(hidden)]
 pub mod repl;
 pub mod script;

@@ -11,6 +11,7 @@ mod examples;
 mod import;
 mod lsp;
 mod random_models;
+mod ranks;
 mod repl;
 mod states;
 mod structure;

@@ -6,16 +6,10 @@ use std::any::Any;
 use super::{BlockVector, Dots, Kernel};
 use crate::error::{Error, Result};
 use crate::number::DType;
+pub use crate::ranks::HostMemory;
 
 /// Products that are still being computed: they are waited for only when they are asked for.
 pub type Later = Box<dyn FnOnce() -> Result<Dots> + Send>;
-
-/// Host memory, aligned for numbers of any type.
-pub trait HostMemory: Send {
-    fn bytes(&self) -> &[u8];
-    /// The bytes, to change them.
-    fn bytes_mut(&mut self) -> &mut [u8];
-}
 
 /// What rows pass through on their way from one part to another.
 pub enum Staging {

@@ -15,6 +15,7 @@ pub mod cuda;
 pub mod exchange;
 pub mod matrix;
 pub mod open;
+pub mod ranks;
 pub mod splines;
 pub mod split;
 mod vector;
@@ -131,6 +132,8 @@ pub struct Dots {
     pub vv: Vec<f64>,
     /// `Re <w|v>` of each column.
     pub wv: Vec<f64>,
+    /// Whether these are sums over the rows of one rank only, which [`Backend::complete`] adds up.
+    pub partial: bool,
 }
 
 impl Dots {
@@ -141,7 +144,7 @@ impl Dots {
     pub fn taken(device: &dyn Backend, v: &BlockVector, w: &BlockVector) -> Result<Dots> {
         let real =
             |x: &BlockVector| -> Result<Vec<f64>> { Ok(device.dots(x, v)?.iter().map(|z| z.re).collect()) };
-        Ok(Dots { vv: real(v)?, wv: real(w)? })
+        Ok(Dots { vv: real(v)?, wv: real(w)?, partial: false })
     }
 }
 
@@ -192,8 +195,15 @@ pub trait Kernel: Send + Sync {
         Ok(Box::new(|| Ok(dots)))
     }
 
+    /// One fused pass with both products, which of several ranks may be partial.
+    fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
+        let mut dots = Dots::default();
+        self.update(c, v, w, Some(&mut dots))?;
+        Ok(dots)
+    }
+
     /// `steps` orders of the recurrence `w <- alpha A v + beta v - w`, then `v` and `w` change places; the dots of
-    /// every step are pushed to `out`. A backend overrides this to block over orders or to avoid synchronisation.
+    /// every step are pushed to `out`, and may be partial. A backend overrides this to block over orders or to avoid synchronisation.
     fn recurrence(
         &self,
         alpha: f64,
@@ -316,6 +326,10 @@ pub trait Backend: Send + Sync + fmt::Debug {
 
     /// Column-wise `<x|y>`, conjugating `x`, summed over local rows.
     fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
+    /// Adds up products over the rows of one rank each, all in one go.
+    fn complete(&self, _dots: &mut [Dots]) -> Result<()> {
+        Ok(())
+    }
     /// The tall-skinny product `X^H Y`, row-major, `x.columns() * y.columns()` entries, over local rows.
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
     /// `Y = X C + b Y` with the small matrix `C` row-major, `x.columns() * y.columns()` entries.

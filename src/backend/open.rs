@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::Device;
 use super::cpu::Cpu;
 use super::cuda::Cuda;
+use super::ranks::Ranks;
 use super::split::Split;
 use crate::error::{Error, Result};
+use crate::ranks;
 use crate::task::Interrupt;
 
 /// Which backend is wanted.
@@ -30,6 +32,10 @@ pub struct Choice {
     pub weights: Vec<f64>,
     /// Numbers of the GPUs; the others follow the last one.
     pub gpus: Vec<u32>,
+    /// Ranks in each direction of a lattice; the grid of least surface if it is empty.
+    pub grid: Vec<usize>,
+    /// Rows from which vectors are shared out to ranks; some thousand if it is none.
+    pub share_from: Option<usize>,
 }
 
 /// The name of a backend, if it is one.
@@ -49,6 +55,44 @@ pub fn known(name: &str) -> Result<()> {
 /// # Errors
 /// No such backend, weights for one alone, no such GPU, no memory for threads.
 pub fn open(
+    choice: &Choice,
+    interrupt: &Interrupt,
+    note: impl Fn(&str) + Send + Sync + 'static,
+) -> Result<Device> {
+    let Some(world) = ranks::world() else {
+        if !choice.grid.is_empty() {
+            return Err(Error::input("a grid of ranks without ranks")
+                .hint("start them, as in `umklapp --ranks 8 --grid 4x2x1`"));
+        }
+        return open_here(choice, interrupt, note);
+    };
+    if choice.name.contains('+') {
+        return Err(Error::input(format!(
+            "every rank computes on one backend, and `{}` are several",
+            choice.name
+        ))
+        .hint("start more ranks instead"));
+    }
+    // Ranks of one node take its GPUs in turn.
+    let (place, sharing) = world.local();
+    let numbers = gpus(choice.gpus.get(..sharing.min(choice.gpus.len())).unwrap_or_default(), sharing)?;
+    let device = open_here(&Choice { gpus: vec![numbers[place]], ..choice.clone() }, interrupt, note)?;
+    let described = world.gather(format!("{}, {}", device.name(), device.describe()).into_bytes())?;
+    if let Some(other) = described.iter().find(|text| **text != described[0]) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        return Err(Error::backend(format!(
+            "ranks on different backends would not compute the same: {}; {}",
+            text(&described[0]),
+            text(other)
+        ))
+        .hint("name one with `--backend`, and set `--threads`, for all of them"));
+    }
+    let grid = Some(choice.grid.clone()).filter(|grid| !grid.is_empty());
+    Ok(Arc::new(Ranks::new(world, device, grid, choice.share_from)?))
+}
+
+/// Opens the backend of this process.
+fn open_here(
     choice: &Choice,
     interrupt: &Interrupt,
     note: impl Fn(&str) + Send + Sync + 'static,

@@ -2,6 +2,7 @@
 
 use crate::backend::cpu::Block;
 use crate::backend::cuda::DeviceBlock;
+use crate::backend::ranks::Own;
 use crate::backend::split::Pieces;
 use crate::error::{Error, Result};
 use crate::number::DType;
@@ -88,6 +89,7 @@ pub(in crate::backend) enum Storage {
     Cpu(Block),
     Cuda(DeviceBlock),
     Split(Pieces),
+    Ranks(Own),
 }
 
 /// A block of columns on a device.
@@ -128,6 +130,7 @@ impl BlockVector {
             Storage::Cpu(_) => "cpu",
             Storage::Cuda(_) => "cuda",
             Storage::Split(pieces) => pieces.name,
+            Storage::Ranks(own) => own.place(),
         }
     }
 }

@@ -23,7 +23,8 @@ use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand}
 
 use crate::error::{Error, Kind};
 use crate::number::memory;
-use crate::output::{self, colours, files, out, tell};
+use crate::output::{self, colours, end_alone, files, out, tell};
+use crate::ranks;
 use crate::script::Settings;
 use crate::script::device;
 use crate::script::diagnostics::Report;
@@ -69,6 +70,15 @@ enum Command {
 /// What every subcommand that runs scripts takes.
 #[derive(Args, Clone)]
 pub(crate) struct Shared {
+    /// Start so many ranks, processes that run the script together and talk by MPI; their launcher is the `mpiexec` there is
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    ranks: Option<u16>,
+    /// Ranks in each direction of a lattice, as `4x2x2`; without it, the boxes have the least surface
+    #[arg(long, value_name = "AxB", value_parser = grid)]
+    grid: Option<Grid>,
+    /// Rows from which vectors are shared out to ranks; smaller ones every rank has whole
+    #[arg(long, value_name = "ROWS")]
+    share_from: Option<usize>,
     /// Where to compute: `auto` (a GPU if there is one), `cpu`, `cuda`, or several that share the rows, as `cpu+cuda`
     #[arg(long, default_value = "auto", value_name = "NAME", value_parser = backend)]
     backend: String,
@@ -78,7 +88,7 @@ pub(crate) struct Shared {
     /// Which GPU, counted from 0; for `cuda+cuda` as many, as `0,2`, or the first, which the others follow
     #[arg(long, default_value = "0", value_name = "N", value_delimiter = ',')]
     device: Vec<u32>,
-    /// Worker threads (0: all there are)
+    /// Worker threads (0: all there are); of each rank, where there are several
     #[arg(long, default_value_t = 0)]
     threads: usize,
     /// Seed of everything random that names none
@@ -113,6 +123,20 @@ impl Command {
 #[derive(Debug, Clone)]
 struct Weights(Vec<f64>);
 
+/// Ranks in each direction.
+#[derive(Debug, Clone)]
+struct Grid(Vec<usize>);
+
+fn grid(text: &str) -> Result<Grid, String> {
+    let numbers: Option<Vec<usize>> = text
+        .split('x')
+        .map(|n| n.trim().parse().ok().filter(|n: &usize| (1..=1 << 20).contains(n)))
+        .collect();
+    numbers
+        .map(Grid)
+        .ok_or_else(|| format!("`{text}` is no grid of ranks (give a number a direction, as 4x2x2)"))
+}
+
 /// An error with its hint, for the command line.
 fn with_hint(e: &Error) -> String {
     e.hint_text().map_or(e.to_string(), |hint| format!("{e} ({hint})"))
@@ -134,6 +158,9 @@ impl Shared {
                 *own = before;
             }
         }
+        keep(&mut self.ranks, before.ranks, "ranks", told);
+        keep(&mut self.grid, before.grid, "grid", told);
+        keep(&mut self.share_from, before.share_from, "share_from", told);
         keep(&mut self.backend, before.backend, "backend", told);
         keep(&mut self.weights, before.weights, "weights", told);
         keep(&mut self.device, before.device, "device", told);
@@ -149,6 +176,8 @@ impl Shared {
             backend: self.backend.clone(),
             weights: self.weights.clone().map(|w| w.0).unwrap_or_default(),
             devices: self.device.clone(),
+            grid: self.grid.clone().map(|grid| grid.0).unwrap_or_default(),
+            share_from: self.share_from,
             threads: self.threads,
             seed: self.seed,
             out: self.out.clone(),
@@ -217,7 +246,7 @@ pub fn main() -> ExitCode {
     }));
     let code = match on_a_deep_stack(work) {
         Ok(code) => code,
-        Err(panic) => report(&Report::panic(panic.as_ref())),
+        Err(panic) => leave(report(&Report::panic(panic.as_ref()))),
     };
     if output::lost() { ExitCode::FAILURE } else { code }
 }
@@ -236,8 +265,56 @@ fn on_a_deep_stack(work: fn() -> ExitCode) -> std::thread::Result<ExitCode> {
     Ok(work())
 }
 
+/// Leaves the ranks in good order.
+fn leave(code: ExitCode) -> ExitCode {
+    if let Some(world) = ranks::world() {
+        world.finish();
+    }
+    code
+}
+
+/// Joins the ranks that a launcher has started, or starts as many as are wanted and waits for them: then there is nothing
+/// more to do but to end with their exit code.
+fn meet_ranks(wanted: Option<u16>) -> Result<Option<ExitCode>, Error> {
+    let wanted = wanted.map(usize::from);
+    let launched = ranks::launch::signs();
+    match wanted {
+        Some(n) if n > 1 && launched.is_none() => {
+            return ranks::launch::start(n).map(|code| Some(ExitCode::from(code)));
+        }
+        _ => ranks::join()?,
+    }
+    let size = ranks::world().map_or(1, |world| world.size());
+    match wanted.filter(|n| *n != size) {
+        None => Ok(None),
+        Some(n) => Err(Error::input(format!("`--ranks {n}`, and a launcher has started {size} already"))
+            .hint("leave `--ranks` out behind `mpiexec`: it starts the launcher itself")),
+    }
+}
+
 fn work() -> ExitCode {
-    let arguments = arguments().unwrap_or_else(|e| e.exit());
+    let mut arguments = arguments().unwrap_or_else(|e| e.exit());
+    let runs = match &mut arguments.command {
+        None => Some(&mut arguments.shared),
+        Some(command) => command.shared(),
+    };
+    if let Some(shared) = runs {
+        match meet_ranks(shared.ranks) {
+            Ok(None) => {}
+            Ok(Some(code)) => return code,
+            Err(e) => {
+                // All of them have come here: one tells.
+                if ranks::launch::signs().is_none_or(|signs| signs.rank.is_none_or(|rank| rank == 0)) {
+                    show(&Report::plain(&e));
+                }
+                return leave(ExitCode::from(1));
+            }
+        }
+    }
+    leave(execute(arguments))
+}
+
+fn execute(arguments: Arguments) -> ExitCode {
     let Some(command) = arguments.command else {
         return crate::repl::run(arguments.shared.settings());
     };
@@ -286,8 +363,18 @@ pub(crate) fn show(report: &Report) {
     tell(&report.render(colours(&std::io::stderr())));
 }
 
-/// Shows a failure and returns its exit code.
+/// Shows a failure and returns its exit code. Where some ranks have failed and others have not, it ends all of them.
 pub(crate) fn report(report: &Report) -> ExitCode {
+    if let Some(world) = ranks::world() {
+        if report.kind == Kind::Interrupted {
+            show(report);
+            world.abort(signals::code());
+        }
+        if !world.all_failed() {
+            let text = report.render(false);
+            end_alone(text.strip_prefix("error: ").unwrap_or(&text));
+        }
+    }
     show(report);
     if report.kind == Kind::Interrupted { ExitCode::from(signals::code()) } else { ExitCode::from(1) }
 }

@@ -12,6 +12,7 @@ use super::{Shared, catch_interrupt, report};
 use crate::error::{Error, Result};
 use crate::output::golden::Deviation;
 use crate::output::{files, folders, out};
+use crate::ranks;
 use crate::script::Settings;
 use crate::script::diagnostics::Report;
 use crate::script::golden::{self, Verdict};
@@ -81,6 +82,7 @@ impl Test {
             let settings = Settings { out: folder, ..self.shared.settings() };
             let began = Instant::now();
             let verdict = golden::test(script, settings, interrupt.clone(), self.bless);
+            let verdict = agreed(verdict)?;
             if interrupt.raised() {
                 return Err(Error::interrupted());
             }
@@ -132,6 +134,23 @@ impl Test {
         let _ = memory().and_then(|file| files::write_bytes(&file, names.join("\n").as_bytes()));
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// What all ranks found: a script passes where it passes on each of them.
+fn agreed(own: Verdict) -> Result<Verdict> {
+    let Some(world) = ranks::world() else { return Ok(own) };
+    let failure = match &own {
+        Verdict::Failed(why) => why.clone(),
+        _ => String::new(),
+    };
+    let all = world.gather(failure.into_bytes())?;
+    let failed = all.iter().position(|why| !why.is_empty());
+    Ok(match failed {
+        Some(rank) if !matches!(own, Verdict::Failed(_)) => {
+            Verdict::Failed(format!("on rank {rank}: {}", String::from_utf8_lossy(&all[rank])))
+        }
+        _ => own,
+    })
 }
 
 /// The file with the scripts that failed last.
@@ -187,7 +206,9 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Scratch> {
+        // Ranks write and read the same files.
         let folder = std::env::temp_dir().join(format!("umklapp-test-{}", std::process::id()));
+        let folder = PathBuf::from(ranks::told(folder.display().to_string())?);
         std::fs::create_dir_all(&folder)
             .map_err(|e| Error::file(format!("cannot make the folder `{}`: {e}", folder.display())))?;
         Ok(Scratch(folder))
@@ -196,6 +217,9 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
+        if !ranks::first() {
+            return;
+        }
         // Files that cannot be removed stay in the system's folder for temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }

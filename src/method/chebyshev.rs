@@ -20,7 +20,7 @@ pub struct Chebyshev {
     current: BlockVector,
     /// T_(m-1) v.
     previous: BlockVector,
-    /// <v_m|v_m> and <v_(m+1)|v_m> of every product so far.
+    /// <v_m|v_m> and <v_(m+1)|v_m> of every product so far; of several ranks, over the rows of this one.
     dots: Vec<Dots>,
     elapsed: Duration,
 }
@@ -44,8 +44,7 @@ impl Chebyshev {
         let previous = h.accept(&v)?.unwrap_or(v);
         let mut current = h.device().zeros(previous.dtype(), previous.rows(), previous.columns())?;
         let (alpha, beta) = (1.0 / window.half_width, -window.center / window.half_width);
-        let mut dots = Dots::default();
-        h.update(Update { alpha, beta, gamma: 0.0 }, &previous, &mut current, Some(&mut dots))?;
+        let dots = h.update_partial(Update { alpha, beta, gamma: 0.0 }, &previous, &mut current)?;
         Ok(Chebyshev {
             h: h.clone(),
             window,
@@ -90,26 +89,30 @@ impl Chebyshev {
             done += steps;
             let rate = 2.0 * (done * lanes) as f64 / started.elapsed().as_secs_f64();
             progress.advance_with(2 * done, &format!("{:.2} G site-vector-moments/s", rate / 1e9))?;
-            self.check()?;
+            self.check(&self.dots)?;
         }
         self.elapsed += started.elapsed();
         Ok(())
     }
 
     /// Finds out a spectrum that leaves the window: then <v_m|v_m> grows beyond <v|v>, which |T_m| <= 1 forbids.
-    fn check(&self) -> Result<()> {
-        let last = &self.dots[self.dots.len() - 1].vv;
-        for (now, start) in last.iter().zip(&self.dots[0].vv) {
+    /// What a rank knows alone tells nothing, and the ranks meet once a run: at its end.
+    fn check(&self, dots: &[Dots]) -> Result<()> {
+        let (Some(first), Some(last)) = (dots.first(), dots.last()) else { return Ok(()) };
+        if last.partial {
+            return Ok(());
+        }
+        for (now, start) in last.vv.iter().zip(&first.vv) {
             self.window.holds(*now, *start, self.current.dtype())?;
         }
         Ok(())
     }
 
-    /// The moments so far, one row a column of the block: mu_0 to mu_(2m-1).
-    pub fn per_column(&self) -> Vec<Vec<f64>> {
+    /// The moments of these products, one row a column of the block: mu_0 to mu_(2m-1).
+    fn per_column(&self, dots: &[Dots]) -> Vec<Vec<f64>> {
         let columns = self.current.columns();
-        let mut mu = vec![Vec::with_capacity(2 * self.dots.len()); columns];
-        for (m, dots) in self.dots.iter().enumerate() {
+        let mut mu = vec![Vec::with_capacity(2 * dots.len()); columns];
+        for (m, dots) in dots.iter().enumerate() {
             for (c, mu) in mu.iter_mut().enumerate() {
                 if m == 0 {
                     mu.extend([dots.vv[c], dots.wv[c]]);
@@ -124,8 +127,10 @@ impl Chebyshev {
 
     /// The moments so far, averaged over the columns and divided by what makes mu_0 = 1.
     pub fn moments(&self) -> Result<Moments> {
-        self.check()?;
-        let mut moments = Moments::new(self.window, self.h.dim(), self.per_column())?;
+        let mut dots = self.dots.clone();
+        self.h.device().complete(&mut dots)?;
+        self.check(&dots)?;
+        let mut moments = Moments::new(self.window, self.h.dim(), self.per_column(&dots))?;
         moments.seconds = self.elapsed.as_secs_f64();
         Ok(moments)
     }

@@ -80,6 +80,19 @@ impl Operator {
         Ok(())
     }
 
+    /// As [`Operator::update`] with products, which of several ranks may be partial.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
+        if let Some(c) = self.fused(c) {
+            return self.node.kernel().update_partial(c, v, w);
+        }
+        let mut dots = Dots::default();
+        self.update(c, v, w, Some(&mut dots))?;
+        Ok(dots)
+    }
+
     /// `w = alpha A v + beta v + gamma w + sum_i f_i x_i`; in one pass where the kernel can.
     ///
     /// # Errors

@@ -13,11 +13,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use manifest::Manifest;
 
+use crate::ranks;
+
 static LOST: AtomicBool = AtomicBool::new(false);
 
 /// Writes a line of results. If the reader has gone away (`umklapp run x | head`), the script goes on, since it
 /// may have files to write. Any other error is reported once and remembered.
+///
+/// Of several ranks one speaks.
 pub fn out(line: &str) {
+    if !ranks::first() {
+        return;
+    }
     if let Err(e) = writeln!(std::io::stdout(), "{line}")
         && e.kind() != std::io::ErrorKind::BrokenPipe
         && !LOST.swap(true, Ordering::Relaxed)
@@ -31,10 +38,33 @@ pub fn lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// Writes a line for people to standard error. Errors of writing are ignored, since there is nowhere to report them.
+/// Writes a line for people to standard error. Errors of writing are ignored, since there is nowhere to report them. Of several
+/// ranks one speaks.
 pub fn tell(line: &str) {
+    if ranks::first() {
+        tell_alone(line);
+    }
+}
+
+/// As [`tell`], of whichever rank it is: what has happened to this one alone.
+pub fn tell_alone(line: &str) {
     // One write, so that lines of several threads do not mix.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Ends all ranks, because this one has failed and others have not.
+pub fn end_alone(why: &str) -> ! {
+    files::atomic::give_up();
+    match ranks::world() {
+        Some(world) => {
+            tell_alone(&format!("error on rank {} of {}: {why}", world.rank(), world.size()));
+            world.abort(1)
+        }
+        None => {
+            tell_alone(&format!("error: {why}"));
+            std::process::exit(1)
+        }
+    }
 }
 
 /// Whether colours may be used: the stream is a terminal that has them, and `NO_COLOR` is not set.

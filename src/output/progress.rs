@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::number::format::plain;
+use crate::ranks;
 use crate::task::Progress;
 
 /// Shorter work shows nothing.
@@ -31,9 +32,10 @@ struct Work {
 }
 
 impl Bar {
-    /// A bar on standard error; none if `quiet` or if standard error is no terminal.
+    /// A bar on standard error; none if `quiet` or if standard error is no terminal. Of several ranks one shows it.
     pub fn new(quiet: bool) -> Option<Bar> {
-        (!quiet && std::io::stderr().is_terminal()).then(|| Bar::on(ProgressDrawTarget::stderr))
+        (!quiet && ranks::first() && std::io::stderr().is_terminal())
+            .then(|| Bar::on(ProgressDrawTarget::stderr))
     }
 
     fn on(target: fn() -> ProgressDrawTarget) -> Bar {

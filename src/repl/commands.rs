@@ -12,6 +12,7 @@ use super::paste;
 use super::session::{Session, Step};
 use crate::error::Error;
 use crate::number::memory::human;
+use crate::ranks;
 use crate::script::{api, manual, stdlib};
 
 impl Session {
@@ -56,14 +57,15 @@ impl Session {
             return self.fail(&Error::input("no command follows `!`").hint("like `!ls`"));
         }
         let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
-        let result = Command::new(shell).args([flag, command]).status();
+        // Of several ranks one runs it for all.
+        let ended = ranks::once(|| match Command::new(shell).args([flag, command]).status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(Error::file(format!("`{command}` ended with {status}"))),
+            Err(e) => Err(Error::file(format!("`{shell}` cannot be run: {e}"))),
+        });
         // Ctrl-C was for the command.
         self.engine.session().interrupt().clear();
-        match result {
-            Ok(status) if status.success() => Step::Next,
-            Ok(status) => self.fail(&Error::file(format!("`{command}` ended with {status}"))),
-            Err(e) => self.fail(&Error::file(format!("`{shell}` cannot be run: {e}"))),
-        }
+        ended.map_or_else(|e| self.fail(&e), |()| Step::Next)
     }
 
     /// How a function is written: one of the stdlib, or of the user.

@@ -15,7 +15,7 @@ mod store;
 mod terminal;
 
 use std::cell::RefCell;
-use std::io::{BufRead, IsTerminal};
+use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,6 +29,7 @@ use rustyline::{ColorMode, CompletionType, Config, Editor, EventHandler, KeyCode
 use crate::error::{Error, Kind, Result};
 use crate::output::progress::Bar;
 use crate::output::{colours, files, folders, out, tell};
+use crate::ranks;
 use crate::script::diagnostics::Report;
 use crate::script::{Engine, Settings};
 use crate::task::signals::{self, Request};
@@ -39,7 +40,9 @@ use terminal::Prompt;
 
 /// Runs a session on standard input until its end; the exit code is 0, or that of the error that ended a pipe.
 pub fn run(settings: Settings) -> ExitCode {
-    let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    // Launchers of ranks bring no terminal.
+    let interactive =
+        std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && ranks::world().is_none();
     let prompt = Prompt::new();
     match start(settings, interactive, prompt.clone()) {
         Ok(session) if interactive => talk(session, &prompt),
@@ -82,17 +85,39 @@ fn start(settings: Settings, interactive: bool, prompt: Prompt) -> Result<Sessio
     Ok(Session::new(engine, interactive))
 }
 
-/// Reads statements from a pipe or file.
+/// The next line of standard input, which one rank reads for all; none at its end. Where somebody sits in front of the
+/// launcher, a prompt asks for it.
+fn line(prompt: Option<&str>) -> Result<Option<String>> {
+    let read = || {
+        if let Some(prompt) = prompt {
+            let _ = write!(std::io::stdout(), "{prompt}").and_then(|()| std::io::stdout().flush());
+        }
+        let mut line = String::new();
+        match std::io::stdin().lock().read_line(&mut line) {
+            Ok(0) => Ok(None),
+            Ok(_) => Ok(Some(line)),
+            Err(e) => Err(Error::file(format!("standard input cannot be read: {e}"))),
+        }
+    };
+    ranks::once(read)
+}
+
+/// Reads statements from a pipe or file, or from a terminal through a launcher of ranks.
 fn listen(mut session: Session) -> ExitCode {
     let parser = input::parser();
     let mut text = String::new();
     let mut first = 1;
     let mut lines = 0;
-    for line in std::io::stdin().lock().lines() {
-        let line = match line {
-            Ok(line) => line,
-            Err(e) => {
-                let error = Error::file(format!("standard input cannot be read: {e}"));
+    let asks = ranks::world().is_some() && std::env::var_os(ranks::launch::TERMINAL).is_some();
+    if asks {
+        out(&session.banner(false));
+    }
+    loop {
+        let prompt = asks.then_some(if text.is_empty() { "> " } else { "... " });
+        let line = match line(prompt) {
+            Ok(Some(line)) => line,
+            Ok(None) => break,
+            Err(error) => {
                 tell(&Report::plain(&error).render(false));
                 return ExitCode::from(1);
             }
@@ -101,12 +126,13 @@ fn listen(mut session: Session) -> ExitCode {
         if text.is_empty() {
             first = lines;
         }
-        text.push_str(&line);
+        text.push_str(line.strip_suffix('\n').map_or(&*line, |line| line.strip_suffix('\r').unwrap_or(line)));
         text.push('\n');
         if !input::incomplete(&parser, &text) {
             match session.take(&std::mem::take(&mut text), first) {
                 Step::Next => {}
                 Step::Leave(code) => return ExitCode::from(code),
+                Step::Failed(kind) if asks && kind != Kind::Interrupted => {}
                 Step::Failed(kind) => return code(kind),
             }
         }

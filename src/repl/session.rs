@@ -12,7 +12,8 @@ use super::lex::{self, Kind as Piece};
 use super::paint;
 use crate::error::{Error, Kind};
 use crate::number::Table;
-use crate::output::{colours, folders, tell};
+use crate::output::{colours, end_alone, folders, tell};
+use crate::ranks;
 use crate::script::diagnostics::{Report, Section};
 use crate::script::manual::Style;
 use crate::script::registry::{self, Entry, Form, Parameter};
@@ -108,6 +109,9 @@ impl Session {
     }
 
     pub fn failed(&self, report: &Report) -> Step {
+        if report.kind != Kind::Interrupted && ranks::world().is_some_and(|world| !world.all_failed()) {
+            end_alone(&report.message);
+        }
         if report.kind == Kind::Interrupted {
             // The terminal has put `^C` where the cursor was.
             let fresh_line = if self.interactive { "\n" } else { "" };

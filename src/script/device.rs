@@ -7,6 +7,7 @@ use crate::backend::Device;
 use crate::backend::open::{self, Choice};
 use crate::error::{Error, Result};
 use crate::output::tell;
+use crate::ranks;
 use crate::task::Interrupt;
 
 /// The names that complete; more parts may be joined by `+`.
@@ -43,15 +44,18 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
         return Err(Error::input(format!("{} threads", settings.threads))
             .hint(format!("use as many as there are processors, which 0 does; {MOST_THREADS} at most")));
     }
-    if settings.threads > 0 {
+    let threads = ranks::threads(settings.threads)?;
+    if threads > 0 {
         // Work that no device does, as that on gauge fields, shares one pool a process, so the first session decides.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build_global();
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     let choice = Choice {
         name: settings.backend.clone(),
-        threads: settings.threads,
+        threads,
         weights: settings.weights.clone(),
         gpus: settings.devices.clone(),
+        grid: settings.grid.clone(),
+        share_from: settings.share_from,
     };
     let says = !settings.quiet && (settings.backend.contains('+') || std::io::stderr().is_terminal());
     open::open(&choice, interrupt, move |text| {

@@ -3,7 +3,9 @@
 use rhai::{Dynamic, EvalAltResult, Position};
 
 use super::phrases::for_scripts;
-use crate::error::Error;
+use crate::error::{Error, Kind};
+use crate::output::end_alone;
+use crate::ranks;
 
 /// What native functions return when they fail.
 pub type Failure = Box<EvalAltResult>;
@@ -18,7 +20,12 @@ impl From<Error> for Failure {
     }
 }
 
-/// The failure that carries an error at a position.
+/// The failure that carries an error at a position. What a script could catch on some ranks only ends all of them.
 pub(crate) fn failure(error: Error, position: Position) -> Failure {
+    if matches!(error.kind(), Kind::Memory | Kind::Backend)
+        && ranks::world().is_some_and(|world| !world.all_failed())
+    {
+        end_alone(error.message());
+    }
     Box::new(EvalAltResult::ErrorRuntime(Dynamic::from(for_scripts(error)), position))
 }

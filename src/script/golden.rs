@@ -13,6 +13,7 @@ use super::{Engine, Settings, read_script};
 use crate::error::{Error, Result};
 use crate::output::files::write_bytes;
 use crate::output::golden::{Deviation, Tolerance, deviation, difference};
+use crate::ranks;
 use crate::task::Interrupt;
 
 /// How one script did.
@@ -119,7 +120,7 @@ fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool)
         Err(e) => return Err(Error::file(format!("cannot read `{}`: {e}", golden.display()))),
     };
     // How much memory a matrix takes depends on how its rows are shared out.
-    let shared = !device.parts().is_empty() && !bless;
+    let shared = (!device.parts().is_empty() || ranks::world().is_some()) && !bless;
     let expected = expected.map(|text| if shared { without_sizes(&text) } else { text });
     if shared {
         found = without_sizes(&found);

@@ -14,6 +14,7 @@ use crate::backend::Device;
 use crate::error::Result;
 use crate::number::format::plain;
 use crate::output::tell;
+use crate::ranks;
 use crate::task::{Interrupt, Progress, Task};
 
 /// What the program was asked for on its command line.
@@ -26,6 +27,10 @@ pub struct Settings {
     /// Which GPUs, counted from 0, in the order that the parts of a backend take them; more than are named follow the last
     /// one, from 0 if none is.
     pub devices: Vec<u32>,
+    /// Ranks in each direction of a lattice; none where the program finds them.
+    pub grid: Vec<usize>,
+    /// Rows from which vectors are shared out to ranks; none where the program decides.
+    pub share_from: Option<usize>,
     /// Worker threads; 0 takes as many as the machine offers. What no device does shares a pool of the whole process, which
     /// the first session that names a number sizes.
     pub threads: usize,
@@ -84,7 +89,11 @@ impl Session {
             value: RefCell::new(None),
             declared: RefCell::default(),
             // A reader that has gone away is nothing to fail of.
-            printer: RefCell::new(Box::new(|text| drop(writeln!(std::io::stdout(), "{text}")))),
+            printer: RefCell::new(Box::new(|text| {
+                if ranks::first() {
+                    drop(writeln!(std::io::stdout(), "{text}"));
+                }
+            })),
         })
     }
 

@@ -173,6 +173,6 @@ impl Port for CpuPort {
         let columns = w.columns;
         let both = |c: usize| sums[c] + sums.get(columns + c).copied().unwrap_or(0.0);
         let wv = (0..columns).map(both).collect();
-        Ok(Some(Box::new(move || Ok(Dots { vv: Vec::new(), wv }))))
+        Ok(Some(Box::new(move || Ok(Dots { wv, ..Dots::default() }))))
     }
 }

@@ -93,6 +93,7 @@ fn to_dots(parts: &[Vec<f64>], columns: usize, complex: bool) -> Dots {
     Dots {
         vv: (0..columns).map(|c| column(0, c)).collect(),
         wv: (0..columns).map(|c| column(1, c)).collect(),
+        partial: false,
     }
 }
 

@@ -36,6 +36,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::task::Interrupt;
 pub(in crate::backend) use block::Block;
+pub(in crate::backend) use random::entry as random_entry;
 pub(crate) use threads::Threads;
 
 /// Sets of vector instructions that the kernels are compiled for.
@@ -126,7 +127,7 @@ impl Cpu {
 fn block(v: &BlockVector) -> Result<&Block> {
     match &v.storage {
         Storage::Cpu(block) => Ok(block),
-        Storage::Cuda(_) | Storage::Split(_) => Err(elsewhere()),
+        Storage::Cuda(_) | Storage::Split(_) | Storage::Ranks(_) => Err(elsewhere()),
     }
 }
 
@@ -134,7 +135,7 @@ fn block(v: &BlockVector) -> Result<&Block> {
 fn block_mut(v: &mut BlockVector) -> Result<&mut Block> {
     match &mut v.storage {
         Storage::Cpu(block) => Ok(block),
-        Storage::Cuda(_) | Storage::Split(_) => Err(elsewhere()),
+        Storage::Cuda(_) | Storage::Split(_) | Storage::Ranks(_) => Err(elsewhere()),
     }
 }
 

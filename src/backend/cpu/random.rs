@@ -8,7 +8,7 @@ use crate::number::philox;
 use crate::number::{C64, Real};
 
 /// The entry that element `index` of `column` has.
-fn entry(random: &Random, complex: bool, index: u64, column: u32) -> C64 {
+pub(in crate::backend) fn entry(random: &Random, complex: bool, index: u64, column: u32) -> C64 {
     let w = philox::words(random.seed, random.stream as u32, index, column);
     match random.distribution {
         Distribution::Sign => C64::new(if w[0] >> 31 == 0 { 1.0 } else { -1.0 }, 0.0),

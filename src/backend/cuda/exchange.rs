@@ -317,7 +317,7 @@ impl Port for CudaPort {
         let parts = 1 + complex as usize;
         Ok(Some(Box::new(move || {
             let wv = entry.read()?.chunks(parts).map(|column| column.iter().sum()).collect();
-            Ok(Dots { vv: Vec::new(), wv })
+            Ok(Dots { wv, ..Dots::default() })
         })))
     }
 }

@@ -260,6 +260,7 @@ fn collect(numbers: &[f64], lanes: u32, columns: usize) -> impl Iterator<Item = 
         Dots {
             vv: (0..columns).map(|c| column(vv, c)).collect(),
             wv: (0..columns).map(|c| column(wv, c)).collect(),
+            partial: false,
         }
     })
 }

@@ -149,7 +149,7 @@ impl Cuda {
 fn buffer(v: &BlockVector) -> Result<&Buffer> {
     match &v.storage {
         Storage::Cuda(block) => Ok(&block.0),
-        Storage::Cpu(_) | Storage::Split(_) => Err(elsewhere()),
+        Storage::Cpu(_) | Storage::Split(_) | Storage::Ranks(_) => Err(elsewhere()),
     }
 }
 

@@ -129,7 +129,7 @@ impl Worker {
 }
 
 /// `w = factor w`.
-fn scale(device: &Device, factor: f64, w: &mut BlockVector) -> Result<()> {
+pub(in crate::backend) fn scale(device: &Device, factor: f64, w: &mut BlockVector) -> Result<()> {
     if factor == 0.0 {
         *w = device.zeros(w.dtype, w.rows, w.columns)?;
     } else if factor != 1.0 {

@@ -25,6 +25,8 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use cuts::{Cuts, Shares};
+pub(in crate::backend) use kernel::scale;
+pub(in crate::backend) use share::{dtype, shape, validate};
 use speeds::Speeds;
 
 /// Bytes of a block from which a thread a part pays.

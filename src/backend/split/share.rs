@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
 /// Rows and columns of a matrix, where it is one that rows can be shared out of; none where its vectors live whole.
-pub(super) fn shape(spec: &MatrixSpec) -> Option<(usize, usize)> {
+pub(in crate::backend) fn shape(spec: &MatrixSpec) -> Option<(usize, usize)> {
     match spec {
         MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => {
             Some((csr.rows, csr.cols))
@@ -20,7 +20,7 @@ pub(super) fn shape(spec: &MatrixSpec) -> Option<(usize, usize)> {
     }
 }
 
-pub(super) fn dtype(spec: &MatrixSpec) -> DType {
+pub(in crate::backend) fn dtype(spec: &MatrixSpec) -> DType {
     match spec {
         MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => csr.values.dtype(),
         MatrixSpec::Dense { dtype, .. } => *dtype,
@@ -30,7 +30,7 @@ pub(super) fn dtype(spec: &MatrixSpec) -> DType {
 }
 
 /// Checks what comes from outside, once for all parts.
-pub(super) fn validate(spec: &MatrixSpec) -> Result<()> {
+pub(in crate::backend) fn validate(spec: &MatrixSpec) -> Result<()> {
     match spec {
         MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => {
             csr.validate()?;

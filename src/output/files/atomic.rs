@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Kind, Result};
-use crate::task;
+use crate::{ranks, task};
 
 /// What formats write to.
 pub trait Sink: Write + Seek {}
@@ -36,12 +36,16 @@ fn failed(path: &Path, error: std::io::Error) -> Error {
 /// Adds bytes at the end of a file, in one piece; what it held stays.
 pub fn append(path: &Path, content: &[u8]) -> Result<()> {
     let add = || File::options().append(true).create(true).open(path)?.write_all(content);
-    add().map_err(|error| failed(path, error))
+    ranks::once(|| add().map_err(|error| failed(path, error)))
 }
 
 /// Runs `fill` on a new file that takes the name `path` if all went well. Otherwise the older file of that name
-/// is still there. Devices and pipes are written directly.
+/// is still there. Devices and pipes are written directly. Of several ranks one writes, and `fill` asks nothing of the others.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
+    ranks::once(|| write_here(path, fill))
+}
+
+fn write_here(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
     let failed = |error: std::io::Error| failed(path, error);
     // A link stays a link. The file that it points to is replaced.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -161,6 +165,10 @@ pub fn bytes(path: &Path, content: &[u8]) -> Result<()> {
 
 /// Whether a file of that name can be written.
 pub fn writable(path: &Path) -> bool {
+    ranks::once(|| Ok(writable_here(path))).unwrap_or(false)
+}
+
+fn writable_here(path: &Path) -> bool {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     match fs::metadata(&target) {
         Ok(m) if m.is_dir() => false,

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::ranks;
 
 /// A file that is kept as long as this value lives.
 #[derive(Debug)]
@@ -19,6 +20,16 @@ pub struct Held {
 /// # Errors
 /// When another run keeps it, or nothing can be written beside it.
 pub fn hold(path: &Path) -> Result<Held> {
+    let mut held = Held { lock: None, path: PathBuf::new() };
+    // Of several ranks one keeps it for all.
+    ranks::once(|| {
+        held = hold_here(path)?;
+        Ok(())
+    })?;
+    Ok(held)
+}
+
+fn hold_here(path: &Path) -> Result<Held> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     let name = target.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let beside = target.with_file_name(format!(".{name}.lock"));

@@ -10,6 +10,7 @@ use super::complex;
 use super::values::type_of;
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::ranks;
 use crate::script::declared::{shown, unknown_key};
 use crate::script::registry;
 use crate::script::{Fallible, session};
@@ -238,7 +239,7 @@ mod check_functions {
         let started = std::time::Instant::now();
         let _: Dynamic = work.call_within_context(&ctx, ())?;
         device.synchronize()?;
-        Ok(started.elapsed().as_secs_f64())
+        Ok(ranks::told(started.elapsed().as_secs_f64())?)
     }
 
     /// Ends the script; the program ends with this exit code, from 0 (all went well) to 255. A session at the terminal is left,
@@ -278,7 +279,10 @@ mod check_functions {
     }
 
     /// The backend: `name`, `device`, `workers`, `memory` (bytes: `total`, `free`, `used`), and of one made of several the
-    /// `parts`, each with its `name`, its `device` and, once it is known, its `share` of the rows.
+    /// `parts`, each with its `name`, its `device` and, once it is known, its `share` of the rows. `ranks` is the number of
+    /// processes that run this script together (`umklapp --ranks 4`), 1 where there are none, and `rank` that of this one:
+    /// the only value that differs from rank to rank, and no script may take another way for it. `sums` counts the sums over
+    /// all ranks so far.
     ///
     /// # Example
     /// ```rhai
@@ -297,6 +301,11 @@ mod check_functions {
         map.insert("device".into(), device.describe().into());
         map.insert("workers".into(), (device.workers() as INT).into());
         map.insert("memory".into(), bytes.into());
+        let (rank, size) = ranks::world().map_or((0, 1), |world| (world.rank(), world.size()));
+        map.insert("ranks".into(), (size as INT).into());
+        map.insert("rank".into(), (rank as INT).into());
+        let sums = ranks::world().map_or(0, |world| world.sums());
+        map.insert("sums".into(), (sums as INT).into());
         let parts = device.parts();
         if !parts.is_empty() {
             let part = |part: crate::backend::Part| {

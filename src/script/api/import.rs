@@ -26,7 +26,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 /// What a script saved, it finds again; everything else is named as the user sees it.
 fn input_path(file: &str) -> Result<PathBuf> {
     let saved = session()?.output_path(file);
-    Ok(if saved.exists() { saved } else { file.into() })
+    Ok(if crate::ranks::told(saved.exists())? { saved } else { file.into() })
 }
 
 /// The file of a run of Wannier90 that lies beside its Hamiltonian, if it is there.

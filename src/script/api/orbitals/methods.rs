@@ -251,7 +251,7 @@ mod orbitals_functions {
             device.synchronize()?;
             best = best.min(started.elapsed().as_secs_f64());
         }
-        Ok(best)
+        Ok(crate::ranks::told(best)?)
     }
 
     /// Other ways to values that the backend of splines keeps for comparison: those of Uejima and Maezono on a GPU.

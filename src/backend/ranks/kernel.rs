@@ -1,0 +1,504 @@
+//! A matrix of whose rows every rank has some. A rank computes with its own columns while the rows of others travel, then adds
+//! what they contribute to its boundary rows.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::cut::Cut;
+use super::share::{self, Outside};
+use super::{Own, Team, other_cut, own, own_mut};
+use crate::backend::exchange::{Halo, HostMemory, Later, Plain, Port, Shape, Staging};
+use crate::backend::matrix::{Csr, Indices, Values};
+use crate::backend::{
+    BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, split,
+};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+use crate::ranks::Travelling;
+
+/// Bytes a message from which the library is called while the rank computes: shorter ones travel by themselves.
+const LONG: usize = 1 << 16;
+
+/// Time between two calls.
+const NAP: Duration = Duration::from_micros(50);
+
+/// Messages of exchanges; those of one pass overtake none of another.
+const TAG: i32 = 1;
+
+/// A matrix of which this rank has some rows.
+struct Matrix {
+    team: Team,
+    device: Device,
+    rows: Rows,
+    cols: usize,
+    dtype: DType,
+    info: KernelInfo,
+    row_cut: Arc<Cut>,
+    col_cut: Arc<Cut>,
+    /// This rank's rows in its own columns, where it has both.
+    own: Option<Arc<dyn Kernel>>,
+    /// Its boundary rows in the columns of others.
+    beyond: Option<Arc<dyn Kernel>>,
+    halo: Halo,
+    /// The ranks that `halo.sends` and `halo.receives` are for.
+    to: Vec<usize>,
+    from: Vec<usize>,
+    /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
+    kept: Mutex<Option<(Shape, Ends)>>,
+}
+
+/// This rank's end of the exchanges.
+struct Ends {
+    port: Box<dyn Port>,
+    out: Vec<Staging>,
+    into: Vec<Box<dyn HostMemory>>,
+}
+
+impl Matrix {
+    fn ends(&self, shape: Shape) -> Result<Ends> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
+            return Ok(ends);
+        }
+        let memory = |rows: usize| -> Result<Box<dyn HostMemory>> {
+            let bytes = shape.bytes(rows);
+            Ok(self.device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
+        };
+        let into = self.halo.receives.iter().map(|rows| memory(*rows)).collect::<Result<_>>()?;
+        let out = self.halo.sends.iter().map(|rows| memory(rows.len()).map(Staging::Host));
+        Ok(Ends { port: self.device.port(&self.halo, shape)?, out: out.collect::<Result<_>>()?, into })
+    }
+
+    /// One fused pass over this rank's rows; its products, if they are asked for.
+    fn pass(
+        &self,
+        ends: &mut Ends,
+        c: Update,
+        shape: Shape,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: bool,
+    ) -> Result<(Option<Later>, Option<Later>)> {
+        let world = self.team.world;
+        let mut under_way = Vec::new();
+        for ((memory, &from), &rows) in
+            std::mem::take(&mut ends.into).into_iter().zip(&self.from).zip(&self.halo.receives)
+        {
+            under_way.push(world.receive(memory, shape.bytes(rows), from, TAG)?);
+        }
+        let incoming = under_way.len();
+        if !self.to.is_empty() {
+            ends.port.collect(v, std::mem::take(&mut ends.out))?;
+            let full =
+                ends.port.collected(true)?.ok_or_else(|| Error::internal("rows that are not collected"))?;
+            for ((rows, &to), list) in full.into_iter().zip(&self.to).zip(&self.halo.sends) {
+                let Staging::Host(memory) = rows else {
+                    return Err(Error::internal("rows outside of the host's memory"));
+                };
+                under_way.push(world.send(memory, shape.bytes(list.len()), to, TAG)?);
+            }
+        }
+        let inside = |w: &mut BlockVector| -> Result<Option<Later>> {
+            match &self.own {
+                Some(own) if dots => own.update_later(c, v, w).map(Some),
+                Some(own) => own.update(c, v, w, None).map(|()| None),
+                None => split::scale(&self.device, c.gamma, w).map(|()| None),
+            }
+        };
+        let longest = self.halo.sends.iter().map(Vec::len).chain(self.halo.receives.iter().copied()).max();
+        let first = if self.own.is_some() && longest.is_some_and(|rows| shape.bytes(rows) > LONG) {
+            self.meanwhile(&mut under_way, || inside(w))?
+        } else {
+            inside(w)?
+        };
+        let outgoing = under_way.split_off(incoming);
+        for (neighbour, message) in under_way.into_iter().enumerate() {
+            ends.port.deliver(neighbour, Staging::Host(world.arrive(message)?))?;
+        }
+        let mut second = None;
+        if let Some(beyond) = &self.beyond {
+            second = ends.port.add(c.alpha, &**beyond, w, dots.then_some(v))?;
+        }
+        for message in outgoing {
+            ends.out.push(Staging::Host(world.arrive(message)?));
+        }
+        let mut back = ends.port.released()?;
+        back.sort_by_key(|(neighbour, _)| *neighbour);
+        for (_, memory) in back {
+            if let Staging::Host(memory) = memory {
+                ends.into.push(memory);
+            }
+        }
+        if ends.into.len() < incoming {
+            return Err(Error::internal("memory of an exchange is missing"));
+        }
+        Ok((first, second))
+    }
+
+    /// Computes while another thread lets the library work on the messages.
+    fn meanwhile<R>(&self, under_way: &mut [Travelling], compute: impl FnOnce() -> Result<R>) -> Result<R> {
+        let over = AtomicBool::new(false);
+        let world = self.team.world;
+        std::thread::scope(|scope| {
+            let over = &over;
+            scope.spawn(move || {
+                // What fails here fails again where it is waited for.
+                while !over.load(Ordering::Acquire)
+                    && under_way.iter_mut().any(|message| matches!(world.arrived(message), Ok(false)))
+                {
+                    std::thread::sleep(NAP);
+                }
+            });
+            /// Ends the other thread, also after a panic.
+            struct Over<'a>(&'a AtomicBool);
+            impl Drop for Over<'_> {
+                fn drop(&mut self) {
+                    self.0.store(true, Ordering::Release);
+                }
+            }
+            let _over = Over(over);
+            compute()
+        })
+    }
+
+    /// Runs `steps` passes, vectors changing places after each but a single one; the products of this rank's rows.
+    fn run(&self, c: Update, v: &mut BlockVector, w: &mut BlockVector, steps: usize) -> Result<Vec<Dots>> {
+        let shape = Shape { dtype: v.dtype, columns: v.columns };
+        let mut ends = self.ends(shape)?;
+        let mut products = Vec::with_capacity(steps);
+        let (mut v, mut w) = (v, w);
+        for _ in 0..steps {
+            products.push(self.pass(&mut ends, c, shape, v, w, true)?);
+            std::mem::swap(&mut v, &mut w);
+        }
+        self.keep(shape, ends);
+        products.into_iter().map(|pair| known(pair, shape.columns)).collect()
+    }
+
+    fn keep(&self, shape: Shape, ends: Ends) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
+    }
+
+    fn once(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: bool) -> Result<Option<Dots>> {
+        check_update(self, v, w, dots)?;
+        let shape = Shape { dtype: v.dtype, columns: v.columns };
+        let (v, w) = (self.input(v)?, self.output(w)?);
+        let mut ends = self.ends(shape)?;
+        let pair = self.pass(&mut ends, c, shape, v, w, dots)?;
+        self.keep(shape, ends);
+        if dots { known(pair, shape.columns).map(Some) } else { Ok(None) }
+    }
+
+    /// This rank's rows of a vector that the matrix acts on.
+    fn input<'a>(&self, v: &'a BlockVector) -> Result<&'a BlockVector> {
+        match own(v) {
+            Some(Own { cut, block }) if *cut == self.col_cut => Ok(block),
+            _ => Err(other_cut()),
+        }
+    }
+
+    fn output<'a>(&self, w: &'a mut BlockVector) -> Result<&'a mut BlockVector> {
+        match own_mut(w) {
+            Some(Own { cut, block }) if *cut == self.row_cut => Ok(block),
+            _ => Err(other_cut()),
+        }
+    }
+}
+
+/// The products of a pass, of this rank's rows.
+fn known((own, beyond): (Option<Later>, Option<Later>), columns: usize) -> Result<Dots> {
+    let mut sum = own.map_or_else(|| Ok(Dots::default()), |own| own())?;
+    sum.vv.resize(columns, 0.0);
+    sum.wv.resize(columns, 0.0);
+    if let Some(beyond) = beyond {
+        sum.wv.iter_mut().zip(beyond()?.wv).for_each(|(s, m)| *s += m);
+    }
+    sum.partial = true;
+    Ok(sum)
+}
+
+impl Kernel for Matrix {
+    fn rows(&self) -> Rows {
+        self.rows
+    }
+
+    fn cols(&self) -> usize {
+        self.cols
+    }
+
+    fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    fn info(&self) -> KernelInfo {
+        self.info.clone()
+    }
+
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+        let found = self.once(c, v, w, dots.is_some())?;
+        if let (Some(dots), Some(found)) = (dots, found) {
+            let mut found = [found];
+            self.team.complete(&mut found)?;
+            let [found] = found;
+            *dots = found;
+        }
+        Ok(())
+    }
+
+    fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
+        self.once(c, v, w, true)?.ok_or_else(|| Error::internal("a pass without its products"))
+    }
+
+    fn recurrence(
+        &self,
+        alpha: f64,
+        beta: f64,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        check_update(self, v, w, true)?;
+        self.input(v)?;
+        let (Some(of_v), Some(of_w)) = (own_mut(v), own_mut(w)) else { return Err(other_cut()) };
+        if of_v.cut != of_w.cut {
+            return Err(other_cut());
+        }
+        out.extend(self.run(Update { alpha, beta, gamma: -1.0 }, &mut of_v.block, &mut of_w.block, steps)?);
+        if steps % 2 == 1 {
+            std::mem::swap(v, w);
+        }
+        Ok(())
+    }
+
+    fn overwrites(&self) -> bool {
+        true
+    }
+}
+
+/// What a rank reads of others: its boundary rows as a matrix, their numbers, and the places read, ascending.
+fn boundary(outside: &[Outside], dtype: DType) -> (Csr, Vec<usize>, Vec<share::Place>) {
+    let mut places: Vec<share::Place> = outside.iter().map(|e| e.1).collect();
+    places.sort_unstable();
+    places.dedup();
+    let (mut rows, mut row_start, mut values) = (Vec::new(), vec![0], Vec::new());
+    let mut columns = Vec::with_capacity(outside.len());
+    for of_row in outside.chunk_by(|a, b| a.0 == b.0) {
+        rows.push(of_row[0].0);
+        for (_, place, value) in of_row {
+            columns.push(places.binary_search(place).unwrap_or_default() as u64);
+            values.push(*value);
+        }
+        row_start.push(values.len());
+    }
+    let columns = Indices::of(places.len(), columns);
+    let values = Values::C64(values).convert(dtype);
+    (Csr { rows: rows.len(), cols: places.len(), row_start, columns, values }, rows, places)
+}
+
+/// Tells other ranks which of their rows this one reads, and hears which of its own they read: for each of them the ranks, and
+/// the rows' numbers where they are held.
+#[allow(clippy::type_complexity)]
+fn agree(
+    team: Team,
+    places: &[share::Place],
+) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>, Vec<Vec<usize>>)> {
+    let world = team.world;
+    let wanted: Vec<&[share::Place]> = places.chunk_by(|a, b| a.0 == b.0).collect();
+    let mut counts = vec![0u64; world.size()];
+    wanted.iter().for_each(|list| counts[list[0].0] = list.len() as u64);
+    let all = world.gather_words(counts)?;
+    let mut lists = Vec::new();
+    for (reader, of_reader) in all.chunks_exact(world.size()).enumerate() {
+        let rows = of_reader[world.rank()] as usize;
+        if rows > 0 {
+            lists.push((reader, rows, world.receive(Box::new(vec![0u64; rows]), 8 * rows, reader, TAG)?));
+        }
+    }
+    let mut sent = Vec::new();
+    for list in &wanted {
+        let rows: Vec<u64> = list.iter().map(|place| place.1 as u64).collect();
+        sent.push(world.send(Box::new(rows), 8 * list.len(), list[0].0, TAG)?);
+    }
+    let (mut to, mut sends) = (Vec::new(), Vec::new());
+    for (reader, rows, message) in lists {
+        let memory = world.arrive(message)?;
+        let numbers = memory.bytes().chunks_exact(8).take(rows);
+        sends.push(numbers.map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()) as usize).collect());
+        to.push(reader);
+    }
+    for message in sent {
+        world.arrive(message)?;
+    }
+    let from = wanted.iter().map(|list| list[0].0).collect();
+    let receives = wanted.iter().map(|list| list.len()).collect();
+    Ok((from, receives, to, sends))
+}
+
+/// What is told of the matrix, the same on all ranks.
+fn told(team: Team, own: &[KernelInfo], name: Option<String>) -> Result<KernelInfo> {
+    let sum = |f: fn(&KernelInfo) -> usize| own.iter().map(f).sum::<usize>() as u64;
+    let counts = team.world.gather_words(vec![sum(|i| i.bytes), sum(|i| i.entries)])?;
+    let total = |which: usize| counts.iter().skip(which).step_by(2).sum::<u64>() as usize;
+    let mut formats: Vec<String> = Vec::new();
+    for name in team.world.gather(name.unwrap_or_default().into_bytes())? {
+        let name = String::from_utf8_lossy(&name).into_owned();
+        if !name.is_empty() && !formats.contains(&name) {
+            formats.push(name);
+        }
+    }
+    Ok(KernelInfo { format: formats.join(" and "), bytes: total(0), entries: total(1) })
+}
+
+/// This rank's part of a matrix.
+pub(super) fn prepare(
+    team: Team,
+    device: &Device,
+    spec: &MatrixSpec,
+    row_cut: Arc<Cut>,
+    col_cut: Arc<Cut>,
+) -> Result<Arc<dyn Kernel>> {
+    let dtype = split::dtype(spec);
+    let share = share::share(spec, &row_cut, &col_cut)?;
+    let empty = row_cut.local() == 0 || col_cut.local() == 0;
+    let own = if empty { None } else { Some(device.prepare(share.own)?) };
+    let (matrix, boundary, places) = boundary(&share.outside, dtype);
+    let beyond =
+        if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(Arc::new(matrix)))?) };
+    let (from, receives, to, sends) = agree(team, &places)?;
+    let infos: Vec<KernelInfo> = own.iter().chain(&beyond).map(|kernel| kernel.info()).collect();
+    let info = told(team, &infos, own.as_ref().map(|own| own.info().format))?;
+    Ok(Arc::new(Matrix {
+        team,
+        device: device.clone(),
+        rows: Rows::all(row_cut.rows),
+        cols: col_cut.rows,
+        dtype,
+        info,
+        row_cut,
+        col_cut,
+        own,
+        beyond,
+        halo: Halo { sends, receives, boundary },
+        to,
+        from,
+        kept: Mutex::new(None),
+    }))
+}
+
+/// A matrix that every rank has whole. Vectors of which it has a part only are brought together for it.
+struct Whole {
+    team: Team,
+    device: Device,
+    inner: Arc<dyn Kernel>,
+}
+
+pub(super) fn whole(team: Team, device: &Device, inner: Arc<dyn Kernel>) -> Arc<dyn Kernel> {
+    Arc::new(Whole { team, device: device.clone(), inner })
+}
+
+impl Whole {
+    fn bring(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
+        let Some(own) = own(v) else { return Ok(None) };
+        let all = self.team.gathered(&self.device, own, v.columns)?;
+        self.device.upload(v.dtype, v.rows, v.columns, &all).map(Some)
+    }
+
+    fn take_back(&self, whole: &BlockVector, w: &mut BlockVector) -> Result<()> {
+        let columns = w.columns;
+        if let Some(own) = own_mut(w) {
+            let all = self.device.download(whole)?;
+            let mine: Vec<C64> = own
+                .cut
+                .own_rows()
+                .flat_map(|row| all[row * columns..(row + 1) * columns].iter().copied())
+                .collect();
+            own.block = Box::new(self.device.upload(whole.dtype, own.block.rows, columns, &mine)?);
+        }
+        Ok(())
+    }
+}
+
+impl Kernel for Whole {
+    fn rows(&self) -> Rows {
+        self.inner.rows()
+    }
+
+    fn cols(&self) -> usize {
+        self.inner.cols()
+    }
+
+    fn dtype(&self) -> DType {
+        self.inner.dtype()
+    }
+
+    fn info(&self) -> KernelInfo {
+        self.inner.info()
+    }
+
+    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
+        check_update(self, v, w, dots.is_some())?;
+        let brought = self.bring(v)?;
+        let v = brought.as_ref().unwrap_or(v);
+        match self.bring(w)? {
+            None => self.inner.update(c, v, w, dots),
+            Some(mut to) => {
+                self.inner.update(c, v, &mut to, dots)?;
+                self.take_back(&to, w)
+            }
+        }
+    }
+
+    fn update_plus(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Option<Result<()>> {
+        let here = |x: &BlockVector| own(x).is_none();
+        let all = here(v) && here(w) && plus.iter().all(|(_, x)| here(x));
+        if all { self.inner.update_plus(c, v, w, plus) } else { None }
+    }
+
+    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
+        if own(v).is_none() && own(w).is_none() {
+            return self.inner.update_later(c, v, w);
+        }
+        let mut dots = Dots::default();
+        self.update(c, v, w, Some(&mut dots))?;
+        Ok(Box::new(|| Ok(dots)))
+    }
+
+    fn recurrence(
+        &self,
+        alpha: f64,
+        beta: f64,
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+        out: &mut Vec<Dots>,
+    ) -> Result<()> {
+        check_update(self, v, w, true)?;
+        match (self.bring(v)?, self.bring(w)?) {
+            (None, None) => self.inner.recurrence(alpha, beta, v, w, steps, out),
+            (x, y) => {
+                let (mut x, mut y) = (x.unwrap_or_else(|| v.clone()), y.unwrap_or_else(|| w.clone()));
+                self.inner.recurrence(alpha, beta, &mut x, &mut y, steps, out)?;
+                for (from, to) in [(x, v), (y, w)] {
+                    if own(to).is_some() { self.take_back(&from, to)? } else { *to = from }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn overwrites(&self) -> bool {
+        self.inner.overwrites()
+    }
+
+    fn recordable(&self) -> bool {
+        self.inner.recordable()
+    }
+}

@@ -1,0 +1,528 @@
+//! A backend whose rows are shared out to the ranks of a run: each computes with its own on a backend of its own, and products
+//! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417). All
+//! ranks make the same calls in the same order. What is asked of a vector is asked of all its rows: numbers that come out
+//! are the same on all ranks, sums in the order of ranks. Vectors of lattice sites, and those of operators whose rows are
+//! not shared out, live whole on every rank.
+
+mod cut;
+mod kernel;
+mod share;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::backend::splines::{SplineTable, Splines};
+use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
+use crate::backend::{
+    Backend, BlockVector, Device, Distribution, Dots, Kernel, MatrixSpec, Memory, Random, Recording, Rows,
+    Storage, conformal, cpu, split,
+};
+use crate::error::{Error, Result};
+use crate::number::{C64, DType};
+use crate::ranks::World;
+use cut::Cut;
+
+/// Rows below which every rank has all of them, unless the user says otherwise: an exchange takes longer than such a product.
+const FEW_ROWS: usize = 1 << 12;
+
+/// Columns that are made at once where a rank's random numbers are not those of consecutive rows.
+const TOGETHER: usize = 4;
+
+/// This rank's rows of a vector.
+#[derive(Debug, Clone)]
+pub(in crate::backend) struct Own {
+    cut: Arc<Cut>,
+    /// The rows, as the local backend knows them: a block of its own.
+    block: Box<BlockVector>,
+}
+
+impl Own {
+    /// The backend that holds them.
+    pub fn place(&self) -> &'static str {
+        self.block.place()
+    }
+}
+
+fn own(v: &BlockVector) -> Option<&Own> {
+    match &v.storage {
+        Storage::Ranks(own) => Some(own),
+        _ => None,
+    }
+}
+
+fn own_mut(v: &mut BlockVector) -> Option<&mut Own> {
+    match &mut v.storage {
+        Storage::Ranks(own) => Some(own),
+        _ => None,
+    }
+}
+
+fn other_cut() -> Error {
+    Error::internal("vectors and matrices whose rows are shared out to the ranks in different ways")
+}
+
+/// The ranks, for sums and exchanges.
+#[derive(Clone, Copy)]
+struct Team {
+    world: &'static World,
+}
+
+impl Team {
+    fn place(self) -> (usize, usize) {
+        (self.world.rank(), self.world.size())
+    }
+
+    /// Numbers summed over ranks.
+    fn total(self, mut numbers: Vec<C64>) -> Result<Vec<C64>> {
+        self.world.sum(bytemuck::cast_slice_mut(&mut numbers))?;
+        Ok(numbers)
+    }
+
+    /// Products summed over ranks, in one go.
+    fn complete(self, dots: &mut [Dots]) -> Result<()> {
+        let partial = || dots.iter().filter(|d| d.partial);
+        let mut all: Vec<f64> = partial().flat_map(|d| d.vv.iter().chain(&d.wv).copied()).collect();
+        if partial().next().is_none() {
+            return Ok(());
+        }
+        self.world.sum(&mut all)?;
+        let mut sums = all.into_iter();
+        for dots in dots.iter_mut().filter(|d| d.partial) {
+            dots.vv.iter_mut().chain(&mut dots.wv).zip(&mut sums).for_each(|(x, sum)| *x = sum);
+            dots.partial = false;
+        }
+        Ok(())
+    }
+
+    /// All rows of a vector, on every rank.
+    fn gathered(self, device: &Device, own: &Own, columns: usize) -> Result<Vec<C64>> {
+        let mine = device.download(&own.block)?;
+        let parts = self.world.gather(bytemuck::cast_slice(&mine).to_vec())?;
+        drop(mine);
+        let mut all = vec![C64::default(); own.cut.rows * columns];
+        for (rank, bytes) in parts.into_iter().enumerate() {
+            let mut at = 0;
+            for (start, length) in own.cut.runs(rank) {
+                let to: &mut [u8] =
+                    bytemuck::cast_slice_mut(&mut all[start * columns..(start + length) * columns]);
+                to.copy_from_slice(&bytes[at..at + to.len()]);
+                at += to.len();
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The ranks of a run as one backend.
+pub struct Ranks {
+    team: Team,
+    device: Device,
+    /// Ranks in each direction of a lattice, where the user has said so.
+    grid: Option<Vec<usize>>,
+    /// Rows from which vectors are shared out.
+    least: usize,
+    cuts: Mutex<HashMap<usize, Arc<Cut>>>,
+}
+
+impl std::fmt::Debug for Ranks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} on {} ranks", self.device.name(), self.team.world.size())
+    }
+}
+
+impl Ranks {
+    /// The ranks of a world, each with a backend of its own. Vectors of `least` rows and more are shared out; of some thousand
+    /// if it is none.
+    ///
+    /// # Errors
+    /// A grid of another number of ranks.
+    pub fn new(
+        world: &'static World,
+        device: Device,
+        grid: Option<Vec<usize>>,
+        least: Option<usize>,
+    ) -> Result<Self> {
+        if let Some(grid) = &grid {
+            let wanted = grid.iter().try_fold(1usize, |n, k| n.checked_mul(*k));
+            if wanted != Some(world.size()) {
+                let text = grid.iter().map(|n| n.to_string()).collect::<Vec<_>>().join("x");
+                return Err(Error::input(format!("a grid of {text} for {} ranks", world.size()))
+                    .hint("the numbers of ranks in each direction multiply to that of all"));
+            }
+        }
+        let least = least.unwrap_or(FEW_ROWS);
+        Ok(Ranks { team: Team { world }, device, grid, least, cuts: Mutex::default() })
+    }
+
+    /// The cut of vectors of so many rows.
+    fn cut(&self, rows: usize, make: impl FnOnce() -> Result<Cut>) -> Result<Arc<Cut>> {
+        let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cut) = cuts.get(&rows) {
+            return Ok(cut.clone());
+        }
+        let cut = Arc::new(if rows < self.least { Cut::whole(rows, self.team.place()) } else { make()? });
+        cuts.insert(rows, cut.clone());
+        Ok(cut)
+    }
+
+    fn cut_of(&self, rows: &Rows) -> Result<Arc<Cut>> {
+        if rows.grid.is_some() {
+            // A lattice's own kernels exchange no rows.
+            return Ok(Arc::new(Cut::whole(rows.global, self.team.place())));
+        }
+        self.cut(rows.global, || Ok(Cut::ranges(rows.global, self.team.place())))
+    }
+
+    fn cut_of_matrix(&self, rows: usize, spec: &MatrixSpec) -> Result<Arc<Cut>> {
+        self.cut(rows, || {
+            let place = self.team.place();
+            let MatrixSpec::Stencil(stencil) = spec else { return Ok(Cut::ranges(rows, place)) };
+            let grid = match &self.grid {
+                Some(grid) => Some(self.fitted(grid, &stencil.cells)?),
+                None => cut::least_surface(&stencil.cells, &share::reach(stencil), place.1),
+            };
+            Ok(grid.map_or_else(|| Cut::ranges(rows, place), |grid| Cut::boxes(stencil, &grid, place)))
+        })
+    }
+
+    /// A grid that the user has named, for a lattice of these cells.
+    fn fitted(&self, grid: &[usize], cells: &[usize]) -> Result<Vec<usize>> {
+        let mut fitted = grid.to_vec();
+        while fitted.len() > cells.len() && fitted.last() == Some(&1) {
+            fitted.pop();
+        }
+        if fitted.len() > cells.len() {
+            return Err(Error::input(format!(
+                "a grid of ranks in {} directions for a lattice of {}",
+                fitted.len(),
+                cells.len()
+            ))
+            .hint("leave `--grid` out: the program finds the grid of least surface"));
+        }
+        fitted.resize(cells.len(), 1);
+        Ok(fitted)
+    }
+
+    fn wrap(&self, cut: Arc<Cut>, rows: Rows, block: BlockVector) -> BlockVector {
+        let (dtype, columns) = (block.dtype, block.columns);
+        BlockVector { dtype, rows, columns, storage: Storage::Ranks(Own { cut, block: Box::new(block) }) }
+    }
+
+    /// A block made on the local backend with this rank's rows, or with all of them.
+    fn build(
+        &self,
+        rows: Rows,
+        make: impl FnOnce(&Device, Rows) -> Result<BlockVector>,
+    ) -> Result<BlockVector> {
+        let cut = self.cut_of(&rows)?;
+        if cut.is_whole() {
+            return make(&self.device, rows);
+        }
+        let block = make(&self.device, Rows::all(cut.local()))?;
+        Ok(self.wrap(cut, rows, block))
+    }
+
+    /// A vector with its rows where `like` has them.
+    fn as_like<'a>(&self, v: &'a BlockVector, like: &BlockVector) -> Result<Cow<'a, BlockVector>> {
+        match (own(v), own(like)) {
+            (None, None) => Ok(Cow::Borrowed(v)),
+            (Some(a), Some(b)) if a.cut == b.cut => Ok(Cow::Borrowed(v)),
+            (Some(a), None) => {
+                let all = self.team.gathered(&self.device, a, v.columns)?;
+                self.device.upload(v.dtype, v.rows, v.columns, &all).map(Cow::Owned)
+            }
+            (None, Some(b)) if b.cut.rows == v.rows.global => {
+                let all = self.device.download(v)?;
+                self.cut_out(v.dtype, v.rows, v.columns, &all, b.cut.clone()).map(Cow::Owned)
+            }
+            _ => Err(other_cut()),
+        }
+    }
+
+    /// This rank's rows of numbers that all ranks have.
+    fn cut_out(
+        &self,
+        dtype: DType,
+        rows: Rows,
+        columns: usize,
+        data: &[C64],
+        cut: Arc<Cut>,
+    ) -> Result<BlockVector> {
+        let runs = cut.runs(cut.rank).into_iter();
+        let own: Vec<C64> = runs
+            .flat_map(|(start, length)| data[start * columns..(start + length) * columns].iter().copied())
+            .collect();
+        let block = self.device.upload(dtype, Rows::all(cut.local()), columns, &own)?;
+        Ok(self.wrap(cut, rows, block))
+    }
+
+    /// Runs `f` on blocks of the local backend, all with the rows that `like` has; true if those are this rank's alone.
+    fn read<R>(
+        &self,
+        like: &BlockVector,
+        others: &[&BlockVector],
+        f: impl FnOnce(&BlockVector, &[&BlockVector]) -> Result<R>,
+    ) -> Result<(R, bool)> {
+        let others: Vec<Cow<BlockVector>> =
+            others.iter().map(|v| self.as_like(v, like)).collect::<Result<_>>()?;
+        let here: Vec<&BlockVector> = others.iter().map(|v| local(v)).collect();
+        Ok((f(local(like), &here)?, own(like).is_some()))
+    }
+
+    /// Changes `y`, with blocks that have the same rows.
+    fn change(
+        &self,
+        y: &mut BlockVector,
+        others: &[&BlockVector],
+        f: impl FnOnce(&mut BlockVector, &[&BlockVector]) -> Result<()>,
+    ) -> Result<()> {
+        let others: Vec<Cow<BlockVector>> =
+            others.iter().map(|v| self.as_like(v, y)).collect::<Result<_>>()?;
+        let here: Vec<&BlockVector> = others.iter().map(|v| local(v)).collect();
+        match own_mut(y) {
+            Some(own) => f(&mut own.block, &here),
+            None => f(y, &here),
+        }
+    }
+
+    /// Sums over the rows that `f` has seen.
+    fn summed(&self, (numbers, parts): (Vec<C64>, bool)) -> Result<Vec<C64>> {
+        if parts { self.team.total(numbers) } else { Ok(numbers) }
+    }
+
+    /// A block with the same rows, made of `v`.
+    fn map(
+        &self,
+        v: &BlockVector,
+        f: impl FnOnce(&BlockVector) -> Result<BlockVector>,
+    ) -> Result<BlockVector> {
+        match own(v) {
+            None => f(v),
+            Some(own) => Ok(self.wrap(own.cut.clone(), v.rows, f(&own.block)?)),
+        }
+    }
+}
+
+/// The block that the local backend knows.
+fn local(v: &BlockVector) -> &BlockVector {
+    own(v).map_or(v, |own| &own.block)
+}
+
+impl Backend for Ranks {
+    fn name(&self) -> &'static str {
+        self.device.name()
+    }
+
+    fn describe(&self) -> String {
+        format!("{} ranks of {}", self.team.world.size(), self.device.describe())
+    }
+
+    /// Of all ranks together. Free is what fits if every rank takes as much as the fullest one can.
+    fn memory(&self) -> Memory {
+        let own = self.device.memory();
+        // Ranks of one node share its memory.
+        let sharing = self.team.world.local().1.max(1);
+        let words = vec![(own.total / sharing) as u64, (own.free / sharing) as u64, own.used as u64];
+        let Ok(all) = self.team.world.gather_words(words) else { return own };
+        let of = |which: usize| all.iter().skip(which).step_by(3).map(|n| *n as usize);
+        let least = of(1).min().unwrap_or(0);
+        Memory { total: of(0).sum(), free: least.saturating_mul(self.team.world.size()), used: of(2).sum() }
+    }
+
+    fn workers(&self) -> usize {
+        self.device.workers()
+    }
+
+    fn preferred_columns(&self) -> usize {
+        self.device.preferred_columns()
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        self.device.synchronize()
+    }
+
+    fn zeros(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        self.build(rows, |device, rows| device.zeros(dtype, rows, columns))
+    }
+
+    fn room(&self, dtype: DType, rows: Rows, columns: usize) -> Result<BlockVector> {
+        self.build(rows, |device, rows| device.room(dtype, rows, columns))
+    }
+
+    fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
+        let (dtype, columns, global) = (v.dtype, v.columns, v.rows.global);
+        let Some(Own { cut, block }) = own_mut(v) else { return self.device.fill_random(v, random) };
+        // Numbers belong to rows of the whole vector, so that they do not depend on who holds them.
+        if let Some(start) = cut.start() {
+            let rows = block.rows;
+            block.rows = Rows { global, start, ..rows };
+            let filled = self.device.fill_random(block, random);
+            block.rows = rows;
+            return filled;
+        }
+        if random.distribution == Distribution::Phase && !dtype.is_complex() {
+            return Err(Error::input("random phases need a complex vector"));
+        }
+        for first in (0..columns).step_by(TOGETHER) {
+            let width = TOGETHER.min(columns - first);
+            let mut numbers = Vec::with_capacity(cut.local() * width);
+            for row in cut.own_rows() {
+                let column = |c: usize| random.first_column + (first + c) as u32;
+                numbers.extend(
+                    (0..width).map(|c| cpu::random_entry(&random, dtype.is_complex(), row as u64, column(c))),
+                );
+            }
+            let part = self.device.upload(dtype, block.rows, width, &numbers)?;
+            self.device.set_columns(block, first, &part)?;
+        }
+        Ok(())
+    }
+
+    fn set_entries(&self, v: &mut BlockVector, entries: &[(usize, usize, C64)]) -> Result<()> {
+        let (rows, columns) = (v.rows.local, v.columns);
+        if let Some((row, column, _)) = entries.iter().find(|e| e.0 >= rows || e.1 >= columns) {
+            return Err(Error::input(format!("entry ({row}, {column}) of a block of {rows} x {columns}")));
+        }
+        let Some(Own { cut, block }) = own_mut(v) else { return self.device.set_entries(v, entries) };
+        let here = entries.iter().map(|&(row, column, value)| (cut.holder(row), column, value));
+        let here: Vec<_> = here
+            .filter(|((rank, _), ..)| *rank == cut.rank)
+            .map(|((_, row), column, value)| (row, column, value))
+            .collect();
+        if here.is_empty() { Ok(()) } else { self.device.set_entries(block, &here) }
+    }
+
+    fn columns(&self, v: &BlockVector, range: Range<usize>) -> Result<BlockVector> {
+        self.map(v, |block| self.device.columns(block, range))
+    }
+
+    fn set_columns(&self, v: &mut BlockVector, at: usize, source: &BlockVector) -> Result<()> {
+        self.change(v, &[source], |v, source| self.device.set_columns(v, at, source[0]))
+    }
+
+    fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector> {
+        self.map(v, |block| self.device.convert(block, dtype))
+    }
+
+    /// All rows, on every rank.
+    fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
+        match own(v) {
+            None => self.device.download(v),
+            Some(own) => self.team.gathered(&self.device, own, v.columns),
+        }
+    }
+
+    fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
+        if data.len() != rows.local * columns {
+            return Err(Error::internal(format!(
+                "{} numbers for a block of {} x {columns}",
+                data.len(),
+                rows.local
+            )));
+        }
+        let cut = self.cut_of(&rows)?;
+        if cut.is_whole() {
+            return self.device.upload(dtype, rows, columns, data);
+        }
+        self.cut_out(dtype, rows, columns, data, cut)
+    }
+
+    fn axpby(&self, a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector) -> Result<()> {
+        conformal("a x + b y", x, y)?;
+        self.change(y, &[x], |y, x| self.device.axpby(a, x[0], b, y))
+    }
+
+    fn multiply(&self, x: &BlockVector, z: &BlockVector, y: &mut BlockVector) -> Result<()> {
+        self.change(y, &[x, z], |y, x| self.device.multiply(x[0], x[1], y))
+    }
+
+    fn arrange(&self, v: &BlockVector, rows: Rows) -> Result<BlockVector> {
+        if v.rows() == rows {
+            return Ok(v.clone());
+        }
+        v.rows().meet(&rows)?;
+        self.upload(v.dtype(), rows, v.columns(), &self.download(v)?)
+    }
+
+    fn dots(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        conformal("scalar product", x, y)?;
+        self.summed(self.read(x, &[y], |x, y| self.device.dots(x, y[0]))?)
+    }
+
+    fn complete(&self, dots: &mut [Dots]) -> Result<()> {
+        self.team.complete(dots)
+    }
+
+    fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
+        self.summed(self.read(x, &[y], |x, y| self.device.gram(x, y[0]))?)
+    }
+
+    fn combine(&self, x: &BlockVector, c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        self.change(y, &[x], |y, x| self.device.combine(x[0], c, b, y))
+    }
+
+    fn deflate_there(
+        &self,
+        u: &BlockVector,
+        kept: Option<(&[f64], &BlockVector)>,
+        y: &mut BlockVector,
+    ) -> Result<bool> {
+        let mut blocks = std::iter::once(u).chain(kept.map(|k| k.1)).chain(std::iter::once(&*y));
+        if blocks.any(|v| own(v).is_some()) {
+            return Ok(false);
+        }
+        // What lives whole may stay on its device.
+        self.device.deflate(u, kept, y).map(|()| true)
+    }
+
+    fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+        self.summed(self.read(y, x, |y, x| self.device.dots_with(x, y))?)
+    }
+
+    fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
+        self.change(y, x, |y, x| self.device.mix(x, c, b, y))
+    }
+
+    fn precondition(
+        &self,
+        d: &BlockVector,
+        shift: &[f64],
+        floor: f64,
+        x: &BlockVector,
+        y: &mut BlockVector,
+    ) -> Result<()> {
+        self.change(y, &[d, x], |y, x| self.device.precondition(x[0], shift, floor, x[1], y))
+    }
+
+    fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
+        let Some((rows, cols)) = split::shape(&spec) else {
+            let inner = self.device.prepare(spec)?;
+            if inner.rows().grid.is_none() {
+                for rows in [inner.rows().global, inner.cols()] {
+                    self.cut(rows, || Ok(Cut::whole(rows, self.team.place())))?;
+                }
+            }
+            return Ok(kernel::whole(self.team, &self.device, inner));
+        };
+        split::validate(&spec)?;
+        let (row_cut, col_cut) = (self.cut_of_matrix(rows, &spec)?, self.cut_of_matrix(cols, &spec)?);
+        if row_cut.is_whole() || col_cut.is_whole() {
+            return Ok(kernel::whole(self.team, &self.device, self.device.prepare(spec)?));
+        }
+        kernel::prepare(self.team, &self.device, &spec, row_cut, col_cut)
+    }
+
+    fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Recording>> {
+        self.device.record(work)
+    }
+
+    fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
+        self.device.splines(table)
+    }
+
+    fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
+        self.device.walkers(spec)
+    }
+}

@@ -1,0 +1,294 @@
+//! How ranks come about: the signs that a launcher leaves, the library that fits it, and the launcher that `--ranks` starts.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+use crate::task::signals;
+
+/// The variable that tells ranks of a terminal in front of the launcher that `--ranks` has started.
+pub const TERMINAL: &str = "UMKLAPP_TERMINAL";
+
+/// What a launcher has said of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Launched {
+    /// Whose launcher it was.
+    pub by: &'static str,
+    /// How many ranks it has started, where it says so.
+    pub ranks: Option<usize>,
+    /// The number of this one, where it says so.
+    pub rank: Option<usize>,
+}
+
+/// Launchers, and the variables of their ranks: how many there are, and which one this is.
+const SIGNS: [(&str, &str, &str); 6] = [
+    ("Open MPI", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+    ("PMI", "PMI_SIZE", "PMI_RANK"),
+    ("PALS", "PALS_NRANKS", "PALS_RANKID"),
+    ("MVAPICH", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK"),
+    ("PMIx", "PMIX_SIZE", "PMIX_RANK"),
+    ("Slurm", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"),
+];
+
+/// The signs of a launcher, if one has started this program.
+pub fn signs() -> Option<Launched> {
+    read_signs(&|name| std::env::var(name).ok())
+}
+
+fn read_signs(variable: &dyn Fn(&str) -> Option<String>) -> Option<Launched> {
+    let number = |name: &str| variable(name).and_then(|text| text.parse().ok());
+    SIGNS.iter().find_map(|&(by, size, rank)| {
+        let (ranks, rank) = (number(size), number(rank));
+        let launched = match by {
+            // PMIx says which rank this is; how many there are it tells the library alone.
+            "PMIx" => rank.is_some(),
+            // A step of one task is a shell of Slurm's as often as not.
+            "Slurm" => ranks.is_some_and(|n: usize| n > 1),
+            _ => ranks.is_some(),
+        };
+        launched.then_some(Launched { by, ranks, rank })
+    })
+}
+
+/// The names of libraries, those of the launcher's kind first.
+pub(super) fn libraries(launcher: &str) -> Vec<String> {
+    if let Ok(name) = std::env::var("UMKLAPP_MPI") {
+        return vec![name];
+    }
+    let mac = cfg!(target_os = "macos");
+    let open: &[&str] = if mac { &["libmpi.40.dylib"] } else { &["libmpi.so.40"] };
+    let others: &[&str] = if mac {
+        &["libmpi.12.dylib", "libmpi_abi.0.dylib"]
+    } else {
+        &["libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi.so.12", "libmpich.so.12", "libmpi_cray.so.12"]
+    };
+    let (first, then) = if launcher == "Open MPI" { (open, others) } else { (others, open) };
+    first.iter().chain(then).map(|name| name.to_string()).collect()
+}
+
+/// Whose `mpiexec` it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    OpenMpi,
+    /// MPICH's, and those made of it.
+    Hydra,
+    Slurm,
+}
+
+/// A program that starts ranks.
+#[derive(Debug)]
+struct Launcher {
+    program: PathBuf,
+    kind: Kind,
+}
+
+fn on_the_path(name: &str) -> Option<PathBuf> {
+    if name.contains('/') {
+        return Path::new(name).is_file().then(|| name.into());
+    }
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|file| file.is_file())
+}
+
+/// Whose launcher it is, by what it says of itself.
+fn kind_of(program: &Path) -> Kind {
+    if program.file_name().is_some_and(|name| name == "srun") {
+        return Kind::Slurm;
+    }
+    let said = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let text = said.map(|said| [said.stdout, said.stderr].concat()).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).to_lowercase();
+    let open = ["open mpi", "openrte", "open-rte", "prrte", "prte"].iter().any(|word| text.contains(word));
+    if open { Kind::OpenMpi } else { Kind::Hydra }
+}
+
+fn launcher() -> Result<Launcher> {
+    let wanted = std::env::var("UMKLAPP_MPIEXEC").ok();
+    let names: Vec<&str> = match &wanted {
+        Some(name) => vec![name],
+        None if std::env::var_os("SLURM_JOB_ID").is_some() => vec!["mpiexec", "mpirun", "srun"],
+        None => vec!["mpiexec", "mpirun"],
+    };
+    match names.iter().find_map(|name| on_the_path(name)) {
+        Some(program) => Ok(Launcher { kind: kind_of(&program), program }),
+        None => Err(Error::backend(format!("several ranks need an MPI, and there is no `{}`", names[0])).hint(
+            "install one (`apt install mpich`, `apt install openmpi-bin`, `module load openmpi` on a cluster, or \
+             `pip install mpich`), or name its launcher in UMKLAPP_MPIEXEC",
+        )),
+    }
+}
+
+impl Launcher {
+    /// The library that lies beside the launcher, where the system would not find it by its name.
+    fn library(&self) -> Option<PathBuf> {
+        let program = std::fs::canonicalize(&self.program).ok()?;
+        // Wheels have their launchers and libraries in one folder each; what the system has itself, it finds.
+        let folders = [self.program.parent()?.parent(), program.parent()?.parent()];
+        let names = libraries(if self.kind == Kind::OpenMpi { "Open MPI" } else { "PMI" });
+        let candidates = folders.into_iter().flatten().filter(|root| **root != *"/" && **root != *"/usr");
+        let mut files = candidates.flat_map(|root| {
+            ["lib", "lib64", "lib/release"]
+                .map(|folder| root.join(folder))
+                .into_iter()
+                .flat_map(|folder| names.iter().map(move |name| folder.join(name)).collect::<Vec<_>>())
+        });
+        files.find(|file| file.is_file())
+    }
+
+    fn command(&self, ranks: usize) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("-n").arg(ranks.to_string());
+        let library = match std::env::var_os("UMKLAPP_MPI") {
+            None => self.library(),
+            // It is in the environment already.
+            Some(_) => None,
+        };
+        if let Some(library) = &library {
+            command.env("UMKLAPP_MPI", library);
+        }
+        match self.kind {
+            Kind::OpenMpi => {
+                // One core a rank would leave its threads without work; more ranks than cores are the user's wish.
+                command.args(["--bind-to", "none"]);
+                command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
+                command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
+                if library.is_some() || std::env::var_os("UMKLAPP_MPI").is_some() {
+                    command.args(["-x", "UMKLAPP_MPI"]);
+                }
+                // Who runs this program as root, as containers do, has decided so already.
+                if is_root() {
+                    for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
+                        command.env(name, "1").env(format!("{name}_CONFIRM"), "1");
+                    }
+                }
+            }
+            Kind::Hydra => {
+                command.env("I_MPI_PIN", "0");
+            }
+            Kind::Slurm => {
+                command.arg("--cpu-bind=none");
+            }
+        }
+        command
+    }
+}
+
+fn is_root() -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0)
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// How long a launcher may take to end its ranks when it is asked to, before it is killed.
+const GRACE: Duration = Duration::from_millis(600);
+
+/// Starts this program again on so many ranks, with the same arguments, and waits for their end: the exit code.
+///
+/// # Errors
+/// No launcher, or one that cannot be started.
+pub fn start(ranks: usize) -> Result<u8> {
+    let launcher = launcher()?;
+    let own = std::env::current_exe()
+        .map_err(|e| Error::backend(format!("the file of this program is not known: {e}")))?;
+    let mut command = launcher.command(ranks);
+    command.arg(own).args(std::env::args_os().skip(1));
+    if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        command.env(TERMINAL, "1");
+    }
+    let child = command
+        .spawn()
+        .map_err(|e| Error::backend(format!("`{}` cannot be started: {e}", launcher.program.display())))?;
+    wait(child)
+}
+
+fn wait(child: Child) -> Result<u8> {
+    let child = Arc::new(Mutex::new(child));
+    let asked = Arc::new(AtomicBool::new(false));
+    let (heard, to) = (asked.clone(), child.clone());
+    signals::on(move |_| {
+        heard.store(true, Ordering::SeqCst);
+        if let Ok(child) = to.lock() {
+            ask_to_end(&child);
+        }
+    });
+    let mut since: Option<Instant> = None;
+    loop {
+        if let Ok(mut child) = child.lock() {
+            let ended = child.try_wait();
+            let ended = ended.map_err(|e| Error::backend(format!("the launcher is lost: {e}")))?;
+            if let Some(status) = ended {
+                let asked = asked.load(Ordering::SeqCst);
+                return Ok(if asked { signals::code() } else { code(status) });
+            }
+            if asked.load(Ordering::SeqCst) {
+                let since = *since.get_or_insert_with(Instant::now);
+                if since.elapsed() > GRACE {
+                    // Ranks end with it.
+                    let _ = child.kill();
+                }
+            }
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(unix)]
+fn ask_to_end(child: &Child) {
+    use nix::sys::signal::{Signal, kill};
+    if let Ok(number) = i32::try_from(child.id()) {
+        let _ = kill(nix::unistd::Pid::from_raw(number), Signal::SIGTERM);
+    }
+}
+
+#[cfg(not(unix))]
+fn ask_to_end(_: &Child) {}
+
+/// What the launcher ended with.
+fn code(status: std::process::ExitStatus) -> u8 {
+    match status.code() {
+        Some(code) => u8::try_from(code).unwrap_or(1),
+        None => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signs_of(variables: &[(&str, &str)]) -> Option<Launched> {
+        read_signs(&|name| variables.iter().find(|v| v.0 == name).map(|v| v.1.to_string()))
+    }
+
+    #[test]
+    fn launchers_are_known_by_their_signs() {
+        assert_eq!(signs_of(&[("PATH", "/bin")]), None);
+        let open =
+            signs_of(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "3"), ("PMIX_RANK", "3")]);
+        assert_eq!(open, Some(Launched { by: "Open MPI", ranks: Some(4), rank: Some(3) }));
+        let hydra = signs_of(&[("PMI_SIZE", "2"), ("PMI_RANK", "0"), ("SLURM_STEP_NUM_TASKS", "1")]);
+        assert_eq!(hydra, Some(Launched { by: "PMI", ranks: Some(2), rank: Some(0) }));
+        let slurm = |n| signs_of(&[("SLURM_STEP_NUM_TASKS", n), ("SLURM_PROCID", "1")]);
+        assert_eq!(slurm("1"), None);
+        assert_eq!(slurm("8"), Some(Launched { by: "Slurm", ranks: Some(8), rank: Some(1) }));
+        let pmix = signs_of(&[("PMIX_RANK", "5"), ("SLURM_STEP_NUM_TASKS", "8")]);
+        assert_eq!(pmix, Some(Launched { by: "PMIx", ranks: None, rank: Some(5) }));
+    }
+
+    #[test]
+    fn the_library_of_the_launcher_comes_first() {
+        if std::env::var_os("UMKLAPP_MPI").is_none() {
+            assert!(
+                libraries("Open MPI")[0].starts_with("libmpi.") && libraries("Open MPI")[0].contains("40")
+            );
+            assert!(!libraries("PMI")[0].contains("40"));
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! What rank 0 tells the others: results of work that it did for all, as bytes.
+
+use crate::error::{Error, Kind, Result};
+
+/// A value that one rank can tell another.
+pub trait Told: Sized {
+    /// Its bytes.
+    fn bytes(&self) -> Vec<u8>;
+    /// The value of such bytes; none where they are of something else.
+    fn of(bytes: &[u8]) -> Option<Self>;
+}
+
+impl Told for () {
+    fn bytes(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        bytes.is_empty().then_some(())
+    }
+}
+
+impl Told for bool {
+    fn bytes(&self) -> Vec<u8> {
+        vec![u8::from(*self)]
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        bytes.first().map(|b| *b != 0)
+    }
+}
+
+impl Told for f64 {
+    fn bytes(&self) -> Vec<u8> {
+        self.to_le_bytes().to_vec()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        Some(f64::from_le_bytes(bytes.try_into().ok()?))
+    }
+}
+
+impl Told for u64 {
+    fn bytes(&self) -> Vec<u8> {
+        self.to_le_bytes().to_vec()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        Some(u64::from_le_bytes(bytes.try_into().ok()?))
+    }
+}
+
+impl Told for String {
+    fn bytes(&self) -> Vec<u8> {
+        self.as_bytes().to_vec()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        String::from_utf8(bytes.to_vec()).ok()
+    }
+}
+
+impl<T: Told> Told for Option<T> {
+    fn bytes(&self) -> Vec<u8> {
+        self.as_ref().map_or_else(Vec::new, |value| [vec![1], value.bytes()].concat())
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        match bytes.split_first() {
+            None => Some(None),
+            Some((_, rest)) => T::of(rest).map(Some),
+        }
+    }
+}
+
+const KINDS: [Kind; 7] =
+    [Kind::Input, Kind::Memory, Kind::File, Kind::Numeric, Kind::Backend, Kind::Interrupted, Kind::Internal];
+
+/// Between a message and its hint: a character of no text.
+const BETWEEN: char = '\0';
+
+/// A result, as bytes.
+pub(super) fn written<T: Told>(result: &Result<T>) -> Vec<u8> {
+    match result {
+        Ok(value) => [vec![KINDS.len() as u8], value.bytes()].concat(),
+        Err(e) => {
+            let kind = KINDS.iter().position(|kind| *kind == e.kind()).unwrap_or(0) as u8;
+            let hint = e.hint_text().map(|hint| format!("{BETWEEN}{hint}")).unwrap_or_default();
+            [vec![kind], format!("{}{hint}", e.message()).into_bytes()].concat()
+        }
+    }
+}
+
+/// The result of these bytes.
+pub(super) fn read<T: Told>(bytes: &[u8]) -> Result<T> {
+    let strange = || Error::internal("rank 0 told something that the others do not understand");
+    let (kind, rest) = bytes.split_first().ok_or_else(strange)?;
+    let Some(kind) = KINDS.get(usize::from(*kind)) else { return T::of(rest).ok_or_else(strange) };
+    let text = String::from_utf8_lossy(rest);
+    let (message, hint) = text.split_once(BETWEEN).map_or((&*text, None), |(m, h)| (m, Some(h)));
+    let error = Error::new(*kind, message);
+    Err(match hint {
+        Some(hint) => error.hint(hint),
+        None => error,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_across() {
+        let there = |x: f64| read::<f64>(&written(&Ok(x))).unwrap();
+        assert_eq!(there(-1.5).to_bits(), (-1.5f64).to_bits());
+        assert_eq!(read::<Option<String>>(&written(&Ok(Some("é".to_string())))).unwrap(), Some("é".into()));
+        assert_eq!(read::<Option<String>>(&written(&Ok(None::<String>))).unwrap(), None);
+        assert_eq!(read::<Option<String>>(&written(&Ok(Some(String::new())))).unwrap(), Some(String::new()));
+        for kind in KINDS {
+            let e = Error::new(kind, "a message").hint("a hint");
+            let back = read::<()>(&written(&Err::<(), _>(e))).unwrap_err();
+            assert_eq!((back.kind(), back.message(), back.hint_text()), (kind, "a message", Some("a hint")));
+        }
+        let plain = read::<bool>(&written(&Err::<bool, _>(Error::file("none")))).unwrap_err();
+        assert_eq!((plain.message(), plain.hint_text()), ("none", None));
+        assert!(read::<bool>(&[]).is_err() && read::<f64>(&[7, 1]).is_err());
+    }
+}

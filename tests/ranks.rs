@@ -1,0 +1,322 @@
+//! Several ranks of one run, under every MPI that is found: the launchers in `UMKLAPP_TEST_MPIEXEC` (a list of files, with a
+//! colon between two) and the one on the path. Without any, these tests say so and test nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// The launchers that start ranks here.
+fn launchers() -> &'static [PathBuf] {
+    static FOUND: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        let named = std::env::var_os("UMKLAPP_TEST_MPIEXEC").unwrap_or_default();
+        let mut all: Vec<PathBuf> = std::env::split_paths(&named).filter(|p| p.is_file()).collect();
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        all.extend(std::env::split_paths(&path).map(|folder| folder.join("mpiexec")).find(|p| p.is_file()));
+        if all.is_empty() {
+            eprintln!("skipped: no MPI is here (no `mpiexec` on the path, none in UMKLAPP_TEST_MPIEXEC)");
+        }
+        all
+    })
+}
+
+/// A folder that goes away with the value.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Place {
+        let folder = std::env::temp_dir().join(format!("umklapp-ranks-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        Place(folder)
+    }
+
+    fn with(self, name: &str, content: &str) -> Place {
+        std::fs::write(self.0.join(name), content).unwrap();
+        self
+    }
+
+    fn command(&self, launcher: &Path, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_umklapp"));
+        command.args(args).current_dir(&self.0).env("NO_COLOR", "1").env("UMKLAPP_MPIEXEC", launcher);
+        // The tests may be ranks of somebody else's run.
+        for name in ["PMI_SIZE", "PMI_RANK", "PMI_FD", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    fn run(&self, launcher: &Path, args: &[&str]) -> Said {
+        let output = self.command(launcher, args).stdin(Stdio::null()).output().unwrap();
+        Said::of(output)
+    }
+
+    /// What a script prints on so many ranks of one thread.
+    #[track_caller]
+    fn prints(&self, launcher: &Path, ranks: &str, more: &[&str]) -> String {
+        let args = ["run", "a.rhai", "--threads", "1", "--ranks", ranks, "--share-from", "0"];
+        let args = [&args, more].concat();
+        let said = self.run(launcher, &args);
+        assert_eq!(said.code, Some(0), "{launcher:?}, {ranks} ranks {more:?}: {said:?}");
+        said.out
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[derive(Debug)]
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn of(output: std::process::Output) -> Said {
+        Said {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// The numbers of a text.
+fn numbers(text: &str) -> Vec<f64> {
+    text.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+}
+
+#[track_caller]
+fn close(a: &str, b: &str, what: &str) {
+    let (x, y) = (numbers(a), numbers(b));
+    assert!(x.len() == y.len() && !x.is_empty(), "{what}: {a}\n{b}");
+    let largest = x.iter().fold(1.0f64, |most, x| most.max(x.abs()));
+    for (x, y) in x.iter().zip(&y) {
+        assert!((x - y).abs() <= 1e-12 * largest, "{what}: {x:e} and {y:e}");
+    }
+}
+
+#[test]
+fn one_rank_speaks() {
+    let place = Place::new("speaks").with(
+        "a.rhai",
+        "print(`${backend().ranks} ranks, this is ${backend().rank}`);
+         write_text(\"note.txt\", \"first\\n\");
+         append_text(\"note.txt\", \"second\\n\");
+         print(file_exists(\"note.txt\") && !file_exists(\"other.txt\"));
+         let h = tight_binding(lattice::chain(20), #{ hopping: 1.0 });
+         print(random_block(h, 1, #{ seed: 3 }).to_series().sum());",
+    );
+    for launcher in launchers() {
+        let alone = place.prints(launcher, "1", &[]);
+        for ranks in ["2", "3"] {
+            let out = place.prints(launcher, ranks, &[]);
+            let rest = out.strip_prefix(&format!("{ranks} ranks, this is 0\n"));
+            assert_eq!(rest, alone.strip_prefix("1 ranks, this is 0\n"), "{out}");
+            let note = std::fs::read_to_string(place.0.join("note.txt")).unwrap();
+            assert_eq!(note, "first\nsecond\n");
+        }
+    }
+}
+
+#[test]
+fn standard_input_is_read_for_all() {
+    let place = Place::new("input");
+    for launcher in launchers() {
+        let mut command = place.command(launcher, &["--ranks", "2", "--threads", "1", "--quiet"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let text =
+            "let n = backend().ranks;\nfn twice(x) {\n  2 * x\n}\nprint(`${twice(n)} words`)\n!echo once\n";
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        let said = Said::of(child.wait_with_output().unwrap());
+        assert_eq!((said.code, said.out.as_str()), (Some(0), "4 words\nonce\n"), "{said:?}");
+    }
+}
+
+#[test]
+fn errors_are_told_once_or_name_their_rank() {
+    let place = Place::new("errors")
+        .with("all.rhai", "let x = 1;\nthrow \"all of us\";")
+        .with("one.rhai", "if backend().rank == 1 { throw \"only me\"; }\nsleep(60.0);")
+        .with("code.rhai", "exit(3);");
+    for launcher in launchers() {
+        let said = place.run(launcher, &["run", "all.rhai", "--ranks", "2", "--threads", "1"]);
+        assert_eq!((said.code, said.err.matches("all of us").count()), (Some(1), 2), "{said:?}");
+        let said = place.run(launcher, &["run", "one.rhai", "--ranks", "3", "--threads", "1"]);
+        assert!(said.code != Some(0) && said.err.contains("on rank 1 of 3: only me"), "{said:?}");
+        let said = place.run(launcher, &["run", "code.rhai", "--ranks", "2", "--threads", "1"]);
+        assert_eq!(said.code, Some(3), "{said:?}");
+        let said = place.run(launcher, &["run", "none.rhai", "--ranks", "2"]);
+        assert_eq!((said.code, said.err.matches("none.rhai").count()), (Some(1), 1), "{said:?}");
+    }
+    let said = place.run(Path::new("/no/such/mpiexec"), &["run", "all.rhai", "--ranks", "2"]);
+    assert!(said.code == Some(1) && said.err.contains("no `/no/such/mpiexec`"), "{said:?}");
+    assert!(said.err.contains("apt install"), "the hint says how to get one: {said:?}");
+}
+
+/// Processes that run a script of this name, and are not their own launchers.
+#[cfg(target_os = "linux")]
+fn ranks_of(script: &str) -> Vec<i32> {
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
+    all.filter(|number: &i32| {
+        let words = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = words.split(|b| *b == 0).collect();
+        let own = words.first().is_some_and(|w| w.ends_with(b"umklapp"));
+        let environment = std::fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        let sign = |name: &[u8]| environment.split(|b| *b == 0).any(|v| v.starts_with(name));
+        let launched = sign(b"PMI_RANK=") || sign(b"OMPI_COMM_WORLD_RANK=") || sign(b"PMIX_RANK=");
+        own && launched && words.contains(&script.as_bytes())
+    })
+    .collect()
+}
+
+#[cfg(target_os = "linux")]
+fn until(what: &str, mut there: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !there() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_rank_that_dies_ends_the_others() {
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+    for (at, launcher) in launchers().iter().enumerate() {
+        for (signal, to) in [(Signal::SIGKILL, "rank"), (Signal::SIGINT, "launcher")] {
+            let script = format!("dies-{}-{at}-{to}.rhai", std::process::id());
+            let place = Place::new(&format!("dies-{to}-{at}"))
+                .with(&script, "write_text(\"ready\", \"\");\nsleep(600.0);");
+            let mut command = place.command(launcher, &["run", &script, "--ranks", "3", "--threads", "1"]);
+            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            until("ranks begin", || place.0.join("ready").exists() && ranks_of(&script).len() == 3);
+            let victim = if to == "rank" { ranks_of(&script)[1] } else { child.id() as i32 };
+            kill(Pid::from_raw(victim), signal).unwrap();
+            until("all end", || ranks_of(&script).is_empty());
+            let code = child.wait().unwrap().code();
+            assert!(code != Some(0) && (to == "rank" || code == Some(130)), "{code:?}");
+        }
+    }
+}
+
+/// Lattices whose moments are compared: open and periodic, odd, complex, in single precision, with several orbitals, with bonds
+/// that reach beyond a small box, and smaller than the number of ranks.
+const LATTICES: [(&str, &str); 7] = [
+    ("cubic", "tight_binding(lattice::cubic(6, 5, 7), #{ hopping: -1.0, disorder: 1.0, seed: 2 })"),
+    (
+        "open",
+        "tight_binding(lattice::square(9, 8).boundary([\"open\", \"periodic\"]), #{ hopping: -1.0, disorder: 2.0, seed: 4 })",
+    ),
+    ("single", "tight_binding(lattice::honeycomb(5, 6), #{ hopping: -2.7, precision: \"single\" })"),
+    (
+        "flux",
+        "(|| { let m = model(lattice::square(8, 6)); m.nearest(-1.0); m.flux(0.25); m.build() }).call()",
+    ),
+    (
+        "far",
+        "(|| { let m = model(lattice::chain(7)); m.nearest(-1.0); m.hop([3], 0, 0, 0.5); m.build() }).call()",
+    ),
+    ("two", "tight_binding(lattice::chain(2), #{ hopping: -1.0 })"),
+    (
+        "one",
+        "tight_binding(lattice::chain(1).boundary(\"open\"), #{ hopping: -1.0, disorder: 1.0, seed: 1 })",
+    ),
+];
+
+#[test]
+fn moments_are_those_of_one_process() {
+    for (name, h) in LATTICES {
+        let place = Place::new(&format!("moments-{name}")).with(
+            "a.rhai",
+            &format!(
+                "let h = {h};
+                 let before = backend().sums;
+                 let v = random_block(h, 3, #{{ seed: 5 }});
+                 let mu = chebyshev(h, window(-9.0, 9.0), v).run(15, #{{ progress: false }}).moments().values;
+                 let sums = backend().sums - before;
+                 if backend().ranks > 1 {{ assert(sums == 1, `one sum a run, not ${{sums}}`); }}
+                 for x in mu {{ print(x); }}
+                 for x in (h * v.column(1)).to_series() {{ print(abs(x)); }}"
+            ),
+        );
+        for launcher in launchers() {
+            let alone = place.prints(launcher, "1", &[]);
+            for ranks in ["2", "3"] {
+                let first = place.prints(launcher, ranks, &[]);
+                if name == "single" {
+                    let (x, y) = (numbers(&alone), numbers(&first));
+                    assert!(
+                        x.len() == y.len() && x.iter().zip(&y).all(|(x, y)| (x - y).abs() < 1e-5),
+                        "{name}"
+                    );
+                } else {
+                    close(&alone, &first, &format!("{name} on {ranks} ranks"));
+                }
+                assert_eq!(first, place.prints(launcher, ranks, &[]), "{name}: the same bits");
+            }
+        }
+    }
+}
+
+#[test]
+fn grids_of_ranks_compute_the_same() {
+    let place = Place::new("grids").with(
+        "a.rhai",
+        "let h = tight_binding(lattice::cubic(6, 5, 7), #{ hopping: -1.0, disorder: 1.0, seed: 2 });
+         let v = random_block(h, 2, #{ seed: 1 });
+         for x in (h * v).norm() { print(x); }
+         for x in kpm::moments(h, #{ moments: 24, vectors: 2, seed: 3, progress: false }).values { print(x); }",
+    );
+    for launcher in launchers() {
+        let alone = place.prints(launcher, "1", &[]);
+        for grid in ["1x1x4", "2x2x1", "4x1x1", "1x2x2"] {
+            close(&alone, &place.prints(launcher, "4", &["--grid", grid]), grid);
+        }
+        let said = place.run(launcher, &["run", "a.rhai", "--ranks", "2", "--grid", "3x1"]);
+        let told = said.err.matches("a grid of 3x1 for 2 ranks").count();
+        assert_eq!((said.code, told), (Some(1), 1), "{said:?}");
+    }
+}
+
+/// Golden files that reach all that is spread over ranks, and much that is not.
+const GOLDEN: [&str; 11] = [
+    "bands_reference",
+    "eigen_lowest",
+    "exact_sectors",
+    "kpm_checkpoint",
+    "kpm_evolve",
+    "kpm_normalised",
+    "kpm_reference",
+    "one_product",
+    "vector_files",
+    "vector_values",
+    "velocities",
+];
+
+#[test]
+fn golden_files_hold_on_ranks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let files: Vec<String> =
+        GOLDEN.iter().map(|name| folder.join(format!("{name}.rhai")).display().to_string()).collect();
+    let place = Place::new("golden");
+    for launcher in launchers() {
+        for ranks in ["2", "3"] {
+            let mut args = vec!["test", "--threads", "1", "--quiet", "--ranks", ranks, "--share-from", "0"];
+            args.extend(files.iter().map(String::as_str));
+            let said = place.run(launcher, &args);
+            let all = format!("{} passed, 0 failed", GOLDEN.len());
+            assert!(
+                said.code == Some(0) && said.out.contains(&all),
+                "{ranks} ranks: {}\n{}",
+                said.out,
+                said.err
+            );
+        }
+    }
+}
