@@ -73,6 +73,12 @@ fn sorted(array: &mut Array, descending: bool) -> Result<()> {
 
 #[export_module(root = "crate::script::native")]
 mod number_functions {
+    // The shortest text that reads back as the number, with a power of ten below 1e-5 and from 1e16 on.
+    #[rhai_fn(name = "to_string", name = "to_debug", name = "print", name = "debug")]
+    pub fn float_to_string(x: FLOAT) -> String {
+        if x == 0.0 { "0.0".into() } else { format!("{x:?}") }
+    }
+
     /// The larger of two numbers; NaN if either is.
     ///
     /// # Example
