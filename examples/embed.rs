@@ -30,7 +30,7 @@ pub fn main() -> ExitCode {
     for disorder in [0.0, 4.0] {
         match density_of_states(64, disorder) {
             Ok(table) => {
-                let densities = table.get("density").and_then(|d| d.as_real("density").ok()).unwrap_or(&[]);
+                let densities = table.column("density").and_then(|d| d.as_real("density")).unwrap_or(&[]);
                 let highest = densities.iter().copied().fold(0.0, f64::max);
                 println!("disorder {disorder}: {} energies, highest density {highest:.3}", table.rows());
             }

@@ -330,6 +330,15 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn complete(&self, _dots: &mut [Dots]) -> Result<()> {
         Ok(())
     }
+
+    /// Adds the parts of `Re <x|y>` of single columns to `sums`, one or more of them: rows are dealt out to these in turn. A backend
+    /// that sums in its own way adds everything to the first.
+    fn lane_dots(&self, x: &BlockVector, y: &BlockVector, sums: &mut [f64]) -> Result<()> {
+        let whole: f64 = self.dots(x, y)?.iter().map(|z| z.re).sum();
+        sums.iter_mut().take(1).for_each(|sum| *sum += whole);
+        Ok(())
+    }
+
     /// The tall-skinny product `X^H Y`, row-major, `x.columns() * y.columns()` entries, over local rows.
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>>;
     /// `Y = X C + b Y` with the small matrix `C` row-major, `x.columns() * y.columns()` entries.

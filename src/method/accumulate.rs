@@ -12,15 +12,15 @@ use crate::number::memory::human;
 use crate::operator::Operator;
 use crate::task::Task;
 
-/// Orders in a sliding window.
-pub const WINDOW: usize = 16;
+/// Orders in a sliding window, and lanes that their partial sums are dealt out to: the threads of a block in the paper.
+pub const WINDOW: usize = 128;
 
 /// How products become moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accumulation {
     /// All products r_i (T_n r)_i kept until the end, then summed.
     FullMap,
-    /// The products of 16 orders kept, summed as the window slides on.
+    /// Partial sums of 128 orders kept, 128 of each, summed as the window slides on.
     SlidingWindow,
     /// A pass for T_n r and another for the sum.
     Divided,
@@ -29,19 +29,24 @@ pub enum Accumulation {
 }
 
 impl Accumulation {
-    /// Bytes of working memory for `count` moments of a block `v`: the vectors of the recurrence and the products kept.
-    pub fn bytes(self, v: &BlockVector, count: usize) -> usize {
-        let kept = match self {
-            Accumulation::FullMap => count,
-            Accumulation::SlidingWindow => WINDOW.min(count),
-            Accumulation::Divided | Accumulation::Fused => 0,
-        };
-        let vectors = if self == Accumulation::Fused { 2 } else { 3 };
-        v.bytes() * vectors + v.bytes() / v.columns().max(1) * kept
+    /// Bytes of working memory for `count` moments of a block `v`: the vectors of the recurrence and what is kept. `overwrite` as for
+    /// [`accumulate`]. Maps are made of one column after the other.
+    pub fn bytes(self, v: &BlockVector, count: usize, overwrite: bool) -> usize {
+        let column = v.bytes() / v.columns().max(1);
+        let vectors = if overwrite { 3 } else { 4 };
+        // Of several columns the block stays beside the one at work.
+        let beside = if v.columns() > 1 { v.bytes() } else { 0 };
+        match self {
+            Accumulation::FullMap => beside + column * (vectors + 2 + count),
+            Accumulation::SlidingWindow => beside + column * vectors + 8 * (WINDOW * WINDOW + count),
+            Accumulation::Divided => v.bytes() * vectors + 8 * count * v.columns(),
+            Accumulation::Fused => v.bytes() * 2 + 8 * count * v.columns(),
+        }
     }
 }
 
-/// `count` moments of every column of `v`, accumulated in the given way.
+/// `count` moments of every column of `v`, accumulated in the given way. With `overwrite`, T_n r takes the place of T_(n-2) r, which
+/// the paper calls OMAP; without, it has a vector of its own. The fused step always overwrites.
 ///
 /// # Errors
 /// Products that do not fit into memory.
@@ -51,12 +56,13 @@ pub fn accumulate(
     v: BlockVector,
     count: usize,
     how: Accumulation,
+    overwrite: bool,
     task: &Task,
 ) -> Result<Moments> {
     if count < 2 {
         return Err(Error::input(format!("{count} moments")).hint("ask for two at least"));
     }
-    let (needed, free) = (how.bytes(&v, count), h.device().memory().free);
+    let (needed, free) = (how.bytes(&v, count, overwrite), h.device().memory().free);
     if needed > free {
         return Err(Error::memory(format!(
             "accumulating {count} moments takes {}, and {} are free",
@@ -77,12 +83,16 @@ pub fn accumulate(
     let progress = task.start("moments", count * columns);
     let mut mu = Vec::with_capacity(columns);
     if how == Accumulation::Divided {
-        mu = divided(h, window, &r, count, &progress)?;
+        mu = divided(&Walk { h, window, count, overwrite }, &r, &progress)?;
     } else {
-        let width = if how == Accumulation::FullMap { count } else { WINDOW.min(count) };
         for column in 0..columns {
-            let r = h.device().columns(&r, column..column + 1)?;
-            mu.push(mapped(h, window, &r, count, width, |n| progress.advance(column * count + n))?);
+            let one = if columns == 1 { r.clone() } else { h.device().columns(&r, column..column + 1)? };
+            let (walk, advance) =
+                (Walk { h, window, count, overwrite }, |n| progress.advance(column * count + n));
+            mu.push(match how {
+                Accumulation::FullMap => mapped(&walk, &one, advance)?,
+                _ => slid(&walk, &one, advance)?,
+            });
         }
     }
     for of in &mu {
@@ -93,12 +103,18 @@ pub fn accumulate(
     Ok(moments)
 }
 
+/// How T_n r is made for every order.
+struct Walk<'a> {
+    h: &'a Operator,
+    window: Window,
+    count: usize,
+    overwrite: bool,
+}
+
 /// Calls `each(n, T_n r)` for every order.
 fn walk(
-    h: &Operator,
-    window: Window,
+    &Walk { h, window, count, overwrite }: &Walk<'_>,
     r: &BlockVector,
-    count: usize,
     mut each: impl FnMut(usize, &BlockVector) -> Result<()>,
 ) -> Result<()> {
     let device = h.device();
@@ -106,12 +122,16 @@ fn walk(
     let mut previous = r.clone();
     let mut current = device.zeros(r.dtype(), r.rows(), r.columns())?;
     h.update(Update { alpha: a, beta: b, gamma: 0.0 }, &previous, &mut current, None)?;
+    let mut fresh = (!overwrite).then(|| device.zeros(r.dtype(), r.rows(), r.columns())).transpose()?;
     each(0, r)?;
     for n in 1..count {
         each(n, &current)?;
         if n + 1 < count {
-            // T_n overwrites T_(n-2): what the paper calls OMAP.
             let c = Update { alpha: 2.0 * a, beta: 2.0 * b, gamma: -1.0 };
+            if let Some(fresh) = &mut fresh {
+                device.axpby(&[C64::new(1.0, 0.0)], &previous, &[C64::ZERO], fresh)?;
+                std::mem::swap(fresh, &mut previous);
+            }
             h.update(c, &current, &mut previous, None)?;
             std::mem::swap(&mut current, &mut previous);
         }
@@ -119,16 +139,10 @@ fn walk(
     Ok(())
 }
 
-fn divided(
-    h: &Operator,
-    window: Window,
-    r: &BlockVector,
-    count: usize,
-    progress: &crate::task::Steps,
-) -> Result<Vec<Vec<f64>>> {
-    let mut mu = vec![Vec::with_capacity(count); r.columns()];
-    walk(h, window, r, count, |n, t| {
-        for (mu, z) in mu.iter_mut().zip(h.device().dots(r, t)?) {
+fn divided(by: &Walk<'_>, r: &BlockVector, progress: &crate::task::Steps) -> Result<Vec<Vec<f64>>> {
+    let mut mu = vec![Vec::with_capacity(by.count); r.columns()];
+    walk(by, r, |n, t| {
+        for (mu, z) in mu.iter_mut().zip(by.h.device().dots(r, t)?) {
             mu.push(z.re);
         }
         progress.advance((n + 1) * r.columns())
@@ -136,26 +150,30 @@ fn divided(
     Ok(mu)
 }
 
-/// Products of `width` orders in a map of so many columns, summed when it is full.
-fn mapped(
-    h: &Operator,
-    window: Window,
-    r: &BlockVector,
-    count: usize,
-    width: usize,
-    mut advance: impl FnMut(usize) -> Result<()>,
-) -> Result<Vec<f64>> {
-    let device = h.device();
-    let mut map = device.zeros(r.dtype(), r.rows(), width)?;
+/// The products of all orders in a map, summed at the end.
+fn mapped(by: &Walk<'_>, r: &BlockVector, mut advance: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+    let device = by.h.device();
+    let mut map = device.zeros(r.dtype(), r.rows(), by.count)?;
     let mut product = device.zeros(r.dtype(), r.rows(), 1)?;
-    let ones = device.upload(r.dtype(), r.rows(), 1, &vec![C64::new(1.0, 0.0); r.rows().local])?;
-    let mut mu = Vec::with_capacity(count);
-    walk(h, window, r, count, |n, t| {
+    walk(by, r, |n, t| {
         device.multiply(r, t, &mut product)?;
-        device.set_columns(&mut map, n % width, &product)?;
-        if (n + 1) % width == 0 || n + 1 == count {
-            let sums = device.gram(&ones, &map)?;
-            mu.extend(sums.iter().take(n % width + 1).map(|z| z.re));
+        device.set_columns(&mut map, n, &product)?;
+        advance(n + 1)
+    })?;
+    let ones = device.upload(r.dtype(), r.rows(), 1, &vec![C64::new(1.0, 0.0); r.rows().local])?;
+    Ok(device.gram(&ones, &map)?.iter().map(|z| z.re).collect())
+}
+
+/// Partial sums of the products of [`WINDOW`] orders, summed when all of them are there.
+fn slid(by: &Walk<'_>, r: &BlockVector, mut advance: impl FnMut(usize) -> Result<()>) -> Result<Vec<f64>> {
+    let mut parts = vec![0.0; WINDOW * WINDOW];
+    let mut mu = Vec::with_capacity(by.count);
+    walk(by, r, |n, t| {
+        let at = n % WINDOW;
+        by.h.device().lane_dots(r, t, &mut parts[at * WINDOW..][..WINDOW])?;
+        if at + 1 == WINDOW || n + 1 == by.count {
+            mu.extend(parts.chunks(WINDOW).take(at + 1).map(|lanes| lanes.iter().sum::<f64>()));
+            parts.fill(0.0);
         }
         advance(n + 1)
     })?;

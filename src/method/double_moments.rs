@@ -304,7 +304,10 @@ impl DoubleMoments {
             return Err(Error::input("the saved moments have no window"));
         }
         let label = value("label").and_then(serde_json::Value::as_str).unwrap_or_default();
-        let columns = table.columns().map(|(_, data)| data.to_complex()).collect();
+        let columns = table
+            .columns()
+            .map(|(name, data)| data.numbers(name).map(crate::number::Series::to_complex))
+            .collect::<Result<_>>()?;
         let (dim, count) = (number("dimension")? as usize, number("orders")? as usize);
         let volume = value("volume").and_then(serde_json::Value::as_f64);
         Ok(Self::of_vectors(window, dim, count, columns)?.on(volume, label))

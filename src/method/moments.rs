@@ -129,7 +129,7 @@ impl Moments {
             return Err(Error::input("the saved moments have no window"));
         }
         let columns: Result<Vec<Vec<f64>>> =
-            table.columns().map(|(name, data)| data.as_real(name).map(<[f64]>::to_vec)).collect();
+            table.columns().map(|(name, data)| Ok(data.numbers(name)?.as_real(name)?.to_vec())).collect();
         let mut moments = Moments::new(window, number("dimension")? as usize, columns?)?;
         moments.seconds = number("seconds")?;
         Ok(moments)

@@ -2,6 +2,7 @@
 //! (`Series`, `Matrix`, `Table`). Nothing here knows devices, physics or Rhai.
 
 pub mod aligned;
+mod column;
 pub mod complex;
 mod eigenvectors;
 mod element;
@@ -22,6 +23,7 @@ mod table;
 mod table_display;
 mod value;
 
+pub use column::{Cell, Column};
 pub use function::Function;
 pub use matrix::{Matrix, Pauli};
 pub use scalar::{C64, DType, Real, Scalar};

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{Number, Series};
+use super::{Cell, Column, Series};
 use crate::error::{Error, Result, nearest};
 
 /// Named columns of equal lengths, in order. Clones share the data.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    columns: Vec<(String, Arc<Series>)>,
+    columns: Vec<(String, Arc<Column>)>,
     title: Option<String>,
     report: Map<String, Value>,
     grid: Option<(usize, usize)>,
@@ -24,14 +24,14 @@ impl Table {
     }
 
     /// A table of these columns; names must differ, lengths agree.
-    pub fn from_columns<N: Into<String>, S: Into<Series>>(
+    pub fn from_columns<N: Into<String>, S: Into<Column>>(
         columns: impl IntoIterator<Item = (N, S)>,
     ) -> Result<Table> {
         columns.into_iter().try_fold(Table::new(), |table, (name, data)| table.with_column(name, data))
     }
 
     /// The table with one more column, as long as the others.
-    pub fn with_column(mut self, name: impl Into<String>, data: impl Into<Series>) -> Result<Table> {
+    pub fn with_column(mut self, name: impl Into<String>, data: impl Into<Column>) -> Result<Table> {
         let (name, data) = (name.into(), data.into());
         if name.is_empty() {
             return Err(Error::input("a column of a table needs a name"));
@@ -53,7 +53,7 @@ impl Table {
     }
 
     /// Replaces the column of that name, or adds it.
-    pub fn set_column(&mut self, name: &str, data: impl Into<Series>) -> Result<()> {
+    pub fn set_column(&mut self, name: &str, data: impl Into<Column>) -> Result<()> {
         let data = data.into();
         let rows = self.rows();
         match self.columns.iter_mut().find(|(known, _)| known == name) {
@@ -119,7 +119,7 @@ impl Table {
     }
 
     /// The columns, in order.
-    pub fn columns(&self) -> impl Iterator<Item = (&str, &Series)> {
+    pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(name, data)| (name.as_str(), &**data))
     }
 
@@ -129,12 +129,17 @@ impl Table {
     }
 
     /// The column of that name, if there is one.
-    pub fn get(&self, name: &str) -> Option<&Series> {
+    pub fn get(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(known, _)| known == name).map(|(_, data)| &**data)
     }
 
-    /// The column of that name; the error lists the columns there are.
+    /// The numbers of the column of that name; the error lists the columns there are.
     pub fn column(&self, name: &str) -> Result<&Series> {
+        self.cells(name)?.numbers(name)
+    }
+
+    /// The column of that name, whatever it holds; the error lists the columns there are.
+    pub fn cells(&self, name: &str) -> Result<&Column> {
         self.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.names().collect();
             let error = Error::input(format!("no column `{name}`; this table has {}", names.join(", ")));
@@ -145,14 +150,14 @@ impl Table {
         })
     }
 
-    /// Row `i` (negative from the end), a number a column.
-    pub fn row(&self, i: i64) -> Result<Vec<Number>> {
+    /// Row `i` (negative from the end), a number or a text a column.
+    pub fn row(&self, i: i64) -> Result<Vec<Cell>> {
         let n = self.rows();
         let place = if i < 0 { i + n as i64 } else { i };
         if !(0..n as i64).contains(&place) {
             return Err(Error::input(format!("row {i} is outside a table of {n} rows")));
         }
-        self.columns.iter().map(|(_, data)| data.at(place)).collect()
+        Ok(self.columns.iter().filter_map(|(_, data)| data.get(place as usize)).collect())
     }
 
     /// Rows `from..to` (`to` excluded, negative from the end). A grid does not survive.
@@ -168,13 +173,11 @@ impl Table {
         Ok(Table { columns, title: self.title.clone(), report: self.report.clone(), grid: None })
     }
 
-    /// Appends one row: a number for every column, by name. The first row of a table without columns makes them.
-    pub fn push(&mut self, row: &[(&str, Number)]) -> Result<()> {
+    /// Appends one row: a number or a text for every column, by name. The first row of a table without columns makes them.
+    pub fn push(&mut self, row: &[(&str, Cell)]) -> Result<()> {
         if self.columns.is_empty() {
-            self.columns = row
-                .iter()
-                .map(|(name, value)| (name.to_string(), Arc::new([*value].into_iter().collect())))
-                .collect();
+            let column = |(name, cell): &(&str, Cell)| (name.to_string(), Arc::new(cell.clone().into()));
+            self.columns = row.iter().map(column).collect();
             return Ok(());
         }
         let given: BTreeSet<&str> = row.iter().map(|(name, _)| *name).collect();
@@ -182,11 +185,20 @@ impl Table {
             self.column(unknown)?;
         }
         if let Some(missing) = self.names().find(|name| !given.contains(name)) {
-            return Err(Error::input(format!("the row has no number for column `{missing}`")));
+            return Err(Error::input(format!("the row has nothing for column `{missing}`")));
         }
-        for (name, value) in row {
+        let texts = |column: &Column| matches!(column, Column::Texts(_));
+        if let Some((name, cell)) =
+            row.iter().find(|(name, cell)| self.get(name).map(texts) != Some(matches!(cell, Cell::Text(_))))
+        {
+            let (holds, given) =
+                if matches!(cell, Cell::Text(_)) { ("numbers", "a text") } else { ("texts", "a number") };
+            return Err(Error::input(format!("the column `{name}` holds {holds}, and the row has {given}"))
+                .hint("numbers go to columns of numbers, texts to columns of texts"));
+        }
+        for (name, cell) in row {
             if let Some((_, data)) = self.columns.iter_mut().find(|(known, _)| known == name) {
-                Arc::make_mut(data).push(*value);
+                Arc::make_mut(data).push(cell.clone());
             }
         }
         self.grid = None;
@@ -197,6 +209,11 @@ impl Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number::Number;
+
+    fn number(x: f64) -> Cell {
+        Cell::Number(x.into())
+    }
 
     fn example() -> Table {
         let energy = Series::linspace(-1.0, 1.0, 50).unwrap();
@@ -215,14 +232,38 @@ mod tests {
     #[test]
     fn rows_slices_and_growth() {
         let mut t = example();
-        assert_eq!(t.row(-1).unwrap(), vec![Number::Real(1.0); 2]);
+        assert_eq!(t.row(-1).unwrap(), vec![Cell::Number(Number::Real(1.0)); 2]);
         assert!(t.row(50).is_err() && t.slice(10, 51).is_err());
         assert_eq!(t.slice(10, 20).unwrap().rows(), 10);
-        t.push(&[("density", 2.0.into()), ("energy", 1.5.into())]).unwrap();
-        assert_eq!((t.rows(), t.row(50).unwrap()[0]), (51, Number::Real(1.5)));
-        assert!(t.push(&[("density", 2.0.into())]).is_err());
-        assert!(t.push(&[("density", 2.0.into()), ("enrgy", 2.0.into())]).is_err());
+        t.push(&[("density", number(2.0)), ("energy", number(1.5))]).unwrap();
+        assert_eq!((t.rows(), t.row(50).unwrap()[0].clone()), (51, number(1.5)));
+        assert!(t.push(&[("density", number(2.0))]).is_err());
+        assert!(t.push(&[("density", number(2.0)), ("enrgy", number(2.0))]).is_err());
         assert_eq!(t.rows(), 51);
+    }
+
+    #[test]
+    fn texts_stay_texts() {
+        let names: Vec<String> = ["csr", "ell", "sell"].map(String::from).to_vec();
+        let mut t =
+            Table::from_columns([("format", names)]).unwrap().with_column("bytes", vec![1.0; 3]).unwrap();
+        assert_eq!(
+            t.column("format").unwrap_err().to_string(),
+            "the column `format` holds texts, not numbers"
+        );
+        t.push(&[("format", Cell::Text("dense".into())), ("bytes", number(8.0))]).unwrap();
+        assert_eq!(t.row(-1).unwrap()[0], Cell::Text("dense".into()));
+        let part = t.slice(1, -1).unwrap();
+        assert_eq!(part.get("format"), Some(&Column::Texts(vec!["ell".into(), "sell".into()])));
+        assert_eq!(t.slice(4, 4).unwrap().rows(), 0);
+        assert!(t.slice(2, 1).is_err());
+        for wrong in [
+            [("format", number(1.0)), ("bytes", number(1.0))],
+            [("format", Cell::Text("x".into())), ("bytes", Cell::Text("x".into()))],
+        ] {
+            assert!(t.push(&wrong).is_err());
+        }
+        assert_eq!((t.rows(), t.get("bytes").map(Column::len)), (4, Some(4)));
     }
 
     #[test]

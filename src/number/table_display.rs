@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::format::{complex, plain, real};
 use super::matrix_display::shown;
-use super::{Number, Table};
+use super::memory::ensure;
+use super::{Cell, Column, Number, Table};
+use crate::error::Result;
 
 /// Rows shown at most, and the width of the screen in characters.
 const SHOWN: usize = 11;
@@ -23,38 +25,58 @@ impl Table {
         let grid = self.grid().map_or(String::new(), |(nx, ny)| format!(" ({nx} x {ny} points)"));
         format!("Table of {} {rows}{grid}: {}", self.rows(), names.join(", "))
     }
-}
 
-impl fmt::Display for Table {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.summary())?;
+    /// All rows and all columns as a text, however long and wide, numbers to so many digits. Texts stand to the left.
+    ///
+    /// # Errors
+    /// No memory for so long a text.
+    pub fn whole(&self, digits: usize) -> Result<String> {
+        let bytes = 32 * (self.rows() as u128 + 1) * self.names().count() as u128;
+        ensure(bytes, "the text of the whole table")?;
+        Ok(self.text(self.rows(), usize::MAX, digits))
+    }
+
+    /// The summary and the columns, aligned: so many rows, of more the first and the last ones, so many characters wide.
+    fn text(&self, most: usize, wide: usize, digits: usize) -> String {
+        let mut text = self.summary();
         if self.rows() == 0 {
-            return Ok(());
+            return text;
         }
-        let rows = shown(self.rows(), SHOWN);
+        let rows = shown(self.rows(), most);
         let mut columns: Vec<Vec<String>> = Vec::new();
         let mut width = 0;
         for (name, data) in self.columns() {
             let mut cells = vec![shown_name(name)];
             cells.extend(rows.iter().map(|row| match row.and_then(|i| data.get(i)) {
-                Some(Number::Real(x)) => real(x, 6),
-                Some(Number::Complex(z)) => complex(z, 6),
+                Some(Cell::Number(Number::Real(x))) => real(x, digits),
+                Some(Cell::Number(Number::Complex(z))) => complex(z, digits),
+                Some(Cell::Text(text)) => shown_name(&text),
                 None => "...".into(),
             }));
-            let wide = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
-            width += wide + 2;
-            if width > WIDTH && !columns.is_empty() {
+            let broad = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
+            width += broad + 2;
+            if width > wide && !columns.is_empty() {
                 // The summary has named the columns that find no room.
                 columns.push(vec!["...".to_string(); rows.len() + 1]);
                 break;
             }
-            columns.push(cells.iter().map(|cell| format!("{cell:>wide$}")).collect());
+            let left = matches!(data, Column::Texts(_));
+            let aligned =
+                |cell: &String| if left { format!("{cell:<broad$}") } else { format!("{cell:>broad$}") };
+            columns.push(cells.iter().map(aligned).collect());
         }
         for i in 0..=rows.len() {
             let line: Vec<&str> = columns.iter().filter_map(|c| c.get(i).map(String::as_str)).collect();
-            write!(f, "\n  {}", line.join("  "))?;
+            text.push_str("\n  ");
+            text.push_str(line.join("  ").trim_end());
         }
-        Ok(())
+        text
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text(SHOWN, WIDTH, 6))
     }
 }
 
@@ -80,6 +102,18 @@ mod tests {
         let text = t.to_string();
         assert!(text.contains("\\u{1b}[2Jx\\ny\\u{9b}1m"), "{text}");
         assert!(!text.chars().any(|c| c.is_control() && c != '\n') && text.lines().count() == 3, "{text}");
+    }
+
+    #[test]
+    fn on_demand_all_of_it_is_shown() {
+        let names: Vec<String> = (0..40).map(|i| format!("a{i}")).collect();
+        let mut t = Table::from_columns([("name", names)]).unwrap();
+        for i in 0..30 {
+            t = t.with_column(format!("column{i}"), vec![1.0 / 3.0; 40]).unwrap();
+        }
+        let text = t.whole(3).unwrap();
+        assert!(text.lines().count() == 42 && text.contains("  a39   ") && text.ends_with("0.333"), "{text}");
+        assert!(!text.contains("..."));
     }
 
     #[test]

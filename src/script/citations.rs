@@ -32,7 +32,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 51] = [
+pub const WORKS: [Work; 52] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -46,6 +46,13 @@ pub const WORKS: [Work; 51] = [
         "Densities of states of mega-dimensional {Hamiltonian} matrices",
         ["International Journal of Modern Physics C", "5", "735"],
         1994,
+    ),
+    work(
+        "Zhang2013",
+        "Zhang, Shixun and Yamagiwa, Shinichi and Okumura, Masahiko and Yunoki, Seiji",
+        "Kernel polynomial method on {GPU}",
+        ["International Journal of Parallel Programming", "41", "59"],
+        2013,
     ),
     work(
         "Kreutzer2015",
@@ -393,11 +400,12 @@ pub const WORKS: [Work; 51] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 60] = [
+const BEHIND: [(&str, &[&str]); 61] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
     ("kpm::moments", &["Kreutzer2015", "Salmon2011"]),
+    ("kpm::accumulate", &["Zhang2013"]),
     ("kpm::double_moments", &["Weisse2006", "Garcia2015"]),
     ("kpm::evolve", &["TalEzer1984"]),
     ("chebyshev_expand", &["TalEzer1984"]),

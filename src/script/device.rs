@@ -40,15 +40,22 @@ const MOST_THREADS: usize = 1024;
 
 /// Opens the backend that the settings ask for; what there is to note is said on a terminal, or where work is shared out.
 pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
-    if settings.threads > MOST_THREADS {
-        return Err(Error::input(format!("{} threads", settings.threads))
-            .hint(format!("use as many as there are processors, which 0 does; {MOST_THREADS} at most")));
-    }
+    let device = open_beside(settings, interrupt)?;
     let threads = ranks::threads(settings.threads)?;
     if threads > 0 {
         // Work that no device does, as that on gauge fields, shares one pool a process, so the first session decides.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
+    Ok(device)
+}
+
+/// As [`open_device`], of a backend that serves a part of a script: the pool of the process stays as it is.
+pub(super) fn open_beside(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
+    if settings.threads > MOST_THREADS {
+        return Err(Error::input(format!("{} threads", settings.threads))
+            .hint(format!("use as many as there are processors, which 0 does; {MOST_THREADS} at most")));
+    }
+    let threads = ranks::threads(settings.threads)?;
     let choice = Choice {
         name: settings.backend.clone(),
         threads,

@@ -2,7 +2,7 @@
 //!
 //! Comment lines at the top of a script direct the comparison: `// golden: rtol=1e-6 atol=1e-9` sets the tolerance of
 //! numbers, `// golden: any` compares nothing (of timings, say: the script must run, no more), `// error` says that the
-//! script must fail; its golden output then ends with the report of the error.
+//! script must fail; its golden output then ends with the report of the error. Numbers that a script calls `measured` are `~`.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -86,6 +86,7 @@ fn verdict(script: &Path, settings: Settings, interrupt: Interrupt, bless: bool)
     let mut engine = Engine::with(Settings { quiet: true, json: false, ..settings }, interrupt)?;
     let printed = Rc::new(RefCell::new(String::new()));
     let into = printed.clone();
+    engine.session().mask();
     engine.session().set_printer(Box::new(move |line| {
         let mut text = into.borrow_mut();
         text.push_str(line);

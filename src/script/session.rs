@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::declaration::Declared;
+use super::device::open_beside;
 use crate::backend::Device;
 use crate::error::Result;
 use crate::number::format::plain;
@@ -66,6 +67,10 @@ pub struct Session {
     named_seeds: RefCell<Vec<u64>>,
     /// The exit code that a script has asked for.
     ended: Cell<Option<u8>>,
+    /// Whether numbers that clocks made are hidden, as golden tests do.
+    masked: Cell<bool>,
+    /// The backends that blocks of `on` have opened, by name: a pool of threads and a GPU's context are made once.
+    opened: RefCell<BTreeMap<(String, usize), Device>>,
     /// The value behind the text that is printed next.
     value: RefCell<Option<serde_json::Value>>,
     /// What functions declare that scripts have asked for by their paths.
@@ -86,6 +91,8 @@ impl Session {
             noted: RefCell::default(),
             named_seeds: RefCell::default(),
             ended: Cell::new(None),
+            masked: Cell::new(false),
+            opened: RefCell::default(),
             value: RefCell::new(None),
             declared: RefCell::default(),
             // A reader that has gone away is nothing to fail of.
@@ -105,6 +112,37 @@ impl Session {
     /// Changes the device of what is made from now on.
     pub fn set_device(&self, device: Device) {
         *self.device.borrow_mut() = device;
+    }
+
+    /// Runs work on the backend of that name, with so many threads if a number is given, and goes back to what there was, also
+    /// after errors.
+    pub(crate) fn on<T>(&self, name: &str, threads: Option<usize>, work: impl FnOnce() -> T) -> Result<T> {
+        struct Back<'a>(&'a Session, Device);
+        impl Drop for Back<'_> {
+            fn drop(&mut self) {
+                *self.0.device.borrow_mut() = self.1.clone();
+            }
+        }
+        let outer = self.device();
+        let key = (name.to_string(), threads.unwrap_or(0));
+        let known = self.opened.borrow().get(&key).cloned();
+        // The session's own backend is not opened twice.
+        let automatic = name == "auto" && ["", "auto"].contains(&self.settings.borrow().backend.as_str());
+        let own = threads.is_none() && (automatic || outer.name() == name);
+        let device = match known {
+            _ if own => outer,
+            Some(device) => device,
+            None => {
+                let (mut settings, weights) = (self.settings(), Vec::new());
+                settings.threads = threads.unwrap_or(settings.threads);
+                let settings = Settings { backend: name.to_string(), weights, ..settings };
+                let device = open_beside(&settings, &self.interrupt)?;
+                self.opened.borrow_mut().insert(key, device.clone());
+                device
+            }
+        };
+        let _back = Back(self, self.device.replace(device));
+        Ok(work())
     }
 
     /// The command line's wishes.
@@ -162,6 +200,16 @@ impl Session {
         if seeds.len() < KEPT && !seeds.contains(&seed) {
             seeds.push(seed);
         }
+    }
+
+    /// Whether numbers that clocks made are hidden, as golden tests do.
+    pub fn masked(&self) -> bool {
+        self.masked.get()
+    }
+
+    /// Hides numbers that clocks made from now on.
+    pub(super) fn mask(&self) {
+        self.masked.set(true);
     }
 
     /// The exit code that a script has ended itself with since this was asked last.

@@ -132,6 +132,33 @@ pub(super) fn dots((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVe
     by_precision!(x, go((threads, isa), x, y))
 }
 
+/// Parts of the sum of products of all stored numbers, which is the real part of the scalar product of single columns.
+pub(super) fn lane_dots(threads: &Threads, x: &BlockVector, y: &BlockVector, sums: &mut [f64]) -> Result<()> {
+    conformal("scalar product", x, y)?;
+    if x.columns != 1 || sums.is_empty() {
+        return Err(Error::internal("partial sums of a scalar product are those of single columns"));
+    }
+    fn go<F: Lane>(threads: &Threads, x: &BlockVector, y: &BlockVector, sums: &mut [f64]) -> Result<()> {
+        let (x, y, count) = (lanes::<F>(x)?, lanes::<F>(y)?, sums.len());
+        let ranges = threads.ranges(x.len().div_ceil(count), count);
+        let parts = threads.map(&ranges, |range| {
+            let range = range.start * count..(range.end * count).min(x.len());
+            let mut sums = vec![0.0; count];
+            for (x, y) in x[range.clone()].chunks(count).zip(y[range].chunks(count)) {
+                for (sum, (x, y)) in sums.iter_mut().zip(x.iter().zip(y)) {
+                    *sum += x.to_f64() * y.to_f64();
+                }
+            }
+            sums
+        })?;
+        for part in parts {
+            sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        }
+        Ok(())
+    }
+    by_precision!(x, go(threads, x, y, sums))
+}
+
 pub(super) fn gram((threads, isa): (&Threads, Isa), x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {
     if x.rows != y.rows || x.dtype != y.dtype {
         return Err(Error::input(format!("product X^H Y: {} and {} do not fit", x.shape(), y.shape())));

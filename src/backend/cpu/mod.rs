@@ -290,6 +290,10 @@ impl Backend for Cpu {
         algebra::dots((&self.threads, self.isa), x, y)
     }
 
+    fn lane_dots(&self, x: &BlockVector, y: &BlockVector, sums: &mut [f64]) -> Result<()> {
+        algebra::lane_dots(&self.threads, x, y, sums)
+    }
+
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
         if single::serve(x.iter().copied(), y) {
             return single::dots(&self.threads, x, y);

@@ -9,9 +9,9 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use zip::result::ZipError;
 
-use super::array::read_array;
+use super::array::{read_array, read_column};
 use crate::error::{Error, Result};
-use crate::number::{Series, memory};
+use crate::number::{Column, Series, memory};
 use crate::task;
 
 /// The entry that says what the arrays are.
@@ -117,6 +117,13 @@ impl Archive {
     pub fn array(&mut self, name: &str) -> Result<Option<(Vec<u64>, Series)>> {
         self.entry(&npyz::npz::file_name_from_array_name(name), |reader, size| {
             read_array(reader, size).map_err(|e| e.context(format_args!("array `{name}`")))
+        })
+    }
+
+    /// As [`Archive::array`], of numbers or texts.
+    pub fn column(&mut self, name: &str) -> Result<Option<(Vec<u64>, Column)>> {
+        self.entry(&npyz::npz::file_name_from_array_name(name), |reader, size| {
+            read_column(reader, size).map_err(|e| e.context(format_args!("array `{name}`")))
         })
     }
 }

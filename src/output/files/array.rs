@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use npyz::{NpyFile, Order, TypeChar, WriterBuilder};
 
 use crate::error::{Error, Result};
-use crate::number::{C64, Matrix, Series, memory};
+use crate::number::{C64, Column, Matrix, Series, memory};
 
 /// One array in the format of `.npy`.
 pub(super) fn array<T: npyz::AutoSerialize>(
@@ -16,6 +16,61 @@ pub(super) fn array<T: npyz::AutoSerialize>(
     let mut writer = npyz::WriteOptions::<T>::new().default_dtype().shape(shape).writer(out).begin_nd()?;
     writer.extend(numbers)?;
     writer.finish()
+}
+
+/// Texts as NumPy keeps them: of one width, in four bytes a character.
+pub(super) fn texts(mut out: impl Write, texts: &[String]) -> std::io::Result<()> {
+    let wide = texts.iter().map(|text| text.chars().count()).max().unwrap_or(0).max(1);
+    let about = format!("{{'descr': '<U{wide}', 'fortran_order': False, 'shape': ({},), }}", texts.len());
+    // The numbers begin at a multiple of 64 bytes; ten of them stand before this text, and a new line ends it.
+    let padded = (about.len() + 11).div_ceil(64) * 64 - 11;
+    out.write_all(b"\x93NUMPY\x01\x00")?;
+    out.write_all(&((padded + 1) as u16).to_le_bytes())?;
+    out.write_all(format!("{about:<padded$}\n").as_bytes())?;
+    for text in texts {
+        let letters = text.chars().map(u32::from).chain(std::iter::repeat(0)).take(wide);
+        letters.map(u32::to_le_bytes).try_for_each(|bytes| out.write_all(&bytes))?;
+    }
+    Ok(())
+}
+
+/// One array of numbers or texts: its shape, its elements by rows. For `bytes` see [`read_array`].
+pub(super) fn read_column(mut reader: impl Read, bytes: u64) -> Result<(Vec<u64>, Column)> {
+    // The header alone is read twice.
+    let mut head = Vec::new();
+    reader.by_ref().take(10).read_to_end(&mut head).map_err(|e| Error::of_io(&e))?;
+    let length = head.get(8..10).map_or(0, |b| u64::from(u16::from_le_bytes([b[0], b[1]])));
+    reader.by_ref().take(length).read_to_end(&mut head).map_err(|e| Error::of_io(&e))?;
+    let kind = npyz::NpyHeader::from_reader(head.as_slice()).ok().and_then(|header| match header.dtype() {
+        npyz::DType::Plain(kind) if kind.type_char() == TypeChar::UnicodeStr => {
+            Some((header.shape().to_vec(), kind))
+        }
+        _ => None,
+    });
+    let Some((shape, kind)) = kind else {
+        return read_array(head.as_slice().chain(reader), bytes).map(|(shape, data)| (shape, data.into()));
+    };
+    let wide = kind.size_field();
+    let count = shape.iter().try_fold(1u64, |a, &b| a.checked_mul(b));
+    let size = count.and_then(|n| n.checked_mul(wide)?.checked_mul(4));
+    let Some(size) = size.filter(|&size| size <= bytes && wide > 0) else {
+        return Err(Error::file("the file is shorter than its header says"));
+    };
+    memory::ensure(u128::from(size) * 2, "the texts")?;
+    let mut letters = vec![0; size as usize];
+    reader.read_exact(&mut letters).map_err(|_| Error::file("the file is shorter than its header says"))?;
+    let big = kind.endianness() == npyz::Endianness::Big;
+    let letter = |b: &[u8]| {
+        let b = [b[0], b[1], b[2], b[3]];
+        let code = if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) };
+        char::from_u32(code).ok_or_else(|| Error::file("an array of texts with a letter that is none"))
+    };
+    let text = |of: &[u8]| -> Result<String> {
+        let text: String = of.chunks_exact(4).map(letter).collect::<Result<_>>()?;
+        Ok(text.trim_end_matches('\0').to_string())
+    };
+    let texts = letters.chunks_exact(4 * wide as usize).map(text).collect::<Result<Vec<String>>>()?;
+    Ok((shape, texts.into()))
 }
 
 /// One array of any number type, its shape, its elements by rows. `bytes` is how many there are to read: a header that

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Data, check};
 use crate::error::{Error, Result};
-use crate::number::{C64, Matrix, Series, Table, memory};
+use crate::number::{C64, Column, Matrix, Series, Table, memory};
 use crate::output::Manifest;
 
 fn number(x: f64) -> Value {
@@ -47,8 +47,17 @@ pub(crate) fn to_json(data: &Data) -> Value {
             }
             // Other programs may change the order of an object's keys; `names` keeps it.
             object.insert("names".into(), t.names().collect());
+            let column = |data: &Column| match data {
+                Column::Numbers(data) => series(data),
+                Column::Texts(data) => json!(data),
+            };
             let columns: Map<String, Value> =
-                t.columns().map(|(name, data)| (name.into(), series(data))).collect();
+                t.columns().map(|(name, data)| (name.into(), column(data))).collect();
+            let texts = t.columns().filter(|(_, data)| matches!(data, Column::Texts(_)));
+            let texts: Vec<&str> = texts.map(|(name, _)| name).collect();
+            if !texts.is_empty() {
+                object.insert("texts".into(), json!(texts));
+            }
             object.insert("columns".into(), Value::Object(columns));
             if !t.report().is_empty() {
                 object.insert("report".into(), Value::Object(t.report().clone()));
@@ -102,6 +111,20 @@ fn parse_series(value: &Value, what: &str) -> Result<Series> {
     Ok(Series::Complex(re.into_iter().zip(im).map(|(re, im)| C64::new(re, im)).collect()))
 }
 
+/// A column: texts where the file says so, of another program's where the first of them is no number.
+fn parse_column(value: &Value, what: &str, listed: bool, ours: bool) -> Result<Column> {
+    let first = value.as_array().and_then(|list| list.first()).and_then(Value::as_str);
+    if !listed && (ours || first.is_none_or(|text| ["inf", "-inf"].contains(&text))) {
+        return parse_series(value, what).map(Column::Numbers);
+    }
+    let text = |x: &Value| match x.as_str() {
+        Some(text) => Ok(text.to_string()),
+        None => Err(Error::file(format!("`{x}` in {what} is not a text"))),
+    };
+    let texts = value.as_array().ok_or_else(|| wrong(what))?.iter().map(text);
+    texts.collect::<Result<_>>().map(Column::Texts)
+}
+
 fn sizes(value: &Value) -> Option<(usize, usize)> {
     match value.as_array()?.as_slice() {
         [a, b] => Some((a.as_u64()? as usize, b.as_u64()? as usize)),
@@ -150,10 +173,13 @@ pub fn load(path: &Path) -> Result<Data> {
                 Some(names) => names.iter().filter_map(|n| n.as_str().map(str::to_string)).collect(),
                 None => columns.keys().cloned().collect(),
             };
+            let texts = object.get("texts").and_then(Value::as_array);
             let mut table = Table::new();
             for name in names {
                 let what = format!("column `{name}`");
-                let data = parse_series(columns.get(&name).unwrap_or(&Value::Null), &what)?;
+                let listed = texts.is_some_and(|texts| texts.iter().any(|text| *text == json!(name)));
+                let column = columns.get(&name).unwrap_or(&Value::Null);
+                let data = parse_column(column, &what, listed, object.contains_key("kind"))?;
                 table = table.with_column(name, data)?;
             }
             Ok(Data::Table(dress(table, object)?))

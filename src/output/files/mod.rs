@@ -16,7 +16,7 @@ use std::fmt;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result, nearest};
-use crate::number::{C64, Matrix, Series, Table};
+use crate::number::{C64, Column, Matrix, Series, Table};
 use crate::output::Manifest;
 use crate::task;
 
@@ -92,13 +92,10 @@ impl Data {
     fn from_table(table: Table, kind: &str) -> Result<Data> {
         match kind {
             "series" => match table.columns().next() {
-                Some((_, series)) => Ok(Data::Series(series.clone())),
+                Some((name, column)) => Ok(Data::Series(column.numbers(name)?.clone())),
                 None => Ok(Data::Series(Series::Real(Vec::new()))),
             },
-            "matrix" => {
-                let columns: Vec<Series> = table.columns().map(|(_, data)| data.clone()).collect();
-                Ok(Data::Matrix(Matrix::from_rows(&columns)?.transpose()))
-            }
+            "matrix" => Ok(Data::Matrix(Matrix::from_rows(&numbers(&table)?)?.transpose())),
             _ => Ok(Data::Table(table)),
         }
     }
@@ -195,31 +192,59 @@ pub fn load(path: impl AsRef<Path>) -> Result<Data> {
     })
 }
 
+/// The columns of a table that is to become a matrix.
+fn numbers(table: &Table) -> Result<Vec<Series>> {
+    table.columns().map(|(name, column)| column.numbers(name).cloned()).collect()
+}
+
+/// A column as it stands in files of texts: real numbers or texts.
+#[derive(Debug, Clone, PartialEq)]
+enum Written {
+    Numbers(Vec<f64>),
+    Texts(Vec<String>),
+}
+
+impl Written {
+    fn column(self) -> Column {
+        match self {
+            Written::Numbers(data) => data.into(),
+            Written::Texts(data) => data.into(),
+        }
+    }
+
+    /// Real and imaginary parts as one column; nothing of texts.
+    fn complex(&self, im: &Written) -> Option<Vec<C64>> {
+        let (Written::Numbers(re), Written::Numbers(im)) = (self, im) else { return None };
+        Some(re.iter().zip(im).map(|(&re, &im)| C64::new(re, im)).collect())
+    }
+}
+
 /// The column `name` split into its real and imaginary part, for formats without complex numbers.
-fn parts(name: &str, data: &Series) -> Vec<(String, Vec<f64>)> {
+fn parts(name: &str, data: &Column) -> Vec<(String, Written)> {
     match data {
-        Series::Real(data) => vec![(name.to_string(), data.clone())],
-        Series::Complex(data) => vec![
-            (format!("{name}.re"), data.iter().map(|z| z.re).collect()),
-            (format!("{name}.im"), data.iter().map(|z| z.im).collect()),
+        Column::Texts(data) => vec![(name.to_string(), Written::Texts(data.clone()))],
+        Column::Numbers(Series::Real(data)) => vec![(name.to_string(), Written::Numbers(data.clone()))],
+        Column::Numbers(Series::Complex(data)) => vec![
+            (format!("{name}.re"), Written::Numbers(data.iter().map(|z| z.re).collect())),
+            (format!("{name}.im"), Written::Numbers(data.iter().map(|z| z.im).collect())),
         ],
     }
 }
 
 /// The inverse of [`parts`]: neighbours `x.re`, `x.im` become the complex column `x`.
-fn joined(columns: Vec<(String, Vec<f64>)>) -> Result<Table> {
+fn joined(columns: Vec<(String, Written)>) -> Result<Table> {
     let mut table = Table::new();
     let mut columns = columns.into_iter().peekable();
     while let Some((name, data)) = columns.next() {
         let stem = name.strip_suffix(".re").map(str::to_string);
         let partner = stem.as_ref().map(|stem| format!("{stem}.im"));
-        table = match (stem, columns.peek()) {
-            (Some(stem), Some((next, im))) if Some(next) == partner.as_ref() => {
-                let whole: Vec<C64> = data.iter().zip(im).map(|(&re, &im)| C64::new(re, im)).collect();
+        let whole = columns.peek().filter(|(next, _)| Some(next) == partner.as_ref());
+        table = match (stem, whole.and_then(|(_, im)| data.complex(im))) {
+            (Some(stem), Some(whole)) => {
                 columns.next();
                 table.with_column(stem, whole)?
             }
-            _ => table.with_column(name, data)?,
+            _ => table.with_column(name, data.column())?,
         };
     }
     Ok(table)

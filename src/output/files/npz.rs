@@ -7,16 +7,23 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::archive::{Archive, MANIFEST};
-use super::array::{array, read_array};
+use super::array::{array, read_array, texts};
 use super::atomic::Sink;
 use super::json::dress;
-use super::{Data, check};
+use super::{Data, check, numbers};
 use crate::error::{Error, Result};
-use crate::number::{Matrix, Series, Table, memory};
+use crate::number::{Column, Matrix, Series, Table, memory};
 use crate::output::Manifest;
 
 /// What stands before the check behind the numbers of an `.npy`, where other programs do not look.
 const CHECK: &str = "\numklapp crc32 ";
+
+fn write_column(out: impl Write, shape: &[u64], data: &Column) -> std::io::Result<()> {
+    match data {
+        Column::Numbers(data) => write_array(out, shape, data),
+        Column::Texts(data) => texts(out, data),
+    }
+}
 
 fn write_array(out: impl Write, shape: &[u64], data: &Series) -> std::io::Result<()> {
     match data {
@@ -31,7 +38,9 @@ pub fn save_npy(data: &Data, path: &Path) -> Result<()> {
         Data::Series(series) => (vec![series.len() as u64], series.clone()),
         Data::Matrix(m) => (vec![m.rows() as u64, m.cols() as u64], m.data().clone()),
         Data::Table(table) => {
-            let columns: Vec<Series> = table.columns().map(|(_, data)| data.clone()).collect();
+            let columns = numbers(table).map_err(|e| {
+                e.hint("one array holds numbers alone: save as `.npz`, or without that column")
+            })?;
             let matrix = Matrix::from_rows(&columns)?.transpose();
             (vec![matrix.rows() as u64, matrix.cols() as u64], matrix.data().clone())
         }
@@ -48,9 +57,11 @@ pub fn save_npy(data: &Data, path: &Path) -> Result<()> {
 pub fn save_npz(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
     let mut about = Map::new();
     about.insert("kind".into(), json!(data.kind()));
-    let arrays: Vec<(String, Vec<u64>, &Series)> = match data {
-        Data::Series(series) => vec![("series".into(), vec![series.len() as u64], series)],
-        Data::Matrix(m) => vec![("matrix".into(), vec![m.rows() as u64, m.cols() as u64], m.data())],
+    let arrays: Vec<(String, Vec<u64>, Column)> = match data {
+        Data::Series(series) => vec![("series".into(), vec![series.len() as u64], series.clone().into())],
+        Data::Matrix(m) => {
+            vec![("matrix".into(), vec![m.rows() as u64, m.cols() as u64], m.data().clone().into())]
+        }
         Data::Table(table) => {
             about.insert("names".into(), table.names().collect());
             if let Some(title) = table.title() {
@@ -60,7 +71,10 @@ pub fn save_npz(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result
                 about.insert("grid".into(), json!([nx, ny]));
             }
             about.insert("report".into(), Value::Object(table.report().clone()));
-            table.columns().map(|(name, data)| (name.to_string(), vec![data.len() as u64], data)).collect()
+            table
+                .columns()
+                .map(|(name, data)| (name.to_string(), vec![data.len() as u64], data.clone()))
+                .collect()
         }
     };
     if let Some(manifest) = manifest {
@@ -69,7 +83,7 @@ pub fn save_npz(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result
     super::write_atomically(path, |out| archive(out, &arrays, &Value::Object(about)))
 }
 
-fn archive(out: &mut dyn Sink, arrays: &[(String, Vec<u64>, &Series)], about: &Value) -> std::io::Result<()> {
+fn archive(out: &mut dyn Sink, arrays: &[(String, Vec<u64>, Column)], about: &Value) -> std::io::Result<()> {
     // Numbers hardly compress, and without compression other programs can map the file into memory. The fixed
     // date makes equal results equal files.
     let options = zip::write::FileOptions::default()
@@ -79,7 +93,7 @@ fn archive(out: &mut dyn Sink, arrays: &[(String, Vec<u64>, &Series)], about: &V
     let mut writer = zip::ZipWriter::new(out);
     for (name, shape, data) in arrays {
         writer.start_file(npyz::npz::file_name_from_array_name(name), options)?;
-        write_array(&mut writer, shape, data)?;
+        write_column(&mut writer, shape, data)?;
     }
     writer.start_file(MANIFEST, options)?;
     serde_json::to_writer_pretty(&mut writer, about)?;
@@ -119,9 +133,9 @@ pub fn load_npz(path: &Path) -> Result<Data> {
         Some(names) => names.iter().filter_map(|name| name.as_str().map(str::to_string)).collect(),
         None => archive.names(),
     };
-    let mut arrays: Vec<(String, Vec<u64>, Series)> = Vec::new();
+    let mut arrays: Vec<(String, Vec<u64>, Column)> = Vec::new();
     for name in names {
-        let (shape, data) = archive.array(&name)?.ok_or_else(|| {
+        let (shape, data) = archive.column(&name)?.ok_or_else(|| {
             Error::file(format!("its manifest names an array `{name}`, which is not there"))
         })?;
         arrays.push((name, shape, data));
@@ -129,7 +143,7 @@ pub fn load_npz(path: &Path) -> Result<Data> {
     let kind = about.get("kind").and_then(Value::as_str).unwrap_or_default();
     if let "series" | "matrix" = kind {
         return match <[_; 1]>::try_from(arrays) {
-            Ok([(_, shape, data)]) => shaped(&shape, data),
+            Ok([(name, shape, data)]) => shaped(&shape, data.numbers(&name)?.clone()),
             Err(_) => Err(Error::file(format!("its manifest tells of a {kind}, which is one array"))),
         };
     }

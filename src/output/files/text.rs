@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use super::check::Summed;
-use super::{Data, check, joined, parts};
+use super::{Data, Written, check, joined, parts};
 use crate::error::{Error, Result};
-use crate::number::{C64, Table, memory};
+use crate::number::{Column, Table, memory};
 use crate::output::Manifest;
 
 /// What separates the numbers of a line.
@@ -42,6 +42,11 @@ fn head(data: &Data, table: &Table, manifest: Option<&Manifest>) -> Vec<String> 
     if !table.report().is_empty() {
         lines.push(format!("report: {}", serde_json::Value::Object(table.report().clone())));
     }
+    let texts: Vec<&str> =
+        table.columns().filter(|(_, c)| matches!(c, Column::Texts(_))).map(|(name, _)| name).collect();
+    if !texts.is_empty() {
+        lines.push(format!("texts: {}", serde_json::json!(texts)));
+    }
     if table.names().any(|name| !plain(name)) {
         let names: Vec<&str> = table.names().collect();
         lines.push(format!("columns: {}", serde_json::json!(names)));
@@ -59,7 +64,7 @@ fn plain(name: &str) -> bool {
 /// Writes the data as text. Numbers keep all their digits.
 pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layout) -> Result<()> {
     let table = data.to_table()?;
-    let columns: Vec<(String, Vec<f64>)> =
+    let columns: Vec<(String, Written)> =
         table.columns().flat_map(|(name, data)| parts(name, data)).collect();
     super::write_atomically(path, |out| {
         let mut out = Summed::new(out);
@@ -72,7 +77,7 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
             writeln!(out, "# {}", names.join(" ").trim_start())?;
             for i in 0..table.rows() {
                 let cells: Vec<String> =
-                    columns.iter().map(|(_, data)| format!("{:>24}", format!("{:?}", data[i]))).collect();
+                    columns.iter().map(|(_, data)| format!("{:>24}", one_word(&cell(data, i)))).collect();
                 writeln!(out, "{}", cells.join(" "))?;
             }
             return end(out);
@@ -82,7 +87,8 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
         let quotes = if comment { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary };
         let writer = |quotes| {
             let mut builder = csv::WriterBuilder::new();
-            builder.delimiter(layout.delimiter()).quote_style(quotes);
+            // A text that begins with `#` stands in quotes, too.
+            builder.delimiter(layout.delimiter()).quote_style(quotes).comment(Some(b'#'));
             builder
         };
         let mut names = writer(quotes).from_writer(&mut out);
@@ -91,13 +97,21 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
         drop(names);
         let mut writer = writer(csv::QuoteStyle::Necessary).from_writer(&mut out);
         for i in 0..table.rows() {
-            // `{:?}` is the shortest text that reads back as the same number.
-            writer.write_record(columns.iter().map(|(_, data)| format!("{:?}", data[i])))?;
+            writer.write_record(columns.iter().map(|(_, data)| cell(data, i)))?;
         }
         writer.flush()?;
         drop(writer);
         end(out)
     })
+}
+
+/// What stands in row `i` of a column.
+fn cell(data: &Written, i: usize) -> String {
+    match data {
+        // `{:?}` is the shortest text that reads back as the same number.
+        Written::Numbers(data) => format!("{:?}", data[i]),
+        Written::Texts(data) => data[i].clone(),
+    }
 }
 
 /// What the head says of the check.
@@ -137,9 +151,9 @@ fn checked(text: &str) -> Result<(&str, bool)> {
     }
 }
 
-/// A name without blanks between its letters.
+/// A name or a text without blanks between its letters, and without the sign of a comment.
 fn one_word(name: &str) -> String {
-    let word = name.replace(|c: char| c.is_whitespace() || c.is_control(), "_");
+    let word = name.replace(|c: char| c.is_whitespace() || c.is_control() || c == '#', "_");
     if word.is_empty() { "_".into() } else { word }
 }
 
@@ -149,6 +163,8 @@ struct Head {
     kind: String,
     /// The names of a table's columns, where the line of names cannot say them.
     columns: Option<Vec<String>>,
+    /// The names of those that hold texts.
+    texts: Vec<String>,
     title: Option<String>,
     grid: Option<(usize, usize)>,
     report: Option<serde_json::Map<String, serde_json::Value>>,
@@ -170,6 +186,7 @@ impl Head {
                 }
                 "report" => head.report = serde_json::from_str(value).ok(),
                 "columns" => head.columns = serde_json::from_str(value).ok(),
+                "texts" => head.texts = serde_json::from_str(value).unwrap_or_default(),
                 _ => {}
             }
         }
@@ -207,7 +224,7 @@ pub fn load(path: &Path, layout: Layout) -> Result<Data> {
     Data::from_table(table, &head.kind)
 }
 
-type Columns = (Vec<String>, Vec<Vec<f64>>);
+type Columns = (Vec<String>, Vec<Written>);
 
 fn number(cell: &str, line: u64, column: usize) -> Result<f64> {
     let cell = cell.trim();
@@ -217,8 +234,39 @@ fn number(cell: &str, line: u64, column: usize) -> Result<f64> {
     })
 }
 
+impl Head {
+    /// Empty columns for the first row of a file: texts where the head says so, of another program's where there is no number.
+    fn kinds<'a>(&self, names: &[String], row: impl Iterator<Item = &'a str>) -> Vec<Written> {
+        let ours = !self.kind.is_empty();
+        let kind = |(j, cell): (usize, &str)| {
+            let listed = names.get(j).is_some_and(|name| self.is_text(name));
+            let cell = cell.trim();
+            if listed || !ours && !cell.is_empty() && cell.parse::<f64>().is_err() {
+                Written::Texts(Vec::new())
+            } else {
+                Written::Numbers(Vec::new())
+            }
+        };
+        row.enumerate().map(kind).collect()
+    }
+
+    /// Whether the head says that this column holds texts; a line of words holds names without their blanks.
+    fn is_text(&self, found: &str) -> bool {
+        self.texts.iter().any(|name| found == name || found == one_word(name))
+    }
+}
+
+/// Adds a cell of a line to its column.
+fn add(to: &mut Written, cell: &str, line: u64, column: usize) -> Result<()> {
+    match to {
+        Written::Numbers(data) => data.push(number(cell, line, column)?),
+        Written::Texts(data) => data.push(cell.to_string()),
+    }
+    Ok(())
+}
+
 /// A table of these columns, each of one column of a file or of a real and an imaginary one.
-fn named(names: &[String], columns: Vec<(String, Vec<f64>)>) -> Result<Table> {
+fn named(names: &[String], columns: Vec<(String, Written)>) -> Result<Table> {
     let differ = || Error::file("its columns are not those that its head names");
     let mut table = Table::new();
     let mut columns = columns.into_iter();
@@ -227,15 +275,14 @@ fn named(names: &[String], columns: Vec<(String, Vec<f64>)>) -> Result<Table> {
     for name in names {
         let (found, data) = columns.next().ok_or_else(differ)?;
         if is(&found, name) {
-            table = table.with_column(name.as_str(), data)?;
+            table = table.with_column(name.as_str(), data.column())?;
             continue;
         }
         let (next, im) = columns.next().ok_or_else(differ)?;
         if !is(&found, &format!("{name}.re")) || !is(&next, &format!("{name}.im")) {
             return Err(differ());
         }
-        let whole: Vec<C64> = data.iter().zip(im).map(|(&re, im)| C64::new(re, im)).collect();
-        table = table.with_column(name.as_str(), whole)?;
+        table = table.with_column(name.as_str(), data.complex(&im).ok_or_else(differ)?)?;
     }
     if columns.next().is_some() { Err(differ()) } else { Ok(table) }
 }
@@ -254,12 +301,13 @@ fn separated(text: &str, layout: Layout, head: &Head) -> Result<Columns> {
         .flexible(true)
         .from_reader(text.as_bytes());
     let mut names: Vec<String> = Vec::new();
-    let mut columns: Vec<Vec<f64>> = Vec::new();
+    let mut columns: Option<Vec<Written>> = None;
+    let mut width = 0;
     for (i, record) in reader.records().enumerate() {
         let record = record.map_err(|e| Error::file(e.to_string()))?;
         let line = record.position().map_or(0, |p| p.line());
         if i == 0 {
-            columns = vec![Vec::new(); record.len()];
+            width = record.len();
             // Other programs write the names as a comment: `# x,y`.
             let words: Vec<&str> = head.last.split(char::from(layout.delimiter())).map(str::trim).collect();
             let commented = words.len() == record.len() && !head.last.contains(": ");
@@ -273,22 +321,26 @@ fn separated(text: &str, layout: Layout, head: &Head) -> Result<Columns> {
             let known = commented && words.iter().all(|word| !word.is_empty());
             names = if known { words.iter().map(bare).collect() } else { numbered(record.len()) };
         }
-        if record.len() != columns.len() {
-            let (given, wanted) = (record.len(), columns.len());
-            return Err(Error::file(format!("line {line} has {given} cells where {wanted} should be")));
+        if record.len() != width {
+            let given = record.len();
+            return Err(Error::file(format!("line {line} has {given} cells where {width} should be")));
         }
-        for (j, cell) in record.iter().enumerate() {
-            columns[j].push(number(cell, line, j)?);
+        let columns = columns.get_or_insert_with(|| head.kinds(&names, record.iter()));
+        for (j, (to, cell)) in columns.iter_mut().zip(record.iter()).enumerate() {
+            add(to, cell, line, j)?;
         }
     }
-    if columns.is_empty() {
+    if width == 0 {
         return Err(Error::file("there are no numbers in it"));
     }
+    // A table without rows.
+    let columns = columns.unwrap_or_else(|| head.kinds(&names, names.iter().map(|_| "")));
     Ok((names, columns))
 }
 
 fn aligned(text: &str, head: &Head, whole: bool) -> Result<Columns> {
-    let mut columns: Vec<Vec<f64>> = Vec::new();
+    let words: Vec<String> = head.last.split_whitespace().map(str::to_string).collect();
+    let mut columns: Vec<Written> = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or_default();
         let cells: Vec<&str> = line.split_whitespace().collect();
@@ -296,23 +348,23 @@ fn aligned(text: &str, head: &Head, whole: bool) -> Result<Columns> {
             continue;
         }
         if columns.is_empty() {
-            columns = vec![Vec::new(); cells.len()];
+            let names: &[String] = if words.len() == cells.len() { &words } else { &[] };
+            columns = head.kinds(names, cells.iter().copied());
         }
         if cells.len() != columns.len() {
             let (given, wanted) = (cells.len(), columns.len());
             return Err(Error::file(format!("line {} has {given} cells where {wanted} should be", i + 1)));
         }
         for (j, cell) in cells.iter().enumerate() {
-            columns[j].push(number(cell, i as u64 + 1, j)?);
+            add(&mut columns[j], cell, i as u64 + 1, j)?;
         }
     }
-    let words: Vec<String> = head.last.split_whitespace().map(str::to_string).collect();
     // A file of this program with names alone is a table without rows.
     if columns.is_empty() && !whole {
         return Err(Error::file("there are no numbers in it"));
     }
     if columns.is_empty() {
-        columns = vec![Vec::new(); words.len()];
+        columns = head.kinds(&words, words.iter().map(|_| ""));
     }
     let names = if words.len() == columns.len() { words } else { numbered(columns.len()) };
     Ok((names, columns))

@@ -1,11 +1,11 @@
 //! A described plot as a scene of the drawing library, and as SVG and PNG.
 
 use kuva::backend::svg::SvgBackend;
-use kuva::plot::{Heatmap, LegendPosition, LinePlot, MarkerShape, ScatterPlot};
+use kuva::plot::{BarPlot, Heatmap, LegendPosition, LinePlot, MarkerShape, ScatterPlot};
 use kuva::prelude::{ColorMap, ReferenceLine, TextAnnotation};
 use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
-use kuva::render::render::{Primitive, Scene, render_multiple};
+use kuva::render::render::{Primitive, Scene, TextAnchor, render_multiple, render_twin_y};
 
 use super::{Content, Curve, Map, Plot, Style};
 use crate::error::{Error, Result};
@@ -34,12 +34,14 @@ impl Plot {
     /// The plot with texts of one line without control characters, which neither XML nor terminals can have.
     pub(super) fn tidy(&self) -> Plot {
         let tidy = |text: &mut String| {
-            *text = plain(text).replace(['\n', '\t', '\u{fffe}', '\u{ffff}'], " ");
+            *text = raised(&plain(text).replace(['\n', '\t', '\u{fffe}', '\u{ffff}'], " "));
         };
         let mut plot = self.clone();
         tidy(&mut plot.title);
         tidy(&mut plot.xlabel);
         tidy(&mut plot.ylabel);
+        tidy(&mut plot.right_label);
+        plot.categories.iter_mut().for_each(tidy);
         plot.ticks.iter_mut().for_each(|(_, name)| tidy(name));
         match &mut plot.content {
             Content::Curves(curves) => curves.iter_mut().for_each(|curve| tidy(&mut curve.name)),
@@ -57,13 +59,45 @@ impl Plot {
     }
 
     fn scene(&self, size: (f64, f64)) -> Result<Scene> {
-        let plots = self.plots()?;
-        let layout = self.layout(&plots, size);
-        let mut scene = render_multiple(plots, layout);
+        let (left, right) = self.plots()?;
+        let layout = self.layout(&left, &right, size);
+        let mut scene = drawn_together(left, right, layout);
         if !self.ticks.is_empty() {
             self.name_points(&mut scene);
         }
+        if let Content::Map(map) = &self.content {
+            self.name_colours(&mut scene, &map.label);
+        }
         Ok(scene)
+    }
+
+    /// What the colours of a map mean, above their bar on the right, in lines that find room there.
+    fn name_colours(&self, scene: &mut Scene, label: &str) {
+        let frame = scene.elements.iter().find_map(|e| match e {
+            Primitive::ClipStart { x, y, width, height, .. } => Some((x + width, *y, *height)),
+            _ => None,
+        });
+        let Some((right, top, height)) = frame else { return };
+        let label = if self.log_y { format!("log₁₀ {label}") } else { label.to_string() };
+        let mut lines: Vec<String> = Vec::new();
+        for word in label.split_whitespace() {
+            match lines.last_mut().filter(|line| line.chars().count() + word.chars().count() < 14) {
+                Some(line) => *line = format!("{line} {word}"),
+                None => lines.push(word.to_string()),
+            }
+        }
+        for (i, line) in lines.into_iter().rev().enumerate() {
+            scene.elements.push(Primitive::Text {
+                x: right + 10.0,
+                y: top + 0.1 * height - 8.0 - 13.0 * i as f64,
+                content: line,
+                size: 11,
+                anchor: TextAnchor::Start,
+                rotate: None,
+                bold: false,
+                color: None,
+            });
+        }
     }
 
     /// The library draws texts at data in a group that ends at the axes, and would cut off what stands below: the names come after
@@ -87,30 +121,86 @@ impl Plot {
         scene.elements = rest;
     }
 
-    /// What is drawn, in the library's terms.
-    pub(super) fn plots(&self) -> Result<Vec<Drawn>> {
-        match &self.content {
-            Content::Map(map) => Ok(vec![Drawn::Heatmap(heatmap(map, self.log_y)?)]),
-            Content::Curves(curves) => {
-                let mut plots = Vec::new();
-                for (i, curve) in curves.iter().enumerate() {
-                    for (k, piece) in self.pieces(curve).iter().enumerate() {
-                        let named = self.has_legend() && k == 0;
-                        plots.extend(self.drawn(piece, COLOURS[i % COLOURS.len()], named));
-                    }
-                }
-                if plots.is_empty() {
-                    let logarithmic = if self.log_x || self.log_y { " on logarithmic axes" } else { "" };
-                    return Err(Error::input(format!("there is no finite point to plot{logarithmic}")));
-                }
-                Ok(plots)
+    /// What is drawn, in the library's terms: on the left axis and on the right one.
+    pub(super) fn plots(&self) -> Result<(Vec<Drawn>, Vec<Drawn>)> {
+        let curves = match &self.content {
+            Content::Map(map) => return Ok((vec![Drawn::Heatmap(heatmap(map, self.log_y)?)], Vec::new())),
+            Content::Curves(curves) => curves,
+        };
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        left.extend(self.bars(curves)?.map(Drawn::Bar));
+        for (i, curve) in curves.iter().enumerate().filter(|(_, curve)| curve.style != Style::Bars) {
+            for (k, piece) in self.pieces(curve).iter().enumerate() {
+                let named = self.has_legend() && k == 0;
+                let side = if curve.right { &mut right } else { &mut left };
+                side.extend(self.drawn(piece, COLOURS[i % COLOURS.len()], named));
             }
         }
+        if left.is_empty() && !right.is_empty() {
+            return Err(Error::input("no curve is left for the left axis").hint(
+                "the option `right` names the curves of the second axis, which stands beside the first",
+            ));
+        }
+        if left.is_empty() {
+            let logarithmic = if self.log_x || self.log_y { " on logarithmic axes" } else { "" };
+            return Err(Error::input(format!("there is no finite point to plot{logarithmic}")));
+        }
+        Ok((left, right))
+    }
+
+    /// The bars of all curves that are drawn so, side by side at every text.
+    fn bars(&self, curves: &[Curve]) -> Result<Option<BarPlot>> {
+        let of: Vec<(usize, &Curve)> =
+            curves.iter().enumerate().filter(|(_, curve)| curve.style == Style::Bars).collect();
+        if of.is_empty() {
+            return Ok(None);
+        }
+        if self.log_y || self.log_x {
+            return Err(Error::input("bars on a logarithmic axis")
+                .hint("bars begin at zero, which has no logarithm: use the style \"points\""));
+        }
+        if of.iter().any(|(_, curve)| curve.right) {
+            return Err(Error::input("bars on the right axis").hint("only lines and points can stand there"));
+        }
+        let sound = |x: f64| if x.is_finite() { x } else { 0.0 };
+        let mut bars = BarPlot::new();
+        let mut errors = Vec::new();
+        for (row, name) in self.categories.iter().enumerate() {
+            let group = of.iter().map(|&(i, curve)| {
+                (sound(curve.y.get(row).copied().unwrap_or(0.0)), COLOURS[i % COLOURS.len()])
+            });
+            bars = bars.with_group(name.as_str(), group);
+            for (_, curve) in &of {
+                let error = curve.error.as_ref().and_then(|e| e.get(row)).map_or(0.0, |&e| sound(e).abs());
+                errors.push((error, error));
+            }
+        }
+        if of.iter().any(|(_, curve)| curve.error.is_some()) {
+            bars.errors = Some(errors);
+        }
+        if self.has_legend() {
+            bars = bars.with_legend(of.iter().map(|(_, curve)| curve.name.as_str()).collect());
+        }
+        Ok(Some(bars))
     }
 
     /// The layout for these plots: labels, ranges, legend.
-    pub(super) fn layout(&self, plots: &[Drawn], (width, height): (f64, f64)) -> Layout {
+    pub(super) fn layout(&self, plots: &[Drawn], right: &[Drawn], (width, height): (f64, f64)) -> Layout {
         let mut layout = Layout::auto_from_plots(plots).with_width(width).with_height(height);
+        if !right.is_empty() {
+            layout = layout.with_y2_auto(right).with_y2_label(&self.right_label);
+            if self.log_right {
+                layout = layout.with_log_y2();
+            }
+        }
+        if !self.categories.is_empty() {
+            layout = layout.with_x_categories(self.categories.clone());
+            // Texts that would run into each other lean.
+            let letters = self.categories.iter().map(|text| text.chars().count() + 2).max().unwrap_or(0);
+            if (letters * self.categories.len()) as f64 * 7.0 > 0.8 * width {
+                layout = layout.with_x_tick_rotate(-30.0);
+            }
+        }
         if !self.title.is_empty() {
             layout = layout.with_title(&self.title);
         }
@@ -134,11 +224,16 @@ impl Plot {
         let digits = self.digits();
         let layout = layout
             .with_ticks(7)
-            .with_tick_format(TickFormat::Custom(std::sync::Arc::new(move |x| tick(x, digits))))
+            .with_tick_format(TickFormat::Custom(std::sync::Arc::new(move |x| {
+                raised_power(&tick(x, digits))
+            })))
+            .with_x_tick_format(ticks_of(self.log_x && !map, digits))
+            .with_y_tick_format(ticks_of(self.log_y && !map, digits))
+            .with_y2_tick_format(ticks_of(self.log_right, digits))
             .with_legend_position(LegendPosition::OutsideRightTop)
             .with_legend_box(false)
             .with_box_axes();
-        if map { layout } else { self.named_points(layout, height) }
+        self.named_points(layout, height)
     }
 
     /// Names of points stand where numbers would, below the axis, with a line up from each.
@@ -153,7 +248,9 @@ impl Plot {
             .with_x_tick_format(TickFormat::Custom(std::sync::Arc::new(|_| String::new())))
             .with_show_grid(false);
         // The library puts texts at data: some pixels below the axis is so much below the least ordinate.
-        let below = low - 14.0 / (height - 90.0).max(60.0) * (high - low);
+        let part = -14.0 / (height - 90.0).max(60.0);
+        let logarithmic = self.log_y && matches!(self.content, Content::Curves(_));
+        let below = if logarithmic { low * (high / low).powf(part) } else { low + part * (high - low) };
         for (x, name) in &self.ticks {
             layout = layout
                 .with_reference_line(ReferenceLine::vertical(*x).with_color("#999999"))
@@ -164,24 +261,36 @@ impl Plot {
 
     /// The range of the ordinates, with a margin.
     fn heights(&self) -> Option<(f64, f64)> {
-        let Content::Curves(curves) = &self.content else { return None };
-        let finite = curves.iter().flat_map(|c| &c.y).copied().filter(|y| y.is_finite());
+        let Content::Curves(curves) = &self.content else { return self.map_extent() };
+        let left = curves.iter().filter(|c| !c.right);
+        let finite = left.flat_map(|c| &c.y).copied().filter(|&y| fits(y, self.log_y));
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), y| (l.min(y), h.max(y)));
         let margin = 0.05 * (high - low);
-        (low < high && !self.log_y).then_some((low - margin, high + margin))
+        let ends = if self.log_y { (low / 1.2, high * 1.2) } else { (low - margin, high + margin) };
+        (low < high).then_some(ends)
     }
 
     /// The abscissa ends where the data end.
     fn extent(&self) -> Option<(f64, f64)> {
         match &self.content {
             Content::Map(map) => Some(edges(&map.x)),
+            Content::Curves(_) if !self.categories.is_empty() => {
+                Some((0.5, self.categories.len() as f64 + 0.5))
+            }
             Content::Curves(curves) => {
                 let finite = curves.iter().flat_map(|c| &c.x).copied().filter(|&x| fits(x, self.log_x));
                 let (low, high) =
                     finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
                 let marks = curves.iter().any(|c| c.style != Style::Lines);
-                let margin = if marks && !self.log_x { 0.03 * (high - low) } else { 0.0 };
-                (low < high).then_some((low - margin, high + margin))
+                let (span, part) = (high - low, if marks { 0.03 } else { 0.0 });
+                // On a logarithmic axis as much of its length.
+                let ends = if self.log_x {
+                    let factor = (high / low).powf(part);
+                    (low / factor, high * factor)
+                } else {
+                    (low - part * span, high + part * span)
+                };
+                (low < high).then_some(ends)
             }
         }
     }
@@ -215,8 +324,9 @@ impl Plot {
     /// where there is no number, or none with a logarithm.
     pub(super) fn pieces(&self, curve: &Curve) -> Vec<Curve> {
         let within = |x: f64| self.x_range.is_none_or(|(low, high)| (low..=high).contains(&x));
-        let shown =
-            |i: usize| fits(curve.x[i], self.log_x) && within(curve.x[i]) && fits(curve.y[i], self.log_y);
+        let shown = |i: usize| {
+            fits(curve.x[i], self.log_x) && within(curve.x[i]) && fits(curve.y[i], self.log_of(curve))
+        };
         let all: Vec<usize> = (0..curve.x.len().min(curve.y.len())).collect();
         if curve.style == Style::Points {
             let kept: Vec<usize> = all.into_iter().filter(|&i| shown(i)).collect();
@@ -234,10 +344,15 @@ impl Plot {
             .collect()
     }
 
+    /// Whether the ordinate of a curve is logarithmic.
+    fn log_of(&self, curve: &Curve) -> bool {
+        if curve.right { self.log_right } else { self.log_y }
+    }
+
     fn drawn(&self, curve: &Curve, colour: &str, named: bool) -> Vec<Drawn> {
         let points: Vec<(f64, f64)> = curve.x.iter().copied().zip(curve.y.iter().copied()).collect();
         // On a logarithmic axis an error bar as large as its value would be infinitely long.
-        let below = |y: f64, e: f64| if self.log_y { e.min(0.9 * y) } else { e };
+        let below = |y: f64, e: f64| if self.log_of(curve) { e.min(0.9 * y) } else { e };
         let mut plots = Vec::new();
         if curve.style != Style::Points {
             let mut line =
@@ -271,6 +386,82 @@ impl Plot {
     }
 }
 
+/// All in one scene.
+pub(super) fn drawn_together(left: Vec<Drawn>, right: Vec<Drawn>, layout: Layout) -> Scene {
+    if right.is_empty() { render_multiple(left, layout) } else { render_twin_y(left, right, layout) }
+}
+
+/// The letter raised above the line or lowered below it, where there is one.
+fn shifted(c: char, up: bool) -> Option<char> {
+    const PLAIN: &str = "0123456789+-=()ni";
+    const UP: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ";
+    const DOWN: &str = "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢ";
+    let at = PLAIN.chars().position(|known| known == c)?;
+    if up { UP.chars().nth(at) } else { DOWN.chars().nth(at) }
+}
+
+/// A text with what stands in `^{..}` and `_{..}` raised and lowered, and the digits behind `^`, where there are such letters.
+pub(super) fn raised(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['^', '_']) {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let (up, behind) = (from.starts_with('^'), &from[1..]);
+        let (inner, after) = match behind.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
+            Some(parts) => parts,
+            None if up => {
+                let sign = usize::from(behind.starts_with(['-', '+']));
+                let digits = behind[sign..].chars().take_while(char::is_ascii_digit).count();
+                behind.split_at(if digits > 0 { sign + digits } else { 0 })
+            }
+            None => ("", behind),
+        };
+        let moved: Option<String> = inner.chars().map(|c| shifted(c, up)).collect();
+        match moved.filter(|moved| !moved.is_empty()) {
+            Some(moved) => {
+                out.push_str(&moved);
+                rest = after;
+            }
+            // Where there are no such letters, the braces go.
+            None if !inner.is_empty() && behind.starts_with('{') => {
+                out.push_str(&from[..1]);
+                out.push_str(inner);
+                rest = after;
+            }
+            None => {
+                out.push_str(&from[..1]);
+                rest = behind;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// How an axis writes its numbers: a logarithmic one in powers of ten where it is far from 1.
+fn ticks_of(logarithmic: bool, digits: usize) -> TickFormat {
+    TickFormat::Custom(std::sync::Arc::new(move |x| {
+        let power = x.abs().log10().round();
+        let pure = (x.abs() / 10f64.powf(power) - 1.0).abs() < 1e-9;
+        if logarithmic && pure && !(-1.5..3.5).contains(&power) {
+            return raised(&format!("10^{power:.0}"));
+        }
+        raised_power(&tick(x, digits))
+    }))
+}
+
+/// A number of an axis with its power of ten as one: `1e-5` as 10⁻⁵, `2.5e6` as 2.5·10⁶.
+fn raised_power(text: &str) -> String {
+    let Some((mantissa, power)) = text.split_once('e') else { return text.to_string() };
+    let ten = raised(&format!("10^{{{power}}}"));
+    match mantissa {
+        "1" => ten,
+        "-1" => format!("-{ten}"),
+        _ => format!("{mantissa}·{ten}"),
+    }
+}
+
 /// Whether an axis has a place for the number.
 fn fits(x: f64, logarithmic: bool) -> bool {
     x.is_finite() && (!logarithmic || x > 0.0)
@@ -292,6 +483,7 @@ fn picked(curve: &Curve, kept: &[usize]) -> Curve {
         y: pick(&curve.y),
         error: curve.error.as_ref().map(|error| pick(error).iter().map(sound).collect()),
         style: curve.style,
+        right: curve.right,
     }
 }
 

@@ -7,7 +7,7 @@ mod terminal;
 use std::path::Path;
 
 use crate::error::{Error, Result, nearest};
-use crate::number::{Matrix, Series, Table};
+use crate::number::{Column, Matrix, Series, Table};
 
 pub use terminal::terminal_size;
 
@@ -21,18 +21,27 @@ pub enum Style {
     Points,
     /// Marks joined by a line; errors as bars.
     Both,
+    /// Bars from zero, those of several curves side by side.
+    Bars,
 }
 
+/// Names of the styles.
+const STYLES: [&str; 4] = ["lines", "points", "both", "bars"];
+
 impl Style {
-    /// The style of that name: `lines`, `points` or `both`.
+    /// The style of that name: `lines`, `points`, `both` or `bars`.
     pub fn named(name: &str) -> Result<Style> {
         match name {
             "lines" => Ok(Style::Lines),
             "points" => Ok(Style::Points),
             "both" => Ok(Style::Both),
+            "bars" => Ok(Style::Bars),
             _ => {
-                let error = Error::input(format!("no style `{name}`; there are `lines`, `points`, `both`"));
-                Err(match nearest(name, ["lines", "points", "both"]) {
+                let error = Error::input(format!(
+                    "no style `{name}`; there are {}",
+                    STYLES.map(|style| format!("`{style}`")).join(", ")
+                ));
+                Err(match nearest(name, STYLES) {
                     Some(near) => error.hint(format!("did you mean `{near}`?")),
                     None => error,
                 })
@@ -54,6 +63,8 @@ pub struct Curve {
     pub error: Option<Vec<f64>>,
     /// How it is drawn.
     pub style: Style,
+    /// Whether the axis on the right counts.
+    pub right: bool,
 }
 
 /// A function of two variables on a rectangular grid, drawn in colours.
@@ -87,6 +98,10 @@ pub struct Plot {
     pub xlabel: String,
     /// Beside the ordinate.
     pub ylabel: String,
+    /// Beside the axis on the right, where curves have one.
+    pub right_label: String,
+    /// Whether that axis is logarithmic.
+    pub log_right: bool,
     /// Whether the abscissa is logarithmic: points without a logarithm are left out.
     pub log_x: bool,
     /// Whether the ordinate (of a map, the colour) is logarithmic.
@@ -100,6 +115,8 @@ pub struct Plot {
     /// Points of the abscissa that have names, as those of a path in momentum space: they stand below the axis in place of
     /// numbers.
     pub ticks: Vec<(f64, String)>,
+    /// Texts in place of an abscissa, at 1, 2, ...; none where it has numbers.
+    pub categories: Vec<String>,
     /// Width and height in pixels.
     pub size: (f64, f64),
     /// What is plotted.
@@ -113,18 +130,21 @@ impl Plot {
             title: String::new(),
             xlabel: String::new(),
             ylabel: String::new(),
+            right_label: String::new(),
+            log_right: false,
             log_x: false,
             log_y: false,
             legend: None,
             x_range: None,
             y_range: None,
             ticks: Vec::new(),
+            categories: Vec::new(),
             size: (720.0, 460.0),
             content,
         }
     }
 
-    /// The first column is the abscissa, every other one a curve; a column `error` or `NAME_error` is the error of the
+    /// The first column is the abscissa, numbers or texts, every other one a curve; a column `error` or `NAME_error` is the error of the
     /// curve before it. A table that is a grid becomes a map.
     pub fn from_table(table: &Table) -> Result<Plot> {
         let mut plot = match table.grid() {
@@ -143,10 +163,14 @@ impl Plot {
         let Some((first, abscissa)) = columns.next() else {
             return Err(Error::input("a table without columns cannot be plotted"));
         };
-        let x = abscissa.as_real("the abscissa of a plot")?.to_vec();
+        let (x, categories) = match abscissa {
+            Column::Numbers(x) => (x.as_real("the abscissa of a plot")?.to_vec(), Vec::new()),
+            Column::Texts(texts) => ((1..=texts.len()).map(|i| i as f64).collect(), texts.clone()),
+        };
         let mut curves: Vec<Curve> = Vec::new();
         for (name, data) in columns {
             let is_error = name == "error" || name.ends_with("_error");
+            let data = data.numbers(name)?;
             match (data, curves.last_mut()) {
                 (Series::Real(error), Some(curve)) if is_error => curve.error = Some(error.clone()),
                 _ => curves.extend(real_curves(name, &x, data)),
@@ -157,6 +181,7 @@ impl Plot {
         }
         let mut plot = Plot::new(Content::Curves(curves));
         plot.xlabel = first.to_string();
+        plot.categories = categories;
         if let Content::Curves(curves) = &plot.content
             && let [only] = curves.as_slice()
         {
@@ -166,7 +191,11 @@ impl Plot {
     }
 
     fn of_grid(table: &Table, nx: usize, ny: usize) -> Result<Plot> {
-        let columns: Vec<(&str, &Series)> = table.columns().collect();
+        let columns: Vec<(&str, &Series)> = table
+            .columns()
+            .take(3)
+            .map(|(name, data)| Ok((name, data.numbers(name)?)))
+            .collect::<Result<_>>()?;
         let [(xname, x), (yname, y), (zname, z), ..] = columns.as_slice() else {
             return Err(Error::input("a map needs three columns"));
         };
@@ -212,12 +241,50 @@ impl Plot {
         plot
     }
 
-    /// Draws all curves in this style.
+    /// Draws all curves in this style. Bars stand at texts: numbers of the abscissa become some.
     pub fn style(mut self, style: Style) -> Plot {
-        if let Content::Curves(curves) = &mut self.content {
-            curves.iter_mut().for_each(|curve| curve.style = style);
+        let Content::Curves(curves) = &mut self.content else { return self };
+        curves.iter_mut().for_each(|curve| curve.style = style);
+        if style == Style::Bars && self.categories.is_empty() {
+            self.categories =
+                curves.first().map_or(Vec::new(), |c| c.x.iter().map(|&x| draw::tick(x, 6)).collect());
+            for curve in curves {
+                curve.x = (1..=curve.x.len()).map(|i| i as f64).collect();
+            }
         }
         self
+    }
+
+    /// The name of the curve that has the left axis for itself, where one of several has.
+    pub fn only_left(&self) -> Option<String> {
+        let Content::Curves(curves) = &self.content else { return None };
+        let mut left = curves.iter().filter(|curve| !curve.right);
+        left.next().filter(|_| curves.len() > 1 && left.next().is_none()).map(|curve| curve.name.clone())
+    }
+
+    /// Changes the curve of that name.
+    ///
+    /// # Errors
+    /// No such curve; the error lists those that there are.
+    pub fn change(&mut self, name: &str, change: impl FnOnce(&mut Curve)) -> Result<()> {
+        let curves: &mut [Curve] = match &mut self.content {
+            Content::Curves(curves) => curves,
+            Content::Map(_) => &mut [],
+        };
+        let names: Vec<String> = curves.iter().map(|curve| curve.name.clone()).collect();
+        match curves.iter_mut().find(|curve| curve.name == name) {
+            Some(curve) => {
+                change(curve);
+                Ok(())
+            }
+            None => {
+                let error = Error::input(format!("no curve `{name}`; the plot has {}", names.join(", ")));
+                Err(match nearest(name, names.iter().map(String::as_str)) {
+                    Some(near) => error.hint(format!("did you mean `{near}`?")),
+                    None => error.hint("curves are called as the columns of the table"),
+                })
+            }
+        }
     }
 
     /// Draws the plot into a file, `.svg` or `.png`, atomically.
@@ -244,8 +311,14 @@ fn ticks(table: &Table) -> Vec<(f64, String)> {
 }
 
 fn real_curves(name: &str, x: &[f64], data: &Series) -> Vec<Curve> {
-    let curve =
-        |name: String, y: Vec<f64>| Curve { name, x: x.to_vec(), y, error: None, style: Style::default() };
+    let curve = |name: String, y: Vec<f64>| Curve {
+        name,
+        x: x.to_vec(),
+        y,
+        error: None,
+        style: Style::default(),
+        right: false,
+    };
     match data {
         Series::Real(y) => vec![curve(name.to_string(), y.clone())],
         Series::Complex(z) => vec![

@@ -1,9 +1,9 @@
 //! A plot as text: braille dots in a frame of characters, for the terminal.
 
 use kuva::TerminalBackend;
-use kuva::render::render::render_multiple;
 use kuva::render::theme::Theme;
 
+use super::draw::drawn_together;
 use super::{Content, Plot};
 use crate::error::Result;
 
@@ -17,14 +17,14 @@ impl Plot {
         let rows = if tidy.ylabel.is_empty() { rows } else { rows - 1 };
         let ylabel = tidy.ylabel.clone();
         let beside = Plot { ylabel: String::new(), ..tidy };
-        let plots = beside.plots()?;
+        let (left, right) = beside.plots()?;
         // A character is some 8 x 16 pixels; at this size labels take the room that they take as text.
         let layout = beside
-            .layout(&plots, (columns as f64 * 8.0, rows as f64 * 16.0))
+            .layout(&left, &right, (columns as f64 * 8.0, rows as f64 * 16.0))
             .with_theme(Theme::dark())
             .with_show_grid(false)
             .with_term_rows(rows as u32);
-        let text = TerminalBackend::new(columns, rows).render_scene(&render_multiple(plots, layout));
+        let text = TerminalBackend::new(columns, rows).render_scene(&drawn_together(left, right, layout));
         let map = matches!(self.content, Content::Map(_));
         let text = if colour { text } else { plain(&text, map) };
         let above = ylabel.chars().take(columns).collect::<String>();

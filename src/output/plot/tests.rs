@@ -140,6 +140,58 @@ fn only_pictures_are_saved_as_plots() {
     assert!(Style::named("point").unwrap_err().hint_text().is_some());
 }
 
+#[test]
+fn texts_stand_on_the_axis_and_bars_beside_marks() {
+    let names: Vec<String> = ["csr", "ell", "# dense"].map(String::from).to_vec();
+    let table = Table::from_columns([("format", names)]).unwrap();
+    let table = table.with_column("ours", vec![1.0, 2.0, f64::NAN]).unwrap();
+    let table = table.with_column("paper", vec![2.0, 3.0, 4.0]).unwrap();
+    let mut plot = Plot::from_table(&table).unwrap().style(Style::Bars);
+    plot.change("paper", |curve| curve.style = Style::Points).unwrap();
+    assert_eq!(plot.change("papre", |_| ()).unwrap_err().hint_text(), Some("did you mean `paper`?"));
+    let svg = plot.svg().unwrap();
+    assert!(["csr", "ell", "# dense"].iter().all(|name| svg.contains(&format!(">{name}<"))), "{svg}");
+    assert!(svg.matches("<circle").count() >= 3 && svg.matches("<rect").count() >= 3);
+    assert!(plot.terminal(80, 24, false).is_ok());
+    plot.log_y = true;
+    assert!(plot.svg().unwrap_err().to_string().contains("bars on a logarithmic axis"));
+    // Numbers of an abscissa become texts below bars.
+    let bars = Plot::from_xy(&vec![8.0, 16.0].into(), &vec![1.0, 2.0].into()).unwrap().style(Style::Bars);
+    assert_eq!(bars.categories, ["8", "16"]);
+}
+
+#[test]
+fn a_second_axis_has_its_own_range() {
+    let table = Table::from_columns([("x", vec![1.0, 2.0]), ("y", vec![0.1, 0.2])]).unwrap();
+    let mut plot = Plot::from_table(&table.with_column("large", vec![1e3, 5e6]).unwrap()).unwrap();
+    plot.change("large", |curve| curve.right = true).unwrap();
+    (plot.right_label, plot.log_right) = ("10^{6} of them".into(), true);
+    let svg = plot.svg().unwrap();
+    assert!(svg.contains("10⁶ of them") && svg.contains(">10⁶<") && svg.contains(">0.2<"), "{svg}");
+    plot.change("y", |curve| curve.right = true).unwrap();
+    assert!(plot.svg().unwrap_err().to_string().contains("left axis"));
+}
+
+#[test]
+fn what_is_raised_is_raised() {
+    for (text, shown) in [
+        ("10^{-3} e^2/h", "10⁻³ e²/h"),
+        ("N_{0} of 8^3", "N₀ of 8³"),
+        ("ms_one, a^b, x_{max}", "ms_one, a^b, x_max"),
+        ("^", "^"),
+        ("^{", "^{"),
+        ("T^{}", "T^{}"),
+    ] {
+        assert_eq!(draw::raised(text), shown);
+    }
+}
+
+#[test]
+fn a_map_says_what_its_colours_mean() {
+    let svg = Plot::from_table(&spectral()).unwrap().svg().unwrap();
+    assert!(svg.contains(">intensity<"), "{svg}");
+}
+
 /// Names of points stand below the axis, where the clipping of curves does not reach.
 #[test]
 fn names_of_points_are_not_cut_off() {

@@ -5,7 +5,7 @@ use rhai::{Array, Dynamic, ImmutableString, Map};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::number::{C64, Series, Table};
+use crate::number::{C64, Column, Series, Table};
 use crate::output::files;
 
 /// Whether a value can stand in such a file.
@@ -84,9 +84,10 @@ fn value_to_json(value: &Dynamic) -> Option<Value> {
         return Some(series_to_json(&x));
     }
     if let Some(table) = value.read_lock::<Table>() {
-        let column = |(name, data): (&str, &Series)| match data {
-            Series::Real(x) => json!([name, numbers(x)]),
-            Series::Complex(_) => json!([name, series_to_json(data)]),
+        let column = |(name, data): (&str, &Column)| match data {
+            Column::Numbers(Series::Real(x)) => json!([name, numbers(x)]),
+            Column::Numbers(data) => json!([name, series_to_json(data)]),
+            Column::Texts(data) => json!([name, { "texts": data }]),
         };
         return Some(json!({ "table": table.columns().map(column).collect::<Vec<_>>() }));
     }
@@ -113,6 +114,13 @@ fn series_from_json(value: &Value) -> Series {
     }
 }
 
+fn column_from_json(value: &Value) -> Column {
+    match value.get("texts").and_then(Value::as_array) {
+        Some(list) => Column::Texts(list.iter().map(|t| t.as_str().unwrap_or_default().into()).collect()),
+        None => series_from_json(value).into(),
+    }
+}
+
 fn value_from_json(value: &Value) -> Dynamic {
     match value {
         Value::Number(n) => n.as_i64().map_or_else(|| real(value).into(), Dynamic::from),
@@ -127,7 +135,7 @@ fn value_from_json(value: &Value) -> Dynamic {
         Value::Object(map) if map.contains_key("table") => {
             let columns = map["table"].as_array().into_iter().flatten();
             let columns =
-                columns.map(|c| (c[0].as_str().unwrap_or("?").to_string(), series_from_json(&c[1])));
+                columns.map(|c| (c[0].as_str().unwrap_or("?").to_string(), column_from_json(&c[1])));
             Table::from_columns(columns).map_or(Dynamic::UNIT, Dynamic::from)
         }
         Value::Object(_) => Dynamic::from(series_from_json(value)),
@@ -143,8 +151,9 @@ mod tests {
     fn what_is_known_comes_back() {
         let z = C64::new(0.5, -2.0);
         let table = Table::from_columns([
-            ("x".to_string(), Series::Real(vec![1.0, f64::NAN])),
-            ("z".to_string(), Series::Complex(vec![z, z.conj()])),
+            ("x".to_string(), Column::from(vec![1.0, f64::NAN])),
+            ("z".to_string(), Column::from(vec![z, z.conj()])),
+            ("way".to_string(), Column::from(vec!["csr".to_string(), "ell".to_string()])),
         ])
         .expect("a table");
         let mut inner = Map::new();
@@ -181,6 +190,7 @@ mod tests {
         assert_eq!(back["list"].clone().cast::<Array>()[1].as_int(), Ok(2));
         let columns = back["table"].clone().cast::<Table>();
         let columns: Vec<_> = columns.columns().map(|(name, _)| name.to_string()).collect();
-        assert_eq!(columns, ["x", "z"]);
+        assert_eq!(columns, ["x", "z", "way"]);
+        assert_eq!(back["table"].clone().cast::<Table>().get("way"), table.get("way"));
     }
 }

@@ -12,8 +12,9 @@ use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::ranks;
 use crate::script::declared::{shown, unknown_key};
+use crate::script::device::backend_name;
 use crate::script::registry;
-use crate::script::{Fallible, session};
+use crate::script::{Fallible, Options, session};
 use crate::task;
 
 /// Registers the functions.
@@ -240,6 +241,28 @@ mod check_functions {
         let _: Dynamic = work.call_within_context(&ctx, ())?;
         device.synchronize()?;
         Ok(ranks::told(started.elapsed().as_secs_f64())?)
+    }
+
+    /// Runs a closure on a backend, "cpu", "cuda", "auto" or several joined by `+`, and gives what it gives. What is made inside
+    /// lives there; a value of one backend is refused by those of another, so make operators and vectors inside, and hand numbers,
+    /// Series and Tables out. Behind it, also after an error, the backend is what it was.
+    ///
+    /// # Options
+    /// - `threads` (int, the session's): of the CPU, to compare with one core.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let seconds = on("cpu", || {
+    ///     let h = tight_binding(lattice::cubic(8, 8, 8), #{ hopping: -1.0 });
+    ///     let v = random_block(h, 4);
+    ///     time(|| h * v)
+    /// });
+    /// assert(on("cpu", || backend().name) == "cpu" && seconds > 0.0, "there");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn on(ctx: NativeCallContext, backend: &str, work: FnPtr, o: Options) -> Fallible<Dynamic> {
+        backend_name(backend)?;
+        session()?.on(backend, o.maybe_count("threads", 1)?, || work.call_within_context(&ctx, ()))?
     }
 
     /// Ends the script; the program ends with this exit code, from 0 (all went well) to 255. A session at the terminal is left,

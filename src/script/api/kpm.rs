@@ -234,8 +234,11 @@ mod kpm_functions {
         Ok(mu.weight_between(lower, upper, kernel(&o)?).map(|(_, error)| error)?)
     }
 
-    /// `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map", "sliding-window",
+    /// The first `count` moments of the columns of `v`, accumulated as Zhang et al. (2013) compare: "full-map", "sliding-window",
     /// "divided" (one moment a product each) or "fused" (two).
+    ///
+    /// # Options
+    /// - `overwrite` (true): T_n r takes the place of T_(n-2) r, which the paper calls OMAP; otherwise it has a vector of its own.
     ///
     /// # Example
     /// ```rhai
@@ -251,15 +254,28 @@ mod kpm_functions {
         v: Vector,
         count: INT,
         how: &str,
+        o: Options,
     ) -> Fallible<SharedMoments> {
         let (how, v) = (accumulation(how)?, (*v.block).clone());
-        Ok(method::accumulate(&h, window, v, orders(count)?, how, &session()?.task(true)).map(Rc::new)?)
+        let (overwrite, task) = (o.flag("overwrite")?, session()?.task(true));
+        Ok(method::accumulate(&h, window, v, orders(count)?, how, overwrite, &task).map(Rc::new)?)
     }
 
-    /// Bytes that `kpm::accumulate` needs beside the operator.
+    /// Bytes that `kpm::accumulate` needs beside the operator: the block and what its ways keep.
+    ///
+    /// # Options
+    /// - those of `kpm::accumulate`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::cubic(32, 32, 32), #{ hopping: -1.0 });
+    /// let v = random_block(h, 1);
+    /// let bytes = kpm::accumulate_bytes(v, 128, "sliding-window", #{ overwrite: false });
+    /// assert(bytes == 32 * h.dim + 8 * 128 ** 2 + 8 * 128, "the formula of the paper");
+    /// ```
     #[rhai_fn(return_raw)]
-    pub fn accumulate_bytes(v: Vector, count: INT, how: &str) -> Fallible<INT> {
-        Ok(accumulation(how)?.bytes(&v.block, orders(count)?) as INT)
+    pub fn accumulate_bytes(v: Vector, count: INT, how: &str, o: Options) -> Fallible<INT> {
+        Ok(accumulation(how)?.bytes(&v.block, orders(count)?, o.flag("overwrite")?) as INT)
     }
 
     /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes. The spectrum

@@ -106,6 +106,12 @@ mod number_functions {
         padded(text, length, with.encode_utf8(&mut [0; 4]))
     }
 
+    // The shortest text that reads back as the number, with a power of ten below 1e-5 and from 1e16 on.
+    #[rhai_fn(name = "to_string", name = "to_debug", name = "print", name = "debug")]
+    pub fn float_to_string(x: FLOAT) -> String {
+        if x == 0.0 { "0.0".into() } else { format!("{x:?}") }
+    }
+
     /// The larger of two numbers; NaN if either is.
     ///
     /// # Example

@@ -25,7 +25,7 @@ pub fn bytes_of(value: &Dynamic) -> Option<usize> {
         return Some(of_series(matrix.data()));
     }
     if let Some(table) = value.read_lock::<Table>() {
-        return Some(table.columns().map(|(_, column)| of_series(column)).sum());
+        return Some(table.columns().map(|(_, column)| column.bytes()).sum());
     }
     if let Some(vector) = value.read_lock::<Vector>() {
         return Some(vector.block.bytes());

@@ -3,15 +3,16 @@
 use std::any::TypeId;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, INT, ImmutableString, Map, Module};
+use rhai::{Array, Dynamic, FLOAT, INT, ImmutableString, Map, Module};
 
-use super::values::{as_number, count, to_dynamic, to_series, type_of};
+use super::values::{as_cell, count, from_cell, from_column, to_column, to_series, type_of};
 use crate::error::{Error, Result};
-use crate::number::{Matrix, Series, Table};
+use crate::number::format::real;
+use crate::number::{Column, Matrix, Series, Table};
 use crate::output::Manifest;
 use crate::output::files::{self, Data};
 use crate::script::rooms::Rooms;
-use crate::script::{Fallible, session};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the type and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -29,8 +30,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// A row as a map from the columns' names.
 fn row_map(t: &Table, i: INT) -> Result<Map> {
-    let numbers = t.row(i)?;
-    Ok(t.names().zip(numbers).map(|(name, x)| (name.into(), to_dynamic(x))).collect())
+    let cells = t.row(i)?;
+    Ok(t.names().zip(cells).map(|(name, x)| (name.into(), from_cell(x))).collect())
 }
 
 /// A Table, Series, Matrix or array of numbers, for files and plots.
@@ -105,20 +106,27 @@ fn report_value(value: &serde_json::Value) -> Dynamic {
     }
 }
 
+/// A number that a clock made.
+fn clocked(x: f64) -> Result<String> {
+    Ok(if session()?.masked() { "~".into() } else { real(x, 3) })
+}
+
 #[export_module(root = "crate::script::native")]
 mod table_functions {
     /// A table from a map of columns (in the order of their names), or, to choose the order, from an array of
-    /// `[name, numbers]` pairs. `t.name` is a column.
+    /// `[name, numbers]` pairs. `t.name` is a column. A column may hold texts, as `["csr", "ell"]`; then `t.name` is an array.
     ///
     /// # Example
     /// ```rhai
     /// let t = table([["x", [0, 1, 2]], ["square", [0, 1, 4]]]);
     /// assert_close(t.square.sum(), 5.0, 1e-15);
+    /// let sizes = table([["format", ["csr", "ell"]], ["bytes", [88, 84]]]);
+    /// assert(sizes.format[1] == "ell" && sizes[0].format == "csr", "texts");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn table(columns: Map) -> Fallible<Table> {
         let columns = columns.iter().map(|(name, data)| {
-            to_series(data)
+            to_column(data)
                 .map(|data| (name.to_string(), data))
                 .map_err(|e| e.context(format_args!("column `{name}`")))
         });
@@ -133,7 +141,7 @@ mod table_functions {
             match pair.as_slice() {
                 [name, data] => {
                     let name = name.clone().into_string().map_err(|_| wrong())?;
-                    let data = to_series(data).map_err(|e| e.context(format_args!("column `{name}`")))?;
+                    let data = to_column(data).map_err(|e| e.context(format_args!("column `{name}`")))?;
                     Ok((name, data))
                 }
                 _ => Err(wrong()),
@@ -142,7 +150,7 @@ mod table_functions {
         Ok(columns.collect::<Result<Vec<_>>>().and_then(Table::from_columns)?)
     }
 
-    /// The table with one more column.
+    /// The table with one more column, of numbers or of texts.
     ///
     /// # Example
     /// ```rhai
@@ -151,7 +159,7 @@ mod table_functions {
     /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn with_column(t: &mut Table, name: &str, numbers: Dynamic) -> Fallible<Table> {
-        Ok(to_series(&numbers).and_then(|data| t.clone().with_column(name, data))?)
+        Ok(to_column(&numbers).and_then(|data| t.clone().with_column(name, data))?)
     }
 
     /// The table as a map: the first column takes `nx` values and, for each of them, the second the same `ny`; the
@@ -168,13 +176,13 @@ mod table_functions {
     }
 
     #[rhai_fn(global, index_get, pure, return_raw)]
-    pub fn column_of(t: &mut Table, name: ImmutableString) -> Fallible<Series> {
-        Ok(t.column(&name).cloned()?)
+    pub fn column_of(t: &mut Table, name: ImmutableString) -> Fallible<Dynamic> {
+        Ok(t.cells(&name).map(from_column)?)
     }
 
     #[rhai_fn(global, index_set, return_raw)]
     pub fn set_column(t: &mut Table, name: ImmutableString, numbers: Dynamic) -> Fallible<()> {
-        Ok(to_series(&numbers).and_then(|data| t.set_column(&name, data))?)
+        Ok(to_column(&numbers).and_then(|data| t.set_column(&name, data))?)
     }
 
     // Without this, `t[i].x = 1` would change a copy and say nothing.
@@ -184,15 +192,15 @@ mod table_functions {
         Err(error.hint("change a column: `t.x[i] = 1`").into())
     }
 
-    /// The column of that name; `t.name` and `t["name"]` are the same.
+    /// The column of that name, a Series, or an array if it holds texts; `t.name` and `t["name"]` are the same.
     ///
     /// # Example
     /// ```rhai
     /// assert(table(#{ x: [1, 2] }).column("x") == series([1, 2]), "the column");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn column(t: &mut Table, name: &str) -> Fallible<Series> {
-        Ok(t.column(name).cloned()?)
+    pub fn column(t: &mut Table, name: &str) -> Fallible<Dynamic> {
+        Ok(t.cells(name).map(from_column)?)
     }
 
     /// Row `i` as a map from the columns' names; `t[i]` is the same.
@@ -222,7 +230,7 @@ mod table_functions {
         Ok(t.slice(from, to)?)
     }
 
-    /// Adds a row: a map with a number for every column.
+    /// Adds a row: a map with a number for every column, or a text where it holds texts.
     ///
     /// # Example
     /// ```rhai
@@ -233,9 +241,9 @@ mod table_functions {
     #[rhai_fn(global, return_raw)]
     pub fn push(t: &mut Table, row: Map) -> Fallible<()> {
         let numbers = row.iter().map(|(name, value)| {
-            as_number(value)
-                .map(|x| (name.as_str(), x))
-                .ok_or_else(|| Error::input(format!("`{name}` of a row is a number, not {}", type_of(value))))
+            as_cell(value).map(|x| (name.as_str(), x)).ok_or_else(|| {
+                Error::input(format!("`{name}` of a row is a number or a text, not {}", type_of(value)))
+            })
         });
         Ok(numbers.collect::<Result<Vec<_>>>().and_then(|numbers| t.push(&numbers))?)
     }
@@ -291,7 +299,7 @@ mod table_functions {
     /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`, `.npy`.
     /// The file says how it was made (version, seeds, options, backend): in texts in lines before the table that begin with `#`
     /// (`pandas.read_csv(name, comment="#")`), in `.npz` as the entry `manifest.json`. In `.txt` columns are parted by blanks, so that blanks in
-    /// their names become `_`; `.npy` has no names: a Table comes back from it as a Matrix.
+    /// names and texts become `_`; `.npy` has no names: a Table comes back from it as a Matrix.
     ///
     /// # Example
     /// ```rhai
@@ -341,6 +349,55 @@ mod table_functions {
     pub fn print_matrix(m: Matrix) -> Fallible<String> {
         session()?.printing(|| Data::from(m.clone()).to_json());
         Ok(m.to_string())
+    }
+
+    /// The whole table as a text, all rows and all columns, however many: `print(t)` shows what a screen holds.
+    ///
+    /// # Options
+    /// - `digits` (6): significant digits of the numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let t = table([["x", range(0, 30)], ["root", sqrt(series(range(0, 30)))]]);
+    /// assert(t.whole(#{ digits: 3 }).contains("5.39"), "the last row");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn whole(t: &mut Table, o: Options) -> Fallible<String> {
+        Ok(t.whole(o.count("digits", 1)?.min(17))?)
+    }
+
+    /// A number that a clock made, as a text of three digits; of a table and the names of such columns, the table with texts in
+    /// them. Golden tests show `~` in their place, since they differ from run to run.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let t = table([["size", [8, 16]], ["seconds", [0.123456, time(|| 1 + 1)]]]);
+    /// print(t.measured(["seconds"]));
+    /// print(`${measured(0.123456)} s`);
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn measured(t: &mut Table, names: Array) -> Fallible<Table> {
+        let mut masked = t.clone();
+        for name in names {
+            let name = name.into_string().map_err(|kind| {
+                Error::input(format!("columns are named by texts, not by {kind}"))
+                    .hint("as in `[\"seconds\"]`")
+            })?;
+            let texts: Result<Vec<String>> =
+                t.column(&name)?.as_real(&name)?.iter().map(|&x| clocked(x)).collect();
+            masked.set_column(&name, Column::Texts(texts?))?;
+        }
+        Ok(masked)
+    }
+
+    #[rhai_fn(name = "measured", return_raw)]
+    pub fn measured_float(x: FLOAT) -> Fallible<String> {
+        Ok(clocked(x)?)
+    }
+
+    #[rhai_fn(name = "measured", return_raw)]
+    pub fn measured_int(x: INT) -> Fallible<String> {
+        Ok(clocked(x as FLOAT)?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

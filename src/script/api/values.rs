@@ -5,7 +5,7 @@ use std::ops::{Range, RangeInclusive};
 use rhai::{Array, Dynamic, FLOAT, INT};
 
 use crate::error::{Error, Result};
-use crate::number::{C64, Number, Series};
+use crate::number::{C64, Cell, Column, Number, Series};
 use crate::script::registry::name_of;
 
 /// A script value as a number, if it is one.
@@ -87,6 +87,43 @@ pub(crate) fn to_series(value: &Dynamic) -> Result<Series> {
             })
         })
         .collect()
+}
+
+/// An array of texts as a column of texts; anything else as a column of numbers.
+pub(crate) fn to_column(value: &Dynamic) -> Result<Column> {
+    let Some(array) = value.read_lock::<Array>().filter(|a| a.first().is_some_and(Dynamic::is_string)) else {
+        return to_series(value).map(Column::Numbers);
+    };
+    let text = |(i, x): (usize, &Dynamic)| match x.clone().into_immutable_string() {
+        Ok(text) => Ok(text.to_string()),
+        Err(_) => Err(Error::input(format!("element {i} is not a text but {}", type_of(x)))
+            .hint("a column holds texts alone, or numbers alone")),
+    };
+    array.iter().enumerate().map(text).collect::<Result<_>>().map(Column::Texts)
+}
+
+/// A column as a script value: a Series or an array of texts.
+pub(crate) fn from_column(column: &Column) -> Dynamic {
+    match column {
+        Column::Numbers(data) => Dynamic::from(data.clone()),
+        Column::Texts(data) => data.iter().map(|text| Dynamic::from(text.clone())).collect::<Array>().into(),
+    }
+}
+
+/// What stands at one place of a table, as a script value.
+pub(crate) fn from_cell(cell: Cell) -> Dynamic {
+    match cell {
+        Cell::Number(number) => to_dynamic(number),
+        Cell::Text(text) => text.into(),
+    }
+}
+
+/// A script value as a number or a text, if it is one.
+pub(crate) fn as_cell(value: &Dynamic) -> Option<Cell> {
+    match value.read_lock::<rhai::ImmutableString>() {
+        Some(text) => Some(Cell::Text(text.to_string())),
+        None => as_number(value).map(Cell::Number),
+    }
 }
 
 fn whole(from: INT, to: INT) -> Result<Series> {
