@@ -76,7 +76,7 @@ impl Chebyshev {
         let (alpha, beta) =
             (2.0 / self.window.half_width, -2.0 * self.window.center / self.window.half_width);
         let lanes = (self.h.dim() * self.current.columns()).max(1);
-        // Few enough orders between two looks at the clock that a bar moves, enough to block over orders.
+        // Orders per call: few enough that the progress bar moves, enough for blocking over orders.
         let group = (40_000_000 / lanes).clamp(4, 64);
         let progress = task.start("moments", 2 * n);
         let started = Instant::now();
@@ -96,7 +96,7 @@ impl Chebyshev {
         Ok(())
     }
 
-    /// Finds out a spectrum that leaves the window: then <v_m|v_m> grows beyond <v|v>, which |T_m| <= 1 forbids.
+    /// An error if the spectrum leaves the window: <v_m|v_m> then exceeds <v|v>, although |T_m| <= 1 inside.
     fn check(&self) -> Result<()> {
         let last = &self.dots[self.dots.len() - 1].vv;
         for (now, start) in last.iter().zip(&self.dots[0].vv) {
@@ -105,7 +105,7 @@ impl Chebyshev {
         Ok(())
     }
 
-    /// The moments so far, one row a column of the block: mu_0 to mu_(2m-1).
+    /// The moments mu_0 to mu_(2m-1) so far, one row for each column of the block.
     pub fn per_column(&self) -> Vec<Vec<f64>> {
         let columns = self.current.columns();
         let mut mu = vec![Vec::with_capacity(2 * self.dots.len()); columns];
@@ -122,7 +122,7 @@ impl Chebyshev {
         mu
     }
 
-    /// The moments so far, averaged over the columns and divided by what makes mu_0 = 1.
+    /// The moments so far, of each column normalised to mu_0 = 1, then averaged over the columns.
     pub fn moments(&self) -> Result<Moments> {
         self.check()?;
         let mut moments = Moments::new(self.window, self.h.dim(), self.per_column())?;
