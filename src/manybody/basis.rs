@@ -1,9 +1,9 @@
-//! The product states of a sector, numbered without a table of them.
+//! The product states of a sector, numbered without a table.
 //!
-//! States are the paths through a diagram whose nodes, at each bond, are the charges summed so far from which the sector
-//! can still be reached. The number of a state is the sum, over its sites, of how many states branch off before it: a
-//! state is ranked in one walk, and two that differ on a few sites in a walk between those. States come in lexicographic
-//! order with site 0 the slowest, so that the full space is numbered as Kronecker products are.
+//! States are the paths through a diagram. Its nodes at each bond are the sums of the charges so far from which the
+//! sector can still be reached. The number of a state is the sum, over its sites, of how many states branch off
+//! before it. So the number of a state takes one pass over the sites, and the difference of two that differ on a few
+//! sites a pass between those. States come in lexicographic order with site 0 the slowest, as in Kronecker products.
 //! (This is Lin's table, Phys. Rev. B 42, 6561 (1990), with one part a site and any charges.)
 
 use std::collections::{BTreeMap, HashMap};
@@ -13,9 +13,9 @@ use std::sync::Arc;
 use super::sites::Sites;
 use crate::error::{Error, Result};
 
-/// No way on.
+/// No node: the sector is out of reach.
 const NONE: u32 = u32::MAX;
-/// More nodes than this are no exact diagonalisation.
+/// Diagrams of more nodes are refused.
 const MAX_NODES: usize = 1 << 26;
 
 /// Values of conserved numbers; those not named are free.
@@ -30,7 +30,7 @@ pub struct Basis {
     dim: usize,
 }
 
-/// The choices at one site.
+/// The diagram at one site.
 #[derive(Debug)]
 pub(super) struct Level {
     /// States of the site.
@@ -42,13 +42,13 @@ pub(super) struct Level {
 }
 
 impl Level {
-    /// The node behind a state.
+    /// The node after a state.
     #[inline]
     pub fn next(&self, node: u32, state: u8) -> u32 {
         self.next[node as usize * self.dim + state as usize]
     }
 
-    /// How many states of the sector are passed by taking this one.
+    /// How many states of the sector branch off before this one.
     #[inline]
     pub fn before(&self, node: u32, state: u8) -> u64 {
         self.before[node as usize * self.dim + state as usize]
@@ -74,7 +74,8 @@ impl Basis {
             q.iter().zip(&charges[i]).zip(&moduli).map(sum).collect()
         };
         let target: Vec<i32> = sector.iter().map(|s| s.1).collect();
-        // What the sites from i on can still add, so that dead ends are not entered.
+        // The target is within reach of a charge at bond i if that lies between low and high; the others are dead
+        // ends.
         let (mut low, mut high) = (vec![target.clone(); n + 1], vec![target.clone(); n + 1]);
         for i in (0..n).rev() {
             for (c, charge) in charges[i].iter().enumerate() {
@@ -159,7 +160,6 @@ impl Basis {
         self.dim
     }
 
-    /// The sites of the states.
     pub fn sites(&self) -> &Sites {
         &self.sites
     }
@@ -169,13 +169,13 @@ impl Basis {
         &self.sector
     }
 
-    /// The fixed charges, for people.
+    /// The fixed charges as text.
     fn charges(&self) -> String {
         let one = |(name, twice): &(String, i32)| format!("{name} = {}", f64::from(*twice) / 2.0);
         self.sector.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 
-    /// The choices at each site.
+    /// The diagram, a level for each site.
     pub(super) fn levels(&self) -> &[Level] {
         &self.levels
     }
@@ -228,14 +228,14 @@ impl Basis {
     }
 }
 
-/// A state of a basis and its way through the diagram; steps to the next one.
+/// A state of a basis and its path through the diagram; steps to the next one.
 pub(super) struct Walk<'a> {
     levels: &'a [Level],
     /// Local states.
     pub states: Vec<u8>,
     /// Node before each site.
     pub nodes: Vec<u32>,
-    /// States passed before each site; the last entry is the number of the state.
+    /// States that branch off before each site; the last entry is the number of the state.
     pub passed: Vec<u64>,
 }
 
@@ -262,7 +262,7 @@ impl<'a> Walk<'a> {
         self.passed[i + 1] = self.passed[i] + level.before(node, state);
     }
 
-    /// Goes to the next state; false behind the last.
+    /// Goes to the next state; false after the last.
     pub fn step(&mut self) -> bool {
         let open = |walk: &Walk<'_>, i: usize, from: usize| {
             let level = &walk.levels[i];

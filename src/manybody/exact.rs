@@ -17,11 +17,11 @@ use crate::task::{Steps, Task};
 
 /// Rows that one thread generates at a time, if they are of few terms.
 const CHUNK: usize = 4096;
-/// Rows of all terms that it generates at a time.
+/// Rows times groups of terms that it generates at a time.
 const WORK: usize = 1 << 22;
 /// The most joint states of the sites of one term.
 const MAX_JOINT: usize = 1 << 20;
-/// What cancels to this, relative to what was added up in the same element, is nothing.
+/// Sums below this, relative to the moduli of what was added, count as zero.
 const ROUNDING: f64 = 1e-13;
 
 /// The operator of a sum in a basis, on a device.
@@ -139,7 +139,7 @@ fn expand(product: &Product, basis: &Basis, joint: usize, into: &mut Elements) {
     }
 }
 
-/// Those of the terms on the same sites that have an element at this row and column.
+/// The terms among these, all on the same sites, that have an element at this row and column.
 fn guilty<'a>(terms: &[&'a Term], place: (usize, usize), basis: &Basis) -> Result<Vec<&'a Term>> {
     let mut guilty = Vec::new();
     for term in terms {
@@ -232,7 +232,8 @@ impl Rows<'_> {
         out.retain(|e| e.1 != C64::ZERO);
     }
 
-    /// How far the column lies from the row, modulo 2^64: the walk between the first and the last site of the group.
+    /// How far the column lies from the row, modulo 2^64: only the sites from the first to the last of the group
+    /// matter.
     #[inline]
     fn shift(&self, group: &Group, element: &Element, walk: &Walk<'_>) -> u64 {
         let levels = self.basis.levels();
@@ -251,7 +252,7 @@ impl Rows<'_> {
         passed.wrapping_sub(walk.passed[i] - walk.passed[group.sites[0]])
     }
 
-    /// Calls `each` for the rows from `first` on, as many as `counts` has places.
+    /// Calls `each` for `count` rows from `first` on.
     fn visit(&self, first: usize, count: usize, mut each: impl FnMut(usize, &[(u64, C64)])) {
         let mut walk = Walk::at(self.basis, first);
         let mut row = Vec::new();
@@ -306,7 +307,7 @@ fn assemble<T: Scalar>(
 }
 
 impl Rows<'_> {
-    /// Rows for one thread at a time, and rows between two looks at progress and interruption.
+    /// Rows for one thread at a time, and rows between two checks of progress and interruption.
     fn pieces(&self) -> (usize, usize) {
         let length = (WORK / self.groups.len().max(1)).clamp(16, CHUNK);
         (length, 16 * length)

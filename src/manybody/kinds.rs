@@ -5,8 +5,8 @@ use crate::error::{Error, Result, nearest};
 use crate::number::C64;
 
 impl Site {
-    /// A site by the name of its kind: "S=1/2", "S=1", "S=3/2", ..., "Fermion", "Electron" or "Boson", which needs the
-    /// largest occupation.
+    /// A site by the name of its kind: "S=1/2", "S=1", "S=3/2", ..., "Fermion", "Electron", "tJ", "SU(n)" or "Boson",
+    /// which needs the largest occupation.
     ///
     /// # Errors
     /// For an unknown name, bosons without `nmax`, or `nmax` for what is no boson.
@@ -187,7 +187,7 @@ impl Site {
         let mut site = Site::new(name, states)?;
         let mut fermionic = Vec::new();
         for f in 0..n {
-            // The operator passes the flavours before its own.
+            // The sign of passing the flavours that are created before this one.
             let sign = |s: usize| if (s & ((1 << f) - 1)).count_ones() % 2 == 1 { -1.0 } else { 1.0 };
             let with = (0..dim).filter(|&s| holds(s, f));
             let lower: Vec<_> = with.clone().map(|s| (s ^ (1 << f), s, sign(s))).collect();

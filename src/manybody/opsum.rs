@@ -12,9 +12,8 @@ use crate::number::format::{complex, real};
 /// A coefficient times a product of operators, the rightmost acting first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// The number in front.
     pub coefficient: C64,
-    /// Names and sites.
+    /// Names of the operators, and their sites.
     pub factors: Vec<(String, usize)>,
 }
 
@@ -26,13 +25,13 @@ pub struct OpSum {
     order: Option<Vec<usize>>,
 }
 
-/// What is said of a Hamiltonian of another number of sites.
+/// The error for a Hamiltonian that is meant for another number of sites.
 pub fn unfit(meant: usize, what: &str, sites: usize) -> Error {
     Error::input(format!("a Hamiltonian of {meant} sites for {what} {sites}"))
         .hint("both must have the same sites")
 }
 
-/// What is said of terms on the same sites that change a conserved number by twice `twice`.
+/// The error for terms on the same sites that change a conserved number by half of `twice`.
 pub(super) fn changes(terms: &[&Term], name: &str, twice: i32) -> Error {
     let amount = f64::from(twice) / 2.0;
     let who = match terms {
@@ -46,7 +45,7 @@ pub(super) fn changes(terms: &[&Term], name: &str, twice: i32) -> Error {
         .hint(format!("leave {name} out of the sector, or the term out of the sum"))
 }
 
-/// The sites that a sum is meant for, where its maker told: operators of the same names stand for others on other sites.
+/// The sites that a sum is meant for, if its maker said so: the same names mean other operators on other sites.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meant {
     /// Their kind; empty for several kinds.
@@ -94,7 +93,7 @@ impl OpSum {
     /// Refuses another number of sites than it is meant for; `what` has them, as in "a system of".
     ///
     /// # Errors
-    /// When that was said, and is not `sites`.
+    /// When it is meant for another number of sites.
     pub fn fits(&self, what: &str, sites: usize) -> Result<()> {
         match &self.meant {
             Some(meant) if meant.sites != sites => Err(unfit(meant.sites, what, sites)),
@@ -107,7 +106,7 @@ impl OpSum {
         self.meant.as_ref()
     }
 
-    /// Says in which order its sites stand along a chain of blocks; the terms keep their numbers.
+    /// Sets the order of its sites along a chain of blocks; the terms keep their numbers.
     ///
     /// # Errors
     /// When that is not every site from 0 on, once.
@@ -117,12 +116,12 @@ impl OpSum {
         Ok(())
     }
 
-    /// The order of its sites along a chain of blocks, if it was said.
+    /// The order of its sites along a chain of blocks, if it was set.
     pub fn order(&self) -> Option<&[usize]> {
         self.order.as_deref()
     }
 
-    /// The sum with sites numbered by their places in an order: what was said of site `order[k]` is said of site `k`.
+    /// The sum with its sites renumbered by an order: site `order[k]` becomes site `k`.
     ///
     /// # Errors
     /// When the order does not hold every site that a term names.
@@ -181,7 +180,7 @@ impl From<C64> for OpSum {
 impl Add for OpSum {
     type Output = OpSum;
 
-    /// Of what both are meant for, the sum keeps the sites that allow less: those without double occupation.
+    /// The sum is meant for the more restricted sites of the two, those without double occupation.
     fn add(mut self, other: OpSum) -> OpSum {
         self.terms.extend(other.terms);
         self.meant = match (self.meant, other.meant) {

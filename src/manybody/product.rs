@@ -1,17 +1,16 @@
-//! A term on its sites: one matrix a site, in site order, with the signs of fermions put in.
+//! A term as one matrix per site, in the order of the sites and with the signs of fermions included.
 
 use super::opsum::Term;
 use super::sites::Sites;
 use crate::error::{Error, Result};
 use crate::number::C64;
 
-/// A term as a product of one matrix a site and a Jordan-Wigner string between them.
+/// A term as a product of one matrix per site and a Jordan-Wigner string between them.
 ///
-/// A fermionic operator on site i carries the sign operator "F" of every site below i. Where the strings of the factors
-/// meet an operator they are multiplied into its matrix; what is left stands in `string`.
+/// A fermionic operator on site i carries the sign operator "F" on every site below i. On sites with an operator the
+/// strings are multiplied into its matrix; `string` lists the other sites that carry "F".
 #[derive(Debug, Clone)]
 pub struct Product {
-    /// The number in front.
     pub coefficient: C64,
     /// Sites in ascending order with their matrices, row by row.
     pub factors: Vec<(usize, Vec<C64>)>,
@@ -52,7 +51,7 @@ impl Product {
         let mut fermions: Vec<usize> = operators.iter().filter(|o| o.0.fermionic).map(|o| o.1).collect();
         fermions.sort_unstable();
         let mut string = Vec::new();
-        // Between two fermionic operators an odd number of strings is left where their count above is odd.
+        // A site without an operator carries "F" if the number of fermionic operators above it is odd.
         for (n, &above) in fermions.iter().rev().enumerate() {
             let below = fermions.len().checked_sub(n + 2).map_or(0, |at| fermions[at]);
             if n % 2 == 0 {
@@ -63,7 +62,8 @@ impl Product {
         Ok(Product { coefficient: term.coefficient, factors, string })
     }
 
-    /// The same product, multiples of the identity in its coefficient: what is alike then has the same sites.
+    /// The same product with multiples of the identity moved into its coefficient, so that equal terms have the same
+    /// sites.
     pub(super) fn without_identities(mut self) -> Product {
         let coefficient = &mut self.coefficient;
         self.factors.retain(|(_, matrix)| {
@@ -72,7 +72,7 @@ impl Product {
                 .iter()
                 .enumerate()
                 .all(|(k, z)| if k % (dim + 1) == 0 { *z == matrix[0] } else { *z == C64::ZERO });
-            // A zero keeps its place: the term vanishes with it.
+            // A zero matrix stays: the term vanishes with it.
             let identity = alike && matrix[0] != C64::ZERO;
             if identity {
                 *coefficient *= matrix[0];

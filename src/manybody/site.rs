@@ -120,7 +120,7 @@ impl Site {
         self.operators.insert(name, operator);
     }
 
-    /// Whether an operator changes the number of fermions by an odd one wherever it is not zero.
+    /// Whether every non-zero element of an operator changes the number of fermions by an odd number.
     pub fn changes_parity(&self, operator: &LocalOperator) -> bool {
         let dim = self.dim();
         let alike = |k: usize| self.odd[k / dim] == self.odd[k % dim];
@@ -190,9 +190,9 @@ impl Site {
         self
     }
 
-    /// The site beside a copy of itself, in one site of all pairs of states, the copy's the faster: the operators keep their
-    /// names and act on the first. The charges are those of the first, and the differences between the two under the names that
-    /// `difference` gives.
+    /// The site and a copy of it as one site, whose states are all pairs of states, the copy's the faster. The
+    /// operators keep their names and act on the first. The charges are those of the first, and the differences
+    /// between the two under the names that `difference` gives.
     ///
     /// # Errors
     /// When the pairs are too many.
@@ -248,7 +248,7 @@ impl Site {
         &self.charges
     }
 
-    /// Whether it is one of the bosons that have a name.
+    /// Whether it is of the kind "Boson".
     pub fn is_boson(&self) -> bool {
         self.name == BOSON
     }

@@ -14,7 +14,7 @@ pub struct Sites {
 }
 
 impl Sites {
-    /// From the sites in order. Bosons beside fermions are two numbers, not one: there N becomes Nb and Nf.
+    /// From the sites in order. Where bosons and fermions meet, N stands for two numbers: there it becomes Nb and Nf.
     ///
     /// # Errors
     /// When there are none.
@@ -65,7 +65,7 @@ impl Sites {
         Sites::new(order.iter().map(|&i| self.sites[i].clone()).collect())
     }
 
-    /// Every site beside a copy of itself, in one site.
+    /// Every site and a copy of it as one site.
     ///
     /// # Errors
     /// When the pairs of states of a site are too many.
@@ -86,7 +86,7 @@ impl Sites {
         Sites::new(all)
     }
 
-    /// What the difference of a number between doubled sites and their copies is called.
+    /// The name of the difference of a charge between doubled sites and their copies.
     pub fn difference(charge: &str) -> String {
         format!("{charge} less copy")
     }
@@ -166,7 +166,7 @@ impl Sites {
     }
 }
 
-/// What sites call their number of particles, and what it is called where fermions and bosons meet.
+/// The name of the number of particles, and the names where fermions and bosons meet.
 const NUMBER: &str = "N";
 const FERMIONS: &str = "Nf";
 const BOSONS: &str = "Nb";
@@ -180,7 +180,7 @@ fn told_apart(sites: Vec<Arc<Site>>) -> Vec<Arc<Site>> {
     if !mixed {
         return sites;
     }
-    // Copies of one site stay one.
+    // Places that share a site go on sharing it.
     let mut known: Vec<(Arc<Site>, Arc<Site>)> = Vec::new();
     let mut renamed = Vec::with_capacity(sites.len());
     for site in sites {

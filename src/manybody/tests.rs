@@ -158,7 +158,7 @@ fn hubbard_chains() {
     close(&[energy(8, 4.0)], &[-4.2358069991297], 1e-11);
 }
 
-/// Free electrons on a ring: a wrong sign of the bond that closes it shows in the levels.
+/// Free electrons on a ring: the levels show a wrong sign of the bond that closes it.
 #[test]
 fn fermions_on_rings_have_their_signs() {
     let tau = 2.0 * std::f64::consts::PI;
@@ -206,7 +206,7 @@ fn spin_components_say_the_same_as_ladders() {
         assert!(distance(&dense(&a), &dense(&b)) < 1e-14, "{kind}");
         assert_eq!(a.values.dtype(), crate::number::DType::F64);
     }
-    // All spins up: S^2 a bond.
+    // All spins up: S^2 for each bond.
     let ferromagnet = built(&xxz(5, 1.0), &chain("S=3/2", 5), &[("Sz", 7.5)]);
     close(&spectrum(&ferromagnet), &[4.0 * 2.25], 1e-13);
 }
@@ -283,7 +283,7 @@ fn dimensions_of_sectors() {
     assert_eq!(dim(&chain("Electron", 8), &[("Nup", 3.0), ("Ndn", 5.0)]), binomial(8, 3) * binomial(8, 5));
     assert_eq!(dim(&chain("Electron", 6), &[("N", 5.0)]), binomial(12, 5));
     assert_eq!(dim(&chain("Electron", 6), &[("N", 6.0), ("Sz", 0.0)]), binomial(6, 3).pow(2));
-    // Stars and bars: nobody notices the largest occupation.
+    // Stars and bars: the largest occupation does not matter here.
     assert_eq!(dim(&bosons(5, 4), &[("N", 4.0)]), binomial(8, 4));
     assert_eq!(dim(&chain("S=1", 10), &[]), 59049);
     let all: usize = (-10..=10).map(|m| dim(&chain("S=1", 10), &[("Sz", f64::from(m))])).sum();

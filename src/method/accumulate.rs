@@ -1,5 +1,6 @@
-//! Ways to accumulate mu_n = <r|T_n(H~)|r>, one moment a product (Zhang, Yamagiwa, Okumura, Yunoki, IJPP 41 (2013) 59), beside
-//! the fused one of the recurrence. They differ in memory and in passes over the data, which the paper compares.
+//! Ways to accumulate mu_n = <r|T_n(H~)|r>. Full map, sliding window and divided make one moment per product (Zhang,
+//! Yamagiwa, Okumura, Yunoki, IJPP 41 (2013) 59); they differ in memory and in passes over the data. The fused way is
+//! that of [`Chebyshev`], with two moments per product.
 
 use std::time::Instant;
 
@@ -15,16 +16,17 @@ use crate::task::Task;
 /// Orders in a sliding window, and lanes that their partial sums are dealt out to: the threads of a block in the paper.
 pub const WINDOW: usize = 128;
 
-/// How products become moments.
+/// Ways to sum the moments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accumulation {
-    /// All products r_i (T_n r)_i kept until the end, then summed.
+    /// All products r_i (T_n r)_i are kept until the end, then summed over i.
     FullMap,
     /// Partial sums of 128 orders kept, 128 of each, summed as the window slides on.
     SlidingWindow,
-    /// A pass for T_n r and another for the sum.
+    /// One pass computes T_n r, a second one sums <r|T_n r>.
     Divided,
-    /// One pass, two moments (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
+    /// One pass computes T_n r and two moments (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015,
+    /// 417).
     Fused,
 }
 

@@ -75,7 +75,7 @@ impl Chebyshev {
         let (alpha, beta) =
             (2.0 / self.window.half_width, -2.0 * self.window.center / self.window.half_width);
         let lanes = (self.h.dim() * self.current.columns()).max(1);
-        // Few enough orders between two looks at the clock that a bar moves, enough to block over orders.
+        // Orders per call: few enough that the progress bar moves, enough for blocking over orders.
         let group = (40_000_000 / lanes).clamp(4, 64);
         let progress = task.start("moments", 2 * n);
         let started = Instant::now();
@@ -125,7 +125,7 @@ impl Chebyshev {
         mu
     }
 
-    /// The moments so far, averaged over the columns and divided by what makes mu_0 = 1.
+    /// The moments so far, of each column normalised to mu_0 = 1, then averaged over the columns.
     pub fn moments(&self) -> Result<Moments> {
         let mut dots = self.dots.clone();
         self.h.device().complete(&mut dots)?;

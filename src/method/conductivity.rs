@@ -1,14 +1,14 @@
-//! The DC conductivity that Kubo's and Bastin's formula makes of two-dimensional moments (Garcia, Covaci, Rappoport,
-//! PRL 114 (2015) 116602), its integral over energies in closed form.
+//! The DC conductivity by the Kubo-Bastin formula from two-dimensional moments (Garcia, Covaci, Rappoport, PRL 114
+//! (2015) 116602), with its integral over energies in closed form.
 //!
-//! With x = cos(phi), w_mn the damped moments and U the polynomials of the second kind, the integrand of their eq. (2) and
-//! (3) falls into two parts:
-//! - d/dx [S/(1 - x^2)] with S = Re sum w_mn T_m T_n, of the states at the chemical potential alone: its integral is
-//!   Greenwood's formula;
-//! - Q = sum Im w_mn (T_m U'_(n-1) - U'_(m-1) T_n) of all states below, a polynomial.
+//! With x = cos(phi), w_mn the damped moments and U_n the Chebyshev polynomials of the second kind, the integrand of
+//! their eqs. (2) and (3) is a sum of two parts:
+//! - d/dx [S/(1 - x^2)] with S = Re sum w_mn T_m T_n, of the states at the chemical potential (Fermi surface): its
+//!   integral is the Kubo-Greenwood formula;
+//! - Q = sum Im w_mn (T_m U'_(n-1) - U'_(m-1) T_n), of all states below (Fermi sea): a polynomial.
 //!
-//! A sum over points would include S/(1 - x^2) at the lower end of the window. No level lies there, but a kernel leaves S above
-//! zero, so that the sum would grow without bound with the number of points.
+//! A quadrature would include S/(1 - x^2) at the lower end of the window. No level lies there, but a kernel leaves S
+//! above zero, so the sum would grow without bound with the number of points.
 
 use std::f64::consts::PI;
 
@@ -20,15 +20,17 @@ use crate::method::{DampingKernel, DoubleMoments, Window};
 use crate::number::C64;
 use crate::task::{self, Interrupt};
 
-/// Points of Gauss and Legendre in a panel: a panel holds one period of the highest term at most.
+/// Gauss-Legendre points in a panel. A panel holds at most one period of the highest cosine.
 const NODES: usize = 12;
 
-/// Panels on either side of the chemical potential, each two temperatures wide: exp(-40) is left out.
+/// Panels on either side of the chemical potential, each two temperatures wide. Farther out -df/dE has fallen by
+/// exp(-40) and is left out.
 const REACH: i32 = 20;
 
 impl DoubleMoments {
-    /// The conductivity of Kubo and Bastin at the chemical potentials `mu` and temperature `temperature` (in energy),
-    /// in units of e^2/hbar per `volume`, and its standard error over the vectors (Student's for few, NaN for one): with A = v_alpha and B = v_beta, eq. (2) and (3) of the paper,
+    /// The Kubo-Bastin conductivity at the chemical potentials `potentials` and `temperature` (both energies), in
+    /// units of e^2/hbar per `volume`, and its standard error over the vectors (Student's for few, NaN for one). With
+    /// A = v_alpha and B = v_beta, eqs. (2) and (3) of the paper:
     /// sigma = i hbar e^2/Omega Int f(E) Tr[v_alpha delta(E - H) v_beta dG+/dE - v_alpha dG-/dE v_beta delta(E - H)].
     pub fn conductivity(
         &self,
@@ -54,7 +56,7 @@ impl DoubleMoments {
             Ok(sigma)
         };
         let mean = sigma(self.values())?;
-        // Linear in the moments: the mean of the vectors' conductivities is that of their mean.
+        // The conductivity is linear in the moments: the mean over the vectors may be taken before or after.
         let each: Vec<Vec<f64>> =
             if self.vectors() < 2 { Vec::new() } else { self.of_each().map(sigma).collect::<Result<_>>()? };
         let errors = (0..mean.len()).map(|i| standard_error(each.iter().map(|of| of[i] - mean[i]))).collect();
@@ -93,13 +95,13 @@ impl DoubleMoments {
     }
 }
 
-/// The conductivity at zero temperature against the chemical potential, less its prefactor.
+/// The conductivity at zero temperature as a function of the chemical potential, without its prefactor.
 struct Cold {
     window: Window,
     count: usize,
     /// S = sum s_k cos(k phi).
     surface: Vec<f64>,
-    /// Q = sum q_k cos(k phi); here q_0, then q_k / k: what its integral takes.
+    /// q_0, then q_k / k for k > 0, of Q = sum q_k cos(k phi): the coefficients of its integral over phi.
     sea: Vec<f64>,
     stop: Interrupt,
 }
@@ -130,12 +132,12 @@ impl Cold {
         Cold { window, count, surface, sea, stop }
     }
 
-    /// The angle of an energy, at the nearer end for one outside the window.
+    /// phi = arccos(x) of an energy. An energy outside the window counts as the nearer end.
     fn angle(&self, energy: f64) -> f64 {
         self.window.scale(energy).clamp(-1.0, 1.0).acos()
     }
 
-    /// At a chemical potential: below the window nothing, above it what all states give together.
+    /// At a chemical potential: zero below the window, the contribution of all states above it.
     fn at_energy(&self, mu: f64) -> f64 {
         let x = self.window.scale(mu);
         if x <= -1.0 {
@@ -159,13 +161,14 @@ impl Cold {
             (a1, a2) = (2.0 * c * a1 - a2 + surface, a1);
             (b1, b2) = (2.0 * c * b1 - b2 + sea, b1);
         }
-        // 1/s^2 comes from two densities of states; it is cut off at the distance from the window's end that the moments resolve.
+        // 1/s^2 comes from two densities of states. It is cut off at the distance from the window's end that the
+        // moments resolve.
         let ends = (self.count as f64 * s).powi(2);
         let inverse = if ends < 1e-12 { 1.0 } else { -(-ends).exp_m1() / ends } * (self.count as f64).powi(2);
         (self.surface[0] + c * a1 - a2) * inverse + self.sea[0] * (PI - phi) - s * b1
     }
 
-    /// Energies between ascending angles, with their weights in an integral over energy and the conductivity there.
+    /// Quadrature points between ascending angles: energy, weight in an integral over energy, conductivity there.
     fn nodes(&self, breaks: &[f64]) -> Vec<(f64, f64, f64)> {
         let rule = gauss_legendre();
         let mut nodes = Vec::new();
@@ -185,7 +188,7 @@ impl Cold {
         nodes
     }
 
-    /// The average with minus the slope of the Fermi function.
+    /// The conductivity at a temperature: sigma(E) averaged with -df/dE, f the Fermi function.
     fn average(&self, nodes: &[(f64, f64, f64)], mu: f64, temperature: f64) -> f64 {
         let inside: f64 = nodes
             .iter()
@@ -199,7 +202,7 @@ impl Cold {
     }
 }
 
-/// sum b_n U'_(n-1) as a series of T_k.
+/// The coefficients of T_k in sum b_n U'_(n-1).
 fn slopes(b: &[f64]) -> Vec<f64> {
     let count = b.len();
     // U_j = 2 (T_j + T_(j-2) + ...), where T_0 counts half; then (sum t_k T_k)' the same way.
@@ -241,7 +244,7 @@ mod tests {
     use super::*;
 
     fn moments(count: usize) -> DoubleMoments {
-        // Of no operator: the sums hold for any numbers.
+        // Moments of no operator: the identities hold for any numbers.
         let values: Vec<C64> = (0..count * count)
             .map(|i| {
                 let (m, n) = ((i / count) as f64, (i % count) as f64);

@@ -1,10 +1,11 @@
-//! The lowest eigenpairs of a Hermitian operator: Davidson's method for several states (Davidson 1975; Liu 1978) with
-//! Olsen's correction and thick restarts; without a preconditioner it is a block Lanczos method with thick restarts.
+//! The lowest eigenpairs of a Hermitian operator: Davidson's method for several states (Davidson, J. Comput. Phys. 17
+//! (1975) 87; Liu 1978) with Olsen's correction and thick restarts. Without a preconditioner it is a block Lanczos
+//! method with thick restarts.
 //!
-//! An eigenvector that the search happens to hold has no residual, wherever it lies in the spectrum. So searches begin with
-//! random vectors alone, which have weight everywhere, and are corrected by a preconditioner that is definite: it raises a
-//! lower state faster than one above, as a polynomial of H does, and loses none. What begins with vectors of somebody
-//! else's choice is looked at a second time, from random vectors orthogonal to what was found.
+//! A search cannot leave an eigenvector: its residual is zero, wherever it lies in the spectrum. So searches start
+//! from random vectors, which overlap with every state, and use a definite preconditioner. Like a polynomial of H, it
+//! amplifies a lower state more than a higher one and removes none. A search from given vectors is followed by a
+//! second look, from random vectors orthogonal to what was found.
 
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
@@ -14,23 +15,25 @@ use crate::number::{C64, root};
 use crate::operator::Operator;
 use crate::task::{Steps, Task};
 
-/// Spaces of so many dimensions are diagonalised whole.
+/// Spaces up to this dimension are diagonalised completely.
 const SMALL: usize = 64;
-/// A search that ends in fewer iterations has seen too little of the operator to be believed without a second look.
+/// A search that ends in fewer iterations is followed by a second look: it has seen too little of the operator.
 const FEW: usize = 12;
-/// A pair stands out of the rest where its residual is so much smaller than the distance to the values beyond.
+/// Pairs count as separated when their residuals are below this fraction of the distance to the first value beyond
+/// them.
 const CLEAR: f64 = 0.1;
-/// How far below the diagonal the preconditioner's shift lies until the wanted pairs stand out, in standard deviations of the
-/// diagonal: basis states that are nearly eigenstates would run ahead of lower states that are not.
+/// How far the shift of the preconditioner lies below the lowest diagonal entry and Ritz value until the wanted pairs
+/// are separated, in standard deviations of the diagonal. Without it, basis states that are nearly eigenstates would
+/// converge before lower states that are not.
 const BELOW: f64 = 0.3;
-/// Expansions without progress, at the level of rounding, that end a search.
+/// Expansions without progress, at the level of rounding, after which a search ends.
 const STALL: usize = 30;
 
 /// How corrections are made from residuals.
 pub enum Preconditioner<'a> {
     /// The residual itself: a Krylov method.
     None,
-    /// (theta - diag H)^-1, where the diagonal is known.
+    /// (shift - diag H)^-1 in Olsen's correction; the residual itself where the diagonal is unknown.
     Diagonal,
     /// The user's: from residuals and Ritz values to corrections.
     User(&'a mut dyn FnMut(&BlockVector, &[f64]) -> Result<BlockVector>),
@@ -48,13 +51,13 @@ pub struct DavidsonOptions<'a> {
     pub max_iterations: usize,
     /// Starting vectors; if they are too few, random ones are added.
     pub start: Option<BlockVector>,
-    /// Whether to improve the starting vectors and no more: no second look for states below that they do not overlap with.
+    /// Whether only to improve the starting vectors, without a second look for lower states that they do not overlap
+    /// with.
     pub trust_start: bool,
     /// Find eigenpairs orthogonal to these columns.
     pub orthogonal_to: Option<BlockVector>,
     /// Seed of the random starting vectors.
     pub seed: u64,
-    /// How corrections are made.
     pub preconditioner: Preconditioner<'a>,
 }
 
@@ -82,12 +85,12 @@ pub enum Ended {
     Converged,
     /// Iterations or products are used up.
     Limit,
-    /// The residuals have stopped falling: rounding rules.
+    /// The residuals have stopped falling: the limit of rounding.
     Stalled,
 }
 
 impl Ended {
-    /// In a word.
+    /// Its name in results.
     pub fn name(self) -> &'static str {
         match self {
             Ended::Converged => "converged",
@@ -96,7 +99,7 @@ impl Ended {
         }
     }
 
-    /// From the word.
+    /// The reason of this name.
     pub fn named(name: &str) -> Option<Ended> {
         [Ended::Converged, Ended::Limit, Ended::Stalled].into_iter().find(|e| e.name() == name)
     }
@@ -115,13 +118,12 @@ pub struct Eigen {
     pub iterations: usize,
     /// Products with single vectors.
     pub products: usize,
-    /// Why the search ended.
     pub ended: Ended,
 }
 
 impl Eigen {
-    /// Whether every residual is below the tolerance, and no state below was missed as far as a search that had weight
-    /// everywhere can tell.
+    /// Whether every residual is below the tolerance and no lower state was missed, as far as a search that overlaps
+    /// with every state can tell.
     pub fn converged(&self) -> bool {
         self.ended == Ended::Converged
     }
@@ -194,21 +196,21 @@ struct Search<'a, 'b> {
 }
 
 impl Search<'_, '_> {
-    /// Whether a search for so many pairs takes the whole of what is left beside avoided columns.
+    /// Whether a search for `count` pairs diagonalises the whole space orthogonal to the avoided columns.
     fn is_whole(&self, count: usize, avoided: usize) -> bool {
         let free = self.h.dim() - avoided;
-        // Where the basis may hold everything, or multiplets of most of it are asked for, nothing is gained by less.
+        // A smaller basis gains nothing where all of it fits, or where most of the space is asked for.
         let most = SMALL.max(4 * count.min(128));
         free <= most && !matches!(self.options.preconditioner, Preconditioner::User(_))
     }
 
-    /// Differences of values that mean nothing.
+    /// Values closer than this count as equal: they differ by rounding or within the tolerance.
     fn slack(&self, value: f64) -> f64 {
         let rounding = if self.h.dtype().is_single() { 1e-5 } else { 1e-12 };
         self.options.tolerance.max(rounding * value.abs())
     }
 
-    /// Adds random columns to a space: how many directions that gave.
+    /// Adds random columns to a space; returns how many new directions they gave.
     fn random(&mut self, space: &mut Subspace, columns: usize) -> Result<usize> {
         let mut t = self.h.zeros(columns)?;
         let distribution = Distribution::Gaussian;
@@ -256,8 +258,8 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// The lowest pairs orthogonal to some columns; with a value, only whether there is anything below it: the search ends
-    /// where it has come below, or when its lowest pair stands out above.
+    /// The lowest pairs orthogonal to the columns of `avoid`. With `above`, only whether a state lies below that
+    /// value: the search ends once it is below, or once its lowest pair is known to lie above.
     fn run(
         &mut self,
         count: usize,
@@ -268,7 +270,7 @@ impl Search<'_, '_> {
         let h = self.h;
         let device = h.device().clone();
         let free = h.dim() - avoid.map_or(0, BlockVector::columns);
-        // One vector more than asked for keeps a multiplet that the count would cut in one piece.
+        // One vector more than asked for, so that a multiplet which `count` would cut stays together.
         let block = (count + usize::from(count > 1)).min(free);
         let max_basis = self.options.max_basis.max(count + block + 1).min(free);
         let keep = (count + block.max(max_basis / 3)).min(max_basis.saturating_sub(block)).max(count);
@@ -339,10 +341,11 @@ impl Search<'_, '_> {
         }
     }
 
-    /// Whether a search for something below a value has its answer.
+    /// Whether it is decided if a state lies below `value`.
     fn is_decided(&self, value: f64, theta: &[f64], residual: f64) -> bool {
         let (above, slack) = (theta[0] - value, self.slack(value));
-        // By how much the value can fall at most, as far as the next one tells (Kato and Temple).
+        // The Kato-Temple bound residual^2/(next - theta[0]) on the error of theta[0], with `next` the second Ritz
+        // value.
         let fall = |next: &f64| residual * residual <= CLEAR * slack * (next - theta[0]);
         above < -slack
             || residual <= self.options.tolerance.max(CLEAR * above)
@@ -368,10 +371,10 @@ impl Search<'_, '_> {
     }
 }
 
-/// Tells when rounding rules: many expansions have brought nothing, and the residual is what products cannot resolve.
+/// Detects the limit of rounding: many expansions without progress, and a residual that products cannot resolve.
 struct Stall {
     expansions: usize,
-    /// The residual when it last fell by much.
+    /// The residual when it last fell by a tenth or more.
     last: f64,
     /// The largest Ritz value so far, by modulus.
     norm: f64,
@@ -390,7 +393,7 @@ impl Stall {
         if residual <= 0.9 * self.last {
             (self.last, self.expansions) = (residual, 0);
         }
-        // Errors of products that are kept add up over restarts, to far more than one product's.
+        // Rounding errors of the stored products add up over restarts, far beyond that of one product.
         self.expansions > STALL && residual <= self.precision.powf(0.7) * self.norm
     }
 }
@@ -433,12 +436,12 @@ struct Diagonal {
     lowest: f64,
     /// Standard deviation.
     spread: f64,
-    /// Where the lowest entries are; nowhere if all are alike.
+    /// Rows of the lowest entries; none if all entries are equal.
     states: Vec<usize>,
 }
 
 impl Diagonal {
-    /// Of an operator that knows its diagonal, with the places of some lowest entries.
+    /// The diagonal of an operator that knows it, with the rows of its `lowest` lowest entries.
     fn of(h: &Operator, lowest: usize) -> Result<Option<Diagonal>> {
         let Some(diagonal) = h.diagonal() else { return Ok(None) };
         let diagonal: Vec<f64> = diagonal.iter().map(|z| z.re).collect();
@@ -462,7 +465,7 @@ impl Diagonal {
         Ok(Some(Diagonal { entries, lowest: least, spread, states }))
     }
 
-    /// Differences from the diagonal that a correction is divided by are no smaller.
+    /// The smallest denominator |shift - D_i| of a correction.
     fn floor(&self) -> f64 {
         1e-3 * if self.spread > 0.0 { self.spread.min(1.0) } else { 1.0 }
     }
@@ -477,8 +480,8 @@ fn basis_states(h: &Operator, states: &[usize]) -> Result<BlockVector> {
     h.device().upload(h.dtype(), h.rows(), states.len(), &data)
 }
 
-/// Olsen's correction K r - (<x|K r>/<x|K x>) K x with K = (theta - D)^-1: orthogonal to x, so that it does not
-/// stagnate where K is nearly the inverse of H.
+/// Olsen's correction K r - (<x|K r>/<x|K x>) K x with K = (theta - D)^-1 (Olsen, Jorgensen, Simons, Chem. Phys.
+/// Lett. 169 (1990) 463). It is orthogonal to x, so that it does not stagnate where K is nearly the inverse of H.
 fn olsen(
     h: &Operator,
     diagonal: &BlockVector,
@@ -513,7 +516,7 @@ mod tests {
         beside(n, &[])
     }
 
-    /// A ring of n sites, and states beside it that nothing couples to.
+    /// A ring of n sites, and isolated states that couple to nothing.
     fn beside(n: usize, isolated: &[f64]) -> Operator {
         let device: crate::backend::Device = Arc::new(Cpu::new(2, Interrupt::default()).expect("threads"));
         let mut row_start = vec![0];
@@ -551,7 +554,8 @@ mod tests {
         assert!(eigen.converged());
     }
 
-    /// Lowest on the diagonal and an eigenstate, yet not the ground state: neither found nor given it is taken for it.
+    /// The isolated state is lowest on the diagonal and an eigenstate, but not the ground state. A search must not
+    /// return it, whether found or given as the start.
     #[test]
     fn an_isolated_state_is_not_taken_for_the_ground_state() {
         let h = beside(101, &[-1.5, 3.0]);
@@ -575,7 +579,7 @@ mod tests {
         }
     }
 
-    /// Residuals that rounding keeps above the tolerance end a search, and it says so.
+    /// Rounding keeps the residuals above the tolerance: the search ends and says so.
     #[test]
     fn rounding_ends_a_search() {
         let mut options = DavidsonOptions::new(1);

@@ -7,10 +7,10 @@ use crate::number::{C64, Series, Table, memory};
 use crate::operator::Operator;
 use crate::task::Task;
 
-/// Orders kept at a time on either side: wide enough that their products run as matrix products.
+/// Orders computed together on either side, enough for efficient matrix products.
 const BATCH: usize = 64;
 
-/// <l|T_n(H~)|r> column by column for n = 0, 1, ..., `count` - 1: a row an order.
+/// <l|T_n(H~)|r> for n = 0, 1, ..., `count` - 1: one row per order, one number per pair of columns.
 pub fn cross_moments(
     h: &Operator,
     window: Window,
@@ -42,7 +42,7 @@ pub fn cross_moments(
     Ok(out)
 }
 
-/// Both vectors in one type that the operator takes.
+/// Converts both vectors to a type that the operator takes.
 fn promoted(h: &Operator, x: &BlockVector, y: &BlockVector) -> Result<(BlockVector, BlockVector)> {
     let complex = h.dtype().is_complex() || x.dtype().is_complex() || y.dtype().is_complex();
     let dtype = if complex { h.dtype().to_complex() } else { h.dtype() };
@@ -56,7 +56,7 @@ struct Polynomials {
     current: BlockVector,
     previous: BlockVector,
     order: usize,
-    /// <v|v> of a single column.
+    /// <v|v> of the first column.
     square: f64,
 }
 
@@ -107,7 +107,7 @@ impl Polynomials {
     }
 }
 
-/// mu_mn = Tr[A T_m(H~) B T_n(H~)]/D by random vectors, kept for each of them.
+/// mu_mn = Tr[A T_m(H~) B T_n(H~)]/D, estimated with random vectors; the moments of each vector are kept.
 #[derive(Debug, Clone)]
 pub struct DoubleMoments {
     pub window: Window,
@@ -117,7 +117,7 @@ pub struct DoubleMoments {
     pub count: usize,
     /// Volume of the operator's lattice, where it has one.
     pub volume: Option<f64>,
-    /// Which operators stand between the polynomials, in a word or none: moments of different ones are never averaged.
+    /// Names the operators between the polynomials; may be empty. Moments of different labels are never averaged.
     pub label: String,
     /// mu_mn of each vector, row-major in m.
     columns: Vec<Vec<C64>>,
@@ -234,7 +234,7 @@ impl DoubleMoments {
     /// The moments of some of the vectors.
     ///
     /// # Errors
-    /// When there is none, or not so many.
+    /// An empty range, or one beyond the last vector.
     pub fn select(&self, vectors: std::ops::Range<usize>) -> Result<Self> {
         let chosen =
             self.columns.get(vectors.clone()).filter(|chosen| !chosen.is_empty()).ok_or_else(|| {
@@ -252,7 +252,7 @@ impl DoubleMoments {
     /// Moments of more vectors between the same operators, averaged with these.
     ///
     /// # Errors
-    /// Moments of another calculation.
+    /// Moments that differ in window, dimension, orders, volume or label.
     pub fn merge(&self, other: &DoubleMoments) -> Result<Self> {
         let alike = self.window == other.window
             && (self.dim, self.count, &self.label) == (other.dim, other.count, &other.label)
@@ -266,7 +266,7 @@ impl DoubleMoments {
         Ok(Self::of_vectors(self.window, self.dim, self.count, columns)?.on(self.volume, self.label.clone()))
     }
 
-    /// A column a vector, and in the report what else it takes to make the moments again with [`DoubleMoments::from_table`].
+    /// One column per vector. The report holds the rest of what [`DoubleMoments::from_table`] needs.
     ///
     /// # Errors
     /// Those of the table.

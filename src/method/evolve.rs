@@ -1,8 +1,10 @@
-//! exp(-i t H) psi by Chebyshev expansion (Tal-Ezer and Kosloff, J. Chem. Phys. 81 (1984) 3967), t real, imaginary or neither.
+//! exp(-i t H) psi by Chebyshev expansion (Tal-Ezer and Kosloff, J. Chem. Phys. 81 (1984) 3967), for real, imaginary
+//! or complex t.
 //!
-//! An imaginary time makes the terms of a series as large as exp(|Im t| a) with the half width a of the window, while the sum may
-//! be as small as the inverse, so that a step loses the square of that in relative precision. Steps are kept so short that the
-//! loss is below two digits. After each step columns are scaled to norm one, and the logarithms of the norms are added up.
+//! With an imaginary time the terms of the series are as large as exp(|Im t| a), a the half width of the window,
+//! while the sum may be as small as exp(-|Im t| a): a step loses a factor exp(2 |Im t| a) in relative precision.
+//! Steps are so short that this is below two digits. After each step the columns are scaled to norm one, and the
+//! logarithms of the norms are added up.
 
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
@@ -11,18 +13,18 @@ use crate::number::C64;
 use crate::operator::Operator;
 use crate::task::Task;
 
-/// The most that |Re t| times the half width is in a step: expansions of so many orders meet 1e-14.
+/// Largest |Re t| a in one step: expansions of about as many orders reach 1e-14.
 const REAL: f64 = 300.0;
-/// The same of |Im t|.
+/// Largest |Im t| a in one step.
 const IMAGINARY: f64 = 2.0;
-/// More steps than that never end.
+/// Evolutions of more steps are refused.
 const MOST_STEPS: f64 = 1e8;
 
-/// An evolved block: column k is `psi` times exp(`log_scale[k]`).
+/// An evolved block: its column k is column k of `psi` times exp(`log_scale[k]`).
 pub struct Evolved {
     /// The columns.
     pub psi: BlockVector,
-    /// Logarithms of what the columns are to be multiplied by; zero for real times.
+    /// Logarithms of the factors of the columns; zero for real times.
     pub log_scale: Vec<f64>,
 }
 
@@ -36,7 +38,7 @@ impl Evolved {
         Ok((self.psi, self.log_scale))
     }
 
-    /// The columns as they are.
+    /// The columns with their factors multiplied in.
     ///
     /// # Errors
     /// A norm beyond the range of double precision.
@@ -45,7 +47,7 @@ impl Evolved {
             return Ok(self.psi);
         }
         let (mut psi, logs) = self.normalised(h)?;
-        // The squares of its numbers are summed, too.
+        // The sum of the squares of its entries must be finite, too.
         let most = if psi.dtype().is_single() { 40.0 } else { 345.0 };
         if let Some(log) = logs.iter().find(|log| log.is_finite() && log.abs() > most) {
             return Err(Error::numeric(format!(
@@ -95,7 +97,7 @@ pub fn evolve(
     }
     window.must_hold(h, task)?;
     let dt = t / steps;
-    // About the middle of the window, where the terms are smallest.
+    // Expanded about the middle of the window, where the terms are smallest.
     let middle = window.center;
     let series = Expansion::converged(window, tolerance, |energy| {
         Ok((C64::new(dt.im, -dt.re) * (energy - middle)).exp())

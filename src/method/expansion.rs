@@ -19,11 +19,12 @@ pub struct Expansion {
 
 /// A converged series is compared with its function at so many points evenly spaced in energy, and as many in the angle.
 const LOOKS: usize = 4096;
-/// A series may be off by this much of the function's largest value between its own points, or by what rounding leaves.
+/// Allowed error of a series between its own points, relative to the largest value of the function. The terms left
+/// out add to it.
 const OFF: f64 = 1e-10;
-/// Rounding of the function may leave all coefficients at this fraction of the largest, not more.
+/// Largest plateau of the coefficients, relative to the largest one, that is taken for rounding of the function.
 const FLOOR: f64 = 1e-9;
-/// Terms that a series may have unless they are asked for.
+/// Most terms of a series whose length is not given.
 const MOST_TERMS: usize = 1 << 16;
 
 /// A function's values at the Chebyshev points, whose number is a power of two.
@@ -38,8 +39,9 @@ impl Samples {
         Ok(Samples { values: (0..points).map(value).collect::<Result<_>>()? })
     }
 
-    /// The first coefficients, by Gauss and Chebyshev's quadrature. This is a cosine transform; it follows from a Fourier transform
-    /// of the points in another order: the even ones, then the odd ones backwards (Makhoul, IEEE Trans. ASSP 28 (1980) 27).
+    /// The first coefficients, by Gauss-Chebyshev quadrature. This cosine transform follows from a Fourier transform
+    /// of the points in another order: the even ones, then the odd ones backwards (Makhoul, IEEE Trans. ASSP 28
+    /// (1980) 27).
     fn coefficients(&self, terms: usize) -> Vec<C64> {
         let n = self.values.len();
         let mut v: Vec<C64> = self.values.iter().step_by(2).copied().collect();
@@ -55,7 +57,7 @@ impl Samples {
     }
 }
 
-/// sum_j v_j exp(-2 pi i j k/n) of a power of two of numbers, in place (Cooley and Tukey).
+/// sum_j v_j exp(-2 pi i j k/n) in place; the length n is a power of two (Cooley and Tukey).
 fn fourier(v: &mut [C64]) {
     let n = v.len();
     let bits = n.trailing_zeros();
@@ -95,8 +97,9 @@ fn largest(values: &[C64]) -> f64 {
 }
 
 impl Expansion {
-    /// The first terms of the series of a function of energy. Its values are taken at twice as many points as terms, and at twice
-    /// as many again until coefficients agree: what a function has between points would otherwise be folded into them.
+    /// The first `terms` coefficients of the series of a function of energy. The function is sampled at twice as many
+    /// points as terms, and at twice as many again until the coefficients agree: structure between the points would
+    /// otherwise be folded into them.
     ///
     /// # Errors
     /// No terms or too many of them, and those of the function.
@@ -121,12 +124,12 @@ impl Expansion {
         Ok(Expansion { window, coefficients })
     }
 
-    /// Expands to as many terms as it takes: the last eighth of the coefficients, relative to the largest, lies below
-    /// `tolerance`, or below what the rounding of the function leaves in all of them; what lies below it at the end is cut off.
-    /// The series is then compared with the function between its points.
+    /// Expands to as many terms as needed: the last eighth of the coefficients, relative to the largest, must be
+    /// below `tolerance` or below the plateau that rounding of the function leaves. Coefficients below that are
+    /// dropped at the end. The series is then compared with the function between its points.
     ///
     /// # Errors
-    /// A function that 65536 terms do not reach, as one with a jump, and those of the function.
+    /// A function that does not converge within 65536 terms, such as one with a jump, and errors of the function.
     pub fn converged(
         window: Window,
         tolerance: f64,
@@ -142,7 +145,7 @@ impl Expansion {
             if let Some(floor) = settled(&all, tolerance) {
                 let last = all.iter().rposition(|c| c.norm() > floor).unwrap_or(0);
                 let series = Expansion { window, coefficients: all[..=last].to_vec() };
-                // What was cut off, and what may follow.
+                // A bound on the terms dropped, and on those that may follow.
                 let cut: f64 = all[last + 1..].iter().map(|c| c.norm()).sum::<f64>()
                     + terms as f64 * largest(&all[terms - terms / 8..]);
                 if looks.is_none() {
@@ -160,7 +163,8 @@ impl Expansion {
         .hint("smooth the function, or give `terms` for a truncated series"))
     }
 
-    /// Whether the series has these values at these energies, but for `cut`, which was left out.
+    /// Whether the series has these values at these energies, within [`OFF`] and `cut`, the bound on the terms left
+    /// out.
     fn agrees(&self, looks: &[(f64, C64)], cut: f64) -> bool {
         let values: Vec<C64> = looks.iter().map(|(_, f)| *f).collect();
         let allowed = OFF * largest(&values) + 2.0 * cut;
@@ -192,7 +196,7 @@ impl Expansion {
         b1 * x - b2 + self.coefficients.first().copied().unwrap_or_default()
     }
 
-    /// f(H) psi by [`clenshaw`], checked against what |T_k| <= 1 allows: `sum |c_k| |psi|`.
+    /// f(H) psi by [`clenshaw`], checked against the bound `sum |c_k| |psi|` that |T_k| <= 1 gives.
     ///
     /// # Errors
     /// Vectors of another length, a spectrum that leaves the window, or on interruption.
@@ -229,8 +233,9 @@ impl Expansion {
     }
 }
 
-/// The size below which coefficients are left out; none if the series has not settled. It has where the last eighth of the
-/// coefficients lies below `tolerance` of the largest, or where the whole last half is flat, as rounding makes it.
+/// The size below which coefficients are left out; none if the series has not settled. It has settled when the last
+/// eighth of the coefficients is below `tolerance` of the largest, or when its last half is flat, as rounding makes
+/// it.
 fn settled(all: &[C64], tolerance: f64) -> Option<f64> {
     let most = largest(all);
     let n = all.len();
@@ -242,9 +247,9 @@ fn settled(all: &[C64], tolerance: f64) -> Option<f64> {
     (end <= FLOOR * most && flat).then(|| 2.0 * largest(&all[n / 2..]))
 }
 
-/// The values of a function between the points of any series.
+/// The values of a function between the points that any series uses.
 fn look(window: Window, f: &mut dyn FnMut(f64) -> Result<C64>) -> Result<Vec<(f64, C64)>> {
-    // Irrational fractions: no such point falls on a grid.
+    // Irrational offsets: no such point falls on a grid.
     let even = |j: usize| 2.0 * (j as f64 + 0.618_033_988_749_895) / LOOKS as f64 - 1.0;
     let turned = |j: usize| (std::f64::consts::PI * (j as f64 + 0.381_966_011_250_105) / LOOKS as f64).cos();
     let zero = Some(window.scale(0.0)).filter(|x| x.abs() <= 1.0);

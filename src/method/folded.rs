@@ -1,16 +1,15 @@
-//! T_m of the folded operator (H - e)^2: a filter that lets through what is near an energy inside the
-//! spectrum.
+//! T_m of the folded operator (H - e)^2: a filter for the levels near an energy e inside the spectrum.
 
 use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::Result;
 use crate::operator::{Action, LinearOperator, Operator};
 use crate::task;
 
-/// What the filter makes of a level at the energy itself, against levels beyond the bound.
+/// Modulus of the filter at e itself; beyond the bound it is at most one.
 const PEAK: f64 = 10.0;
 
-/// T_m(a (H - e)^2 + b) with m odd, where what lies between `bound` and `far` from e goes to [-1, 1]. Levels
-/// nearer than the bound go below -1, the nearer the lower.
+/// T_m(a (H - e)^2 + b) with m odd, where a and b map distances from e between `bound` and `far` to [-1, 1]. Levels
+/// nearer than the bound are mapped below -1, the nearer the lower.
 #[derive(Clone)]
 pub(super) struct Folded {
     h: Operator,
@@ -38,7 +37,7 @@ impl Folded {
         self.clone().into_operator()
     }
 
-    /// The angle that T_m multiplies, of a level nearer than the bound.
+    /// theta in T_m = -cosh(m theta), for a level nearer than the bound.
     fn angle(&self, distance: f64) -> f64 {
         let span = self.far * self.far - self.bound * self.bound;
         // acosh(1 + x), without the loss of digits where x is small.
@@ -46,12 +45,12 @@ impl Folded {
         (x + (x * (x + 2.0)).sqrt()).ln_1p()
     }
 
-    /// What a level at this distance from the energy becomes, if it lies nearer than the bound; -1 beyond.
+    /// The filter's value for a level at this distance from e, if it is nearer than the bound; -1 beyond.
     pub fn value(&self, distance: f64) -> f64 {
         -(self.order as f64 * self.angle(distance)).cosh()
     }
 
-    /// Whether a value is none that a level nearer than `far` can have.
+    /// Whether the filter cannot have this value for any level nearer than `far`.
     pub fn is_beyond(&self, value: f64) -> bool {
         value < self.value(0.0) * (1.0 + 1e-6) || !value.is_finite()
     }

@@ -7,7 +7,7 @@ use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, Moments, Window};
 use crate::number::C64;
 
-/// What damps the series at real energies inside the window.
+/// How the series is damped at real energies inside the window.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Damping {
     /// A kernel, at E + i0 (Weisse et al., RMP 78 (2006) 275, eq. 142).
@@ -28,9 +28,10 @@ impl Damping {
     }
 }
 
-/// The root sqrt(z^2 - 1), and w = z - root on the branch inside the unit circle: terms of the series fall like |w|^n.
+/// The root sqrt(z^2 - 1), and w = z - root on the branch inside the unit circle: the terms of the series fall as
+/// |w|^n.
 fn branch(z: C64) -> (C64, C64) {
-    // The product keeps what z^2 - 1 loses near the window's ends.
+    // The product keeps the digits that z^2 - 1 loses near the window's ends.
     let root = ((z - 1.0) * (z + 1.0)).sqrt();
     let (minus, plus) = (z - root, z + root);
     // On the circle both roots have modulus one, and the retarded one is taken.
@@ -38,8 +39,8 @@ fn branch(z: C64) -> (C64, C64) {
     if retarded { (root, minus) } else { (-root, plus) }
 }
 
-/// How many moments the series without a kernel takes until the rest is `tolerance` of the largest that G can be, and at
-/// which energy; (0, NaN) where a kernel damps them all.
+/// How many moments the series without a kernel needs until the remainder is `tolerance` of the largest possible |G|,
+/// and the energy that needs most; (0, NaN) where a kernel damps them all.
 pub fn undamped_terms(
     window: Window,
     energies: &[f64],
@@ -51,7 +52,8 @@ pub fn undamped_terms(
     let undamped = |energy: &&f64| eta > 0.0 || window.scale(**energy).abs() > 1.0;
     let needed = energies.iter().filter(undamped).map(|&energy| {
         let z = C64::new(window.scale(energy), eta);
-        // ln(1/|w|) = Re acosh(z), and |z - 1| + |z + 1| = 2 cosh of it; the excess over 1 keeps the digits of small ones.
+        // u = ln(1/|w|) = Re acosh(z), and |z - 1| + |z + 1| = 2 cosh(u). `beyond` is cosh(u) - 1, which keeps the
+        // digits of a small u.
         let (near, far) = ((z - 1.0).norm(), (z + 1.0).norm());
         let (x, y) = (z.re, z.im);
         let beyond = if x.abs() > 1.0 {
@@ -102,7 +104,8 @@ pub fn green(window: Window, mu: &[C64], energies: &[f64], damping: Damping) -> 
         .collect()
 }
 
-/// The standard errors of the Green's function of `mu` over its vectors, of the real and of the imaginary part; NaN for one.
+/// The standard errors over the vectors of the real and of the imaginary part of the Green's function; NaN for one
+/// vector.
 ///
 /// # Errors
 /// As [`green`].

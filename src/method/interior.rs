@@ -3,9 +3,9 @@
 //! (2012) A2220; folding: Wang, Zunger, J. Chem. Phys. 100 (1994) 2394). H is then diagonalised among the
 //! vectors that grow most, which keeps pairs at both sides of e apart.
 //!
-//! T_m falls with the distance from e, up to its bound. So a search from random vectors, which have weight
-//! everywhere, has found all nearer levels when it has found the last one asked for; where copies of one
-//! level are more than its vectors, a second look from other random vectors finds the rest.
+//! The filter decreases with the distance from e, up to its bound. So a search from random vectors, which overlap
+//! with every state, has found all nearer levels when it has found the last one asked for. Where a level has more
+//! copies than the search has vectors, a second look from other random vectors finds the rest.
 
 use super::folded::Folded;
 use super::subspace::Subspace;
@@ -18,13 +18,13 @@ use crate::number::root;
 use crate::operator::Operator;
 use crate::task::{Steps, Task};
 
-/// Spaces of so many dimensions are diagonalised whole.
+/// Spaces up to this dimension are diagonalised completely.
 const SMALL: usize = 128;
-/// Kernels do so many vectors at once in little more time than one.
+/// Kernels multiply so many vectors at once in little more time than one.
 const LANES: usize = 16;
-/// Random columns from here on: those before are taken by the search for the spectrum's ends.
+/// First random column used here; the search for the ends of the spectrum uses those before.
 const FIRST_COLUMN: u32 = 64;
-/// Looks at the residuals without progress that end a search, or first try another filter.
+/// Looks at the residuals without progress after which a search tries another filter or ends.
 const PATIENCE: usize = 24;
 /// The space grows by this much between two looks at the residuals.
 const GROWTH: f64 = 1.12;
@@ -101,7 +101,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
 struct Found {
     values: Vec<f64>,
     residuals: Vec<f64>,
-    /// The root of (value - e)^2 + residual^2.
+    /// sqrt((value - e)^2 + residual^2).
     radius: Vec<f64>,
     vectors: BlockVector,
 }
@@ -121,9 +121,9 @@ struct Search<'a> {
     window: Window,
     /// No level lies farther from the energy.
     far: f64,
-    /// No level lies nearer to the energy, as far as the window tells: zero inside it.
+    /// No level lies nearer to the energy than this, as far as the window tells; zero for an energy inside it.
     inner: f64,
-    /// A bound that the filter should come to have, from a rough density of states.
+    /// The bound that the filter should finally have, from a rough density of states.
     guess: f64,
     /// Random vectors that a search begins with.
     block: usize,
@@ -154,7 +154,8 @@ impl Search<'_> {
             return self.finish(scalar, count, Ended::Converged);
         }
         self.guess = self.first_bound()?;
-        // A peak of the density may stand for one level of many states: long filters wait until they are known to be due.
+        // A peak of the density may be one level of many states: filters with a narrower bound are tried only when
+        // they are needed.
         let mut bound = self.clipped(self.guess.max(2e-3 * self.far), 0.0);
         let mut start = None;
         loop {
@@ -177,13 +178,13 @@ impl Search<'_> {
         }
     }
 
-    /// How many levels the filter should let through: few enough that they fit into the space, enough that it
-    /// is short.
+    /// How many levels the filter should let through: few enough to fit into the space, enough that the filter is
+    /// short.
     fn levels(&self) -> usize {
         2 * self.options.count + 80
     }
 
-    /// A bound that about so many levels lie within, from a rough density of states.
+    /// A bound within which about [`Search::levels`] levels lie, from a rough density of states.
     fn first_bound(&mut self) -> Result<f64> {
         let h = self.h;
         let distribution = if h.dtype().is_complex() { Distribution::Phase } else { Distribution::Sign };
@@ -205,12 +206,12 @@ impl Search<'_> {
         Ok(self.clipped(bound, 0.0))
     }
 
-    /// A distance from the energy, with what lies beyond the nearest that a level can be stretched.
+    /// A distance from the energy, stretched by `factor` from `inner` on, the smallest that a level can have.
     fn stretched(&self, distance: f64, factor: f64) -> f64 {
         self.inner + factor * (distance - self.inner).max(0.0)
     }
 
-    /// A bound that a filter can have where the levels sought reach to `radius`.
+    /// The nearest bound that a filter can have, where the levels sought reach to `radius`.
     fn clipped(&self, bound: f64, radius: f64) -> f64 {
         bound
             .clamp(1e-6 * self.far, (0.4 * self.far).max(0.5 * (radius + self.far)).min(0.999_999 * self.far))
@@ -253,9 +254,9 @@ impl Search<'_> {
         self.finish(found, self.options.count, Ended::Converged)
     }
 
-    /// Diagonalises H among vectors and their images, and keeps as many of the nearest pairs as there were
-    /// vectors. Levels equally far above and below the energy are one to the filter: its vectors mix them,
-    /// and only with the images is their span one that H does not leave.
+    /// Diagonalises H among vectors and their images, and keeps as many of the nearest pairs as there were vectors.
+    /// The filter cannot distinguish levels equally far above and below the energy: its vectors mix them, and only
+    /// together with the images is their span invariant under H.
     fn resolved(&mut self, x: BlockVector) -> Result<Found> {
         let (e, wanted) = (self.options.near, x.columns());
         let mut space = Subspace::new(self.h, None, 2)?;
@@ -381,7 +382,7 @@ impl Search<'_> {
     fn missed(&mut self, filter: &Folded, found: &Found) -> Result<Look> {
         let count = self.options.count;
         let limit = filter.value(found.radius[count - 1]);
-        // What certainly lies beyond need not be found again.
+        // Pairs that certainly lie beyond need not be found again.
         let beyond = |i: usize| {
             (found.values[i] - self.options.near).abs() - found.residuals[i] > found.radius[count - 1]
         };
@@ -419,7 +420,7 @@ impl Search<'_> {
                 return Ok(Look::More(Box::new(space.vectors(&s, &nearer)?)));
             }
             let above = theta[0] - limit;
-            // By how much the value can fall at most, as far as the next one tells (Kato and Temple).
+            // The Kato-Temple bound on the error of theta[0], with the second Ritz value as the next level.
             let fall = theta.get(1).map_or(f64::INFINITY, |next| residual * residual / (next - theta[0]));
             if residual <= 0.3 * above || residual <= slack || fall <= 0.3 * above || space.dim() >= free {
                 return Ok(Look::Nothing);
@@ -437,7 +438,7 @@ impl Search<'_> {
         let mut chosen: Vec<usize> = (0..count.min(found.values.len())).collect();
         chosen.sort_by(|&i, &j| found.values[i].total_cmp(&found.values[j]));
         let worst = found.worst(count);
-        // A space that is diagonalised whole is known to rounding, whatever was asked for.
+        // A space diagonalised completely is exact to rounding, which may still be above the tolerance.
         let rounding = ended == Ended::Converged && worst > self.options.tolerance;
         Ok(Eigen {
             values: chosen.iter().map(|&i| found.values[i]).collect(),

@@ -10,14 +10,14 @@ use crate::number::C64;
 use crate::operator::Operator;
 use crate::task::Task;
 
-/// Basis vectors that are kept; where these are too few the step is divided.
+/// Most basis vectors. Where they do not suffice, the step is divided.
 const LARGEST: usize = 48;
-/// Steps that one call is divided into, at most.
+/// Most steps of one call.
 const MOST_STEPS: usize = 1_000_000;
 /// A residual below this, relative to the largest element of H seen, ends the space: it is invariant.
 const INVARIANT: f64 = 1e-13;
 
-/// What became of a vector.
+/// An evolved vector, and what it cost.
 pub struct Exponential {
     /// exp(z H) v.
     pub vector: BlockVector,
@@ -25,7 +25,7 @@ pub struct Exponential {
     pub products: usize,
 }
 
-/// `exp(z T) e_1` for the tridiagonal matrix of Lanczos, z real or not; the factor exp(z shift) is left out.
+/// `exp(z (T - shift)) e_1` for the tridiagonal Lanczos matrix T and real or complex z.
 fn small(alpha: &[f64], beta: &[f64], z: C64, shift: f64) -> Result<Vec<C64>> {
     let n = alpha.len();
     let t = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
@@ -45,10 +45,11 @@ fn small(alpha: &[f64], beta: &[f64], z: C64, shift: f64) -> Result<Vec<C64>> {
     Ok(c)
 }
 
-/// exp(z H) v for one column v; `tol` is the error of all of it, relative to the norm of the result.
+/// exp(z H) v for one column v. `tol` bounds the estimated error of the whole evolution, relative to the norm of the
+/// result.
 ///
 /// # Errors
-/// For a block of several columns, numbers that are not finite, steps without end, interruption.
+/// A block of several columns, numbers that are not finite, too many steps, interruption.
 pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task) -> Result<Exponential> {
     if v.columns() != 1 {
         return Err(Error::input(format!("`exponential` of a block of {} columns", v.columns()))
@@ -86,7 +87,7 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
                 next = device.convert(&next, dtype)?;
             }
             products += 1;
-            // Twice is enough: what the first pass leaves is rounding of its own size.
+            // Orthogonalised twice: the second pass removes the rounding errors of the first.
             let all: Vec<&BlockVector> = basis.iter().collect();
             let overlaps = device.dots_with(&all, &next)?;
             alpha.push(overlaps[k - 1].re);
@@ -101,7 +102,7 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
                 return Err(Error::numeric("a product with the operator is not finite"));
             }
             let ends = rest <= INVARIANT * largest || k >= h.dim();
-            // What the next vector would have: the error of leaving it out (Saad 1992).
+            // Error of ending the basis here, relative to the result (Saad, SIAM J. Numer. Anal. 29 (1992) 209).
             let error = |fraction: f64, c: &[C64]| {
                 let size = c.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();
                 rest * (z * fraction).norm() * c[k - 1].norm() / size

@@ -1,5 +1,4 @@
-//! What tells about states without momenta: topology in real space, how far states reach, how levels repel,
-//! entanglement.
+//! Properties of systems without momenta: topology in real space, entanglement, level statistics.
 
 use std::f64::consts::{PI, TAU};
 
@@ -53,9 +52,10 @@ fn projected(v: &Matrix, f: &[C64]) -> Result<Matrix> {
     v.dagger().matmul(&Matrix::from_fn(n, m, |i, j| f[i] * data[i * m + j]))
 }
 
-/// The local Chern marker of each site, `-(4 pi / A) Im <r| P x Q y P |r>` with the area A of a cell (Bianco,
-/// Resta, PRB 84 (2011) 241106, equation 8; the sign is that of `chern_number`): inside a large sample those
-/// of the sites of a cell add up to the Chern number, in all of an open sample to zero.
+/// The local Chern marker of each site, `-(4 pi / A) Im <r| P x Q y P |r>` with P the projector on the filled states,
+/// Q = 1 - P and A the area of a cell (Bianco, Resta, PRB 84 (2011) 241106, equation 8). The sign is that of
+/// `chern_number`. Inside a large sample the markers of the sites of a cell add up to the Chern number; over all of
+/// an open sample they add up to zero.
 ///
 /// # Errors
 /// No lattice in two directions, one that is not open, fillings that do not fit or end inside a multiplet.
@@ -83,8 +83,8 @@ pub fn chern_marker(h: &Operator, filled: usize) -> Result<Vec<f64>> {
     Ok(marker)
 }
 
-/// The Bott index of a sample that is periodic in both directions, a Chern number of its filled states
-/// (Loring, Hastings, EPL 92 (2010) 67004).
+/// The Bott index of a sample that is periodic in both directions: the Chern number of its filled states (Loring,
+/// Hastings, EPL 92 (2010) 67004).
 ///
 /// # Errors
 /// No lattice in two directions, one that is not periodic, fillings that do not fit or end inside a
@@ -122,8 +122,8 @@ pub fn bott_index(h: &Operator, filled: usize) -> Result<i64> {
     Ok((hand * values.iter().map(|z| z.arg()).sum::<f64>() / TAU).round() as i64)
 }
 
-/// The correlation matrix of the filled states on some rows: its eigenvalues, ascending, each between 0 and
-/// 1, and the entanglement entropy of those rows (Peschel, J. Phys. A 36 (2003) L205).
+/// The eigenvalues of the correlation matrix of the filled states on some rows, ascending, each between 0 and 1, and
+/// the entanglement entropy of those rows, with the natural logarithm (Peschel, J. Phys. A 36 (2003) L205).
 ///
 /// # Errors
 /// Rows that are not there or named twice, fillings that do not fit or end inside a multiplet.
@@ -148,9 +148,9 @@ pub fn entanglement(h: &Operator, filled: usize, rows: &[usize]) -> Result<(Vec<
     Ok((values, entropy))
 }
 
-/// The mean ratio of neighbouring spacings, the smaller to the larger, and its standard error (Oganesyan,
-/// Huse, PRB 75 (2007) 155111): 0.386 of independent levels, 0.531 of a real random matrix, 0.600 of a
-/// complex one. Levels at one place count as spacings of zero; two such spacings in a row have no ratio.
+/// The mean ratio of neighbouring spacings, the smaller to the larger, and its standard error (Oganesyan, Huse, PRB
+/// 75 (2007) 155111): 0.386 for independent levels, 0.531 for real and 0.600 for complex random matrices. Degenerate
+/// levels have a spacing of zero; two such spacings in a row have no ratio.
 ///
 /// # Errors
 /// Fewer than three levels, or none with a ratio.

@@ -8,10 +8,10 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 
-/// Degrees beyond this are asked for by mistake.
+/// The largest degree; more is taken for a mistake.
 const MOST: usize = 20_000;
 
-/// Degrees up to which points are exchanged: a few per cent more terms of a longer series cost less than their search.
+/// The largest degree of the exchange algorithm. Beyond it, a few per cent more terms cost less than the exchange.
 const EXCHANGED: usize = 1500;
 
 /// Deviations below this are lost in rounding.
@@ -29,10 +29,11 @@ pub struct MinMax {
 }
 
 impl MinMax {
-    /// The polynomial of a degree; beyond 1500 the one through the Chebyshev nodes, whose deviation is at most twice the best.
+    /// The best polynomial of a degree. Beyond 1500 it is the one through the Chebyshev nodes, whose deviation is at
+    /// most twice the best.
     ///
     /// # Errors
-    /// An interval that is none, a degree that is out of reach.
+    /// `eps` outside (0, 1), a degree beyond 20000.
     pub fn of_degree(eps: f64, degree: usize) -> Result<MinMax> {
         check(eps)?;
         if degree > MOST {
@@ -52,7 +53,7 @@ impl MinMax {
     /// The polynomial of the smallest degree whose deviation is `error` at most.
     ///
     /// # Errors
-    /// An interval that is none, an error out of reach of double precision, a degree that is out of reach.
+    /// `eps` outside (0, 1), an error that double precision does not reach, a degree beyond 20000.
     pub fn to_error(eps: f64, error: f64) -> Result<MinMax> {
         check(eps)?;
         check_error(error)?;
@@ -86,7 +87,7 @@ impl MinMax {
         Ok(fit)
     }
 
-    /// Roughly the degree that such a deviation takes: 0.41 exp(-2.083 n sqrt(eps)) is what one of n leaves.
+    /// Roughly the degree n that reaches this deviation, by the law delta = 0.41 exp(-2.083 n sqrt(eps)).
     pub fn degree_for(eps: f64, error: f64) -> f64 {
         (0.41 / error).ln().max(0.0) / (2.083 * eps.sqrt())
     }
@@ -101,10 +102,10 @@ impl MinMax {
         clenshaw(&self.coefficients, (2.0 * y - 1.0 - self.eps) / (1.0 - self.eps))
     }
 
-    /// As few terms of the series as keep the deviation within `error`: where an outer iteration has converged in part,
-    /// the inner function need not be better.
+    /// The fewest terms of the series that keep the deviation within `error`. An outer iteration that has partly
+    /// converged needs no better inner function.
     pub fn terms_for(&self, error: f64) -> usize {
-        // |T_k| <= 1 and sqrt(y) <= 1: what is left out bounds what is lost.
+        // |T_k| <= 1 and sqrt(y) <= 1: the coefficients left out bound the loss.
         let mut lost = self.deviation;
         let mut terms = self.coefficients.len();
         while terms > 1 && lost + self.coefficients[terms - 1].abs() <= error {
@@ -139,7 +140,7 @@ pub(super) fn drowned(eps: f64, deviation: f64) -> Error {
         .hint("ask for a larger one, or raise `eps` by more low modes")
 }
 
-/// Roughly what the best deviation of a degree will be.
+/// Roughly the smallest deviation of a degree.
 fn estimate(eps: f64, degree: usize) -> f64 {
     0.41 * (-2.1 * degree as f64 * eps.sqrt()).exp()
 }
@@ -194,7 +195,7 @@ fn weights(points: &[f64]) -> Vec<f64> {
     logs.iter().enumerate().map(|(i, l)| (l - largest).exp() * if i % 2 == 0 { 1.0 } else { -1.0 }).collect()
 }
 
-/// The exchange algorithm; None if it finds no better points before rounding rules.
+/// The exchange algorithm; None if rounding spoils its result.
 fn remez(eps: f64, degree: usize) -> Option<MinMax> {
     let count = degree + 2;
     let root = |z: f64| (0.5 * ((1.0 - eps) * z + 1.0 + eps)).sqrt();
@@ -203,7 +204,8 @@ fn remez(eps: f64, degree: usize) -> Option<MinMax> {
     let mut best: Option<(f64, Interpolant)> = None;
     for _ in 0..12 {
         let w = weights(&points);
-        // The divided difference of P(z_i) = (1 - (-1)^i e)/sqrt(y_i) over all points vanishes; w_i alternates in sign.
+        // P(z_i) = (1 - (-1)^i e)/sqrt(y_i) has degree n, so its divided difference over all n + 2 points vanishes,
+        // which gives e. The weights w_i alternate in sign.
         let (mut above, mut below) = (0.0, 0.0);
         for (i, (w, z)) in w.iter().zip(&points).enumerate() {
             above += w / root(*z);
@@ -307,7 +309,7 @@ fn interpolated(eps: f64, degree: usize) -> MinMax {
     fit
 }
 
-/// The largest deviation: on a grid that resolves every extremum, each of which a parabola then places.
+/// The largest deviation, from a grid that resolves every extremum and a parabola at each.
 fn measured(fit: &MinMax) -> f64 {
     const TOGETHER: usize = 8;
     let points = 32 * fit.coefficients.len() + 1024;
@@ -382,7 +384,8 @@ mod tests {
         }
     }
 
-    /// What double precision does not hold is said, and soon: the law asks for degrees that rounding makes useless.
+    /// A deviation that double precision does not reach is refused, and soon: the law asks for degrees that rounding
+    /// makes useless.
     #[test]
     fn rounding_ends_the_search() {
         for (eps, error) in [(1e-2, 2e-14), (1e-3, 5e-14), (1e-4, 3e-13), (1e-5, 1e-12)] {

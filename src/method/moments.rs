@@ -23,7 +23,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// From unnormalised moments, a row a vector; vectors of different norm weigh equally, and one that is zero has none.
+    /// From unnormalised moments, one row per vector. Each row is divided by its mu_0, so that vectors of different
+    /// norm weigh equally; a row of zeros stays zero.
     pub fn new(window: Window, dim: usize, columns: Vec<Vec<f64>>) -> Result<Self> {
         let orders = columns.first().map_or(0, Vec::len);
         if orders == 0 || columns.iter().any(|c| c.len() != orders) {
@@ -99,7 +100,7 @@ impl Moments {
         self.columns.get(vector).map(Vec::as_slice)
     }
 
-    /// A column a vector, and in the report what else it takes to make the moments again with [`Moments::from_table`].
+    /// One column per vector. The report holds the rest of what [`Moments::from_table`] needs.
     pub fn to_table(&self) -> Result<Table> {
         let columns =
             self.columns.iter().enumerate().map(|(i, c)| (format!("vector_{i}"), Series::Real(c.clone())));
@@ -136,8 +137,8 @@ impl Moments {
     }
 
     /// The density per energy at `energies`, zero outside the window:
-    /// f(x) = [g_0 mu_0 + 2 sum g_n mu_n T_n(x)] / (pi sqrt(1 - x^2)), divided by a
-    /// (Weisse, Wellein, Alvermann, Fehske, RMP 78 (2006) 275, section II.C).
+    /// f(x) = [g_0 mu_0 + 2 sum g_n mu_n T_n(x)] / (pi sqrt(1 - x^2)), divided by the half width a (Weisse, Wellein,
+    /// Alvermann, Fehske, RMP 78 (2006) 275, section II.C).
     pub fn density(&self, energies: &[f64], kernel: DampingKernel) -> Vec<f64> {
         let damped = damp(&self.mean, &kernel.factors(self.len()));
         energies.par_iter().map(|&e| self.series(&damped, e)).collect()
@@ -178,7 +179,7 @@ impl Moments {
         let g = kernel.factors(self.len());
         let angle = |energy: f64| self.window.scale(energy).clamp(-1.0, 1.0).acos();
         let (low, high) = (angle(lower), angle(upper));
-        // What each moment counts: the integral of its cosine over the angle.
+        // The weight of each moment: the integral of its cosine over the angle.
         let weights: Vec<f64> = (0..self.len())
             .map(|n| match n {
                 0 => g[0] * (low - high) / PI,
@@ -190,7 +191,8 @@ impl Moments {
     }
 }
 
-/// The standard error of a mean from what its samples differ from it, by Student's distribution; NaN for fewer than two.
+/// The standard error of a mean from the deviations of its samples, by Student's distribution; NaN for fewer than
+/// two.
 pub(super) fn standard_error(deviations: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = deviations.fold((0usize, 0.0), |(count, sum), d| (count + 1, sum + d * d));
     let n = count as f64;

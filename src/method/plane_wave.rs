@@ -47,9 +47,9 @@ pub fn plane_waves(
     h.device().upload(h.dtype().to_complex(), h.rows(), columns, &data)
 }
 
-/// Which of the momenta have waves exp(i k r) that go on across the periodic boundaries, but for a thousandth of a turn: k L a
-/// is the phase of the boundary along each direction with its L cells of vector a. `free`, a direction that the wave does not
-/// extend along, may have any.
+/// Which of the plane waves exp(i k r) continue across the periodic boundaries, within a thousandth of a turn. Along
+/// each direction with its L cells of vector a, k L a must be the phase of the boundary. Direction `free`, which the
+/// wave does not extend along, is not checked.
 ///
 /// # Errors
 /// As [`plane_waves`].
@@ -73,8 +73,8 @@ pub fn momenta_fit(h: &Operator, momenta: &[Vec<f64>], free: Option<usize>) -> R
     Ok(momenta.iter().map(|k| (0..lattice.dimension()).all(|d| fits(k, d))).collect())
 }
 
-/// `points` momenta evenly spaced along the straight lines between corners (two at least, of one dimension), the first
-/// and the last corner included, and how far along the path each lies.
+/// `points` momenta evenly spaced along the straight lines between corners (at least two, of equal dimension), with
+/// the first and the last corner, and the length of the path up to each.
 pub fn k_path(corners: &[Vec<f64>], points: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (y - x).powi(2)).sum::<f64>().sqrt();
     let pieces: Vec<f64> = corners.windows(2).map(|w| distance(&w[0], &w[1])).collect();

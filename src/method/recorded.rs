@@ -1,5 +1,5 @@
-//! Clenshaw's recurrence over one series, for many vectors in turn. Its launches are recorded, which pays where a device takes
-//! longer to launch a step than to compute it.
+//! Clenshaw's recurrence of one series for many vectors in turn. Its kernel launches are recorded once and replayed,
+//! which pays where a device takes longer to launch a step than to compute it.
 
 use crate::backend::{BlockVector, Recording, Update};
 use crate::error::Result;
@@ -18,14 +18,14 @@ pub struct RecordedClenshaw {
     psi: BlockVector,
     b1: BlockVector,
     b2: BlockVector,
-    /// From the lowest coefficients on, [`GROUP`] of them each.
+    /// Groups of [`GROUP`] coefficients each, the lowest first.
     groups: Vec<Box<dyn Recording>>,
 }
 
 impl RecordedClenshaw {
-    /// Records the recurrence of a series with real coefficients for vectors like `v`, on a device that
-    /// [finds it worth it](crate::backend::Backend::worth_recording). Nobody else may use `h`: the vectors that it keeps for
-    /// itself are recorded too.
+    /// Records the recurrence of a series with real coefficients for vectors like `v`, on a device that [finds it
+    /// worth it](crate::backend::Backend::worth_recording). `h` must not be shared: its own work vectors are part of
+    /// the recording.
     ///
     /// # Errors
     /// Those of the device.
@@ -34,7 +34,7 @@ impl RecordedClenshaw {
         let zeros = || device.zeros(v.dtype(), v.rows(), v.columns());
         let (psi, mut b1, mut b2) = (zeros()?, zeros()?, zeros()?);
         let step = doubled(window);
-        // What the operator keeps for itself is made by a first product.
+        // A first product makes the operator allocate its work vectors.
         h.update_plus(step, &b1, &mut b2, &[(0.0, &psi)])?;
         let (first, others) = coefficients.split_first().unwrap_or((&0.0, &[]));
         let mut groups = Vec::new();
@@ -51,10 +51,10 @@ impl RecordedClenshaw {
         Ok(RecordedClenshaw { h, window, first: *first, psi, b1, b2, groups })
     }
 
-    /// The series of the operator, its first `terms` terms and a few more that fill a group, applied to a vector.
+    /// Applies the first `terms` terms of the series, rounded up to whole groups, to a vector.
     ///
     /// # Errors
-    /// Those of the device, and on interruption; it is of no use after that.
+    /// Those of the device, and interruption, after which the recording is of no use.
     pub fn apply(&mut self, v: &BlockVector, terms: usize) -> Result<BlockVector> {
         let device = self.h.device();
         let (none, one) = ([C64::default()], [C64::new(1.0, 0.0)]);

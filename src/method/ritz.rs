@@ -14,7 +14,7 @@ use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// What a gradient must fall by before the span is diagonalised again.
+/// Factor by which a gradient falls before the span is diagonalised again.
 const CYCLE: f64 = 0.1;
 
 /// How the functional is minimised.
@@ -31,13 +31,14 @@ pub enum RitzMethod {
 pub struct RitzOptions {
     /// Number of eigenpairs.
     pub count: usize,
-    /// How many of them must have converged, from the lowest on; the others are returned as they are then.
+    /// How many of them must converge, counted from the lowest. The others are returned as they are then.
     pub sure: usize,
     /// Vectors to begin with, in place of as many random ones.
     pub start: Option<BlockVector>,
     /// Largest residual norm |A x - theta x| that counts as converged.
     pub tolerance: f64,
-    /// The same as a fraction of the lowest |theta|, where that is larger: for values whose size is not known before.
+    /// The same as a fraction of the lowest |theta|; the larger of the two counts. For values whose size is not known
+    /// before.
     pub relative: f64,
     /// Most products with single vectors.
     pub max_products: usize,
@@ -53,7 +54,7 @@ impl RitzOptions {
         RitzOptions { count, sure: count, start: None, tolerance, relative, max_products, seed, method }
     }
 
-    /// What counts as converged where the Ritz values are these.
+    /// The residual that counts as converged for these Ritz values.
     fn goal(&self, values: &[f64]) -> f64 {
         self.tolerance.max(self.relative * values[0].abs())
     }
@@ -111,9 +112,9 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
 struct Span {
     a: Operator,
     x: BlockVector,
-    /// How many vectors there are to be.
+    /// How many vectors there should be.
     width: usize,
-    /// The next random ones.
+    /// Where the next random columns come from.
     random: Random,
     values: Vec<f64>,
     residuals: Vec<f64>,
@@ -122,7 +123,7 @@ struct Span {
 }
 
 impl Span {
-    /// Of so many vectors: those given, and random ones for the rest.
+    /// A span of `width` vectors: those given, and random ones for the rest.
     fn new(a: &Operator, x: Option<BlockVector>, width: usize, seed: u64) -> Result<Span> {
         let distribution = Distribution::Gaussian;
         let mut random = Random { seed, stream: Stream::Start, first_column: 0, distribution };
@@ -200,10 +201,10 @@ impl Span {
     }
 }
 
-/// Tells when rounding keeps residuals from falling: many sweeps have not lowered them.
+/// Detects residuals that rounding keeps from falling: many sweeps have not lowered them.
 struct Stall {
     sweeps: usize,
-    /// The residual when it last fell by much.
+    /// The residual when it last fell by a tenth or more.
     last: f64,
 }
 
@@ -215,7 +216,7 @@ impl Default for Stall {
 
 impl Stall {
     fn of(&mut self, residual: f64) -> bool {
-        // A slow search has not stalled: the fall since the last note is judged over the sweeps that it took.
+        // A slow search has not stalled: its fall is judged over many sweeps.
         self.sweeps += 1;
         if residual <= 0.9 * self.last {
             (self.last, self.sweeps) = (residual, 0);
@@ -284,8 +285,8 @@ fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &T
     a.update(Update::PRODUCT, &x, &mut y, None)?;
     let mut z = device.zeros(x.dtype(), x.rows(), 1)?;
     let mut mu = device.dots(&x, &y)?[0].re;
-    // The gradient A x - mu x. Where it is small, rounding leaves a part along x that is not, which a second projection
-    // removes: the step would take it for a slope.
+    // Turns A x into the gradient A x - mu x. Where the gradient is small, rounding leaves a component along x that
+    // is not small. The second projection removes it: the step would take it for a slope.
     let tangent = |x: &BlockVector, g: &mut BlockVector| -> Result<()> {
         for _ in 0..2 {
             let along = device.dots(x, g)?[0];
@@ -340,7 +341,7 @@ fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &T
             p = g.clone();
             continue;
         }
-        // The old direction turned with x, in its former length, stays a tangent at the new point.
+        // The old direction, projected to the tangent space at the new x and with its former length.
         let beta = cos * gg / old * pp;
         let along = device.dots(&x, &p)?[0];
         device.axpby(&[-along], &x, &[ONE], &mut p)?;
@@ -353,7 +354,8 @@ fn descend(span: &mut Span, k: usize, goal: f64, options: &RitzOptions, task: &T
     Ok(steps > 0)
 }
 
-/// Subspace iteration: each sweep damps all that lies above the largest Ritz value of the span.
+/// Subspace iteration with a Chebyshev filter: each sweep damps the spectrum above the largest Ritz value of the
+/// span.
 fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended> {
     let a = span.a.clone();
     let device = a.device().clone();
@@ -384,8 +386,8 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended>
         // The damping begins above the span's own values; within a multiplet nothing would grow otherwise.
         let mut top = (highest + (0.25 * (highest - wanted)).max(1e-4 * (upper - lowest)))
             .min(lowest + 0.9 * (upper - lowest));
-        // Where the lowest value lies far below, it alone allows but a small degree. If the others are one multiplet besides, they
-        // would not grow over what lies right above them, and the damping begins higher.
+        // A lowest value far below the others permits only a small degree. If the others form one multiplet besides,
+        // they would not grow over the states right above them, so the damping begins higher.
         let limit = {
             let half = 0.5 * (upper - top);
             let lowest = ((0.5 * (upper + top) - lowest) / half).max(1.0 + 1e-12);
@@ -400,7 +402,8 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended>
         if !(half > 0.0) {
             return Ok(Ended::Stalled);
         }
-        // Vectors grow by no more than keeps the others apart from them; those that have converged are taken out again.
+        // The growth is limited, since a vector that grows too much hides the others in its rounding. Converged
+        // vectors are projected out again.
         let goal = options.goal(&span.values);
         let first = (0..options.sure).find(|&k| span.residuals[k] > goal).unwrap_or(0);
         let room =
@@ -461,7 +464,7 @@ mod tests {
         Stored::from_csr(&device, csr, Format::Csr).unwrap()
     }
 
-    /// Rounding leaves more than is asked for: the search ends long before its allowance does.
+    /// The tolerance is below rounding: the search ends long before its limit of products.
     #[test]
     fn both_ways_end_where_rounding_rules() {
         let h = stored(64, Values::F32);

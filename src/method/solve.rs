@@ -39,7 +39,7 @@ pub struct Solution {
 /// Refuses a system that cannot be solved.
 ///
 /// # Errors
-/// Sizes that do not fit, a tolerance that is none.
+/// Sizes that do not fit, a tolerance outside (0, 1).
 pub fn check_system(a: &Operator, b: &BlockVector, options: &SolveOptions) -> Result<()> {
     if a.dim() != a.cols() || b.rows().global != a.dim() {
         return Err(Error::input(format!(
@@ -69,7 +69,8 @@ pub fn check_system(a: &Operator, b: &BlockVector, options: &SolveOptions) -> Re
     Ok(())
 }
 
-/// Solves for right-hand sides brought to a size of one where their squares could under- or overflow on the way.
+/// Solves with right-hand sides scaled to about norm one where their squares could under- or overflow, and scales
+/// back.
 ///
 /// # Errors
 /// Those of `solve`.
@@ -85,7 +86,7 @@ where
     let (step, most) = if b.dtype().is_single() { (60.0, 120.0) } else { (400.0, 1000.0) };
     let mut factors = vec![1.0f64; b.columns()];
     let mut scaled = None;
-    // Squares that are lost already tell no size, so that long steps come first.
+    // A square that has under- or overflowed tells no size: such a column is scaled by a large fixed step first.
     for _ in 0..5 {
         let (v, mut changed) = (scaled.as_ref().unwrap_or(b), false);
         let squares = device.dots(v, v)?;
@@ -96,7 +97,7 @@ where
                 s if s.is_finite() => -(0.5 * s.log2()).round(),
                 _ => -step,
             };
-            // Beyond this there is nothing but zeros.
+            // A column that needs more than this is zero.
             if (factor.log2() + by).abs() <= most {
                 (*factor, changed) = (*factor * by.exp2(), true);
             }
@@ -148,7 +149,7 @@ fn ratio(a: f64, b: f64) -> f64 {
     if b == 0.0 { 0.0 } else { a / b }
 }
 
-/// Where a solver starts, zero if nowhere is named, and the residual there.
+/// Where a solver starts (zero by default), and the residual there.
 fn begin(a: &Operator, b: &BlockVector, start: Option<BlockVector>) -> Result<(BlockVector, BlockVector)> {
     match start {
         Some(start) => {
@@ -212,8 +213,8 @@ pub fn conjugate_gradient(
     only(in_range(a.device(), b, options, solve)?)
 }
 
-/// The iteration itself, for a product that may be less exact where the residual, the third argument, has fallen already;
-/// the product gives the columns' <p|A p>.
+/// The iteration of [`conjugate_gradient`]. `apply(p, q, residual)` writes q = A p and returns <p|A p> of each
+/// column. It may be less exact when the relative residual has already fallen.
 pub(crate) fn gradient_steps(
     a: &Operator,
     mut apply: impl FnMut(&BlockVector, &mut BlockVector, f64) -> Result<Vec<f64>>,
@@ -282,7 +283,7 @@ pub fn multishift(
     })
 }
 
-/// The iteration of [`multishift`]: the system of the smallest shift is the seed of all.
+/// The iteration of [`multishift`], in the Krylov space of the system with the smallest shift.
 pub(crate) fn shifted_steps(
     a: &Operator,
     shifts: &[f64],
@@ -300,7 +301,7 @@ pub(crate) fn shifted_steps(
     let (mut r, mut p, mut q) = (b.clone(), b.clone(), zeros()?);
     let size = squares(device, b)?;
     let mut rr = size.clone();
-    // By column: the last beta and alpha of the seed, and zeta of now and before by shift.
+    // By column: the last beta and alpha of the seed. By shift and column: zeta now and one step before.
     let (mut alpha_old, mut beta_old) = (vec![1.0; columns], vec![0.0; columns]);
     let mut zeta = vec![vec![[1.0, 1.0]; columns]; count];
     let mut iterations = 0;

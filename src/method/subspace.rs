@@ -8,8 +8,8 @@ use crate::operator::Operator;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// The basis. Columns are ordered as the blocks were added. Blocks of one column each stay so, and are then worked on
-/// together, in few passes over memory: what sweeps of DMRG need.
+/// The basis. Columns are ordered as the blocks were added. Blocks of one column each are processed together, in few
+/// passes over memory, as sweeps of DMRG need it.
 pub(super) struct Subspace {
     h: Operator,
     basis: Vec<BlockVector>,
@@ -78,8 +78,8 @@ impl Subspace {
         Ok(())
     }
 
-    /// Makes `t` orthogonal to the basis (twice, so that rounding does not creep in) and orthonormal in itself, adds
-    /// what is left of it to the basis and returns how many directions that was.
+    /// Makes `t` orthogonal to the basis (twice, so that rounding does not creep in) and orthonormal in itself, and
+    /// adds the remaining directions to the basis. Returns how many there are.
     pub fn extend(&mut self, t: BlockVector) -> Result<usize> {
         let Some(t) = self.orthonormal(t)? else { return Ok(0) };
         let device = self.device().clone();
@@ -129,7 +129,7 @@ impl Subspace {
                 if left <= floor {
                     return Ok(None);
                 }
-                // What is lost to rounding must be taken out again only where much was taken out (Kahan and Parlett).
+                // A second pass is needed only where the first one removed much of the vector (Kahan and Parlett).
                 if left > 0.25 {
                     break;
                 }
@@ -185,7 +185,7 @@ impl Subspace {
         let mut r = self.mix(&self.images, s, columns)?;
         let minus: Vec<C64> = columns.iter().map(|&j| C64::new(-theta[j], 0.0)).collect();
         self.device().axpby(&minus, &x, &[ONE], &mut r)?;
-        // What leads to vectors that are avoided is not part of the problem.
+        // Components along the avoided vectors are not part of the problem.
         for avoid in &self.avoid {
             let back: Vec<C64> = self.device().gram(avoid, &r)?.iter().map(|z| -z).collect();
             self.device().combine(avoid, &back, 1.0, &mut r)?;
@@ -231,8 +231,9 @@ fn normalise(device: &Device, t: &mut BlockVector) -> Result<()> {
     device.axpby(&inverse, &copy, &[C64::default()], t)
 }
 
-/// Symmetric orthonormalisation by the Gram matrix, without directions whose eigenvalue there is below `floor` or, of the
-/// largest, `share`; nothing if none is left. Twice gives columns that are orthonormal to rounding.
+/// Canonical orthonormalisation by the Gram matrix, without directions whose eigenvalue is below `floor` or below
+/// `share` of the largest; None if no direction is left. Applied twice, it gives columns that are orthonormal to
+/// rounding.
 pub(crate) fn orthonormal_columns(
     device: &Device,
     t: &BlockVector,

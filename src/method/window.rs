@@ -26,7 +26,7 @@ impl Window {
         Ok(Window { center: (lower + upper) / 2.0, half_width: (upper - lower) / 2.0 })
     }
 
-    /// An error where an amount is beyond what |T_m| <= 1 allows, as it comes to be when the spectrum leaves the window.
+    /// An error if `amount` exceeds `most`, the bound that |T_m| <= 1 gives: the spectrum then leaves the window.
     pub fn holds(&self, amount: f64, most: f64, dtype: DType) -> Result<()> {
         let rounding = if dtype.is_single() { 1e-2 } else { 1e-6 };
         if amount <= most * (1.0 + rounding) {
@@ -40,8 +40,8 @@ impl Window {
         .hint("use a wider window, or `spectral_window(h)` to find one"))
     }
 
-    /// An error where the spectrum of a Hermitian operator leaves the window for certain: where it reaches is found by a few
-    /// steps of Lanczos' method unless Gershgorin's theorem says that all is inside, once for an operator.
+    /// An error if the spectrum of a Hermitian operator certainly leaves the window. If Gershgorin's theorem does not
+    /// prove that it is inside, a few Lanczos steps find how far it reaches, once per operator.
     ///
     /// # Errors
     /// A spectrum beyond the window, and those of the operator.
@@ -129,10 +129,10 @@ pub(super) fn require_hermitian(h: &Operator) -> Result<()> {
         .hint("`h + h.dagger()` is Hermitian"))
 }
 
-/// Steps of Lanczos' method that a look at where the spectrum reaches takes.
+/// Lanczos steps of [`Window::must_hold`].
 const LOOK: usize = 24;
 
-/// What Lanczos' method finds of both ends of a spectrum.
+/// Both ends of a spectrum by Lanczos' method.
 struct Limits {
     /// The extreme Ritz values, which lie inside.
     reached: (f64, f64),

@@ -5,14 +5,14 @@ use std::f64::consts::PI;
 use super::minmax::{check, check_error, drowned};
 use crate::error::{Error, Result};
 
-/// Zolotarev's best rational function for 1/sqrt(y) on [eps, 1]: R(y) = constant + sum_k residue_k/(y + pole_k).
+/// Zolotarev's best rational function for 1/sqrt(y) on [eps, 1]: R(y) = sum_k residue_k/(y + shift_k).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Zolotarev {
     /// The lower end of the interval.
     pub eps: f64,
     /// max |1 - sqrt(y) R(y)| on it.
     pub deviation: f64,
-    /// Poles, as positive shifts.
+    /// s_k > 0: the poles lie at y = -s_k.
     pub shifts: Vec<f64>,
     /// Their residues.
     pub residues: Vec<f64>,
@@ -22,7 +22,7 @@ impl Zolotarev {
     /// The function with a number of poles (van den Eshof et al., CPC 146 (2002) 203).
     ///
     /// # Errors
-    /// An interval that is none, no pole or too many.
+    /// `eps` outside (0, 1), no pole or more than 200.
     pub fn of_order(eps: f64, poles: usize) -> Result<Zolotarev> {
         check(eps)?;
         if poles == 0 || poles > 200 {
@@ -43,7 +43,7 @@ impl Zolotarev {
         // prod (y + c_2l)/prod (y + c_2l-1) in partial fractions.
         let residues: Vec<f64> = (0..poles)
             .map(|k| {
-                // Ratio by ratio: the products alone leave the range of numbers.
+                // Ratio by ratio: the products alone would over- or underflow.
                 let others = (0..poles).filter(|l| *l != k);
                 (0..poles - 1).zip(others).map(|(l, o)| (even(l) - odd(k)) / (odd(o) - odd(k))).product()
             })
@@ -70,7 +70,7 @@ impl Zolotarev {
             if r.deviation <= error {
                 return Ok(r);
             }
-            // Each pole more divides it by the same number, until rounding rules.
+            // Each further pole divides the deviation by about the same number, down to the level of rounding.
             if !(r.deviation < before) {
                 return Err(drowned(eps, before));
             }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, Scalar};
 use crate::task;
 
-/// Rows of matrices whose inverses take so long that an interruption does not wait for them.
+/// Matrices of at least so many rows are inverted apart, so that an interruption need not wait for the inverse.
 const LARGE: usize = 1000;
 
 /// A double-precision real or complex number.
@@ -54,7 +54,7 @@ impl Amplitude for C64 {
     }
 }
 
-/// `a . b` without conjugation. Four running sums, so that they overlap.
+/// `a . b` without conjugation. Four partial sums, which a processor adds side by side.
 pub fn dot<S: Amplitude>(a: &[S], b: &[S]) -> S {
     let mut sums = [S::default(); 4];
     let (head_a, tail_a) = a.split_at(a.len() & !3);
@@ -70,7 +70,8 @@ pub fn dot<S: Amplitude>(a: &[S], b: &[S]) -> S {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
-/// `c = alpha a b^T + (c or 0)`, row-major: `a` is m x k, `b` n x k, `c` m x n. One thread: walkers share the others.
+/// `c = alpha a b^T + (c or 0)`, row-major: `a` is m x k, `b` n x k, `c` m x n. It runs on one thread, as other
+/// walkers use the others.
 pub fn times_transposed<S: Amplitude>(a: &[S], b: &[S], c: &mut [S], k: usize, alpha: S, add: bool) {
     if k == 0 {
         if !add {
@@ -159,7 +160,7 @@ fn odd(order: &[usize]) -> bool {
 /// Determinant and inverse of an n x n matrix, row-major.
 ///
 /// # Errors
-/// When the matrix is singular to working precision or holds what is no number.
+/// When the matrix is singular to working precision or an entry is not finite.
 pub fn invert<S: Amplitude>(a: &[S], n: usize) -> Result<Inverse<S>> {
     if a.iter().any(|x| !x.finite()) {
         return Err(Error::numeric("an orbital is not a finite number")

@@ -14,7 +14,7 @@ pub struct Cell {
     images: Images,
 }
 
-/// Cells that Ewald's sum over images may have to look at; more come of vectors that differ by some factor of 10^4.
+/// Most cells in Ewald's sum over images; only vectors whose lengths differ by some factor of 10^4 need more.
 const MOST_IMAGES: f64 = 2e7;
 
 /// `a . b`.
@@ -38,7 +38,7 @@ fn duals(v: &[[f64; 3]; 3], signed_volume: f64) -> [[f64; 3]; 3] {
 
 /// Shortens each vector by the others until none can be shortened.
 fn reduce(mut v: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
-    // Every step shortens a vector by more than rounding, so there are few; the bound is for peace of mind.
+    // Every step shortens a vector by more than rounding, so there are few; the bound is a safeguard.
     for _ in 0..200 {
         let mut changed = false;
         for i in 0..3 {
@@ -64,14 +64,14 @@ fn reduce(mut v: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
 }
 
 impl Cell {
-    /// Whether another has the same vectors, but for what files round off.
+    /// Whether another cell has the same vectors, up to the rounding of files.
     pub fn is_near(&self, other: &Cell) -> bool {
         let scale = self.vectors.iter().map(|v| dot(*v, *v)).fold(0.0, f64::max).sqrt();
         let all = self.vectors.iter().flatten().zip(other.vectors.iter().flatten());
         all.into_iter().all(|(a, b)| (a - b).abs() < 1e-6 * scale)
     }
 
-    /// Whether it is made of whole cells of another, but for what files round off.
+    /// Whether it is made of whole cells of another, up to the rounding of files.
     pub fn is_multiple_of(&self, other: &Cell) -> bool {
         let whole = |x: &f64| (x - x.round()).abs() < 1e-6 * x.abs().max(1.0);
         self.vectors.iter().all(|v| other.fractional(*v).iter().all(whole))
@@ -106,7 +106,8 @@ impl Cell {
         let all = (0..27).filter(|&k| k != 13).map(|k| combine(steps(k), &reduced));
         let neighbours: Vec<[f64; 3]> = all.collect();
         let square = |v: &[f64; 3]| dot(*v, *v);
-        // A face is where no other lattice point is as near.
+        // A neighbour stands for a face of the Wigner-Seitz cell if no other lattice point is as near to its
+        // midpoint.
         let face =
             |v: &&[f64; 3]| neighbours.iter().all(|u| u == *v || dot(**v, *u) < square(u) * (1.0 - 1e-12));
         let one_of_two = |v: &&[f64; 3]| **v > v.map(|x| -x);
@@ -144,7 +145,7 @@ impl Cell {
         &self.reciprocal
     }
 
-    /// The volume.
+    /// The volume, in bohr^3.
     pub fn volume(&self) -> f64 {
         self.volume
     }
@@ -173,12 +174,12 @@ impl Cell {
         }))
     }
 
-    /// What the search of the nearest image takes.
+    /// The data for the search of the nearest image.
     pub fn images(&self) -> &Images {
         &self.images
     }
 
-    /// Cartesian coordinates to fractions: the rows of a matrix.
+    /// The matrix from Cartesian to fractional coordinates, as rows.
     pub fn inverse(&self) -> [[f64; 3]; 3] {
         self.reciprocal.map(|b| b.map(|x| x / (2.0 * PI)))
     }
@@ -192,7 +193,7 @@ impl Cell {
         if faces.is_empty() || dot(inside, inside) <= radius * radius {
             return inside;
         }
-        // Every crossing of a face shortens the vector, so there are few; the bound is for what is no number.
+        // Every crossing of a face shortens the vector, so there are few; the bound ends the loop for NaN.
         for _ in 0..16 {
             let mut crossed = false;
             for (face, half) in faces {
@@ -212,8 +213,8 @@ impl Cell {
     }
 }
 
-/// The nearest whole number, without the call that `round` is on processors before SSE 4.1. Adding 1.5 2^52 leaves no bits
-/// behind the point.
+/// The nearest whole number, without the function call that `round` is on processors before SSE 4.1. Adding 1.5 2^52
+/// leaves no bits after the binary point.
 #[inline(always)]
 fn nearest_whole(x: f64) -> f64 {
     const SHIFT: f64 = 6_755_399_441_055_744.0;

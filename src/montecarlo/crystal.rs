@@ -14,17 +14,17 @@ const ANGSTROM: f64 = 1.0 / 0.529_177_210_903;
 /// Hartree in a rydberg.
 const RYDBERG: f64 = 0.5;
 
-/// Cells beyond which no crystal is repeated.
+/// Most primitive cells of a crystal.
 const MOST_CELLS: usize = 1 << 20;
 
-/// An ion at its place.
+/// An ion and its position.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ion {
     /// Its chemical symbol.
     pub species: String,
-    /// Its charge with all valence electrons taken off.
+    /// Its charge without its valence electrons, in e.
     pub charge: f64,
-    /// Where it is.
+    /// Its position, in bohr.
     pub position: [f64; 3],
 }
 
@@ -84,7 +84,7 @@ impl Potential {
         self.terms.is_empty()
     }
 
-    /// V at every point.
+    /// V at every point, in hartree.
     pub fn values(&self, points: &[[f64; 3]]) -> Vec<f64> {
         let mut phases = Phases::reaching(self.terms.iter().map(|(n, _)| n));
         let one = |point: &[f64; 3]| {
@@ -208,32 +208,29 @@ impl Crystal {
         Crystal::new("electron gas", cell, [1; 3], &[], electrons, none)
     }
 
-    /// What it is called.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The cell that repeats, of all ions.
+    /// The periodic cell of the crystal, with all ions.
     pub fn cell(&self) -> &Cell {
         &self.cell
     }
 
-    /// The smallest cell.
     pub fn primitive(&self) -> &Cell {
         &self.primitive
     }
 
-    /// How many primitive cells wide it is.
+    /// How many primitive cells it has along each vector.
     pub fn repeat(&self) -> [usize; 3] {
         self.repeat
     }
 
-    /// All ions.
     pub fn ions(&self) -> &[Ion] {
         &self.ions
     }
 
-    /// Valence electrons in all.
+    /// Valence electrons in the whole crystal.
     pub fn electrons(&self) -> usize {
         self.electrons
     }
@@ -243,7 +240,7 @@ impl Crystal {
         &self.potential
     }
 
-    /// The density parameter: the radius of the sphere that holds one electron.
+    /// The density parameter: the radius of the sphere that holds one electron, in bohr.
     pub fn rs(&self) -> f64 {
         (3.0 * self.cell.volume() / (4.0 * std::f64::consts::PI * self.electrons as f64)).cbrt()
     }

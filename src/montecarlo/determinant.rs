@@ -1,7 +1,7 @@
 //! A Slater determinant of one spin: its matrix, the inverse, and what replacing rows does to both.
 //!
-//! `A[i][l] = psi_l(r_i)`; kept is `B = (A^-1)^T`, so that the ratio for moving electron i, `sum_l psi_l(y) A^-1[l][i]`, runs
-//! over neighbours in memory.
+//! `A[i][l] = psi_l(r_i)`. Stored is `B = (A^-1)^T`, so that the ratio for moving electron i,
+//! `sum_l psi_l(y) A^-1[l][i]`, runs over neighbours in memory.
 
 use super::amplitude::{Amplitude, add_transposed_times, determinant, dot, invert, solve, times_transposed};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ impl<S: Amplitude> Determinant<S> {
     /// Of the matrix given row by row.
     ///
     /// # Errors
-    /// When it is singular or holds what is no number.
+    /// When it is singular or an entry is not finite.
     pub fn new(rows: Vec<S>, n: usize, delay: usize) -> Result<Determinant<S>> {
         let inverse = invert(&rows, n)?;
         Ok(Determinant {
@@ -120,7 +120,8 @@ impl<S: Amplitude> Determinant<S> {
         largest(&mut (0..n).map(inner)).min(largest(&mut (0..n).map(outer)))
     }
 
-    /// An error where [`Determinant::condition`] leaves no digits: a true zero that rounding hides, as symmetry makes them.
+    /// An error where [`Determinant::condition`] leaves no digits: the determinant is zero, by a symmetry for
+    /// example, up to rounding.
     ///
     /// # Errors
     /// When the matrix is singular to working precision.
@@ -167,8 +168,8 @@ impl<S: Amplitude> Determinant<S> {
         self.rows[i * self.n..(i + 1) * self.n].copy_from_slice(orbitals);
     }
 
-    /// Computes determinant and inverse anew, and returns how far the old ones were off: the largest element of
-    /// `A A^-1 - 1` in a row of it.
+    /// Computes determinant and inverse anew, and returns the error of the old ones: the largest element of
+    /// `A A^-1 - 1` in its first row.
     ///
     /// # Errors
     /// When the matrix is singular.
@@ -195,18 +196,18 @@ fn singular(n: usize) -> Error {
 pub struct Change<S> {
     /// Numbers of the rows.
     pub rows: Vec<usize>,
-    /// What they will hold in the columns as they are, row after row; what meets a column that changes does not matter.
+    /// Their new entries in the columns that stay, row after row; entries in columns that change do not matter.
     pub in_rows: Vec<S>,
     /// Numbers of the columns.
     pub columns: Vec<usize>,
-    /// What they will hold in the rows as they are, column after column.
+    /// Their new entries in the rows that stay, column after column.
     pub in_columns: Vec<S>,
-    /// What the rows will hold in the columns, row after row.
+    /// The new entries that these rows and columns have in common, row after row.
     pub corner: Vec<S>,
 }
 
-/// Below this share of the product of its rows' lengths, the determinant of a small matrix has lost too many digits to
-/// update an inverse by it.
+/// If its determinant is below this fraction of the product of its rows' lengths, a small matrix has lost too many
+/// digits to update an inverse with.
 const SOUND: f64 = 1e-4;
 
 /// With x the new rows, y the new columns and z where they meet, the determinant changes by that of
@@ -336,8 +337,8 @@ impl<S: Amplitude> Determinant<S> {
     }
 }
 
-/// The product of the lengths of W's rows, after its two off-diagonal blocks were scaled to be alike, as A and its inverse
-/// are not.
+/// The product of the lengths of W's rows, with its two off-diagonal blocks scaled to the same size, as A and its
+/// inverse may be of very different sizes.
 fn longest<S: Amplitude>(w: &[S], kc: usize, k: usize) -> f64 {
     let square = |i: usize, j: usize| w[i * k + j].square();
     let block = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| {

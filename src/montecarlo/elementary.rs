@@ -1,11 +1,11 @@
-//! Orbitals in closed form: the harmonic oscillator in one to three dimensions, and exponentials at nuclei. Exactly solved
-//! cases are made of them.
+//! Orbitals in closed form, for exactly solved cases: the harmonic oscillator in one to three dimensions, and
+//! exponentials at nuclei.
 
 use super::{Cell, Derivatives, Orbitals};
 use crate::error::{Error, Result};
 
-/// Eigenfunctions of the oscillator: `prod_k H_n(sqrt(alpha) x_k) exp(-alpha x_k^2 / 2)`, shells in order of energy. With
-/// alpha = omega they are exact. Not normalised: neither ratios nor energies know it.
+/// Eigenfunctions of the oscillator: `prod_k H_n(sqrt(alpha) x_k) exp(-alpha x_k^2 / 2)`, shells in order of energy.
+/// With alpha = omega they are exact. They are not normalised, since neither ratios nor energies depend on it.
 #[derive(Debug, Clone)]
 pub struct Oscillator {
     alpha: f64,
@@ -122,7 +122,7 @@ impl Orbitals<f64> for Oscillator {
     }
 }
 
-/// Orbitals `exp(-zeta |r - R|)`, one a centre.
+/// Orbitals `exp(-zeta |r - R|)`, one for each centre.
 #[derive(Debug, Clone)]
 pub struct Exponentials {
     centres: Vec<([f64; 3], f64)>,

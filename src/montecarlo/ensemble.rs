@@ -1,6 +1,6 @@
-//! Many walkers at once, in the continuum or on a lattice. Each has its own random numbers and its own thread, so that neither
-//! their number nor that of the threads changes what one of them does. Where a device takes a whole ensemble, walkers live
-//! there, and only their places come home.
+//! Many walkers at once, in the continuum or on a lattice. Each has its own random numbers and is moved by one
+//! thread, so its Markov chain depends neither on the number of walkers nor on that of threads. Where a device takes
+//! a whole ensemble, the walkers live there, and only their positions are copied back.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::backend::walkers::Swept;
 use crate::error::{Error, Kind, Result};
 use crate::task::{self, Interrupt};
 
-/// Sweeps after which inverse matrices are computed anew.
+/// The inverse matrices are computed anew after so many sweeps.
 const FRESH: u64 = 32;
 
 /// A wave function as walkers sample it.
 pub trait System: Send + Sync + Sized {
-    /// Where the electrons are.
+    /// Positions of the electrons.
     type Places: Clone + Send + Sync;
-    /// The same with what is known of the wave function there.
+    /// Positions, and the determinants and inverse matrices there.
     type State: Clone + Send + Sync;
     /// Where walkers start.
     type Start: Sync;
@@ -28,9 +28,9 @@ pub trait System: Send + Sync + Sized {
     /// Walkers that live on a device.
     type Resident: Resident<Self>;
 
-    /// Starting configurations that are tried.
+    /// Random starting configurations that are tried for a walker.
     const TRIES: u64;
-    /// What to look at if none of them serves.
+    /// The hint if none of them works.
     const NO_START: &'static str;
 
     /// Electrons in all.
@@ -41,12 +41,12 @@ pub trait System: Send + Sync + Sized {
     }
     /// Random places, by the seed, the number of the walker and that of the attempt.
     fn random(&self, start: &Self::Start, seed: u64, walker: u32, attempt: u64) -> Self::Places;
-    /// What is known at these places.
+    /// The state at these places.
     ///
     /// # Errors
-    /// When they are not those of as many electrons, or the wave function vanishes there or is no number.
+    /// When their number is wrong, or the wave function vanishes there or is not finite.
     fn state(&self, places: Self::Places) -> Result<Self::State>;
-    /// Whether a walker may start there: an error if no digits of its matrices are left.
+    /// Whether a walker may start there: an error if its matrices are singular to working precision.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -58,10 +58,11 @@ pub trait System: Send + Sync + Sized {
     /// # Errors
     /// When the walker sits on a node.
     fn refresh(&self, state: &mut Self::State) -> Result<f64>;
-    /// Takes a walker through a sweep; the number of moves that were accepted.
+    /// Makes a sweep of one walker; returns the number of moves that were accepted.
     ///
     /// # Errors
-    /// When the wave function is no number somewhere, or the user stops the work: the walker must then be set up anew.
+    /// When the wave function is not finite somewhere, or the user stops the work: the walker must then be set up
+    /// anew.
     fn sweep(
         &self,
         state: &mut Self::State,
@@ -91,7 +92,7 @@ pub trait Resident<C: System>: Send + Sync {
     fn refresh(&mut self) -> Result<f64>;
 }
 
-/// Where walkers live; those whose places alone are known are set up when they are needed.
+/// Where walkers live. Those of whom only the places are known are set up when they are needed.
 enum Held<C: System> {
     Host(Vec<C::State>),
     Device(C::Resident, Vec<C::Places>),
@@ -165,7 +166,7 @@ impl<C: System> Ensemble<C> {
         })
     }
 
-    /// Walkers as they were saved: they go on as if nothing had happened.
+    /// Walkers as they were saved; their Markov chains continue as if never interrupted.
     ///
     /// # Errors
     /// When there are none, their places are not of as many electrons, or the wave function vanishes there.
@@ -178,7 +179,7 @@ impl<C: System> Ensemble<C> {
         Ok(Ensemble { psi, held, settled: false, seed, first: 0, sweep, moved: 0, tried: 0, error: 0.0 })
     }
 
-    /// What is needed to go on later. Inverse matrices are computed anew, as they will be there.
+    /// What is needed to continue later. Inverse matrices are computed anew, as they will be then.
     ///
     /// # Errors
     /// When a walker sits on a node.
@@ -188,12 +189,10 @@ impl<C: System> Ensemble<C> {
         Ok(Saved { seed: self.seed, sweep: self.sweep, places })
     }
 
-    /// The wave function.
     pub fn psi(&self) -> &Arc<C> {
         &self.psi
     }
 
-    /// How many walkers there are.
     pub fn count(&self) -> usize {
         match &self.held {
             Held::Host(walkers) => walkers.len(),
@@ -213,7 +212,7 @@ impl<C: System> Ensemble<C> {
         self.places().into_iter().cloned().collect()
     }
 
-    /// The walkers with what is known of the wave function; of those on a device, found anew.
+    /// The states of all walkers. For walkers on a device they are computed on the host.
     ///
     /// # Errors
     /// When one of them sits on a node.
@@ -224,7 +223,7 @@ impl<C: System> Ensemble<C> {
         Ok(Cow::Borrowed(self.home()?))
     }
 
-    /// The walkers, brought home if they are on a device.
+    /// The walkers on the host, set up there if they are on a device.
     fn home(&mut self) -> Result<&mut [C::State]> {
         if !matches!(self.held, Held::Host(_)) {
             self.held = Held::Host(states(&self.psi, self.own_places())?);
@@ -235,8 +234,8 @@ impl<C: System> Ensemble<C> {
         }
     }
 
-    /// The walkers on their device, and the places as they were known last. They are brought there if it takes them, unless
-    /// the host moves them.
+    /// The walkers on their device, and their places after the last sweep. They are set up there if it takes them,
+    /// unless the host made their last sweep.
     ///
     /// # Errors
     /// A failure of the device.
@@ -273,12 +272,12 @@ impl<C: System> Ensemble<C> {
         (self.moved, self.tried) = (0, 0);
     }
 
-    /// The largest error of an inverse matrix that was met when it was computed anew.
+    /// The largest error of an inverse matrix that was found when it was computed anew.
     pub fn inverse_error(&self) -> f64 {
         self.error
     }
 
-    /// Walkers of another wave function, where these are.
+    /// Walkers at the same places for another wave function.
     ///
     /// # Errors
     /// When it has other electrons, or vanishes there.
@@ -358,7 +357,7 @@ impl<C: System> Ensemble<C> {
 }
 
 impl<C: System> Clone for Ensemble<C> {
-    /// A copy of walkers that live on a device is set up there when it moves.
+    /// A copy of walkers on a device is set up there when it is first moved.
     fn clone(&self) -> Ensemble<C> {
         let held = match &self.held {
             Held::Host(walkers) => Held::Host(walkers.clone()),

@@ -19,12 +19,13 @@ pub struct Ewald {
     alpha: f64,
     /// Lattice vectors whose images of a vector in the cell may lie within the cut.
     images: Vec<[f64; 3]>,
-    /// One of each pair G, -G in lines along the third reciprocal vector: numbers of the first two, the third's first.
+    /// The waves: one of each pair G, -G, in lines along the third reciprocal vector. For each line the numbers of
+    /// its first wave, and its range in `weights`.
     lines: Vec<([i32; 3], std::ops::Range<usize>)>,
-    /// For each wave `8 pi exp(-G^2/4 alpha^2)/(V G^2)`, both of a pair together.
+    /// `8 pi exp(-G^2/4 alpha^2)/(V G^2)` for each wave, G and -G together.
     weights: Vec<f64>,
     madelung: f64,
-    /// The short part of all images of a charge.
+    /// The short-range potential of all images of a charge, at the charge.
     far: f64,
 }
 
@@ -69,7 +70,7 @@ impl Ewald {
             }
         }
         let mut ewald = Ewald { cell: cell.clone(), alpha, images, lines, weights, madelung: 0.0, far: 0.0 };
-        // A charge with its own images: what is left of the pair potential without the charge itself.
+        // A charge with its own images: the pair potential at r = 0 without the charge itself.
         ewald.far = ewald.images.iter().filter(|r| square(**r) > 0.0).map(|r| ewald.short(square(*r))).sum();
         let wave: f64 = ewald.weights.iter().sum();
         ewald.madelung = ewald.far + wave - 2.0 * alpha / PI.sqrt() + ewald.background();
@@ -151,12 +152,12 @@ impl Ewald {
         }
     }
 
-    /// What is left of a unit charge's own images in the sum over pairs.
+    /// The short-range energy of a unit charge with its own images, minus the self-energy of its Gaussian.
     fn own(&self) -> f64 {
         self.far / 2.0 - self.alpha / PI.sqrt()
     }
 
-    /// The potential that remains of the background.
+    /// The constant potential of the background, `-pi/(alpha^2 V)`.
     fn background(&self) -> f64 {
         -PI / (self.alpha * self.alpha * self.cell.volume())
     }
@@ -167,7 +168,7 @@ impl Ewald {
         if r * self.alpha > CUT { 0.0 } else { libm::erfc(self.alpha * r) / r }
     }
 
-    /// The short part of all images.
+    /// The short-range potential, summed over all images.
     fn near(&self, r: [f64; 3]) -> f64 {
         let r = self.cell.minimum_image(r);
         let (length, cut) = (square(r).sqrt(), CUT / self.alpha);

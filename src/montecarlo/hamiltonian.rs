@@ -30,7 +30,7 @@ pub trait External: Send + Sync {
         None
     }
 
-    /// The dimensions that it needs, if not any.
+    /// The dimension that it needs, if any.
     fn dimension(&self) -> Option<usize> {
         None
     }
@@ -41,12 +41,12 @@ pub trait External: Send + Sync {
     }
 }
 
-/// A repulsion of electrons.
+/// A repulsion between electrons.
 pub trait Repulsion: Send + Sync {
-    /// Of two, at a difference vector, in hartree.
+    /// The energy of two electrons, at a difference vector, in hartree.
     fn between(&self, difference: [f64; 3]) -> f64;
 
-    /// Of all.
+    /// The energy of all electrons.
     fn energy(&self, positions: &[[f64; 3]]) -> f64 {
         let row = |i: usize| (0..i).map(|j| self.between(minus(positions[i], positions[j]))).sum::<f64>();
         (0..positions.len()).map(row).sum()
@@ -57,12 +57,12 @@ pub trait Repulsion: Send + Sync {
         None
     }
 
-    /// Whether it grows beyond all bounds where two electrons meet.
+    /// Whether it diverges where two electrons meet.
     fn diverges(&self) -> bool {
         true
     }
 
-    /// The same for a backend whose electrons live in this cell, if it is known there.
+    /// Its form for a backend whose electrons live in this cell; none if backends do not know it.
     fn spec(&self, _cell: &Cell) -> Option<Pairs> {
         None
     }
@@ -205,8 +205,8 @@ impl Repulsion for Coulomb {
     }
 }
 
-/// `(1 - r/L)^3 / r` of the nearest image, with L the radius of the largest sphere in the Wigner-Seitz cell: finite, short,
-/// quick.
+/// `(1 - r/L)^3 / r` of the nearest image, with L the radius of the largest sphere in the Wigner-Seitz cell: of
+/// finite range, and cheap.
 #[derive(Debug, Clone)]
 pub struct Truncated {
     /// The periodic cell.
@@ -246,7 +246,7 @@ pub struct Hamiltonian {
     pub interaction: Option<Arc<dyn Repulsion>>,
     /// A constant, such as the repulsion of the nuclei.
     pub constant: f64,
-    /// What it is called.
+    /// Its name in results.
     pub label: String,
 }
 
@@ -302,7 +302,7 @@ impl Hamiltonian {
     /// An error unless it acts in the space that the orbitals live in.
     ///
     /// # Errors
-    /// Of different cells, or dimensions, or where one is periodic and the other is not.
+    /// Different cells or dimensions, or one of the two periodic and the other not.
     pub fn fits<S: Amplitude>(&self, psi: &SlaterJastrow<S>) -> Result<()> {
         let (own, dimension) = (psi.orbitals().cell(), psi.orbitals().dimension());
         let external = self.external.iter().map(|v| (v.cell(), false));
@@ -329,8 +329,9 @@ impl Hamiltonian {
         }
     }
 
-    /// An error where electrons of opposite spin on a line meet in a way that local energies do not tell of. There they cannot
-    /// go around one another, and the wave function does not vanish by itself as it does for those of one spin.
+    /// An error for electrons of opposite spin on a line, where local energies miss what happens when they meet.
+    /// There electrons cannot go around one another, and for opposite spins the wave function need not vanish at
+    /// contact.
     fn fits_line<S: Amplitude>(&self, psi: &SlaterJastrow<S>) -> Result<()> {
         let (up, down) = psi.electrons();
         if up == 0 || down == 0 {
@@ -362,7 +363,7 @@ impl Hamiltonian {
         Ok(())
     }
 
-    /// The local energies of walkers on a device, which leaves to the host what it does not know.
+    /// The local energies of walkers on a device. The host adds the terms that the device does not know.
     fn on_device(
         &self,
         cell: Option<&Cell>,

@@ -1,5 +1,5 @@
-//! What else walkers tell: pair correlation function, structure factor, density. Each is the mean over the walkers given, with
-//! its standard error, by Student's distribution: walkers know nothing of one another.
+//! Other observables: pair correlation function, structure factor, density. Each is the mean over the given walkers
+//! with its standard error, by Student's distribution, as walkers are independent.
 
 use std::f64::consts::PI;
 
@@ -37,7 +37,7 @@ impl Tally {
         Tally { walkers: 0, sums: vec![0.0; numbers], squares: vec![0.0; numbers] }
     }
 
-    /// Adds those of one walker.
+    /// Adds the numbers of one walker.
     fn add(&mut self, numbers: &[f64]) {
         self.walkers += 1;
         for ((sum, square), x) in self.sums.iter_mut().zip(&mut self.squares).zip(numbers) {
@@ -46,7 +46,7 @@ impl Tally {
         }
     }
 
-    /// Mean and error of a number; where no walker has counted anything, the error is that of one count `unit`.
+    /// Mean and error of a number. Where no walker has counted anything, the error is that of a single count, `unit`.
     fn of(&self, k: usize, unit: f64) -> (f64, f64) {
         let n = self.walkers as f64;
         let mean = self.sums[k] / n;
@@ -63,8 +63,9 @@ fn split(pairs: &[(f64, f64)]) -> [Series; 2] {
     [Series::Real(pairs.iter().map(|p| p.0).collect()), Series::Real(pairs.iter().map(|p| p.1).collect())]
 }
 
-/// The pair correlation function g(r) up to `cutoff`: a Table of `r`, `total`, `same` and `opposite` (spins), and their errors. In a cell, 1
-/// stands for independent electrons; in open space the columns are densities of the distance, whose integral is 1.
+/// The pair correlation function g(r) up to `cutoff`: a Table of `r`, `total`, `same` and `opposite` (spins), and
+/// their errors. In a cell, 1 stands for independent electrons; in open space the columns are densities of the
+/// distance, whose integral is 1.
 ///
 /// # Errors
 /// For no bins or a cutoff that is not positive; in a cell, one that does not fit.

@@ -1,5 +1,5 @@
-//! Optimisation of parameters from a sample: stochastic reconfiguration (Sorella 1998) and the linear method (Umrigar and
-//! others 2007).
+//! Optimisation of parameters from a sample: stochastic reconfiguration (Sorella, PRL 80 (1998) 4558) and the linear
+//! method (Umrigar, Toulouse, Filippi, Sorella, Hennig, PRL 98 (2007) 110201).
 
 use rayon::prelude::*;
 
@@ -13,7 +13,7 @@ use crate::number::{Matrix, Series};
 /// A step of a difference quotient, relative to a parameter of order one.
 const STEP: f64 = 1e-4;
 
-/// What a sample of one walker tells of parameters `a_k`: local energy, `O_k = d ln Psi/d a_k`, `d E_L/d a_k`.
+/// The sample of one walker for parameters `a_k`: local energy, `O_k = d ln Psi/d a_k`, `d E_L/d a_k`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// The local energy.
@@ -28,7 +28,7 @@ fn step(value: f64) -> f64 {
     STEP * value.abs().max(1.0)
 }
 
-/// Samples of all walkers, by the parameters of the Jastrow factors.
+/// Samples of all walkers, for the parameters of the Jastrow factors.
 ///
 /// # Errors
 /// When a walker sits on a node, or a parameter cannot be varied.
@@ -68,7 +68,7 @@ pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>
     walkers.states()?.par_iter().map(one).collect()
 }
 
-/// Samples of walkers on a lattice, by its parameters.
+/// Samples of walkers on a lattice, for the parameters of its wave function.
 ///
 /// # Errors
 /// As [`samples`].
@@ -138,12 +138,13 @@ fn means(samples: &[Sample]) -> Result<Means> {
     Ok(Means { energy, logs, energies, overlap, force })
 }
 
-/// Lengths of the parts of `O_i` that vary, which are the parameters' own units; 0 for a parameter that no sample feels.
+/// Standard deviations of the `O_i`, which serve as units of the parameters; 0 for a parameter without effect on the
+/// samples.
 fn units(m: &Means) -> Vec<f64> {
     let p = m.logs.len();
     let unit = |i: usize| {
         let own = m.overlap[i * p + i];
-        // What is left of a constant is rounding.
+        // The variance of a constant is rounding.
         if own > 1e-24 * m.logs[i] * m.logs[i] { own.sqrt() } else { 0.0 }
     };
     (0..p).map(unit).collect()
@@ -157,7 +158,7 @@ pub fn stochastic_reconfiguration(samples: &[Sample], rate: f64, shift: f64) -> 
     let m = means(samples)?;
     let p = m.logs.len();
     let units = units(&m);
-    // In its own units every parameter has an overlap of 1 with itself; one that changes nothing here gets no change.
+    // In its own units every parameter has an overlap of 1 with itself; one without effect is not changed.
     let scaled = |x: f64, unit: f64| if unit > 0.0 { x / unit } else { 0.0 };
     let element = |k: usize| {
         let (i, j) = (k / p, k % p);
@@ -171,15 +172,15 @@ pub fn stochastic_reconfiguration(samples: &[Sample], rate: f64, shift: f64) -> 
     Ok((0..p).map(|i| scaled(change[i], units[i])).collect())
 }
 
-/// Directions whose overlap with all others is larger than one less this are left out of the linear method.
+/// Combinations of derivatives whose overlap has an eigenvalue below this are left out of the linear method.
 const DEPENDENT: f64 = 1e-9;
 
-/// States of the linear method overlap with Psi by this much at least, where one does: others are noise, or too far away.
+/// The linear method prefers states with at least this share of Psi: others are noise, or too far away.
 const NEAR: f64 = 0.25;
 
-/// The change of parameters by the linear method: the lowest state of H in the space of Psi and its derivatives, with
-/// `shift` added to the diagonal of the derivatives, of those that overlap well with Psi. It does not depend on the units
-/// that parameters are in.
+/// The change of parameters by the linear method: the lowest state of H in the space of Psi and its derivatives,
+/// among those with a large share of Psi. `shift` is added to the diagonal of the derivatives. The change does not
+/// depend on the units of the parameters.
 ///
 /// # Errors
 /// As [`stochastic_reconfiguration`].
@@ -251,7 +252,7 @@ pub fn linear_method(samples: &[Sample], shift: f64) -> Result<Vec<f64>> {
     Ok(change)
 }
 
-/// What a configuration tells of other parameters: `ln |Psi'/Psi|^2`, and the local energies before and after.
+/// A configuration under other parameters: `ln |Psi'/Psi|^2`, and the local energies before and after.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reweighted {
     log: f64,
@@ -259,7 +260,7 @@ pub struct Reweighted {
     after: f64,
 }
 
-/// Walkers as they are, with other parameters of their Jastrow factors.
+/// Walkers at their places, with other parameters of their Jastrow factors.
 ///
 /// # Errors
 /// When there are not as many parameters, one is out of range, or a walker sits on a node.
@@ -301,20 +302,20 @@ pub fn lattice_reweighted<S: Amplitude>(
     Ok(walkers.states()?.par_iter().map(one).collect())
 }
 
-/// What correlated samples promise of other parameters.
+/// What correlated samples predict for other parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Promise {
-    /// The energy.
+    /// The energy by reweighting.
     pub energy: f64,
-    /// The energy less that of the parameters as they are.
+    /// This energy less that of the present parameters.
     pub change: f64,
     /// The standard error of the change.
     pub error: f64,
-    /// The share of the samples that the weights leave, `(sum w)^2/(n sum w^2)`.
+    /// The effective share of the samples, `(sum w)^2/(n sum w^2)` of their weights w.
     pub share: f64,
 }
 
-/// The energy by reweighting, and its difference to the energy as it is, which is known far better than either.
+/// The energy by reweighting, and its difference to the present energy, which is known far better than either.
 ///
 /// # Errors
 /// For fewer than two samples.
@@ -342,7 +343,7 @@ pub fn promised(all: &[Reweighted]) -> Result<Promise> {
 mod tests {
     use super::*;
 
-    /// A made-up sample whose energy is `1 + (a - 2)^2`-like: the local energy leans on O.
+    /// A made-up sample whose energy is `1 + (a - 2)^2`-like: the local energy grows with O.
     fn sample(slope: f64) -> Vec<Sample> {
         let one = |k: i32| {
             let x = f64::from(k) / 50.0;

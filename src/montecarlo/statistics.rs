@@ -14,7 +14,7 @@ pub struct Blocked {
     pub variance: f64,
     /// Integrated autocorrelation time, in elements: 1 for independent ones. The error is `sqrt(variance tau / n)`.
     pub autocorrelation: f64,
-    /// Elements a block, at the plateau.
+    /// Elements in each block at the plateau.
     pub block: usize,
     /// Whether the plateau was reached before the blocks ran out.
     pub plateau: bool,
@@ -24,7 +24,7 @@ pub struct Blocked {
     pub levels: Table,
 }
 
-/// Blocks that a plateau has at least.
+/// Fewest blocks of a plateau.
 const PLATEAU: usize = 8;
 
 /// Up to so many blocks the error follows Student's distribution.
@@ -37,11 +37,12 @@ fn finite(data: &[f64]) -> Result<()> {
     }
 }
 
-/// Blocks a series (Flyvbjerg and Petersen 1989): neighbours are averaged in pairs, again and again, and the error is read
-/// off where it stays, the larger of two neighbouring levels. The plateau begins at the smallest block b with
-/// `b^3 > 2 n (error_b / error_1)^4` (Wolff 2004; Lee and others 2011), if there are eight such blocks at least: fewer cannot
-/// tell an error that stays from one that still grows. Without a plateau the error is a guess: the largest that was met, with
-/// its own uncertainty on top. Errors of ten blocks or fewer are Student's.
+/// Blocks a series (Flyvbjerg, Petersen, J. Chem. Phys. 91 (1989) 461): neighbours are averaged in pairs, again and
+/// again, and the error is read off where it stays constant, as the larger of two neighbouring levels. The plateau
+/// begins at the smallest block b with `b^3 > 2 n (error_b / error_1)^4` (Wolff, CPC 156 (2004) 143; Lee and others,
+/// PRE 83 (2011) 066706), if there are at least eight such blocks: fewer cannot tell whether the error still grows.
+/// Without a plateau the error is a guess: the largest one found, plus its own uncertainty. Errors of ten blocks or
+/// fewer are Student's.
 ///
 /// # Errors
 /// For fewer than two elements, or one that is not finite.
@@ -73,12 +74,12 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
     let growth = |k: usize| if first > 0.0 { errors[k] * errors[k] / first } else { 1.0 };
     let long = |k: usize| sizes[k].powi(3) > 2.0 * n as f64 * growth(k).powi(2);
     let reached = (0..sizes.len()).find(|&k| long(k)).filter(|&k| n >> k >= PLATEAU);
-    // Few blocks have a mean that is further off than their spread says.
+    // The mean of a few blocks is further off than their spread says.
     let few = |k: usize| if n >> k <= FEW { student::factor(n >> k) } else { 1.0 };
     let guess = |k: usize| (errors[k] + uncertainties[k]).max(few(k) * errors[k]);
     let told = (0..sizes.len()).filter(|&k| k == 0 || n >> k >= PLATEAU / 2);
     let largest = told.max_by(|a, b| guess(*a).total_cmp(&guess(*b))).unwrap_or(0);
-    // One level on, if it has blocks enough to tell: what is left of the correlations shows there.
+    // One level on, if it has enough blocks: remaining correlations show there.
     let on = |k: usize| if n >> (k + 1) >= 16 && errors[k + 1] > errors[k] { k + 1 } else { k };
     let at = reached.map_or(largest, on);
     let plain = if reached.is_some() { errors[at] } else { guess(at) };

@@ -113,7 +113,7 @@ fn sums_of_determinants() {
     let chain = |scheme| {
         let mut walkers = walk(&psi, 2, 4);
         walkers.run(&sweep(scheme, 0.6), 50, &Interrupt::default()).unwrap();
-        // What moves kept up to date is what a new start finds.
+        // The matrices that moves have updated agree with those computed anew.
         for walker in walkers.states().unwrap().iter() {
             let twin = psi.configuration(walker.positions.clone()).unwrap();
             assert!((psi.log(walker).0 - psi.log(&twin).0).abs() < 1e-8);
@@ -213,7 +213,7 @@ mod enumeration {
         x / SITES.pow(i as u32) % SITES
     }
 
-    /// x with the particles that `moves` names where they are in y.
+    /// x with the particles in `moves` at their places in y.
     fn moved(x: usize, y: usize, moves: &[bool]) -> usize {
         (0..3).map(|i| digit(if moves[i] { y } else { x }, i) * SITES.pow(i as u32)).sum()
     }

@@ -92,7 +92,7 @@ fn random_positions<S: Amplitude>(
     let (up, down) = psi.electrons();
     let dimension = psi.orbitals().dimension();
     let place = |i: usize| {
-        // Above all counters of sweeps.
+        // Counters above those of all sweeps.
         let element = |draw: u64| (1 << 63) | attempt << 24 | (i as u64) << 2 | draw;
         let draw = |k: u64| words(seed, Stream::Walkers as u32, element(k), walker);
         match psi.orbitals().cell() {

@@ -1,4 +1,4 @@
-//! Plane waves of a cell at a point: all that is Fourier sums, from potentials to orbitals, is made of these.
+//! Plane waves of a cell at a point, for all Fourier sums, from potentials to orbitals.
 
 use super::Cell;
 use crate::number::C64;
@@ -21,7 +21,7 @@ impl Phases {
         Phases { reach, powers: reach.map(|m| vec![C64::ONE; 2 * m as usize + 1]) }
     }
 
-    /// Goes to a point, in units of the lattice vectors.
+    /// Sets the point, in units of the lattice vectors.
     pub fn set(&mut self, fractional: [f64; 3]) {
         for a in 0..3 {
             let base = C64::cis(2.0 * std::f64::consts::PI * (fractional[a] - fractional[a].round()));

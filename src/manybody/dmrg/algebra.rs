@@ -1,5 +1,5 @@
-//! States as vectors: sums, products with operator sums, elements between two states. A product is formed exactly, site by
-//! site, on the way of bringing it into a gauge, and cut on the way back.
+//! States as vectors: sums, products with operator sums, matrix elements between two states. A product is formed
+//! exactly, site by site, while it is brought into a gauge, and truncated on the way back.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -19,10 +19,10 @@ use crate::manybody::OpSum;
 use crate::number::{C64, memory};
 use crate::task::Task;
 
-/// What is left of a sum after cancellation, relative to what was added, is rounding below this.
+/// A norm below this, relative to what was added, is rounding left by cancellation.
 const ROUNDING: f64 = 1e-15;
 
-/// Bases side by side in one: the sector and the first state of each sector of each part.
+/// A direct sum of bases: for each sector of each part its sector in the sum, and its first state there.
 struct Sum {
     space: Space,
     places: HashMap<(usize, usize), (usize, usize)>,
@@ -45,14 +45,14 @@ impl Sum {
         Sum { space, places }
     }
 
-    /// Operators carried across a bond beside a state's basis.
+    /// The operators carried across a bond times a state's basis.
     fn carried(symmetry: &Symmetry, bond: &Bond, space: &Space) -> Sum {
         Sum::new(bond.charges.iter().enumerate().flat_map(|(a, charge)| {
             space.iter().enumerate().map(move |(s, (q, dim))| (a, s, symmetry.add(q, charge), dim))
         }))
     }
 
-    /// The bases of several states; at the ends of the chain they share one state.
+    /// The direct sum of the bases of several states; at the ends of the chain they share one state.
     fn beside<T: Element>(states: &[&State<T>], bond: usize) -> Sum {
         let end = bond == 0 || bond == states[0].sites.count();
         let all = states.iter().enumerate().flat_map(|(k, state)| {
@@ -71,7 +71,7 @@ impl Sum {
     }
 }
 
-/// An empty tensor between two bases, and the way to its rows.
+/// A tensor of zeros between two bases, and the fusion that numbers its rows.
 fn empty<T: Element>(
     symmetry: &Symmetry,
     states: &[Label],
@@ -87,8 +87,8 @@ fn empty<T: Element>(
 }
 
 impl<T: Element> State<T> {
-    /// An operator sum times the state, its bonds cut, and the weight that was cut off. Every term has to change the conserved
-    /// numbers by the same amounts. What comes out as zero is [`State::zero`].
+    /// An operator sum times the state, with its bonds truncated, and the discarded weight. Every term has to change
+    /// the conserved numbers by the same amounts. A result of zero is [`State::zero`].
     ///
     /// # Errors
     /// When the sum does not fit the sites, or its terms lead to different sectors; memory; interruption.
@@ -135,7 +135,8 @@ impl<T: Element> State<T> {
         Ok((state, discarded))
     }
 
-    /// The automaton of any sum on the state's sites, by how much it changes the conserved numbers, and a bound of its size.
+    /// The automaton of a sum on the state's sites, by how much it changes the conserved numbers, and a bound on its
+    /// norm.
     fn automaton(&self, sum: &OpSum) -> Result<(Mpo, Label, f64)> {
         sum.fits("a state of", self.sites.count())?;
         let (strings, change) = Strings::changing(sum, &self.sites, &self.symmetry)?;
@@ -196,7 +197,7 @@ impl<T: Element> State<T> {
         Ok(sum * self.norm * other.norm)
     }
 
-    /// A sum of states of one sector with coefficients, its bonds cut, and the weight that was cut off.
+    /// A linear combination of states of one sector, with its bonds truncated, and the discarded weight.
     ///
     /// # Errors
     /// For no states, states of different chains or sectors; memory; interruption.

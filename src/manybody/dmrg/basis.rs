@@ -11,18 +11,18 @@ use crate::backend::matrix::records::{Element, Factor};
 
 /// A truncated basis.
 pub struct Basis<T> {
-    /// The half of a superblock that it was made for; any if it is of none.
+    /// The half of a superblock that it was made for; none if it suits either.
     pub(super) side: Option<Side>,
     pub(super) old: Space,
     pub(super) new: Space,
     /// The new basis vectors, a column each, for each new sector.
     pub(super) vectors: Vec<Mat<T>>,
-    /// The old sector of each new one, and the new one of each old.
+    /// The old sector of each new one, and the new sector of each old one.
     pub(super) old_sector: Vec<usize>,
     pub(super) new_sector: Vec<Option<usize>>,
-    /// The weight that was cut off.
+    /// The discarded weight.
     pub discarded: f64,
-    /// The entropy of all weights.
+    /// The entropy `- sum w ln w` of all weights.
     pub entropy: f64,
     /// The weights that were kept, descending.
     pub weights: Vec<f64>,
@@ -55,12 +55,12 @@ impl<T: Element> Basis<T> {
         basis
     }
 
-    /// All of a basis, as it is.
+    /// The whole of a basis, nothing truncated.
     pub fn whole(space: &Space) -> Basis<T> {
         Basis::from_vectors(space, |s| Some(Mat::identity(space.dim(s), space.dim(s))))
     }
 
-    /// The basis it is made of.
+    /// The basis before the truncation.
     pub fn old(&self) -> &Space {
         &self.old
     }
@@ -70,7 +70,7 @@ impl<T: Element> Basis<T> {
         self.side
     }
 
-    /// The basis it makes.
+    /// The basis after the truncation.
     pub fn new_space(&self) -> &Space {
         &self.new
     }
@@ -80,7 +80,7 @@ impl<T: Element> Basis<T> {
         self.new_sector[old]
     }
 
-    /// `U^H A U` between two new sectors, for the pieces of an operator between their old ones.
+    /// `U^H A U` between two new sectors, from the pieces of an operator A between their old ones.
     pub(super) fn rotated(&self, to: usize, from: usize, factors: &[Factor<T>], par: Par) -> Mat<T> {
         let rows = self.old.dim(self.old_sector[to]);
         let half = applied(factors, rows, self.vectors[from].as_ref(), par);
@@ -90,14 +90,13 @@ impl<T: Element> Basis<T> {
         out
     }
 
-    /// Multiplications of [`Basis::rotated`].
+    /// Number of multiplications in [`Basis::rotated`].
     pub(super) fn work(&self, to: usize, from: usize, factors: &[Factor<T>]) -> f64 {
         let (rows, columns) = (self.new.dim(to), self.new.dim(from));
         let inner: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
         (inner * columns + rows * self.old.dim(self.old_sector[to]) * columns) as f64
     }
 
-    /// The same basis for sharing.
     pub fn shared(self) -> Arc<Basis<T>> {
         Arc::new(self)
     }

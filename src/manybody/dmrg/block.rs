@@ -1,5 +1,5 @@
-//! Blocks of sites: a truncated basis in sectors and, in it, the operators that are still to be coupled. A block grows by
-//! a site, whose product basis is kept as parts, and is rotated into a new basis.
+//! Blocks of sites: a truncated basis in sectors and, in it, the operators that still couple to the rest. A block
+//! grows by a site, whose product basis is kept as parts, and is rotated into a new basis.
 
 use std::collections::BTreeMap;
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ use crate::backend::matrix::records::{Element, Factor};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
-/// For each sector of a block the sector of a state's bond with the same charges, if there is one, and the overlaps:
+/// For each sector of a block, the sector of a state's bond with the same charges, if there is one, and the overlaps:
 /// rows for the block's states, columns for those of the bond.
 pub(super) type Overlap<T> = Vec<Option<(usize, Mat<T>)>>;
 
@@ -38,14 +38,14 @@ pub(super) struct Sub<T> {
     pub matrix: Arc<Mat<T>>,
 }
 
-/// A piece of an operator: where it lies, and in which sectors.
+/// A piece of an operator between two sectors.
 pub(super) struct Piece<T> {
     pub row: usize,
     pub column: usize,
     pub factor: Factor<T>,
 }
 
-/// What a block is.
+/// How the basis and the operators of a block are stored.
 pub(super) enum Shape<T> {
     /// A basis of its own with explicit operators.
     Plain {
@@ -66,7 +66,7 @@ pub struct Block<T> {
     pub(super) sites: usize,
     /// The bond at its inner edge.
     pub(super) bond: usize,
-    /// Whether the block is a left one seen in a mirror.
+    /// Whether the block is the mirror image of a left one.
     pub(super) mirrored: bool,
     pub(super) shape: Shape<T>,
     /// Overlaps of this block's basis with other states, by their numbers.
@@ -93,7 +93,8 @@ impl<T: Element> Block<T> {
         Block::made(mpo, side, 0, bond, false, Shape::Plain { space, carried, origin: None })
     }
 
-    /// A right block without sites inside the chain, as if the chain ended at `bond`: what would reach beyond is left out.
+    /// A right block without sites inside the chain, as if the chain ended at `bond`: terms that reach beyond are
+    /// left out.
     pub fn cut(mpo: &Arc<Mpo>, bond: usize) -> Arc<Block<T>> {
         let own = mpo.bond(bond);
         let carried = (0..own.charges.len())
@@ -228,12 +229,12 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// The label of a basis state's charges, inside this block.
+    /// The charges of a sector, summed over this block's sites.
     pub fn label(&self, sector: usize) -> &Label {
         self.space().label(sector)
     }
 
-    /// The operator with number `symbol` at the block's inner edge, as a half of a superblock.
+    /// The operator number `symbol` at the block's inner edge, as seen by a superblock.
     pub(super) fn pieces(&self, symbol: usize) -> Vec<Piece<T>> {
         if !self.mirrored {
             return self.own_pieces(symbol);
@@ -305,7 +306,7 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// The operator as one sector's pieces each.
+    /// The pieces of an operator by row sector and column sector.
     pub(super) fn by_sectors(&self, symbol: usize) -> BTreeMap<(usize, usize), Vec<Factor<T>>> {
         let mut sorted: BTreeMap<(usize, usize), Vec<Factor<T>>> = BTreeMap::new();
         for piece in self.pieces(symbol) {
@@ -314,7 +315,7 @@ impl<T: Element> Block<T> {
         sorted
     }
 
-    /// The pieces of the Hamiltonian that lie within the block.
+    /// The pieces of the Hamiltonian's terms that lie within the block.
     pub(super) fn energy(&self) -> BTreeMap<(usize, usize), Vec<Factor<T>>> {
         let bond = self.mpo.bond(self.bond);
         let whole = match self.side {
@@ -342,7 +343,7 @@ impl<T: Element> Block<T> {
             Side::Left => bond.start,
             Side::Right => bond.done,
         };
-        // The number of each operator and the sectors it connects, each of which is a job.
+        // A job for each operator and each pair of sectors that it connects.
         let mut jobs = Vec::new();
         for symbol in (0..bond.charges.len()).filter(|&k| Some(k) != identity) {
             let mut sorted: BTreeMap<(usize, usize), Vec<Factor<T>>> = BTreeMap::new();
@@ -372,7 +373,7 @@ impl<T: Element> Block<T> {
                 place => *place = Carried::Blocks(vec![sub]),
             }
         }
-        // A uniform chain never ends: its blocks would remember all their growth.
+        // Blocks of an infinite chain would keep their whole history.
         let origin = (!self.mpo.is_uniform()).then(|| (self.clone(), basis.clone()));
         let shape = Shape::Plain { space: basis.new_space().clone(), carried, origin };
         Ok(Block::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape))

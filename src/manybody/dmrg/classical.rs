@@ -1,5 +1,6 @@
-//! Product states to start from: minima of the diagonal of an operator sum over the basis states of a sector, found by
-//! annealing. Sweeps of two sites move walls and charges a site at a time and are caught by minima that these are not.
+//! Product states to start from: minima of the diagonal of an operator sum over the basis states of a sector, found
+//! by annealing. Sweeps of two sites move domain walls and charges one site at a time, so they can be trapped in
+//! local minima that annealing avoids.
 
 use crate::error::Result;
 use crate::manybody::{OpSum, Product, Sector, Sites};
@@ -9,13 +10,13 @@ use crate::number::philox::{Stream, unit, words};
 use super::mpo::conserved;
 use super::space::{Label, Symmetry};
 
-/// How often a term may be evaluated.
+/// Most evaluations of terms.
 const EFFORT: usize = 8_000_000;
 /// Temperatures of an annealing, and moves a site at each.
 const TEMPERATURES: usize = 40;
 const MOVES: usize = 12;
 
-/// A term in a product state: what it is worth, and how far it reaches out of it.
+/// A term in a product state: its expectation value, and the norm of what it makes beside that state.
 struct Energy {
     sites: Vec<usize>,
     coefficient: C64,
@@ -34,14 +35,15 @@ struct Annealing<'a> {
     terms: Vec<Energy>,
     /// Terms that a site takes part in.
     of_site: Vec<Vec<usize>>,
-    /// Weight of what the terms reach, beside the diagonal.
+    /// Weight of the off-diagonal elements, relative to the diagonal.
     reach: f64,
     seed: u64,
     drawn: u64,
 }
 
-/// The product states of a sector that are lowest, with their diagonal elements, ascending: those of the diagonal alone, and
-/// those where a part of what the other elements reach is counted too. None where no state of the sector is found.
+/// The product states of a sector with the lowest energies, and their diagonal elements, ascending: one minimises the
+/// diagonal alone, the other counts a part of the off-diagonal elements too. None where no state of the sector is
+/// found.
 ///
 /// # Errors
 /// For operators and sites that do not exist, and sectors without states.
@@ -140,7 +142,7 @@ impl Annealing<'_> {
         terms.iter().map(|&k| self.terms[k].value(state, self.sites, self.reach)).sum()
     }
 
-    /// Some state of the sector; none if the walk to it does not arrive.
+    /// A random state of the sector; none if a random walk does not reach it.
     fn begin(&mut self) -> Option<Vec<usize>> {
         let n = self.labels.len();
         let mut state: Vec<usize> = (0..n).map(|i| self.below(self.labels[i].len())).collect();
@@ -180,7 +182,7 @@ impl Annealing<'_> {
         let touched: usize = self.of_site.iter().map(Vec::len).sum::<usize>().max(1);
         let moves = (MOVES * n).min(EFFORT * n / (6 * TEMPERATURES * 4 * touched)).max(n);
         for t in 0..TEMPERATURES {
-            // The last ones are as good as zero.
+            // The last temperatures are practically zero.
             let temperature = hot * 10f64.powf(-5.0 * t as f64 / TEMPERATURES as f64);
             for _ in 0..moves {
                 let changes = self.proposal(&state, n);
@@ -200,7 +202,7 @@ impl Annealing<'_> {
         Some(state)
     }
 
-    /// New states of some sites, of the same charges in all.
+    /// New states of some sites, with the same charges in total.
     fn proposal(&mut self, state: &[usize], n: usize) -> Vec<(usize, usize)> {
         let i = self.below(n);
         let kind = self.random();

@@ -11,7 +11,7 @@ pub(super) fn smallest(neighbours: &[Vec<usize>], columns: usize) -> (Vec<bool>,
     let (mut of_row, mut of_column) = (vec![FREE; rows], vec![FREE; columns]);
     let mut reached_from = vec![FREE; columns];
     for start in 0..rows {
-        // A path of edges that are in turn free and matched, found breadth first, and turned over.
+        // An augmenting path, found breadth first: its free and its matched edges alternate, and are exchanged.
         reached_from.fill(FREE);
         let mut queue = std::collections::VecDeque::from([start]);
         let mut end = None;

@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 /// Operations below which a job is not worth splitting.
 const LARGE: f64 = 1e8;
 
-/// Weights below this, relative to all, are rounding of singular values.
+/// Weights below this, relative to their sum, are rounding of singular values.
 pub(super) const FLOOR: f64 = 1e-30;
 
-/// Does jobs of uneven size, each of about `work` operations: small ones are dealt out to the threads; a large one that is
-/// more than a thread's fair share is split among them, as the job's [`Par`] tells it.
+/// Does jobs of uneven size, each of about `work` operations. Small ones are distributed over the threads. One that
+/// is more than a thread's fair share is split among all threads, as its [`Par`] says.
 pub(super) fn deal<J: Sync, R: Send>(
     jobs: &[J],
     work: impl Fn(&J) -> f64,
@@ -94,7 +94,7 @@ pub(super) fn square<T: Element>(m: MatRef<'_, T>) -> f64 {
     (0..m.ncols()).map(|j| m.col(j).iter().map(|z| z.to_c64().norm_sqr()).sum::<f64>()).sum()
 }
 
-/// `A X` for pieces of an operator that lie between two sectors: `rows` rows.
+/// `A X` for the pieces of an operator A between two sectors; the result has `rows` rows.
 pub(super) fn applied<T: Element>(factors: &[Factor<T>], rows: usize, x: MatRef<'_, T>, par: Par) -> Mat<T> {
     let mut y = Mat::<T>::zeros(rows, x.ncols());
     for f in factors {

@@ -13,39 +13,39 @@ use super::superblock::Superblock;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 
-/// Weights below this are rounding of the largest.
+/// Weights below this, relative to the trace, are rounding.
 const FLOOR: f64 = 1e-16;
-/// Weights that differ by less than this, relatively, belong to one multiplet: small ones know their digits only as well as the
-/// state does.
+/// Weights that differ by less than this, relatively, belong to one multiplet: small weights are only as accurate as
+/// the state.
 const MULTIPLET: f64 = 1e-3;
 
-/// The share of the trace that a sector of the state itself has.
+/// Sectors with more than this share of the trace count as occupied.
 const OCCUPIED: f64 = 1e-3;
-/// How many quanta away from those other sectors count as near.
+/// Sectors at most so many quanta away from the occupied ones count as near.
 const NEAR: i32 = 2;
 
 /// The density matrix of one half of a superblock, by sectors.
 pub struct DensityMatrix<T> {
     /// The half it belongs to.
     block: Arc<Block<T>>,
-    /// Weights, descending, and the vectors to them; one set a sector.
+    /// Weights, descending, and their vectors, for each sector.
     sectors: Vec<(Vec<f64>, Mat<T>)>,
     trace: f64,
     /// Weights below this are rounding.
     floor: f64,
 }
 
-/// How a density matrix is mixed.
+/// How target states and noise are mixed.
 #[derive(Debug, Clone, Default)]
 pub struct Mixing {
     /// Weight of each target state; equal if empty.
     pub weights: Vec<f64>,
-    /// Weight of the perturbation that lets states in which the superblock does not reach yet (White, Phys. Rev. B 72,
+    /// Weight of the perturbation that admits states which the superblock does not reach yet (White, Phys. Rev. B 72,
     /// 180403 (2005)).
     pub noise: f64,
 }
 
-/// Where to cut.
+/// How a basis is truncated.
 #[derive(Debug, Clone, Default)]
 pub struct Truncation {
     /// The most states.
@@ -54,16 +54,17 @@ pub struct Truncation {
     pub at_least: usize,
     /// The most weight to discard.
     pub cutoff: f64,
-    /// The most entropy to lose (dynamic block-state selection by quantum information: Legeza, Sólyom, Phys. Rev. B 70,
-    /// 205118 (2004)).
+    /// The most entropy to lose (dynamic block-state selection by quantum information: Legeza, Sólyom, Phys. Rev. B
+    /// 70, 205118 (2004)).
     pub information: Option<f64>,
-    /// Lowest states of the block's own Hamiltonian that are kept beside, in each sector near those of the state; at most as
-    /// many as `states` in all. A superblock that is not the whole chain yet cannot know which numbers its block will have.
+    /// How many of the lowest states of the block's own Hamiltonian are kept besides, in each sector near the
+    /// occupied ones, and at most `states` in all. A superblock shorter than the chain cannot know the final charges
+    /// of its blocks.
     pub low: usize,
 }
 
 impl<T: Element> DensityMatrix<T> {
-    /// Of one half, for one vector or several targets.
+    /// That of one half, for one vector or several targets.
     ///
     /// # Errors
     /// When the vectors do not belong to the superblock, or weights to the vectors.
@@ -76,7 +77,8 @@ impl<T: Element> DensityMatrix<T> {
         DensityMatrix::of_several(&[(both, states)], side, mixing)
     }
 
-    /// Of one half that several superblocks have in common, as in different sectors; weights are those of all states in turn.
+    /// That of a half which several superblocks share, in different sectors for example. The weights are those of all
+    /// states in turn.
     ///
     /// # Errors
     /// As [`DensityMatrix::new`], and when the halves differ.
@@ -154,8 +156,8 @@ impl<T: Element> DensityMatrix<T> {
         Ok(DensityMatrix { block, sectors, trace, floor: FLOOR })
     }
 
-    /// Of one half, by the singular values of one vector: small weights keep their digits, and only states of a weight have
-    /// a vector.
+    /// That of one half, by the singular values of one vector. Small weights keep their digits, and there are only as
+    /// many vectors as singular values.
     ///
     /// # Errors
     /// For a vector that is zero or not finite.
@@ -193,7 +195,7 @@ impl<T: Element> DensityMatrix<T> {
         Ok(DensityMatrix { block, sectors, trace, floor: SMALLEST })
     }
 
-    /// Weights by sector, descending, of trace one.
+    /// All weights above rounding, descending, divided by the trace.
     pub fn spectrum(&self) -> Vec<f64> {
         let mut all: Vec<f64> = self
             .sectors
@@ -246,7 +248,7 @@ impl<T: Element> DensityMatrix<T> {
         })
     }
 
-    /// Adds the lowest states of the block's Hamiltonian among those that are not kept, nearest sectors first.
+    /// Adds the lowest states of the block's Hamiltonian among those that were discarded, nearest sectors first.
     fn add_low(&self, cut: &Truncation, vectors: &mut [Mat<T>]) -> Result<()> {
         let space = self.block.space();
         let symmetry = self.block.mpo().symmetry();
@@ -281,7 +283,7 @@ impl<T: Element> DensityMatrix<T> {
     }
 }
 
-/// How many of the weights, descending, are kept; those below `floor` are rounding.
+/// How many of the weights, which descend, are kept; those below `floor` are rounding.
 pub(super) fn count(spectrum: &[f64], cut: &Truncation, floor: f64) -> Result<usize> {
     let above = spectrum.iter().take_while(|w| **w > floor).count().max(1);
     let least = cut.at_least.min(spectrum.len());
@@ -342,7 +344,7 @@ fn add_square<T: Element>(sum: &mut Mat<T>, m: MatRef<'_, T>, weight: f64, par: 
     matmul(sum.as_mut(), Accum::Add, m, m.adjoint(), T::from_c64(weight.into()), par);
 }
 
-/// Adds what the operators that couple to the other half make of the states.
+/// Adds White's noise: the density matrices of the states after the operators that couple to the other half.
 fn perturb<T: Element>(
     both: &Superblock<T>,
     states: &[Vec<T>],
@@ -373,7 +375,7 @@ fn perturb<T: Element>(
                 }
             }
         }
-        // Operators differ in size by the length of the block: each is given the same say.
+        // Operators grow with the length of the block: each is normalised to the same weight.
         let size: f64 = images.iter().map(|(_, y, w)| w * square(y.as_ref())).sum();
         if size > 1e-20 {
             let each = noise / (symbols.len() as f64 * size);

@@ -1,5 +1,5 @@
-//! Uniform chains without end: White's infinite-lattice algorithm grows a block of them site by site, and sees the other
-//! half in a mirror.
+//! Uniform infinite chains: White's infinite-lattice algorithm (Phys. Rev. Lett. 69, 2863 (1992)) grows a block site
+//! by site and takes its mirror image as the other half.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +11,13 @@ use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Site, Sites, Term};
 use crate::number::C64;
 
-/// Numbers of the operators that every chain has.
+/// Numbers of the operators that every chain has: the identity before all terms, and the complete terms.
 const START: usize = 0;
 const DONE: usize = 1;
 
-/// The automaton of a uniform chain with the coupling `bond` of sites 0 and 1 between neighbours; terms on site 0 alone
-/// act on every site, and terms that name both, be it with "Id", on every pair of neighbours. Whatever numbers of the site the coupling conserves are conserved.
+/// The automaton of a uniform chain with the coupling `bond` between neighbours, which it calls sites 0 and 1. Terms
+/// on site 0 alone act on every site. Terms that name both sites, even with "Id", act on every pair of neighbours.
+/// Every number of the site that the coupling conserves is conserved.
 ///
 /// # Errors
 /// For operators that the site does not have, couplings beyond sites 0 and 1, and those that are not Hermitian.
@@ -30,7 +31,8 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     let conserves =
         |name: &String| Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok();
     let symmetry = Symmetry::new(&sites, sites.charges().iter().filter(|n| conserves(n)).cloned());
-    // What names site 1 acts once a bond, whatever is left of it; the rest acts once a site.
+    // A term that names site 1 acts once for each bond, even if it reduces to one site; the others act once for each
+    // site.
     let (mut local, mut coupling) = (OpSum::new(), OpSum::new());
     for Term { coefficient, factors } in bond.terms() {
         let on = |site: usize| factors.iter().any(|f| f.1 == site);
@@ -95,7 +97,7 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     for &(a, b, z) in &couplings {
         tensor.push(Entry { left: on_edge[&a], right: DONE, elements: elements(&strings, b, z) });
     }
-    // In the mirror an operator that changes the parity carries the signs of all sites before it.
+    // In the mirror image an operator that changes the parity carries the signs of all sites before it.
     let mut signed: BTreeMap<usize, usize> = BTreeMap::new();
     let mut parity = None;
     for b in couplings.iter().map(|c| c.1).filter(|&b| odd(&strings, b)) {
@@ -134,7 +136,7 @@ fn is_symmetric(bond: &OpSum, sites: &Sites, symmetry: &Symmetry, strings: &Stri
         turned.add(*coefficient, swapped)?;
     }
     let turned = Strings::new(&turned, sites, symmetry)?;
-    // Both number their operators themselves: what counts is the matrices.
+    // Each numbers its operators in its own way, so the matrices are compared.
     let matrix = |s: &Strings| -> Result<BTreeMap<Vec<(usize, usize)>, C64>> {
         let mut all = BTreeMap::new();
         for (word, &z) in &s.words {

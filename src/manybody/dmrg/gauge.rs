@@ -1,4 +1,5 @@
-//! A state in the right gauge: the blocks of the chain in its own bases, and bases that other states need beside it.
+//! A state in the right gauge: the right blocks of the chain in the state's own bases, or in bases that hold other
+//! states too.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::tensor::{Blocks, adjoint, from_right, lower};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 
-/// Isometries from the right at one site: rows of the bond before it.
+/// Isometries from the right at one site; their rows belong to the bond before it.
 struct Isometry<T> {
     before: Space,
     /// Columns: the site and the bond behind it.
@@ -34,9 +35,10 @@ impl<T: Element> State<T> {
         self.wide_right_blocks(mpo, &[], &Truncation::default())
     }
 
-    /// The same with bases that also hold what `others`, states of the same sector, have on the right: those of their
-    /// states that are not there yet and have the largest weights (Yang, White, Phys. Rev. B 102, 094315 (2020)).
-    /// `cut.states` bounds all states of a bond, and what `others` have of a weight below `cut.cutoff` of their own is left out.
+    /// The same with bases that also hold what `others`, states of the same sector, have on the right: their
+    /// directions with the largest weights that are not in the basis yet (Yang, White, Phys. Rev. B 102, 094315
+    /// (2020)). `cut.states` bounds the number of states at a bond. Directions with less than `cut.cutoff` of the
+    /// weight of their state are left out.
     ///
     /// # Errors
     /// When the automaton or a state belongs to other sites.
@@ -59,7 +61,7 @@ impl<T: Element> State<T> {
         let n = self.sites.count();
         let mut blocks = vec![Block::edge(mpo, Side::Right)];
         let mut behind = self.spaces[n].clone();
-        // What the bonds of all states are in the new basis: rows of the old, columns of the new, by sector of the new.
+        // The bonds of all states in the new basis, by its sectors: rows of the old basis, columns of the new one.
         let mut carries: Vec<Vec<Mat<T>>> = vec![vec![Mat::identity(1, 1)]; 1 + others.len()];
         for i in (1..n).rev() {
             let states = self.symmetry.states(&self.sites, i);
@@ -85,7 +87,7 @@ impl<T: Element> State<T> {
         Ok(blocks)
     }
 
-    /// The basis of a grown right block that isometries stand for.
+    /// The basis of a grown right block that isometries describe.
     fn basis_of(&self, block: &Arc<Block<T>>, behind: &Space, isometry: &Isometry<T>) -> Result<Basis<T>> {
         let (inner, fusion, _) =
             block.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
@@ -107,7 +109,7 @@ impl<T: Element> State<T> {
 }
 
 impl<T: Element> Isometry<T> {
-    /// A state's matrices in this basis, by sector of it; rows of the state's bond.
+    /// A state's matrices projected on this basis, by its sectors; rows of the state's bond.
     fn overlaps(&self, image: &Blocks<T>, bond: &Space) -> Vec<Mat<T>> {
         let one = |(label, rows): &(Label, Mat<T>)| match image.iter().find(|b| b.0 == *label) {
             Some((_, m)) => product(m.as_ref(), adjoint(rows.as_ref()).as_ref()),
@@ -117,7 +119,7 @@ impl<T: Element> Isometry<T> {
     }
 }
 
-/// Orthonormal rows with the largest of what images have beside them.
+/// Orthonormal rows, and in addition the largest directions of the images orthogonal to them.
 fn widened<T: Element>(
     fusion: Fusion,
     rows: Blocks<T>,
@@ -130,7 +132,7 @@ fn widened<T: Element>(
         let weight: f64 = image.iter().map(|b| square(b.1.as_ref())).sum();
         for (label, m) in image.iter().filter(|_| weight > 0.0) {
             let mut rest = m.clone();
-            // Twice, as what is left may be much smaller than what is taken off.
+            // Twice, as the remainder may be much smaller than what is subtracted.
             for _ in 0..2 {
                 let known = all.get(label).into_iter();
                 let new = found.iter().filter(|f| f.1 == *label).map(|f| &f.2);

@@ -1,4 +1,4 @@
-//! What a state is asked: entanglement, local expectation values, correlations with their signs, whole operator sums, the
+//! Measurements: entanglement, local expectation values, correlations with their signs, whole operator sums, the
 //! variance of the energy.
 
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use crate::task::Task;
 pub(super) type Environment<T> = BTreeMap<(usize, usize), Mat<T>>;
 
 impl<T: Element> State<T> {
-    /// The density matrix of the sites left of each bond, in the bond's basis: diagonal in the sectors.
+    /// The reduced density matrix of the sites left of each bond, in the bond's basis: a block for each sector.
     pub(super) fn densities(&self) -> Vec<Vec<Mat<T>>> {
         let n = self.tensors.len();
         let mut all = vec![vec![Mat::identity(1, 1)]];
@@ -73,7 +73,7 @@ impl<T: Element> State<T> {
         Ok(self.spectra()?.iter().map(|w| entropy(w)).collect())
     }
 
-    /// The expectation value of an operator on each of some sites; a fermionic one has its string of signs before it.
+    /// The expectation value of an operator on each of some sites; a fermionic one includes its string of signs.
     ///
     /// # Errors
     /// When a site does not have the operator.
@@ -122,7 +122,7 @@ impl<T: Element> State<T> {
         for (own, &i) in odd.iter_mut().zip(sites) {
             *own = [fermionic(a, i)?, fermionic(b, i)?];
         }
-        // One fermionic operator without a partner has its string on all sites before.
+        // A fermionic operator paired with one that is not has its string on all sites before.
         let alone = odd.iter().any(|x| odd.iter().any(|y| x[0] != y[1]));
         let mut signs: Option<(Environment<T>, usize)> = None;
         for (row, &i) in sites.iter().enumerate() {
@@ -154,7 +154,7 @@ impl<T: Element> State<T> {
                     0 => Product::new(&term((a, i), (b, j)), &self.sites),
                     _ => Product::new(&term((a, j), (b, i)), &self.sites),
                 };
-                // What lies left of the second operator depends on whether that one is fermionic.
+                // The environment left of the second operator depends on whether that one is fermionic.
                 let mut environments: [Option<(Environment<T>, usize)>; 2] = [None, None];
                 for (column, &j) in sites.iter().enumerate().skip(row + 1) {
                     let product = pair(j)?;
@@ -196,7 +196,7 @@ impl<T: Element> State<T> {
         Ok(false)
     }
 
-    /// The environment behind a site with an operator on it.
+    /// The environment after a site with an operator on it.
     pub(super) fn pass(&self, from: &Start<'_, T>, site: usize, operator: &[C64]) -> Environment<T> {
         let tensor = &self.tensors[site];
         let dim = self.sites.iter().nth(site).map_or(0, |s| s.dim());
@@ -213,7 +213,7 @@ impl<T: Element> State<T> {
         out
     }
 
-    /// The expectation value with an operator on a site and nothing behind it.
+    /// The expectation value of an environment and an operator on `site`, with the identity behind it.
     pub(super) fn close(
         &self,
         from: &Start<'_, T>,
@@ -237,7 +237,7 @@ impl<T: Element> State<T> {
         sum
     }
 
-    /// Calls `f(bra sector, ket sector, bra matrix, E A)` for every way through a site.
+    /// Calls `f(bra sector, ket sector, bra matrix, E A)` for every pair of sectors that the operator connects.
     fn each(
         &self,
         from: &Start<'_, T>,
@@ -371,9 +371,9 @@ impl<T: Element> State<T> {
     }
 }
 
-/// Where an environment begins.
+/// The environment before a site.
 pub(super) enum Start<'a, T> {
-    /// All sites before are contracted to the identity, as matrices are isometries from the left.
+    /// The identity: the matrices before are isometries from the left.
     Nothing,
     /// An environment.
     At(&'a Environment<T>),

@@ -1,5 +1,6 @@
-//! A Hamiltonian as a finite automaton over the sites: at every bond the operators that are still to be coupled, and no
-//! more; at every site what turns those of the bond before into those of the bond behind.
+//! A Hamiltonian as a finite automaton over the sites. At every bond it carries the operators that are still to be
+//! coupled, as few as possible. At every site, local operators lead from those of the bond before to those of the
+//! bond behind.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -15,13 +16,13 @@ use crate::number::C64;
 /// The operators carried across a bond.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Bond {
-    /// By how much each changes the conserved numbers of what lies left.
+    /// By how much each operator changes the conserved numbers of the sites to the left.
     pub charges: Vec<Label>,
-    /// The one that is the identity on the left: nothing has happened yet.
+    /// The one that is the identity on the left: no term has begun.
     pub start: Option<usize>,
-    /// The one that is the identity on the right: all is coupled.
+    /// The one that is the identity on the right: all terms are complete.
     pub done: Option<usize>,
-    /// The sign of all fermions of a block, where uniform chains need it.
+    /// The sign of all fermions of a block; only uniform chains need it.
     pub parity: Option<usize>,
 }
 
@@ -36,7 +37,7 @@ pub struct Entry {
     pub elements: Vec<Element>,
 }
 
-/// How a block that is seen in a mirror couples: operators of the left block, with factors, for each carried operator.
+/// For each operator that a mirrored block carries, the operators of the left block that it stands for, with factors.
 pub type Mirror = Vec<Vec<(usize, C64)>>;
 
 /// The automaton of an operator sum.
@@ -51,7 +52,7 @@ pub struct Mpo {
     states: Vec<Vec<Label>>,
     uniform: bool,
     mirror: Option<Mirror>,
-    /// Complex arithmetic, whatever the elements.
+    /// Whether arithmetic is complex even where no element is.
     complex: bool,
     /// The largest sum, over the sites, of the sizes of the terms that act there.
     strength: f64,
@@ -122,7 +123,7 @@ impl Mpo {
     pub(super) fn from_strings(strings: &Strings, sites: &Sites, symmetry: &Symmetry, target: Label) -> Mpo {
         let n = sites.count();
         let states: Vec<Vec<Label>> = (0..n).map(|i| symmetry.states(sites, i)).collect();
-        // What is left of a string from some site on is a number; 0 is nothing.
+        // The rest of a string from some site on has a number; 0 is the empty rest.
         let mut rests: Vec<Option<((usize, usize), usize)>> = vec![None];
         let mut known: HashMap<((usize, usize), usize), usize> = HashMap::new();
         let mut rest_of = |word: &Word| {
@@ -162,7 +163,7 @@ impl Mpo {
             edges.keys().for_each(|&(row, column)| neighbours[row].push(column));
             let (mut in_rows, mut in_columns) = cover::smallest(&neighbours, columns.all.len());
             if site + 1 == n {
-                // Everything ends in one operator.
+                // All terms end in one operator.
                 in_rows.fill(false);
                 in_columns.fill(true);
             }
@@ -332,7 +333,7 @@ impl Mpo {
         self.uniform
     }
 
-    /// How a mirrored block couples, where that is the same Hamiltonian.
+    /// What a mirrored block carries, if the Hamiltonian is its own mirror image.
     pub fn mirror(&self) -> Option<&Mirror> {
         self.mirror.as_ref()
     }
@@ -347,7 +348,7 @@ impl Mpo {
         self.complex || self.tensors.iter().flatten().flat_map(|e| &e.elements).any(|e| e.2.im != 0.0)
     }
 
-    /// A number made of all elements, the sites and the sector, to tell automata apart.
+    /// A hash of all elements, the sites and the sector, to tell automata apart.
     pub fn fingerprint(&self) -> u64 {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         let mut eat = |x: u64| hash = (hash ^ x).wrapping_mul(0x0100_0000_01b3).rotate_left(23);
@@ -369,12 +370,13 @@ impl Mpo {
         hash >> 1
     }
 
-    /// The largest sum, over the sites, of the sizes of the terms that act there: a bound of what a change of one site costs.
+    /// The largest sum, over the sites, of the sizes of the terms that act there: a bound on the energy of a change
+    /// at one site.
     pub fn strength(&self) -> f64 {
         self.strength
     }
 
-    /// By how much terms across the bonds change the numbers of what lies left: each change once, without none.
+    /// The amounts by which terms across a bond change the numbers of the sites to the left: each once, without zero.
     pub fn transfers(&self) -> Vec<Label> {
         let all: BTreeSet<&Label> = self.bonds.iter().flat_map(|bond| &bond.charges).collect();
         all.into_iter().filter(|q| q.iter().any(|x| *x != 0)).cloned().collect()
@@ -411,7 +413,7 @@ pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
     if reached.contains(&target) {
         return Ok((symmetry, target));
     }
-    // The words of the exact sectors serve here too.
+    // The exact basis knows the message.
     match Basis::new(sites, sector) {
         Err(e) => Err(e),
         Ok(_) => Err(Error::internal("a sector both with and without states")),

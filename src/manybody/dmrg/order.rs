@@ -1,8 +1,9 @@
-//! The order in which the sites of a lattice stand along the chain: what has to be kept of a state grows with the number of
-//! bonds that a cut of the chain cuts.
+//! The order of a lattice's sites along the chain: the number of states that must be kept grows with the number of
+//! bonds that a cut of the chain crosses.
 
-/// An order of `n` sites whose cuts are small: as numbered, if no other is found with fewer bonds through its largest cut, or
-/// as many there and fewer in all. Sites are added one after the other, those that leave the fewest bonds open first.
+/// An order of `n` sites whose cuts cross few bonds. It is the given numbering unless another order has fewer bonds
+/// in its largest cut, or as many there and fewer in all. Sites are added one by one, those first that leave the
+/// fewest bonds open.
 pub fn smallest_cuts(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
     let mut near = vec![Vec::new(); n];
     for &(a, b) in bonds.iter().filter(|(a, b)| a != b) {
@@ -11,7 +12,7 @@ pub fn smallest_cuts(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
     }
     let mut best: Vec<usize> = (0..n).collect();
     let mut least = cuts(&near, &best);
-    // All beginnings of small lattices, some of large ones.
+    // All first sites of small lattices, some of large ones.
     for first in (0..n).step_by(n.div_ceil(256).max(1)) {
         let order = grown(&near, first);
         let size = cuts(&near, &order);
@@ -22,7 +23,7 @@ pub fn smallest_cuts(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
     best
 }
 
-/// The most bonds that a cut of the chain cuts, and the sum over all cuts.
+/// The most bonds that a cut of the chain crosses, and the sum over all cuts.
 pub fn cuts(near: &[Vec<usize>], order: &[usize]) -> (usize, usize) {
     let mut inside = vec![false; near.len()];
     let (mut open, mut most, mut sum) = (0, 0, 0);
@@ -36,7 +37,8 @@ pub fn cuts(near: &[Vec<usize>], order: &[usize]) -> (usize, usize) {
     (most, sum)
 }
 
-/// From one site on, always the one that opens the fewest bonds; of several the one whose neighbours wait the longest.
+/// An order that begins with one site. The next one is always a site that leaves the fewest bonds open, and among
+/// those the one with the oldest neighbour.
 fn grown(near: &[Vec<usize>], first: usize) -> Vec<usize> {
     let n = near.len();
     let mut place = vec![usize::MAX; n];
@@ -49,7 +51,7 @@ fn grown(near: &[Vec<usize>], first: usize) -> Vec<usize> {
         next = (0..n).filter(|&s| place[s] == usize::MAX).min_by_key(|&s| {
             let closed = near[s].iter().filter(inside).count();
             let oldest = near[s].iter().map(|&o| place[o]).min().unwrap_or(usize::MAX);
-            // Sites that nothing joins to those inside begin a part of their own, after all others.
+            // Sites that are not joined to those inside begin a component of their own, after all others.
             (closed == 0 && !near[s].is_empty(), near[s].len() as isize - 2 * closed as isize, oldest, s)
         });
     }

@@ -28,7 +28,7 @@ fn matching<T: Element>(block: &Block<T>, state: &State<T>, bond: &Space, sector
 
 /// The overlap of a block with a state; remembered by the block.
 fn of_block<T: Element>(block: &Arc<Block<T>>, state: &State<T>) -> Result<Arc<Overlap<T>>> {
-    // The chain is walked from the end, so that long ones do not recurse.
+    // A loop over the chain instead of a recursion, which would be deep for long chains.
     let mut lineage = vec![block.clone()];
     while let Some(last) = lineage.last() {
         if last.sites() == 0 || last.known_overlap(state.number) {

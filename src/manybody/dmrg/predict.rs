@@ -52,7 +52,7 @@ pub fn transformed<T: Element>(
     let target = new.half(other);
     let expand = target.fusion();
     let Some((_, grown, _)) = new.half(side).fusion() else {
-        // With one site between the blocks it changes hands at the end of the chain.
+        // A single site between the blocks passes from one half to the other at the end of the chain.
         let Some((inner, fusion, _)) = expand.filter(|e| e.0.space() == rest.space()) else {
             return Err(foreign());
         };
@@ -114,7 +114,7 @@ fn put<T: Element>(out: &mut [T], panel: Panel, m: MatRef<'_, T>, row: usize, co
     }
 }
 
-/// The state projected on the new basis, and the other half taken apart into its first site and the rest.
+/// The state projected on the new basis, with the other half split into its first site and the rest.
 fn split<T: Element>(
     old: &Superblock<T>,
     x: &[T],

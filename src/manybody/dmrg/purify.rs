@@ -1,5 +1,6 @@
-//! Infinite temperature as a state: every site beside a copy of itself that nothing acts on, in one site of all pairs of states
-//! (Verstraete, García-Ripoll, Cirac, Phys. Rev. Lett. 93, 207204 (2004)). Imaginary time takes it to any temperature.
+//! Infinite temperature as a pure state: every site is joined with a copy that nothing acts on, in one site of all
+//! pairs of states (Verstraete, García-Ripoll, Cirac, Phys. Rev. Lett. 93, 207204 (2004)). Evolution in imaginary
+//! time takes it to any temperature.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +17,9 @@ use crate::manybody::{Sector, Sites};
 use crate::task::Task;
 
 impl State<f64> {
-    /// All product states of a sector beside their copies, with equal weights and norm one, on the doubled sites; and the
-    /// logarithm of their number. Beyond the sector's numbers, the differences between the numbers of a site and those of its
-    /// copy are conserved.
+    /// The sum of all product states of a sector, each times its copy, with equal weights and norm one, on the
+    /// doubled sites; and the logarithm of their number. Besides the sector's numbers, the differences between the
+    /// numbers of a site and those of its copy are conserved.
     ///
     /// # Errors
     /// For sites of too many states, and a sector without states.
@@ -28,7 +29,7 @@ impl State<f64> {
         numbers.extend(sites.charges().iter().map(|name| (Sites::difference(name), 0.0)));
         // By name, as sectors of scripts are.
         numbers.sort_by(|a, b| a.0.cmp(&b.0));
-        // What is wrong with the sector is said of the sites themselves.
+        // Checked first on the sites themselves, so that errors speak of those.
         conserved(sites, sector)?;
         let (symmetry, target) = conserved(&doubled, &numbers)?;
         let n = sites.count();
@@ -39,7 +40,7 @@ impl State<f64> {
                 (0..dim).map(|s| (s * dim + s, labels[s * dim + s].clone())).collect()
             })
             .collect();
-        // The labels that lead from the first site to the last.
+        // The labels that lie on a path from the first site to the last.
         let mut reached = vec![BTreeSet::from([symmetry.zero()])];
         for states in &alike {
             let last = &reached[reached.len() - 1];

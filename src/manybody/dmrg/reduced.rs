@@ -1,4 +1,4 @@
-//! What a state is asked beyond expectation values: entropies of any order, weights by sector, reduced density matrices of a
+//! Measurements beyond expectation values: entropies of any order, weights by sector, reduced density matrices of a
 //! few sites, and configurations drawn with their probabilities.
 
 use faer::{Mat, Par};
@@ -16,7 +16,7 @@ use crate::task::Task;
 
 /// The most joint states of a reduced density matrix.
 const MOST: usize = 256;
-/// Weights below this are rounding: they have no say in the number of states that the entropy of order 0 counts.
+/// Weights below this are rounding, which the entropy of order 0 must not count.
 const ROUNDING: f64 = 1e-14;
 
 /// The entropy of order `alpha`, `ln(sum w^alpha) / (1 - alpha)`; of order one it is `- sum w ln w`.
@@ -41,7 +41,7 @@ impl<T: Element> State<T> {
         Ok(self.spectra()?.iter().map(|w| renyi(w, alpha)).collect())
     }
 
-    /// The weights at a bond inside the chain by the charges of what lies left, each descending.
+    /// The Schmidt weights at a bond inside the chain by the charges of the sites to its left, each descending.
     ///
     /// # Errors
     /// When there is no such bond, or an eigenvalue does not converge.
@@ -68,9 +68,9 @@ impl<T: Element> State<T> {
         self.symmetry.names().iter().zip(label).map(|(n, q)| (n.clone(), f64::from(*q) / 2.0)).collect()
     }
 
-    /// The reduced density matrix of some places of the chain, ascending: row by row, in the product of the sites' states, the
-    /// last the fastest. That of fermions is the one that gives all operators on these sites their expectation values, with
-    /// the signs of the sites between.
+    /// The reduced density matrix of some places of the chain, which ascend: row by row, in the product of the sites'
+    /// states, the last the fastest. For fermions it gives the expectation values of all operators on these sites,
+    /// with the signs of the sites between.
     ///
     /// # Errors
     /// For too many states, on interruption.
@@ -89,7 +89,8 @@ impl<T: Element> State<T> {
         let inner = whole / dims.last().copied().unwrap_or(1);
         memory::ensure(size * (inner * inner) as u128, "the environments of a density matrix")?;
         let densities = self.densities();
-        // What stands in the bra and in the ket so far, and whether they differ by an odd number of fermions.
+        // The states in the bra and in the ket so far, whether they differ by an odd number of fermions, and the
+        // environment.
         let mut open: Vec<(usize, usize, bool, Option<Environment<T>>)> = vec![(0, 0, false, None)];
         let mut rho = vec![C64::ZERO; whole * whole];
         let steps = task.start("density matrix", places.len());
@@ -131,16 +132,16 @@ impl<T: Element> State<T> {
         Ok(rho)
     }
 
-    /// One configuration, a local state a place, drawn with the probability that it has in the state; `random` gives
-    /// numbers between 0 and 1. From the last site on, as all matrices are isometries from the left (Ferris, Vidal, Phys.
-    /// Rev. B 85, 165146 (2012)).
+    /// One configuration, a local state for each place, drawn with its probability in the state; `random` gives
+    /// numbers between 0 and 1. It is drawn from the last site on, as all matrices are isometries from the left
+    /// (Ferris, Vidal, Phys. Rev. B 85, 165146 (2012)).
     ///
     /// # Errors
     /// When the numbers are not finite.
     pub fn sample(&self, mut random: impl FnMut() -> f64) -> Result<Vec<usize>> {
         let n = self.tensors.len();
         let mut drawn = vec![0; n];
-        // What the sites drawn leave of the state: sectors of the bond and a column each.
+        // The state projected on the sites drawn so far: sectors of the bond, with a column each.
         let mut rest: Vec<(usize, Mat<T>)> = vec![(0, Mat::identity(1, 1))];
         for i in (0..n).rev() {
             let tensor = &self.tensors[i];

@@ -47,7 +47,7 @@ impl Symmetry {
         &self.moduli
     }
 
-    /// The label of nothing.
+    /// The label whose numbers are all zero.
     pub fn zero(&self) -> Label {
         vec![0; self.names.len()]
     }
@@ -100,7 +100,7 @@ impl Space {
         Space { labels, dims }
     }
 
-    /// One state.
+    /// A basis of one state.
     pub fn single(label: Label) -> Space {
         Space { labels: vec![label], dims: vec![1] }
     }
@@ -110,7 +110,6 @@ impl Space {
         self.labels.len()
     }
 
-    /// The label of a sector.
     pub fn label(&self, sector: usize) -> &Label {
         &self.labels[sector]
     }
@@ -141,7 +140,7 @@ impl Space {
     }
 }
 
-/// One sector of a block with one state of a site, somewhere in a sector of their product.
+/// One sector of a block times one state of a site, as rows of a sector of their product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Part {
     /// Sector of the block.

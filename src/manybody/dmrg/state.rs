@@ -1,5 +1,5 @@
-//! A state of the whole chain as a product of matrices, in sectors: what sweeps end with, and what measurements, overlaps
-//! and files are about.
+//! A state of the whole chain as a product of matrices, in sectors: the result of sweeps, and the subject of
+//! measurements, overlaps and files.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub struct State<T> {
     /// The bases at the bonds, labelled by the charges to the left; one more than sites.
     pub(super) spaces: Vec<Space>,
     pub(super) tensors: Vec<Tensor<T>>,
-    /// What the matrices are to be multiplied by; 0 for the zero state, whose bonds have no basis.
+    /// The factor of the product of the matrices; 0 for the zero state, whose bonds have no basis.
     pub(super) norm: f64,
-    /// Tells states apart where something is remembered about them.
+    /// Identifies the state where something is remembered about it.
     pub(super) number: u64,
 }
 
@@ -68,7 +68,7 @@ impl<T: Element> State<T> {
         State::from_tensors(sites.clone(), symmetry, target, tensors)
     }
 
-    /// The state that a superblock's vector stands for, by way of the blocks that its blocks were made from.
+    /// The state of a superblock's vector, by way of the blocks that its blocks were made from.
     ///
     /// # Errors
     /// When the blocks do not know how they were made, as in an infinite chain.
@@ -128,7 +128,7 @@ impl<T: Element> State<T> {
             tensors[site] = Some(Tensor::new(&symmetry, &before, mpo.states(site), &behind, fill)?);
             right = inner.clone();
         }
-        // The middle: the left block's site takes an isometry, the right block's what is left of the state.
+        // The middle: the left block's site takes an isometry, the right block's site the remaining factor.
         let mut middle = BTreeMap::new();
         let mut cores = Vec::new();
         for (pair, m) in both.panels(x) {
@@ -217,20 +217,20 @@ impl<T: Element> State<T> {
         self.norm
     }
 
-    /// The same direction with another norm; the zero state stays.
+    /// The same state with another norm; the zero state stays.
     pub fn with_norm(&self, norm: f64) -> State<T> {
         let norm = if self.norm == 0.0 { 0.0 } else { norm };
         State { norm, ..self.clone() }
     }
 
-    /// The same under another number, for one that is to be changed.
+    /// The same state under a new number, before it is changed.
     pub(super) fn renumbered(self) -> State<T> {
         State { number: next_number(), ..self }
     }
 
     /// Makes every matrix an isometry from the left, and the norm one.
     pub(super) fn canonical(&mut self) -> Result<()> {
-        // What the last site left over, by sector of the bond: rows of the new basis, columns of the old.
+        // The remaining factor of the last site, by sector of the bond: rows of the new basis, columns of the old.
         let first = Space::single(self.symmetry.zero());
         let mut carry: Vec<Mat<T>> = vec![Mat::identity(1, 1)];
         let mut carried = first.clone();
@@ -261,7 +261,7 @@ impl<T: Element> State<T> {
         if !(norm > 0.0) {
             return Err(Error::numeric("the state has norm zero"));
         }
-        // Its phase is the state's own.
+        // The phase of the last factor belongs to the state.
         if let ([last], Some(tensor)) = (&carry[..], self.tensors.last_mut()) {
             let phase = T::from_c64(last[(0, 0)].to_c64() / norm);
             for m in &mut tensor.matrices {
@@ -299,7 +299,7 @@ impl<T: Element> State<T> {
     }
 }
 
-/// A matrix as an isometry and the rest, without the directions that are rounding; none for zero.
+/// A matrix as an isometry times a remaining factor, without directions that are rounding; none for zero.
 fn ranked<T: Element>(m: MatRef<'_, T>) -> Result<Option<(Mat<T>, Mat<T>)>> {
     let (u, s, v) = thin_svd(m)?;
     let first = s.first().copied().unwrap_or(0.0);

@@ -1,5 +1,6 @@
-//! States as bytes. A file is a line that says what it is, the length of what follows, one state or several, and a CRC-32 of
-//! all that. A state is the length of a JSON header, the header, then the numbers of all matrices, little-endian.
+//! States as bytes. A file is a line that names the format, the length of what follows, one state or several, and a
+//! CRC-32 of all before. A state is the length of a JSON header, the header, then the numbers of all matrices,
+//! little-endian.
 
 use std::collections::BTreeMap;
 use std::slice::ChunksExact;
@@ -17,7 +18,7 @@ use crate::manybody::{Site, Sites};
 use crate::number::C64;
 
 const MAGIC: &[u8] = b"umklapp dmrg 2\n";
-/// Files without a checksum began so.
+/// How files without a checksum began.
 const UNCHECKED: &[u8] = b"umklapp dmrg 1\n";
 
 /// Whether a file that begins so holds a state.
@@ -71,7 +72,7 @@ fn site_from(value: &Value) -> Result<Site> {
     Ok(site)
 }
 
-/// A whole file made of states' bytes.
+/// A complete file from the bytes of states.
 pub fn sealed(states: &[u8]) -> Vec<u8> {
     let mut file = MAGIC.to_vec();
     file.extend((states.len() as u64).to_le_bytes());
@@ -81,7 +82,7 @@ pub fn sealed(states: &[u8]) -> Vec<u8> {
     file
 }
 
-/// The states' bytes of a file that is whole.
+/// The bytes of the states in an undamaged file.
 ///
 /// # Errors
 /// When it is no such file, or one that was damaged, cut short or written before there was a checksum.

@@ -1,5 +1,5 @@
-//! An operator sum as strings of local operators that change the conserved numbers by definite amounts: signs of
-//! fermions put in, equal strings added up, what conserves nothing refused.
+//! An operator sum as strings of local operators that change the conserved numbers by definite amounts. Signs of
+//! fermions are included, equal strings are added up, and terms that break a conservation law are refused.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,9 +9,9 @@ use crate::manybody::opsum::changes;
 use crate::manybody::{OpSum, Product, Sites};
 use crate::number::C64;
 
-/// What cancels to this, relative to what was added up, is nothing.
+/// Sums below this, relative to the moduli of what was added, count as zero.
 const ROUNDING: f64 = 1e-13;
-/// The most strings that one term may fall into.
+/// The most strings that one term may split into.
 const MAX_PARTS: usize = 1 << 16;
 
 /// A non-zero element of a local operator: row, column, value.
@@ -74,7 +74,7 @@ impl Alphabet {
     }
 }
 
-/// Operators on ascending sites; no entry is the identity.
+/// Site and number of each operator, by ascending sites; sites that are not listed have the identity.
 pub type Word = Vec<(usize, usize)>;
 
 /// A sum of strings.
@@ -113,7 +113,7 @@ impl Strings {
         Ok(found.0)
     }
 
-    /// The strings of a sum that may change the conserved numbers, every term by the same amounts; and these.
+    /// The strings of a sum that may change the conserved numbers, every term by the same amounts; and these amounts.
     ///
     /// # Errors
     /// As [`Strings::new`], and for terms that change the numbers by different amounts.
@@ -202,7 +202,7 @@ impl Strings {
         Ok((Strings { alphabet, words }, changes))
     }
 
-    /// The sum of the sizes of all strings, which bounds that of the whole.
+    /// The sum of the sizes of all strings, a bound on the norm of the sum.
     pub fn size(&self) -> f64 {
         let of = |word: &Word| word.iter().map(|w| self.alphabet.size(w.1)).product::<f64>();
         self.words.iter().map(|(word, z)| z.norm() * of(word)).sum()

@@ -1,5 +1,6 @@
-//! Two blocks side by side as one operator: `H = sum_alpha A_alpha x B_alpha` over the operators carried across the bond
-//! between them, as operation records between pairs of sectors (Nemes et al. 2014).
+//! Two blocks side by side as one operator: `H = sum_alpha A_alpha x B_alpha` over the operators carried across the
+//! bond between them, as operation records between pairs of sectors (Nemes, Barcza, Nagy, Legeza, Szolgay, Comput.
+//! Phys. Commun. 185, 1570 (2014)).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::operator::{LinearOperator, Operator};
 /// Which products are formed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
-    /// By cost: an operator that fills its sectors is one matrix, another keeps its parts.
+    /// By cost: an operator that fills its sectors becomes one matrix, any other keeps its parts.
     #[default]
     Auto,
     /// Operators of a block and its site as one matrix: few large products.
@@ -38,7 +39,7 @@ impl Strategy {
     }
 }
 
-/// A pair of sectors that together have the right charges.
+/// A pair of sectors whose charges add up to those of the superblock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pair {
     /// Sector of the left block.
@@ -47,7 +48,7 @@ pub struct Pair {
     pub right: usize,
 }
 
-/// What the charges of a superblock sum up to; none where a number is free.
+/// The total charges of a superblock; none where a number is free.
 pub type Target = Vec<Option<i32>>;
 
 /// Two blocks as an operator.
@@ -60,7 +61,7 @@ pub struct Superblock<T> {
     kernel: Arc<dyn Kernel>,
 }
 
-/// The pieces of an operator between two sectors, the identities apart from what is dense.
+/// The pieces of an operator between two sectors: identities, and dense ones.
 struct Half<T> {
     identities: Vec<Factor<T>>,
     dense: Vec<Factor<T>>,
@@ -160,7 +161,7 @@ impl<T: Element> Superblock<T> {
                 .hint("the blocks' states cannot be combined to these numbers"));
         }
         let mut records: Vec<Vec<Record<T>>> = vec![Vec::new(); pairs.len()];
-        // Identities on both sides often meet in the same place, from several operators.
+        // Identities on both sides often meet in the same place, from several operators: their factors are added up.
         let mut plain: Vec<BTreeMap<[usize; 9], T>> = vec![BTreeMap::new(); pairs.len()];
         let symbols = left.mpo().bond(left.bond()).charges.len();
         let both: Vec<[Halves<T>; 2]> = (0..symbols)
@@ -215,7 +216,8 @@ impl<T: Element> Superblock<T> {
         Ok(Superblock { left: left.clone(), right: right.clone(), pairs, list, diagonal, kernel })
     }
 
-    /// The charges of two blocks of a chain: all of it, or the share of those that hold only some of its sites.
+    /// The charges of two blocks of a chain: those of the whole chain, or what is nearest to the share of their
+    /// sites.
     pub fn share(left: &Block<T>, right: &Block<T>) -> Label {
         let mpo = left.mpo();
         let (n, own) = (mpo.sites().count(), left.sites() + right.sites());

@@ -1,5 +1,5 @@
-//! The matrices of one site in sectors, grouped with the bond before or with the bond behind, and what is multiplied into
-//! either.
+//! The matrices of one site in sectors, grouped with the bond before or with the bond behind, and their products with
+//! matrices on either bond.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub(super) struct Tensor<T> {
     pub before: Space,
     pub behind: Space,
     pub fusion: Fusion,
-    /// The sector of the product that each sector behind the site is.
+    /// For each sector behind the site, its number in the product of the bond before and the site.
     pub rows: Vec<usize>,
     pub matrices: Vec<Mat<T>>,
 }

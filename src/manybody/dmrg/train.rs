@@ -1,4 +1,4 @@
-//! How bonds are cut, and states compressed: what sums and products of states and gates have in common.
+//! Truncation of bonds and compression of states, for sums, products of operators and states, and gates.
 
 use faer::Mat;
 
@@ -13,11 +13,11 @@ use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::task::Task;
 
-/// Blocks decomposed and cut: `U diag(s) V^H` each.
+/// Blocks after decomposition and truncation: `U diag(s) V^H` each.
 pub(super) struct Split<T> {
     /// Label, `U`, `s` (descending) and `V^H` of each sector that is left.
     pub kept: Vec<(Label, Mat<T>, Vec<f64>, Mat<T>)>,
-    /// The weight that was cut off, relative to all.
+    /// The discarded weight, relative to the sum of all.
     pub discarded: f64,
     /// The sum of all weights.
     pub weight: f64,
@@ -30,7 +30,7 @@ impl<T: Element> Split<T> {
     }
 }
 
-/// Singular values of all blocks, the smallest cut off.
+/// The singular values of all blocks, truncated.
 ///
 /// # Errors
 /// When a decomposition does not converge.
@@ -67,7 +67,7 @@ pub(super) fn split<T: Element>(blocks: &Blocks<T>, cut: &Truncation) -> Result<
     Ok(Split { kept, discarded: spectrum[number..].iter().sum(), weight })
 }
 
-/// What a state is compressed from: its matrices in any gauge, made when they are needed.
+/// The input of a compression: a state's matrices in any gauge, made when they are needed.
 pub(super) struct Raw<'a, T: Element> {
     /// A state of the same sites and conserved numbers.
     pub like: &'a State<T>,
@@ -80,8 +80,9 @@ pub(super) struct Raw<'a, T: Element> {
 }
 
 impl<T: Element> Raw<'_, T> {
-    /// The state, its bonds cut, and the sum of the weights that were cut off, each relative to all. It is brought into the
-    /// right gauge from the last site on, so that the cuts on the way back are the best there are for each bond.
+    /// The state with its bonds truncated, and the sum over the bonds of the discarded weights, each relative to the
+    /// sum of all. The state is first brought into the right gauge from the last site on, so that each truncation on
+    /// the way back is optimal for its bond.
     ///
     /// # Errors
     /// When a decomposition does not converge, for numbers that are not finite, on interruption.

@@ -1,6 +1,6 @@
-//! Time evolution by products of two-site exponentials (Vidal, Phys. Rev. Lett. 93, 040502 (2004); Suzuki, Phys. Lett. A 146,
-//! 319 (1990)), for sums whose terms reach no further than the next site. The gates of the even or of the odd bonds are done
-//! on the way from one end to the other.
+//! Time evolution by products of two-site exponentials (Vidal, Phys. Rev. Lett. 93, 040502 (2004); Suzuki, Phys.
+//! Lett. A 146, 319 (1990)), for sums whose terms reach no further than the next site. A pass from one end of the
+//! chain to the other applies the gates of the even or of the odd bonds.
 
 use faer::{Mat, Par};
 
@@ -30,13 +30,13 @@ struct Bonds {
     constant: f64,
 }
 
-/// What a run by gates ends with.
+/// The result of an evolution by gates.
 pub struct Trotter<T> {
     /// The state.
     pub state: State<T>,
-    /// The sum of the weights that were cut off, each relative to all.
+    /// The sum of the discarded weights, each relative to the sum of all.
     pub discarded: f64,
-    /// The logarithm of what the gates did to the norm, cuts apart.
+    /// The logarithm of the factor by which the gates changed the norm, without truncation.
     pub log_norm: f64,
 }
 
@@ -100,7 +100,7 @@ fn bonds(sum: &OpSum, sites: &Sites) -> Result<Bonds> {
 /// A gate: local states after and before on both sites, and the element.
 type Gate = Vec<(usize, usize, usize, usize, C64)>;
 
-/// Steps of second order whose product is one of the order asked for: their parts of the whole.
+/// The fractions of the whole of second-order steps whose product is a step of the order asked for (Suzuki).
 fn parts(order: usize) -> Result<Vec<f64>> {
     match order {
         2 => Ok(vec![1.0]),
@@ -113,7 +113,8 @@ fn parts(order: usize) -> Result<Vec<f64>> {
 }
 
 impl<T: Element> State<T> {
-    /// `exp(z H)` of the state, in equal steps, by gates. An imaginary z keeps the norm; another makes it one.
+    /// `exp(z H)` of the state, in equal steps, by gates. An imaginary z keeps the norm; otherwise the result has
+    /// norm one.
     ///
     /// # Errors
     /// When a term reaches beyond the next site or the sum is not Hermitian; on interruption.
@@ -136,7 +137,7 @@ impl<T: Element> State<T> {
             return Err(Error::input("the zero state has no evolution"));
         }
         let bonds = bonds(sum, &self.sites)?;
-        // Layers of one step: whether the odd bonds, and the part of the step.
+        // The layers of one step: whether they are of the odd bonds, and their fraction of the step.
         let mut one: Vec<(bool, f64)> = Vec::new();
         for part in parts(order)? {
             one.extend([(false, part / 2.0), (true, part), (false, part / 2.0)]);
@@ -207,13 +208,14 @@ impl<T: Element> State<T> {
     }
 }
 
-/// A state on the way: all matrices but those of the site at one end are isometries, away from that end.
+/// A state during the evolution. Its centre is the site at one end; all other matrices are isometries away from that
+/// end.
 struct Run<'a, T: Element> {
     state: &'a State<T>,
     states: Vec<Vec<Label>>,
     spaces: Vec<Space>,
     tensors: Vec<Tensor<T>>,
-    /// Whether the last site is the one that is none.
+    /// Whether the centre is the last site.
     at_end: bool,
     /// Whether the gates are unitary.
     unitary: bool,
@@ -244,7 +246,7 @@ impl<'a, T: Element> Run<'a, T> {
         Ok(())
     }
 
-    /// The centre goes over a bond without a gate.
+    /// Moves the centre over a bond without a gate.
     fn pass(&mut self, bond: usize, leftwards: bool) -> Result<()> {
         let symmetry = &self.state.symmetry;
         let (i, j) = (bond, bond + 1);
@@ -307,7 +309,7 @@ impl<'a, T: Element> Run<'a, T> {
         Tensor::new(symmetry, before, &self.states[site], behind, fill)
     }
 
-    /// A gate on a bond, whose sites hold the centre; it then is the one that the pass goes to.
+    /// Applies a gate to a bond whose sites hold the centre, and moves the centre in the direction of the pass.
     fn gate(&mut self, bond: usize, gate: &Gate, leftwards: bool, cut: &Truncation) -> Result<()> {
         let symmetry = &self.state.symmetry;
         let (i, j) = (bond, bond + 1);

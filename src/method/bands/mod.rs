@@ -15,10 +15,10 @@ use crate::lattice::Bloch;
 use crate::number::{C64, Matrix, memory};
 use crate::task::Task;
 
-/// Momenta whose matrices are made between two looks at the interrupt.
+/// Momenta computed between two checks for interruption.
 const CHUNK: usize = 64;
 
-/// Calls a function of each momentum, many side by side, in order.
+/// The results of a function at each momentum, in order, computed in parallel.
 fn at_each<T: Send>(
     momenta: &[Vec<f64>],
     what: &str,
@@ -35,7 +35,7 @@ fn at_each<T: Send>(
     Ok(all)
 }
 
-/// Memory for so many complex numbers at each of so many momenta.
+/// An error unless `each` complex numbers at each of `points` momenta fit into memory.
 fn keep(points: usize, each: usize) -> Result<()> {
     memory::ensure(16 * points as u128 * each as u128, &format!("what is kept of {points} momenta"))
 }

@@ -11,7 +11,7 @@ use crate::task::Task;
 pub struct BandOptions {
     /// Names and places of the corners, in units of the reciprocal vectors.
     pub corners: Vec<(String, Vec<f64>)>,
-    /// Steps of the whole path; corners are among its points whatever their distance.
+    /// Steps of the whole path; every corner is one of its points.
     pub points: usize,
     /// Names of groups of rows of the cell, whose weight in each state is asked for.
     pub groups: Vec<(String, Vec<usize>)>,
@@ -19,7 +19,7 @@ pub struct BandOptions {
     pub velocities: bool,
 }
 
-/// Levels closer than this part of the width of all bands are taken for one by velocities.
+/// Levels closer than this fraction of the largest |energy| count as degenerate for velocities.
 const DEGENERATE: f64 = 1e-9;
 
 /// A table along a path: `k`, the length of the path so far in inverse lattice constants; `band1`, `band2`, ..., ascending;
@@ -87,7 +87,7 @@ pub fn bands(bloch: &Bloch, options: &BandOptions, task: &Task) -> Result<Table>
 struct Path {
     momenta: Vec<Vec<f64>>,
     lengths: Vec<f64>,
-    /// Along which a velocity is taken at each point: that of the segment it ends, of length one in `lengths`.
+    /// Direction of the velocity at each point: that of the segment it ends, of length one in `lengths`.
     directions: Vec<Vec<f64>>,
     ticks: Vec<(f64, String)>,
 }
@@ -143,8 +143,8 @@ fn weight(levels: &Levels, band: usize, rows: &[usize]) -> f64 {
     rows.iter().filter_map(|row| all.get(row * n + band)).map(|z| z.to_c64().norm_sqr()).sum()
 }
 
-/// The derivatives of all levels along a direction (in units of the reciprocal vectors): of levels that are one, the
-/// eigenvalues of the derivative among them, ascending.
+/// The derivatives of all levels along a direction (in units of the reciprocal vectors). Those of degenerate levels
+/// are the eigenvalues of the derivative among them, ascending.
 fn slopes(bloch: &Bloch, k: &[f64], direction: &[f64], levels: &Levels, close: f64) -> Result<Vec<f64>> {
     let n = bloch.rows();
     let mut derivative = Matrix::zeros(n, n)?;

@@ -1,5 +1,5 @@
-//! The density of states of bands by linear interpolation in tetrahedra (triangles in two directions, segments in one):
-//! Lehmann, Taut, phys. stat. sol. (b) 54 (1972) 469; the sums that they leave below an energy as in Bloechl, Jepsen,
+//! The density of states of bands by linear interpolation in tetrahedra (triangles in two directions, segments in
+//! one): Lehmann, Taut, phys. stat. sol. (b) 54 (1972) 469. The integrated densities are those of Bloechl, Jepsen,
 //! Andersen, PRB 49 (1994) 16223, appendix A.
 
 use super::{at_each, energies_at};
@@ -19,9 +19,9 @@ pub struct DensityOptions {
     pub range: Option<(f64, f64)>,
 }
 
-/// A table of `energy`, `density` (per energy and state, so that it integrates to one over all bands) and `states`, the
-/// part of all states below the energy. Each density is the mean over its step of energies: what a flat band has stays
-/// finite, and the steps sum up to `states`.
+/// A table of `energy`, `density` (per energy and state, so that it integrates to one over all bands) and `states`,
+/// the fraction of all states below the energy. Each density is the mean over its energy step: that of a flat band
+/// stays finite, and the steps sum up to `states`.
 ///
 /// # Errors
 /// More than three periodic directions, an empty grid or range.
@@ -55,12 +55,13 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
         (low - margin, high + margin)
     });
     let step = (high - low) / (options.points - 1) as f64;
-    // Energies in turn with the edges of their steps, half a step on both sides.
+    // Energies alternate with the edges of their steps, half a step below and above.
     let edges = 2 * options.points;
     let edge = |i: usize| low + 0.5 * (i as f64 - 1.0) * step;
     let simplices = simplices(d);
     let share = 1.0 / (count * simplices.len() * rows) as f64;
-    // Of every edge what simplices lie across it hold below it; of the step where a simplex is passed, all of it.
+    // `partial`: the part below each edge of the simplices that it cuts. `whole`: the simplices that lie below,
+    // counted at the first edge above them.
     let mut partial = vec![0.0; edges + 1];
     let mut whole = vec![0.0; edges + 2];
     let steps = task.start("tetrahedra", count);
@@ -105,7 +106,8 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
     Table::from_columns([("energy", energy), ("density", density), ("states", states)])
 }
 
-/// The simplices that a cell of the grid is cut into: paths from one corner to the opposite one, a bit a direction.
+/// The simplices that a cell of the grid is cut into: paths along its edges from one corner to the opposite one. A
+/// corner is a bit pattern, with a bit for each direction.
 fn simplices(d: usize) -> Vec<Vec<usize>> {
     let mut found = vec![vec![0]];
     for _ in 0..d {
@@ -122,7 +124,7 @@ fn simplices(d: usize) -> Vec<Vec<usize>> {
     found
 }
 
-/// The part of a simplex below an energy between its lowest and its highest corner, which are sorted.
+/// The fraction of a simplex below the energy `x`; `e` are the energies of its corners, ascending.
 fn below(e: &[f64], x: f64) -> f64 {
     if e.first().is_none_or(|least| x <= *least) {
         return 0.0;

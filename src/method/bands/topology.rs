@@ -11,16 +11,16 @@ use crate::lattice::Bloch;
 use crate::number::{C64, Matrix, Series, Table};
 use crate::task::Task;
 
-/// Points a direction that a grid or a loop has at first, and at most.
+/// Points per direction of a grid or a loop, at first and at most.
 const POINTS: usize = 16;
 const MOST_POINTS: usize = 1024;
-/// A gap below this part of the bands' width is none.
+/// A gap below this fraction of the largest |energy| counts as closed.
 const NO_GAP: f64 = 1e-9;
 
 /// Two directions of the Brillouin zone, and the momenta along the others, in units of the reciprocal vectors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plane {
-    /// The two directions, in the order that the sign of a Chern number means.
+    /// The two directions, in the order that fixes the sign of a Chern number.
     pub directions: [usize; 2],
     /// Momenta along the other directions, in their order.
     pub at: Vec<f64>,
@@ -106,7 +106,6 @@ fn check_gap<'a>(all: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>, filled
 /// A Chern number and how it was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Chern {
-    /// The number.
     pub number: i64,
     /// The least direct gap on the grid.
     pub gap: f64,
@@ -114,9 +113,9 @@ pub struct Chern {
     pub grid: usize,
 }
 
-/// The Chern number of the `filled` lowest bands by the field strengths of a grid, an integer on any (Fukui, Hatsugai,
-/// Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid is doubled until every field strength is below
-/// pi/2, a sign that it is fine enough; a `grid` that is given stays.
+/// The Chern number of the `filled` lowest bands from the field strengths of a grid of momenta, which sum to an
+/// integer on any grid (Fukui, Hatsugai, Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid is
+/// doubled until every field strength is below pi/2, a sign that it is fine enough. A given `grid` is not refined.
 ///
 /// # Errors
 /// No gap, directions or fillings that do not fit, a gap so small that the grid would be too large.
@@ -178,9 +177,9 @@ fn overlap(a: &Matrix, b: &Matrix) -> Result<Matrix> {
     a.dagger().matmul(b)
 }
 
-/// The Berry curvature of the filled bands on a grid of `n` x `n` momenta, from the derivatives of the Hamiltonian (Xiao,
-/// Chang, Niu, RMP 82 (2010) 1959, equation 1.13): a table of `k1`, `k2` in units of the reciprocal vectors and
-/// `curvature` in squared lattice constants, with the Chern number that its mean stands for in the report.
+/// The Berry curvature of the filled bands on a grid of `n` x `n` momenta, from the derivatives of the Hamiltonian
+/// (Xiao, Chang, Niu, RMP 82 (2010) 1959, equation 1.13): a table of `k1`, `k2` in units of the reciprocal vectors
+/// and `curvature` in squared lattice constants. The report holds the Chern number that follows from the mean.
 ///
 /// # Errors
 /// As [`chern_number`].
@@ -222,10 +221,10 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
         .with_grid(n, n)
 }
 
-/// The phases of the Wilson loop of the filled bands along a direction, ascending in (-pi, pi]: 2 pi times the centres of
-/// the hybrid Wannier functions in units of that lattice vector (Yu, Qi, Bernevig, Fang, Dai, PRB 84 (2011) 075119).
-/// Orbitals count where they lie. `at` are the momenta along the other directions. The loop is made of `points` steps, or
-/// of more until neighbouring states overlap well.
+/// The phases of the Wilson loop of the filled bands along a direction, ascending in (-pi, pi]: 2 pi times the
+/// centres of the hybrid Wannier functions in units of that lattice vector (Yu, Qi, Bernevig, Fang, Dai, PRB 84
+/// (2011) 075119). The positions of the orbitals are included. `at` are the momenta along the other directions. The
+/// loop has `points` steps, or more until neighbouring states overlap well.
 ///
 /// # Errors
 /// No gap, directions or fillings that do not fit, a loop that no number of steps resolves.
@@ -264,7 +263,7 @@ pub fn wilson_loop(
             Ok((lowest(&l.vectors, filled)?, l.energies))
         })?;
         check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), filled)?;
-        // What the places of the orbitals add from one momentum to the next.
+        // Phases from the positions of the orbitals between neighbouring momenta.
         let turns: Vec<C64> =
             (0..bloch.rows()).map(|row| C64::cis(-TAU * bloch.place(row)[direction] / n as f64)).collect();
         let (mut product, mut least) = (Matrix::identity(filled)?, f64::INFINITY);

@@ -1,4 +1,4 @@
-//! Semi-infinite leads: a cell that repeats for ever, and what it does to the sample that it is attached to.
+//! Semi-infinite leads: a cell that repeats without end, and the self-energy that it adds to the sample.
 
 use std::collections::HashMap;
 
@@ -11,49 +11,49 @@ use crate::lattice::{Bloch, Model};
 use crate::number::{C64, Matrix, memory};
 use crate::task;
 
-/// Imaginary parts of the energy, as parts of the lead's width, and how many cells are taken together: what
-/// the imaginary part changes is taken out by extrapolation, and rounding goes by its inverse. Where a finite
-/// piece of the lead has a level at this very energy, pieces of another length have none.
+/// Trials for a self-energy: the imaginary part of the energy, in units of the lead's width, and how many cells are
+/// taken together. Extrapolation removes the effect of the imaginary part; rounding errors grow with its inverse.
+/// Where a finite piece of the lead has a level at this very energy, pieces of another length have none.
 const TRIALS: [(f64, usize); 5] = [(1e-8, 1), (1e-6, 1), (1e-6, 2), (1e-6, 3), (1e-5, 2)];
-/// A self-energy that fails its own equation by this part of the lead's width is looked for by the next
-/// trial.
+/// A self-energy that violates its own equation by more than this part of the lead's width is computed again by the
+/// next trial.
 const GOOD: f64 = 1e-11;
-/// One that fails it by more than this is refused.
+/// One that violates it by more than this is refused.
 const BAD: f64 = 1e-6;
 /// Channels whose rate is below this part of the lead's width do not conduct.
 const CLOSED: f64 = 1e-7;
-/// Doublings of the length of the lead.
+/// Most doublings of the length in the decimation.
 const MOST_DOUBLINGS: usize = 100;
 
-/// A lead that goes on for ever.
+/// A semi-infinite lead.
 #[derive(Debug, Clone)]
 pub struct Lead {
     /// The matrix of one cell.
     h: Mat<C64>,
     /// `<j+1| H |j>`, outward.
     v: Mat<C64>,
-    /// A bound on the modulus of its energies.
+    /// A bound on the modulus of its levels.
     width: f64,
     orbitals: usize,
-    /// Where the sites of the cell lie, Cartesian.
+    /// Cartesian positions of the sites of the cell.
     places: Vec<Vec<f64>>,
-    /// From a cell of the model to the next one outward; a cell of the lead may be several.
+    /// The vector from a cell of the model to the next one outward. A cell of the lead may hold several of them.
     step: Vec<f64>,
     /// Sites of a cell of the model.
     sites: usize,
 }
 
-/// What a lead does at one energy.
+/// The self-energy and the open channels of a lead at one energy.
 pub struct Opening {
-    /// Its self-energy, of the rows that it is attached to.
+    /// The self-energy, on the rows that the lead is attached to.
     pub sigma: Mat<C64>,
     /// Columns w with `sum w w^dagger = i (sigma - sigma^dagger)`, one for each open channel.
     pub channels: Mat<C64>,
 }
 
 impl Lead {
-    /// A lead whose cells are those of a model with one periodic direction, going on in that direction
-    /// (`outward` positive) or against it. `origin` moves it by cells of the model's lattice.
+    /// A lead whose cells are those of a model with one periodic direction. It extends in that direction (`outward`
+    /// true) or against it. `origin` moves it by cells of the model's lattice.
     ///
     /// # Errors
     /// A model with no or with several periodic directions, or with cells that are not joined.
@@ -130,7 +130,7 @@ impl Lead {
         self.h.nrows()
     }
 
-    /// From a cell of its model to the next one outward, Cartesian.
+    /// The vector from a cell of its model to the next one outward, Cartesian.
     pub fn step(&self) -> &[f64] {
         &self.step
     }
@@ -179,8 +179,8 @@ impl Lead {
         inverse(inner.as_ref()).ok_or_else(|| unresolved(energy))
     }
 
-    /// `v^dagger g v` with the lead's surface Green's function g, extrapolated to an energy without imaginary
-    /// part, and its check: by how much it fails its own equation.
+    /// `v^dagger g v` with the lead's surface Green's function g, extrapolated to a real energy. Each trial is
+    /// checked by how much it violates its own equation.
     fn self_energy(&self, energy: f64) -> Result<Mat<C64>> {
         if !energy.is_finite() {
             return Err(Error::input(format!("a lead at an energy of {energy}")).hint("give a finite energy"));
@@ -211,9 +211,9 @@ impl Lead {
         }
     }
 
-    /// The surface Green's function by decimation: each step removes every other cell, so that what is left
-    /// of the coupling falls with twice the length (Lopez Sancho, Lopez Sancho, Rubio, J. Phys. F 15 (1985)
-    /// 851, equations 10 to 15). Cells are taken together by so many.
+    /// The surface Green's function by decimation: each step removes every other cell and doubles the length over
+    /// which the remaining coupling decays (Lopez Sancho, Lopez Sancho, Rubio, J. Phys. F 15 (1985) 851, equations 10
+    /// to 15). `cells` cells are taken together as one.
     fn decimated(&self, z: C64, cells: usize) -> Option<Mat<C64>> {
         let (own, n) = (self.rows(), self.rows() * cells);
         let mut whole = Mat::<C64>::zeros(n, n);
@@ -252,8 +252,8 @@ impl Lead {
         Some(all.submatrix(0, 0, own, own).to_owned())
     }
 
-    /// The phase of each site that takes the lead to the gauge of the sample it is attached to, at these
-    /// sites: bonds between them then have the phases of the sample's.
+    /// The phase of each site that transforms the lead to the gauge of the sample at these sites: with it the lead's
+    /// bonds have the phases of the sample's bonds.
     pub fn gauge(&self, h: &Csr, sites: &[usize]) -> Vec<C64> {
         let (n, m) = (sites.len(), self.orbitals);
         let mut phases: Vec<Option<C64>> = vec![None; n];
@@ -289,8 +289,7 @@ impl Lead {
         phases.into_iter().map(|phase| phase.unwrap_or(C64::ONE)).collect()
     }
 
-    /// The sites of a sample that stand where the lead's next cell inward would, in the order of the lead's
-    /// sites.
+    /// The sites of a sample where the lead's next cell inward would be, in the order of the lead's sites.
     ///
     /// # Errors
     /// A lead whose cell fits nowhere, or that the sample reaches into.

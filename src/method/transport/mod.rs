@@ -30,12 +30,12 @@ struct Attached {
     lead: Lead,
     /// Rows of the sample in the order of the lead's rows.
     rows: Vec<usize>,
-    /// What the lead's amplitudes are multiplied by on these rows, for the sample's gauge.
+    /// Factors of the lead's amplitudes on these rows, for the sample's gauge.
     phases: Vec<C64>,
 }
 
 impl Attached {
-    /// What the lead does, in the sample's gauge.
+    /// The lead's self-energy and channels in the sample's gauge.
     fn opening(&self, energy: f64) -> Result<Opening> {
         let own = self.lead.opening(energy)?;
         let (n, p) = (self.rows.len(), &self.phases);
@@ -47,14 +47,14 @@ impl Attached {
 
 /// The scattering states of one or several leads.
 struct States {
-    /// By slice: rows in the order of the slice, columns as channels come.
+    /// One matrix per slice: the rows of the slice in their order, a column for each channel.
     slices: Vec<Mat<C64>>,
     /// Columns of each lead that was asked for.
     columns: Vec<std::ops::Range<usize>>,
     openings: Vec<Opening>,
 }
 
-/// What passes from channel to channel.
+/// The scattering matrix and its channels.
 pub struct Scattering {
     /// Amplitudes, rows going out and columns coming in; channels lead by lead.
     pub matrix: Matrix,
@@ -111,7 +111,8 @@ impl Sample {
         self.h.rows
     }
 
-    /// The largest number of rows that one step of the elimination takes, and how many steps there are.
+    /// The number of rows of the largest slice, and the number of slices: the size and number of steps of the
+    /// elimination.
     pub fn slices(&self) -> (usize, usize) {
         (self.slices.rows.iter().map(Vec::len).max().unwrap_or(0), self.slices.rows.len())
     }
@@ -123,7 +124,7 @@ impl Sample {
         Err(Error::input(format!("lead {lead} of {}", self.leads.len())).hint("leads are counted from 0"))
     }
 
-    /// States that come in through these leads.
+    /// The scattering states that come in through these leads.
     fn states(&self, energy: f64, from: &[usize], task: &Task) -> Result<States> {
         let openings: Vec<Opening> = self.leads.iter().map(|l| l.opening(energy)).collect::<Result<_>>()?;
         let mut blocks = Blocks::new(&self.slices, &self.h, energy);
@@ -158,7 +159,7 @@ impl Sample {
         Ok(States { slices, columns, openings })
     }
 
-    /// `w^dagger psi`: what goes out through the channels of a lead.
+    /// `w^dagger psi`: the amplitudes that go out through the channels of a lead.
     fn outgoing(&self, states: &States, lead: usize) -> Mat<C64> {
         let channels = &states.openings[lead].channels;
         let columns = states.columns.last().map_or(0, |range| range.end);
@@ -197,8 +198,7 @@ impl Sample {
         Ok(Scattering { matrix, channels: states.columns.iter().map(|range| range.len()).collect() })
     }
 
-    /// The sum over channels of the probability to pass from one lead to another; to the same lead, to be
-    /// sent back.
+    /// The transmission from one lead to another, summed over channels; from a lead to itself, the reflection.
     ///
     /// # Errors
     /// A lead that is not there, and as [`Sample::scattering`].
@@ -217,7 +217,7 @@ impl Sample {
         Ok(sum)
     }
 
-    /// The local density of states on each site, from what comes in through one lead: `sum |psi|^2 / (2 pi)`.
+    /// The local density of states on each site of the states that come in through one lead: `sum |psi|^2 / (2 pi)`.
     ///
     /// # Errors
     /// As [`Sample::transmission`].

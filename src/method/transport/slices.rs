@@ -13,12 +13,12 @@ use crate::task::Task;
 #[derive(Debug, Clone)]
 pub struct Slices {
     pub rows: Vec<Vec<usize>>,
-    /// Slice of each row and its place there.
+    /// Slice of each row and its index there.
     place: Vec<Option<(usize, usize)>>,
 }
 
 impl Slices {
-    /// Slices of the least work, from one of the leads on. The rows of a lead are joined with each other.
+    /// The slices of least work among those grown from each of the leads. The rows of a lead count as joined.
     pub fn new(h: &Csr, leads: &[&[usize]]) -> Slices {
         let work = |s: &Slices| s.rows.iter().map(|rows| (rows.len() as f64).powi(3)).sum::<f64>();
         let ways = (0..leads.len()).map(|first| Slices::from(h, leads, first));
@@ -65,7 +65,7 @@ impl Slices {
         self.place[row]
     }
 
-    /// Numbers that an elimination with so many right-hand sides keeps.
+    /// Complex numbers that an elimination with so many right-hand sides keeps.
     fn numbers(&self, columns: usize) -> u128 {
         self.rows.iter().map(|rows| (rows.len() * (rows.len() + 2 * columns)) as u128).sum()
     }
@@ -74,11 +74,11 @@ impl Slices {
 /// An element of a block between two slices.
 type Entry = (usize, usize, C64);
 
-/// `E - H - sigma` in blocks.
+/// `E - H - sigma` as sparse blocks of neighbouring slices.
 pub struct Blocks<'a> {
     slices: &'a Slices,
     own: Vec<Vec<Entry>>,
-    /// From slice k to slice k + 1: rows in the later one.
+    /// Rows in slice k + 1, columns in slice k.
     down: Vec<Vec<Entry>>,
     /// Rows in slice k, columns in slice k + 1.
     up: Vec<Vec<Entry>>,
@@ -116,7 +116,7 @@ impl<'a> Blocks<'a> {
     /// The solution of `(E - H - sigma) x = b`, slice by slice.
     ///
     /// # Errors
-    /// No memory, an energy at which the sample beside its leads is singular, interruption.
+    /// No memory, an energy at which the elimination meets a singular block, interruption.
     pub fn solve(&self, mut b: Vec<Mat<C64>>, columns: usize, task: &Task) -> Result<Vec<Mat<C64>>> {
         let slices = &self.slices.rows;
         memory::ensure(16 * self.slices.numbers(columns), "the Green's functions of a sample's slices")?;

@@ -7,24 +7,25 @@ use super::{Radial, Setting};
 use crate::error::{Error, Result};
 use crate::number::format::real;
 
-/// A Jastrow factor; what is `None` is found from the electrons' density and the cell.
+/// A Jastrow factor. Parameters that are `None` are found from the electrons' density and the cell.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Factor {
-    /// `u(r) = -A/r (1 - exp(-r/F))`, cut off smoothly, F by the cusp.
+    /// `u(r) = -A/r (1 - exp(-r/F))`, cut off smoothly, F from the cusp condition.
     Rpa {
         /// A; by default the inverse plasma frequency.
         strength: Option<f64>,
-        /// Where it ends; by default the radius of the largest sphere in the Wigner-Seitz cell.
+        /// Where it ends, in bohr; by default the radius of the largest sphere in the Wigner-Seitz cell.
         cutoff: Option<f64>,
     },
     /// `u(r) = s r/(1 + b r)`.
     Pade {
         /// Slope s of electrons with opposite spins; by default the cusp condition.
         slope: Option<f64>,
-        /// How soon it levels off.
+        /// It levels off at distances of about 1/b.
         b: f64,
     },
-    /// `u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...)` (Drummond, Towler and Needs), s by the cusp.
+    /// `u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...)` (Drummond, Towler, Needs, PRB 70 (2004) 235119),
+    /// s from the cusp condition.
     Polynomial {
         /// L; by default as for `Rpa`.
         cutoff: Option<f64>,
@@ -49,9 +50,9 @@ pub enum Factor {
         centres: Vec<[f64; 3]>,
         /// Their charges Z.
         charges: Vec<f64>,
-        /// How soon it levels off.
+        /// It levels off at distances of about 1/b.
         b: f64,
-        /// Where a polynomial with slope -Z takes the place of the fraction.
+        /// Radius at which it ends; a polynomial with slope -Z then takes the place of the fraction.
         cutoff: Option<f64>,
     },
 }
@@ -61,13 +62,14 @@ fn cusp(dimension: usize) -> [f64; 2] {
     match dimension {
         2 => [1.0 / 3.0, 1.0],
         3 => [1.0 / 4.0, 1.0 / 2.0],
-        // On a line electrons of opposite spin have none: Coulomb's 1/r lets them not meet at all, and a softened one is smooth.
+        // On a line, electrons of opposite spin have no cusp: 1/r does not let them meet at all, and a softened
+        // repulsion is smooth.
         _ => [1.0 / 2.0, 0.0],
     }
 }
 
 impl Factor {
-    /// The factor with everything decided.
+    /// The factor with all parameters known.
     pub(super) fn settled(&self, setting: &Setting) -> Result<Factor> {
         let mut factor = self.clone();
         let largest = setting.cell.as_ref().map(|cell| cell.wigner_seitz_radius());
@@ -171,7 +173,7 @@ impl Factor {
         (centres.clone(), charges.iter().map(of).collect())
     }
 
-    /// What its kind is called.
+    /// The name of its kind.
     pub fn kind(&self) -> &'static str {
         match self {
             Factor::Rpa { .. } => "RPA",

@@ -47,7 +47,7 @@ pub struct Jastrow {
     bodies: Vec<(Vec<[f64; 3]>, Vec<Radial>)>,
 }
 
-/// Gradient and Laplacian of J by one electron.
+/// Gradient and Laplacian of J with respect to one electron.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Slope {
     /// `grad_i J`.
@@ -57,7 +57,7 @@ pub struct Slope {
 }
 
 impl Jastrow {
-    /// Factors for these electrons; what they leave open is found from the density and the cell.
+    /// Factors for these electrons. Parameters that they leave open are found from the density and the cell.
     ///
     /// # Errors
     /// When a cutoff does not fit into the cell, or a parameter is out of range.
@@ -83,7 +83,7 @@ impl Jastrow {
         &self.pairs
     }
 
-    /// Functions of the distance to places, a place each.
+    /// Fixed places, with the function of the distance to each.
     pub fn bodies(&self) -> impl Iterator<Item = ([f64; 3], &Radial)> {
         self.bodies.iter().flat_map(|(centres, radials)| centres.iter().copied().zip(radials))
     }
@@ -144,7 +144,7 @@ impl Jastrow {
         Jastrow::new(&factors, self.setting.clone())
     }
 
-    /// Which of a pair's two functions counts.
+    /// Which of a pair's two functions applies: 0 for the same spin, 1 for opposite spins.
     fn kind(&self, i: usize, j: usize) -> usize {
         usize::from((i < self.setting.up) != (j < self.setting.up))
     }
@@ -158,7 +158,8 @@ impl Jastrow {
         sum
     }
 
-    /// The part of J in which electron i, put at `at`, meets the electrons before `until` (itself excepted) and the nuclei.
+    /// The part of J between electron i, put at `at`, and the electrons before `until` (itself excepted) and the
+    /// nuclei.
     fn of_electron(&self, positions: &[[f64; 3]], i: usize, at: [f64; 3], until: usize) -> f64 {
         let mut sum = 0.0;
         if !self.pairs.is_empty() {
@@ -189,7 +190,7 @@ impl Jastrow {
         self.of_electron(positions, i, to, n) - self.of_electron(positions, i, positions[i], n)
     }
 
-    /// Gradient and Laplacian of J by every electron.
+    /// Gradient and Laplacian of J with respect to every electron.
     pub fn slopes(&self, positions: &[[f64; 3]]) -> Vec<Slope> {
         let mut slopes = vec![Slope::default(); positions.len()];
         let d = self.setting.dimension as f64;

@@ -22,7 +22,7 @@ fn screened(x: f64) -> [f64; 3] {
 }
 
 impl Radial {
-    /// The factor of the random phase approximation.
+    /// The u(r) of the random phase approximation, shifted so that it vanishes at the cutoff.
     pub fn rpa(strength: f64, length: f64, cutoff: f64) -> Radial {
         let shift = if cutoff.is_finite() { -strength / length * screened(cutoff / length)[0] } else { 0.0 };
         Radial::Rpa { strength, length, cutoff, shift }
@@ -107,7 +107,7 @@ impl Radial {
         }
     }
 
-    /// The polynomial beside the cutoff's factor, and its derivatives.
+    /// The polynomial that multiplies (1 - r/L)^3, and its derivatives.
     fn polynomial(&self, r: f64) -> [f64; 3] {
         let Radial::Polynomial { cutoff, slope, coefficients } = self else { return [0.0; 3] };
         let first = coefficients.first().copied().unwrap_or(0.0);

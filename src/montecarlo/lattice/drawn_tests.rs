@@ -219,7 +219,7 @@ fn check<S: Amplitude>(case: u32, pairs: bool) -> bool {
     true
 }
 
-/// Walkers come by every configuration as often as |Psi|^2 says.
+/// Walkers visit every configuration with the probability |Psi|^2.
 fn visited<S: Amplitude>(case: u32, drawn: &Drawn<S>, all: &[Listed], norm: f64) {
     let walkers = 8;
     let psi = Arc::new(drawn.state.clone());

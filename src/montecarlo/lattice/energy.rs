@@ -1,4 +1,4 @@
-//! The local energy of an operator sum on electrons: every term as hops of electrons on sites.
+//! The local energy of an operator sum for electrons: every term becomes hops of electrons between sites.
 //!
 //! A term is written with creation and annihilation operators, those of spin up to the left, those of each spin ordered to
 //! pairs `c^+_a c_b`, which move an electron from b to a without a sign.
@@ -71,7 +71,8 @@ fn local(name: &str) -> Option<Vec<(C64, Vec<(bool, bool)>)>> {
 fn pair(sequence: &[Ladder]) -> Option<Pairs> {
     let Some(last) = sequence.last() else { return Some(vec![(1.0, Vec::new())]) };
     let mut rest = sequence[..sequence.len() - 1].to_vec();
-    // The partner comes to stand beside the last, passing what is between; equal sites leave a term without the two.
+    // The partner is anticommuted to the place beside the last. Each operator that it passes on its own site adds a
+    // term without the two.
     let at = rest.iter().rposition(|o| o.create != last.create)?;
     let partner = rest.remove(at);
     let mut found: Pairs = Vec::new();
@@ -103,7 +104,7 @@ fn pair(sequence: &[Ladder]) -> Option<Pairs> {
 /// What a Hamiltonian's sites are compared with, in words.
 const WAVE_FUNCTION: &str = "a wave function on";
 
-/// Refuses a sum that means something else than electrons as this state has them.
+/// Refuses a sum that is not meant for electrons as this state has them.
 fn understood<S: Amplitude>(sum: &OpSum, state: &LatticeState<S>) -> Result<()> {
     let (up, down) = state.electrons();
     sum.fits(WAVE_FUNCTION, state.sites())?;
@@ -120,7 +121,7 @@ fn understood<S: Amplitude>(sum: &OpSum, state: &LatticeState<S>) -> Result<()> 
             .hint("project them out with `gutzwiller: 0.0`"));
         }
     }
-    // These names know no spin, and an electron with spin down would not be counted.
+    // These names have no spin: an electron with spin down would not be counted.
     let spinless = |name: &&String| matches!(name.as_str(), "C" | "Cdag" | "N");
     let mut names = sum.terms().iter().flat_map(|term| term.factors.iter().map(|(name, _)| name));
     match names.find(spinless).filter(|_| down > 0) {
@@ -143,7 +144,7 @@ impl LocalSum {
         LocalSum::new(sum, state.sites())
     }
 
-    /// The first site that no term knows of, if there is one.
+    /// The first site that no term names, if there is one.
     pub fn untouched(sum: &OpSum, sites: usize) -> Option<usize> {
         let mut known = vec![false; sites];
         let factors = sum.terms().iter().flat_map(|term| &term.factors);
@@ -197,7 +198,7 @@ impl LocalSum {
                     adjoint.iter().copied().filter(|o| o.down == down).collect()
                 };
                 let (Some(ups), Some(downs)) = (pair(&of(false)), pair(&of(true))) else {
-                    // Terms like Sx Sx + Sy Sy conserve together what each of them does not.
+                    // Terms like Sx Sx + Sy Sy together conserve what each of them alone does not.
                     match stray.iter_mut().find(|s| s.0 == ladders) {
                         Some(known) => known.1 += coefficient,
                         None => stray.push((ladders, coefficient, term.to_string())),
@@ -218,7 +219,7 @@ impl LocalSum {
             return Err(Error::input(format!("the term `{term}` changes the number of electrons of a spin"))
                 .hint("a walker keeps its electrons; leave such terms out"));
         }
-        // Equal terms are one; what cancels goes.
+        // Equal terms are merged, and those that cancel are dropped.
         let mut merged: Vec<Term> = Vec::new();
         let mut places = std::collections::HashMap::new();
         for term in terms {
@@ -245,7 +246,7 @@ impl LocalSum {
             hops.clear();
             for spin in [0, 1] {
                 for &(to, from) in term.hops[spin].iter().rev() {
-                    // An electron that has hopped already is where it hopped to.
+                    // An electron that has hopped in this term is at its new site.
                     let now = |site: usize| {
                         let moved = hops.iter().find(|h| h.0 == spin && h.2 == site).map(|h| h.1);
                         moved.or_else(|| {

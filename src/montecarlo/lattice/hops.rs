@@ -1,12 +1,12 @@
-//! What hops of any number of electrons do to a wave function: determinants of the rank of the change, so that no zero on
-//! the way from one configuration to the next matters.
+//! The effect of hops of any number of electrons on a wave function: determinants as large as the number of hops, so
+//! that zeros of the wave function between one configuration and the next do not matter.
 
 use super::state::{EMPTY, Hop, LatticeState, Occupied, Reference};
 use crate::montecarlo::amplitude::Amplitude;
 use crate::montecarlo::determinant::Change;
 
 impl<S: Amplitude> LatticeState<S> {
-    /// `Psi(after the hops) / Psi`. An electron hops once.
+    /// `Psi(after the hops) / Psi`. An electron hops at most once.
     pub fn ratio(&self, occupied: &Occupied<S>, hops: &[Hop]) -> S {
         let factor = self.factor(occupied, hops);
         if factor == 0.0 {
@@ -61,7 +61,7 @@ impl<S: Amplitude> LatticeState<S> {
         change
     }
 
-    /// Takes the hops; false, and nothing changed, where the wave function vanishes after them.
+    /// Makes the hops; false, with nothing changed, where the wave function vanishes after them.
     pub fn accept(&self, occupied: &mut Occupied<S>, hops: &[Hop]) -> bool {
         let taken = match &self.reference {
             Reference::Pairs { f } => {
@@ -85,7 +85,7 @@ impl<S: Amplitude> LatticeState<S> {
                 let first = take(occupied, 0, hops);
                 let both = first && take(occupied, 1, hops);
                 if first && !both {
-                    // The way back leads to where the walker has been.
+                    // The wave function does not vanish at the way back: the walker was there.
                     let back = |&(spin, electron, _): &Hop| {
                         (spin, electron, occupied.places[spin][electron] as usize)
                     };
@@ -101,9 +101,9 @@ impl<S: Amplitude> LatticeState<S> {
         taken
     }
 
-    /// The factor of projector and Jastrow factors.
+    /// The factor by which projector and Jastrow factors change.
     fn factor(&self, occupied: &Occupied<S>, hops: &[Hop]) -> f64 {
-        // What each touched site holds afterwards, by spin.
+        // The occupation of each touched site after the hops, by spin.
         let mut touched: Vec<(usize, [bool; 2])> = Vec::with_capacity(2 * hops.len());
         let hold = |site: usize| [0, 1].map(|spin| occupied.holder[spin][site] != EMPTY);
         let set = |touched: &mut Vec<(usize, [bool; 2])>, site: usize, spin: usize, value: bool| {
@@ -128,7 +128,8 @@ impl<S: Amplitude> LatticeState<S> {
             if matrix.is_empty() {
                 continue;
             }
-            // sum_(i<j) v_ij (q'_i q'_j - q_i q_j): each changed site against the sites as they are when it changes.
+            // sum_(i<j) v_ij (q'_i q'_j - q_i q_j): sites change one after the other, each in the field of the others
+            // as they then are.
             let (mut log, mut done): (f64, Vec<(usize, f64)>) = (0.0, Vec::new());
             for (site, after) in &touched {
                 let delta = value(*after) - value(hold(*site));
@@ -145,8 +146,8 @@ impl<S: Amplitude> LatticeState<S> {
         factor
     }
 
-    /// Places at which the reference is likely not to vanish: electrons one after the other by the weights of the orbitals,
-    /// or of the pairs, that they fill. None where they get into one another's way.
+    /// Places at which the reference probably does not vanish. Electrons are placed one after the other by the
+    /// weights of the orbitals, or of the pairs, that they fill. None where no allowed site is left.
     pub(super) fn likely(&self, number: &mut dyn FnMut(usize) -> f64) -> Option<[Vec<u32>; 2]> {
         let mut places = [Vec::new(), Vec::new()];
         let open = |places: &[Vec<u32>; 2], spin: usize, site: usize| {
@@ -184,7 +185,7 @@ impl<S: Amplitude> LatticeState<S> {
     }
 }
 
-/// One of some numbers with the probability of its weight, by a number in (0, 1); none if all weights are zero.
+/// An index drawn with the probability of its weight, by a number in (0, 1); none if all weights are zero.
 fn drawn(weights: &[f64], number: f64) -> Option<usize> {
     let mut left = number * weights.iter().sum::<f64>();
     let mut last = None;

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::montecarlo::amplitude::Amplitude;
 use crate::montecarlo::determinant::Determinant;
 
-/// What antisymmetry comes from.
+/// The antisymmetric part of a wave function.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference<S> {
     /// Orbitals filled by each spin: `sites x up` and `sites x down`, row-major.
@@ -35,11 +35,11 @@ pub struct LatticeState<S> {
     pub(super) density: Vec<f64>,
     /// `exp(sum_(i<j) w_ij Sz_i Sz_j)`.
     pub(super) spin: Vec<f64>,
-    /// Whether pairs form between some sites only: walkers then need moves of several electrons.
+    /// Whether some pair amplitudes vanish: walkers then need moves of several electrons.
     pub(super) sparse: bool,
 }
 
-/// Nobody.
+/// No electron.
 pub(super) const EMPTY: u32 = u32::MAX;
 
 /// The electrons of one walker.
@@ -223,7 +223,7 @@ impl<S: Amplitude> LatticeState<S> {
         alone(self.up, self.sites) && alone(self.down, room)
     }
 
-    /// What results and files are labelled with.
+    /// A label for results and files.
     pub fn describe(&self) -> String {
         let what = match self.reference {
             Reference::Sea { .. } => "Fermi sea",

@@ -1,4 +1,5 @@
-//! Full enumeration against published tables, local energies against exact matrices, and walks against enumeration.
+//! Full enumeration against published tables, local energies against exact matrices, and Markov chains against
+//! enumeration.
 
 use std::sync::Arc;
 
@@ -141,7 +142,7 @@ fn projected_seas_of_the_heisenberg_model() {
     }
     let bonds = torus(4);
     let state = fermi(16, &bonds, 8).with_gutzwiller(0.0).unwrap();
-    // Where the sea vanishes by symmetry no walker goes, so the variance of walkers is not that of the state.
+    // Walkers never go where the sea vanishes by symmetry, so their variance is not that of the state.
     let (means, _) = enumerate(&state, &[heisenberg(&bonds)]);
     assert!((means[0] + 9.1570247934).abs() < 1e-9, "{means:?}");
 }

@@ -1,6 +1,6 @@
-//! Walkers on a lattice. A sweep tries a hop of every electron to any site; where the other spin sits there, an exchange with
-//! it; where it sits beside the electron and may be bound to it, a hop of both. Now and then it tries moves of several
-//! electrons at once, which lead from any configuration to any other.
+//! Walkers on a lattice. A sweep tries a hop of every electron to any site. Where an electron of the other spin is
+//! there, it tries to exchange the two. Where one shares the electron's own site and the two may be bound, it tries
+//! to move both. Now and then it tries moves of several electrons at once, which connect all configurations.
 
 use super::state::{Hop, LatticeState, Occupied};
 use crate::backend::walkers::Swept;
@@ -44,7 +44,7 @@ impl<S: Amplitude> System for LatticeState<S> {
         up + down
     }
 
-    /// One for every electron, and some for several at once: many where pairs are bound to sites.
+    /// One for every electron, and some of several electrons at once: many where only some sites form pairs.
     fn trials(&self) -> usize {
         let count = self.count();
         let more = if count < 2 || self.full() {
@@ -109,7 +109,7 @@ impl Numbers<'_> {
     }
 }
 
-/// Takes the hops with the probability of Metropolis.
+/// Makes the hops with Metropolis' probability.
 fn decided<S: Amplitude>(
     state: &LatticeState<S>,
     walker: &mut Occupied<S>,
@@ -119,7 +119,7 @@ fn decided<S: Amplitude>(
     number < state.ratio(walker, hops).square() && state.accept(walker, hops)
 }
 
-/// A sweep of one walker; the number of moves accepted.
+/// A sweep of one walker; returns the number of moves accepted.
 fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, draws: &Draws) -> usize {
     let (up, down) = state.electrons();
     let paired = state.sparse;
@@ -133,8 +133,8 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
         if walker.at(spin, to).is_some() {
             continue;
         }
-        // Which move a coin allows is the same for the way there and the way back: two change places, or both electrons of a
-        // site hop together where they may be bound to.
+        // The coin selects the same kind of move for both directions, as detailed balance needs: an exchange of two
+        // electrons, or a hop of both electrons of a site, where they may be bound.
         let hops: [Hop; 2];
         let hops: &[Hop] = match (walker.at(1 - spin, from), walker.at(1 - spin, to)) {
             (None, Some(other)) if coin => {
@@ -154,7 +154,8 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
         let w = draws.words(i, 2);
         moved += usize::from(decided(state, walker, hops, unit(w[0], w[1])));
     }
-    // Electrons in a sea reach everything by themselves, but for a projector: there it takes a move of several now and then.
+    // Single hops in a Fermi sea connect all configurations, but not with a projector: there a move of several is
+    // tried now and then.
     let more = if paired || draws.sweep.is_multiple_of(4) { state.trials() - up - down } else { 0 };
     let mut numbers = Numbers { draws, next: 0 };
     for _ in 0..more {
@@ -165,8 +166,9 @@ fn sweep_of<S: Amplitude>(state: &LatticeState<S>, walker: &mut Occupied<S>, dra
     moved
 }
 
-/// A trial move of two electrons or more, which needs no way through single hops: they are lifted and put on any sites that
-/// the rest leaves free. Two are lifted half of the time, each number more half as often as the one before.
+/// A trial move of two electrons or more, which can connect configurations that single hops do not. They are removed
+/// and put on random sites that the others leave free. Half of the moves take two, each further electron is half as
+/// likely as the one before.
 fn several<S: Amplitude>(state: &LatticeState<S>, walker: &Occupied<S>, numbers: &mut Numbers) -> Vec<Hop> {
     let (up, down) = state.electrons();
     let lifted = (1 + (-numbers.unit().log2()).ceil() as usize).clamp(2, up + down);
@@ -195,7 +197,7 @@ fn several<S: Amplitude>(state: &LatticeState<S>, walker: &Occupied<S>, numbers:
             |site: usize| !stays(spin, site) && !(alone && (stays(1 - spin, site) || taken.contains(&site)));
         let after = some_of(state.sites(), open, electrons[spin].len(), numbers);
         taken.extend(&after);
-        // Electrons of one spin are the same: who need not move stays.
+        // Electrons of one spin are identical: those that need not move stay.
         let before: Vec<usize> = electrons[spin].iter().map(|&e| walker.places[spin][e] as usize).collect();
         let arriving = after.iter().filter(|site| !before.contains(site));
         let leaving = electrons[spin].iter().zip(&before).filter(|(_, from)| !after.contains(from));
@@ -223,8 +225,8 @@ fn some_of(sites: usize, open: impl Fn(usize) -> bool, count: usize, numbers: &m
     found
 }
 
-/// Random sites for all electrons, no two of one spin on one, nor of both where that is forbidden. Every other attempt puts
-/// them where their orbitals or pairs are.
+/// Random sites for all electrons, no two of one spin on one site, and no two at all where that is forbidden. Every
+/// other attempt draws them by the weights of orbitals or pairs.
 fn random_places<S: Amplitude>(
     state: &LatticeState<S>,
     seed: u64,
@@ -232,7 +234,7 @@ fn random_places<S: Amplitude>(
     attempt: u64,
 ) -> [Vec<u32>; 2] {
     let (up, down) = state.electrons();
-    // Above all counters of sweeps.
+    // Counters above those of all sweeps.
     let number = |salt: u64, k: usize| {
         let element = (1 << 63) | attempt << 32 | salt << 31 | k as u64;
         let w = words(seed, Stream::Walkers as u32, element, walker);

@@ -7,7 +7,7 @@ use crate::backend::splines::SplineTable;
 use crate::error::{Error, Result};
 use crate::number::C64;
 
-/// A blip is `1 - 3/2 t^2 + 3/4 t^3` at its centre, where a B-spline is 2/3 of it.
+/// A blip is `1 - 3/2 t^2 + 3/4 t^3`, 1 at its centre, where a B-spline is 2/3; a factor for each direction.
 const BLIP: f64 = 1.5 * 1.5 * 1.5;
 
 /// A file as read: what the table holds, the table, and the energies of its orbitals in hartree.
@@ -31,7 +31,7 @@ impl<'a> Reader<'a> {
         Ok((n + 1, line.trim()))
     }
 
-    /// Goes on to the line behind the one that begins so.
+    /// Goes to the line after the one that begins with `title`.
     fn after(&mut self, title: &str) -> Result<()> {
         loop {
             let (_, line) = self.next().map_err(|_| Error::file(format!("there is no line `{title}`")))?;

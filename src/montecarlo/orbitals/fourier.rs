@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Scalar, Series};
 use crate::task::Task;
 
-/// Waves beyond which no matrix is diagonalised.
+/// Most plane waves of a matrix that is diagonalised.
 const MOST_WAVES: usize = 3000;
 
 /// Orbitals `sum_G c_G exp(i (G + k) . r)`, or the real parts of such sums, of mean square one.
@@ -19,7 +19,7 @@ pub struct Fourier {
     /// In units of the reciprocal vectors.
     twist: [f64; 3],
     complex: bool,
-    /// All waves that an orbital has a share of.
+    /// All waves that some orbital contains.
     waves: Vec<[i32; 3]>,
     /// For each orbital the waves, by number, and their factors.
     orbitals: Vec<Vec<(u32, C64)>>,
@@ -27,10 +27,10 @@ pub struct Fourier {
     label: String,
 }
 
-/// A twist in units of reciprocal vectors, refused where it is no number.
+/// A twist in units of reciprocal vectors, refused where it is not finite.
 fn checked(twist: [f64; 3]) -> Result<[f64; 3]> {
     if twist.iter().all(|t| t.is_finite()) {
-        // A whole reciprocal vector turns nothing.
+        // A whole reciprocal vector has no effect.
         return Ok(twist.map(|t| t - t.round()));
     }
     Err(Error::input(format!("a twist of {twist:?}")).hint("it is three fractions of the reciprocal vectors"))
@@ -145,7 +145,7 @@ impl Fourier {
             ))
             .hint("use a larger cutoff"));
         }
-        // Levels that are one but for rounding keep the order of their points.
+        // Levels that are equal up to rounding keep the order of their k points.
         states.sort_by_key(|(energy, k, _)| ((energy * 1e9).round() as i64, *k));
         states.truncate(count);
         let mut numbers: HashMap<[i32; 3], u32> = HashMap::new();
@@ -179,12 +179,10 @@ impl Fourier {
         &self.cell
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.orbitals.len()
     }
 
-    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.orbitals.is_empty()
     }
@@ -199,7 +197,7 @@ impl Fourier {
         self.orbitals[orbital].iter().map(|&(n, c)| (self.waves[n as usize], c))
     }
 
-    /// For every point the waves' values there.
+    /// Calls a function with the values of all waves at each point.
     fn each(&self, points: &[[f64; 3]], mut use_them: impl FnMut(usize, &[C64])) {
         let mut phases = Phases::reaching(&self.waves);
         let mut waves = vec![C64::default(); self.waves.len()];
@@ -266,7 +264,7 @@ impl Problem<'_> {
         move |n| table.get(&n).copied().unwrap_or_default()
     }
 
-    /// The states at a k whose mirror is another point.
+    /// The states at a k that differs from -k.
     fn complex(&self) -> Result<Vec<State>> {
         let (m, v) = (self.waves.len(), self.potential());
         let mut h = vec![C64::default(); m * m];

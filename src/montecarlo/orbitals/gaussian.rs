@@ -18,7 +18,7 @@ struct Function {
 /// A shell of a basis: all functions of one angular momentum with the same primitives.
 #[derive(Debug, Clone)]
 pub struct Shell {
-    /// Where it sits, bohr.
+    /// Its centre, in bohr.
     pub centre: [f64; 3],
     /// 0 (s), 1 (p: x, y, z) or 2 (d, Cartesian: xx, xy, xz, yy, yz, zz).
     pub momentum: usize,
@@ -136,7 +136,7 @@ impl Gaussians {
     /// Every function an orbital of its own.
     ///
     /// # Errors
-    /// No shells, or one that is none.
+    /// No shells, or an invalid one.
     pub fn new(shells: &[Shell]) -> Result<Gaussians> {
         let mut functions = Vec::new();
         for (k, shell) in shells.iter().enumerate() {

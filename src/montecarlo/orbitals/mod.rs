@@ -14,7 +14,8 @@ pub use gaussian::{Gaussians, Shell};
 pub use set::{Basis, OrbitalSet, Source};
 pub use spline::{SplineLayout, SplineOrbitals};
 
-/// One-particle orbitals `psi_l(r)`, l = 0 .. count - 1, in one to three dimensions (unused coordinates are zero); lengths in bohr.
+/// One-particle orbitals `psi_l(r)`, l = 0 .. count - 1, in one to three dimensions (unused coordinates are zero).
+/// Lengths are in bohr.
 pub trait Orbitals<S: Scalar>: Send + Sync {
     /// L, how many orbitals there are.
     fn count(&self) -> usize;
@@ -26,9 +27,9 @@ pub trait Orbitals<S: Scalar>: Send + Sync {
     fn values(&self, points: &[[f64; 3]], out: &mut [S]);
     /// The same with the gradient and the Laplacian: each of the five planes is `points x count`.
     fn derivatives(&self, points: &[[f64; 3]], out: &mut Derivatives<S>);
-    /// What a result is labelled with.
+    /// A label for results.
     fn describe(&self) -> String;
-    /// The splines that they are, if they are.
+    /// The same as splines, if they are.
     fn splines(&self) -> Option<&SplineOrbitals> {
         None
     }
@@ -38,7 +39,7 @@ pub trait Orbitals<S: Scalar>: Send + Sync {
 pub struct Derivatives<S> {
     /// `psi_l(r_p)`.
     pub value: Vec<S>,
-    /// Its derivatives by x, y and z.
+    /// Its gradient, by x, y and z.
     pub gradient: [Vec<S>; 3],
     /// Its Laplacian.
     pub laplacian: Vec<S>,

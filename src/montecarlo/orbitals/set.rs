@@ -23,7 +23,7 @@ impl Basis {
         }
     }
 
-    /// What a result is labelled with.
+    /// A label for results.
     pub fn describe(&self) -> String {
         match self {
             Basis::Real(o) => o.describe(),

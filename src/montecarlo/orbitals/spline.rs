@@ -33,13 +33,13 @@ pub struct SplineLayout {
     pub twist: [f64; 3],
     /// Grid points along each vector.
     pub grid: [usize; 3],
-    /// How many orbitals.
+    /// Number of orbitals.
     pub count: usize,
     /// Whether they are complex.
     pub complex: bool,
     /// Whether numbers have 32 bits.
     pub single: bool,
-    /// What the orbitals are.
+    /// A label for results.
     pub label: String,
 }
 

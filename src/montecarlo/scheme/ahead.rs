@@ -1,4 +1,5 @@
-//! Look-ahead: the particle-by-particle chain, with the orbitals of all trial points of a sweep evaluated in one batch.
+//! Look-ahead: the particle-by-particle scheme, with the orbitals of all trial points of a sweep evaluated in one
+//! batch.
 //!
 //! With `M = Phi(Y) A^-1`, the ratio of electron i is `M_ii`, and accepting it eliminates its row and column from the rows
 //! to come, as in an LU decomposition that skips the rejected ones. At the end all accepted rows enter the inverse at once.
@@ -11,13 +12,13 @@ use crate::montecarlo::amplitude::{Amplitude, add_transposed_times};
 use crate::montecarlo::wavefunction::{Configuration, SlaterJastrow};
 use crate::task::Interrupt;
 
-/// Rows eliminated among themselves before the rest learns of them, by a product of matrices.
+/// Rows eliminated among themselves before the later rows are updated, by a product of matrices.
 const BLOCK: usize = 48;
 
 /// M of one filling while its electrons are decided.
 struct Eliminated<S> {
     n: usize,
-    /// As it was, for the update of the inverse.
+    /// M before the elimination, for the update of the inverse.
     start: Vec<S>,
     m: Vec<S>,
     log: f64,
@@ -25,7 +26,7 @@ struct Eliminated<S> {
 }
 
 impl<S: Amplitude> Eliminated<S> {
-    /// Row and column i leave the rows behind it that belong to its block.
+    /// Eliminates row and column i from the later rows of its block.
     fn accept(&mut self, i: usize, block: &Range<usize>) {
         let n = self.n;
         let pivot = self.m[i * n + i];
@@ -35,7 +36,7 @@ impl<S: Amplitude> Eliminated<S> {
         eliminate(&mut self.m, n, i, block.end);
     }
 
-    /// The rows behind a block learn of the rows accepted in it.
+    /// Eliminates the rows accepted in a block from the rows after it.
     fn finish(&mut self, accepted: &[usize], end: usize) {
         let n = self.n;
         if accepted.is_empty() || end >= n {
@@ -64,7 +65,8 @@ impl<S: Amplitude> Eliminated<S> {
     }
 }
 
-/// One step of the elimination: rows `i + 1 .. end` of an n x n matrix lose their part of row i, in the columns behind i.
+/// One step of the elimination: takes the multiple of row i out of rows `i + 1 .. end` of an n x n matrix, in the
+/// columns after i.
 pub fn eliminate<S: Amplitude>(m: &mut [S], n: usize, i: usize, end: usize) {
     let (above, below) = m.split_at_mut((i + 1) * n);
     let row = &above[i * n..];
@@ -76,7 +78,7 @@ pub fn eliminate<S: Amplitude>(m: &mut [S], n: usize, i: usize, end: usize) {
     }
 }
 
-/// A sweep; the number of electrons that moved.
+/// A sweep; returns the number of electrons that moved.
 pub fn look_ahead<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &mut Configuration<S>,

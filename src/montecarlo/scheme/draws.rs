@@ -1,5 +1,5 @@
-//! The random numbers of a walk: Philox at counters that name the walker, the sweep and the electron, so that a walk is the
-//! same on any number of threads and goes on where it stopped.
+//! The random numbers of the Markov chains: Philox at counters that name the walker, the sweep and the electron. So a
+//! chain is the same on any number of threads, and continues where it stopped.
 //!
 //! The recipe: stream `Walkers`, column = number of the walker, element = sweep 2^24 + electron 2^2 + draw. Draws 0 and 1
 //! make the displacement, draw 2 decides. Numbers above those of the electrons decide for groups and shuffle them.
@@ -13,7 +13,7 @@ const GROUPS: usize = 1 << 21;
 /// The random numbers of one walker in one sweep.
 #[derive(Debug, Clone, Copy)]
 pub struct Draws {
-    /// Key of the walk.
+    /// Key of the random numbers.
     pub seed: u64,
     /// Number of the walker among all.
     pub walker: u32,

@@ -1,6 +1,6 @@
-//! Delayed acceptance: the electrons of a group are screened at the same time against the old configuration, and a second
-//! stage accepts or rejects all that passed. The points of those that did not pass are kept in the way back, which makes
-//! detailed balance exact (Christen and Fox 2005).
+//! Delayed acceptance: the electrons of a group are screened at the same time against the old configuration, and a
+//! second stage accepts or rejects all that passed. The reverse move keeps the trial points of those that did not
+//! pass, which makes detailed balance exact (Christen, Fox, J. Comput. Graph. Stat. 14 (2005) 795).
 
 use super::{Draws, Screen, Trial, odds};
 use crate::error::Result;
@@ -31,11 +31,11 @@ pub fn second_stage(screen: Screen, odds: f64, passed: &[bool], forward: &[f64],
             (1.0 - screen.pass(r_back)) / (1.0 - screen.pass(r))
         };
     }
-    // 0/0 stands for a way that cannot be gone back.
+    // 0/0 stands for a move that cannot be reversed.
     if alpha.is_nan() { 0.0 } else { alpha.min(1.0) }
 }
 
-/// The members of a group and the part of M that is about them.
+/// The members of a group and their part of M.
 struct Group<'a, S> {
     psi: &'a SlaterJastrow<S>,
     members: &'a [usize],
@@ -88,7 +88,7 @@ impl<'a, S: Amplitude> Group<'a, S> {
     }
 }
 
-/// A sweep through all electrons in random groups; the number of electrons that moved.
+/// A sweep through all electrons in random groups; returns the number of electrons that moved.
 pub fn delayed_acceptance<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &mut Configuration<S>,

@@ -24,7 +24,6 @@ use crate::error::{Error, Result};
 use crate::task::Interrupt;
 
 impl Scheme {
-    /// All of them.
     pub const ALL: [Scheme; 5] = [
         Scheme::Configuration,
         Scheme::ParticleByParticle,
@@ -44,7 +43,7 @@ impl Scheme {
         }
     }
 
-    /// Whether its stationary law is |Psi|^2.
+    /// Whether its stationary distribution is |Psi|^2.
     pub fn exact(self) -> bool {
         self != Scheme::QuasiSimultaneous
     }
@@ -57,7 +56,7 @@ impl fmt::Display for Scheme {
 }
 
 impl Sweep {
-    /// Refuses what cannot be.
+    /// Refuses invalid settings.
     ///
     /// # Errors
     /// For a step that is not positive, an empty group, a drift without normal displacements.
@@ -120,8 +119,9 @@ pub(super) fn trial<S: Amplitude>(
     Trial { bias: bias.collect(), points }
 }
 
-/// `v(r) = grad ln sqrt(rho)` of the one-body density `rho = sum_l |psi_l|^2`, shortened where it is long (Umrigar). It
-/// knows one electron only, so that a sweep of trial points stays independent of what is accepted.
+/// `v(r) = grad ln sqrt(rho)` of the one-body density `rho = sum_l |psi_l|^2`, shortened where it is long (Umrigar,
+/// Nightingale, Runge, J. Chem. Phys. 99 (1993) 2865). It depends on one electron only, so that the trial points of a
+/// sweep do not depend on what is accepted.
 fn drifts<S: Amplitude>(psi: &SlaterJastrow<S>, points: &[[f64; 3]], variance: f64) -> Vec<[f64; 3]> {
     let count = psi.orbitals().count();
     let mut at = Derivatives::new(points.len(), count);
@@ -157,10 +157,10 @@ pub(super) fn odds<S: Amplitude>(ratio: S, jastrow: f64, bias: f64) -> Result<f6
     Ok(odds)
 }
 
-/// Takes one walker through a sweep; the number of electrons that moved.
+/// Makes a sweep of one walker; returns the number of electrons that moved.
 ///
 /// # Errors
-/// When the wave function is no number somewhere, or the user stops the work: the walker must then be set up anew.
+/// When the wave function is not finite somewhere, or the user stops the work: the walker must then be set up anew.
 pub(super) fn run<S: Amplitude>(
     psi: &SlaterJastrow<S>,
     walker: &mut Configuration<S>,

@@ -12,10 +12,10 @@ use crate::backend::walkers::Products;
 use crate::error::{Error, Result};
 use crate::task;
 
-/// Points at which orbitals are evaluated between two looks at an interruption.
+/// Points at which orbitals are evaluated between two checks for interruption.
 const TOGETHER: usize = 256;
 
-/// Orbitals that electrons of one spin fill.
+/// The orbitals that the electrons of one spin fill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filling {
     /// Whether the electrons have spin down.
@@ -24,7 +24,7 @@ pub struct Filling {
     pub orbitals: Vec<usize>,
 }
 
-/// A product of determinants in a sum of them.
+/// A term of the sum: a product of two determinants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product<S> {
     /// Its coefficient.
@@ -39,7 +39,7 @@ pub struct Product<S> {
 #[derive(Clone)]
 pub struct SlaterJastrow<S> {
     orbitals: Arc<dyn Orbitals<S>>,
-    /// Other orbitals for the decisions of a walk, if there are: in single precision, say.
+    /// Other orbitals for the decisions of the Markov chain, if any: in single precision, for example.
     decisions: Option<Arc<dyn Orbitals<S>>>,
     up: usize,
     down: usize,
@@ -50,7 +50,7 @@ pub struct SlaterJastrow<S> {
     delay: usize,
 }
 
-/// The electrons of one walker and what is known of the wave function there.
+/// The electrons of one walker, and the determinants there.
 #[derive(Debug, Clone)]
 pub struct Configuration<S> {
     /// Where the electrons are, spin up first.
@@ -151,10 +151,10 @@ impl<S: Amplitude> SlaterJastrow<S> {
         Ok(SlaterJastrow { jastrow: Arc::new(self.jastrow.with_parameters(values)?), ..self.clone() })
     }
 
-    /// With these orbitals for the decisions of a walk; energies keep the others.
+    /// With these orbitals for the decisions of the Markov chain; energies keep the others.
     ///
     /// # Errors
-    /// When they are not as many.
+    /// When their number or dimension differs.
     pub fn with_decisions(&self, orbitals: Arc<dyn Orbitals<S>>) -> Result<SlaterJastrow<S>> {
         if orbitals.count() != self.orbitals.count() || orbitals.dimension() != self.orbitals.dimension() {
             return Err(Error::input(format!(
@@ -192,7 +192,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
         &self.orbitals
     }
 
-    /// The orbitals that decide.
+    /// The orbitals for decisions.
     pub fn deciding(&self) -> &Arc<dyn Orbitals<S>> {
         self.decisions.as_ref().unwrap_or(&self.orbitals)
     }
@@ -202,7 +202,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
         &self.jastrow
     }
 
-    /// What results and files are labelled with.
+    /// A label for results and files.
     pub fn describe(&self) -> String {
         let determinants = match self.products.len() {
             1 => String::new(),
@@ -219,12 +219,12 @@ impl<S: Amplitude> SlaterJastrow<S> {
         )
     }
 
-    /// The number of an electron within its spin, and its spin's fillings.
+    /// The number of an electron within its spin, and whether that is down.
     fn within(&self, i: usize) -> (usize, bool) {
         if i < self.up { (i, false) } else { (i - self.up, true) }
     }
 
-    /// The orbitals at some points, as decisions want them: `count` a point.
+    /// The orbitals for decisions at some points: a row of `count` for each.
     pub fn values(&self, points: &[[f64; 3]], out: &mut Vec<S>) {
         out.clear();
         out.resize(points.len() * self.orbitals.count(), S::default());
@@ -273,10 +273,10 @@ impl<S: Amplitude> SlaterJastrow<S> {
         (0..self.fillings.len()).filter(move |&f| self.fillings[f].down == down)
     }
 
-    /// What a walker at these positions knows.
+    /// The state of a walker at these positions.
     ///
     /// # Errors
-    /// When the wave function vanishes there or is no number.
+    /// When the wave function vanishes there or is not finite.
     pub fn configuration(&self, positions: Vec<[f64; 3]>) -> Result<Configuration<S>> {
         let mut values = Vec::new();
         self.values(&positions, &mut values);

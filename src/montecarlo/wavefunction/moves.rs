@@ -1,10 +1,10 @@
-//! What moves of electrons do to a wave function: ratios, and configurations that follow them.
+//! The effect of moves of electrons on a wave function: ratios, and updates of configurations.
 
 use super::{Configuration, SlaterJastrow};
 use crate::montecarlo::amplitude::Amplitude;
 
 impl<S: Amplitude> SlaterJastrow<S> {
-    /// The weight of every filling of a spin in ratios: the shares of the products that it is in.
+    /// The weight of a filling in ratios: the sum of the shares of the products that hold it.
     pub fn weight(&self, walker: &Configuration<S>, filling: usize) -> S {
         let holds = |p: &&(usize, &(S, Option<usize>, Option<usize>))| {
             p.1.1 == Some(filling) || p.1.2 == Some(filling)
@@ -30,8 +30,8 @@ impl<S: Amplitude> SlaterJastrow<S> {
         walker.shares.iter_mut().for_each(|share| *share /= sum);
     }
 
-    /// The factor by which the sum of determinants changes if electron i sees these orbitals; the ratio of each filling
-    /// goes to `ratios`.
+    /// The factor by which the sum of determinants changes if `row` becomes the orbitals of electron i; the ratio of
+    /// each filling goes to `ratios`.
     pub fn ratio(&self, walker: &Configuration<S>, i: usize, row: &[S], ratios: &mut Vec<Option<S>>) -> S {
         ratios.clear();
         ratios.resize(self.fillings.len(), None);
@@ -67,7 +67,7 @@ impl<S: Amplitude> SlaterJastrow<S> {
         walker.positions[i] = to;
     }
 
-    /// The ratio of the sum of determinants from those of its fillings, `(ln |ratio|, phase)`.
+    /// The ratio of the sum of determinants from those of its fillings, each as `(ln |ratio|, phase)`.
     pub fn combined(&self, walker: &Configuration<S>, parts: &[(f64, S)]) -> S {
         let mut sum = S::default();
         for (share, product) in walker.shares.iter().zip(&self.products) {
