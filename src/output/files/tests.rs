@@ -134,6 +134,27 @@ fn grids_survive() {
 }
 
 #[test]
+fn texts_survive_and_others_are_read() {
+    let names = ["csr", "", " # \"quoted\", twice", "1.5", "two\nlines", "é𝄞"].map(String::from).to_vec();
+    let table = Table::from_columns([("a name", Column::from(names)), ("x", vec![1.0; 6].into())]).unwrap();
+    for extension in ["csv", "tsv", "json", "npz"] {
+        let path = folder("names").join(format!("n.{extension}"));
+        save(&table.clone().into(), &path, None).unwrap();
+        assert_eq!(load(&path).unwrap(), Data::Table(table.clone()), "{extension}");
+    }
+    // Of another program the first row tells what a column holds.
+    let Data::Table(read) = loaded("words.csv", "name,x\ncsr,1\n2,3\n").unwrap() else { panic!("a table") };
+    assert_eq!(read.get("name"), Some(&Column::Texts(vec!["csr".into(), "2".into()])));
+    assert_eq!(read.column("x").unwrap(), &Series::from(vec![1.0, 3.0]));
+    let Data::Table(read) = loaded("words.json", r#"{"name": ["csr"], "x": [1]}"#).unwrap() else {
+        panic!("a table")
+    };
+    assert_eq!(read.get("name"), Some(&Column::Texts(vec!["csr".into()])));
+    assert!(loaded("mixed.json", r#"{"name": ["csr", 1]}"#).unwrap_err().to_string().contains("not a text"));
+    assert!(save(&table.into(), folder("names").join("n.npy"), None).is_err());
+}
+
+#[test]
 fn other_programs_files_are_read() {
     let expected = Table::from_columns([("column0", vec![1.0, 3.0]), ("column1", vec![2.0, 4.0])]).unwrap();
     assert_eq!(loaded("plain.csv", "1,2\n3,4\n").unwrap(), Data::Table(expected.clone()));

@@ -393,9 +393,9 @@ pub(super) fn drawn_together(left: Vec<Drawn>, right: Vec<Drawn>, layout: Layout
 
 /// The letter raised above the line or lowered below it, where there is one.
 fn shifted(c: char, up: bool) -> Option<char> {
-    const PLAIN: &str = "0123456789+-=()ni";
+    const PLAIN: &str = "0123456789+-=()niaehjklmoprstuvx";
     const UP: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ";
-    const DOWN: &str = "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢ";
+    const DOWN: &str = "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢₐₑₕⱼₖₗₘₒₚᵣₛₜᵤᵥₓ";
     let at = PLAIN.chars().position(|known| known == c)?;
     if up { UP.chars().nth(at) } else { DOWN.chars().nth(at) }
 }

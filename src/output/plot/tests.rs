@@ -177,7 +177,7 @@ fn what_is_raised_is_raised() {
     for (text, shown) in [
         ("10^{-3} e^2/h", "10⁻³ e²/h"),
         ("N_{0} of 8^3", "N₀ of 8³"),
-        ("ms_one, a^b, x_{max}", "ms_one, a^b, x_max"),
+        ("ms_one, a^b, x_{max}, x_{big}", "ms_one, a^b, xₘₐₓ, x_big"),
         ("^", "^"),
         ("^{", "^{"),
         ("T^{}", "T^{}"),
