@@ -34,9 +34,9 @@ pub struct WannierOptions {
     pub vectors: Vec<Vec<f64>>,
     /// Places of the Wannier functions.
     pub centres: Centres,
-    /// Matrix elements smaller than this are left out.
+    /// Matrix elements smaller than this are left out, in the unit of the file.
     pub cutoff: f64,
-    /// This energy becomes zero.
+    /// The energy that becomes zero, in the unit of the file.
     pub fermi: f64,
 }
 
@@ -54,7 +54,7 @@ impl Default for WannierOptions {
     }
 }
 
-/// How far H(R) and the conjugate of H(-R) may lie apart, in the units of the file.
+/// Largest deviation of H(R) from the conjugate of H(-R), in the unit of the file.
 const HERMITIAN: f64 = 1e-4;
 
 /// The model in a `_hr.dat` file: one site a cell with all Wannier functions as its orbitals.
