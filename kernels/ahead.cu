@@ -330,7 +330,7 @@ __device__ inline void update(const Walk& w, S* m, S* inverse, const Taken* stat
     const uint32_t down = number / tiles * TALL<S> + (of_m ? end : 0), across = number % tiles * EDGE;
     const S *const p = (of_m ? left : x) + strip, *const q = (of_m ? x : old) + strip;
     S* const c = (of_m ? m : inverse) + square;
-    // What is there is read while the factors are on their way.
+    // The old values are read while the factors are being loaded.
     Sums<S, TALL<S>> sum;
     sum.each([&](uint32_t i, uint32_t j, S& x) {
         i += down, j += across;

@@ -99,7 +99,7 @@ __device__ inline void logarithmic(const F* row, uint64_t plane, const C64* b, u
                                 sum[4].im + 2.0 * along.re - square * sum[0].im}).re;
 }
 
-// -1/2 of what each electron of a spin adds to (lap Psi)/Psi. A warp an electron.
+// -1/2 of what each electron of a spin adds to (lap Psi)/Psi. One warp per electron.
 template <class F, class S>
 __device__ inline void kinetic(const F* planes, uint32_t lanes, const Walk& w, const S* inverse, const C64* weights,
                                uint32_t stride, uint32_t first, uint32_t n, const uint32_t* filling, uint32_t fillings,

@@ -143,7 +143,7 @@ __device__ inline void invert(const S* a, const uint32_t* list, uint32_t k, S* o
         for (uint32_t q = 0; q < k; ++q) out[p * MOST + q] = m[p][k + q];
 }
 
-// Both stages of a group of one walker. A block of threads a walker.
+// Both stages of a group of one walker. One block of threads per walker.
 template <class S>
 __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>& g, uint32_t number) {
     __shared__ double forward[MOST], back[MOST];
@@ -230,7 +230,7 @@ __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>&
             const double there = pass(g.screen, back[a]), here = pass(g.screen, forward[a]);
             alpha *= passed >> a & 1 ? there / here : (1.0 - there) / (1.0 - here);
         }
-        // 0/0 stands for a way that cannot be gone back.
+        // 0/0 stands for a move that cannot be reversed.
         accept = decision(w, sweep, walker, w.electrons + number) < (isnan(alpha) ? 0.0 : fmin(alpha, 1.0));
         if (accept) {
             for (uint32_t a = 0; a < k; ++a) {
@@ -259,7 +259,7 @@ __device__ inline void decide(const Walk& w, const Expansion& e, const Group<S>&
     for (uint32_t t = threadIdx.x; t < e.products; t += THREADS) shares[t] = times(times(shares[t], product(0, t)), one);
 }
 
-// X = M_SS^-1 (M_S - 1_S) for the accepted electrons S, and copies of their rows of B. A warp a column of X.
+// X = M_SS^-1 (M_S - 1_S) for the accepted electrons S, and copies of their rows of B. One warp per column of X.
 template <class S>
 __device__ inline void rows(const Walk& w, const Expansion& e, const Group<S>& g) {
     const uint32_t walker = blockIdx.y % w.walkers, f = blockIdx.y / w.walkers, lane = threadIdx.x % WARP;
@@ -285,7 +285,7 @@ __device__ inline void rows(const Walk& w, const Expansion& e, const Group<S>& g
     if (lane < count) g.x[strip + lane * g.longest + j] = x;
 }
 
-// B -= X^T times the old rows. A warp a row.
+// B -= X^T times the old rows. One warp per row.
 template <class S>
 __device__ inline void update(const Walk& w, const Expansion& e, const Group<S>& g) {
     const uint32_t walker = blockIdx.y % w.walkers, j = blockIdx.x * WARPS + threadIdx.x / WARP;

@@ -28,8 +28,8 @@ __device__ __forceinline__ double root(double x) {
     return fma(0.5 * y, fma(-r, r, x), r);
 }
 
-// Pair functions by polynomials around the middle of each interval, coefficient after coefficient; in a cell that is a box,
-// without a thought of others than the nearest image along each edge.
+// Pair functions by polynomials around the middle of each interval, coefficient after coefficient. In a cell that is
+// a box, only the nearest image along each edge is looked at.
 template <bool BOX>
 struct Table {
     const Images& im;
@@ -176,7 +176,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) walk_pairs(Walk w, double*
     }
 }
 
-// Changes of J against the old configuration, from the sums over tiles. A warp an electron.
+// Changes of J against the old configuration, from the sums over tiles. One warp per electron.
 extern "C" __global__ void __launch_bounds__(THREADS) walk_base(Walk w, const double* partial) {
     const uint32_t i = blockIdx.x * WARPS + threadIdx.x / WARP, walker = blockIdx.y;
     if (i >= w.electrons) return;

@@ -113,7 +113,7 @@ records_f64(const Tile *tiles, const Record *records, const double *v, const dou
         const bool in_column = column + j0 >= 0 && column + j0 < int(record.columns);
         const bool in_row = row + i0 >= 0 && row + i0 < int(record.rows);
         double fetched_left[EACH], fetched_right[EACH];
-        // The next numbers are on their way while the last are multiplied.
+        // The next numbers are loaded while the last ones are multiplied.
         auto fetch = [&](int k) {
             const double *x = left_first + (k / DEPTH) * left_far, *y = right_first + (k / DEPTH) * right_far;
 #pragma unroll

@@ -65,7 +65,7 @@ __device__ inline void drift(const F* planes, uint32_t lanes, uint32_t filled, c
     if (threadIdx.x % WARP < 3) out[3 * at + threadIdx.x % WARP] = factor * slope[threadIdx.x % WARP];
 }
 
-// Ratios of one row of orbitals a matrix with all rows of B. A warp a row.
+// Ratios of one row of orbitals a matrix with all rows of B. One warp per row.
 template <class S>
 __device__ inline void ratios(const S* row, const S* inverse, uint32_t n, S* out) {
     const uint32_t j = blockIdx.x * WARPS + threadIdx.x / WARP;
@@ -122,7 +122,7 @@ __device__ inline void rank_one(const Walk& w, const S* q, const S* u, uint32_t 
     for (uint32_t l = threadIdx.x; l < n; l += blockDim.x) row[l] = mla(factor, u[matrix * n + l], row[l]);
 }
 
-// Decisions of all electrons of a spin against the old configuration. A warp an electron.
+// Decisions of all electrons of a spin against the old configuration. One warp per electron.
 template <class S>
 __device__ inline void decide_all(const Walk& w, const Expansion& e, uint32_t spin, const S* rows, const S* inverse,
                                   uint32_t n, uint32_t first) {
@@ -197,7 +197,7 @@ extern "C" __global__ void walk_places(Walk w, uint32_t trial) {
     }
 }
 
-// Changes of J of all electrons against the configuration as it is. A warp an electron.
+// Changes of J of all electrons against the configuration as it is. One warp per electron.
 extern "C" __global__ void walk_change(Walk w) {
     const uint32_t i = blockIdx.x * WARPS + threadIdx.x / WARP, walker = blockIdx.y;
     if (i >= w.electrons) return;
@@ -233,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) walk_configuration(Walk w,
     for (uint32_t i = threadIdx.x; i < w.electrons; i += THREADS) change += w.change[own + i];
     change = block_sum(change);
     const double there = other.total[walker];
-    // A node is never taken.
+    // A move to a node is never accepted.
     bool yes = false;
     if (!(isinf(there) && there < 0.0)) {
         const double odds = exp(2.0 * (there - e.total[walker] + change));
@@ -301,7 +301,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) walk_shares(uint32_t walke
     for (uint32_t t = threadIdx.x; t < e.products; t += THREADS) shares[t] = times(shares[t], one);
 }
 
-// The weights of fillings in ratios. A block a walker.
+// The weights of fillings in ratios. One block per walker.
 extern "C" __global__ void __launch_bounds__(THREADS) walk_weights(uint32_t walkers, Expansion e) {
     const uint32_t walker = blockIdx.x;
     const C64* const shares = e.shares + uint64_t(walker) * e.products;

@@ -115,7 +115,7 @@ fn an_editor_is_served() {
     assert_eq!(help["activeParameter"], json!(1), "{help}");
     let place = editor.at("textDocument/definition", 1, 17);
     assert_eq!(place["range"]["start"], json!({ "line": 0, "character": 4 }), "{place}");
-    // A request that nobody knows is an error, not the end.
+    // An unknown request is an error, and the server goes on.
     editor.send(&json!({ "jsonrpc": "2.0", "id": 99, "method": "textDocument/nonsense", "params": {} }));
     assert_eq!(editor.hear()["error"]["code"], json!(-32601));
     assert_eq!(editor.ask("shutdown", Value::Null), Value::Null);

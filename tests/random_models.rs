@@ -352,7 +352,7 @@ fn blocks(draw: &mut Draw, most: usize) -> String {
             n += k;
         }
     }
-    // The order of the states is nobody's.
+    // The states come in a random order.
     let mut place: Vec<usize> = (0..target).collect();
     for i in (1..target).rev() {
         place.swap(i, draw.below(i + 1));

@@ -1,4 +1,5 @@
-//! Smearing and flow: APE (Albanese et al. 1987), stout (Morningstar, Peardon 2004), the Wilson flow (Luescher 2010).
+//! Smearing and flow: APE (Albanese et al., PLB 192 (1987) 163), stout (Morningstar, Peardon, PRD 69 (2004) 054501),
+//! the Wilson flow (Luescher, JHEP 08 (2010) 071).
 
 use rayon::prelude::*;
 
@@ -8,7 +9,7 @@ use super::su3::{self, Su3};
 use crate::error::{Error, Result};
 use crate::task::Task;
 
-/// The six paths from x to x+mu around the plaquettes of a link, added.
+/// The sum of the six paths from x to x+mu around the plaquettes of a link.
 pub(super) fn staples(u: &Links, x: usize, mu: usize) -> Su3 {
     let mut sum = [Default::default(); 9];
     let up = u.neighbour(x, mu, 1);
@@ -73,10 +74,10 @@ pub fn stout(u: &Links, rho: f64, steps: usize, task: &Task) -> Result<Links> {
     Ok(u)
 }
 
-/// What was measured along the flow, a row a step: time, plaquette, action density E, t^2 E, topological charge.
+/// A measurement along the flow: time, plaquette, action density E, t^2 E, topological charge.
 pub type FlowRow = [f64; 5];
 
-/// The Wilson flow to `time` in steps of `step` by Luescher's third-order Runge-Kutta scheme; measured after every
+/// The Wilson flow to `time` in steps of `step` by Luescher's third-order Runge-Kutta scheme. It measures after every
 /// `measure` steps (0: only at the end).
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Gauge fields by rule: random, of constant abelian flux, and the reference field that anyone can write down.
+//! Gauge fields by rule: random, of constant abelian flux, and a reference field that any program can make.
 
 use super::links::{Links, diagonal};
 use super::su3::{self, Su3};
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::number::philox::{self, Stream};
 
-/// The first output of SplitMix64 (Steele, Lea, Flood 2014) for a seed.
+/// The first output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) for a seed.
 fn mix(seed: u64) -> u64 {
     let mut z = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -19,12 +19,13 @@ fn uniform(k: u64) -> f64 {
     (mix(k) >> 11) as f64 / (1u64 << 53) as f64
 }
 
-/// Uniform in (-1, 1) from a counter and a stream: what reference fields and spinors are made of.
+/// Uniform in (-1, 1) from a counter and a stream, for reference fields and spinors.
 fn reference(stream: u64, at: u64) -> f64 {
     2.0 * uniform((stream << 40).wrapping_add(at)) - 1.0
 }
 
-/// The reference spinor of a stream on `sites` sites: real and imaginary parts uniform in (-1, 1), row after row.
+/// The reference spinor of a stream on `sites` sites: real and imaginary parts uniform in (-1, 1), one row after the
+/// other.
 pub fn reference_spinor(sites: usize, stream: u64) -> Vec<C64> {
     (0..12 * sites as u64).map(|k| C64::new(reference(stream, 2 * k), reference(stream, 2 * k + 1))).collect()
 }
@@ -93,7 +94,7 @@ impl Links {
         (all.clone().fold(0.0, f64::max), all.sum())
     }
 
-    /// The field in a random gauge.
+    /// The field after a random gauge transformation.
     pub fn random_gauge(&self, seed: u64) -> Links {
         self.transformed(|x| haar(seed, x as u64, 1))
     }

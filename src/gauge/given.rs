@@ -67,7 +67,7 @@ impl Links {
         Ok(self)
     }
 
-    /// The field with another link in one place.
+    /// The field with one link replaced.
     ///
     /// # Errors
     /// A link that is not in SU(3).
@@ -78,7 +78,7 @@ impl Links {
         Ok(u)
     }
 
-    /// The field as seen in the gauge that a function of coordinates gives: g(x) U_mu(x) g(x+mu)^+.
+    /// The field after the gauge transformation that a function g of coordinates gives: g(x) U_mu(x) g(x+mu)^+.
     ///
     /// # Errors
     /// Those of the function; a matrix that is not in SU(3).

@@ -1,6 +1,7 @@
-//! Quenched generation with the Wilson action: pseudo-heatbath over the SU(2) subgroups (Cabibbo, Marinari 1982) with the
-//! generator of Kennedy and Pendleton (1985), and over-relaxation (Creutz 1987). Even and odd sites take turns, so that
-//! all links of a turn are independent, and every draw is a function of seed, link and sweep.
+//! Quenched generation with the Wilson action: pseudo-heatbath over the SU(2) subgroups (Cabibbo, Marinari, PLB 119
+//! (1982) 387) with the generator of Kennedy and Pendleton (PLB 156 (1985) 393), and over-relaxation (Creutz, PRD 36
+//! (1987) 515). Even and odd sites take turns, so that all links of a turn are independent, and every draw is a
+//! function of seed, link and sweep.
 
 use rayon::prelude::*;
 
@@ -22,7 +23,7 @@ pub struct Heatbath {
     pub overrelaxation: usize,
     /// Key of the random numbers.
     pub seed: u64,
-    /// Number of the first sweep, so that runs can go on.
+    /// Number of the first sweep, so that runs can be continued.
     pub first: usize,
 }
 
@@ -139,7 +140,7 @@ fn check_even(u: &Links) -> Result<()> {
         .hint("every direction must have an even number of sites"))
 }
 
-/// The field after over-relaxation sweeps alone, which keep the Wilson action. Nothing in them is random.
+/// The field after over-relaxation sweeps alone, which keep the Wilson action and use no random numbers.
 ///
 /// # Errors
 /// A direction of odd size: there two even sites are neighbours.
@@ -157,8 +158,8 @@ pub fn overrelax(start: &Links, sweeps: usize, task: &Task) -> Result<Links> {
 /// The field after the sweeps. `each` is shown the field after every one of them.
 ///
 /// # Errors
-/// A direction of odd size, where two even sites are neighbours; a coupling that is not a finite number above 0; what `each` fails
-/// with.
+/// A direction of odd size, where two even sites are neighbours; a coupling that is negative or not finite; what
+/// `each` fails with.
 pub fn heatbath(
     start: &Links,
     options: &Heatbath,

@@ -14,7 +14,7 @@ use crate::lattice::Lattice;
 use crate::number::C64;
 use crate::task;
 
-/// Links that are written at once between two looks at an interruption.
+/// Links written between two checks for interruption.
 const FILL: usize = 1 << 18;
 
 /// The links U_mu(x), at 4 site + mu, with site = x0 + L0 (x1 + L1 (x2 + L2 x3)); and the sign that fermions take when they
@@ -42,7 +42,7 @@ impl Links {
         Ok(Links { dims, links: Arc::new(links), sign: [1.0; 4], sweeps: 0 })
     }
 
-    /// One link for every site and direction by a function of both.
+    /// The links that a function of site and direction gives.
     pub(super) fn from_fn(like: &Links, f: impl Fn(usize, usize) -> Su3 + Sync) -> Links {
         let count = like.links.len();
         let stop = task::current();
@@ -127,7 +127,7 @@ impl Links {
         Links { sign, ..self.clone() }
     }
 
-    /// Heatbath sweeps that the field has had.
+    /// Number of heatbath sweeps that the field has had.
     pub fn sweeps(&self) -> usize {
         self.sweeps
     }
@@ -161,7 +161,7 @@ impl Links {
         Links::from_fn(self, |x, mu| su3::reunitarised(self.at(x, mu)))
     }
 
-    /// The field as another gauge sees it: g(x) U_mu(x) g(x+mu)^+.
+    /// The field after a gauge transformation: g(x) U_mu(x) g(x+mu)^+.
     pub fn transformed(&self, g: impl Fn(usize) -> Su3 + Sync) -> Links {
         Links::from_fn(self, |x, mu| {
             su3::mul_adj(&su3::mul(&g(x), self.at(x, mu)), &g(self.neighbour(x, mu, 1)))
@@ -201,7 +201,7 @@ impl Links {
     }
 }
 
-/// The lattice of spinors on a Lattice.
+/// The lattice of spinors for the sites of a [`Lattice`].
 ///
 /// # Errors
 /// A lattice that is not hypercubic in four directions, has open or twisted boundaries, or lacks sites.

@@ -1,5 +1,5 @@
-//! Planar Wilson loops of many sizes. Lines of links grow by one link at a time, and a loop is closed from two lines of
-//! each direction: that takes three products of matrices a site, however large the loop is.
+//! Planar Wilson loops of many sizes. Lines of links grow by one link at a time, and a loop is closed from two lines
+//! of each direction. A loop of any size thus takes three products of matrices a site.
 
 use rayon::prelude::*;
 
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::task::{self, Task};
 
-/// The products of so many links along a direction, from every site on.
+/// The products of `length` links along a direction, one from every site.
 struct Lines {
     mu: usize,
     length: usize,
@@ -24,7 +24,7 @@ impl Lines {
         Lines { mu, length: 1, products }
     }
 
-    /// Lines of several links.
+    /// Lines of `length` links.
     fn of(u: &Links, mu: usize, length: usize, task: &Task) -> Result<Lines> {
         let mut lines = Lines::new(u, mu);
         while lines.length < length {
@@ -34,7 +34,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// One link more.
+    /// Makes the lines longer by one link.
     fn grow(&mut self, u: &Links) {
         let (mu, steps, stop) = (self.mu, self.length as isize, task::current());
         self.products.par_iter_mut().enumerate().for_each(|(x, line)| {
@@ -44,7 +44,7 @@ impl Lines {
         self.length += 1;
     }
 
-    /// The line that begins where the one of a site along other lines ends.
+    /// The line that begins where another line, which begins at site `x`, ends.
     fn beyond(&self, u: &Links, x: usize, other: &Lines) -> &Su3 {
         &self.products[u.neighbour(x, other.mu, other.length as isize)]
     }
@@ -62,7 +62,7 @@ fn closed(u: &Links, a: &Lines, b: &Lines) -> f64 {
     sum(u.sites(), each).re / (3.0 * u.sites() as f64)
 }
 
-/// Refuses loops that have no size, or that would close around the lattice.
+/// Refuses loops that have no size, or that are larger than the lattice.
 fn check_sides(u: &Links, along: &[usize], time: usize, r: usize, t: usize) -> Result<()> {
     for (mu, n) in along.iter().map(|&mu| (mu, r)).chain([(time, t)]) {
         let sites = u.dims()[mu];

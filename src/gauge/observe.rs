@@ -68,7 +68,7 @@ pub fn polyakov(u: &Links, direction: usize) -> C64 {
     sum(lines.len(), |k| lines[k]) / lines.len() as f64
 }
 
-/// The four plaquettes that touch a site in a plane, added: the clover.
+/// The clover: the sum of the four plaquettes that touch a site in a plane.
 fn clover(u: &Links, x: usize, mu: usize, nu: usize) -> Su3 {
     let (xm, xn) = (u.neighbour(x, mu, -1), u.neighbour(x, nu, -1));
     let xmn = u.neighbour(xm, nu, -1);

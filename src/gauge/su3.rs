@@ -6,7 +6,6 @@ use crate::number::C64;
 const ZERO: C64 = C64::new(0.0, 0.0);
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// The unit matrix.
 pub const UNIT: Su3 = [ONE, ZERO, ZERO, ZERO, ONE, ZERO, ZERO, ZERO, ONE];
 
 /// `a b`.
@@ -36,7 +35,6 @@ pub fn mul_adj(a: &Su3, b: &Su3) -> Su3 {
     mul(a, &dagger(b))
 }
 
-/// The adjoint.
 #[inline]
 pub fn dagger(a: &Su3) -> Su3 {
     std::array::from_fn(|k| a[3 * (k % 3) + k / 3].conj())
@@ -54,7 +52,6 @@ pub fn scale(s: f64, a: &Su3) -> Su3 {
     std::array::from_fn(|k| a[k] * s)
 }
 
-/// The trace.
 #[inline]
 pub fn trace(a: &Su3) -> C64 {
     a[0] + a[4] + a[8]
@@ -72,7 +69,7 @@ pub fn hermitian_traceless(a: &Su3) -> Su3 {
     q
 }
 
-/// exp(i q) of a Hermitian matrix by scaling, the series to rounding, and squaring.
+/// exp(i q) of a Hermitian matrix: q is halved until it is small, the series summed to rounding, the result squared.
 pub fn exp_i(q: &Su3) -> Su3 {
     let norm = q.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
     let halvings = if norm > 0.25 { (norm / 0.25).log2().ceil() as i32 } else { 0 };
@@ -88,7 +85,8 @@ pub fn exp_i(q: &Su3) -> Su3 {
     reunitarised(&sum)
 }
 
-/// The nearest in SU(3) by Gram and Schmidt: the first two rows orthonormal, the third their conjugate cross product.
+/// A projection onto SU(3) by Gram and Schmidt: the first two rows orthonormal, the third their conjugate cross
+/// product.
 pub fn reunitarised(u: &Su3) -> Su3 {
     let unit = |v: [C64; 3]| {
         let n = v.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
@@ -140,23 +138,19 @@ impl Quaternion {
         Quaternion([a.re + d.re, b.im + c.im, b.re - c.re, a.im - d.im])
     }
 
-    /// The modulus.
     pub fn norm(&self) -> f64 {
         self.0.iter().map(|x| x * x).sum::<f64>().sqrt()
     }
 
-    /// A multiple.
     pub fn scaled(&self, s: f64) -> Quaternion {
         Quaternion(self.0.map(|x| x * s))
     }
 
-    /// The adjoint.
     pub fn conj(&self) -> Quaternion {
         let [a, b, c, d] = self.0;
         Quaternion([a, -b, -c, -d])
     }
 
-    /// The product.
     pub fn times(&self, o: &Quaternion) -> Quaternion {
         let ([a, b, c, d], [e, f, g, h]) = (self.0, o.0);
         Quaternion([

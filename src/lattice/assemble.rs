@@ -166,7 +166,7 @@ impl Model {
 /// One hopping as seen from the rows of a sublattice.
 struct Entry {
     hop: usize,
-    /// The row's site is the one the hopping leaves: the conjugate is meant.
+    /// Whether the row's site is the one that the hopping leaves: the entry is then the conjugate.
     adjoint: bool,
     /// Displacement of the column's cell.
     shift: [i64; MAX_DIMENSION],
@@ -178,7 +178,7 @@ struct Entry {
     reach: Vec<f64>,
 }
 
-/// What carries a particle from one site to another, whatever the orbitals.
+/// A step of a particle from one site to another, for all orbitals.
 struct Step<'a> {
     /// Sublattice of the row, and of the column.
     between: (usize, usize),
@@ -189,7 +189,7 @@ struct Step<'a> {
     ends: Option<([f64; MAX_DIMENSION], [f64; MAX_DIMENSION], [i64; MAX_DIMENSION])>,
 }
 
-/// What the generator knows beforehand.
+/// Precomputed data of the row generator.
 pub(super) struct Plan<'a> {
     model: &'a Model,
     /// Hoppings by sublattice of the row.
@@ -198,14 +198,14 @@ pub(super) struct Plan<'a> {
     onsite: Vec<Vec<(usize, usize, C64)>>,
     /// Cell coordinates of each site of the basis, for the flux.
     offsets: Vec<Vec<f64>>,
-    /// The same of the displacements of orbitals from their sites.
+    /// The same for the displacements of orbitals from their sites.
     beside: Option<Vec<Vec<f64>>>,
     /// Cartesian axes whose displacements matrix elements are multiplied by.
     axes: &'a [usize],
     /// Whether matrix elements of one step differ by more than their blocks.
     by_orbital: bool,
-    /// How many boundaries are crossed at most in each direction, where columns beyond a boundary are to be numbered apart and
-    /// to have no phase.
+    /// Most boundaries that are crossed in each direction. If set, columns beyond a boundary are numbered apart and
+    /// have no phase.
     pub unrolled: Option<[i64; MAX_DIMENSION]>,
 }
 
@@ -227,7 +227,7 @@ impl Rows {
         Rows { rows: vec![Vec::new(); n] }
     }
 
-    /// Sorts by column, sums what meets, and drops zeros.
+    /// Sorts by column, adds up entries of the same column, and drops zeros.
     fn finish(&mut self) {
         for row in &mut self.rows {
             merge(row);
@@ -346,7 +346,7 @@ impl<'a> Plan<'a> {
             if !self.by_orbital
                 && let HopValue::Uniform(_) = &hop.value
             {
-                // What most entries of most models are.
+                // The common case.
                 for &(i, j, value) in &entry.uniform {
                     out.rows[i].push((column * model.orbitals + j, value * phase));
                 }
@@ -354,7 +354,8 @@ impl<'a> Plan<'a> {
             }
             let mut reach = &entry.reach[..];
             if let Some(strained) = &model.strain {
-                // The hopping's own way: from the site it leaves, which is the row's for the conjugate.
+                // The bond in the hopping's own direction: from the site it leaves, which is the row's for the
+                // conjugate.
                 let (ends, sign) = if entry.adjoint { ((full, end), 1.0) } else { ((end, full), -1.0) };
                 for (x, axis) in moved.iter_mut().zip(self.axes) {
                     *x = sign * strained.reach(entry.hop, leaves, ends, landing.wrapped, *axis);
@@ -377,7 +378,7 @@ impl<'a> Plan<'a> {
         out.finish();
     }
 
-    /// What stays on the site.
+    /// The on-site entries.
     fn on_site(&self, site: usize, at: &[i64; MAX_DIMENSION], s: usize, out: &mut Rows) {
         let model = self.model;
         let ends = (!model.fluxes.is_empty() && self.beside.is_some()).then(|| {
@@ -389,7 +390,7 @@ impl<'a> Plan<'a> {
         for block in model.local.iter().filter_map(|table| table.get(site)) {
             self.add(out, site, &step, block.nonzero());
         }
-        // Energies of single orbitals go nowhere.
+        // On-site energies commute with positions.
         if !model.disorder.is_empty() && self.axes.is_empty() {
             let energy = C64::new(model.random_energy(site), 0.0);
             out.rows

@@ -11,7 +11,7 @@ use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Series, memory};
 
-/// Rows of a cell whose dense matrix is still worth diagonalising.
+/// Most rows of a cell: its matrix is diagonalised dense.
 const MOST_ROWS: usize = 1 << 14;
 
 /// The repeating cell of a model, in its periodic directions; what is open belongs to the cell.

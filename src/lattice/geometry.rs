@@ -1,5 +1,5 @@
-//! Which row of an operator is which orbital of which site: what local densities of states and momentum-resolved
-//! spectra need to know of the lattice an operator came from.
+//! Which row of an operator is which orbital of which site, for local densities of states and momentum-resolved
+//! spectra.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub struct Geometry {
     pub lattice: Lattice,
     /// Rows a site.
     pub orbitals: usize,
-    /// Where orbitals lie beside their sites.
+    /// Displacements of the orbitals from their sites.
     pub(super) offsets: Option<Arc<Vec<Vec<f64>>>>,
     /// Where a strain has moved the sites.
     pub(super) strain: Option<Arc<Strained>>,

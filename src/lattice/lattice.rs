@@ -362,7 +362,8 @@ impl Lattice {
         }
     }
 
-    /// From a site of sublattice `between.0` to one of `between.1` in the cell displaced by `shift`, along each of `axes`.
+    /// The displacement from a site of sublattice `between.0` to one of `between.1` in the cell displaced by `shift`,
+    /// along each of `axes`.
     pub(super) fn reach(&self, shift: &[i64], between: (usize, usize), axes: &[usize]) -> Vec<f64> {
         let place = |s: usize, axis: usize| self.basis[s].position[axis];
         let along = |&axis: &usize| {

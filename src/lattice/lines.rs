@@ -14,7 +14,7 @@ pub(super) struct Lines {
     reader: BufReader<File>,
     number: usize,
     text: String,
-    /// Of all lines so far but the check.
+    /// CRC-32 of all lines so far, except that of the check.
     sum: crc32fast::Hasher,
     told: Option<String>,
 }
@@ -22,7 +22,7 @@ pub(super) struct Lines {
 /// The comment that holds the check (CRC-32) of all other lines of a Matrix Market file.
 pub const CHECK: &str = "% crc32: ";
 
-/// Bytes of a line.
+/// Most bytes of a line.
 const LONGEST: u64 = 16 << 20;
 
 impl Lines {

@@ -144,13 +144,13 @@ impl Model {
         Ok(())
     }
 
-    /// How much farther along an axis it is between two orbitals of sublattices than between their sites.
+    /// How much farther apart two orbitals are along an axis than their sites.
     #[inline]
     pub(super) fn beside(&self, row: usize, column: usize, axis: usize) -> f64 {
         self.offsets.as_ref().map_or(0.0, |of| of[column][axis] - of[row][axis])
     }
 
-    /// An error where the model has been strained: a strain is of all that stands before it.
+    /// An error if the model is strained: a strain applies to all terms, so it comes last.
     fn unstrained(&self, what: &str) -> Result<()> {
         match self.strain {
             None => Ok(()),
@@ -309,7 +309,7 @@ impl Model {
         Ok(())
     }
 
-    /// Keeps the hopping added last as one block if all its cells have the same.
+    /// Stores the last hopping as one block if it is the same in all cells.
     pub(super) fn simplify_last(&mut self) {
         if let Some(Hop { value, .. }) = self.hops.last_mut()
             && let HopValue::PerCell(table) = value
@@ -364,7 +364,7 @@ impl Model {
         self.fluxes.iter().all(|flux| flux.a != direction)
     }
 
-    /// Removes the sites whose position `gone` says yes to; the others are numbered anew.
+    /// Removes the sites for whose position `gone` is true; the others are renumbered.
     ///
     /// # Errors
     /// As [`Lattice::remove`].

@@ -1,4 +1,4 @@
-//! Sites that are no crystal, and bonds by distance.
+//! Finite sets of sites without a crystal, and bonds by distance.
 
 use std::collections::HashMap;
 
@@ -70,7 +70,7 @@ impl Lattice {
                 if from.is_multiple_of(1024) {
                     steps.advance(i * basis.len() + from)?;
                 }
-                // Where the site would lie if its partner's cell were that of the basis.
+                // The site's place when its partner's cell is moved to that of the basis.
                 let mut place = site.position.clone();
                 for (vector, x) in self.vectors().iter().zip(shift) {
                     place.iter_mut().zip(vector).for_each(|(p, v)| *p -= *x as f64 * v);
@@ -98,7 +98,7 @@ impl Lattice {
         Ok(found)
     }
 
-    /// Displacements in cells that bonds of this length may have, one of each with its opposite.
+    /// Displacements in cells that bonds of this length may have, only one of each and its opposite.
     fn shifts_within(&self, cutoff: f64) -> Result<Vec<Vec<i64>>> {
         let mut all: Vec<Vec<i64>> = vec![Vec::new()];
         for d in 0..self.dimension() {

@@ -9,7 +9,7 @@ use crate::number::philox::{self, Stream};
 use crate::task::{self, Task};
 
 impl Lattice {
-    /// The lattice without the sites whose position `gone` says yes to.
+    /// The lattice without the sites for whose position `gone` is true.
     ///
     /// # Errors
     /// Those of `gone`; when no site is left; when the numbering does not fit into memory; interruption.

@@ -119,7 +119,7 @@ impl Model {
     }
 }
 
-/// Adds a term, into one already there if it couples the same two.
+/// Adds a term, to one already there if both couple the same orbitals.
 fn add(terms: &mut Vec<StencilTerm>, term: StencilTerm) {
     match terms.iter_mut().find(|t| t.to == term.to && t.from == term.from && t.shift == term.shift) {
         Some(there) => there.value += term.value,

@@ -121,7 +121,8 @@ fn volume(lattice: &Lattice, map: &mut PositionMap<'_>, task: &Task) -> Result<O
         }
         places.extend(y);
     }
-    // The determinant of a multilinear map is of degree d - 1 in every variable: two points of Gauss do up to d = 4.
+    // The determinant of a multilinear map has degree d - 1 in every variable: two Gauss points are exact up to d =
+    // 4.
     let gauss: Vec<f64> =
         if d <= 2 { vec![0.5] } else { vec![0.5 - 12f64.sqrt().recip(), 0.5 + 12f64.sqrt().recip()] };
     let points = gauss.len().pow(d as u32);

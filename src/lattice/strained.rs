@@ -5,13 +5,13 @@ use std::collections::HashMap;
 /// Where the sites of a strained model are.
 #[derive(Debug, PartialEq)]
 pub(super) struct Strained {
-    /// Cartesian coordinates of a position.
+    /// Number of Cartesian coordinates of a position.
     pub space: usize,
     /// Positions of the sites as numbered before removals, one after the other.
     pub moved: Vec<f64>,
-    /// Of each hopping, where the bonds that cross a boundary end, by the cell they leave.
+    /// For each hopping, the end points of the bonds that cross a boundary, by the cell they leave.
     pub beyond: Vec<HashMap<usize, Vec<f64>>>,
-    /// Of the whole sample; none where the map does not reach the corners of its cells.
+    /// Volume of the whole sample; none where the map gives no position at a corner of a cell.
     pub volume: Option<f64>,
 }
 
@@ -21,7 +21,8 @@ impl Strained {
         &self.moved[full * self.space..][..self.space]
     }
 
-    /// Along an axis, from the site `from` that a hopping leaves with `cell` to the site `to` that it reaches.
+    /// The displacement along an axis from the site `from` that a hopping leaves with `cell` to the site `to` that it
+    /// reaches.
     #[inline]
     pub fn reach(
         &self,

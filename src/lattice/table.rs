@@ -1,5 +1,5 @@
-//! Terms that differ from place to place: the distinct blocks, and which of them stands where. Functions of position
-//! mostly return a few values many times, and then this is four bytes a place.
+//! Terms that differ from place to place: the distinct blocks, and the number of the block at each place. Functions
+//! of position often return few distinct values, so this takes four bytes a place.
 
 use std::collections::HashMap;
 

@@ -1,16 +1,17 @@
-//! Vectors of numbers that begin where vector loads and large pages like it.
+//! Vectors of numbers aligned for vector loads and large pages.
 
 use std::collections::TryReserveError;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
 
-/// Bytes of a line of the caches.
+/// Bytes of a cache line.
 pub const LINE: usize = 64;
 
-/// Bytes of a large page. Kernels that read from many places at once would have the address of every small page looked up.
+/// Bytes of a large page. With small pages, kernels that read from many places at once would have to look up too many
+/// page addresses.
 const PAGE: usize = 2 << 20;
 
-/// A vector of numbers that begins at a line of the caches, so that no vector load straddles two; a large one begins at a
+/// A vector of numbers that begins at a cache line, so that no vector load crosses one. A large vector begins at a
 /// large page, which the system is asked for and may refuse.
 #[derive(Debug)]
 pub struct Aligned<F> {

@@ -1,19 +1,19 @@
-//! Eigenvectors of matrices that have too few of them. Back-substitution divides by differences of eigenvalues, and where two are the
-//! same it leaves vectors of no length or of no numbers.
+//! Eigenvectors of defective matrices, which have too few of them. Back-substitution divides by differences of
+//! eigenvalues; where two are equal it gives vectors that are zero or not finite.
 
 use faer::MatRef;
 
 use super::C64;
 use crate::error::{Error, Result};
 
-/// How far, relative to the largest element, `a v - value v` of a unit vector may be from zero, a row.
+/// Largest |a v - value v| of a unit vector, per row and relative to the largest element of a.
 const RESIDUAL: f64 = 1e-9;
 
-/// From which overlap on two eigenvectors count as one.
+/// Two eigenvectors with a larger overlap count as the same.
 const PARALLEL: f64 = 1.0 - 1e-9;
 
-/// Unit eigenvectors of `a` to its eigenvalues: the vectors given where they are good, else those whose images under
-/// `a - value` are the smallest there are.
+/// Unit eigenvectors of `a` for its eigenvalues: the given vectors where they are good, else those with the smallest
+/// |(a - value) v|.
 pub(super) fn repaired(
     a: MatRef<'_, C64>,
     values: &[C64],
@@ -35,14 +35,14 @@ pub(super) fn repaired(
             last = Some((value, null_vectors(a, value, size)?, 0));
         }
         let Some((_, null, taken)) = &mut last else { continue };
-        // Of a defective matrix there are fewer vectors than eigenvalues, so that they serve again.
+        // A defective matrix has fewer vectors than eigenvalues: they are used again.
         vectors.push(null[*taken % null.len()].clone());
         *taken += 1;
     }
     Ok(vectors)
 }
 
-/// Whether two of the vectors, sorted by eigenvalue, are one.
+/// Whether two of the vectors, sorted by eigenvalue, are the same.
 pub(super) fn some_parallel(values: &[C64], vectors: &[Vec<C64>]) -> bool {
     let size = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
     let close = |i: usize, j: usize| (values[i] - values[j]).norm() <= 1e-3 * size;
@@ -57,7 +57,7 @@ fn dot(a: &[C64], b: &[C64]) -> C64 {
     a.iter().zip(b).map(|(x, y)| x.conj() * y).sum()
 }
 
-/// The vector at length one; nothing of what has no length.
+/// The vector scaled to length one; none if it is zero or not finite.
 fn unit(vector: Vec<C64>) -> Option<Vec<C64>> {
     let large =
         vector.iter().map(|z| z.re.abs().max(z.im.abs())).fold(0.0, |a, b| if b <= a { a } else { b });

@@ -1,6 +1,6 @@
-//! The exponential of a matrix: by eigenvectors where they are orthogonal, else by scaling and squaring (A. Al-Mohy and N. Higham,
-//! SIAM J. Matrix Anal. Appl. 31, 970 (2009)), whose scaling follows the powers of the matrix and not its norm: squaring more often than
-//! needed would lose a digit with every few squares.
+//! The exponential of a matrix: by eigenvectors where they are orthogonal, else by scaling and squaring (A. Al-Mohy
+//! and N. Higham, SIAM J. Matrix Anal. Appl. 31, 970 (2009)). The scaling follows the powers of the matrix instead of
+//! its norm: more squarings than needed would lose a digit with every few squares.
 
 use super::{C64, Matrix, Number, Series};
 use crate::error::{Error, Result};

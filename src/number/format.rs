@@ -2,14 +2,14 @@
 
 use super::C64;
 
-/// A real number as it is shown in results: to `digits` significant digits, but whole numbers up to a million and one decimal behind
-/// them in full: `0.25`, `1000.0`, `1.5e-12`, `NaN`.
+/// A real number as it is shown in results: to `digits` significant digits, but with a whole part up to a million and
+/// one decimal in full: `0.25`, `1000.0`, `1.5e-12`, `NaN`.
 pub fn real(x: f64, digits: usize) -> String {
     written(x, digits, digits.max(6), 1)
 }
 
-/// A real number rounded to `digits` significant digits, with a power of ten where they do not reach to the point: of 123.456 to three
-/// digits `123.0`, to two `1.2e2`.
+/// A real number rounded to `digits` significant digits, with a power of ten where the digits end before the point:
+/// 123.456 to three digits is `123.0`, to two `1.2e2`.
 pub fn significant(x: f64, digits: usize) -> String {
     written(x, digits, digits, 0)
 }

@@ -1,5 +1,6 @@
-//! Determinants, inverses and solutions of dense systems, by LU decompositions of matrices whose rows and columns are first brought
-//! to one size by powers of two, which rounds nothing. So matrices of very small or very unequal elements are no less regular.
+//! Determinants, inverses and solutions of dense systems by LU decompositions. Rows and columns are first scaled to
+//! the same size by powers of two, which rounds nothing: very small or very unequal elements do not make a matrix
+//! look singular.
 
 use faer::linalg::solvers::PartialPivLu;
 use faer::prelude::Solve;
@@ -8,15 +9,15 @@ use faer::{Mat, MatRef};
 use super::element::Element;
 use crate::error::{Error, Result};
 
-/// The matrix with elements of size one at most, and the powers of two of its rows and columns:
-/// `a[i, j] = scaled[i, j] 2^(rows[i] + cols[j])`. Nothing if a row or a column is zero.
+/// The matrix with elements of modulus at most one, and the powers of two of its rows and columns:
+/// `a[i, j] = scaled[i, j] 2^(rows[i] + cols[j])`. None if a row or a column is zero.
 struct Levelled<T> {
     scaled: Mat<T>,
     rows: Vec<i32>,
     cols: Vec<i32>,
 }
 
-/// How often rows and columns are levelled in turn; more changes little.
+/// Rounds of scaling rows and columns in turn; more change little.
 const ROUNDS: usize = 4;
 
 fn level<T: Element>(a: MatRef<'_, T>) -> Option<Levelled<T>> {

@@ -1,4 +1,4 @@
-//! Operators that can only be applied: `update` is made of their product.
+//! Operators given by their product alone; `update` is built from it.
 
 use std::sync::Arc;
 
@@ -81,7 +81,8 @@ pub fn update_by(
     Ok(())
 }
 
-/// Whether `<x|A y> = <A x|y>` for a pair of random vectors: certain to find an operator out that is not Hermitian.
+/// Whether `<x|A y> = <A x|y>` for random vectors, a test that an operator fails almost certainly if it is not
+/// Hermitian.
 pub(super) fn probe_hermitian(a: &Operator) -> Result<bool> {
     let device = a.device();
     let mut v = a.zeros(4)?;

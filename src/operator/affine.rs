@@ -1,4 +1,4 @@
-//! What a handle `scale * A + shift` can do, by what A can.
+//! The handle `scale * A + shift`: its products and properties, from those of A.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Operator {
         Ok(self.with(self.scale, self.shift + shift))
     }
 
-    /// `factor * A` of what stands behind the handle, its own factor and shift left out.
+    /// `factor * A`, with A the operator behind the handle, without the handle's factor and shift.
     pub(super) fn node_times(&self, factor: C64) -> Operator {
         self.with(factor, C64::ZERO)
     }
@@ -44,12 +44,12 @@ impl Operator {
         (self.scale, self.shift)
     }
 
-    /// Whether both are multiples of one operator, and with shifts of one.
+    /// Whether both are handles to the same operator, whatever their factors and shifts.
     pub(super) fn same_node(&self, other: &Operator) -> bool {
         Arc::ptr_eq(&self.node, &other.node)
     }
 
-    /// A pass of A that is the pass `c` of this operator; none where a factor is complex.
+    /// The pass of A that is the pass `c` of this operator; none if a factor is complex.
     fn fused(&self, c: Update) -> Option<Update> {
         let real = self.scale.im == 0.0 && self.shift.im == 0.0;
         real.then_some(Update {
@@ -256,7 +256,7 @@ impl Operator {
         KernelInfo { format: self.describe(), ..self.node.kernel().info() }
     }
 
-    /// Why the entries are kept as they are, where a choice was made.
+    /// Why the entries are stored in this format, where a choice was made.
     pub fn reason(&self) -> Option<&str> {
         self.node.reason()
     }

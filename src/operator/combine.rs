@@ -1,4 +1,4 @@
-//! Lazy sums and products of operators. Nothing is computed until a vector comes.
+//! Lazy sums and products of operators. Nothing is computed until they are applied to a vector.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +21,7 @@ struct Product {
     scratch: Mutex<Option<BlockVector>>,
 }
 
-/// Rows of the right factor are short enough for the diagonal of a product to be known with little work.
+/// Most entries per row of the factors for which the diagonal of a product is computed.
 const SHORT: usize = 64;
 
 impl Operator {
@@ -95,7 +95,7 @@ fn same_precision(what: &str, a: &Operator, b: &Operator) -> Result<()> {
         .hint("make both in the same precision, with the option `precision`"))
 }
 
-/// What the kernels of several operators take together.
+/// The kernels of several operators, taken together.
 fn together(format: String, operators: &[&Operator]) -> KernelInfo {
     let all: Vec<KernelInfo> = operators.iter().map(|a| a.info()).collect();
     KernelInfo {
@@ -148,7 +148,7 @@ impl Kernel for Sum {
 }
 
 impl Sum {
-    /// The passes of all terms but the last, and what is left to do for that one.
+    /// Makes the passes of all terms but the last; returns the last, and the pass left for it.
     fn but_last(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<(&Operator, Update)> {
         let Some((last, others)) = self.terms.split_last() else {
             return Err(Error::internal("a sum without terms"));
@@ -175,7 +175,7 @@ impl LinearOperator for Sum {
     fn is_hermitian(&self) -> Result<Option<bool>> {
         for term in &self.terms {
             if !term.is_hermitian()? {
-                // What the terms lack may cancel.
+                // The anti-Hermitian parts of the terms may cancel.
                 return Ok(None);
             }
         }
@@ -216,7 +216,7 @@ impl LinearOperator for Sum {
     }
 }
 
-/// What a lock guards is replaced whole, so that a panic elsewhere leaves nothing half done.
+/// A value behind a lock is always replaced as a whole, so that a panic elsewhere leaves nothing half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

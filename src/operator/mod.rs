@@ -31,7 +31,7 @@ pub trait LinearOperator: Any + Send + Sync {
     /// What multiplies vectors.
     fn kernel(&self) -> &dyn Kernel;
 
-    /// The adjoint, where it is another operator; not asked for where an operator is Hermitian and says nothing.
+    /// The adjoint, where it is another operator. Hermitian operators need not give it.
     ///
     /// # Errors
     /// Those of the device.
@@ -148,12 +148,12 @@ impl Operator {
         &self.device
     }
 
-    /// The operator behind a handle that is no multiple of it and not shifted, if it is of this type.
+    /// The operator behind a handle without factor and shift, if it is of this type.
     pub fn exactly<T: LinearOperator>(&self) -> Option<&T> {
         self.multiple_of().and_then(|(factor, node)| (factor == ONE).then_some(node))
     }
 
-    /// The operator behind a handle that is not shifted, if it is of this type, and the factor before it.
+    /// The operator behind a handle without shift, if it is of this type, and its factor.
     pub fn multiple_of<T: LinearOperator>(&self) -> Option<(C64, &T)> {
         let node: &dyn Any = &*self.node;
         node.downcast_ref().filter(|_| self.shift == C64::ZERO).map(|node| (self.scale, node))
@@ -164,7 +164,7 @@ impl Operator {
         self.rows().global
     }
 
-    /// Rows held and in all.
+    /// Rows held here, and in all.
     pub fn rows(&self) -> Rows {
         self.node.kernel().rows()
     }
@@ -230,7 +230,7 @@ impl Operator {
         Ok(w)
     }
 
-    /// All entries as a dense row-major matrix, by products with unit vectors: the slow twin that tests compare with.
+    /// All entries as a dense row-major matrix, by products with unit vectors: a slow reference for tests.
     pub fn to_dense(&self) -> Result<Vec<C64>> {
         let (rows, cols) = (self.dim(), self.cols());
         if rows.saturating_mul(cols) > 1 << 26 {
@@ -252,7 +252,7 @@ impl Operator {
         Ok(dense)
     }
 
-    /// One line for people: size, type, format and bytes.
+    /// One line: size, type, format and bytes.
     pub fn summary(&self) -> String {
         let label = self.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
         format!(

@@ -100,7 +100,7 @@ impl Stored {
         Self::from_csr(device, stencil_to_csr(&stencil)?, format)
     }
 
-    /// What `f` makes of Gershgorin's disc (centre, radius) of every row.
+    /// The results of `f` for Gershgorin's disc (centre, radius) of every row.
     fn discs<R: Send>(&self, f: impl Fn(C64, f64) -> R + Sync) -> Vec<R> {
         let add = |(centre, radius): (C64, f64), on_diagonal: bool, value: C64| {
             if on_diagonal { (centre + value, radius) } else { (centre, radius + value.norm()) }
@@ -149,7 +149,7 @@ fn dense_spec(csr: &Csr) -> Result<MatrixSpec> {
     Ok(MatrixSpec::Dense { rows: csr.rows, cols: csr.cols, dtype: csr.values.dtype(), values })
 }
 
-/// The entries of a stencil in compressed rows, entries that meet merged.
+/// The entries of a stencil in compressed rows; entries of the same column are added up.
 pub(crate) fn stencil_to_csr(stencil: &Stencil) -> Result<Csr> {
     let dim = stencil.dim();
     let mut row_start = Vec::with_capacity(dim + 1);

@@ -17,7 +17,7 @@ pub(super) struct Origin {
     single: bool,
 }
 
-/// Commutators beyond this many are a mistake.
+/// Most nested commutators with positions; more are taken for a mistake.
 const MOST_AXES: usize = 8;
 
 impl Operator {
@@ -64,7 +64,7 @@ impl Operator {
         Ok(own.scaled(self.affine().0))
     }
 
-    /// What both operators know of the lattice of their rows: nothing where they differ.
+    /// The lattice of the rows, if both operators agree on it.
     pub(super) fn common_geometry(&self, other: &Operator) -> Option<Arc<lattice::Geometry>> {
         match (&self.geometry, &other.geometry) {
             (Some(a), Some(b)) if !Arc::ptr_eq(a, b) && !a.same_places(b) => None,

@@ -1,4 +1,4 @@
-//! The token that long work carries: progress goes out through it, interruption comes in.
+//! The token that long work carries: through it, work reports progress and is interrupted.
 
 pub mod signals;
 
@@ -65,7 +65,8 @@ pub struct Stopped;
 
 thread_local!(static CURRENT: RefCell<Option<Interrupt>> = const { RefCell::new(None) });
 
-/// The flag of what runs on this thread, for work that was given no token; one that nobody raises where nothing runs.
+/// The flag of the work on this thread, for code that was given no token; where nothing runs, a flag that nobody
+/// raises.
 pub fn current() -> Interrupt {
     CURRENT.with(|current| current.borrow().clone()).unwrap_or_default()
 }
@@ -78,11 +79,11 @@ pub fn poll() -> Result<()> {
     CURRENT.with(|current| current.borrow().as_ref().map_or(Ok(()), Interrupt::check))
 }
 
-/// How long an interruption may wait at most where nothing polls.
+/// The longest that an interruption waits where nothing polls.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// Runs work that nobody can interrupt, as a library's, on a thread of its own. When the user asks to stop, the thread is
-/// left behind and works on for nobody; its own flag is raised.
+/// Runs work that cannot be interrupted, such as a library call, on a thread of its own. When the user asks to stop,
+/// the thread is left behind, and its own flag is raised; nobody uses its result.
 ///
 /// On a worker of a thread pool it runs where it is called: a worker that waits takes no other work, and where all of them
 /// wait, work that needs the pool never begins.
@@ -93,7 +94,7 @@ pub fn apart<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'stati
     if rayon::current_thread_index().is_some() {
         return work();
     }
-    // Deep recursion of parsers fits into so much.
+    // Enough for the deep recursion of parsers.
     const STACK: usize = 64 << 20;
     let (ours, theirs) = (current(), Interrupt::default());
     let flag = theirs.clone();

@@ -1,5 +1,5 @@
-//! What the system tells the program while it runs: Ctrl-C asks work to stop; SIGTERM and SIGHUP ask the program to end.
-//! A thread waits for them, so that what is done about one may do anything.
+//! Signals: Ctrl-C asks work to stop; SIGTERM and SIGHUP ask the program to end. A thread waits for them, so that
+//! their handler may do anything.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -23,7 +23,7 @@ pub fn code() -> u8 {
     CODE.load(Ordering::SeqCst)
 }
 
-/// Does this about requests from now on. A program that says nothing here ends with the first one.
+/// Sets the handler of requests. Without one the program ends at the first request.
 pub fn on(handler: impl FnMut(Request) + Send + 'static) {
     *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(handler));
 }
@@ -58,12 +58,12 @@ pub fn listen() -> std::io::Result<()> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGINT);
     set.add(Signal::SIGTERM);
-    // `nohup` has it ignored, and so it stays.
+    // `nohup` has it ignored, which is kept.
     if !ignored(libc::SIGHUP) {
         set.add(Signal::SIGHUP);
     }
     set.thread_block()?;
-    // A file that would grow beyond `ulimit -f` is an error of the write then, and not the end.
+    // A file that grows beyond `ulimit -f` is then an error of the write, and not the end of the program.
     let mut silent = SigSet::empty();
     silent.add(Signal::SIGXFSZ);
     silent.thread_block()?;

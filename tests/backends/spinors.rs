@@ -120,7 +120,7 @@ fn check(device: &Device, spec: &WilsonSpec, columns: usize) {
     let (w0, w_host) = block(device, dtype, rows, columns, 2);
     let (x, x_host) = block(device, dtype, rows, columns, 3);
     let product = slow(spec, &v_host, columns);
-    // Links from 8 reals of 32 bits are as good as their conditioning lets them be.
+    // Links from 8 reals of 32 bits are less accurate, by their conditioning.
     let eps = match (spec.single, spec.compression) {
         (true, Compression::Eight) => 2e-2,
         (true, _) => 2e-5,
@@ -216,8 +216,8 @@ pub fn large(device: &Device) {
     }
 }
 
-/// A sign function is the same however often it is applied, to vectors of several shapes in turn, and is its own inverse;
-/// one that may be rougher is as good as asked.
+/// A sign function is the same however often it is applied, to vectors of several shapes in turn, and is its own
+/// inverse. A relaxed one meets the accuracy that was asked for.
 pub fn signs(device: &Device) {
     let lattice = Lattice::hypercubic(&[4, 4, 4, 4]).expect("a lattice");
     let u = Links::unit(&lattice).expect("links").reference_field(0.3);

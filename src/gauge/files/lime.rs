@@ -1,5 +1,5 @@
 //! Lime containers: records of a type and bytes. ILDG files keep the links in `ildg-binary-data`, SciDAC files in
-//! `scidac-binary-data`; both are sites with x fastest, directions, rows, columns, the big end first.
+//! `scidac-binary-data`; both store sites with x fastest, directions, rows, columns, big-endian.
 
 use super::{
     CUT, Form, Loaded, big_endian, boundary_words, check_length, dims_of, links_of, reals, signs_of,
@@ -13,10 +13,11 @@ pub(super) const MAGIC: [u8; 4] = [0x45, 0x67, 0x89, 0xab];
 /// Bytes of a record's head.
 const HEAD: usize = 144;
 
-/// Our own record of what ILDG has no place for: boundaries and heatbath sweeps. Others pass over it.
+/// Our own record of what ILDG has no place for: boundaries and heatbath sweeps. Other programs skip it.
 const OWN: &str = "umklapp-field";
 
-/// The logical file name that ILDG's catalogues know a field by, which this one is not in; Grid reads no file without one.
+/// The logical file name under which ILDG's catalogues list a field. This one is not listed, but Grid reads no file
+/// without a name.
 const NAME: &str = "lfn://unregistered";
 
 /// A record.

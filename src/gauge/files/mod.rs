@@ -64,8 +64,8 @@ pub fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     }
 }
 
-/// Largest deviation from SU(3) of links that are projected onto it if that is asked for: links of a convention that is
-/// not understood are off by more.
+/// Largest deviation from SU(3) of links that are projected onto it on request: links in an unknown convention
+/// deviate more.
 const ROUGH: f64 = 1e-2;
 
 /// The hint for a file whose links are not in SU(3).
@@ -122,7 +122,7 @@ fn signs_of<'a>(words: impl Iterator<Item = &'a str>) -> Result<[f64; 4]> {
     Ok(signs)
 }
 
-/// The reals in bytes, big or little end first.
+/// Reals from bytes, big-endian or little-endian.
 fn reals(bytes: &[u8], single: bool, big: bool) -> Vec<f64> {
     let each = if single { 4 } else { 8 };
     let read = |word: &[u8]| {
@@ -136,7 +136,7 @@ fn reals(bytes: &[u8], single: bool, big: bool) -> Vec<f64> {
     bytes.chunks_exact(each).map(read).collect()
 }
 
-/// Reals as bytes, the big end first.
+/// A real as big-endian bytes.
 fn big_endian(x: f64, single: bool, out: &mut Vec<u8>) {
     if single {
         out.extend((x as f32).to_be_bytes());
@@ -148,7 +148,7 @@ fn big_endian(x: f64, single: bool, out: &mut Vec<u8>) {
 /// What kind of numbers and matrices the data of a file are, and what to make of them.
 #[derive(Clone, Copy)]
 struct Form {
-    /// Rows of each link that are there; a missing third row is made.
+    /// Rows of each link that are stored; a missing third row is computed.
     rows: usize,
     /// Whether numbers have 32 bits.
     single: bool,
@@ -156,7 +156,7 @@ struct Form {
     reunitarise: bool,
 }
 
-/// The field of reals in the order of sites, directions, rows and columns.
+/// A field from its reals in the order of sites, directions, rows and columns.
 fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
     let Form { rows, single, reunitarise } = form;
     let each = |chunk: &[f64]| -> Su3 {
@@ -205,7 +205,7 @@ mod tests {
         Links::unit(&Lattice::hypercubic(&[2, 2, 2, 2]).unwrap()).unwrap().reference_field(0.4)
     }
 
-    /// The reals of the field, all too large by a part.
+    /// The reals of the field, all enlarged by a fraction.
     fn stretched(part: f64) -> Vec<f64> {
         let reals = field().links().iter().flatten().flat_map(|z| [z.re, z.im]).collect::<Vec<_>>();
         reals.into_iter().map(|x| x * (1.0 + part)).collect()
@@ -227,7 +227,7 @@ mod tests {
         assert!(distance(&loaded.links, &u) < 1e-14);
     }
 
-    /// Rough links are refused, and projected where that is asked for, unless nobody knows what they are.
+    /// Rough links are refused, or projected on request, unless they are too far from SU(3).
     #[test]
     fn rough_links_are_projected_if_asked_for() {
         let (u, forced) = (field(), Form { reunitarise: true, ..PLAIN });

@@ -25,8 +25,8 @@ fn checksum(data: &[u8], big: bool) -> u32 {
     data.chunks_exact(4).fold(0u32, |sum, b| sum.wrapping_add(word(b)))
 }
 
-/// A line of the header that is ours: a check of all that the file holds beside it. The format's own checksum is a sum, which
-/// words that have changed places leave as it is. Other programs pass over keys that they do not know.
+/// A header line of our own: the CRC-32 of all the rest of the file. The format's own checksum is a sum, which does
+/// not change when words change places. Other programs skip keys that they do not know.
 const CRC: &str = "CRC32 = ";
 
 fn crc(parts: &[&[u8]]) -> u32 {
@@ -132,7 +132,7 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     })?;
     let form = Form { rows, single, reunitarise };
     let Loaded { links: u, note } = links_of(dims, &reals(data, single, big), form)?;
-    // The checksum can be right and the order of the data another: the plaquette tells.
+    // The checksum may be right although the data are in another order: the plaquette shows that.
     let eps = 1e-5;
     for (key, value) in [("PLAQUETTE", plaquette(&u)), ("LINK_TRACE", link_trace(&u))] {
         let Some(stated) = keys.get(key) else { continue };

@@ -1,4 +1,4 @@
-//! Building a sign function: both ends of the spectrum, the low modes, a fit between the two, and a check of the result.
+//! Building a sign function: both ends of the spectrum, the low modes, a fit for the rest, and a check of the result.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ const ROUNDING: f64 = 4.0;
 pub struct Wanted {
     /// Eigenvectors of Q^2 from the lowest on.
     pub low: Option<Eigen>,
-    /// About how many low modes to find. Without it, as many as save more time than they cost.
+    /// About how many low modes to find; by default as many as save more time than they cost.
     pub modes: Option<usize>,
     /// The polynomial.
     pub polynomial: Option<MinMax>,
@@ -35,7 +35,7 @@ pub struct Wanted {
     pub rational: Option<Zolotarev>,
     /// The largest eigenvalue of Q^2.
     pub upper: Option<f64>,
-    /// The deviation that a polynomial found here may have.
+    /// The deviation wanted of a polynomial that is found here.
     pub delta: f64,
     /// Whether a rational function is found rather than a polynomial.
     pub zolotarev: bool,
@@ -50,7 +50,7 @@ impl Wanted {
         polynomial.or_else(|| self.rational.take().map(Fit::Rational))
     }
 
-    /// The modes, where the fit that is given begins at a Q^2.
+    /// The low modes. `fit` is the Q^2 at which a given fit begins.
     fn beginning(&mut self, search: &Search, fit: Option<f64>) -> Result<Beginning> {
         match (self.low.take(), self.modes, fit) {
             (Some(low), ..) => search.given(low),
@@ -84,17 +84,18 @@ impl Wanted {
     }
 }
 
-/// The largest Q^2 at least, by a Ritz value and its residual.
+/// An upper bound on Q^2, by a Ritz value and its residual.
 fn reach(squared: &Operator, seed: u64, task: &Task) -> Result<f64> {
     Ok(Window::lanczos(squared, 60, 0.0, seed, &task.quiet())?.upper())
 }
 
-/// Where the interval of a fit ends, which begins at `eps` of that and no later than the spectrum, at `rest`.
+/// Where the interval of a fit ends. It begins at `eps` of that, which must not be above `rest`, where the spectrum
+/// begins.
 fn covered(eps: f64, upper: f64, estimate: f64, rest: f64) -> Result<f64> {
     if eps * upper <= rest * (1.0 + SAME) {
         return Ok(upper);
     }
-    // Where the fit was made with a slightly smaller limit than was found here, that limit will do.
+    // A fit may have been made with a slightly smaller upper limit than the one found here; that limit is accepted.
     let own = rest / eps;
     if own < estimate * (1.0 - SAME) {
         return Err(Error::input(format!(
@@ -120,7 +121,7 @@ impl Sign {
         }
         let squared = q.times(q)?;
         let estimate = reach(&squared, wanted.seed, task)?;
-        // A little more where nothing is given.
+        // A little more than the estimate, where no limit is given.
         let upper = wanted.upper.unwrap_or(1.01 * estimate);
         if !(upper >= estimate * (1.0 - SAME) && upper.is_finite()) {
             return Err(Error::input(format!(
@@ -184,8 +185,8 @@ impl Sign {
         Ok(sign)
     }
 
-    /// Checks X^2 = 1 on a random vector, within the bound. The check fails where low modes were missed, or where a limit that
-    /// was given lies inside the spectrum.
+    /// Checks that the square of the sign function is 1 on a random vector, within the bound. The check fails where
+    /// low modes were missed, or where a given limit lies inside the spectrum.
     fn verify(&self, seed: u64) -> Result<()> {
         let device = self.q.device();
         let mut v = self.q.zeros(1)?;

@@ -1,5 +1,5 @@
-//! How many low modes to project out. A mode saves products with Q, because the polynomial gets shorter, and costs those of
-//! finding it.
+//! How many low modes to project out. A mode makes the polynomial shorter, which saves products with Q, but finding
+//! it costs some.
 
 use crate::method::MinMax;
 
@@ -7,16 +7,16 @@ use crate::method::MinMax;
 /// applications than this, a single vector fewer.
 const APPLICATIONS: f64 = 50.0;
 
-/// Largest number of modes that are looked for without being asked for.
+/// Most modes that are looked for where no number is given.
 pub(super) const MOST: usize = 12;
 
-/// Vectors that a search keeps beyond those it is for.
+/// Vectors that a search keeps besides those wanted.
 pub(super) const GUARDS: usize = 4;
 
 /// The cost of a mode in an application, in products with Q: projections before and after the polynomial.
 const PROJECTED: f64 = 0.5;
 
-/// Products of a sweep of a search for all of the modes.
+/// Products of one sweep of a search for [`MOST`] modes.
 const SWEEP: f64 = 2.0 * 120.0 * (MOST + GUARDS) as f64;
 
 /// What the choice between more modes and a longer polynomial depends on.
@@ -37,8 +37,8 @@ impl Choice {
         2.0 * MinMax::degree_for(eps, self.delta).max(1.0)
     }
 
-    /// Products with Q of a search for the first `count` of these values: a Chebyshev filter of degree d damps by
-    /// exp(-2 d g) what begins g^2 of the spectrum above, and works on some more vectors than wanted.
+    /// Products with Q of a search for the first `count` of these values. A Chebyshev filter of degree d damps values
+    /// from g^2 times the spectrum above the wanted ones by exp(-2 d g), and works on a few more vectors than wanted.
     fn search(&self, values: &[f64], count: usize) -> f64 {
         let width = count + GUARDS.max(count / 4);
         let (wanted, lowest) = (values[count - 1], values[0]);
@@ -49,17 +49,17 @@ impl Choice {
         width as f64 * folds / gap
     }
 
-    /// Whether a rough search for all of the modes is cheap beside applications without any.
+    /// Whether a rough search for [`MOST`] modes is cheap compared with the applications without any.
     pub fn is_long(&self, lowest: f64) -> bool {
         0.1 * APPLICATIONS * self.application(lowest) > SWEEP
     }
 
-    /// Products with Q^2 that looking around is worth.
+    /// Most products with Q^2 of a rough search.
     pub fn allowance(&self, lowest: f64) -> usize {
         (0.25 * 0.5 * APPLICATIONS * self.application(lowest)) as usize
     }
 
-    /// The number of lowest modes that saves most, from rough eigenvalues; 0 where none saves anything.
+    /// The number of lowest modes that saves most, from rough eigenvalues; 0 if none saves anything.
     pub fn best(&self, values: &[f64]) -> usize {
         let without = self.application(values[0]);
         let won = |count: usize| {

@@ -1,5 +1,5 @@
-//! The index of the overlap operator: its exact zero modes, counted in each chirality, and its other low modes as a check,
-//! which come in pairs of both chiralities and lie on the circle of Ginsparg and Wilson.
+//! The index of the overlap operator: its exact zero modes, counted in each chirality. Its other low modes are a
+//! check: they come in pairs of both chiralities and lie on the Ginsparg-Wilson circle.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ use crate::task::Task;
 pub struct IndexOptions {
     /// Low modes to look for in each chirality at first; more are looked for while all of them are zero.
     pub count: usize,
-    /// Eigenvalues of D^+ D below this are zero; by default what the error of the sign function explains.
+    /// Eigenvalues of D^+ D below this count as zero; by default what errors of the sign function explain.
     pub threshold: Option<f64>,
     /// Seed of the random starting vectors.
     pub seed: u64,
@@ -101,7 +101,7 @@ fn low(
     Ok(eigen)
 }
 
-/// The index of an overlap operator, massive or not: the mass is left aside.
+/// The index of an overlap operator; its mass is ignored.
 ///
 /// # Errors
 /// Low modes that do not converge.

@@ -12,13 +12,13 @@ use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// Ritz residuals above which a space is not taken for invariant, in units of the largest |Q|.
+/// Spaces with Ritz residuals above this, in units of the largest |Q|, do not count as invariant.
 const INVARIANT: f64 = 1e-7;
 
 /// Largest number of products with single vectors in a search.
 const PRODUCTS: usize = 400_000;
 
-/// Relative distances below which values of |Q| are one multiplet.
+/// Values of |Q| closer than this, relatively, are one multiplet.
 const MULTIPLET: f64 = 1e-3;
 
 /// The accuracy of the eigenvalues by which modes are chosen, as a fraction of the lowest.
@@ -28,11 +28,11 @@ const ROUGH: f64 = 0.01;
 pub(super) struct Beginning {
     /// The modes.
     pub modes: Option<BlockVector>,
-    /// Whether nothing is known to lie between the last of the modes and the rest.
+    /// Whether no gap is known between the last of the modes and the rest.
     pub touching: bool,
     /// The lowest value of Q^2 beyond the modes, as found.
     pub rest: f64,
-    /// What it is at least: a Ritz value less its residual.
+    /// A lower bound on it: a Ritz value minus its residual.
     pub least: f64,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Below this the residuals of products with Q^2 are rounding.
+    /// Residuals of products with Q^2 below this are rounding.
     fn floor(&self) -> f64 {
         self.upper * if self.squared.dtype().is_single() { 1e-8 } else { 1e-15 }
     }
@@ -68,12 +68,13 @@ impl Search<'_> {
         RitzOptions { tolerance, relative, max_products, ..options }
     }
 
-    /// A residual rho of Q^2 is one of rho/(2 |nu|) of Q: 2 kappa/(d + d') <= delta/2.
+    /// A residual rho of Q^2 is one of rho/(2 |nu|) of Q. This keeps the modes' error of the sign function below
+    /// delta/2.
     fn relative(&self) -> f64 {
         (0.2 * self.delta).min(1e-4)
     }
 
-    /// No modes: the lowest value of Q^2, known to a fraction of it.
+    /// No modes: the lowest value of Q^2, known to within a fraction of it.
     pub fn lowest(&self, fraction: f64) -> Result<Beginning> {
         self.without(&self.ritz(self.options(1, fraction))?)
     }
@@ -84,8 +85,8 @@ impl Search<'_> {
         Ok(Beginning { modes: None, touching: false, rest: found.values[0], least })
     }
 
-    /// As many modes as save more than finding them costs, which may be none. Values are known roughly at first: the lowest,
-    /// and those next to it that a search for it comes by; more of them where these promise something.
+    /// As many modes as save more than finding them costs, possibly none. A first rough search gives the lowest value
+    /// and some next to it. It is extended to more modes where these promise to save something.
     pub fn worthwhile(&self) -> Result<Beginning> {
         let choice = Choice {
             upper: self.upper,
@@ -93,7 +94,7 @@ impl Search<'_> {
             tolerance: self.floor(),
             relative: self.relative(),
         };
-        // Values below this take modes whatever they are exactly.
+        // Values below this call for modes, whatever they are exactly.
         let rough = |count, sure| RitzOptions {
             sure,
             tolerance: self.floor().max(1e-6 * self.upper),
@@ -109,13 +110,14 @@ impl Search<'_> {
         }
         match choice.best(&found.values) {
             0 if found.residuals[0] <= ROUGH * found.values[0] => self.without(&found),
-            // So low that it is not known yet, and others as low around it.
+            // The lowest value is so small that it is not known yet, and others around it are too.
             0 => self.modes(8, false),
             count => self.apart(count, found.vectors),
         }
     }
 
-    /// The lowest `count` modes where they end in a gap, or those below the gap before, by vectors known roughly.
+    /// The lowest `count` modes if a gap follows them, else those below the last gap before; `start` holds them
+    /// roughly.
     fn apart(&self, count: usize, start: BlockVector) -> Result<Beginning> {
         let room = (self.squared.dim() / 2).max(count + 1);
         let width = (count + GUARDS.max(count / 4)).min(room);
@@ -130,7 +132,7 @@ impl Search<'_> {
         Ok(Beginning { modes: Some(modes), touching: keep.is_none(), rest: found.values[at], least })
     }
 
-    /// For a fit that is given and begins at a Q^2: no modes where nothing lies below.
+    /// For a given fit that begins at a Q^2: no modes if nothing lies below that.
     pub fn below(&self, begins: f64) -> Result<Beginning> {
         let lowest = self.ritz(self.options(1, 1e-4))?;
         if lowest.values[0] >= begins { self.without(&lowest) } else { self.modes(8, false) }
@@ -151,7 +153,7 @@ impl Search<'_> {
         Ok(Beginning { modes: Some(modes), touching, rest: found.values[at], least })
     }
 
-    /// Modes that are known: the rest begins at the last of them.
+    /// Given modes: the rest begins at the last of them.
     pub fn given(&self, low: Eigen) -> Result<Beginning> {
         let last = low.values.len() - 1;
         let lowest = low.values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -198,8 +200,8 @@ pub(super) struct Low {
 }
 
 impl Low {
-    /// The |nu_k| from which on modes touch what is not projected out: at the largest relative gap among the last half of
-    /// them, or at any gap if there is none.
+    /// The |nu_k| from which on no gap separates modes from what is not projected out. It is at the largest relative
+    /// gap among the last half of the modes, else at the last gap; 0 if there is none.
     pub fn edge(&self) -> f64 {
         let mut moduli: Vec<f64> = self.values.iter().map(|v| v.abs()).collect();
         moduli.sort_by(f64::total_cmp);
@@ -209,7 +211,7 @@ impl Low {
     }
 }
 
-/// P Q P diagonalised over a space, and what Q adds to it: the residuals, a column each.
+/// P Q P diagonalised over a space, and the residuals (Q - nu_k) u_k, a column each.
 fn diagonalised(q: &Operator, space: &BlockVector) -> Result<(Low, BlockVector)> {
     let (device, n) = (q.device(), space.columns());
     let zeros = || device.zeros(space.dtype(), space.rows(), n);
@@ -226,8 +228,8 @@ fn diagonalised(q: &Operator, space: &BlockVector) -> Result<(Low, BlockVector)>
     Ok((Low { vectors: x, values, residuals }, r))
 }
 
-/// Where the eigenvectors of Q^2 hold one half of a pair nu, -nu only, Q leads out of their space: the other half is added. What
-/// else Q leads to is noise of high modes, and is left out.
+/// If the eigenvectors of Q^2 hold only one half of a pair nu, -nu, Q leads out of their space: the other half is
+/// added. Other directions that Q leads to are noise of high modes, and are left out.
 pub(super) fn invariant(q: &Operator, vectors: BlockVector, scale: f64) -> Result<Low> {
     let device = q.device();
     let space = orthonormal(device, &q.accept(&vectors)?.unwrap_or(vectors))?;

@@ -8,16 +8,16 @@ use crate::operator::{Action, LinearOperator, Operator, SiteDiagonal, Wilson};
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// s of the kernel of a sign function, up to rounding. A positive factor before the kernel changes no sign. None for another
-/// kernel than gamma5 (D_W - 1 - s), like a smoothed one.
+/// s of the kernel gamma5 (D_W - 1 - s) of a sign function, up to rounding; a positive factor of the kernel does not
+/// change the sign. None for another kernel, such as a smoothed one.
 fn kernel_s(sign: &Sign) -> Option<f64> {
     let (factor, wilson) = sign.kernel().multiple_of::<Wilson>()?;
     let spec = Some(wilson.spec()).filter(|w| w.gamma5 && factor.im == 0.0 && factor.re > 0.0)?;
     Some(((3.0 - spec.diagonal) * 1e12).round() / 1e12)
 }
 
-/// 1 + s - m/2, by which errors of a sign function show in an overlap operator: that of an operator itself, or of a sign
-/// function the massless one of its kernel.
+/// 1 + s - m/2, the factor of errors of the sign function in an overlap operator: for an overlap operator its own,
+/// for a sign function that of the massless operator with its kernel.
 pub fn overlap_scale(h: &Operator) -> Option<f64> {
     match h.exactly::<Overlap>() {
         Some(d) => Some(d.scale()),
@@ -82,7 +82,6 @@ impl Overlap {
         Overlap { mass: 0.0, ..self.clone() }
     }
 
-    /// The sign function.
     pub fn sign(&self) -> &Operator {
         &self.sign
     }
@@ -97,7 +96,7 @@ impl Overlap {
         &self.gamma5
     }
 
-    /// s.
+    /// The s of the kernel.
     pub fn s(&self) -> f64 {
         self.s
     }
@@ -163,9 +162,9 @@ impl LinearOperator for Overlap {
     }
 }
 
-/// D^+ D among spinors of one chirality c, where it is 2 A (A + m)(1 + c P sign(Q) P) + m^2 with A = 1 + s - m/2: one sign
-/// function a product instead of two. The other chirality is lifted above the spectrum, so that nothing low is found
-/// there.
+/// D^+ D among spinors of one chirality c, where it is 2 A (A + m)(1 + c P sign(Q) P) + m^2 with A = 1 + s - m/2: one
+/// sign function per product instead of two. The other chirality is shifted above the spectrum, so that no low modes
+/// are found there.
 #[derive(Clone)]
 pub struct ChiralNormal {
     overlap: Overlap,
@@ -215,7 +214,7 @@ impl Action for ChiralNormal {
     fn act(&self, v: &BlockVector) -> Result<BlockVector> {
         let own = self.project(v)?;
         let mut product = self.apply(&own, 0.0)?;
-        // The rest of v, lifted: (v - P v) times more than the largest eigenvalue.
+        // The rest of v, shifted: (v - P v) times more than the largest eigenvalue.
         let top = 2.0 * (2.0 * (1.0 + self.overlap.s())).powi(2);
         let device = self.like().device();
         device.axpby(&[C64::new(top, 0.0)], v, &[ONE], &mut product)?;

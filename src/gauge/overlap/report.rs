@@ -13,8 +13,9 @@ pub struct SignReport {
     pub delta: f64,
     /// rho_k = |(Q - nu_k) u_k| of the modes u_k, eigenvectors of P Q P with eigenvalues nu_k, ascending in these.
     pub residuals: Vec<f64>,
-    /// d_k: how far nu_k is at least from all of the spectrum but its own sign's low modes. Modes that nothing is known to part
-    /// from the rest are only held against the other sign: those beyond are as good there.
+    /// d_k: a lower bound on the distance of nu_k from the spectrum without the low modes of its own sign. Modes that
+    /// no known gap separates from the rest are compared with the other sign only: modes beyond them would do as
+    /// well.
     pub distances: Vec<f64>,
     /// Root of the sum of rho_k^2/d_k^2 over positive modes.
     pub kappa_plus: f64,
@@ -32,8 +33,9 @@ pub struct SignReport {
 }
 
 impl SignReport {
-    /// The bound on the distance of the projectors P+ and P- from the exact ones: kappa (1 + 2 kappa) over
-    /// 1 - 2 kappa (1 + 2 kappa), eq. (2.10) of Walk et al.; 1, which no two projectors exceed, where that says nothing.
+    /// The bound on the distance of the projectors P+ and P- from the exact ones: kappa (1 + 2 kappa) over 1 - 2
+    /// kappa (1 + 2 kappa), eq. (2.10) of Walk et al. It is 1, the largest distance of two projectors, where that
+    /// formula gives no better bound.
     pub fn projectors(&self) -> [f64; 2] {
         [self.kappa_plus, self.kappa_minus].map(|kappa| {
             let x = kappa * (1.0 + 2.0 * kappa);
@@ -41,14 +43,14 @@ impl SignReport {
         })
     }
 
-    /// The bound on what the modes' errors add to the sign function, beside the fit's deviation: 2 (kappa_+ + kappa_-). Times
-    /// 1 + s - m/2 it is eq. (2.12), on the overlap operator.
+    /// The bound on what errors of the modes add to the sign function, besides the fit's deviation: 2 (kappa_+ +
+    /// kappa_-). Times 1 + s - m/2 it is eq. (2.12), for the overlap operator.
     pub fn modes_bound(&self) -> f64 {
         2.0 * (self.kappa_plus + self.kappa_minus)
     }
 }
 
-/// What a fit does to the spectrum, as |Q|.
+/// How a fit acts on the spectrum, by values of |Q|.
 pub(super) struct Ends<'a> {
     /// Degree or number of poles.
     pub degree: usize,
@@ -56,15 +58,15 @@ pub(super) struct Ends<'a> {
     pub off: &'a dyn Fn(f64) -> f64,
     /// The fit's deviation on the rest of the spectrum.
     pub delta: f64,
-    /// What rounding in Q^2 adds to it.
+    /// What rounding in Q^2 adds to the deviation.
     pub rounding: f64,
-    /// Where the rest begins, as found.
+    /// Where the rest of the spectrum begins, as found.
     pub rest: f64,
-    /// Where it begins at the lowest.
+    /// A lower bound on that.
     pub least: f64,
-    /// Whether modes may touch the rest.
+    /// Whether no gap is known between the modes and the rest.
     pub touching: bool,
-    /// What rounding in Q does to its eigenvalues.
+    /// Error of the eigenvalues of Q from rounding.
     pub kernel: f64,
 }
 
@@ -87,7 +89,8 @@ pub(super) fn report(low: Option<&Low>, ends: &Ends) -> SignReport {
     };
     let modes = || low.values.iter().copied().zip(low.residuals.iter().copied());
     let edge = if ends.touching { low.edge() } else { f64::INFINITY };
-    // The lowest exact |eigenvalue| of the sign other than that of a mode, and the lowest beyond the modes of an own side.
+    // For modes of either sign, a lower bound on the |eigenvalues| of the other sign; then, in `beyond`, one on those
+    // of modes that touch the rest.
     let other = |sign: f64| {
         let of_modes = modes().filter(|(v, _)| v * sign < 0.0).map(|(v, rho)| (v.abs() - rho).max(0.0));
         of_modes.fold(ends.least, f64::min)
@@ -104,9 +107,10 @@ pub(super) fn report(low: Option<&Low>, ends: &Ends) -> SignReport {
         let own = modes().filter(|(v, _)| v * sign > 0.0);
         own.map(|(v, rho)| (rho / distance(v)).powi(2)).sum::<f64>().sqrt()
     };
-    // (sign(Q) - sign(nu_k)) u_k is -+2 times its part of the other sign, of which |(Q - nu_k) u_k| is |nu_k| + |lambda| times:
-    // of that the sign function misses kappa across and back, kappa^2 within the modes. Of the rest it misses what is left
-    // there of the exact low modes, for which the fit was not made.
+    // (sign(Q) - sign(nu_k)) u_k is -+2 times the part of u_k that has the other sign, on which Q - nu_k has the
+    // modulus |nu_k| + |lambda|. So the sign function misses kappa from one sign to the other, both ways, and kappa^2
+    // within the modes. On the rest it misses the remaining part of the exact low modes, for which the fit was not
+    // made.
     let across = modes().map(|(v, rho)| (rho / (v.abs() + other(v))).powi(2)).sum::<f64>();
     let left = |(v, rho): (f64, f64)| (rho / (ends.least - v.abs()).max(0.0)).powi(2).min(1.0);
     let leaked = modes().map(|(v, rho)| (ends.off)(v.abs()) * left((v, rho))).sum::<f64>();

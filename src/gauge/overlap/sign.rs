@@ -14,7 +14,7 @@ use crate::task::Task;
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
-/// Iterations after which conjugate gradients for the poles are given up.
+/// Most iterations of the conjugate gradients for the poles.
 const ITERATIONS: usize = 100_000;
 
 /// The sign function of a Hermitian operator.
@@ -30,14 +30,14 @@ pub struct Sign {
     pub(super) recorded: Arc<Mutex<Vec<Shape>>>,
 }
 
-/// A shape of vectors that a polynomial was applied to, and its recurrence recorded from the second time on.
+/// A shape of vectors that a polynomial was applied to; its recurrence is recorded from the second time on.
 pub(super) struct Shape {
     dtype: DType,
     columns: usize,
     recorded: Option<RecordedClenshaw>,
 }
 
-/// Shapes that are recorded.
+/// Most shapes that are recorded.
 const SHAPES: usize = 4;
 
 impl Sign {

@@ -1,5 +1,5 @@
-//! D x = b for the overlap operator: conjugate gradients on D^+ D in each chirality, with one sign function an iteration
-//! whose accuracy follows the residual (Cundy et al., CPC 165 (2005) 221).
+//! D x = b for the overlap operator: conjugate gradients on D^+ D in each chirality, with one sign function per
+//! iteration, whose accuracy follows the residual (Cundy et al., CPC 165 (2005) 221).
 
 use super::index::Index;
 use super::operator::{ChiralNormal, Overlap};
@@ -65,8 +65,8 @@ fn solved(
     let mut x = device.zeros(b.dtype(), b.rows(), b.columns())?;
     let mut iterations = 0;
     let most = if options.adaptive { SHIFT * lowest(d, options.zero_modes.as_ref()) } else { 0.0 };
-    // Relaxed products leave a residual that the recurrence does not see; a second pass solves for what is left.
-    // |D^+ r| against |r| costs a factor of the condition of D, which the passes make up for.
+    // Relaxed products leave a residual that the recurrence does not see; further passes solve for it. |D^+ r|
+    // differs from |r| by up to the condition of D, which the passes make up for too.
     let mut goal = 0.2 * options.tolerance;
     for pass in 0..4 {
         let mut left = source.clone();
@@ -81,7 +81,7 @@ fn solved(
             if off <= options.tolerance {
                 break;
             }
-            // No more accurate than what is still missing.
+            // Only as accurate as still needed.
             goal = (0.2 * options.tolerance / off).min(0.1);
             left = d.apply(&r, !d.is_adjoint(), 0.0)?;
         }
@@ -89,14 +89,14 @@ fn solved(
             let normal = ChiralNormal::build(d, chirality)?;
             let mut rhs = normal.project(&left)?;
             if let Some(modes) = zero_modes {
-                // Exactly 1/m^2 on the zero modes, which the iteration need not resolve then.
+                // Exactly 1/m^2 on the zero modes, which the iteration then need not resolve.
                 let share = device.gram(modes, &rhs)?;
                 let minus: Vec<C64> = share.iter().map(|z| -z).collect();
                 device.combine(modes, &minus, 1.0, &mut rhs)?;
                 let known: Vec<C64> = share.iter().map(|z| z / (d.mass() * d.mass())).collect();
                 let mut exact = device.zeros(rhs.dtype(), rhs.rows(), rhs.columns())?;
                 device.combine(modes, &known, 0.0, &mut exact)?;
-                // The modes of the other chirality have no share in what is left.
+                // Modes of the other chirality have no part in the remainder.
                 device.axpby(&[ONE], &normal.project(&exact)?, &[ONE], &mut x)?;
                 rhs = normal.project(&rhs)?;
             }
@@ -126,8 +126,9 @@ fn solved(
     Ok(Solution { x, residuals, iterations, converged })
 }
 
-/// The lowest eigenvalue of D^+ D that there can be, in units of what an error of the sign function adds to it,
-/// 2 A (A + m): m^2, unless the lowest of the massless operator beyond its zero modes is known.
+/// A lower bound on the eigenvalues of D^+ D, in units of 2 A (A + m), which is what an error of the sign function is
+/// multiplied by there: from m^2, and from the lowest eigenvalue of the massless operator beyond its zero modes if
+/// that is known.
 fn lowest(d: &Overlap, found: Option<&Index>) -> f64 {
     let (a, m) = (d.scale(), d.mass());
     let next = found.map_or(0.0, |found| {
@@ -135,7 +136,7 @@ fn lowest(d: &Overlap, found: Option<&Index>) -> f64 {
         let least = all.fold(f64::INFINITY, f64::min);
         if least.is_finite() { least } else { 0.0 }
     });
-    // The massless operator is as much longer as its factor 1 + s is than A.
+    // The factor of the massless operator is 1 + s instead of A.
     let massless = next * a * (a + m) / (1.0 + d.s()).powi(2);
     (massless + m * m) / (2.0 * a * (a + m))
 }
@@ -174,7 +175,7 @@ fn known_modes(d: &Overlap, found: Option<&Index>) -> Result<Option<BlockVector>
     let mut off = d.apply(modes, d.is_adjoint(), 0.0)?;
     device.axpby(&[C64::new(-d.mass(), 0.0)], modes, &[ONE], &mut off)?;
     let worst = device.dots(&off, &off)?.iter().map(|z| root(z.re)).fold(0.0, f64::max);
-    // They were taken for zero below the threshold of |D u|^2; the sign function here may be known less well.
+    // They count as zero when |D u|^2 is below the threshold; the sign function here may be less accurate.
     let allowed = 2.0 * (found.threshold.sqrt() + d.scale() * d.sign_function()?.report().bound);
     if !(worst <= allowed) {
         return Err(Error::input(format!(

@@ -50,8 +50,8 @@ fn sum(n: usize, count: usize, v: &[C64], f: impl Fn(usize) -> f64) -> Vec<C64> 
     out
 }
 
-/// Against all eigenvectors: the bounds hold for modes known well and roughly, given by hand or found, and not by orders of
-/// magnitude only.
+/// Against all eigenvectors: the bounds hold for modes known well or roughly, given by hand or found, and are not too
+/// large by orders of magnitude.
 #[test]
 fn bounds_hold_against_all_eigenvectors() {
     let q = kernel(0.5, 0.4);

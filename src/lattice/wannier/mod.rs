@@ -42,9 +42,9 @@ pub struct WannierOptions {
     pub centres: Centres,
     /// The `_wsvec.dat` file that says which images are nearest.
     pub nearest: Option<PathBuf>,
-    /// Matrix elements smaller than this are left out.
+    /// Matrix elements smaller than this are left out, electron volts.
     pub cutoff: f64,
-    /// This energy becomes zero.
+    /// The energy that becomes zero, electron volts.
     pub fermi: f64,
 }
 
@@ -62,7 +62,7 @@ impl Default for WannierOptions {
     }
 }
 
-/// How far H(R) and the conjugate of H(-R) may lie apart, electron volts.
+/// Largest deviation of H(R) from the conjugate of H(-R), electron volts.
 const HERMITIAN: f64 = 1e-4;
 
 /// The model in a `_hr.dat` or `_tb.dat` file: one site a cell with all Wannier functions as its orbitals.

@@ -1,5 +1,6 @@
-//! The program's allocator: the system's, which counts what is taken and refuses what there is no room for. A system that
-//! promises more than it has kills the program without a word once the memory is written to; a refusal comes before.
+//! The program's allocator: the system's, with a count of what is taken. It refuses what there is no room for. A
+//! system that promises more memory than it has kills the program without a message once that is written to; the
+//! refusal comes before.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -7,19 +8,20 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use super::limits::{self, LIVE};
 
-/// Bytes that a thread takes before all hear of it.
+/// Bytes that a thread takes before it adds them to the common count.
 const BATCH: i64 = 256 << 10;
 
-/// Requests that leave the whole reserve; smaller ones may take of it, since reports are made of them.
+/// Requests of at least this size must leave the whole reserve. Smaller ones may use three quarters of it, since
+/// error reports need some memory.
 const LARGE: usize = 1 << 20;
 
-/// No machine has so much: sums of such numbers would overflow.
+/// More than any machine has: sums of such numbers would overflow.
 const ABSURD: usize = 1 << 46;
 
 /// Bytes that may be allocated before the system is asked again.
 static ROOM: AtomicI64 = AtomicI64::new(0);
 
-/// What a thread remembers.
+/// The state of one thread.
 struct Here {
     /// Bytes taken less bytes given back that are not yet in `LIVE`.
     pending: Cell<i64>,
@@ -33,7 +35,7 @@ thread_local!(static HERE: Here = const { Here { pending: Cell::new(0), refused:
 /// a program whose `abort` calls [`unwind_if_refused`] gets a panic with [`Refused`] instead.
 pub struct Watched;
 
-/// What a panic carries that comes from a refused allocation.
+/// The payload of a panic after a refused allocation.
 #[derive(Debug, Clone, Copy)]
 pub struct Refused {
     /// How many bytes were asked for.
@@ -49,8 +51,8 @@ pub fn unwind_if_refused() {
     }
 }
 
-/// Forgets a refusal that somebody took for an answer, as `try_reserve` does; before work of which nobody knows how it ends.
-/// Allocations that succeed do not: the report of a refusal makes some before it ends in `abort`.
+/// Forgets a refusal that was handled, as by `try_reserve`; called before work that may end in any way. Successful
+/// allocations do not forget it: the report of a refusal makes some before it ends in `abort`.
 pub fn forget_refusal() {
     HERE.with(|here| here.refused.set(0));
 }

@@ -39,7 +39,7 @@ pub fn available() -> u64 {
     free_within(LIMITS.get_or_init(Limits::find), 0)
 }
 
-/// What is not given away: a 32nd of all, within bounds.
+/// The part of memory that is never given away: a 32nd of all, within bounds.
 pub(super) fn reserve() -> u64 {
     LIMITS.get_or_init(Limits::find).reserve
 }
