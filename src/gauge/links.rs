@@ -92,7 +92,6 @@ impl Links {
         Grid { dims: self.dims, per_site: COMPONENTS }
     }
 
-    /// All links.
     pub fn links(&self) -> &[Su3] {
         &self.links
     }

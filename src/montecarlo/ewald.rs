@@ -77,7 +77,6 @@ impl Ewald {
         ewald
     }
 
-    /// The cell.
     pub fn cell(&self) -> &Cell {
         &self.cell
     }

@@ -6,7 +6,6 @@ use crate::number::{Series, Table, student};
 /// A mean, its error, and how they were found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocked {
-    /// The mean.
     pub mean: f64,
     /// Its standard error, correlations included; from ten blocks or fewer by Student's distribution.
     pub error: f64,

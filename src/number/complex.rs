@@ -26,7 +26,6 @@ pub(super) fn scale(z: C64, n: i32) -> C64 {
     C64::new(scaled(z.re, n), scaled(z.im, n))
 }
 
-/// The quotient.
 pub fn div(a: C64, b: C64) -> C64 {
     if b.im == 0.0 && b.re != 0.0 {
         // By a real number each part on its own, so that an infinite one leaves the other as it is.
@@ -128,7 +127,6 @@ pub fn ln(z: C64) -> C64 {
     C64::new(ln_abs(z), z.arg())
 }
 
-/// The exponential.
 pub fn exp(z: C64) -> C64 {
     let (x, y) = (z.re, z.im);
     if y == 0.0 {
@@ -230,17 +228,14 @@ fn turned_back(z: C64) -> C64 {
     C64::new(z.im, -z.re)
 }
 
-/// The sine.
 pub fn sin(z: C64) -> C64 {
     turned_back(sinh(turned(z)))
 }
 
-/// The cosine.
 pub fn cos(z: C64) -> C64 {
     cosh(turned(z))
 }
 
-/// The tangent.
 pub fn tan(z: C64) -> C64 {
     turned_back(tanh(turned(z)))
 }

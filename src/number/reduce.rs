@@ -16,7 +16,6 @@ impl Series {
         }
     }
 
-    /// The mean.
     pub fn mean(&self) -> Result<Number> {
         self.nonempty("mean")?;
         let n = self.len() as f64;

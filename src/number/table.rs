@@ -103,7 +103,6 @@ impl Table {
         self.grid
     }
 
-    /// The title.
     pub fn title(&self) -> Option<&str> {
         self.title.as_deref()
     }

@@ -1,5 +1,5 @@
-//! Texts compared with what they should be: words exactly, numbers within a tolerance, runs of blanks as one (columns move
-//! with the width of a number).
+//! Compares texts with what is expected: words exactly, numbers within a tolerance, any run of blanks as one (columns
+//! move with the width of a number).
 
 /// How far numbers may lie apart: |a - b| <= absolute + relative * max(|a|, |b|).
 #[derive(Debug, Clone, Copy, PartialEq)]

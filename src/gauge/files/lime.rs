@@ -20,7 +20,6 @@ const OWN: &str = "umklapp-field";
 /// without a name.
 const NAME: &str = "lfn://unregistered";
 
-/// A record.
 struct Record<'a> {
     kind: String,
     data: &'a [u8],
@@ -81,7 +80,6 @@ pub(super) fn encode(u: &Links, single: bool) -> Vec<u8> {
     out
 }
 
-/// All records.
 fn records(bytes: &[u8]) -> Result<Vec<Record<'_>>> {
     let cut = || Error::file("the file ends inside a lime record").hint(CUT);
     let mut found = Vec::new();

@@ -12,7 +12,6 @@ use crate::number::philox::Stream;
 use crate::operator::{Action, Operator};
 use crate::task::Task;
 
-/// Options of [`index`].
 #[derive(Debug, Clone)]
 pub struct IndexOptions {
     /// Low modes to look for in each chirality at first; more are looked for while all of them are zero.

@@ -26,7 +26,6 @@ const ROUGH: f64 = 0.01;
 
 /// Modes of Q^2 to project out, and the rest of its spectrum.
 pub(super) struct Beginning {
-    /// The modes.
     pub modes: Option<BlockVector>,
     /// Whether no gap is known between the last of the modes and the rest.
     pub touching: bool,

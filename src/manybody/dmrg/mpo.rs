@@ -288,7 +288,6 @@ impl Mpo {
         Mpo { bonds, tensors, ..self.clone() }
     }
 
-    /// The sites.
     pub fn sites(&self) -> &Sites {
         &self.sites
     }

@@ -212,7 +212,6 @@ impl<T: Element> State<T> {
         State::made(sites, symmetry, target, spaces, tensors, 0.0)
     }
 
-    /// The norm.
     pub fn norm(&self) -> f64 {
         self.norm
     }
@@ -271,7 +270,6 @@ impl<T: Element> State<T> {
         Ok(())
     }
 
-    /// The sites.
     pub fn sites(&self) -> &Sites {
         &self.sites
     }

@@ -252,12 +252,10 @@ impl<T: Element> Superblock<T> {
         Operator::from_node(device.clone(), Arc::new(self)).labelled(label)
     }
 
-    /// The left block.
     pub fn left(&self) -> &Arc<Block<T>> {
         &self.left
     }
 
-    /// The right block.
     pub fn right(&self) -> &Arc<Block<T>> {
         &self.right
     }

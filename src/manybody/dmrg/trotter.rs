@@ -32,7 +32,6 @@ struct Bonds {
 
 /// The result of an evolution by gates.
 pub struct Trotter<T> {
-    /// The state.
     pub state: State<T>,
     /// The sum of the discarded weights, each relative to the sum of all.
     pub discarded: f64,

@@ -174,7 +174,6 @@ impl Fourier {
         self.complex
     }
 
-    /// The cell.
     pub fn own_cell(&self) -> &Cell {
         &self.cell
     }

@@ -41,7 +41,6 @@ pub struct Derivatives<S> {
     pub value: Vec<S>,
     /// Its gradient, by x, y and z.
     pub gradient: [Vec<S>; 3],
-    /// Its Laplacian.
     pub laplacian: Vec<S>,
 }
 

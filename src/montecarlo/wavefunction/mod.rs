@@ -27,7 +27,6 @@ pub struct Filling {
 /// A term of the sum: a product of two determinants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Product<S> {
-    /// Its coefficient.
     pub coefficient: S,
     /// Orbitals of the electrons with spin up.
     pub up: Vec<usize>,

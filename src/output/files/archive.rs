@@ -77,7 +77,7 @@ impl Archive {
         names.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Calls `read` with an entry and its size, and reads what it leaves.
+    /// Calls `read` with an entry and its size, then reads the rest of the entry.
     fn entry<T>(
         &mut self,
         name: &str,
@@ -91,8 +91,8 @@ impl Archive {
         let size = entry.size();
         let mut reader = BufReader::with_capacity(1 << 16, Polled(entry));
         let result = read(&mut reader, size);
-        // The checksum is compared behind the last byte. If it is wrong, that is the error to report, whatever
-        // a parser found.
+        // The checksum is compared after the last byte. If it is wrong, that is the error to report, whatever a
+        // parser found.
         let rest = std::io::copy(&mut reader, &mut std::io::sink());
         let rest = rest.map_err(|e| io(e).context(format_args!("`{name}`")))?;
         let result = result?;

@@ -48,7 +48,7 @@ pub fn unseal(text: &[u8]) -> Result<(Value, bool)> {
     }
 }
 
-/// Sums what is written through it.
+/// A writer that computes the check of what is written through it.
 pub(super) struct Summed<'a> {
     out: &'a mut dyn Sink,
     sum: crc32fast::Hasher,
@@ -59,12 +59,12 @@ impl<'a> Summed<'a> {
         Summed { out, sum: crc32fast::Hasher::new() }
     }
 
-    /// The sum so far, and what is written to.
+    /// The check so far, and the writer behind.
     pub fn finish(self) -> (String, &'a mut dyn Sink) {
         (format!("{:08x}", self.sum.finalize()), self.out)
     }
 
-    /// What is written to, for what is not to be summed.
+    /// The writer behind, for what the check leaves out.
     pub fn beside(&mut self) -> &mut dyn Sink {
         self.out
     }

@@ -17,7 +17,7 @@ use crate::number::{C64, DType, Series};
 use crate::output::Manifest;
 use crate::task;
 
-/// Vectors on their way to a file or from one.
+/// Vectors to be written to a file, or read from one.
 pub struct Vectors {
     dtype: DType,
     rows: Rows,
@@ -27,7 +27,7 @@ pub struct Vectors {
     pairs: Option<Known>,
 }
 
-/// What an Eigen has beside its vectors.
+/// What eigenpairs have besides their vectors.
 struct Known {
     values: Vec<f64>,
     residuals: Vec<f64>,

@@ -100,8 +100,8 @@ impl Plot {
         }
     }
 
-    /// The library draws texts at data in a group that ends at the axes, and would cut off what stands below: the names come after
-    /// that group. The marks of the axis that have no number go.
+    /// The library draws texts at data in a group that is clipped at the axes, which would hide those below: the
+    /// names are moved behind that group. Ticks of the axis that have no number are removed.
     fn name_points(&self, scene: &mut Scene) {
         let bottom = scene.elements.iter().find_map(|e| match e {
             Primitive::ClipStart { y, height, .. } => Some(y + height),
@@ -247,7 +247,7 @@ impl Plot {
             .with_y_axis_max(high)
             .with_x_tick_format(TickFormat::Custom(std::sync::Arc::new(|_| String::new())))
             .with_show_grid(false);
-        // The library puts texts at data: some pixels below the axis is so much below the least ordinate.
+        // The library places texts by data coordinates: some pixels below the axis, converted to the ordinate.
         let part = -14.0 / (height - 90.0).max(60.0);
         let logarithmic = self.log_y && matches!(self.content, Content::Curves(_));
         let below = if logarithmic { low * (high / low).powf(part) } else { low + part * (high - low) };
