@@ -230,11 +230,8 @@ pub(super) fn read_nearest(path: &Path, orbitals: usize) -> Result<Nearest> {
     let mut lines = Lines::open(path)?;
     lines.words("a comment")?;
     let mut found = Nearest::new();
-    loop {
-        let words: Vec<String> = match lines.next()? {
-            Some(line) => line.split_whitespace().map(str::to_string).collect(),
-            None => break,
-        };
+    while let Some(line) = lines.next()? {
+        let words: Vec<String> = line.split_whitespace().map(str::to_string).collect();
         if words.is_empty() {
             continue;
         }
