@@ -274,13 +274,13 @@ fn leave(code: ExitCode) -> ExitCode {
 }
 
 /// Joins the ranks that a launcher has started, or starts as many as are wanted and waits for them: then there is nothing
-/// more to do but to end with their exit code.
-fn meet_ranks(wanted: Option<u16>) -> Result<Option<ExitCode>, Error> {
+/// more to do but to end with their exit code. `reads` says whether they read standard input.
+fn meet_ranks(wanted: Option<u16>, reads: bool) -> Result<Option<ExitCode>, Error> {
     let wanted = wanted.map(usize::from);
     let launched = ranks::launch::signs();
     match wanted {
         Some(n) if n > 1 && launched.is_none() => {
-            return ranks::launch::start(n).map(|code| Some(ExitCode::from(code)));
+            return ranks::launch::start(n, reads).map(|code| Some(ExitCode::from(code)));
         }
         _ => ranks::join()?,
     }
@@ -294,12 +294,13 @@ fn meet_ranks(wanted: Option<u16>) -> Result<Option<ExitCode>, Error> {
 
 fn work() -> ExitCode {
     let mut arguments = arguments().unwrap_or_else(|e| e.exit());
+    let session = arguments.command.is_none();
     let runs = match &mut arguments.command {
         None => Some(&mut arguments.shared),
         Some(command) => command.shared(),
     };
     if let Some(shared) = runs {
-        match meet_ranks(shared.ranks) {
+        match meet_ranks(shared.ranks, session) {
             Ok(None) => {}
             Ok(Some(code)) => return code,
             Err(e) => {

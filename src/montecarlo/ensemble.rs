@@ -1,6 +1,7 @@
 //! Many walkers at once, in the continuum or on a lattice. Each has its own random numbers and is moved by one
 //! thread, so its Markov chain depends neither on the number of walkers nor on that of threads. Where a device takes
-//! a whole ensemble, the walkers live there, and only their positions are copied back.
+//! a whole ensemble, the walkers live there, and only their positions are copied back. Of several ranks each has a
+//! part of the walkers; what is found of them is known to all.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use rayon::prelude::*;
 use super::scheme::Draws;
 use crate::backend::walkers::Swept;
 use crate::error::{Error, Kind, Result};
+use crate::ranks::{self, Told};
 use crate::task::{self, Interrupt};
 
 /// The inverse matrices are computed anew after so many sweeps.
@@ -18,7 +20,7 @@ const FRESH: u64 = 32;
 /// A wave function as walkers sample it.
 pub trait System: Send + Sync + Sized {
     /// Positions of the electrons.
-    type Places: Clone + Send + Sync;
+    type Places: Clone + Send + Sync + Told;
     /// Positions, and the determinants and inverse matrices there.
     type State: Clone + Send + Sync;
     /// Where walkers start.
@@ -107,6 +109,8 @@ pub struct Ensemble<C: System> {
     settled: bool,
     seed: u64,
     first: u32,
+    /// Walkers of all ranks.
+    total: usize,
     sweep: u64,
     moved: u64,
     tried: u64,
@@ -152,13 +156,16 @@ impl<C: System> Ensemble<C> {
             let what = format!("no start for a walker in {} random configurations: {why}", C::TRIES);
             Err(Error::numeric(what).hint(C::NO_START))
         };
-        let walkers = (0..count as u32).into_par_iter().map(place).collect::<Result<_>>()?;
+        let own = ranks::own_of(count);
+        let own = own.start as u32..own.end as u32;
+        let walkers = ranks::agreed(own.clone().into_par_iter().map(place).collect())?;
         Ok(Ensemble {
             psi,
             held: Held::Host(walkers),
             settled: false,
             seed,
-            first: 0,
+            first: own.start,
+            total: count,
             sweep: 0,
             moved: 0,
             tried: 0,
@@ -174,9 +181,21 @@ impl<C: System> Ensemble<C> {
         if saved.places.is_empty() {
             return Err(Error::input("no walkers where some were saved"));
         }
-        let held = Held::Host(states(&psi, saved.places)?);
-        let (seed, sweep) = (saved.seed, saved.sweep);
-        Ok(Ensemble { psi, held, settled: false, seed, first: 0, sweep, moved: 0, tried: 0, error: 0.0 })
+        let total = saved.places.len();
+        let own = ranks::own_of(total);
+        let places = saved.places[own.clone()].to_vec();
+        Self::of_own(psi, places, (own.start as u32, total), (saved.seed, saved.sweep))
+    }
+
+    /// This rank's walkers at these places, numbered from `first` on among all.
+    fn of_own(
+        psi: Arc<C>,
+        places: Vec<C::Places>,
+        (first, total): (u32, usize),
+        (seed, sweep): (u64, u64),
+    ) -> Result<Ensemble<C>> {
+        let held = Held::Host(ranks::agreed(states(&psi, places))?);
+        Ok(Ensemble { psi, held, settled: false, seed, first, total, sweep, moved: 0, tried: 0, error: 0.0 })
     }
 
     /// What is needed to continue later. Inverse matrices are computed anew, as they will be then.
@@ -185,7 +204,7 @@ impl<C: System> Ensemble<C> {
     /// When a walker sits on a node.
     pub fn save(&mut self) -> Result<Saved<C::Places>> {
         self.refresh()?;
-        let places = self.own_places();
+        let places = self.places()?;
         Ok(Saved { seed: self.seed, sweep: self.sweep, places })
     }
 
@@ -194,25 +213,41 @@ impl<C: System> Ensemble<C> {
     }
 
     pub fn count(&self) -> usize {
-        match &self.held {
-            Held::Host(walkers) => walkers.len(),
-            Held::Device(_, places) | Held::Places(places) => places.len(),
-        }
+        self.total
     }
 
     /// Where the electrons of every walker are.
-    pub fn places(&self) -> Vec<&C::Places> {
+    ///
+    /// # Errors
+    /// Those of the ranks.
+    pub fn places(&self) -> Result<Vec<C::Places>> {
+        ranks::joined(Ok(self.own_places()))
+    }
+
+    /// Of the walkers of this rank.
+    fn own_places(&self) -> Vec<C::Places> {
         match &self.held {
-            Held::Host(walkers) => walkers.iter().map(C::places).collect(),
-            Held::Device(_, places) | Held::Places(places) => places.iter().collect(),
+            Held::Host(walkers) => walkers.iter().map(|w| C::places(w).clone()).collect(),
+            Held::Device(_, places) | Held::Places(places) => places.clone(),
         }
     }
 
-    fn own_places(&self) -> Vec<C::Places> {
-        self.places().into_iter().cloned().collect()
+    /// What `f` finds of every walker, given its number and what is known of the wave function there. Each rank asks its own
+    /// walkers.
+    ///
+    /// # Errors
+    /// When a walker sits on a node, those of `f`, and when the user stops the work.
+    pub fn each<R: Told + Send>(
+        &mut self,
+        f: impl Fn(usize, &C::State) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let (stop, first) = (task::current(), self.first as usize);
+        let one = |(k, walker): (usize, &C::State)| stop.check().and_then(|()| f(first + k, walker));
+        let own = self.states().and_then(|states| states.par_iter().enumerate().map(one).collect());
+        ranks::joined(own)
     }
 
-    /// The states of all walkers. For walkers on a device they are computed on the host.
+    /// The states of this rank's walkers. For walkers on a device they are computed on the host.
     ///
     /// # Errors
     /// When one of them sits on a node.
@@ -246,6 +281,9 @@ impl<C: System> Ensemble<C> {
     fn away(&mut self) -> Result<Option<(&mut C::Resident, &mut Vec<C::Places>)>> {
         if !matches!(self.held, Held::Device(..)) {
             let places = self.own_places();
+            if places.is_empty() {
+                return Ok(None);
+            }
             match self.psi.resident(&places, self.seed, self.first)? {
                 Some(resident) => self.held = Held::Device(resident, places),
                 None => return Ok(None),
@@ -282,8 +320,8 @@ impl<C: System> Ensemble<C> {
     /// # Errors
     /// When it has other electrons, or vanishes there.
     pub fn with_psi(&self, psi: Arc<C>) -> Result<Ensemble<C>> {
-        let saved = Saved { seed: self.seed, sweep: self.sweep, places: self.own_places() };
-        Ok(Ensemble { first: self.first, ..Ensemble::restored(psi, saved)? })
+        let place = (self.first, self.total);
+        Self::of_own(psi, self.own_places(), place, (self.seed, self.sweep))
     }
 
     /// `count` sweeps of every walker; returns the share of trial moves accepted in them.
@@ -292,9 +330,12 @@ impl<C: System> Ensemble<C> {
     /// When the wave function is no number somewhere or the user stops the work; the walkers are then as before.
     pub fn run(&mut self, sweep: &C::Sweep, count: usize, interrupt: &Interrupt) -> Result<f64> {
         let before = self.own_places();
-        match self.moved_by(sweep, count as u64, interrupt) {
+        let own = self.moved_by(sweep, count as u64, interrupt);
+        let all = ranks::joined(own.map(|(moved, error)| vec![(moved, error)]));
+        let sum = all.map(|all| all.iter().fold((0, 0.0), |(n, e), of| (n + of.0, f64::max(e, of.1))));
+        match sum {
             Ok((moved, error)) => {
-                let tried = (before.len() * self.psi.trials() * count) as u64;
+                let tried = (self.total * self.psi.trials() * count) as u64;
                 self.error = self.error.max(error);
                 self.sweep += count as u64;
                 self.moved += moved;
@@ -341,17 +382,17 @@ impl<C: System> Ensemble<C> {
     /// When a walker sits on a node.
     pub fn refresh(&mut self) -> Result<()> {
         let psi = self.psi.clone();
-        let off = match &mut self.held {
+        let own = match &mut self.held {
             Held::Host(walkers) => {
                 let stop = task::current();
                 let one = |w: &mut C::State| stop.check().and_then(|()| stop.during(|| psi.refresh(w)));
-                let all = walkers.par_iter_mut().map(one).collect::<Result<Vec<f64>>>()?;
-                all.into_iter().fold(0.0, f64::max)
+                walkers.par_iter_mut().map(one).collect::<Result<Vec<f64>>>()
             }
-            Held::Device(resident, _) => resident.refresh()?,
-            Held::Places(_) => 0.0,
+            Held::Device(resident, _) => resident.refresh().map(|off| vec![off]),
+            Held::Places(_) => Ok(Vec::new()),
         };
-        self.error = self.error.max(off);
+        let largest = own.map(|all| vec![all.into_iter().fold(0.0, f64::max)]);
+        self.error = ranks::joined(largest)?.into_iter().fold(self.error, f64::max);
         Ok(())
     }
 }

@@ -13,7 +13,7 @@ use super::{Cell, Ewald, Potential};
 use crate::backend::walkers::{Energies, EnergySpec, Pairs, Waves};
 use crate::error::{Error, Result};
 use crate::number::C64;
-use crate::task;
+use crate::ranks::{self, Told};
 
 /// A potential that every electron feels.
 pub trait External: Send + Sync {
@@ -261,6 +261,20 @@ pub struct LocalEnergy {
     pub interaction: f64,
 }
 
+impl Told for LocalEnergy {
+    fn bytes(&self) -> Vec<u8> {
+        [self.kinetic, self.external, self.interaction].bytes()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        <[f64; 3]>::of(bytes).map(|[kinetic, external, interaction]| LocalEnergy {
+            kinetic,
+            external,
+            interaction,
+        })
+    }
+}
+
 impl LocalEnergy {
     /// The sum of the parts.
     pub fn total(&self) -> f64 {
@@ -401,10 +415,9 @@ impl Hamiltonian {
         walkers.refresh()?;
         let psi = walkers.psi().clone();
         if let Some((resident, places)) = walkers.resident()? {
-            return self.on_device(psi.orbitals().cell(), resident, places);
+            return ranks::joined(self.on_device(psi.orbitals().cell(), resident, places));
         }
-        let stop = task::current();
-        walkers.states()?.par_iter().map(|w| stop.check().and_then(|()| self.local_energy(&psi, w))).collect()
+        walkers.each(|_, w| self.local_energy(&psi, w))
     }
 }
 

@@ -1,14 +1,13 @@
 //! Optimisation of parameters from a sample: stochastic reconfiguration (Sorella, PRL 80 (1998) 4558) and the linear
 //! method (Umrigar, Toulouse, Filippi, Sorella, Hennig, PRL 98 (2007) 110201).
 
-use rayon::prelude::*;
-
 use super::amplitude::Amplitude;
 use super::hamiltonian::{Hamiltonian, kinetic_with};
 use super::lattice::{LatticeWalkers, LocalSum};
 use super::walkers::Walkers;
 use crate::error::{Error, Result};
 use crate::number::{Matrix, Series};
+use crate::ranks::Told;
 
 /// A step of a difference quotient, relative to a parameter of order one.
 const STEP: f64 = 1e-4;
@@ -22,6 +21,19 @@ pub struct Sample {
     pub logs: Vec<f64>,
     /// Derivatives of the local energy.
     pub energies: Vec<f64>,
+}
+
+impl Told for Sample {
+    fn bytes(&self) -> Vec<u8> {
+        [vec![self.energy], self.logs.clone(), self.energies.clone()].concat().bytes()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let all = Vec::<f64>::of(bytes)?;
+        let (energy, rest) = all.split_first()?;
+        let (logs, energies) = rest.split_at(rest.len() / 2);
+        Some(Sample { energy: *energy, logs: logs.to_vec(), energies: energies.to_vec() })
+    }
 }
 
 fn step(value: f64) -> f64 {
@@ -53,7 +65,7 @@ pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>
             }
         })
         .collect::<Result<Vec<_>>>()?;
-    let one = |walker: &super::Configuration<S>| -> Result<Sample> {
+    let one = |_: usize, walker: &super::Configuration<S>| -> Result<Sample> {
         let energy = hamiltonian.local_energy(&psi, walker)?.total();
         let (gradient, laplacian) = psi.slopes(walker)?;
         let (mut logs, mut energies) = (Vec::new(), Vec::new());
@@ -65,7 +77,7 @@ pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>
         }
         Ok(Sample { energy, logs, energies })
     };
-    walkers.states()?.par_iter().map(one).collect()
+    walkers.each(one)
 }
 
 /// Samples of walkers on a lattice, for the parameters of its wave function.
@@ -73,7 +85,7 @@ pub fn samples<S: Amplitude>(hamiltonian: &Hamiltonian, walkers: &mut Walkers<S>
 /// # Errors
 /// As [`samples`].
 pub fn lattice_samples<S: Amplitude>(sum: &LocalSum, walkers: &mut LatticeWalkers<S>) -> Result<Vec<Sample>> {
-    let energies = sum.local_values(walkers)?;
+    let values_of = sum.local_values(walkers)?;
     let state = walkers.psi().clone();
     let values: Vec<f64> = state.parameters().into_iter().map(|p| p.1).collect();
     let mut varied = Vec::new();
@@ -86,7 +98,7 @@ pub fn lattice_samples<S: Amplitude>(sum: &LocalSum, walkers: &mut LatticeWalker
         let h = step(value).min(0.5 * value.abs());
         varied.push((shifted(-h)?, shifted(h)?, 2.0 * h));
     }
-    let one = |(walker, energy): (&super::lattice::Occupied<S>, &crate::number::C64)| {
+    let one = |k: usize, walker: &super::lattice::Occupied<S>| -> Result<Sample> {
         let of = |(low, high, width): &(_, _, f64)| {
             let (low, high): (&super::lattice::LatticeState<S>, &super::lattice::LatticeState<S>) =
                 (low, high);
@@ -95,9 +107,9 @@ pub fn lattice_samples<S: Amplitude>(sum: &LocalSum, walkers: &mut LatticeWalker
             (logs, energies)
         };
         let (logs, energies) = varied.iter().map(of).unzip();
-        Sample { energy: energy.re, logs, energies }
+        Ok(Sample { energy: values_of[k].re, logs, energies })
     };
-    Ok(walkers.states()?.par_iter().zip(&energies).map(one).collect())
+    walkers.each(one)
 }
 
 /// Means that both methods need.
@@ -260,6 +272,16 @@ pub struct Reweighted {
     after: f64,
 }
 
+impl Told for Reweighted {
+    fn bytes(&self) -> Vec<u8> {
+        [self.log, self.before, self.after].bytes()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        <[f64; 3]>::of(bytes).map(|[log, before, after]| Reweighted { log, before, after })
+    }
+}
+
 /// Walkers at their places, with other parameters of their Jastrow factors.
 ///
 /// # Errors
@@ -271,7 +293,7 @@ pub fn reweighted<S: Amplitude>(
 ) -> Result<Vec<Reweighted>> {
     let psi = walkers.psi().clone();
     let other = psi.with_parameters(values)?;
-    let one = |walker: &super::Configuration<S>| -> Result<Reweighted> {
+    let one = |_: usize, walker: &super::Configuration<S>| -> Result<Reweighted> {
         let value = |psi: &super::SlaterJastrow<S>| psi.jastrow().value(&walker.positions);
         let energy = |psi| hamiltonian.local_energy(psi, walker).map(|e| e.total());
         Ok(Reweighted {
@@ -280,7 +302,7 @@ pub fn reweighted<S: Amplitude>(
             after: energy(&other)?,
         })
     };
-    walkers.states()?.par_iter().map(one).collect()
+    walkers.each(one)
 }
 
 /// The same on a lattice.
@@ -294,12 +316,14 @@ pub fn lattice_reweighted<S: Amplitude>(
 ) -> Result<Vec<Reweighted>> {
     let state = walkers.psi().clone();
     let other = state.with_parameters(values)?;
-    let one = |walker: &super::lattice::Occupied<S>| Reweighted {
-        log: 2.0 * (other.log(walker).0 - state.log(walker).0),
-        before: sum.local(&state, walker).re,
-        after: sum.local(&other, walker).re,
+    let one = |_: usize, walker: &super::lattice::Occupied<S>| {
+        Ok(Reweighted {
+            log: 2.0 * (other.log(walker).0 - state.log(walker).0),
+            before: sum.local(&state, walker).re,
+            after: sum.local(&other, walker).re,
+        })
     };
-    Ok(walkers.states()?.par_iter().map(one).collect())
+    walkers.each(one)
 }
 
 /// What correlated samples predict for other parameters.

@@ -91,7 +91,7 @@ fn look_ahead_is_the_particle_by_particle_chain() {
                 let acceptance = walkers.run(&sweep, 8, &Interrupt::default()).unwrap();
                 assert!(acceptance > 0.2 && acceptance < 0.95, "{acceptance}");
                 let energies = in_trap(1.0).local_energies(&mut walkers).unwrap();
-                let positions: Vec<_> = walkers.places().into_iter().cloned().collect();
+                let positions = walkers.places().unwrap();
                 (positions, energies)
             };
             assert_eq!(chain(Scheme::ParticleByParticle), chain(Scheme::LookAhead));
@@ -119,7 +119,7 @@ fn sums_of_determinants() {
             assert!((psi.log(walker).0 - psi.log(&twin).0).abs() < 1e-8);
             assert!((psi.log(walker).1 - psi.log(&twin).1).abs() < 1e-8);
         }
-        walkers.places().into_iter().cloned().collect::<Vec<_>>()
+        walkers.places().unwrap()
     };
     assert_eq!(chain(Scheme::ParticleByParticle), chain(Scheme::LookAhead));
     chain(Scheme::DelayedAcceptance);
@@ -152,7 +152,7 @@ fn mean_square_of(n: usize, sweep: Sweep, seed: u64) -> statistics::Blocked {
     let mut squares = Vec::new();
     for _ in 0..2000 {
         walkers.run(&sweep, 2, &Interrupt::default()).unwrap();
-        let all = walkers.places().into_iter().flatten();
+        let all = walkers.places().unwrap().into_iter().flatten();
         squares.push(all.map(|r| r[0] * r[0]).sum::<f64>() / WALKERS as f64);
     }
     blocked(&squares).unwrap()

@@ -1,8 +1,8 @@
 //! How ranks come about: the signs that a launcher leaves, the library that fits it, and the launcher that `--ranks` starts.
 
-use std::io::IsTerminal;
+use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -188,13 +188,30 @@ fn is_root() -> bool {
 }
 
 /// How long a launcher may take to end its ranks when it is asked to, before it is killed.
-const GRACE: Duration = Duration::from_millis(600);
+const GRACE: Duration = Duration::from_millis(400);
 
-/// Starts this program again on so many ranks, with the same arguments, and waits for their end: the exit code.
+/// The line behind the last one of standard input: not every launcher tells its ranks that there is no more.
+pub const END_OF_INPUT: &str = "\u{4}";
+
+/// Hands standard input on to the launcher, line by line.
+fn hand_on(mut to: ChildStdin) {
+    let mut line = Vec::new();
+    let mut from = std::io::stdin().lock();
+    while matches!(from.read_until(b'\n', &mut line), Ok(1..)) {
+        if to.write_all(&line).and_then(|()| to.flush()).is_err() {
+            return;
+        }
+        line.clear();
+    }
+    let _ = to.write_all(format!("\n{END_OF_INPUT}\n").as_bytes());
+}
+
+/// Starts this program again on so many ranks, with the same arguments, and waits for their end: the exit code. `reads` says
+/// whether they read standard input.
 ///
 /// # Errors
 /// No launcher, or one that cannot be started.
-pub fn start(ranks: usize) -> Result<u8> {
+pub fn start(ranks: usize, reads: bool) -> Result<u8> {
     let launcher = launcher()?;
     let own = std::env::current_exe()
         .map_err(|e| Error::backend(format!("the file of this program is not known: {e}")))?;
@@ -203,9 +220,14 @@ pub fn start(ranks: usize) -> Result<u8> {
     if std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
         command.env(TERMINAL, "1");
     }
-    let child = command
+    command.stdin(if reads { Stdio::piped() } else { Stdio::null() });
+    let mut child = command
         .spawn()
         .map_err(|e| Error::backend(format!("`{}` cannot be started: {e}", launcher.program.display())))?;
+    if let Some(input) = child.stdin.take() {
+        // It may wait for a line for ever, and ends with the program.
+        std::thread::spawn(move || hand_on(input));
+    }
     wait(child)
 }
 

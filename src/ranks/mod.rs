@@ -13,6 +13,7 @@ mod mpi;
 mod mpi;
 mod told;
 
+use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -53,7 +54,7 @@ pub fn join() -> Result<()> {
     if WORLD.get().is_some() {
         return Ok(());
     }
-    let mpi = Mpi::open(&launch::libraries(launched.by)).map_err(|e| {
+    let mpi = Mpi::open(&launch::libraries(launched.by), launched.by).map_err(|e| {
         e.context(format!("{} has started this program", launched.by))
             .hint("set UMKLAPP_MPI to the file of the launcher's library, such as /opt/mpi/lib/libmpi.so.40")
     })?;
@@ -117,6 +118,43 @@ pub fn told<T: Told>(own: T) -> Result<T> {
     let own = Ok(own);
     world.broadcast(told::written(&own))?;
     own
+}
+
+/// The part of so many things that this rank takes care of.
+pub fn own_of(count: usize) -> Range<usize> {
+    let (rank, size) = world().map_or((0, 1), |world| (world.rank, world.size));
+    let start = |rank: usize| (count as u128 * rank as u128 / size as u128) as usize;
+    start(rank)..start(rank + 1)
+}
+
+/// What ranks have found for their parts, all of it on all of them, in the order of ranks; the error of the first rank that has
+/// one.
+///
+/// # Errors
+/// Those of any rank, and of MPI.
+pub fn joined<T: Told>(own: Result<Vec<T>>) -> Result<Vec<T>> {
+    let Some(world) = world() else { return own };
+    let mut all = Vec::new();
+    for bytes in world.gather(told::written(&own))? {
+        all.extend(told::read::<Vec<T>>(&bytes)?);
+    }
+    Ok(all)
+}
+
+/// This rank's result if no rank has failed; else the error of the first one that has.
+///
+/// # Errors
+/// As for [`joined`].
+pub fn agreed<T>(own: Result<T>) -> Result<T> {
+    if world().is_none() {
+        return own;
+    }
+    let (kept, told) = match own {
+        Ok(value) => (Some(value), Ok(Vec::<()>::new())),
+        Err(e) => (None, Err(e)),
+    };
+    joined(told)?;
+    kept.ok_or_else(|| Error::internal("a failure that nobody heard of"))
 }
 
 /// Worker threads of each rank: as many as are wanted, or a share of the processors, the same number on all ranks, so that all
@@ -210,15 +248,15 @@ impl World {
         self.sums.load(Ordering::Relaxed)
     }
 
-    /// Waits for a message. Ranks may be far apart in time, and share processors: after a while this sleeps.
+    /// Waits for a message. Ranks may be far apart in time and share processors, so after a while this sleeps. Who gives its
+    /// turn away instead waits for all other processes of a busy machine.
     fn wait(&self, message: &mut Message) -> Result<()> {
         let mut looks = 0u32;
         while !self.mpi.done(message)? {
             looks = looks.saturating_add(1);
             match looks {
-                0..2000 => std::hint::spin_loop(),
-                2000..20_000 => std::thread::yield_now(),
-                _ => std::thread::sleep(Duration::from_micros(u64::from(looks - 20_000).clamp(20, 500))),
+                0..500 => std::hint::spin_loop(),
+                _ => std::thread::sleep(Duration::from_micros(u64::from(looks / 32).clamp(10, 500))),
             }
         }
         Ok(())

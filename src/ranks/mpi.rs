@@ -189,8 +189,8 @@ impl Mpi {
     /// Opens the first library of these names that there is, and joins the world that a launcher has made.
     ///
     /// # Errors
-    /// When none can be opened, or it refuses.
-    pub(super) fn open(names: &[String]) -> Result<Mpi> {
+    /// When none can be opened, it is of another kind than the launcher, or it refuses.
+    pub(super) fn open(names: &[String], launcher: &str) -> Result<Mpi> {
         let mut why = String::new();
         let open = |name: &String| {
             // SAFETY: a library of MPI runs nothing of note when it is opened. Components that Open MPI loads by itself look
@@ -209,6 +209,10 @@ impl Mpi {
             return Err(Error::backend(format!("no MPI library: none of {all} can be opened ({why})")));
         };
         let abi = abi_of(&file, library);
+        if launcher == "Open MPI" && abi == Abi::Mpich {
+            // Its first call would end the process with words of its own.
+            return Err(Error::backend(format!("{file} is of the kind of MPICH: a launcher of another MPI")));
+        }
         let (f, c) = (Functions::of(library)?, Constants::of(abi, library)?);
         let mut mpi = Mpi { f, c, abi, file, data: 0, ends: 0, turn: Mutex::new(()) };
         let mut provided = 0;

@@ -20,7 +20,7 @@ impl Message {
 }
 
 impl Mpi {
-    pub(super) fn open(_: &[String]) -> Result<Mpi> {
+    pub(super) fn open(_: &[String], _: &str) -> Result<Mpi> {
         Err(Error::backend("ranks need a system like Linux"))
     }
 

@@ -60,6 +60,93 @@ impl Told for String {
     }
 }
 
+/// Numbers one after the other.
+macro_rules! numbers {
+    ($($type:ty: $count:expr, $to:expr, $from:expr;)*) => { $(
+        impl Told for $type {
+            fn bytes(&self) -> Vec<u8> {
+                let to: fn(&$type) -> [f64; $count] = $to;
+                to(self).iter().flat_map(|x| x.to_le_bytes()).collect()
+            }
+
+            fn of(bytes: &[u8]) -> Option<Self> {
+                if bytes.len() != 8 * $count {
+                    return None;
+                }
+                let mut x = [0.0; $count];
+                for (x, b) in x.iter_mut().zip(bytes.chunks_exact(8)) {
+                    *x = f64::of(b)?;
+                }
+                let from: fn([f64; $count]) -> $type = $from;
+                Some(from(x))
+            }
+        }
+    )* };
+}
+
+numbers! {
+    [f64; 2]: 2, |x| *x, |x| x;
+    [f64; 3]: 3, |x| *x, |x| x;
+}
+
+impl Told for u32 {
+    fn bytes(&self) -> Vec<u8> {
+        self.to_le_bytes().to_vec()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        Some(u32::from_le_bytes(bytes.try_into().ok()?))
+    }
+}
+
+impl Told for (u64, f64) {
+    fn bytes(&self) -> Vec<u8> {
+        [self.0.to_le_bytes(), self.1.to_le_bytes()].concat()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let (a, b) = bytes.split_at_checked(8)?;
+        Some((u64::of(a)?, f64::of(b)?))
+    }
+}
+
+/// Each with its length before it.
+impl<T: Told> Told for Vec<T> {
+    fn bytes(&self) -> Vec<u8> {
+        let mut all = Vec::new();
+        for value in self {
+            let bytes = value.bytes();
+            all.extend((bytes.len() as u64).to_le_bytes());
+            all.extend(bytes);
+        }
+        all
+    }
+
+    fn of(mut bytes: &[u8]) -> Option<Self> {
+        let mut all = Vec::new();
+        while !bytes.is_empty() {
+            let (length, rest) = bytes.split_at_checked(8)?;
+            let (value, rest) = rest.split_at_checked(usize::try_from(u64::of(length)?).ok()?)?;
+            all.push(T::of(value)?);
+            bytes = rest;
+        }
+        Some(all)
+    }
+}
+
+impl<T: Told> Told for [Vec<T>; 2] {
+    fn bytes(&self) -> Vec<u8> {
+        let [a, b] = self.each_ref().map(Told::bytes);
+        [(a.len() as u64).to_le_bytes().to_vec(), a, b].concat()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        let (length, rest) = bytes.split_at_checked(8)?;
+        let (a, b) = rest.split_at_checked(usize::try_from(u64::of(length)?).ok()?)?;
+        Some([Vec::of(a)?, Vec::of(b)?])
+    }
+}
+
 impl<T: Told> Told for Option<T> {
     fn bytes(&self) -> Vec<u8> {
         self.as_ref().map_or_else(Vec::new, |value| [vec![1], value.bytes()].concat())
@@ -123,6 +210,9 @@ mod tests {
         }
         let plain = read::<bool>(&written(&Err::<bool, _>(Error::file("none")))).unwrap_err();
         assert_eq!((plain.message(), plain.hint_text()), ("none", None));
+        let lists = [vec![vec![[0.5, f64::INFINITY, -0.0]], vec![]], vec![]];
+        assert_eq!(read::<[Vec<Vec<[f64; 3]>>; 2]>(&written(&Ok(lists.clone()))).unwrap(), lists);
+        assert_eq!(read::<Vec<u32>>(&written(&Ok(vec![7u32, 0]))).unwrap(), [7, 0]);
         assert!(read::<bool>(&[]).is_err() && read::<f64>(&[7, 1]).is_err());
     }
 }

@@ -95,6 +95,7 @@ fn line(prompt: Option<&str>) -> Result<Option<String>> {
         let mut line = String::new();
         match std::io::stdin().lock().read_line(&mut line) {
             Ok(0) => Ok(None),
+            Ok(_) if line.trim_end() == ranks::launch::END_OF_INPUT => Ok(None),
             Ok(_) => Ok(Some(line)),
             Err(e) => Err(Error::file(format!("standard input cannot be read: {e}"))),
         }

@@ -125,7 +125,7 @@ fn chain<S: Amplitude>(psi: &Arc<SlaterJastrow<S>>, case: &Case, schemes: &[(Sch
     for h in hamiltonians() {
         energies.push(h.local_energies(&mut walkers).expect("energies"));
     }
-    let places = walkers.places().into_iter().cloned().collect();
+    let places = walkers.places().expect("places");
     Found { acceptance, places, energies, error: walkers.inverse_error() }
 }
 

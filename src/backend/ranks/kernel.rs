@@ -414,7 +414,7 @@ impl Whole {
                 .own_rows()
                 .flat_map(|row| all[row * columns..(row + 1) * columns].iter().copied())
                 .collect();
-            own.block = Box::new(self.device.upload(whole.dtype, own.block.rows, columns, &mine)?);
+            *own.block = self.device.upload(whole.dtype, own.block.rows, columns, &mine)?;
         }
         Ok(())
     }

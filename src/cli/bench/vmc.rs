@@ -86,7 +86,7 @@ fn case(
         let seconds = fastest(bench.limit(), || walkers.run(&sweep, many, &task).map(|_| ()))? / many as f64;
         let acceptance = walkers.acceptance();
         let energy = fastest(bench.limit(), || hamiltonian.local_energies(&mut walkers).map(|_| ()))?;
-        let points: Vec<[f64; 3]> = walkers.places().into_iter().flatten().copied().collect();
+        let points: Vec<[f64; 3]> = walkers.places()?.into_iter().flatten().collect();
         let mut batch = splines.evaluator().batch(&points)?;
         let orbitals = timed(device, bench.limit(), || batch.values())?;
         // M, and as many accepted rows for the inverse and, on the average half of them, for M.

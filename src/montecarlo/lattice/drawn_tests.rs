@@ -229,8 +229,7 @@ fn visited<S: Amplitude>(case: u32, drawn: &Drawn<S>, all: &[Listed], norm: f64)
     let samples = 1500;
     for _ in 0..samples {
         walk.run(&(), 2, &Interrupt::default()).unwrap();
-        for places in walk.places() {
-            let mut places = places.clone();
+        for mut places in walk.places().unwrap() {
             places.iter_mut().for_each(|p| p.sort_unstable());
             *counts.entry(places).or_default() += 1.0 / (walkers * samples) as f64;
         }

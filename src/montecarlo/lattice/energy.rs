@@ -3,15 +3,12 @@
 //! A term is written with creation and annihilation operators, those of spin up to the left, those of each spin ordered to
 //! pairs `c^+_a c_b`, which move an electron from b to a without a sign.
 
-use rayon::prelude::*;
-
 use super::state::{Hop, LatticeState, Occupied};
 use super::walkers::LatticeWalkers;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, unfit};
 use crate::montecarlo::amplitude::Amplitude;
 use crate::number::C64;
-use crate::task;
 
 /// `c^+` or `c` of a spin on a site.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -283,7 +280,10 @@ impl LocalSum {
         }
         walkers.refresh()?;
         let state = walkers.psi().clone();
-        let stop = task::current();
-        walkers.states()?.par_iter().map(|w| stop.check().map(|()| self.local(&state, w))).collect()
+        let parts = walkers.each(|_, w| {
+            let value = self.local(&state, w);
+            Ok([value.re, value.im])
+        })?;
+        Ok(parts.into_iter().map(|[re, im]| C64::new(re, im)).collect())
     }
 }

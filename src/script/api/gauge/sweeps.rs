@@ -18,7 +18,7 @@ pub(super) fn module() -> Module {
 mod sweep_functions {
     /// The field after heatbath sweeps with the Wilson action: pseudo-heatbath over the SU(2) subgroups, each sweep followed
     /// by over-relaxation. The start is a field, or a lattice for a cold start. A field knows how many sweeps it has had, so
-    /// that sweeps one by one are the same run as all at once.
+    /// that sweeps one by one are the same run as all at once. Of several ranks each makes all of the sweeps.
     ///
     /// # Options
     /// - `beta` (float, required): 6/g^2.

@@ -22,7 +22,8 @@ pub(super) fn register(engine: &mut Engine) {
 fn measured<T>(walk: &Walk, f: impl Fn(observables::Positions, &Setting) -> Result<T>) -> Result<T> {
     walk!(walk,
         w => {
-            let all: Vec<&[[f64; 3]]> = w.places().into_iter().map(Vec::as_slice).collect();
+            let places = w.places()?;
+            let all: Vec<&[[f64; 3]]> = places.iter().map(Vec::as_slice).collect();
             f(&all, &w.psi().setting())
         },
         _l => Err(Error::input("walkers on a lattice have no distances").hint("use `local_value` with an OpSum")))

@@ -126,10 +126,11 @@ fn values_of(walk: &Walk, sum: &OpSum) -> Result<Vec<C64>> {
 #[export_module(root = "crate::script::native")]
 mod walk_functions {
     /// Walkers of a wave function at random places: anywhere in a periodic cell, around the origin or given centres in open
-    /// space, on any sites of a lattice. A walk is the same on any number of threads. Another name for walkers, or a place in a
-    /// map, holds the same walkers, not a copy: `metropolis` moves them all the same. With the CUDA backend, walkers whose
-    /// orbitals are splines live on the GPU, whatever the updating scheme, the Jastrow factor and the number of determinants; with
-    /// more than 2048 electrons of one spin, or polynomials of more than 16 coefficients, the host takes them.
+    /// space, on any sites of a lattice. A walk is the same on any number of threads and ranks. Another name for walkers, or
+    /// a place in a map, holds the same walkers, not a copy: `metropolis` moves them all the same. With the CUDA backend,
+    /// walkers whose orbitals are splines live on the GPU, whatever the updating scheme, the Jastrow factor and the number of
+    /// determinants; with more than 2048 electrons of one spin, or polynomials of more than 16 coefficients, the host takes
+    /// them.
     ///
     /// # Options
     /// - `count` (16): how many.
@@ -349,14 +350,14 @@ mod walk_functions {
         Ok(walk!(&walk,
         w => {
             let dimension = w.psi().orbitals().dimension();
-            let all = w.places();
-            let positions = all[k];
+            let all = w.places()?;
+            let positions = &all[k];
             let data = positions.iter().flat_map(|r| r[..dimension].to_vec()).collect();
             Matrix::new(positions.len(), dimension, Series::Real(data))
         },
         l => {
-            let all = l.places();
-            let places = all[k];
+            let all = l.places()?;
+            let places = &all[k];
             let data: Vec<f64> = places.iter().flatten().map(|site| f64::from(*site)).collect();
             Matrix::new(data.len(), 1, Series::Real(data))
         })?)
