@@ -290,13 +290,13 @@ mod tests {
     fn boxes_have_little_surface() {
         let least = |cells: &[usize], ranks| least_surface(cells, &vec![1; cells.len()], ranks);
         assert_eq!(least(&[64, 64, 64], 2), Some(vec![1, 1, 2]));
-        // 2 x 2 x 2 boxes have the same surface, in smaller pieces.
-        assert_eq!(least(&[64, 64, 64], 8), Some(vec![1, 2, 4]));
+        assert_eq!(least(&[64, 64, 64], 27), Some(vec![3, 3, 3]));
         assert_eq!(least(&[64, 64, 64], 64), Some(vec![4, 4, 4]));
-        assert_eq!(least(&[64, 64, 4], 4), Some(vec![2, 2, 1]));
+        assert_eq!(least(&[64, 64, 4], 16), Some(vec![4, 4, 1]));
         assert_eq!(least(&[6400, 6400, 40], 1024), Some(vec![32, 32, 1]));
         assert_eq!(least(&[4, 100], 3), Some(vec![1, 3]));
-        assert_eq!(least(&[2, 3], 4), None);
+        assert_eq!(least(&[2, 3], 4), Some(vec![2, 2]));
+        assert_eq!(least(&[2, 3], 5), None);
         assert_eq!(least(&[1, 1], 2), None);
         assert_eq!(least_surface(&[8, 8], &[1, 3], 2), Some(vec![2, 1]));
     }
