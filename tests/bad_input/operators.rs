@@ -32,7 +32,7 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
             ("kpm::dos(h, #{ accumulate: \"magic\" })", "no accumulation `magic`", "fused"),
             (
                 "kpm::green(h, 0, 0, #{ eta: 0.1, kernel: \"lorentz\" })",
-                "the option `kernel` is for series",
+                "the option `kernel` for a Green's function with `eta`",
                 "leave",
             ),
             ("tight_binding(lattice::chain(8), #{ format: \"cesr\" })", "no format `cesr`", "csr"),
