@@ -39,12 +39,7 @@ impl DoubleMoments {
         volume: f64,
         kernel: DampingKernel,
     ) -> Result<(Vec<f64>, Vec<f64>)> {
-        if !(volume > 0.0) || !(temperature >= 0.0) || !temperature.is_finite() {
-            return Err(Error::input(format!(
-                "a conductivity at temperature {temperature} in volume {volume}"
-            ))
-            .hint("`temperature` is an energy of zero or more, `volume` is `h.volume`"));
-        }
+        check_sample(temperature, volume)?;
         if let Some(mu) = potentials.iter().find(|mu| !mu.is_finite()) {
             return Err(Error::input(format!("a chemical potential of {mu}")).hint("it is a finite energy"));
         }
@@ -93,6 +88,15 @@ impl DoubleMoments {
             at_each(&near)
         }
     }
+}
+
+/// Refuses what is no temperature (an energy) or no volume.
+pub(super) fn check_sample(temperature: f64, volume: f64) -> Result<()> {
+    if volume > 0.0 && temperature >= 0.0 && temperature.is_finite() {
+        return Ok(());
+    }
+    Err(Error::input(format!("a conductivity at temperature {temperature} in volume {volume}"))
+        .hint("`temperature` is an energy of zero or more, `volume` is `h.volume`"))
 }
 
 /// The conductivity at zero temperature as a function of the chemical potential, without its prefactor.

@@ -11,7 +11,7 @@ use std::f64::consts::PI;
 
 use rayon::prelude::*;
 
-use super::conductivity::gauss_legendre;
+use super::conductivity::{check_sample, gauss_legendre};
 use crate::error::{Error, Result};
 use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, DoubleMoments};
@@ -39,11 +39,11 @@ impl DoubleMoments {
             return Err(Error::input(format!("a frequency of {w}"))
                 .hint("frequencies are energies above zero; the conductivity at zero frequency has a formula of its own"));
         }
-        if !(volume > 0.0) || !(temperature >= 0.0) || !temperature.is_finite() || !potential.is_finite() {
-            return Err(Error::input(format!(
-                "a conductivity at temperature {temperature} and chemical potential {potential} in volume {volume}"
-            ))
-            .hint("`temperature` is an energy of zero or more, `volume` is `h.volume`"));
+        check_sample(temperature, volume)?;
+        if !potential.is_finite() {
+            return Err(
+                Error::input(format!("a chemical potential of {potential}")).hint("it is a finite energy")
+            );
         }
         let nodes = self.nodes(omega, potential, temperature)?;
         let sigma = |mu: &[C64]| self.absorbed(mu, omega, &nodes, (potential, temperature, volume), kernel);

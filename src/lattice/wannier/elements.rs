@@ -177,7 +177,7 @@ fn weights(lines: &mut Lines, points: usize) -> Result<Vec<f64>> {
 }
 
 /// The lines `R1 R2 R3 m n re im` of the `k`-th cell.
-fn hr_block<const N: usize>(lines: &mut Lines, orbitals: usize, k: usize) -> Result<([i64; 3], Block<N>)> {
+fn hr_block(lines: &mut Lines, orbitals: usize, k: usize) -> Result<([i64; 3], Block<1>)> {
     let (mut at, mut block) = (None, Block::new(orbitals));
     for element in 0..orbitals * orbitals {
         let words = lines.words(&format!("matrix element {} of cell {}", element + 1, k + 1))?;
@@ -193,7 +193,7 @@ fn hr_block<const N: usize>(lines: &mut Lines, orbitals: usize, k: usize) -> Res
         }
         let value = complex(lines, re, im)?;
         let place = place(lines, orbitals, m, n)?;
-        block.set(lines, place, r, m, n, [value; N])?;
+        block.set(lines, place, r, m, n, [value])?;
     }
     Ok((at.unwrap_or_default(), block))
 }
