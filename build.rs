@@ -8,15 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Architectures: Ampere, Hopper, and PTX for what comes after.
-const TARGETS: [&str; 3] = [
-    "-gencode=arch=compute_80,code=sm_80",
-    "-gencode=arch=compute_90,code=sm_90",
-    "-gencode=arch=compute_90,code=compute_90",
-];
+/// The architectures to compile for, as nvcc's arguments: Ampere, Hopper, and PTX for what comes after; or only those that
+/// `UMKLAPP_CUDA_ARCH` names, like `90` or `80,90`, in a half or a third of the time.
+fn targets() -> Vec<String> {
+    let one = |arch: &str, code: &str| format!("-gencode=arch=compute_{arch},code={code}_{arch}");
+    let named = std::env::var("UMKLAPP_CUDA_ARCH").unwrap_or_default();
+    if named.is_empty() {
+        return vec![one("80", "sm"), one("90", "sm"), one("90", "compute")];
+    }
+    named.split(',').map(|arch| one(arch.trim(), "sm")).collect()
+}
 
 fn main() {
-    for variable in ["NVCC", "CUDA_HOME", "PATH"] {
+    for variable in ["NVCC", "CUDA_HOME", "PATH", "UMKLAPP_CUDA_ARCH"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     for place in ["kernels", "build", layouts::BACKEND].iter().chain(&layouts::OTHERS) {
@@ -111,15 +115,22 @@ fn compile(nvcc: &Path, out: &Path, header: &Path, image: &Path) {
         .collect();
     let changed = |path: &Path| std::fs::metadata(path).and_then(|m| m.modified()).ok();
     let (mut objects, mut waiting) = (Vec::new(), Vec::new());
+    // Each choice of architectures has its folder.
+    let targets = targets();
+    let folder = out.join(targets.concat().replace(['-', '=', ','], ""));
+    std::fs::create_dir_all(&folder).expect("OUT_DIR can be written");
     for source in &sources {
-        let object = out.join(source.with_extension("o").file_name().expect("a file"));
+        let object = folder.join(source.with_extension("o").file_name().expect("a file"));
         let made = changed(&object);
         if made.is_some() && common.iter().chain([source]).all(|path| changed(path) < made) {
             objects.push(object);
             continue;
         }
         let mut command = Command::new(nvcc);
-        command.args(["-O3", "-std=c++17", "-rdc=true", "-dc", "-Xptxas", "-v", "-I"]).arg(out).args(TARGETS);
+        command
+            .args(["-O3", "-std=c++17", "-rdc=true", "-dc", "-Xptxas", "-v", "-I"])
+            .arg(out)
+            .args(&targets);
         // Under another name while it grows: a build that is stopped leaves no half of one.
         let growing = object.with_extension("part.o");
         command.arg("-o").arg(&growing).arg(source);
@@ -141,15 +152,19 @@ fn compile(nvcc: &Path, out: &Path, header: &Path, image: &Path) {
             });
         }
     });
-    // A build without an nvcc leaves an empty image; a source that was taken away changes the folder.
-    let linked = changed(image).filter(|_| std::fs::metadata(image).is_ok_and(|m| m.len() > 0));
+    // A source that was taken away changes the folder.
+    let joined = folder.join("kernels.fatbin");
     let parts = objects.iter().map(PathBuf::as_path).chain([Path::new("kernels")]);
-    if linked.is_some() && parts.into_iter().all(|part| changed(part) < linked) {
-        return;
+    let linked = changed(&joined);
+    if linked.is_none() || parts.into_iter().any(|part| changed(part) >= linked) {
+        let mut link = Command::new(nvcc);
+        link.args(["-dlink", "--fatbin"]).args(&targets).arg("-o").arg(&joined).args(&objects);
+        run(&mut link, &joined);
     }
-    let mut link = Command::new(nvcc);
-    link.args(["-dlink", "--fatbin"]).args(TARGETS).arg("-o").arg(image).args(&objects);
-    run(&mut link, image);
+    // One that has not changed is left alone, and the program that embeds it.
+    if std::fs::read(image).ok() != std::fs::read(&joined).ok() {
+        std::fs::copy(&joined, image).expect("OUT_DIR can be written");
+    }
 }
 
 fn run(command: &mut Command, what: &Path) {

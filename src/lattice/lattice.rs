@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::task;
 
 /// The most directions a lattice can have.
 pub const MAX_DIMENSION: usize = 8;
@@ -291,9 +292,15 @@ impl Lattice {
 
     /// Every nearest-neighbour bond once: two sites `(i, j)` and the boundary phase of the matrix element of row `i` and column
     /// `j`. A periodic direction of two cells has each of its bonds twice, one of a single cell joins sites to themselves.
-    pub fn joined(&self) -> Vec<(usize, usize, C64)> {
+    ///
+    /// # Errors
+    /// No memory, interruption.
+    pub fn joined(&self) -> Result<Vec<(usize, usize, C64)>> {
         let mut found = Vec::new();
         for site in 0..self.sites() {
+            if site.is_multiple_of(1024) {
+                task::poll()?;
+            }
             let full = self.full(site);
             let at = self.coordinates(full / self.basis.len());
             for bond in self.bonds.iter().filter(|bond| bond.from == full % self.basis.len()) {
@@ -304,7 +311,7 @@ impl Lattice {
                 }
             }
         }
-        found
+        Ok(found)
     }
 
     /// Whether both have the same sites at the same places; bonds and boundaries may differ.

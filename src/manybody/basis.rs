@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use super::sites::Sites;
 use crate::error::{Error, Result};
+use crate::task;
 
 /// No node: the sector is out of reach.
 const NONE: u32 = u32::MAX;
@@ -91,6 +92,7 @@ impl Basis {
         for i in 0..n {
             let mut reached = BTreeMap::new();
             for q in nodes[i].keys() {
+                task::poll()?;
                 for state in 0..dims[i] {
                     let q = step(i, q, state);
                     if alive(i + 1, &q) {
@@ -114,6 +116,7 @@ impl Basis {
             let mut level = Level { dim: dims[i], next: vec![NONE; size], before: vec![0; size] };
             let mut here = HashMap::with_capacity(nodes[i].len());
             for (q, &node) in &nodes[i] {
+                task::poll()?;
                 let mut sum = 0.0;
                 for state in 0..dims[i] {
                     let to = step(i, q, state);

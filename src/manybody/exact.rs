@@ -17,7 +17,7 @@ use crate::task::{Steps, Task};
 
 /// Rows that one thread generates at a time, if they are of few terms.
 const CHUNK: usize = 4096;
-/// Rows times groups of terms that it generates at a time.
+/// Rows, times groups of terms and sites, that it generates at a time.
 const WORK: usize = 1 << 22;
 /// The most joint states of the sites of one term.
 const MAX_JOINT: usize = 1 << 20;
@@ -309,7 +309,8 @@ fn assemble<T: Scalar>(
 impl Rows<'_> {
     /// Rows for one thread at a time, and rows between two checks of progress and interruption.
     fn pieces(&self) -> (usize, usize) {
-        let length = (WORK / self.groups.len().max(1)).clamp(16, CHUNK);
+        let each = self.groups.len() + self.basis.sites().count();
+        let length = (WORK / each.max(1)).clamp(16, CHUNK);
         (length, 16 * length)
     }
 

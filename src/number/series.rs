@@ -6,6 +6,7 @@ use std::fmt;
 use super::format::{complex, real};
 use super::{Arithmetic, C64, Function, Number};
 use crate::error::{Error, Result};
+use crate::task;
 
 /// One-dimensional data on the host. Arithmetic is elementwise; real data stay real until a complex number joins.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,23 +41,48 @@ impl FromIterator<Number> for Series {
     }
 }
 
+/// Elements between two looks at whether the user wants to stop.
+const PIECE: usize = 1 << 16;
+
+/// A function of each element.
+fn each<A: Copy, B>(data: &[A], f: impl Fn(A) -> B) -> Vec<B> {
+    let interrupt = task::current();
+    let mut out = Vec::with_capacity(data.len());
+    for piece in data.chunks(PIECE) {
+        interrupt.heed();
+        out.extend(piece.iter().map(|&x| f(x)));
+    }
+    out
+}
+
+/// A function of each two elements at one place.
+fn pairs<A: Copy, B>(a: &[A], b: &[A], f: impl Fn(A, A) -> B) -> Vec<B> {
+    let interrupt = task::current();
+    let mut out = Vec::with_capacity(a.len());
+    for (a, b) in a.chunks(PIECE).zip(b.chunks(PIECE)) {
+        interrupt.heed();
+        out.extend(a.iter().zip(b).map(|(&a, &b)| f(a, b)));
+    }
+    out
+}
+
 impl Series {
     /// The `n` numbers that a function gives for 0, 1, ...
     pub fn generate(n: usize, number: impl Fn(usize) -> f64) -> Result<Series> {
         reserve(n)?;
-        Ok(Series::Real((0..n).map(number).collect()))
+        let mut data = Vec::with_capacity(n);
+        while data.len() < n {
+            task::poll()?;
+            data.extend((data.len()..n.min(data.len() + PIECE)).map(&number));
+        }
+        Ok(Series::Real(data))
     }
 
     /// `n` evenly spaced numbers from `a` to `b`, both included.
     pub fn linspace(a: f64, b: f64, n: usize) -> Result<Series> {
-        reserve(n)?;
         let step = if n > 1 { (b - a) / (n - 1) as f64 } else { 0.0 };
-        let mut data: Vec<f64> = (0..n).map(|i| a + step * i as f64).collect();
         // The last point is `b` itself, not `b` plus rounding.
-        if n > 1 {
-            data[n - 1] = b;
-        }
-        Ok(Series::Real(data))
+        Series::generate(n, |i| if i > 0 && i + 1 == n { b } else { a + step * i as f64 })
     }
 
     /// `n` numbers from `a` to `b`, both included, evenly spaced in their logarithm. Both must be positive.
@@ -187,13 +213,9 @@ impl Series {
     /// A function of every element. Real data stay real: outside the real domain the result is NaN.
     pub fn map(&self, function: Function) -> Series {
         match self {
-            Series::Real(data) => Series::Real(data.iter().map(|&x| function.real(x)).collect()),
-            Series::Complex(data) if function == Function::Abs => {
-                Series::Real(data.iter().map(|z| z.norm()).collect())
-            }
-            Series::Complex(data) => {
-                Series::Complex(data.iter().map(|&z| function.complex(z).to_c64()).collect())
-            }
+            Series::Real(data) => Series::Real(each(data, |x| function.real(x))),
+            Series::Complex(data) if function == Function::Abs => Series::Real(each(data, C64::norm)),
+            Series::Complex(data) => Series::Complex(each(data, |z| function.complex(z).to_c64())),
         }
     }
 
@@ -208,32 +230,24 @@ impl Series {
             )));
         }
         Ok(match (self, other) {
-            (Series::Real(a), Series::Real(b)) => {
-                Series::Real(a.iter().zip(b).map(|(&a, &b)| op.real(a, b)).collect())
-            }
-            _ => Series::Complex(
-                self.to_complex().iter().zip(other.to_complex()).map(|(&a, b)| op.complex(a, b)).collect(),
-            ),
+            (Series::Real(a), Series::Real(b)) => Series::Real(pairs(a, b, |a, b| op.real(a, b))),
+            _ => Series::Complex(pairs(&self.to_complex(), &other.to_complex(), |a, b| op.complex(a, b))),
         })
     }
 
     /// `self op number` for every element.
     pub fn with(&self, op: Arithmetic, number: Number) -> Series {
         match (self, number) {
-            (Series::Real(a), Number::Real(b)) => Series::Real(a.iter().map(|&a| op.real(a, b)).collect()),
-            (a, b) => {
-                Series::Complex(a.to_complex().into_iter().map(|a| op.complex(a, b.to_c64())).collect())
-            }
+            (Series::Real(a), Number::Real(b)) => Series::Real(each(a, |a| op.real(a, b))),
+            (a, b) => Series::Complex(each(&a.to_complex(), |a| op.complex(a, b.to_c64()))),
         }
     }
 
     /// `number op self` for every element.
     pub fn with_left(&self, number: Number, op: Arithmetic) -> Series {
         match (number, self) {
-            (Number::Real(a), Series::Real(b)) => Series::Real(b.iter().map(|&b| op.real(a, b)).collect()),
-            (a, b) => {
-                Series::Complex(b.to_complex().into_iter().map(|b| op.complex(a.to_c64(), b)).collect())
-            }
+            (Number::Real(a), Series::Real(b)) => Series::Real(each(b, |b| op.real(a, b))),
+            (a, b) => Series::Complex(each(&b.to_complex(), |b| op.complex(a.to_c64(), b))),
         }
     }
 

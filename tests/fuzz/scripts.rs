@@ -120,6 +120,28 @@ pub fn draw(material: &Material, random: &mut Random) -> String {
     }
 }
 
+/// Every example once for each number in it and each of a few values in its place, with what was changed.
+pub fn each_number(material: &Material) -> impl Iterator<Item = (String, String)> {
+    material.examples.iter().enumerate().flat_map(|(n, example)| {
+        let pieces = pieces(example);
+        let changed = |k: usize, value: &str| {
+            let mut changed = pieces.clone();
+            let old = std::mem::replace(&mut changed[k], value.into());
+            (format!("example {n}, piece {k}: {value} for {old}"), changed.concat())
+        };
+        let mut all = Vec::new();
+        for (k, piece) in pieces.iter().enumerate() {
+            let values: &[&str] = match kind(piece) {
+                Piece::Int => &["4294967296", "65536", "0", "-1"],
+                Piece::Float => &["1e300", "0.0", "-1.0", "(0.0 / 0.0)"],
+                _ => &[],
+            };
+            all.extend(values.iter().map(|value| changed(k, value)));
+        }
+        all
+    })
+}
+
 /// The names that a script gives values.
 fn variables(script: &str) -> Vec<String> {
     let mut names = Vec::new();

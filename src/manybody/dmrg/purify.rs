@@ -43,18 +43,21 @@ impl State<f64> {
         // The labels that lie on a path from the first site to the last.
         let mut reached = vec![BTreeSet::from([symmetry.zero()])];
         for states in &alike {
+            task.check()?;
             let last = &reached[reached.len() - 1];
             let next = last.iter().flat_map(|q| states.iter().map(|(_, s)| symmetry.add(q, s))).collect();
             reached.push(next);
         }
         reached[n] = BTreeSet::from([target.clone()]);
         for i in (0..n).rev() {
+            task.check()?;
             let (front, back) = reached.split_at_mut(i + 1);
             front[i].retain(|q| alike[i].iter().any(|(_, s)| back[0].contains(&symmetry.add(q, s))));
         }
         let spaces: Vec<Space> =
             reached.into_iter().map(|all| Space::new(all.into_iter().map(|q| (q, 1)).collect())).collect();
         let make = |i: usize| -> Result<Tensor<f64>> {
+            task.check()?;
             let labels = symmetry.states(&doubled, i);
             let fusion = Fusion::new(&symmetry, &spaces[i], &labels);
             let weight = 1.0 / (alike[i].len() as f64).sqrt();

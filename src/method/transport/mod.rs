@@ -13,8 +13,8 @@ use slices::{Blocks, Slices};
 use crate::backend::matrix::{Csr, Wrap};
 use crate::error::{Error, Result};
 use crate::lattice::Model;
-use crate::number::{C64, Matrix, Series, Table};
-use crate::task::Task;
+use crate::number::{C64, Matrix, Series, Table, memory};
+use crate::task::{self, Task};
 
 /// A sample with its leads.
 #[derive(Debug, Clone)]
@@ -88,8 +88,13 @@ impl Sample {
                     .hint("the sample must be open where leads begin"));
             }
         }
-        let sites: Vec<Vec<f64>> =
-            (0..lattice.sites()).map(|site| lattice.position(site)).collect::<Result<_>>()?;
+        let each = 24 + 8 * lattice.dimension() as u128;
+        memory::ensure(each * lattice.sites() as u128, "the positions of a sample's sites")?;
+        let position = |site| {
+            task::poll()?;
+            lattice.position(site)
+        };
+        let sites: Vec<Vec<f64>> = (0..lattice.sites()).map(position).collect::<Result<_>>()?;
         let h = model.to_csr(false)?;
         let attached = |(i, lead): (usize, Lead)| -> Result<Attached> {
             let sites = lead.attach(&sites).map_err(|e| e.context(format!("lead {i}")))?;

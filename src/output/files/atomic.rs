@@ -65,8 +65,10 @@ fn write_here(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<(
     let written = (|| {
         let mut out = BufWriter::new(Polled(file));
         fill(&mut out)?;
-        // The disk may turn out to be full as late as this, so errors must be known before the file is renamed.
-        out.into_inner()?.0.sync_all()?;
+        // The disk may turn out to be full as late as this, so errors must be known before the file is renamed. Where much
+        // else waits to be written it takes minutes, and nobody has to wait for that after Ctrl-C.
+        let file = out.into_inner()?.0;
+        task::apart(move || Ok(file.sync_all())).map_err(std::io::Error::other)??;
         fs::rename(&beside, &target)
     })();
     drop(open);

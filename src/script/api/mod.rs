@@ -32,6 +32,7 @@ mod overlap;
 mod plot;
 mod points;
 mod progress;
+mod random;
 mod series;
 mod series_maths;
 mod sizes;
@@ -59,6 +60,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     functions::register(rooms);
     series::register(rooms);
     series_maths::register(rooms);
+    random::register(rooms);
     matrix::register(rooms);
     table::register(rooms);
     plot::register(rooms);

@@ -4,12 +4,14 @@
 use std::cmp::Ordering;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine, FLOAT, INT, ImmutableString};
+use rhai::{Array, Blob, Dynamic, Engine, FLOAT, INT, ImmutableString};
 
 use super::values::type_of;
 use crate::error::{Error, Result};
+use crate::number::memory;
 use crate::script::Fallible;
 use crate::script::comparison;
+use crate::task;
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -79,11 +81,39 @@ fn padded(text: &mut ImmutableString, length: INT, with: &str) -> Fallible<()> {
         return Ok(());
     };
     let bytes = missing as u128 * 4 + text.len() as u128;
-    crate::number::memory::ensure(bytes, &format!("a text of {length} characters"))?;
-    if !with.is_empty() {
-        text.make_mut().extend(with.chars().cycle().take(missing));
+    memory::ensure(bytes, &format!("a text of {length} characters"))?;
+    if with.is_empty() {
+        return Ok(());
+    }
+    let text = text.make_mut();
+    let mut more = with.chars().cycle().take(missing).peekable();
+    while more.peek().is_some() {
+        task::poll()?;
+        text.extend(more.by_ref().take(PIECE));
     }
     Ok(())
+}
+
+/// Bytes or characters between two looks at whether the user wants to stop.
+const PIECE: usize = 1 << 16;
+
+/// A blob as Rhai writes it: hexadecimal digits, eight bytes together.
+fn digits(blob: &[u8]) -> Fallible<String> {
+    use std::fmt::Write;
+    memory::ensure(blob.len() as u128 * 9 / 4 + 2, "a text of a blob's bytes")?;
+    let mut text = String::from("[");
+    for (n, piece) in blob.chunks(PIECE).enumerate() {
+        task::poll()?;
+        for (k, bytes) in piece.chunks(8).enumerate() {
+            if n + k > 0 {
+                text.push(' ');
+            }
+            // Writing to a text cannot fail.
+            let _ = bytes.iter().try_for_each(|byte| write!(text, "{byte:02x}"));
+        }
+    }
+    text.push(']');
+    Ok(text)
 }
 
 #[export_module(root = "crate::script::native")]
@@ -110,6 +140,11 @@ mod number_functions {
     #[rhai_fn(name = "to_string", name = "to_debug", name = "print", name = "debug")]
     pub fn float_to_string(x: FLOAT) -> String {
         if x == 0.0 { "0.0".into() } else { format!("{x:?}") }
+    }
+
+    #[rhai_fn(name = "to_string", name = "to_debug", name = "print", name = "debug", pure, return_raw)]
+    pub fn blob_to_string(blob: &mut Blob) -> Fallible<String> {
+        digits(blob)
     }
 
     /// The larger of two numbers; NaN if either is.

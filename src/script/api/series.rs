@@ -7,9 +7,8 @@ use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT, Module};
 
 use super::values::{as_number, count, real, to_dynamic, to_series, type_of};
 use crate::error::Error;
-use crate::number::philox::{self, Stream};
 use crate::number::{Arithmetic, C64, Number, Series};
-use crate::script::{Fallible, Options, session};
+use crate::script::Fallible;
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -55,41 +54,6 @@ mod series_functions {
     #[rhai_fn(return_raw)]
     pub fn series(numbers: Dynamic) -> Fallible<Series> {
         Ok(to_series(&numbers)?)
-    }
-
-    /// `n` random numbers. Without `seed` and `first` every call goes on where the last one ended, in a sequence that belongs to the
-    /// seed of the session and is the same in every run (`set_seed(n)` begins another). With a `seed` of its own a call gives the
-    /// same numbers every time.
-    ///
-    /// # Options
-    /// - `distribution` ("uniform"): between 0 and 1, or "gaussian", of mean 0 and variance 1.
-    /// - `seed` (int or string): the key of the random numbers (default: the session's).
-    /// - `first` (int): the number of the first one in the sequence of the seed: `first: 10` leaves out ten (default: 0
-    ///   with a `seed`, else where the last call ended).
-    ///
-    /// # Example
-    /// ```rhai
-    /// let x = random_numbers(10000, #{ seed: 1 });
-    /// assert_close(x.mean(), 0.5, 0.02);
-    /// assert(x.min() > 0.0 && x.max() < 1.0, "between 0 and 1");
-    /// assert(random_numbers(3, #{ seed: 1, first: 2 })[0] == x[2], "the third");
-    /// assert(random_numbers(2) != random_numbers(2), "the sequence goes on");
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn random_numbers(n: INT, o: Options) -> Fallible<Series> {
-        let n = count(n, "random numbers")?;
-        let own = o.given("seed").is_some();
-        let seed = o.seed()?;
-        let first = match o.maybe_count("first", 0)? {
-            Some(first) => first as u64,
-            None if own => 0,
-            None => session()?.draw(n as u64),
-        };
-        let words = |i: u64| philox::words(seed, Stream::Script as u32, i, 0);
-        type Draw = fn([u32; 4]) -> f64;
-        let (uniform, gaussian): (Draw, Draw) = (|w| philox::unit(w[0], w[1]), |w| philox::normals(w).0);
-        let draw = o.one_of("distribution", &[("uniform", uniform), ("gaussian", gaussian)])?;
-        Ok(Series::generate(n, |i| draw(words(first.wrapping_add(i as u64))))?)
     }
 
     /// `n` evenly spaced numbers from `a` to `b`, both included.

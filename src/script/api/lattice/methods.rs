@@ -7,9 +7,10 @@ use super::{Boundary, boundaries_of, count, ints, sublattice_of, truth};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::Lattice;
-use crate::number::{C64, Series};
+use crate::number::{C64, Series, memory};
 use crate::script::callback::{Callback, floats};
 use crate::script::{Fallible, session};
+use crate::task;
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -111,8 +112,9 @@ mod lattice_functions {
                 .hint("axes are numbered from 0")
                 .into());
         }
-        let along = (0..lattice.sites()).map(|site| Ok(lattice.position(site)?[axis]));
-        Ok(Series::Real(along.collect::<Result<_>>()?))
+        memory::ensure(8 * lattice.sites() as u128, "a coordinate of each site")?;
+        let along = |site| task::poll().and_then(|()| Ok(lattice.position(site)?[axis]));
+        Ok(Series::Real((0..lattice.sites()).map(along).collect::<Result<_>>()?))
     }
 
     /// The sites joined to a site by nearest-neighbour bonds.
@@ -135,13 +137,16 @@ mod lattice_functions {
     /// let ring = lattice::chain(3).boundary("antiperiodic");
     /// assert(ring.bonds() == [[0, 1, 1.0], [1, 2, 1.0], [2, 0, -1.0]], "the sign stands where the ring closes");
     /// ```
-    #[rhai_fn(pure)]
-    pub fn bonds(lattice: &mut Lattice) -> Array {
+    #[rhai_fn(return_raw, pure)]
+    pub fn bonds(lattice: &mut Lattice) -> Fallible<Array> {
+        // An array and a bond of ours, for each.
+        let each = lattice.bonds().len() as u128 * 160;
+        memory::ensure(each * lattice.sites() as u128, "an array of all bonds")?;
         let number = |z: C64| if z.im == 0.0 { Dynamic::from(z.re) } else { Dynamic::from(z) };
         let bond = |(i, j, phase)| {
             Dynamic::from_array(vec![Dynamic::from(i as INT), Dynamic::from(j as INT), number(phase)])
         };
-        lattice.joined().into_iter().map(bond).collect()
+        Ok(lattice.joined()?.into_iter().map(bond).collect())
     }
 
     /// The lattice without the sites whose position the function says true to; the rest is numbered anew.
