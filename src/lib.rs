@@ -22,12 +22,13 @@
 //! ```
 //!
 //! The other modules are the numerics behind the scripts, for use from Rust; `src/README.md` is their map.
-//! Layers import downwards only: [`error`], [`task`], [`ranks`], [`number`], [`backend`], [`operator`] and [`lattice`],
+//! Layers import downwards only: [`error`], [`confine`] and [`task`], [`ranks`], [`number`], [`backend`], [`operator`] and [`lattice`],
 //! [`method`], then [`manybody`], [`montecarlo`] and [`gauge`], [`output`], [`script`].
 
 pub mod backend;
 #[doc(hidden)]
 pub mod cli;
+pub mod confine;
 pub mod error;
 pub mod gauge;
 pub mod lattice;

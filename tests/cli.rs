@@ -442,3 +442,66 @@ fn threads_hold_for_work_that_no_backend_does() {
     };
     assert_eq!(threads("3") - threads("1"), 4);
 }
+
+#[test]
+fn a_strange_script_stays_in_its_folder() {
+    let reads = |name: &str| format!("print(load(\"{name}\").rows);");
+    let place = Place::new("confine")
+        .with("secret.csv", "x\n1\n")
+        .with("box/own.csv", "x\n1\n2\n")
+        .with("box/good.rhai", "print(load(\"own.csv\").rows);\ntable(#{ y: [1.0] }).save(\"new.csv\");\n")
+        .with("stranger.rhai", &reads("own.csv"))
+        .with("box/up.rhai", &reads("../secret.csv"))
+        .with("box/system.rhai", &reads("/etc/hostname"))
+        .with("box/there.rhai", "print(file_exists(\"../secret.csv\"));")
+        .with("box/writes.rhai", "table(#{ y: [1.0] }).save(\"../out.csv\");")
+        .with("box/appends.rhai", "append_text(\"../secret.csv\", \"2\");")
+        .with("box/imports.rhai", "import \"../other\" as other;\nprint(other::x);")
+        .with("other.rhai", "export const x = 1;");
+    let run = |script: &str| place.run(&["run", script, "--confine", "box", "-q"]);
+    run("box/good.rhai").exactly(0, "2\n", "");
+    assert!(place.read("box/new.csv").contains('1'));
+    // The script itself is what the user named.
+    run("stranger.rhai").exactly(0, "2\n", "");
+    for script in ["up", "system", "there", "writes", "appends", "imports"] {
+        let said = run(&format!("box/{script}.rhai"));
+        assert!(said.code == 1 && said.out.is_empty(), "{script}: {said:?}");
+        assert!(
+            said.err.contains("lies outside of `") && said.err.contains("--confine"),
+            "{script}: {said:?}"
+        );
+    }
+    assert!(!place.0.join("out.csv").exists() && place.read("secret.csv") == "x\n1\n");
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("../secret.csv", place.0.join("box/link.csv")).unwrap();
+        let place = place.with("box/link.rhai", &reads("link.csv"));
+        assert_eq!(place.run(&["run", "box/link.rhai", "--confine", "box", "-q"]).code, 1);
+        let said = place.run(&["run", "box/good.rhai", "--confine", "nowhere"]);
+        said.exactly(1, "", "error: `nowhere` is no folder\n |\n = hint: make it first\n");
+        let said = place.run(&["run", "box/good.rhai", "--confine", "box", "--out", ".", "-q"]);
+        assert!(said.code == 1 && said.err.contains("lies outside"), "{said:?}");
+    }
+}
+
+#[test]
+fn memory_and_time_are_limited() {
+    let place = Place::new("limits")
+        .with("large.rhai", "let x = linspace(0.0, 1.0, 100000000);\nprint(x.len);")
+        .with("grows.rhai", "let s = \"abcdefgh\";\nloop { s += s; }")
+        .with("small.rhai", "print(linspace(0.0, 1.0, 1000).len);")
+        .with("long.rhai", "print(1);\nlet n = 0;\nloop { n += 1; }");
+    let limited = |script: &str| place.run(&["run", script, "--memory", "300MB", "--threads", "1", "-q"]);
+    limited("small.rhai").exactly(0, "1000\n", "");
+    for (script, why) in [("large.rhai", "does not fit in memory"), ("grows.rhai", " are free")] {
+        let said = limited(script);
+        assert!(said.code == 1 && said.out.is_empty() && said.err.contains(why), "{said:?}");
+    }
+    let said = place.run(&["run", "long.rhai", "--time", "0.3s"]);
+    assert_eq!((said.code, said.out.as_str()), (124, "1\n"), "{said:?}");
+    assert!(said.err.starts_with("note: its time of 300ms is over\n"), "{said:?}");
+    place.run(&["run", "small.rhai", "--time", "1h"]).exactly(0, "1000\n", "");
+    for wrong in [["--memory", "much"], ["--memory", "1kB"], ["--time", "-3"], ["--time", "soon"]] {
+        assert_eq!(place.run(&["run", "small.rhai", wrong[0], wrong[1]]).code, 2, "{wrong:?}");
+    }
+}

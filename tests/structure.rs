@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The layers, lowest first; those in one row may import one another.
 const LAYERS: [&[&str]; 13] = [
     &["error"],
-    &["task"],
+    &["confine", "task"],
     &["ranks"],
     &["number"],
     &["backend"],
@@ -25,7 +25,8 @@ const LAYERS: [&[&str]; 13] = [
 ];
 
 /// Crates and the folders that may use them.
-const ROOMS: [(&str, &[&str]); 2] = [("rhai", &["script", "repl", "cli"]), ("cust", &["backend/cuda"])];
+const ROOMS: [(&str, &[&str]); 3] =
+    [("rhai", &["script", "repl", "cli"]), ("cust", &["backend/cuda"]), ("landlock", &["confine.rs"])];
 
 /// Where `unsafe` is: in the backends, and in files that ask the system for something that the standard library lacks.
 const UNSAFE: [&str; 7] = [

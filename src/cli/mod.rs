@@ -21,6 +21,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::confine;
 use crate::error::{Error, Kind};
 use crate::number::memory;
 use crate::output::{self, colours, end_alone, files, out, tell};
@@ -97,6 +98,15 @@ pub(crate) struct Shared {
     /// Folder for the files that scripts write
     #[arg(long, value_name = "DIR")]
     out: Option<std::path::PathBuf>,
+    /// Keep the files of scripts in this folder: they read and write nothing else
+    #[arg(long, value_name = "DIR")]
+    confine: Option<std::path::PathBuf>,
+    /// The most memory to take, as `4GB`; of each rank, where there are several
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    memory: Option<u64>,
+    /// End after this time, as `90s`, `10m`, `2h`, with exit code 124; checkpoints stay
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    time: Option<Duration>,
     /// No progress and no notes
     #[arg(long, short)]
     quiet: bool,
@@ -137,6 +147,51 @@ fn grid(text: &str) -> Result<Grid, String> {
         .ok_or_else(|| format!("`{text}` is no grid of ranks (give a number a direction, as 4x2x2)"))
 }
 
+/// A number and its unit.
+fn measured<T>(text: &str, units: &[(&str, T)]) -> Option<(f64, T)>
+where
+    T: Copy,
+{
+    let text = text.trim();
+    let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let number: f64 = text[..end].trim().parse().ok().filter(|x: &f64| *x > 0.0 && x.is_finite())?;
+    let unit = text[end..].to_ascii_lowercase();
+    units.iter().find(|(name, _)| *name == unit).map(|(_, size)| (number, *size))
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    let units = [
+        ("", 1.0),
+        ("b", 1.0),
+        ("kb", 1e3),
+        ("mb", 1e6),
+        ("gb", 1e9),
+        ("tb", 1e12),
+        ("k", 1024.0),
+        ("kib", 1024.0),
+        ("m", 1024f64.powi(2)),
+        ("mib", 1024f64.powi(2)),
+        ("g", 1024f64.powi(3)),
+        ("gib", 1024f64.powi(3)),
+        ("tib", 1024f64.powi(4)),
+    ];
+    let (number, unit) =
+        measured(text, &units).ok_or_else(|| format!("`{text}` is no size (like `4GB` or `500MB`)"))?;
+    let bytes = number * unit;
+    if bytes < 64e6 {
+        return Err(format!("{text}: the program itself needs 64MB"));
+    }
+    Ok(bytes as u64)
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let units =
+        [("", 1.0), ("s", 1.0), ("ms", 1e-3), ("m", 60.0), ("min", 60.0), ("h", 3600.0), ("d", 86400.0)];
+    measured(text, &units)
+        .and_then(|(number, unit)| Duration::try_from_secs_f64(number * unit).ok())
+        .ok_or_else(|| format!("`{text}` is no time (like `90s`, `10m` or `2h`)"))
+}
+
 /// An error with its hint, for the command line.
 fn with_hint(e: &Error) -> String {
     e.hint_text().map_or(e.to_string(), |hint| format!("{e} ({hint})"))
@@ -167,7 +222,34 @@ impl Shared {
         keep(&mut self.threads, before.threads, "threads", told);
         keep(&mut self.seed, before.seed, "seed", told);
         keep(&mut self.out, before.out, "out", told);
+        keep(&mut self.confine, before.confine, "confine", told);
+        keep(&mut self.memory, before.memory, "memory", told);
+        keep(&mut self.time, before.time, "time", told);
         keep(&mut self.quiet, before.quiet, "quiet", told);
+    }
+
+    /// Holds the process to its limits from now on, before it starts threads that compute.
+    fn hold(&self) -> Result<(), Error> {
+        if let Some(bytes) = self.memory {
+            memory::restrict(bytes);
+        }
+        if let Some(folder) = &self.confine {
+            // Ranks of a machine talk by files in memory.
+            let others: &[&str] = if ranks::world().is_some() { &["/dev/shm", "/tmp"] } else { &[] };
+            let kernel = confine::to(folder, others)?;
+            if kernel == confine::Kernel::Cannot && !self.quiet {
+                tell("note: this system has no Landlock: the program alone keeps scripts in their folder");
+            }
+            if let Some(out) = &self.out {
+                confine::check(out)?;
+            }
+        }
+        if let Some(time) = self.time {
+            let words = format!("note: its time of {time:?} is over");
+            signals::after(time, move || tell(&words))
+                .map_err(|e| Error::backend(format!("a thread cannot be started: {e}")))?;
+        }
+        Ok(())
     }
 
     /// The same wishes for an engine.
@@ -180,7 +262,7 @@ impl Shared {
             share_from: self.share_from,
             threads: self.threads,
             seed: self.seed,
-            out: self.out.clone(),
+            out: self.out.clone().or_else(|| self.confine.clone()),
             quiet: self.quiet,
             ..Settings::default()
         }
@@ -315,7 +397,16 @@ fn work() -> ExitCode {
     leave(execute(arguments))
 }
 
-fn execute(arguments: Arguments) -> ExitCode {
+fn execute(mut arguments: Arguments) -> ExitCode {
+    let held = match &mut arguments.command {
+        None => arguments.shared.hold(),
+        // It reads its script first, which may lie elsewhere.
+        Some(Command::Run(_)) => Ok(()),
+        Some(command) => command.shared().map_or(Ok(()), |shared| shared.hold()),
+    };
+    if let Err(e) = held {
+        return report(&Report::plain(&e));
+    }
     let Some(command) = arguments.command else {
         return crate::repl::run(arguments.shared.settings());
     };

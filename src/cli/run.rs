@@ -51,6 +51,9 @@ impl Run {
             Ok(text) => text,
             Err(unreadable) => return report(&unreadable),
         };
+        if let Err(e) = self.shared.hold() {
+            return report(&Report::plain(&e));
+        }
         let mut engine = match Engine::with(settings, catch_interrupt()) {
             Ok(engine) => engine,
             Err(e) => return report(&Report::plain(&e)),

@@ -5,6 +5,7 @@ use super::su3::{self, Su3};
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::number::philox::{self, Stream};
+use crate::task;
 
 /// The first output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) for a seed.
 fn mix(seed: u64) -> u64 {
@@ -27,7 +28,14 @@ fn reference(stream: u64, at: u64) -> f64 {
 /// The reference spinor of a stream on `sites` sites: real and imaginary parts uniform in (-1, 1), one row after the
 /// other.
 pub fn reference_spinor(sites: usize, stream: u64) -> Vec<C64> {
-    (0..12 * sites as u64).map(|k| C64::new(reference(stream, 2 * k), reference(stream, 2 * k + 1))).collect()
+    let number = |k| C64::new(reference(stream, 2 * k), reference(stream, 2 * k + 1));
+    let stop = task::current();
+    let mut all = Vec::with_capacity(12 * sites);
+    for site in 0..sites as u64 {
+        stop.heed();
+        all.extend((12 * site..12 * (site + 1)).map(number));
+    }
+    all
 }
 
 /// Haar-random SU(3): Gaussian rows made orthonormal.

@@ -10,6 +10,7 @@ use super::lex;
 use super::magic::LIST;
 use super::paste;
 use super::session::{Session, Step};
+use crate::confine;
 use crate::error::Error;
 use crate::number::memory::human;
 use crate::ranks;
@@ -55,6 +56,9 @@ impl Session {
     fn shell(&self, command: &str) -> Step {
         if command.is_empty() {
             return self.fail(&Error::input("no command follows `!`").hint("like `!ls`"));
+        }
+        if confine::active() {
+            return self.fail(&Error::input("`--confine` has no commands of the system"));
         }
         let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
         // Of several ranks one runs it for all.

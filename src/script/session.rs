@@ -15,8 +15,8 @@ use crate::backend::Device;
 use crate::error::Result;
 use crate::number::format::plain;
 use crate::output::tell;
-use crate::ranks;
 use crate::task::{Interrupt, Progress, Task};
+use crate::{confine, ranks};
 
 /// What the program was asked for on its command line.
 #[derive(Clone, Default)]
@@ -236,11 +236,24 @@ impl Session {
         match &self.settings.borrow().out {
             Some(folder) => {
                 // Made with its first file; if that fails, writing the file says why.
-                let _ = std::fs::create_dir_all(folder);
+                if confine::check(folder).is_ok() {
+                    let _ = std::fs::create_dir_all(folder);
+                }
                 folder.join(name)
             }
             None => PathBuf::from(name),
         }
+    }
+
+    /// The file that a script names to be read: what it saved, it finds again; everything else is named as the user sees it.
+    ///
+    /// # Errors
+    /// A place where scripts may not read.
+    pub fn input_path(&self, name: &str) -> Result<PathBuf> {
+        let saved = self.output_path(name);
+        let path = if ranks::told(confine::exists(&saved))? { saved } else { PathBuf::from(name) };
+        confine::check(&path)?;
+        Ok(path)
     }
 
     /// Tells people something they should know, on standard error.

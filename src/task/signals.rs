@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// A request from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +19,8 @@ type Handler = Box<dyn FnMut(Request) + Send>;
 static HANDLER: Mutex<Option<Handler>> = Mutex::new(None);
 static CODE: AtomicU8 = AtomicU8::new(130);
 
-/// The exit code of a program that a request ended: 128 and the number of the last signal; of SIGINT where none came.
+/// The exit code of a program that a request ended: 128 and the number of the last signal, 124 where its time is over; that of
+/// SIGINT where none came.
 pub fn code() -> u8 {
     CODE.load(Ordering::SeqCst)
 }
@@ -28,8 +30,28 @@ pub fn on(handler: impl FnMut(Request) + Send + 'static) {
     *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(handler));
 }
 
+/// The exit code of a run whose time is over.
+const TIME_IS_OVER: u8 = 124;
+
+/// Asks the program to end after a time; `tell` says so.
+///
+/// # Errors
+/// When no thread can be started.
+pub fn after(time: Duration, tell: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let wait = move || {
+        std::thread::sleep(time);
+        tell();
+        ask(TIME_IS_OVER, Request::End);
+    };
+    std::thread::Builder::new().name("time".into()).spawn(wait).map(|_| ())
+}
+
 fn hear(signal: u8, request: Request) {
-    CODE.store(128 + signal, Ordering::SeqCst);
+    ask(128 + signal, request);
+}
+
+fn ask(code: u8, request: Request) {
+    CODE.store(code, Ordering::SeqCst);
     match &mut *HANDLER.lock().unwrap_or_else(PoisonError::into_inner) {
         Some(handler) => handler(request),
         None => end_now(),

@@ -6,6 +6,7 @@ use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::number::philox;
 use crate::number::{C64, Real};
+use crate::task;
 
 /// The entry that element `index` of `column` has.
 pub(in crate::backend) fn entry(random: &Random, complex: bool, index: u64, column: u32) -> C64 {
@@ -49,9 +50,12 @@ fn go<F: Lane>(
     let Some(y) = F::lanes_mut(block) else {
         return Err(Error::internal("random block of another precision"));
     };
+    // Blocks may be as large as the memory.
+    let stop = task::current();
     let ranges = threads.ranges(y.len() / stride.max(1), width * 64);
     threads.run(&ranges, stride, y, |rows, y| {
         for (stored, y) in rows.zip(y.chunks_exact_mut(stride)) {
+            stop.heed();
             for (at, column, lane) in (0..width).map(|at| (at, at / lanes, at % lanes)) {
                 let row = start + fold.map_or(stored, |fold| fold.row(stored, lane));
                 let z = entry(random, complex, row as u64, random.first_column + column as u32);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 /// Where no system says how much there is.
 const UNKNOWN: u64 = 1 << 40;
@@ -16,12 +16,16 @@ const RESERVE: (u64, u64) = (12 << 20, 256 << 20);
 /// Bytes that are allocated, as the allocator counts them; 0 in programs with another one.
 pub(super) static LIVE: AtomicI64 = AtomicI64::new(0);
 
+/// What the user lets this process take.
+static WANTED: AtomicU64 = AtomicU64::new(u64::MAX);
+
 static LIMITS: OnceLock<Limits> = OnceLock::new();
 
 /// The limits that hold for the whole run.
 struct Limits {
     groups: Vec<Group>,
-    reserve: u64,
+    /// The least of them, the machine's memory, and the addresses.
+    all: u64,
 }
 
 /// A control group with a limit.
@@ -39,15 +43,20 @@ pub fn available() -> u64 {
     free_within(LIMITS.get_or_init(Limits::find), 0)
 }
 
+/// Lets this process take so many bytes, at most.
+pub fn restrict(bytes: u64) {
+    WANTED.store(bytes, Ordering::Relaxed);
+}
+
 /// The part of memory that is never given away: a 32nd of all, within bounds.
 pub(super) fn reserve() -> u64 {
-    LIMITS.get_or_init(Limits::find).reserve
+    LIMITS.get_or_init(Limits::find).reserve()
 }
 
 /// [`available`], when so many addresses more are taken, and [`reserve`], for the allocator; nothing before the first call
 /// of either.
 pub(super) fn known(addresses: u64) -> Option<(u64, u64)> {
-    LIMITS.get().map(|limits| (free_within(limits, addresses), limits.reserve))
+    LIMITS.get().map(|limits| (free_within(limits, addresses), limits.reserve()))
 }
 
 fn live() -> u64 {
@@ -69,7 +78,10 @@ fn free_within(limits: &Limits, more: u64) -> u64 {
     let (addresses, resident, of_files) = (bytes(), bytes(), bytes());
     let written = resident.saturating_sub(of_files);
     let promised = live().saturating_sub(written);
-    real.saturating_sub(promised).min(address_space().saturating_sub(addresses.saturating_add(more)))
+    let wanted = WANTED.load(Ordering::Relaxed).saturating_sub(live().max(written));
+    real.saturating_sub(promised)
+        .min(wanted)
+        .min(address_space().saturating_sub(addresses.saturating_add(more)))
 }
 
 /// The beginning of a small file; empty where it cannot be read.
@@ -124,7 +136,11 @@ impl Limits {
         let groups = groups(&read("/proc/self/cgroup"), &read("/proc/self/mountinfo"));
         let machine = kilobytes(&read("/proc/meminfo"), "MemTotal:").unwrap_or(UNKNOWN);
         let all = groups.iter().map(|group| group.limit).fold(machine.min(address_space()), u64::min);
-        Limits { groups, reserve: (all / 32).clamp(RESERVE.0, RESERVE.1) }
+        Limits { groups, all }
+    }
+
+    fn reserve(&self) -> u64 {
+        (self.all.min(WANTED.load(Ordering::Relaxed)) / 32).clamp(RESERVE.0, RESERVE.1)
     }
 }
 

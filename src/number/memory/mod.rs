@@ -8,7 +8,7 @@ mod read;
 use crate::error::{Error, Result};
 
 pub use allocator::{Refused, Watched, forget_refusal, unwind_if_refused};
-pub use limits::available;
+pub use limits::{available, restrict};
 pub use read::{open, read};
 
 /// What the standard library says of sizes that no machine can have.

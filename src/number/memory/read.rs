@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::ensure;
 use crate::error::Error;
-use crate::task;
+use crate::{confine, task};
 
 /// The bytes of a file. Devices, which may have no end, are refused; the size is asked for before memory is taken, and
 /// Ctrl-C is heard on the way. What is not the system's fault is an [`Error`] inside; `Error::of_io` takes it out.
@@ -31,8 +31,9 @@ pub fn read(path: &Path) -> IoResult<Vec<u8>> {
 /// Opens a file to be read, or a pipe, but no device.
 ///
 /// # Errors
-/// What the system says, a folder, a device.
+/// What the system says, a folder, a device, a place where scripts may not read.
 pub fn open(path: &Path) -> IoResult<File> {
+    confine::check(path).map_err(IoError::other)?;
     let kind = std::fs::metadata(path)?.file_type();
     #[cfg(unix)]
     let device = {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::error::{Error, Kind, Result};
-use crate::{ranks, task};
+use crate::{confine, ranks, task};
 
 /// What formats write to.
 pub trait Sink: Write + Seek {}
@@ -35,6 +35,7 @@ fn failed(path: &Path, error: std::io::Error) -> Error {
 
 /// Adds bytes at the end of a file, in one piece; what it held stays.
 pub fn append(path: &Path, content: &[u8]) -> Result<()> {
+    confine::check(path)?;
     let add = || File::options().append(true).create(true).open(path)?.write_all(content);
     ranks::once(|| add().map_err(|error| failed(path, error)))
 }
@@ -42,6 +43,7 @@ pub fn append(path: &Path, content: &[u8]) -> Result<()> {
 /// Runs `fill` on a new file that takes the name `path` if all went well. Otherwise the older file of that name
 /// is still there. Devices and pipes are written directly. Of several ranks one writes, and `fill` asks nothing of the others.
 pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
+    confine::check(path)?;
     ranks::once(|| write_here(path, fill))
 }
 
@@ -167,7 +169,7 @@ pub fn bytes(path: &Path, content: &[u8]) -> Result<()> {
 
 /// Whether a file of that name can be written.
 pub fn writable(path: &Path) -> bool {
-    ranks::once(|| Ok(writable_here(path))).unwrap_or(false)
+    confine::check(path).is_ok() && ranks::once(|| Ok(writable_here(path))).unwrap_or(false)
 }
 
 fn writable_here(path: &Path) -> bool {

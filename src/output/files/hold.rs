@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::ranks;
+use crate::{confine, ranks};
 
 /// A file that is kept as long as this value lives.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub struct Held {
 pub fn hold(path: &Path) -> Result<Held> {
     let mut held = Held { lock: None, path: PathBuf::new() };
     // Of several ranks one keeps it for all.
+    confine::check(path)?;
     ranks::once(|| {
         held = hold_here(path)?;
         Ok(())

@@ -8,6 +8,7 @@ use rhai::{Array, Dynamic, INT};
 use super::lattice::{boundaries_of, ints, reals};
 use super::model::{ScriptModel, single_precision, storage_format};
 use super::table::manifest;
+use crate::confine;
 use crate::error::{Error, Result};
 use crate::lattice::{
     Centres, WannierOptions, read_matrix_market, read_wannier_input, read_wannier90, read_wannier90_position,
@@ -23,17 +24,11 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("lattice", exported_module!(wannier_functions));
 }
 
-/// What a script saved, it finds again; everything else is named as the user sees it.
-fn input_path(file: &str) -> Result<PathBuf> {
-    let saved = session()?.output_path(file);
-    Ok(if crate::ranks::told(saved.exists())? { saved } else { file.into() })
-}
-
 /// The file of a run of Wannier90 that lies beside its Hamiltonian, if it is there.
 fn beside(hamiltonian: &Path, ending: &str) -> Option<PathBuf> {
     let name = hamiltonian.file_name()?.to_string_lossy().into_owned();
     let seed = name.strip_suffix("_hr.dat").or_else(|| name.strip_suffix("_tb.dat"))?;
-    Some(hamiltonian.with_file_name(format!("{seed}{ending}"))).filter(|path| path.exists())
+    Some(hamiltonian.with_file_name(format!("{seed}{ending}"))).filter(|path| confine::exists(path))
 }
 
 /// How a Hamiltonian of Wannier90 is read: by the options, and by the files beside it.
@@ -65,7 +60,7 @@ fn wannier_options(o: &Options, path: &Path) -> Result<WannierOptions> {
     };
     let nearest = match o.maybe_text("nearest")? {
         Some(name) if name == "none" => None,
-        Some(name) => Some(input_path(&name)?),
+        Some(name) => Some(session()?.input_path(&name)?),
         None => beside(path, "_wsvec.dat").inspect(|file| note_of("the nearest images", file)),
     };
     let centres = centres_of(o, path, own || vectors.is_some())?;
@@ -94,7 +89,11 @@ fn centres_of(o: &Options, hamiltonian: &Path, placed: bool) -> Result<Centres> 
         return Ok(Centres::At(centres.iter().map(|x| reals(x, "a Wannier centre")).collect::<Result<_>>()?));
     }
     if let Some(name) = o.maybe_text("centres")? {
-        return Ok(if name == "none" { Centres::Nowhere } else { Centres::File(input_path(&name)?) });
+        return Ok(if name == "none" {
+            Centres::Nowhere
+        } else {
+            Centres::File(session()?.input_path(&name)?)
+        });
     }
     if hamiltonian.to_string_lossy().ends_with("_tb.dat") {
         return Ok(Centres::Own);
@@ -131,7 +130,7 @@ mod import_functions {
     #[rhai_fn(return_raw)]
     pub fn matrix_market(file: &str, o: Options) -> Fallible<Operator> {
         let format = storage_format(&o)?;
-        let csr = read_matrix_market(&input_path(file)?, single_precision(&o)?, &o.task()?)?;
+        let csr = read_matrix_market(&session()?.input_path(file)?, single_precision(&o)?, &o.task()?)?;
         Ok(Stored::from_csr(&session()?.device(), csr, format)?)
     }
 
@@ -213,7 +212,7 @@ mod wannier_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn wannier90(file: &str, o: Options) -> Fallible<ScriptModel> {
-        let path = input_path(file)?;
+        let path = session()?.input_path(file)?;
         let wanted = wannier_options(&o, &path)?;
         let model = read_wannier90(&path, &wanted)?;
         if wanted.centres == Centres::Nowhere && model.orbitals() > 1 && o.given("centres").is_none() {
@@ -246,7 +245,7 @@ mod wannier_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn wannier90_position(file: &str, axis: INT, o: Options) -> Fallible<ScriptModel> {
-        let path = input_path(file)?;
+        let path = session()?.input_path(file)?;
         let wanted = wannier_options(&o, &path)?;
         let axis = usize::try_from(axis).map_err(|_| Error::input(format!("axis {axis} of a coordinate")))?;
         Ok(ScriptModel::new(read_wannier90_position(&path, axis, &wanted)?))
@@ -263,7 +262,7 @@ mod wannier_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn wannier90_path(file: &str) -> Fallible<Array> {
-        let input = read_wannier_input(&input_path(file)?)?;
+        let input = read_wannier_input(&session()?.input_path(file)?)?;
         if input.path.is_empty() {
             return Err(Error::file(format!("`{file}` has no block `kpoint_path`")).into());
         }

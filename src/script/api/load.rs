@@ -7,7 +7,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Dynamic, Engine};
 
-use super::table::{find, from_data};
+use super::table::from_data;
 use super::vmc::{Psi, load_walkers};
 use super::{dmrg, gauge, orbitals, vector_files};
 use crate::error::{Error, Result};
@@ -15,7 +15,7 @@ use crate::manybody::dmrg::is_state;
 use crate::method::{DoubleMoments, Moments};
 use crate::number::{Table, memory};
 use crate::output::files::{self, Data};
-use crate::script::{Fallible, Options};
+use crate::script::{Fallible, Options, session};
 
 /// Registers the function.
 pub(super) fn register(engine: &mut Engine) {
@@ -47,7 +47,7 @@ fn only(kind: &str, o: &Options) -> Result<()> {
 
 /// The value in a file.
 fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
-    let path = find(file)?;
+    let path = session()?.input_path(file)?;
     let head = head(&path);
     let named = |end: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
     if crate::gauge::files::is_field(&head) || named("nersc") || named("lime") || named("ildg") {

@@ -84,11 +84,6 @@ pub(super) fn save_data(data: Data, file: &str) -> Result<()> {
 }
 
 /// Where a file is read from: what a script saved, it finds again; everything else is named as the user sees it.
-pub(super) fn find(file: &str) -> Result<std::path::PathBuf> {
-    let saved = session()?.output_path(file);
-    Ok(if crate::ranks::told(saved.exists())? { saved } else { file.into() })
-}
-
 /// A plain text or number of a report as a script value, anything deeper as its JSON text.
 fn report_value(value: &serde_json::Value) -> Dynamic {
     match value {
@@ -329,7 +324,7 @@ mod table_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn file_exists(file: &str) -> Fallible<bool> {
-        Ok(find(file).and_then(|path| crate::ranks::told(path.exists()))?)
+        Ok(session().and_then(|s| s.input_path(file)).and_then(|path| crate::ranks::told(path.exists()))?)
     }
 
     // As texts, but records hold the numbers.

@@ -11,7 +11,7 @@ use super::{AnyState, Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
 use crate::manybody::dmrg::{Saved, sealed, unsealed};
-use crate::number::C64;
+use crate::number::{C64, memory};
 use crate::output::files;
 use crate::script::api::about;
 use crate::script::session;
@@ -126,7 +126,7 @@ pub(super) fn save_state(held: &Held, file: &str) -> Result<()> {
 
 /// The state in a file that scripts call `file`.
 pub(in crate::script::api) fn load_state(file: &str, path: &Path) -> Result<Held> {
-    let bytes = std::fs::read(path).map_err(|e| {
+    let bytes = memory::read(path).map_err(|e| {
         Error::of_io(&e)
             .context(format!("`{file}` cannot be read"))
             .hint("states are written by `gs.save(\"name.dmrg\")`")

@@ -18,7 +18,6 @@ use crate::number::memory::human;
 use crate::number::{C64, Matrix, Series, Table};
 use crate::operator::Operator;
 use crate::script::api::manybody::sector_of;
-use crate::script::api::table::find;
 use crate::script::api::vector::Vector;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -447,7 +446,7 @@ mod state_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn load(file: &str) -> Fallible<Held> {
-        Ok(find(file).and_then(|path| load_state(file, &path))?)
+        Ok(load_state(file, &session()?.input_path(file)?)?)
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

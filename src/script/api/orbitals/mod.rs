@@ -16,7 +16,7 @@ use super::values::{as_number, real, to_series, type_of};
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
 use crate::montecarlo::orbitals::{Fourier, Gaussians, OrbitalSet, Shell, SplineOrbitals, casino};
-use crate::number::{Matrix, Series};
+use crate::number::{Matrix, Series, memory};
 use crate::output::files;
 use crate::script::callback::Callback;
 use crate::script::declared::unknown_key;
@@ -56,13 +56,13 @@ pub(super) fn load(path: &Path, file: &str, o: &Options) -> Result<OrbitalSet> {
             }
             files::load_orbitals(path, single)?
         } else {
-            let text = std::fs::read_to_string(path).map_err(|e| match e.kind() {
+            let bytes = memory::read(path).map_err(|e| match e.kind() {
                 std::io::ErrorKind::NotFound => Error::file("there is no such file")
                     .hint("names of files are relative to the folder where the program was started"),
-                std::io::ErrorKind::InvalidData => {
-                    Error::file("it is no text").hint("archives end in `.npz`; `bwfn.data` is a text")
-                }
-                _ => Error::file(e.to_string()),
+                _ => Error::of_io(&e),
+            })?;
+            let text = String::from_utf8(bytes).map_err(|_| {
+                Error::file("it is no text").hint("archives end in `.npz`; `bwfn.data` is a text")
             })?;
             let blips = casino::read(&text, single.unwrap_or(false), k)?;
             (blips.layout, blips.table, Some(blips.energies))

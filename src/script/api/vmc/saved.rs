@@ -75,8 +75,7 @@ fn parts<P: Into<Value>>(saved: Saved<P>) -> (u64, u64, Value) {
 
 /// Walkers of that wave function: a map of `walk` and of `about`, what was saved beside them.
 pub(in crate::script::api) fn load(psi: &Psi, file: &str) -> Result<Map> {
-    let path = session()?.output_path(file);
-    let path = if crate::ranks::told(path.exists())? { path } else { file.into() };
+    let path = session()?.input_path(file)?;
     let bytes = memory::read(&path).map_err(|e| {
         Error::of_io(&e)
             .context(format!("`{file}` cannot be read"))
