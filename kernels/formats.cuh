@@ -51,7 +51,7 @@ struct Sell {
     const uint32_t* order;
     const J* columns;
     const T* values;
-    // Rows of a slice, and the shift that divides by them: 5 for slices of a warp, 63 for one slice of all rows (ELL).
+    // Rows of a slice, a power of two, and the shift that divides by them; 63 for one slice of all rows (ELL).
     uint64_t chunk, shift;
 
     __device__ __forceinline__ uint64_t place(uint64_t at) const { return order ? __ldg(order + at) : at; }

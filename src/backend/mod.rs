@@ -51,7 +51,7 @@ pub enum MatrixSpec {
     Sell {
         /// The matrix in compressed rows.
         csr: Arc<Csr>,
-        /// Rows a slice (C).
+        /// Rows a slice (C); a GPU takes powers of two.
         chunk: usize,
         /// Rows among which lengths are sorted (sigma).
         sigma: usize,

@@ -391,8 +391,8 @@ impl<'a> Plan<'a> {
             self.add(out, site, &step, block.nonzero());
         }
         // On-site energies commute with positions.
-        if !model.disorder.is_empty() && self.axes.is_empty() {
-            let energy = C64::new(model.random_energy(site), 0.0);
+        if model.has_site_energies() && self.axes.is_empty() {
+            let energy = C64::new(model.site_energy(site), 0.0);
             out.rows
                 .iter_mut()
                 .enumerate()

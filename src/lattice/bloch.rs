@@ -212,7 +212,7 @@ impl Model {
     /// Whether all terms are the same in every cell.
     fn repeats(&self) -> bool {
         self.local.is_empty()
-            && self.disorder.is_empty()
+            && !self.has_site_energies()
             && self.fluxes.is_empty()
             && !self.lattice.has_removed()
             && self.hops.iter().all(|hop| hop.is_uniform())

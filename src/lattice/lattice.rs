@@ -3,9 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
-use crate::number::C64;
+use crate::number::{C64, memory};
 use crate::task;
 
 /// The most directions a lattice can have.
@@ -264,6 +266,29 @@ impl Lattice {
         let mut position = vec![0.0; self.space()];
         self.position_into(&at, s, &mut position);
         Ok(position)
+    }
+
+    /// The Cartesian coordinates of all sites along an axis, in lattice constants.
+    ///
+    /// # Errors
+    /// When there is no such axis, or no memory for them.
+    pub fn along(&self, axis: usize) -> Result<Vec<f64>> {
+        if axis >= self.space() {
+            return Err(Error::input(format!("axis {axis} in a space of {} dimensions", self.space()))
+                .hint("axes are numbered from 0"));
+        }
+        let sites = self.sites();
+        memory::ensure(8 * sites as u128, &format!("a coordinate of {sites} sites"))?;
+        let basis = self.basis.len();
+        let stop = task::current();
+        let one = |site: usize| {
+            stop.heed();
+            let full = self.full(site);
+            let at = self.coordinates(full / basis);
+            let start = self.basis[full % basis].position[axis];
+            self.vectors.iter().zip(at).fold(start, |sum, (vector, x)| sum + x as f64 * vector[axis])
+        };
+        Ok((0..sites).into_par_iter().map(one).collect())
     }
 
     /// Sites joined to a site by nearest-neighbour bonds, ascending, each once.

@@ -29,6 +29,8 @@ pub struct Model {
     pub(super) uniform: Vec<Block>,
     /// On-site blocks that differ from site to site.
     pub(super) local: Vec<Arc<Table>>,
+    /// On-site energies, one a site each.
+    pub(super) energies: Vec<Arc<Vec<f64>>>,
     pub(super) disorder: Vec<Disorder>,
     pub(super) hops: Vec<Hop>,
     pub(super) fluxes: Vec<Flux>,
@@ -94,6 +96,7 @@ impl Model {
             orbitals,
             uniform,
             local: Vec::new(),
+            energies: Vec::new(),
             disorder: Vec::new(),
             hops: Vec::new(),
             fluxes: Vec::new(),
@@ -229,12 +232,8 @@ impl Model {
             return Err(Error::input(format!("the energy of site {site} is {}", energies[site]))
                 .hint("look for a division by zero"));
         }
-        memory::ensure(4 * sites as u128, &format!("a term on {sites} sites"))?;
-        let mut table = Builder::default();
-        for &energy in energies {
-            table.push(Some(Block::scalar(self.orbitals, energy)))?;
-        }
-        self.local.push(Arc::new(table.finish()));
+        memory::ensure(8 * sites as u128, &format!("the energies of {sites} sites"))?;
+        self.energies.push(Arc::new(energies.to_vec()));
         Ok(())
     }
 
@@ -388,6 +387,9 @@ impl Model {
         let before: Vec<usize> =
             (0..lattice.sites()).filter_map(|site| self.lattice.number(lattice.full(site))).collect();
         self.local.iter_mut().for_each(|table| Arc::make_mut(table).select(&before));
+        for energies in &mut self.energies {
+            *energies = Arc::new(before.iter().map(|&site| energies[site]).collect());
+        }
         self.lattice = lattice;
     }
 

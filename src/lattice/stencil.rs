@@ -90,15 +90,15 @@ impl Model {
 
     /// The part of the diagonal that differs from site to site, one number a row, if there is any.
     fn varying_diagonal(&self) -> Result<Option<Vec<f64>>> {
-        if self.local.is_empty() && self.disorder.is_empty() {
+        if self.local.is_empty() && !self.has_site_energies() {
             return Ok(None);
         }
         let rows = self.rows();
         memory::ensure(8 * rows as u128, &format!("the on-site energies of {rows} rows"))?;
         let mut diagonal = vec![0.0; rows];
         diagonal.par_chunks_mut(self.orbitals).enumerate().for_each(|(site, row)| {
-            let random = self.random_energy(site);
-            row.iter_mut().for_each(|x| *x = random);
+            let energy = self.site_energy(site);
+            row.iter_mut().for_each(|x| *x = energy);
             for table in &self.local {
                 if let Some(block) = table.get(site) {
                     row.iter_mut().enumerate().for_each(|(i, x)| *x += block.get(i, i).re);
@@ -108,14 +108,19 @@ impl Model {
         Ok(Some(diagonal))
     }
 
-    /// The sum of the random energies of a site.
+    /// Whether sites have energies of their own, random or given, beside the blocks of tables.
+    pub(super) fn has_site_energies(&self) -> bool {
+        !self.disorder.is_empty() || !self.energies.is_empty()
+    }
+
+    /// The sum of the random energies of a site and of those given for it.
     #[inline]
-    pub(super) fn random_energy(&self, site: usize) -> f64 {
+    pub(super) fn site_energy(&self, site: usize) -> f64 {
         let one = |d: &super::model::Disorder| {
             let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, d.draw);
             d.width * (philox::unit(w[0], w[1]) - 0.5)
         };
-        self.disorder.iter().map(one).sum()
+        self.disorder.iter().map(one).sum::<f64>() + self.energies.iter().map(|all| all[site]).sum::<f64>()
     }
 }
 

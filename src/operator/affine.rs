@@ -256,6 +256,11 @@ impl Operator {
         KernelInfo { format: self.describe(), ..self.node.kernel().info() }
     }
 
+    /// Entries over the places that the format keeps for them, 1 where nothing is padded.
+    pub fn occupancy(&self) -> f64 {
+        self.node.occupancy()
+    }
+
     /// Why the entries are stored in this format, where a choice was made.
     pub fn reason(&self) -> Option<&str> {
         self.node.reason()

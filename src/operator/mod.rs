@@ -62,6 +62,11 @@ pub trait LinearOperator: Any + Send + Sync {
         None
     }
 
+    /// Entries over the places kept for them, 1 where nothing is padded.
+    fn occupancy(&self) -> f64 {
+        1.0
+    }
+
     /// A few words: the format.
     fn describe(&self) -> String {
         self.kernel().info().format

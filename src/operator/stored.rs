@@ -149,6 +149,16 @@ fn dense_spec(csr: &Csr) -> Result<MatrixSpec> {
     Ok(MatrixSpec::Dense { rows: csr.rows, cols: csr.cols, dtype: csr.values.dtype(), values })
 }
 
+/// Places that slices of `chunk` rows keep, each padded to its longest row, where rows are sorted by length within `sigma`.
+fn padded(csr: &Csr, chunk: usize, sigma: usize) -> usize {
+    let chunk = chunk.clamp(1, csr.rows.max(1));
+    let mut lengths: Vec<usize> = csr.row_start.windows(2).map(|ends| ends[1] - ends[0]).collect();
+    if sigma > 1 {
+        lengths.chunks_mut(sigma).for_each(|rows| rows.sort_unstable_by(|a, b| b.cmp(a)));
+    }
+    lengths.chunks(chunk).map(|slice| chunk * slice.iter().max().copied().unwrap_or(0)).sum()
+}
+
 /// The entries of a stencil in compressed rows; entries of the same column are added up.
 pub(crate) fn stencil_to_csr(stencil: &Stencil) -> Result<Csr> {
     let dim = stencil.dim();
@@ -226,6 +236,17 @@ impl LinearOperator for Stored {
 
     fn diagonal(&self) -> Option<Vec<C64>> {
         Some(self.discs(|centre, _| centre))
+    }
+
+    fn occupancy(&self) -> f64 {
+        let Source::Csr(csr) = &self.source else { return 1.0 };
+        let places = match self.format {
+            Format::Ell => padded(csr, csr.rows, 1),
+            Format::Sell { chunk, sigma } => padded(csr, chunk, sigma),
+            Format::Dense => csr.rows * csr.cols,
+            Format::Auto | Format::Csr | Format::Stencil => csr.entries(),
+        };
+        if places == 0 { 1.0 } else { csr.entries() as f64 / places as f64 }
     }
 
     fn limits(&self) -> Option<(f64, f64)> {

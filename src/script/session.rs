@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::declaration::Declared;
-use super::device::open_beside;
+use super::device::{open_beside, weights};
 use crate::backend::Device;
 use crate::error::Result;
 use crate::number::format::plain;
@@ -114,9 +114,15 @@ impl Session {
         *self.device.borrow_mut() = device;
     }
 
-    /// Runs work on the backend of that name, with so many threads if a number is given, and goes back to what there was, also
-    /// after errors.
-    pub(crate) fn on<T>(&self, name: &str, threads: Option<usize>, work: impl FnOnce() -> T) -> Result<T> {
+    /// Runs work on the backend of that name, with so many threads and such weights of its parts if they are given, and goes back to
+    /// what there was, also after errors.
+    pub(crate) fn on<T>(
+        &self,
+        name: &str,
+        threads: Option<usize>,
+        shares: Option<&str>,
+        work: impl FnOnce() -> T,
+    ) -> Result<T> {
         struct Back<'a>(&'a Session, Device);
         impl Drop for Back<'_> {
             fn drop(&mut self) {
@@ -124,16 +130,17 @@ impl Session {
             }
         }
         let outer = self.device();
-        let key = (name.to_string(), threads.unwrap_or(0));
+        let key = (format!("{name} {}", shares.unwrap_or_default()), threads.unwrap_or(0));
         let known = self.opened.borrow().get(&key).cloned();
         // The session's own backend is not opened twice.
         let automatic = name == "auto" && ["", "auto"].contains(&self.settings.borrow().backend.as_str());
-        let own = threads.is_none() && (automatic || outer.name() == name);
+        let own = threads.is_none() && shares.is_none() && (automatic || outer.name() == name);
         let device = match known {
             _ if own => outer,
             Some(device) => device,
             None => {
-                let (mut settings, weights) = (self.settings(), Vec::new());
+                let weights = shares.map(weights).transpose()?.unwrap_or_default();
+                let mut settings = self.settings();
                 settings.threads = threads.unwrap_or(settings.threads);
                 let settings = Settings { backend: name.to_string(), weights, ..settings };
                 let device = open_beside(&settings, &self.interrupt)?;

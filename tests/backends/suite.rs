@@ -114,6 +114,8 @@ fn formats(csr: &Arc<Csr>) -> Vec<MatrixSpec> {
         MatrixSpec::Ell(csr.clone()),
         MatrixSpec::Sell { csr: csr.clone(), chunk: 4, sigma: 16 },
         MatrixSpec::Sell { csr: csr.clone(), chunk: 32, sigma: 1 },
+        MatrixSpec::Sell { csr: csr.clone(), chunk: 1, sigma: 1 },
+        MatrixSpec::Sell { csr: csr.clone(), chunk: 64, sigma: 1 << 20 },
         MatrixSpec::Dense { rows: csr.rows, cols: csr.cols, dtype: csr.values.dtype(), values: dense },
     ]
 }

@@ -36,6 +36,21 @@ fn options_that_do_not_exist_or_are_of_another_kind() {
                 "leave",
             ),
             ("tight_binding(lattice::chain(8), #{ format: \"cesr\" })", "no format `cesr`", "csr"),
+            (
+                "tight_binding(lattice::chain(8), #{ format: \"csr\", C: 8 })",
+                "the option `C` is for",
+                "leave",
+            ),
+            (
+                "tight_binding(lattice::chain(8), #{ format: \"sell\", C: 0 })",
+                "option `C` is 0",
+                "at least 1",
+            ),
+            (
+                "tight_binding(lattice::chain(8), #{ format: \"sell\", sigma: 0 })",
+                "option `sigma` is 0",
+                "at least 1",
+            ),
             ("tight_binding(lattice::chain(8), #{ precision: \"half\" })", "no precision `half`", "single"),
             ("lattice::square(4, 4).boundary(\"periodik\", \"open\")", "no boundary `periodik`", "periodic"),
             ("davidson(h, #{ count: 0 })", "option `count` is 0", "at least 1"),
@@ -121,6 +136,21 @@ fn what_does_not_fit_together() {
             ("chebyshev(h, w, other)", "vectors of 9 rows for an operator of 8", "unit_block"),
             ("series([1.0, I]).max()", "this one is complex", ".re"),
             ("kpm::moments(h, #{ moments: 8 }).density(series([0.0, I]), #{})", "this one is complex", ".re"),
+            (
+                "let m = model(lattice::chain(8), 1); m.onsite(0.5, #{ at_once: true });",
+                "the option `at_once` is for a function",
+                "leave it out",
+            ),
+            (
+                "let m = model(lattice::chain(8), 1); m.onsite(|r| [r[0]], #{ at_once: true });",
+                "a term is a number or a Matrix, not",
+                "Series",
+            ),
+            (
+                "let m = model(lattice::chain(8), 1); m.onsite(|r| series([1.0]), #{ at_once: true });",
+                "1 on-site energies for 8 sites",
+                "one for each site",
+            ),
             ("let m = model(lattice::chain(8), 1); m.onsite(I);", "not Hermitian", "real"),
             (
                 "let m = model(lattice::chain(8), 2); m.onsite(matrix([[0, 1], [2, 0]]));",

@@ -353,7 +353,8 @@ pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: MatrixSpec) -> Resu
             if chunk == 0 || sigma == 0 {
                 return Err(Error::input("SELL-C-sigma needs C and sigma of at least 1"));
             }
-            sliced(common(csr.rows, csr.cols), csr, chunk, sigma, format!("SELL-{chunk}-{sigma}"))
+            let padded = chunk.min(csr.rows.max(1));
+            sliced(common(csr.rows, csr.cols), csr, padded, sigma, format!("SELL-{chunk}-{sigma}"))
         }
         MatrixSpec::Dense { rows, cols, dtype, values } => {
             let common = common(rows, cols);

@@ -410,12 +410,16 @@ pub(super) fn prepare(card: &Arc<Card>, spec: MatrixSpec) -> Result<Arc<dyn Kern
             let chunk = csr.rows.max(1);
             sliced(card, &csr, chunk, 1, "ELL".into())
         }
-        MatrixSpec::Sell { csr, sigma, .. } => {
-            // A slice is a warp: 32 rows whose entries lie side by side.
-            if sigma == 0 {
+        MatrixSpec::Sell { csr, chunk, sigma } => {
+            if chunk == 0 || sigma == 0 {
                 return Err(Error::input("SELL-C-sigma needs C and sigma of at least 1"));
             }
-            sliced(card, &csr, 32, sigma, format!("SELL-32-{sigma}"))
+            if !chunk.is_power_of_two() {
+                return Err(Error::input(format!("slices of {chunk} rows on a GPU")).hint(
+                    "C is a power of two there, best 32, a warp of rows whose entries lie side by side",
+                ));
+            }
+            sliced(card, &csr, chunk.min(csr.rows.max(1)), sigma, format!("SELL-{chunk}-{sigma}"))
         }
         MatrixSpec::Dense { rows, cols, dtype, values } => {
             let bytes = to_bytes(dtype, &values);
@@ -556,7 +560,7 @@ fn sliced(
         columns: columns.address,
         values: values.address,
         chunk: chunk as u64,
-        shift: if chunk == 32 { 5 } else { 63 },
+        shift: if chunk < csr.rows { chunk.ilog2().into() } else { 63 },
     });
     let mut buffers = vec![values, columns, slices, lengths];
     buffers.extend(order);

@@ -97,7 +97,8 @@ fn each(
         let widths = |format: Format| -> Vec<usize> {
             [1, 8, 32].into_iter().filter(|&r| bench.wanted(&title(format, r))).collect()
         };
-        let formats = [Format::Stencil, Format::Csr, Format::Sell { chunk: 8, sigma: 64 }, Format::Ell];
+        let chunk = if device.name() == "cpu" { 8 } else { 32 };
+        let formats = [Format::Stencil, Format::Csr, Format::Sell { chunk, sigma: 64 }, Format::Ell];
         let mut formats = formats.into_iter().filter(|&f| !widths(f).is_empty()).peekable();
         if (big && !bench.full) || formats.peek().is_none() {
             continue;
@@ -134,7 +135,8 @@ fn format_name(format: Format) -> &'static str {
     match format {
         Format::Stencil => "stencil",
         Format::Csr => "CSR",
-        Format::Sell { .. } => "SELL-8-64",
+        Format::Sell { chunk: 8, .. } => "SELL-8-64",
+        Format::Sell { .. } => "SELL-32-64",
         Format::Ell => "ELL",
         Format::Dense => "dense",
         Format::Auto => "auto",

@@ -249,6 +249,7 @@ mod check_functions {
     ///
     /// # Options
     /// - `threads` (int, the session's): of the CPU, to compare with one core.
+    /// - `weights` (string, measured): the weights of several backends that share the rows, like "1:30" for "cpu+cuda".
     ///
     /// # Example
     /// ```rhai
@@ -262,7 +263,8 @@ mod check_functions {
     #[rhai_fn(return_raw)]
     pub fn on(ctx: NativeCallContext, backend: &str, work: FnPtr, o: Options) -> Fallible<Dynamic> {
         backend_name(backend)?;
-        session()?.on(backend, o.maybe_count("threads", 1)?, || work.call_within_context(&ctx, ()))?
+        let (threads, weights) = (o.maybe_count("threads", 1)?, o.maybe_text("weights")?);
+        session()?.on(backend, threads, weights.as_deref(), || work.call_within_context(&ctx, ()))?
     }
 
     /// Ends the script; the program ends with this exit code, from 0 (all went well) to 255. A session at the terminal is left,

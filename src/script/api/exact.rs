@@ -84,6 +84,7 @@ mod exact_module {
     ///
     /// # Options
     /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `C`, `sigma`: as for `build`.
     /// - `precision` ("double"): or "single".
     /// - `progress` (true): show a bar.
     ///

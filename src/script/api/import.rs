@@ -117,6 +117,7 @@ mod import_functions {
     ///
     /// # Options
     /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `C`, `sigma`: as for `build`.
     /// - `precision` ("double"): or "single".
     /// - `progress` (true): show a bar.
     ///

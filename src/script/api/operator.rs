@@ -84,6 +84,18 @@ mod operator_functions {
         h.info().entries as INT
     }
 
+    /// Entries over the places that the format keeps for them, 1 where nothing is padded: what papers on SELL-C-sigma call beta.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 0, 1, 2], [0, 1, 0, 2], [1.0, 2.0, 2.0, 1.0], #{ format: "sell", C: 2, sigma: 1 });
+    /// assert_close(h.occupancy, 4.0 / 6.0, 1e-15);         // slices of 2 x 2 and of 2 x 1 places
+    /// ```
+    #[rhai_fn(global, get = "occupancy", pure)]
+    pub fn occupancy(h: &mut Operator) -> FLOAT {
+        h.occupancy()
+    }
+
     /// All entries as a Matrix; for small operators.
     ///
     /// # Example

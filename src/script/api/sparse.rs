@@ -58,6 +58,7 @@ mod sparse_functions {
     /// # Options
     /// - `shape` (array or Series, square, to the largest index): numbers of rows and columns.
     /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `C`, `sigma`: as for `build`.
     /// - `precision` ("double"): or "single".
     ///
     /// # Example

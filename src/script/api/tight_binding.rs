@@ -40,7 +40,8 @@ mod tight_binding_functions {
     ///
     /// # Options
     /// - `hopping` (float or Complex or Matrix or function, -1.0): a number, or a function of the positions a hopping joins.
-    /// - `onsite` (float or Complex or Matrix or function, 0.0): a number, or a function of the site's position.
+    /// - `onsite` (float or Complex or Matrix or Series or function, 0.0): a number, a Series with one for each site, or a function of
+    ///   the site's position.
     /// - `sublattice` (array or map, none): on-site energies by sublattice, as an array or a map from name to energy.
     /// - `disorder` (0.0): width W of on-site energies uniform in [-W/2, W/2].
     /// - `vacancies` (0.0): probability that a site is missing.
@@ -48,6 +49,7 @@ mod tight_binding_functions {
     /// - `flux` (0.0): magnetic flux quanta through every plaquette of the first two directions.
     /// - `boundary` (string or Boundary or array, the lattice's): boundary conditions, one or an array.
     /// - `format` ("auto"): "stencil", "csr", "ell", "sell", "dense".
+    /// - `C`, `sigma`: as for `build`.
     /// - `precision` ("double"): or "single".
     ///
     /// # Example

@@ -5,12 +5,11 @@ use rhai::{Array, Dynamic, Engine, FLOAT, FnPtr, INT};
 
 use super::{Boundary, boundaries_of, count, ints, sublattice_of, truth};
 use crate::backend::matrix::Wrap;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lattice::Lattice;
 use crate::number::{C64, Series, memory};
 use crate::script::callback::{Callback, floats};
 use crate::script::{Fallible, session};
-use crate::task;
 
 /// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -106,15 +105,7 @@ mod lattice_functions {
     /// ```
     #[rhai_fn(return_raw, pure)]
     pub fn coordinates(lattice: &mut Lattice, axis: INT) -> Fallible<Series> {
-        let axis = count(axis, "an axis")?;
-        if axis >= lattice.space() {
-            return Err(Error::input(format!("axis {axis} in a space of {} dimensions", lattice.space()))
-                .hint("axes are numbered from 0")
-                .into());
-        }
-        memory::ensure(8 * lattice.sites() as u128, "a coordinate of each site")?;
-        let along = |site| task::poll().and_then(|()| Ok(lattice.position(site)?[axis]));
-        Ok(Series::Real((0..lattice.sites()).map(along).collect::<Result<_>>()?))
+        Ok(Series::Real(lattice.along(count(axis, "an axis")?)?))
     }
 
     /// The sites joined to a site by nearest-neighbour bonds.
