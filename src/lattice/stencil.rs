@@ -1,14 +1,12 @@
 //! Assembly into a matrix-free stencil: possible when nothing but the real diagonal depends on the cell.
 
-use rayon::prelude::*;
-
 use super::block::Block;
-use super::model::{HopValue, Model};
+use super::model::{Disorder, HopValue, Model};
 use super::table::Table;
-use crate::backend::matrix::{Stencil, StencilTerm};
+use crate::backend::matrix::{OnSite, Stencil, StencilTerm};
 use crate::error::{Error, Result};
 use crate::number::philox::{self, Stream};
-use crate::number::{C64, DType, memory};
+use crate::number::{C64, DType};
 
 impl Model {
     /// Why the model is no stencil, or none if it is one.
@@ -29,7 +27,7 @@ impl Model {
     /// The matrix-free form.
     ///
     /// # Errors
-    /// When the model is not translation invariant but for its diagonal, or the diagonal does not fit into memory.
+    /// When the model is not translation invariant but for its diagonal.
     pub fn to_stencil(&self, single: bool) -> Result<Stencil> {
         self.stencil_along(&[], single)
     }
@@ -76,7 +74,7 @@ impl Model {
         }
         terms.retain(|t| t.value != C64::ZERO);
         // On-site energies have no displacement.
-        let diagonal = if axes.is_empty() { self.varying_diagonal()? } else { None };
+        let diagonal = if axes.is_empty() { self.varying_diagonal() } else { None };
         let dtype = DType::of(single, !axes.is_empty() || !self.is_real());
         Ok(Stencil {
             dtype,
@@ -88,35 +86,40 @@ impl Model {
         })
     }
 
-    /// The part of the diagonal that differs from site to site, one number a row, if there is any.
-    fn varying_diagonal(&self) -> Result<Option<Vec<f64>>> {
+    /// The part of the diagonal that differs from site to site, if there is any.
+    fn varying_diagonal(&self) -> Option<OnSite> {
         if self.local.is_empty() && self.disorder.is_empty() {
-            return Ok(None);
+            return None;
         }
-        let rows = self.rows();
-        memory::ensure(8 * rows as u128, &format!("the on-site energies of {rows} rows"))?;
-        let mut diagonal = vec![0.0; rows];
-        diagonal.par_chunks_mut(self.orbitals).enumerate().for_each(|(site, row)| {
-            let random = self.random_energy(site);
-            row.iter_mut().for_each(|x| *x = random);
-            for table in &self.local {
-                if let Some(block) = table.get(site) {
-                    row.iter_mut().enumerate().for_each(|(i, x)| *x += block.get(i, i).re);
+        let (orbitals, local, disorder) = (self.orbitals, self.local.clone(), self.disorder.clone());
+        Some(OnSite::new(self.rows(), move |first, out| {
+            let mut random = (usize::MAX, 0.0);
+            for (row, x) in (first..).zip(out) {
+                let (site, orbital) = (row / orbitals, row % orbitals);
+                if random.0 != site {
+                    random = (site, drawn(&disorder, site));
                 }
+                let here = local.iter().filter_map(|table| table.get(site));
+                *x = here.fold(random.1, |sum, block| sum + block.get(orbital, orbital).re);
             }
-        });
-        Ok(Some(diagonal))
+        }))
     }
 
     /// The sum of the random energies of a site.
     #[inline]
     pub(super) fn random_energy(&self, site: usize) -> f64 {
-        let one = |d: &super::model::Disorder| {
-            let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, d.draw);
-            d.width * (philox::unit(w[0], w[1]) - 0.5)
-        };
-        self.disorder.iter().map(one).sum()
+        drawn(&self.disorder, site)
     }
+}
+
+/// The sum of the random energies of a site.
+#[inline]
+fn drawn(disorder: &[Disorder], site: usize) -> f64 {
+    let one = |d: &Disorder| {
+        let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, d.draw);
+        d.width * (philox::unit(w[0], w[1]) - 0.5)
+    };
+    disorder.iter().map(one).sum()
 }
 
 /// Adds a term, to one already there if both couple the same orbitals.
