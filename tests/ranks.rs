@@ -183,24 +183,67 @@ fn until(what: &str, mut there: impl FnMut() -> bool) {
     }
 }
 
+/// What ranks do when they are stopped: nothing, products that exchange rows, work that each does by itself.
+const BUSY: [(&str, &str); 3] = [
+    ("sleeps", "sleep(600.0);"),
+    (
+        "exchanges",
+        "let h = tight_binding(lattice::cubic(12, 12, 12), #{ hopping: -1.0 });
+         loop { kpm::moments(h, #{ moments: 512, vectors: 2, seed: 1, progress: false }); }",
+    ),
+    ("computes", "let m = matrix([[0.5, 0.25], [0.25, 0.5]]); loop { m = m * m * 2.0; }"),
+];
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_rank_that_dies_ends_the_others() {
-    use nix::sys::signal::{Signal, kill};
+    use nix::sys::signal::{Signal, kill, killpg};
     use nix::unistd::Pid;
+    use std::os::unix::process::CommandExt;
     for (at, launcher) in launchers().iter().enumerate() {
-        for (signal, to) in [(Signal::SIGKILL, "rank"), (Signal::SIGINT, "launcher")] {
-            let script = format!("dies-{}-{at}-{to}.rhai", std::process::id());
-            let place = Place::new(&format!("dies-{to}-{at}"))
-                .with(&script, "write_text(\"ready\", \"\");\nsleep(600.0);");
-            let mut command = place.command(launcher, &["run", &script, "--ranks", "3", "--threads", "1"]);
-            let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-            until("ranks begin", || place.0.join("ready").exists() && ranks_of(&script).len() == 3);
-            let victim = if to == "rank" { ranks_of(&script)[1] } else { child.id() as i32 };
-            kill(Pid::from_raw(victim), signal).unwrap();
-            until("all end", || ranks_of(&script).is_empty());
-            let code = child.wait().unwrap().code();
-            assert!(code != Some(0) && (to == "rank" || code == Some(130)), "{code:?}");
+        for (busy, work) in BUSY {
+            // A terminal sends Ctrl-C to all of them, a batch system to the program that it has started.
+            for (signal, to) in
+                [(Signal::SIGKILL, "rank"), (Signal::SIGINT, "launcher"), (Signal::SIGINT, "all")]
+            {
+                let script = format!("dies-{}-{at}-{busy}-{to}.rhai", std::process::id());
+                let place = Place::new(&format!("dies-{busy}-{to}-{at}"))
+                    .with(&script, &format!("write_text(\"ready\", \"\");\n{work}"));
+                let args = ["run", &script, "--ranks", "3", "--threads", "1", "--share-from", "0"];
+                let mut command = place.command(launcher, &args);
+                command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+                let mut child = command.spawn().unwrap();
+                until("ranks begin", || place.0.join("ready").exists() && ranks_of(&script).len() == 3);
+                let own = Pid::from_raw(child.id() as i32);
+                match to {
+                    "rank" => kill(Pid::from_raw(ranks_of(&script)[1]), signal),
+                    "launcher" => kill(own, signal),
+                    _ => killpg(own, signal),
+                }
+                .unwrap();
+                until("all end", || ranks_of(&script).is_empty());
+                let code = child.wait().unwrap().code();
+                assert!(code != Some(0) && (to == "rank" || code == Some(130)), "{busy}, {to}: {code:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn measurements_are_made_by_all() {
+    let place = Place::new("bench");
+    for launcher in launchers() {
+        for what in [["scale", "--only", "cubic"], ["kpm", "--only", "cubic 64^3 disordered stencil R=1"]] {
+            let args = ["--seconds", "0.01", "--ranks", "2", "--threads", "1"];
+            let said = place.run(launcher, &[&["bench"], &what[..], &args].concat());
+            assert_eq!(said.code, Some(0), "{said:?}");
+            let rows = |name: &str| said.out.matches(name).count();
+            if what[0] == "kpm" {
+                assert_eq!(rows("| cubic 64^3 disordered stencil R=1 "), 1, "{}", said.out);
+            } else {
+                let tables = (rows("R=8, strong"), rows("R=8, weak"), rows("| 4096 | "));
+                assert_eq!(tables, (1, 1, 2), "{}", said.out);
+            }
         }
     }
 }

@@ -3,13 +3,52 @@
 
 use std::any::Any;
 
+use super::matrix::{Csr, Indices, Values};
 use super::{BlockVector, Dots, Kernel};
 use crate::error::{Error, Result};
-use crate::number::DType;
+use crate::number::{C64, DType};
 pub use crate::ranks::HostMemory;
 
 /// Products that are still being computed: they are waited for only when they are asked for.
 pub type Later = Box<dyn FnOnce() -> Result<Dots> + Send>;
+
+/// The products of a part's pass: over its own columns, and what others' rows add.
+pub(super) type Products = (Option<Later>, Option<Later>);
+
+/// Their sum, an entry a column; it is waited for.
+pub(super) fn summed((own, beyond): Products, columns: usize) -> Result<Dots> {
+    let mut sum = own.map_or_else(|| Ok(Dots::default()), |own| own())?;
+    sum.vv.resize(columns, 0.0);
+    sum.wv.resize(columns, 0.0);
+    if let Some(beyond) = beyond {
+        sum.wv.iter_mut().zip(beyond()?.wv).for_each(|(s, m)| *s += m);
+    }
+    Ok(sum)
+}
+
+/// What a part reads of others, from the entries (local row, place of the column, value) that it has there, rows and places
+/// ascending: its boundary rows as a matrix, their numbers, and the places, ascending, a column each.
+pub(super) fn boundary<P: Ord + Copy>(
+    outside: &[(usize, P, C64)],
+    dtype: DType,
+) -> (Csr, Vec<usize>, Vec<P>) {
+    let mut places: Vec<P> = outside.iter().map(|e| e.1).collect();
+    places.sort_unstable();
+    places.dedup();
+    let (mut rows, mut row_start, mut values) = (Vec::new(), vec![0], Vec::new());
+    let mut columns = Vec::with_capacity(outside.len());
+    for of_row in outside.chunk_by(|a, b| a.0 == b.0) {
+        rows.push(of_row[0].0);
+        for (_, place, value) in of_row {
+            columns.push(places.binary_search(place).unwrap_or_default() as u64);
+            values.push(*value);
+        }
+        row_start.push(values.len());
+    }
+    let columns = Indices::of(places.len(), columns);
+    let values = Values::C64(values).convert(dtype);
+    (Csr { rows: rows.len(), cols: places.len(), row_start, columns, values }, rows, places)
+}
 
 /// What rows pass through on their way from one part to another.
 pub enum Staging {

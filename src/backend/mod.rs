@@ -20,6 +20,7 @@ pub mod splines;
 pub mod split;
 mod vector;
 pub mod walkers;
+mod whole;
 
 use std::fmt;
 use std::ops::Range;
@@ -424,6 +425,11 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// The backends that rows are shared out to, if this is made of others.
     fn parts(&self) -> Vec<Part> {
         Vec::new()
+    }
+
+    /// The backend that this process computes on by itself, where it is one of several ranks.
+    fn alone(&self) -> Option<Device> {
+        None
     }
 
     /// Brings a table of splines into the backend's memory.

@@ -2,6 +2,7 @@
 
 mod dmrg;
 mod kpm;
+mod scale;
 mod splines;
 mod vmc;
 mod wilson;
@@ -17,6 +18,7 @@ use crate::error::Result;
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use crate::output::out;
+use crate::ranks;
 use crate::script::Engine;
 use crate::script::diagnostics::Report;
 use crate::task::Interrupt;
@@ -38,6 +40,8 @@ pub(crate) struct Bench {
     /// Seconds for each case
     #[arg(long, default_value_t = 1.0)]
     seconds: f64,
+    #[command(flatten)]
+    network: scale::Network,
 }
 
 /// What can be measured.
@@ -53,6 +57,8 @@ enum What {
     Dmrg,
     /// Orbitals on a grid, for variational Monte Carlo
     Splines,
+    /// Strong and weak scaling over ranks, and a model of many nodes
+    Scale,
     /// Sweeps of walkers and local energies of variational Monte Carlo
     Vmc,
 }
@@ -73,6 +79,7 @@ impl Bench {
             What::Dmrg => return dmrg::run(&mut engine, self.full, &|name| self.wanted(name)),
             What::Kpm => kpm::run,
             What::Blas => Bench::blas,
+            What::Scale => return scale::run(self, &device),
             What::Vmc => return vmc::run(self, &device),
             What::Wilson => wilson::run,
             What::Splines => splines::run,
@@ -189,16 +196,19 @@ fn timed(device: &Device, limit: Duration, mut call: impl FnMut() -> Result<()>)
     Ok(together / f64::from(repeat))
 }
 
-/// Seconds of the fastest of as many calls as fit into the limit, three at least.
+/// Seconds of the fastest of as many calls as fit into the limit, three at least; of several ranks by the clock of the first,
+/// so that all make as many calls.
 fn fastest(limit: Duration, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
     let (started, mut best, mut calls) = (Instant::now(), f64::INFINITY, 0);
-    while calls < 3 || started.elapsed() < limit {
+    loop {
         let now = Instant::now();
         call()?;
         best = best.min(now.elapsed().as_secs_f64());
         calls += 1;
+        if calls >= 3 && ranks::told(started.elapsed() >= limit)? {
+            return ranks::told(best);
+        }
     }
-    Ok(best)
 }
 
 /// Bytes a second of the triad z = x y over vectors far larger than any cache, each counted once; of several backends what

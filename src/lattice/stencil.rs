@@ -1,14 +1,14 @@
 //! Assembly into a matrix-free stencil: possible when nothing but the real diagonal depends on the cell.
 
-use rayon::prelude::*;
+use std::sync::Arc;
 
 use super::block::Block;
-use super::model::{HopValue, Model};
+use super::model::{Disorder, HopValue, Model};
 use super::table::Table;
-use crate::backend::matrix::{Stencil, StencilTerm};
+use crate::backend::matrix::{OnSite, Stencil, StencilTerm};
 use crate::error::{Error, Result};
 use crate::number::philox::{self, Stream};
-use crate::number::{C64, DType, memory};
+use crate::number::{C64, DType};
 
 impl Model {
     /// Why the model is no stencil, or none if it is one.
@@ -29,7 +29,7 @@ impl Model {
     /// The matrix-free form.
     ///
     /// # Errors
-    /// When the model is not translation invariant but for its diagonal, or the diagonal does not fit into memory.
+    /// When the model is not translation invariant but for its diagonal.
     pub fn to_stencil(&self, single: bool) -> Result<Stencil> {
         self.stencil_along(&[], single)
     }
@@ -76,7 +76,7 @@ impl Model {
         }
         terms.retain(|t| t.value != C64::ZERO);
         // On-site energies have no displacement.
-        let diagonal = if axes.is_empty() { self.varying_diagonal()? } else { None };
+        let diagonal = if axes.is_empty() { self.varying_diagonal() } else { None };
         let dtype = DType::of(single, !axes.is_empty() || !self.is_real());
         Ok(Stencil {
             dtype,
@@ -88,24 +88,24 @@ impl Model {
         })
     }
 
-    /// The part of the diagonal that differs from site to site, one number a row, if there is any.
-    fn varying_diagonal(&self) -> Result<Option<Vec<f64>>> {
+    /// The part of the diagonal that differs from site to site, if there is any.
+    fn varying_diagonal(&self) -> Option<OnSite> {
         if self.local.is_empty() && !self.has_site_energies() {
-            return Ok(None);
+            return None;
         }
-        let rows = self.rows();
-        memory::ensure(8 * rows as u128, &format!("the on-site energies of {rows} rows"))?;
-        let mut diagonal = vec![0.0; rows];
-        diagonal.par_chunks_mut(self.orbitals).enumerate().for_each(|(site, row)| {
-            let energy = self.site_energy(site);
-            row.iter_mut().for_each(|x| *x = energy);
-            for table in &self.local {
-                if let Some(block) = table.get(site) {
-                    row.iter_mut().enumerate().for_each(|(i, x)| *x += block.get(i, i).re);
+        let (orbitals, local) = (self.orbitals, self.local.clone());
+        let (disorder, energies) = (self.disorder.clone(), self.energies.clone());
+        Some(OnSite::new(self.rows(), move |first, out| {
+            let mut known = (usize::MAX, 0.0);
+            for (row, x) in (first..).zip(out) {
+                let (site, orbital) = (row / orbitals, row % orbitals);
+                if known.0 != site {
+                    known = (site, own_energy(&disorder, &energies, site));
                 }
+                let here = local.iter().filter_map(|table| table.get(site));
+                *x = here.fold(known.1, |sum, block| sum + block.get(orbital, orbital).re);
             }
-        });
-        Ok(Some(diagonal))
+        }))
     }
 
     /// Whether sites have energies of their own, random or given, beside the blocks of tables.
@@ -116,12 +116,18 @@ impl Model {
     /// The sum of the random energies of a site and of those given for it.
     #[inline]
     pub(super) fn site_energy(&self, site: usize) -> f64 {
-        let one = |d: &super::model::Disorder| {
-            let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, d.draw);
-            d.width * (philox::unit(w[0], w[1]) - 0.5)
-        };
-        self.disorder.iter().map(one).sum::<f64>() + self.energies.iter().map(|all| all[site]).sum::<f64>()
+        own_energy(&self.disorder, &self.energies, site)
     }
+}
+
+/// The sum of the random energies of a site and of those given for it.
+#[inline]
+fn own_energy(disorder: &[Disorder], energies: &[Arc<Vec<f64>>], site: usize) -> f64 {
+    let one = |d: &Disorder| {
+        let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, d.draw);
+        d.width * (philox::unit(w[0], w[1]) - 0.5)
+    };
+    disorder.iter().map(one).sum::<f64>() + energies.iter().map(|all| all[site]).sum::<f64>()
 }
 
 /// Adds a term, to one already there if both couple the same orbitals.

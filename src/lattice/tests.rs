@@ -225,7 +225,7 @@ fn disorder_has_its_variance() {
     let mut model = nearest(Lattice::cubic(32, 32, 32).unwrap());
     model.disorder(1.0, 7).unwrap();
     let h = model.to_stencil(false).unwrap();
-    let d = h.diagonal.unwrap();
+    let d = h.diagonal.unwrap().numbers().unwrap();
     let second = d.iter().map(|x| x * x).sum::<f64>() / d.len() as f64;
     assert!((second - 1.0 / 12.0).abs() < 2e-3 && d.iter().all(|x| x.abs() < 0.5));
 }

@@ -9,6 +9,7 @@ use crate::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap, m
 use crate::backend::{Device, Kernel, MatrixSpec};
 use crate::error::{Error, Result};
 use crate::number::C64;
+use crate::ranks;
 
 /// How the entries of a matrix are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,34 +101,32 @@ impl Stored {
         Self::from_csr(device, stencil_to_csr(&stencil)?, format)
     }
 
-    /// The results of `f` for Gershgorin's disc (centre, radius) of every row.
-    fn discs<R: Send>(&self, f: impl Fn(C64, f64) -> R + Sync) -> Vec<R> {
-        let add = |(centre, radius): (C64, f64), on_diagonal: bool, value: C64| {
-            if on_diagonal { (centre + value, radius) } else { (centre, radius + value.norm()) }
+    /// Centre and radius of Gershgorin's disc of a row.
+    fn disc(&self, row: usize, scratch: &mut Vec<(usize, C64)>) -> (C64, f64) {
+        let add = |(centre, radius): (C64, f64), column: usize, value: C64| {
+            if column == row { (centre + value, radius) } else { (centre, radius + value.norm()) }
         };
         let none = (C64::ZERO, 0.0);
         match &self.source {
-            Source::Csr(csr) => (0..csr.rows)
-                .into_par_iter()
-                .map(|row| {
-                    let entries = csr.row_start[row]..csr.row_start[row + 1];
-                    let disc = entries
-                        .fold(none, |disc, at| add(disc, csr.columns.get(at) == row, csr.values.get(at)));
-                    f(disc.0, disc.1)
-                })
-                .collect(),
-            Source::Stencil(stencil) => (0..stencil.dim())
-                .into_par_iter()
-                .map_init(Vec::new, |entries, row| {
-                    stencil.row(row, entries);
-                    let disc =
-                        entries.iter().fold(none, |disc, &(column, value)| add(disc, column == row, value));
-                    f(disc.0, disc.1)
-                })
-                .collect(),
+            Source::Csr(csr) => (csr.row_start[row]..csr.row_start[row + 1])
+                .fold(none, |disc, at| add(disc, csr.columns.get(at), csr.values.get(at))),
+            Source::Stencil(stencil) => {
+                stencil.row(row, scratch);
+                scratch.iter().fold(none, |disc, &(column, value)| add(disc, column, value))
+            }
+        }
+    }
+
+    fn rows(&self) -> usize {
+        match &self.source {
+            Source::Csr(csr) => csr.rows,
+            Source::Stencil(stencil) => stencil.dim(),
         }
     }
 }
+
+/// Rows from which each rank looks at some of them only, and is told of the others.
+const MANY: usize = 1 << 14;
 
 fn dense_spec(csr: &Csr) -> Result<MatrixSpec> {
     let bytes = csr.rows as f64 * csr.cols as f64 * csr.values.dtype().bytes() as f64;
@@ -235,7 +234,8 @@ impl LinearOperator for Stored {
     }
 
     fn diagonal(&self) -> Option<Vec<C64>> {
-        Some(self.discs(|centre, _| centre))
+        let centre = |scratch: &mut Vec<_>, row| self.disc(row, scratch).0;
+        Some((0..self.rows()).into_par_iter().map_init(Vec::new, centre).collect())
     }
 
     fn occupancy(&self) -> f64 {
@@ -250,10 +250,17 @@ impl LinearOperator for Stored {
     }
 
     fn limits(&self) -> Option<(f64, f64)> {
-        let discs = self.discs(|centre, radius| (centre.re - radius, centre.re + radius));
-        let (lower, upper) = discs
-            .into_par_iter()
-            .reduce(|| (f64::INFINITY, f64::NEG_INFINITY), |a, b| (a.0.min(b.0), a.1.max(b.1)));
+        let shared = self.rows() >= MANY;
+        let rows = if shared { ranks::own_of(self.rows()) } else { 0..self.rows() };
+        let of_row = |scratch: &mut Vec<_>, row| {
+            let (centre, radius) = self.disc(row, scratch);
+            [centre.re - radius, centre.re + radius]
+        };
+        let none = || [f64::INFINITY, f64::NEG_INFINITY];
+        let wider = |a: [f64; 2], b: [f64; 2]| [a[0].min(b[0]), a[1].max(b[1])];
+        let own = rows.into_par_iter().map_init(Vec::new, of_row).reduce(none, wider);
+        let all = if shared { ranks::joined(Ok(vec![own])).ok()? } else { vec![own] };
+        let [lower, upper] = all.into_iter().fold(none(), wider);
         (lower <= upper).then_some((lower, upper))
     }
 

@@ -40,8 +40,8 @@ const MOST_THREADS: usize = 1024;
 
 /// Opens the backend that the settings ask for; what there is to note is said on a terminal, or where work is shared out.
 pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
-    let device = open_beside(settings, interrupt)?;
-    let threads = ranks::threads(settings.threads)?;
+    let threads = threads(settings)?;
+    let device = open_with(settings, threads, interrupt)?;
     if threads > 0 {
         // Work that no device does, as that on gauge fields, shares one pool a process, so the first session decides.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
@@ -51,11 +51,19 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
 
 /// As [`open_device`], of a backend that serves a part of a script: the pool of the process stays as it is.
 pub(super) fn open_beside(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
+    open_with(settings, threads(settings)?, interrupt)
+}
+
+/// Worker threads of this process, as many as on every other rank.
+fn threads(settings: &Settings) -> Result<usize> {
     if settings.threads > MOST_THREADS {
         return Err(Error::input(format!("{} threads", settings.threads))
             .hint(format!("use as many as there are processors, which 0 does; {MOST_THREADS} at most")));
     }
-    let threads = ranks::threads(settings.threads)?;
+    ranks::threads(settings.threads)
+}
+
+fn open_with(settings: &Settings, threads: usize, interrupt: &Interrupt) -> Result<Device> {
     let choice = Choice {
         name: settings.backend.clone(),
         threads,

@@ -224,7 +224,8 @@ pub fn stencil(
         })
         .collect();
     let dim = cells.iter().product::<usize>() * orbitals;
-    let diagonal = on_site.then(|| (0..dim).map(|i| number(seed + 1, i, false).re).collect());
+    let diagonal =
+        on_site.then(|| (0..dim).map(|i| number(seed + 1, i, false).re).collect::<Vec<_>>().into());
     Stencil { dtype, cells: cells.to_vec(), orbitals, wrap, terms, diagonal }
 }
 

@@ -69,8 +69,10 @@ impl<T: Stored> StencilRows<T> {
                 imaginary: start.2..imaginary.len(),
             });
         }
-        let diagonal =
-            source.diagonal.as_ref().map(|d| d.iter().map(|&x| T::Real::from_f64(x)).collect::<Vec<_>>());
+        let diagonal = match &source.diagonal {
+            Some(energies) => Some(energies.numbers()?.into_iter().map(T::Real::from_f64).collect()),
+            None => None,
+        };
         let all = Classes { of_coordinate: Vec::new(), weights: Vec::new(), lists: of_all };
         let entries = all.entries(&source);
         Ok(StencilRows {

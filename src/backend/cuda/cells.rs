@@ -219,8 +219,11 @@ pub(super) fn bring(card: &Arc<Card>, stencil: &Stencil) -> Result<Brought> {
     let dtype = stencil.dtype;
     let classes = Classes::new(stencil)?;
     let diagonal = match &stencil.diagonal {
-        Some(d) if dtype.is_single() => Some(card.upload(&d.iter().map(|&x| x as f32).collect::<Vec<_>>())?),
-        Some(d) => Some(card.upload(d)?),
+        Some(d) if dtype.is_single() => {
+            let numbers: Vec<f32> = d.numbers()?.into_iter().map(|x| x as f32).collect();
+            Some(card.upload(&numbers)?)
+        }
+        Some(d) => Some(card.upload(&d.numbers()?)?),
         None => None,
     };
     let on_site = diagonal.as_ref().map_or(0, |d: &Buffer| d.address);

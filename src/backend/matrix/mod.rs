@@ -2,9 +2,12 @@
 //! understand. A backend keeps what it needs of them in its own memory.
 
 pub mod classes;
+pub mod onsite;
 pub mod records;
 pub mod su3;
 pub mod wilson;
+
+pub use onsite::OnSite;
 
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -228,7 +231,7 @@ pub struct Stencil {
     pub wrap: Vec<Wrap>,
     pub terms: Vec<StencilTerm>,
     /// Real on-site energies, one a row, added to the terms.
-    pub diagonal: Option<Vec<f64>>,
+    pub diagonal: Option<OnSite>,
 }
 
 impl Stencil {
@@ -240,7 +243,7 @@ impl Stencil {
     /// Checks that the parts fit together, as every constructor promises.
     ///
     /// # Errors
-    /// No direction, cell or orbital; terms or on-site energies that do not fit; numbers that are not finite.
+    /// No direction, cell or orbital; terms or on-site energies that do not fit; hoppings that are not finite.
     pub fn validate(&self) -> Result<()> {
         let cells: Option<usize> = self.cells.iter().try_fold(1usize, |product, &n| product.checked_mul(n));
         let rows = cells.and_then(|cells| cells.checked_mul(self.orbitals));
@@ -253,16 +256,14 @@ impl Stencil {
         if !self.terms.iter().all(fits) || self.wrap.len() != directions || directions > 16 {
             return Err(Error::input("a stencil's terms do not fit its cell"));
         }
-        if self.diagonal.as_ref().is_some_and(|d| d.len() != self.dim()) {
+        if self.diagonal.as_ref().is_some_and(|d| d.rows() != self.dim()) {
             return Err(Error::input(format!(
                 "a stencil of {} rows with another number of on-site energies",
                 self.dim()
             )));
         }
         let finite = |z: C64| z.re.is_finite() && z.im.is_finite();
-        if !self.terms.iter().all(|t| finite(t.value))
-            || self.diagonal.as_ref().is_some_and(|d| d.iter().any(|x| !x.is_finite()))
-        {
+        if !self.terms.iter().all(|t| finite(t.value)) {
             return Err(Error::input("a stencil has a value that is not a finite number"));
         }
         Ok(())
@@ -308,7 +309,7 @@ impl Stencil {
         entries.clear();
         self.hoppings(row, |_, column, value| entries.push((column, value)));
         if let Some(diagonal) = &self.diagonal {
-            entries.push((row, C64::new(diagonal[row], 0.0)));
+            entries.push((row, C64::new(diagonal.at(row), 0.0)));
         }
     }
 

@@ -195,6 +195,13 @@ impl Cut {
         }
     }
 
+    /// This rank's rows of numbers that it has of all of them.
+    pub fn chosen<T: Copy>(&self, all: &[T], columns: usize) -> Vec<T> {
+        let runs = self.runs(self.rank).into_iter();
+        runs.flat_map(|(start, length)| all[start * columns..(start + length) * columns].iter().copied())
+            .collect()
+    }
+
     /// The rows of this rank, by their numbers in the whole.
     pub fn own_rows(&self) -> impl Iterator<Item = usize> {
         self.runs(self.rank).into_iter().flat_map(|(start, length)| start..start + length)
@@ -203,7 +210,7 @@ impl Cut {
 
 /// Ranks in each direction of a lattice: of all ways to share it out that leave no rank without cells, the one whose boxes have
 /// the least surface. `reach` is how far a product looks in each direction. None if there is no such way.
-pub(super) fn least_surface(cells: &[usize], reach: &[usize], ranks: usize) -> Option<Vec<usize>> {
+pub(crate) fn least_surface(cells: &[usize], reach: &[usize], ranks: usize) -> Option<Vec<usize>> {
     fn go(
         (cells, reach): (&[usize], &[usize]),
         left: usize,

@@ -6,15 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::cut::Cut;
-use super::share::{self, Outside};
+use super::share;
 use super::{Own, Team, other_cut, own, own_mut};
-use crate::backend::exchange::{Halo, HostMemory, Later, Plain, Port, Shape, Staging};
-use crate::backend::matrix::{Csr, Indices, Values};
+use crate::backend::exchange::{
+    self, Halo, HostMemory, Later, Plain, Port, Products, Shape, Staging, boundary,
+};
 use crate::backend::{
     BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, split,
 };
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::DType;
 use crate::ranks::Travelling;
 
 /// Bytes a message from which the library is called while the rank computes: shorter ones travel by themselves.
@@ -79,7 +80,7 @@ impl Matrix {
         v: &BlockVector,
         w: &mut BlockVector,
         dots: bool,
-    ) -> Result<(Option<Later>, Option<Later>)> {
+    ) -> Result<Products> {
         let world = self.team.world;
         let mut under_way = Vec::new();
         for ((memory, &from), &rows) in
@@ -207,15 +208,8 @@ impl Matrix {
 }
 
 /// The products of a pass, of this rank's rows.
-fn known((own, beyond): (Option<Later>, Option<Later>), columns: usize) -> Result<Dots> {
-    let mut sum = own.map_or_else(|| Ok(Dots::default()), |own| own())?;
-    sum.vv.resize(columns, 0.0);
-    sum.wv.resize(columns, 0.0);
-    if let Some(beyond) = beyond {
-        sum.wv.iter_mut().zip(beyond()?.wv).for_each(|(s, m)| *s += m);
-    }
-    sum.partial = true;
-    Ok(sum)
+fn known(products: Products, columns: usize) -> Result<Dots> {
+    Ok(Dots { partial: true, ..exchange::summed(products, columns)? })
 }
 
 impl Kernel for Matrix {
@@ -275,26 +269,6 @@ impl Kernel for Matrix {
     fn overwrites(&self) -> bool {
         true
     }
-}
-
-/// What a rank reads of others: its boundary rows as a matrix, their numbers, and the places read, ascending.
-fn boundary(outside: &[Outside], dtype: DType) -> (Csr, Vec<usize>, Vec<share::Place>) {
-    let mut places: Vec<share::Place> = outside.iter().map(|e| e.1).collect();
-    places.sort_unstable();
-    places.dedup();
-    let (mut rows, mut row_start, mut values) = (Vec::new(), vec![0], Vec::new());
-    let mut columns = Vec::with_capacity(outside.len());
-    for of_row in outside.chunk_by(|a, b| a.0 == b.0) {
-        rows.push(of_row[0].0);
-        for (_, place, value) in of_row {
-            columns.push(places.binary_search(place).unwrap_or_default() as u64);
-            values.push(*value);
-        }
-        row_start.push(values.len());
-    }
-    let columns = Indices::of(places.len(), columns);
-    let values = Values::C64(values).convert(dtype);
-    (Csr { rows: rows.len(), cols: places.len(), row_start, columns, values }, rows, places)
 }
 
 /// Tells other ranks which of their rows this one reads, and hears which of its own they read: for each of them the ranks, and
@@ -385,120 +359,4 @@ pub(super) fn prepare(
         from,
         kept: Mutex::new(None),
     }))
-}
-
-/// A matrix that every rank has whole. Vectors of which it has a part only are brought together for it.
-struct Whole {
-    team: Team,
-    device: Device,
-    inner: Arc<dyn Kernel>,
-}
-
-pub(super) fn whole(team: Team, device: &Device, inner: Arc<dyn Kernel>) -> Arc<dyn Kernel> {
-    Arc::new(Whole { team, device: device.clone(), inner })
-}
-
-impl Whole {
-    fn bring(&self, v: &BlockVector) -> Result<Option<BlockVector>> {
-        let Some(own) = own(v) else { return Ok(None) };
-        let all = self.team.gathered(&self.device, own, v.columns)?;
-        self.device.upload(v.dtype, v.rows, v.columns, &all).map(Some)
-    }
-
-    fn take_back(&self, whole: &BlockVector, w: &mut BlockVector) -> Result<()> {
-        let columns = w.columns;
-        if let Some(own) = own_mut(w) {
-            let all = self.device.download(whole)?;
-            let mine: Vec<C64> = own
-                .cut
-                .own_rows()
-                .flat_map(|row| all[row * columns..(row + 1) * columns].iter().copied())
-                .collect();
-            *own.block = self.device.upload(whole.dtype, own.block.rows, columns, &mine)?;
-        }
-        Ok(())
-    }
-}
-
-impl Kernel for Whole {
-    fn rows(&self) -> Rows {
-        self.inner.rows()
-    }
-
-    fn cols(&self) -> usize {
-        self.inner.cols()
-    }
-
-    fn dtype(&self) -> DType {
-        self.inner.dtype()
-    }
-
-    fn info(&self) -> KernelInfo {
-        self.inner.info()
-    }
-
-    fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
-        check_update(self, v, w, dots.is_some())?;
-        let brought = self.bring(v)?;
-        let v = brought.as_ref().unwrap_or(v);
-        match self.bring(w)? {
-            None => self.inner.update(c, v, w, dots),
-            Some(mut to) => {
-                self.inner.update(c, v, &mut to, dots)?;
-                self.take_back(&to, w)
-            }
-        }
-    }
-
-    fn update_plus(
-        &self,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        plus: &[(f64, &BlockVector)],
-    ) -> Option<Result<()>> {
-        let here = |x: &BlockVector| own(x).is_none();
-        let all = here(v) && here(w) && plus.iter().all(|(_, x)| here(x));
-        if all { self.inner.update_plus(c, v, w, plus) } else { None }
-    }
-
-    fn update_later(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Later> {
-        if own(v).is_none() && own(w).is_none() {
-            return self.inner.update_later(c, v, w);
-        }
-        let mut dots = Dots::default();
-        self.update(c, v, w, Some(&mut dots))?;
-        Ok(Box::new(|| Ok(dots)))
-    }
-
-    fn recurrence(
-        &self,
-        alpha: f64,
-        beta: f64,
-        v: &mut BlockVector,
-        w: &mut BlockVector,
-        steps: usize,
-        out: &mut Vec<Dots>,
-    ) -> Result<()> {
-        check_update(self, v, w, true)?;
-        match (self.bring(v)?, self.bring(w)?) {
-            (None, None) => self.inner.recurrence(alpha, beta, v, w, steps, out),
-            (x, y) => {
-                let (mut x, mut y) = (x.unwrap_or_else(|| v.clone()), y.unwrap_or_else(|| w.clone()));
-                self.inner.recurrence(alpha, beta, &mut x, &mut y, steps, out)?;
-                for (from, to) in [(x, v), (y, w)] {
-                    if own(to).is_some() { self.take_back(&from, to)? } else { *to = from }
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn overwrites(&self) -> bool {
-        self.inner.overwrites()
-    }
-
-    fn recordable(&self) -> bool {
-        self.inner.recordable()
-    }
 }

@@ -7,6 +7,7 @@
 mod cut;
 mod kernel;
 mod share;
+mod whole;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,6 +24,7 @@ use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::ranks::World;
 use cut::Cut;
+pub(crate) use cut::least_surface;
 
 /// Rows below which every rank has all of them, unless the user says otherwise: an exchange takes longer than such a product.
 const FEW_ROWS: usize = 1 << 12;
@@ -181,7 +183,7 @@ impl Ranks {
             let MatrixSpec::Stencil(stencil) = spec else { return Ok(Cut::ranges(rows, place)) };
             let grid = match &self.grid {
                 Some(grid) => Some(self.fitted(grid, &stencil.cells)?),
-                None => cut::least_surface(&stencil.cells, &share::reach(stencil), place.1),
+                None => least_surface(&stencil.cells, &share::reach(stencil), place.1),
             };
             Ok(grid.map_or_else(|| Cut::ranges(rows, place), |grid| Cut::boxes(stencil, &grid, place)))
         })
@@ -250,10 +252,7 @@ impl Ranks {
         data: &[C64],
         cut: Arc<Cut>,
     ) -> Result<BlockVector> {
-        let runs = cut.runs(cut.rank).into_iter();
-        let own: Vec<C64> = runs
-            .flat_map(|(start, length)| data[start * columns..(start + length) * columns].iter().copied())
-            .collect();
+        let own = cut.chosen(data, columns);
         let block = self.device.upload(dtype, Rows::all(cut.local()), columns, &own)?;
         Ok(self.wrap(cut, rows, block))
     }
@@ -504,14 +503,18 @@ impl Backend for Ranks {
                     self.cut(rows, || Ok(Cut::whole(rows, self.team.place())))?;
                 }
             }
-            return Ok(kernel::whole(self.team, &self.device, inner));
+            return Ok(whole::whole(self.team, &self.device, inner));
         };
         split::validate(&spec)?;
         let (row_cut, col_cut) = (self.cut_of_matrix(rows, &spec)?, self.cut_of_matrix(cols, &spec)?);
         if row_cut.is_whole() || col_cut.is_whole() {
-            return Ok(kernel::whole(self.team, &self.device, self.device.prepare(spec)?));
+            return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
         }
         kernel::prepare(self.team, &self.device, &spec, row_cut, col_cut)
+    }
+
+    fn alone(&self) -> Option<Device> {
+        Some(self.device.clone())
     }
 
     fn record(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Box<dyn Recording>> {

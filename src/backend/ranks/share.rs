@@ -159,7 +159,7 @@ fn piece(stencil: &Stencil, rows: &Cut, boxes: &Boxes) -> Share {
     let cells = own.iter().map(|range| range.len()).collect();
     let wrap = |(d, wrap): (usize, &Wrap)| if boxes.is_cut(d) { Wrap::Open } else { *wrap };
     let wrap = stencil.wrap.iter().enumerate().map(wrap).collect();
-    let diagonal = stencil.diagonal.as_ref().map(|all| rows.own_rows().map(|row| all[row]).collect());
+    let diagonal = stencil.diagonal.as_ref().map(|all| all.of_rows(rows.runs(rows.rank)));
     let own = Stencil { cells, wrap, diagonal, ..stencil.clone() };
     Share { own: MatrixSpec::Stencil(Arc::new(own)), outside }
 }

@@ -7,10 +7,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cuts::Cuts;
-use super::share::{self, Outside};
+use super::share;
 use super::{between, cut_differently, pieces, pieces_mut};
-use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
-use crate::backend::matrix::{Csr, Indices, Values};
+use crate::backend::exchange::{Halo, Port, Products, Shape, Staging, boundary, summed};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -66,9 +65,6 @@ impl From<Error> for Stop {
         Stop::Failed(e)
     }
 }
-
-/// The products of a part's pass: over its own columns, and what others' rows add.
-type Products = (Option<Later>, Option<Later>);
 
 impl Worker {
     /// One fused pass over the rows of a part.
@@ -206,15 +202,8 @@ impl Matrix {
                 }
             }
             worker.finish()?;
-            let mut found = Vec::new();
-            for (own, beyond) in products {
-                let mut sum = own.map_or(Ok(Dots::default()), |own| own())?;
-                if let Some(beyond) = beyond {
-                    let more = beyond()?;
-                    sum.wv.iter_mut().zip(more.wv).for_each(|(s, m)| *s += m);
-                }
-                found.push(sum);
-            }
+            let found = products.into_iter().map(|pair| summed(pair, shape.columns));
+            let found = found.collect::<Result<Vec<_>>>()?;
             Ok::<_, Stop>((worker, found))
         };
         let ended: Vec<_> = std::thread::scope(|scope| {
@@ -345,26 +334,6 @@ impl Part {
             _ => Err(cut_differently()),
         }
     }
-}
-
-/// What a part reads of others: its boundary rows as a matrix, and the columns read, ascending.
-fn boundary(outside: &[Outside], dtype: DType) -> (Csr, Vec<usize>, Vec<usize>) {
-    let mut columns: Vec<usize> = outside.iter().map(|e| e.1).collect();
-    columns.sort_unstable();
-    columns.dedup();
-    let (mut rows, mut row_start, mut values) = (Vec::new(), vec![0], Vec::new());
-    let mut places = Vec::with_capacity(outside.len());
-    for of_row in outside.chunk_by(|a, b| a.0 == b.0) {
-        rows.push(of_row[0].0);
-        for (_, column, value) in of_row {
-            places.push(columns.binary_search(column).unwrap_or_default() as u64);
-            values.push(*value);
-        }
-        row_start.push(values.len());
-    }
-    let places = Indices::of(columns.len(), places);
-    let values = Values::C64(values).convert(dtype);
-    (Csr { rows: rows.len(), cols: columns.len(), row_start, columns: places, values }, rows, columns)
 }
 
 /// Shares the rows of a matrix out.

@@ -180,7 +180,7 @@ fn slab(stencil: &Stencil, rows: &Range<usize>, cols: &Range<usize>) -> Share {
     let outside = outside.into_iter().map(|((row, column), value)| (row, column, value)).collect();
     let (mut cells, mut wrap) = (stencil.cells.clone(), stencil.wrap.clone());
     (cells[d], wrap[d]) = (slab.len(), Wrap::Open);
-    let diagonal = stencil.diagonal.as_ref().map(|all| all[rows.clone()].to_vec());
+    let diagonal = stencil.diagonal.as_ref().map(|all| all.of_rows(vec![(rows.start, rows.len())]));
     let own = Stencil { cells, wrap, diagonal, ..stencil.clone() };
     Share { own: MatrixSpec::Stencil(Arc::new(own)), outside }
 }

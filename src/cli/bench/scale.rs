@@ -1,0 +1,284 @@
+//! How the fused Chebyshev step scales over ranks: measured over those there are, and by the model of a product that the
+//! exchange of faces overlaps: time = max(product, faces / link) + latency.
+
+use clap::Args;
+
+use super::{Bench, fastest, kpm};
+use crate::backend::Device;
+use crate::backend::exchange::{HostMemory, Plain};
+use crate::backend::ranks::least_surface;
+use crate::error::{Error, Result};
+use crate::lattice::{Lattice, Model};
+use crate::method::Window;
+use crate::operator::Format;
+use crate::output::out;
+use crate::ranks::{self, World};
+
+/// The network between nodes, for the model.
+#[derive(Args, Clone, Copy)]
+pub(super) struct Network {
+    /// Bandwidth of a node's link in each direction, in GB/s (for `scale`)
+    #[arg(long, default_value_t = 25.0, value_name = "GB/S")]
+    link: f64,
+    /// Time of the shortest message in microseconds (for `scale`)
+    #[arg(long, default_value_t = 5.0, value_name = "US")]
+    latency: f64,
+}
+
+/// What a message of some bytes takes.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    /// Bytes a second, in each direction.
+    rate: f64,
+    /// Seconds.
+    latency: f64,
+}
+
+/// A lattice and what is computed on it.
+#[derive(Debug, Clone)]
+struct Work {
+    cells: Vec<usize>,
+    orbitals: usize,
+    /// Bytes of a row of all columns.
+    row: f64,
+    /// Seconds of a step on one node, for each row.
+    each: f64,
+}
+
+/// A step on several nodes, as the model has it.
+#[derive(Debug, Clone)]
+struct Step {
+    grid: Vec<usize>,
+    rows: usize,
+    /// Seconds of the product, of the faces, and of both.
+    product: f64,
+    faces: f64,
+    all: f64,
+}
+
+/// The largest box of the grid of least surface decides. Hoppings reach the nearest cells.
+fn modelled(work: &Work, nodes: usize, link: Link) -> Option<Step> {
+    let grid = least_surface(&work.cells, &vec![1; work.cells.len()], nodes)?;
+    let sides: Vec<usize> = work.cells.iter().zip(&grid).map(|(n, parts)| n.div_ceil(*parts)).collect();
+    let rows = sides.iter().product::<usize>() * work.orbitals;
+    let surface: usize =
+        sides.iter().zip(&grid).filter(|(_, n)| **n > 1).map(|(side, _)| 2 * rows / side).sum();
+    let (product, faces) = (rows as f64 * work.each, surface as f64 * work.row / link.rate);
+    let wait = if nodes > 1 { link.latency } else { 0.0 };
+    Some(Step { grid, rows, product, faces, all: product.max(faces) + wait })
+}
+
+/// A message to the next rank while one comes from the rank before.
+fn round(world: &World, memory: &mut Option<[Box<dyn HostMemory>; 2]>, bytes: usize) -> Result<()> {
+    const TAG: i32 = 2;
+    let (rank, size) = (world.rank(), world.size());
+    let fresh = || -> Box<dyn HostMemory> { Box::new(Plain::new(bytes)) };
+    let [into, from] = memory.take().unwrap_or_else(|| [fresh(), fresh()]);
+    let into = world.receive(into, bytes, (rank + size - 1) % size, TAG)?;
+    let from = world.send(from, bytes, (rank + 1) % size, TAG)?;
+    *memory = Some([world.arrive(into)?, world.arrive(from)?]);
+    Ok(())
+}
+
+/// The link between the ranks there are, all of them busy.
+fn measured_link(bench: &Bench, world: &World) -> Result<Link> {
+    let seconds = |bytes: usize| {
+        let mut memory = None;
+        fastest(bench.limit() / 4, || round(world, &mut memory, bytes))
+    };
+    const LARGE: usize = 4 << 20;
+    let (latency, large) = (seconds(8)?, seconds(LARGE)?);
+    Ok(Link { rate: LARGE as f64 / large.max(1e-9), latency })
+}
+
+/// Seconds of one step over all ranks, or of this process alone.
+fn seconds(bench: &Bench, device: &Device, model: &Model, r: usize, together: bool) -> Result<f64> {
+    let h = kpm::operator(device, model, Format::Stencil)?;
+    let window = Window::from_limits(-20.0, 20.0)?;
+    let agree: kpm::Agreed = if together { ranks::told } else { Ok };
+    let (steps, seconds) = kpm::step(&h, window, r, bench.limit(), agree)?;
+    Ok(seconds / steps as f64)
+}
+
+/// A family of lattices that the measurements and the tables share.
+struct Case {
+    name: &'static str,
+    /// What one rank has.
+    cells: [usize; 3],
+    model: fn([usize; 3]) -> Result<Model>,
+    orbitals: usize,
+    number: usize,
+    width: usize,
+}
+
+fn cases(full: bool) -> [Case; 2] {
+    let cubic = |[x, y, z]: [usize; 3]| kpm::disordered(Lattice::cubic(x, y, z)?);
+    let insulator = |[x, y, z]: [usize; 3]| kpm::insulator(x, y, z);
+    [
+        Case {
+            name: "cubic",
+            cells: if full { [128; 3] } else { [64; 3] },
+            model: cubic,
+            orbitals: 1,
+            number: 8,
+            width: 8,
+        },
+        Case {
+            name: "insulator",
+            cells: if full { [100, 100, 40] } else { [40, 40, 20] },
+            model: insulator,
+            orbitals: 4,
+            number: 16,
+            width: 32,
+        },
+    ]
+}
+
+impl Case {
+    fn work(&self, cells: &[usize], each: f64) -> Work {
+        let row = (self.width * self.number) as f64;
+        Work { cells: cells.to_vec(), orbitals: self.orbitals, row, each }
+    }
+}
+
+/// Strong and weak scaling over the ranks there are, then the model's tables.
+pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
+    let Network { link, latency } = bench.network;
+    if !(link > 0.0 && link.is_finite() && latency >= 0.0 && latency.is_finite()) {
+        return Err(Error::input(format!("a network of {link} GB/s and {latency} us is none")));
+    }
+    let network = Link { rate: link * 1e9, latency: latency * 1e-6 };
+    let cases = cases(bench.full).into_iter().filter(|case| bench.wanted(case.name)).collect::<Vec<_>>();
+    let alone = device.alone().unwrap_or_else(|| device.clone());
+    let mut rates = Vec::new();
+    for case in &cases {
+        let model = (case.model)(case.cells)?;
+        let seconds = ranks::once(|| seconds(bench, &alone, &model, case.width, false))?;
+        rates.push((seconds, seconds / (model.rows() as f64)));
+    }
+    if let Some(world) = ranks::world() {
+        over_ranks(bench, (device, world), &cases, &rates)?;
+    }
+    for (case, (_, each)) in cases.iter().zip(&rates) {
+        tables(case, *each, network);
+    }
+    Ok(())
+}
+
+fn over_ranks(
+    bench: &Bench,
+    (device, world): (&Device, &World),
+    cases: &[Case],
+    rates: &[(f64, f64)],
+) -> Result<()> {
+    let link = measured_link(bench, world)?;
+    let (n, rate, latency) = (world.size(), link.rate / 1e9, link.latency * 1e6);
+    out(&format!(
+        "{n} ranks, {rate:.2} GB/s from each to the next, {latency:.1} us for the shortest message"
+    ));
+    out("");
+    out("| case | rows | one rank alone, ms/step | all ranks, ms/step | efficiency | model, ms/step |");
+    out("| --- | ---: | ---: | ---: | ---: | ---: |");
+    for (case, &(alone, each)) in cases.iter().zip(rates) {
+        let mut large = case.cells;
+        large[2] *= n;
+        // Strong: the rows of one rank over all. Weak: as many for each.
+        for (way, cells, ideal) in [("strong", case.cells, alone / n as f64), ("weak", large, alone)] {
+            let model = (case.model)(cells)?;
+            let all = seconds(bench, device, &model, case.width, true)?;
+            let told = modelled(&case.work(&cells, each), n, link);
+            out(&format!(
+                "| {} R={}, {way} | {} | {:.3} | {:.3} | {:.0} % | {} |",
+                case.name,
+                case.width,
+                model.rows(),
+                alone * 1e3,
+                all * 1e3,
+                100.0 * ideal / all,
+                told.map_or("-".into(), |step| format!("{:.3}", step.all * 1e3))
+            ));
+        }
+    }
+    out("");
+    Ok(())
+}
+
+/// What the model says of many nodes like this rank.
+fn tables(case: &Case, each: f64, network: Link) {
+    let text = |grid: &[usize]| grid.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
+    let strong = case.cells.map(|n| 8 * n);
+    out(&format!(
+        "{} R={}: {:.3} ns a row and step here; nodes like this one, {} GB/s and {:.1} us between them",
+        case.name,
+        case.width,
+        each * 1e9,
+        network.rate / 1e9,
+        network.latency * 1e6
+    ));
+    out("");
+    out("| nodes | lattice | grid | rows a node | product, ms | faces, ms | step, ms | efficiency |");
+    out("| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: |");
+    let line = |cells: &[usize], nodes: usize| {
+        let work = case.work(cells, each);
+        let (Some(step), Some(one)) = (modelled(&work, nodes, network), modelled(&work, 1, network)) else {
+            return;
+        };
+        let [product, faces, all] = [step.product, step.faces, step.all].map(|t| t * 1e3);
+        out(&format!(
+            "| {nodes} | {} | {} | {} | {product:.3} | {faces:.3} | {all:.3} | {:.0} % |",
+            text(cells),
+            text(&step.grid),
+            step.rows,
+            100.0 * one.all / (nodes as f64 * step.all)
+        ));
+    };
+    for nodes in (1..=12).map(|k| 1usize << k) {
+        line(&strong, nodes);
+    }
+    for nodes in (1..=12).map(|k| 1usize << k) {
+        // As many rows for each node: the directions double in turn.
+        let mut cells = case.cells;
+        (0..nodes.trailing_zeros() as usize).for_each(|k| cells[k % 3] *= 2);
+        line(&cells, nodes);
+    }
+    out("");
+    if case.name == "insulator"
+        && let Some(step) = modelled(&case.work(&KREUTZER, each), 1024, network)
+    {
+        out(&format!(
+            "Kreutzer et al. (IPDPS 2015), Table III: 6400x6400x40 cells, R=32, 1000 steps on 1024 nodes took 264 s \
+             there; on 1024 nodes like this one {:.1} s",
+            1e3 * step.all
+        ));
+    }
+}
+
+/// Cells of the largest run of Kreutzer et al., 6.5e9 rows.
+const KREUTZER: [usize; 3] = [6400, 6400, 40];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn insulator(each: f64) -> Work {
+        cases(false)[1].work(&KREUTZER, each)
+    }
+
+    #[test]
+    fn the_model_by_hand() {
+        let link = Link { rate: 50e9, latency: 5e-6 };
+        // 32 x 32 boxes of 200 x 200 x 40 cells: four faces of 200 x 40 cells of 4 rows, each row 32 numbers of 16 bytes.
+        let step = modelled(&insulator(4e-10), 1024, link).unwrap();
+        assert_eq!((step.grid, step.rows), (vec![32, 32, 1], 6_400_000));
+        assert!((step.faces - 4.0 * 32_000.0 * 512.0 / 50e9).abs() < 1e-12);
+        assert!((step.product - 2.56e-3).abs() < 1e-12 && (step.all - 2.565e-3).abs() < 1e-12);
+        // One node exchanges nothing; a slow link decides.
+        let one = modelled(&insulator(4e-10), 1, link).unwrap();
+        assert_eq!((one.faces, one.all), (0.0, one.product));
+        let slow = modelled(&insulator(4e-10), 1024, Link { rate: 1e9, ..link }).unwrap();
+        assert!((slow.all - slow.faces - 5e-6).abs() < 1e-15 && slow.faces > slow.product);
+        // More nodes than cells in every direction have no grid.
+        let tiny = Work { cells: vec![2, 1, 1], orbitals: 1, row: 8.0, each: 1e-9 };
+        assert!(modelled(&tiny, 2, link).is_some() && modelled(&tiny, 4, link).is_none());
+    }
+}
