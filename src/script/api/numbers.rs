@@ -94,6 +94,19 @@ fn padded(text: &mut ImmutableString, length: INT, with: &str) -> Fallible<()> {
     Ok(())
 }
 
+/// The most bytes of a blob: what Rhai does with blobs hears no Ctrl-C.
+const LARGEST_BLOB: INT = 1 << 28;
+
+fn blob_of(length: INT, value: INT) -> Fallible<Blob> {
+    if length > LARGEST_BLOB {
+        return Err(Error::memory(format!("a blob of {length} bytes"))
+            .hint(format!("blobs hold {LARGEST_BLOB} bytes at most; large data live in a Series or a Matrix"))
+            .into());
+    }
+    // As Rhai has it: a negative length is none, and of the value the lowest byte counts.
+    Ok(vec![(value & 0xff) as u8; usize::try_from(length).unwrap_or(0)])
+}
+
 /// Bytes or characters between two looks at whether the user wants to stop.
 const PIECE: usize = 1 << 16;
 
@@ -140,6 +153,16 @@ mod number_functions {
     #[rhai_fn(name = "to_string", name = "to_debug", name = "print", name = "debug")]
     pub fn float_to_string(x: FLOAT) -> String {
         if x == 0.0 { "0.0".into() } else { format!("{x:?}") }
+    }
+
+    #[rhai_fn(name = "blob", return_raw)]
+    pub fn blob_of_zeros(length: INT) -> Fallible<Blob> {
+        blob_of(length, 0)
+    }
+
+    #[rhai_fn(name = "blob", return_raw)]
+    pub fn blob_of_value(length: INT, value: INT) -> Fallible<Blob> {
+        blob_of(length, value)
     }
 
     #[rhai_fn(name = "to_string", name = "to_debug", name = "print", name = "debug", pure, return_raw)]

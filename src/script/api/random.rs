@@ -208,9 +208,11 @@ mod random_functions {
     /// // the error of a median, by choosing anew from the data (bootstrap)
     /// let data = random_numbers(1001, #{ distribution: "gaussian", seed: 1 });
     /// let median = |s| { let a = s.to_array(); a.sort(); a[a.len / 2] };
-    /// let anew = series((0..200).to_array().map(|k| median.call(random_choice(data, #{ count: data.len, seed: k }))));
+    /// let anew = [];
+    /// for k in 0..200 { anew.push(median.call(random_choice(data, #{ count: data.len, seed: k }))); }
+    /// anew = series(anew);
     /// let error = sqrt((anew * anew).mean() - anew.mean() ** 2.0);
-    /// assert_close(error, sqrt(PI() / 2.0 / 1001.0), 0.012);
+    /// assert_close(error, sqrt(PI / 2.0 / 1001.0), 0.012);
     /// ```
     #[rhai_fn(return_raw)]
     pub fn random_choice(items: Dynamic, o: Options) -> Fallible<Dynamic> {
