@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
 use exchange::{Halo, HostMemory, Later, Port, Shape};
-use matrix::records::Records;
+use matrix::records::{Handling, Records};
 use matrix::wilson::WilsonSpec;
 use matrix::{Csr, Stencil};
 use splines::{SplineTable, Splines};
@@ -79,12 +79,7 @@ pub enum MatrixSpec {
         single: bool,
     },
     /// The Hamiltonian of a superblock, as operation records between small dense blocks.
-    Records {
-        records: Records,
-        /// Bytes of a GPU that the operators may take; beyond, they stay in main memory and travel during each product. None:
-        /// what the vectors of a search leave.
-        room: Option<usize>,
-    },
+    Records { records: Records, handling: Handling },
 }
 
 /// The distribution of random vectors' entries, each of variance one.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use faer::Mat;
-use umklapp::backend::matrix::records::{Element, Factor, Panel, Record, RecordList};
+use umklapp::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList, Schedule};
 use umklapp::backend::{Device, Dots, MatrixSpec, Update};
 use umklapp::number::{C64, DType};
 
@@ -106,9 +106,9 @@ fn list<T: Element>() -> RecordList<T> {
     RecordList { dim, panels, records }
 }
 
-fn check<T: Element>(device: &Device, list: &RecordList<T>, room: Option<usize>) {
+fn check<T: Element>(device: &Device, list: &RecordList<T>, handling: Handling) {
     let records = T::wrap(Arc::new(list.clone()));
-    let kernel = device.prepare(MatrixSpec::Records { records, room }).expect("a superblock");
+    let kernel = device.prepare(MatrixSpec::Records { records, handling }).expect("a superblock");
     let types = if T::DTYPE.is_complex() { vec![DType::C64] } else { vec![DType::F64, DType::C64] };
     for (dtype, columns) in types.into_iter().flat_map(|t| [(t, 1), (t, 3)]) {
         let (v, x) = block(device, dtype, list.dim, columns, 11);
@@ -145,9 +145,16 @@ fn check<T: Element>(device: &Device, list: &RecordList<T>, room: Option<usize>)
 /// Real and complex records on real and complex vectors; operators that fit and such that travel.
 pub fn superblocks(device: &Device) {
     let (real, complex) = (list::<f64>(), list::<C64>());
-    for room in [None, Some(100_000)] {
-        check(device, &real, room);
-        check(device, &complex, room);
+    for (room, schedule) in [
+        (None, Schedule::Together),
+        (Some(100_000), Schedule::Together),
+        (None, Schedule::FourStreams),
+        (None, Schedule::NoStreams),
+        (Some(100_000), Schedule::FourStreams),
+    ] {
+        let handling = Handling { room, schedule };
+        check(device, &real, handling);
+        check(device, &complex, handling);
     }
 }
 

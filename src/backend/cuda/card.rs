@@ -206,6 +206,22 @@ impl Card {
         threads: u32,
         arguments: &[*mut c_void],
     ) -> Result<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch_on(self.stream(), kernel, grid, threads, arguments) }
+    }
+
+    /// The same on a stream of one's own.
+    ///
+    /// # Safety
+    /// As [`Card::launch`]. The stream lives, and waits for what the kernel reads, as others do for what it writes.
+    pub unsafe fn launch_on(
+        &self,
+        stream: sys::CUstream,
+        kernel: &str,
+        grid: (u32, u32),
+        threads: u32,
+        arguments: &[*mut c_void],
+    ) -> Result<()> {
         self.interrupt.check()?;
         self.enter()?;
         let function = self.function(kernel)?;
@@ -220,7 +236,7 @@ impl Card {
                 1,
                 1,
                 0,
-                self.stream(),
+                stream,
                 arguments.as_ptr().cast_mut(),
                 std::ptr::null_mut(),
             )

@@ -382,7 +382,7 @@ impl Backend for Cuda {
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         match spec {
-            MatrixSpec::Records { records, room } => records::prepare(&self.card, records, room),
+            MatrixSpec::Records { records, handling } => records::prepare(&self.card, records, handling),
             spec => matrices::prepare(&self.card, spec),
         }
     }

@@ -1,18 +1,21 @@
 //! Products by operation records on the GPU: two launches of one kernel, the inner products of records with two dense
 //! sides first. Operators are brought over once, and stay for all products of a search; where they are more than the GPU has
 //! room for, they stay in main memory and travel in windows, one while the one before is computed with (Nemes et al. 2014,
-//! NoStreamAndStorage). A complex superblock is two real ones, which read and write the real and imaginary parts of vectors.
+//! NoStreamAndStorage). Its other schedules, a launch for each block on four streams or on none, are there to compare. A complex superblock is two real ones, which read and write the real and imaginary parts of vectors.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::{Pod, Zeroable};
+use cust::stream::{Stream, StreamFlags};
 
 use super::card::{Buffer, Card};
+use super::driver::failure;
+use super::pinned::Event;
 use super::travel::Travelling;
 use super::{algebra, arguments, buffer, unique};
-use crate::backend::matrix::records::{Factor, Record, RecordList, Records};
+use crate::backend::matrix::records::{Factor, Handling, Record, RecordList, Records, Schedule};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -61,11 +64,27 @@ struct Tile {
     count: u32,
 }
 
-/// One launch: its tiles and their records on the GPU.
+/// The tiles of a pass and their records on the GPU.
 struct Pass {
     tiles: Buffer,
     steps: Buffer,
-    count: u32,
+    /// The tiles of each launch.
+    launches: Vec<Range<u32>>,
+}
+
+/// Streams beside the card's own, which wait for it, and for which it waits.
+struct Fork {
+    ready: Event,
+    streams: Vec<(Stream, Event)>,
+}
+
+impl Fork {
+    fn new(card: &Card) -> Result<Fork> {
+        card.enter()?;
+        let stream = || Stream::new(StreamFlags::NON_BLOCKING, None).map_err(|e| failure("a stream", e));
+        let streams = (0..4).map(|_| Ok((stream()?, Event::new()?))).collect::<Result<_>>()?;
+        Ok(Fork { ready: Event::new()?, streams })
+    }
 }
 
 /// Operators that are on the GPU together, and what is launched while they are.
@@ -90,6 +109,7 @@ struct Prepared {
     list: Arc<RecordList<f64>>,
     operators: Operators,
     windows: Vec<Window>,
+    fork: Option<Mutex<Fork>>,
     inner: Buffer,
     bytes: usize,
 }
@@ -124,12 +144,20 @@ impl Plan {
         }
     }
 
-    /// Brings all to the GPU, the longest tiles first.
-    fn upload(mut self, card: &Arc<Card>) -> Result<Pass> {
-        self.tiles.sort_by_key(|t| std::cmp::Reverse(t.0));
+    /// Brings all to the GPU, the longest tiles of a launch first.
+    fn upload(mut self, card: &Arc<Card>, schedule: Schedule) -> Result<Pass> {
+        let block = |tile: &Tile| if schedule == Schedule::Together { 0 } else { tile.out };
+        self.tiles.sort_by_key(|(work, tile)| (block(tile), std::cmp::Reverse(*work)));
         let tiles: Vec<Tile> = self.tiles.iter().map(|t| t.1).collect();
-        let count = u32::try_from(tiles.len()).map_err(|_| Error::internal("too many tiles"))?;
-        Ok(Pass { tiles: card.upload(&tiles)?, steps: card.upload(&self.steps)?, count })
+        u32::try_from(tiles.len()).map_err(|_| Error::internal("too many tiles"))?;
+        let mut end = 0;
+        let launches = tiles.chunk_by(|a, b| block(a) == block(b)).map(|own| {
+            let start = end;
+            end += own.len() as u32;
+            start..end
+        });
+        let launches = launches.collect();
+        Ok(Pass { tiles: card.upload(&tiles)?, steps: card.upload(&self.steps)?, launches })
     }
 }
 
@@ -142,24 +170,25 @@ impl Operators {
     }
 }
 
-/// Brings a superblock to the GPU, its operators too if they fit into `room` bytes, or into what the vectors of a search leave.
-pub(super) fn prepare(card: &Arc<Card>, records: Records, room: Option<usize>) -> Result<Arc<dyn Kernel>> {
+/// Brings a superblock to the GPU, its operators too if they fit into their room, or into what the vectors of a search leave.
+pub(super) fn prepare(card: &Arc<Card>, records: Records, handling: Handling) -> Result<Arc<dyn Kernel>> {
     match records {
-        Records::Real(list) => Ok(Arc::new(Prepared::new(card, list, room)?)),
+        Records::Real(list) => Ok(Arc::new(Prepared::new(card, list, handling)?)),
         Records::Complex(list) => {
-            let room = room.map(|room| room / 2);
-            let [real, imaginary] = list.parts().map(|part| Prepared::new(card, Arc::new(part), room));
+            let half = Handling { room: handling.room.map(|room| room / 2), ..handling };
+            let [real, imaginary] = list.parts().map(|part| Prepared::new(card, Arc::new(part), half));
             Ok(Arc::new(Complex { real: real?, imaginary: imaginary?, list }))
         }
     }
 }
 
 impl Prepared {
-    fn new(card: &Arc<Card>, list: Arc<RecordList<f64>>, room: Option<usize>) -> Result<Prepared> {
+    fn new(card: &Arc<Card>, list: Arc<RecordList<f64>>, handling: Handling) -> Result<Prepared> {
         let matrices = list.matrices();
         let size = |m: &faer::Mat<f64>| m.nrows() * m.ncols();
         let numbers: usize = matrices.iter().map(|m| size(m)).sum();
-        let room = room.unwrap_or_else(|| card.memory().0.saturating_sub(8 * VECTORS * list.dim)) / 8;
+        let room =
+            handling.room.unwrap_or_else(|| card.memory().0.saturating_sub(8 * VECTORS * list.dim)) / 8;
         let most = if numbers <= room { numbers } else { room / 2 };
         let mut windows: Vec<Range<usize>> = Vec::new();
         let mut at: HashMap<*const faer::Mat<f64>, (usize, u64, u32)> = HashMap::new();
@@ -293,7 +322,7 @@ impl Prepared {
             deal(&mut second, target.offset, target.rows, target.columns, &steps);
         }
         let upload = |plan: Plan| -> Result<Option<Pass>> {
-            if plan.tiles.is_empty() { Ok(None) } else { plan.upload(card).map(Some) }
+            if plan.tiles.is_empty() { Ok(None) } else { plan.upload(card, handling.schedule).map(Some) }
         };
         let held =
             if windows.len() == 1 { numbers } else { 2 * windows.iter().map(Range::len).max().unwrap_or(0) };
@@ -305,6 +334,10 @@ impl Prepared {
             card: card.clone(),
             operators,
             windows: windows.collect::<Result<_>>()?,
+            fork: match handling.schedule {
+                Schedule::FourStreams => Some(Mutex::new(Fork::new(card)?)),
+                Schedule::Together | Schedule::NoStreams => None,
+            },
             inner: card.allocate(8 * inner)?,
             bytes: 8 * (held + inner),
             list,
@@ -337,14 +370,37 @@ impl Prepared {
             if let Some(all) = &travelling {
                 all.send(&self.card, k, &window.numbers)?;
             }
-            let (tiles, steps, inner) = (pass.tiles.address, pass.steps.address, self.inner.address);
+            let (steps, inner) = (pass.steps.address, self.inner.address);
             let Update { alpha, beta, gamma } =
                 if k == 0 { c } else { Update { beta: 0.0, gamma: 1.0, ..c } };
-            let arguments =
-                arguments![tiles, steps, v, inner, out, from, lanes, to, out_lanes, alpha, beta, gamma];
-            // SAFETY: the kernel's arguments. Tiles and records were made from the list, whose places lie inside the
-            // vectors, the inner products and the operators of this window, all of which are alive.
-            unsafe { self.card.launch("records_f64", (pass.count, 1), THREADS, &arguments)? };
+            let launch = |stream, own: &Range<u32>| {
+                let tiles = pass.tiles.address + u64::from(own.start) * size_of::<Tile>() as u64;
+                let arguments =
+                    arguments![tiles, steps, v, inner, out, from, lanes, to, out_lanes, alpha, beta, gamma];
+                // SAFETY: the kernel's arguments. Tiles and records were made from the list, whose places lie inside the
+                // vectors, the inner products and the operators of this window, all of which are alive. A stream of a fork
+                // waits for the card's before, and the card's for it behind; tiles of one pass write nothing in common.
+                unsafe {
+                    self.card.launch_on(stream, "records_f64", (own.len() as u32, 1), THREADS, &arguments)
+                }
+            };
+            let main = self.card.stream();
+            if let Some(fork) = &self.fork {
+                let fork = fork.lock().unwrap_or_else(PoisonError::into_inner);
+                fork.ready.record(main)?;
+                for (stream, _) in &fork.streams {
+                    fork.ready.hold(stream.as_inner())?;
+                }
+                for (own, (stream, _)) in pass.launches.iter().zip(fork.streams.iter().cycle()) {
+                    launch(stream.as_inner(), own)?;
+                }
+                for (stream, done) in &fork.streams {
+                    done.record(stream.as_inner())?;
+                    done.hold(main)?;
+                }
+            } else {
+                pass.launches.iter().try_for_each(|own| launch(main, own))?;
+            }
             if let Some(all) = &travelling {
                 all.done(&self.card, k)?;
             }

@@ -27,6 +27,27 @@ impl Element for C64 {
     }
 }
 
+/// How a GPU launches the products of a superblock (Nemes et al. 2014). All ways give the same numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Schedule {
+    /// All of a pass in one launch.
+    #[default]
+    Together,
+    /// A launch for each block of the result, dealt to four streams.
+    FourStreams,
+    /// A launch for each block of the result, one after the other.
+    NoStreams,
+}
+
+/// How a GPU handles a superblock; other backends have one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Handling {
+    /// Bytes that the operators may take; beyond, they stay in main memory and travel during each product. None: what the
+    /// vectors of a search leave.
+    pub room: Option<usize>,
+    pub schedule: Schedule,
+}
+
 /// A list of records, real or complex.
 #[derive(Debug, Clone)]
 pub enum Records {

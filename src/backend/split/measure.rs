@@ -7,7 +7,7 @@ use faer::Mat;
 
 use super::records;
 use super::speeds::{Speeds, class};
-use crate::backend::matrix::records::{Factor, Panel, Record, RecordList, Records};
+use crate::backend::matrix::records::{Factor, Handling, Panel, Record, RecordList, Records};
 use crate::backend::{Device, MatrixSpec, Rows, Update};
 use crate::error::Result;
 use crate::number::DType;
@@ -23,7 +23,8 @@ pub(super) fn speeds(parts: &[Device], primary: usize) -> Result<Speeds> {
     let rate = |device: &Device, side: usize| -> Result<f64> {
         let list = sample(side, NUMBERS / (side * side), true);
         let flops = list.flops() as f64;
-        let spec = MatrixSpec::Records { records: Records::Real(Arc::new(list)), room: None };
+        let spec =
+            MatrixSpec::Records { records: Records::Real(Arc::new(list)), handling: Handling::default() };
         let kernel = device.prepare(spec)?;
         let v = device.zeros(DType::F64, Rows::all(kernel.cols()), 1)?;
         let mut w = v.clone();
@@ -33,7 +34,8 @@ pub(super) fn speeds(parts: &[Device], primary: usize) -> Result<Speeds> {
     let home = &parts[primary];
     let seconds = |part: usize, blocks: usize| -> Result<f64> {
         let list = sample(class::SIDES[0], blocks, false);
-        let kernel = records::shared(home, [(part, &parts[part])], &list, &vec![part; blocks], None)?;
+        let kernel =
+            records::shared(home, [(part, &parts[part])], &list, &vec![part; blocks], Handling::default())?;
         let v = home.zeros(DType::F64, Rows::all(list.dim), 1)?;
         let mut w = v.clone();
         Ok(1.0 / pace(home, TIME, || kernel.update(Update::PRODUCT, &v, &mut w, None))?)

@@ -430,7 +430,7 @@ impl Backend for Split {
         let Some((rows, cols)) = share::shape(&spec) else {
             let part = self.shares.primary;
             let inner = match spec {
-                MatrixSpec::Records { records, room } => records::prepare(self, records, room)?,
+                MatrixSpec::Records { records, handling } => records::prepare(self, records, handling)?,
                 spec => self.parts[part].prepare(spec)?,
             };
             if inner.rows().grid.is_none() {

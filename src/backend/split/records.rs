@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::speeds::{Speeds, class};
 use super::{Split, between};
 use crate::backend::exchange::{Halo, Port, Shape, Staging};
-use crate::backend::matrix::records::{Element, Panel, Record, RecordList, Records};
+use crate::backend::matrix::records::{Element, Handling, Panel, Record, RecordList, Records};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -118,18 +118,14 @@ fn ascending(sizes: &[f64]) -> Vec<usize> {
 }
 
 /// Brings a superblock to the part where its vectors live, and what others compute of it to them.
-pub(super) fn prepare(split: &Split, records: Records, room: Option<usize>) -> Result<Arc<dyn Kernel>> {
+pub(super) fn prepare(split: &Split, records: Records, handling: Handling) -> Result<Arc<dyn Kernel>> {
     match records {
-        Records::Real(list) => share(split, list, room),
-        Records::Complex(list) => share(split, list, room),
+        Records::Real(list) => share(split, list, handling),
+        Records::Complex(list) => share(split, list, handling),
     }
 }
 
-fn share<T: Element>(
-    split: &Split,
-    list: Arc<RecordList<T>>,
-    room: Option<usize>,
-) -> Result<Arc<dyn Kernel>> {
+fn share<T: Element>(split: &Split, list: Arc<RecordList<T>>, handling: Handling) -> Result<Arc<dyn Kernel>> {
     let primary = split.shares.primary;
     let works = works(&list);
     let owners = match split.shares.by_hand() {
@@ -147,10 +143,10 @@ fn share<T: Element>(
     };
     let device = &split.parts[primary];
     if owners.iter().all(|&owner| owner == primary) {
-        return device.prepare(MatrixSpec::Records { records: T::wrap(list), room });
+        return device.prepare(MatrixSpec::Records { records: T::wrap(list), handling });
     }
     let others = split.parts.iter().enumerate().filter(|(part, _)| *part != primary && owners.contains(part));
-    shared(device, others, &list, &owners, room)
+    shared(device, others, &list, &owners, handling)
 }
 
 /// A superblock whose vectors live on `device`; its blocks are computed by their owners, which are `others` by number or else
@@ -160,7 +156,7 @@ pub(super) fn shared<'a, T: Element>(
     others: impl IntoIterator<Item = (usize, &'a Device)>,
     list: &RecordList<T>,
     owners: &[usize],
-    room: Option<usize>,
+    handling: Handling,
 ) -> Result<Arc<dyn Kernel>> {
     let (mut helpers, mut left) = (Vec::new(), list.clone());
     for (part, other) in others {
@@ -168,7 +164,7 @@ pub(super) fn shared<'a, T: Element>(
         let taken = left.records.iter_mut().zip(owners).filter(|(_, owner)| **owner == part);
         taken.for_each(|(records, _)| records.clear());
     }
-    let own = device.prepare(MatrixSpec::Records { records: T::wrap(Arc::new(left)), room })?;
+    let own = device.prepare(MatrixSpec::Records { records: T::wrap(Arc::new(left)), handling })?;
     let mut info = own.info();
     for helper in &helpers {
         let more = helper.kernel.info();
@@ -215,7 +211,8 @@ fn helper<T: Element>(
     }
     let dim = read.len();
     let packed = RecordList { dim, panels, records };
-    let kernel = device.prepare(MatrixSpec::Records { records: T::wrap(Arc::new(packed)), room: None })?;
+    let kernel = device
+        .prepare(MatrixSpec::Records { records: T::wrap(Arc::new(packed)), handling: Handling::default() })?;
     let count = written.len();
     let identity = Csr {
         rows: count,

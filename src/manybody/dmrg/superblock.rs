@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::block::Block;
 use super::space::{Label, Side};
-use crate::backend::matrix::records::{Element, Factor, Panel, Record, RecordList};
+use crate::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList};
 use crate::backend::{BlockVector, Device, Kernel, MatrixSpec};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -113,10 +113,10 @@ impl<T: Element> Superblock<T> {
         target: &Target,
         strategy: Strategy,
     ) -> Result<Superblock<T>> {
-        Superblock::within(device, left, right, target, strategy, None)
+        Superblock::within(device, left, right, target, strategy, Handling::default())
     }
 
-    /// The same, the operators taking no more than `room` bytes of a GPU at a time.
+    /// The same, handled by a GPU as wished.
     ///
     /// # Errors
     /// As [`Superblock::new`].
@@ -126,7 +126,7 @@ impl<T: Element> Superblock<T> {
         right: &Arc<Block<T>>,
         target: &Target,
         strategy: Strategy,
-        room: Option<usize>,
+        handling: Handling,
     ) -> Result<Superblock<T>> {
         if left.half() != Side::Left || right.half() != Side::Right {
             return Err(Error::input("a superblock is made of a left and a right block").hint(
@@ -212,7 +212,7 @@ impl<T: Element> Superblock<T> {
         }
         let list = Arc::new(RecordList { dim, panels, records });
         let diagonal = diagonal(&list);
-        let kernel = device.prepare(MatrixSpec::Records { records: T::wrap(list.clone()), room })?;
+        let kernel = device.prepare(MatrixSpec::Records { records: T::wrap(list.clone()), handling })?;
         Ok(Superblock { left: left.clone(), right: right.clone(), pairs, list, diagonal, kernel })
     }
 

@@ -283,8 +283,10 @@ impl Plot {
                     finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
                 let marks = curves.iter().any(|c| c.style != Style::Lines);
                 let (span, part) = (high - low, if marks { 0.03 } else { 0.0 });
-                // On a logarithmic axis as much of its length.
-                let ends = if self.log_x {
+                // On a logarithmic axis as much of its length; a short one ends at numbers that have a tick, or it would have one.
+                let ends = if self.log_x && high < 10.0 * low {
+                    (tick_beside(low, false), tick_beside(high, true))
+                } else if self.log_x {
                     let factor = (high / low).powf(part);
                     (low / factor, high * factor)
                 } else {
@@ -460,6 +462,18 @@ fn raised_power(text: &str) -> String {
         "-1" => format!("-{ten}"),
         _ => format!("{mantissa}·{ten}"),
     }
+}
+
+/// The next of 1, 2 and 5 times a power of ten, at `x` or beyond.
+fn tick_beside(x: f64, above: bool) -> f64 {
+    let power = 10f64.powf(x.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
+    let next = if above {
+        steps.into_iter().find(|&step| step >= x * (1.0 - 1e-9))
+    } else {
+        steps.into_iter().rev().find(|&step| step <= x * (1.0 + 1e-9))
+    };
+    next.unwrap_or(x)
 }
 
 /// Whether an axis has a place for the number.

@@ -204,3 +204,12 @@ fn names_of_points_are_not_cut_off() {
         assert!(svg.contains(&text) && !clipped.contains(&text), "{name}");
     }
 }
+
+#[test]
+fn short_logarithmic_axes_end_at_numbers() {
+    let table = Table::from_columns([("V", vec![256.0, 512.0]), ("y", vec![1.0, 2.0])]).unwrap();
+    let mut plot = Plot::from_table(&table).unwrap();
+    plot.log_x = true;
+    let svg = plot.svg().unwrap();
+    assert!([">200<", ">500<", ">1000<"].iter().all(|tick| svg.contains(tick)), "{svg}");
+}

@@ -233,7 +233,7 @@ mod model_functions {
 
     /// Adds an on-site term: a number, a Hermitian Matrix of the orbitals, a function of the site's position (and of its number)
     /// that returns one, or a Series with an energy for each site. A function that is a formula can be called `at_once`, which
-    /// takes a second for ten million sites instead of a minute.
+    /// takes seconds for ten million sites instead of a minute.
     ///
     /// # Options
     /// - `at_once` (false): call the function once, with an array of Series, the coordinates of all sites along each axis (and

@@ -7,7 +7,7 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::{AnyBlock, Either, either, either_map, no_superblock, superblock_of};
 use crate::backend::Device;
-use crate::backend::matrix::records::{Element, RecordList};
+use crate::backend::matrix::records::{Element, Handling, RecordList, Schedule};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Basis, Block, Mpo, Side, Strategy, Superblock, Target, edge_chain};
 use crate::manybody::{OpSum, Sites};
@@ -80,25 +80,25 @@ fn joined(
     right: &AnyBlock,
     sector: Option<&Map>,
     strategy: Strategy,
-    room: Option<usize>,
+    handling: Handling,
 ) -> Result<Operator> {
     fn join<T: Element>(
         device: &Device,
         (l, r): (&Arc<Block<T>>, &Arc<Block<T>>),
         sector: Option<&Map>,
         strategy: Strategy,
-        room: Option<usize>,
+        handling: Handling,
     ) -> Result<Operator>
     where
         Superblock<T>: LinearOperator,
     {
         let target = target(l, r, sector)?;
-        Ok(Superblock::within(device, l, r, &target, strategy, room)?.into_operator(device))
+        Ok(Superblock::within(device, l, r, &target, strategy, handling)?.into_operator(device))
     }
     let device = session()?.device();
     match (left, right) {
-        (Either::Real(l), Either::Real(r)) => join(&device, (l, r), sector, strategy, room),
-        (Either::Complex(l), Either::Complex(r)) => join(&device, (l, r), sector, strategy, room),
+        (Either::Real(l), Either::Real(r)) => join(&device, (l, r), sector, strategy, handling),
+        (Either::Complex(l), Either::Complex(r)) => join(&device, (l, r), sector, strategy, handling),
         _ => Err(Error::input("a superblock of a real and a complex block")),
     }
 }
@@ -111,6 +111,12 @@ fn products<T: Element>(list: &RecordList<T>) -> Result<Table> {
 }
 
 /// How superblocks may keep their operators.
+const SCHEDULES: [(&str, Schedule); 3] = [
+    ("together", Schedule::Together),
+    ("four-streams", Schedule::FourStreams),
+    ("no-streams", Schedule::NoStreams),
+];
+
 const STRATEGIES: [(&str, Strategy); 3] =
     [("auto", Strategy::Auto), ("LR", Strategy::LeftRight), ("l-1-1-r", Strategy::FourParts)];
 
@@ -380,6 +386,9 @@ mod block_functions {
     /// - `operator_memory` (float, what the vectors of a search leave): bytes of a GPU that the operators may take;
     ///   beyond, they stay in main memory and travel to the GPU in windows during each product. Other backends hold
     ///   them in main memory anyway.
+    /// - `schedule` ("together"): how one GPU launches the products (Nemes, Barcza, Nagy, Legeza, Szolgay, Comput. Phys. Commun. 185
+    ///   (2014) 1570): all together, or a launch for each block of the result, in turn on "four-streams", or one after the other,
+    ///   "no-streams". The numbers are the same.
     ///
     /// # Example
     /// ```rhai
@@ -397,18 +406,25 @@ mod block_functions {
             let wrong = Error::input("the memory of operators is a number of bytes");
             return Err(wrong.hint("`operator_memory: 2e9` is two gigabytes").into());
         }
-        let room = room.map(|bytes| bytes as usize);
-        Ok(joined(&left, &right, Some(&sector), strategy, room)?)
+        let schedule = o.one_of("schedule", &SCHEDULES)?;
+        if schedule != Schedule::Together && session()?.device().name() != "cuda" {
+            return Err(Error::input("launches are scheduled on one GPU alone")
+                .hint("leave the option `schedule` out, or compute with `--backend cuda`")
+                .into());
+        }
+        let handling = Handling { room: room.map(|bytes| bytes as usize), schedule };
+        Ok(joined(&left, &right, Some(&sector), strategy, handling)?)
     }
 
     #[rhai_fn(global, name = "superblock", return_raw)]
     pub fn superblock_plain(left: AnyBlock, right: AnyBlock) -> Fallible<Operator> {
-        Ok(joined(&left, &right, None, Strategy::Auto, None)?)
+        Ok(joined(&left, &right, None, Strategy::Auto, Handling::default())?)
     }
 
     #[rhai_fn(global, name = "superblock", return_raw)]
     pub fn superblock_by(left: AnyBlock, right: AnyBlock, strategy: &str) -> Fallible<Operator> {
-        Ok(named("strategy", strategy, &STRATEGIES).and_then(|s| joined(&left, &right, None, s, None))?)
+        let strategy = named("strategy", strategy, &STRATEGIES)?;
+        Ok(joined(&left, &right, None, strategy, Handling::default())?)
     }
 
     /// Of the conserved numbers that the states of two blocks add up to, those nearest to the ones in `wanted`, as a map for
