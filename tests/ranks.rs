@@ -249,8 +249,9 @@ fn measurements_are_made_by_all() {
 }
 
 /// Lattices whose moments are compared: open and periodic, odd, complex, in single precision, with several orbitals, with bonds
-/// that reach beyond a small box, and smaller than the number of ranks.
-const LATTICES: [(&str, &str); 7] = [
+/// that reach beyond a small box, and smaller than the number of ranks; rows with vacancies, orbitals of a site on two ranks,
+/// rows in boxes that a stencil before them has cut.
+const LATTICES: [(&str, &str); 10] = [
     ("cubic", "tight_binding(lattice::cubic(6, 5, 7), #{ hopping: -1.0, disorder: 1.0, seed: 2 })"),
     (
         "open",
@@ -264,6 +265,21 @@ const LATTICES: [(&str, &str); 7] = [
     (
         "far",
         "(|| { let m = model(lattice::chain(7)); m.nearest(-1.0); m.hop([3], 0, 0, 0.5); m.build() }).call()",
+    ),
+    (
+        "vacant",
+        "(|| { let m = model(lattice::square(9, 7)); m.nearest(-1.0); m.vacancies(0.2, #{ seed: 3 });
+          m.disorder(1.0, #{ seed: 2 }); m.build() }).call()",
+    ),
+    (
+        "apart",
+        "(|| { let m = model(lattice::chain(7), 3); m.nearest(matrix([[1.0, 0.5, 0.0], [0.25 * I, 1.0, 0.0], [0.0, 0.5, -1.0]]));
+          m.onsite(|r| matrix([[r[0] * 0.1, 0.2, 0.0], [0.2, 0.1, r[0] * 0.05], [0.0, r[0] * 0.05, 0.3]])); m.build() }).call()",
+    ),
+    (
+        "boxed",
+        "(|| { tight_binding(lattice::square(6, 8), #{ hopping: 1.0 });
+          let m = model(lattice::square(6, 8)); m.nearest(-1.0); m.flux(0.25); m.build(#{ format: \"sell\" }) }).call()",
     ),
     ("two", "tight_binding(lattice::chain(2), #{ hopping: -1.0 })"),
     (
@@ -285,7 +301,11 @@ fn moments_are_those_of_one_process() {
                  let sums = backend().sums - before;
                  if backend().ranks > 1 {{ assert(sums == 1, `one sum a run, not ${{sums}}`); }}
                  for x in mu {{ print(x); }}
-                 for x in (h * v.column(1)).to_series() {{ print(abs(x)); }}"
+                 for x in (h * v.column(1)).to_series() {{ print(abs(x)); }}
+                 for x in (h.velocity(0) * v.column(0) + h.dagger() * v.column(2)).to_series() {{ print(abs(x)); }}
+                 let w = spectral_window(h, #{{ method: \"gershgorin\" }});
+                 print(w.lower); print(w.upper);
+                 for x in (h + 0.5 * h * h).to_matrix().diagonal() {{ print(abs(x)); }}"
             ),
         );
         for launcher in launchers() {
@@ -352,9 +372,46 @@ fn walkers_do_not_depend_on_ranks() {
     }
 }
 
-/// Golden files that reach all that is spread over ranks, and much that is not.
-const GOLDEN: [&str; 6] =
-    ["bands_reference", "kpm_checkpoint", "kpm_evolve", "kpm_normalised", "vector_values", "velocities"];
+#[test]
+fn overlap_fermions_are_those_of_one_process() {
+    let place = Place::new("overlap").with(
+        "a.rhai",
+        "let lat = lattice::hypercubic(4, 2, 2, 2);
+         let u = gauge::heatbath(lat, #{ beta: 5.7, sweeps: 3, seed: 4, progress: false });
+         let d = overlap::operator(u.boundary(\"antiperiodic\"), #{ s: 0.4, delta: 1e-4 });
+         for x in (d * random_block(d, 2, #{ seed: 1 })).norm() { print(x); }
+         print(overlap::index(d));",
+    );
+    for launcher in launchers() {
+        let alone = place.prints(launcher, "1", &[]);
+        assert!(alone.contains("Index 0"), "{alone}");
+        assert_eq!(alone, place.prints(launcher, "3", &[]), "every rank has all of it: the same bits");
+    }
+}
+
+/// Golden files that reach all that is spread over ranks, and something of each field that is not.
+const GOLDEN: [&str; 20] = [
+    "bands_reference",
+    "dmrg_complex",
+    "eigen_sectors",
+    "exact_sectors",
+    "files_of_all_kinds",
+    "kpm_checkpoint",
+    "kpm_evolve",
+    "kpm_ldos_map",
+    "kpm_normalised",
+    "kpm_variants",
+    "markers_reference",
+    "observers",
+    "sector_error",
+    "tables_texts",
+    "transport_reference",
+    "unknown_option",
+    "vector_values",
+    "velocities",
+    "vmc_resume",
+    "wilson_reference",
+];
 
 #[test]
 fn golden_files_hold_on_ranks() {

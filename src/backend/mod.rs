@@ -422,6 +422,29 @@ pub trait Backend: Send + Sync + fmt::Debug {
         Vec::new()
     }
 
+    /// The rows that this process holds of a matrix without a lattice and with so many rows, as pieces of the whole (first row
+    /// and length of each), where others hold the rest; none if it holds all of them.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn held(&self, _rows: usize) -> Result<Option<Vec<(usize, usize)>>> {
+        Ok(None)
+    }
+
+    /// Prepares a square matrix of `rows` rows, of which this process has those that [`Backend::held`] told, with the columns of
+    /// all; `format` says how rows are kept.
+    ///
+    /// # Errors
+    /// As for [`Backend::prepare`].
+    fn prepare_held(
+        &self,
+        _csr: Csr,
+        _rows: usize,
+        _format: &dyn Fn(Arc<Csr>) -> MatrixSpec,
+    ) -> Result<Arc<dyn Kernel>> {
+        Err(Error::internal("rows of a matrix that this process has all rows of"))
+    }
+
     /// The backend that this process computes on by itself, where it is one of several ranks.
     fn alone(&self) -> Option<Device> {
         None

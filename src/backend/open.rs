@@ -36,6 +36,8 @@ pub struct Choice {
     pub grid: Vec<usize>,
     /// Rows from which vectors are shared out to ranks; some thousand if it is none.
     pub share_from: Option<usize>,
+    /// Whether each rank may have all rows of what lives on several backends, as a part of a script asks for.
+    pub several_a_rank: bool,
 }
 
 /// The name of a backend, if it is one.
@@ -67,6 +69,9 @@ pub fn open(
         return open_here(choice, interrupt, note);
     };
     if choice.name.contains('+') {
+        if choice.several_a_rank {
+            return open_here(choice, interrupt, note);
+        }
         return Err(Error::input(format!(
             "every rank computes on one backend, and `{}` are several",
             choice.name

@@ -49,12 +49,9 @@ impl Model {
     /// # Errors
     /// As [`Model::assemble`], and for an axis that the lattice does not have.
     pub fn assemble_along(&self, axes: &[usize], format: Format, single: bool) -> Result<Assembled> {
-        let (rows, space) = (self.rows(), self.lattice.space());
-        if let Some(axis) = axes.iter().find(|&&axis| axis >= space) {
-            return Err(Error::input(format!("axis {axis} in a space of {space} dimensions"))
-                .hint("axes are numbered from 0"));
-        }
-        let scalar = DType::of(single, !axes.is_empty() || !self.is_real()).bytes();
+        let rows = self.rows();
+        self.check_axes(axes)?;
+        let scalar = self.dtype_along(axes, single).bytes();
         memory::ensure(rows as u128 * scalar as u128, &format!("one vector of {rows} rows"))?;
         match format {
             Format::Auto if self.not_a_stencil().is_none() => {
@@ -65,32 +62,60 @@ impl Model {
         }
     }
 
+    fn check_axes(&self, axes: &[usize]) -> Result<()> {
+        let space = self.lattice.space();
+        match axes.iter().find(|&&axis| axis >= space) {
+            None => Ok(()),
+            Some(axis) => Err(Error::input(format!("axis {axis} in a space of {space} dimensions"))
+                .hint("axes are numbered from 0")),
+        }
+    }
+
+    /// Some of the rows that [`Model::assemble_along`] makes, compressed, with global columns: pieces of the whole, first row and
+    /// length of each.
+    ///
+    /// # Errors
+    /// Rows or an axis that are not there; no memory.
+    pub fn pieces_along(&self, axes: &[usize], pieces: &[(usize, usize)], single: bool) -> Result<Csr> {
+        self.check_axes(axes)?;
+        let (n, dtype) = (self.orbitals, self.dtype_along(axes, single));
+        let mut all: Option<Csr> = None;
+        for &(first, length) in pieces {
+            let end = first.checked_add(length).filter(|end| *end <= self.rows());
+            let end = end.ok_or_else(|| Error::input(format!("row {first} of {}", self.rows())))?;
+            let sites = first / n..end.div_ceil(n);
+            let mut csr = self.rows_of_type(dtype, axes, sites.clone())?;
+            // Orbitals of one site may be cut apart.
+            csr.keep_rows(first - sites.start * n..end - sites.start * n);
+            match &mut all {
+                None => all = Some(csr),
+                Some(all) => all.append(&csr),
+            }
+        }
+        match all {
+            Some(csr) => Ok(csr),
+            None => self.rows_of_type(dtype, axes, 0..0),
+        }
+    }
+
     /// All rows, compressed.
     ///
     /// # Errors
     /// When the matrix does not fit into memory.
     pub fn to_csr(&self, single: bool) -> Result<Csr> {
-        self.assemble_rows(0..self.lattice.sites(), single)
-    }
-
-    /// The rows of a range of sites, compressed, with global columns: what one of several ranks holds.
-    ///
-    /// # Errors
-    /// When the range is outside the lattice, or the rows do not fit into memory.
-    pub fn assemble_rows(&self, sites: std::ops::Range<usize>, single: bool) -> Result<Csr> {
-        if sites.start > sites.end || sites.end > self.lattice.sites() {
-            return Err(Error::input(format!(
-                "sites {} to {} outside a lattice of {}",
-                sites.start,
-                sites.end,
-                self.lattice.sites()
-            )));
-        }
-        self.rows_along(&[], sites, single)
+        self.rows_along(&[], 0..self.lattice.sites(), single)
     }
 
     fn rows_along(&self, axes: &[usize], sites: std::ops::Range<usize>, single: bool) -> Result<Csr> {
-        match DType::of(single, !axes.is_empty() || !self.is_real()) {
+        self.rows_of_type(self.dtype_along(axes, single), axes, sites)
+    }
+
+    fn dtype_along(&self, axes: &[usize], single: bool) -> DType {
+        DType::of(single, !axes.is_empty() || !self.is_real())
+    }
+
+    fn rows_of_type(&self, dtype: DType, axes: &[usize], sites: std::ops::Range<usize>) -> Result<Csr> {
+        match dtype {
             DType::F32 => self.fill::<f32>(axes, sites, Values::F32),
             DType::F64 => self.fill::<f64>(axes, sites, Values::F64),
             DType::C32 => self.fill::<num_complex::Complex<f32>>(axes, sites, Values::C32),

@@ -290,14 +290,26 @@ fn ranks_hold_their_own_rows() {
     let mut model = insulator(Lattice::cubic(4, 3, 2).unwrap());
     model.disorder(1.0, 2).unwrap();
     let all = model.to_csr(false).unwrap();
-    let part = model.assemble_rows(5..11, false).unwrap();
-    assert_eq!((part.rows, part.cols), (24, all.cols));
-    for i in 0..part.rows {
-        let (a, b) = (part.row_start[i]..part.row_start[i + 1], all.row_start[i + 20]..all.row_start[i + 21]);
-        assert!(a.zip(b).all(
-            |(a, b)| part.columns.get(a) == all.columns.get(b) && part.values.get(a) == all.values.get(b)
-        ));
+    // Rows of some sites, one piece and more, and pieces that cut the orbitals of a site apart.
+    for pieces in
+        [vec![(20, 24)], vec![(3, 6)], vec![(0, 5), (17, 1), (40, 56)], vec![(7, 0)], vec![(0, 96)], vec![]]
+    {
+        let part = model.pieces_along(&[], &pieces, false).unwrap();
+        let rows: Vec<usize> = pieces.iter().flat_map(|&(first, n)| first..first + n).collect();
+        assert_eq!((part.rows, part.cols), (rows.len(), all.cols));
+        part.validate().unwrap();
+        for (i, row) in rows.into_iter().enumerate() {
+            let (a, b) =
+                (part.row_start[i]..part.row_start[i + 1], all.row_start[row]..all.row_start[row + 1]);
+            assert_eq!(a.len(), b.len());
+            assert!(
+                a.zip(b).all(|(a, b)| part.columns.get(a) == all.columns.get(b)
+                    && part.values.get(a) == all.values.get(b))
+            );
+        }
     }
+    assert!(model.pieces_along(&[], &[(90, 7)], false).is_err());
+    assert!(model.pieces_along(&[3], &[(0, 4)], false).is_err());
 }
 
 fn wrap() -> impl Strategy<Value = Wrap> {

@@ -1,5 +1,6 @@
 //! Operators whose entries are stored (CSR, ELL, SELL-C-sigma, dense) or implied by a stencil.
 
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
@@ -33,11 +34,71 @@ pub enum Format {
     Stencil,
 }
 
+/// Why rows are stored.
+const ENTRIES_DIFFER: &str = "entries differ from row to row";
+
+impl Format {
+    /// Compressed rows in this format.
+    fn of_rows(self, csr: Arc<Csr>) -> MatrixSpec {
+        match self {
+            Format::Ell => MatrixSpec::Ell(csr),
+            Format::Sell { chunk, sigma } => MatrixSpec::Sell { csr, chunk, sigma },
+            _ => MatrixSpec::Csr(csr),
+        }
+    }
+}
+
 /// What the operator was made of, kept on the host for adjoints and checks.
 #[derive(Debug, Clone)]
 enum Source {
     Csr(Arc<Csr>),
     Stencil(Arc<Stencil>),
+    /// Each rank has its own rows; others are made again when they are asked for.
+    Rule(RowRule),
+}
+
+/// How the rows of a Hermitian matrix are made: given pieces of the whole (first row and length of each), those rows.
+#[derive(Clone)]
+pub(super) struct RowRule {
+    pub rows: usize,
+    pub make: Arc<dyn Fn(&[(usize, usize)]) -> Result<Csr> + Send + Sync>,
+}
+
+impl std::fmt::Debug for RowRule {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a rule for {} rows", self.rows)
+    }
+}
+
+impl RowRule {
+    /// Calls `f(row, entries)` for a range of rows, some thousand of which are made at a time.
+    fn each(&self, rows: Range<usize>, mut f: impl FnMut(usize, &[(usize, C64)])) -> Result<()> {
+        const TOGETHER: usize = 1 << 16;
+        let mut of_row = Vec::new();
+        for first in rows.clone().step_by(TOGETHER) {
+            let csr = (self.make)(&[(first, TOGETHER.min(rows.end - first))])?;
+            for row in 0..csr.rows {
+                entries(&csr, row, &mut of_row);
+                f(first + row, &of_row);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The entries of a row as (column, value).
+fn entries(csr: &Csr, row: usize, to: &mut Vec<(usize, C64)>) {
+    to.clear();
+    to.extend(
+        (csr.row_start[row]..csr.row_start[row + 1]).map(|at| (csr.columns.get(at), csr.values.get(at))),
+    );
+}
+
+/// Centre and radius of Gershgorin's disc of a row.
+fn disc(row: usize, entries: &[(usize, C64)]) -> (C64, f64) {
+    entries.iter().fold((C64::ZERO, 0.0), |(centre, radius), &(column, value)| {
+        if column == row { (centre + value, radius) } else { (centre, radius + value.norm()) }
+    })
 }
 
 /// A matrix in one of the formats, with what it was made of.
@@ -71,22 +132,36 @@ impl Stored {
     pub fn from_csr(device: &Device, csr: Csr, format: Format) -> Result<Operator> {
         csr.validate()?;
         let csr = Arc::new(csr);
-        let (spec, reason) = match format {
-            Format::Auto => (MatrixSpec::Csr(csr.clone()), "entries differ from row to row"),
-            Format::Csr => (MatrixSpec::Csr(csr.clone()), "as asked"),
-            Format::Ell => (MatrixSpec::Ell(csr.clone()), "as asked"),
-            Format::Sell { chunk, sigma } => {
-                (MatrixSpec::Sell { csr: csr.clone(), chunk, sigma }, "as asked")
-            }
-            Format::Dense => (dense_spec(&csr)?, "as asked"),
+        let spec = match format {
+            Format::Dense => dense_spec(&csr)?,
             Format::Stencil => {
                 return Err(Error::input(
                     "these entries are not translation invariant, so there is no stencil",
                 )
                 .hint("use `format: \"auto\"` or `\"csr\"`"));
             }
+            _ => format.of_rows(csr.clone()),
         };
+        let reason = if format == Format::Auto { ENTRIES_DIFFER } else { "as asked" };
         Self::build(device, spec, Source::Csr(csr), format, reason)
+    }
+
+    /// From a rule for rows, where each process holds some of them; none where this one holds all, and for formats that are not
+    /// made by rows.
+    ///
+    /// # Errors
+    /// Those of the rule and the device.
+    pub(super) fn from_rule(device: &Device, rule: RowRule, format: Format) -> Result<Option<Operator>> {
+        if matches!(format, Format::Dense | Format::Stencil) {
+            return Ok(None);
+        }
+        let Some(pieces) = device.held(rule.rows)? else { return Ok(None) };
+        let csr = ranks::agreed((rule.make)(&pieces).and_then(|csr| csr.validate().map(|()| csr)))?;
+        let kernel = device.prepare_held(csr, rule.rows, &|csr| format.of_rows(csr))?;
+        let reason = if format == Format::Auto { ENTRIES_DIFFER } else { "as asked" };
+        let (device, source, hermitian) = (device.clone(), Source::Rule(rule), OnceLock::new());
+        let node = Stored { kernel, source, device: device.clone(), format, reason, hermitian };
+        Ok(Some(Operator::from_node(device, Arc::new(node))))
     }
 
     /// From a stencil, matrix-free or assembled to `format`.
@@ -101,26 +176,44 @@ impl Stored {
         Self::from_csr(device, stencil_to_csr(&stencil)?, format)
     }
 
-    /// Centre and radius of Gershgorin's disc of a row.
-    fn disc(&self, row: usize, scratch: &mut Vec<(usize, C64)>) -> (C64, f64) {
-        let add = |(centre, radius): (C64, f64), column: usize, value: C64| {
-            if column == row { (centre + value, radius) } else { (centre, radius + value.norm()) }
+    /// Calls `f(row, entries)` for a range of rows, entries that meet in a column not added up; in any order, of which `join`
+    /// makes one result.
+    fn over<R: Send>(
+        &self,
+        rows: Range<usize>,
+        none: impl Fn() -> R + Send + Sync,
+        f: impl Fn(&mut R, usize, &[(usize, C64)]) + Send + Sync,
+        join: impl Fn(R, R) -> R + Send + Sync,
+    ) -> Result<R> {
+        let walk = |read: &(dyn Fn(usize, &mut Vec<(usize, C64)>) + Sync)| {
+            let step = |(mut found, mut of_row): (R, Vec<_>), row| {
+                read(row, &mut of_row);
+                f(&mut found, row, &of_row);
+                (found, of_row)
+            };
+            rows.clone()
+                .into_par_iter()
+                .with_min_len(1 << 10)
+                .fold(|| (none(), Vec::new()), step)
+                .map(|(found, _)| found)
+                .reduce(&none, &join)
         };
-        let none = (C64::ZERO, 0.0);
-        match &self.source {
-            Source::Csr(csr) => (csr.row_start[row]..csr.row_start[row + 1])
-                .fold(none, |disc, at| add(disc, csr.columns.get(at), csr.values.get(at))),
-            Source::Stencil(stencil) => {
-                stencil.row(row, scratch);
-                scratch.iter().fold(none, |disc, &(column, value)| add(disc, column, value))
+        Ok(match &self.source {
+            Source::Csr(csr) => walk(&|row, to| entries(csr, row, to)),
+            Source::Stencil(stencil) => walk(&|row, to| stencil.row(row, to)),
+            Source::Rule(rule) => {
+                let mut found = none();
+                rule.each(rows, |row, entries| f(&mut found, row, entries))?;
+                found
             }
-        }
+        })
     }
 
     fn rows(&self) -> usize {
         match &self.source {
             Source::Csr(csr) => csr.rows,
             Source::Stencil(stencil) => stencil.dim(),
+            Source::Rule(rule) => rule.rows,
         }
     }
 }
@@ -195,12 +288,15 @@ impl LinearOperator for Stored {
             Source::Csr(csr) => {
                 Stored::from_csr(&self.device, transpose_conjugate(csr), self.format).map(Some)
             }
+            // It is Hermitian.
+            Source::Rule(_) => Ok(None),
         }
     }
 
     fn is_hermitian(&self) -> Result<Option<bool>> {
         Ok(Some(*self.hermitian.get_or_init(|| match &self.source {
             Source::Csr(csr) => nearly_hermitian(csr),
+            Source::Rule(_) => true,
             Source::Stencil(stencil) => {
                 let unit = |w: &Wrap| !matches!(w, Wrap::Phase(p) if (p.norm() - 1.0).abs() > 1e-12);
                 // The matrix element between two orbitals at a displacement: the sum of its terms.
@@ -223,19 +319,30 @@ impl LinearOperator for Stored {
     fn row(&self, row: usize, entries: &mut Vec<(usize, C64)>) -> bool {
         match &self.source {
             Source::Csr(csr) => {
-                entries.clear();
-                let range = csr.row_start[row]..csr.row_start[row + 1];
-                entries.extend(range.map(|at| (csr.columns.get(at), csr.values.get(at))));
+                self::entries(csr, row, entries);
                 merge(entries);
             }
             Source::Stencil(stencil) => stencil.merged_row(row, entries),
+            Source::Rule(rule) => match (rule.make)(&[(row, 1)]) {
+                Ok(csr) => self::entries(&csr, 0, entries),
+                Err(_) => return false,
+            },
         }
         true
     }
 
     fn diagonal(&self) -> Option<Vec<C64>> {
-        let centre = |scratch: &mut Vec<_>, row| self.disc(row, scratch).0;
-        Some((0..self.rows()).into_par_iter().map_init(Vec::new, centre).collect())
+        let add = |found: &mut Vec<(usize, C64)>, row: usize, entries: &[(usize, C64)]| {
+            found.push((row, disc(row, entries).0));
+        };
+        let join = |mut a: Vec<_>, mut b: Vec<_>| {
+            a.append(&mut b);
+            a
+        };
+        let found = self.over(0..self.rows(), Vec::new, add, join).ok()?;
+        let mut diagonal = vec![C64::ZERO; self.rows()];
+        found.into_iter().for_each(|(row, centre)| diagonal[row] = centre);
+        Some(diagonal)
     }
 
     fn occupancy(&self) -> f64 {
@@ -250,23 +357,23 @@ impl LinearOperator for Stored {
     }
 
     fn limits(&self) -> Option<(f64, f64)> {
-        let shared = self.rows() >= MANY;
+        let shared = self.rows() >= MANY || matches!(self.source, Source::Rule(_));
         let rows = if shared { ranks::own_of(self.rows()) } else { 0..self.rows() };
-        let of_row = |scratch: &mut Vec<_>, row| {
-            let (centre, radius) = self.disc(row, scratch);
-            [centre.re - radius, centre.re + radius]
-        };
         let none = || [f64::INFINITY, f64::NEG_INFINITY];
         let wider = |a: [f64; 2], b: [f64; 2]| [a[0].min(b[0]), a[1].max(b[1])];
-        let own = rows.into_par_iter().map_init(Vec::new, of_row).reduce(none, wider);
-        let all = if shared { ranks::joined(Ok(vec![own])).ok()? } else { vec![own] };
-        let [lower, upper] = all.into_iter().fold(none(), wider);
+        let add = |found: &mut [f64; 2], row: usize, entries: &[(usize, C64)]| {
+            let (centre, radius) = disc(row, entries);
+            *found = wider(*found, [centre.re - radius, centre.re + radius]);
+        };
+        let own = self.over(rows, none, add, wider);
+        let all = if shared { ranks::joined(own.map(|own| vec![own])) } else { own.map(|own| vec![own]) };
+        let [lower, upper] = all.ok()?.into_iter().fold(none(), wider);
         (lower <= upper).then_some((lower, upper))
     }
 
     fn describe(&self) -> String {
         match &self.source {
-            Source::Csr(_) => self.kernel.info().format,
+            Source::Csr(_) | Source::Rule(_) => self.kernel.info().format,
             Source::Stencil(s) => {
                 let on_site = if s.diagonal.is_some() { " + on-site" } else { "" };
                 format!("stencil of {}{on_site}", s.terms.len())

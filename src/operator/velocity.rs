@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::stored::RowRule;
 use super::{Format, Operator, Stored};
 use crate::backend::Device;
 use crate::error::{Error, Result};
@@ -31,6 +32,19 @@ impl Operator {
             Format::Stencil => lattice::Format::Stencil,
             _ => lattice::Format::Csr,
         };
+        let rows = wanted == lattice::Format::Csr
+            || (wanted == lattice::Format::Auto && model.not_a_stencil().is_some());
+        if let Some(operator) =
+            rows.then(|| by_rows(device, model, &[], format, single)).transpose()?.flatten()
+        {
+            let format = lattice::Format::Csr;
+            return Ok(operator.with_origin(Origin {
+                model: model.clone(),
+                axes: Vec::new(),
+                format,
+                single,
+            }));
+        }
         let (operator, kept) = match model.assemble(wanted, single)? {
             Assembled::Stencil(s) => (Stored::from_stencil(device, s, format)?, lattice::Format::Auto),
             Assembled::Csr(csr) => (Stored::from_csr(device, csr, format)?, lattice::Format::Csr),
@@ -89,6 +103,13 @@ impl Origin {
         if axes.len() > MOST_AXES {
             return Err(Error::input(format!("more than {MOST_AXES} commutators with positions")));
         }
+        let origin =
+            |axes| Origin { model: self.model.clone(), axes, format: self.format, single: self.single };
+        if self.format == lattice::Format::Csr
+            && let Some(operator) = by_rows(device, &self.model, &axes, Format::Auto, self.single)?
+        {
+            return Ok(operator.with_origin(origin(axes)));
+        }
         let kernel = match self.model.assemble_along(&axes, self.format, self.single)? {
             // A stencil without terms, where nothing moves along the axis, is kept as rows without entries.
             Assembled::Stencil(s) if !s.terms.is_empty() => Stored::from_stencil(device, s, Format::Auto)?,
@@ -100,9 +121,21 @@ impl Origin {
                 }
             }
         };
-        let origin = Origin { model: self.model.clone(), axes, format: self.format, single: self.single };
-        Ok(kernel.with_origin(origin))
+        Ok(kernel.with_origin(origin(axes)))
     }
+}
+
+/// The commutators of a model along axes from the rows that this rank holds; none where it holds all.
+fn by_rows(
+    device: &Device,
+    model: &Model,
+    axes: &[usize],
+    format: Format,
+    single: bool,
+) -> Result<Option<Operator>> {
+    let (rows, model, axes) = (model.rows(), model.clone(), axes.to_vec());
+    let make = Arc::new(move |pieces: &[(usize, usize)]| model.pieces_along(&axes, pieces, single));
+    Stored::from_rule(device, RowRule { rows, make }, format)
 }
 
 /// The sum of the velocities of terms.

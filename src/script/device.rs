@@ -41,7 +41,7 @@ const MOST_THREADS: usize = 1024;
 /// Opens the backend that the settings ask for; what there is to note is said on a terminal, or where work is shared out.
 pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
     let threads = threads(settings)?;
-    let device = open_with(settings, threads, interrupt)?;
+    let device = open_with(settings, threads, false, interrupt)?;
     if threads > 0 {
         // Work that no device does, as that on gauge fields, shares one pool a process, so the first session decides.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
@@ -49,9 +49,10 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
     Ok(device)
 }
 
-/// As [`open_device`], of a backend that serves a part of a script: the pool of the process stays as it is.
+/// As [`open_device`], of a backend that serves a part of a script: the pool of the process stays as it is. What lives on several
+/// backends there, each rank has whole.
 pub(super) fn open_beside(settings: &Settings, interrupt: &Interrupt) -> Result<Device> {
-    open_with(settings, threads(settings)?, interrupt)
+    open_with(settings, threads(settings)?, true, interrupt)
 }
 
 /// Worker threads of this process, as many as on every other rank.
@@ -63,7 +64,12 @@ fn threads(settings: &Settings) -> Result<usize> {
     ranks::threads(settings.threads)
 }
 
-fn open_with(settings: &Settings, threads: usize, interrupt: &Interrupt) -> Result<Device> {
+fn open_with(
+    settings: &Settings,
+    threads: usize,
+    several_a_rank: bool,
+    interrupt: &Interrupt,
+) -> Result<Device> {
     let choice = Choice {
         name: settings.backend.clone(),
         threads,
@@ -71,6 +77,7 @@ fn open_with(settings: &Settings, threads: usize, interrupt: &Interrupt) -> Resu
         gpus: settings.devices.clone(),
         grid: settings.grid.clone(),
         share_from: settings.share_from,
+        several_a_rank,
     };
     let says = !settings.quiet && (settings.backend.contains('+') || std::io::stderr().is_terminal());
     open::open(&choice, interrupt, move |text| {

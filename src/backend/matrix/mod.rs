@@ -24,6 +24,11 @@ pub fn merge<K: Ord + Copy>(entries: &mut Vec<(K, C64)>) {
     });
 }
 
+fn shorten<T>(all: &mut Vec<T>, length: usize) {
+    all.truncate(length);
+    all.shrink_to_fit();
+}
+
 /// Column indices: 32 bits where they suffice, 64 beyond.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Indices {
@@ -60,6 +65,30 @@ impl Indices {
         match self {
             Indices::U32(v) => v[at] as usize,
             Indices::U64(v) => v[at] as usize,
+        }
+    }
+
+    /// Changes index number `at`.
+    #[inline]
+    pub fn set(&mut self, at: usize, index: usize) {
+        match self {
+            Indices::U32(v) => v[at] = index as u32,
+            Indices::U64(v) => v[at] = index as u64,
+        }
+    }
+
+    fn append(&mut self, more: &Indices) {
+        match (self, more) {
+            (Indices::U32(v), more) => v.extend((0..more.len()).map(|at| more.get(at) as u32)),
+            (Indices::U64(v), more) => v.extend((0..more.len()).map(|at| more.get(at) as u64)),
+        }
+    }
+
+    /// Leaves the first ones, and gives the memory of the others back.
+    pub fn shorten(&mut self, length: usize) {
+        match self {
+            Indices::U32(v) => shorten(v, length),
+            Indices::U64(v) => shorten(v, length),
         }
     }
 
@@ -120,6 +149,37 @@ impl Values {
         }
     }
 
+    fn append(&mut self, more: &Values) {
+        match (self, more) {
+            (Values::F32(v), Values::F32(more)) => v.extend_from_slice(more),
+            (Values::F64(v), Values::F64(more)) => v.extend_from_slice(more),
+            (Values::C32(v), Values::C32(more)) => v.extend_from_slice(more),
+            (Values::C64(v), Values::C64(more)) => v.extend_from_slice(more),
+            (all, more) => all.append(&more.convert(all.dtype())),
+        }
+    }
+
+    /// Writes entry number `from` at place `to`.
+    #[inline]
+    pub fn copy(&mut self, from: usize, to: usize) {
+        match self {
+            Values::F32(v) => v[to] = v[from],
+            Values::F64(v) => v[to] = v[from],
+            Values::C32(v) => v[to] = v[from],
+            Values::C64(v) => v[to] = v[from],
+        }
+    }
+
+    /// Leaves the first ones, and gives the memory of the others back.
+    pub fn shorten(&mut self, length: usize) {
+        match self {
+            Values::F32(v) => shorten(v, length),
+            Values::F64(v) => shorten(v, length),
+            Values::C32(v) => shorten(v, length),
+            Values::C64(v) => shorten(v, length),
+        }
+    }
+
     /// The entries converted to `dtype`; a real type drops imaginary parts.
     pub fn convert(&self, dtype: DType) -> Values {
         let all = 0..self.len();
@@ -157,6 +217,31 @@ pub struct Csr {
 impl Csr {
     pub fn entries(&self) -> usize {
         self.values.len()
+    }
+
+    /// Leaves a range of rows.
+    pub fn keep_rows(&mut self, rows: std::ops::Range<usize>) {
+        if rows == (0..self.rows) {
+            return;
+        }
+        let (first, last) = (self.row_start[rows.start], self.row_start[rows.end]);
+        for at in first..last {
+            self.columns.set(at - first, self.columns.get(at));
+            self.values.copy(at, at - first);
+        }
+        self.columns.shorten(last - first);
+        self.values.shorten(last - first);
+        self.row_start = self.row_start[rows.start..=rows.end].iter().map(|at| at - first).collect();
+        self.rows = rows.len();
+    }
+
+    /// Adds the rows of a matrix with the same columns; its entries take the scalar type of those that are there.
+    pub fn append(&mut self, more: &Csr) {
+        let before = self.entries();
+        self.columns.append(&more.columns);
+        self.values.append(&more.values);
+        self.row_start.extend(more.row_start[1..].iter().map(|at| before + at));
+        self.rows += more.rows;
     }
 
     /// Bytes of indices, row starts and values.

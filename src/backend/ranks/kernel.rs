@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::cut::Cut;
-use super::share;
+use super::share::{self, Share};
 use super::{Own, Team, other_cut, own, own_mut};
 use crate::backend::exchange::{
     self, Halo, HostMemory, Later, Plain, Port, Products, Shape, Staging, boundary,
@@ -329,12 +329,11 @@ fn told(team: Team, own: &[KernelInfo], name: Option<String>) -> Result<KernelIn
 pub(super) fn prepare(
     team: Team,
     device: &Device,
-    spec: &MatrixSpec,
+    dtype: DType,
+    share: Share,
     row_cut: Arc<Cut>,
     col_cut: Arc<Cut>,
 ) -> Result<Arc<dyn Kernel>> {
-    let dtype = split::dtype(spec);
-    let share = share::share(spec, &row_cut, &col_cut)?;
     let empty = row_cut.local() == 0 || col_cut.local() == 0;
     let own = if empty { None } else { Some(device.prepare(share.own)?) };
     let (matrix, boundary, places) = boundary(&share.outside, dtype);

@@ -14,6 +14,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::backend::matrix::Csr;
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
@@ -510,7 +511,28 @@ impl Backend for Ranks {
         if row_cut.is_whole() || col_cut.is_whole() {
             return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
         }
-        kernel::prepare(self.team, &self.device, &spec, row_cut, col_cut)
+        let share = share::share(&spec, &row_cut, &col_cut)?;
+        kernel::prepare(self.team, &self.device, split::dtype(&spec), share, row_cut, col_cut)
+    }
+
+    fn held(&self, rows: usize) -> Result<Option<Vec<(usize, usize)>>> {
+        let cut = self.cut_of(&Rows::all(rows))?;
+        Ok((!cut.is_whole()).then(|| cut.runs(cut.rank)))
+    }
+
+    fn prepare_held(
+        &self,
+        csr: Csr,
+        rows: usize,
+        format: &dyn Fn(Arc<Csr>) -> MatrixSpec,
+    ) -> Result<Arc<dyn Kernel>> {
+        let cut = self.cut_of(&Rows::all(rows))?;
+        if cut.is_whole() || csr.rows != cut.local() || csr.cols != rows {
+            return Err(Error::internal("rows that are not those of this rank"));
+        }
+        let dtype = csr.values.dtype();
+        let share = share::kept(csr, &cut, format);
+        kernel::prepare(self.team, &self.device, dtype, share, cut.clone(), cut)
     }
 
     fn alone(&self) -> Option<Device> {

@@ -118,6 +118,32 @@ fn compressed(
     (Arc::new(Csr { rows: rows.local(), cols: cols.local(), row_start, columns, values }), outside)
 }
 
+/// A rank's rows, of which there are no others here: entries in its own columns stay where they are.
+pub(super) fn kept(mut csr: Csr, cut: &Cut, format: &dyn Fn(Arc<Csr>) -> MatrixSpec) -> Share {
+    let (mut outside, mut end, mut begin) = (Vec::<Outside>::new(), 0, 0);
+    for row in 0..csr.rows {
+        let (first, of_row) = (outside.len(), begin..csr.row_start[row + 1]);
+        begin = of_row.end;
+        for at in of_row {
+            let (rank, column) = cut.holder(csr.columns.get(at));
+            if rank == cut.rank {
+                // Columns of the rank ascend in the order of all columns.
+                csr.columns.set(end, column);
+                csr.values.copy(at, end);
+                end += 1;
+            } else {
+                outside.push((row, (rank, column), csr.values.get(at)));
+            }
+        }
+        outside[first..].sort_by_key(|e| e.1);
+        csr.row_start[row + 1] = end;
+    }
+    csr.columns.shorten(end);
+    csr.values.shorten(end);
+    csr.cols = cut.local();
+    Share { own: format(Arc::new(csr)), outside }
+}
+
 /// A box of a stencil is a stencil that is open where it was cut.
 fn piece(stencil: &Stencil, rows: &Cut, boxes: &Boxes) -> Share {
     let own = boxes.of(rows.rank);

@@ -245,7 +245,8 @@ mod check_functions {
 
     /// Runs a closure on a backend, "cpu", "cuda", "auto" or several joined by `+`, and gives what it gives. What is made inside
     /// lives there; a value of one backend is refused by those of another, so make operators and vectors inside, and hand numbers,
-    /// Series and Tables out. Behind it, also after an error, the backend is what it was.
+    /// Series and Tables out. Behind it, also after an error, the backend is what it was. On several ranks, what lives on
+    /// several backends (`cpu+cuda`) every rank has whole.
     ///
     /// # Options
     /// - `threads` (int, the session's): of the CPU, to compare with one core.
