@@ -155,6 +155,13 @@ mod number_functions {
         if x == 0.0 { "0.0".into() } else { format!("{x:?}") }
     }
 
+    /// So many bytes, 268435456 at most: zeros, or the lowest byte of `value` each.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let bytes = blob(4, 0x42);
+    /// assert(`${bytes}` == "[42424242]", "in hexadecimal digits");
+    /// ```
     #[rhai_fn(name = "blob", return_raw)]
     pub fn blob_of_zeros(length: INT) -> Fallible<Blob> {
         blob_of(length, 0)
