@@ -22,5 +22,9 @@ extern "C-unwind" fn abort() -> ! {
 }
 
 fn main() -> ExitCode {
+    // The standard library's report of refused memory would print where it happened. That takes memory and a lock, which an
+    // unwinding from there leaves locked.
+    // SAFETY: no other thread runs yet.
+    unsafe { std::env::set_var("RUST_BACKTRACE", "0") };
     umklapp::cli::main()
 }

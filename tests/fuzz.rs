@@ -147,6 +147,9 @@ fn threads() -> String {
 /// Runs work as the program runs its own: on a deep stack, with limits known.
 fn as_the_program(work: impl FnOnce() + Send + 'static) {
     available();
+    // As in `main.rs`: reports of refused memory must not hold the lock of backtraces.
+    // SAFETY: the tests here read no variable by the system's functions while this runs.
+    unsafe { std::env::set_var("RUST_BACKTRACE", "0") };
     let panics = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         // Of the tests, not of the scripts, whose panics are caught.

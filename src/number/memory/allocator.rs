@@ -15,6 +15,10 @@ const BATCH: i64 = 256 << 10;
 /// error reports need some memory.
 const LARGE: usize = 1 << 20;
 
+/// What small requests may take beyond that after a refusal: telling of it allocates, and a refusal there would be told
+/// of in turn, until the stack ends.
+const GRACE: i64 = 32 << 20;
+
 /// More than any machine has: sums of such numbers would overflow.
 const ABSURD: usize = 1 << 46;
 
@@ -27,9 +31,31 @@ struct Here {
     pending: Cell<i64>,
     /// The size of a request that was refused just now, else 0.
     refused: Cell<usize>,
+    /// What is left of the grace.
+    grace: Cell<i64>,
+    /// Whether a large request was given grace since refusals were forgotten. Work may go on after those.
+    graced: Cell<bool>,
 }
 
-thread_local!(static HERE: Here = const { Here { pending: Cell::new(0), refused: Cell::new(0) } });
+impl Here {
+    fn refuse(&self, bytes: usize) {
+        self.refused.set(bytes.max(1));
+        if bytes < LARGE || !self.graced.replace(true) {
+            self.grace.set(GRACE);
+        }
+    }
+}
+
+thread_local! {
+    static HERE: Here = const {
+        Here {
+            pending: Cell::new(0),
+            refused: Cell::new(0),
+            grace: Cell::new(0),
+            graced: Cell::new(false),
+        }
+    };
+}
 
 /// The allocator. A refusal is a null pointer, which `try_reserve` turns into an error and everything else into an abort:
 /// a program whose `abort` calls [`unwind_if_refused`] gets a panic with [`Refused`] instead.
@@ -54,14 +80,18 @@ pub fn unwind_if_refused() {
 /// Forgets a refusal that was handled, as by `try_reserve`; called before work that may end in any way. Successful
 /// allocations do not forget it: the report of a refusal makes some before it ends in `abort`.
 pub fn forget_refusal() {
-    HERE.with(|here| here.refused.set(0));
+    HERE.with(|here| {
+        here.refused.set(0);
+        here.grace.set(0);
+        here.graced.set(false);
+    });
 }
 
 /// Counts an allocation; false if there is no room for it.
 fn admit(bytes: usize) -> bool {
     HERE.with(|here| {
         if bytes >= ABSURD {
-            here.refused.set(bytes);
+            here.refuse(bytes);
             return false;
         }
         let taken = here.pending.get() + bytes as i64;
@@ -85,8 +115,13 @@ fn settle(here: &Here, bytes: usize) -> bool {
         ROOM.store(((free - kept) / 4) as i64, Ordering::Relaxed);
         return true;
     }
+    let left = here.grace.get() - taken;
+    if bytes < LARGE && left >= 0 {
+        here.grace.set(left);
+        return true;
+    }
     LIVE.fetch_sub(bytes as i64, Ordering::Relaxed);
-    here.refused.set(bytes);
+    here.refuse(bytes);
     false
 }
 
@@ -106,7 +141,7 @@ fn release(bytes: usize) {
 fn counted(block: *mut u8, bytes: usize) -> *mut u8 {
     if block.is_null() {
         release(bytes);
-        HERE.with(|here| here.refused.set(bytes.max(1)));
+        HERE.with(|here| here.refuse(bytes));
     }
     block
 }
