@@ -80,6 +80,14 @@ fn functions_take_every_kind_of_number() {
 }
 
 #[test]
+fn complex_numbers_print_with_the_exponents_of_floats() {
+    runs(
+        "assert(`${1e-19 * I}` == \"0 + 1e-19i\", \"small\"); assert(`${complex(-1e300, -2)}` == \"-1e300 - 2i\", \"large\");
+         assert(`${complex(0.5, -0.0)} ${complex(1000000, 1.25)}` == \"0.5 - 0i 1000000 + 1.25i\", \"between\");",
+    );
+}
+
+#[test]
 fn series_index_slice_iterate_and_grow() {
     runs(
         "let s = series(0..5);

@@ -7,6 +7,7 @@
 
 mod action;
 mod affine;
+mod assembled;
 mod combine;
 mod stored;
 mod velocity;

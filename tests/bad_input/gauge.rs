@@ -287,6 +287,10 @@ fn sign_functions_that_cannot_be() {
             ("overlap::operator(sign, #{ s: 0.4, mass: -1.0 })", "a quark mass of -1", "2.8"),
             ("overlap::operator(u, #{ mas: 1.0 })", "unknown option `mas`", "mass"),
             ("overlap::index(q)", "is no overlap operator", "overlap::operator"),
+            ("overlap::index(d, #{ count: 0 })", "option `count` is 0", "at least 1"),
+            ("overlap::normal(q, 1)", "is no overlap operator", "overlap::operator"),
+            ("overlap::normal(d, 2)", "chirality 2", "1 or -1"),
+            ("overlap::operator(d, #{ s: 0.3 })", "a kernel with s = 0.4", "leave"),
             ("q.bound", "neither a sign function", "overlap::sign"),
             ("overlap::solve(d, wilson::reference_spinor(u, 2), #{ tol: 0.0 })", "a tolerance of 0", "1e-8"),
             (

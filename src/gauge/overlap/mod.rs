@@ -12,8 +12,8 @@ mod sign;
 mod solve;
 
 pub use build::Wanted;
-pub use index::{Index, IndexOptions, index};
-pub use operator::{Overlap, overlap_scale};
+pub use index::Index;
+pub use operator::{ChiralNormal, Overlap, overlap_scale};
 pub use report::SignReport;
 pub use sign::Sign;
 pub use solve::{InversionOptions, invert};

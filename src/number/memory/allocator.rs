@@ -6,6 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use super::emergency;
 use super::limits::{self, LIVE};
 
 /// Bytes that a thread takes before it adds them to the common count.
@@ -137,23 +138,31 @@ fn release(bytes: usize) {
     });
 }
 
-/// The block, or what was counted for it undone.
-fn counted(block: *mut u8, bytes: usize) -> *mut u8 {
+/// Where the system has no memory even for the report of a refusal: a block of what is kept for that.
+fn spare(layout: Layout) -> *mut u8 {
+    let graced = HERE.with(|here| layout.size() < LARGE && here.grace.get() > 0);
+    if graced { emergency::take(layout) } else { std::ptr::null_mut() }
+}
+
+/// The block that the system gave, or a spare one, or what was counted for it undone.
+fn counted(block: *mut u8, layout: Layout) -> *mut u8 {
+    let block = if block.is_null() { spare(layout) } else { block };
     if block.is_null() {
-        release(bytes);
-        HERE.with(|here| here.refuse(bytes));
+        release(layout.size());
+        HERE.with(|here| here.refuse(layout.size()));
     }
     block
 }
 
-// SAFETY: all blocks are the system allocator's; the counting does not touch them and does not allocate.
+// SAFETY: all blocks are the system allocator's or `emergency`'s, which are told apart by their addresses; the counting does
+// not touch them and does not allocate.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if !admit(layout.size()) {
             return std::ptr::null_mut();
         }
         // SAFETY: the caller's promises about the layout.
-        counted(unsafe { System.alloc(layout) }, layout.size())
+        counted(unsafe { System.alloc(layout) }, layout)
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
@@ -161,11 +170,19 @@ unsafe impl GlobalAlloc for Watched {
             return std::ptr::null_mut();
         }
         // SAFETY: as above.
-        counted(unsafe { System.alloc_zeroed(layout) }, layout.size())
+        let block = counted(unsafe { System.alloc_zeroed(layout) }, layout);
+        if emergency::owns(block) {
+            // SAFETY: the block is of this size, and nobody else's.
+            unsafe { block.write_bytes(0, layout.size()) };
+        }
+        block
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         release(layout.size());
+        if emergency::owns(block) {
+            return emergency::give_back();
+        }
         // SAFETY: the block came from the system allocator with this layout.
         unsafe { System.dealloc(block, layout) }
     }
@@ -175,11 +192,36 @@ unsafe impl GlobalAlloc for Watched {
         if more > 0 && !admit(more) {
             return std::ptr::null_mut();
         }
-        // SAFETY: as above, and the caller's promises about the size.
-        let moved = unsafe { System.realloc(block, layout, size) };
-        if more == 0 && !moved.is_null() {
-            release(layout.size() - size);
+        // SAFETY: the caller's promises about alignment and size.
+        let wanted = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        let spared = emergency::owns(block);
+        let mut moved = match spared {
+            // SAFETY: the caller's promises.
+            true => unsafe { System.alloc(wanted) },
+            // SAFETY: the block came from the system allocator with this layout.
+            false => unsafe { System.realloc(block, layout, size) },
+        };
+        if !moved.is_null() && !spared {
+            release(layout.size().saturating_sub(size));
+            return moved;
         }
-        if more > 0 { counted(moved, more) } else { moved }
+        if moved.is_null() {
+            moved = spare(wanted);
+        }
+        if moved.is_null() {
+            release(more);
+            HERE.with(|here| here.refuse(size));
+            return moved;
+        }
+        // SAFETY: both blocks have so many bytes, and they lie apart.
+        unsafe { std::ptr::copy_nonoverlapping(block, moved, layout.size().min(size)) };
+        if spared {
+            emergency::give_back();
+        } else {
+            // SAFETY: the block came from the system allocator with this layout.
+            unsafe { System.dealloc(block, layout) };
+        }
+        release(layout.size().saturating_sub(size));
+        moved
     }
 }

@@ -2,6 +2,7 @@
 //! not an abort. What asks nobody meets the program's allocator, [`Watched`], which refuses what there is no room for.
 
 mod allocator;
+mod emergency;
 mod limits;
 mod read;
 

@@ -22,10 +22,14 @@ pub(super) fn register(engine: &mut Engine) {
     arithmetic(engine);
 }
 
-/// A complex number as people write it.
+/// A complex number as people write it, with the exponents of floats.
 pub(crate) fn show(z: C64) -> String {
     let sign = if z.im.is_sign_negative() { '-' } else { '+' };
-    format!("{} {sign} {}i", z.re, z.im.abs())
+    let part = |x: f64| {
+        let text = format!("{x:?}");
+        text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
+    };
+    format!("{} {sign} {}i", part(z.re), part(z.im.abs()))
 }
 
 fn arithmetic(engine: &mut Engine) {

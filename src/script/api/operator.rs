@@ -3,11 +3,13 @@
 use rhai::plugin::*;
 use rhai::{Engine, FLOAT, INT};
 
+use super::model::storage_format;
+use super::sparse::indices;
 use super::vector::Vector;
 use crate::error::Error;
 use crate::number::{C64, Matrix, Series};
 use crate::operator::Operator;
-use crate::script::Fallible;
+use crate::script::{Fallible, Options};
 
 /// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
@@ -58,6 +60,17 @@ mod operator_functions {
     #[rhai_fn(global, get = "format", pure)]
     pub fn format(h: &mut Operator) -> String {
         h.describe()
+    }
+
+    /// The precision of its numbers, "double" or "single": that of the blocks it acts on.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(sparse([0, 1], [1, 0], [1.0, 1.0]).precision == "double", "as for all that is not asked to be single");
+    /// ```
+    #[rhai_fn(global, get = "precision", pure)]
+    pub fn precision(h: &mut Operator) -> String {
+        if h.dtype().is_single() { "single" } else { "double" }.to_string()
     }
 
     /// Why the entries are kept in this format.
@@ -128,6 +141,44 @@ mod operator_functions {
             false => Series::Complex(diagonal),
         };
         Ok(h.diagonal().map(series).ok_or_else(unknown)?)
+    }
+
+    /// The entries of an operator as one stored matrix. A sum or a product of others takes a pass over memory for each of them;
+    /// written out it takes one. With an `order`, row `order[k]` becomes row k, and columns follow.
+    ///
+    /// # Options
+    /// - `format` ("auto"): "csr", "ell", "sell", "dense".
+    /// - `C`, `sigma`: as for `build`.
+    /// - `order` (array or Series, as they are): every row once, like `h.cuthill_mckee()`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(6), #{ hopping: -1.0 });
+    /// let second = (h * h + 0.5 * h).stored(#{ format: "csr" });
+    /// let v = random_block(h, 1, #{ seed: 1 });
+    /// assert_close(norm(second * v - (h * (h * v) + 0.5 * (h * v))), 0.0, 1e-14);
+    /// assert(second.entries == 30, "five a row");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn stored(h: &mut Operator, o: Options) -> Fallible<Operator> {
+        let format = storage_format(&o)?;
+        let order = o.given("order").map(|order| indices(order, "row")).transpose()?;
+        Ok(h.stored(format, order.as_deref())?)
+    }
+
+    /// The order of rows in which coupled ones stand near each other (Cuthill and McKee, reversed), as a Series: the row for
+    /// each place. Sites that were numbered at random lie together in memory in this order, which makes products faster.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 3, 3, 1, 1, 2], [3, 0, 1, 3, 2, 1], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);   // a chain 0 3 1 2
+    /// let order = h.cuthill_mckee();
+    /// assert(order == series([0, 3, 1, 2]) || order == series([2, 1, 3, 0]), "along the chain");
+    /// assert(h.stored(#{ order: order }).to_matrix().at(0, 1) == 1.0, "neighbours");
+    /// ```
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn cuthill_mckee(h: &mut Operator) -> Fallible<Series> {
+        Ok(Series::Real(h.cuthill_mckee()?.into_iter().map(|row| row as f64).collect()))
     }
 
     /// The adjoint operator.

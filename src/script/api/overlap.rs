@@ -12,7 +12,7 @@ use super::vector::Vector;
 use crate::backend::Device;
 use crate::error::{Error, Result};
 use crate::gauge::overlap::{
-    Index, IndexOptions, InversionOptions, Overlap, Sign, Wanted, index as zero_modes, invert, overlap_scale,
+    ChiralNormal, Index, InversionOptions, Overlap, Sign, Wanted, invert, overlap_scale,
 };
 use crate::method::{MinMax, Zolotarev};
 use crate::number::Series;
@@ -217,33 +217,25 @@ mod overlap_functions {
         Ok(Series::Real(sign_of(h)?.low_values().to_vec()))
     }
 
-    /// The zero modes of an overlap operator, counted in each chirality; its other low modes, cross-checked: they come in
-    /// pairs of both chiralities and lie on the circle |z - (1 + s)| = 1 + s. An Index with `index` (n+ - n-), `plus`, `minus`,
-    /// `modes` (the zero modes, a column each), `threshold` (what counted as zero), `nonzero` (other low eigenvalues of
-    /// D^+ D), `circle` and `pairing` (the largest deviations found).
-    ///
-    /// # Options
-    /// - `count` (6): low modes to look for in each chirality at first; more while all of them are zero.
-    /// - `threshold` (float, from the error bound): eigenvalues of D^+ D below this are zero.
-    /// - `seed` (int or string, the session's): of random starting vectors.
-    /// - `progress` (true): show a bar.
+    /// D^+ D of an overlap operator among spinors of a chirality, 1 or -1, where it takes one sign function instead of two:
+    /// 2 A (A + m)(1 + c sign(Q)) + m^2 with A = 1 + s - m/2. Spinors of the other chirality lie above its spectrum, so that a
+    /// search for low modes finds none among them.
     ///
     /// # Example
     /// ```rhai
-    /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 }).boundary("antiperiodic");
-    /// let d = overlap::operator(u, #{ s: 0.4, delta: 1e-8, seed: 1, progress: false });
-    /// assert(overlap::index(d, #{ seed: 1, progress: false }).index == -2, "- 2 m01 m23");
+    /// let u = gauge::reference_field(lattice::hypercubic(2, 2, 2, 4), 0.5);
+    /// let d = overlap::operator(u, #{ s: 0.4, mass: 0.1, delta: 1e-9, seed: 1, progress: false });
+    /// let right = wilson::chiral_projector(u, 1) * wilson::reference_spinor(u, 2);
+    /// assert_close(norm(overlap::normal(d, 1) * right - d.dagger() * (d * right)), 0.0, 1e-6);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn index(d: Operator, o: Options) -> Fallible<Counted> {
-        let wanted = IndexOptions {
-            count: o.count("count", 1)?,
-            threshold: o.maybe_float("threshold")?,
-            seed: o.seed()?,
+    pub fn normal(d: Operator, chirality: INT) -> Fallible<Operator> {
+        let chirality = match chirality {
+            1 => 1,
+            -1 => -1,
+            other => return Err(Error::input(format!("chirality {other}")).hint("it is 1 or -1").into()),
         };
-        let d = overlap_of(&d)?;
-        let found = zero_modes(d, &wanted, &o.task()?)?;
-        Ok(Counted(Rc::new(found), d.sign().device().clone()))
+        Ok(ChiralNormal::build(overlap_of(&d)?, chirality)?.into_operator())
     }
 
     /// n+ - n-.
@@ -346,7 +338,8 @@ mod overlap_functions {
 
 #[export_module(root = "crate::script::native")]
 mod overlap_parts {
-    /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s).
+    /// The overlap operator D = (1 + s - m/2)(1 + gamma5 sign(Q)) + m from a sign function of Q = gamma5 (D_W - 1 - s), or that
+    /// of another overlap operator.
     ///
     /// # Options
     /// - `s` (float, that of the kernel): refused where the kernel has another.
@@ -362,6 +355,39 @@ mod overlap_parts {
     #[rhai_fn(return_raw)]
     pub fn overlap_operator(sign: Operator, o: Options) -> Fallible<Operator> {
         let (s, mass) = (o.maybe_float("s")?, o.float("mass")?);
-        Ok(Overlap::build(&sign, s, mass)?.into_operator())
+        match sign.exactly::<Overlap>() {
+            Some(d) => Ok(Overlap::build(d.sign(), Some(s.unwrap_or(d.s())), mass)?.into_operator()),
+            None => Ok(Overlap::build(&sign, s, mass)?.into_operator()),
+        }
+    }
+
+    /// An Index of an overlap operator from what was found: `plus`, `minus`, `nonzero_plus`, `nonzero_minus`, `circle`,
+    /// `pairing`, `threshold` and `modes`, () where there are none.
+    #[rhai_fn(return_raw)]
+    pub fn zero_modes(d: Operator, found: Map) -> Fallible<Counted> {
+        let number = |key: &str| found.get(key).and_then(|x| x.as_float().ok());
+        let count =
+            |key: &str| found.get(key).and_then(|x| x.as_int().ok()).and_then(|n| usize::try_from(n).ok());
+        let values = |key: &str| match found.get(key).map(|x| x.clone().try_cast::<Series>()) {
+            Some(Some(Series::Real(values))) => Some(values),
+            _ => None,
+        };
+        let missing = || Error::internal("an index without one of its parts");
+        let index = Index {
+            plus: count("plus").ok_or_else(missing)?,
+            minus: count("minus").ok_or_else(missing)?,
+            nonzero: [
+                values("nonzero_plus").ok_or_else(missing)?,
+                values("nonzero_minus").ok_or_else(missing)?,
+            ],
+            circle: number("circle").ok_or_else(missing)?,
+            pairing: number("pairing").ok_or_else(missing)?,
+            threshold: number("threshold").ok_or_else(missing)?,
+            modes: found
+                .get("modes")
+                .and_then(|v| v.clone().try_cast::<Vector>())
+                .map(|v| (*v.block).clone()),
+        };
+        Ok(Counted(Rc::new(index), d.device().clone()))
     }
 }

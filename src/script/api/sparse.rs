@@ -18,9 +18,11 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 /// Indices from an array of whole numbers, a Series of them, or a range.
-fn indices(value: Dynamic, what: &str) -> Result<Vec<usize>> {
-    let whole =
-        |x: i64| usize::try_from(x).map_err(|_| Error::input(format!("{what} {x} of an entry is negative")));
+pub(super) fn indices(value: Dynamic, what: &str) -> Result<Vec<usize>> {
+    let whole = |x: i64| {
+        usize::try_from(x)
+            .map_err(|_| Error::input(format!("{what} {x} is negative")).hint("they count from 0"))
+    };
     if let Some(range) = value.clone().try_cast::<std::ops::Range<i64>>() {
         return range.map(whole).collect();
     }
@@ -29,14 +31,14 @@ fn indices(value: Dynamic, what: &str) -> Result<Vec<usize>> {
             if x.fract() == 0.0 {
                 whole(*x as i64)
             } else {
-                Err(Error::input(format!("{what} {x} of an entry is not whole")))
+                Err(Error::input(format!("{what} {x} is not whole")).hint("they count from 0"))
             }
         };
         return series.as_real("indices of entries")?.iter().map(int).collect();
     }
     match value.try_cast::<Array>() {
         Some(array) => ints(&array, &format!("the list of {what}s"))?.into_iter().map(whole).collect(),
-        None => Err(Error::input(format!("the {what}s of entries are an array of whole numbers"))),
+        None => Err(Error::input(format!("the {what}s are an array of whole numbers"))),
     }
 }
 
