@@ -108,7 +108,7 @@ fn numbers_that_mean_nothing() {
                 "square",
             ),
             (
-                "(wilson::gamma5(lattice::hypercubic(2, 2, 2, 2))).stored()",
+                "wilson::kernel(gauge::unit(lattice::hypercubic(2, 2, 2, 2))).stored()",
                 "are not known",
                 "stored matrices",
             ),
