@@ -13,6 +13,8 @@ mod lattice;
 mod lines;
 mod market;
 mod model;
+mod nambu;
+mod pairing;
 mod points;
 mod remove;
 pub mod sparse;
@@ -33,6 +35,7 @@ pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
 pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
+pub use nambu::{Holes, Pair};
 pub use points::HopTerm;
 pub use unrolled::Beyond;
 pub use wannier::{

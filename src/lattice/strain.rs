@@ -79,7 +79,8 @@ impl Model {
                 }
                 let end = beyond.get(&cell).map_or(strained.position(reached), Vec::as_slice);
                 let (new, old) = (length(end, strained.position(from)), length(a, b));
-                let f = factor(new, old)?;
+                // Pairs are what they are; only hoppings are strained.
+                let f = if hop.pairing { 1.0 } else { factor(new, old)? };
                 if !f.is_finite() {
                     return Err(Error::input(format!(
                         "the strained hopping is not a finite number ({f}) at a bond length of {new}"

@@ -60,6 +60,11 @@ const MODULES: [(&str, &str); 15] = [
         "What tells about states without momenta: topology in real space, how far states reach, how levels repel, \
          the entanglement of free fermions.",
     ),
+    (
+        "meanfield",
+        "Mean field theory: fermions in the fields of their own averages, Hubbard's model and superconductors, \
+         solved by iteration.",
+    ),
     ("models", "Standard many-body models as sums of operators, for `exact::operator` and `dmrg::finite`."),
     (
         "orbitals",

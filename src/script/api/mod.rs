@@ -29,6 +29,7 @@ mod numbers;
 mod operator;
 mod orbitals;
 mod overlap;
+mod pairing;
 mod plot;
 mod points;
 mod progress;
@@ -84,6 +85,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     model::register(rooms);
     bands::register(rooms);
     markers::register(rooms);
+    pairing::register(rooms);
     points::register(rooms);
     tight_binding::register(rooms);
     transport::register(rooms);

@@ -57,7 +57,7 @@ pub(super) fn block_of(value: &Dynamic, orbitals: usize) -> Result<Block> {
 }
 
 /// A displacement in cells; one number where there is one direction.
-fn shift_of(value: &Dynamic) -> Result<Vec<i64>> {
+pub(super) fn shift_of(value: &Dynamic) -> Result<Vec<i64>> {
     if let Ok(step) = value.as_int() {
         return Ok(vec![step]);
     }
@@ -91,16 +91,16 @@ fn add_hop(
 }
 
 /// Either a block, or a function of two positions.
-type Term<'a, 'b> = std::result::Result<&'a Block, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
+pub(super) type Term<'a, 'b> = std::result::Result<&'a Block, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
 
 /// Calls `add` with a hopping that is a value or a script's function of one or two positions.
-fn with_bond(
+pub(super) fn with_bond(
     ctx: &NativeCallContext,
     model: &mut Model,
     value: &Dynamic,
     add: impl FnOnce(&mut Model, Term<'_, '_>) -> Result<()>,
 ) -> Fallible<()> {
-    let orbitals = model.orbitals();
+    let orbitals = model.particles();
     let Some(f) = value.clone().try_cast::<FnPtr>() else {
         let block = block_of(value, orbitals)?;
         return Ok(add(model, Ok(&block))?);
@@ -136,7 +136,7 @@ fn add_onsite_at_once(ctx: &NativeCallContext, model: &mut Model, value: &Dynami
         if let Some(energies) = energies.read_lock::<Series>() {
             return model.onsite_each(energies.as_real("on-site energies")?);
         }
-        let same = block_of(&energies, model.orbitals())
+        let same = block_of(&energies, model.particles())
             .map_err(|e| e.hint("with `at_once`, r[0] is a Series of all x: return a Series, or a number"))?;
         model.onsite(&same)
     });
@@ -145,13 +145,30 @@ fn add_onsite_at_once(ctx: &NativeCallContext, model: &mut Model, value: &Dynami
 
 /// Adds an on-site term that is a value, a Series with one for each site, or a script's function of position and number.
 pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
-    let orbitals = model.orbitals();
     if let Some(energies) = value.read_lock::<Series>() {
         return Ok(model.onsite_each(energies.as_real("on-site energies")?)?);
     }
+    at_sites(ctx, model, value, |model, term| match term {
+        Ok(block) => model.onsite(block),
+        Err((f, task)) => model.onsite_with(f, task),
+    })
+}
+
+/// Either a block, or a function of a position.
+pub(super) type SiteTerm<'a, 'b> =
+    std::result::Result<&'a Block, (&'a mut lattice::OfPosition<'b>, &'a crate::task::Task)>;
+
+/// Calls `add` with a term that is a value or a script's function of position and number.
+pub(super) fn at_sites(
+    ctx: &NativeCallContext,
+    model: &mut Model,
+    value: &Dynamic,
+    add: impl FnOnce(&mut Model, SiteTerm<'_, '_>) -> Result<()>,
+) -> Fallible<()> {
+    let orbitals = model.particles();
     let Some(f) = value.clone().try_cast::<FnPtr>() else {
         let block = block_of(value, orbitals)?;
-        return Ok(model.onsite(&block)?);
+        return Ok(add(model, Ok(&block))?);
     };
     let task = session()?.task(true);
     let calls = Callback::new(ctx);
@@ -162,7 +179,7 @@ pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dyn
         site += 1;
         block_of(&value?, orbitals)
     };
-    let added = model.onsite_with(&mut term, &task);
+    let added = add(model, Err((&mut term, &task)));
     calls.finish(added)
 }
 
@@ -329,7 +346,7 @@ mod model_functions {
     #[rhai_fn(global, return_raw)]
     pub fn sublattice(model: &mut ScriptModel, site: Dynamic, term: Dynamic) -> Fallible<()> {
         let s = sublattice_of(model.model.lattice(), &site)?;
-        let block = block_of(&term, model.model.orbitals())?;
+        let block = block_of(&term, model.model.particles())?;
         Ok(model.model.sublattice(s, &block)?)
     }
 
@@ -405,7 +422,7 @@ mod model_functions {
         let given: Vec<Vec<f64>> =
             places.iter().map(|x| reals(x, "the place of an orbital")).collect::<Result<_>>()?;
         let sublattices = model.model.lattice().basis().len();
-        let all = if given.len() == model.model.orbitals() {
+        let all = if given.len() == model.model.particles() {
             std::iter::repeat_n(given, sublattices).flatten().collect()
         } else {
             given
@@ -478,7 +495,7 @@ mod model_functions {
         model.model.lattice().clone()
     }
 
-    /// Orbitals a site.
+    /// Orbitals a site; where there is a pairing, those of the electrons and then those of the holes.
     #[rhai_fn(global, get = "orbitals", pure)]
     pub fn orbitals(model: &mut ScriptModel) -> INT {
         model.model.orbitals() as INT
