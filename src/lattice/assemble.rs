@@ -129,6 +129,7 @@ impl Model {
         let crossing = |d: usize| self.hops.iter().any(|hop| hop.bond.shift[d] != 0);
         self.fluxes.is_empty()
             && self.uniform.iter().all(|block| block.is_real())
+            && self.singlets.iter().all(|pairs| pairs.iter().all(|z| z.im == 0.0))
             && self.local.iter().all(|table| table.blocks().iter().all(|block| block.is_real()))
             && self.hops.iter().all(|hop| match &hop.value {
                 HopValue::Uniform(block) => block.is_real(),
@@ -428,9 +429,20 @@ impl<'a> Plan<'a> {
         for block in model.local.iter().filter_map(|table| table.get(site)) {
             self.add(out, site, &step, block.nonzero());
         }
-        // On-site energies commute with positions.
-        if model.has_site_energies() && self.axes.is_empty() {
-            let (energy, electrons) = (model.site_energy(site), model.particles());
+        if !self.axes.is_empty() {
+            // Energies and pairs of one place commute with positions.
+            return;
+        }
+        let electrons = model.particles();
+        let pair: C64 = model.singlets.iter().map(|pairs| pairs[site]).sum();
+        if pair != C64::ZERO {
+            for i in 0..electrons {
+                out.rows[i].push((site * model.orbitals + electrons + i, pair));
+                out.rows[electrons + i].push((site * model.orbitals + i, pair.conj()));
+            }
+        }
+        if model.has_site_energies() {
+            let energy = model.site_energy(site);
             for (i, row) in out.rows.iter_mut().enumerate() {
                 row.push((site * model.orbitals + i, C64::new(energy.of(i >= electrons), 0.0)));
             }

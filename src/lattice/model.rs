@@ -10,10 +10,11 @@ use super::flux::Flux;
 use super::geometry::Geometry;
 use super::lattice::{Bond, Lattice, check_bond};
 use super::nambu::{Holes, charge, twice};
+use super::random::Disorder;
 use super::strained::Strained;
 use super::table::{Builder, Table};
 use crate::error::{Error, Result};
-use crate::number::memory;
+use crate::number::{C64, memory};
 use crate::task::Task;
 
 /// A function of one position.
@@ -34,7 +35,11 @@ pub struct Model {
     pub(super) energies: Vec<Arc<Vec<f64>>>,
     /// Energies of spin up and, with the other sign, spin down, one a site each.
     pub(super) fields: Vec<Arc<Vec<f64>>>,
+    /// Singlets on sites, a number for all orbitals of each.
+    pub(super) singlets: Vec<Arc<Vec<C64>>>,
     pub(super) disorder: Vec<Disorder>,
+    /// How many disorders of any kind were drawn: each has random numbers of its own.
+    pub(super) draws: u32,
     pub(super) hops: Vec<Hop>,
     pub(super) fluxes: Vec<Flux>,
     /// Where the orbitals of each sublattice lie beside its site, at `sublattice * orbitals + orbital`, if not on it.
@@ -44,21 +49,12 @@ pub struct Model {
     pub(super) holes: Option<Holes>,
 }
 
-/// Uniform random on-site energies in [-W/2, W/2].
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Disorder {
-    pub width: f64,
-    pub seed: u64,
-    /// How many disorders were drawn before: each has random numbers of its own.
-    pub draw: u32,
-}
-
 /// A hopping from site `from` of every cell to site `to` of the cell displaced by `shift`; its conjugate is implied.
 #[derive(Debug, Clone)]
 pub struct Hop {
     pub(super) bond: Bond,
     pub(super) value: HopValue,
-    /// Factor of each cell the hopping leaves, from strain.
+    /// Factor of each cell the hopping leaves, from strain and disorder.
     pub(super) scale: Option<Arc<Vec<f64>>>,
     /// Whether it makes pairs: no particle moves.
     pub(super) pairing: bool,
@@ -105,7 +101,9 @@ impl Model {
             local: Vec::new(),
             energies: Vec::new(),
             fields: Vec::new(),
+            singlets: Vec::new(),
             disorder: Vec::new(),
+            draws: 0,
             hops: Vec::new(),
             fluxes: Vec::new(),
             offsets: None,
@@ -285,21 +283,6 @@ impl Model {
         Ok(Arc::new(energies.to_vec()))
     }
 
-    /// Adds Anderson disorder: site `i` gets the energy `width * (unit(w0, w1) - 1/2)` on all its orbitals, with the
-    /// words of `philox::words(seed, Stream::Disorder, i, n)` in the call that follows `n` others.
-    ///
-    /// # Errors
-    /// When the width is negative or not finite.
-    pub fn disorder(&mut self, width: f64, seed: u64) -> Result<()> {
-        if !(width >= 0.0 && width.is_finite()) {
-            return Err(Error::input(format!("the width of the disorder is {width}, which is no width")));
-        }
-        if width > 0.0 {
-            self.disorder.push(Disorder { width, seed, draw: self.disorder.len() as u32 });
-        }
-        Ok(())
-    }
-
     /// Adds a hopping by a displacement in cells, on every sublattice to itself: `block` takes a particle from cell `r`
     /// to cell `r + shift`. The Hermitian conjugate is added too.
     ///
@@ -451,6 +434,9 @@ impl Model {
         for energies in self.energies.iter_mut().chain(&mut self.fields) {
             *energies = Arc::new(before.iter().map(|&site| energies[site]).collect());
         }
+        for pairs in &mut self.singlets {
+            *pairs = Arc::new(before.iter().map(|&site| pairs[site]).collect());
+        }
         self.lattice = lattice;
     }
 
@@ -465,7 +451,7 @@ impl Model {
         Ok(self.lattice.bonds().to_vec())
     }
 
-    fn checked_onsite(&self, block: &Block, what: &str) -> Result<Block> {
+    pub(super) fn checked_onsite(&self, block: &Block, what: &str) -> Result<Block> {
         block.check(self.particles(), what)?;
         Ok(self.both(block.hermitian(what)?))
     }

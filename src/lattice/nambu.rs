@@ -59,14 +59,14 @@ impl Pair {
         if (0..n * n).any(|k| off(k) > 1e-10 * largest) {
             return Err(match self {
                 Pair::Singlet => Error::input("the pairing of a singlet on one site is not symmetric")
-                    .hint("`D.transpose() == D`: `spin: \"triplet\"` takes the antisymmetric part"),
+                    .hint("the matrix equals its transpose; a triplet takes the antisymmetric part"),
                 Pair::Triplet | Pair::Spinless if n == 1 => {
                     Error::input("an orbital that pairs with itself, of which only a singlet is made")
-                        .hint("give a bond, as in `m.pairing([1], 0.5, #{ spin: \"none\" })`")
+                        .hint("give the pairing over a bond")
                 }
                 Pair::Triplet | Pair::Spinless => {
                     Error::input("the pairing of a triplet or without spin is not antisymmetric on one site")
-                        .hint("`D.transpose() == -1.0 * D`, as of `0.3 * I * pauli().y`")
+                        .hint("the matrix equals minus its transpose")
                 }
             });
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::block::Block;
 use super::model::{Hop, HopValue, Model, OfBond, OfPosition};
 use super::nambu::{Holes, Pair, charge, field, twice};
-use super::table::{Builder, Table};
+use super::table::Table;
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -21,9 +21,8 @@ impl Model {
         match self.holes {
             Some(own) if own == holes => return Ok(()),
             Some(_) => {
-                return Err(Error::input("pairs of opposite spins and pairs without spin in one model").hint(
-                    "give the model orbitals for both spins, and all pairing with `spin: \"none\"`",
-                ));
+                return Err(Error::input("pairs of opposite spins and pairs without spin in one model")
+                    .hint("give the model orbitals for both spins, and all pairing as of orbitals without"));
             }
             None => {}
         }
@@ -93,16 +92,17 @@ impl Model {
             return Err(Error::input(format!("{} pairings for {sites} sites", values.len()))
                 .hint("give one for each site, in the order of their numbers"));
         }
-        // A block each, what tells it from others, and its number.
-        memory::ensure((128 * n * n + 4) as u128 * sites as u128, &format!("the pairing on {sites} sites"))?;
-        let mut table = Builder::default();
-        for value in values {
-            let block = Block::scalar(n, *value);
-            block.check(n, "the pairing")?;
-            table.push(Some(kind.on_site(&block)?))?;
+        if let Some(site) = values.iter().position(|z| !z.is_finite()) {
+            return Err(Error::input(format!("the pairing of site {site} is {}", values[site]))
+                .hint("look for a division by zero"));
         }
+        // Only a singlet pairs an orbital with itself.
+        if let Some(some) = values.iter().find(|z| **z != C64::ZERO) {
+            kind.on_site(&Block::scalar(n, *some))?;
+        }
+        memory::ensure(16 * sites as u128, &format!("the pairing on {sites} sites"))?;
         self.with_holes(kind.holes())?;
-        self.local.push(Arc::new(table.finish()));
+        self.singlets.push(Arc::new(values.to_vec()));
         Ok(())
     }
 
@@ -171,9 +171,9 @@ impl Model {
         match self.holes {
             Some(Holes::OtherSpin) => Ok(()),
             Some(Holes::Own) => Err(Error::input("a Zeeman term where orbitals have their own holes")
-                .hint("give the model orbitals for both spins: the term is `m.onsite(b * pauli().z)`")),
+                .hint("give the model orbitals for both spins: the term is an on-site matrix then")),
             None => Err(Error::input("a Zeeman term in a model without spins").hint(
-                "`m.pairing(0.0)` makes electrons of one spin and holes of the other; or give the model two orbitals",
+                "a pairing, be it zero, makes electrons of one spin and holes of the other; or give the model two orbitals",
             )),
         }
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::block::Block;
-use super::model::{Disorder, HopValue, Model};
+use super::model::{HopValue, Model};
+use super::random::Disorder;
 use super::table::Table;
 use crate::backend::matrix::{OnSite, Stencil, StencilTerm, Wrap};
 use crate::error::{Error, Result};
-use crate::number::philox::{self, Stream};
 use crate::number::{C64, DType};
 
 impl Model {
@@ -17,6 +17,8 @@ impl Model {
             Some("sites were removed")
         } else if self.holes.is_some() && self.is_twisted() {
             Some("holes gain the opposite phase at a boundary")
+        } else if !self.singlets.is_empty() {
+            Some("the pairing depends on position")
         } else if !self.fluxes.is_empty() {
             Some("the Peierls phases of a flux depend on position")
         } else if self.hops.iter().any(|hop| !hop.is_uniform()) {
@@ -154,12 +156,11 @@ fn own_energy(
     fields: &[Arc<Vec<f64>>],
     site: usize,
 ) -> SiteEnergy {
-    let one = |d: &Disorder| {
-        let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, d.draw);
-        d.width * (philox::unit(w[0], w[1]) - 0.5)
-    };
     let sum = |lists: &[Arc<Vec<f64>>]| lists.iter().map(|all| all[site]).sum::<f64>();
-    SiteEnergy { charge: disorder.iter().map(one).sum::<f64>() + sum(energies), field: sum(fields) }
+    SiteEnergy {
+        charge: disorder.iter().map(|d| d.energy(site)).sum::<f64>() + sum(energies),
+        field: sum(fields),
+    }
 }
 
 /// Adds a term, to one already there if both couple the same orbitals.

@@ -18,7 +18,7 @@ pub struct Page {
 }
 
 /// What each module is for. Functions that all scripts need are in none.
-const MODULES: [(&str, &str); 15] = [
+const MODULES: [(&str, &str); 16] = [
     (
         "crystal",
         "Crystals for variational Monte Carlo: cells with ions, in bohr and hartree, and the empirical \

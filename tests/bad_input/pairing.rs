@@ -16,8 +16,8 @@ fn pairs_that_cannot_be() {
              let c = model(lattice::chain(3).boundary(\"open\")); c.nearest(-1.0);\n\
              let right = transport::lead(chain(1), #{ side: 1 });\n\
              let c2 = model(lattice::chain(3).boundary(\"open\")); c2.nearest(-1.0); c2.pairing(0.0);\n\
-             let super = chain(1); super.pairing(0.3);\n\
-             let bound = transport::system(c2, #{ leads: [transport::lead(super, #{ side: 1 })] });\n\
+             let bcs = chain(1); bcs.pairing(0.3);\n\
+             let bound = transport::system(c2, #{ leads: [transport::lead(bcs, #{ side: 1 })] });\n\
              let plain = transport::system(c, #{ leads: [right] });\n\
              let h = m.build();",
         )
@@ -39,23 +39,61 @@ fn pairs_that_cannot_be() {
             ("m.pairing([1], matrix([[1.0, 0.0], [0.0, 1.0]]))", "2 x 2 matrix", ""),
             ("two.pairing(0.3, #{ spin: \"none\" })", "not antisymmetric", "transpose"),
             ("two.pairing(0.3 * I * pauli().y)", "not symmetric", "transpose"),
-            ("two.pairing(0.3)", "", ""),
             ("turned.pairing([1], 0.3)", "a boundary with a complex phase", "antiperiodic"),
-            ("s.pairing([1], 0.3, #{ spin: \"none\" })", "opposite spins and pairs without spin", "both spins"),
+            (
+                "s.pairing([1], 0.3, #{ spin: \"none\" })",
+                "opposite spins and pairs without spin",
+                "both spins",
+            ),
             ("k.pairing(0.3)", "opposite spins and pairs without spin", "both spins"),
-            ("m.zeeman(0.1)", "a model without spins", "pairing(0.0)"),
+            ("m.zeeman(0.1)", "a model without spins", "pairing"),
             ("k.zeeman(0.1)", "their own holes", "both spins"),
             ("s.zeeman(0.1 * I)", "not Hermitian", ""),
             ("s.zeeman(series([0.1]))", "1 on-site energies for 6 sites", ""),
             ("s.onsite(pauli().x)", "2 x 2 matrix", ""),
-            ("transport::system(c2, #{ leads: [right] })", "lead 0 has 1 orbitals", "pairing(0.0)"),
+            ("transport::system(c2, #{ leads: [right] })", "lead 0 has 1 orbitals", "pairing"),
             (
                 "bound.transmission(0, 0, 0.1, #{ sends: \"electron\" })",
                 "of electrons or holes",
                 "pairing of zero",
             ),
-            ("plain.transmission(0, 0, 0.1, #{ takes: \"hole\" })", "of electrons or holes", "pairing(0.0)"),
+            (
+                "plain.transmission(0, 0, 0.1, #{ takes: \"hole\" })",
+                "of electrons or holes",
+                "pairing of zero",
+            ),
             ("plain.transmission(0, 0, 0.1, #{ takes: \"muon\" })", "no takes `muon`", "electron"),
+        ],
+    );
+}
+
+#[test]
+fn disorder_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ = engine
+        .eval(
+            "let m = model(lattice::chain(20)); m.nearest(-1.0);\n\
+             let bare = model(lattice::chain(20));",
+        )
+        .unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("m.disorder(-1.0)", "the width of the disorder is -1", ""),
+            ("m.disorder(0.0 / 0.0, #{ distribution: \"gaussian\" })", "the width of the disorder is NaN", ""),
+            ("m.disorder(1.0, #{ distribution: \"flat\" })", "no distribution `flat`", "gaussian"),
+            ("m.disorder(1.0, #{ correlation: 0.0 })", "a correlation over a length of 0", "above zero"),
+            ("m.disorder(1.0, #{ correlation: 5.0 })", "a periodic sample that is 20", "eight times"),
+            (
+                "m.disorder(1.0, #{ correlation: 1.0, distribution: \"binary\" })",
+                "`distribution` is for energies without",
+                "leave it out",
+            ),
+            ("bare.bond_disorder(0.1)", "without hoppings", "before"),
+            ("m.bond_disorder(-0.1)", "which is no width", ""),
+            ("m.impurities(1.5, 0.1)", "between 0 and 1", ""),
+            ("m.impurities(0.5, 0.1 * I)", "not Hermitian", ""),
+            ("m.impurities(0.5, pauli().x)", "2 x 2 matrix", ""),
         ],
     );
 }
@@ -80,7 +118,11 @@ fn mean_fields_that_cannot_be() {
             ("meanfield::hubbard(m, #{ U: series([1.0]) })", "1 numbers of the repulsion for 6 sites", "one"),
             ("meanfield::hubbard(m, #{ U: 0.0 / 0.0 })", "", "division"),
             ("meanfield::hubbard(m, #{ U: 1.0, filling: 1.0, potential: 0.0 })", "both", "follows"),
-            ("meanfield::hubbard(m, #{ U: 1.0, filling: 2.5 })", "15.0 fermions in 12 levels", "between 0 and 2"),
+            (
+                "meanfield::hubbard(m, #{ U: 1.0, filling: 2.5 })",
+                "15.0 fermions in 12 levels",
+                "between 0 and 2",
+            ),
             ("meanfield::hubbard(m, #{ U: 1.0, temperature: -1.0 })", "a temperature of -1", ""),
             ("meanfield::hubbard(m, #{ U: 1.0, mixing: 0.0 })", "a mixing of 0", ""),
             ("meanfield::hubbard(m, #{ U: 1.0, history: -1 })", "a history of -1", ""),

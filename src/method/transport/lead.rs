@@ -193,9 +193,8 @@ impl Lead {
         let sectors = self.sectors();
         for rows in &sectors {
             let m = rows.len();
-            let gamma = Mat::from_fn(m, m, |a, b| {
-                i * (sigma[(rows[a], rows[b])] - sigma[(rows[b], rows[a])].conj())
-            });
+            let gamma =
+                Mat::from_fn(m, m, |a, b| i * (sigma[(rows[a], rows[b])] - sigma[(rows[b], rows[a])].conj()));
             let eigen = gamma
                 .self_adjoint_eigen(Side::Lower)
                 .map_err(|_| Error::numeric("the channels of a lead were not found"))?;

@@ -65,8 +65,10 @@ impl Particle {
             (Particle::Any, _) => Ok(0..all),
             (Particle::Electron, Some(electrons)) => Ok(0..electrons),
             (Particle::Hole, Some(electrons)) => Ok(electrons..all),
-            (_, None) => Err(Error::input(format!("channels of lead {lead} that are those of electrons or holes"))
-                .hint("a normal lead beside a superconductor has a pairing of zero, `m.pairing(0.0)`")),
+            (_, None) => {
+                Err(Error::input(format!("channels of lead {lead} that are those of electrons or holes"))
+                    .hint("a normal lead beside a superconductor has a pairing of zero"))
+            }
         }
     }
 }
@@ -103,11 +105,13 @@ impl Sample {
                 "lead {i} has {} orbitals a site, and the sample {orbitals}",
                 lead.orbitals()
             ))
-            .hint("a lead and a sample have orbitals of one kind; holes are among them, `m.pairing(0.0)` makes some"));
+            .hint(
+                "a lead and a sample have orbitals of one kind; a pairing of zero makes holes and no pairs",
+            ));
         }
         if let Some(i) = leads.iter().position(|lead| lead.electrons() != model.particles()) {
             return Err(Error::input(format!("lead {i} or the sample has holes, and the other has none"))
-                .hint("`m.pairing(0.0)` makes holes without any pairing"));
+                .hint("a pairing of zero makes holes and no pairs"));
         }
         let lattice = model.lattice();
         for (i, lead) in leads.iter().enumerate() {

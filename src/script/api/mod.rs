@@ -9,6 +9,7 @@ mod check;
 mod checkpoint;
 mod complex;
 mod crystal;
+mod disorder;
 mod dmrg;
 mod eigen;
 mod exact;
@@ -83,6 +84,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     exact::register(rooms);
     dmrg::register(rooms);
     model::register(rooms);
+    disorder::register(rooms);
     bands::register(rooms);
     markers::register(rooms);
     pairing::register(rooms);

@@ -91,7 +91,8 @@ fn add_hop(
 }
 
 /// Either a block, or a function of two positions.
-pub(super) type Term<'a, 'b> = std::result::Result<&'a Block, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
+pub(super) type Term<'a, 'b> =
+    std::result::Result<&'a Block, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
 
 /// Calls `add` with a hopping that is a value or a script's function of one or two positions.
 pub(super) fn with_bond(
@@ -348,25 +349,6 @@ mod model_functions {
         let s = sublattice_of(model.model.lattice(), &site)?;
         let block = block_of(&term, model.model.particles())?;
         Ok(model.model.sublattice(s, &block)?)
-    }
-
-    /// Adds Anderson disorder: on-site energies uniform in [-width/2, width/2], one a site. Site `i` gets
-    /// width * (u - 1/2) with `u` from Philox (seed; stream "disorder", element `i`). Each call draws numbers of its own, with the
-    /// same seed too: two of them are two independent disorders.
-    ///
-    /// # Options
-    /// - `seed` (int or string, the session's): of the random numbers.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let m = model(lattice::chain(100), 1);
-    /// m.nearest(-1.0);
-    /// m.disorder(2.0, #{ seed: 3 });
-    /// ```
-    #[rhai_fn(global, return_raw)]
-    pub fn disorder(model: &mut ScriptModel, width: Dynamic, o: Options) -> Fallible<()> {
-        let seed = o.seed()?;
-        Ok(real(&width, "the width of the disorder").and_then(|w| model.model.disorder(w, seed))?)
     }
 
     /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge).

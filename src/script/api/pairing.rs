@@ -51,7 +51,7 @@ mod pairing_functions {
     /// Opposite spins pair by default. The electrons are those of spin up and the holes those of spin down, for which the model is
     /// the same but for `m.zeeman`: `H = sum h (c_up^dagger c_up + c_down^dagger c_down) + sum D_ij c_i,up^dagger c_j,down^dagger + h.c.`
     /// With `spin: "none"` orbitals pair as they are, spins of their own among them:
-    /// `H = sum h c^dagger c + 1/2 sum D_ij c_i^dagger c_j^dagger + h.c.`, and every level comes with its opposite twice counted.
+    /// `H = sum h c^dagger c + 1/2 sum D_ij c_i^dagger c_j^dagger + h.c.`: every level comes with its opposite, and both are one.
     ///
     /// `pairing(D)` pairs on each site: a number, a Matrix of the orbitals, a Series (complex ones too) with one for each site, or a
     /// function of the position (and of the site's number). `pairing(step, D)` pairs every cell `r` with cell `r + step`, on each
