@@ -212,7 +212,7 @@ struct Step<'a> {
     /// What fields and boundaries multiply electrons by.
     phase: C64,
     /// What multiplies electrons, holes and pairs alike.
-    scale: f64,
+    scale: C64,
     /// From the row's site to the column's, along each axis asked for.
     reach: &'a [f64],
     /// Cell coordinates of both sites, and the boundaries crossed: what a flux asks for where orbitals lie beside sites.
@@ -354,11 +354,11 @@ impl<'a> Plan<'a> {
             let Some(column) = lat.number(end) else {
                 continue;
             };
-            let (mut column, mut phase, mut scale) = (column, C64::ONE, 1.0);
+            let (mut column, mut phase, mut scale) = (column, C64::ONE, C64::ONE);
             if landing.wrapped {
                 match &self.unrolled {
                     None => match lat.phase(&landing) {
-                        sign if sign.im == 0.0 => scale = sign.re,
+                        same if same.im == 0.0 || model.momentum => scale = same,
                         twist => phase = twist,
                     },
                     Some(most) => column += copy(&landing.crossings, most) * lat.sites(),
@@ -424,7 +424,7 @@ impl<'a> Plan<'a> {
             (u, u, [0; MAX_DIMENSION])
         });
         let reach = &[0.0; MAX_DIMENSION];
-        let step = Step { between: (s, s), phase: C64::ONE, scale: 1.0, reach, ends };
+        let step = Step { between: (s, s), phase: C64::ONE, scale: C64::ONE, reach, ends };
         self.add(out, site, &step, self.onsite[s].iter().copied());
         for block in model.local.iter().filter_map(|table| table.get(site)) {
             self.add(out, site, &step, block.nonzero());

@@ -20,7 +20,8 @@ fn check_width(width: f64) -> Result<()> {
     if width >= 0.0 && width.is_finite() {
         return Ok(());
     }
-    Err(Error::input(format!("the width of the disorder is {width}, which is no width")))
+    Err(Error::input(format!("the width of the disorder is {width}, which is no width"))
+        .hint("a width is finite, zero or above"))
 }
 
 impl Model {
@@ -160,7 +161,8 @@ impl Model {
         if !(0.0..=1.0).contains(&fraction) {
             return Err(Error::input(format!(
                 "a fraction of impurities lies between 0 and 1, not at {fraction}"
-            )));
+            ))
+            .hint("it is the probability that a site is one"));
         }
         let block = self.checked_onsite(block, "the term of the impurities")?;
         let none = Block::scalar(self.orbitals, 0.0);

@@ -13,6 +13,7 @@ use super::nambu::{Holes, charge, twice};
 use super::random::Disorder;
 use super::strained::Strained;
 use super::table::{Builder, Table};
+use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 use crate::task::Task;
@@ -47,6 +48,8 @@ pub struct Model {
     pub(super) strain: Option<Arc<Strained>>,
     /// Whether the second half of a site's rows is for holes.
     pub(super) holes: Option<Holes>,
+    /// Whether the phases of the boundaries are those of a momentum, which holes have as electrons have it.
+    pub(super) momentum: bool,
 }
 
 /// A hopping from site `from` of every cell to site `to` of the cell displaced by `shift`; its conjugate is implied.
@@ -109,6 +112,7 @@ impl Model {
             offsets: None,
             strain: None,
             holes: None,
+            momentum: false,
         })
     }
 
@@ -186,6 +190,39 @@ impl Model {
             None => Ok(()),
             Some(_) => Err(Error::input(format!("{what} after the strain")).hint("the strain comes last")),
         }
+    }
+
+    /// The same model with what crosses a periodic boundary multiplied by the phase of a momentum, in units of the
+    /// sample's reciprocal vectors, one number for each direction that is not open: its matrix is the Bloch Hamiltonian of
+    /// the whole sample. Phases of the boundaries' own go.
+    ///
+    /// # Errors
+    /// A momentum of another dimension, or not finite.
+    pub fn at_momentum(&self, k: &[f64]) -> Result<Model> {
+        let count = self.lattice.wrap.iter().filter(|wrap| **wrap != Wrap::Open).count();
+        if k.len() != count {
+            return Err(Error::input(format!(
+                "a momentum of {} numbers for {count} periodic directions",
+                k.len()
+            ))
+            .hint("momenta are in units of the reciprocal vectors of the sample, one number a periodic direction"));
+        }
+        if let Some(x) = k.iter().find(|x| !x.is_finite()) {
+            return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));
+        }
+        let mut model = self.clone();
+        let closed = model.lattice.wrap.iter_mut().filter(|wrap| **wrap != Wrap::Open);
+        for (wrap, k) in closed.zip(k) {
+            let turns = k - k.round();
+            // Real matrices at the momenta where they are real.
+            *wrap = Wrap::Phase(match turns.abs() {
+                0.0 => C64::ONE,
+                0.5 => -C64::ONE,
+                _ => C64::cis(std::f64::consts::TAU * turns),
+            });
+        }
+        model.momentum = true;
+        Ok(model)
     }
 
     /// The hoppings, each without its conjugate.

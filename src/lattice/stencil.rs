@@ -121,7 +121,7 @@ impl Model {
 
     /// Whether electrons gain a phase at a boundary that holes do not.
     pub(super) fn is_twisted(&self) -> bool {
-        self.lattice.wrap().iter().any(|wrap| matches!(wrap, Wrap::Phase(p) if p.im != 0.0))
+        !self.momentum && self.lattice.wrap().iter().any(|wrap| matches!(wrap, Wrap::Phase(p) if p.im != 0.0))
     }
 
     /// The sum of the random energies of a site and of those given for it.

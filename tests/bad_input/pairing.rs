@@ -68,6 +68,28 @@ fn pairs_that_cannot_be() {
 }
 
 #[test]
+fn momenta_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ = engine
+        .eval("let m = model(lattice::square(4, 4)); m.nearest(-1.0);\nlet h = m.build();")
+        .unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("m.build(#{ k: 0.1 })", "a momentum of 1 numbers for 2 periodic directions", "of the sample"),
+            ("m.build(#{ k: [0.1, 0.0 / 0.0] })", "a momentum of NaN", "division"),
+            ("m.build(#{ k: [0.1, \"x\"] })", "a momentum is an array of numbers", "reciprocal"),
+            ("kpm::dos(h, #{ kpoints: 2 })", "momenta of Operator", "the model itself"),
+            ("kpm::dos(m, #{ moments: 16 })", "one of an Operator", ""),
+            ("kpm::dos(m, #{ kpoints: 0 })", "a grid [0, 0] in 2 periodic directions", "each"),
+            ("kpm::dos(m, #{ kpoints: [2] })", "a grid [2] in 2 periodic directions", "each"),
+            ("kpm::moments(m, #{ kpoints: 2, checkpoint: \"a.npz\" })", "for several momenta", "leave it out"),
+            ("kpm::conductivity(m, #{ kpoints: 2, current: h })", "for several momenta", "leave it out"),
+        ],
+    );
+}
+
+#[test]
 fn disorder_that_cannot_be() {
     let mut engine = engine(None);
     let _ = engine
@@ -80,7 +102,11 @@ fn disorder_that_cannot_be() {
         &mut engine,
         &[
             ("m.disorder(-1.0)", "the width of the disorder is -1", ""),
-            ("m.disorder(0.0 / 0.0, #{ distribution: \"gaussian\" })", "the width of the disorder is NaN", ""),
+            (
+                "m.disorder(0.0 / 0.0, #{ distribution: \"gaussian\" })",
+                "the width of the disorder is NaN",
+                "",
+            ),
             ("m.disorder(1.0, #{ distribution: \"flat\" })", "no distribution `flat`", "gaussian"),
             ("m.disorder(1.0, #{ correlation: 0.0 })", "a correlation over a length of 0", "above zero"),
             ("m.disorder(1.0, #{ correlation: 5.0 })", "a periodic sample that is 20", "eight times"),

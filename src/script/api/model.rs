@@ -4,7 +4,7 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FnPtr, INT};
 
 use super::chebyshev::as_complex;
-use super::lattice::{ints, reals, sublattice_of, truth};
+use super::lattice::{ints, momentum, reals, sublattice_of, truth};
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::{self, Block, Lattice, Model};
@@ -51,7 +51,8 @@ pub(super) fn block_of(value: &Dynamic, orbitals: usize) -> Result<Block> {
             "a {} x {} matrix is no term of a model with {orbitals} orbitals a site",
             m.rows(),
             m.cols()
-        )));
+        ))
+        .hint("it has a row and a column for each orbital"));
     }
     Block::new(orbitals, m.data().to_complex())
 }
@@ -458,17 +459,26 @@ mod model_functions {
     /// - `C` (int, 8 on a CPU and 32 on a GPU), `sigma` (64): of "sell": rows of a slice, on a GPU a power of two, and how many rows
     ///   are sorted by length together. `occupancy` of the operator says how much is padding.
     /// - `precision` ("double"): or "single".
+    /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the sample's
+    ///   reciprocal vectors, one number for every periodic direction.
     ///
     /// # Example
     /// ```rhai
     /// let m = model(lattice::chain(8), 1);
     /// m.nearest(-1.0);
     /// print(m.build(#{ format: "csr" }));
+    /// // a momentum of the sample is an eighth of one of the cell
+    /// let lowest = m.build(#{ k: 0.5 }).to_matrix().eigh().values[0];
+    /// assert_close(lowest, -2.0 * cos(2.0 * PI() * 0.5 / 8.0), 1e-14);
     /// ```
     #[rhai_fn(global, return_raw, pure)]
     pub fn build(ctx: NativeCallContext, model: &mut ScriptModel, o: Options) -> Fallible<Operator> {
         let strained = strained(&ctx, model)?;
-        Ok(build_operator(strained.as_ref().unwrap_or(&model.model), &o)?)
+        let model = strained.as_ref().unwrap_or(&model.model);
+        match o.given("k") {
+            None => Ok(build_operator(model, &o)?),
+            Some(k) => Ok(build_operator(&model.at_momentum(&momentum(&k)?)?, &o)?),
+        }
     }
 
     /// The lattice of the model.
