@@ -563,8 +563,8 @@ impl fmt::Display for Model {
         write!(f, "Model of {orbitals} orbital{} a site", plural(orbitals))?;
         match self.holes {
             None => {}
-            Some(Holes::OtherSpin) => write!(f, ", of spin up and as holes of spin down")?,
-            Some(Holes::Own) => write!(f, " and their holes")?,
+            Some(Holes::OtherSpin) => write!(f, " for electrons of spin up and holes of spin down")?,
+            Some(Holes::Own) => write!(f, " for electrons and holes")?,
         }
         write!(f, ", {hops} hopping{} and conjugates, ", plural(hops))?;
         if pairs > 0 {

@@ -70,9 +70,8 @@ fn pairs_that_cannot_be() {
 #[test]
 fn momenta_that_cannot_be() {
     let mut engine = engine(None);
-    let _ = engine
-        .eval("let m = model(lattice::square(4, 4)); m.nearest(-1.0);\nlet h = m.build();")
-        .unwrap();
+    let _ =
+        engine.eval("let m = model(lattice::square(4, 4)); m.nearest(-1.0);\nlet h = m.build();").unwrap();
     fail(
         &mut engine,
         &[
@@ -83,7 +82,11 @@ fn momenta_that_cannot_be() {
             ("kpm::dos(m, #{ moments: 16 })", "one of an Operator", ""),
             ("kpm::dos(m, #{ kpoints: 0 })", "a grid [0, 0] in 2 periodic directions", "each"),
             ("kpm::dos(m, #{ kpoints: [2] })", "a grid [2] in 2 periodic directions", "each"),
-            ("kpm::moments(m, #{ kpoints: 2, checkpoint: \"a.npz\" })", "for several momenta", "leave it out"),
+            (
+                "kpm::moments(m, #{ kpoints: 2, checkpoint: \"a.npz\" })",
+                "for several momenta",
+                "leave it out",
+            ),
             ("kpm::conductivity(m, #{ kpoints: 2, current: h })", "for several momenta", "leave it out"),
         ],
     );

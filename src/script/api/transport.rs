@@ -253,7 +253,8 @@ mod transport_functions {
 
     /// The currents over the bonds, from what comes in through a lead with one particle a channel: a table of
     /// `from` and `to` (sites) and `current`, positive from the first to the second. What crosses a cut adds
-    /// up to the transmission.
+    /// up to the transmission. Where there is pairing, the particles are quasiparticles, here and in `density`:
+    /// what `transmission` tells with `sends` and `takes` is a current of charge.
     ///
     /// # Example
     /// ```rhai
