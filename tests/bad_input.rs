@@ -6,6 +6,7 @@ mod files;
 mod gauge;
 mod language;
 mod operators;
+mod pairing;
 mod states;
 mod vmc;
 

@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::lattice::MAX_DIMENSION;
 use super::model::{HopValue, Model};
+use super::nambu::phase_of;
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap, merge};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType, Scalar, memory};
@@ -128,6 +129,7 @@ impl Model {
         let crossing = |d: usize| self.hops.iter().any(|hop| hop.bond.shift[d] != 0);
         self.fluxes.is_empty()
             && self.uniform.iter().all(|block| block.is_real())
+            && self.singlets.iter().all(|pairs| pairs.iter().all(|z| z.im == 0.0))
             && self.local.iter().all(|table| table.blocks().iter().all(|block| block.is_real()))
             && self.hops.iter().all(|hop| match &hop.value {
                 HopValue::Uniform(block) => block.is_real(),
@@ -207,7 +209,10 @@ struct Entry {
 struct Step<'a> {
     /// Sublattice of the row, and of the column.
     between: (usize, usize),
+    /// What fields and boundaries multiply electrons by.
     phase: C64,
+    /// What multiplies electrons, holes and pairs alike.
+    scale: C64,
     /// From the row's site to the column's, along each axis asked for.
     reach: &'a [f64],
     /// Cell coordinates of both sites, and the boundaries crossed: what a flux asks for where orbitals lie beside sites.
@@ -285,7 +290,8 @@ impl<'a> Plan<'a> {
         let offsets = basis.iter().map(|s| model.lattice.cell_coordinates(&s.position)).collect();
         let beside =
             model.offsets.as_ref().map(|of| of.iter().map(|x| model.lattice.cell_coordinates(x)).collect());
-        let by_orbital = !axes.is_empty() || beside.is_some();
+        let opposite = model.holes().is_some() && (model.has_field() || model.is_twisted());
+        let by_orbital = !axes.is_empty() || beside.is_some() || opposite;
         Plan { model, entries, onsite, offsets, beside, axes, by_orbital, unrolled: None }
     }
 
@@ -294,14 +300,16 @@ impl<'a> Plan<'a> {
         let n = self.model.orbitals;
         let (row, column) = (step.between.0 * n + i, step.between.1 * n + j);
         let mut z = step.phase;
-        for (axis, reach) in self.axes.iter().zip(step.reach) {
-            z *= C64::new(0.0, reach + self.model.beside(row, column, *axis));
-        }
         if let (Some((u, v, crossings)), Some(beside)) = (&step.ends, &self.beside) {
             let (mut u, mut v) = (*u, *v);
             u.iter_mut().zip(&beside[row]).for_each(|(u, x)| *u += x);
             v.iter_mut().zip(&beside[column]).for_each(|(v, x)| *v += x);
             z *= self.peierls(&u, &v, crossings);
+        }
+        let electrons = self.model.particles();
+        z = phase_of(i >= electrons, j >= electrons, z) * step.scale;
+        for (axis, reach) in self.axes.iter().zip(step.reach) {
+            z *= C64::new(0.0, reach + self.model.beside(row, column, *axis));
         }
         z
     }
@@ -321,8 +329,9 @@ impl<'a> Plan<'a> {
                 out.rows[i].push((column * n + j, value * self.factor(step, i, j)));
             }
         } else {
+            let factor = step.phase * step.scale;
             for (i, j, value) in block {
-                out.rows[i].push((column * n + j, value * step.phase));
+                out.rows[i].push((column * n + j, value * factor));
             }
         }
     }
@@ -345,10 +354,13 @@ impl<'a> Plan<'a> {
             let Some(column) = lat.number(end) else {
                 continue;
             };
-            let (mut column, mut phase) = (column, C64::ONE);
+            let (mut column, mut phase, mut scale) = (column, C64::ONE, C64::ONE);
             if landing.wrapped {
                 match &self.unrolled {
-                    None => phase = lat.phase(&landing),
+                    None => match lat.phase(&landing) {
+                        same if same.im == 0.0 || model.momentum => scale = same,
+                        twist => phase = twist,
+                    },
                     Some(most) => column += copy(&landing.crossings, most) * lat.sites(),
                 }
             }
@@ -365,15 +377,16 @@ impl<'a> Plan<'a> {
             }
             let hop = &model.hops[entry.hop];
             let leaves = if entry.adjoint { cell } else { landing.cell };
-            if let Some(scale) = &hop.scale {
-                phase *= scale[leaves];
+            if let Some(strain) = &hop.scale {
+                scale *= strain[leaves];
             }
             if !self.by_orbital
                 && let HopValue::Uniform(_) = &hop.value
             {
                 // The common case.
+                let factor = phase * scale;
                 for &(i, j, value) in &entry.uniform {
-                    out.rows[i].push((column * model.orbitals + j, value * phase));
+                    out.rows[i].push((column * model.orbitals + j, value * factor));
                 }
                 continue;
             }
@@ -387,7 +400,7 @@ impl<'a> Plan<'a> {
                 }
                 reach = &moved[..self.axes.len()];
             }
-            let step = Step { between: (s, entry.column), phase, reach, ends };
+            let step = Step { between: (s, entry.column), phase, scale, reach, ends };
             match &hop.value {
                 HopValue::Uniform(_) => self.add(out, column, &step, entry.uniform.iter().copied()),
                 HopValue::PerCell(table) => {
@@ -410,18 +423,29 @@ impl<'a> Plan<'a> {
             let u = self.coordinates(at, s, &[0; MAX_DIMENSION]);
             (u, u, [0; MAX_DIMENSION])
         });
-        let step = Step { between: (s, s), phase: C64::ONE, reach: &[0.0; MAX_DIMENSION], ends };
+        let reach = &[0.0; MAX_DIMENSION];
+        let step = Step { between: (s, s), phase: C64::ONE, scale: C64::ONE, reach, ends };
         self.add(out, site, &step, self.onsite[s].iter().copied());
         for block in model.local.iter().filter_map(|table| table.get(site)) {
             self.add(out, site, &step, block.nonzero());
         }
-        // On-site energies commute with positions.
-        if model.has_site_energies() && self.axes.is_empty() {
-            let energy = C64::new(model.site_energy(site), 0.0);
-            out.rows
-                .iter_mut()
-                .enumerate()
-                .for_each(|(i, row)| row.push((site * model.orbitals + i, energy)));
+        if !self.axes.is_empty() {
+            // Energies and pairs of one place commute with positions.
+            return;
+        }
+        let electrons = model.particles();
+        let pair: C64 = model.singlets.iter().map(|pairs| pairs[site]).sum();
+        if pair != C64::ZERO {
+            for i in 0..electrons {
+                out.rows[i].push((site * model.orbitals + electrons + i, pair));
+                out.rows[electrons + i].push((site * model.orbitals + i, pair.conj()));
+            }
+        }
+        if model.has_site_energies() {
+            let energy = model.site_energy(site);
+            for (i, row) in out.rows.iter_mut().enumerate() {
+                row.push((site * model.orbitals + i, C64::new(energy.of(i >= electrons), 0.0)));
+            }
         }
     }
 

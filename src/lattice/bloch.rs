@@ -213,6 +213,7 @@ impl Model {
     fn repeats(&self) -> bool {
         self.local.is_empty()
             && !self.has_site_energies()
+            && self.singlets.is_empty()
             && self.fluxes.is_empty()
             && !self.lattice.has_removed()
             && self.hops.iter().all(|hop| hop.is_uniform())

@@ -56,6 +56,11 @@ impl Block {
         Block { n, entries }
     }
 
+    /// From the values that a function gives for row and column.
+    pub fn from_fn(n: usize, value: impl Fn(usize, usize) -> C64) -> Block {
+        Block { n, entries: (0..n * n).map(|k| value(k / n, k % n)).collect() }
+    }
+
     pub fn is_real(&self) -> bool {
         self.entries.iter().all(|z| z.im == 0.0)
     }

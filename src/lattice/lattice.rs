@@ -474,7 +474,8 @@ pub(super) fn check_bond(bond: &Bond, d: usize, basis: usize) -> Result<()> {
         return Err(Error::input(format!(
             "a displacement of {} entries does not fit a lattice of {d} directions",
             bond.shift.len()
-        )));
+        ))
+        .hint("give one number of cells for each direction"));
     }
     if bond.from >= basis || bond.to >= basis {
         return Err(Error::input(format!(

@@ -6,6 +6,7 @@ mod assemble;
 mod bloch;
 mod block;
 mod bravais;
+mod disorder;
 mod flux;
 mod geometry;
 #[allow(clippy::module_inception)] // the type of that name deserves the file of that name
@@ -13,7 +14,10 @@ mod lattice;
 mod lines;
 mod market;
 mod model;
+mod nambu;
+mod pairing;
 mod points;
+mod random;
 mod remove;
 pub mod sparse;
 mod stencil;
@@ -33,7 +37,9 @@ pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
 pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
+pub use nambu::{Holes, Pair};
 pub use points::HopTerm;
+pub use random::Distribution;
 pub use unrolled::Beyond;
 pub use wannier::{
     Centres, WannierInput, WannierOptions, read_wannier_input, read_wannier90, read_wannier90_position,

@@ -9,10 +9,13 @@ use super::block::Block;
 use super::flux::Flux;
 use super::geometry::Geometry;
 use super::lattice::{Bond, Lattice, check_bond};
+use super::nambu::{Holes, charge, twice};
+use super::random::Disorder;
 use super::strained::Strained;
 use super::table::{Builder, Table};
+use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
-use crate::number::memory;
+use crate::number::{C64, memory};
 use crate::task::Task;
 
 /// A function of one position.
@@ -31,21 +34,22 @@ pub struct Model {
     pub(super) local: Vec<Arc<Table>>,
     /// On-site energies, one a site each.
     pub(super) energies: Vec<Arc<Vec<f64>>>,
+    /// Energies of spin up and, with the other sign, spin down, one a site each.
+    pub(super) fields: Vec<Arc<Vec<f64>>>,
+    /// Singlets on sites, a number for all orbitals of each.
+    pub(super) singlets: Vec<Arc<Vec<C64>>>,
     pub(super) disorder: Vec<Disorder>,
+    /// How many disorders of any kind were drawn: each has random numbers of its own.
+    pub(super) draws: u32,
     pub(super) hops: Vec<Hop>,
     pub(super) fluxes: Vec<Flux>,
     /// Where the orbitals of each sublattice lie beside its site, at `sublattice * orbitals + orbital`, if not on it.
     pub(super) offsets: Option<Arc<Vec<Vec<f64>>>>,
     pub(super) strain: Option<Arc<Strained>>,
-}
-
-/// Uniform random on-site energies in [-W/2, W/2].
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Disorder {
-    pub width: f64,
-    pub seed: u64,
-    /// How many disorders were drawn before: each has random numbers of its own.
-    pub draw: u32,
+    /// Whether the second half of a site's rows is for holes.
+    pub(super) holes: Option<Holes>,
+    /// Whether the phases of the boundaries are those of a momentum, which holes have as electrons have it.
+    pub(super) momentum: bool,
 }
 
 /// A hopping from site `from` of every cell to site `to` of the cell displaced by `shift`; its conjugate is implied.
@@ -53,8 +57,10 @@ pub(super) struct Disorder {
 pub struct Hop {
     pub(super) bond: Bond,
     pub(super) value: HopValue,
-    /// Factor of each cell the hopping leaves, from strain.
+    /// Factor of each cell the hopping leaves, from strain and disorder.
     pub(super) scale: Option<Arc<Vec<f64>>>,
+    /// Whether it makes pairs: no particle moves.
+    pub(super) pairing: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -97,11 +103,16 @@ impl Model {
             uniform,
             local: Vec::new(),
             energies: Vec::new(),
+            fields: Vec::new(),
+            singlets: Vec::new(),
             disorder: Vec::new(),
+            draws: 0,
             hops: Vec::new(),
             fluxes: Vec::new(),
             offsets: None,
             strain: None,
+            holes: None,
+            momentum: false,
         })
     }
 
@@ -110,8 +121,24 @@ impl Model {
         &self.lattice
     }
 
+    /// Rows a site.
     pub fn orbitals(&self) -> usize {
         self.orbitals
+    }
+
+    /// Orbitals of particles a site: its rows, or half of them where the others are for holes.
+    pub fn particles(&self) -> usize {
+        if self.holes.is_some() { self.orbitals / 2 } else { self.orbitals }
+    }
+
+    /// What the holes are holes of, if there are any.
+    pub fn holes(&self) -> Option<Holes> {
+        self.holes
+    }
+
+    /// A checked term as the rows have it.
+    fn both(&self, block: Block) -> Block {
+        if self.holes.is_some() { charge(&block) } else { block }
     }
 
     /// Rows of the operator.
@@ -134,7 +161,7 @@ impl Model {
     /// # Errors
     /// A number of displacements that does not fit, one of another dimension or not finite, a strained model.
     pub fn place_orbitals(&mut self, offsets: Vec<Vec<f64>>) -> Result<()> {
-        let (count, space) = (self.lattice.basis().len() * self.orbitals, self.lattice.space());
+        let (count, space) = (self.lattice.basis().len() * self.particles(), self.lattice.space());
         if offsets.len() != count {
             return Err(Error::input(format!("{} places for the {count} orbitals of a cell", offsets.len())));
         }
@@ -143,6 +170,10 @@ impl Model {
         }
         self.unstrained("orbitals are placed")?;
         let moved = offsets.iter().flatten().any(|&x| x != 0.0);
+        let offsets = match self.holes {
+            None => offsets,
+            Some(_) => twice(&offsets, self.particles()),
+        };
         self.offsets = moved.then(|| Arc::new(offsets));
         Ok(())
     }
@@ -154,11 +185,44 @@ impl Model {
     }
 
     /// An error if the model is strained: a strain applies to all terms, so it comes last.
-    fn unstrained(&self, what: &str) -> Result<()> {
+    pub(super) fn unstrained(&self, what: &str) -> Result<()> {
         match self.strain {
             None => Ok(()),
             Some(_) => Err(Error::input(format!("{what} after the strain")).hint("the strain comes last")),
         }
+    }
+
+    /// The same model with what crosses a periodic boundary multiplied by the phase of a momentum, in units of the
+    /// sample's reciprocal vectors, one number for each direction that is not open: its matrix is the Bloch Hamiltonian of
+    /// the whole sample. Phases of the boundaries' own go.
+    ///
+    /// # Errors
+    /// A momentum of another dimension, or not finite.
+    pub fn at_momentum(&self, k: &[f64]) -> Result<Model> {
+        let count = self.lattice.wrap.iter().filter(|wrap| **wrap != Wrap::Open).count();
+        if k.len() != count {
+            return Err(Error::input(format!(
+                "a momentum of {} numbers for {count} periodic directions",
+                k.len()
+            ))
+            .hint("momenta are in units of the reciprocal vectors of the sample, one number a periodic direction"));
+        }
+        if let Some(x) = k.iter().find(|x| !x.is_finite()) {
+            return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));
+        }
+        let mut model = self.clone();
+        let closed = model.lattice.wrap.iter_mut().filter(|wrap| **wrap != Wrap::Open);
+        for (wrap, k) in closed.zip(k) {
+            let turns = k - k.round();
+            // Real matrices at the momenta where they are real.
+            *wrap = Wrap::Phase(match turns.abs() {
+                0.0 => C64::ONE,
+                0.5 => -C64::ONE,
+                _ => C64::cis(std::f64::consts::TAU * turns),
+            });
+        }
+        model.momentum = true;
+        Ok(model)
     }
 
     /// The hoppings, each without its conjugate.
@@ -195,7 +259,23 @@ impl Model {
     /// # Errors
     /// Those of the function, those of [`Model::onsite`] with the position, and interruption.
     pub fn onsite_with(&mut self, term: &mut OfPosition<'_>, task: &Task) -> Result<()> {
-        let lat = &self.lattice;
+        let holes = self.holes.is_some();
+        let make = |block: &Block| {
+            let block = block.hermitian("the on-site term")?;
+            Ok(if holes { charge(&block) } else { block })
+        };
+        self.local_with(term, "the on-site term", &make, task)
+    }
+
+    /// Adds what `make` makes of the blocks that a function of position gives.
+    pub(super) fn local_with(
+        &mut self,
+        term: &mut OfPosition<'_>,
+        what: &str,
+        make: &dyn Fn(&Block) -> Result<Block>,
+        task: &Task,
+    ) -> Result<()> {
+        let (lat, particles) = (&self.lattice, self.particles());
         let basis = lat.basis().len();
         memory::ensure(4 * lat.sites() as u128, &format!("a term on {} sites", lat.sites()))?;
         let mut table = Builder::default();
@@ -208,10 +288,8 @@ impl Model {
             let full = lat.full(site);
             lat.position_into(&lat.coordinates(full / basis), full % basis, &mut position);
             let block = term(&position)?;
-            let block = self
-                .checked_onsite(&block, "the on-site term")
-                .map_err(|e| e.context(format!("site {site} at {position:?}")))?;
-            table.push(Some(block))?;
+            let block = block.check(particles, what).and_then(|()| make(&block));
+            table.push(Some(block.map_err(|e| e.context(format!("site {site} at {position:?}")))?))?;
         }
         drop(steps);
         self.local.push(Arc::new(table.finish()));
@@ -223,6 +301,12 @@ impl Model {
     /// # Errors
     /// A number of energies that is not that of the sites, one that is not finite, no memory.
     pub fn onsite_each(&mut self, energies: &[f64]) -> Result<()> {
+        let energies = self.one_a_site(energies)?;
+        self.energies.push(energies);
+        Ok(())
+    }
+
+    pub(super) fn one_a_site(&self, energies: &[f64]) -> Result<Arc<Vec<f64>>> {
         let sites = self.lattice.sites();
         if energies.len() != sites {
             return Err(Error::input(format!("{} on-site energies for {sites} sites", energies.len()))
@@ -233,23 +317,7 @@ impl Model {
                 .hint("look for a division by zero"));
         }
         memory::ensure(8 * sites as u128, &format!("the energies of {sites} sites"))?;
-        self.energies.push(Arc::new(energies.to_vec()));
-        Ok(())
-    }
-
-    /// Adds Anderson disorder: site `i` gets the energy `width * (unit(w0, w1) - 1/2)` on all its orbitals, with the
-    /// words of `philox::words(seed, Stream::Disorder, i, n)` in the call that follows `n` others.
-    ///
-    /// # Errors
-    /// When the width is negative or not finite.
-    pub fn disorder(&mut self, width: f64, seed: u64) -> Result<()> {
-        if !(width >= 0.0 && width.is_finite()) {
-            return Err(Error::input(format!("the width of the disorder is {width}, which is no width")));
-        }
-        if width > 0.0 {
-            self.disorder.push(Disorder { width, seed, draw: self.disorder.len() as u32 });
-        }
-        Ok(())
+        Ok(Arc::new(energies.to_vec()))
     }
 
     /// Adds a hopping by a displacement in cells, on every sublattice to itself: `block` takes a particle from cell `r`
@@ -270,8 +338,9 @@ impl Model {
     /// As [`Model::hop`], and when there is no such site in the cell.
     pub fn hop_between(&mut self, shift: &[i64], from: usize, to: usize, block: &Block) -> Result<()> {
         let bond = self.checked_bond(shift, from, to)?;
-        block.check(self.orbitals, "the hopping")?;
-        self.hops.push(Hop { bond, value: HopValue::Uniform(block.clone()), scale: None });
+        block.check(self.particles(), "the hopping")?;
+        let value = HopValue::Uniform(self.both(block.clone()));
+        self.hops.push(Hop { bond, value, scale: None, pairing: false });
         Ok(())
     }
 
@@ -289,23 +358,35 @@ impl Model {
         task: &Task,
     ) -> Result<()> {
         let bond = self.checked_bond(shift, from, to)?;
-        let (lat, orbitals) = (&self.lattice, self.orbitals);
+        let make = |block: &Block| self.both(block.clone());
+        let table = self.table_of_bond(&bond, term, "the hopping", &make, task)?;
+        self.hops.push(Hop { bond, value: HopValue::PerCell(Arc::new(table)), scale: None, pairing: false });
+        Ok(())
+    }
+
+    /// What `make` makes of the blocks that a function of two positions gives for a bond, cell by cell.
+    pub(super) fn table_of_bond(
+        &self,
+        bond: &Bond,
+        term: &mut OfBond<'_>,
+        what: &str,
+        make: &dyn Fn(&Block) -> Block,
+        task: &Task,
+    ) -> Result<Table> {
+        let (lat, particles) = (&self.lattice, self.particles());
         let mut table = Builder::default();
         memory::ensure(4 * lat.cell_count() as u128, &format!("a hopping in {} cells", lat.cell_count()))?;
-        lat.each_bond(&bond, task, |_, span| {
+        lat.each_bond(bond, task, |_, span| {
             table.push(match span {
                 None => None,
                 Some(Span { a, b, .. }) => {
                     let block = term(a, b)?;
-                    block
-                        .check(orbitals, "the hopping")
-                        .map_err(|e| e.context(format!("from {a:?} to {b:?}")))?;
-                    Some(block)
+                    block.check(particles, what).map_err(|e| e.context(format!("from {a:?} to {b:?}")))?;
+                    Some(make(&block))
                 }
             })
         })?;
-        self.hops.push(Hop { bond, value: HopValue::PerCell(Arc::new(table.finish())), scale: None });
-        Ok(())
+        Ok(table.finish())
     }
 
     /// Stores the last hopping as one block if it is the same in all cells.
@@ -387,8 +468,11 @@ impl Model {
         let before: Vec<usize> =
             (0..lattice.sites()).filter_map(|site| self.lattice.number(lattice.full(site))).collect();
         self.local.iter_mut().for_each(|table| Arc::make_mut(table).select(&before));
-        for energies in &mut self.energies {
+        for energies in self.energies.iter_mut().chain(&mut self.fields) {
             *energies = Arc::new(before.iter().map(|&site| energies[site]).collect());
+        }
+        for pairs in &mut self.singlets {
+            *pairs = Arc::new(before.iter().map(|&site| pairs[site]).collect());
         }
         self.lattice = lattice;
     }
@@ -404,12 +488,12 @@ impl Model {
         Ok(self.lattice.bonds().to_vec())
     }
 
-    fn checked_onsite(&self, block: &Block, what: &str) -> Result<Block> {
-        block.check(self.orbitals, what)?;
-        block.hermitian(what)
+    pub(super) fn checked_onsite(&self, block: &Block, what: &str) -> Result<Block> {
+        block.check(self.particles(), what)?;
+        Ok(self.both(block.hermitian(what)?))
     }
 
-    fn checked_bond(&self, shift: &[i64], from: usize, to: usize) -> Result<Bond> {
+    pub(super) fn checked_bond(&self, shift: &[i64], from: usize, to: usize) -> Result<Bond> {
         self.unstrained("a hopping is added")?;
         let bond = Bond { shift: shift.to_vec(), from, to };
         check_bond(&bond, self.lattice.dimension(), self.lattice.basis().len())?;
@@ -473,14 +557,19 @@ impl Lattice {
 
 impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "Model of {} orbital{} a site, {} hopping{} and conjugates, on a {}",
-            self.orbitals,
-            if self.orbitals == 1 { "" } else { "s" },
-            self.hops.len(),
-            if self.hops.len() == 1 { "" } else { "s" },
-            self.lattice
-        )
+        let plural = |n: usize| if n == 1 { "" } else { "s" };
+        let (orbitals, pairs) = (self.particles(), self.hops.iter().filter(|hop| hop.pairing).count());
+        let hops = self.hops.len() - pairs;
+        write!(f, "Model of {orbitals} orbital{} a site", plural(orbitals))?;
+        match self.holes {
+            None => {}
+            Some(Holes::OtherSpin) => write!(f, " for electrons of spin up and holes of spin down")?,
+            Some(Holes::Own) => write!(f, " for electrons and holes")?,
+        }
+        write!(f, ", {hops} hopping{} and conjugates, ", plural(hops))?;
+        if pairs > 0 {
+            write!(f, "{pairs} pairing{} over bonds, ", plural(pairs))?;
+        }
+        write!(f, "on a {}", self.lattice)
     }
 }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::block::Block;
-use super::model::{Disorder, HopValue, Model};
+use super::model::{HopValue, Model};
+use super::random::Disorder;
 use super::table::Table;
-use crate::backend::matrix::{OnSite, Stencil, StencilTerm};
+use crate::backend::matrix::{OnSite, Stencil, StencilTerm, Wrap};
 use crate::error::{Error, Result};
-use crate::number::philox::{self, Stream};
 use crate::number::{C64, DType};
 
 impl Model {
@@ -15,6 +15,10 @@ impl Model {
     pub fn not_a_stencil(&self) -> Option<&'static str> {
         if self.lattice.has_removed() {
             Some("sites were removed")
+        } else if self.holes.is_some() && self.is_twisted() {
+            Some("holes gain the opposite phase at a boundary")
+        } else if !self.singlets.is_empty() {
+            Some("the pairing depends on position")
         } else if !self.fluxes.is_empty() {
             Some("the Peierls phases of a flux depend on position")
         } else if self.hops.iter().any(|hop| !hop.is_uniform()) {
@@ -93,41 +97,70 @@ impl Model {
         if self.local.is_empty() && !self.has_site_energies() {
             return None;
         }
-        let (orbitals, local) = (self.orbitals, self.local.clone());
-        let (disorder, energies) = (self.disorder.clone(), self.energies.clone());
+        let (orbitals, electrons, local) = (self.orbitals, self.particles(), self.local.clone());
+        let (disorder, energies, fields) =
+            (self.disorder.clone(), self.energies.clone(), self.fields.clone());
         Some(OnSite::new(self.rows(), move |first, out| {
-            let mut known = (usize::MAX, 0.0);
+            let mut known = (usize::MAX, SiteEnergy::default());
             for (row, x) in (first..).zip(out) {
                 let (site, orbital) = (row / orbitals, row % orbitals);
                 if known.0 != site {
-                    known = (site, own_energy(&disorder, &energies, site));
+                    known = (site, own_energy(&disorder, &energies, &fields, site));
                 }
                 let here = local.iter().filter_map(|table| table.get(site));
-                *x = here.fold(known.1, |sum, block| sum + block.get(orbital, orbital).re);
+                let own = known.1.of(orbital >= electrons);
+                *x = here.fold(own, |sum, block| sum + block.get(orbital, orbital).re);
             }
         }))
     }
 
     /// Whether sites have energies of their own, random or given, beside the blocks of tables.
     pub(super) fn has_site_energies(&self) -> bool {
-        !self.disorder.is_empty() || !self.energies.is_empty()
+        !self.disorder.is_empty() || !self.energies.is_empty() || !self.fields.is_empty()
+    }
+
+    /// Whether electrons gain a phase at a boundary that holes do not.
+    pub(super) fn is_twisted(&self) -> bool {
+        !self.momentum && self.lattice.wrap().iter().any(|wrap| matches!(wrap, Wrap::Phase(p) if p.im != 0.0))
     }
 
     /// The sum of the random energies of a site and of those given for it.
     #[inline]
-    pub(super) fn site_energy(&self, site: usize) -> f64 {
-        own_energy(&self.disorder, &self.energies, site)
+    pub(super) fn site_energy(&self, site: usize) -> SiteEnergy {
+        own_energy(&self.disorder, &self.energies, &self.fields, site)
+    }
+}
+
+/// The energies of a site beside the blocks of its tables.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SiteEnergy {
+    /// Of every electron.
+    charge: f64,
+    /// Of spin up, and with the other sign of spin down.
+    field: f64,
+}
+
+impl SiteEnergy {
+    /// The energy of a row.
+    #[inline]
+    pub fn of(self, hole: bool) -> f64 {
+        if hole { self.field - self.charge } else { self.charge + self.field }
     }
 }
 
 /// The sum of the random energies of a site and of those given for it.
 #[inline]
-fn own_energy(disorder: &[Disorder], energies: &[Arc<Vec<f64>>], site: usize) -> f64 {
-    let one = |d: &Disorder| {
-        let w = philox::words(d.seed, Stream::Disorder as u32, site as u64, d.draw);
-        d.width * (philox::unit(w[0], w[1]) - 0.5)
-    };
-    disorder.iter().map(one).sum::<f64>() + energies.iter().map(|all| all[site]).sum::<f64>()
+fn own_energy(
+    disorder: &[Disorder],
+    energies: &[Arc<Vec<f64>>],
+    fields: &[Arc<Vec<f64>>],
+    site: usize,
+) -> SiteEnergy {
+    let sum = |lists: &[Arc<Vec<f64>>]| lists.iter().map(|all| all[site]).sum::<f64>();
+    SiteEnergy {
+        charge: disorder.iter().map(|d| d.energy(site)).sum::<f64>() + sum(energies),
+        field: sum(fields),
+    }
 }
 
 /// Adds a term, to one already there if both couple the same orbitals.

@@ -71,6 +71,7 @@ impl Model {
         let mut scales = Vec::with_capacity(self.hops.len());
         for hop in &self.hops {
             let mut scale = vec![1.0; lattice.cell_count()];
+            let before = |cell: usize| hop.scale.as_ref().map_or(1.0, |scale| scale[cell]);
             let mut beyond = HashMap::new();
             lattice.each_bond(&hop.bond, task, |cell, span| {
                 let Some(Span { from, to: reached, wrapped, a, b }) = span else { return Ok(()) };
@@ -79,13 +80,14 @@ impl Model {
                 }
                 let end = beyond.get(&cell).map_or(strained.position(reached), Vec::as_slice);
                 let (new, old) = (length(end, strained.position(from)), length(a, b));
-                let f = factor(new, old)?;
+                // Pairs are what they are; only hoppings are strained.
+                let f = if hop.pairing { 1.0 } else { factor(new, old)? };
                 if !f.is_finite() {
                     return Err(Error::input(format!(
                         "the strained hopping is not a finite number ({f}) at a bond length of {new}"
                     )));
                 }
-                scale[cell] = f;
+                scale[cell] = f * before(cell);
                 Ok(())
             })?;
             strained.beyond.push(beyond);

@@ -27,6 +27,11 @@ impl Table {
         &self.blocks
     }
 
+    /// The table of what a function makes of each block.
+    pub fn each(&self, f: impl Fn(&Block) -> Block) -> Table {
+        Table { blocks: self.blocks.iter().map(f).collect(), index: self.index.clone() }
+    }
+
     /// Keeps only the given places, in their order.
     pub fn select(&mut self, places: &[usize]) {
         self.index = places.iter().map(|&at| self.index.get(at).copied().unwrap_or(ABSENT)).collect();

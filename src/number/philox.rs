@@ -22,6 +22,10 @@ pub enum Stream {
     Walkers = 5,
     /// Numbers drawn by the script itself.
     Script = 6,
+    /// Disorder of bonds.
+    Bonds = 7,
+    /// Sites of impurities.
+    Impurities = 8,
 }
 
 /// Ten rounds on one counter.

@@ -18,7 +18,7 @@ pub struct Page {
 }
 
 /// What each module is for. Functions that all scripts need are in none.
-const MODULES: [(&str, &str); 15] = [
+const MODULES: [(&str, &str); 16] = [
     (
         "crystal",
         "Crystals for variational Monte Carlo: cells with ions, in bohr and hartree, and the empirical \
@@ -59,6 +59,11 @@ const MODULES: [(&str, &str); 15] = [
         "markers",
         "What tells about states without momenta: topology in real space, how far states reach, how levels repel, \
          the entanglement of free fermions.",
+    ),
+    (
+        "meanfield",
+        "Mean field theory: fermions in the fields of their own averages, Hubbard's model and superconductors, \
+         solved by iteration.",
     ),
     ("models", "Standard many-body models as sums of operators, for `exact::operator` and `dmrg::finite`."),
     (

@@ -1,12 +1,14 @@
 //! The workflows written in Rhai, built in to the program.
 
 /// Name and source of every stdlib module.
-pub(super) const MODULES: [(&str, &str); 8] = [
+pub(super) const MODULES: [(&str, &str); 10] = [
     (super::rooms::INTERNAL, include_str!("../../stdlib/checkpoint.rhai")),
     ("dmrg", include_str!("../../stdlib/dmrg.rhai")),
     ("dmrg", include_str!("../../stdlib/states.rhai")),
     ("exact", include_str!("../../stdlib/exact.rhai")),
     ("kpm", include_str!("../../stdlib/kpm.rhai")),
+    ("kpm", include_str!("../../stdlib/occupations.rhai")),
+    ("meanfield", include_str!("../../stdlib/meanfield.rhai")),
     ("models", include_str!("../../stdlib/models.rhai")),
     ("vmc", include_str!("../../stdlib/vmc.rhai")),
     ("overlap", include_str!("../../stdlib/overlap.rhai")),

@@ -34,7 +34,10 @@ pub struct Lead {
     v: Mat<C64>,
     /// A bound on the modulus of its levels.
     width: f64,
+    /// Rows of a site.
     orbitals: usize,
+    /// Those of its electrons; all but where there are holes.
+    electrons: usize,
     /// Cartesian positions of the sites of the cell.
     places: Vec<Vec<f64>>,
     /// The vector from a cell of the model to the next one outward. A cell of the lead may hold several of them.
@@ -49,6 +52,9 @@ pub struct Opening {
     pub sigma: Mat<C64>,
     /// Columns w with `sum w w^dagger = i (sigma - sigma^dagger)`, one for each open channel.
     pub channels: Mat<C64>,
+    /// How many of the channels, the first ones, are those of electrons; the others are those of holes. None where
+    /// channels are of both.
+    pub electrons: Option<usize>,
 }
 
 impl Lead {
@@ -122,7 +128,8 @@ impl Lead {
         let row_sum = |m: &Mat<C64>, i: usize| (0..n).map(|j| m[(i, j)].norm()).sum::<f64>();
         let width = (0..n).map(|i| row_sum(&h, i) + 2.0 * row_sum(&v, i)).fold(0.0, f64::max);
         let sites = cell.sites();
-        Ok(Lead { h, v, width, orbitals: model.orbitals(), places, step: repeat, sites })
+        let (orbitals, electrons) = (model.orbitals(), model.particles());
+        Ok(Lead { h, v, width, orbitals, electrons, places, step: repeat, sites })
     }
 
     /// Rows of a cell.
@@ -137,6 +144,29 @@ impl Lead {
 
     pub fn orbitals(&self) -> usize {
         self.orbitals
+    }
+
+    /// Rows of a site that are for electrons.
+    pub fn electrons(&self) -> usize {
+        self.electrons
+    }
+
+    /// Whether a row of the lead, or of a sample with its orbitals, is for a hole.
+    pub fn is_hole(&self, row: usize) -> bool {
+        row % self.orbitals >= self.electrons
+    }
+
+    /// Rows of electrons and rows of holes, where no pairing joins them; all rows otherwise.
+    fn sectors(&self) -> Vec<Vec<usize>> {
+        let n = self.rows();
+        let (electrons, holes): (Vec<usize>, Vec<usize>) = (0..n).partition(|&row| !self.is_hole(row));
+        let apart = |m: &Mat<C64>| {
+            (0..n).all(|i| (0..n).all(|j| self.is_hole(i) == self.is_hole(j) || m[(i, j)] == C64::ZERO))
+        };
+        if holes.is_empty() || !apart(&self.h) || !apart(&self.v) {
+            return vec![(0..n).collect()];
+        }
+        vec![electrons, holes]
     }
 
     /// The Green's function of the lead's first cell, seen from inside, at the retarded limit.
@@ -158,15 +188,28 @@ impl Lead {
         let sigma = self.self_energy(energy)?;
         let n = self.rows();
         let i = C64::new(0.0, 1.0);
-        let gamma = Mat::from_fn(n, n, |a, b| i * (sigma[(a, b)] - sigma[(b, a)].conj()));
-        let eigen = gamma
-            .self_adjoint_eigen(Side::Lower)
-            .map_err(|_| Error::numeric("the channels of a lead were not found"))?;
-        let rates: Vec<f64> = eigen.S().column_vector().iter().map(|z| z.re).collect();
-        let open: Vec<usize> = (0..n).filter(|&k| rates[k] > CLOSED * self.width).collect();
-        let vectors = eigen.U();
-        let channels = Mat::from_fn(n, open.len(), |a, c| vectors[(a, open[c])] * rates[open[c]].sqrt());
-        Ok(Opening { sigma, channels })
+        let mut columns: Vec<Vec<C64>> = Vec::new();
+        let mut electrons = None;
+        let sectors = self.sectors();
+        for rows in &sectors {
+            let m = rows.len();
+            let gamma =
+                Mat::from_fn(m, m, |a, b| i * (sigma[(rows[a], rows[b])] - sigma[(rows[b], rows[a])].conj()));
+            let eigen = gamma
+                .self_adjoint_eigen(Side::Lower)
+                .map_err(|_| Error::numeric("the channels of a lead were not found"))?;
+            let rates: Vec<f64> = eigen.S().column_vector().iter().map(|z| z.re).collect();
+            for k in (0..m).filter(|&k| rates[k] > CLOSED * self.width) {
+                let mut column = vec![C64::ZERO; n];
+                (0..m).for_each(|a| column[rows[a]] = eigen.U()[(a, k)] * rates[k].sqrt());
+                columns.push(column);
+            }
+            if sectors.len() == 2 && electrons.is_none() {
+                electrons = Some(columns.len());
+            }
+        }
+        let channels = Mat::from_fn(n, columns.len(), |a, c| columns[c][a]);
+        Ok(Opening { sigma, channels, electrons })
     }
 
     /// `(E - h - sigma)^-1`, the Green's function of a cell with the lead behind it.
@@ -276,7 +319,13 @@ impl Lead {
                             if own == C64::ZERO {
                                 return C64::ZERO;
                             }
-                            element(h, sites[i] * m + a, sites[j] * m + b) * own.conj()
+                            let both = element(h, sites[i] * m + a, sites[j] * m + b) * own.conj();
+                            // Holes have the opposite phase, and pairs none that tells.
+                            match (self.is_hole(a), self.is_hole(b)) {
+                                (false, false) => both,
+                                (true, true) => both.conj(),
+                                _ => C64::ZERO,
+                            }
                         })
                         .sum();
                     if both.norm() > 1e-12 * self.width * self.width {

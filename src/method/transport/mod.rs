@@ -5,6 +5,8 @@
 mod lead;
 mod slices;
 
+use std::ops::Range;
+
 use faer::Mat;
 
 pub use lead::{Lead, Opening};
@@ -41,7 +43,33 @@ impl Attached {
         let (n, p) = (self.rows.len(), &self.phases);
         let sigma = Mat::from_fn(n, n, |i, j| p[i] * own.sigma[(i, j)] * p[j].conj());
         let channels = Mat::from_fn(n, own.channels.ncols(), |i, c| p[i] * own.channels[(i, c)]);
-        Ok(Opening { sigma, channels })
+        Ok(Opening { sigma, channels, electrons: own.electrons })
+    }
+}
+
+/// What comes in or goes out through a lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Particle {
+    /// Whatever there is.
+    #[default]
+    Any,
+    Electron,
+    Hole,
+}
+
+impl Particle {
+    /// The channels of such particles.
+    fn channels(self, opening: &Opening, lead: usize) -> Result<Range<usize>> {
+        let all = opening.channels.ncols();
+        match (self, opening.electrons) {
+            (Particle::Any, _) => Ok(0..all),
+            (Particle::Electron, Some(electrons)) => Ok(0..electrons),
+            (Particle::Hole, Some(electrons)) => Ok(electrons..all),
+            (_, None) => {
+                Err(Error::input(format!("channels of lead {lead} that are those of electrons or holes"))
+                    .hint("a normal lead beside a superconductor has a pairing of zero"))
+            }
+        }
     }
 }
 
@@ -50,7 +78,7 @@ struct States {
     /// One matrix per slice: the rows of the slice in their order, a column for each channel.
     slices: Vec<Mat<C64>>,
     /// Columns of each lead that was asked for.
-    columns: Vec<std::ops::Range<usize>>,
+    columns: Vec<Range<usize>>,
     openings: Vec<Opening>,
 }
 
@@ -77,7 +105,13 @@ impl Sample {
                 "lead {i} has {} orbitals a site, and the sample {orbitals}",
                 lead.orbitals()
             ))
-            .hint("a lead and a sample have orbitals of one kind"));
+            .hint(
+                "a lead and a sample have orbitals of one kind; a pairing of zero makes holes and no pairs",
+            ));
+        }
+        if let Some(i) = leads.iter().position(|lead| lead.electrons() != model.particles()) {
+            return Err(Error::input(format!("lead {i} or the sample has holes, and the other has none"))
+                .hint("a pairing of zero makes holes and no pairs"));
         }
         let lattice = model.lattice();
         for (i, lead) in leads.iter().enumerate() {
@@ -100,7 +134,11 @@ impl Sample {
             let sites = lead.attach(&sites).map_err(|e| e.context(format!("lead {i}")))?;
             let rows = sites.iter().flat_map(|site| site * orbitals..(site + 1) * orbitals).collect();
             let gauge = if model.has_field() { lead.gauge(&h, &sites) } else { vec![C64::ONE; sites.len()] };
-            let phases = gauge.iter().flat_map(|phase| std::iter::repeat_n(*phase, orbitals)).collect();
+            let of = |(site, phase): (usize, &C64)| {
+                let rows = site * orbitals..(site + 1) * orbitals;
+                rows.map(|row| if lead.is_hole(row) { phase.conj() } else { *phase }).collect::<Vec<C64>>()
+            };
+            let phases = gauge.iter().enumerate().flat_map(of).collect();
             Ok(Attached { lead, rows, phases })
         };
         let leads: Vec<Attached> = leads.into_iter().enumerate().map(attached).collect::<Result<_>>()?;
@@ -203,18 +241,27 @@ impl Sample {
         Ok(Scattering { matrix, channels: states.columns.iter().map(|range| range.len()).collect() })
     }
 
-    /// The transmission from one lead to another, summed over channels; from a lead to itself, the reflection.
+    /// The transmission from one lead to another, summed over channels; from a lead to itself, the reflection. `sends`
+    /// and `takes` choose among electrons and holes.
     ///
     /// # Errors
     /// A lead that is not there, and as [`Sample::scattering`].
-    pub fn transmission(&self, from: usize, to: usize, energy: f64, task: &Task) -> Result<f64> {
+    pub fn transmission(
+        &self,
+        (from, sends): (usize, Particle),
+        (to, takes): (usize, Particle),
+        energy: f64,
+        task: &Task,
+    ) -> Result<f64> {
         self.check(from)?;
         self.check(to)?;
         let states = self.states(energy, &[from], task)?;
+        let (columns, rows) =
+            (sends.channels(&states.openings[from], from)?, takes.channels(&states.openings[to], to)?);
         let out = self.outgoing(&states, to);
         let mut sum = 0.0;
-        for column in 0..out.ncols() {
-            for c in 0..out.nrows() {
+        for column in columns {
+            for c in rows.clone() {
                 let own = if from == to && c == column { 1.0 } else { 0.0 };
                 sum += (C64::new(0.0, 1.0) * out[(c, column)] - own).norm_sqr();
             }

@@ -3,7 +3,7 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 
-use super::lattice::{ints, reals, sublattice_of};
+use super::lattice::{ints, momentum, sublattice_of};
 use super::model::ScriptModel;
 use super::values::{as_number, real, to_dynamic, type_of};
 use crate::error::{Error, Result};
@@ -13,10 +13,12 @@ use crate::number::{Arithmetic, Matrix, Number, Series, Table};
 use crate::script::callback::{Callback, floats};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
+use crate::task;
 
 /// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_global_module(exported_module!(band_functions).into());
+    rooms.room("internal", exported_module!(grids));
 }
 
 fn bloch(model: &ScriptModel) -> Result<Bloch> {
@@ -26,15 +28,6 @@ fn bloch(model: &ScriptModel) -> Result<Bloch> {
         ));
     }
     Bloch::new(&model.model)
-}
-
-/// A momentum: numbers, or one number where there is one direction.
-fn momentum(value: &Dynamic) -> Result<Vec<f64>> {
-    match as_number(value) {
-        Some(Number::Real(k)) => Ok(vec![k]),
-        _ => reals(value, "a momentum")
-            .map_err(|e| e.hint("write it like `[0.0, 0.5]`, in units of the reciprocal vectors")),
-    }
 }
 
 /// The corners of a path: pairs of a name and a momentum.
@@ -217,13 +210,7 @@ mod band_functions {
             Some(counts) => ints(&counts, "a grid")?,
             None => vec![o.count("grid", 1)? as i64; d],
         };
-        if counts.len() != d || counts.iter().any(|n| *n < 1) {
-            return Err(Error::input(format!("a grid {counts:?} in {d} periodic directions"))
-                .hint("give one number for all directions, or one for each")
-                .into());
-        }
-        let total = counts.iter().try_fold(1i64, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
-        let total = total.ok_or_else(|| Error::input(format!("a grid {counts:?} has too many momenta")))?;
+        let total = momenta_of(&counts, d)?;
         let task = o.task()?;
         let calls = Callback::new(&ctx);
         let run = || -> Result<Sum> {
@@ -231,15 +218,7 @@ mod band_functions {
             let mut sum: Option<Sum> = None;
             for p in 0..total {
                 steps.advance(p as usize)?;
-                let mut rest = p;
-                let k: Vec<FLOAT> = counts
-                    .iter()
-                    .map(|n| {
-                        let x = (rest % n) as f64 / *n as f64;
-                        rest /= n;
-                        x
-                    })
-                    .collect();
+                let k = momentum_at(&counts, p);
                 let term = Sum::of(&calls.call(&f, (floats(&k),))?)?;
                 sum = Some(match sum {
                     None => term,
@@ -362,6 +341,55 @@ mod band_functions {
         let plane = plane(&o, &bloch)?;
         Ok(method::z2(&bloch, o.count("filled", 1)?, &plane, &o.task()?)?.into())
     }
+}
+
+#[export_module(root = "crate::script::native")]
+mod grids {
+    /// The momenta of a grid for a model, an array of arrays that begins at zero; `grid` has one number for all directions, or one
+    /// for each.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(internal::momenta(model(lattice::square(3, 3)), 4).len == 16, "4 x 4");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn momenta(m: ScriptModel, grid: Dynamic) -> Fallible<Array> {
+        let wrap = m.model.lattice().wrap();
+        let d = wrap.iter().filter(|wrap| **wrap != crate::backend::matrix::Wrap::Open).count();
+        let counts = match grid.as_int() {
+            Ok(n) => vec![n; d],
+            Err(_) => ints(&grid.try_cast::<Array>().unwrap_or_default(), "a grid")?,
+        };
+        let total = momenta_of(&counts, d)?;
+        let one = |p: i64| -> Result<Dynamic> {
+            task::poll()?;
+            Ok(floats(&momentum_at(&counts, p)))
+        };
+        Ok((0..total).map(one).collect::<Result<_>>()?)
+    }
+}
+
+/// How many momenta a grid has.
+fn momenta_of(counts: &[i64], d: usize) -> Result<i64> {
+    if counts.len() != d || counts.iter().any(|n| *n < 1) {
+        return Err(Error::input(format!("a grid {counts:?} in {d} periodic directions"))
+            .hint("give one number for all directions, or one for each"));
+    }
+    let total = counts.iter().try_fold(1i64, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
+    total.ok_or_else(|| {
+        Error::input(format!("a grid {counts:?} has too many momenta")).hint("take fewer of them")
+    })
+}
+
+/// Number `p` of the momenta of a grid, the first direction fastest.
+fn momentum_at(counts: &[i64], p: i64) -> Vec<FLOAT> {
+    let mut rest = p;
+    let along = |n: &i64| {
+        let x = (rest % n) as f64 / *n as f64;
+        rest /= n;
+        x
+    };
+    counts.iter().map(along).collect()
 }
 
 /// What a function of the momentum gives, and sums of it.

@@ -278,6 +278,36 @@ mod kpm_functions {
         Ok(accumulation(how)?.bytes(&v.block, orders(count)?, o.flag("overwrite")?) as INT)
     }
 
+    /// The Fermi function 1/(exp((E - potential)/temperature) + 1) as a Chebyshev series, for `clenshaw` and `kpm::polynomial`: of an
+    /// operator H it is the matrix of <c_j^dagger c_i>. Above zero temperature it has as many terms as it takes, some 10 a/T in a
+    /// window of half width a; a step at zero temperature is damped by a kernel.
+    ///
+    /// # Options
+    /// - `potential` (0.0): the chemical potential.
+    /// - `temperature` (0.0): in energy (k_B = 1).
+    /// - `moments` (256): terms of the series at zero temperature; its step is `kpm::moments_for`'s broadening wide.
+    /// - `kernel` ("jackson"), `parameter` (float): that damps them.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let f = kpm::fermi(window(-2.0, 2.0), #{ temperature: 0.1 });
+    /// assert_close(f.at(0.3), 1.0 / (exp(3.0) + 1.0), 1e-12);
+    /// assert_close(kpm::fermi(window(-2.0, 2.0)).at(1.0), 0.0, 1e-3);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn fermi(window: Window, o: Options) -> Fallible<Rc<method::Expansion>> {
+        let (potential, temperature) = (o.float("potential")?, o.float("temperature")?);
+        if temperature > 0.0 {
+            o.only_for("zero temperature", &["moments", "kernel", "parameter"])?;
+        }
+        let terms = o.count("moments", 2)?;
+        if terms > 1 << 30 {
+            return Err(Error::input(format!("{terms} moments")).hint("ask for 2^30 at most").into());
+        }
+        let kernel = kernel(&o)?;
+        Ok(method::fermi_series(window, potential, temperature, terms, kernel).map(Rc::new)?)
+    }
+
     /// The function that a Chebyshev series stands for, of an operator: an operator that computes when a vector comes. The spectrum
     /// must lie in the window of the series.
     ///

@@ -4,7 +4,7 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, FnPtr, INT};
 
 use super::chebyshev::as_complex;
-use super::lattice::{ints, reals, sublattice_of, truth};
+use super::lattice::{ints, momentum, reals, sublattice_of, truth};
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
 use crate::lattice::{self, Block, Lattice, Model};
@@ -51,13 +51,14 @@ pub(super) fn block_of(value: &Dynamic, orbitals: usize) -> Result<Block> {
             "a {} x {} matrix is no term of a model with {orbitals} orbitals a site",
             m.rows(),
             m.cols()
-        )));
+        ))
+        .hint("it has a row and a column for each orbital"));
     }
     Block::new(orbitals, m.data().to_complex())
 }
 
 /// A displacement in cells; one number where there is one direction.
-fn shift_of(value: &Dynamic) -> Result<Vec<i64>> {
+pub(super) fn shift_of(value: &Dynamic) -> Result<Vec<i64>> {
     if let Ok(step) = value.as_int() {
         return Ok(vec![step]);
     }
@@ -91,16 +92,17 @@ fn add_hop(
 }
 
 /// Either a block, or a function of two positions.
-type Term<'a, 'b> = std::result::Result<&'a Block, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
+pub(super) type Term<'a, 'b> =
+    std::result::Result<&'a Block, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
 
 /// Calls `add` with a hopping that is a value or a script's function of one or two positions.
-fn with_bond(
+pub(super) fn with_bond(
     ctx: &NativeCallContext,
     model: &mut Model,
     value: &Dynamic,
     add: impl FnOnce(&mut Model, Term<'_, '_>) -> Result<()>,
 ) -> Fallible<()> {
-    let orbitals = model.orbitals();
+    let orbitals = model.particles();
     let Some(f) = value.clone().try_cast::<FnPtr>() else {
         let block = block_of(value, orbitals)?;
         return Ok(add(model, Ok(&block))?);
@@ -136,7 +138,7 @@ fn add_onsite_at_once(ctx: &NativeCallContext, model: &mut Model, value: &Dynami
         if let Some(energies) = energies.read_lock::<Series>() {
             return model.onsite_each(energies.as_real("on-site energies")?);
         }
-        let same = block_of(&energies, model.orbitals())
+        let same = block_of(&energies, model.particles())
             .map_err(|e| e.hint("with `at_once`, r[0] is a Series of all x: return a Series, or a number"))?;
         model.onsite(&same)
     });
@@ -145,13 +147,30 @@ fn add_onsite_at_once(ctx: &NativeCallContext, model: &mut Model, value: &Dynami
 
 /// Adds an on-site term that is a value, a Series with one for each site, or a script's function of position and number.
 pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
-    let orbitals = model.orbitals();
     if let Some(energies) = value.read_lock::<Series>() {
         return Ok(model.onsite_each(energies.as_real("on-site energies")?)?);
     }
+    at_sites(ctx, model, value, |model, term| match term {
+        Ok(block) => model.onsite(block),
+        Err((f, task)) => model.onsite_with(f, task),
+    })
+}
+
+/// Either a block, or a function of a position.
+pub(super) type SiteTerm<'a, 'b> =
+    std::result::Result<&'a Block, (&'a mut lattice::OfPosition<'b>, &'a crate::task::Task)>;
+
+/// Calls `add` with a term that is a value or a script's function of position and number.
+pub(super) fn at_sites(
+    ctx: &NativeCallContext,
+    model: &mut Model,
+    value: &Dynamic,
+    add: impl FnOnce(&mut Model, SiteTerm<'_, '_>) -> Result<()>,
+) -> Fallible<()> {
+    let orbitals = model.particles();
     let Some(f) = value.clone().try_cast::<FnPtr>() else {
         let block = block_of(value, orbitals)?;
-        return Ok(model.onsite(&block)?);
+        return Ok(add(model, Ok(&block))?);
     };
     let task = session()?.task(true);
     let calls = Callback::new(ctx);
@@ -162,7 +181,7 @@ pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dyn
         site += 1;
         block_of(&value?, orbitals)
     };
-    let added = model.onsite_with(&mut term, &task);
+    let added = add(model, Err((&mut term, &task)));
     calls.finish(added)
 }
 
@@ -329,27 +348,8 @@ mod model_functions {
     #[rhai_fn(global, return_raw)]
     pub fn sublattice(model: &mut ScriptModel, site: Dynamic, term: Dynamic) -> Fallible<()> {
         let s = sublattice_of(model.model.lattice(), &site)?;
-        let block = block_of(&term, model.model.orbitals())?;
+        let block = block_of(&term, model.model.particles())?;
         Ok(model.model.sublattice(s, &block)?)
-    }
-
-    /// Adds Anderson disorder: on-site energies uniform in [-width/2, width/2], one a site. Site `i` gets
-    /// width * (u - 1/2) with `u` from Philox (seed; stream "disorder", element `i`). Each call draws numbers of its own, with the
-    /// same seed too: two of them are two independent disorders.
-    ///
-    /// # Options
-    /// - `seed` (int or string, the session's): of the random numbers.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let m = model(lattice::chain(100), 1);
-    /// m.nearest(-1.0);
-    /// m.disorder(2.0, #{ seed: 3 });
-    /// ```
-    #[rhai_fn(global, return_raw)]
-    pub fn disorder(model: &mut ScriptModel, width: Dynamic, o: Options) -> Fallible<()> {
-        let seed = o.seed()?;
-        Ok(real(&width, "the width of the disorder").and_then(|w| model.model.disorder(w, seed))?)
     }
 
     /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge).
@@ -405,7 +405,7 @@ mod model_functions {
         let given: Vec<Vec<f64>> =
             places.iter().map(|x| reals(x, "the place of an orbital")).collect::<Result<_>>()?;
         let sublattices = model.model.lattice().basis().len();
-        let all = if given.len() == model.model.orbitals() {
+        let all = if given.len() == model.model.particles() {
             std::iter::repeat_n(given, sublattices).flatten().collect()
         } else {
             given
@@ -459,17 +459,26 @@ mod model_functions {
     /// - `C` (int, 8 on a CPU and 32 on a GPU), `sigma` (64): of "sell": rows of a slice, on a GPU a power of two, and how many rows
     ///   are sorted by length together. `occupancy` of the operator says how much is padding.
     /// - `precision` ("double"): or "single".
+    /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the sample's
+    ///   reciprocal vectors, one number for every periodic direction.
     ///
     /// # Example
     /// ```rhai
     /// let m = model(lattice::chain(8), 1);
     /// m.nearest(-1.0);
     /// print(m.build(#{ format: "csr" }));
+    /// // a momentum of the sample is an eighth of one of the cell
+    /// let lowest = m.build(#{ k: 0.5 }).to_matrix().eigh().values[0];
+    /// assert_close(lowest, -2.0 * cos(2.0 * PI() * 0.5 / 8.0), 1e-14);
     /// ```
     #[rhai_fn(global, return_raw, pure)]
     pub fn build(ctx: NativeCallContext, model: &mut ScriptModel, o: Options) -> Fallible<Operator> {
         let strained = strained(&ctx, model)?;
-        Ok(build_operator(strained.as_ref().unwrap_or(&model.model), &o)?)
+        let model = strained.as_ref().unwrap_or(&model.model);
+        match o.given("k") {
+            None => Ok(build_operator(model, &o)?),
+            Some(k) => Ok(build_operator(&model.at_momentum(&momentum(&k)?)?, &o)?),
+        }
     }
 
     /// The lattice of the model.
@@ -478,7 +487,7 @@ mod model_functions {
         model.model.lattice().clone()
     }
 
-    /// Orbitals a site.
+    /// Orbitals a site; where there is a pairing, those of the electrons and then those of the holes.
     #[rhai_fn(global, get = "orbitals", pure)]
     pub fn orbitals(model: &mut ScriptModel) -> INT {
         model.model.orbitals() as INT

@@ -57,7 +57,7 @@ mod bond_functions {
         cutoff: FLOAT,
         value: Dynamic,
     ) -> Fallible<INT> {
-        let orbitals = m.model.orbitals();
+        let orbitals = m.model.particles();
         let task = session()?.task(true);
         let Some(f) = value.clone().try_cast::<FnPtr>() else {
             let block = block_of(&value, orbitals)?;

@@ -9,7 +9,7 @@ use super::lattice::ints;
 use super::model::ScriptModel;
 use super::values::{as_number, type_of};
 use crate::error::{Error, Result};
-use crate::method::{Lead, Sample};
+use crate::method::{Lead, Particle, Sample};
 use crate::number::{Matrix, Number, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -188,7 +188,14 @@ mod transport_functions {
 
     /// The transmission from one lead to another at an energy, or at each of several (a Series or an array):
     /// the probabilities to pass, added up over the channels. From a lead to itself it is the reflection. The
-    /// conductance is e^2/h times that, for each spin.
+    /// conductance is e^2/h times that, for each spin. Where there is pairing, what comes in and goes out is
+    /// electrons and holes, and a normal lead tells them apart: an electron that comes back as a hole has left
+    /// a pair behind, and the conductance at an energy is e^2/h times the channels of electrons, less those
+    /// that come back, plus the holes that do (Blonder, Tinkham, Klapwijk 1982).
+    ///
+    /// # Options
+    /// - `sends` ("any"): what comes in, "electron", "hole" or "any" of both.
+    /// - `takes` ("any"): what goes out.
     ///
     /// # Example
     /// ```rhai
@@ -202,8 +209,16 @@ mod transport_functions {
     /// assert_close(s.transmission(0, 1, 0.4), 1.0 / (1.0 + 0.49 / (4.0 - 0.16)), 1e-9);
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn transmission(s: &mut ScriptSample, from: INT, to: INT, energy: Dynamic) -> Fallible<Dynamic> {
-        let (from, to) = (lead_number(from)?, lead_number(to)?);
+    pub fn transmission(
+        s: &mut ScriptSample,
+        from: INT,
+        to: INT,
+        energy: Dynamic,
+        o: Options,
+    ) -> Fallible<Dynamic> {
+        let kinds = [("any", Particle::Any), ("electron", Particle::Electron), ("hole", Particle::Hole)];
+        let from = (lead_number(from)?, o.one_of("sends", &kinds)?);
+        let to = (lead_number(to)?, o.one_of("takes", &kinds)?);
         let task = session()?.task(true);
         let quiet = task.quiet();
         match Energies::of(&energy)? {
@@ -215,7 +230,8 @@ mod transport_functions {
     /// The scattering matrix at an energy: a map of `s`, a unitary Matrix with a row for each channel that
     /// goes out and a column for each that comes in, lead by lead, and `channels`, how many each lead has.
     /// Channels are those of the leads' couplings to the sample, not the waves of the lead: singular values
-    /// of its blocks mean something, single elements' phases do not.
+    /// of its blocks mean something, single elements' phases do not. Where a normal lead has electrons and
+    /// holes, the channels of its electrons come first.
     #[rhai_fn(global, pure, return_raw)]
     pub fn scattering(s: &mut ScriptSample, energy: Dynamic) -> Fallible<Map> {
         let energy = one(&energy)?;
@@ -237,7 +253,8 @@ mod transport_functions {
 
     /// The currents over the bonds, from what comes in through a lead with one particle a channel: a table of
     /// `from` and `to` (sites) and `current`, positive from the first to the second. What crosses a cut adds
-    /// up to the transmission.
+    /// up to the transmission. Where there is pairing, the particles are quasiparticles, here and in `density`:
+    /// what `transmission` tells with `sends` and `takes` is a current of charge.
     ///
     /// # Example
     /// ```rhai

@@ -46,6 +46,15 @@ pub(super) fn reals(value: &Dynamic, what: &str) -> Result<Vec<f64>> {
     array.iter().map(|x| as_complex(x).filter(|z| z.im == 0.0).map(|z| z.re).ok_or_else(wrong)).collect()
 }
 
+/// A momentum: numbers, or one number where there is one direction.
+pub(super) fn momentum(value: &Dynamic) -> Result<Vec<f64>> {
+    match as_complex(value) {
+        Some(k) if k.im == 0.0 => Ok(vec![k.re]),
+        _ => reals(value, "a momentum")
+            .map_err(|e| e.hint("write it like `[0.0, 0.5]`, in units of the reciprocal vectors")),
+    }
+}
+
 /// A boundary by name or as `lattice::twisted(..)` makes it.
 pub(super) fn boundary_of(value: &Dynamic) -> Result<Wrap> {
     if let Some(boundary) = value.clone().try_cast::<Boundary>() {

@@ -1,0 +1,107 @@
+//! Disorder of models.
+
+use rhai::plugin::*;
+use rhai::{Dynamic, Engine, INT};
+
+use super::model::{ScriptModel, block_of};
+use super::values::real;
+use crate::error::Result;
+use crate::lattice::Distribution;
+use crate::script::{Fallible, Options, session};
+
+/// Registers the methods.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(disorder_functions).into());
+}
+
+/// The option `distribution`.
+fn distribution(o: &Options) -> Result<Distribution> {
+    let names = [
+        ("uniform", Distribution::Uniform),
+        ("gaussian", Distribution::Gaussian),
+        ("binary", Distribution::Binary),
+    ];
+    o.one_of("distribution", &names)
+}
+
+#[export_module(root = "crate::script::native")]
+mod disorder_functions {
+    /// Adds random on-site energies, one a site: uniform in [-width/2, width/2] (Anderson's disorder), where site `i` gets
+    /// width * (u - 1/2) with `u` from Philox (seed; stream "disorder", element `i`), or of another distribution. Each call draws
+    /// numbers of its own, with the same seed too: two of them are two independent disorders.
+    ///
+    /// # Options
+    /// - `distribution` ("uniform"): or "gaussian", with `width` the standard deviation, or "binary", -width/2 or width/2.
+    /// - `correlation` (float, none): a length, in lattice constants: Gaussian energies of standard deviation `width` with
+    ///   <E(r) E(r')> = width^2 exp(-|r - r'|^2/(2 correlation^2)).
+    /// - `seed` (int or string, the session's): of the random numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::chain(100), 1);
+    /// m.nearest(-1.0);
+    /// m.disorder(2.0, #{ seed: 3 });
+    /// m.disorder(0.3, #{ correlation: 5.0, seed: 3 });         // hills and valleys
+    /// assert(m.build().is_hermitian(), "Hermitian");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn disorder(model: &mut ScriptModel, width: Dynamic, o: Options) -> Fallible<()> {
+        let seed = o.seed()?;
+        let width = real(&width, "the width of the disorder")?;
+        if let Some(length) = o.maybe_float("correlation")? {
+            o.only_for("energies without `correlation`", &["distribution"])?;
+            return Ok(model.model.correlated_disorder(width, length, seed, &session()?.task(true))?);
+        }
+        Ok(model.model.random_energies(width, seed, distribution(&o)?)?)
+    }
+
+    /// Multiplies every hopping that the model has by 1 + width x, with `x` a random number for each bond: those added later, and
+    /// pairs, stay as they are.
+    ///
+    /// # Options
+    /// - `distribution` ("uniform"): `x` in [-1/2, 1/2]; or "gaussian", of standard deviation one, or "binary", -1/2 or 1/2.
+    /// - `seed` (int or string, the session's): of the random numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let m = model(lattice::chain(100).boundary("open"));
+    /// m.nearest(-1.0);
+    /// m.bond_disorder(0.5, #{ seed: 3 });
+    /// // hopping between two sublattices alone leaves the spectrum symmetric
+    /// let e = m.build().to_matrix().eigh().values;
+    /// assert_close((e + e.reversed()).norm(), 0.0, 1e-12);
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn bond_disorder(model: &mut ScriptModel, width: Dynamic, o: Options) -> Fallible<()> {
+        let (seed, distribution) = (o.seed()?, distribution(&o)?);
+        let width = real(&width, "the width of the disorder")?;
+        Ok(model.model.bond_disorder(width, seed, distribution, &session()?.task(true))?)
+    }
+
+    /// Adds an on-site term, a number or a Matrix of the orbitals, to each site with probability `fraction`: impurities, magnetic ones
+    /// among them. Gives how many sites got it. Each call draws numbers of its own, with the same seed too.
+    ///
+    /// # Options
+    /// - `seed` (int or string, the session's): of the random numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // orbitals for both spins, and moments along x on a twentieth of the sites
+    /// let m = model(lattice::square(20, 20), 2);
+    /// m.nearest(-1.0);
+    /// let count = m.impurities(0.05, 0.8 * pauli().x, #{ seed: 1 });
+    /// assert(abs(count - 20) < 15, "about 20 of 400");
+    /// ```
+    #[rhai_fn(global, return_raw)]
+    pub fn impurities(
+        model: &mut ScriptModel,
+        fraction: Dynamic,
+        term: Dynamic,
+        o: Options,
+    ) -> Fallible<INT> {
+        let seed = o.seed()?;
+        let fraction = real(&fraction, "the fraction")?;
+        let block = block_of(&term, model.model.particles())?;
+        Ok(model.model.impurities(fraction, &block, seed)? as INT)
+    }
+}

@@ -1,0 +1,180 @@
+//! Superconductivity and mean fields that cannot be.
+
+use super::{engine, fail};
+
+#[test]
+fn pairs_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ = engine
+        .eval(
+            "fn chain(n) { let m = model(lattice::chain(n)); m.nearest(-1.0); m }\n\
+             let m = chain(6);\n\
+             let s = chain(6); s.pairing(0.3);\n\
+             let k = chain(6); k.pairing([1], 0.3, #{ spin: \"none\" });\n\
+             let two = model(lattice::chain(6), 2);\n\
+             let turned = model(lattice::chain(6).boundary(lattice::twisted(0.4)));\n\
+             let c = model(lattice::chain(3).boundary(\"open\")); c.nearest(-1.0);\n\
+             let right = transport::lead(chain(1), #{ side: 1 });\n\
+             let c2 = model(lattice::chain(3).boundary(\"open\")); c2.nearest(-1.0); c2.pairing(0.0);\n\
+             let bcs = chain(1); bcs.pairing(0.3);\n\
+             let bound = transport::system(c2, #{ leads: [transport::lead(bcs, #{ side: 1 })] });\n\
+             let plain = transport::system(c, #{ leads: [right] });\n\
+             let h = m.build();",
+        )
+        .unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("m.pairing(0.3, #{ spin: \"none\" })", "pairs with itself", "bond"),
+            ("m.pairing(0.3, #{ spin: \"triplet\" })", "pairs with itself", "bond"),
+            ("m.pairing(0.3, #{ spin: \"up\" })", "no spin `up`", "singlet"),
+            ("m.pairing(\"x\")", "a term is a number or a Matrix", ""),
+            ("m.pairing(0.0 / 0.0)", "the pairing is not a finite number", "division"),
+            ("m.pairing(|r| \"x\")", "a term is a number or a Matrix", ""),
+            ("m.pairing([1], |a, b| 1.0 / 0.0)", "not a finite number", "division"),
+            ("m.pairing(series([0.1, 0.2]))", "2 pairings for 6 sites", "one for each site"),
+            ("m.pairing([0], 0.3)", "from a site to itself", ""),
+            ("m.pairing([1, 0], 0.3)", "", ""),
+            ("m.pairing([1], \"A\", \"Z\", 0.3)", "Z", ""),
+            ("m.pairing([1], matrix([[1.0, 0.0], [0.0, 1.0]]))", "2 x 2 matrix", ""),
+            ("two.pairing(0.3, #{ spin: \"none\" })", "not antisymmetric", "transpose"),
+            ("two.pairing(0.3 * I * pauli().y)", "not symmetric", "transpose"),
+            ("turned.pairing([1], 0.3)", "a boundary with a complex phase", "antiperiodic"),
+            (
+                "s.pairing([1], 0.3, #{ spin: \"none\" })",
+                "opposite spins and pairs without spin",
+                "both spins",
+            ),
+            ("k.pairing(0.3)", "opposite spins and pairs without spin", "both spins"),
+            ("m.zeeman(0.1)", "a model without spins", "pairing"),
+            ("k.zeeman(0.1)", "their own holes", "both spins"),
+            ("s.zeeman(0.1 * I)", "not Hermitian", ""),
+            ("s.zeeman(series([0.1]))", "1 on-site energies for 6 sites", ""),
+            ("s.onsite(pauli().x)", "2 x 2 matrix", ""),
+            ("transport::system(c2, #{ leads: [right] })", "lead 0 has 1 orbitals", "pairing"),
+            (
+                "bound.transmission(0, 0, 0.1, #{ sends: \"electron\" })",
+                "of electrons or holes",
+                "pairing of zero",
+            ),
+            (
+                "plain.transmission(0, 0, 0.1, #{ takes: \"hole\" })",
+                "of electrons or holes",
+                "pairing of zero",
+            ),
+            ("plain.transmission(0, 0, 0.1, #{ takes: \"muon\" })", "no takes `muon`", "electron"),
+        ],
+    );
+}
+
+#[test]
+fn momenta_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ =
+        engine.eval("let m = model(lattice::square(4, 4)); m.nearest(-1.0);\nlet h = m.build();").unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("m.build(#{ k: 0.1 })", "a momentum of 1 numbers for 2 periodic directions", "of the sample"),
+            ("m.build(#{ k: [0.1, 0.0 / 0.0] })", "a momentum of NaN", "division"),
+            ("m.build(#{ k: [0.1, \"x\"] })", "a momentum is an array of numbers", "reciprocal"),
+            ("kpm::dos(h, #{ kpoints: 2 })", "momenta of Operator", "the model itself"),
+            ("kpm::dos(m, #{ moments: 16 })", "one of an Operator", ""),
+            ("kpm::dos(m, #{ kpoints: 0 })", "a grid [0, 0] in 2 periodic directions", "each"),
+            ("kpm::dos(m, #{ kpoints: [2] })", "a grid [2] in 2 periodic directions", "each"),
+            (
+                "kpm::moments(m, #{ kpoints: 2, checkpoint: \"a.npz\" })",
+                "for several momenta",
+                "leave it out",
+            ),
+            ("kpm::conductivity(m, #{ kpoints: 2, current: h })", "for several momenta", "leave it out"),
+        ],
+    );
+}
+
+#[test]
+fn disorder_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ = engine
+        .eval(
+            "let m = model(lattice::chain(20)); m.nearest(-1.0);\n\
+             let bare = model(lattice::chain(20));",
+        )
+        .unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("m.disorder(-1.0)", "the width of the disorder is -1", ""),
+            (
+                "m.disorder(0.0 / 0.0, #{ distribution: \"gaussian\" })",
+                "the width of the disorder is NaN",
+                "",
+            ),
+            ("m.disorder(1.0, #{ distribution: \"flat\" })", "no distribution `flat`", "gaussian"),
+            ("m.disorder(1.0, #{ correlation: 0.0 })", "a correlation over a length of 0", "above zero"),
+            ("m.disorder(1.0, #{ correlation: 5.0 })", "a periodic sample that is 20", "eight times"),
+            (
+                "m.disorder(1.0, #{ correlation: 1.0, distribution: \"binary\" })",
+                "`distribution` is for energies without",
+                "leave it out",
+            ),
+            ("bare.bond_disorder(0.1)", "without hoppings", "before"),
+            ("m.bond_disorder(-0.1)", "which is no width", ""),
+            ("m.impurities(1.5, 0.1)", "between 0 and 1", ""),
+            ("m.impurities(0.5, 0.1 * I)", "not Hermitian", ""),
+            ("m.impurities(0.5, pauli().x)", "2 x 2 matrix", ""),
+        ],
+    );
+}
+
+#[test]
+fn mean_fields_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ = engine
+        .eval(
+            "let m = model(lattice::chain(6)); m.nearest(-1.0);\n\
+             let two = model(lattice::chain(6), 2); two.hop([1], 1.0);\n\
+             let k = model(lattice::chain(6)); k.pairing([1], 0.3, #{ spin: \"none\" });\n\
+             let h = m.build();",
+        )
+        .unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("meanfield::hubbard(m, #{})", "U", "repulsion"),
+            ("meanfield::hubbard(h, #{ U: 1.0 })", "mean fields are those of a Model", "model(..)"),
+            ("meanfield::hubbard(two, #{ U: 1.0 })", "2 rows a site", "one orbital"),
+            ("meanfield::hubbard(m, #{ U: series([1.0]) })", "1 numbers of the repulsion for 6 sites", "one"),
+            ("meanfield::hubbard(m, #{ U: 0.0 / 0.0 })", "", "division"),
+            ("meanfield::hubbard(m, #{ U: 1.0, filling: 1.0, potential: 0.0 })", "both", "follows"),
+            (
+                "meanfield::hubbard(m, #{ U: 1.0, filling: 2.5 })",
+                "15.0 fermions in 12 levels",
+                "between 0 and 2",
+            ),
+            ("meanfield::hubbard(m, #{ U: 1.0, temperature: -1.0 })", "a temperature of -1", ""),
+            ("meanfield::hubbard(m, #{ U: 1.0, mixing: 0.0 })", "a mixing of 0", ""),
+            ("meanfield::hubbard(m, #{ U: 1.0, history: -1 })", "a history of -1", ""),
+            ("meanfield::hubbard(m, #{ U: 1.0, steps: 0 })", "0 steps", "one"),
+            ("meanfield::hubbard(m, #{ U: 1.0, tol: 0.0 })", "a tolerance of 0", ""),
+            ("meanfield::hubbard(m, #{ U: 1.0, method: \"guess\" })", "no method `guess`", "exact"),
+            ("meanfield::hubbard(m, #{ U: 1.0, method: \"kpm\" })", "without a `potential`", "U/2"),
+            ("meanfield::hubbard(m, #{ U: 1.0, moments: 64 })", "`moments` is for the method \"kpm\"", ""),
+            ("meanfield::hubbard(m, #{ U: 1.0, start: series([1.0]) })", "the start for 6 sites", ""),
+            ("meanfield::superconductor(m, #{})", "V", "attraction"),
+            ("meanfield::superconductor(two, #{ V: 1.0 })", "4 rows a site", "one orbital"),
+            ("meanfield::superconductor(k, #{ V: 1.0 })", "pairs without spin", "both spins"),
+            ("meanfield::superconductor(m, #{ V: 1.0, filling: 2.5 })", "a filling of 2.5", "0 to 2"),
+            ("meanfield::density_matrix(h, #{ temperature: -1.0 })", "a temperature of -1", ""),
+            ("meanfield::density_matrix(I * h, #{})", "Hermitian", ""),
+            ("kpm::correlations(h, [0, 1], [0])", "2 rows and 1 columns", "one length"),
+            ("kpm::correlations(h, [9], [0])", "row 9", ""),
+            ("kpm::occupations(m)", "levels of an Operator", "build"),
+            ("kpm::occupations(h, #{ temperature: 0.1, moments: 64 })", "is for zero temperature", "leave"),
+            ("kpm::occupations(h, #{ temperature: -0.1 })", "a temperature of -0.1", "zero"),
+            ("kpm::occupations(h, #{ potential: 1.0 / 0.0 })", "", ""),
+            ("kpm::occupations(h, #{ broadening: 0.1, moments: 64 })", "both", "follows"),
+            ("kpm::fermi(window(-1.0, 1.0), #{ temperature: 1e-7 })", "", "terms"),
+        ],
+    );
+}
