@@ -282,6 +282,21 @@ fn other_programs_read_names_and_rows() {
 }
 
 #[test]
+fn names_that_are_numbers_are_names() {
+    let folder = folder("numbers");
+    let column = Matrix::new(3, 1, vec![1.0, 2.0, 3.0]).unwrap();
+    let one = Table::from_columns([("1", vec![2.0, 3.0])]).unwrap();
+    let two = Table::from_columns([("1", vec![2.0]), ("\u{feff}2", vec![3.0])]).unwrap();
+    for data in [Data::Matrix(column), one.clone().into(), two.into(), one.slice(0, 0).unwrap().into()] {
+        for extension in ["csv", "tsv", "txt"] {
+            let path = folder.join(format!("n.{extension}"));
+            save(&data, &path, None).unwrap();
+            assert_eq!(load(&path).unwrap(), data, "{extension}");
+        }
+    }
+}
+
+#[test]
 fn files_of_earlier_versions_are_read() {
     let head = "# program: umklapp\n# kind: table\n# check: crc32 in the last line\n# title: A title\n";
     for (name, rows) in [("old.csv", "x,y\n1.0,2.0\n"), ("old.txt", "#    x    y\n   1.0  2.0\n")] {

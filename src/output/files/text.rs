@@ -102,8 +102,10 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
     let mut sum = String::new();
     super::write_atomically(path, |out| {
         let mut out = Summed::new(out);
-        // Without quotes a name that begins with `#` would make a comment of the line.
-        let comment = columns.iter().any(|(name, _)| name.trim_start().starts_with('#'));
+        // Without quotes a name that begins with `#` would make a comment of the line, and one with a byte-order mark lose it.
+        let comment = columns
+            .iter()
+            .any(|(name, _)| name.trim_start().starts_with('#') || name.starts_with('\u{feff}'));
         let quotes = if comment { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary };
         let writer = |quotes| {
             let mut builder = csv::WriterBuilder::new();
@@ -361,7 +363,7 @@ fn separated(text: &str, layout: Layout, head: &Head) -> Result<Columns> {
             width = record.len();
             // Other programs write the names as a comment: `# x,y`.
             let words: Vec<&str> = head.last.split(char::from(layout.delimiter())).map(str::trim).collect();
-            let commented = words.len() == record.len() && !head.last.contains(": ");
+            let commented = !head.last.is_empty() && words.len() == record.len() && !head.last.contains(": ");
             let numbers = record.iter().all(|cell| cell.trim().parse::<f64>().is_ok());
             if !numbers || ours && !commented {
                 let name = |name: &str| if ours { name.to_string() } else { name.trim().to_string() };
