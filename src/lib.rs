@@ -31,6 +31,8 @@ pub mod cli;
 pub mod confine;
 pub mod error;
 pub mod gauge;
+#[doc(hidden)]
+pub mod jupyter;
 pub mod lattice;
 #[doc(hidden)]
 pub mod lsp;

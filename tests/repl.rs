@@ -224,7 +224,7 @@ fn errors_point_and_the_session_goes_on() {
     t.line("lattice.square(3, 3)", "error: no variable `lattice`\n");
     t.expect("hint: `lattice` is a module: its functions are called as `lattice::function(..)`");
     t.line("range(3)", "error: no function `range(int)`\n");
-    t.expect("hint: it can be called as `range(from: float, to: float, step: float) -> range`");
+    t.expect("hint: `for i in 0..3` counts 0, 1, 2");
     t.line("print(1, 2)", "error: no function `print(int, int)`\n");
     t.expect("hint: it takes one value");
     t.line("3^2", "warning: `^` is the exclusive or of bits\n");

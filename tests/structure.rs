@@ -20,13 +20,18 @@ const LAYERS: [&[&str]; 13] = [
     &["output"],
     &["script"],
     &["repl"],
-    &["lsp"],
+    &["lsp", "jupyter"],
     &["cli"],
 ];
 
 /// Crates and the folders that may use them.
-const ROOMS: [(&str, &[&str]); 3] =
-    [("rhai", &["script", "repl", "cli"]), ("cust", &["backend/cuda"]), ("landlock", &["confine.rs"])];
+const ROOMS: [(&str, &[&str]); 5] = [
+    ("rhai", &["script", "repl", "cli"]),
+    ("cust", &["backend/cuda"]),
+    ("landlock", &["confine.rs"]),
+    ("tokio", &["jupyter"]),
+    ("zeromq", &["jupyter"]),
+];
 
 /// Where `unsafe` is: in the backends, and in files that ask the system for something that the standard library lacks.
 const UNSAFE: [&str; 7] = [

@@ -9,6 +9,7 @@ mod cli;
 mod endurance;
 mod examples;
 mod import;
+mod jupyter;
 mod lsp;
 mod random_models;
 mod ranks;

@@ -185,9 +185,13 @@ fn files_hold_what_was_saved_and_say_how_it_was_made() {
     if let Err(report) = engine.run_file(&script) {
         panic!("{}", report.render(false));
     }
-    let csv = std::fs::read_to_string(folder.0.join("t.csv")).unwrap();
+    let text = std::fs::read_to_string(folder.0.join("t.txt")).unwrap();
     for line in ["# program: umklapp", "# seed: 5", "# backend: cpu", "# script_hash: fnv1a-"] {
-        assert!(csv.contains(line), "{line} in\n{csv}");
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+    let beside = std::fs::read_to_string(folder.0.join("t.csv-metadata.json")).unwrap();
+    for word in [r#""program":"umklapp""#, r#""seed":5"#, r#""backend":"cpu""#, r#""script_hash":"fnv1a-"#] {
+        assert!(beside.contains(word), "{word} in\n{beside}");
     }
     assert!(fails("series([1]).save(\"a.xyz\")").message.contains(".xyz"));
     assert!(fails("series([1]).save(\"/nowhere/at/all/a.csv\")").message.contains("/nowhere/at/all"));

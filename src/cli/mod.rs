@@ -8,6 +8,7 @@ mod cite;
 mod doc;
 mod info;
 mod junit;
+mod jupyter;
 mod lsp;
 mod run;
 mod test;
@@ -61,6 +62,8 @@ enum Command {
     Cite(cite::Cite),
     /// Serve an editor: the Language Server Protocol over standard input and output
     Lsp,
+    /// Work in notebooks: make the kernel known to Jupyter
+    Jupyter(jupyter::Jupyter),
     /// Write the completions of a shell
     Completions {
         /// The shell
@@ -120,10 +123,14 @@ impl Command {
             Command::Test(test) => Some(&mut test.shared),
             Command::Bench(bench) => Some(&mut bench.shared),
             Command::Info(info) => Some(&mut info.shared),
+            Command::Jupyter(jupyter::Jupyter { action: jupyter::Action::Kernel(kernel) }) => {
+                Some(&mut kernel.shared)
+            }
             Command::Check(_)
             | Command::Doc(_)
             | Command::Cite(_)
             | Command::Lsp
+            | Command::Jupyter(_)
             | Command::Completions { .. } => None,
         }
     }
@@ -297,6 +304,8 @@ fn arguments() -> Result<Arguments, clap::Error> {
     let (Some(command), Some((name, inner))) = (&mut arguments.command, told.subcommand()) else {
         return Ok(arguments);
     };
+    // Of a command with commands of its own the innermost one counts.
+    let inner = if name == "jupyter" { inner.subcommand().map_or(inner, |(_, inner)| inner) } else { inner };
     if let Some(shared) = command.shared() {
         shared.take_over(arguments.shared.clone(), inner);
         return Ok(arguments);
@@ -400,8 +409,8 @@ fn work() -> ExitCode {
 fn execute(mut arguments: Arguments) -> ExitCode {
     let held = match &mut arguments.command {
         None => arguments.shared.hold(),
-        // It reads its script first, which may lie elsewhere.
-        Some(Command::Run(_)) => Ok(()),
+        // They read a file first, which may lie elsewhere.
+        Some(Command::Run(_) | Command::Jupyter(_)) => Ok(()),
         Some(command) => command.shared().map_or(Ok(()), |shared| shared.hold()),
     };
     if let Err(e) = held {
@@ -419,6 +428,7 @@ fn execute(mut arguments: Arguments) -> ExitCode {
         Command::Info(info) => info.execute(),
         Command::Cite(cite) => cite.execute(),
         Command::Lsp => lsp::execute(),
+        Command::Jupyter(jupyter) => jupyter.execute(),
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "umklapp", &mut text);

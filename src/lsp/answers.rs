@@ -1,13 +1,12 @@
 //! What the server answers: from the names of the language and the text of one script.
 
-use std::any::TypeId;
-
 use lsp_types as lsp;
 
 use super::place;
 use crate::output::folders;
-use crate::repl::complete::{self, Names, Proposals, Variable};
+use crate::repl::complete::{self, Names, Proposals};
 use crate::repl::lex::{self, Kind, Token};
+use crate::repl::scan::{self, Sort};
 use crate::script::manual::{self, Style};
 use crate::script::registry::{self, Entry, Form};
 use crate::script::{Engine, stdlib};
@@ -51,7 +50,7 @@ impl Answers {
 
     /// The page of the name at a byte.
     pub fn hover(&self, text: &str, byte: usize) -> Option<lsp::Hover> {
-        let (path, bytes) = name_at(text, byte)?;
+        let (path, bytes) = scan::name_at(text, byte)?;
         let function = path.rsplit("::").next().unwrap_or(&path);
         let own = lex::definition(text, function).filter(|_| !path.contains("::"));
         let page = match own {
@@ -66,22 +65,23 @@ impl Answers {
 
     /// What may follow at a byte.
     pub fn completion(&self, text: &str, byte: usize) -> Vec<lsp::CompletionItem> {
-        let names = self.names(&text[..byte]);
+        let names = Names { entries: self.entries.clone(), variables: Vec::new() };
+        let names = scan::with_text(names, &text[..byte]);
         // A call may begin on an earlier line.
         let Proposals::Words(start, found) = complete::proposals(&names, &text[..byte]) else {
             return Vec::new();
         };
         let range = place::range(text, start..byte);
         let item = |proposal: complete::Proposal| {
-            let entry = self.entries.iter().find(|e| e.name == proposal.shown && !e.doc.is_empty());
-            let kind = match entry.map(|e| e.form) {
-                Some(Form::Function) => lsp::CompletionItemKind::FUNCTION,
-                Some(Form::Method) => lsp::CompletionItemKind::METHOD,
-                Some(Form::Property) => lsp::CompletionItemKind::PROPERTY,
-                None if proposal.put.ends_with("::") => lsp::CompletionItemKind::MODULE,
-                None if proposal.put.ends_with(": ") => lsp::CompletionItemKind::FIELD,
-                None if lex::KEYWORDS.contains(&proposal.put.as_str()) => lsp::CompletionItemKind::KEYWORD,
-                None => lsp::CompletionItemKind::VARIABLE,
+            let (sort, entry) = scan::sort(&self.entries, &proposal);
+            let kind = match sort {
+                Sort::Function => lsp::CompletionItemKind::FUNCTION,
+                Sort::Method => lsp::CompletionItemKind::METHOD,
+                Sort::Property => lsp::CompletionItemKind::PROPERTY,
+                Sort::Module => lsp::CompletionItemKind::MODULE,
+                Sort::Option => lsp::CompletionItemKind::FIELD,
+                Sort::Keyword => lsp::CompletionItemKind::KEYWORD,
+                Sort::Variable => lsp::CompletionItemKind::VARIABLE,
             };
             lsp::CompletionItem {
                 label: proposal.shown,
@@ -99,12 +99,7 @@ impl Answers {
 
     /// The signature of the call that a byte lies in, with the argument that is being written.
     pub fn signature(&self, text: &str, byte: usize) -> Option<lsp::SignatureHelp> {
-        let tokens: Vec<String> = lex::tokens(&text[..byte])
-            .into_iter()
-            .filter(|t| !matches!(t.kind, Kind::Space | Kind::Comment))
-            .map(|t| text[t.range].to_string())
-            .collect();
-        let (path, argument) = complete::call(&tokens)?;
+        let (path, argument) = scan::call_at(text, byte)?;
         let ways: Vec<&Entry> = self
             .entries
             .iter()
@@ -144,7 +139,7 @@ impl Answers {
     /// Where the function or variable at a byte is defined: in the script, or in the stdlib, a copy of which is written where the
     /// program keeps what it remembers.
     pub fn definition(&self, uri: &lsp::Uri, text: &str, byte: usize) -> Option<lsp::Location> {
-        let (path, _) = name_at(text, byte)?;
+        let (path, _) = scan::name_at(text, byte)?;
         let (module, name) = path.rsplit_once("::").unwrap_or(("", &path));
         if module.is_empty() {
             let bytes = lex::definition(text, name).or_else(|| variable(text, name, byte))?;
@@ -160,58 +155,6 @@ impl Answers {
             format!("file://{}", file.to_str()?.replace('%', "%25").replace(' ', "%20")).parse().ok()?;
         Some(lsp::Location { uri, range: place::range(source, bytes) })
     }
-
-    /// The language's names with the variables and functions of a text.
-    fn names(&self, text: &str) -> Names {
-        let mut names = Names { entries: self.entries.clone(), variables: Vec::new() };
-        let tokens: Vec<Token> = lex::tokens(text)
-            .into_iter()
-            .filter(|t| !matches!(t.kind, Kind::Space | Kind::Comment))
-            .collect();
-        let word = |k: usize| tokens.get(k).map_or("", |t| &text[t.range.clone()]);
-        for k in 0..tokens.len() {
-            let new = matches!(word(k), "let" | "const" | "for")
-                && tokens.get(k + 1).is_some_and(|t| t.kind == Kind::Word);
-            if word(k) == "fn" && tokens.get(k + 1).is_some_and(|t| t.kind == Kind::Word) {
-                names.variables.push(Variable {
-                    name: word(k + 1).into(),
-                    id: TypeId::of::<()>(),
-                    fields: vec![],
-                });
-            }
-            if !new {
-                continue;
-            }
-            // The type of what the variable is set to, where it is a call.
-            let end = (k..tokens.len()).find(|&j| word(j) == ";").unwrap_or(tokens.len());
-            let value: Vec<String> = (k + 3..end).map(|j| word(j).to_string()).collect();
-            let kind = complete::type_of(&names, &value);
-            let id = kind.and_then(|kind| {
-                self.entries.iter().find(|e| e.of_type() == Some(&kind)).and_then(|e| e.receiver)
-            });
-            names.variables.push(Variable {
-                name: word(k + 1).into(),
-                id: id.unwrap_or(TypeId::of::<()>()),
-                fields: vec![],
-            });
-        }
-        names
-    }
-}
-
-/// The name at a byte with the module before it, and the bytes of its last word.
-fn name_at(text: &str, byte: usize) -> Option<(String, std::ops::Range<usize>)> {
-    let tokens = lex::tokens(text);
-    let at =
-        tokens.iter().position(|t| t.kind == Kind::Word && t.range.start <= byte && byte <= t.range.end)?;
-    let word = |k: usize| &text[tokens[k].range.clone()];
-    let path = match at.checked_sub(2) {
-        Some(module) if word(at - 1) == "::" && tokens[module].kind == Kind::Word => {
-            format!("{}::{}", word(module), word(at))
-        }
-        _ => word(at).to_string(),
-    };
-    Some((path, tokens[at].range.clone()))
 }
 
 /// The last definition of a variable before a byte.

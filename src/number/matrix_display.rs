@@ -8,14 +8,11 @@ use super::{Matrix, Number};
 /// Rows or columns shown at most; of a larger matrix the first and the last ones.
 const SHOWN: usize = 8;
 
-impl fmt::Display for Matrix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Matrix {}, {}", self.shape(), if self.is_complex() { "complex" } else { "real" })?;
-        if self.rows() == 0 || self.cols() == 0 {
-            return Ok(());
-        }
-        let across = if self.is_complex() { SHOWN / 2 } else { SHOWN };
-        let (rows, cols) = (shown(self.rows(), SHOWN), shown(self.cols(), across));
+impl Matrix {
+    /// Its rows as texts; of more rows or columns than so many (half of them if it is complex) the first and the last ones.
+    pub fn page(&self, most: usize) -> Vec<Vec<String>> {
+        let across = if self.is_complex() { most / 2 } else { most };
+        let (rows, cols) = (shown(self.rows(), most), shown(self.cols(), across));
         let cell = |i: Option<usize>, j: Option<usize>| match (i, j) {
             (Some(i), Some(j)) => match self.data().get(i * self.cols() + j) {
                 Some(Number::Real(x)) => real(x, 5),
@@ -24,10 +21,20 @@ impl fmt::Display for Matrix {
             },
             _ => "...".to_string(),
         };
-        let cells: Vec<Vec<String>> =
-            rows.iter().map(|&i| cols.iter().map(|&j| cell(i, j)).collect()).collect();
-        let widths: Vec<usize> =
-            (0..cols.len()).map(|j| cells.iter().map(|row| row[j].len()).max().unwrap_or(0)).collect();
+        rows.iter().map(|&i| cols.iter().map(|&j| cell(i, j)).collect()).collect()
+    }
+}
+
+impl fmt::Display for Matrix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Matrix {}, {}", self.shape(), if self.is_complex() { "complex" } else { "real" })?;
+        if self.rows() == 0 || self.cols() == 0 {
+            return Ok(());
+        }
+        let cells = self.page(SHOWN);
+        let widths: Vec<usize> = (0..cells.first().map_or(0, Vec::len))
+            .map(|j| cells.iter().map(|row| row[j].len()).max().unwrap_or(0))
+            .collect();
         for row in &cells {
             f.write_str("\n")?;
             for (text, width) in row.iter().zip(&widths) {

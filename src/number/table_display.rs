@@ -36,6 +36,42 @@ impl Table {
         Ok(self.text(self.rows(), usize::MAX, digits))
     }
 
+    /// The columns one after the other as texts, the name first: whether it stands to the left, and its cells in these rows.
+    fn written<'a>(
+        &'a self,
+        rows: &'a [Option<usize>],
+        digits: usize,
+    ) -> impl Iterator<Item = (bool, Vec<String>)> + 'a {
+        self.columns().map(move |(name, data)| {
+            let mut cells = vec![shown_name(name)];
+            cells.extend(rows.iter().map(|row| match row.and_then(|i| data.get(i)) {
+                Some(Cell::Number(Number::Real(x))) => real(x, digits),
+                Some(Cell::Number(Number::Complex(z))) => complex(z, digits),
+                Some(Cell::Text(text)) => shown_name(&text),
+                None => "...".into(),
+            }));
+            (matches!(data, Column::Texts(_)), cells)
+        })
+    }
+
+    /// Its columns for a page: of more rows or columns than so many the first and the last ones. Of each, whether it stands to
+    /// the left, and its cells, the name first.
+    pub fn page(&self, most: usize, across: usize) -> Vec<(bool, Vec<String>)> {
+        let rows = shown(self.rows(), most);
+        let count = self.names().count();
+        let wanted = shown(count, across);
+        let mut all: Vec<Option<(bool, Vec<String>)>> = Vec::new();
+        for (place, column) in self.written(&rows, 6).enumerate() {
+            if wanted.contains(&Some(place)) {
+                all.push(Some(column));
+            } else if all.last().is_some_and(Option::is_some) {
+                all.push(None);
+            }
+        }
+        let left_out = || (false, vec!["...".to_string(); rows.len() + 1]);
+        all.into_iter().map(|column| column.unwrap_or_else(left_out)).collect()
+    }
+
     /// The summary and the columns, aligned: so many rows, of more the first and the last ones, so many characters wide.
     fn text(&self, most: usize, wide: usize, digits: usize) -> String {
         let mut text = self.summary();
@@ -45,14 +81,7 @@ impl Table {
         let rows = shown(self.rows(), most);
         let mut columns: Vec<Vec<String>> = Vec::new();
         let mut width = 0;
-        for (name, data) in self.columns() {
-            let mut cells = vec![shown_name(name)];
-            cells.extend(rows.iter().map(|row| match row.and_then(|i| data.get(i)) {
-                Some(Cell::Number(Number::Real(x))) => real(x, digits),
-                Some(Cell::Number(Number::Complex(z))) => complex(z, digits),
-                Some(Cell::Text(text)) => shown_name(&text),
-                None => "...".into(),
-            }));
+        for (left, cells) in self.written(&rows, digits) {
             let broad = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
             width += broad + 2;
             if width > wide && !columns.is_empty() {
@@ -60,7 +89,6 @@ impl Table {
                 columns.push(vec!["...".to_string(); rows.len() + 1]);
                 break;
             }
-            let left = matches!(data, Column::Texts(_));
             let aligned =
                 |cell: &String| if left { format!("{cell:<broad$}") } else { format!("{cell:>broad$}") };
             columns.push(cells.iter().map(aligned).collect());

@@ -4,11 +4,13 @@
 pub mod files;
 pub mod folders;
 pub mod golden;
+pub mod html;
 mod manifest;
 pub mod plot;
 pub mod progress;
 
 use std::io::Write;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use manifest::Manifest;
@@ -46,8 +48,18 @@ pub fn tell(line: &str) {
     }
 }
 
+static LISTENER: OnceLock<Box<dyn Fn(&str) + Send + Sync>> = OnceLock::new();
+
+/// Gives the lines for people to a listener in place of standard error, from now on; the first one stays.
+pub fn tell_to(listener: impl Fn(&str) + Send + Sync + 'static) {
+    LISTENER.get_or_init(|| Box::new(listener));
+}
+
 /// As [`tell`], of whichever rank it is: what has happened to this one alone.
 pub fn tell_alone(line: &str) {
+    if let Some(listener) = LISTENER.get() {
+        return listener(line);
+    }
     // One write, so that lines of several threads do not mix.
     let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }

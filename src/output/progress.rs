@@ -1,6 +1,7 @@
 //! The progress bar: on standard error, only if that is a terminal, and only for work that takes some time.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,31 +16,48 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Shortest time between two updates of the text; steps may be far shorter.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Where a bar is shown.
+enum Screen {
+    Terminal(fn() -> ProgressDrawTarget),
+    /// Line by line: the number of the work and its line as it is now.
+    Lines(Box<dyn Fn(u64, &str) + Send + Sync>),
+}
+
 /// The terminal's progress bar: `moments [##########] 1024/1024  4.6 s  1.9 G site-vector-moments/s`.
 pub struct Bar {
-    target: fn() -> ProgressDrawTarget,
+    screen: Screen,
+    /// How much work there was.
+    count: AtomicU64,
     // A stack, since work may start other work. The innermost is shown.
     open: Mutex<Vec<Work>>,
 }
 
 struct Work {
+    number: u64,
     what: String,
     total: u64,
     began: Instant,
     told: Instant,
     note: String,
-    shown: Option<ProgressBar>,
+    /// Whether it was shown, and the terminal's bar.
+    shown: bool,
+    bar: Option<ProgressBar>,
 }
 
 impl Bar {
     /// A bar on standard error; none if `quiet` or if standard error is no terminal. Of several ranks one shows it.
     pub fn new(quiet: bool) -> Option<Bar> {
         (!quiet && ranks::first() && std::io::stderr().is_terminal())
-            .then(|| Bar::on(ProgressDrawTarget::stderr))
+            .then(|| Bar::on(Screen::Terminal(ProgressDrawTarget::stderr)))
     }
 
-    fn on(target: fn() -> ProgressDrawTarget) -> Bar {
-        Bar { target, open: Mutex::new(Vec::new()) }
+    /// A bar that is a line, which `show` puts in place of the last one of the work with that number.
+    pub fn lines(show: impl Fn(u64, &str) + Send + Sync + 'static) -> Bar {
+        Bar::on(Screen::Lines(Box::new(show)))
+    }
+
+    fn on(screen: Screen) -> Bar {
+        Bar { screen, count: AtomicU64::new(0), open: Mutex::new(Vec::new()) }
     }
 
     fn open(&self) -> MutexGuard<'_, Vec<Work>> {
@@ -49,8 +67,13 @@ impl Bar {
 }
 
 impl Work {
-    fn tell(&mut self, target: fn() -> ProgressDrawTarget, done: u64) {
-        let bar = self.shown.get_or_insert_with(|| {
+    fn tell(&mut self, screen: &Screen, done: u64) {
+        self.shown = true;
+        let target = match screen {
+            Screen::Terminal(target) => target,
+            Screen::Lines(show) => return show(self.number, &self.line(done)),
+        };
+        let bar = self.bar.get_or_insert_with(|| {
             let bar = ProgressBar::with_draw_target((self.total > 0).then_some(self.total), target());
             // Work of unknown length counts its steps.
             let template = if self.total > 0 {
@@ -67,30 +90,45 @@ impl Work {
         bar.set_message(format!("{}  {}", seconds(self.began.elapsed()), self.note));
         bar.set_position(done);
     }
+
+    /// The bar as a line of text.
+    fn line(&self, done: u64) -> String {
+        let (what, took, note) = (&self.what, seconds(self.began.elapsed()), &self.note);
+        let line = match self.total {
+            0 => format!("{what} {done}  {took}  {note}"),
+            total => {
+                let full = (10 * u128::from(done) / u128::from(total)).min(10) as usize;
+                format!("{what} [{:.<10}] {done}/{total}  {took}  {note}", "#".repeat(full))
+            }
+        };
+        line.trim_end().to_string()
+    }
 }
 
 impl Progress for Bar {
     fn start(&self, what: &str, total: u64) {
         let now = Instant::now();
         let what = plain(what).into_owned();
-        self.open().push(Work { what, total, began: now, told: now, note: String::new(), shown: None });
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let note = String::new();
+        self.open().push(Work { number, what, total, began: now, told: now, note, shown: false, bar: None });
     }
 
     fn advance(&self, done: u64, note: &str) {
         let mut open = self.open();
         let Some(work) = open.last_mut() else { return };
-        let last = done == work.total && work.shown.is_some();
+        let last = done == work.total && work.shown;
         if work.began.elapsed() >= PATIENCE && (last || work.told.elapsed() >= PAUSE) {
             work.told = Instant::now();
             work.note.clear();
             work.note.push_str(&plain(note));
-            work.tell(self.target, done);
+            work.tell(&self.screen, done);
         }
     }
 
     fn finish(&self) {
         // A bar that was shown stays on the screen, with its time and rate.
-        if let Some(bar) = self.open().pop().and_then(|work| work.shown) {
+        if let Some(bar) = self.open().pop().and_then(|work| work.bar) {
             bar.abandon();
         }
     }
@@ -139,15 +177,28 @@ mod tests {
 
     #[test]
     fn short_work_shows_nothing_and_nesting_closes() {
-        let bar = Bar::on(ProgressDrawTarget::hidden);
+        let bar = Bar::on(Screen::Terminal(ProgressDrawTarget::hidden));
         bar.start("outer", 2);
         bar.start("inner", 10);
         bar.advance(10, "");
-        assert!(bar.open().iter().all(|work| work.shown.is_none()));
+        assert!(bar.open().iter().all(|work| !work.shown));
         bar.finish();
         bar.finish();
         bar.finish();
         bar.advance(1, "nobody listens");
         assert!(bar.open().is_empty());
+    }
+
+    #[test]
+    fn a_bar_can_be_a_line() {
+        let bar = Bar::lines(|_, _| ());
+        bar.start("moments", 1000);
+        let work = bar.open().pop().unwrap();
+        assert!(work.line(550).starts_with("moments [#####.....] 550/1000  "), "{}", work.line(550));
+        assert!(work.line(2000).starts_with("moments [##########] 2000/1000  "));
+        bar.start("sweep", 0);
+        assert!(
+            bar.open().pop().is_some_and(|work| work.number == 1 && work.line(3).starts_with("sweep 3  "))
+        );
     }
 }

@@ -1,7 +1,10 @@
 //! What an input asks for: help, a command, the shell, or to run a piece of script.
 
 use std::collections::BTreeSet;
-use std::process::Command;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use rhai::Dynamic;
 
@@ -14,7 +17,7 @@ use crate::confine;
 use crate::error::Error;
 use crate::number::memory::human;
 use crate::ranks;
-use crate::script::{api, manual, stdlib};
+use crate::script::{api, examples, manual, stdlib};
 
 impl Session {
     /// Takes what was typed or pasted: one input, or several in turn until one fails.
@@ -42,6 +45,12 @@ impl Session {
             Input::Source(name) => self.source(name),
             Input::Search(word) => self.search(word),
             Input::Variables => self.variables(),
+            // Variables and functions of these names are the user's.
+            Input::Examples(_) | Input::Tour(_) if self.is_own(first_word(line.trim())) => {
+                self.script(line, first)
+            }
+            Input::Examples(question) => self.examples(question),
+            Input::Tour(step) => self.tour(step),
             Input::Magic(name, rest) => self.magic(line, name, rest),
             // `!ready` asks whether a variable is false.
             Input::Shell(command) if self.engine.scope().contains(first_word(command)) => {
@@ -62,7 +71,9 @@ impl Session {
         }
         let (shell, flag) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
         // Of several ranks one runs it for all.
-        let ended = ranks::once(|| match Command::new(shell).args([flag, command]).status() {
+        let mut process = Command::new(shell);
+        process.args([flag, command]);
+        let ended = ranks::once(|| match self.carried_out(process) {
             Ok(status) if status.success() => Ok(()),
             Ok(status) => Err(Error::file(format!("`{command}` ended with {status}"))),
             Err(e) => Err(Error::file(format!("`{shell}` cannot be run: {e}"))),
@@ -72,12 +83,57 @@ impl Session {
         ended.map_or_else(|e| self.fail(&e), |()| Step::Next)
     }
 
-    /// How a function is written: one of the stdlib, or of the user.
-    fn source(&self, name: &str) -> Step {
+    /// Runs a command to its end: at a terminal it has the terminal, in a notebook its lines are shown as they come, and an
+    /// interruption ends it.
+    fn carried_out(&self, mut process: Command) -> std::io::Result<ExitStatus> {
+        if self.front.is_none() {
+            return process.status();
+        }
+        let interrupt = self.engine.session().interrupt();
+        interrupt.clear();
+        process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut process, 0);
+        let mut child = process.spawn()?;
+        let (sender, lines) = channel();
+        let readers: [Option<Box<dyn Read + Send>>; 2] = [
+            child.stdout.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+            child.stderr.take().map(|pipe| Box::new(pipe) as Box<dyn Read + Send>),
+        ];
+        for pipe in readers.into_iter().flatten() {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
+                    // Nobody listens after an interruption.
+                    let _ = sender.send(String::from_utf8_lossy(&line).into_owned());
+                }
+            });
+        }
+        drop(sender);
+        loop {
+            match lines.recv_timeout(Duration::from_millis(20)) {
+                Ok(line) => self.say(&line),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return child.wait(),
+            }
+            if interrupt.raised() {
+                end_all(&mut child);
+                return child.wait();
+            }
+        }
+    }
+
+    /// The text of a function of the stdlib or of the user.
+    pub fn written(&self, name: &str) -> Option<String> {
         let (module, function) = name.rsplit_once("::").unwrap_or(("", name));
         let own =
             self.texts().filter_map(|text| written(text, function)).last().filter(|_| module.is_empty());
-        if let Some(text) = own.or_else(|| stdlib::source(module).and_then(|text| written(text, function))) {
+        own.or_else(|| stdlib::source(module).and_then(|text| written(text, function)))
+    }
+
+    /// How a function is written: one of the stdlib, or of the user.
+    fn source(&self, name: &str) -> Step {
+        if let Some(text) = self.written(name) {
             self.say(&text);
             return Step::Next;
         }
@@ -108,24 +164,28 @@ impl Session {
         own
     }
 
-    pub fn help(&self, name: &str) -> Step {
+    /// The page of a function, a module or a type; of a variable its value in short, and the page of its type.
+    pub fn page(&self, name: &str) -> Option<String> {
         let style = self.style();
         let names = self.names.borrow();
-        if name.is_empty() {
-            self.say(&format!("{}\n\n{}", LIST, manual::overview(&names.entries, style)));
-            return Step::Next;
-        }
         if let Some(page) = manual::page(&names.entries, name, style) {
-            self.say(&page);
+            return Some(page);
+        }
+        let value = self.engine.scope().get(name)?;
+        let page = manual::page(&names.entries, &self.engine.type_of(value), style);
+        let value = format!("{name} = {}", self.brief(value));
+        Some(page.map_or(value.clone(), |page| format!("{value}\n\n{page}")))
+    }
+
+    pub fn help(&self, name: &str) -> Step {
+        let names = self.names.borrow();
+        if name.is_empty() {
+            self.say(&format!("{}\n\n{}", LIST, manual::overview(&names.entries, self.style())));
             return Step::Next;
         }
-        match self.engine.scope().get(name) {
-            // For a variable: its value in short, and the page of its type.
-            Some(value) => {
-                let kind = self.engine.type_of(value);
-                let page = manual::page(&names.entries, &kind, style);
-                let value = format!("{name} = {}", self.brief(value));
-                self.say(&page.map_or(value.clone(), |page| format!("{value}\n\n{page}")));
+        match self.page(name) {
+            Some(page) => {
+                self.say(&page);
                 Step::Next
             }
             None => self.fail(&Error::input(manual::no_page(&names.entries, name))),
@@ -139,6 +199,29 @@ impl Session {
                 Step::Next
             }
             None => self.fail(&Error::input(format!("no text mentions `{word}`"))),
+        }
+    }
+
+    /// Whether the user has a variable or a function of this name.
+    fn is_own(&self, name: &str) -> bool {
+        self.engine.scope().contains(name) || self.engine.functions().any(|f| f.name == name)
+    }
+
+    /// Scripts that answer a question, or the text of the one that is named.
+    fn examples(&self, question: &str) -> Step {
+        if let Some((path, text)) = examples::script(question) {
+            self.say(&format!("// {path}\n{}", text.trim_end()));
+            return Step::Next;
+        }
+        match examples::search(question, self.style()) {
+            Some(found) => {
+                self.say(&format!("{found}\n\n`examples(\"name\")` shows one of them"));
+                Step::Next
+            }
+            None => self.fail(
+                &Error::input(format!("no example is about `{question}`"))
+                    .hint("`examples()` lists all, `lookfor word` searches the functions"),
+            ),
         }
     }
 
@@ -169,6 +252,17 @@ impl Session {
         self.say(&if lines.is_empty() { "no variables".to_string() } else { lines.join("\n") });
         Step::Next
     }
+}
+
+/// Ends a command with all that it has started.
+fn end_all(child: &mut Child) {
+    #[cfg(unix)]
+    if let Ok(group) = i32::try_from(child.id()) {
+        let group = nix::unistd::Pid::from_raw(group);
+        // It may have ended by itself.
+        let _ = nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGTERM);
+    }
+    let _ = child.kill();
 }
 
 /// The name that a text begins with; empty for anything else.

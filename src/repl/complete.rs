@@ -122,7 +122,7 @@ fn general(names: &Names) -> Vec<Proposal> {
     found.extend(functions.map(callable));
     let modules: BTreeSet<&str> = names.entries.iter().map(|e| e.module.as_str()).collect();
     found.extend(modules.into_iter().filter(|m| !m.is_empty()).map(|m| plain(m, &format!("{m}::"))));
-    let words = lex::KEYWORDS.into_iter().chain(["help", "lookfor", "whos"]);
+    let words = lex::KEYWORDS.into_iter().chain(["help", "lookfor", "whos", "examples", "tour"]);
     found.extend(words.map(|word| plain(word, word)));
     found
 }

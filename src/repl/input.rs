@@ -27,6 +27,10 @@ pub(super) enum Input<'a> {
     Search(&'a str),
     /// `whos`.
     Variables,
+    /// `examples("question")`: scripts that answer it, or the text of one.
+    Examples(&'a str),
+    /// `tour()`, `tour(3)`: the next step of the tour, or that one.
+    Tour(Option<usize>),
     /// `%name rest`.
     Magic(&'a str, &'a str),
     /// A piece of script.
@@ -73,6 +77,8 @@ pub(super) fn read(line: &str) -> Input<'_> {
         "exit" | "quit" | "exit()" | "quit()" => return Input::Leave,
         "whos" | "whos()" => return Input::Variables,
         "help" => return Input::Help(""),
+        "examples" | "examples()" => return Input::Examples(""),
+        "tour" | "tour()" => return Input::Tour(None),
         _ => {}
     }
     let word = |command: &str| plain.strip_prefix(command)?.strip_prefix(char::is_whitespace).map(str::trim);
@@ -92,6 +98,20 @@ pub(super) fn read(line: &str) -> Input<'_> {
     }
     if let Some(text) = called("lookfor") {
         return Input::Search(text);
+    }
+    if let Some(step) = called("tour").and_then(|step| step.parse().ok()) {
+        return Input::Tour(Some(step));
+    }
+    // A question has blanks and more, and stands in quotes.
+    let inside = plain.strip_prefix("examples").and_then(|rest| rest.trim_start().strip_prefix('('));
+    if let Some(text) = inside.and_then(|rest| rest.trim_end().strip_suffix(')')) {
+        let text = text.trim();
+        for mark in ['"', '`', '\''] {
+            let between = text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
+            if let Some(text) = between.filter(|text| !text.contains(mark)) {
+                return Input::Examples(text);
+            }
+        }
     }
     Input::Script(line)
 }
@@ -165,10 +185,22 @@ mod tests {
             assert_eq!(read(text), Input::Script(text));
         }
         assert_eq!(read("lookfor moments"), Input::Search("moments"));
+        assert_eq!(read("examples(\"band structure?\");"), Input::Examples("band structure?"));
+        assert_eq!(read("tour()"), Input::Tour(None));
+        assert_eq!(read("tour(3)"), Input::Tour(Some(3)));
         assert_eq!(read("%time f(1) "), Input::Magic("time", "f(1)"));
         assert_eq!(read("// nothing"), Input::Nothing);
         assert_eq!(read(" exit "), Input::Leave);
-        for text in ["let helper = 1", "help_me(1)", "a ?? b", "lookformore", "whose", "7 % 4"] {
+        for text in [
+            "let helper = 1",
+            "help_me(1)",
+            "a ?? b",
+            "lookformore",
+            "whose",
+            "7 % 4",
+            "tours",
+            "examples(a)",
+        ] {
             assert_eq!(read(text), Input::Script(text));
         }
     }

@@ -14,6 +14,8 @@ use crate::output::tell;
 /// What `%help` says, and `help()` before its lists.
 pub(super) const LIST: &str = "  ?name, help(name)  the page of a function, module, type or variable
   lookfor word       search in all texts
+  examples(\"..\")     scripts that answer a question; examples(\"name\") shows one
+  tour()             a first walk through the program, step by step
   ??name             how a function is written
   whos               the variables, with the memory they take
   ans, Out[n]        the last value shown, that of input n; a trailing `;` shows none
@@ -34,6 +36,9 @@ pub(super) const LIST: &str = "  ?name, help(name)  the page of a function, modu
 impl Session {
     /// Does the command `%name rest`; `line` is all of it.
     pub fn magic(&mut self, line: &str, name: &str, rest: &str) -> Step {
+        // `%%time` before a cell of a notebook does what `%time` does before a line.
+        let short = name.strip_prefix('%').filter(|short| matches!(*short, "time" | "timeit"));
+        let (sign, name) = (name, short.unwrap_or(name));
         let needs = |what: &str| Error::input(format!("`%{name}` needs {what}"));
         match (name, rest) {
             ("time" | "timeit", "") => self.fail(&needs("an expression")),
@@ -53,8 +58,8 @@ impl Session {
                 Step::Next
             }
             ("cd", folder) => self.change_folder(unquoted(folder)),
-            ("time", _) => self.time(&expression(line, name)),
-            ("timeit", _) => self.timeit(&expression(line, name)),
+            ("time", _) => self.time(&expression(line, sign)),
+            ("timeit", _) => self.timeit(&expression(line, sign)),
             ("run", file) => self.run(unquoted(file)),
             ("save", file) => self.save(unquoted(file)),
             ("backend", "") => {
@@ -71,6 +76,13 @@ impl Session {
                 Step::Next
             }
             ("whos" | "who", _) => self.take("whos", 1),
+            ("matplotlib" | "pylab", _) => {
+                self.say("`plot(..)` draws without it: in a notebook a picture, else text, or a file that it names");
+                Step::Next
+            }
+            ("pip" | "conda", _) => self.fail(&Error::input(format!("no command `%{name}`")).hint(
+                "nothing is to be installed: `help()` lists what there is; `!pip ..` runs the command",
+            )),
             _ => {
                 let error = Error::input(format!("no command `%{name}`"));
                 self.fail(&match nearest(name, input::COMMANDS) {
@@ -173,7 +185,7 @@ impl Session {
 
     /// Opens the user's editor on a file, or on the last input, and runs what was written.
     fn edit(&mut self, file: &str) -> Step {
-        if !self.interactive {
+        if !self.interactive || self.front.is_some() {
             return self.fail(&Error::input("`%edit` needs a terminal"));
         }
         let own = std::env::temp_dir().join(format!("umklapp-{}.rhai", std::process::id()));

@@ -10,9 +10,11 @@ pub mod lex;
 mod magic;
 mod paint;
 mod paste;
-mod session;
+pub mod scan;
+pub mod session;
 mod store;
 mod terminal;
+mod tour;
 
 use std::cell::RefCell;
 use std::io::{BufRead, IsTerminal, Write};

@@ -42,7 +42,11 @@ pub(super) fn without_prompts<'a>(parser: &rhai::Engine, text: &'a str) -> Cow<'
 /// input. Where one of them is wrong it is the only one, so that its mistake is shown and nothing runs.
 pub(super) fn inputs<'a>(parser: &rhai::Engine, text: &'a str) -> Vec<(usize, &'a str)> {
     let several = text.trim_end().contains('\n');
-    if !several || (matches!(input::read(text), Input::Script(_)) && parser.compile(text).is_ok()) {
+    // `%%time` is for all that follows.
+    if !several
+        || text.trim_start().starts_with("%%")
+        || (matches!(input::read(text), Input::Script(_)) && parser.compile(text).is_ok())
+    {
         return vec![(0, text)];
     }
     let mut found = Vec::new();

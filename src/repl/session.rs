@@ -5,25 +5,45 @@ use std::path::Path;
 use std::rc::Rc;
 
 use rhai::{Array, Dynamic, Expr, Map, Stmt};
+use rustyline::completion::{FilenameCompleter, Pair};
 
-use super::complete::{Names, Variable};
+use super::complete::{self, Names, Proposal, Proposals, Variable};
 use super::input;
 use super::lex::{self, Kind as Piece};
-use super::paint;
+use super::scan::{self, Sort};
+use super::{paint, paste};
 use crate::error::{Error, Kind};
 use crate::number::Table;
+use crate::output::files::Data;
 use crate::output::{colours, end_alone, folders, tell};
 use crate::ranks;
 use crate::script::diagnostics::{Report, Section};
 use crate::script::manual::Style;
 use crate::script::registry::{self, Entry, Form, Parameter};
-use crate::script::{Engine, Outcome};
+use crate::script::{Engine, Outcome, api};
 
 /// How many values `Out` keeps: each may hold much memory.
 const KEPT: usize = 50;
 
+/// What shows values and mistakes, where that is no terminal: a notebook.
+pub trait Front {
+    /// A value that stands on its own: its text, and the numbers behind it where it is a table, a matrix or a series.
+    fn value(&self, text: &str, data: Option<&Data>);
+    /// A mistake.
+    fn mistake(&self, report: &Report);
+}
+
+/// Whether a piece of script can run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completeness {
+    Whole,
+    /// It wants another line, indented by so many blanks.
+    Open(usize),
+    Wrong,
+}
+
 /// What comes after an input.
-pub(super) enum Step {
+pub enum Step {
     Next,
     /// The session is over, with this exit code.
     Leave(u8),
@@ -32,14 +52,22 @@ pub(super) enum Step {
 }
 
 /// An input that succeeded, for `%save`.
-pub(super) struct Done {
+pub struct Done {
     pub text: String,
     /// Whether it is an expression whose value was shown.
     pub value: bool,
 }
 
+/// A cell of a notebook while it runs.
+pub(super) struct Cell {
+    /// What errors call it.
+    name: String,
+    /// Whether it is numbered, and its values are kept.
+    kept: bool,
+}
+
 /// The state of a session.
-pub(super) struct Session {
+pub struct Session {
     pub engine: Engine,
     /// What completion knows; shared with the editor.
     pub names: Rc<RefCell<Names>>,
@@ -52,8 +80,14 @@ pub(super) struct Session {
     pub inputs: Vec<String>,
     /// How many entries are the program's; those of the user's functions follow.
     builtin: usize,
-    /// Whether somebody sits at a terminal.
+    /// Whether somebody sits at a terminal or a notebook.
     pub interactive: bool,
+    /// Shows values and mistakes in place of the terminal.
+    pub(super) front: Option<Rc<dyn Front>>,
+    /// The cell that runs, in a notebook.
+    pub(super) cell: Option<Cell>,
+    /// The next step of the tour.
+    pub(super) toured: usize,
 }
 
 /// What the last statement of an input is.
@@ -79,9 +113,22 @@ impl Session {
             inputs: Vec::new(),
             builtin,
             interactive,
+            front: None,
+            cell: None,
+            toured: 0,
         };
         session.refresh();
         session
+    }
+
+    /// A session for a notebook, which shows what the session says.
+    pub fn of_notebook(engine: Engine, front: Rc<dyn Front>) -> Session {
+        Session { front: Some(front), ..Session::new(engine, true) }
+    }
+
+    /// Whether what people are told may have colours.
+    fn colourful(&self) -> bool {
+        self.front.is_some() || colours(&std::io::stderr())
     }
 
     /// The first line: the program's name and version, and where it computes.
@@ -91,11 +138,14 @@ impl Session {
         let name = format!("Umklapp {version}");
         let name = if colour { paint::bold(&name) } else { name };
         let place = format!("{}: {}", device.name(), device.describe());
-        format!("{name}   {place}          help()  ?name  Ctrl-D leaves")
+        format!("{name}   {place}          tour()  help()  ?name  Ctrl-D leaves")
     }
 
     /// How pages are shown on this terminal.
     pub fn style(&self) -> Style {
+        if self.front.is_some() {
+            return Style { colour: true, width: 100 };
+        }
         let width = console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns));
         Style { colour: colours(&std::io::stdout()), width: width.clamp(40, 110) }
     }
@@ -109,6 +159,10 @@ impl Session {
     }
 
     pub fn failed(&self, report: &Report) -> Step {
+        if let Some(front) = &self.front {
+            front.mistake(report);
+            return Step::Failed(report.kind);
+        }
         if report.kind != Kind::Interrupted && ranks::world().is_some_and(|world| !world.all_failed()) {
             end_alone(&report.message);
         }
@@ -117,7 +171,7 @@ impl Session {
             let fresh_line = if self.interactive { "\n" } else { "" };
             tell(&format!("{fresh_line}interrupted"));
         } else {
-            tell(&report.render(colours(&std::io::stderr())));
+            tell(&report.render(self.colourful()));
         }
         Step::Failed(report.kind)
     }
@@ -134,7 +188,8 @@ impl Session {
     pub fn evaluate(&mut self, text: &str, shown_first: usize) -> Outcome {
         let first = self.next_line();
         let result = self.engine.eval_from(text, first);
-        self.heard.push(Section { first, shown_first, text: text.to_string(), name: None });
+        let name = self.cell.as_ref().map(|cell| cell.name.clone());
+        self.heard.push(Section { first, shown_first, text: text.to_string(), name });
         self.placed(result)
     }
 
@@ -179,11 +234,14 @@ impl Session {
     /// Runs a piece of script and shows its value, unless it ends in a semicolon.
     pub fn script(&mut self, text: &str, first: usize) -> Step {
         let last = self.last(text);
-        self.inputs.push(text.trim_end().to_string());
+        if self.cell.is_none() {
+            self.inputs.push(text.trim_end().to_string());
+        }
         if !self.engine.session().quiet() {
             for mut trap in self.engine.lint(text, None) {
-                trap.within(&[Section { first: 1, shown_first: first, text: text.into(), name: None }]);
-                tell(&trap.render(colours(&std::io::stderr())));
+                let name = self.cell.as_ref().map(|cell| cell.name.clone());
+                trap.within(&[Section { first: 1, shown_first: first, text: text.into(), name }]);
+                tell(&trap.render(self.colourful()));
             }
         }
         let result = self.evaluate(text, first);
@@ -199,7 +257,10 @@ impl Session {
                     self.keep(value.clone());
                 }
                 match last {
-                    Last::Expression if shows && !silent => self.say(&self.shown(&value)),
+                    Last::Expression if shows && !silent => match &self.front {
+                        Some(front) => front.value(&self.shown(&value), api::data_of(&value).as_ref()),
+                        None => self.say(&self.shown(&value)),
+                    },
                     Last::Variable(name) if !silent => {
                         if let Some(value) = self.engine.scope().get(&name) {
                             self.say(&format!("{name} = {}", self.brief(value)));
@@ -216,8 +277,74 @@ impl Session {
         step
     }
 
+    /// Takes a cell of a notebook. One that is kept has the next number, for `Out`, `%history` and errors.
+    pub fn take_cell(&mut self, text: &str, kept: bool) -> Step {
+        if kept {
+            self.inputs.push(text.trim_end().to_string());
+        }
+        let name = if kept { format!("cell {}", self.inputs.len()) } else { "cell".into() };
+        self.cell = Some(Cell { name, kept });
+        let step = self.take_block(text);
+        self.cell = None;
+        step
+    }
+
+    /// Whether a cell of a notebook is whole; where it wants another line, by how much that is indented.
+    pub fn completeness(&self, text: &str) -> Completeness {
+        if input::incomplete(&self.parser, text) {
+            return Completeness::Open(4 * lex::depth(text).unwrap_or(0));
+        }
+        let pieces = paste::inputs(&self.parser, text);
+        let wrong = |piece: &str| {
+            matches!(input::read(piece), input::Input::Script(_)) && self.parser.compile(piece).is_err()
+        };
+        if pieces.iter().any(|(_, piece)| wrong(piece)) { Completeness::Wrong } else { Completeness::Whole }
+    }
+
+    /// What may follow at a byte of a cell: where the word begins that is being written, and the proposals for it.
+    pub fn proposals(&self, text: &str, byte: usize) -> (usize, Vec<(Proposal, Option<Sort>)>) {
+        let before = &text[..byte];
+        // A command is a line of its own.
+        let line = before.rfind('\n').map_or(0, |at| at + 1);
+        let from = if before[line..].trim_start().starts_with(['%', '!', '?']) { line } else { 0 };
+        let known = self.names.borrow();
+        let names = Names { entries: known.entries.clone(), variables: known.variables.clone() };
+        let names = scan::with_text(names, &before[from..]);
+        match complete::proposals(&names, &before[from..]) {
+            Proposals::Words(start, found) => {
+                let sorted = |p: Proposal| {
+                    let sort = scan::sort(&names.entries, &p).0;
+                    (p, Some(sort))
+                };
+                (from + start, found.into_iter().map(sorted).collect())
+            }
+            Proposals::Files => {
+                let (start, found) = FilenameCompleter::new()
+                    .complete_path(&before[line..], byte - line)
+                    .unwrap_or((byte - line, Vec::new()));
+                let file = |p: Pair| (Proposal { shown: p.display, put: p.replacement }, None);
+                (line + start, found.into_iter().map(file).collect())
+            }
+        }
+    }
+
+    /// The value of an expression as it is shown, for a notebook that asks for some beside a cell.
+    pub fn glance(&mut self, expression: &str) -> Result<String, Box<Report>> {
+        let value = self.engine.eval(expression)?;
+        Ok(self.brief(&value))
+    }
+
+    /// The value of an input, as it was shown; none where there was none or where it was forgotten.
+    pub fn output(&self, number: usize) -> Option<String> {
+        let out = self.engine.scope().get("Out")?.read_lock::<Array>()?.get(number)?.clone();
+        (!out.is_unit()).then(|| self.shown(&out))
+    }
+
     /// Keeps the value of the newest input as an element of `Out`, whose place is the input's number; older ones go.
     fn keep(&mut self, value: Dynamic) {
+        if self.cell.as_ref().is_some_and(|cell| !cell.kept) {
+            return;
+        }
         let number = self.inputs.len();
         let scope = self.engine.scope_mut();
         if scope.get("Out").is_none_or(|out| !out.is_array()) {

@@ -184,8 +184,8 @@ impl Report {
         calls.reverse();
         let assigned = is_assigned(source, position);
         let (message, mut hint, kind) = describe(engine, scope, inner, assigned);
-        if hint.is_none() && matches!(inner, EvalAltResult::ErrorParsing(..)) {
-            hint = habit(source, position).map(str::to_string);
+        if matches!(inner, EvalAltResult::ErrorParsing(..)) {
+            hint = habit(source, position).map(str::to_string).or(hint);
         }
         let position =
             (!position.is_none()).then(|| (position.line().unwrap_or(1), position.position().unwrap_or(1)));
@@ -254,8 +254,9 @@ fn habit(source: &str, position: Position) -> Option<&'static str> {
     // Where a line ends too early the parser stumbles over the next one.
     let text = source.lines().nth(line - 1)?;
     let word = span_at(source, line, column).map_or("", |bytes| &source[bytes]);
+    let at = text.char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(byte, _)| byte);
     let before = line.checked_sub(2).and_then(|above| source.lines().nth(above)).unwrap_or("");
-    habits::line(text, word).or_else(|| habits::line(before, ""))
+    habits::line(text, at, word).or_else(|| habits::line(before, before.len(), ""))
 }
 
 /// Whether the word at a position is given a value.

@@ -1,7 +1,7 @@
 //! What people write who come from Python, Julia or MATLAB, and what it is called here.
 
 /// Names that are not there, with what serves instead.
-const NAMES: [(&[&str], &str); 13] = [
+const NAMES: [(&[&str], &str); 19] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
         "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all of it",
@@ -29,7 +29,22 @@ const NAMES: [(&[&str], &str); 13] = [
         &["ndarray", "asarray"],
         "`series([1, 2])` has numbers in a row, `matrix([[1, 2], [3, 4]])` rows and columns",
     ),
-    (&["size", "length", "shape"], "`x.len` is a length; a Matrix has `m.rows` and `m.cols`"),
+    (&["size", "length", "shape", "ndim"], "`x.len` is a length; a Matrix has `m.rows` and `m.columns`"),
+    (&["range"], "`for i in 0..3` counts 0, 1, 2; `linspace(a, b, n)` has n numbers from a to b"),
+    (&["eye"], "`identity(3)` is a unit matrix"),
+    (
+        &["T", "H", "mT"],
+        "`m.transpose()` exchanges rows and columns, `m.dagger()` is the conjugate transpose",
+    ),
+    (&["type", "typeof", "isinstance"], "`type_of(x)` is the type of a value; `whos` lists the variables"),
+    (
+        &["dir", "methods", "vars"],
+        "`help(\"Series\")` lists what a type has, `lookfor word` searches all texts",
+    ),
+    (
+        &["savetxt", "to_csv", "loadtxt", "genfromtxt", "read_csv", "writedlm"],
+        "`table.save(\"a.csv\")` and `load(\"a.csv\")`",
+    ),
 ];
 
 /// Words that other languages have where this one's parser stumbles.
@@ -57,8 +72,59 @@ pub(super) fn name(word: &str) -> Option<&'static str> {
     found(&NAMES, word)
 }
 
-/// What a line that cannot be parsed may have meant: by the word where it failed, or the one that it begins with.
-pub(super) fn line(line: &str, word: &str) -> Option<&'static str> {
+/// Marks of other languages: whether a line has them where it failed, which is between the two texts.
+fn marks(before: &str, after: &str) -> Option<&'static str> {
+    let number = before.ends_with(|c: char| c.is_ascii_digit() || c == '.');
+    let letter = before.chars().next_back();
+    let quoted = after.starts_with('\'') || before.ends_with('\'');
+    let open = before.rfind(['[', ']']).filter(|at| before[*at..].starts_with('['));
+    let line = format!("{before}{after}");
+    if after.starts_with('#') && !after.starts_with("#{") {
+        return Some("comments begin with `//`");
+    }
+    if after.starts_with("++") || after.starts_with("--") {
+        return Some("`i += 1` counts on");
+    }
+    if after.starts_with('@') {
+        return Some("`a * b` is the product of matrices");
+    }
+    if after.starts_with("<-") {
+        return Some("`let x = 1;` makes a variable, `x = 2;` changes it");
+    }
+    if after.starts_with("=>") || after.starts_with("->") {
+        return Some("`|x| 2 * x` is a function without a name");
+    }
+    if matches!(letter, Some('f' | 'r')) && after.starts_with(['"', '\'']) {
+        return Some("a text with values stands in back-ticks: `x = ${x}`");
+    }
+    if number && after.starts_with(['j', 'i']) {
+        return Some("the imaginary unit is `I`, as in `2.0 + 3.0 * I`");
+    }
+    if open.is_some() && after.starts_with(':') {
+        return Some(
+            "a part of a Series is `s[1..3]`, its end left out; `t.slice(1, 3)` are rows of a Table",
+        );
+    }
+    if open.is_some() && after.starts_with("for ") {
+        return Some("`[0, 1, 2].map(|i| 2 * i)` makes an array of another");
+    }
+    if open.is_some()
+        && line.contains(';')
+        && line.contains(']')
+        && after.starts_with(|c: char| c.is_ascii_digit())
+    {
+        return Some("`matrix([[1, 2], [3, 4]])` has rows in brackets and commas between numbers");
+    }
+    if quoted {
+        return Some("texts stand in double quotes; `m.dagger()` is the conjugate transpose");
+    }
+    None
+}
+
+/// What a line that cannot be parsed may have meant: by what stands where it failed, from that byte on, by the word there, or the
+/// one that it begins with.
+pub(super) fn line(line: &str, at: usize, word: &str) -> Option<&'static str> {
+    let here = line.get(at..).and_then(|after| marks(&line[..at], after));
     let text = line.trim_start();
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     let block = || line.trim_end().ends_with(':').then_some("blocks stand in braces: `for i in 0..3 { .. }`");
@@ -67,7 +133,7 @@ pub(super) fn line(line: &str, word: &str) -> Option<&'static str> {
         (matches!(first, "print" | "echo") && !text[end..].starts_with('('))
             .then_some("`print(x);` has brackets")
     };
-    found(&WORDS, word).or_else(|| found(&WORDS, first)).or_else(bare).or_else(block)
+    here.or_else(|| found(&WORDS, word)).or_else(|| found(&WORDS, first)).or_else(bare).or_else(block)
 }
 
 #[cfg(test)]
@@ -87,6 +153,28 @@ mod tests {
         assert!(hint("from numpy import *").contains("without an import"));
         assert!(hint("var x = 3;").contains("let x = 1"));
         assert!(hint("print 3").contains("has brackets") && !hint("print(3 4)").contains("has brackets"));
+        for (script, words) in [
+            ("for i in range(3) { }", "0..3"),
+            ("let a = identity(2); a.T", "transpose"),
+            ("let a = identity(2); a.shape", "m.rows"),
+            ("let a = identity(2); a @ a", "a * b"),
+            ("let a = identity(2); let b = a';", "dagger"),
+            ("print('text')", "double quotes"),
+            ("print(f\"x {3}\")", "back-ticks"),
+            ("let i = 1; i++", "i += 1"),
+            ("# a comment", "//"),
+            ("let s = linspace(0, 1, 5); s[1:3]", "s[1..3]"),
+            ("[i for i in 0..3]", ".map("),
+            ("let z = 2j;", "`I`"),
+            ("let a = [1 2; 3 4];", "matrix("),
+            ("x <- 3", "let x = 1"),
+            ("let f = x => x;", "|x| 2 * x"),
+            ("eye(3)", "identity(3)"),
+            ("type(3)", "type_of"),
+        ] {
+            assert!(hint(script).contains(words), "{script}: {}", hint(script));
+        }
+        assert!(hint("matrix([[1]])[0, 0]").contains("m[[i, j]]"));
         // A mistake of one's own keeps its own hint.
         assert!(!hint("linspce(0, 1, 3)").contains("Series, like") && hint("np = 3").contains("let np"));
     }
@@ -98,6 +186,8 @@ mod tests {
             "linspace(0.0, 1.0, 5); series([1, 2]); matrix([[1, 2], [3, 4]]).rows",
             "let m = model(lattice::honeycomb(8, 8)); m.nearest(-2.7); m.build()",
             "let c = sites(\"S=1/2\", 10); opsum(); exact::operator(models::heisenberg(c), c, #{ Sz: 0 })",
+            "let m = identity(3); m.transpose(); m.dagger(); m.rows + m.columns; type_of(m); m * m; [0, 1].map(|i| 2 * i)",
+            "linspace(0.0, 1.0, 5)[1..3]; table([[\"x\", [1, 2, 3, 4]]]).slice(1, 3)",
             "linspace(1.0, 1.0, 3).len + PI + (2.0 + 3.0 * I).re",
         ] {
             assert!(engine.eval(script).is_ok(), "{script}");

@@ -164,12 +164,12 @@ pub fn search(entries: &[Entry], word: &str, style: Style) -> Option<String> {
 }
 
 /// A text to search in: in lower case, and `z` as `s`, as in "diagonalise".
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     text.to_lowercase().replace('z', "s")
 }
 
 /// A word without its ending, if enough is left.
-fn stem(word: &str) -> &str {
+pub(super) fn stem(word: &str) -> &str {
     let endings = ["ations", "ation", "ing", "es", "e", "s"];
     let stems = endings.iter().filter_map(|ending| word.strip_suffix(ending));
     stems.into_iter().find(|stem| stem.len() >= 5).unwrap_or(word)
@@ -189,7 +189,7 @@ fn listing<'a>(entries: impl Iterator<Item = &'a Entry>, title: &str, style: Sty
 }
 
 /// Names in one column, texts beside them, each cut to its line.
-fn columns<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, style: Style) -> String {
+pub(super) fn columns<'a>(lines: impl Iterator<Item = (&'a str, &'a str)>, style: Style) -> String {
     let lines: Vec<(&str, &str)> = lines.collect();
     let wide = lines.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0).min(32);
     let room = style.width.saturating_sub(wide + 4).max(20);

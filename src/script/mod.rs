@@ -11,6 +11,7 @@ pub(crate) mod device;
 pub mod diagnostics;
 mod direct;
 mod engine;
+pub mod examples;
 mod failure;
 pub mod golden;
 mod habits;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use rhai::{Engine, FnAccess, FnNamespace};
 
 use super::declared::{self, OptionDoc};
-use super::rooms;
+use super::{habits, rooms};
 use crate::error::nearest;
 
 /// A parameter of a function.
@@ -310,7 +310,9 @@ pub(super) fn no_property(engine: &Engine, name: &str, kind: &str) -> Option<Str
     if own.iter().copied().chain(callable).any(|e| e.name == name) {
         return Some(format!("it is a method: `.{name}(..)` calls it"));
     }
+    let habit = habits::name(name).map(str::to_string);
     Some(match nearest(name, own.iter().map(|e| e.name.as_str())) {
+        _ if habit.is_some() => habit.unwrap_or_default(),
         Some(near) => format!("did you mean `.{near}`?"),
         None => format!("`help(\"{kind}\")` lists what it has"),
     })

@@ -14,6 +14,7 @@ use super::device::{open_beside, weights};
 use crate::backend::Device;
 use crate::error::Result;
 use crate::number::format::plain;
+use crate::output::plot::Plot;
 use crate::output::tell;
 use crate::task::{Interrupt, Progress, Task};
 use crate::{confine, ranks};
@@ -61,6 +62,8 @@ pub struct Session {
     pub(crate) printer: RefCell<Box<dyn FnMut(&str)>>,
     /// Takes results as records instead, where they are asked for.
     recorder: RefCell<Option<Box<dyn FnMut(serde_json::Value)>>>,
+    /// Shows plots without a file, where that is no terminal.
+    canvas: RefCell<Option<Box<dyn FnMut(&Plot) -> Result<()>>>>,
     /// What people were told that need not hear it twice.
     noted: RefCell<BTreeSet<String>>,
     /// The seeds that options have named.
@@ -88,6 +91,7 @@ impl Session {
             progress: RefCell::new(None),
             script: RefCell::new(None),
             recorder: RefCell::new(None),
+            canvas: RefCell::new(None),
             noted: RefCell::default(),
             named_seeds: RefCell::default(),
             ended: Cell::new(None),
@@ -285,6 +289,19 @@ impl Session {
     /// Sends results as records to `recorder` from now on: what is printed, and which files are saved.
     pub fn set_recorder(&self, recorder: Option<Box<dyn FnMut(serde_json::Value)>>) {
         *self.recorder.borrow_mut() = recorder;
+    }
+
+    /// Shows plots without a file on `canvas` from now on.
+    pub fn set_canvas(&self, canvas: Box<dyn FnMut(&Plot) -> Result<()>>) {
+        *self.canvas.borrow_mut() = Some(canvas);
+    }
+
+    /// Shows a plot on the canvas, if there is one.
+    ///
+    /// # Errors
+    /// A plot that cannot be drawn.
+    pub(super) fn show_plot(&self, plot: &Plot) -> Result<bool> {
+        self.canvas.borrow_mut().as_mut().map_or(Ok(false), |canvas| canvas(plot).map(|()| true))
     }
 
     /// Says that a script saved a file.

@@ -3,6 +3,7 @@
 mod archive;
 mod array;
 pub mod atomic;
+mod beside;
 mod check;
 mod hold;
 mod json;

@@ -208,7 +208,8 @@ fn the_manifest_is_in_every_file() {
     for extension in ["csv", "json", "npz", "txt"] {
         let path = folder("manifest").join(format!("m.{extension}"));
         save(&data, &path, Some(&manifest)).unwrap();
-        let bytes = std::fs::read(&path).unwrap();
+        let beside = if extension == "csv" { "-metadata.json" } else { "" };
+        let bytes = std::fs::read(format!("{}{beside}", path.display())).unwrap();
         let text = String::from_utf8_lossy(&bytes);
         assert!(text.contains("seed") && text.contains("umklapp"), "{extension}: {text}");
     }
@@ -241,4 +242,71 @@ fn names_in_comments_cost_no_row() {
     }
     assert_eq!(read("a.csv", "\u{feff}1,2\n3,4\n").column("column0").unwrap(), &one);
     assert_eq!(read("a.csv", "# a remark\n1,2\n3,4\n").rows(), 2);
+}
+
+#[test]
+fn other_programs_read_names_and_rows() {
+    let folder = folder("plain");
+    let names: Vec<String> = ["a", "b, c"].map(String::from).to_vec();
+    let table =
+        Table::from_columns([("E / t", Column::from(vec![0.5, f64::NAN])), ("name", names.into())]).unwrap();
+    let table = table.with_title("A title").with_report("moments", 8);
+    for (extension, text) in
+        [("csv", "E / t,name\n0.5,a\nNaN,\"b, c\"\n"), ("tsv", "E / t\tname\n0.5\ta\nNaN\tb, c\n")]
+    {
+        let path = folder.join(format!("p.{extension}"));
+        save(&table.clone().into(), &path, Some(&Manifest::new())).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        let Data::Table(read) = load(&path).unwrap() else { panic!("a table") };
+        assert_eq!((read.title(), read.report().get("moments")), (Some("A title"), Some(&8.into())));
+        // Lines that another program ends otherwise are the same lines.
+        std::fs::write(&path, text.replace('\n', "\r\n")).unwrap();
+        assert!(load(&path).is_ok());
+        // A file that was changed is not the one that is described.
+        std::fs::write(&path, text.replace("0.5", "0.6")).unwrap();
+        let error = load(&path).unwrap_err();
+        assert!(error.to_string().contains("-metadata.json`, which describes it"), "{error}");
+        assert!(error.hint_text().unwrap().contains("once its description is removed"));
+        std::fs::remove_file(format!("{}-metadata.json", path.display())).unwrap();
+        let Data::Table(read) = load(&path).unwrap() else { panic!("a table") };
+        assert_eq!(
+            (read.column("E / t").unwrap().get(0), read.title()),
+            (Some(crate::number::Number::Real(0.6)), None)
+        );
+    }
+    // Aligned text begins with its names.
+    let path = folder.join("p.txt");
+    save(&table.into(), &path, Some(&Manifest::new())).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.lines().next().unwrap().split_whitespace().eq(["#", "E_/_t", "name"]), "{text}");
+}
+
+#[test]
+fn names_that_are_numbers_are_names() {
+    let folder = folder("numbers");
+    let column = Matrix::new(3, 1, vec![1.0, 2.0, 3.0]).unwrap();
+    let one = Table::from_columns([("1", vec![2.0, 3.0])]).unwrap();
+    let two = Table::from_columns([("1", vec![2.0]), ("\u{feff}2", vec![3.0])]).unwrap();
+    for data in [Data::Matrix(column), one.clone().into(), two.into(), one.slice(0, 0).unwrap().into()] {
+        for extension in ["csv", "tsv", "txt"] {
+            let path = folder.join(format!("n.{extension}"));
+            save(&data, &path, None).unwrap();
+            assert_eq!(load(&path).unwrap(), data, "{extension}");
+        }
+    }
+}
+
+#[test]
+fn files_of_earlier_versions_are_read() {
+    let head = "# program: umklapp\n# kind: table\n# check: crc32 in the last line\n# title: A title\n";
+    for (name, rows) in [("old.csv", "x,y\n1.0,2.0\n"), ("old.txt", "#    x    y\n   1.0  2.0\n")] {
+        let whole = format!("{head}{rows}");
+        let Data::Table(read) =
+            loaded(name, &format!("{whole}# crc32: {}\n", check::of(whole.as_bytes()))).unwrap()
+        else {
+            panic!("a table")
+        };
+        assert_eq!((read.title(), read.names().collect::<Vec<_>>()), (Some("A title"), vec!["x", "y"]));
+        assert!(loaded(name, &whole).unwrap_err().to_string().contains("the check, is missing"));
+    }
 }

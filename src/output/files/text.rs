@@ -1,11 +1,14 @@
-//! CSV, TSV and aligned text. Comment lines at the head, `# key: value`, hold the manifest and what columns
-//! cannot express.
+//! CSV, TSV and aligned text. CSV and TSV hold names and rows alone, so that every program reads them; the manifest and what
+//! columns cannot express stand beside them (`beside.rs`). In aligned text they are comment lines, `# key: value`, behind the
+//! line of names, which `numpy.genfromtxt(names=True)` looks for in the first one.
 
 use std::io::Write;
 use std::path::Path;
 
+use serde_json::{Map, Value, json};
+
 use super::check::Summed;
-use super::{Data, Written, check, joined, parts};
+use super::{Data, Written, beside, check, joined, parts};
 use crate::error::{Error, Result};
 use crate::number::{Column, Table, memory};
 use crate::output::Manifest;
@@ -27,29 +30,40 @@ impl Layout {
     }
 }
 
-/// The comment lines of a file.
-fn head(data: &Data, table: &Table, manifest: Option<&Manifest>) -> Vec<String> {
-    let mut lines = manifest.map_or(Vec::new(), Manifest::lines);
-    // This line also tells the reader that a line of names follows, whatever they look like.
-    lines.push(format!("kind: {}", data.kind()));
-    lines.push(CHECKED.into());
+/// What is said of a table besides its numbers.
+fn about(data: &Data, table: &Table) -> Map<String, Value> {
+    let mut about = Map::new();
+    about.insert("kind".into(), json!(data.kind()));
     if let Some(title) = table.title() {
-        lines.push(format!("title: {}", title.replace(['\n', '\r'], " ")));
+        about.insert("title".into(), json!(title));
     }
     if let Some((nx, ny)) = table.grid() {
-        lines.push(format!("grid: {nx} x {ny}"));
+        about.insert("grid".into(), json!([nx, ny]));
     }
     if !table.report().is_empty() {
-        lines.push(format!("report: {}", serde_json::Value::Object(table.report().clone())));
+        about.insert("report".into(), Value::Object(table.report().clone()));
     }
     let texts: Vec<&str> =
         table.columns().filter(|(_, c)| matches!(c, Column::Texts(_))).map(|(name, _)| name).collect();
     if !texts.is_empty() {
-        lines.push(format!("texts: {}", serde_json::json!(texts)));
+        about.insert("texts".into(), json!(texts));
     }
     if table.names().any(|name| !plain(name)) {
-        let names: Vec<&str> = table.names().collect();
-        lines.push(format!("columns: {}", serde_json::json!(names)));
+        about.insert("columns".into(), table.names().collect());
+    }
+    about
+}
+
+/// The comment lines of aligned text.
+fn head(data: &Data, table: &Table, manifest: Option<&Manifest>) -> Vec<String> {
+    let mut lines = manifest.map_or(Vec::new(), Manifest::lines);
+    lines.push(CHECKED.into());
+    for (key, value) in about(data, table) {
+        lines.push(match (key.as_str(), &value) {
+            ("kind" | "title", Value::String(text)) => format!("{key}: {}", text.replace(['\n', '\r'], " ")),
+            ("grid", Value::Array(sides)) if sides.len() == 2 => format!("grid: {} x {}", sides[0], sides[1]),
+            _ => format!("{key}: {value}"),
+        });
     }
     lines
 }
@@ -66,24 +80,32 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
     let table = data.to_table()?;
     let columns: Vec<(String, Written)> =
         table.columns().flat_map(|(name, data)| parts(name, data)).collect();
-    super::write_atomically(path, |out| {
-        let mut out = Summed::new(out);
-        for line in head(data, &table, manifest) {
-            writeln!(out, "# {line}")?;
-        }
-        if layout == Layout::Aligned {
+    if layout == Layout::Aligned {
+        return super::write_atomically(path, |out| {
+            let mut out = Summed::new(out);
             let names: Vec<String> =
                 columns.iter().map(|(name, _)| format!("{:>24}", one_word(name))).collect();
             writeln!(out, "# {}", names.join(" ").trim_start())?;
+            for line in head(data, &table, manifest) {
+                writeln!(out, "# {line}")?;
+            }
             for i in 0..table.rows() {
                 let cells: Vec<String> =
                     columns.iter().map(|(_, data)| format!("{:>24}", one_word(&cell(data, i)))).collect();
                 writeln!(out, "{}", cells.join(" "))?;
             }
-            return end(out);
-        }
-        // Without quotes a name that begins with `#` would make a comment of the line.
-        let comment = columns.iter().any(|(name, _)| name.trim_start().starts_with('#'));
+            end(out)
+        });
+    }
+    // A file without its description is still a file; a description of another one is not.
+    beside::remove(path)?;
+    let mut sum = String::new();
+    super::write_atomically(path, |out| {
+        let mut out = Summed::new(out);
+        // Without quotes a name that begins with `#` would make a comment of the line, and one with a byte-order mark lose it.
+        let comment = columns
+            .iter()
+            .any(|(name, _)| name.trim_start().starts_with('#') || name.starts_with('\u{feff}'));
         let quotes = if comment { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary };
         let writer = |quotes| {
             let mut builder = csv::WriterBuilder::new();
@@ -101,8 +123,10 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
         }
         writer.flush()?;
         drop(writer);
-        end(out)
-    })
+        sum = out.finish().0;
+        Ok(())
+    })?;
+    beside::save(path, about(data, &table), manifest, &sum)
 }
 
 /// What stands in row `i` of a column.
@@ -114,8 +138,10 @@ fn cell(data: &Written, i: usize) -> String {
     }
 }
 
-/// What the head says of the check.
-const CHECKED: &str = "check: crc32 in the last line";
+/// What the head says of the check, and of the names.
+const CHECKED: &str = "check: crc32 in the last line, names in the first";
+/// What it said when the names stood behind it.
+const CHECKED_BEFORE: &str = "check: crc32 in the last line";
 
 /// What stands before the check.
 const CHECK: &str = "# crc32: ";
@@ -141,7 +167,7 @@ fn checked(text: &str) -> Result<(&str, bool)> {
             }
             Err(check::wrong(&found, said))
         }
-        None if heads().any(|line| line == CHECKED) => Err(Error::file(
+        None if heads().any(|line| [CHECKED, CHECKED_BEFORE].contains(&line)) => Err(Error::file(
             "its last line, the check, is missing",
         )
         .hint(
@@ -174,9 +200,16 @@ struct Head {
 impl Head {
     fn of(text: &str) -> Head {
         let mut head = Head::default();
-        for line in text.lines().map_while(|line| line.trim_start().strip_prefix('#')) {
-            head.last = line.trim().to_string();
-            let Some((key, value)) = line.trim().split_once(": ") else { continue };
+        let lines = || text.lines().map_while(|line| line.trim_start().strip_prefix('#')).map(str::trim);
+        let first = lines().any(|line| line == CHECKED);
+        for (number, line) in lines().enumerate() {
+            if !first || number == 0 {
+                head.last = line.to_string();
+            }
+            if first && number == 0 {
+                continue;
+            }
+            let Some((key, value)) = line.split_once(": ") else { continue };
             match key {
                 "kind" => head.kind = value.to_string(),
                 "title" => head.title = Some(value.to_string()),
@@ -192,15 +225,35 @@ impl Head {
         }
         head
     }
+
+    /// What stands beside the file.
+    fn beside(about: &Map<String, Value>) -> Head {
+        let text = |key: &str| about.get(key).and_then(Value::as_str).map(str::to_string);
+        let list = |key: &str| -> Option<Vec<String>> {
+            let names = about.get(key)?.as_array()?.iter();
+            Some(names.filter_map(|name| name.as_str().map(str::to_string)).collect())
+        };
+        let side = |k: usize| about.get("grid")?.get(k)?.as_u64().and_then(|n| usize::try_from(n).ok());
+        Head {
+            kind: text("kind").unwrap_or_default(),
+            columns: list("columns"),
+            texts: list("texts").unwrap_or_default(),
+            title: text("title"),
+            grid: side(0).zip(side(1)),
+            report: about.get("report").and_then(Value::as_object).cloned(),
+            last: String::new(),
+        }
+    }
 }
 
 /// Reads text: with or without a line of names, by this program or another.
 pub fn load(path: &Path, layout: Layout) -> Result<Data> {
     let bytes = memory::read(path).map_err(|e| Error::of_io(&e))?;
-    let text = String::from_utf8(bytes).map_err(|_| Error::file("it is not text (UTF-8)"))?;
+    let text = String::from_utf8(bytes.clone()).map_err(|_| Error::file("it is not text (UTF-8)"))?;
     // Some programs begin a text with a byte-order mark, which belongs to no name and no number.
     let (text, whole) = checked(text.strip_prefix('\u{feff}').unwrap_or(&text))?;
-    let head = Head::of(text);
+    let told = if layout == Layout::Aligned { None } else { beside::load(path, &bytes)? };
+    let head = told.map_or_else(|| Head::of(text), |about| Head::beside(&about));
     let (names, columns) = if layout == Layout::Aligned {
         aligned(text, &head, whole)?
     } else {
@@ -310,7 +363,7 @@ fn separated(text: &str, layout: Layout, head: &Head) -> Result<Columns> {
             width = record.len();
             // Other programs write the names as a comment: `# x,y`.
             let words: Vec<&str> = head.last.split(char::from(layout.delimiter())).map(str::trim).collect();
-            let commented = words.len() == record.len() && !head.last.contains(": ");
+            let commented = !head.last.is_empty() && words.len() == record.len() && !head.last.contains(": ");
             let numbers = record.iter().all(|cell| cell.trim().parse::<f64>().is_ok());
             if !numbers || ours && !commented {
                 let name = |name: &str| if ours { name.to_string() } else { name.trim().to_string() };

@@ -1,6 +1,7 @@
 //! Vectors and eigenpairs as an NPZ archive, in their own precision: `vectors` [row, column], on a lattice
 //! [t, z, y, x, component, column], and with eigenpairs `values` and `residuals` [column].
 
+use std::io::Write;
 use std::path::Path;
 
 use npyz::{NpyFile, TypeChar};
@@ -89,14 +90,33 @@ impl Vectors {
     }
 }
 
+/// The numbers of vectors as an array of their own precision.
+fn write_numbers(out: impl Write, shape: &[u64], vectors: &Vectors) -> std::io::Result<()> {
+    let numbers = vectors.numbers.iter();
+    match vectors.dtype {
+        DType::F32 => array(out, shape, numbers.map(|z| z.re as f32)),
+        DType::F64 => array(out, shape, numbers.map(|z| z.re)),
+        DType::C32 => array(out, shape, numbers.map(|z| Complex::new(z.re as f32, z.im as f32))),
+        DType::C64 => array(out, shape, numbers.copied()),
+    }
+}
+
 /// Saves them; the file appears whole or not at all.
 ///
 /// # Errors
-/// A name that does not end in `.npz`, a file that cannot be written.
+/// A name that ends neither in `.npz` nor, for vectors alone, in `.npy`, a file that cannot be written.
 pub fn save_vectors(vectors: &Vectors, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
-    if path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("npz")) {
-        return Err(Error::input(format!("vectors are not saved as `{}`", path.display()))
-            .hint("the name ends in `.npz`"));
+    let named = |end: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
+    if named("npy") && vectors.pairs.is_none() {
+        let shape = [vectors.rows.global as u64, vectors.columns as u64];
+        return write_atomically(path, |out| write_numbers(out, &shape, vectors));
+    }
+    if !named("npz") {
+        let hint = match vectors.pairs {
+            None => "the name ends in `.npz`, or in `.npy` for the numbers alone",
+            Some(_) => "the name ends in `.npz`",
+        };
+        return Err(Error::input(format!("vectors are not saved as `{}`", path.display())).hint(hint));
     }
     let mut about = Map::new();
     about.insert("kind".into(), json!(if vectors.pairs.is_some() { "eigen" } else { "vectors" }));
@@ -110,7 +130,6 @@ pub fn save_vectors(vectors: &Vectors, path: &Path, manifest: Option<&Manifest>)
         about.insert("manifest".into(), manifest.to_json());
     }
     let shape = vectors.shape();
-    let numbers = || vectors.numbers.iter();
     write_atomically(path, |out| {
         // Numbers hardly compress, and without compression other programs can map the file into memory.
         let options = zip::write::FileOptions::default()
@@ -119,14 +138,7 @@ pub fn save_vectors(vectors: &Vectors, path: &Path, manifest: Option<&Manifest>)
             .last_modified_time(zip::DateTime::default());
         let mut writer = zip::ZipWriter::new(out);
         writer.start_file("vectors.npy", options)?;
-        match vectors.dtype {
-            DType::F32 => array(&mut writer, &shape, numbers().map(|z| z.re as f32))?,
-            DType::F64 => array(&mut writer, &shape, numbers().map(|z| z.re))?,
-            DType::C32 => {
-                array(&mut writer, &shape, numbers().map(|z| Complex::new(z.re as f32, z.im as f32)))?;
-            }
-            DType::C64 => array(&mut writer, &shape, numbers().copied())?,
-        }
+        write_numbers(&mut writer, &shape, vectors)?;
         if let Some(known) = &vectors.pairs {
             for (name, data) in [("values.npy", &known.values), ("residuals.npy", &known.residuals)] {
                 writer.start_file(name, options)?;

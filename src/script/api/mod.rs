@@ -52,6 +52,7 @@ mod waves;
 mod wilson;
 
 pub use sizes::bytes_of;
+pub use table::data_of;
 
 use super::rooms::Rooms;
 

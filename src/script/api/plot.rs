@@ -92,6 +92,7 @@ fn draw(plot: Result<Plot>, o: Options) -> Fallible<()> {
             session.saved(&path);
             Ok(())
         }
+        None if session.show_plot(&plot)? => Ok(()),
         None => {
             match terminal_size() {
                 Some((columns, rows)) => {
@@ -148,11 +149,11 @@ fn size(o: &Options) -> Result<Option<(f64, f64)>> {
 #[export_module(root = "crate::script::native")]
 mod plot_functions {
     /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
-    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal, or into a file, `.svg` or `.png`. A first
-    /// column of texts names places of the axis. In labels `^{..}` and `_{..}` raise and lower, as in `10^{-3}`.
+    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal or the notebook, or into a file, `.svg` or
+    /// `.png`. A first column of texts names places of the axis. In labels `^{..}` and `_{..}` raise and lower, as in `10^{-3}`.
     ///
     /// # Options
-    /// - `file` (string, the terminal): where the picture goes.
+    /// - `file` (string, the terminal or notebook): where the picture goes.
     /// - `title` (string), `xlabel` (string), `ylabel` (string): texts; by default the table's.
     /// - `log` (string, none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their
     ///   numbers, are those of the decimal logarithm.

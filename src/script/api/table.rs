@@ -48,6 +48,11 @@ pub(crate) fn to_data(value: &Dynamic) -> Result<Data> {
     Err(Error::input(format!("a Table, a Series or a Matrix was expected, not {}", type_of(value))))
 }
 
+/// The data of a value that is some, for pages that show tables.
+pub fn data_of(value: &Dynamic) -> Option<Data> {
+    if value.is_array() { None } else { to_data(value).ok() }
+}
+
 pub(super) fn from_data(data: Data) -> Dynamic {
     match data {
         Data::Table(x) => Dynamic::from(x),

@@ -39,13 +39,17 @@ pub(super) fn loaded(path: &Path) -> Result<Option<Dynamic>> {
 #[export_module(root = "crate::script::native")]
 mod vector_file_functions {
     /// Saves a BlockVector, in its own precision, as an `.npz` archive that `load` and NumPy read: the array `vectors` of
-    /// shape [row, column]; of spinors on a lattice [t, z, y, x, component, column], with component = 3 spin + colour.
+    /// shape [row, column]; of spinors on a lattice [t, z, y, x, component, column], with component = 3 spin + colour. As `.npy`
+    /// it is the array [row, column] alone, which `load` gives back as a Matrix, of one column as well.
     ///
     /// # Example
     /// ```rhai
     /// let psi = wilson::reference_spinor(lattice::hypercubic(2, 2, 2, 4), 2);
     /// psi.save("psi.npz");
     /// assert_close(norm(load("psi.npz") - psi), 0.0, 1e-15);
+    /// let h = tight_binding(lattice::chain(4));
+    /// unit_block(h, [2]).save("unit.npy");
+    /// assert_close(norm(block(h, load("unit.npy")) - unit_block(h, [2])), 0.0, 1e-15);
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save_vector(v: &mut Vector, file: &str) -> Fallible<()> {

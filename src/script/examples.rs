@@ -1,0 +1,172 @@
+//! The scripts that come with the program, found by a question: `examples("band structure")`.
+
+use super::manual::{Style, columns, plain, stem};
+
+/// The scripts of the folders `scripts` and `examples`, by their places.
+const SCRIPTS: [(&str, &str); 30] = [
+    ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
+    ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
+    ("scripts/davidson.rhai", include_str!("../../scripts/davidson.rhai")),
+    ("scripts/davidson_by_hand.rhai", include_str!("../../scripts/davidson_by_hand.rhai")),
+    ("scripts/density_of_states.rhai", include_str!("../../scripts/density_of_states.rhai")),
+    ("scripts/dmrg_by_hand.rhai", include_str!("../../scripts/dmrg_by_hand.rhai")),
+    ("scripts/dmrg_finite.rhai", include_str!("../../scripts/dmrg_finite.rhai")),
+    ("scripts/edge_state.rhai", include_str!("../../scripts/edge_state.rhai")),
+    ("scripts/hall_bar.rhai", include_str!("../../scripts/hall_bar.rhai")),
+    ("scripts/kpm_by_hand.rhai", include_str!("../../scripts/kpm_by_hand.rhai")),
+    ("scripts/kpm_dos.rhai", include_str!("../../scripts/kpm_dos.rhai")),
+    ("scripts/kreutzer2015.rhai", include_str!("../../scripts/kreutzer2015.rhai")),
+    ("scripts/metropolis_by_hand.rhai", include_str!("../../scripts/metropolis_by_hand.rhai")),
+    ("scripts/nemes2014.rhai", include_str!("../../scripts/nemes2014.rhai")),
+    ("scripts/overlap_by_hand.rhai", include_str!("../../scripts/overlap_by_hand.rhai")),
+    ("scripts/overlap_index.rhai", include_str!("../../scripts/overlap_index.rhai")),
+    ("scripts/pion_correlator.rhai", include_str!("../../scripts/pion_correlator.rhai")),
+    ("scripts/quench.rhai", include_str!("../../scripts/quench.rhai")),
+    ("scripts/thermal.rhai", include_str!("../../scripts/thermal.rhai")),
+    ("scripts/topological_insulator.rhai", include_str!("../../scripts/topological_insulator.rhai")),
+    ("scripts/uejima2012.rhai", include_str!("../../scripts/uejima2012.rhai")),
+    ("scripts/uejima2012_schemes.rhai", include_str!("../../scripts/uejima2012_schemes.rhai")),
+    ("scripts/vmc_by_hand.rhai", include_str!("../../scripts/vmc_by_hand.rhai")),
+    ("scripts/vmc_crystal.rhai", include_str!("../../scripts/vmc_crystal.rhai")),
+    ("scripts/walk2010.rhai", include_str!("../../scripts/walk2010.rhai")),
+    ("scripts/zhang2013.rhai", include_str!("../../scripts/zhang2013.rhai")),
+    ("examples/chern_insulator.rhai", include_str!("../../examples/chern_insulator.rhai")),
+    ("examples/graphene_vacancies.rhai", include_str!("../../examples/graphene_vacancies.rhai")),
+    ("examples/spin_chain.rhai", include_str!("../../examples/spin_chain.rhai")),
+    ("examples/wave_packet.rhai", include_str!("../../examples/wave_packet.rhai")),
+];
+
+/// What people ask for and the scripts call by another name.
+const WORDS: [(&[&str], &str); 14] = [
+    (&["band structure", "bandstructure", "dispersion", "bloch"], "bands"),
+    (&["dos", "ldos", "density of states", "spectrum"], "density of states"),
+    (&["hall effect", "quantum hall", "topology", "topological"], "chern"),
+    (&["conductance", "conductivity", "transmission", "leads"], "transport"),
+    (&["anderson", "localisation", "impurity", "defect"], "disorder"),
+    (&["defects", "holes", "missing"], "vacancy"),
+    (&["quantum dynamics", "time evolution", "real time", "evolve", "tebd"], "tdvp"),
+    (&["finite temperature", "specific heat", "thermodynamics"], "temperature"),
+    (&["exact diagonalisation", "ed", "lanczos"], "davidson"),
+    (&["matrix product states", "mps", "tensor networks"], "dmrg"),
+    (&["qmc", "quantum monte carlo", "variational monte carlo", "vmc"], "metropolis"),
+    (&["qcd", "quarks", "propagator", "lattice gauge theory", "chiral"], "overlap"),
+    (&["spin chain", "magnetism", "antiferromagnet"], "heisenberg"),
+    (&["gpu", "cuda", "benchmark", "speed"], "gpu"),
+];
+
+/// What a script says it is about: the comments that it begins with, without the line for its test.
+fn heading(text: &str) -> String {
+    let lines = text.lines().take_while(|line| line.starts_with("//"));
+    let words =
+        lines.map(|line| line.trim_start_matches('/').trim()).filter(|line| !line.starts_with("golden:"));
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// Its first sentence.
+fn sentence(heading: &str) -> &str {
+    // A full stop behind a capital letter or a bracket's year ends no sentence of ours.
+    let ends = heading.match_indices(". ").map(|(at, _)| at).find(|at| {
+        heading[..*at].chars().next_back().is_some_and(char::is_lowercase)
+            && heading[at + 2..].starts_with(char::is_uppercase)
+    });
+    ends.map_or(heading, |at| &heading[..at])
+}
+
+/// The script of a name, with or without its folder and its ending.
+pub fn script(name: &str) -> Option<(&'static str, &'static str)> {
+    let short = |path: &'static str| path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rhai");
+    let name = name.trim().trim_end_matches(".rhai");
+    let named =
+        |(path, _): &&(&'static str, &str)| short(path) == name || path.trim_end_matches(".rhai") == name;
+    SCRIPTS.iter().find(named).copied()
+}
+
+/// All scripts, or those that answer a question, the best ones first; a line each.
+pub fn search(question: &str, style: Style) -> Option<String> {
+    let asked = plain(question);
+    let mut words: Vec<String> =
+        asked.split(|c: char| !c.is_alphanumeric()).map(|w| stem(w).to_string()).collect();
+    words.retain(|word| word.len() > 2 || word == "ed");
+    words.retain(|word| {
+        !["the", "how", "what", "does", "and", "for", "with", "are", "can"].contains(&word.as_str())
+    });
+    let known = WORDS.iter().filter(|(names, _)| names.iter().any(|name| holds(&asked, &plain(name))));
+    let meant: Vec<String> = known.map(|(_, word)| plain(word)).collect();
+    let mut found: Vec<(usize, &str, String)> = Vec::new();
+    for (path, text) in SCRIPTS {
+        let (name, about, all) = (plain(path), plain(&heading(text)), plain(text));
+        let worth = |word: &str| {
+            4 * usize::from(name.contains(word))
+                + 3 * usize::from(about.contains(word))
+                + usize::from(all.contains(word))
+        };
+        let worth: usize =
+            words.iter().map(|word| worth(word)).chain(meant.iter().map(|word| 2 * worth(word))).sum();
+        if worth > 0 || asked.trim().is_empty() {
+            found.push((worth, path, sentence(&heading(text)).to_string()));
+        }
+    }
+    // What is found by a fraction of the best one is noise.
+    let best = found.iter().map(|(worth, ..)| *worth).max()?;
+    found.retain(|(worth, ..)| 3 * worth >= best);
+    found.sort_by_key(|(worth, ..)| std::cmp::Reverse(*worth));
+    found.truncate(if asked.trim().is_empty() { usize::MAX } else { 8 });
+    Some(columns(found.iter().map(|(_, path, about)| (*path, about.as_str())), style))
+}
+
+/// Whether a text has these words, as words.
+fn holds(text: &str, words: &str) -> bool {
+    let letter = |c: char| c.is_alphanumeric();
+    text.match_indices(words)
+        .any(|(at, _)| !text[..at].ends_with(letter) && !text[at + words.len()..].starts_with(letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STYLE: Style = Style { colour: false, width: 100 };
+
+    #[test]
+    fn every_script_is_there() {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        for folder in ["scripts", "examples"] {
+            for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                let path = format!("{folder}/{name}");
+                assert!(!name.ends_with(".rhai") || script(&path).is_some(), "{path} is not in the list");
+            }
+        }
+        for (path, text) in SCRIPTS {
+            assert!(!sentence(&heading(text)).is_empty(), "{path} says not what it is about");
+        }
+    }
+
+    #[test]
+    fn questions_find_scripts() {
+        let first = |question: &str| -> Vec<String> {
+            let found = search(question, STYLE).unwrap_or_default();
+            found.lines().filter_map(|line| Some(line.split_whitespace().next()?.to_string())).collect()
+        };
+        for (question, script) in [
+            ("band structure", "scripts/bands.rhai"),
+            ("density of states", "scripts/density_of_states.rhai"),
+            ("missing atoms in graphene", "examples/graphene_vacancies.rhai"),
+            ("quantum Hall effect", "scripts/hall_bar.rhai"),
+            ("spin chain gap", "examples/spin_chain.rhai"),
+            ("zero modes of a gauge field", "scripts/overlap_index.rhai"),
+            ("time evolution", "scripts/quench.rhai"),
+            ("finite temperature", "scripts/thermal.rhai"),
+            ("Anderson localization", "examples/wave_packet.rhai"),
+            ("how do I write my own updating scheme?", "scripts/metropolis_by_hand.rhai"),
+        ] {
+            let found = first(question);
+            assert!(found.iter().take(3).any(|path| path == script), "{question}: {found:?}");
+        }
+        assert_eq!(first("").len(), SCRIPTS.len());
+        assert!(search("zebra", STYLE).is_none());
+        assert!(
+            script("bands").is_some() && script("scripts/bands.rhai").is_some() && script("band").is_none()
+        );
+    }
+}
