@@ -3,7 +3,8 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 30] = [
+const SCRIPTS: [(&str, &str); 32] = [
+    ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
     ("scripts/davidson.rhai", include_str!("../../scripts/davidson.rhai")),
@@ -22,6 +23,7 @@ const SCRIPTS: [(&str, &str); 30] = [
     ("scripts/overlap_index.rhai", include_str!("../../scripts/overlap_index.rhai")),
     ("scripts/pion_correlator.rhai", include_str!("../../scripts/pion_correlator.rhai")),
     ("scripts/quench.rhai", include_str!("../../scripts/quench.rhai")),
+    ("scripts/superconductor.rhai", include_str!("../../scripts/superconductor.rhai")),
     ("scripts/thermal.rhai", include_str!("../../scripts/thermal.rhai")),
     ("scripts/topological_insulator.rhai", include_str!("../../scripts/topological_insulator.rhai")),
     ("scripts/uejima2012.rhai", include_str!("../../scripts/uejima2012.rhai")),
