@@ -1,6 +1,6 @@
 //! Sparse matrices from lists of entries.
 
-use sprs::TriMatI;
+use sprs::{CsMatI, TriMatI};
 
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::error::{Error, Result};
@@ -38,11 +38,17 @@ pub fn from_triplets(
     }
     let dtype = DType::of(single, values.iter().any(|z| z.im != 0.0));
     let compressed = TriMatI::<C64, usize>::from_triplets(shape, rows, cols, values).to_csr::<usize>();
-    let (row_start, columns, values) = compressed.into_raw_storage();
-    let columns = Indices::of(shape.1, columns.into_iter().map(|c| c as u64).collect());
+    Ok(compressed_rows(compressed, dtype))
+}
+
+/// A matrix of sprs in rows, its values of the given type.
+pub fn compressed_rows(matrix: CsMatI<C64, usize>, dtype: DType) -> Csr {
+    let (rows, cols) = matrix.shape();
+    let (row_start, columns, values) = matrix.into_raw_storage();
+    let columns = Indices::of(cols, columns.into_iter().map(|c| c as u64).collect());
     let values = match dtype {
         DType::C64 => Values::C64(values),
         other => Values::C64(values).convert(other),
     };
-    Ok(Csr { rows: shape.0, cols: shape.1, row_start, columns, values })
+    Csr { rows, cols, row_start, columns, values }
 }

@@ -5,8 +5,8 @@ use sprs::linalg::ordering::{cuthill_mckee_custom, order, start};
 use sprs::{CsMatI, CsMatViewI, PermOwnedI, transform_mat_papt};
 
 use super::{Format, Operator, Stored};
-use crate::backend::matrix::{Csr, Indices, Values};
 use crate::error::{Error, Result};
+use crate::lattice::sparse::compressed_rows;
 use crate::number::{C64, DType};
 use crate::task;
 
@@ -35,11 +35,7 @@ impl Operator {
             let order = permutation(order, self)?;
             matrix = transform_mat_papt(matrix.view(), order.view());
         }
-        let (rows, cols) = (matrix.rows(), matrix.cols());
-        let (row_start, columns, values) = matrix.into_raw_storage();
-        let columns = Indices::of(cols, columns.into_iter().map(|c| c as u64).collect());
-        let csr = Csr { rows, cols, row_start, columns, values: Values::C64(values).convert(dtype) };
-        let stored = Stored::from_csr(self.device(), csr, format)?;
+        let stored = Stored::from_csr(self.device(), compressed_rows(matrix, dtype), format)?;
         Ok(if order.is_none() { stored.on(self.geometry().cloned()) } else { stored })
     }
 

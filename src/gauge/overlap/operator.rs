@@ -36,11 +36,11 @@ pub struct Overlap {
 }
 
 impl Overlap {
-    /// The operator with a sign function of gamma5 (D_W - 1 - s). Where s is not given it is that of the kernel.
+    /// The operator with a sign function of gamma5 (D_W - 1 - s), and that s. Where s is not given it is that of the kernel.
     ///
     /// # Errors
     /// An operator that is no sign function, or one without spinors; s outside (-1, 1), another than the kernel's, or not to
-    /// be told from it; a mass outside [0, 2 (1 + s)).
+    /// be told from it; a mass as for [`Overlap::with_mass`].
     pub fn build(sign: &Operator, s: Option<f64>, mass: f64) -> Result<Overlap> {
         let Some(function) = sign.exactly::<Sign>() else {
             return Err(Error::input(format!("{} is no sign function", sign.summary()))
@@ -68,18 +68,21 @@ impl Overlap {
         if !(s.abs() < 1.0) {
             return Err(Error::input(format!("s is {s}")).hint("it lies between -1 and 1, like 0.4"));
         }
-        if !(0.0..2.0 * (1.0 + s)).contains(&mass) {
-            return Err(Error::input(format!("a quark mass of {mass}"))
-                .hint(format!("it lies between 0 and 2 (1 + s) = {}", 2.0 * (1.0 + s))));
-        }
         let factors = [[1.0; 6], [-1.0; 6]].concat();
         let gamma5 = SiteDiagonal::build(sign.device(), sign.rows(), factors, sign.dtype().is_single())?;
-        Ok(Overlap { sign: sign.clone(), gamma5, s, mass, adjoint: false })
+        Overlap { sign: sign.clone(), gamma5, s, mass: 0.0, adjoint: false }.with_mass(mass)
     }
 
-    /// The same without mass.
-    pub fn massless(&self) -> Overlap {
-        Overlap { mass: 0.0, ..self.clone() }
+    /// The same with another mass: that of an adjoint is an adjoint.
+    ///
+    /// # Errors
+    /// A mass outside [0, 2 (1 + s)).
+    pub fn with_mass(&self, mass: f64) -> Result<Overlap> {
+        if !(0.0..2.0 * (1.0 + self.s)).contains(&mass) {
+            return Err(Error::input(format!("a quark mass of {mass}"))
+                .hint(format!("it lies between 0 and 2 (1 + s) = {}", 2.0 * (1.0 + self.s))));
+        }
+        Ok(Overlap { mass, ..self.clone() })
     }
 
     pub fn sign(&self) -> &Operator {

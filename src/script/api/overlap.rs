@@ -343,7 +343,7 @@ mod overlap_parts {
     ///
     /// # Options
     /// - `s` (float, that of the kernel): refused where the kernel has another.
-    /// - `mass` (0.0): the quark mass m, in units of 1/a.
+    /// - `mass` (0.0): the quark mass m, in units of 1/a. From the adjoint of an overlap operator comes an adjoint.
     ///
     /// # Example
     /// ```rhai
@@ -356,7 +356,12 @@ mod overlap_parts {
     pub fn overlap_operator(sign: Operator, o: Options) -> Fallible<Operator> {
         let (s, mass) = (o.maybe_float("s")?, o.float("mass")?);
         match sign.exactly::<Overlap>() {
-            Some(d) => Ok(Overlap::build(d.sign(), Some(s.unwrap_or(d.s())), mass)?.into_operator()),
+            Some(d) => match s.filter(|s| (s - d.s()).abs() > 1e-12) {
+                None => Ok(d.with_mass(mass)?.into_operator()),
+                Some(s) => Err(Error::input(format!("s is {s}, and this operator has s = {}", d.s()))
+                    .hint("leave `s` out, or give the sign function of another kernel")
+                    .into()),
+            },
             None => Ok(Overlap::build(&sign, s, mass)?.into_operator()),
         }
     }
