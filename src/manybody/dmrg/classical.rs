@@ -1,6 +1,8 @@
 //! Product states to start from: minima of the diagonal of an operator sum over the basis states of a sector, found
-//! by annealing. Sweeps of two sites move domain walls and charges one site at a time, so they can be trapped in
-//! local minima that annealing avoids.
+//! by building states site after site and by annealing. Sweeps of two sites move domain walls and charges one site at a
+//! time, so they can be trapped in local minima that these avoid.
+
+use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::manybody::{OpSum, Product, Sector, Sites};
@@ -15,6 +17,8 @@ const EFFORT: usize = 8_000_000;
 /// Temperatures of an annealing, and moves a site at each.
 const TEMPERATURES: usize = 40;
 const MOVES: usize = 12;
+/// Beginnings of states that are kept behind each site.
+const KEPT: usize = 400;
 
 /// A term in a product state: its expectation value, and the norm of what it makes beside that state.
 struct Energy {
@@ -27,7 +31,7 @@ struct Energy {
 }
 
 /// A search over product states.
-struct Annealing<'a> {
+struct Search<'a> {
     sites: &'a Sites,
     symmetry: Symmetry,
     target: Label,
@@ -64,13 +68,12 @@ pub fn lowest_products(
         term.sites.iter().chain(&term.string).for_each(|&i| of_site[i].push(k));
     }
     let mut found: Vec<(f64, Vec<usize>)> = Vec::new();
-    let mut search =
-        Annealing { sites, symmetry, target, labels, terms, of_site, reach: 0.0, seed, drawn: 0 };
+    let mut search = Search { sites, symmetry, target, labels, terms, of_site, reach: 0.0, seed, drawn: 0 };
     for reach in [0.0, 0.3] {
         search.reach = reach;
         let mut best: Option<(f64, Vec<usize>)> = None;
-        for _ in 0..3 {
-            let Some(state) = search.anneal() else { continue };
+        for attempt in 0..4 {
+            let Some(state) = (if attempt == 0 { search.built() } else { search.anneal() }) else { continue };
             let value = search.all(&state);
             if best.as_ref().is_none_or(|b| value < b.0 - 1e-9 * (1.0 + value.abs())) {
                 best = Some((value, state));
@@ -103,7 +106,32 @@ fn energy(product: Product, sites: &Sites) -> Result<Energy> {
     Ok(term)
 }
 
+/// The lowest beginnings, as many of each charge.
+fn thinned(mut all: Vec<Beginning>) -> Vec<Beginning> {
+    if all.len() <= KEPT {
+        return all;
+    }
+    all.sort_by(|a, b| a.value.total_cmp(&b.value));
+    let mut of_charge: HashMap<Label, usize> = HashMap::new();
+    all.iter().for_each(|b| *of_charge.entry(b.sum.clone()).or_default() += 1);
+    let share = KEPT.div_ceil(of_charge.len());
+    of_charge.values_mut().for_each(|n| *n = share);
+    all.retain(|b| match of_charge.get_mut(&b.sum) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            true
+        }
+        _ => false,
+    });
+    all
+}
+
 impl Energy {
+    /// Whether its diagonal is not zero: a string changes the sign of nothing else.
+    fn is_diagonal(&self) -> bool {
+        self.diagonal.iter().all(|d| d.iter().any(|z| *z != C64::ZERO))
+    }
+
     fn value(&self, state: &[usize], sites: &Sites, reach: f64) -> f64 {
         let (mut diagonal, mut size) = (self.coefficient, 1.0);
         for (k, &i) in self.sites.iter().enumerate() {
@@ -119,7 +147,79 @@ impl Energy {
     }
 }
 
-impl Annealing<'_> {
+/// The beginning of a product state, with its charges and the value of the terms that end in it.
+struct Beginning {
+    state: Vec<usize>,
+    sum: Label,
+    value: f64,
+}
+
+impl Search<'_> {
+    /// The lowest state of the sector by dynamic programming: of the beginnings that have the same charges and the same
+    /// states on the sites that later terms reach, only the lowest goes on. That is exact where no more than [`KEPT`] are left;
+    /// elsewhere the lowest of each charge go on.
+    fn built(&self) -> Option<Vec<usize>> {
+        let n = self.labels.len();
+        let mut ending = vec![Vec::new(); n];
+        // The last site that a site shares a term with.
+        let mut reaches: Vec<usize> = (0..n).collect();
+        for (k, term) in self.terms.iter().enumerate() {
+            let string: &[usize] = if term.is_diagonal() { &term.string } else { &[] };
+            let Some(last) = term.sites.iter().chain(string).copied().max() else { continue };
+            ending[last].push(k);
+            term.sites.iter().chain(string).for_each(|&i| reaches[i] = reaches[i].max(last));
+        }
+        let (least, most) = self.charges_behind();
+        let mut kept = vec![Beginning { state: vec![0; n], sum: self.symmetry.zero(), value: 0.0 }];
+        for i in 0..n {
+            let open: Vec<usize> = (0..=i).filter(|&j| reaches[j] > i).collect();
+            let mut places: HashMap<(Label, Vec<usize>), usize> = HashMap::new();
+            let mut longer: Vec<Beginning> = Vec::new();
+            for begun in &kept {
+                for (s, label) in self.labels[i].iter().enumerate() {
+                    let sum = self.symmetry.add(&begun.sum, label);
+                    let apart = self.symmetry.subtract(&self.target, &sum);
+                    let reached = |(q, d): (usize, &i32)| {
+                        self.symmetry.moduli()[q] != 0 || (least[i + 1][q]..=most[i + 1][q]).contains(d)
+                    };
+                    if !apart.iter().enumerate().all(reached) {
+                        continue;
+                    }
+                    let mut state = begun.state.clone();
+                    state[i] = s;
+                    let more: f64 =
+                        ending[i].iter().map(|&k| self.terms[k].value(&state, self.sites, self.reach)).sum();
+                    let value = begun.value + more;
+                    let key = (sum.clone(), open.iter().map(|&j| state[j]).collect());
+                    let place = *places.entry(key).or_insert(longer.len());
+                    if place == longer.len() {
+                        longer.push(Beginning { state, sum, value });
+                    } else if value < longer[place].value {
+                        longer[place] = Beginning { state, sum, value };
+                    }
+                }
+            }
+            kept = thinned(longer);
+        }
+        let whole = kept.into_iter().filter(|b| b.sum == self.target);
+        whole.min_by(|a, b| a.value.total_cmp(&b.value)).map(|b| b.state)
+    }
+
+    /// The least and the most charge that the sites from each one on can have.
+    fn charges_behind(&self) -> (Vec<Vec<i32>>, Vec<Vec<i32>>) {
+        let n = self.labels.len();
+        let numbers = self.symmetry.names().len();
+        let (mut least, mut most) = (vec![vec![0; numbers]; n + 1], vec![vec![0; numbers]; n + 1]);
+        for i in (0..n).rev() {
+            for q in 0..numbers {
+                let of_site = || self.labels[i].iter().map(|label| label[q]);
+                least[i][q] = least[i + 1][q] + of_site().min().unwrap_or(0);
+                most[i][q] = most[i + 1][q] + of_site().max().unwrap_or(0);
+            }
+        }
+        (least, most)
+    }
+
     fn random(&mut self) -> f64 {
         self.drawn += 1;
         let w = words(self.seed, Stream::Start as u32, self.drawn, u32::MAX);

@@ -10,6 +10,7 @@ use crate::manybody::{Basis as ExactBasis, dmrg};
 use crate::manybody::{OpSum, Sector, Site, Sites, operator};
 use crate::method::{DavidsonOptions, davidson};
 use crate::number::C64;
+use crate::number::philox::{Stream, unit, words};
 use crate::operator::{Format, Operator};
 use crate::task::{Interrupt, Task};
 
@@ -67,9 +68,12 @@ fn heisenberg(n: usize, range: usize) -> OpSum {
 }
 
 fn exact(h: &OpSum, sites: &Sites, sector: &Sector) -> Vec<f64> {
+    spectrum(&matrix(h, sites, sector))
+}
+
+fn matrix(h: &OpSum, sites: &Sites, sector: &Sector) -> Operator {
     let basis = ExactBasis::new(sites, sector).unwrap();
-    let op = operator(&device(), h, &basis, Format::Csr, false, &Task::default()).unwrap();
-    spectrum(&op)
+    operator(&device(), h, &basis, Format::Csr, false, &Task::default()).unwrap()
 }
 
 fn spectrum(op: &Operator) -> Vec<f64> {
@@ -342,6 +346,73 @@ fn mirrored_blocks_are_the_other_half() {
             let both = Superblock::new(&device(), &block, &right, &target, Strategy::Auto).unwrap();
             close(&spectrum(&both.into_operator(&device())), &expected, 1e-11);
         }
+    }
+}
+
+#[test]
+fn product_states_are_the_lowest() {
+    let random = |seed: u64, k: usize| {
+        let w = words(seed, Stream::Start as u32, k as u64, 0);
+        unit(w[0], w[1]) - 0.5
+    };
+    // Terms of any range: the lowest diagonal element, by looking at all of them.
+    for (kind, n, numbers) in [
+        ("Electron", 5, sector(&[("Nup", 2.0), ("Ndn", 3.0)])),
+        ("Fermion", 9, sector(&[("N", 4.0)])),
+        ("S=1", 6, sector(&[("Sz", -1.0)])),
+        ("Boson", 6, sector(&[])),
+        ("S=1/2", 1, sector(&[("Sz", 0.5)])),
+    ] {
+        let sites = chain(kind, n);
+        let density = match kind {
+            "Electron" => ["Nup", "Sz", "F"],
+            "Fermion" => ["N", "N", "F"],
+            "Boson" => ["N", "N", "N"],
+            _ => ["Sz", "Sz", "Sz"],
+        };
+        for seed in 0..10 {
+            let (mut h, mut k) = (OpSum::new(), 0);
+            for i in 0..n {
+                for j in i..n {
+                    k += 1;
+                    let factors = [(density[k % 3], i), (density[(k + seed as usize) % 3], j)];
+                    term(&mut h, random(seed, k), &factors[..if i == j { 1 } else { 2 }]);
+                }
+            }
+            let found = lowest_products(&h, &sites, &numbers, seed).unwrap();
+            let dense = matrix(&h, &sites, &numbers).to_dense().unwrap();
+            let dim = dense.len().isqrt();
+            let lowest = (0..dim).map(|i| dense[i * dim + i].re).fold(f64::INFINITY, f64::min);
+            close(&[found[0].0], &[lowest], 1e-12);
+        }
+    }
+    // Long chains in random fields: the lowest energy for each magnetisation and last spin, a site at a time.
+    for seed in 0..20 {
+        let n = 30 + seed as usize;
+        let (coupling, field) = (|i: usize| 4.0 * random(seed, i), |i: usize| random(seed, 1000 + i));
+        let (mut h, sites) = (OpSum::new(), chain("S=1/2", n));
+        let mut lowest = vec![[f64::INFINITY; 2]; n + 1];
+        lowest[0][0] = -field(0) / 2.0;
+        lowest[1][1] = field(0) / 2.0;
+        for i in 0..n {
+            term(&mut h, field(i), &[("Sz", i)]);
+            if i + 1 < n {
+                term(&mut h, coupling(i), &[("Sz", i), ("Sz", i + 1)]);
+                let mut next = vec![[f64::INFINITY; 2]; n + 1];
+                for (ups, last) in lowest.iter().enumerate().take(n) {
+                    for (b, turn) in [-1.0, 1.0].into_iter().enumerate() {
+                        let joined = [coupling(i) / -4.0 * turn, coupling(i) / 4.0 * turn];
+                        let best = (last[0] + joined[0]).min(last[1] + joined[1]) + field(i + 1) / 2.0 * turn;
+                        next[ups + b][b] = next[ups + b][b].min(best);
+                    }
+                }
+                lowest = next;
+            }
+        }
+        let ups = n / 2 - (seed % 3) as usize;
+        let numbers = sector(&[("Sz", ups as f64 - n as f64 / 2.0)]);
+        let found = lowest_products(&h, &sites, &numbers, seed).unwrap();
+        close(&[found[0].0], &[lowest[ups][0].min(lowest[ups][1])], 1e-12);
     }
 }
 
