@@ -254,6 +254,28 @@ impl DoubleMoments {
     /// # Errors
     /// Moments that differ in window, dimension, orders, volume or label.
     pub fn merge(&self, other: &DoubleMoments) -> Result<Self> {
+        self.must_fit(other)?;
+        let columns = self.columns.iter().chain(&other.columns).cloned().collect();
+        Ok(Self::of_vectors(self.window, self.dim, self.count, columns)?.on(self.volume, self.label.clone()))
+    }
+
+    /// Vector by vector, the average of these moments with others: (1 - weight) of these, weight of the others.
+    ///
+    /// # Errors
+    /// Those of [`DoubleMoments::merge`], and another number of vectors.
+    pub fn mixed(&self, other: &DoubleMoments, weight: f64) -> Result<Self> {
+        if self.vectors() != other.vectors() {
+            return Err(Error::input("moments of different numbers of vectors have no average for each"));
+        }
+        self.must_fit(other)?;
+        let mix = |(a, b): (&Vec<C64>, &Vec<C64>)| {
+            a.iter().zip(b).map(|(a, b)| a * (1.0 - weight) + b * weight).collect()
+        };
+        let columns = self.columns.iter().zip(&other.columns).map(mix).collect();
+        Ok(Self::of_vectors(self.window, self.dim, self.count, columns)?.on(self.volume, self.label.clone()))
+    }
+
+    fn must_fit(&self, other: &DoubleMoments) -> Result<()> {
         let alike = self.window == other.window
             && (self.dim, self.count, &self.label) == (other.dim, other.count, &other.label)
             && self.volume == other.volume;
@@ -262,8 +284,7 @@ impl DoubleMoments {
                 "two-dimensional moments of different windows, dimensions, orders, volumes or directions cannot be averaged",
             ));
         }
-        let columns = self.columns.iter().chain(&other.columns).cloned().collect();
-        Ok(Self::of_vectors(self.window, self.dim, self.count, columns)?.on(self.volume, self.label.clone()))
+        Ok(())
     }
 
     /// One column per vector. The report holds the rest of what [`DoubleMoments::from_table`] needs.

@@ -57,11 +57,7 @@ impl Moments {
 
     /// Moments of more vectors of the same operator and window, added to these.
     pub fn merge(&self, other: &Moments) -> Result<Moments> {
-        if self.window != other.window || self.dim != other.dim || self.len() != other.len() {
-            return Err(Error::input(
-                "moments of different windows, dimensions or orders cannot be averaged",
-            ));
-        }
+        self.must_fit(other)?;
         let mut merged = Moments::new(
             self.window,
             self.dim,
@@ -69,6 +65,30 @@ impl Moments {
         )?;
         merged.seconds = self.seconds + other.seconds;
         Ok(merged)
+    }
+
+    /// Vector by vector, the average of these moments with others: (1 - weight) of these, weight of the others.
+    pub fn mixed(&self, other: &Moments, weight: f64) -> Result<Moments> {
+        if self.vectors() != other.vectors() {
+            return Err(Error::input("moments of different numbers of vectors have no average for each"));
+        }
+        self.must_fit(other)?;
+        let mix = |(a, b): (&Vec<f64>, &Vec<f64>)| {
+            a.iter().zip(b).map(|(a, b)| (1.0 - weight) * a + weight * b).collect()
+        };
+        let columns = self.columns.iter().zip(&other.columns).map(mix).collect();
+        let mut mixed = Moments::new(self.window, self.dim, columns)?;
+        mixed.seconds = self.seconds + other.seconds;
+        Ok(mixed)
+    }
+
+    fn must_fit(&self, other: &Moments) -> Result<()> {
+        if self.window != other.window || self.dim != other.dim || self.len() != other.len() {
+            return Err(Error::input(
+                "moments of different windows, dimensions or orders cannot be averaged",
+            ));
+        }
+        Ok(())
     }
 
     pub fn len(&self) -> usize {

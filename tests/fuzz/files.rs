@@ -32,6 +32,12 @@ pub fn kinds() -> Vec<Kind> {
         "let m = load(\"m.npy\"); [m.rows, m.row(0).to_array(), m.row(1).to_array()]",
         false,
     );
+    add(
+        "v.npy",
+        "let h = tight_binding(lattice::chain(4)); ((1.5 + I) * unit_block(h, [2])).save(\"v.npy\");".into(),
+        "let m = load(\"v.npy\"); [m.rows, m.columns, m.row(2).to_array()]",
+        false,
+    );
     add("s.npz", "series([1.0, I, 2.5]).save(\"s.npz\");".into(), "load(\"s.npz\").to_array()", false);
     let moments = "kpm::moments(tight_binding(lattice::chain(16)), #{ moments: 16, vectors: 2, seed: 1, progress: false })";
     add(

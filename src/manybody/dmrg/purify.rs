@@ -10,23 +10,31 @@ use super::density::Truncation;
 use super::mpo::conserved;
 use super::space::{Fusion, Label, Space};
 use super::state::State;
+use super::strings::Strings;
 use super::tensor::Tensor;
 use super::train::Raw;
 use crate::error::Result;
-use crate::manybody::{Sector, Sites};
+use crate::manybody::{OpSum, Sector, Sites};
 use crate::task::Task;
 
 impl State<f64> {
     /// The sum of all product states of a sector, each times its copy, with equal weights and norm one, on the
     /// doubled sites; and the logarithm of their number. Besides the sector's numbers, the differences between the
-    /// numbers of a site and those of its copy are conserved.
+    /// numbers of the sites and those of their copies are conserved: of all numbers, or of those that a Hamiltonian does.
     ///
     /// # Errors
-    /// For sites of too many states, and a sector without states.
-    pub fn infinite_temperature(sites: &Sites, sector: &Sector, task: &Task) -> Result<(State<f64>, f64)> {
+    /// For sites of too many states, a sector without states, and a Hamiltonian that does not fit the sites.
+    pub fn infinite_temperature(
+        sites: &Sites,
+        sector: &Sector,
+        of: Option<&OpSum>,
+        task: &Task,
+    ) -> Result<(State<f64>, f64)> {
         let doubled = sites.doubled()?;
+        let kept = of.map(|h| Strings::conserved(h, sites)).transpose()?;
+        let kept = kept.unwrap_or_else(|| sites.charges().to_vec());
         let mut numbers = sector.clone();
-        numbers.extend(sites.charges().iter().map(|name| (Sites::difference(name), 0.0)));
+        numbers.extend(kept.iter().map(|name| (Sites::difference(name), 0.0)));
         // By name, as sectors of scripts are.
         numbers.sort_by(|a, b| a.0.cmp(&b.0));
         // Checked first on the sites themselves, so that errors speak of those.

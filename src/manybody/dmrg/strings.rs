@@ -138,6 +138,17 @@ impl Strings {
         Ok((strings, first))
     }
 
+    /// The charges of the sites that a sum conserves.
+    ///
+    /// # Errors
+    /// As [`Strings::new`], but for terms that change numbers.
+    pub fn conserved(sum: &OpSum, sites: &Sites) -> Result<Vec<String>> {
+        let symmetry = Symmetry::new(sites, sites.charges().iter().cloned());
+        let (_, changes) = Strings::with_changes(sum, sites, &symmetry)?;
+        let kept = |k: &usize| changes.iter().all(|(label, _)| label[*k] == 0);
+        Ok((0..symmetry.names().len()).filter(kept).map(|k| symmetry.names()[k].clone()).collect())
+    }
+
     /// The strings, and by how much they change the conserved numbers, each change with a term that makes it.
     fn with_changes(
         sum: &OpSum,

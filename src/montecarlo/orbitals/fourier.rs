@@ -102,6 +102,16 @@ impl Fourier {
                 Error::input(format!("a cutoff of {cutoff}")).hint("a positive energy, like 4.5 hartree")
             );
         }
+        let refused = |waves: f64| {
+            Error::memory(format!("{waves} plane waves below a cutoff of {cutoff}"))
+                .hint(format!("at most {MOST_WAVES}: use a smaller cutoff or a smaller primitive cell"))
+        };
+        // So many lie in the sphere, give or take its surface; far too many are not listed first.
+        let radius = (2.0 * cutoff).sqrt();
+        let about = crystal.primitive().volume() * radius.powi(3) / (6.0 * std::f64::consts::PI.powi(2));
+        if about > 100.0 * MOST_WAVES as f64 {
+            return Err(refused(about));
+        }
         let complex = twist != [0.0; 3];
         let repeat = crystal.repeat().map(|r| r as i32);
         let points = Folded::all(repeat, complex);
@@ -112,10 +122,7 @@ impl Fourier {
                 std::array::from_fn(|a| (f64::from(point.at[a]) + twist[a]) / f64::from(repeat[a]));
             let waves = within(crystal.primitive(), shift, 2.0 * cutoff);
             if waves.len() > MOST_WAVES {
-                return Err(Error::memory(format!("{} plane waves below a cutoff of {cutoff}", waves.len()))
-                    .hint(format!(
-                        "at most {MOST_WAVES}: use a smaller cutoff or a smaller primitive cell"
-                    )));
+                return Err(refused(waves.len() as f64));
             }
             let problem = Problem { crystal, shift, waves };
             let solved = if point.own_mirror && !complex { problem.real()? } else { problem.complex()? };

@@ -1,7 +1,7 @@
 //! NumPy's formats. An NPZ holds an array a column (or `series`, or `matrix`) and `manifest.json`, which NumPy gives
 //! back as bytes: `json.loads(np.load("dos.npz")["manifest.json"])`.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
@@ -45,11 +45,19 @@ pub fn save_npy(data: &Data, path: &Path) -> Result<()> {
             (vec![matrix.rows() as u64, matrix.cols() as u64], matrix.data().clone())
         }
     };
+    write_npy(path, |out| write_array(out, &shape, &numbers))
+}
+
+/// Writes one array and its check.
+pub(super) fn write_npy(
+    path: &Path,
+    array: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<()> {
     super::write_atomically(path, |out| {
-        let mut array = Vec::new();
-        write_array(&mut array, &shape, &numbers)?;
-        out.write_all(&array)?;
-        writeln!(out, "{CHECK}{}", check::of(&array))
+        let mut out = BufWriter::new(check::Summed::new(out));
+        array(&mut out)?;
+        let (check, out) = out.into_inner().map_err(std::io::IntoInnerError::into_error)?.finish();
+        writeln!(out, "{CHECK}{check}")
     })
 }
 

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::archive::{Archive, MANIFEST};
 use super::array::{array, read_array};
+use super::npz::write_npy;
 use super::write_atomically;
 use crate::backend::{BlockVector, Device, Grid, Rows};
 use crate::error::{Error, Kind, Result};
@@ -109,7 +110,7 @@ pub fn save_vectors(vectors: &Vectors, path: &Path, manifest: Option<&Manifest>)
     let named = |end: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
     if named("npy") && vectors.pairs.is_none() {
         let shape = [vectors.rows.global as u64, vectors.columns as u64];
-        return write_atomically(path, |out| write_numbers(out, &shape, vectors));
+        return write_npy(path, |out| write_numbers(out, &shape, vectors));
     }
     if !named("npz") {
         let hint = match vectors.pairs {

@@ -232,7 +232,8 @@ mod band_functions {
     }
 
     /// The Chern number of the `filled` lowest bands, an integer (Fukui, Hatsugai, Suzuki 2005). The grid of momenta is refined
-    /// until it is fine enough. Its sign is that of the Berry connection `i <u|du/dk>` with x and y along the plane's directions.
+    /// until it is fine enough. Its sign is that of the Berry connection `i <u|du/dk>` with x and y
+    /// in this order; in three directions, with the plane's directions in the order in which they are given.
     ///
     /// # Options
     /// - `filled` (int, required): give the number of bands below the gap.

@@ -6,6 +6,7 @@ use rhai::plugin::*;
 use rhai::{FLOAT, INT};
 
 use super::chebyshev::SharedMoments;
+use super::kubo::SharedDouble;
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
@@ -327,6 +328,31 @@ mod kpm_functions {
 
 #[export_module(root = "crate::script::native")]
 mod passes {
+    /// Vector by vector, (1 - weight) of moments and weight of others: what differs between momenta is no error of random vectors.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// let mu = kpm::moments(h, #{ moments: 8, vectors: 4 });
+    /// assert(internal::mixed(mu, mu, 0.5).vectors == 4, "as many as before");
+    /// ```
+    #[rhai_fn(name = "mixed", return_raw)]
+    pub fn mixed_moments(a: SharedMoments, b: SharedMoments, weight: FLOAT) -> Fallible<SharedMoments> {
+        Ok(Rc::new(a.mixed(&b, weight)?))
+    }
+
+    /// As for moments, of two-dimensional ones.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let mu = kpm::conductivity_moments(tight_binding(lattice::square(4, 4)), #{ moments: 8, vectors: 2 });
+    /// assert(internal::mixed(mu, mu, 0.5).vectors == 2, "as many as before");
+    /// ```
+    #[rhai_fn(name = "mixed", return_raw)]
+    pub fn mixed_double(a: SharedDouble, b: SharedDouble, weight: FLOAT) -> Fallible<SharedDouble> {
+        Ok(Rc::new(a.mixed(&b, weight)?))
+    }
+
     /// How many of `wanted` vectors are best run side by side: as many as are fastest and fit into memory.
     ///
     /// # Example

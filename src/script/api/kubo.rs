@@ -16,7 +16,7 @@ use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
 /// The script's handle to two-dimensional moments.
-type SharedDouble = Rc<DoubleMoments>;
+pub(super) type SharedDouble = Rc<DoubleMoments>;
 
 /// Registers the type and its functions.
 pub(super) fn register(rooms: &mut Rooms) {

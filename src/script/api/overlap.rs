@@ -93,8 +93,9 @@ mod overlap_functions {
         let mut wanted = Wanted { delta: o.float("delta")?, seed: o.seed()?, ..Wanted::default() };
         wanted.low = o.maybe::<Pairs>("low_modes").map(|pairs| (*pairs.0).clone());
         if let Some(n) = o.maybe::<INT>("low_modes") {
-            let few = || Error::input(format!("{n} low modes")).hint("there are 0 or more of them");
-            wanted.modes = Some(usize::try_from(n).map_err(|_| few())?);
+            let wrong =
+                || Error::input(format!("{n} low modes")).hint("few of them pay, like 8, or 0 for none");
+            wanted.modes = Some(usize::try_from(n).ok().filter(|n| *n <= q.dim()).ok_or_else(wrong)?);
         }
         wanted.polynomial = o.maybe::<Rc<MinMax>>("polynomial").map(|p| (*p).clone());
         wanted.rational = o.maybe::<Rc<Zolotarev>>("rational").map(|r| (*r).clone());

@@ -103,11 +103,21 @@ mod time_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn purified(chain: Sites, sector: Map) -> Fallible<Held> {
-        let task = session()?.task(true);
-        let (state, log_states) =
-            sector_of(&sector).and_then(|sector| State::infinite_temperature(&chain, &sector, &task))?;
-        let about = Map::from([("log_states".into(), log_states.into())]);
-        Ok(Held { state: Either::Real(state.into()), about: about.into() })
+        hot(&chain, &sector, None)
+    }
+
+    /// As `dmrg::purified(chain, sector)`, for a Hamiltonian that does not conserve all numbers of its sites: those that it conserves
+    /// are the same on the sites and on their copies.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let hot = dmrg::purified(chain, #{}, models::ising(chain));
+    /// assert_close(hot.about.log_states, 4.0 * log(2.0), 1e-12);
+    /// ```
+    #[rhai_fn(name = "purified", return_raw)]
+    pub fn purified_of(chain: Sites, sector: Map, h: OpSum) -> Fallible<Held> {
+        hot(&chain, &sector, Some(&h))
     }
 
     /// As `dmrg::white_transformation(both, v, next, basis, side)`, where the `side` block of `next` is that of `both` grown by a site as it
@@ -121,6 +131,13 @@ mod time_functions {
     ) -> Fallible<Vector> {
         Ok(unmoved(&both, &v.block, &next, side)?)
     }
+}
+
+fn hot(chain: &Sites, sector: &Map, of: Option<&OpSum>) -> Fallible<Held> {
+    let task = session()?.task(true);
+    let (state, log_states) = State::infinite_temperature(chain, &sector_of(sector)?, of, &task)?;
+    let about = Map::from([("log_states".into(), log_states.into())]);
+    Ok(Held { state: Either::Real(state.into()), about: about.into() })
 }
 
 #[export_module(root = "crate::script::native")]
