@@ -180,10 +180,8 @@ mod tests {
     #[test]
     fn any_time_agrees_with_the_levels() {
         for (n, z) in [
-            (KEPT_ORTHOGONAL + 500, C64::new(0.0, -3.0)),
-            (KEPT_ORTHOGONAL + 500, C64::new(0.0, 60.0)),
-            (KEPT_ORTHOGONAL + 500, C64::new(-30.0, 0.0)),
-            (KEPT_ORTHOGONAL + 500, C64::new(-2.0, -5.0)),
+            (KEPT_ORTHOGONAL + 1, C64::new(0.0, 60.0)),
+            (KEPT_ORTHOGONAL + 1, C64::new(-2.0, -5.0)),
             (1, C64::new(0.0, -2.0)),
             (2, C64::new(-3.0, 0.0)),
             (40, C64::new(0.0, -0.1)),

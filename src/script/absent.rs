@@ -3,7 +3,7 @@
 use super::manual::plain;
 
 /// Words, what they are, and what serves instead. Names in back-ticks exist; a test looks.
-const ABSENT: [(&[&str], &str); 15] = [
+const ABSENT: [(&[&str], &str); 14] = [
     (
         &["vumps", "itebd", "idmrg", "imps", "infinite mps", "uniform mps"],
         "infinite matrix-product states (VUMPS, iTEBD) are not there; `dmrg::infinite` grows a chain without end by White's algorithm, and energies of two long chains by `dmrg::finite` differ by that of their sites",
@@ -11,10 +11,6 @@ const ABSENT: [(&[&str], &str); 15] = [
     (
         &["su(2)", "su2", "non-abelian", "nonabelian", "spin-adapted", "cgc"],
         "tensors with SU(2) or other non-abelian symmetry are not there: states have the numbers of U(1) and Z_n, as in `product_state(chain, names, #{ Sz: 0 })`; the total spin is the expectation value of a sum, and multiplets are kept whole by `dmrg::finite`. SU(3) fields are those of `gauge::heatbath`",
-    ),
-    (
-        &["fcidump", "integrals", "quantum chemistry", "molecule", "pyscf", "molpro"],
-        "files of molecular integrals (FCIDUMP) are not read; a loop over integrals adds their terms to `opsum`, on `sites(\"Electron\", n)`, for `dmrg::finite` and `exact::operator`",
     ),
     (
         &["peps", "ipeps", "mera", "ttn", "tree tensor", "ctmrg", "isotns"],
@@ -105,16 +101,16 @@ mod tests {
             ("VUMPS", "dmrg::infinite"),
             ("SU(2)", "U(1)"),
             ("su2 symmetry", "U(1)"),
-            ("FCIDUMP", "opsum"),
             ("iPEPS", "cylinder"),
             ("DMFT", "meanfield"),
             ("hybrid Monte Carlo", "heatbath"),
-            ("quantum chemistry", "opsum"),
         ] {
             let found = instead(question).unwrap_or_default();
             assert!(found.contains(word), "{question}: {found}");
         }
-        for there in ["METTS", "Lanczos finite temperature", "moments", "dos", "sse2x", "gwen", "hmcx"] {
+        for there in
+            ["METTS", "FCIDUMP", "Lanczos finite temperature", "moments", "dos", "sse2x", "gwen", "hmcx"]
+        {
             assert!(instead(there).is_none(), "{there}");
         }
     }

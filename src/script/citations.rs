@@ -32,7 +32,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 57] = [
+pub const WORKS: [Work; 58] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -179,6 +179,13 @@ pub const WORKS: [Work; 57] = [
         "Using nonorthogonal {Lanczos} vectors in the computation of matrix functions",
         ["SIAM Journal on Scientific Computing", "19", "38--54"],
         1998,
+    ),
+    work(
+        "Knowles1989",
+        "Knowles, Peter J. and Handy, Nicholas C.",
+        "A determinant based full configuration interaction program",
+        ["Computer Physics Communications", "54", "75--83"],
+        1989,
     ),
     work(
         "Yang2020",
@@ -435,7 +442,7 @@ pub const WORKS: [Work; 57] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 62] = [
+const BEHIND: [(&str, &[&str]); 63] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -467,6 +474,7 @@ const BEHIND: [(&str, &[&str]); 62] = [
     ("dmrg::mpo", &["Ren2020"]),
     ("dmrg::evolve", &["Haegeman2016", "Yang2020", "Vidal2004", "Hochbruck1997", "Suzuki1993", "Lubich2015"]),
     ("dmrg::metts", &["White2009", "Stoudenmire2010", "Flyvbjerg1989"]),
+    ("models::fcidump", &["Knowles1989"]),
     ("dmrg::thermal", &["Verstraete2004", "Haegeman2016"]),
     ("dmrg::purified", &["Verstraete2004"]),
     ("dmrg::spectral", &["Holzner2011", "Weisse2006"]),
