@@ -60,7 +60,6 @@ fn states_as_vectors_and_in_time() {
                 "not Hermitian",
                 "conjugate",
             ),
-            ("dmrg::evolve(psi, |t| beyond(t), 1.0)", "no function `beyond`", ""),
             ("dmrg::turned(psi, 2.0)", "a f64 where a Matrix", "unitary"),
             ("dmrg::turned(psi, identity(3))", "9 elements on site 0", "2 x 2"),
             ("dmrg::turned(psi, 2.0 * identity(2))", "not unitary", "orthonormal"),

@@ -39,8 +39,11 @@ mod molecule_functions {
                 .into());
         }
         let path = session()?.input_path(file)?;
-        let bytes =
-            memory::read(&path).map_err(|e| Error::of_io(&e).context(format!("`{file}` cannot be read")))?;
+        let bytes = memory::read(&path).map_err(|e| {
+            Error::of_io(&e)
+                .context(format!("`{file}` cannot be read"))
+                .hint("`fcidump.from_scf(mf, name)` of PySCF writes such files")
+        })?;
         let text = String::from_utf8_lossy(&bytes);
         let molecule = read_fcidump(&text, cutoff).map_err(|e| e.context(format!("`{file}`")))?;
         let (up, dn) = molecule.electrons;
