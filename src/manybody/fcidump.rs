@@ -32,7 +32,7 @@ fn numbers(header: &str, key: &str) -> Vec<i64> {
     let Some(at) = header.find(&format!("{key}=")) else { return Vec::new() };
     let rest = &header[at + key.len() + 1..];
     let one = |word: &str| word.parse().ok();
-    rest.split([',', ' ']).filter(|w| !w.is_empty()).map_while(one).collect()
+    rest.split([',', ' ', '/']).filter(|w| !w.is_empty()).map_while(one).collect()
 }
 
 /// The eight places of an integral of real orbitals.
@@ -69,7 +69,7 @@ fn keep(all: &mut BTreeMap<[usize; 4], f64>, key: [usize; 4], value: f64, line: 
 /// For texts of another kind, orbitals that there are not, complex integrals and those of spins apart.
 pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
     let mut lines = text.lines().enumerate().map(|(k, line)| (k + 1, line.trim()));
-    let mut header = String::new();
+    let (mut header, mut ended) = (String::new(), false);
     for (number, line) in lines.by_ref() {
         let upper = line.to_uppercase().replace(" =", "=");
         let begins = header.is_empty();
@@ -79,14 +79,18 @@ pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
             return Err(bad(number, "no header"));
         }
         if upper.ends_with("&END") || upper.ends_with("$END") || upper.ends_with('/') {
+            ended = true;
             break;
         }
+    }
+    if !ended {
+        return Err(bad(1, "a header that has no end"));
     }
     let first = |key: &str| numbers(&header, key).first().copied();
     let n = first("NORB").and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(n));
     let n = n.ok_or_else(|| bad(1, &format!("NORB is not a number of orbitals from 1 to {MOST}")))?;
     let spin = first("MS2").unwrap_or(0);
-    let twice = first("NELEC").map(|all| (all + spin, all - spin));
+    let twice = first("NELEC").map(|all| (all.saturating_add(spin), all.saturating_sub(spin)));
     let electrons = twice
         .filter(|(up, dn)| up % 2 == 0 && (0..=2 * n as i64).contains(up) && (0..=2 * n as i64).contains(dn));
     let (up, dn) =
@@ -122,6 +126,9 @@ pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
             }
             _ => return Err(bad(number, "an integral between orbitals and none")),
         }
+    }
+    if one.is_empty() && two.is_empty() {
+        return Err(bad(text.lines().count(), "the file ends without an integral"));
     }
     // A term: four names and places, and what holds them.
     let terms = two.len() as u128 * 32 + one.len() as u128 * 4;

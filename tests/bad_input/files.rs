@@ -193,6 +193,8 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
         b"%%MatrixMarket matrix coordinate real general\n1000000000000 1000000000000 1\n1 1 1.0\n",
     );
     folder.file("text.mtx", b"hello\n");
+    folder.file("cut.fcidump", b"&FCI NORB=2,NELEC=2\n ORBSYM=1,");
+    folder.file("bare.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n&END\n");
     folder.file("text.fcidump", b"hello\n");
     folder.file("wide.fcidump", b"&FCI NORB=2,NELEC=5,MS2=1\n&END\n");
     folder.file("big.fcidump", b"&FCI NORB=100000,NELEC=2,MS2=0\n&END\n");
@@ -221,6 +223,8 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("matrix_market(\"text.mtx\")", "is no header", "%%MatrixMarket"),
             ("models::fcidump(\"missing.fcidump\")", "no such file", ""),
             ("models::fcidump(\"text.fcidump\")", "line 1: no header", "&FCI"),
+            ("models::fcidump(\"cut.fcidump\")", "no end", "&FCI"),
+            ("models::fcidump(\"bare.fcidump\")", "without an integral", "&FCI"),
             ("models::fcidump(\"wide.fcidump\")", "do not fit", "&FCI"),
             ("models::fcidump(\"big.fcidump\")", "from 1 to 400", "&FCI"),
             ("models::fcidump(\"spins.fcidump\")", "spins apart", "&FCI"),
