@@ -5,6 +5,7 @@
 mod basis;
 pub mod dmrg;
 mod exact;
+mod fcidump;
 mod kinds;
 mod opsum;
 mod product;
@@ -15,6 +16,7 @@ mod tests;
 
 pub use basis::{Basis, Sector};
 pub use exact::{matrix, operator};
+pub use fcidump::{Molecule, read_fcidump};
 pub use opsum::{Meant, OpSum, Term, unfit};
 pub use product::Product;
 pub use site::{Charge, LocalOperator, Site};

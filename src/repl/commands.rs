@@ -17,7 +17,7 @@ use crate::confine;
 use crate::error::Error;
 use crate::number::memory::human;
 use crate::ranks;
-use crate::script::{api, examples, manual, stdlib};
+use crate::script::{absent, api, examples, manual, stdlib};
 
 impl Session {
     /// Takes what was typed or pasted: one input, or several in turn until one fails.
@@ -193,13 +193,13 @@ impl Session {
     }
 
     fn search(&self, word: &str) -> Step {
-        match manual::search(&self.names.borrow().entries, word, self.style()) {
-            Some(found) => {
-                self.say(&found);
-                Step::Next
-            }
-            None => self.fail(&Error::input(format!("no text mentions `{word}`"))),
+        let found = manual::search(&self.names.borrow().entries, word, self.style());
+        match (absent::instead(word), found) {
+            (None, Some(found)) => self.say(&found),
+            (Some(text), found) => self.say(&format!("{text}\n{}", found.unwrap_or_default()).trim_end()),
+            (None, None) => return self.fail(&Error::input(format!("no text mentions `{word}`"))),
         }
+        Step::Next
     }
 
     /// Whether the user has a variable or a function of this name.

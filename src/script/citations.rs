@@ -32,7 +32,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 52] = [
+pub const WORKS: [Work; 58] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -144,6 +144,48 @@ pub const WORKS: [Work; 52] = [
         "Unifying time evolution and optimization with matrix product states",
         ["Physical Review B", "94", "165116"],
         2016,
+    ),
+    work(
+        "Suzuki1993",
+        "Suzuki, Masuo",
+        "General decomposition theory of ordered exponentials",
+        ["Proceedings of the Japan Academy, Series B", "69", "161--166"],
+        1993,
+    ),
+    work(
+        "Lubich2015",
+        "Lubich, Christian and Oseledets, Ivan V. and Vandereycken, Bart",
+        "Time integration of tensor trains",
+        ["SIAM Journal on Numerical Analysis", "53", "917--941"],
+        2015,
+    ),
+    work(
+        "White2009",
+        "White, Steven R.",
+        "Minimally entangled typical quantum states at finite temperature",
+        ["Physical Review Letters", "102", "190601"],
+        2009,
+    ),
+    work(
+        "Stoudenmire2010",
+        "Stoudenmire, E. M. and White, Steven R.",
+        "Minimally entangled typical thermal state algorithms",
+        ["New Journal of Physics", "12", "055026"],
+        2010,
+    ),
+    work(
+        "Druskin1998",
+        "Druskin, Vladimir and Greenbaum, Anne and Knizhnerman, Leonid",
+        "Using nonorthogonal {Lanczos} vectors in the computation of matrix functions",
+        ["SIAM Journal on Scientific Computing", "19", "38--54"],
+        1998,
+    ),
+    work(
+        "Knowles1989",
+        "Knowles, Peter J. and Handy, Nicholas C.",
+        "A determinant based full configuration interaction program",
+        ["Computer Physics Communications", "54", "75--83"],
+        1989,
     ),
     work(
         "Yang2020",
@@ -400,7 +442,7 @@ pub const WORKS: [Work; 52] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 61] = [
+const BEHIND: [(&str, &[&str]); 63] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -430,12 +472,14 @@ const BEHIND: [(&str, &[&str]); 61] = [
     ("density_matrix", &["White1992", "White2005"]),
     ("truncate", &["Legeza2004"]),
     ("dmrg::mpo", &["Ren2020"]),
-    ("dmrg::evolve", &["Haegeman2016", "Yang2020", "Vidal2004", "Hochbruck1997"]),
+    ("dmrg::evolve", &["Haegeman2016", "Yang2020", "Vidal2004", "Hochbruck1997", "Suzuki1993", "Lubich2015"]),
+    ("dmrg::metts", &["White2009", "Stoudenmire2010", "Flyvbjerg1989"]),
+    ("models::fcidump", &["Knowles1989"]),
     ("dmrg::thermal", &["Verstraete2004", "Haegeman2016"]),
     ("dmrg::purified", &["Verstraete2004"]),
     ("dmrg::spectral", &["Holzner2011", "Weisse2006"]),
     ("exact::thermal", &["Jaklic1994"]),
-    ("exponential", &["Hochbruck1997"]),
+    ("exponential", &["Hochbruck1997", "Druskin1998"]),
     ("lattice::wannier90", &["Pizzi2020"]),
     ("random_block", &["Salmon2011"]),
     ("tight_binding", &["Salmon2011"]),

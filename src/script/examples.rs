@@ -3,7 +3,7 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 32] = [
+const SCRIPTS: [(&str, &str); 34] = [
     ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
@@ -12,12 +12,14 @@ const SCRIPTS: [(&str, &str); 32] = [
     ("scripts/density_of_states.rhai", include_str!("../../scripts/density_of_states.rhai")),
     ("scripts/dmrg_by_hand.rhai", include_str!("../../scripts/dmrg_by_hand.rhai")),
     ("scripts/dmrg_finite.rhai", include_str!("../../scripts/dmrg_finite.rhai")),
+    ("scripts/driven.rhai", include_str!("../../scripts/driven.rhai")),
     ("scripts/edge_state.rhai", include_str!("../../scripts/edge_state.rhai")),
     ("scripts/hall_bar.rhai", include_str!("../../scripts/hall_bar.rhai")),
     ("scripts/kpm_by_hand.rhai", include_str!("../../scripts/kpm_by_hand.rhai")),
     ("scripts/kpm_dos.rhai", include_str!("../../scripts/kpm_dos.rhai")),
     ("scripts/kreutzer2015.rhai", include_str!("../../scripts/kreutzer2015.rhai")),
     ("scripts/metropolis_by_hand.rhai", include_str!("../../scripts/metropolis_by_hand.rhai")),
+    ("scripts/metts.rhai", include_str!("../../scripts/metts.rhai")),
     ("scripts/nemes2014.rhai", include_str!("../../scripts/nemes2014.rhai")),
     ("scripts/overlap_by_hand.rhai", include_str!("../../scripts/overlap_by_hand.rhai")),
     ("scripts/overlap_index.rhai", include_str!("../../scripts/overlap_index.rhai")),
@@ -39,7 +41,7 @@ const SCRIPTS: [(&str, &str); 32] = [
 ];
 
 /// What people ask for and the scripts call by another name.
-const WORDS: [(&[&str], &str); 14] = [
+const WORDS: [(&[&str], &str); 15] = [
     (&["band structure", "bandstructure", "dispersion", "bloch"], "bands"),
     (&["dos", "ldos", "density of states", "spectrum"], "density of states"),
     (&["hall effect", "quantum hall", "topology", "topological"], "chern"),
@@ -47,6 +49,10 @@ const WORDS: [(&[&str], &str); 14] = [
     (&["anderson", "localisation", "impurity", "defect"], "disorder"),
     (&["defects", "holes", "missing"], "vacancy"),
     (&["quantum dynamics", "time evolution", "real time", "evolve", "tebd"], "tdvp"),
+    (
+        &["floquet", "periodic driving", "time dependent", "ramp", "adiabatic"],
+        "hamiltonians that depend on time",
+    ),
     (&["finite temperature", "specific heat", "thermodynamics"], "temperature"),
     (&["exact diagonalisation", "ed", "lanczos"], "davidson"),
     (&["matrix product states", "mps", "tensor networks"], "dmrg"),
@@ -159,6 +165,8 @@ mod tests {
             ("zero modes of a gauge field", "scripts/overlap_index.rhai"),
             ("time evolution", "scripts/quench.rhai"),
             ("finite temperature", "scripts/thermal.rhai"),
+            ("time-dependent Hamiltonian", "scripts/driven.rhai"),
+            ("typical thermal states", "scripts/metts.rhai"),
             ("Anderson localization", "examples/wave_packet.rhai"),
             ("how do I write my own updating scheme?", "scripts/metropolis_by_hand.rhai"),
         ] {

@@ -1,6 +1,7 @@
 //! All that knows Rhai: the engine, one file per script module under `api/`, the registry of names and docs, option
 //! maps and diagnostics. Script values go in here and come out as typed arguments for the layers below.
 
+pub mod absent;
 pub mod api;
 mod callback;
 pub mod citations;

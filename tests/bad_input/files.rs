@@ -193,6 +193,16 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
         b"%%MatrixMarket matrix coordinate real general\n1000000000000 1000000000000 1\n1 1 1.0\n",
     );
     folder.file("text.mtx", b"hello\n");
+    folder.file("cut.fcidump", b"&FCI NORB=2,NELEC=2\n ORBSYM=1,");
+    folder.file("bare.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n&END\n");
+    folder.file("text.fcidump", b"hello\n");
+    folder.file("wide.fcidump", b"&FCI NORB=2,NELEC=5,MS2=1\n&END\n");
+    folder.file("big.fcidump", b"&FCI NORB=100000,NELEC=2,MS2=0\n&END\n");
+    folder.file("spins.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0,IUHF=1\n/\n");
+    folder.file("far.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n/\n0.5 1 1 0 0\n0.5 1 3 0 0\n");
+    folder.file("half.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n/\n0.5 1 1 2 0\n");
+    folder.file("complex.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n/\n(0.5,0.1) 1 1 0 0\n");
+    folder.file("twice.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n/\n0.5 1 2 0 0\n0.4 2 1 0 0\n");
     folder.file("cut_hr.dat", b"by hand\n 2\n 3\n 2 1 2\n-1 0 0 1 1 0.0 0.0\n");
     fail(
         &mut engine,
@@ -211,6 +221,17 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("matrix_market(\"cut.mtx\")", "ends after line 3", "truncated"),
             ("matrix_market(\"huge.mtx\")", "takes 16.0 TB", "fewer"),
             ("matrix_market(\"text.mtx\")", "is no header", "%%MatrixMarket"),
+            ("models::fcidump(\"missing.fcidump\")", "no such file", ""),
+            ("models::fcidump(\"text.fcidump\")", "line 1: no header", "&FCI"),
+            ("models::fcidump(\"cut.fcidump\")", "no end", "&FCI"),
+            ("models::fcidump(\"bare.fcidump\")", "without an integral", "&FCI"),
+            ("models::fcidump(\"wide.fcidump\")", "do not fit", "&FCI"),
+            ("models::fcidump(\"big.fcidump\")", "from 1 to 400", "&FCI"),
+            ("models::fcidump(\"spins.fcidump\")", "spins apart", "&FCI"),
+            ("models::fcidump(\"far.fcidump\")", "line 4: four orbitals from 0 to 2", "&FCI"),
+            ("models::fcidump(\"half.fcidump\")", "between orbitals and none", "&FCI"),
+            ("models::fcidump(\"complex.fcidump\")", "not a real number", "&FCI"),
+            ("models::fcidump(\"twice.fcidump\")", "two values", "eight places"),
             ("lattice::wannier90(\"cut_hr.dat\", #{ cells: [2, 2, 2] })", "ends after line 5", "truncated"),
             ("t.save(\"nowhere/at/all.csv\")", "cannot write", "does not exist"),
             ("table([[\"a\", [\"x\", 1]]])", "element 1 is not a text but a number", "texts alone"),

@@ -54,9 +54,37 @@ fn real_dot(x: &[f64], y: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// The imaginary part of `sum conj(x) y` of pairs.
+/// The imaginary part of `sum conj(x) y` of pairs. Sums run side by side: one alone would wait for each addition.
 fn cross_dot(x: &[f64], y: &[f64]) -> f64 {
-    x.chunks_exact(2).zip(y.chunks_exact(2)).map(|(x, y)| x[0] * y[1] - x[1] * y[0]).sum()
+    let mut sums = [0.0; WIDE];
+    let (x, x_rest) = x.as_chunks::<WIDE>();
+    let (y, y_rest) = y.as_chunks::<WIDE>();
+    for (x, y) in x.iter().zip(y) {
+        for k in 0..WIDE {
+            sums[k] += x[k] * y[k ^ 1];
+        }
+    }
+    let (x_rest, y_rest) = (x_rest.as_chunks::<2>().0, y_rest.as_chunks::<2>().0);
+    let rest: f64 = x_rest.iter().zip(y_rest).map(|(x, y)| x[0] * y[1] - x[1] * y[0]).sum();
+    sums.as_chunks::<2>().0.iter().map(|pair| pair[0] - pair[1]).sum::<f64>() + rest
+}
+
+/// `y += c x` of pairs.
+fn add_times(c: C64, x: &[f64], y: &mut [f64]) {
+    let mut turned = [c.im; WIDE];
+    turned.iter_mut().step_by(2).for_each(|s| *s = -c.im);
+    let (x, x_rest) = x.as_chunks::<WIDE>();
+    let (y, y_rest) = y.as_chunks_mut::<WIDE>();
+    for (y, x) in y.iter_mut().zip(x) {
+        for k in 0..WIDE {
+            y[k] += c.re * x[k] + turned[k] * x[k ^ 1];
+        }
+    }
+    let (x_rest, y_rest) = (x_rest.as_chunks::<2>().0, y_rest.as_chunks_mut::<2>().0);
+    for (y, x) in y_rest.iter_mut().zip(x_rest) {
+        y[0] += c.re * x[0] - c.im * x[1];
+        y[1] += c.re * x[1] + c.im * x[0];
+    }
 }
 
 /// `<x_k|y>` for a list of columns.
@@ -113,10 +141,7 @@ pub(super) fn mix(
                 if c.im == 0.0 {
                     y.iter_mut().zip(x).for_each(|(y, x)| *y += c.re * x);
                 } else {
-                    for (y, x) in y.chunks_exact_mut(2).zip(x.chunks_exact(2)) {
-                        y[0] += c.re * x[0] - c.im * x[1];
-                        y[1] += c.re * x[1] + c.im * x[0];
-                    }
+                    add_times(*c, x, y);
                 }
             }
         }

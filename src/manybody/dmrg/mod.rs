@@ -27,6 +27,7 @@ mod tensor;
 mod tests;
 mod train;
 mod trotter;
+mod turned;
 
 pub use basis::Basis;
 pub use block::Block;

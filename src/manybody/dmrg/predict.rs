@@ -46,6 +46,9 @@ pub fn transformed<T: Element>(
     if basis.old() != old.half(side).space() {
         return Err(foreign());
     }
+    if let Some(out) = onto_bond(old, x, new, basis, side, other) {
+        return Ok(out);
+    }
     // The moving half loses its site by the projection; the other half gives up the site next to it.
     let (rest, pieces) = split(old, x, basis, side, old.half(other))?;
     let mut out = vec![T::default(); new.dim()];
@@ -99,6 +102,41 @@ pub fn transformed<T: Element>(
         put(&mut out, panel, matrix.as_ref(), place.offset, 0, side);
     }
     Ok(out)
+}
+
+/// The state projected on the new basis where `new` has no site between its blocks and the other one stays as it is.
+fn onto_bond<T: Element>(
+    old: &Superblock<T>,
+    x: &[T],
+    new: &Superblock<T>,
+    basis: &Basis<T>,
+    side: Side,
+    other: Side,
+) -> Option<Vec<T>> {
+    let (own, rest, before) = (new.half(side), new.half(other), old.half(other));
+    let bare = own.fusion().is_none() && rest.fusion().is_none() && before.fusion().is_none();
+    let same = rest.space() == before.space() && rest.sites() == before.sites();
+    if !bare || !same || own.space() != basis.new_space() {
+        return None;
+    }
+    let mut out = vec![T::default(); new.dim()];
+    for (pair, panel) in old.panels(x) {
+        let (moving, far, m): (usize, usize, MatRef<'_, T>) = match side {
+            Side::Left => (pair.left, pair.right, panel),
+            Side::Right => (pair.right, pair.left, panel.transpose()),
+        };
+        let Some(sector) = basis.kept(moving) else { continue };
+        let to = match side {
+            Side::Left => new.panel(sector, far),
+            Side::Right => new.panel(far, sector),
+        };
+        let Some(to) = to else { continue };
+        let u = basis.vectors[sector].as_ref();
+        let mut projected = Mat::zeros(u.ncols(), m.ncols());
+        matmul(projected.as_mut(), Accum::Replace, u.adjoint(), m, T::one_impl(), Par::Seq);
+        put(&mut out, to, projected.as_ref(), 0, 0, side);
+    }
+    Some(out)
 }
 
 /// Adds a matrix to a part of a vector; its rows belong to the block on `side`.

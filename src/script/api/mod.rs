@@ -26,6 +26,7 @@ mod manybody;
 mod markers;
 mod matrix;
 mod model;
+mod molecule;
 mod numbers;
 mod operator;
 mod orbitals;
@@ -85,6 +86,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     exact::register(rooms);
     dmrg::register(rooms);
     model::register(rooms);
+    molecule::register(rooms);
     disorder::register(rooms);
     bands::register(rooms);
     markers::register(rooms);

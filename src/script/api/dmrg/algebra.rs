@@ -74,6 +74,32 @@ impl Held {
     }
 }
 
+/// The matrices of all sites, in the order of the chain: one for all, or an array of one for each site.
+fn matrices_of(held: &Held, given: &Dynamic) -> Result<Vec<Vec<C64>>> {
+    let n = either!(&held.state, s => s.sites().count());
+    let one = |x: &Dynamic| -> Result<Vec<C64>> {
+        let m = x.clone().try_cast::<Matrix>().ok_or_else(|| {
+            Error::input(format!("a {} where a Matrix is needed", x.type_name()))
+                .hint("a unitary Matrix for all sites, or an array of one for each")
+        })?;
+        let (rows, columns) = (m.rows(), m.cols());
+        if rows != columns {
+            return Err(Error::input(format!("a matrix of {rows} x {columns} on a site"))
+                .hint("a unitary matrix has as many rows as columns"));
+        }
+        Ok(match m.data() {
+            Series::Real(x) => x.iter().map(|x| C64::from(*x)).collect(),
+            Series::Complex(z) => z.to_vec(),
+        })
+    };
+    let Some(list) = given.read_lock::<Array>() else { return Ok(vec![one(given)?; n]) };
+    let all = list.iter().map(one).collect::<Result<Vec<_>>>()?;
+    match held.order()? {
+        Some(order) if all.len() == n => Ok(order.iter().map(|&site| all[site].clone()).collect()),
+        _ => Ok(all),
+    }
+}
+
 /// The coefficients and states of a sum.
 fn parts_of(list: &Array) -> Result<Vec<(C64, Held)>> {
     let wrong = || {
@@ -212,6 +238,30 @@ mod algebra_functions {
     #[rhai_fn(return_raw)]
     pub fn combine(list: Array, o: Options) -> Fallible<Held> {
         Ok(combined(&list, &o)?)
+    }
+
+    /// A state after a unitary matrix on every site: one Matrix for all, or an array of one for each. `new[a] = sum_b u[a, b] old[b]` over the
+    /// states of the site as they stand: fermionic ones get no signs. A matrix must not mix states of different conserved numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let up = product_state(sites("S=1/2", 3), ["Up", "Up", "Up"], #{});
+    /// let u = matrix([[1.0, 1.0], [1.0, -1.0]]) * sqrt(0.5);
+    /// assert_close(dmrg::turned(up, u).expect("Sx")[1], 0.5, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn turned(psi: Held, u: Dynamic) -> Fallible<Held> {
+        let run = || -> Result<Held> {
+            let all = matrices_of(&psi, &u)?;
+            let state = match &psi.state {
+                Either::Real(s) if all.iter().flatten().all(|z| z.im == 0.0) => {
+                    Either::Real(s.turned(&all)?.into())
+                }
+                any => Either::Complex(complex(any).turned(&all)?.into()),
+            };
+            Ok(psi.beside(state))
+        };
+        Ok(run()?)
     }
 
     /// The element `<a|O|b>` of a sum of operators between two states of one chain, with their norms: `a.element(sum, b)`.

@@ -1,0 +1,173 @@
+//! Molecular integrals in files of the kind FCIDUMP (Knowles, Handy, Comput. Phys. Commun. 54, 75 (1989)):
+//! `H = E + sum h_pq c+_ps c_qs + 1/2 sum (pq|rs) c+_ps c+_rt c_st c_qs` over orbitals p, q, r, s and spins s, t.
+
+use std::collections::BTreeMap;
+
+use super::{OpSum, Site, Sites};
+use crate::error::{Error, Result};
+use crate::number::memory;
+
+/// What a file says of a molecule.
+pub struct Molecule {
+    pub sum: OpSum,
+    /// One site "Electron" an orbital.
+    pub sites: Sites,
+    /// Electrons of spin up and down.
+    pub electrons: (usize, usize),
+    /// The energy of the nuclei, and of electrons that are left out.
+    pub core: f64,
+    /// Point-group labels of the orbitals, as in the file.
+    pub symmetries: Vec<i64>,
+}
+
+/// The most orbitals: their terms grow with the fourth power.
+const MOST: usize = 400;
+
+fn bad(line: usize, what: &str) -> Error {
+    Error::file(format!("line {line}: {what}")).hint("an FCIDUMP file has a header `&FCI NORB=.., NELEC=.., MS2=.., &END`, and lines of an integral and four orbitals")
+}
+
+/// The numbers of a key of the header.
+fn numbers(header: &str, key: &str) -> Vec<i64> {
+    let Some(at) = header.find(&format!("{key}=")) else { return Vec::new() };
+    let rest = &header[at + key.len() + 1..];
+    let one = |word: &str| word.parse().ok();
+    rest.split([',', ' ', '/']).filter(|w| !w.is_empty()).map_while(one).collect()
+}
+
+/// The eight places of an integral of real orbitals.
+fn alike([p, q, r, s]: [usize; 4]) -> Vec<[usize; 4]> {
+    let mut all = vec![
+        [p, q, r, s],
+        [q, p, r, s],
+        [p, q, s, r],
+        [q, p, s, r],
+        [r, s, p, q],
+        [s, r, p, q],
+        [r, s, q, p],
+        [s, r, q, p],
+    ];
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// Keeps an integral; a file may hold it several times, with one value.
+fn keep(all: &mut BTreeMap<[usize; 4], f64>, key: [usize; 4], value: f64, line: usize) -> Result<()> {
+    match all.insert(key, value) {
+        Some(before) if (before - value).abs() > 1e-8 * (1.0 + value.abs()) => {
+            let hint = "integrals of real orbitals have eight places; those of spins apart or of complex orbitals are not read";
+            Err(bad(line, "an integral with two values").hint(hint))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads a file's text. Integrals smaller than `cutoff` are left out.
+///
+/// # Errors
+/// For texts of another kind, orbitals that there are not, complex integrals and those of spins apart.
+pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
+    let mut lines = text.lines().enumerate().map(|(k, line)| (k + 1, line.trim()));
+    let (mut header, mut ended) = (String::new(), false);
+    for (number, line) in lines.by_ref() {
+        let upper = line.to_uppercase().replace(" =", "=");
+        let begins = header.is_empty();
+        header.push_str(&upper);
+        header.push(' ');
+        if begins && !upper.starts_with("&FCI") {
+            return Err(bad(number, "no header"));
+        }
+        if upper.ends_with("&END") || upper.ends_with("$END") || upper.ends_with('/') {
+            ended = true;
+            break;
+        }
+    }
+    if !ended {
+        return Err(bad(1, "a header that has no end"));
+    }
+    let first = |key: &str| numbers(&header, key).first().copied();
+    let n = first("NORB").and_then(|n| usize::try_from(n).ok()).filter(|n| (1..=MOST).contains(n));
+    let n = n.ok_or_else(|| bad(1, &format!("NORB is not a number of orbitals from 1 to {MOST}")))?;
+    let spin = first("MS2").unwrap_or(0);
+    let twice = first("NELEC").map(|all| (all.saturating_add(spin), all.saturating_sub(spin)));
+    let electrons = twice
+        .filter(|(up, dn)| up % 2 == 0 && (0..=2 * n as i64).contains(up) && (0..=2 * n as i64).contains(dn));
+    let (up, dn) =
+        electrons.ok_or_else(|| bad(1, "NELEC electrons of spin MS2 / 2 do not fit into the orbitals"))?;
+    if first("IUHF").is_some_and(|k| k != 0) || header.contains(".TRUE.") {
+        return Err(bad(1, "integrals of spins apart (IUHF) are not read"));
+    }
+    let (mut one, mut two) = (BTreeMap::new(), BTreeMap::new());
+    let mut core = 0.0;
+    for (number, line) in lines {
+        crate::task::poll()?;
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if words.is_empty() {
+            continue;
+        }
+        let value = words[0].replace(['D', 'd'], "e").parse::<f64>().ok().filter(|x| x.is_finite());
+        let value = value.ok_or_else(|| bad(number, &format!("`{}` is not a real number", words[0])))?;
+        let orbitals: Vec<usize> =
+            words[1..].iter().filter_map(|w| w.parse().ok()).filter(|p| *p <= n).collect();
+        let [p, q, r, s] = orbitals[..] else {
+            return Err(bad(number, &format!("four orbitals from 0 to {n} belong to an integral")));
+        };
+        match [p, q, r, s] {
+            [0, 0, 0, 0] => core = value,
+            // Energies of orbitals, which follow from the rest.
+            [_, 0, 0, 0] => {}
+            [_, _, 0, 0] if p > 0 && q > 0 => {
+                keep(&mut one, [p.min(q) - 1, p.max(q) - 1, 0, 0], value, number)?
+            }
+            [_, _, _, _] if p > 0 && q > 0 && r > 0 && s > 0 => {
+                let places = alike([p - 1, q - 1, r - 1, s - 1]);
+                keep(&mut two, places[0], value, number)?;
+            }
+            _ => return Err(bad(number, "an integral between orbitals and none")),
+        }
+    }
+    if one.is_empty() && two.is_empty() {
+        return Err(bad(text.lines().count(), "the file ends without an integral"));
+    }
+    // A term: four names and places, and what holds them.
+    let terms = two.len() as u128 * 32 + one.len() as u128 * 4;
+    memory::ensure(terms * 400, &format!("a sum over the integrals of {n} orbitals"))?;
+    let mut sum = OpSum::new();
+    let spins = [("Cdagup", "Cup"), ("Cdagdn", "Cdn")];
+    if core != 0.0 {
+        sum.add(core, Vec::new())?;
+    }
+    for ([p, q, ..], value) in one.into_iter().filter(|(_, value)| value.abs() > cutoff) {
+        let ways = if p == q { vec![(p, q)] } else { vec![(p, q), (q, p)] };
+        for (p, q) in ways {
+            for (up, down) in spins {
+                sum.add(value, vec![(up.into(), p), (down.into(), q)])?;
+            }
+        }
+    }
+    for (key, value) in two.into_iter().filter(|(_, value)| value.abs() > cutoff) {
+        crate::task::poll()?;
+        for [p, q, r, s] in alike(key) {
+            for (a, (add, take)) in spins.into_iter().enumerate() {
+                for (b, (add_too, take_too)) in spins.into_iter().enumerate() {
+                    if a == b && (p == r || q == s) {
+                        continue;
+                    }
+                    let factors =
+                        vec![(add.into(), p), (add_too.into(), r), (take_too.into(), s), (take.into(), q)];
+                    sum.add(0.5 * value, factors)?;
+                }
+            }
+        }
+    }
+    let sites = Sites::uniform(Site::named("Electron", None)?, n)?;
+    sum.meant_for(&sites);
+    Ok(Molecule {
+        sum,
+        sites,
+        electrons: (up as usize / 2, dn as usize / 2),
+        core,
+        symmetries: numbers(&header, "ORBSYM"),
+    })
+}
