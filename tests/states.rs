@@ -372,7 +372,7 @@ fn infinite_temperature_counts_all_states_alike() {
         ("S=1", 1, sector(&[("Sz", 0.0)])),
     ] {
         let sites = chain(kind, n);
-        let (psi, log) = State::infinite_temperature(&sites, &of, &task).unwrap();
+        let (psi, log) = State::infinite_temperature(&sites, &of, None, &task).unwrap();
         let basis = Basis::new(&sites, &of).unwrap();
         assert!((log - (basis.dim() as f64).ln()).abs() < 1e-12, "{kind}");
         let name = &sites.charges()[0];
@@ -388,5 +388,5 @@ fn infinite_temperature_counts_all_states_alike() {
             assert!((found.re - mean).abs() < 1e-12, "{kind}: {found} {mean}");
         }
     }
-    assert!(State::infinite_temperature(&chain("S=1/2", 2), &sector(&[("Sz", 2.0)]), &task).is_err());
+    assert!(State::infinite_temperature(&chain("S=1/2", 2), &sector(&[("Sz", 2.0)]), None, &task).is_err());
 }

@@ -4,6 +4,7 @@
 
 use faer::Mat;
 
+use super::window::require_hermitian;
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -20,6 +21,9 @@ const MOST_STEPS: usize = 1_000_000;
 /// A residual below this, relative to the largest element of H seen, ends the space: it is invariant.
 const INVARIANT: f64 = 1e-13;
 
+/// Logarithms of norms that numbers hold with all digits, in single and in double precision, either way.
+const LOGARITHMS: [f64; 2] = [80.0, 700.0];
+
 /// An evolved vector, and what it cost.
 pub struct Exponential {
     /// exp(z H) v.
@@ -28,8 +32,9 @@ pub struct Exponential {
     pub products: usize,
 }
 
-/// `exp(z (T - shift)) e_1` for the tridiagonal Lanczos matrix T and real or complex z.
-fn small(alpha: &[f64], beta: &[f64], z: C64, shift: f64) -> Result<Vec<C64>> {
+/// `exp(z (T - shift)) e_1` for the tridiagonal Lanczos matrix T and real or complex z, and the shift: the level that counts most,
+/// so that no number is too large.
+fn small(alpha: &[f64], beta: &[f64], z: C64) -> Result<(Vec<C64>, f64)> {
     let n = alpha.len();
     let t = Mat::from_fn(n, n, |i, j| match i.abs_diff(j) {
         0 => alpha[i],
@@ -40,24 +45,31 @@ fn small(alpha: &[f64], beta: &[f64], z: C64, shift: f64) -> Result<Vec<C64>> {
         .self_adjoint_eigen(faer::Side::Lower)
         .map_err(|_| Error::numeric("the eigenvalues of a Krylov space did not converge"))?;
     let (u, s) = (eigen.U(), eigen.S());
+    let shift = if z.re > 0.0 { s[n - 1] } else { s[0] };
     let mut c = vec![C64::ZERO; n];
     for k in 0..n {
         let weight = (z * (s[k] - shift)).exp() * u[(0, k)];
         (0..n).for_each(|i| c[i] += weight * u[(i, k)]);
     }
-    Ok(c)
+    Ok((c, shift))
+}
+
+fn length(c: &[C64]) -> f64 {
+    c.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt()
 }
 
 /// exp(z H) v for one column v. `tol` bounds the estimated error of the whole evolution, relative to the norm of the
 /// result.
 ///
 /// # Errors
-/// A block of several columns, numbers that are not finite, too many steps, interruption.
+/// An operator that is not Hermitian, a block of several columns, numbers that are not finite, a result too large or too small for
+/// numbers, too many steps, interruption.
 pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task) -> Result<Exponential> {
     if v.columns() != 1 {
         return Err(Error::input(format!("`exponential` of a block of {} columns", v.columns()))
             .hint("it takes one vector: `v.column(0)`"));
     }
+    require_hermitian(h)?;
     if !(z.re.is_finite() && z.im.is_finite()) {
         return Err(Error::input(format!("exp(z H) with z = {z}, which is not finite")));
     }
@@ -67,22 +79,23 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
     let mut vector = device.convert(v, dtype)?;
     let mut products = 0;
     let mut left = 1.0;
+    // The logarithm of the norm: the vector itself has norm one, as exp(z H) may be too large or too small for a number on the way.
+    let mut size = 0.0;
     for _ in 0..MOST_STEPS {
         let norm = device.dots(&vector, &vector)?[0].re.sqrt();
         if !norm.is_finite() {
-            return Err(Error::numeric("the evolved vector is not finite").hint(
-                "exp(z H) may be too large for a number: take it in steps and normalise between them",
-            ));
+            return Err(Error::numeric("the vector to evolve is not finite"));
         }
         if norm == 0.0 || z == C64::ZERO {
             return Ok(Exponential { vector, products });
         }
+        size += norm.ln();
         let mut first = device.convert(&vector, dtype)?;
         device.axpby(&[(1.0 / norm).into()], &vector, &[C64::ZERO], &mut first)?;
         let mut basis = vec![first];
         let (mut alpha, mut beta): (Vec<f64>, Vec<f64>) = (Vec::new(), Vec::new());
         let mut largest = 0.0f64;
-        let (step, c) = loop {
+        let (step, (c, shift)) = loop {
             task.check()?;
             let k = basis.len();
             let mut next = h.apply(&basis[k - 1])?;
@@ -109,27 +122,23 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
             }
             let rest = device.dots(&next, &next)?[0].re.sqrt();
             largest = largest.max(alpha[k - 1].abs()).max(rest);
-            let shift = alpha[0];
             if !largest.is_finite() {
                 return Err(Error::numeric("a product with the operator is not finite"));
             }
             let ends = rest <= INVARIANT * largest || k >= h.dim();
             // Error of ending the basis here, relative to the result (Saad, SIAM J. Numer. Anal. 29 (1992) 209).
-            let error = |fraction: f64, c: &[C64]| {
-                let size = c.iter().map(|x| x.norm_sqr()).sum::<f64>().sqrt();
-                rest * (z * fraction).norm() * c[k - 1].norm() / size
-            };
+            let error = |fraction: f64, c: &[C64]| rest * (z * fraction).norm() * c[k - 1].norm() / length(c);
             if ends || k >= 2 {
-                let c = small(&alpha, &beta, z * left, shift)?;
-                if ends || error(left, &c) <= tol * left {
+                let c = small(&alpha, &beta, z * left)?;
+                if ends || error(left, &c.0) <= tol * left {
                     break (left, c);
                 }
             }
             if k == LARGEST {
                 let mut fraction = left / 2.0;
                 break loop {
-                    let c = small(&alpha, &beta, z * fraction, shift)?;
-                    if error(fraction, &c) <= tol * fraction || fraction < 1e-12 {
+                    let c = small(&alpha, &beta, z * fraction)?;
+                    if error(fraction, &c.0) <= tol * fraction || fraction < 1e-12 {
                         break (fraction, c);
                     }
                     fraction /= 2.0;
@@ -140,12 +149,28 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
             device.axpby(&[(1.0 / rest).into()], &next, &[C64::ZERO], &mut scaled)?;
             basis.push(scaled);
         };
-        let factor = norm * (z * step * alpha[0]).exp();
+        let (grown, own) = (z * step * shift, length(&c));
+        size += grown.re + own.ln();
+        let mut factor = C64::from(1.0 / own);
+        if grown.im != 0.0 {
+            factor *= C64::cis(grown.im);
+        }
+        let last = left - step <= 1e-15;
+        if last {
+            if !(size.abs() < LOGARITHMS[usize::from(!dtype.is_single())]) {
+                let what = if size > 0.0 { "large" } else { "small" };
+                return Err(Error::numeric(format!(
+                    "exp(z H) v has the norm exp({size:.1}), too {what} for a number"
+                ))
+                .hint("take it in steps and normalise between them"));
+            }
+            factor *= size.exp();
+        }
         let c: Vec<C64> = c.iter().map(|x| x * factor).collect();
         let all: Vec<&BlockVector> = basis.iter().take(c.len()).collect();
         device.mix(&all, &c, 0.0, &mut vector)?;
         left -= step;
-        if left <= 1e-15 {
+        if last {
             return Ok(Exponential { vector, products });
         }
     }
@@ -189,6 +214,8 @@ mod tests {
             (40, C64::new(-1.5, 0.0)),
             (40, C64::new(-40.0, 0.0)),
             (40, C64::new(-0.5, -0.7)),
+            (2, C64::new(300.0, 7.0)),
+            (40, C64::new(-160.0, 0.0)),
             (7, C64::ZERO),
         ] {
             let (device, h) = chain(n);

@@ -359,9 +359,12 @@ mod overlap_parts {
         match sign.exactly::<Overlap>() {
             Some(d) => match s.filter(|s| (s - d.s()).abs() > 1e-12) {
                 None => Ok(d.with_mass(mass)?.into_operator()),
-                Some(s) => Err(Error::input(format!("s is {s}, and this operator has s = {}", d.s()))
-                    .hint("leave `s` out, or give the sign function of another kernel")
-                    .into()),
+                Some(s) => Err(Error::input(format!(
+                    "s is {s}, and this operator is of a kernel with s = {}",
+                    d.s()
+                ))
+                .hint("leave `s` out, or give the sign function of another kernel")
+                .into()),
             },
             None => Ok(Overlap::build(&sign, s, mass)?.into_operator()),
         }
