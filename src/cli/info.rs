@@ -89,10 +89,11 @@ fn of_job(job: &Job, threads: usize) -> Vec<(&'static str, String)> {
         lines.push(("given", given.join(", ")));
     }
     if let Some(left) = job.left {
-        lines.push(("left", seconds(Duration::from_secs(left))));
+        let left = if left == 0 { "nothing".into() } else { seconds(Duration::from_secs(left)) };
+        lines.push(("left", left));
     }
     if let Some(cores) = job.cores.filter(|n| (*n as usize) < threads) {
-        lines.push(("note", format!("{threads} threads on {cores} cores: `--threads {cores}`")));
+        lines.push(("note", format!("{threads} threads for {cores} of the job: `--threads {cores}`")));
     }
     lines
 }

@@ -72,7 +72,7 @@ pub fn merge(tables: &[Table], names: &[String], follow: bool) -> Result<Table> 
                 name(pair[1][0]),
                 a.names().next().unwrap_or_default()
             ))
-            .hint("give the runs the same points (of densities, the same `window`) to average them, or put the tables one after another"));
+            .hint("give the runs the same points (of densities, the same `window`) to average them, or put the tables one after another (option `append`)"));
         }
     }
     if groups.iter().all(|group| group.len() == 1) {
@@ -201,7 +201,9 @@ impl Layout {
             if let Column::Texts(_) = column {
                 if tables.iter().any(|t| t.get(name) != Some(column)) {
                     return Err(Error::input(format!("the texts of column `{name}` differ from run to run"))
-                        .hint("leave the column out, or put the tables one after another"));
+                        .hint(
+                            "leave the column out, or put the tables one after another (option `append`)",
+                        ));
                 }
                 whole = whole.with_column(*name, column.clone())?;
                 continue;

@@ -232,7 +232,11 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("plot(t, #{ style: \"bar\", file: \"a.svg\" })", "no style `bar`", "`bars`"),
             ("plot(t, #{ cm: [8.6], file: \"a.svg\" })", "option `cm` takes width and height", ""),
             ("plot(t, #{ cm: [8.6, 0.1], file: \"a.svg\" })", "8.6 x 0.1 centimetres", "8.6 wide"),
-            ("plot(t, #{ cm: [8.6, 6], size: [300, 300], file: \"a.svg\" })", "both `size` and `cm`", "enough"),
+            (
+                "plot(t, #{ cm: [8.6, 6], size: [300, 300], file: \"a.svg\" })",
+                "both `size` and `cm`",
+                "enough",
+            ),
             ("plot(t, #{ font: \"mono\", file: \"a.svg\" })", "no font `mono`", "serif"),
             ("plot(t, #{ font_size: 1000, file: \"a.svg\" })", "letters of 1000 points", "72"),
             ("plot(t, #{ file: \"a.eps\" })", "not as `a.eps`", ""),

@@ -331,7 +331,8 @@ impl Plot {
             _ => Err(Error::input(format!(
                 "a plot is saved as `.svg`, `.png` or `.pdf`, not as `{}`",
                 path.display()
-            ))),
+            ))
+            .hint("the end of the name tells the format")),
         }
     }
 }

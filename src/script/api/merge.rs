@@ -44,7 +44,12 @@ fn merged(runs: &[Dynamic], names: &[String], follow: bool) -> Result<Dynamic> {
     if let Some(tables) = all::<Table>(runs) {
         return merge::merge(&tables, names, follow).map(Dynamic::from);
     }
-    let with_run = |i: usize| move |e: Error| e.context(format!("{} and {}", names[0], names[i]));
+    let with_run = |i: usize| {
+        move |e: Error| {
+            e.context(format!("{} and {}", names[0], names[i]))
+                .hint("give all runs the same operator, `moments` and `window`")
+        }
+    };
     if let Some(moments) = all::<SharedMoments>(runs) {
         need_own_vectors(
             moments.iter().map(|mu| (0..mu.vectors()).filter_map(|k| mu.of_vector(k)).collect()),

@@ -99,16 +99,12 @@ fn sized(mut plot: Plot, o: &Options) -> Result<Plot> {
         other => other,
     };
     plot.serif = o.one_of("font", &[("sans", false), ("serif", true)])?;
-    match (
-        pair(o, "size", "pixels, like [720, 460], from 200 to 10000")?,
-        pair(o, "cm", "centimetres, like [8.6, 6.0]")?,
-    ) {
+    match (pair(o, "size", "pixels", "[720, 460]")?, pair(o, "cm", "centimetres", "[8.6, 6.0]")?) {
         (Some(_), Some(_)) => Err(Error::input("both `size` and `cm`").hint("one of them is enough")),
         (Some((width, height)), None) => {
             if ![width, height].iter().all(|x| (200.0..=10_000.0).contains(x)) {
-                return Err(Error::input(
-                    "option `size` takes width and height in pixels, like [720, 460], from 200 to 10000",
-                ));
+                return Err(Error::input(format!("a plot of {width} x {height} pixels"))
+                    .hint("option `size` takes width and height like [720, 460], from 200 to 10000"));
             }
             plot.size = (width, height);
             Ok(plot)
@@ -170,11 +166,12 @@ fn ticks(o: &Options) -> Result<Option<Vec<(f64, String)>>> {
 }
 
 /// Width and height in some unit.
-fn pair(o: &Options, key: &str, what: &str) -> Result<Option<(f64, f64)>> {
+fn pair(o: &Options, key: &str, unit: &str, like: &str) -> Result<Option<(f64, f64)>> {
     let Some(pair) = o.maybe::<Array>(key) else { return Ok(None) };
     match pair.as_slice() {
         [width, height] => Ok(Some((real(width, key)?, real(height, key)?))),
-        _ => Err(Error::input(format!("option `{key}` takes width and height in {what}"))),
+        _ => Err(Error::input(format!("option `{key}` takes width and height in {unit}"))
+            .hint(format!("like `{like}`"))),
     }
 }
 
@@ -252,7 +249,10 @@ mod plot_functions {
     pub fn panels(rows: Array, o: Options) -> Fallible<()> {
         let plot = |value: &Dynamic| match value.read_lock::<Panel>() {
             Some(panel) => Ok(panel.0.clone()),
-            None => describe(value),
+            None => describe(value).map_err(|e| match e.hint_text() {
+                Some(_) => e,
+                None => e.hint("`panel(value, #{ .. })` makes one with options"),
+            }),
         };
         let row = |row: &Dynamic| match row.read_lock::<Array>() {
             Some(row) => row.iter().map(plot).collect::<Result<Vec<Plot>>>(),
