@@ -79,7 +79,7 @@ impl Session {
         self.ask(py, Job::Eval(text))
     }
 
-    fn run<'py>(
+    fn run_file<'py>(
         &self,
         py: Python<'py>,
         path: PathBuf,

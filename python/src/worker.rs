@@ -357,6 +357,10 @@ impl Worker {
     }
 }
 
+/// What scripts see as `args`; as of the command line, `args.rest` is always there.
 fn args(shelf: &Shelf, values: Vec<(String, Value)>) -> Result<rhai::Map> {
-    values.into_iter().map(|(key, value)| Ok((key.into(), shelf.into_session(value)?))).collect()
+    let given = values.into_iter().map(|(key, value)| Ok((key.into(), shelf.into_session(value)?)));
+    let mut args = given.collect::<Result<rhai::Map>>()?;
+    args.entry("rest".into()).or_insert_with(|| rhai::Array::new().into());
+    Ok(args)
 }

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _front, _native
 from ._errors import (
@@ -33,6 +33,9 @@ from ._errors import (
     OutOfMemoryError,
 )
 from ._native import Handle, Table, __version__
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = [
     "BackendError",
@@ -84,7 +87,7 @@ class Session(_native.Session):
         out: str | os.PathLike[str] | None = None,
         quiet: bool = False,
         set: Mapping[str, Any] | None = None,
-    ) -> Session:
+    ) -> Self:
         devices = [device] if isinstance(device, int) else list(device)
         given = None if set is None else dict(set)
         return super().__new__(
@@ -97,7 +100,7 @@ class Session(_native.Session):
 
     def run(self, file: str | os.PathLike[str], *, set: Mapping[str, Any] | None = None) -> Any:
         """Runs a script file, which sees ``set`` as ``args``; gives the value of its last expression."""
-        return super().run(file, None if set is None else dict(set))
+        return super().run_file(file, None if set is None else dict(set))
 
     def call(self, function: str, /, *given: Any, **options: Any) -> Any:
         """Calls a function of the language: ``s.call("kpm::dos", h, moments=512)`` is ``kpm::dos(h, #{ moments: 512 })``."""
@@ -135,4 +138,7 @@ def run(
     if (file is None) == (source is None):
         raise TypeError("run() takes a file or a source, and one of them")
     session = Session(set=set, **options)
-    return session.run(file) if source is None else session.eval(source)
+    if file is not None:
+        return session.run(file)
+    assert source is not None
+    return session.eval(source)

@@ -239,7 +239,7 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ),
             ("plot(t, #{ font: \"mono\", file: \"a.svg\" })", "no font `mono`", "serif"),
             ("plot(t, #{ font_size: 1000, file: \"a.svg\" })", "letters of 1000 points", "72"),
-            ("plot(t, #{ file: \"a.eps\" })", "not as `a.eps`", ""),
+            ("plot(t, #{ file: \"a.eps\" })", ".png` or `.pdf`, not as", "tells the format"),
             ("panels([], #{ file: \"a.svg\" })", "panels without a plot", "rows"),
             ("panels([[t], []], #{ file: \"a.svg\" })", "panels without a plot", "rows"),
             ("panels([t], #{ file: \"a.svg\" })", "a row of panels is a Table", "[[a, b]]"),
@@ -300,7 +300,7 @@ fn arrays_of_other_programs() {
             ("load(\"cube.npz\")", "array `cube`: an array of 3 dimensions", "reshape"),
             ("load(\"several.npz\").y", "has no `y`", "keys()"),
             ("load(\"x.h5\")", "there is no such file", "relative"),
-            ("load(\"columns.npz\", #{ k: 1 })", "a file of orbitals", "k"),
+            ("load(\"columns.npz\", #{ k: 1 })", "a file of orbitals", "leave it out"),
         ],
     );
     folder.file("x.h5", b"\x89HDF\r\n\x1a\n");

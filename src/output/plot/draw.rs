@@ -7,6 +7,7 @@ use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{Primitive, Scene, TextAnchor, render_multiple, render_twin_y};
 
+use super::letters::shifted;
 use super::{Content, Curve, Map, Plot, Style};
 use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
@@ -417,27 +418,6 @@ impl Plot {
 /// All in one scene.
 pub(super) fn drawn_together(left: Vec<Drawn>, right: Vec<Drawn>, layout: Layout) -> Scene {
     if right.is_empty() { render_multiple(left, layout) } else { render_twin_y(left, right, layout) }
-}
-
-const PLAIN: &str = "0123456789+-=()niaehjklmoprstuvx";
-const UP: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ";
-const DOWN: &str = "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢₐₑₕⱼₖₗₘₒₚᵣₛₜᵤᵥₓ";
-
-/// The letter that one above or below the line is made of, and 1 or -1 for where it stands; others with 0.
-pub(super) fn lowered(c: char) -> (char, i8) {
-    let of =
-        |letters: &str| letters.chars().position(|known| known == c).and_then(|at| PLAIN.chars().nth(at));
-    match (of(UP), of(DOWN)) {
-        (Some(plain), _) => (plain, 1),
-        (None, Some(plain)) => (plain, -1),
-        (None, None) => (c, 0),
-    }
-}
-
-/// The letter raised above the line or lowered below it, where there is one.
-fn shifted(c: char, up: bool) -> Option<char> {
-    let at = PLAIN.chars().position(|known| known == c)?;
-    if up { UP.chars().nth(at) } else { DOWN.chars().nth(at) }
 }
 
 /// A text with what stands in `^{..}` and `_{..}` raised and lowered, and the digits behind `^`, where there are such letters.

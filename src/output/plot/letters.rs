@@ -1,5 +1,26 @@
-//! Widths of the letters of the fonts that every reader of PDF has (Adobe, Core 14 AFM files), in thousandths of the size, and the
-//! letters of the font Symbol.
+//! Letters above and below the line; and widths of the letters of the fonts that every reader of PDF has (Adobe, Core 14 AFM files),
+//! in thousandths of the size, with the letters of the font Symbol.
+
+const PLAIN: &str = "0123456789+-=()niaehjklmoprstuvx";
+const UP: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ";
+const DOWN: &str = "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢₐₑₕⱼₖₗₘₒₚᵣₛₜᵤᵥₓ";
+
+/// The letter that one above or below the line is made of, and 1 or -1 for where it stands; others with 0.
+pub(super) fn lowered(c: char) -> (char, i8) {
+    let of =
+        |letters: &str| letters.chars().position(|known| known == c).and_then(|at| PLAIN.chars().nth(at));
+    match (of(UP), of(DOWN)) {
+        (Some(plain), _) => (plain, 1),
+        (None, Some(plain)) => (plain, -1),
+        (None, None) => (c, 0),
+    }
+}
+
+/// The letter raised above the line or lowered below it, where there is one.
+pub(super) fn shifted(c: char, up: bool) -> Option<char> {
+    let at = PLAIN.chars().position(|known| known == c)?;
+    if up { UP.chars().nth(at) } else { DOWN.chars().nth(at) }
+}
 
 /// Helvetica: the letters 32 to 126, and 160 to 255.
 #[rustfmt::skip]

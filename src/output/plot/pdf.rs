@@ -9,8 +9,7 @@ use flate2::write::ZlibEncoder;
 use kuva::render::color::Color;
 use kuva::render::render::{PathData, Primitive, Scene, TextAnchor};
 
-use super::draw::lowered;
-use super::letters::{HELVETICA, HELVETICA_BOLD, SYMBOL, TIMES, TIMES_BOLD};
+use super::letters::{HELVETICA, HELVETICA_BOLD, SYMBOL, TIMES, TIMES_BOLD, lowered};
 use crate::error::{Error, Result};
 
 /// Points of print in a pixel of a scene.

@@ -235,7 +235,8 @@ mod plot_functions {
     /// lettered (a), (b), ..
     ///
     /// # Options
-    /// - `file`, `size`, `cm`, `font`, `font_size`: as for `plot`; of the whole picture.
+    /// - `file`, `cm`, `font`, `font_size`: as for `plot`; of the whole picture.
+    /// - `size` (array, 340 high a row): of the whole picture, in pixels.
     /// - `letters` (bool, if there are several): true or false.
     ///
     /// # Example
