@@ -288,6 +288,8 @@ def test_a_stream_that_fails_ends_the_script(s, monkeypatch):
 
 
 def interrupt_after(seconds):
+    # A shell ignores the signal for what it runs in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
 
