@@ -89,7 +89,7 @@ impl Session {
         self.ask(py, Job::Run(path, args))
     }
 
-    #[pyo3(signature = (path, *given, **options))]
+    #[pyo3(signature = (path, /, *given, **options))]
     fn call<'py>(
         &self,
         py: Python<'py>,
@@ -240,7 +240,7 @@ impl Handle {
     }
 
     /// Calls a method of this name, with options as keywords.
-    #[pyo3(signature = (name, *given, **options))]
+    #[pyo3(signature = (name, /, *given, **options))]
     fn _call<'py>(
         &self,
         py: Python<'py>,

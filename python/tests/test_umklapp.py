@@ -150,6 +150,11 @@ def test_calls_with_options(s):
         s.call("kpm::dos", h, momnets=32)
     with pytest.raises(umklapp.InputError, match="no name"):
         s.call("print(1); print", 2)
+    # Options may be called as parameters of Python's are.
+    g = s.eval("let g = model(lattice::honeycomb(1, 1)); g.nearest(-1.0); g")
+    corners = [["G", [0.0, 0.0]], ["K", [1 / 3, 2 / 3]]]
+    assert "k" in s.call("bands", g, path=corners) and "k" in g.bands(path=corners)
+    del s["g"]
     assert list(s) == ["h"]
 
 
