@@ -27,7 +27,7 @@ impl Plot {
     /// The panels in one scene.
     pub(super) fn panelled(&self, rows: &[Vec<Plot>], (width, height): (f64, f64)) -> Result<Scene> {
         let mut whole: Option<Scene> = None;
-        let mut elements = Vec::new();
+        let (mut elements, mut defs) = (Vec::new(), Vec::new());
         let high = height / rows.len() as f64;
         let letters = self.font_size.map_or(15.0, |points| points / 0.75 * 1.1).round() as u32;
         let mut number = 0;
@@ -43,7 +43,9 @@ impl Plot {
                     title: None,
                     extra_attrs: None,
                 });
-                elements.extend(scene.elements.drain(..).map(|element| own_clip(element, number)));
+                elements.append(&mut scene.elements);
+                // Clipped regions are defined there, under names that no two scenes share.
+                defs.append(&mut scene.defs);
                 if self.lettered {
                     elements.push(letter(number, letters));
                 }
@@ -54,18 +56,8 @@ impl Plot {
             }
         }
         let mut whole = whole.ok_or_else(|| Error::internal("panels without a plot"))?;
-        whole.elements = elements;
+        (whole.elements, whole.defs) = (elements, defs);
         Ok(whole)
-    }
-}
-
-/// A clipped region has a name, which no other panel may have.
-fn own_clip(element: Primitive, panel: usize) -> Primitive {
-    match element {
-        Primitive::ClipStart { x, y, width, height, id } => {
-            Primitive::ClipStart { x, y, width, height, id: format!("{id}-{panel}") }
-        }
-        other => other,
     }
 }
 

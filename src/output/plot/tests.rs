@@ -136,7 +136,7 @@ fn a_million_points_stay_small_and_keep_their_peak() {
 
 #[test]
 fn only_pictures_are_saved_as_plots() {
-    assert!(Plot::from_series(&Series::Real(vec![1.0])).save("a.pdf").is_err());
+    assert!(Plot::from_series(&Series::Real(vec![1.0])).save("a.eps").is_err());
     assert!(Style::named("point").unwrap_err().hint_text().is_some());
 }
 
@@ -245,6 +245,9 @@ fn panels_and_pages() {
         svg.split("<clipPath id=\"").skip(1).filter_map(|s| s.split('"').next()).collect();
     let names: std::collections::BTreeSet<&str> = frames.iter().copied().collect();
     assert!(frames.len() >= 3 && names.len() == frames.len(), "{frames:?}");
+    let used: std::collections::BTreeSet<&str> =
+        svg.split("clip-path=\"url(#").skip(1).filter_map(|s| s.split(')').next()).collect();
+    assert!(used.is_subset(&names), "{used:?} of {names:?}");
     assert!(both.terminal(60, 16, false).unwrap().lines().count() > 40, "one below the other");
     assert!(Plot::panels(vec![]).is_err() && Plot::panels(vec![vec![]]).is_err());
     assert!(Plot::panels(vec![vec![Plot::panels(rows).unwrap()]]).is_err());
