@@ -111,7 +111,7 @@ impl Shelf {
     }
 
     /// A value from Python as the session has it.
-    pub fn into_session(&self, value: Value) -> Result<Dynamic> {
+    pub fn received(&self, value: Value) -> Result<Dynamic> {
         Ok(match value {
             Value::Nothing => Dynamic::UNIT,
             Value::Bool(x) => x.into(),
@@ -123,10 +123,10 @@ impl Shelf {
             Value::Matrix(x) => Dynamic::from(x),
             Value::Table(x) => Dynamic::from(x),
             Value::Array(items) => {
-                items.into_iter().map(|x| self.into_session(x)).collect::<Result<Array>>()?.into()
+                items.into_iter().map(|x| self.received(x)).collect::<Result<Array>>()?.into()
             }
             Value::Map(items) => {
-                let each = items.into_iter().map(|(key, x)| Ok((key.into(), self.into_session(x)?)));
+                let each = items.into_iter().map(|(key, x)| Ok((key.into(), self.received(x)?)));
                 each.collect::<Result<Map>>()?.into()
             }
             Value::Range(from, to) => Dynamic::from(from..to),

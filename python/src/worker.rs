@@ -241,7 +241,7 @@ impl Worker {
             },
             Job::Set(name, value) => {
                 need_name(&name, is_path(&name) && !name.contains("::"))?;
-                let value = self.shelf.into_session(value)?;
+                let value = self.shelf.received(value)?;
                 let scope = self.engine.scope_mut();
                 match scope.is_constant(&name) {
                     Some(true) => {
@@ -266,7 +266,8 @@ impl Worker {
             Job::Names => {
                 let mut names: Vec<&str> = Vec::new();
                 for (name, constant, _) in self.engine.scope().iter() {
-                    if !(constant && ["I", "PI", "args"].contains(&name)) && !names.contains(&name) {
+                    let own = !constant || !["I", "PI", "args"].contains(&name);
+                    if own && !names.contains(&name) {
                         names.push(name);
                     }
                 }
@@ -308,9 +309,9 @@ impl Worker {
             _ => None,
         };
         let mut all: Vec<Dynamic> =
-            values.into_iter().map(|x| self.shelf.into_session(x)).collect::<Result<_>>()?;
+            values.into_iter().map(|x| self.shelf.received(x)).collect::<Result<_>>()?;
         if !options.is_empty() {
-            all.push(self.shelf.into_session(Value::Map(options))?);
+            all.push(self.shelf.received(Value::Map(options))?);
         }
         let names: Vec<String> = (0..all.len()).map(given).collect();
         let text = match names.split_first() {
@@ -359,7 +360,7 @@ impl Worker {
 
 /// What scripts see as `args`; as of the command line, `args.rest` is always there.
 fn args(shelf: &Shelf, values: Vec<(String, Value)>) -> Result<rhai::Map> {
-    let given = values.into_iter().map(|(key, value)| Ok((key.into(), shelf.into_session(value)?)));
+    let given = values.into_iter().map(|(key, value)| Ok((key.into(), shelf.received(value)?)));
     let mut args = given.collect::<Result<rhai::Map>>()?;
     args.entry("rest".into()).or_insert_with(|| rhai::Array::new().into());
     Ok(args)
