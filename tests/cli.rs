@@ -111,7 +111,7 @@ fn wrong_usage_is_code_2() {
     }
     let help = place.run(&["--help"]);
     assert_eq!(help.code, 0);
-    for word in ["run", "check", "test", "doc", "info", "cite", "completions"] {
+    for word in ["run", "check", "test", "doc", "info", "merge", "cite", "completions"] {
         assert!(help.out.contains(&format!("\n  {word} ")), "{word} is not in the help:\n{}", help.out);
     }
 }

@@ -5,6 +5,7 @@
 
 mod backends;
 mod bad_input;
+mod batch;
 mod cli;
 mod endurance;
 mod examples;

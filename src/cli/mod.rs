@@ -10,6 +10,7 @@ mod info;
 mod junit;
 mod jupyter;
 mod lsp;
+mod merge;
 mod run;
 mod test;
 
@@ -30,6 +31,7 @@ use crate::ranks;
 use crate::script::Settings;
 use crate::script::device;
 use crate::script::diagnostics::Report;
+use crate::script::on_a_deep_stack;
 use crate::task::{Interrupt, signals};
 
 /// A scripting engine for quantum-lattice workflows.
@@ -58,6 +60,8 @@ enum Command {
     Bench(bench::Bench),
     /// Say what this program is and what it computes on
     Info(info::Info),
+    /// Make one file of the results of several runs, as those of an array of jobs
+    Merge(merge::Merge),
     /// List the papers behind the functions of a script, as BibTeX
     Cite(cite::Cite),
     /// Serve an editor: the Language Server Protocol over standard input and output
@@ -127,6 +131,7 @@ impl Command {
                 Some(&mut kernel.shared)
             }
             Command::Check(_)
+            | Command::Merge(_)
             | Command::Doc(_)
             | Command::Cite(_)
             | Command::Lsp
@@ -326,34 +331,13 @@ pub fn main() -> ExitCode {
     if let Err(e) = signals::listen() {
         tell(&format!("warning: Ctrl-C cannot be caught: {e}"));
     }
-    // The first call finds out how much memory there is; the allocator refuses more from then on.
-    memory::available();
-    let silent_before = std::panic::take_hook();
-    // If memory was refused, the script gets an error. No message of a panic is wanted beside it.
-    std::panic::set_hook(Box::new(move |info| {
-        if info.payload().downcast_ref::<&str>() != Some(&memory::OVERFLOW) {
-            silent_before(info);
-        }
-    }));
-    let code = match on_a_deep_stack(work) {
-        Ok(code) => code,
-        Err(panic) => leave(report(&Report::panic(panic.as_ref()))),
+    memory::watch();
+    let code = match on_a_deep_stack("main", work) {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| leave(report(&Report::panic(panic.as_ref())))),
+        // No thread could be started.
+        Err(_) => work(),
     };
     if output::lost() { ExitCode::FAILURE } else { code }
-}
-
-/// Runs `work` on a thread with a deep stack. Values of scripts may be nested some hundred thousand deep, and
-/// are compared and dropped by recursive functions. Only the part of the stack that is used takes memory.
-fn on_a_deep_stack(work: fn() -> ExitCode) -> std::thread::Result<ExitCode> {
-    let room = usize::try_from(memory::available() / 8).unwrap_or(usize::MAX);
-    let mut size = room.clamp(16 << 20, 4 << 30);
-    while size >= 16 << 20 {
-        if let Ok(thread) = std::thread::Builder::new().name("main".into()).stack_size(size).spawn(work) {
-            return thread.join();
-        }
-        size /= 2;
-    }
-    Ok(work())
 }
 
 /// Leaves the ranks in good order.
@@ -426,6 +410,7 @@ fn execute(mut arguments: Arguments) -> ExitCode {
         Command::Bench(bench) => bench.execute(),
         Command::Doc(doc) => doc.execute(),
         Command::Info(info) => info.execute(),
+        Command::Merge(merge) => merge.execute(),
         Command::Cite(cite) => cite.execute(),
         Command::Lsp => lsp::execute(),
         Command::Jupyter(jupyter) => jupyter.execute(),

@@ -111,6 +111,11 @@ impl Matrix {
         &self.data
     }
 
+    /// The number of rows, of columns, and the elements, which other matrices may share.
+    pub fn into_parts(self) -> (usize, usize, Arc<Series>) {
+        (self.rows, self.cols, self.data)
+    }
+
     /// Whether the elements are complex.
     pub fn is_complex(&self) -> bool {
         self.data.is_complex()

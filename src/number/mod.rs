@@ -13,6 +13,7 @@ pub mod linalg;
 mod matrix;
 mod matrix_display;
 pub mod memory;
+pub mod merge;
 pub mod philox;
 mod reduce;
 mod scalar;

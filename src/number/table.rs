@@ -122,6 +122,11 @@ impl Table {
         self.columns.iter().map(|(name, data)| (name.as_str(), &**data))
     }
 
+    /// The column of that name, shared with this table.
+    pub fn shared(&self, name: &str) -> Option<Arc<Column>> {
+        self.columns.iter().find(|(known, _)| known == name).map(|(_, data)| data.clone())
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |(_, data)| data.len())

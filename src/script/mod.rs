@@ -26,9 +26,11 @@ pub mod reference;
 pub mod registry;
 mod rooms;
 mod session;
+mod stack;
 pub mod stdlib;
 
 pub use engine::{Engine, Outcome, read_script};
 pub use failure::{Failure, Fallible};
 pub use options::{Options, named};
 pub use session::{Session, Settings, session};
+pub use stack::on_a_deep_stack;

@@ -1,5 +1,6 @@
 //! The token that long work carries: through it, work reports progress and is interrupted.
 
+pub mod batch;
 pub mod signals;
 
 use std::cell::RefCell;

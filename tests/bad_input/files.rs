@@ -251,6 +251,21 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("plot(t, #{ right: 1, file: \"a.svg\" })", "option `right`", ""),
             ("plot(t, #{ ticks: [[1]], file: \"a.svg\" })", "option `ticks`", ""),
             ("plot(t, #{ style: \"bar\", file: \"a.svg\" })", "no style `bar`", "`bars`"),
+            ("plot(t, #{ cm: [8.6], file: \"a.svg\" })", "option `cm` takes width and height", ""),
+            ("plot(t, #{ cm: [8.6, 0.1], file: \"a.svg\" })", "8.6 x 0.1 centimetres", "8.6 wide"),
+            (
+                "plot(t, #{ cm: [8.6, 6], size: [300, 300], file: \"a.svg\" })",
+                "both `size` and `cm`",
+                "enough",
+            ),
+            ("plot(t, #{ font: \"mono\", file: \"a.svg\" })", "no font `mono`", "serif"),
+            ("plot(t, #{ font_size: 1000, file: \"a.svg\" })", "letters of 1000 points", "72"),
+            ("plot(t, #{ file: \"a.eps\" })", ".png` or `.pdf`, not as", "tells the format"),
+            ("panels([], #{ file: \"a.svg\" })", "panels without a plot", "rows"),
+            ("panels([[t], []], #{ file: \"a.svg\" })", "panels without a plot", "rows"),
+            ("panels([t], #{ file: \"a.svg\" })", "a row of panels is a Table", "[[a, b]]"),
+            ("panels([[7]], #{ file: \"a.svg\" })", "was expected, not a number", ""),
+            ("panel(t, #{ file: \"a.svg\" })", "unknown option `file`", ""),
             ("measured(\"x\")", "no function `measured(string)`", ""),
             ("t.measured([1])", "named by texts", "seconds"),
             ("t.whole(#{ digits: 0 })", "digits", ""),
@@ -280,6 +295,69 @@ fn a_full_disk() {
             ("t.save(\"full.npz\")", "no space left", "free some"),
             ("plot(t, #{ file: \"full.svg\" })", "no space left", "free some"),
             ("plot(t, #{ file: \"full.png\" })", "no space left", "free some"),
+        ],
+    );
+}
+
+#[test]
+fn arrays_of_other_programs() {
+    let folder = Folder::new("arrays");
+    let mut engine = engine(Some(folder.0.clone()));
+    folder.file("several.npz", &npz(&[("m", &[2, 3], 0.5), ("x", &[4], 1.5), ("z", &[], 2.5)]));
+    folder.file("lengths.npz", &npz(&[("x", &[4], 1.5), ("y", &[3], 2.0)]));
+    folder.file("columns.npz", &npz(&[("x", &[4], 1.5), ("y", &[4], 2.0)]));
+    folder.file("cube.npz", &npz(&[("x", &[4], 1.5), ("cube", &[2, 2, 2], 0.5)]));
+    prepare(
+        &mut engine,
+        "let all = load(\"several.npz\");
+        assert(all.m.rows == 2 && all.m.columns == 3 && all.m.at(1, 2) == 0.5, \"a matrix\");
+        assert(all.x == series([1.5, 1.5, 1.5, 1.5]) && all.z == 2.5, \"a series and a number\");
+        assert(load(\"lengths.npz\").y.len == 3, \"other lengths\");
+        assert(type_of(load(\"columns.npz\")) == \"Table\", \"columns\");",
+    );
+    fail(
+        &mut engine,
+        &[
+            ("load(\"cube.npz\")", "array `cube`: an array of 3 dimensions", "reshape"),
+            ("load(\"several.npz\").y", "has no `y`", "keys()"),
+            ("load(\"x.h5\")", "there is no such file", "relative"),
+            ("load(\"columns.npz\", #{ k: 1 })", "a file of orbitals", "leave it out"),
+        ],
+    );
+    folder.file("x.h5", b"\x89HDF\r\n\x1a\n");
+    fail(&mut engine, &[("load(\"x.h5\")", "no format is known by the extension `.h5`", "h5py")]);
+}
+
+#[test]
+fn runs_that_do_not_belong_together() {
+    let mut engine = engine(None);
+    prepare(
+        &mut engine,
+        "let t = |x, y| table([[\"x\", x], [\"y\", y]]);
+        let a = t.call([0, 1], [1, 2]); let b = t.call([0.5, 1.5], [1, 2]); let c = table([[\"x\", [0, 1]], [\"z\", [1, 2]]]);
+        let h = tight_binding(lattice::chain(8));
+        let mu = |n, seed| kpm::moments(h, #{ moments: n, vectors: 1, seed: seed, window: window(-2.1, 2.1), progress: false });
+        let texts = |k, s| table([[\"x\", [0]], [\"y\", [k]], [\"s\", [s]]]);",
+    );
+    fail(
+        &mut engine,
+        &[
+            ("merge([])", "nothing to merge", "Tables"),
+            ("merge(a)", "no function `merge(Table)`", "merge"),
+            ("merge([1, 2])", "run 1 holds a number, which `merge` does not take", "Moments"),
+            ("merge([a, 1])", "run 1 holds a Table, and run 2 holds a number", "Moments"),
+            ("merge([a, c])", "run 1 has the columns x, y, and run 2 has x, z", "same columns"),
+            ("merge([a, a])", "run 1 and run 2 hold the same numbers", "seed"),
+            ("merge([a, b])", "run 1 and run 2 overlap in `x`", "one after another"),
+            ("merge([a, b], #{ names: [\"one\", \"two\"] })", "one and two overlap", "window"),
+            ("merge([a, b], #{ appnd: true })", "unknown option `appnd`", "`append`"),
+            (
+                "merge([texts.call(1, \"u\"), texts.call(2, \"v\")])",
+                "texts of column `s` differ",
+                "one after another",
+            ),
+            ("merge([mu.call(4, 1), mu.call(4, 1)])", "have a vector in common", "seed"),
+            ("merge([mu.call(4, 1), mu.call(8, 2)])", "run 1 and run 2: moments of different windows", ""),
         ],
     );
 }

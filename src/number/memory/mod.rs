@@ -15,6 +15,19 @@ pub use read::{open, read};
 /// What the standard library says of sizes that no machine can have.
 pub const OVERFLOW: &str = "capacity overflow";
 
+/// Begins to watch the memory: finds out how much there is, from when on the allocator refuses more. Called by programs and
+/// libraries whose allocator is [`Watched`], before they run scripts.
+pub fn watch() {
+    available();
+    let before = std::panic::take_hook();
+    // If memory was refused, the script gets an error. No message of a panic is wanted beside it.
+    std::panic::set_hook(Box::new(move |info| {
+        if info.payload().downcast_ref::<&str>() != Some(&OVERFLOW) {
+            before(info);
+        }
+    }));
+}
+
 /// An error unless `bytes` can be allocated; `what` is the thing that needs them, for the message.
 ///
 /// # Errors

@@ -79,7 +79,8 @@ pub(super) fn read_array(mut reader: impl Read, bytes: u64) -> Result<(Vec<u64>,
     let npy = NpyFile::new(&mut reader).map_err(|e| Error::file(format!("not a NumPy array: {e}")))?;
     let shape = npy.shape().to_vec();
     let npyz::DType::Plain(kind) = npy.dtype() else {
-        return Err(Error::file("an array of records; only arrays of numbers can be read"));
+        return Err(Error::file("an array of records; only arrays of numbers can be read")
+            .hint("in NumPy, `x[\"name\"]` is an array of one field"));
     };
     let count = shape.iter().try_fold(1u64, |a, &b| a.checked_mul(b));
     if count.and_then(|n| n.checked_mul(kind.size_field())).is_none_or(|needed| needed > bytes) {
@@ -123,7 +124,10 @@ pub(super) fn read_array(mut reader: impl Read, bytes: u64) -> Result<(Vec<u64>,
                 .map(|z| C64::new(z.re.into(), z.im.into()))
                 .collect(),
         ),
-        _ => return Err(Error::file(format!("an array of type `{kind}`; only numbers can be read"))),
+        _ => {
+            return Err(Error::file(format!("an array of type `{kind}`; only numbers can be read"))
+                .hint("in NumPy, `x.astype(float)` or `x.astype(complex)` makes numbers of many types; texts stand in `.npz`"));
+        }
     };
     if order == Order::Fortran && shape.len() == 2 {
         let (rows, cols) = (shape[0] as usize, shape[1] as usize);

@@ -17,7 +17,7 @@ use std::fmt;
 use std::path::Path;
 
 use crate::error::{Error, Kind, Result, nearest};
-use crate::number::{C64, Column, Matrix, Series, Table};
+use crate::number::{C64, Column, Matrix, Number, Series, Table};
 use crate::output::Manifest;
 use crate::task;
 
@@ -38,6 +38,22 @@ pub enum Data {
     Series(Series),
     /// Rows and columns.
     Matrix(Matrix),
+}
+
+/// All that a file of numbers holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Contents {
+    One(Data),
+    /// Arrays of several shapes, by name.
+    Several(Vec<(String, Part)>),
+}
+
+/// One of several arrays.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Part {
+    Number(Number),
+    Data(Data),
+    Texts(Vec<String>),
 }
 
 impl From<Table> for Data {
@@ -120,6 +136,11 @@ fn extension(path: &Path) -> Result<String> {
     Err(match nearest(&extension, WRITTEN) {
         Some(near) if !extension.is_empty() => error.hint(format!("did you mean `.{near}`?")),
         _ if matches!(extension.as_str(), "svg" | "png") => error.hint("pictures are made by `plot`"),
+        _ if matches!(extension.as_str(), "h5" | "hdf5" | "hdf") => {
+            error.hint("Python's h5py converts HDF5: `np.savez(\"x.npz\", a=f[\"a\"][:])`")
+        }
+        _ if extension == "mat" => error
+            .hint("Python's scipy converts it: `np.savez(\"x.npz\", a=scipy.io.loadmat(\"x.mat\")[\"a\"])`"),
         _ => error,
     })
 }
@@ -164,19 +185,37 @@ pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) ->
     }
 }
 
+/// Loads a file of numbers that are one thing: see [`load_all`].
+///
+/// # Errors
+/// Also where it holds arrays of several shapes.
+pub fn load(path: impl AsRef<Path>) -> Result<Data> {
+    let path = path.as_ref();
+    match load_all(path)? {
+        Contents::One(data) => Ok(data),
+        Contents::Several(_) => {
+            let what = format!("cannot read `{}`: it holds arrays of several shapes", path.display());
+            Err(Error::file(what).hint("an archive of arrays of one length is a table"))
+        }
+    }
+}
+
 /// Loads a file of one of the formats that [`save`] writes, by this program or by others. A file of this
 /// program ends with a check, which must be right.
-pub fn load(path: impl AsRef<Path>) -> Result<Data> {
+pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
     let path = path.as_ref().to_path_buf();
     let (extension, read) = (extension(&path)?, path.clone());
     // Parsers do not look for Ctrl-C, so they run apart from this thread, which does.
-    let loaded = task::apart(move || match extension.as_str() {
-        "csv" => text::load(&read, text::Layout::Csv),
-        "tsv" => text::load(&read, text::Layout::Tsv),
-        "json" => json::load(&read),
-        "npz" => npz::load_npz(&read),
-        "npy" => npz::load_npy(&read),
-        _ => text::load(&read, text::Layout::Aligned),
+    let loaded = task::apart(move || {
+        let one = match extension.as_str() {
+            "npz" => return npz::load_npz(&read),
+            "csv" => text::load(&read, text::Layout::Csv),
+            "tsv" => text::load(&read, text::Layout::Tsv),
+            "json" => json::load(&read),
+            "npy" => npz::load_npy(&read),
+            _ => text::load(&read, text::Layout::Aligned),
+        };
+        one.map(Contents::One)
     });
     loaded.map_err(|e| {
         if e.kind() == Kind::Interrupted {

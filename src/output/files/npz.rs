@@ -10,7 +10,7 @@ use super::archive::{Archive, MANIFEST};
 use super::array::{array, read_array, texts};
 use super::atomic::Sink;
 use super::json::dress;
-use super::{Data, check, numbers};
+use super::{Contents, Data, Part, check, numbers};
 use crate::error::{Error, Result};
 use crate::number::{Column, Matrix, Series, Table, memory};
 use crate::output::Manifest;
@@ -113,7 +113,8 @@ fn shaped(shape: &[u64], data: Series) -> Result<Data> {
     match shape {
         [] | [_] => Ok(Data::Series(data)),
         [rows, cols] => Ok(Data::Matrix(Matrix::new(*rows as usize, *cols as usize, data)?)),
-        _ => Err(Error::file(format!("an array of {} dimensions; one or two can be read", shape.len()))),
+        _ => Err(Error::file(format!("an array of {} dimensions; one or two can be read", shape.len()))
+            .hint("in NumPy, `x.reshape(x.shape[0], -1)` has two of them")),
     }
 }
 
@@ -133,8 +134,22 @@ pub fn load_npy(path: &Path) -> Result<Data> {
     shaped(&shape, data)
 }
 
-/// Reads an archive: what [`save_npz`] wrote, or any whose arrays can be the columns of a table.
-pub fn load_npz(path: &Path) -> Result<Data> {
+/// An array that stands on its own.
+fn part(shape: &[u64], data: Column) -> Result<Part> {
+    Ok(match (shape, data) {
+        ([], Column::Numbers(data)) => {
+            Part::Number(data.get(0).ok_or_else(|| Error::file("an array of nothing"))?)
+        }
+        ([] | [_], Column::Texts(texts)) => Part::Texts(texts),
+        (_, Column::Numbers(data)) => Part::Data(shaped(shape, data)?),
+        (_, Column::Texts(_)) => {
+            return Err(Error::file("texts in several dimensions").hint("in NumPy, `x.ravel()` has one"));
+        }
+    })
+}
+
+/// Reads an archive: what [`save_npz`] wrote, or arrays of others. Where those cannot be the columns of one table, each is on its own.
+pub fn load_npz(path: &Path) -> Result<Contents> {
     let mut archive = Archive::open(path)?;
     let about = archive.about().clone();
     let names = match about.get("names").and_then(Value::as_array) {
@@ -151,14 +166,23 @@ pub fn load_npz(path: &Path) -> Result<Data> {
     let kind = about.get("kind").and_then(Value::as_str).unwrap_or_default();
     if let "series" | "matrix" = kind {
         return match <[_; 1]>::try_from(arrays) {
-            Ok([(name, shape, data)]) => shaped(&shape, data.numbers(&name)?.clone()),
+            Ok([(name, shape, data)]) => Ok(Contents::One(shaped(&shape, data.numbers(&name)?.clone())?)),
             Err(_) => Err(Error::file(format!("its manifest tells of a {kind}, which is one array"))),
         };
+    }
+    let rows = arrays.first().map_or(0, |(_, _, first)| first.len());
+    let columns = arrays.iter().all(|(_, shape, data)| shape.len() == 1 && data.len() == rows);
+    if kind.is_empty() && !columns {
+        let each = arrays.into_iter().map(|(name, shape, data)| {
+            let part = part(&shape, data).map_err(|e| e.context(format_args!("array `{name}`")))?;
+            Ok((name, part))
+        });
+        return each.collect::<Result<_>>().map(Contents::Several);
     }
     let table =
         arrays.into_iter().try_fold(Table::new(), |table, (name, shape, data)| match shape.len() {
             0 | 1 => table.with_column(name, data),
             n => Err(Error::file(format!("array `{name}` has {n} dimensions and cannot be a column"))),
         })?;
-    Ok(Data::Table(dress(table, &about)?))
+    Ok(Contents::One(Data::Table(dress(table, &about)?)))
 }

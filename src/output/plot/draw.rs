@@ -7,6 +7,7 @@ use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{Primitive, Scene, TextAnchor, render_multiple, render_twin_y};
 
+use super::letters::shifted;
 use super::{Content, Curve, Map, Plot, Style};
 use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
@@ -25,10 +26,16 @@ impl Plot {
         Ok(SvgBackend::new().render_scene(&self.tidy().scene(self.size)?))
     }
 
-    /// The plot as a PNG picture, twice the nominal size for sharp screens.
+    /// The plot as a PNG picture.
     pub fn png(&self) -> Result<Vec<u8>> {
         let scene = self.tidy().scene(self.size)?;
-        kuva::PngBackend::new().with_scale(2.0).render_scene(&scene).map_err(Error::internal)
+        let scale = self.dots as f32;
+        kuva::PngBackend::new().with_scale(scale).render_scene(&scene).map_err(Error::internal)
+    }
+
+    /// The plot as a PDF page of its size.
+    pub fn pdf(&self) -> Result<Vec<u8>> {
+        super::pdf::document(&self.tidy().scene(self.size)?, self.serif)
     }
 
     /// The plot with texts of one line without control characters, which neither XML nor terminals can have.
@@ -46,6 +53,7 @@ impl Plot {
         match &mut plot.content {
             Content::Curves(curves) => curves.iter_mut().for_each(|curve| tidy(&mut curve.name)),
             Content::Map(map) => tidy(&mut map.label),
+            Content::Panels(rows) => rows.iter_mut().flatten().for_each(|panel| *panel = panel.tidy()),
         }
         plot
     }
@@ -54,11 +62,14 @@ impl Plot {
     pub(super) fn has_legend(&self) -> bool {
         match &self.content {
             Content::Curves(curves) => self.legend.unwrap_or(curves.len() > 1),
-            Content::Map(_) => false,
+            Content::Map(_) | Content::Panels(_) => false,
         }
     }
 
-    fn scene(&self, size: (f64, f64)) -> Result<Scene> {
+    pub(super) fn scene(&self, size: (f64, f64)) -> Result<Scene> {
+        if let Content::Panels(rows) = &self.content {
+            return self.panelled(rows, size);
+        }
         let (left, right) = self.plots()?;
         let layout = self.layout(&left, &right, size);
         let mut scene = drawn_together(left, right, layout);
@@ -126,6 +137,7 @@ impl Plot {
         let curves = match &self.content {
             Content::Map(map) => return Ok((vec![Drawn::Heatmap(heatmap(map, self.log_y)?)], Vec::new())),
             Content::Curves(curves) => curves,
+            Content::Panels(_) => return Err(Error::internal("panels are drawn one by one")),
         };
         let (mut left, mut right) = (Vec::new(), Vec::new());
         left.extend(self.bars(curves)?.map(Drawn::Bar));
@@ -221,9 +233,22 @@ impl Plot {
         if map {
             layout = layout.with_show_grid(false);
         }
+        if let Some(points) = self.font_size {
+            let pixels = |part: f64| (part * points / 0.75).round().max(4.0) as u32;
+            layout = layout
+                .with_label_size(pixels(1.0))
+                .with_tick_size(pixels(0.9))
+                .with_body_size(pixels(0.9))
+                .with_title_size(pixels(1.15));
+        }
+        if self.serif {
+            layout = layout.with_font_family("Times, 'Times New Roman', serif");
+        }
         let digits = self.digits();
+        // Numbers of small pictures would run into each other.
+        let ticks = if width < 400.0 { 5 } else { 7 };
         let layout = layout
-            .with_ticks(7)
+            .with_ticks(ticks)
             .with_tick_format(TickFormat::Custom(std::sync::Arc::new(move |x| {
                 raised_power(&tick(x, digits))
             })))
@@ -274,6 +299,7 @@ impl Plot {
     fn extent(&self) -> Option<(f64, f64)> {
         match &self.content {
             Content::Map(map) => Some(edges(&map.x)),
+            Content::Panels(_) => None,
             Content::Curves(_) if !self.categories.is_empty() => {
                 Some((0.5, self.categories.len() as f64 + 0.5))
             }
@@ -302,6 +328,7 @@ impl Plot {
         let (xs, ys): (Vec<&[f64]>, Vec<&[f64]>) = match &self.content {
             Content::Map(map) => (vec![&map.x], vec![&map.y]),
             Content::Curves(curves) => curves.iter().map(|c| (&c.x[..], &c.y[..])).unzip(),
+            Content::Panels(_) => (Vec::new(), Vec::new()),
         };
         let needed = |lists: Vec<&[f64]>, logarithmic: bool, range: Option<(f64, f64)>| {
             let all = lists.into_iter().flatten().copied().filter(|&x| fits(x, logarithmic));
@@ -318,7 +345,7 @@ impl Plot {
     fn map_extent(&self) -> Option<(f64, f64)> {
         match &self.content {
             Content::Map(map) => Some(edges(&map.y)),
-            Content::Curves(_) => None,
+            Content::Curves(_) | Content::Panels(_) => None,
         }
     }
 
@@ -391,15 +418,6 @@ impl Plot {
 /// All in one scene.
 pub(super) fn drawn_together(left: Vec<Drawn>, right: Vec<Drawn>, layout: Layout) -> Scene {
     if right.is_empty() { render_multiple(left, layout) } else { render_twin_y(left, right, layout) }
-}
-
-/// The letter raised above the line or lowered below it, where there is one.
-fn shifted(c: char, up: bool) -> Option<char> {
-    const PLAIN: &str = "0123456789+-=()niaehjklmoprstuvx";
-    const UP: &str = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ";
-    const DOWN: &str = "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢₐₑₕⱼₖₗₘₒₚᵣₛₜᵤᵥₓ";
-    let at = PLAIN.chars().position(|known| known == c)?;
-    if up { UP.chars().nth(at) } else { DOWN.chars().nth(at) }
 }
 
 /// A text with what stands in `^{..}` and `_{..}` raised and lowered, and the digits behind `^`, where there are such letters.

@@ -1,7 +1,10 @@
-//! Plots: one description, drawn as SVG, as PNG or in the terminal. Only `draw.rs` and `terminal.rs` know the library
-//! that draws.
+//! Plots: one description, drawn as SVG, PNG, PDF or in the terminal. Only `draw.rs`, `panels.rs`, `pdf.rs` and `terminal.rs` know
+//! the library that draws.
 
 mod draw;
+mod letters;
+mod panels;
+mod pdf;
 mod terminal;
 
 use std::path::Path;
@@ -87,6 +90,8 @@ pub enum Content {
     Curves(Vec<Curve>),
     /// A map in colours.
     Map(Map),
+    /// Plots in rows, from the top.
+    Panels(Vec<Vec<Plot>>),
 }
 
 /// A plot, described; [`Plot::save`], [`Plot::svg`], [`Plot::png`] and [`Plot::terminal`] draw it.
@@ -117,8 +122,16 @@ pub struct Plot {
     pub ticks: Vec<(f64, String)>,
     /// Texts in place of an abscissa, at 1, 2, ...; none where it has numbers.
     pub categories: Vec<String>,
-    /// Width and height in pixels.
+    /// Width and height in pixels, 96 of them an inch.
     pub size: (f64, f64),
+    /// The size of labels in points of print; none for what suits a screen.
+    pub font_size: Option<f64>,
+    /// Whether letters have serifs.
+    pub serif: bool,
+    /// Whether panels are lettered (a), (b), ..
+    pub lettered: bool,
+    /// Dots of a PNG for each pixel.
+    pub dots: f64,
     /// What is plotted.
     pub content: Content,
 }
@@ -140,6 +153,11 @@ impl Plot {
             ticks: Vec::new(),
             categories: Vec::new(),
             size: (720.0, 460.0),
+            font_size: None,
+            serif: false,
+            lettered: false,
+            // For sharp screens.
+            dots: 2.0,
             content,
         }
     }
@@ -255,6 +273,21 @@ impl Plot {
         self
     }
 
+    /// The plot with this width and height in centimetres, for print: a PNG has 300 dots an inch.
+    ///
+    /// # Errors
+    /// Sizes that no page has.
+    pub fn centimetres(mut self, width: f64, height: f64) -> Result<Plot> {
+        let fits = |x: f64| (2.0..=200.0).contains(&x);
+        if !(fits(width) && fits(height)) {
+            return Err(Error::input(format!("a plot of {width} x {height} centimetres"))
+                .hint("a column of a journal is some 8.6 wide, a page 17.8; sides are from 2 to 200"));
+        }
+        self.size = (width / 2.54 * 96.0, height / 2.54 * 96.0);
+        self.dots = 300.0 / 96.0;
+        Ok(self)
+    }
+
     /// The name of the curve that has the left axis for itself, where one of several has.
     pub fn only_left(&self) -> Option<String> {
         let Content::Curves(curves) = &self.content else { return None };
@@ -269,7 +302,7 @@ impl Plot {
     pub fn change(&mut self, name: &str, change: impl FnOnce(&mut Curve)) -> Result<()> {
         let curves: &mut [Curve] = match &mut self.content {
             Content::Curves(curves) => curves,
-            Content::Map(_) => &mut [],
+            Content::Map(_) | Content::Panels(_) => &mut [],
         };
         let names: Vec<String> = curves.iter().map(|curve| curve.name.clone()).collect();
         match curves.iter_mut().find(|curve| curve.name == name) {
@@ -287,16 +320,19 @@ impl Plot {
         }
     }
 
-    /// Draws the plot into a file, `.svg` or `.png`, atomically.
+    /// Draws the plot into a file, `.svg`, `.png` or `.pdf`, atomically.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
         match extension.as_str() {
             "svg" => super::files::write_bytes(path, self.svg()?.as_bytes()),
             "png" => super::files::write_bytes(path, &self.png()?),
-            _ => {
-                Err(Error::input(format!("a plot is saved as `.svg` or `.png`, not as `{}`", path.display())))
-            }
+            "pdf" => super::files::write_bytes(path, &self.pdf()?),
+            _ => Err(Error::input(format!(
+                "a plot is saved as `.svg`, `.png` or `.pdf`, not as `{}`",
+                path.display()
+            ))
+            .hint("the end of the name tells the format")),
         }
     }
 }

@@ -10,6 +10,11 @@ use crate::error::Result;
 impl Plot {
     /// The plot as text of `columns` x `rows` characters, with colours if the reader's terminal shows them.
     pub fn terminal(&self, columns: usize, rows: usize, colour: bool) -> Result<String> {
+        if let Content::Panels(panels) = &self.content {
+            // One below the other: a row of them would leave each too few characters.
+            let texts = panels.iter().flatten().map(|panel| panel.terminal(columns, rows, colour));
+            return texts.collect::<Result<Vec<_>>>().map(|texts| texts.join("\n"));
+        }
         let (columns, rows) = (columns.clamp(30, 400), rows.clamp(10, 200));
         // Letters below each other would cover the numbers of the ticks, so the label of the ordinate goes
         // above the plot.

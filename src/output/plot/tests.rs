@@ -136,7 +136,7 @@ fn a_million_points_stay_small_and_keep_their_peak() {
 
 #[test]
 fn only_pictures_are_saved_as_plots() {
-    assert!(Plot::from_series(&Series::Real(vec![1.0])).save("a.pdf").is_err());
+    assert!(Plot::from_series(&Series::Real(vec![1.0])).save("a.eps").is_err());
     assert!(Style::named("point").unwrap_err().hint_text().is_some());
 }
 
@@ -212,4 +212,43 @@ fn short_logarithmic_axes_end_at_numbers() {
     plot.log_x = true;
     let svg = plot.svg().unwrap();
     assert!([">200<", ">500<", ">1000<"].iter().all(|tick| svg.contains(tick)), "{svg}");
+}
+
+#[test]
+fn panels_and_pages() {
+    let dos = Plot::from_table(&dos()).unwrap().centimetres(8.6, 6.0).unwrap();
+    let page = dos.pdf().unwrap();
+    let text = String::from_utf8_lossy(&page);
+    // 8.6 x 6 centimetres in points.
+    assert!(text.contains("/MediaBox [0 0 243.78 170.079]") && text.contains("/Helvetica "), "{text}");
+    assert!(page.starts_with(b"%PDF-1.4") && page.ends_with(b"%%EOF\n"));
+    // Every object lies where the table at the end says.
+    let find =
+        |bytes: &[u8], what: &str| bytes.windows(what.len()).rposition(|w| w == what.as_bytes()).unwrap();
+    let start = find(&page, "xref\n0 9\n");
+    let listed = String::from_utf8_lossy(&page[start..]).into_owned();
+    for (i, line) in listed.lines().skip(3).take(8).enumerate() {
+        let at: usize = line[..10].parse().unwrap();
+        assert!(page[at..].starts_with(format!("{} 0 obj", i + 1).as_bytes()), "{line}");
+    }
+    assert!(dos.clone().centimetres(1.0, 6.0).is_err());
+
+    let log = Plot { log_y: true, ..Plot::from_table(&curves()).unwrap() };
+    let map = Plot::from_table(&spectral()).unwrap();
+    let rows = vec![vec![dos.clone(), log], vec![map]];
+    let both = Plot { serif: true, ..Plot::panels(rows.clone()).unwrap() };
+    assert!(String::from_utf8_lossy(&both.pdf().unwrap()).contains("/Times-Roman "));
+    let svg = both.svg().unwrap();
+    assert!(["(a)", "(b)", "(c)"].iter().all(|name| svg.matches(name).count() == 1) && !svg.contains("(d)"));
+    // No panel is clipped by another's frame.
+    let frames: Vec<&str> =
+        svg.split("<clipPath id=\"").skip(1).filter_map(|s| s.split('"').next()).collect();
+    let names: std::collections::BTreeSet<&str> = frames.iter().copied().collect();
+    assert!(frames.len() >= 3 && names.len() == frames.len(), "{frames:?}");
+    let used: std::collections::BTreeSet<&str> =
+        svg.split("clip-path=\"url(#").skip(1).filter_map(|s| s.split(')').next()).collect();
+    assert!(used.is_subset(&names), "{used:?} of {names:?}");
+    assert!(both.terminal(60, 16, false).unwrap().lines().count() > 40, "one below the other");
+    assert!(Plot::panels(vec![]).is_err() && Plot::panels(vec![vec![]]).is_err());
+    assert!(Plot::panels(vec![vec![Plot::panels(rows).unwrap()]]).is_err());
 }

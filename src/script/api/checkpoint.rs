@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::output::files;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, session};
+use crate::task::batch;
 
 /// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -44,6 +45,30 @@ mod checkpoint_files {
             return Err(Error::file(format!("the checkpoint {file} cannot be written"))
                 .hint("name a file in a folder that exists and may be written to")
                 .into());
+        }
+        Ok(())
+    }
+
+    /// Says on standard error that a run goes on from a checkpoint; where a batch system has begun the job anew and there is no checkpoint
+    /// yet, that the run begins anew, too.
+    ///
+    /// # Example
+    /// ```rhai
+    /// internal::tell_of_checkpoint("ground.dmrg", true);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn tell_of_checkpoint(file: &str, found: bool) -> Fallible<()> {
+        let job = batch::job()
+            .filter(|job| job.restarts > 0)
+            .map(|job| format!("{} {} was begun anew: ", job.system, job.id));
+        match (job, found) {
+            (job, true) => {
+                session()?.note(&format!("{}the run goes on from `{file}`", job.unwrap_or_default()))
+            }
+            (Some(job), false) => {
+                session()?.note(&format!("{job}there is no `{file}` yet, the run begins anew"))
+            }
+            (None, false) => {}
         }
         Ok(())
     }

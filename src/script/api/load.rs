@@ -5,16 +5,17 @@ use std::path::Path;
 use std::rc::Rc;
 
 use rhai::plugin::*;
-use rhai::{Dynamic, Engine};
+use rhai::{Dynamic, Engine, Map};
 
 use super::table::from_data;
+use super::values::{from_column, to_dynamic};
 use super::vmc::{Psi, load_walkers};
 use super::{dmrg, gauge, orbitals, vector_files};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::is_state;
 use crate::method::{DoubleMoments, Moments};
 use crate::number::{Table, memory};
-use crate::output::files::{self, Data};
+use crate::output::files::{self, Contents, Data, Part};
 use crate::script::{Fallible, Options, session};
 
 /// Registers the function.
@@ -79,9 +80,21 @@ fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
     if let Some(vectors) = vector_files::loaded(&path)? {
         return Ok(vectors);
     }
-    match files::load(&path)? {
-        Data::Table(table) => of_table(table),
-        other => Ok(from_data(other)),
+    match files::load_all(&path)? {
+        Contents::One(Data::Table(table)) => of_table(table),
+        Contents::One(other) => Ok(from_data(other)),
+        Contents::Several(parts) => {
+            Ok(parts.into_iter().map(|(name, part)| (name.into(), of_part(part))).collect::<Map>().into())
+        }
+    }
+}
+
+/// One of several arrays as a script has it.
+fn of_part(part: Part) -> Dynamic {
+    match part {
+        Part::Number(number) => to_dynamic(number),
+        Part::Data(data) => from_data(data),
+        Part::Texts(texts) => from_column(&texts.into()),
     }
 }
 
@@ -102,7 +115,9 @@ fn of_table(table: Table) -> Result<Dynamic> {
 mod load_functions {
     /// What a file holds, of this program or of another:
     ///
-    /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy;
+    /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any size, byte order
+    ///   and array order); HDF5 has no reader that is pure Rust and well kept, so h5py converts it;
+    /// - a map of numbers, Series and Matrices: an `.npz` archive of arrays that are not all columns of one length;
     /// - Moments and DoubleMoments;
     /// - a BlockVector or an Eigen: an `.npz` archive with the array `vectors` of two dimensions or more;
     /// - a DmrgState;

@@ -25,6 +25,7 @@ mod load;
 mod manybody;
 mod markers;
 mod matrix;
+mod merge;
 mod model;
 mod molecule;
 mod numbers;
@@ -79,6 +80,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     eigen::register(rooms);
     levels::register(rooms);
     load::register(rooms);
+    merge::register(rooms);
     vector_files::register(rooms);
     vector_values::register(rooms);
     lattice::register(rooms);

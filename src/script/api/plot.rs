@@ -4,15 +4,20 @@ use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine};
 
 use super::table::to_data;
-use super::values::{real, to_series};
+use super::values::{real, to_series, type_of};
 use crate::error::{Error, Result};
 use crate::output::files::Data;
 use crate::output::plot::{Plot, Style, terminal_size};
 use crate::output::tell;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the functions.
+/// A plot that is not drawn yet.
+#[derive(Clone)]
+pub struct Panel(Plot);
+
+/// Registers the type and its functions.
 pub(super) fn register(engine: &mut Engine) {
+    engine.register_type_with_name::<Panel>("Panel");
     engine.register_global_module(exported_module!(plot_functions).into());
 }
 
@@ -36,8 +41,8 @@ fn range(o: &Options, key: &str) -> Result<Option<(f64, f64)>> {
     }
 }
 
-/// Draws the plot with the options of the call.
-fn draw(plot: Result<Plot>, o: Options) -> Fallible<()> {
+/// The plot with the options of the call.
+fn dressed(plot: Result<Plot>, o: &Options) -> Fallible<Plot> {
     let mut plot = plot?;
     plot.title = o.maybe_text("title")?.unwrap_or(plot.title);
     plot.xlabel = o.maybe_text("xlabel")?.unwrap_or(plot.xlabel);
@@ -61,10 +66,10 @@ fn draw(plot: Result<Plot>, o: Options) -> Fallible<()> {
     if let Some(style) = o.maybe_text("style")? {
         plot = plot.style(Style::named(&style)?);
     }
-    for name in names(&o, "marks")? {
+    for name in names(o, "marks")? {
         plot.change(&name, |curve| curve.style = Style::Points)?;
     }
-    for name in names(&o, "right")? {
+    for name in names(o, "right")? {
         plot.change(&name, |curve| curve.right = true)?;
         if plot.right_label.is_empty() {
             plot.right_label = name;
@@ -73,17 +78,45 @@ fn draw(plot: Result<Plot>, o: Options) -> Fallible<()> {
     if let (Some(only), true) = (plot.only_left(), plot.ylabel.is_empty()) {
         plot.ylabel = only;
     }
-    if let Some(named) = ticks(&o)? {
+    if let Some(named) = ticks(o)? {
         plot.ticks = named;
     }
     if plot.log_x && !plot.categories.is_empty() {
         return Err(Error::input("a logarithmic axis of texts").hint("leave `log: \"x\"` out").into());
     }
-    plot.x_range = range(&o, "xrange")?;
-    plot.y_range = range(&o, "yrange")?;
-    if let Some((width, height)) = size(&o)? {
-        plot.size = (width, height);
+    plot.x_range = range(o, "xrange")?;
+    plot.y_range = range(o, "yrange")?;
+    Ok(plot)
+}
+
+/// The letters of the plot, and its size.
+fn sized(mut plot: Plot, o: &Options) -> Result<Plot> {
+    plot.font_size = match o.maybe_float("font_size")? {
+        Some(points) if !(3.0..=72.0).contains(&points) => {
+            return Err(Error::input(format!("letters of {points} points"))
+                .hint("from 3 to 72; a journal has 8 or 9"));
+        }
+        other => other,
+    };
+    plot.serif = o.one_of("font", &[("sans", false), ("serif", true)])?;
+    match (pair(o, "size", "pixels", "[720, 460]")?, pair(o, "cm", "centimetres", "[8.6, 6.0]")?) {
+        (Some(_), Some(_)) => Err(Error::input("both `size` and `cm`").hint("one of them is enough")),
+        (Some((width, height)), None) => {
+            if ![width, height].iter().all(|x| (200.0..=10_000.0).contains(x)) {
+                return Err(Error::input(format!("a plot of {width} x {height} pixels"))
+                    .hint("option `size` takes width and height like [720, 460], from 200 to 10000"));
+            }
+            plot.size = (width, height);
+            Ok(plot)
+        }
+        (None, Some((width, height))) => plot.centimetres(width, height),
+        (None, None) => Ok(plot),
     }
+}
+
+/// Shows the plot, or saves it.
+fn draw(plot: Plot, o: &Options) -> Fallible<()> {
+    let plot = sized(plot, o)?;
     let session = session()?;
     match o.maybe_text("file")? {
         Some(file) => {
@@ -132,25 +165,21 @@ fn ticks(o: &Options) -> Result<Option<Vec<(f64, String)>>> {
     list.into_iter().map(pair).collect::<Result<_>>().map(Some)
 }
 
-fn size(o: &Options) -> Result<Option<(f64, f64)>> {
-    let Some(pair) = o.maybe::<Array>("size") else { return Ok(None) };
-    let wrong =
-        || Error::input("option `size` takes width and height in pixels, like [720, 460], from 200 to 10000");
+/// Width and height in some unit.
+fn pair(o: &Options, key: &str, unit: &str, like: &str) -> Result<Option<(f64, f64)>> {
+    let Some(pair) = o.maybe::<Array>(key) else { return Ok(None) };
     match pair.as_slice() {
-        [width, height] => {
-            let (width, height) = (real(width, "size")?, real(height, "size")?);
-            let fits = |x: f64| (200.0..=10_000.0).contains(&x);
-            if fits(width) && fits(height) { Ok(Some((width, height))) } else { Err(wrong()) }
-        }
-        _ => Err(wrong()),
+        [width, height] => Ok(Some((real(width, key)?, real(height, key)?))),
+        _ => Err(Error::input(format!("option `{key}` takes width and height in {unit}"))
+            .hint(format!("like `{like}`"))),
     }
 }
 
 #[export_module(root = "crate::script::native")]
 mod plot_functions {
     /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
-    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal or the notebook, or into a file, `.svg` or
-    /// `.png`. A first column of texts names places of the axis. In labels `^{..}` and `_{..}` raise and lower, as in `10^{-3}`.
+    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal or the notebook, or into a file, `.svg`, `.png` or
+    /// `.pdf`. Colours are those of Okabe and Ito, which readers with any colour vision tell apart, in maps inferno. A first column of texts names places of the axis. In labels `^{..}` and `_{..}` raise and lower, as in `10^{-3}`.
     ///
     /// # Options
     /// - `file` (string, the terminal or notebook): where the picture goes.
@@ -165,6 +194,9 @@ mod plot_functions {
     /// - `legend` (bool, if there are several curves): true or false.
     /// - `xrange` (array), `yrange` (array, those of the data): pairs of numbers.
     /// - `size` ([720, 460]): of the picture, in pixels.
+    /// - `cm` (array): in its place width and height in centimetres, for print: `[8.6, 6.0]` fills a column.
+    /// - `font` ("sans"): "sans" or "serif"; a PNG is always without serifs.
+    /// - `font_size` (float): of labels, in points of print.
     ///
     /// # Example
     /// ```rhai
@@ -175,12 +207,69 @@ mod plot_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn plot(value: Dynamic, o: Options) -> Fallible<()> {
-        draw(describe(&value), o)
+        draw(dressed(describe(&value), &o)?, &o)
     }
 
     #[rhai_fn(name = "plot", return_raw)]
     pub fn plot_xy_with(x: Dynamic, y: Dynamic, o: Options) -> Fallible<()> {
         let plot = to_series(&x).and_then(|x| Plot::from_xy(&x, &to_series(&y)?));
-        draw(plot, o)
+        draw(dressed(plot, &o)?, &o)
+    }
+
+    /// A plot that is not drawn yet, for `panels`.
+    ///
+    /// # Options
+    /// - those of `plot`, less `file`, `size`, `cm`, `font`, `font_size`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let x = linspace(0, 6.28, 50);
+    /// panels([[panel(sin(x), #{ title: "sine" }), panel(cos(x), #{ title: "cosine" })]], #{ file: "waves.pdf" });
+    /// ```
+    #[rhai_fn(name = "panel", return_raw)]
+    pub fn panel(value: Dynamic, o: Options) -> Fallible<Panel> {
+        dressed(describe(&value), &o).map(Panel)
+    }
+
+    /// Several plots in one picture: an array of rows, each an array of what `panel` has made, or of Tables, Series and Matrices. They are
+    /// lettered (a), (b), ..
+    ///
+    /// # Options
+    /// - `file`, `cm`, `font`, `font_size`: as for `plot`; of the whole picture.
+    /// - `size` (array, 340 high a row): of the whole picture, in pixels.
+    /// - `letters` (bool, if there are several): true or false.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(64));
+    /// let dos = kpm::dos(h, #{ moments: 64, vectors: 4, seed: 1, progress: false });
+    /// let levels = panel(davidson(h, #{ count: 3, seed: 1 }).values, #{ style: "points", ylabel: "energy" });
+    /// panels([[panel(dos), levels]], #{ file: "both.svg", cm: [17.8, 6.0], font_size: 8.0 });
+    /// ```
+    #[rhai_fn(name = "panels", return_raw)]
+    pub fn panels(rows: Array, o: Options) -> Fallible<()> {
+        let plot = |value: &Dynamic| match value.read_lock::<Panel>() {
+            Some(panel) => Ok(panel.0.clone()),
+            None => describe(value).map_err(|e| match e.hint_text() {
+                Some(_) => e,
+                None => e.hint("`panel(value, #{ .. })` makes one with options"),
+            }),
+        };
+        let row = |row: &Dynamic| match row.read_lock::<Array>() {
+            Some(row) => row.iter().map(plot).collect::<Result<Vec<Plot>>>(),
+            None => Err(Error::input(format!("a row of panels is {}", type_of(row)))
+                .hint("rows are arrays: `panels([[a, b]])` has one")),
+        };
+        let mut whole = Plot::panels(rows.iter().map(row).collect::<Result<_>>()?)?;
+        if o.given("letters").is_some() {
+            whole.lettered = o.flag("letters")?;
+        }
+        draw(whole, &o)
+    }
+
+    #[rhai_fn(global, name = "to_string", pure)]
+    pub fn panel_to_string(p: &mut Panel) -> String {
+        let title = &p.0.title;
+        if title.is_empty() { "Panel".to_string() } else { format!("Panel `{title}`") }
     }
 }
