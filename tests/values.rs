@@ -223,8 +223,9 @@ fn pictures_are_drawn_and_bad_options_refused() {
     }
     let typo = fails("plot(series([1]), #{ titel: \"x\" })");
     assert_eq!(typo.hint.as_deref(), Some("did you mean `title`?"));
-    assert!(fails("plot(series([1]), #{ file: \"a.pdf\" })").message.contains(".svg"));
+    assert!(fails("plot(series([1]), #{ file: \"a.eps\" })").message.contains(".svg"));
     assert!(fails("plot(series([1]), #{ log: \"z\" })").hint.is_some());
     assert!(fails("plot(7)").message.contains("not a number"));
-    assert!(fails("plot(series([1]), #{ size: [1, 1] })").message.contains("size"));
+    let small = fails("plot(series([1]), #{ size: [1, 1] })");
+    assert!(small.message.contains("1 x 1 pixels") && small.hint.is_some_and(|hint| hint.contains("`size`")));
 }

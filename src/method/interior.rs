@@ -73,7 +73,10 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
     require_hermitian(h)?;
     options.check(h)?;
     let window = Window::lanczos(h, 80, 0.02, options.seed, &task.quiet())?;
-    let e = options.near;
+    // Of an energy far outside, the nearest levels are those of one nearer by; distances from it would all look alike.
+    let width = window.upper() - window.lower();
+    let e = options.near.clamp(window.lower() - width, window.upper() + width);
+    let options = &InteriorOptions { near: e, ..options.clone() };
     let far = (window.upper() - e).max(e - window.lower());
     let block = (options.count + 4).next_multiple_of(LANES).min(4 * LANES);
     let progress = task.start("levels", options.max_products);

@@ -6,7 +6,6 @@ use rhai::plugin::*;
 use rhai::{FLOAT, INT};
 
 use super::chebyshev::SharedMoments;
-use super::kubo::SharedDouble;
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
@@ -338,18 +337,6 @@ mod passes {
     /// ```
     #[rhai_fn(name = "mixed", return_raw)]
     pub fn mixed_moments(a: SharedMoments, b: SharedMoments, weight: FLOAT) -> Fallible<SharedMoments> {
-        Ok(Rc::new(a.mixed(&b, weight)?))
-    }
-
-    /// As for moments, of two-dimensional ones.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let mu = kpm::conductivity_moments(tight_binding(lattice::square(4, 4)), #{ moments: 8, vectors: 2 });
-    /// assert(internal::mixed(mu, mu, 0.5).vectors == 2, "as many as before");
-    /// ```
-    #[rhai_fn(name = "mixed", return_raw)]
-    pub fn mixed_double(a: SharedDouble, b: SharedDouble, weight: FLOAT) -> Fallible<SharedDouble> {
         Ok(Rc::new(a.mixed(&b, weight)?))
     }
 

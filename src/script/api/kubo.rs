@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use rhai::INT;
 use rhai::plugin::*;
+use rhai::{FLOAT, INT};
 
 use super::kpm::{kernel, orders};
 use super::table::save_data;
@@ -16,12 +16,13 @@ use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
 /// The script's handle to two-dimensional moments.
-pub(super) type SharedDouble = Rc<DoubleMoments>;
+type SharedDouble = Rc<DoubleMoments>;
 
 /// Registers the type and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<SharedDouble>("DoubleMoments");
     rooms.room("kpm", exported_module!(kubo_functions));
+    rooms.room("internal", exported_module!(mixing));
 }
 
 /// The conductivity and its error, as the options say.
@@ -228,5 +229,20 @@ mod kubo_functions {
     pub fn double_to_string(mu: &mut SharedDouble) -> String {
         let s = if mu.vectors() == 1 { "" } else { "s" };
         format!("DoubleMoments: {0} x {0} of {1} vector{s}, dimension {2}", mu.count, mu.vectors(), mu.dim)
+    }
+}
+
+#[export_module(root = "crate::script::native")]
+mod mixing {
+    /// As `internal::mixed` of moments, of two-dimensional ones.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let mu = kpm::conductivity_moments(tight_binding(lattice::square(4, 4)), #{ moments: 8, vectors: 2 });
+    /// assert(internal::mixed(mu, mu, 0.5).vectors == 2, "as many as before");
+    /// ```
+    #[rhai_fn(name = "mixed", return_raw)]
+    pub fn mixed_double(a: SharedDouble, b: SharedDouble, weight: FLOAT) -> Fallible<SharedDouble> {
+        Ok(Rc::new(a.mixed(&b, weight)?))
     }
 }
