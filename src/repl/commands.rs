@@ -196,7 +196,7 @@ impl Session {
         let found = manual::search(&self.names.borrow().entries, word, self.style());
         match (absent::instead(word), found) {
             (None, Some(found)) => self.say(&found),
-            (Some(text), found) => self.say(&format!("{text}\n{}", found.unwrap_or_default()).trim_end()),
+            (Some(text), found) => self.say(format!("{text}\n{}", found.unwrap_or_default()).trim_end()),
             (None, None) => return self.fail(&Error::input(format!("no text mentions `{word}`"))),
         }
         Step::Next
