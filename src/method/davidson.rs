@@ -17,6 +17,8 @@ use crate::task::{Steps, Task};
 
 /// Spaces up to this dimension are diagonalised completely.
 const SMALL: usize = 64;
+/// Spaces up to this dimension are diagonalised completely where a search that does not end has cost several times as much.
+const LARGE: usize = 1024;
 /// A search that ends in fewer iterations is followed by a second look: it has seen too little of the operator.
 const FEW: usize = 12;
 /// Pairs count as separated when their residuals are below this fraction of the distance to the first value beyond
@@ -159,8 +161,17 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
         _ => None,
     };
     let progress = task.start("davidson", options.max_iterations);
-    let mut search =
-        Search { h, options, diagonal, trusted, progress, randoms: 0, iterations: 0, products: 0 };
+    let mut search = Search {
+        h,
+        options,
+        diagonal,
+        trusted,
+        whole: false,
+        progress,
+        randoms: 0,
+        iterations: 0,
+        products: 0,
+    };
     let mut found = search.run(count, start, avoid.as_ref(), None)?;
     let looks = doubtful || (!trusted && search.iterations < FEW);
     while looks && found.converged() && count + avoided < h.dim() && !search.is_whole(count, avoided) {
@@ -177,6 +188,11 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
         let start = joined(h, &[&found.vectors, &beyond.vectors])?;
         found = search.run(count, Some(start), avoid.as_ref(), None)?;
     }
+    let free = h.dim() - avoided;
+    if found.ended == Ended::Limit && free <= LARGE && search.products > 4 * free {
+        search.whole = true;
+        found = search.run(count, None, avoid.as_ref(), None)?;
+    }
     (found.iterations, found.products) = (search.iterations, search.products);
     Ok(found)
 }
@@ -188,6 +204,8 @@ struct Search<'a, 'b> {
     diagonal: Option<Diagonal>,
     /// Whether the start is to be improved and no more.
     trusted: bool,
+    /// Whether to diagonalise the whole space.
+    whole: bool,
     progress: Steps<'a>,
     /// Random vectors used so far.
     randoms: u32,
@@ -201,7 +219,7 @@ impl Search<'_, '_> {
         let free = self.h.dim() - avoided;
         // A smaller basis gains nothing where all of it fits, or where most of the space is asked for.
         let most = SMALL.max(4 * count.min(128));
-        free <= most && !matches!(self.options.preconditioner, Preconditioner::User(_))
+        self.whole || (free <= most && !matches!(self.options.preconditioner, Preconditioner::User(_)))
     }
 
     /// Values closer than this count as equal: they differ by rounding or within the tolerance.
