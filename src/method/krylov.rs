@@ -4,6 +4,7 @@
 
 use faer::Mat;
 
+use super::solve::of_about_one;
 use super::window::require_hermitian;
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
@@ -77,16 +78,22 @@ pub fn exponential(h: &Operator, v: &BlockVector, z: C64, tol: f64, task: &Task)
     let dtype = h.dtype().join(v.dtype());
     let dtype = if z.im != 0.0 { dtype.to_complex() } else { dtype };
     let mut vector = device.convert(v, dtype)?;
+    if z == C64::ZERO {
+        return Ok(Exponential { vector, products: 0 });
+    }
     let mut products = 0;
     let mut left = 1.0;
     // The logarithm of the norm: the vector itself has norm one, as exp(z H) may be too large or too small for a number on the way.
     let mut size = 0.0;
+    if let Some((scaled, factors)) = of_about_one(device, &vector)? {
+        (vector, size) = (scaled, -factors[0].ln());
+    }
     for _ in 0..MOST_STEPS {
         let norm = device.dots(&vector, &vector)?[0].re.sqrt();
         if !norm.is_finite() {
             return Err(Error::numeric("the vector to evolve is not finite"));
         }
-        if norm == 0.0 || z == C64::ZERO {
+        if norm == 0.0 {
             return Ok(Exponential { vector, products });
         }
         size += norm.ln();

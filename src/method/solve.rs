@@ -69,20 +69,16 @@ pub fn check_system(a: &Operator, b: &BlockVector, options: &SolveOptions) -> Re
     Ok(())
 }
 
-/// Solves with right-hand sides scaled to about norm one where their squares could under- or overflow, and scales
-/// back.
-///
-/// # Errors
-/// Those of `solve`.
-pub fn in_range<S>(device: &Device, b: &BlockVector, options: SolveOptions, solve: S) -> Result<Vec<Solution>>
-where
-    S: FnOnce(&BlockVector, SolveOptions) -> Result<Vec<Solution>>,
-{
-    let times = |factors: &[f64], v: &BlockVector| -> Result<BlockVector> {
-        let mut w = device.zeros(v.dtype(), v.rows(), v.columns())?;
-        device.axpby(&real(factors), v, &[C64::default()], &mut w)?;
-        Ok(w)
-    };
+/// A block whose columns are multiplied by real factors.
+fn times(device: &Device, factors: &[f64], v: &BlockVector) -> Result<BlockVector> {
+    let mut w = device.zeros(v.dtype(), v.rows(), v.columns())?;
+    device.axpby(&real(factors), v, &[C64::default()], &mut w)?;
+    Ok(w)
+}
+
+/// Vectors scaled to about norm one where their squares could under- or overflow, and the factors, powers of two; none where all
+/// squares are numbers.
+pub(super) fn of_about_one(device: &Device, b: &BlockVector) -> Result<Option<(BlockVector, Vec<f64>)>> {
     let (step, most) = if b.dtype().is_single() { (60.0, 120.0) } else { (400.0, 1000.0) };
     let mut factors = vec![1.0f64; b.columns()];
     let mut scaled = None;
@@ -105,9 +101,22 @@ where
         if !changed {
             break;
         }
-        scaled = Some(times(&factors, b)?);
+        scaled = Some(times(device, &factors, b)?);
     }
-    let Some(scaled) = scaled else { return solve(b, options) };
+    Ok(scaled.map(|v| (v, factors)))
+}
+
+/// Solves with right-hand sides scaled to about norm one where their squares could under- or overflow, and scales
+/// back.
+///
+/// # Errors
+/// Those of `solve`.
+pub fn in_range<S>(device: &Device, b: &BlockVector, options: SolveOptions, solve: S) -> Result<Vec<Solution>>
+where
+    S: FnOnce(&BlockVector, SolveOptions) -> Result<Vec<Solution>>,
+{
+    let Some((scaled, factors)) = of_about_one(device, b)? else { return solve(b, options) };
+    let times = |factors: &[f64], v: &BlockVector| times(device, factors, v);
     let start = options.start.as_ref().map(|start| times(&factors, start)).transpose()?;
     let mut solutions = solve(&scaled, SolveOptions { start, ..options })?;
     let back: Vec<f64> = factors.iter().map(|f| 1.0 / f).collect();
