@@ -75,7 +75,7 @@ fn lowest(h: &OpSum, sites: &Sites, numbers: &[(&str, f64)], count: usize) -> Ve
     let basis = Basis::new(sites, &sector(numbers)).unwrap();
     let op = operator(&device, h, &basis, Format::Auto, false, &Task::default()).unwrap();
     let mut options = DavidsonOptions::new(count);
-    options.tolerance = 1e-8;
+    options.tolerance = Some(1e-8);
     let found = davidson(&op, options, &Task::default()).unwrap();
     assert!(found.converged());
     found.values

@@ -10,6 +10,7 @@
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::method::subspace::{Subspace, orthonormal};
+use crate::method::units::{Units, positive};
 use crate::number::philox::Stream;
 use crate::number::{C64, root};
 use crate::operator::Operator;
@@ -45,8 +46,9 @@ pub enum Preconditioner<'a> {
 pub struct DavidsonOptions<'a> {
     /// Number of eigenpairs.
     pub count: usize,
-    /// Largest residual norm |H x - theta x| that counts as converged.
-    pub tolerance: f64,
+    /// Largest residual norm |H x - theta x| that counts as converged; without it 1e-9, of the operator's size where that is far
+    /// from one.
+    pub tolerance: Option<f64>,
     /// Most basis vectors before a restart.
     pub max_basis: usize,
     /// Most iterations (expansions of the basis).
@@ -68,7 +70,7 @@ impl DavidsonOptions<'_> {
     pub fn new(count: usize) -> Self {
         DavidsonOptions {
             count,
-            tolerance: 1e-9,
+            tolerance: None,
             max_basis: 20.max(5 * count),
             max_iterations: 1000,
             start: None,
@@ -116,6 +118,8 @@ pub struct Eigen {
     pub vectors: BlockVector,
     /// Norms of H x - theta x.
     pub residuals: Vec<f64>,
+    /// The residual that counts as converged.
+    pub tolerance: f64,
     /// Expansions of the basis.
     pub iterations: usize,
     /// Products with single vectors.
@@ -140,8 +144,17 @@ impl Eigen {
 ///
 /// # Errors
 /// More pairs than the space has, an operator that is not Hermitian, vectors that do not fit it.
-pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> Result<Eigen> {
+pub fn davidson(h: &Operator, options: DavidsonOptions<'_>, task: &Task) -> Result<Eigen> {
     check(h, &options)?;
+    // A start that is only to be improved needs no product more.
+    let units = if options.trust_start && options.start.is_some() { Units::own(h) } else { Units::of(h)? };
+    found(&units, options, task).map(|eigen| units.back(eigen))
+}
+
+/// The search of [`davidson`], in units of the operator.
+fn found(units: &Units, mut options: DavidsonOptions<'_>, task: &Task) -> Result<Eigen> {
+    let h = &units.h;
+    let tolerance = units.tolerance(options.tolerance);
     let accept = |v: BlockVector| -> Result<BlockVector> { Ok(h.accept(&v)?.unwrap_or(v)) };
     let avoid = match options.orthogonal_to.take() {
         Some(avoid) => Some(orthonormal(h.device(), &accept(avoid)?)?),
@@ -164,6 +177,8 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
     let mut search = Search {
         h,
         options,
+        unit: units.unit,
+        tolerance,
         diagonal,
         trusted,
         whole: false,
@@ -201,6 +216,10 @@ pub fn davidson(h: &Operator, mut options: DavidsonOptions<'_>, task: &Task) -> 
 struct Search<'a, 'b> {
     h: &'a Operator,
     options: DavidsonOptions<'b>,
+    /// What an energy of one stands for.
+    unit: f64,
+    /// Largest residual that counts as converged.
+    tolerance: f64,
     diagonal: Option<Diagonal>,
     /// Whether the start is to be improved and no more.
     trusted: bool,
@@ -225,7 +244,7 @@ impl Search<'_, '_> {
     /// Values closer than this count as equal: they differ by rounding or within the tolerance.
     fn slack(&self, value: f64) -> f64 {
         let rounding = if self.h.dtype().is_single() { 1e-5 } else { 1e-12 };
-        self.options.tolerance.max(rounding * value.abs())
+        self.tolerance.max(rounding * value.abs())
     }
 
     /// Adds random columns to a space; returns how many new directions they gave.
@@ -292,7 +311,7 @@ impl Search<'_, '_> {
         let block = (count + usize::from(count > 1)).min(free);
         let max_basis = self.options.max_basis.max(count + block + 1).min(free);
         let keep = (count + block.max(max_basis / 3)).min(max_basis.saturating_sub(block)).max(count);
-        let tolerance = self.options.tolerance;
+        let tolerance = self.tolerance;
         let mut space = Subspace::new(h, avoid.cloned(), block)?;
         self.begin(count, block, &mut space, start)?;
         let before = self.products;
@@ -329,6 +348,7 @@ impl Search<'_, '_> {
                     values: theta[..found].to_vec(),
                     vectors: space.vectors(&s, &columns)?,
                     residuals: norms[..found].to_vec(),
+                    tolerance,
                     iterations: self.iterations,
                     products: self.products,
                     ended,
@@ -366,7 +386,7 @@ impl Search<'_, '_> {
         // value.
         let fall = |next: &f64| residual * residual <= CLEAR * slack * (next - theta[0]);
         above < -slack
-            || residual <= self.options.tolerance.max(CLEAR * above)
+            || residual <= self.tolerance.max(CLEAR * above)
             || theta.get(1).is_some_and(fall)
     }
 
@@ -380,7 +400,10 @@ impl Search<'_, '_> {
         second: bool,
     ) -> Result<BlockVector> {
         if let (Preconditioner::User(f), false) = (&mut self.options.preconditioner, second) {
-            return f(&r, theta);
+            let energies: Vec<f64> = theta.iter().map(|t| t * self.unit).collect();
+            let mut own = r.clone();
+            self.h.device().axpby(&[C64::new(self.unit, 0.0)], &r, &[C64::default()], &mut own)?;
+            return f(&own, &energies);
         }
         let Some(d) = &self.diagonal else { return Ok(r) };
         let below = theta[0].min(d.lowest) - if clear { 0.0 } else { BELOW * d.spread };
@@ -441,10 +464,7 @@ fn check(h: &Operator, options: &DavidsonOptions<'_>) -> Result<()> {
     if options.count == 0 || options.count > dim {
         return Err(too_many(options.count, dim));
     }
-    if !(options.tolerance > 0.0) {
-        return Err(Error::input(format!("a tolerance of {}", options.tolerance)));
-    }
-    Ok(())
+    positive(options.tolerance)
 }
 
 /// What is known of an operator's diagonal.
@@ -562,8 +582,7 @@ mod tests {
     #[test]
     fn degenerate_pairs_of_a_ring_are_found() {
         let h = chain(101);
-        let mut options = DavidsonOptions::new(5);
-        options.tolerance = 1e-9;
+        let options = DavidsonOptions::new(5);
         let eigen = davidson(&h, options, &Task::default()).expect("eigenpairs");
         let level = |k: f64| -2.0 * (2.0 * std::f64::consts::PI * k / 101.0).cos();
         for (found, exact) in eigen.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0].map(level)) {
@@ -601,7 +620,7 @@ mod tests {
     #[test]
     fn rounding_ends_a_search() {
         let mut options = DavidsonOptions::new(1);
-        options.tolerance = 1e-18;
+        options.tolerance = Some(1e-18);
         let eigen = davidson(&chain(101), options, &Task::default()).expect("an eigenpair");
         assert!(eigen.ended == Ended::Stalled && eigen.iterations < 200, "{:?}", eigen.ended);
     }

@@ -9,6 +9,7 @@
 
 use super::folded::Folded;
 use super::subspace::Subspace;
+use super::units::{Units, positive};
 use super::window::require_hermitian;
 use super::{Chebyshev, DampingKernel, Eigen, Ended, Window};
 use crate::backend::{BlockVector, Distribution, Random};
@@ -36,8 +37,9 @@ pub struct InteriorOptions {
     pub near: f64,
     /// Number of eigenpairs.
     pub count: usize,
-    /// Largest residual norm |H x - E x| that counts as converged.
-    pub tolerance: f64,
+    /// Largest residual norm |H x - E x| that counts as converged; without it 1e-9, of the operator's size where that is far
+    /// from one.
+    pub tolerance: Option<f64>,
     /// Most products with single vectors.
     pub max_products: usize,
     /// Seed of the random starting vectors.
@@ -51,11 +53,7 @@ impl InteriorOptions {
             return Err(Error::input(format!("{count} eigenpairs of an operator with {} rows", h.dim()))
                 .hint("ask for fewer with the option `count`"));
         }
-        if !(self.tolerance > 0.0) {
-            return Err(
-                Error::input(format!("a tolerance of {}", self.tolerance)).hint("it must be positive")
-            );
-        }
+        positive(self.tolerance)?;
         if !self.near.is_finite() {
             return Err(
                 Error::input(format!("levels near an energy of {}", self.near)).hint("give a finite number")
@@ -72,10 +70,12 @@ impl InteriorOptions {
 pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<Eigen> {
     require_hermitian(h)?;
     options.check(h)?;
+    let units = Units::of(h)?;
+    let h = &units.h;
     let window = Window::lanczos(h, 80, 0.02, options.seed, &task.quiet())?;
     // Of an energy far outside, the nearest levels are those of one nearer by; distances from it would all look alike.
     let width = window.upper() - window.lower();
-    let e = options.near.clamp(window.lower() - width, window.upper() + width);
+    let e = (options.near / units.unit).clamp(window.lower() - width, window.upper() + width);
     let options = &InteriorOptions { near: e, ..options.clone() };
     let far = (window.upper() - e).max(e - window.lower());
     let block = (options.count + 4).next_multiple_of(LANES).min(4 * LANES);
@@ -84,6 +84,7 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
     let mut search = Search {
         h,
         options,
+        tolerance: units.tolerance(options.tolerance),
         window,
         far,
         inner,
@@ -95,9 +96,9 @@ pub fn interior(h: &Operator, options: &InteriorOptions, task: &Task) -> Result<
         steps: 0,
     };
     if h.dim() <= SMALL.max(2 * options.count + 2 * block) {
-        return search.whole();
+        return search.whole().map(|eigen| units.back(eigen));
     }
-    search.run()
+    search.run().map(|eigen| units.back(eigen))
 }
 
 /// Ritz pairs of H, the nearest first.
@@ -121,6 +122,8 @@ impl Found {
 struct Search<'a> {
     h: &'a Operator,
     options: &'a InteriorOptions,
+    /// Largest residual that counts as converged.
+    tolerance: f64,
     window: Window,
     /// No level lies farther from the energy.
     far: f64,
@@ -152,7 +155,7 @@ impl Search<'_> {
         let tried = self.random(self.block.max(count))?;
         let scalar = self.resolved(tried)?;
         let scale = self.window.upper().abs().max(self.window.lower().abs());
-        if scalar.worst(count) <= (1e-12 * scale).min(self.options.tolerance) {
+        if scalar.worst(count) <= (1e-12 * scale).min(self.tolerance) {
             // A multiple of the identity, of which all vectors are eigenvectors.
             return self.finish(scalar, count, Ended::Converged);
         }
@@ -294,7 +297,7 @@ impl Search<'_> {
 
     /// One search with one filter, from vectors that are given or from random ones.
     fn cycle(&mut self, filter: &Folded, start: Option<BlockVector>) -> Result<Outcome> {
-        let (count, tolerance) = (self.options.count, self.options.tolerance);
+        let (count, tolerance) = (self.options.count, self.tolerance);
         let near = count + 4.max(count / 4).min(32);
         let most = (4 * self.levels()).max(near + 4 * self.block).min(self.h.dim());
         let mut space = Subspace::new(&filter.operator(), None, 2)?;
@@ -442,11 +445,12 @@ impl Search<'_> {
         chosen.sort_by(|&i, &j| found.values[i].total_cmp(&found.values[j]));
         let worst = found.worst(count);
         // A space diagonalised completely is exact to rounding, which may still be above the tolerance.
-        let rounding = ended == Ended::Converged && worst > self.options.tolerance;
+        let rounding = ended == Ended::Converged && worst > self.tolerance;
         Ok(Eigen {
             values: chosen.iter().map(|&i| found.values[i]).collect(),
             vectors: self.chosen(&found.vectors, &chosen)?,
             residuals: chosen.iter().map(|&i| found.residuals[i]).collect(),
+            tolerance: self.tolerance,
             iterations: self.steps,
             products: self.products,
             ended: if rounding { Ended::Stalled } else { ended },

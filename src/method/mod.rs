@@ -25,6 +25,7 @@ mod ritz;
 mod solve;
 mod subspace;
 mod transport;
+mod units;
 mod window;
 mod zolotarev;
 

@@ -6,6 +6,7 @@
 use crate::backend::{BlockVector, Device, Distribution, Random, Update};
 use crate::error::{Error, Result};
 use crate::method::subspace::{hermitian_eigen, orthonormal};
+use crate::method::units::{Units, positive};
 use crate::method::{Eigen, Ended, Window};
 use crate::number::philox::Stream;
 use crate::number::{C64, root};
@@ -35,8 +36,9 @@ pub struct RitzOptions {
     pub sure: usize,
     /// Vectors to begin with, in place of as many random ones.
     pub start: Option<BlockVector>,
-    /// Largest residual norm |A x - theta x| that counts as converged.
-    pub tolerance: f64,
+    /// Largest residual norm |A x - theta x| that counts as converged; without it 1e-9, of the operator's size where that is far
+    /// from one.
+    pub tolerance: Option<f64>,
     /// The same as a fraction of the lowest |theta|; the larger of the two counts. For values whose size is not known
     /// before.
     pub relative: f64,
@@ -48,15 +50,10 @@ pub struct RitzOptions {
 }
 
 impl RitzOptions {
-    /// The lowest pairs, all of them to residuals of 1e-9.
+    /// The lowest pairs, all of them.
     pub fn new(count: usize, seed: u64, method: RitzMethod) -> Self {
-        let (tolerance, relative, max_products) = (1e-9, 0.0, 1_000_000);
+        let (tolerance, relative, max_products) = (None, 0.0, 1_000_000);
         RitzOptions { count, sure: count, start: None, tolerance, relative, max_products, seed, method }
-    }
-
-    /// The residual that counts as converged for these Ritz values.
-    fn goal(&self, values: &[f64]) -> f64 {
-        self.tolerance.max(self.relative * values[0].abs())
     }
 
     /// The largest residual of those that must converge.
@@ -76,9 +73,7 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         return Err(Error::input(format!("{count} eigenpairs of an operator with {} rows", a.dim()))
             .hint("ask for fewer with the option `count`"));
     }
-    if !(options.tolerance > 0.0) {
-        return Err(Error::input(format!("a tolerance of {}", options.tolerance)));
-    }
+    positive(options.tolerance)?;
     let sure = options.sure;
     if sure == 0 || sure > count {
         return Err(Error::internal(format!("{sure} of {count} eigenpairs are to converge")));
@@ -93,19 +88,22 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         Some(start) => Some(a.device().columns(start, 0..start.columns().min(width))?),
         None => None,
     };
-    let mut span = Span::new(a, x, width, options.seed)?;
+    let units = Units::of(a)?;
+    let mut span = Span::new(&units.h, x, width, options)?;
+    span.tolerance = units.tolerance(options.tolerance);
     let ended = match options.method {
         RitzMethod::ConjugateGradient => gradients(&mut span, options, task)?,
         RitzMethod::Chebyshev => filters(&mut span, options, task)?,
     };
-    Ok(Eigen {
+    Ok(units.back(Eigen {
         values: span.values[..count].to_vec(),
         vectors: a.device().columns(&span.x, 0..count)?,
         residuals: span.residuals[..count].to_vec(),
+        tolerance: span.goal(),
         iterations: span.cycles,
         products: span.products,
         ended,
-    })
+    }))
 }
 
 /// Orthonormal Ritz vectors with their values and residuals.
@@ -118,15 +116,19 @@ struct Span {
     random: Random,
     values: Vec<f64>,
     residuals: Vec<f64>,
+    /// Largest residual that counts as converged.
+    tolerance: f64,
+    /// The same as a fraction of the lowest |value|.
+    relative: f64,
     products: usize,
     cycles: usize,
 }
 
 impl Span {
     /// A span of `width` vectors: those given, and random ones for the rest.
-    fn new(a: &Operator, x: Option<BlockVector>, width: usize, seed: u64) -> Result<Span> {
+    fn new(a: &Operator, x: Option<BlockVector>, width: usize, options: &RitzOptions) -> Result<Span> {
         let distribution = Distribution::Gaussian;
-        let mut random = Random { seed, stream: Stream::Start, first_column: 0, distribution };
+        let mut random = Random { seed: options.seed, stream: Stream::Start, first_column: 0, distribution };
         let x = match x {
             Some(x) => x,
             None => {
@@ -143,6 +145,8 @@ impl Span {
             random,
             values: Vec::new(),
             residuals: Vec::new(),
+            tolerance: 0.0,
+            relative: options.relative,
             products: 0,
             cycles: 0,
         };
@@ -172,6 +176,11 @@ impl Span {
 
     fn device(&self) -> &Device {
         self.a.device()
+    }
+
+    /// The residual that counts as converged.
+    fn goal(&self) -> f64 {
+        self.tolerance.max(self.relative * self.values[0].abs())
     }
 
     /// The span's vectors made orthonormal, then rotated to diagonalise A among them.
@@ -231,7 +240,7 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ende
     let mut stall = Stall::default();
     loop {
         let worst = options.worst(&span.residuals);
-        let tolerance = options.goal(&span.values);
+        let tolerance = span.goal();
         if worst <= tolerance {
             return Ok(Ended::Converged);
         }
@@ -254,7 +263,7 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ende
         let before = options.worst(&span.residuals);
         span.diagonalise()?;
         let after = options.worst(&span.residuals);
-        if !moved && after >= before && after > options.goal(&span.values) {
+        if !moved && after >= before && after > span.goal() {
             // At the limit of rounding no step lowers the functional.
             return Ok(if span.products >= options.max_products { Ended::Limit } else { Ended::Stalled });
         }
@@ -366,7 +375,7 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended>
     let growth: f64 = if a.dtype().is_single() { 1e3 } else { 1e6 };
     loop {
         let worst = options.worst(&span.residuals);
-        if worst <= options.goal(&span.values) || width == a.dim() {
+        if worst <= span.goal() || width == a.dim() {
             return Ok(Ended::Converged);
         }
         if stall.of(worst) {
@@ -383,9 +392,10 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended>
             upper = above + 0.02 * (above - lowest);
         }
         let wanted = span.values[options.sure - 1];
-        // The damping begins above the span's own values; within a multiplet nothing would grow otherwise.
+        // The damping begins above the span's own values; within a multiplet nothing would grow otherwise. What is wanted is
+        // never damped, however close to the upper end it lies: zeros of the polynomial would wipe out some of it.
         let mut top = (highest + (0.25 * (highest - wanted)).max(1e-4 * (upper - lowest)))
-            .min(lowest + 0.9 * (upper - lowest));
+            .min((lowest + 0.9 * (upper - lowest)).max(0.5 * (wanted + upper)));
         // A lowest value far below the others permits only a small degree. If the others form one multiplet besides,
         // they would not grow over the states right above them, so the damping begins higher.
         let limit = {
@@ -404,7 +414,7 @@ fn filters(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended>
         }
         // The growth is limited, since a vector that grows too much hides the others in its rounding. Converged
         // vectors are projected out again.
-        let goal = options.goal(&span.values);
+        let goal = span.goal();
         let first = (0..options.sure).find(|&k| span.residuals[k] > goal).unwrap_or(0);
         let room =
             |growth: f64, value: f64| growth.acosh() / ((center - value) / half).max(1.0 + 1e-12).acosh();
@@ -469,7 +479,7 @@ mod tests {
     fn both_ways_end_where_rounding_rules() {
         let h = stored(64, Values::F32);
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
-            let options = RitzOptions { tolerance: 1e-12, ..RitzOptions::new(3, 3, method) };
+            let options = RitzOptions { tolerance: Some(1e-12), ..RitzOptions::new(3, 3, method) };
             let eigen = ritz(&h, &options, &Task::default()).unwrap();
             assert!(!eigen.converged() && eigen.products < 200_000, "{method:?} {}", eigen.products);
         }
@@ -480,7 +490,7 @@ mod tests {
         let h = ring(64);
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
             let max_products = 100_000;
-            let options = RitzOptions { tolerance: 1e-10, max_products, ..RitzOptions::new(5, 3, method) };
+            let options = RitzOptions { tolerance: Some(1e-10), max_products, ..RitzOptions::new(5, 3, method) };
             let eigen = ritz(&h, &options, &Task::default()).unwrap();
             assert!(eigen.converged(), "{method:?} {:?}", eigen.residuals);
             for (value, k) in eigen.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0]) {
@@ -497,13 +507,13 @@ mod tests {
         let h = ring(256);
         let exact = |k: f64| 2.0 - 2.0 * (2.0 * std::f64::consts::PI * k / 256.0).cos();
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
-            let rough = RitzOptions { sure: 3, tolerance: 1e-4, ..RitzOptions::new(7, 3, method) };
+            let rough = RitzOptions { sure: 3, tolerance: Some(1e-4), ..RitzOptions::new(7, 3, method) };
             let rough = ritz(&h, &rough, &Task::default()).unwrap();
             assert!(rough.converged() && rough.values.len() == 7, "{method:?} {:?}", rough.residuals);
             for (value, k) in rough.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0]) {
                 assert!(*value > exact(k) - 1e-12, "{method:?}: {value} {}", exact(k));
             }
-            let all = RitzOptions { tolerance: 1e-10, ..RitzOptions::new(3, 3, method) };
+            let all = RitzOptions { tolerance: Some(1e-10), ..RitzOptions::new(3, 3, method) };
             let fresh = ritz(&h, &all, &Task::default()).unwrap();
             let further = RitzOptions { start: Some(rough.vectors), ..all };
             let further = ritz(&h, &further, &Task::default()).unwrap();

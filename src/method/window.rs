@@ -88,8 +88,7 @@ impl Window {
 
     /// The same window, wider by a fraction on both sides.
     pub fn widened(&self, fraction: f64) -> Window {
-        let floor = 1e-12 * (1.0 + self.center.abs());
-        Window { half_width: (self.half_width * (1.0 + fraction)).max(floor), ..*self }
+        Window { half_width: wide_enough(self.half_width * (1.0 + fraction), self.center), ..*self }
     }
 
     /// Limits by Gershgorin's theorem: never too narrow, often too wide.
@@ -106,8 +105,7 @@ impl Window {
             return Err(Error::input("the operator has entries that are not finite numbers"));
         }
         let center = (lower + upper) / 2.0;
-        let half_width = ((upper - lower) / 2.0).max(1e-12 * (1.0 + center.abs()));
-        Ok(Window { center, half_width })
+        Ok(Window { center, half_width: wide_enough((upper - lower) / 2.0, center) })
     }
 
     /// Limits by Lanczos' method: the extreme Ritz values, each moved out by its residual and `margin` of the width.
@@ -116,7 +114,15 @@ impl Window {
         let (low, high) = lanczos_limits(h, steps, seed, task)?.safe;
         let half_width = (high - low) / 2.0 * (1.0 + margin);
         let center = (low + high) / 2.0;
-        Ok(Window { center, half_width: half_width.max(1e-12 * (1.0 + center.abs())) })
+        Ok(Window { center, half_width: wide_enough(half_width, center) })
+    }
+}
+
+/// A half-width that divisions can resolve beside the centre; that of the operator zero is a number of no meaning.
+fn wide_enough(half_width: f64, center: f64) -> f64 {
+    match half_width.max(1e-12 * center.abs()) {
+        0.0 => 1e-12,
+        half_width => half_width,
     }
 }
 

@@ -193,7 +193,9 @@ impl Operator {
         if self.dim() != self.cols() {
             return Ok(false);
         }
-        match self.node.is_hermitian()? {
+        let by_origin = self.origin.as_ref().is_some_and(|origin| origin.is_hermitian());
+        let known = if by_origin { Some(true) } else { self.node.is_hermitian()? };
+        match known {
             Some(hermitian) if self.fused(Update::PRODUCT).is_some() => {
                 Ok(hermitian || self.scale == C64::ZERO)
             }

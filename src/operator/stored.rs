@@ -298,7 +298,6 @@ impl LinearOperator for Stored {
             Source::Csr(csr) => nearly_hermitian(csr),
             Source::Rule(_) => true,
             Source::Stencil(stencil) => {
-                let unit = |w: &Wrap| !matches!(w, Wrap::Phase(p) if (p.norm() - 1.0).abs() > 1e-12);
                 // The matrix element between two orbitals at a displacement: the sum of its terms.
                 let element = |to: usize, from: usize, shift: &[i64], sign: i64| -> C64 {
                     let same = |t: &&StencilTerm| {
@@ -306,11 +305,12 @@ impl LinearOperator for Stored {
                     };
                     stencil.terms.iter().filter(same).map(|t| t.value).sum()
                 };
-                stencil.wrap.iter().all(unit)
+                let largest = stencil.terms.iter().map(|t| t.value.norm()).fold(0.0, f64::max);
+                stencil.wrap.iter().all(Wrap::is_unitary)
                     && stencil.terms.iter().all(|t| {
                         let here = element(t.to, t.from, &t.shift, 1);
                         let there = element(t.from, t.to, &t.shift, -1);
-                        (here - there.conj()).norm() <= 1e-14 * (1.0 + here.norm())
+                        (here - there.conj()).norm() <= 1e-13 * largest
                     })
             }
         })))
@@ -386,8 +386,16 @@ impl LinearOperator for Stored {
     }
 }
 
-/// Whether every entry has its conjugate partner, to rounding.
+/// Whether every entry has its conjugate partner, to rounding of the largest entries of their rows.
 fn nearly_hermitian(csr: &Csr) -> bool {
+    let largest: Vec<f64> = (0..csr.rows)
+        .into_par_iter()
+        .map(|row| {
+            (csr.row_start[row]..csr.row_start[row + 1])
+                .map(|at| csr.values.get(at).norm())
+                .fold(0.0, f64::max)
+        })
+        .collect();
     let find = |row: usize, column: usize| -> C64 {
         let range = csr.row_start[row]..csr.row_start[row + 1];
         let (mut low, mut high) = (range.start, range.end);
@@ -400,8 +408,9 @@ fn nearly_hermitian(csr: &Csr) -> bool {
     let eps = if csr.values.dtype().is_single() { 1e-6 } else { 1e-13 };
     (0..csr.rows).into_par_iter().all(|row| {
         (csr.row_start[row]..csr.row_start[row + 1]).all(|at| {
-            let value = csr.values.get(at);
-            (value - find(csr.columns.get(at), row).conj()).norm() <= eps * (1.0 + value.norm())
+            let column = csr.columns.get(at);
+            let off = (csr.values.get(at) - find(column, row).conj()).norm();
+            off <= eps * largest[row].max(largest[column])
         })
     })
 }

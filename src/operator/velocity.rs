@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::stored::RowRule;
 use super::{Format, Operator, Stored};
 use crate::backend::Device;
+use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::lattice::{self, Assembled, Model};
 
@@ -97,6 +98,12 @@ impl Operator {
 }
 
 impl Origin {
+    /// Whether the model and its velocities are Hermitian by the way they are made: hoppings come with their conjugates, and
+    /// boundaries turn phases.
+    pub(super) fn is_hermitian(&self) -> bool {
+        self.model.lattice().wrap().iter().all(Wrap::is_unitary)
+    }
+
     fn velocity(&self, device: &Device, axis: usize) -> Result<Operator> {
         let mut axes = self.axes.clone();
         axes.push(axis);

@@ -292,6 +292,13 @@ pub enum Wrap {
     Phase(C64),
 }
 
+impl Wrap {
+    /// Whether hoppings keep their modulus.
+    pub fn is_unitary(&self) -> bool {
+        !matches!(self, Wrap::Phase(p) if (p.norm() - 1.0).abs() > 1e-12)
+    }
+}
+
 /// One translation-invariant matrix element: `(H v)[c, to] += value * v[c + shift, from]` for every cell `c`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StencilTerm {

@@ -62,7 +62,7 @@ impl Search<'_> {
 
     /// The lowest pairs, all of them to residuals of a fraction of the lowest value.
     fn options(&self, count: usize, relative: f64) -> RitzOptions {
-        let (tolerance, max_products) = (self.floor(), PRODUCTS);
+        let (tolerance, max_products) = (Some(self.floor()), PRODUCTS);
         let options = RitzOptions::new(count, self.seed, RitzMethod::Chebyshev);
         RitzOptions { tolerance, relative, max_products, ..options }
     }
@@ -96,7 +96,7 @@ impl Search<'_> {
         // Values below this call for modes, whatever they are exactly.
         let rough = |count, sure| RitzOptions {
             sure,
-            tolerance: self.floor().max(1e-6 * self.upper),
+            tolerance: Some(self.floor().max(1e-6 * self.upper)),
             ..self.options(count, ROUGH)
         };
         let room = (self.squared.dim() / 2).max(1);

@@ -63,6 +63,7 @@ fn bounds_hold_against_all_eigenvectors() {
     let (exact, vectors) = hermitian_eigen(n, &dense(n, image, &q), true).unwrap();
     let sign = sum(n, n, &vectors, |k| exact[k].signum());
     let low = |tolerance: f64| {
+        let tolerance = Some(tolerance);
         let options = RitzOptions { tolerance, ..RitzOptions::new(8, 1, RitzMethod::ConjugateGradient) };
         Some(ritz(&q.times(&q).unwrap(), &options, &Task::default()).unwrap())
     };

@@ -174,7 +174,7 @@ where
     Superblock<T>: Sized,
 {
     let mut options = DavidsonOptions::new(1);
-    options.tolerance = 1e-10;
+    options.tolerance = Some(1e-10);
     let found = davidson(op, options, &Task::default()).unwrap();
     assert!(found.converged());
     (found.values[0], found.vectors)

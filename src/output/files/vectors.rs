@@ -71,6 +71,8 @@ impl Vectors {
         let eigen = self.pairs.map(|known| Eigen {
             values: known.values,
             vectors: vectors.clone(),
+            // What counted as converged is not in the file: the end that the search came to is.
+            tolerance: known.residuals.iter().copied().fold(0.0, f64::max),
             residuals: known.residuals,
             iterations: known.iterations,
             products: known.products,

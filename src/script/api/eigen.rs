@@ -28,11 +28,11 @@ fn block(o: &Options, key: &str) -> Option<crate::backend::BlockVector> {
 }
 
 /// What is said of a search that ended before it had converged: why, and what helps.
-pub(super) fn unfinished(eigen: &Eigen, tolerance: f64, unit: &str, used: usize) -> Option<String> {
+pub(super) fn unfinished(eigen: &Eigen, unit: &str, used: usize) -> Option<String> {
     let worst = eigen.worst();
     match eigen.ended {
         Ended::Converged => None,
-        Ended::Limit if worst <= tolerance => Some(format!(
+        Ended::Limit if worst <= eigen.tolerance => Some(format!(
             "not converged after {used} {unit}: the residuals are below `tol`, but the second look for lower states, from random vectors, has not ended; raise `{unit}`"
         )),
         Ended::Limit => Some(format!(
@@ -48,7 +48,7 @@ pub(super) fn unfinished(eigen: &Eigen, tolerance: f64, unit: &str, used: usize)
 fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Fallible<Pairs> {
     let mut thrown: Option<Failure> = None;
     let mut d = DavidsonOptions::new(o.count("count", 1)?);
-    d.tolerance = o.float("tol")?;
+    d.tolerance = o.maybe_float("tol")?;
     d.max_basis = o.maybe_count("basis", 2)?.unwrap_or(d.max_basis);
     d.max_iterations = o.count("iterations", 1)?;
     d.seed = o.seed()?;
@@ -58,7 +58,6 @@ fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Falli
     let highest = o.one_of("which", &[("lowest", false), ("highest", true)])?;
     let precondition = if krylov { None } else { o.function("preconditioner") };
     let (task, loud) = (o.task()?, o.flag("progress")?);
-    let tolerance = d.tolerance;
     let target = if highest { h.scaled(C64::new(-1.0, 0.0)) } else { h.clone() };
     let device = h.device().clone();
     let mut users = precondition.map(|f| {
@@ -94,7 +93,7 @@ fn find(ctx: &NativeCallContext, h: Operator, o: Options, krylov: bool) -> Falli
     if highest {
         eigen.values.iter_mut().for_each(|x| *x = -*x);
     }
-    if loud && let Some(note) = unfinished(&eigen, tolerance, "iterations", eigen.iterations) {
+    if loud && let Some(note) = unfinished(&eigen, "iterations", eigen.iterations) {
         session()?.note(&note);
     }
     Ok(Pairs(Rc::new(eigen), device))
@@ -112,7 +111,8 @@ mod eigen_functions {
     ///
     /// # Options
     /// - `count` (1): how many.
-    /// - `tol` (1e-9): largest residual norm.
+    /// - `tol` (float, 1e-9): largest residual norm. The default is in units of the operator where its levels are below 1e-3 or
+    ///   above 1e4 (a power of two near their size).
     /// - `which` ("lowest"): or "highest".
     /// - `basis` (int, 20, at least 5 count): most basis vectors before a restart.
     /// - `iterations` (1000): most expansions of the basis.
@@ -138,7 +138,7 @@ mod eigen_functions {
     /// The lowest eigenpairs of a Hermitian operator by the block Lanczos method with thick restarts.
     ///
     /// # Options
-    /// - `count` (1), `tol` (1e-9), `which` ("lowest"), `basis`, `iterations` (10000), `start`, `trust_start`,
+    /// - `count` (1), `tol` (float, 1e-9), `which` ("lowest"), `basis`, `iterations` (10000), `start`, `trust_start`,
     ///   `orthogonal_to`, `seed`, `progress`: as for `davidson`.
     ///
     /// # Example
@@ -156,7 +156,7 @@ mod eigen_functions {
     ///
     /// # Options
     /// - `count` (1): how many.
-    /// - `tol` (1e-9): largest residual norm |A x - theta x|.
+    /// - `tol` (float, 1e-9): largest residual norm |A x - theta x|; the default as for `davidson`.
     /// - `method` ("gradient"): or "chebyshev", subspace iteration with a Chebyshev filter.
     /// - `products` (1000000): most products of the operator with single vectors.
     /// - `seed` (int or string, the session's): of the random starting vectors.
@@ -177,10 +177,10 @@ mod eigen_functions {
         ];
         let method = o.one_of("method", &methods)?;
         let mut wanted = method::RitzOptions::new(o.count("count", 1)?, o.seed()?, method);
-        wanted.tolerance = o.float("tol")?;
+        wanted.tolerance = o.maybe_float("tol")?;
         wanted.max_products = o.count("products", 1)?;
         let eigen = method::ritz(&a, &wanted, &o.task()?)?;
-        if let Some(note) = unfinished(&eigen, wanted.tolerance, "products", eigen.products) {
+        if let Some(note) = unfinished(&eigen, "products", eigen.products) {
             session()?.note(&note);
         }
         Ok(Pairs(Rc::new(eigen), a.device().clone()))

@@ -27,7 +27,7 @@ mod level_functions {
     /// # Options
     /// - `near` (float, required): give the energy whose neighbours are sought.
     /// - `count` (1): how many.
-    /// - `tol` (1e-9): largest residual norm |H x - E x|.
+    /// - `tol` (float, 1e-9): largest residual norm |H x - E x|; the default as for `davidson`.
     /// - `products` (100000000): most products of the operator with single vectors.
     /// - `seed` (int or string, the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.
@@ -44,13 +44,13 @@ mod level_functions {
         let options = InteriorOptions {
             near: o.float("near")?,
             count: o.count("count", 1)?,
-            tolerance: o.float("tol")?,
+            tolerance: o.maybe_float("tol")?,
             max_products: o.count("products", 1)?,
             seed: o.seed()?,
         };
         let eigen = method::interior(&h, &options, &o.task()?)?;
         if o.flag("progress")?
-            && let Some(note) = unfinished(&eigen, options.tolerance, "products", eigen.products)
+            && let Some(note) = unfinished(&eigen, "products", eigen.products)
         {
             session()?.note(&note);
         }

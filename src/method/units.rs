@@ -1,0 +1,90 @@
+//! Searches for eigenpairs in units in which the operator is of the order of one, whatever units the user works in: with energies
+//! of 1e-19 (joules) every residual would be below a tolerance of 1e-9, and squares of residuals would soon be below what
+//! numbers hold.
+
+use super::Eigen;
+use crate::backend::{Distribution, Random};
+use crate::error::{Error, Result};
+use crate::number::philox::Stream;
+use crate::number::C64;
+use crate::operator::Operator;
+
+/// Residuals that count as small unless the user says something else, in units of the operator.
+const TOLERANCE: f64 = 1e-9;
+/// The largest that do, whatever the user says, where these units are not the user's.
+const ROUGH: f64 = 1e-6;
+/// Operators of these sizes are taken as they are.
+const ORDINARY: std::ops::RangeInclusive<f64> = 1e-3..=1e4;
+
+/// An operator over a power of two.
+pub(super) struct Units {
+    pub h: Operator,
+    /// What an energy of one stands for.
+    pub unit: f64,
+}
+
+/// An error for a tolerance that is not positive.
+pub(super) fn positive(tolerance: Option<f64>) -> Result<()> {
+    match tolerance {
+        Some(tolerance) if !(tolerance > 0.0) => {
+            Err(Error::input(format!("a tolerance of {tolerance}")).hint("it must be positive"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Units {
+    /// Units of the size of a Hermitian operator: the norm of its product with a random vector, which overlaps with every level.
+    pub fn of(h: &Operator) -> Result<Units> {
+        // Where squares of entries are beyond what numbers hold, the product is taken in other units.
+        let mut size = 0.0;
+        for power in [0, 500, -500] {
+            size = measured(&with_unit(h, f64::powi(2.0, -power)))? * f64::powi(2.0, -power);
+            if size.is_finite() && size > 0.0 {
+                break;
+            }
+        }
+        if !(size > 0.0) || ORDINARY.contains(&size) {
+            return Ok(Units::own(h));
+        }
+        let unit = size.log2().round().clamp(-1000.0, 1000.0).exp2();
+        Ok(Units { h: with_unit(h, unit), unit })
+    }
+
+    /// The user's units.
+    pub fn own(h: &Operator) -> Units {
+        Units { h: h.clone(), unit: 1.0 }
+    }
+
+    /// The residual that counts as converged, in these units; `given` is in the user's.
+    pub fn tolerance(&self, given: Option<f64>) -> f64 {
+        match given {
+            Some(tolerance) if self.unit == 1.0 => tolerance,
+            Some(tolerance) => (tolerance / self.unit).min(ROUGH),
+            None => TOLERANCE,
+        }
+    }
+
+    /// What was found, in the user's units.
+    pub fn back(&self, mut found: Eigen) -> Eigen {
+        found.values.iter_mut().chain(&mut found.residuals).for_each(|x| *x *= self.unit);
+        found.tolerance *= self.unit;
+        found
+    }
+}
+
+fn with_unit(h: &Operator, unit: f64) -> Operator {
+    h.scaled(C64::new(1.0 / unit, 0.0))
+}
+
+/// |H x| for a random x of length one.
+fn measured(h: &Operator) -> Result<f64> {
+    let random =
+        Random { seed: 0, stream: Stream::Start, first_column: 0, distribution: Distribution::Gaussian };
+    let mut x = h.zeros(1)?;
+    h.device().fill_random(&mut x, random)?;
+    let mut y = h.zeros(1)?;
+    h.update(crate::backend::Update::PRODUCT, &x, &mut y, None)?;
+    let norm = |v| -> Result<f64> { Ok(h.device().dots(v, v)?[0].re.sqrt()) };
+    Ok(norm(&y)? / norm(&x)?)
+}
