@@ -5,7 +5,7 @@ use std::path::Path;
 use super::lattice::{Lattice, Site};
 use super::lines::Lines;
 use crate::backend::matrix::Wrap;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind as ErrorKind, Result};
 use crate::number::{C64, memory};
 
 /// What kind an atom is: a number, or an element's symbol.
@@ -69,6 +69,15 @@ const STYLES: [(&str, usize, Option<usize>, usize); 6] = [
 /// # Errors
 /// A file that cannot be read, or is none of these; each line that does not fit is named.
 pub fn read_atoms(path: &Path, options: &AtomOptions) -> Result<Atoms> {
+    structure(path, options).map_err(|e| match e.hint_text().is_some() || e.kind() != ErrorKind::File {
+        true => e,
+        false => e.hint(
+            "read are data files and dumps of LAMMPS and XYZ files, told apart by their first line and name",
+        ),
+    })
+}
+
+fn structure(path: &Path, options: &AtomOptions) -> Result<Atoms> {
     let mut lines = Lines::open(path)?;
     let first = lines.next()?.map(str::to_string).ok_or_else(|| lines.ended("a structure"))?;
     let name = path.to_string_lossy().to_lowercase();
@@ -88,8 +97,7 @@ pub fn read_atoms(path: &Path, options: &AtomOptions) -> Result<Atoms> {
         None => Lattice::points(atoms.iter().map(|atom| atom.position.to_vec()).collect())?,
         Some(cell) => {
             let sites = atoms.iter().enumerate();
-            let sites =
-                sites.map(|(i, atom)| Site { name: i.to_string(), position: atom.position.to_vec() });
+            let sites = sites.map(|(i, atom)| Site { name: i.to_string(), position: atom.position.to_vec() });
             let vectors = cell.edges.iter().map(|edge| edge.to_vec()).collect();
             Lattice::custom("atoms", vectors, sites.collect(), Vec::new(), vec![1; 3])
                 .map_err(|e| e.context(format!("the box of `{}`", path.display())))?
@@ -182,7 +190,8 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
             ["Atoms"] => break comment.split_whitespace().next().map(str::to_string),
             [n, "atoms"] => count = Some(count_of(lines, n)?),
             [low, high, a, b] if matches!((*a, *b), ("xlo", "xhi") | ("ylo", "yhi") | ("zlo", "zhi")) => {
-                let (low, high) = (lines.real(low, "an end of the box")?, lines.real(high, "an end of the box")?);
+                let (low, high) =
+                    (lines.real(low, "an end of the box")?, lines.real(high, "an end of the box")?);
                 if high <= low {
                     return Err(lines.wrong(format!("has a box from {low} to {high}")));
                 }
@@ -194,18 +203,23 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
                 }
             }
             [.., "avec" | "bvec" | "cvec"] => {
-                return Err(lines.wrong("has a general triclinic box")
-                    .hint("write the file with tilts (xy xz yz), as LAMMPS does without `triclinic/general`"));
+                return Err(lines.wrong("has a general triclinic box").hint(
+                    "write the file with tilts (xy xz yz), as LAMMPS does without `triclinic/general`",
+                ));
             }
             [word, ..] if word.starts_with(char::is_alphabetic) => skip_section(lines)?,
             // counts of bonds, types and the like
             _ => {}
         }
     };
-    let count = count.ok_or_else(|| lines.wrong("begins the atoms, and no line before says how many")
-        .hint("a data file of LAMMPS has a line like `64 atoms`"))?;
+    let count = count.ok_or_else(|| {
+        lines
+            .wrong("begins the atoms, and no line before says how many")
+            .hint("a data file of LAMMPS has a line like `64 atoms`")
+    })?;
     let [Some(lx), Some(ly), Some(lz)] = bounds else {
-        return Err(lines.wrong("begins the atoms, and the lines before do not give the whole box")
+        return Err(lines
+            .wrong("begins the atoms, and the lines before do not give the whole box")
             .hint("a data file of LAMMPS has lines like `0.0 10.0 xlo xhi`"));
     };
     let style = options.style.clone().or(style);
@@ -213,7 +227,8 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
     let mut columns = match &style {
         None => None,
         Some(name) => Some(known(name).ok_or_else(|| {
-            lines.wrong(format!("has atoms of style `{name}`"))
+            lines
+                .wrong(format!("has atoms of style `{name}`"))
                 .hint(format!("the styles read here are {}", STYLES.map(|s| s.0).join(", ")))
         })?),
     };
@@ -230,7 +245,8 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
                 5 | 8 => known("atomic"),
                 7 | 10 => known("full"),
                 n => {
-                    return Err(lines.wrong(format!("has {n} columns, which several styles have"))
+                    return Err(lines
+                        .wrong(format!("has {n} columns, which several styles have"))
                         .hint("give the option `style`, such as \"charge\" or \"molecular\""));
                 }
             };
@@ -342,10 +358,14 @@ fn dump_atoms(
     (cell, low): (&Cell, [f64; 3]),
 ) -> Result<Vec<Atom>> {
     let column = |name: &str| columns.iter().position(|c| c == name);
-    let places = [("x", "y", "z", false), ("xu", "yu", "zu", false), ("xs", "ys", "zs", true), ("xsu", "ysu", "zsu", true)];
-    let found = places.iter().find_map(|(x, y, z, scaled)| {
-        Some(([column(x)?, column(y)?, column(z)?], *scaled))
-    });
+    let places = [
+        ("x", "y", "z", false),
+        ("xu", "yu", "zu", false),
+        ("xs", "ys", "zs", true),
+        ("xsu", "ysu", "zsu", true),
+    ];
+    let found =
+        places.iter().find_map(|(x, y, z, scaled)| Some(([column(x)?, column(y)?, column(z)?], *scaled)));
     let Some((at, scaled)) = found else {
         return Err(lines.wrong("names no coordinates among its columns").hint("dump x y z, or xs ys zs"));
     };
@@ -382,7 +402,8 @@ fn dump_atoms(
 
 fn xyz_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
     let count = count_of(lines, first.trim())?;
-    let comment = lines.next()?.map(str::to_string).ok_or_else(|| lines.ended("the comment of an XYZ file"))?;
+    let comment =
+        lines.next()?.map(str::to_string).ok_or_else(|| lines.ended("the comment of an XYZ file"))?;
     let value = |key: &str| {
         let rest = comment.split_once(&format!("{key}=\"")).map(|(_, rest)| rest);
         rest.and_then(|rest| rest.split('"').next()).map(str::to_string)

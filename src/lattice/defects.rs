@@ -176,7 +176,9 @@ impl Model {
             Places::Fraction(x) if (0.0..=1.0).contains(&x) => (x, usize::MAX),
             Places::Fraction(x) => {
                 return Err(Error::input(format!("a fraction of defects lies between 0 and 1, not at {x}"))
-                    .hint("it is the probability that a cell has one; a whole number is how many there are"));
+                    .hint(
+                        "it is the probability that a cell has one; a whole number is how many there are",
+                    ));
             }
             Places::Count(n) => (1.0, n),
             Places::Cells(_) => (0.0, 0),
@@ -281,8 +283,7 @@ impl Model {
     /// Puts blocks in the place of what hoppings the model has over a bond.
     fn replace_hops(&mut self, bond: &Bond, edits: &[(usize, usize, Block)]) -> Result<()> {
         let cells = self.lattice.cell_count();
-        let back =
-            Bond { shift: bond.shift.iter().map(|x| -x).collect(), from: bond.to, to: bond.from };
+        let back = Bond { shift: bond.shift.iter().map(|x| -x).collect(), from: bond.to, to: bond.from };
         let over = |hop: &Hop| !hop.pairing && (hop.bond == *bond || hop.bond == back);
         if !self.hops.iter().any(over) {
             let value = HopValue::PerCell(Arc::new(Table::absent(cells)));
@@ -326,7 +327,8 @@ impl super::Lattice {
             return Err(Error::input(format!(
                 "cell {at:?} lies outside the lattice of {} cells",
                 sizes.join(" x ")
-            )));
+            ))
+            .hint("cells are numbered from 0 in each direction"));
         }
         debug_assert!(d <= MAX_DIMENSION);
         let number = at.iter().zip(&self.cells).rev().fold(0, |sum, (&x, &n)| sum * n + x as usize);

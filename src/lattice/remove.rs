@@ -75,7 +75,8 @@ impl Lattice {
             }
         }
         if kept.full.is_empty() {
-            return Err(Error::input(format!("all {all} sites of the lattice were removed")));
+            return Err(Error::input(format!("all {all} sites of the lattice were removed"))
+                .hint("a lattice has one site at least"));
         }
         Ok(Lattice { kept: Some(Arc::new(kept)), ..self.clone() })
     }

@@ -56,9 +56,9 @@ impl Orbital {
             let error = Error::input(format!("no orbital `{name}`"));
             match nearest(name, NAMES.map(|(known, _)| known)).filter(|_| name.len() > 1) {
                 Some(near) => error.hint(format!("did you mean \"{near}\"?")),
-                None => error.hint(
-                    "the orbitals are s, s* (excited), px, py, pz, dxy, dyz, dzx, dx2-y2 and dz2",
-                ),
+                None => {
+                    error.hint("the orbitals are s, s* (excited), px, py, pz, dxy, dyz, dzx, dx2-y2 and dz2")
+                }
             }
         })
     }
@@ -78,7 +78,8 @@ impl Orbital {
                     let mut sum = 0.0;
                     for i in 0..3 {
                         for j in 0..3 {
-                            let turned = (0..9).map(|k| axes[k / 3][i] * local[k / 3][k % 3] * axes[k % 3][j]);
+                            let turned =
+                                (0..9).map(|k| axes[k / 3][i] * local[k / 3][k % 3] * axes[k % 3][j]);
                             sum += own[i][j] * turned.sum::<f64>();
                         }
                     }
@@ -115,8 +116,9 @@ fn tensor(number: usize) -> Tensor {
 fn axes_of(vector: [f64; 3]) -> Result<Tensor> {
     let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
     if !(length > 0.0 && length.is_finite()) {
-        return Err(Error::input(format!("a bond along {vector:?}"))
-            .hint("two-centre integrals are between two places; the energies of one atom are on-site terms"));
+        return Err(Error::input(format!("a bond along {vector:?}")).hint(
+            "two-centre integrals are between two places; the energies of one atom are on-site terms",
+        ));
     }
     let u = vector.map(|x| x / length);
     // The axis that the bond is farthest from.
@@ -261,9 +263,7 @@ mod tests {
             (
                 5,
                 8,
-                1.5 * l * m * (l2 - m2) * dds
-                    + 2.0 * l * m * (m2 - l2) * ddp
-                    + 0.5 * l * m * (l2 - m2) * ddd,
+                1.5 * l * m * (l2 - m2) * dds + 2.0 * l * m * (m2 - l2) * ddp + 0.5 * l * m * (l2 - m2) * ddd,
             ),
             (
                 6,
@@ -290,9 +290,7 @@ mod tests {
             (
                 8,
                 9,
-                r3 * (0.5 * (l2 - m2) * z * dds
-                    + n2 * (m2 - l2) * ddp
-                    + 0.25 * (1.0 + n2) * (l2 - m2) * ddd),
+                r3 * (0.5 * (l2 - m2) * z * dds + n2 * (m2 - l2) * ddp + 0.25 * (1.0 + n2) * (l2 - m2) * ddd),
             ),
             (9, 9, z * z * dds + 3.0 * n2 * (l2 + m2) * ddp + 0.75 * (l2 + m2).powi(2) * ddd),
         ]
@@ -316,8 +314,14 @@ mod tests {
 
     #[test]
     fn the_table_of_slater_and_koster() {
-        for v in [[0.3, -0.5, 0.8], [-2.0, 0.1, 0.4], [0.0, 0.0, 1.5], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0], [1.0, -1.0, 0.0]]
-        {
+        for v in [
+            [0.3, -0.5, 0.8],
+            [-2.0, 0.1, 0.4],
+            [0.0, 0.0, 1.5],
+            [0.0, 0.0, -1.0],
+            [1.0, 0.0, 0.0],
+            [1.0, -1.0, 0.0],
+        ] {
             let r = f64::sqrt(v.iter().map(|x| x * x).sum());
             let block = hopping(&orbitals(), v, &mut |a, b, c| Ok(value(a, b, c))).unwrap();
             let back = hopping(&orbitals(), v.map(|x| -x), &mut |a, b, c| Ok(value(a, b, c))).unwrap();
@@ -333,8 +337,7 @@ mod tests {
     #[test]
     fn shells_split_by_their_total_momentum() {
         let p: Vec<_> = ["px", "py", "pz"].map(|x| Orbital::named(x).unwrap()).to_vec();
-        let d: Vec<_> =
-            ["dxy", "dyz", "dzx", "dx2-y2", "dz2"].map(|x| Orbital::named(x).unwrap()).to_vec();
+        let d: Vec<_> = ["dxy", "dyz", "dzx", "dx2-y2", "dz2"].map(|x| Orbital::named(x).unwrap()).to_vec();
         for (shell, l) in [(p, 1.0), (d, 2.0)] {
             // L.S has l/2 and -(l + 1)/2 alone: (H - l/2)(H + (l + 1)/2) = 0, and no trace.
             let h = spin_orbit(&shell, &|_| 1.0);

@@ -79,7 +79,8 @@ fn places_of(value: &Dynamic) -> Result<Places> {
         let at = |x: &Dynamic| match (x.as_int(), x.clone().try_cast::<Array>()) {
             (Ok(x), _) => Ok(vec![x]),
             (_, Some(array)) => ints(&array, "the cell of a defect"),
-            _ => Err(Error::input("the cell of a defect is an array of whole numbers, one a direction")),
+            _ => Err(Error::input("the cell of a defect is an array of whole numbers, one a direction")
+                .hint("write cells like `[[0, 3], [4, 4]]`")),
         };
         return cells.iter().map(at).collect::<Result<_>>().map(Places::Cells);
     }
@@ -87,7 +88,9 @@ fn places_of(value: &Dynamic) -> Result<Places> {
         Ok(n) => usize::try_from(n)
             .map(Places::Count)
             .map_err(|_| Error::input(format!("{n} defects")).hint("a whole number is how many there are")),
-        Err(_) => real(value, "the fraction of cells with defects").map(Places::Fraction),
+        Err(_) => real(value, "the fraction of cells with defects")
+            .map(Places::Fraction)
+            .map_err(|e| e.hint("0.01, how many there are, or an array of cells")),
     }
 }
 

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FnPtr, Map};
 
-use super::matrix::record;
 use super::lattice::reals;
+use super::matrix::record;
 use super::values::real;
 use crate::error::{Error, Result};
 use crate::lattice::two_centre::{self, BONDS, Orbital, SHELLS};
@@ -73,7 +73,13 @@ impl TwoCentre {
                     Ok(value * (-(distance - at) / length).exp())
                 }
                 Some((_, Integral::Of(f))) => {
-                    real(&calls.call(f, (distance,))?, "a two-centre integral, which the function gives,")
+                    let value = real(&calls.call(f, (distance,))?, "a two-centre integral")
+                        .map_err(|e| e.hint("its function takes the distance and gives a number"))?;
+                    match value.is_finite() {
+                        true => Ok(value),
+                        false => Err(Error::input(format!("a two-centre integral of {value} at {distance}"))
+                            .hint("look for a division by zero")),
+                    }
                 }
             }
         };
@@ -92,17 +98,21 @@ fn orbitals_of(names: &Array) -> Result<(Vec<Orbital>, Vec<String>)> {
     let mut all: (Vec<Orbital>, Vec<String>) = Default::default();
     for value in names {
         let name = value.clone().into_string().map_err(|t| {
-            Error::input(format!("an orbital named by a {t}")).hint("write them like `[\"s\", \"px\", \"py\", \"pz\"]`")
+            Error::input(format!("an orbital named by a {t}"))
+                .hint("write them like `[\"s\", \"px\", \"py\", \"pz\"]`")
         })?;
         let orbital = Orbital::named(&name)?;
         if all.0.contains(&orbital) {
-            return Err(Error::input(format!("the orbital `{name}` is named twice")));
+            return Err(Error::input(format!("the orbital `{name}` is named twice"))
+                .hint("a model's row belongs to one orbital: leave one out"));
         }
         all.0.push(orbital);
         all.1.push(name);
     }
     if all.0.is_empty() {
-        return Err(Error::input("a set of no orbitals").hint("write them like `[\"s\", \"px\", \"py\", \"pz\"]`"));
+        return Err(
+            Error::input("a set of no orbitals").hint("write them like `[\"s\", \"px\", \"py\", \"pz\"]`")
+        );
     }
     Ok(all)
 }
@@ -139,7 +149,16 @@ fn integral_of(key: &str, value: &Dynamic) -> Result<Integral> {
         }
         return Ok(Integral::Decay { value: finite(v)?, at: finite(at)?, length: finite(length)? });
     }
-    Ok(Integral::Number(finite(real(value, &format!("the integral `{key}`"))?)?))
+    let number = real(value, &format!("the integral `{key}`"));
+    let number = number.map_err(|e| e.hint("or `[V, distance, length]`, or a function of the distance"))?;
+    Ok(Integral::Number(finite(number)?))
+}
+
+/// The strength of a spin-orbit coupling.
+fn strength_of(value: &Dynamic) -> Result<f64> {
+    let hint = "it is a finite number, or a map of such: `#{ p: 0.1, d: 0.02 }`";
+    let x = real(value, "the strength of the spin-orbit coupling").map_err(|e| e.hint(hint))?;
+    if x.is_finite() { Ok(x) } else { Err(Error::input(format!("a spin-orbit coupling of {x}")).hint(hint)) }
 }
 
 /// A block as scripts have it.
@@ -195,7 +214,8 @@ mod two_centre_functions {
             };
             for shell in [which.0, which.1] {
                 if !orbitals.iter().any(|orbital| orbital.shell == shell) {
-                    let missing = Error::input(format!("the integral `{key}`, and no {} orbital", SHELLS[shell]));
+                    let missing =
+                        Error::input(format!("the integral `{key}`, and no {} orbital", SHELLS[shell]));
                     return Err(missing.hint("leave it out, or name the orbitals").into());
                 }
             }
@@ -218,7 +238,9 @@ mod two_centre_functions {
     pub fn hopping(ctx: NativeCallContext, sk: &mut TwoCentre, a: Array, b: Array) -> Fallible<Matrix> {
         let (a, b) = (reals(&a.into(), "a place")?, reals(&b.into(), "a place")?);
         if a.len() != b.len() {
-            return Err(Error::input(format!("places of {} and of {} coordinates", a.len(), b.len())).into());
+            return Err(Error::input(format!("places of {} and of {} coordinates", a.len(), b.len()))
+                .hint("both have one, two or three")
+                .into());
         }
         let vector: Vec<f64> = b.iter().zip(&a).map(|(b, a)| b - a).collect();
         let calls = Callback::new(&ctx);
@@ -247,7 +269,7 @@ mod two_centre_functions {
         let mut shells = [0.0; 4];
         match strength.clone().try_cast::<Map>() {
             None => {
-                let lambda = real(&strength, "the strength of the spin-orbit coupling")?;
+                let lambda = strength_of(&strength)?;
                 (shells[2], shells[3]) = (lambda, lambda);
             }
             Some(map) => {
@@ -257,12 +279,9 @@ mod two_centre_functions {
                         "d" => 3,
                         _ => return Err(unknown_key(key, ["p", "d"]).context("spin-orbit coupling").into()),
                     };
-                    shells[shell] = real(value, "the strength of the spin-orbit coupling")?;
+                    shells[shell] = strength_of(value)?;
                 }
             }
-        }
-        if let Some(x) = shells.iter().find(|x| !x.is_finite()) {
-            return Err(Error::input(format!("a spin-orbit coupling of {x}")).into());
         }
         Ok(matrix_of(&two_centre::spin_orbit(&orbitals, &|shell| shells[shell]))?)
     }
