@@ -3,7 +3,7 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 37] = [
+const SCRIPTS: [(&str, &str); 38] = [
     ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
@@ -25,6 +25,7 @@ const SCRIPTS: [(&str, &str); 37] = [
     ("scripts/overlap_by_hand.rhai", include_str!("../../scripts/overlap_by_hand.rhai")),
     ("scripts/overlap_index.rhai", include_str!("../../scripts/overlap_index.rhai")),
     ("scripts/pion_correlator.rhai", include_str!("../../scripts/pion_correlator.rhai")),
+    ("scripts/plasmon.rhai", include_str!("../../scripts/plasmon.rhai")),
     ("scripts/quench.rhai", include_str!("../../scripts/quench.rhai")),
     ("scripts/silicon.rhai", include_str!("../../scripts/silicon.rhai")),
     ("scripts/superconductor.rhai", include_str!("../../scripts/superconductor.rhai")),

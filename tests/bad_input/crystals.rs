@@ -208,3 +208,69 @@ fn currents_that_cannot_be() {
         ],
     );
 }
+
+#[test]
+fn polarisabilities_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ = engine
+        .eval(
+            "let m = model(lattice::square(2, 2)); m.nearest(-1.0); let h = m.build();\n\
+             let open = model(lattice::chain(4).boundary(\"open\")); open.hop([1], -1.0);\n\
+             let pairs = model(lattice::chain(4)); pairs.hop([1], -1.0); pairs.pairing(0.2);",
+        )
+        .unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("polarizability(m, [0.1, 0.0])", "no function", "options"),
+            ("polarizability(m, [0.1, 0.0], #{})", "frequencies", ""),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: \"all\" })", "`frequencies`", ""),
+            (
+                "polarizability(m, [0.1], #{ frequencies: [0.0] })",
+                "a momentum [0.1] for 2",
+                "one finite number",
+            ),
+            ("polarizability(m, [0.1, 0.0 / 0.0], #{ frequencies: [0.0] })", "for 2 periodic", ""),
+            ("polarizability(m, \"x\", #{ frequencies: [0.0] })", "a momentum", ""),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], grid: 0 })", "option `grid` is 0", ""),
+            (
+                "polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], grid: [4] })",
+                "a grid [4] in 2",
+                "for each",
+            ),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], grid: [4, -4] })", "a grid", ""),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], eta: 0.0 })", "eta is 0", "above zero"),
+            (
+                "polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], temperature: -1.0 })",
+                "temperature is -1",
+                "",
+            ),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [0.0 / 0.0] })", "not finite", ""),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [I] })", "frequencies", ""),
+            (
+                "polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], interaction: \"v\" })",
+                "`interaction`",
+                "",
+            ),
+            ("polarizability(open, 0.1, #{ frequencies: [0.0] })", "open in every direction", ""),
+            ("polarizability(pairs, 0.1, #{ frequencies: [0.0] })", "superconductor", "electrons alone"),
+            ("kpm::polarizability(h, [0.1, 0.0])", "no frequencies", "linspace"),
+            ("kpm::polarizability(h, [0.1], #{ frequencies: [0.5] })", "", ""),
+            (
+                "kpm::polarizability(h, [0.1, 0.0], #{ frequencies: [0.0], moments: 8 })",
+                "a frequency of 0",
+                "",
+            ),
+            ("kpm::polarizability(h, [0.1, 0.0], #{ frequencies: [0.5], vectors: 0 })", "0 vectors", ""),
+            (
+                "kpm::polarizability(sparse([0], [0], [1.0]), [0.1], #{ frequencies: [0.5], moments: 8 })",
+                "",
+                "",
+            ),
+            ("hilbert_transform([0.0, 1.0], [0.0], [0.5])", "1 values at 2 places", "as many"),
+            ("hilbert_transform([0.0], [0.0], [0.5])", "1 values at 1 places", "two or more"),
+            ("hilbert_transform([1.0, 0.0], [0.0, 1.0], [0.5])", "do not ascend", "sort"),
+            ("hilbert_transform([0.0, 1.0], [0.0, 0.0 / 0.0], [0.5])", "not finite", ""),
+        ],
+    );
+}

@@ -36,6 +36,7 @@ mod overlap;
 mod pairing;
 mod plot;
 mod points;
+mod polarization;
 mod progress;
 mod random;
 mod series;
@@ -97,6 +98,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     markers::register(rooms);
     pairing::register(rooms);
     points::register(rooms);
+    polarization::register(rooms);
     tight_binding::register(rooms);
     transport::register(rooms);
     two_centre::register(rooms);

@@ -191,13 +191,13 @@ mod two_centre_functions {
     /// ```rhai
     /// // silicon: s and p orbitals, nearest neighbours (Chadi and Cohen, phys. stat. sol. (b) 68, 405 (1975))
     /// let sk = slater_koster(["s", "px", "py", "pz"],
-    ///     #{ ss_sigma: -2.0325, sp_sigma: 2.5462, pp_sigma: 4.5475, pp_pi: -1.0750 });
+    ///     #{ ss_sigma: -2.0325, sp_sigma: 2.5462, pp_sigma: 4.5475, pp_pi: -1.0850 });
     /// let si = model(lattice::diamond(1, 1, 1), 4);
     /// si.nearest(sk);
     /// si.onsite(diagonal(series([-5.2, 2.0, 2.0, 2.0])));
     /// let e = si.bloch([0.0, 0.0, 0.0]).eigh().values;
     /// assert_close(e[0], -5.2 - 4.0 * 2.0325, 1e-12);
-    /// assert_close(e[3], 2.0 - 4.0 / 3.0 * (4.5475 - 2.0 * 1.0750), 1e-12);
+    /// assert_close(e[3], 2.0 - 4.0 / 3.0 * (4.5475 - 2.0 * 1.0850), 1e-12);
     /// // bonds of any length, as between the layers of twisted graphene
     /// let pz = slater_koster(["pz"], #{ pp_sigma: [0.48, 3.35, 0.4525], pp_pi: |r| -2.7 * exp(-(r - 1.42) / 0.4525) });
     /// assert_close(pz.hopping([0.0, 0.0, 0.0], [0.0, 0.0, 3.35]).at(0, 0), 0.48, 1e-14);
