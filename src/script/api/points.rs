@@ -5,7 +5,7 @@ use rhai::{Array, Dynamic, FLOAT, FnPtr, INT};
 
 use super::lattice::reals;
 use super::model::{ScriptModel, block_of};
-use super::two_centre::TwoCentre;
+use super::two_centre::SlaterKoster;
 use crate::error::Result;
 use crate::lattice::{HopTerm, Lattice};
 use crate::script::callback::{Callback, floats};
@@ -60,7 +60,7 @@ mod bond_functions {
     ) -> Fallible<INT> {
         let orbitals = m.model.particles();
         let task = session()?.task(true);
-        if let Some(integrals) = value.clone().try_cast::<TwoCentre>() {
+        if let Some(integrals) = value.clone().try_cast::<SlaterKoster>() {
             let bonds = m.model.bonds_within(cutoff, &task)?;
             integrals.add(&ctx, &mut m.model, &bonds)?;
             return Ok(bonds.len() as INT);

@@ -19,7 +19,7 @@ use crate::script::{Fallible, Options, session};
 
 /// Orbitals and the integrals between their shells.
 #[derive(Clone)]
-pub(super) struct TwoCentre {
+pub(super) struct SlaterKoster {
     orbitals: Rc<Vec<Orbital>>,
     names: Rc<Vec<String>>,
     integrals: Rc<Vec<((usize, usize, usize), Integral)>>,
@@ -41,12 +41,12 @@ enum Integral {
 
 /// Registers the type and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<TwoCentre>("SlaterKoster");
+    rooms.register_type_with_name::<SlaterKoster>("SlaterKoster");
     rooms.register_global_module(exported_module!(two_centre_functions).into());
     rooms.room("lattice", exported_module!(atom_functions));
 }
 
-impl TwoCentre {
+impl SlaterKoster {
     /// Adds hoppings over bonds of a model.
     pub fn add(&self, ctx: &NativeCallContext, model: &mut Model, bonds: &[Bond]) -> Fallible<()> {
         let task = session()?.task(true);
@@ -203,7 +203,7 @@ mod two_centre_functions {
     /// assert_close(pz.hopping([0.0, 0.0, 0.0], [0.0, 0.0, 3.35]).at(0, 0), 0.48, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn slater_koster(orbitals: Array, integrals: Map, o: Options) -> Fallible<TwoCentre> {
+    pub fn slater_koster(orbitals: Array, integrals: Map, o: Options) -> Fallible<SlaterKoster> {
         let (orbitals, names) = orbitals_of(&orbitals)?;
         let known = keys();
         let mut table = Vec::new();
@@ -222,7 +222,7 @@ mod two_centre_functions {
             table.push((*which, integral_of(key, value)?));
         }
         let spin = o.flag("spin")?;
-        Ok(TwoCentre { orbitals: orbitals.into(), names: names.into(), integrals: table.into(), spin })
+        Ok(SlaterKoster { orbitals: orbitals.into(), names: names.into(), integrals: table.into(), spin })
     }
 
     /// The hopping from the orbitals of an atom at `a` to those of one at `b`, a Matrix: a row for each orbital reached, a column
@@ -235,7 +235,7 @@ mod two_centre_functions {
     /// assert(t.at(1, 0) == 1.5 && t.at(0, 1) == -1.5, "from s to px along x, and back");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn hopping(ctx: NativeCallContext, sk: &mut TwoCentre, a: Array, b: Array) -> Fallible<Matrix> {
+    pub fn hopping(ctx: NativeCallContext, sk: &mut SlaterKoster, a: Array, b: Array) -> Fallible<Matrix> {
         let (a, b) = (reals(&a.into(), "a place")?, reals(&b.into(), "a place")?);
         if a.len() != b.len() {
             return Err(Error::input(format!("places of {} and of {} coordinates", a.len(), b.len()))
@@ -249,7 +249,7 @@ mod two_centre_functions {
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn two_centre_to_string(sk: &mut TwoCentre) -> String {
+    pub fn two_centre_to_string(sk: &mut SlaterKoster) -> String {
         let spin = if sk.spin { ", each with both spins" } else { "" };
         format!("SlaterKoster of {}: {} integrals{spin}", sk.names.join(", "), sk.integrals.len())
     }
