@@ -1,6 +1,7 @@
 //! Bad input of every kind: one sentence at the place in the script, a hint, no panic and no number.
 
 mod bands;
+mod crystals;
 mod dmrg;
 mod files;
 mod gauge;

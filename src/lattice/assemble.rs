@@ -55,9 +55,7 @@ impl Model {
         let scalar = self.dtype_along(axes, single).bytes();
         memory::ensure(rows as u128 * scalar as u128, &format!("one vector of {rows} rows"))?;
         match format {
-            Format::Auto if self.not_a_stencil().is_none() => {
-                self.stencil_along(axes, single).map(Assembled::Stencil)
-            }
+            Format::Auto if self.wants_stencil() => self.stencil_along(axes, single).map(Assembled::Stencil),
             Format::Stencil => self.stencil_along(axes, single).map(Assembled::Stencil),
             _ => self.rows_along(axes, 0..self.lattice.sites(), single).map(Assembled::Csr),
         }

@@ -204,6 +204,15 @@ impl Bloch {
                 dense[row * n + column] += value * phase;
             }
         }
+        // Hermitian to the last bit: where all but rounding cancels, what is left is not.
+        for row in 0..n {
+            dense[row * n + row].im = 0.0;
+            for column in row + 1..n {
+                let mean = 0.5 * (dense[row * n + column] + dense[column * n + row].conj());
+                dense[row * n + column] = mean;
+                dense[column * n + row] = mean.conj();
+            }
+        }
         Matrix::new(n, n, Series::Complex(dense))
     }
 }

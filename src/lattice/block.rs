@@ -91,7 +91,8 @@ impl Block {
             return Err(Error::input(format!(
                 "{what} is a {0} x {0} matrix, but the model has {n} orbitals a site",
                 self.n
-            )));
+            ))
+            .hint("`model(lattice, n)` has n orbitals a site, with both spins twice as many"));
         }
         if let Some(z) = self.entries.iter().find(|z| !z.re.is_finite() || !z.im.is_finite()) {
             let shown = if z.re.is_finite() { z.im } else { z.re };

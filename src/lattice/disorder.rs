@@ -47,7 +47,7 @@ impl Model {
         Ok(())
     }
 
-    fn next_draw(&mut self) -> u32 {
+    pub(super) fn next_draw(&mut self) -> u32 {
         self.draws += 1;
         self.draws - 1
     }

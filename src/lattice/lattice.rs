@@ -485,7 +485,8 @@ pub(super) fn check_bond(bond: &Bond, d: usize, basis: usize) -> Result<()> {
     }
     // beyond this, products of displacements and sizes could overflow
     if let Some(x) = bond.shift.iter().find(|x| x.unsigned_abs() > 1 << 31) {
-        return Err(Error::input(format!("a displacement of {x} cells is too far")));
+        return Err(Error::input(format!("a displacement of {x} cells is too far"))
+            .hint("it is counted in cells of the lattice"));
     }
     Ok(())
 }
@@ -501,7 +502,8 @@ pub(super) fn pseudo_inverse(vectors: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> {
     for i in 0..d {
         let pivot = (i..d).max_by(|&a, &b| left[a][i].abs().total_cmp(&left[b][i].abs())).unwrap_or(i);
         if left[pivot][i].abs() <= 1e-12 * scale {
-            return Err(Error::input("the Bravais vectors are linearly dependent"));
+            return Err(Error::input("the Bravais vectors are linearly dependent")
+                .hint("they span a volume, in the plane an area"));
         }
         left.swap(i, pivot);
         right.swap(i, pivot);

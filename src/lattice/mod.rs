@@ -3,9 +3,11 @@
 //! matrix (vectors, devices, methods) is the business of the layers above; no script types here.
 
 mod assemble;
+mod atoms;
 mod bloch;
 mod block;
 mod bravais;
+mod defects;
 mod disorder;
 mod flux;
 mod geometry;
@@ -26,12 +28,15 @@ mod strained;
 mod table;
 #[cfg(test)]
 mod tests;
+pub mod two_centre;
 mod unrolled;
 mod wannier;
 
 pub use assemble::{Assembled, Format};
+pub use atoms::{AtomOptions, Atoms, Kind, read_atoms};
 pub use bloch::Bloch;
 pub use block::Block;
+pub use defects::{Defect, Place, Places};
 pub use geometry::Geometry;
 pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
 pub use lines::CHECK;

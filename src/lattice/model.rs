@@ -137,7 +137,7 @@ impl Model {
     }
 
     /// A checked term as the rows have it.
-    fn both(&self, block: Block) -> Block {
+    pub(super) fn both(&self, block: Block) -> Block {
         if self.holes.is_some() { charge(&block) } else { block }
     }
 
@@ -464,7 +464,7 @@ impl Model {
         Ok(())
     }
 
-    fn renumber(&mut self, lattice: Lattice) {
+    pub(super) fn renumber(&mut self, lattice: Lattice) {
         let before: Vec<usize> =
             (0..lattice.sites()).filter_map(|site| self.lattice.number(lattice.full(site))).collect();
         self.local.iter_mut().for_each(|table| Arc::make_mut(table).select(&before));
@@ -477,7 +477,11 @@ impl Model {
         self.lattice = lattice;
     }
 
-    fn nearest_bonds(&self) -> Result<Vec<Bond>> {
+    /// The bonds that [`Model::nearest`] puts hoppings on.
+    ///
+    /// # Errors
+    /// The lattice has none.
+    pub fn nearest_bonds(&self) -> Result<Vec<Bond>> {
         if self.lattice.bonds().is_empty() {
             return Err(Error::input(format!(
                 "the {} lattice has no nearest-neighbour bonds",

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::block::Block;
-use super::lattice::{Bond, Lattice, MAX_DIMENSION, Site};
+use super::lattice::{Bond, Lattice, MAX_DIMENSION, Site, check_bond};
 use super::model::{Model, OfBond};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
@@ -126,17 +126,50 @@ impl Lattice {
 }
 
 impl Model {
+    /// The bonds that [`Model::hop_within`] puts hoppings on.
+    ///
+    /// # Errors
+    /// As [`Lattice::bonds_within`]; no pair that near.
+    pub fn bonds_within(&self, cutoff: f64, task: &Task) -> Result<Vec<Bond>> {
+        let bonds = self.lattice.bonds_within(cutoff, task)?;
+        if bonds.is_empty() {
+            return Err(Error::input(format!("no two sites are {cutoff} or less apart"))
+                .hint("lengths are in lattice constants: the cutoff may be too small"));
+        }
+        Ok(bonds)
+    }
+
+    /// Adds a hopping to each of some bonds that is a function of the vector between their ends, the same in all cells.
+    ///
+    /// # Errors
+    /// Those of the function and of [`Model::hop_between`], and interruption.
+    pub fn hop_along(
+        &mut self,
+        bonds: &[Bond],
+        term: &mut dyn FnMut(&[f64]) -> Result<Block>,
+        task: &Task,
+    ) -> Result<()> {
+        let axes: Vec<usize> = (0..self.lattice.space()).collect();
+        let steps = task.start("hoppings", bonds.len());
+        for (i, bond) in bonds.iter().enumerate() {
+            if i.is_multiple_of(256) {
+                steps.advance(i)?;
+            }
+            check_bond(bond, self.lattice.dimension(), self.lattice.basis().len())?;
+            let vector = self.lattice.reach(&bond.shift, (bond.from, bond.to), &axes);
+            let block = term(&vector)?;
+            self.hop_between(&bond.shift, bond.from, bond.to, &block)?;
+        }
+        Ok(())
+    }
+
     /// Adds a hopping between every pair of sites at most `cutoff` apart, and its conjugate. What a function of the two
     /// positions gives is kept as one number where it is the same in all cells.
     ///
     /// # Errors
     /// As [`Lattice::bonds_within`] and [`Model::hop_with`]; no pair that near.
     pub fn hop_within(&mut self, cutoff: f64, term: HopTerm<'_, '_>, task: &Task) -> Result<usize> {
-        let bonds = self.lattice.bonds_within(cutoff, task)?;
-        if bonds.is_empty() {
-            return Err(Error::input(format!("no two sites are {cutoff} or less apart"))
-                .hint("lengths are in lattice constants: the cutoff may be too small"));
-        }
+        let bonds = self.bonds_within(cutoff, task)?;
         match term {
             HopTerm::Same(block) => {
                 for bond in &bonds {

@@ -48,6 +48,14 @@ impl Lattice {
         self.without(&mut gone, draw + 1)
     }
 
+    /// The lattice without some sites, as numbered before removals.
+    ///
+    /// # Errors
+    /// As [`Lattice::remove`].
+    pub(super) fn without_sites(&self, gone: &std::collections::HashSet<usize>) -> Result<Self> {
+        self.without(&mut |site| Ok(gone.contains(&self.full(site))), self.draws())
+    }
+
     fn draws(&self) -> u32 {
         self.kept.as_ref().map_or(0, |kept| kept.draws)
     }
@@ -67,7 +75,8 @@ impl Lattice {
             }
         }
         if kept.full.is_empty() {
-            return Err(Error::input(format!("all {all} sites of the lattice were removed")));
+            return Err(Error::input(format!("all {all} sites of the lattice were removed"))
+                .hint("a lattice has one site at least"));
         }
         Ok(Lattice { kept: Some(Arc::new(kept)), ..self.clone() })
     }

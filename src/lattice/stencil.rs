@@ -1,5 +1,6 @@
 //! Assembly into a matrix-free stencil: possible when nothing but the real diagonal depends on the cell.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::block::Block;
@@ -9,6 +10,9 @@ use super::table::Table;
 use crate::backend::matrix::{OnSite, Stencil, StencilTerm, Wrap};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
+
+/// Most hoppings of a model that becomes a stencil without being asked.
+const MOST_HOPS: usize = 4096;
 
 impl Model {
     /// Why the model is no stencil, or none if it is one.
@@ -30,6 +34,12 @@ impl Model {
         }
     }
 
+    /// Whether a stencil is what a format that is not named becomes: where it is one, of so few hoppings that they are
+    /// no matrix themselves, as those of many atoms in one cell are.
+    pub fn wants_stencil(&self) -> bool {
+        self.not_a_stencil().is_none() && self.hops.len() <= MOST_HOPS
+    }
+
     /// The matrix-free form.
     ///
     /// # Errors
@@ -45,7 +55,7 @@ impl Model {
                 .hint("use `format: \"auto\"` or `\"csr\"`"));
         }
         let (lat, n) = (&self.lattice, self.orbitals);
-        let mut terms = Vec::new();
+        let mut terms = Terms::default();
         for hop in &self.hops {
             let HopValue::Uniform(block) = &hop.value else {
                 return Err(Error::internal("a hopping that depends on position in a stencil"));
@@ -72,6 +82,7 @@ impl Model {
                 add(&mut terms, StencilTerm { shift: still.clone(), to: s * n + i, from: s * n + j, value });
             }
         }
+        let mut terms = terms.all;
         for term in terms.iter_mut().filter(|_| !axes.is_empty()) {
             let reach = lat.reach(&term.shift, (term.to / n, term.from / n), axes);
             for (axis, x) in axes.iter().zip(reach) {
@@ -164,11 +175,20 @@ fn own_energy(
 }
 
 /// Adds a term, to one already there if both couple the same orbitals.
-fn add(terms: &mut Vec<StencilTerm>, term: StencilTerm) {
-    match terms.iter_mut().find(|t| t.to == term.to && t.from == term.from && t.shift == term.shift) {
+fn add(terms: &mut Terms, term: StencilTerm) {
+    let next = terms.all.len();
+    let at = *terms.seen.entry((term.to, term.from, term.shift.clone())).or_insert(next);
+    match terms.all.get_mut(at) {
         Some(there) => there.value += term.value,
-        None => terms.push(term),
+        None => terms.all.push(term),
     }
+}
+
+/// Terms, and where those of some orbitals and displacement are.
+#[derive(Default)]
+struct Terms {
+    all: Vec<StencilTerm>,
+    seen: HashMap<(usize, usize, Vec<i64>), usize>,
 }
 
 fn off_diagonal(block: &Block) -> Block {

@@ -32,6 +32,16 @@ impl Table {
         Table { blocks: self.blocks.iter().map(f).collect(), index: self.index.clone() }
     }
 
+    /// The same block at each of so many places.
+    pub fn same(block: Block, places: usize) -> Table {
+        Table { blocks: vec![block], index: vec![0; places] }
+    }
+
+    /// No block at any of so many places.
+    pub fn absent(places: usize) -> Table {
+        Table { blocks: Vec::new(), index: vec![ABSENT; places] }
+    }
+
     /// Keeps only the given places, in their order.
     pub fn select(&mut self, places: &[usize]) {
         self.index = places.iter().map(|&at| self.index.get(at).copied().unwrap_or(ABSENT)).collect();
@@ -46,13 +56,29 @@ pub(super) struct Builder {
 }
 
 impl Builder {
+    /// Goes on from a table.
+    pub fn of(table: Table) -> Builder {
+        let seen = (0..).zip(&table.blocks).map(|(i, block)| (key(block), i)).collect();
+        Builder { table, seen }
+    }
+
     /// Appends the block of the next place.
     pub fn push(&mut self, block: Option<Block>) -> Result<()> {
-        let Some(block) = block else {
-            self.table.index.push(ABSENT);
-            return Ok(());
-        };
-        let key = block.entries().iter().flat_map(|z| [z.re.to_bits(), z.im.to_bits()]).collect();
+        let at = self.known(block)?;
+        self.table.index.push(at);
+        Ok(())
+    }
+
+    /// Changes the block of a place.
+    pub fn set(&mut self, place: usize, block: Option<Block>) -> Result<()> {
+        self.table.index[place] = self.known(block)?;
+        Ok(())
+    }
+
+    /// The number of a block, kept if it is new.
+    fn known(&mut self, block: Option<Block>) -> Result<u32> {
+        let Some(block) = block else { return Ok(ABSENT) };
+        let key = key(&block);
         let next = self.table.blocks.len();
         let at = *self.seen.entry(key).or_insert(next as u32);
         if at as usize == next {
@@ -61,11 +87,15 @@ impl Builder {
             }
             self.table.blocks.push(block);
         }
-        self.table.index.push(at);
-        Ok(())
+        Ok(at)
     }
 
     pub fn finish(self) -> Table {
         self.table
     }
+}
+
+/// The bits of a block.
+fn key(block: &Block) -> Vec<u64> {
+    block.entries().iter().flat_map(|z| [z.re.to_bits(), z.im.to_bits()]).collect()
 }

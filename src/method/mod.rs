@@ -31,8 +31,8 @@ mod zolotarev;
 
 pub use accumulate::{Accumulation, accumulate};
 pub use bands::{
-    BandOptions, Chern, DensityOptions, Plane, band_density, bands, berry_curvature, chern_number,
-    wilson_loop, z2,
+    BandOptions, Chern, DensityOptions, Plane, PolarizationOptions, band_density, bands, berry_curvature,
+    chern_number, hilbert, polarizability, wilson_loop, z2,
 };
 pub use chebyshev::Chebyshev;
 pub use davidson::{DavidsonOptions, Eigen, Ended, Preconditioner, davidson};

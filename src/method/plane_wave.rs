@@ -21,7 +21,8 @@ pub fn plane_waves(
     let geometry = geometry(h)?;
     let space = geometry.lattice.space();
     if let Some(k) = momenta.iter().find(|k| k.len() != space) {
-        return Err(Error::input(format!("a momentum of {} components in {space} dimensions", k.len())));
+        return Err(Error::input(format!("a momentum of {} components in {space} dimensions", k.len()))
+            .hint("it is Cartesian, in radians per lattice constant: one number an axis"));
     }
     let all: Vec<usize>;
     let sites = match sites {
@@ -60,7 +61,8 @@ pub fn momenta_fit(h: &Operator, momenta: &[Vec<f64>], free: Option<usize>) -> R
             "a momentum of {} components in {} dimensions",
             k.len(),
             lattice.space()
-        )));
+        ))
+        .hint("it is Cartesian, in radians per lattice constant: one number an axis"));
     }
     let fits = |k: &Vec<f64>, d: usize| match lattice.wrap()[d] {
         Wrap::Phase(p) if Some(d) != free => {

@@ -26,6 +26,8 @@ pub enum Stream {
     Bonds = 7,
     /// Sites of impurities.
     Impurities = 8,
+    /// Cells of defects.
+    Defects = 9,
 }
 
 /// Ten rounds on one counter.

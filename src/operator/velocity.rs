@@ -33,8 +33,8 @@ impl Operator {
             Format::Stencil => lattice::Format::Stencil,
             _ => lattice::Format::Csr,
         };
-        let rows = wanted == lattice::Format::Csr
-            || (wanted == lattice::Format::Auto && model.not_a_stencil().is_some());
+        let rows =
+            wanted == lattice::Format::Csr || (wanted == lattice::Format::Auto && !model.wants_stencil());
         if let Some(operator) =
             rows.then(|| by_rows(device, model, &[], format, single)).transpose()?.flatten()
         {

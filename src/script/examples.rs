@@ -3,12 +3,13 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 34] = [
+const SCRIPTS: [(&str, &str); 38] = [
     ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
     ("scripts/davidson.rhai", include_str!("../../scripts/davidson.rhai")),
     ("scripts/davidson_by_hand.rhai", include_str!("../../scripts/davidson_by_hand.rhai")),
+    ("scripts/defects.rhai", include_str!("../../scripts/defects.rhai")),
     ("scripts/density_of_states.rhai", include_str!("../../scripts/density_of_states.rhai")),
     ("scripts/dmrg_by_hand.rhai", include_str!("../../scripts/dmrg_by_hand.rhai")),
     ("scripts/dmrg_finite.rhai", include_str!("../../scripts/dmrg_finite.rhai")),
@@ -24,12 +25,15 @@ const SCRIPTS: [(&str, &str); 34] = [
     ("scripts/overlap_by_hand.rhai", include_str!("../../scripts/overlap_by_hand.rhai")),
     ("scripts/overlap_index.rhai", include_str!("../../scripts/overlap_index.rhai")),
     ("scripts/pion_correlator.rhai", include_str!("../../scripts/pion_correlator.rhai")),
+    ("scripts/plasmon.rhai", include_str!("../../scripts/plasmon.rhai")),
     ("scripts/quench.rhai", include_str!("../../scripts/quench.rhai")),
+    ("scripts/silicon.rhai", include_str!("../../scripts/silicon.rhai")),
     ("scripts/superconductor.rhai", include_str!("../../scripts/superconductor.rhai")),
     ("scripts/thermal.rhai", include_str!("../../scripts/thermal.rhai")),
     ("scripts/topological_insulator.rhai", include_str!("../../scripts/topological_insulator.rhai")),
     ("scripts/uejima2012.rhai", include_str!("../../scripts/uejima2012.rhai")),
     ("scripts/uejima2012_schemes.rhai", include_str!("../../scripts/uejima2012_schemes.rhai")),
+    ("scripts/valley_hall.rhai", include_str!("../../scripts/valley_hall.rhai")),
     ("scripts/vmc_by_hand.rhai", include_str!("../../scripts/vmc_by_hand.rhai")),
     ("scripts/vmc_crystal.rhai", include_str!("../../scripts/vmc_crystal.rhai")),
     ("scripts/walk2010.rhai", include_str!("../../scripts/walk2010.rhai")),

@@ -87,7 +87,7 @@ fn momenta_that_cannot_be() {
                 "for several momenta",
                 "leave it out",
             ),
-            ("kpm::conductivity(m, #{ kpoints: 2, current: h })", "for several momenta", "leave it out"),
+            ("kpm::conductivity(m, #{ kpoints: 2, current: h })", "one current at several momenta", "|h, k|"),
         ],
     );
 }

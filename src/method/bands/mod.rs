@@ -1,10 +1,12 @@
 //! Bands: eigenvalues of Bloch Hamiltonians along paths and over the Brillouin zone, their topology, their density.
 
 mod path;
+mod polarization;
 mod tetrahedra;
 mod topology;
 
 pub use path::{BandOptions, bands};
+pub use polarization::{PolarizationOptions, hilbert, polarizability};
 pub use tetrahedra::{DensityOptions, band_density};
 pub use topology::{Chern, Plane, berry_curvature, chern_number, wilson_loop, z2};
 

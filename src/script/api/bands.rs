@@ -21,7 +21,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("internal", exported_module!(grids));
 }
 
-fn bloch(model: &ScriptModel) -> Result<Bloch> {
+pub(super) fn bloch(model: &ScriptModel) -> Result<Bloch> {
     if model.is_strained() {
         return Err(Error::input("momenta of a strained model, whose cell is another").hint(
             "give the strained vectors and sites to `lattice::custom`, and the hoppings their new values",

@@ -71,7 +71,7 @@ fn number(value: &Dynamic) -> Result<Number> {
         .ok_or_else(|| Error::input(format!("an element of a Matrix is a number, not {}", type_of(value))))
 }
 
-fn record<const N: usize>(fields: [(&str, Dynamic); N]) -> Map {
+pub(super) fn record<const N: usize>(fields: [(&str, Dynamic); N]) -> Map {
     fields.into_iter().map(|(name, value)| (name.into(), value)).collect()
 }
 

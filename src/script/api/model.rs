@@ -5,9 +5,10 @@ use rhai::{Array, Dynamic, Engine, FnPtr, INT};
 
 use super::chebyshev::as_complex;
 use super::lattice::{ints, momentum, reals, sublattice_of, truth};
+use super::two_centre::SlaterKoster;
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
-use crate::lattice::{self, Block, Lattice, Model};
+use crate::lattice::{self, Block, Bond, Lattice, Model};
 use crate::number::{Matrix, Series};
 use crate::operator::{Format, Operator};
 use crate::script::callback::{Callback, floats};
@@ -82,6 +83,10 @@ fn add_hop(
         None => (0..lattice.basis().len()).map(|s| (s, s)).collect(),
     };
     let shift = shift_of(shift)?;
+    if let Some(integrals) = value.clone().try_cast::<SlaterKoster>() {
+        let bonds = pairs.into_iter().map(|(from, to)| Bond { shift: shift.clone(), from, to });
+        return integrals.add(ctx, model, &bonds.collect::<Vec<_>>());
+    }
     for (from, to) in pairs {
         with_bond(ctx, model, value, |model, term| match term {
             Ok(block) => model.hop_between(&shift, from, to, block),
@@ -187,6 +192,10 @@ pub(super) fn at_sites(
 
 /// Adds a hopping over all nearest-neighbour bonds.
 pub(super) fn add_nearest(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
+    if let Some(integrals) = value.clone().try_cast::<SlaterKoster>() {
+        let bonds = model.nearest_bonds()?;
+        return integrals.add(ctx, model, &bonds);
+    }
     with_bond(ctx, model, value, |model, term| match term {
         Ok(block) => model.nearest(block),
         Err((f, task)) => model.nearest_with(f, task),
@@ -282,7 +291,7 @@ mod model_functions {
     }
 
     /// Adds a hopping from every cell `r` to cell `r + step`, on each sublattice; the Hermitian conjugate is added too. The
-    /// hopping is a number, a Matrix, or a function of the position left, or of the positions left and reached.
+    /// hopping is a number, a Matrix, `slater_koster(..)`, or a function of the position left, or of the positions left and reached.
     ///
     /// # Example
     /// ```rhai

@@ -73,6 +73,18 @@ mod operator_functions {
         if h.dtype().is_single() { "single" } else { "double" }.to_string()
     }
 
+    /// Whether the numbers of the operator are real, so that it knows time reversal without a spin.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = tight_binding(lattice::chain(8));
+    /// assert(h.is_real && !h.velocity(0).is_real, "a hopping, and its velocity");
+    /// ```
+    #[rhai_fn(global, get = "is_real", pure)]
+    pub fn is_real(h: &mut Operator) -> bool {
+        !h.dtype().is_complex()
+    }
+
     /// Why the entries are kept in this format.
     ///
     /// # Example

@@ -5,6 +5,7 @@ use rhai::{Array, Dynamic, FLOAT, FnPtr, INT};
 
 use super::lattice::reals;
 use super::model::{ScriptModel, block_of};
+use super::two_centre::SlaterKoster;
 use crate::error::Result;
 use crate::lattice::{HopTerm, Lattice};
 use crate::script::callback::{Callback, floats};
@@ -37,7 +38,7 @@ mod point_functions {
 #[export_module(root = "crate::script::native")]
 mod bond_functions {
     /// Adds a hopping between every pair of sites at most `cutoff` apart (in lattice constants), across periodic boundaries as
-    /// well, and its conjugate: a number, a Matrix of the orbitals, or a function of the two positions. Returns the number of bonds
+    /// well, and its conjugate: a number, a Matrix of the orbitals, a function of the two positions, or `slater_koster(..)`. Returns the number of bonds
     /// of a unit cell.
     ///
     /// # Example
@@ -59,6 +60,11 @@ mod bond_functions {
     ) -> Fallible<INT> {
         let orbitals = m.model.particles();
         let task = session()?.task(true);
+        if let Some(integrals) = value.clone().try_cast::<SlaterKoster>() {
+            let bonds = m.model.bonds_within(cutoff, &task)?;
+            integrals.add(&ctx, &mut m.model, &bonds)?;
+            return Ok(bonds.len() as INT);
+        }
         let Some(f) = value.clone().try_cast::<FnPtr>() else {
             let block = block_of(&value, orbitals)?;
             return Ok(m.model.hop_within(cutoff, HopTerm::Same(&block), &task)? as INT);

@@ -1,0 +1,148 @@
+//! The polarisability of the electrons in bands, in the random phase approximation's sense that they do not see each
+//! other: Lindhard's sum over pairs of states (Lindhard, Mat. Fys. Medd. Dan. Vid. Selsk. 28, 8 (1954)).
+
+use std::f64::consts::TAU;
+
+use rayon::prelude::*;
+
+use super::{CHUNK, levels};
+use crate::error::{Error, Result};
+use crate::lattice::Bloch;
+use crate::number::{C64, memory};
+use crate::task::Task;
+
+/// Which polarisability is asked for.
+#[derive(Debug, Clone)]
+pub struct PolarizationOptions {
+    /// Momenta in each direction.
+    pub grid: Vec<usize>,
+    pub frequencies: Vec<f64>,
+    pub potential: f64,
+    pub temperature: f64,
+    /// The imaginary part of the frequencies.
+    pub eta: f64,
+}
+
+/// How full a state is.
+fn fermi(energy: f64, o: &PolarizationOptions) -> f64 {
+    let x = energy - o.potential;
+    if o.temperature > 0.0 {
+        return 0.5 * (1.0 - (0.5 * x / o.temperature).tanh());
+    }
+    match x.total_cmp(&0.0) {
+        std::cmp::Ordering::Less => 1.0,
+        std::cmp::Ordering::Equal => 0.5,
+        std::cmp::Ordering::Greater => 0.0,
+    }
+}
+
+/// `1/V sum_k sum_nm (f_nk - f_mk+q)/(w + i eta + E_nk - E_mk+q) |<m k+q| exp(i q r) |n k>|^2` for each frequency `w`, with
+/// the orbitals at their places; `q` in units of the reciprocal vectors. States are counted once: two spins give twice as much.
+///
+/// # Errors
+/// A momentum or a grid of another dimension; a width or a temperature that is none; a model with holes; no memory;
+/// interruption.
+pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &Task) -> Result<Vec<C64>> {
+    let d = bloch.dimension();
+    if q.len() != d || q.iter().any(|x| !x.is_finite()) {
+        return Err(Error::input(format!("a momentum {q:?} for {d} periodic directions"))
+            .hint("momenta are in units of the reciprocal vectors, one finite number a periodic direction"));
+    }
+    if bloch.cell().holes().is_some() {
+        return Err(Error::input("the polarisability of a superconductor")
+            .hint("its pairs screen too: this sum is for electrons alone"));
+    }
+    for (value, what, zero) in [(o.eta, "eta", false), (o.temperature, "the temperature", true)] {
+        let fits = value.is_finite() && (value > 0.0 || (zero && value == 0.0));
+        if !fits {
+            return Err(Error::input(format!("{what} is {value}")).hint(if zero {
+                "it is an energy, zero or above"
+            } else {
+                "it is an energy above zero"
+            }));
+        }
+    }
+    if !o.potential.is_finite() || o.frequencies.iter().any(|w| !w.is_finite()) {
+        return Err(Error::input("a frequency or a chemical potential that is not finite")
+            .hint("look for a division by zero"));
+    }
+    let total = o.grid.iter().try_fold(1usize, |all, n| all.checked_mul(*n)).filter(|n| *n <= 1 << 32);
+    let Some(total) = total.filter(|n| *n > 0 && o.grid.len() == d) else {
+        return Err(Error::input(format!("a grid {:?} in {d} periodic directions", o.grid))
+            .hint("give one number for all directions, or one for each"));
+    };
+    let rows = bloch.rows();
+    memory::ensure(16 * (CHUNK * o.frequencies.len()) as u128, "polarisabilities of some momenta")?;
+    let waves: Vec<C64> = (0..rows)
+        .map(|row| C64::cis(TAU * bloch.place(row).iter().zip(q).map(|(x, q)| x * q).sum::<f64>()))
+        .collect();
+    let one = |p: usize| -> Result<Vec<C64>> {
+        let mut rest = p;
+        let mut k = Vec::with_capacity(d);
+        for n in &o.grid {
+            k.push((rest % n) as f64 / *n as f64);
+            rest /= n;
+        }
+        let beyond: Vec<f64> = k.iter().zip(q).map(|(k, q)| k + q).collect();
+        let (from, to) = (levels(bloch, &k)?, levels(bloch, &beyond)?);
+        let (u, v) = (from.vectors.data().to_complex(), to.vectors.data().to_complex());
+        let mut sum = vec![C64::ZERO; o.frequencies.len()];
+        for (n, e) in from.energies.iter().enumerate() {
+            for (m, after) in to.energies.iter().enumerate() {
+                let filled = fermi(*e, o) - fermi(*after, o);
+                if filled == 0.0 {
+                    continue;
+                }
+                let overlap: C64 =
+                    (0..rows).map(|i| v[i * rows + m].conj() * waves[i] * u[i * rows + n]).sum();
+                let weight = filled * overlap.norm_sqr();
+                for (sum, w) in sum.iter_mut().zip(&o.frequencies) {
+                    *sum += weight / C64::new(w + e - after, o.eta);
+                }
+            }
+        }
+        Ok(sum)
+    };
+    let steps = task.start("polarisability", total);
+    let mut sum = vec![C64::ZERO; o.frequencies.len()];
+    for first in (0..total).step_by(CHUNK) {
+        let part: Result<Vec<_>> = (first..total.min(first + CHUNK)).into_par_iter().map(one).collect();
+        for part in part? {
+            sum.iter_mut().zip(part).for_each(|(sum, x)| *sum += x);
+        }
+        steps.advance(total.min(first + CHUNK))?;
+    }
+    let volume = bloch.cell().geometry().volume()?;
+    sum.iter_mut().for_each(|x| *x /= volume * total as f64);
+    Ok(sum)
+}
+
+/// Hilbert's transform `1/pi P Int y(x)/(x - at) dx` of values at ascending places, linear between them and zero outside.
+///
+/// # Errors
+/// Not as many values as places, fewer than two, places that do not ascend, numbers that are not finite.
+pub fn hilbert(x: &[f64], y: &[f64], at: &[f64]) -> Result<Vec<f64>> {
+    if x.len() != y.len() || x.len() < 2 {
+        return Err(Error::input(format!("{} values at {} places", y.len(), x.len()))
+            .hint("give as many of both, two or more"));
+    }
+    if x.windows(2).any(|pair| !(pair[0] < pair[1])) {
+        return Err(Error::input("places that do not ascend").hint("sort the table by its first column"));
+    }
+    if [x, y, at].iter().any(|all| all.iter().any(|x| !x.is_finite())) {
+        return Err(Error::input("a value or a place that is not finite").hint("look for a division by zero"));
+    }
+    let least = 1e-12 * (x[x.len() - 1] - x[0]);
+    let one = |w: &f64| {
+        let mut sum = 0.0;
+        for (x, y) in x.windows(2).zip(y.windows(2)) {
+            let step = x[1] - x[0];
+            let slope = (y[1] - y[0]) / step;
+            // At a place itself the logarithms of its two sides cancel: a little beside it they do as well.
+            let beside = |x: f64| (x - w).abs().max(least);
+            sum += y[1] - y[0] + (y[0] + slope * (w - x[0])) * (beside(x[1]) / beside(x[0])).ln();
+        }
+        sum / std::f64::consts::PI
+    };
+    Ok(at.par_iter().map(one).collect())
+}

@@ -1,0 +1,96 @@
+//! The polarisability of electrons in bands, and the transform that makes real parts of imaginary ones.
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, Engine};
+
+use super::bands::bloch;
+use super::lattice::{ints, momentum};
+use super::model::ScriptModel;
+use super::values::to_series;
+use crate::error::Result;
+use crate::method::{self, PolarizationOptions};
+use crate::number::{C64, Series, Table};
+use crate::script::{Fallible, Options};
+
+/// Registers the functions.
+pub(super) fn register(engine: &mut Engine) {
+    engine.register_global_module(exported_module!(polarization_functions).into());
+}
+
+/// Numbers of momenta in each direction.
+fn grid(o: &Options, d: usize) -> Result<Vec<usize>> {
+    let Some(counts) = o.maybe::<Array>("grid") else { return Ok(vec![o.count("grid", 1)?; d]) };
+    let counts = ints(&counts, "a grid")?;
+    Ok(counts.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect())
+}
+
+#[export_module(root = "crate::script::native")]
+mod polarization_functions {
+    /// The polarisability of the electrons of a model (Lindhard's function) by a sum over momenta and bands,
+    /// Pi(q, w) = 1/V sum_k sum_nm (f_n,k - f_m,k+q)/(w + i eta + E_n,k - E_m,k+q) |<m,k+q| exp(i q r) |n,k>|^2, as a Table of
+    /// `frequency` (an energy, hbar = 1) and `polarizability`, complex, per energy and lattice constant^d. States are counted once:
+    /// two spins give twice as much. `q` is in units of the reciprocal vectors, one number for every periodic direction, and need not
+    /// be of the grid. With the interaction's V(q) there are the columns `dielectric`, 1 - V Pi (random phase approximation), and
+    /// `loss`, -Im 1/dielectric, whose peaks are plasmons.
+    ///
+    /// # Options
+    /// - `frequencies` (array or Series or range, required): energies.
+    /// - `grid` (int or array, 64): momenta in each direction, one number or one a direction.
+    /// - `eta` (0.05): imaginary part of the frequencies; above the distance of levels on the grid, so that the sum is smooth.
+    /// - `potential` (0.0): the chemical potential.
+    /// - `temperature` (0.0): in energy.
+    /// - `interaction` (float, none): V(q), as 2 pi e^2/q in two dimensions.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // a half-filled chain at rest: -1/(4 pi t sin(q/2)) log |tan((k_F + q/2)/2)/tan((q/2 - k_F)/2)| with k_F = pi/2
+    /// let m = model(lattice::chain(1));
+    /// m.nearest(-1.0);
+    /// let q = PI() / 2.0;
+    /// let pi = polarizability(m, 0.25, #{ frequencies: [0.0], grid: 2000, eta: 0.005 }).polarizability[0];
+    /// let exact = -log(abs(tan(0.5 * (PI() + q) / 2.0) / tan(0.5 * (q - PI()) / 2.0))) / (4.0 * PI() * sin(0.5 * q));
+    /// assert_close(pi.re, exact, 1e-2 * abs(exact));
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn polarizability(m: ScriptModel, q: Dynamic, o: Options) -> Fallible<Table> {
+        let bloch = bloch(&m)?;
+        let frequencies = to_series(&o.value("frequencies")?)?;
+        let options = PolarizationOptions {
+            grid: grid(&o, bloch.dimension())?,
+            frequencies: frequencies.as_real("frequencies")?.to_vec(),
+            potential: o.float("potential")?,
+            temperature: o.float("temperature")?,
+            eta: o.float("eta")?,
+        };
+        let pi = method::polarizability(&bloch, &momentum(&q)?, &options, &o.task()?)?;
+        let mut table = Table::from_columns([("frequency", Series::Real(options.frequencies))])?
+            .with_column("polarizability", Series::Complex(pi.clone()))?;
+        if let Some(v) = o.maybe_float("interaction")? {
+            let epsilon: Vec<C64> = pi.iter().map(|pi| 1.0 - v * pi).collect();
+            let loss: Vec<f64> = epsilon.iter().map(|e| -(1.0 / e).im).collect();
+            table = table.with_column("dielectric", Series::Complex(epsilon))?;
+            table = table.with_column("loss", Series::Real(loss))?;
+        }
+        Ok(table)
+    }
+
+    /// Hilbert's transform 1/pi P Int y(x)/(x - at) dx, at each number of `at`, of values `y` at ascending places `x`: straight lines
+    /// between them, and nothing outside. It makes the real part of a response of its imaginary part (Kramers and Kronig): that of a
+    /// retarded function, whose places go below zero too.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // Im 1/(x - i) = 1/(x^2 + 1), and the real part is x/(x^2 + 1)
+    /// let x = linspace(-400.0, 400.0, 40001);
+    /// let re = hilbert_transform(x, -1.0 / (x * x + 1.0), [0.0, 1.0]);
+    /// assert_close(re[0], 0.0, 1e-6);
+    /// assert_close(re[1], 0.5, 1e-3);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn hilbert_transform(x: Dynamic, y: Dynamic, at: Dynamic) -> Fallible<Series> {
+        let (x, y, at) = (to_series(&x)?, to_series(&y)?, to_series(&at)?);
+        let found = method::hilbert(x.as_real("places")?, y.as_real("values")?, at.as_real("places")?)?;
+        Ok(Series::Real(found))
+    }
+}

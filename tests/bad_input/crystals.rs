@@ -1,0 +1,276 @@
+//! Defects, two-centre integrals, structures of atoms and currents that cannot be.
+
+use super::{Folder, engine, fail};
+
+#[test]
+fn defects_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ = engine
+        .eval(
+            "let m = model(lattice::honeycomb(6, 6)); m.nearest(-1.0);\n\
+             let open = model(lattice::chain(8).boundary(\"open\")); open.hop([1], -1.0);\n\
+             let few = model(lattice::chain(3)); few.hop([1], -1.0);\n\
+             let gone = model(lattice::chain(8).remove(|r| r[0] == 3.0)); gone.hop([1], -1.0);",
+        )
+        .unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("m.defects(7, 1)", "a defect is a map, not a number", "#{ remove"),
+            ("m.defects(#{}, 1)", "changes nothing", "`remove`"),
+            ("m.defects([], 1)", "changes nothing", ""),
+            ("m.defects(#{ removed: [\"A\"] }, 1)", "unknown option `removed`", "`remove`"),
+            ("m.defects(#{ remove: \"A\" }, 1)", "`remove` of a defect is no array", "[\"A\"]"),
+            ("m.defects(#{ remove: [\"C\"] }, 1)", "no sublattice `C`", "A, B"),
+            ("m.defects(#{ remove: [[[1], \"A\"]] }, 1)", "a displacement of 1 entries", "one number"),
+            ("m.defects(#{ remove: [[1, 0, \"A\"]] }, 1)", "given by 3 values", "[[1, 0], \"A\"]"),
+            ("m.defects(#{ onsite: [\"A\", 0.1] }, 1)", "no array of arrays", "[site, term]"),
+            ("m.defects(#{ onsite: [[\"A\"]] }, 1)", "an entry of 1 values", "[site, term]"),
+            ("m.defects(#{ onsite: [[\"A\", 0.1 * I]] }, 1)", "not Hermitian", ""),
+            ("m.defects(#{ onsite: [[\"A\", pauli().x]] }, 1)", "2 x 2 matrix", ""),
+            ("m.defects(#{ onsite: [[\"A\", 0.0 / 0.0]] }, 1)", "not a finite number", ""),
+            ("m.defects(#{ hop: [[\"A\", \"B\"]] }, 1)", "an entry of 2 values", "[from, to, hopping]"),
+            ("m.defects(#{ hop: [[\"A\", \"A\", 1.0]] }, 1)", "from a site to itself", "`onsite`"),
+            (
+                "m.defects(#{ hop: [[\"A\", \"B\", 1.0], [\"B\", \"A\", 1.0]] }, 1)",
+                "names one of its hoppings twice",
+                "conjugate",
+            ),
+            ("m.defects(#{ remove: [\"A\"] }, 1.5)", "between 0 and 1, not at 1.5", "whole number"),
+            ("m.defects(#{ remove: [\"A\"] }, 0.0 / 0.0)", "not at NaN", ""),
+            ("m.defects(#{ remove: [\"A\"] }, -3)", "-3 defects", "how many"),
+            ("m.defects(#{ remove: [\"A\"] }, \"all\")", "the fraction of cells", ""),
+            ("m.defects(#{ remove: [\"A\"] }, 37)", "37 defects where 36 found room", "larger"),
+            ("m.defects(#{ remove: [\"A\"] }, [[1]])", "1 cell coordinates given for 2", "one a direction"),
+            ("m.defects(#{ remove: [\"A\"] }, [[6, 0]])", "lies outside the lattice of 6 x 6", ""),
+            ("m.defects(#{ remove: [\"A\"] }, [0.5])", "an array of whole numbers", ""),
+            (
+                "m.defects(#{ remove: [\"A\"] }, [[0, 0], [0, 0]], #{ overlap: false })",
+                "overlaps one before",
+                "`overlap`",
+            ),
+            ("few.defects(#{ remove: [0] }, 1.0)", "all 3 sites of the lattice were removed", ""),
+            ("open.defects(#{ hop: [[0, [1, 0], 1.0]] }, [7])", "a site that is not there", "open boundary"),
+            ("gone.defects(#{ remove: [0] }, [3])", "a site that is not there", "removed"),
+            ("m.defects(#{ remove: [[[9999999999, 0], \"A\"]] }, 1)", "too far", ""),
+            ("m.defects(#{ remove: [\"A\"] }, 1, #{ overlaps: true })", "unknown option", "`overlap`"),
+        ],
+    );
+    // What was refused left the model as it was.
+    assert!(engine.eval("assert(m.build().dim == 72 && few.build().dim == 3, \"as before\")").is_ok());
+}
+
+#[test]
+fn two_centre_integrals_that_cannot_be() {
+    fail(
+        &mut engine(None),
+        &[
+            ("slater_koster([], #{})", "no orbitals", "px"),
+            ("slater_koster([1], #{})", "named by a", "px"),
+            ("slater_koster([\"f\"], #{})", "no orbital `f`", "dz2"),
+            ("slater_koster([\"pxy\"], #{})", "no orbital `pxy`", "did you mean"),
+            ("slater_koster([\"px\", \"px\"], #{})", "named twice", ""),
+            ("slater_koster([\"dzx\", \"dxz\"], #{})", "named twice", ""),
+            ("slater_koster([\"s\"], #{ ss_sigm: 1.0 })", "unknown option `ss_sigm`", "`ss_sigma`"),
+            ("slater_koster([\"s\"], #{ ss_pi: 1.0 })", "unknown option `ss_pi`", ""),
+            ("slater_koster([\"s\"], #{ sp_sigma: 1.0 })", "no p orbital", "leave it out"),
+            ("slater_koster([\"s\"], #{ ss_sigma: \"a\" })", "the integral `ss_sigma`", ""),
+            ("slater_koster([\"s\"], #{ ss_sigma: 0.0 / 0.0 })", "is NaN", "finite"),
+            (
+                "slater_koster([\"s\"], #{ ss_sigma: [1.0, 2.0] })",
+                "given by 2 numbers",
+                "[V, distance, length]",
+            ),
+            ("slater_koster([\"s\"], #{ ss_sigma: [1.0, 2.0, 0.0] })", "a length of 0", ""),
+            (
+                "slater_koster([\"s\"], #{ ss_sigma: |r| \"a\" }).hopping([0.0], [1.0])",
+                "two-centre integral",
+                "",
+            ),
+            (
+                "slater_koster([\"s\"], #{ ss_sigma: |r| r / 0.0 }).hopping([0.0], [1.0])",
+                "integral of inf",
+                "zero",
+            ),
+            ("slater_koster([\"s\"], #{}).hopping([0.0], [0.0])", "a bond along", "on-site"),
+            ("slater_koster([\"s\"], #{}).hopping([0.0], [0.0, 1.0])", "of 1 and of 2 coordinates", ""),
+            (
+                "slater_koster([\"s\"], #{}).hopping([0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0])",
+                "4 dimensions",
+                "",
+            ),
+            (
+                "let m = model(lattice::diamond(1, 1, 1)); m.nearest(slater_koster([\"s\", \"px\"], #{}))",
+                "2 x 2 matrix",
+                "",
+            ),
+            ("spin_orbit([\"px\"], \"strong\")", "the strength", ""),
+            ("spin_orbit([\"px\"], #{ s: 1.0 })", "unknown option `s`", ""),
+            ("spin_orbit([\"px\"], 0.0 / 0.0)", "a spin-orbit coupling of NaN", ""),
+        ],
+    );
+}
+
+const DATA: &str = "title\n\n2 atoms\n1 atom types\n\n0 4 xlo xhi\n0 4 ylo yhi\n0 4 zlo zhi\n\nMasses\n\n1 12.0\n\n\
+                    Atoms # atomic\n\n1 1 0.0 0.0 0.0\n2 1 1.0 1.0 1.0\n";
+const DUMP: &str = "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n1\nITEM: BOX BOUNDS pp pp pp\n0 4\n0 4\n0 4\n\
+                    ITEM: ATOMS id type x y z\n1 1 0.5 0.5 0.5\n";
+
+#[test]
+fn structures_of_atoms_that_cannot_be() {
+    let folder = Folder::new("atoms");
+    let mut engine = engine(Some(folder.0.clone()));
+    folder.file("good.data", DATA.as_bytes());
+    folder.file("good.dump", DUMP.as_bytes());
+    assert!(engine.eval("lattice::atoms(\"good.data\"); lattice::atoms(\"good.dump\")").is_ok());
+    let data = |old: &str, new: &str| DATA.replacen(old, new, 1).into_bytes();
+    let dump = |old: &str, new: &str| DUMP.replacen(old, new, 1).into_bytes();
+    let cases: Vec<(&str, Vec<u8>, &str, &str)> = vec![
+        ("a.data", data("2 atoms", "two atoms"), "line 3 of", ""),
+        ("b.data", data("2 atoms", "0 atoms"), "line 3 of", ""),
+        ("c.data", data("2 atoms\n", ""), "no line before says how many", "64 atoms"),
+        ("d.data", data("0 4 ylo yhi\n", ""), "the whole box", "xlo xhi"),
+        ("e.data", data("0 4 ylo", "4 0 ylo"), "line 7 of", ""),
+        ("f.data", data("0 4 ylo", "0 nan ylo"), "line 7 of", ""),
+        ("g.data", data("# atomic", "# sphere"), "atoms of style `sphere`", "full"),
+        ("h.data", data("1 1 0.0 0.0 0.0", "1 1 0.0 0.0"), "line 16 of", ""),
+        ("i.data", data("1 1 0.0 0.0 0.0", "1 1 0.0 abc 0.0"), "line 16 of", ""),
+        ("j.data", data("1 1 0.0 0.0 0.0", "1 C 0.0 0.0 0.0"), "where the type", ""),
+        ("k.data", data("1 1 0.0 0.0 0.0", "2 1 0.0 0.0 0.0"), "two atoms of number 2", ""),
+        ("l.data", data("2 1 1.0 1.0 1.0\n", ""), "ends after line 16", "truncated"),
+        ("m.data", data("2 atoms", "99999999999999 atoms"), "", ""),
+        ("n.data", data("0 4 xlo xhi", "4 0 0 avec"), "general triclinic", "tilts"),
+        ("o.data", b"title only".to_vec(), "ends after line 1", ""),
+        ("p.data", b"".to_vec(), "a structure should follow", ""),
+        ("q.data", vec![0xff, 0xfe, 0x00, 0x80], "line 1 of", ""),
+        ("r.data", data("# atomic\n\n1 1 0.0 0.0 0.0", "\n\n1 1 0.1 0.0 0.0 0.0"), "6 columns", "`style`"),
+        ("a.dump", dump("x y z\n", "vx vy vz\n"), "no coordinates", "x y z"),
+        ("b.dump", dump("id type", "id kind"), "no `type`", ""),
+        ("c.dump", dump("0 4\n", "0 4 1\n"), "line 6 of", ""),
+        ("d.dump", dump("0 4\n", "4 0\n"), "without volume", ""),
+        ("e.dump", dump("1 1 0.5 0.5 0.5\n", ""), "an atom should follow", ""),
+        ("f.dump", dump("1 1 0.5 0.5 0.5", "1 1 0.5 0.5"), "line 10 of", ""),
+        ("g.dump", dump("ITEM: BOX", "BOX"), "is no item", ""),
+        (
+            "h.dump",
+            dump("ITEM: BOX BOUNDS pp pp pp\n0 4\n0 4\n0 4\n", ""),
+            "before their number and the box",
+            "",
+        ),
+        ("i.dump", dump("TIMESTEP", "TIMESTOP"), "no item of a dump", ""),
+        ("a.xyz", b"many\n\n".to_vec(), "line 1 of", ""),
+        ("b.xyz", b"2\n\nH 0 0 0\n".to_vec(), "an atom should follow", ""),
+        ("c.xyz", b"1\nLattice=\"1 0 0 0 1 0\"\nH 0 0 0\n".to_vec(), "a cell of 6 numbers", ""),
+        ("d.xyz", b"1\nLattice=\"1 0 0 1 0 0 0 0 1\"\nH 0 0 0\n".to_vec(), "linearly dependent", ""),
+        ("e.xyz", b"1\nProperties=pos:R:3\n0 0 0\n".to_vec(), "no `species` and `pos`", ""),
+        ("f.xyz", b"1\n\nH 0 0\n".to_vec(), "line 3 of", ""),
+        (
+            "g.xyz",
+            b"1\nProperties=species:S:1:pos:R:99999999999999999999\nH 0 0 0\n".to_vec(),
+            "line 2 of",
+            "",
+        ),
+    ];
+    for (name, bytes, message, hint) in &cases {
+        folder.file(name, bytes);
+        fail(&mut engine, &[(&format!("lattice::atoms(\"{name}\")"), message, hint)]);
+    }
+    fail(
+        &mut engine,
+        &[
+            ("lattice::atoms(\"none.data\")", "there is no such file", ""),
+            ("lattice::atoms(\"good.data\", #{ style: \"ellipsoid\" })", "`ellipsoid`", "full"),
+            ("lattice::atoms(\"good.data\", #{ style: \"full\" })", "line 16 of", ""),
+            ("lattice::atoms(\"good.dump\", #{ frame: 1 })", "snapshot 1 of a file of 1", "-1"),
+            ("lattice::atoms(\"good.dump\", #{ frame: -2 })", "snapshot -2 of a file of 1", ""),
+            ("lattice::atoms(\"good.dump\", #{ frame: -9223372036854775807 })", "snapshot", ""),
+        ],
+    );
+}
+
+#[test]
+fn currents_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ =
+        engine.eval("let m = model(lattice::honeycomb(2, 2)); m.nearest(-1.0); let h = m.build();").unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("models::valley(model(lattice::square(4, 4)))", "the valleys of", "honeycomb"),
+            ("models::valley(model(lattice::chain(4)))", "the valleys of", "honeycomb"),
+            (
+                "kpm::conductivity(m, #{ kpoints: 2, current: h.velocity(0) })",
+                "one current at several momenta",
+                "|h, k|",
+            ),
+            ("kpm::conductivity(h, #{ current: |h| 7, moments: 8 })", "", ""),
+            ("kpm::conductivity(h, #{ current: \"spin\", moments: 8 })", "`current`", ""),
+        ],
+    );
+}
+
+#[test]
+fn polarisabilities_that_cannot_be() {
+    let mut engine = engine(None);
+    let _ = engine
+        .eval(
+            "let m = model(lattice::square(2, 2)); m.nearest(-1.0); let h = m.build();\n\
+             let open = model(lattice::chain(4).boundary(\"open\")); open.hop([1], -1.0);\n\
+             let pairs = model(lattice::chain(4)); pairs.hop([1], -1.0); pairs.pairing(0.2);",
+        )
+        .unwrap();
+    fail(
+        &mut engine,
+        &[
+            ("polarizability(m, [0.1, 0.0])", "no function", "options"),
+            ("polarizability(m, [0.1, 0.0], #{})", "frequencies", ""),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: \"all\" })", "`frequencies`", ""),
+            (
+                "polarizability(m, [0.1], #{ frequencies: [0.0] })",
+                "a momentum [0.1] for 2",
+                "one finite number",
+            ),
+            ("polarizability(m, [0.1, 0.0 / 0.0], #{ frequencies: [0.0] })", "for 2 periodic", ""),
+            ("polarizability(m, \"x\", #{ frequencies: [0.0] })", "a momentum", ""),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], grid: 0 })", "option `grid` is 0", ""),
+            (
+                "polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], grid: [4] })",
+                "a grid [4] in 2",
+                "for each",
+            ),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], grid: [4, -4] })", "a grid", ""),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], eta: 0.0 })", "eta is 0", "above zero"),
+            (
+                "polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], temperature: -1.0 })",
+                "temperature is -1",
+                "",
+            ),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [0.0 / 0.0] })", "not finite", ""),
+            ("polarizability(m, [0.1, 0.0], #{ frequencies: [I] })", "frequencies", ""),
+            (
+                "polarizability(m, [0.1, 0.0], #{ frequencies: [0.0], interaction: \"v\" })",
+                "`interaction`",
+                "",
+            ),
+            ("polarizability(open, 0.1, #{ frequencies: [0.0] })", "open in every direction", ""),
+            ("polarizability(pairs, 0.1, #{ frequencies: [0.0] })", "superconductor", "electrons alone"),
+            ("kpm::polarizability(h, [0.1, 0.0])", "no frequencies", "linspace"),
+            ("kpm::polarizability(h, [0.1], #{ frequencies: [0.5] })", "", ""),
+            (
+                "kpm::polarizability(h, [0.1, 0.0], #{ frequencies: [0.0], moments: 8 })",
+                "a frequency of 0",
+                "",
+            ),
+            ("kpm::polarizability(h, [0.1, 0.0], #{ frequencies: [0.5], vectors: 0 })", "0 vectors", ""),
+            (
+                "kpm::polarizability(sparse([0], [0], [1.0]), [0.1], #{ frequencies: [0.5], moments: 8 })",
+                "",
+                "",
+            ),
+            ("hilbert_transform([0.0, 1.0], [0.0], [0.5])", "1 values at 2 places", "as many"),
+            ("hilbert_transform([0.0], [0.0], [0.5])", "1 values at 1 places", "two or more"),
+            ("hilbert_transform([1.0, 0.0], [0.0, 1.0], [0.5])", "do not ascend", "sort"),
+            ("hilbert_transform([0.0, 1.0], [0.0, 0.0 / 0.0], [0.5])", "not finite", ""),
+        ],
+    );
+}
