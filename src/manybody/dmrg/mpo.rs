@@ -65,7 +65,7 @@ impl Mpo {
     /// For operators and sites that do not exist, a sector without states, terms that change its numbers, and sums that
     /// are not Hermitian.
     pub fn hamiltonian(sum: &OpSum, sites: &Sites, sector: &Sector) -> Result<Arc<Mpo>> {
-        if sum.terms().is_empty() {
+        if sum.terms_on(sites.count()).is_empty() {
             return Err(Error::input("an operator sum without terms").hint(
                 "a function is given its own copy of a sum: let it return the sum, or call it as a method that adds to `this`",
             ));
@@ -114,6 +114,30 @@ impl Mpo {
             states,
             uniform: true,
             mirror,
+            complex: false,
+            strength: 0.0,
+        })
+    }
+
+    /// The automaton of a cell that an infinite chain repeats; see `uniform/automaton.rs`. The last bond is the first of the
+    /// next cell.
+    pub(super) fn of_cell(
+        sites: &Sites,
+        symmetry: &Symmetry,
+        target: &Label,
+        states: &[Vec<Label>],
+        bonds: Vec<Bond>,
+        tensors: Vec<Vec<Entry>>,
+    ) -> Arc<Mpo> {
+        Arc::new(Mpo {
+            sites: sites.clone(),
+            symmetry: symmetry.clone(),
+            target: target.clone(),
+            bonds,
+            tensors,
+            states: states.to_vec(),
+            uniform: false,
+            mirror: None,
             complex: false,
             strength: 0.0,
         })

@@ -382,7 +382,7 @@ mod manybody_functions {
     /// ```
     #[rhai_fn(global, get = "terms", pure)]
     pub fn terms(sum: &mut OpSum) -> INT {
-        sum.terms().len() as INT
+        (sum.terms().len() + sum.tails().len()) as INT
     }
 
     #[rhai_fn(name = "+")]

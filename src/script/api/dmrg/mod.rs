@@ -8,6 +8,7 @@ mod held;
 mod order;
 mod state;
 mod time;
+mod uniform;
 
 use std::sync::Arc;
 
@@ -27,6 +28,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     order::register(rooms);
     state::register(rooms);
     time::register(rooms);
+    uniform::register(rooms);
 }
 
 /// One of two, by the numbers it is made of.

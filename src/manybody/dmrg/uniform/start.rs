@@ -1,0 +1,98 @@
+//! Product states of a cell that are low in energy, to start from.
+
+use super::super::state::State;
+use super::cell::Cell;
+use crate::error::{Error, Result};
+use crate::manybody::{OpSum, Product};
+use crate::number::C64;
+
+/// The most products that are tried.
+const MOST: usize = 1 << 18;
+/// The most of equal energy whose variances are compared.
+const COMPARED: usize = 16;
+/// Distances of a decaying coupling that count.
+const DISTANCES: usize = 64;
+
+/// A term's elements on the diagonal: site of the cell and an entry a state.
+struct Diagonal {
+    coefficient: C64,
+    sites: Vec<(usize, Vec<C64>)>,
+}
+
+/// The local states of a product state of low energy with the numbers of the cell: of those of the lowest expectation value the
+/// one that the Hamiltonian changes most.
+///
+/// # Errors
+/// When the cell has too many products to try them all, or the sum does not fit.
+pub fn lowest_cell_product(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
+    let n = cell.len();
+    let all: f64 = cell.states.iter().map(|s| s.len() as f64).product();
+    if all > MOST as f64 {
+        return Err(Error::input(format!("a cell of {all:.0} product states, too many to start from the best of them"))
+            .hint("give a product state with the option `start`: an array of names, one for each site of the cell"));
+    }
+    let mut shown = OpSum::new();
+    for term in sum.terms() {
+        shown.add(term.coefficient, term.factors.clone())?;
+    }
+    for tail in sum.tails() {
+        for k in 1..=DISTANCES {
+            shown.add(tail.coefficient * tail.ratio.powu(k as u32), tail.at(k))?;
+        }
+    }
+    let last = shown.terms().iter().flat_map(|t| &t.factors).map(|f| f.1).max().unwrap_or(0);
+    let chain = cell.chain(last / n + 1)?;
+    let mut terms = Vec::new();
+    for term in shown.terms() {
+        let product = Product::new(term, &chain)?;
+        let mut sites = Vec::new();
+        for (site, matrix) in &product.factors {
+            let d = chain.site(*site)?.dim();
+            sites.push((site % n, (0..d).map(|s| matrix[s * d + s]).collect::<Vec<C64>>()));
+        }
+        for &site in &product.string {
+            let own = chain.site(site)?;
+            let sign = |s: usize| C64::from(if own.is_odd(s) { -1.0 } else { 1.0 });
+            sites.push((site % n, (0..own.dim()).map(sign).collect()));
+        }
+        if sites.iter().all(|(_, d)| d.iter().any(|z| *z != C64::ZERO)) {
+            terms.push(Diagonal { coefficient: product.coefficient, sites });
+        }
+    }
+    let energy = |states: &[usize]| -> f64 {
+        let of = |t: &Diagonal| t.sites.iter().map(|(site, d)| d[states[*site]]).product::<C64>();
+        terms.iter().map(|t| (t.coefficient * of(t)).re).sum()
+    };
+    let mut best: Vec<Vec<usize>> = Vec::new();
+    let mut least = f64::INFINITY;
+    let mut states = vec![0; n];
+    loop {
+        let sum = states.iter().enumerate().fold(cell.symmetry.zero(), |q, (site, s)| {
+            cell.symmetry.add(&q, &cell.states[site][*s])
+        });
+        if sum == cell.symmetry.zero() {
+            let e = energy(&states);
+            let margin = 1e-10 * (1.0 + e.abs());
+            if e < least - margin {
+                best.clear();
+            }
+            if e < least + margin && best.len() < COMPARED {
+                best.push(states.clone());
+            }
+            least = least.min(e);
+        }
+        let Some(site) = (0..n).rev().find(|&i| states[i] + 1 < cell.states[i].len()) else { break };
+        states[site] += 1;
+        states[site + 1..].fill(0);
+    }
+    let mut chosen: Option<(f64, Vec<usize>)> = None;
+    for states in best {
+        let long: Vec<usize> = states.iter().copied().cycle().take(chain.count()).collect();
+        let psi = State::<C64>::product(&chain, &long, &Vec::new())?;
+        let change = if chain.count() <= 64 { psi.variance(&shown).map_or(0.0, |v| v.0) } else { 0.0 };
+        if chosen.as_ref().is_none_or(|c| change > c.0 + 1e-10) {
+            chosen = Some((change, states));
+        }
+    }
+    chosen.map(|c| c.1).ok_or_else(|| Error::internal("a cell both with and without states"))
+}
