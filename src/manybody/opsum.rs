@@ -1,6 +1,7 @@
 //! Sums of products of local operators: a many-body Hamiltonian as data.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, Mul};
 
@@ -208,6 +209,62 @@ impl OpSum {
             sum.terms.push(Term { coefficient: term.coefficient, factors });
         }
         Ok(sum)
+    }
+
+    /// The terms that an infinite chain repeats every `n` sites: those of this sum, of a longer chain, that begin on its first
+    /// `n` sites.
+    ///
+    /// # Errors
+    /// When the chain is too short to hold them, or its terms do not repeat so.
+    pub fn cell(&self, n: usize) -> Result<OpSum> {
+        if n == 0 {
+            return Err(Error::input("a cell of 0 sites").hint("a cell has one site at least"));
+        }
+        let first = |term: &Term| term.factors.iter().map(|f| f.1).min().unwrap_or(0);
+        let last = |term: &Term| term.factors.iter().map(|f| f.1).max().unwrap_or(0);
+        let reach = self.terms.iter().map(|t| last(t) - first(t)).max().unwrap_or(0);
+        let known = self.terms.iter().map(last).chain(self.tails.iter().map(|t| t.site)).max().unwrap_or(0) + 1;
+        let sites = self.meant.as_ref().map_or(known, |m| m.sites);
+        if sites < 2 * n || sites < n + reach {
+            return Err(Error::input(format!("a sum of {sites} sites is too short to show what a cell of {n} repeats"))
+                .hint(format!("make it for {} sites or more, with open ends", (2 * n).max(n + reach))));
+        }
+        // What the first two cells have, as far as the chain's end does not cut it off.
+        let mut cells = [BTreeMap::new(), BTreeMap::new()];
+        for term in self.terms.iter().filter(|t| !t.factors.is_empty()) {
+            let at = first(term) / n;
+            if at < 2 && last(term) + (1 - at) * n < sites {
+                let key: Vec<(String, usize)> =
+                    term.factors.iter().map(|(name, site)| (name.clone(), site - at * n)).collect();
+                *cells[at].entry(key).or_insert(C64::ZERO) += term.coefficient;
+            }
+        }
+        let [a, b] = &cells;
+        let differs = |x: &BTreeMap<Vec<(String, usize)>, C64>, y: &BTreeMap<_, C64>| {
+            x.iter().find(|(k, z)| (*z - y.get(*k).copied().unwrap_or_default()).norm() > 1e-12 * z.norm())
+                .map(|(k, z)| Term { coefficient: *z, factors: k.clone() })
+        };
+        if let Some(term) = differs(a, b).or_else(|| differs(b, a)) {
+            return Err(Error::input(format!("the term `{term}` does not repeat every {n} sites"))
+                .hint("a chain with open ends repeats; a longer cell may be needed"));
+        }
+        let terms = self.terms.iter().filter(|t| !t.factors.is_empty() && first(t) < n).cloned().collect();
+        let tails = self.tails.iter().filter(|t| t.site < n).cloned().collect();
+        Ok(OpSum { terms, tails, meant: None, order: None })
+    }
+
+    /// The terms of several cells of `n` sites in a row as those of one, where each cell repeats these.
+    pub fn repeated(&self, n: usize, times: usize) -> OpSum {
+        let mut all = OpSum::default();
+        for cell in 0..times {
+            let term = |t: &Term| Term {
+                coefficient: t.coefficient,
+                factors: t.factors.iter().map(|(name, site)| (name.clone(), site + cell * n)).collect(),
+            };
+            all.terms.extend(self.terms.iter().map(term));
+            all.tails.extend(self.tails.iter().map(|t| Tail { site: t.site + cell * n, ..t.clone() }));
+        }
+        all
     }
 
     /// The terms in the order of their adding, without the couplings that decay.

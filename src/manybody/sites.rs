@@ -65,6 +65,17 @@ impl Sites {
         Sites::new(order.iter().map(|&i| self.sites[i].clone()).collect())
     }
 
+    /// Several copies of all sites in a row.
+    ///
+    /// # Errors
+    /// For none, or more than a million sites.
+    pub fn repeated(&self, times: usize) -> Result<Sites> {
+        if times.saturating_mul(self.count()) > 1_000_000 {
+            return Err(Error::input(format!("{times} times {self} are too many")));
+        }
+        Sites::new((0..times).flat_map(|_| self.iter().cloned()).collect())
+    }
+
     /// Every site and a copy of it as one site.
     ///
     /// # Errors

@@ -29,6 +29,8 @@ pub struct Repeated {
     pub reach: usize,
     /// Whether a coupling decays and never ends.
     pub decays: bool,
+    /// The largest sum, over the sites, of the sizes of the terms that act there.
+    pub strength: f64,
 }
 
 /// What has to be carried across a bond.
@@ -156,7 +158,8 @@ impl Repeated {
         let reach = strings.words.keys().filter_map(|w| w.last()).map(|w| w.0 / n).max().unwrap_or(0);
         let longest = decays.iter().map(|d| d.step / n + 1).max().unwrap_or(0);
         let mpo = Mpo::of_cell(&cell.sites, &cell.symmetry, &cell.target, &cell.states, bonds, tensors);
-        Ok(Repeated { cell: cell.clone(), mpo, reach: reach.max(longest), decays: !decays.is_empty() })
+        let strength = strength(&strings, &decays, n);
+        Ok(Repeated { cell: cell.clone(), mpo, reach: reach.max(longest), decays: !decays.is_empty(), strength })
     }
 }
 
@@ -208,6 +211,20 @@ fn decay(tail: &Tail, chain: &Sites, cell: &Cell, strings: &mut Strings) -> Resu
         });
     }
     Ok(found)
+}
+
+fn strength(strings: &Strings, decays: &[Decay], n: usize) -> f64 {
+    let mut of_site = vec![0.0; n];
+    for (word, z) in &strings.words {
+        let size: f64 = word.iter().map(|w| strings.alphabet.size(w.1)).product::<f64>() * z.norm();
+        word.iter().for_each(|w| of_site[w.0 % n] += size);
+    }
+    for d in decays {
+        let size = strings.alphabet.size(d.first) * strings.alphabet.size(d.second) * d.factor.norm();
+        // Its partners are spread over all sites alike.
+        of_site[d.site] += 2.0 * size * d.ratio.norm() / (1.0 - d.ratio.norm());
+    }
+    of_site.into_iter().fold(0.0, f64::max)
 }
 
 /// By how much an operator changes the conserved numbers.

@@ -91,6 +91,19 @@ pub(super) fn from_right<T: Element>(
     out
 }
 
+/// Past a site to the right, between two states: the sum of `A_i^H x B_i`.
+pub(super) fn between<T: Element>(a: &Tensor<T>, b: &Tensor<T>, x: &Matrices<T>) -> Matrices<T> {
+    let mut out = Matrices::new();
+    for (&(bra, ket), m) in x {
+        for i in 0..a.fusion.states() {
+            let (Some((at, upper)), Some((to, lower))) = (a.part(bra, i), b.part(ket, i)) else { continue };
+            let half = product(m.as_ref(), lower);
+            put(&mut out, (at, to), adjoint_product(upper, half.as_ref()));
+        }
+    }
+    out
+}
+
 /// Past all sites of some tensors, in their order.
 pub(super) fn past_left<T: Element>(tensors: &[Tensor<T>], x: &Matrices<T>) -> Matrices<T> {
     tensors.iter().fold(x.clone(), |x, tensor| from_left(tensor, None, &x))
@@ -136,6 +149,11 @@ impl Layout {
                 all.push(((row, column), (space.dim(row), columns)));
             }
         }
+        Layout(all)
+    }
+
+    /// From pairs of sectors and their sizes.
+    pub fn of(all: Vec<((usize, usize), (usize, usize))>) -> Layout {
         Layout(all)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::mpo::conserved;
 use super::super::space::{Label, Symmetry};
 use crate::error::{Error, Result};
-use crate::manybody::{Sector, Site, Sites};
+use crate::manybody::{Sector, Sites};
 
 /// The most sites of a chain that copies of a cell are laid out to.
 const LONGEST: usize = 4096;
@@ -32,12 +32,16 @@ impl Cell {
             Ok(found) => found,
             Err(e) => return Err(too_short(sites, sector).unwrap_or(e)),
         };
-        let n = sites.count();
-        let mut states: Vec<Vec<Label>> = (0..n).map(|i| symmetry.states(sites, i)).collect();
+        Ok(Cell::of(sites, symmetry, target))
+    }
+
+    /// From numbers that the cell is known to hold.
+    pub(super) fn of(sites: &Sites, symmetry: Symmetry, target: Label) -> Arc<Cell> {
+        let mut states: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
         if let Some(last) = states.last_mut() {
             last.iter_mut().for_each(|q| *q = symmetry.subtract(q, &target));
         }
-        Ok(Arc::new(Cell { sites: sites.clone(), symmetry, target, states }))
+        Arc::new(Cell { sites: sites.clone(), symmetry, target, states })
     }
 
     /// Number of sites.
@@ -74,8 +78,7 @@ fn copies(sites: &Sites, times: usize) -> Result<Sites> {
         return Err(Error::input(format!("terms that reach over more than {LONGEST} sites"))
             .hint("terms of an infinite chain reach over a few cells; couplings that decay have their own form"));
     }
-    let all: Vec<Arc<Site>> = (0..times).flat_map(|_| sites.iter().cloned()).collect();
-    Sites::new(all)
+    sites.repeated(times)
 }
 
 /// The error for numbers that fit some longer cell.

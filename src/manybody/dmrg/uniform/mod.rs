@@ -7,13 +7,16 @@ mod cell;
 mod environment;
 mod gauge;
 mod krylov;
+mod measure;
 mod search;
 mod start;
 mod state;
 mod step;
+mod storage;
 
 pub use automaton::Repeated;
 pub use cell::Cell;
 pub use search::Search;
 pub use start::lowest_cell_product;
 pub use state::Uniform;
+pub use storage::SavedUniform;

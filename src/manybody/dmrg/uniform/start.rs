@@ -1,10 +1,20 @@
 //! Product states of a cell that are low in energy, to start from.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use faer::Mat;
+
+use super::super::space::{Fusion, Label, Space};
 use super::super::state::State;
+use super::super::tensor::Tensor;
 use super::cell::Cell;
+use super::state::Uniform;
+use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Product};
 use crate::number::C64;
+use crate::number::philox::{self, Stream};
 
 /// The most products that are tried.
 const MOST: usize = 1 << 18;
@@ -95,4 +105,90 @@ pub fn lowest_cell_product(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
         }
     }
     chosen.map(|c| c.1).ok_or_else(|| Error::internal("a cell both with and without states"))
+}
+
+impl<T: Element> Uniform<T> {
+    /// A state of random numbers, from number `first` of a seed on, of some states at each bond, with the labels around those
+    /// of a product state.
+    ///
+    /// # Errors
+    /// When the product is none of the cell; when a decomposition does not converge.
+    pub fn random(
+        cell: &Arc<Cell>,
+        product: &[usize],
+        most: usize,
+        seed: u64,
+        first: u64,
+    ) -> Result<Uniform<T>> {
+        let n = cell.len();
+        let symmetry = &cell.symmetry;
+        let centre = Uniform::<T>::product(cell, product)?;
+        let mut labels: Vec<BTreeSet<Label>> =
+            centre.spaces.iter().map(|s| BTreeSet::from([s.label(0).clone()])).collect();
+        // What one round through the cell reaches in either direction, the nearest of it.
+        for site in (0..n).chain((0..n).rev()) {
+            let behind = (site + 1) % n;
+            let forth: Vec<Label> = labels[site]
+                .iter()
+                .flat_map(|q| cell.states[site].iter().map(move |s| symmetry.add(q, s)))
+                .collect();
+            labels[behind].extend(forth);
+            let back: Vec<Label> = labels[behind]
+                .iter()
+                .flat_map(|q| cell.states[site].iter().map(move |s| symmetry.subtract(q, s)))
+                .collect();
+            labels[site].extend(back);
+            for bond in [site, behind] {
+                let middle = centre.spaces[bond].label(0);
+                let mut all: Vec<Label> = labels[bond].iter().cloned().collect();
+                all.sort_by_key(|q| symmetry.distance(q, middle));
+                all.truncate(most.max(1));
+                labels[bond] = all.into_iter().collect();
+            }
+        }
+        // Labels that lead nowhere are left out.
+        loop {
+            let before: usize = labels.iter().map(BTreeSet::len).sum();
+            for site in 0..n {
+                let behind = (site + 1) % n;
+                let (a, b) = (labels[site].clone(), labels[behind].clone());
+                let states = &cell.states[site];
+                labels[behind].retain(|q| states.iter().any(|s| a.contains(&symmetry.subtract(q, s))));
+                let b: BTreeSet<Label> = b.intersection(&labels[behind]).cloned().collect();
+                labels[site].retain(|q| states.iter().any(|s| b.contains(&symmetry.add(q, s))));
+            }
+            if labels.iter().map(BTreeSet::len).sum::<usize>() == before {
+                break;
+            }
+        }
+        // Without conserved numbers there is one label, of several states.
+        let each = if symmetry.names().is_empty() { most.min(4) } else { 1 };
+        let dims = |q: &Label| (q.clone(), each);
+        let mut spaces: Vec<Space> = labels
+            .iter()
+            .map(|l| Space::new(l.iter().map(dims).collect::<BTreeMap<_, _>>()))
+            .collect();
+        if each > 1 {
+            // No more than a site's states can join.
+            let narrowest = cell.states.iter().map(Vec::len).min().unwrap_or(1);
+            if narrowest == 1 {
+                spaces = centre.spaces.clone();
+            }
+        }
+        let mut drawn = first;
+        let mut tensors = Vec::with_capacity(n);
+        for site in 0..n {
+            let (before, behind) = (&spaces[site], &spaces[(site + 1) % n]);
+            let fusion = Fusion::new(symmetry, before, &cell.states[site]);
+            tensors.push(Tensor::new(symmetry, before, &cell.states[site], behind, |sector| {
+                let rows = fusion.space().find(behind.label(sector)).map_or(0, |r| fusion.space().dim(r));
+                Mat::from_fn(rows, behind.dim(sector), |_, _| {
+                    let w = philox::words(seed, Stream::Script as u32, drawn, 2);
+                    drawn += 1;
+                    T::from_c64((philox::unit(w[0], w[1]) - 0.5).into())
+                })
+            })?);
+        }
+        Uniform::canonical(cell, &spaces, &tensors)
+    }
 }

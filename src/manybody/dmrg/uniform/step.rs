@@ -28,6 +28,8 @@ pub struct Found {
     pub energy: f64,
     /// The largest norm, over the sites, of what the Hamiltonian would change a site's matrices by.
     pub gradient: f64,
+    /// The sum of the squares of these norms.
+    pub squares: f64,
 }
 
 /// Two blocks as an operator.
@@ -139,7 +141,7 @@ impl<T: Element> Uniform<T> {
     ) -> Result<(Uniform<T>, Found)> {
         let n = self.len();
         let symmetry = &self.cell.symmetry;
-        let mut gradient = 0.0f64;
+        let (mut gradient, mut squares) = (0.0f64, 0.0);
         let mut middles = Vec::with_capacity(n);
         let mut centres = Vec::with_capacity(n);
         let quiet = task.quiet();
@@ -161,6 +163,7 @@ impl<T: Element> Uniform<T> {
                 sum += square(y.as_ref());
             }
             gradient = gradient.max(sum.sqrt());
+            squares += sum;
             middles.push(joined.unpack::<T>(&joined.lowest(&start, tol, STEPS, &quiet)?)?);
             let bare = Joined::new(device, &environments.lefts[site], &environments.rights[site])?;
             let c: BTreeMap<usize, Mat<T>> = self.centre[site].iter().cloned().enumerate().collect();
@@ -198,11 +201,11 @@ impl<T: Element> Uniform<T> {
         }
         let next =
             Uniform { cell: self.cell.clone(), spaces: self.spaces.clone(), left, right, centre: centres };
-        Ok((next, Found { energy: environments.energy, gradient }))
+        Ok((next, Found { energy: environments.energy, gradient, squares }))
     }
 
     /// The state with up to `more` states added at each bond: those that the Hamiltonian adds most to two neighbouring
-    /// sites. The state itself stays what it is. Also the largest norm of what it adds to two sites.
+    /// sites. The state itself stays what it is. Also the sum of the squares of all that it adds to two sites.
     ///
     /// # Errors
     /// When a decomposition fails; interruption.
@@ -214,18 +217,18 @@ impl<T: Element> Uniform<T> {
     ) -> Result<(Uniform<T>, f64)> {
         let n = self.len();
         let mut all = Vec::with_capacity(n);
-        let mut largest = 0.0f64;
+        let mut squares = 0.0;
         for (bond, &more) in more.iter().enumerate() {
             crate::task::poll()?;
             let (mut found, size) = self.directions(environments, device, bond)?;
-            largest = largest.max(size);
+            squares += size;
             found.truncate(more);
             all.push(found);
         }
-        Ok((self.with_directions(&all)?, largest))
+        Ok((self.with_directions(&all)?, squares))
     }
 
-    /// What the Hamiltonian adds at a bond to the two sites beside it, by weight, and the norm of all of it.
+    /// What the Hamiltonian adds at a bond to the two sites beside it, by weight, and the sum of all its squares.
     fn directions(
         &self,
         environments: &Environments<T>,
@@ -286,7 +289,7 @@ impl<T: Element> Uniform<T> {
         found.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.label.cmp(&b.label)));
         let least = 1e-14 * found.first().map_or(0.0, |d| d.weight);
         found.retain(|d| d.weight > least.max(1e-14));
-        Ok((found, size.sqrt()))
+        Ok((found, size))
     }
 
     /// The same state with more states at each bond.

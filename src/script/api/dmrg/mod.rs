@@ -6,13 +6,15 @@ mod blocks;
 mod density;
 mod held;
 mod order;
+mod reading;
 mod state;
 mod time;
 mod uniform;
 
 use std::sync::Arc;
 
-pub(super) use held::{load_state as load, need_own_name};
+pub(super) use held::need_own_name;
+pub(super) use reading::load_state as load;
 
 use crate::error::Error;
 use crate::manybody::dmrg::{Block, State, Superblock};
