@@ -20,6 +20,8 @@ use crate::number::philox::{self, Stream};
 const MOST: usize = 1 << 18;
 /// The most of equal energy whose variances are compared.
 const COMPARED: usize = 16;
+/// The longest chain whose variance is looked at.
+const LONG: usize = 48;
 /// Distances of a decaying coupling that count.
 const DISTANCES: usize = 64;
 
@@ -95,11 +97,21 @@ pub fn lowest_cell_product(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
         states[site] += 1;
         states[site + 1..].fill(0);
     }
+    // Neighbours that decaying couplings reach first tell how much the Hamiltonian changes a product.
+    let mut near = OpSum::new();
+    for term in sum.terms() {
+        near.add(term.coefficient, term.factors.clone())?;
+    }
+    for tail in sum.tails() {
+        near.add(tail.coefficient * tail.ratio, tail.at(1))?;
+    }
+    let last = near.terms().iter().flat_map(|t| &t.factors).map(|f| f.1).max().unwrap_or(0);
+    let short = cell.chain(last / n + 1)?;
     let mut chosen: Option<(f64, Vec<usize>)> = None;
     for states in best {
-        let long: Vec<usize> = states.iter().copied().cycle().take(chain.count()).collect();
-        let psi = State::<C64>::product(&chain, &long, &Vec::new())?;
-        let change = if chain.count() <= 64 { psi.variance(&shown).map_or(0.0, |v| v.0) } else { 0.0 };
+        let long: Vec<usize> = states.iter().copied().cycle().take(short.count()).collect();
+        let psi = State::<C64>::product(&short, &long, &Vec::new())?;
+        let change = if short.count() <= LONG { psi.variance(&near).map_or(0.0, |v| v.0) } else { 0.0 };
         if chosen.as_ref().is_none_or(|c| change > c.0 + 1e-10) {
             chosen = Some((change, states));
         }

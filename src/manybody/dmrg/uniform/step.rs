@@ -83,7 +83,7 @@ impl Joined {
         h.device().download(&h.apply(&v)?)
     }
 
-    /// The lowest state near `x`.
+    /// The lowest state near `x`, of the same phase.
     fn lowest(&self, x: &[C64], tol: f64, iterations: usize, task: &Task) -> Result<Vec<C64>> {
         let h = &self.operator;
         let start = h.device().upload(h.dtype(), Rows::all(h.dim()), 1, x)?;
@@ -94,7 +94,13 @@ impl Joined {
             trust_start: true,
             ..DavidsonOptions::new(1)
         };
-        h.device().download(&davidson(h, options, task)?.vectors)
+        let mut found = h.device().download(&davidson(h, options, task)?.vectors)?;
+        let overlap: C64 = found.iter().zip(x).map(|(a, b)| a.conj() * b).sum();
+        if overlap.norm() > 0.0 {
+            let phase = overlap / overlap.norm();
+            found.iter_mut().for_each(|z| *z *= phase);
+        }
+        Ok(found)
     }
 }
 
@@ -128,7 +134,7 @@ struct Direction<T> {
 }
 
 impl<T: Element> Uniform<T> {
-    /// One step of all sites at once, and what was known before it.
+    /// One step of all sites at once, what was known before it, and by how much it changes the matrices between the two forms.
     ///
     /// # Errors
     /// When a search or a decomposition fails; interruption.
@@ -138,10 +144,11 @@ impl<T: Element> Uniform<T> {
         device: &Device,
         tol: f64,
         task: &Task,
-    ) -> Result<(Uniform<T>, Found)> {
+    ) -> Result<(Uniform<T>, Found, Vec<C64>)> {
         let n = self.len();
         let symmetry = &self.cell.symmetry;
         let (mut gradient, mut squares) = (0.0f64, 0.0);
+        let mut change = Vec::new();
         let mut middles = Vec::with_capacity(n);
         let mut centres = Vec::with_capacity(n);
         let quiet = task.quiet();
@@ -164,10 +171,14 @@ impl<T: Element> Uniform<T> {
             }
             gradient = gradient.max(sum.sqrt());
             squares += sum;
-            middles.push(joined.unpack::<T>(&joined.lowest(&start, tol, STEPS, &quiet)?)?);
+            let found = joined.lowest(&start, tol, STEPS, &quiet)?;
+            change.extend(found.iter().zip(&start).map(|(a, b)| a - b));
+            middles.push(joined.unpack::<T>(&found)?);
             let bare = Joined::new(device, &environments.lefts[site], &environments.rights[site])?;
             let c: BTreeMap<usize, Mat<T>> = self.centre[site].iter().cloned().enumerate().collect();
-            let found = bare.lowest(&bare.pack(&c)?, tol, STEPS, &quiet)?;
+            let start = bare.pack(&c)?;
+            let found = bare.lowest(&start, tol, STEPS, &quiet)?;
+            change.extend(found.iter().zip(&start).map(|(a, b)| a - b));
             let found = bare.unpack::<T>(&found)?;
             centres.push((0..self.spaces[site].sectors()).map(|s| found[&s].clone()).collect::<Vec<_>>());
         }
@@ -201,7 +212,52 @@ impl<T: Element> Uniform<T> {
         }
         let next =
             Uniform { cell: self.cell.clone(), spaces: self.spaces.clone(), left, right, centre: centres };
-        Ok((next, Found { energy: environments.energy, gradient, squares }))
+        Ok((next, Found { energy: environments.energy, gradient, squares }, change))
+    }
+
+    /// A combination of states that are close to one another, in the same bases: matrices are added up and made isometries
+    /// again. The coefficients sum up to one.
+    ///
+    /// # Errors
+    /// When a decomposition fails.
+    pub fn combined(parts: &[(f64, &Uniform<T>)]) -> Result<Option<Uniform<T>>> {
+        let Some((_, first)) = parts.first() else { return Ok(None) };
+        let (n, symmetry) = (first.len(), &first.cell.symmetry);
+        let sum = |of: &dyn Fn(&Uniform<T>) -> &Mat<T>| -> Mat<T> {
+            let one = of(first);
+            let mut out = Mat::zeros(one.nrows(), one.ncols());
+            for (z, psi) in parts {
+                out += of(psi) * faer::Scale(T::from_c64((*z).into()));
+            }
+            out
+        };
+        let (mut left, mut right) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let mut centre: Vec<Vec<Mat<T>>> = Vec::with_capacity(n);
+        for site in 0..n {
+            let (before, behind) = (&first.spaces[site], &first.spaces[first.behind(site)]);
+            let states = &first.cell.states[site];
+            let mut isometries = Vec::new();
+            for s in 0..first.left[site].matrices.len() {
+                isometries.push(polar(sum(&|psi| &psi.left[site].matrices[s]).as_ref())?);
+            }
+            left.push(Tensor::new(symmetry, before, states, behind, |s| isometries[s].clone())?);
+            let mut tensor = first.right[site].clone();
+            for (s, m) in tensor.matrices.iter_mut().enumerate() {
+                *m = sum(&|psi| &psi.right[site].matrices[s]);
+            }
+            let (fusion, blocks) = from_right(symmetry, states, &tensor, behind, None);
+            let mut rows: Blocks<T> = Vec::new();
+            for (label, wide) in blocks {
+                let q = polar(adjoint(wide.as_ref()).as_ref())?;
+                rows.push((label, adjoint(q.as_ref())));
+            }
+            right.push(to_tensor(symmetry, states, before, behind, &fusion, &rows)?);
+            let c: Vec<Mat<T>> =
+                (0..before.sectors()).map(|s| sum(&|psi| &psi.centre[site][s])).collect();
+            let size = c.iter().map(|m| square(m.as_ref())).sum::<f64>().sqrt();
+            centre.push(c.iter().map(|m| m * faer::Scale(T::from_c64((1.0 / size).into()))).collect());
+        }
+        Ok(Some(Uniform { cell: first.cell.clone(), spaces: first.spaces.clone(), left, right, centre }))
     }
 
     /// The state with up to `more` states added at each bond: those that the Hamiltonian adds most to two neighbouring
