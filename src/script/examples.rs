@@ -41,7 +41,7 @@ const SCRIPTS: [(&str, &str); 34] = [
 ];
 
 /// What people ask for and the scripts call by another name.
-const WORDS: [(&[&str], &str); 15] = [
+const WORDS: [(&[&str], &str); 16] = [
     (&["band structure", "bandstructure", "dispersion", "bloch"], "bands"),
     (&["dos", "ldos", "density of states", "spectrum"], "density of states"),
     (&["hall effect", "quantum hall", "topology", "topological"], "chern"),
@@ -56,6 +56,10 @@ const WORDS: [(&[&str], &str); 15] = [
     (&["finite temperature", "specific heat", "thermodynamics"], "temperature"),
     (&["exact diagonalisation", "ed", "lanczos"], "davidson"),
     (&["matrix product states", "mps", "tensor networks"], "dmrg"),
+    (
+        &["vumps", "idmrg", "imps", "infinite mps", "uniform mps", "thermodynamic limit", "central charge"],
+        "infinite chains",
+    ),
     (&["qmc", "quantum monte carlo", "variational monte carlo", "vmc"], "metropolis"),
     (&["qcd", "quarks", "propagator", "lattice gauge theory", "chiral"], "overlap"),
     (&["spin chain", "magnetism", "antiferromagnet"], "heisenberg"),
