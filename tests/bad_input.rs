@@ -8,6 +8,7 @@ mod language;
 mod operators;
 mod pairing;
 mod states;
+mod uniform;
 mod vmc;
 
 use std::path::PathBuf;

@@ -49,10 +49,8 @@ impl Tail {
     /// The terms on a finite chain.
     fn on(&self, sites: usize) -> impl Iterator<Item = Term> {
         let last = sites.saturating_sub(self.site + 1) / self.step;
-        (1..=last).map(|k| Term {
-            coefficient: self.coefficient * self.ratio.powu(k as u32),
-            factors: self.at(k),
-        })
+        (1..=last)
+            .map(|k| Term { coefficient: self.coefficient * self.ratio.powu(k as u32), factors: self.at(k) })
     }
 }
 
@@ -223,11 +221,20 @@ impl OpSum {
         let first = |term: &Term| term.factors.iter().map(|f| f.1).min().unwrap_or(0);
         let last = |term: &Term| term.factors.iter().map(|f| f.1).max().unwrap_or(0);
         let reach = self.terms.iter().map(|t| last(t) - first(t)).max().unwrap_or(0);
-        let known = self.terms.iter().map(last).chain(self.tails.iter().map(|t| t.site)).max().unwrap_or(0) + 1;
+        let known =
+            self.terms.iter().map(last).chain(self.tails.iter().map(|t| t.site)).max().unwrap_or(0) + 1;
         let sites = self.meant.as_ref().map_or(known, |m| m.sites);
+        if let Some(term) = self.terms.iter().find(|t| reach > 1 && last(t) + 1 - first(t) == sites) {
+            return Err(Error::input(format!(
+                "the term `{term}` reaches from end to end of the sum's {sites} sites"
+            ))
+            .hint("a cell is taken from a chain with open ends, longer than its terms reach"));
+        }
         if sites < 2 * n || sites < n + reach {
-            return Err(Error::input(format!("a sum of {sites} sites is too short to show what a cell of {n} repeats"))
-                .hint(format!("make it for {} sites or more, with open ends", (2 * n).max(n + reach))));
+            return Err(Error::input(format!(
+                "a sum of {sites} sites is too short to show what a cell of {n} repeats"
+            ))
+            .hint(format!("make it for {} sites or more, with open ends", (2 * n).max(n + reach))));
         }
         // What the first two cells have, as far as the chain's end does not cut it off.
         let mut cells = [BTreeMap::new(), BTreeMap::new()];
@@ -241,7 +248,8 @@ impl OpSum {
         }
         let [a, b] = &cells;
         let differs = |x: &BTreeMap<Vec<(String, usize)>, C64>, y: &BTreeMap<_, C64>| {
-            x.iter().find(|(k, z)| (*z - y.get(*k).copied().unwrap_or_default()).norm() > 1e-12 * z.norm())
+            x.iter()
+                .find(|(k, z)| (*z - y.get(*k).copied().unwrap_or_default()).norm() > 1e-12 * z.norm())
                 .map(|(k, z)| Term { coefficient: *z, factors: k.clone() })
         };
         if let Some(term) = differs(a, b).or_else(|| differs(b, a)) {
@@ -351,8 +359,7 @@ impl fmt::Display for Term {
 
 impl fmt::Display for Tail {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number =
-            |z: C64| if z.im == 0.0 { real(z.re, 10) } else { format!("({})", complex(z, 10)) };
+        let number = |z: C64| if z.im == 0.0 { real(z.re, 10) } else { format!("({})", complex(z, 10)) };
         write!(
             f,
             "{} {}^k {}({}) {}({} + {}k)",

@@ -20,7 +20,7 @@ impl Sites {
     /// When there are none.
     pub fn new(sites: Vec<Arc<Site>>) -> Result<Sites> {
         if sites.is_empty() {
-            return Err(Error::input("a chain without sites"));
+            return Err(Error::input("a chain without sites").hint("a chain has one site at least"));
         }
         let sites = told_apart(sites);
         let mut charges: Vec<String> = Vec::new();

@@ -108,9 +108,18 @@ mod tests {
             let found = instead(question).unwrap_or_default();
             assert!(found.contains(word), "{question}: {found}");
         }
-        for there in
-            ["VUMPS", "iDMRG", "METTS", "FCIDUMP", "Lanczos finite temperature", "moments", "dos", "sse2x", "gwen", "hmcx"]
-        {
+        for there in [
+            "VUMPS",
+            "iDMRG",
+            "METTS",
+            "FCIDUMP",
+            "Lanczos finite temperature",
+            "moments",
+            "dos",
+            "sse2x",
+            "gwen",
+            "hmcx",
+        ] {
             assert!(instead(there).is_none(), "{there}");
         }
     }

@@ -170,7 +170,11 @@ pub(super) fn described(header: &Value) -> Result<Described> {
 }
 
 /// A matrix of the numbers that follow.
-pub(super) fn read_matrix<T: Element>(words: &mut ChunksExact<u8>, rows: usize, columns: usize) -> Result<Mat<T>> {
+pub(super) fn read_matrix<T: Element>(
+    words: &mut ChunksExact<u8>,
+    rows: usize,
+    columns: usize,
+) -> Result<Mat<T>> {
     if rows.saturating_mul(columns).saturating_mul(size_of::<T>()) > 1 << 40 {
         return Err(broken("matrices too large"));
     }

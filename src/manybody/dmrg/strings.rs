@@ -128,7 +128,6 @@ impl Strings {
         self.alphabet.clone().strings(sum, sites, symmetry)
     }
 
-
     /// The strings of a sum that may change the conserved numbers, every term by the same amounts; and these amounts.
     ///
     /// # Errors

@@ -380,10 +380,15 @@ mod manybody_functions {
         o: Options,
     ) -> Fallible<()> {
         let number = |x: &Dynamic, what: &str| {
-            as_complex(x).ok_or_else(|| Error::input(format!("the {what} is a number, not a {}", type_of(x))))
+            as_complex(x).ok_or_else(|| {
+                Error::input(format!("the {what} is a number, not {}", type_of(x)))
+                    .hint("like `h.add_decaying(1.0, 0.5, \"Sz\", i, \"Sz\")`")
+            })
         };
-        let site = usize::try_from(site_1)
-            .map_err(|_| Error::input(format!("site {site_1} of operator `{op_1}` is negative")))?;
+        let site = usize::try_from(site_1).map_err(|_| {
+            Error::input(format!("site {site_1} of operator `{op_1}` is negative"))
+                .hint("sites are numbered from 0")
+        })?;
         Ok(sum.add_tail(Tail {
             coefficient: number(&coefficient, "coefficient")?,
             ratio: number(&ratio, "ratio")?,

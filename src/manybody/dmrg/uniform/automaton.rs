@@ -64,7 +64,10 @@ struct Bonds {
 impl Bonds {
     fn new(cell: &Cell) -> Bonds {
         let zero = cell.symmetry.zero();
-        Bonds { known: vec![HashMap::new(); cell.len()], charges: vec![vec![zero.clone(), zero]; cell.len()] }
+        Bonds {
+            known: vec![HashMap::new(); cell.count()],
+            charges: vec![vec![zero.clone(), zero]; cell.count()],
+        }
     }
 
     fn number(&mut self, bond: usize, what: Carried, charge: &Label) -> usize {
@@ -109,7 +112,7 @@ impl Repeated {
     /// For operators that a site does not have, terms that change the conserved numbers or the parity of fermions, and
     /// sums that are not Hermitian.
     pub fn new(sum: &OpSum, cell: &Arc<Cell>) -> Result<Repeated> {
-        let n = cell.len();
+        let n = cell.count();
         if let Some(meant) = sum.meant() {
             return Err(Error::input(format!(
                 "a Hamiltonian of {} sites that end where it ends, for a chain that has no end",
@@ -117,8 +120,14 @@ impl Repeated {
             ))
             .hint("make it for a longer chain and take the terms of a cell from it: `h.cell(n)` has those that begin on its first n sites"));
         }
+        if sum.terms().is_empty() && sum.tails().is_empty() {
+            return Err(Error::input("an operator sum without terms").hint(
+                "a function is given its own copy of a sum: let it return the sum, or call it as a method that adds to `this`",
+            ));
+        }
         let first: Vec<Term> = sum.terms().iter().map(|term| from_first_cell(term, n)).collect();
-        let tails: Vec<Tail> = sum.tails().iter().map(|tail| Tail { site: tail.site % n, ..tail.clone() }).collect();
+        let tails: Vec<Tail> =
+            sum.tails().iter().map(|tail| Tail { site: tail.site % n, ..tail.clone() }).collect();
         let mut plain = OpSum::new();
         for term in first {
             plain.add(term.coefficient, term.factors)?;
@@ -159,7 +168,13 @@ impl Repeated {
         let longest = decays.iter().map(|d| d.step / n + 1).max().unwrap_or(0);
         let mpo = Mpo::of_cell(&cell.sites, &cell.symmetry, &cell.target, &cell.states, bonds, tensors);
         let strength = strength(&strings, &decays, n);
-        Ok(Repeated { cell: cell.clone(), mpo, reach: reach.max(longest), decays: !decays.is_empty(), strength })
+        Ok(Repeated {
+            cell: cell.clone(),
+            mpo,
+            reach: reach.max(longest),
+            decays: !decays.is_empty(),
+            strength,
+        })
     }
 }
 
@@ -189,7 +204,7 @@ fn decay(tail: &Tail, chain: &Sites, cell: &Cell, strings: &mut Strings) -> Resu
     let shown = strings.more(&one, chain, &cell.symmetry)?;
     strings.alphabet = shown.alphabet;
     let (near, far) = (tail.site, tail.site + 2 * tail.step);
-    let n = cell.len();
+    let n = cell.count();
     let mut found = Vec::new();
     for (word, z) in shown.words {
         let on = |site: usize| word.iter().find(|w| w.0 == site).map_or(0, |w| w.1);
@@ -229,17 +244,16 @@ fn strength(strings: &Strings, decays: &[Decay], n: usize) -> f64 {
 
 /// By how much an operator changes the conserved numbers.
 fn change(cell: &Cell, strings: &Strings, site: usize, operator: usize) -> Label {
-    let states = &cell.states[site % cell.len()];
+    let states = &cell.states[site % cell.count()];
     let elements = strings.alphabet.elements(operator, states.len());
-    elements.first().map_or_else(
-        || cell.symmetry.zero(),
-        |e| cell.symmetry.subtract(&states[e.0], &states[e.1]),
-    )
+    elements
+        .first()
+        .map_or_else(|| cell.symmetry.zero(), |e| cell.symmetry.subtract(&states[e.0], &states[e.1]))
 }
 
 /// The automaton, with the rests of words carried, or their beginnings.
 fn build(cell: &Cell, strings: &Strings, decays: &[Decay], rests: bool) -> (Vec<Bond>, Vec<Vec<Entry>>) {
-    let n = cell.len();
+    let n = cell.count();
     let mut bonds = Bonds::new(cell);
     let dims = cell.states.iter().map(Vec::len).collect();
     let mut tensors = Tensors { strings, dims, sites: vec![BTreeMap::new(); n] };
@@ -265,8 +279,7 @@ fn build(cell: &Cell, strings: &Strings, decays: &[Decay], rests: bool) -> (Vec<
                 .filter(|w| (w.0 > site) == rests)
                 .map(|&(s, op)| (s as isize - base, op))
                 .collect();
-            let to =
-                if site == last { DONE } else { bonds.number(bond % n, Carried::Word(kept), &charge) };
+            let to = if site == last { DONE } else { bonds.number(bond % n, Carried::Word(kept), &charge) };
             let here = site % n;
             let weighted = if rests { site == first } else { site == last };
             let size = if weighted { z } else { C64::ONE };

@@ -45,7 +45,7 @@ impl Cell {
     }
 
     /// Number of sites.
-    pub fn len(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.states.len()
     }
 
@@ -65,7 +65,7 @@ impl Cell {
 
     /// Whether another cell has the same sites and numbers.
     pub fn same(&self, other: &Cell) -> bool {
-        self.len() == other.len()
+        self.count() == other.count()
             && self.sites.iter().zip(other.sites.iter()).all(|(a, b)| a == b)
             && self.symmetry == other.symmetry
             && self.target == other.target
@@ -75,8 +75,9 @@ impl Cell {
 /// Copies of some sites in a row.
 fn copies(sites: &Sites, times: usize) -> Result<Sites> {
     if times.saturating_mul(sites.count()) > LONGEST {
-        return Err(Error::input(format!("terms that reach over more than {LONGEST} sites"))
-            .hint("terms of an infinite chain reach over a few cells; couplings that decay have their own form"));
+        return Err(Error::input(format!("terms that reach over more than {LONGEST} sites")).hint(
+            "terms of an infinite chain reach over a few cells; couplings that decay have their own form",
+        ));
     }
     sites.repeated(times)
 }

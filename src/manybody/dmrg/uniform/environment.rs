@@ -83,7 +83,8 @@ fn past<T: Element>(
     let basis = match block.side {
         Side::Left => left_basis(&psi.left[site]),
         Side::Right => {
-            let (_, fusion, _) = grown.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
+            let (_, fusion, _) =
+                grown.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
             right_basis(&psi.cell.symmetry, &psi.right[site], fusion)
         }
     };
@@ -132,7 +133,7 @@ impl<'a, T: Element> Half<'a, T> {
 
     /// The blocks at all bonds from the operators carried at the cell's edge, in the order in which they are made.
     fn blocks(&self, carried: Vec<Carried<T>>) -> Result<Vec<Arc<Block<T>>>> {
-        let n = self.psi.len();
+        let n = self.psi.count();
         let (first, sites): (usize, Vec<usize>) = match self.side {
             Side::Left => (0, (0..n).collect()),
             Side::Right => (n, (0..n).rev().collect()),

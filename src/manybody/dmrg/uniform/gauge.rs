@@ -68,7 +68,7 @@ fn left_form<T: Element>(
     spaces: &[Space],
     tensors: &[Tensor<T>],
 ) -> Result<Vec<Tensor<T>>> {
-    let n = cell.len();
+    let n = cell.count();
     let symmetry = &cell.symmetry;
     let layout = Layout::new(symmetry, &spaces[0], &symmetry.zero());
     let map = |x: &[T]| Ok(layout.flat(&past_left(tensors, &layout.matrices(x))));
@@ -132,11 +132,10 @@ impl<T: Element> Uniform<T> {
         left: Vec<Tensor<T>>,
         near: &Matrices<T>,
     ) -> Result<Uniform<T>> {
-        let n = cell.len();
+        let n = cell.count();
         let symmetry = &cell.symmetry;
         let density = fixed_right(symmetry, &spaces[0], &left, near)?;
-        let first: Vec<Mat<T>> =
-            root(&density, &spaces[0])?.iter().map(|m| adjoint(m.as_ref())).collect();
+        let first: Vec<Mat<T>> = root(&density, &spaces[0])?.iter().map(|m| adjoint(m.as_ref())).collect();
         let first = scaled(&first, 1.0 / norm(&first));
         let mut centre = vec![Vec::new(); n];
         let mut carry = first.clone();
@@ -173,7 +172,7 @@ impl<T: Element> Uniform<T> {
 
     /// The same state in the bases of its Schmidt decompositions.
     fn diagonal(&self) -> Result<Uniform<T>> {
-        let n = self.len();
+        let n = self.count();
         let mut parts = Vec::with_capacity(n);
         for c in &self.centre {
             parts.push(c.iter().map(|c| thin_svd(c.as_ref())).collect::<Result<Vec<_>>>()?);
@@ -207,7 +206,7 @@ impl<T: Element> Uniform<T> {
     /// # Errors
     /// When a decomposition does not converge.
     pub fn cut(&self, states: usize, least: f64) -> Result<(Uniform<T>, f64)> {
-        let n = self.len();
+        let n = self.count();
         let mut lost = 0.0f64;
         let mut bases = Vec::with_capacity(n);
         let mut dims: Vec<Vec<usize>> = Vec::with_capacity(n);
@@ -249,7 +248,7 @@ impl<T: Element> Uniform<T> {
 
     /// Lowers numbers of states until those of every sector can be reached from both sides.
     fn fitting(&self, dims: &mut [Vec<usize>]) {
-        let n = self.len();
+        let n = self.count();
         loop {
             let mut changed = false;
             for site in 0..n {

@@ -63,7 +63,8 @@ pub(super) fn gmres<T: Element>(
         add(&mut r, T::from_c64((-1.0).into()), &a(x)?);
         let beta = norm(&r);
         if !beta.is_finite() {
-            return Err(Error::numeric("a linear system of an infinite chain has a residual that is not finite"));
+            return Err(Error::numeric("the surroundings of a cell have numbers that are not finite")
+                .hint("the couplings may be too large or too small: energies of about 1 are best"));
         }
         if beta <= tol || steps >= most || beta > 0.9 * last {
             return Ok(beta);

@@ -29,7 +29,7 @@ impl<T: Element> Uniform<T> {
             sum.add(C64::ONE, vec![(name.to_string(), site)])?;
             self.expectation(&sum)
         };
-        (0..self.len()).map(one).collect()
+        (0..self.count()).map(one).collect()
     }
 
     /// The expectation value of a sum of operators; sites beyond the cell are those of the cells behind it.
@@ -55,7 +55,7 @@ impl<T: Element> Uniform<T> {
 
     /// A term as one matrix for each site from the first to the last that it acts on.
     fn matrices(&self, term: &Term) -> Result<(usize, C64, Vec<Option<Vec<C64>>>)> {
-        let n = self.len();
+        let n = self.count();
         let least = term.factors.iter().map(|f| f.1).min().unwrap_or(0) / n * n;
         let moved = Term {
             coefficient: term.coefficient,
@@ -90,7 +90,7 @@ impl<T: Element> Uniform<T> {
             return self.to_complex().term(term);
         }
         crate::task::poll()?;
-        let n = self.len();
+        let n = self.count();
         let mut x = identity(&self.spaces[first % n]);
         for (k, matrix) in matrices.iter().enumerate() {
             x = from_left(&self.left[(first + k) % n], matrix.as_deref(), &x);
@@ -104,7 +104,7 @@ impl<T: Element> Uniform<T> {
     /// # Errors
     /// When a site does not have the operators, or together they change the parity of fermions; interruption.
     pub fn correlations(&self, a: &str, b: &str, site: usize, range: usize) -> Result<Vec<C64>> {
-        let n = self.len();
+        let n = self.count();
         let pair = |r: usize| Term {
             coefficient: C64::ONE,
             factors: vec![(a.to_string(), site), (b.to_string(), site + r)],

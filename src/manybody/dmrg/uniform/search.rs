@@ -50,8 +50,10 @@ impl<T: Element> Search<T> {
     /// When the state has another cell.
     pub fn new(h: &Arc<Repeated>, psi: Uniform<T>) -> Result<Search<T>> {
         if !h.cell.same(&psi.cell) {
-            return Err(Error::input("the state belongs to other sites or numbers than the Hamiltonian's cell")
-                .hint("both need the same cell, with the same conserved numbers"));
+            return Err(Error::input(
+                "the state belongs to other sites or numbers than the Hamiltonian's cell",
+            )
+            .hint("both need the same cell, with the same conserved numbers"));
         }
         Ok(Search { h: h.clone(), psi, known: None, found: None, steps: Vec::new() })
     }
@@ -134,8 +136,8 @@ impl<T: Element> Search<T> {
         let psi = self.psi.regauged()?;
         let environments = Environments::new(&psi, &self.h, None, TIGHT)?;
         let (_, found, _) = psi.step(&environments, device, 1.0, task)?;
-        let (_, beyond) = psi.widened(&environments, device, &vec![0; psi.len()])?;
-        let variance = (beyond + found.squares) / psi.len() as f64;
+        let (_, beyond) = psi.widened(&environments, device, &vec![0; psi.count()])?;
+        let variance = (beyond + found.squares) / psi.count() as f64;
         Ok((psi, found, variance))
     }
 }

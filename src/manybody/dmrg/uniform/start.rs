@@ -35,13 +35,12 @@ struct Diagonal {
 /// one that the Hamiltonian changes most.
 ///
 /// # Errors
-/// When the cell has too many products to try them all, or the sum does not fit.
+/// When the sum does not fit the cell.
 pub fn lowest_cell_product(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
-    let n = cell.len();
+    let n = cell.count();
     let all: f64 = cell.states.iter().map(|s| s.len() as f64).product();
     if all > MOST as f64 {
-        return Err(Error::input(format!("a cell of {all:.0} product states, too many to start from the best of them"))
-            .hint("give a product state with the option `start`: an array of names, one for each site of the cell"));
+        return within(sum, cell);
     }
     let mut shown = OpSum::new();
     for term in sum.terms() {
@@ -79,9 +78,10 @@ pub fn lowest_cell_product(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
     let mut least = f64::INFINITY;
     let mut states = vec![0; n];
     loop {
-        let sum = states.iter().enumerate().fold(cell.symmetry.zero(), |q, (site, s)| {
-            cell.symmetry.add(&q, &cell.states[site][*s])
-        });
+        let sum = states
+            .iter()
+            .enumerate()
+            .fold(cell.symmetry.zero(), |q, (site, s)| cell.symmetry.add(&q, &cell.states[site][*s]));
         if sum == cell.symmetry.zero() {
             let e = energy(&states);
             let margin = 1e-10 * (1.0 + e.abs());
@@ -119,6 +119,20 @@ pub fn lowest_cell_product(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
     chosen.map(|c| c.1).ok_or_else(|| Error::internal("a cell both with and without states"))
 }
 
+/// The same of a cell with too many products to try them all, by the terms within the cell alone.
+fn within(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
+    let n = cell.count();
+    let mut inside = OpSum::new();
+    for term in sum.terms().iter().filter(|t| t.factors.iter().all(|f| f.1 < n)) {
+        inside.add(term.coefficient, term.factors.clone())?;
+    }
+    let found = super::super::classical::lowest_products(&inside, &cell.sites, &cell.sector(), 0)?;
+    found.into_iter().next().map(|p| p.1).ok_or_else(|| {
+        Error::input(format!("no product state of a cell of {} was found to start from", cell.sites))
+            .hint("give one with the option `start`: an array of names, one for each site of the cell")
+    })
+}
+
 impl<T: Element> Uniform<T> {
     /// A state of random numbers, from number `first` of a seed on, of some states at each bond, with the labels around those
     /// of a product state.
@@ -132,7 +146,7 @@ impl<T: Element> Uniform<T> {
         seed: u64,
         first: u64,
     ) -> Result<Uniform<T>> {
-        let n = cell.len();
+        let n = cell.count();
         let symmetry = &cell.symmetry;
         let centre = Uniform::<T>::product(cell, product)?;
         let mut labels: Vec<BTreeSet<Label>> =
@@ -176,10 +190,8 @@ impl<T: Element> Uniform<T> {
         // Without conserved numbers there is one label, of several states.
         let each = if symmetry.names().is_empty() { most.min(4) } else { 1 };
         let dims = |q: &Label| (q.clone(), each);
-        let mut spaces: Vec<Space> = labels
-            .iter()
-            .map(|l| Space::new(l.iter().map(dims).collect::<BTreeMap<_, _>>()))
-            .collect();
+        let mut spaces: Vec<Space> =
+            labels.iter().map(|l| Space::new(l.iter().map(dims).collect::<BTreeMap<_, _>>())).collect();
         if each > 1 {
             // No more than a site's states can join.
             let narrowest = cell.states.iter().map(Vec::len).min().unwrap_or(1);

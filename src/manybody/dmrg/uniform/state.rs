@@ -35,7 +35,7 @@ impl<T: Element> Uniform<T> {
     /// When there is not one for each site of the cell, or their numbers are not the cell's.
     pub fn product(cell: &Arc<Cell>, states: &[usize]) -> Result<Uniform<T>> {
         let symmetry = &cell.symmetry;
-        if states.len() != cell.len() {
+        if states.len() != cell.count() {
             return Err(Error::input(format!("{} local states for a cell of {}", states.len(), cell.sites))
                 .hint("a product state has one for each site of the cell"));
         }
@@ -56,7 +56,7 @@ impl<T: Element> Uniform<T> {
             return Err(Error::input("the product state has other numbers than the cell")
                 .hint("its conserved numbers have to sum up to those of the cell"));
         }
-        let centre = vec![vec![Mat::identity(1, 1)]; cell.len()];
+        let centre = vec![vec![Mat::identity(1, 1)]; cell.count()];
         Ok(Uniform { cell: cell.clone(), spaces, left: tensors.clone(), right: tensors, centre })
     }
 
@@ -80,8 +80,8 @@ impl<T: Element> Uniform<T> {
     }
 
     /// Number of sites of the cell.
-    pub fn len(&self) -> usize {
-        self.cell.len()
+    pub fn count(&self) -> usize {
+        self.cell.count()
     }
 
     /// The cell.
@@ -91,7 +91,7 @@ impl<T: Element> Uniform<T> {
 
     /// The bond behind a site.
     pub(super) fn behind(&self, site: usize) -> usize {
-        (site + 1) % self.len()
+        (site + 1) % self.count()
     }
 
     /// States at each bond; bond 0 lies before site 0.
@@ -152,6 +152,6 @@ impl<T: Element> Uniform<T> {
             }
             sum.sqrt()
         };
-        (0..self.len()).map(one).fold(0.0, f64::max)
+        (0..self.count()).map(one).fold(0.0, f64::max)
     }
 }

@@ -13,8 +13,8 @@ use super::super::superblock::{Strategy, Superblock};
 use super::super::tensor::{Blocks, Tensor, adjoint, from_right, to_tensor};
 use super::environment::{Environments, left_basis, right_basis};
 use super::state::Uniform;
-use crate::backend::{Device, Rows};
 use crate::backend::matrix::records::Element;
+use crate::backend::{Device, Rows};
 use crate::error::{Error, Result};
 use crate::method::{DavidsonOptions, davidson};
 use crate::number::C64;
@@ -45,7 +45,9 @@ impl Joined {
     }
 
     fn both<T: Element>(&self) -> Result<&Superblock<T>> {
-        self.operator.exactly::<Superblock<T>>().ok_or_else(|| Error::internal("a superblock of other numbers"))
+        self.operator
+            .exactly::<Superblock<T>>()
+            .ok_or_else(|| Error::internal("a superblock of other numbers"))
     }
 
     /// A vector from one matrix for each sector of the left block.
@@ -145,7 +147,7 @@ impl<T: Element> Uniform<T> {
         tol: f64,
         task: &Task,
     ) -> Result<(Uniform<T>, Found, Vec<C64>)> {
-        let n = self.len();
+        let n = self.count();
         let symmetry = &self.cell.symmetry;
         let (mut gradient, mut squares) = (0.0f64, 0.0);
         let mut change = Vec::new();
@@ -222,7 +224,7 @@ impl<T: Element> Uniform<T> {
     /// When a decomposition fails.
     pub fn combined(parts: &[(f64, &Uniform<T>)]) -> Result<Option<Uniform<T>>> {
         let Some((_, first)) = parts.first() else { return Ok(None) };
-        let (n, symmetry) = (first.len(), &first.cell.symmetry);
+        let (n, symmetry) = (first.count(), &first.cell.symmetry);
         let sum = |of: &dyn Fn(&Uniform<T>) -> &Mat<T>| -> Mat<T> {
             let one = of(first);
             let mut out = Mat::zeros(one.nrows(), one.ncols());
@@ -252,8 +254,7 @@ impl<T: Element> Uniform<T> {
                 rows.push((label, adjoint(q.as_ref())));
             }
             right.push(to_tensor(symmetry, states, before, behind, &fusion, &rows)?);
-            let c: Vec<Mat<T>> =
-                (0..before.sectors()).map(|s| sum(&|psi| &psi.centre[site][s])).collect();
+            let c: Vec<Mat<T>> = (0..before.sectors()).map(|s| sum(&|psi| &psi.centre[site][s])).collect();
             let size = c.iter().map(|m| square(m.as_ref())).sum::<f64>().sqrt();
             centre.push(c.iter().map(|m| m * faer::Scale(T::from_c64((1.0 / size).into()))).collect());
         }
@@ -271,7 +272,7 @@ impl<T: Element> Uniform<T> {
         device: &Device,
         more: &[usize],
     ) -> Result<(Uniform<T>, f64)> {
-        let n = self.len();
+        let n = self.count();
         let mut all = Vec::with_capacity(n);
         let mut squares = 0.0;
         for (bond, &more) in more.iter().enumerate() {
@@ -291,7 +292,7 @@ impl<T: Element> Uniform<T> {
         device: &Device,
         bond: usize,
     ) -> Result<(Vec<Direction<T>>, f64)> {
-        let n = self.len();
+        let n = self.count();
         let symmetry = &self.cell.symmetry;
         let before = (bond + n - 1) % n;
         let left = moved(&environments.lefts[before].grow()?, bond);
@@ -350,7 +351,7 @@ impl<T: Element> Uniform<T> {
 
     /// The same state with more states at each bond.
     fn with_directions(&self, all: &[Vec<Direction<T>>]) -> Result<Uniform<T>> {
-        let n = self.len();
+        let n = self.count();
         let symmetry = &self.cell.symmetry;
         let mut spaces = Vec::with_capacity(n);
         for (old, found) in self.spaces.iter().zip(all) {
@@ -368,8 +369,9 @@ impl<T: Element> Uniform<T> {
                 let label = fusion.space().label(row);
                 let old = &self.left[site].fusion;
                 let Some(from) = old.space().find(label) else { return };
-                let mut column = self.spaces[behind].find(label).map_or(0, |s| self.spaces[behind].dim(s));
-                for d in all[behind].iter().filter(|d| d.label == *label) {
+                let first = self.spaces[behind].find(label).map_or(0, |s| self.spaces[behind].dim(s));
+                let own = all[behind].iter().filter(|d| d.label == *label);
+                for (column, d) in (first..).zip(own) {
                     for part in old.parts(from) {
                         let inner = before.find(self.spaces[site].label(part.inner)).unwrap_or(0);
                         let (_, to) = fusion.place(inner, part.state);
@@ -377,7 +379,6 @@ impl<T: Element> Uniform<T> {
                             out[(to.offset + i, column)] = d.left[(part.offset + i, 0)];
                         }
                     }
-                    column += 1;
                 }
             })?);
             let (space, place) = super::environment::seen_from_right(symmetry, &self.spaces[behind]);
@@ -388,17 +389,17 @@ impl<T: Element> Uniform<T> {
                 let Some(own) = self.spaces[behind].find(label) else { return };
                 for to in fusion.parts(row) {
                     let q = before.label(to.inner);
-                    let mut at = self.spaces[site].find(q).map_or(0, |s| self.spaces[site].dim(s));
+                    let first = self.spaces[site].find(q).map_or(0, |s| self.spaces[site].dim(s));
                     let turned = symmetry.subtract(&symmetry.zero(), q);
                     let Some(sector) = product.space().find(&turned) else { continue };
-                    for d in all[site].iter().filter(|d| d.label == *q) {
+                    let known = all[site].iter().filter(|d| d.label == *q);
+                    for (at, d) in (first..).zip(known) {
                         let here = product.parts(sector).iter();
                         for part in here.filter(|p| p.state == to.state && place[p.inner] == own) {
                             for j in 0..part.dim {
                                 out[(to.offset + at, j)] = d.right[(part.offset + j, 0)];
                             }
                         }
-                        at += 1;
                     }
                 }
             })?);

@@ -3,7 +3,9 @@
 use faer::Mat;
 use serde_json::{Value, json};
 
-use super::super::storage::{broken, described, headed, header_of, read_matrix, read_tensor, sites_json, space_json, write};
+use super::super::storage::{
+    broken, described, headed, header_of, read_matrix, read_tensor, sites_json, space_json, write,
+};
 use super::cell::Cell;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
@@ -67,7 +69,7 @@ impl SavedUniform {
 fn read<T: Element>(header: &Value, numbers: &[u8]) -> Result<Uniform<T>> {
     let known = described(header)?;
     let cell = Cell::of(&known.sites, known.symmetry, known.target);
-    let n = cell.len();
+    let n = cell.count();
     if known.spaces.len() != n {
         return Err(broken("not one basis a bond"));
     }

@@ -11,7 +11,7 @@ use super::{AnyState, Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
 use crate::manybody::dmrg::{Saved, sealed};
-use crate::number::C64;
+use crate::number::{C64, Series};
 use crate::output::files;
 use crate::script::api::about;
 use crate::script::session;
@@ -101,6 +101,16 @@ impl Held {
 /// A number as scripts take it: a float where the imaginary part is rounding.
 pub(super) fn number(z: C64) -> Dynamic {
     if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
+}
+
+/// Reals if all imaginary parts are rounding.
+pub(super) fn simple(values: Vec<C64>) -> Series {
+    let largest = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    if values.iter().all(|z| z.im.abs() <= 1e-13 * largest) {
+        Series::Real(values.iter().map(|z| z.re).collect())
+    } else {
+        Series::Complex(values)
+    }
 }
 
 /// Refuses names that promise another format than that of states.

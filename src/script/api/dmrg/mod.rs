@@ -7,6 +7,7 @@ mod density;
 mod held;
 mod order;
 mod reading;
+mod search;
 mod state;
 mod time;
 mod uniform;
@@ -31,6 +32,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     state::register(rooms);
     time::register(rooms);
     uniform::register(rooms);
+    search::register(rooms);
 }
 
 /// One of two, by the numbers it is made of.

@@ -8,7 +8,7 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::algebra::{complex, cut_of};
 use super::density::state_of;
-use super::held::{Held, number, save_state};
+use super::held::{Held, number, save_state, simple};
 use super::reading::load_state;
 use super::{AnyBlock, Either, either};
 use crate::backend::matrix::records::Element;
@@ -27,16 +27,6 @@ use crate::script::{Fallible, Options, session};
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<Held>("DmrgState");
     rooms.room("dmrg", exported_module!(state_functions));
-}
-
-/// Reals if all imaginary parts are rounding.
-pub(super) fn simple(values: Vec<C64>) -> Series {
-    let largest = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
-    if values.iter().all(|z| z.im.abs() <= 1e-13 * largest) {
-        Series::Real(values.iter().map(|z| z.re).collect())
-    } else {
-        Series::Complex(values)
-    }
 }
 
 /// The sites that the option `sites` names; all of them without it.
