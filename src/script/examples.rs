@@ -3,10 +3,11 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 34] = [
+const SCRIPTS: [(&str, &str); 35] = [
     ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
+    ("scripts/critical_scaling.rhai", include_str!("../../scripts/critical_scaling.rhai")),
     ("scripts/davidson.rhai", include_str!("../../scripts/davidson.rhai")),
     ("scripts/davidson_by_hand.rhai", include_str!("../../scripts/davidson_by_hand.rhai")),
     ("scripts/density_of_states.rhai", include_str!("../../scripts/density_of_states.rhai")),
@@ -167,6 +168,7 @@ mod tests {
             ("quantum Hall effect", "scripts/hall_bar.rhai"),
             ("spin chain gap", "examples/spin_chain.rhai"),
             ("zero modes of a gauge field", "scripts/overlap_index.rhai"),
+            ("VUMPS", "scripts/critical_scaling.rhai"),
             ("time evolution", "scripts/quench.rhai"),
             ("finite temperature", "scripts/thermal.rhai"),
             ("time-dependent Hamiltonian", "scripts/driven.rhai"),

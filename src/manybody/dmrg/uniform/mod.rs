@@ -13,6 +13,8 @@ mod start;
 mod state;
 mod step;
 mod storage;
+#[cfg(test)]
+mod tests;
 
 pub use automaton::Repeated;
 pub use cell::Cell;

@@ -151,7 +151,7 @@ mod search_functions {
     /// let cell = sites("S=1/2", 2);
     /// let m = dmrg::cell_mpo(models::heisenberg(sites("S=1/2", 8)).cell(2), cell, #{ Sz: 0 });
     /// let run = dmrg::uniform_search(m, dmrg::uniform_product(cell, ["Up", "Dn"], #{ Sz: 0 }));
-    /// for states in [4, 8] {
+    /// for states in [2, 4, 8] {
     ///     run = run.widened(states);
     ///     for k in 0..30 { run = run.step(); }
     /// }
