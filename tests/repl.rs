@@ -203,7 +203,10 @@ fn help_is_at_hand() {
     t.expect("Modules\n");
     t.line("lookfor trapezoidal", "  Series.integrate");
     t.line("lookfor VUMPS", "  dmrg::uniform");
-    t.line("lookfor iTEBD", "time evolution and excitations of infinite chains (iTEBD, quasiparticles) are not there");
+    t.line(
+        "lookfor iTEBD",
+        "time evolution and excitations of infinite chains (iTEBD, quasiparticles) are not there",
+    );
     t.line("?linspce", "error: nothing is called `linspce`; did you mean `linspace`?");
     t.line("fn f(x) { x }", "> ");
     t.line("?f", "f(x)\n");
