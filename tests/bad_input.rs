@@ -9,6 +9,7 @@ mod language;
 mod operators;
 mod pairing;
 mod states;
+mod uniform;
 mod vmc;
 
 use std::path::PathBuf;

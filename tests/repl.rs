@@ -202,7 +202,11 @@ fn help_is_at_hand() {
     t.line("help()", "  ?name, help(name)");
     t.expect("Modules\n");
     t.line("lookfor trapezoidal", "  Series.integrate");
-    t.line("lookfor VUMPS", "infinite matrix-product states (VUMPS, iTEBD) are not there");
+    t.line("lookfor VUMPS", "  dmrg::uniform");
+    t.line(
+        "lookfor iTEBD",
+        "time evolution and excitations of infinite chains (iTEBD, quasiparticles) are not there",
+    );
     t.line("?linspce", "error: nothing is called `linspce`; did you mean `linspace`?");
     t.line("fn f(x) { x }", "> ");
     t.line("?f", "f(x)\n");

@@ -87,7 +87,8 @@ fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<Group>> {
     let sites = basis.sites();
     sum.fits("a system of", sites.count())?;
     let mut collected: BTreeMap<(Vec<usize>, Vec<usize>), Collected<'_>> = BTreeMap::new();
-    for term in sum.terms() {
+    let terms = sum.terms_on(sites.count());
+    for term in terms.iter() {
         let product = Product::new(term, sites)?.without_identities();
         let support: Vec<usize> = product.factors.iter().map(|f| f.0).collect();
         let joint = joint_dim(basis, &support).filter(|&n| n <= MAX_JOINT).ok_or_else(|| {

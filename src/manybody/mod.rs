@@ -17,7 +17,7 @@ mod tests;
 pub use basis::{Basis, Sector};
 pub use exact::{matrix, operator};
 pub use fcidump::{Molecule, read_fcidump};
-pub use opsum::{Meant, OpSum, Term, unfit};
+pub use opsum::{Meant, OpSum, Tail, Term, unfit};
 pub use product::Product;
 pub use site::{Charge, LocalOperator, Site};
 pub use sites::Sites;

@@ -1,5 +1,7 @@
 //! Sums of products of local operators: a many-body Hamiltonian as data.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, Mul};
 
@@ -17,10 +19,46 @@ pub struct Term {
     pub factors: Vec<(String, usize)>,
 }
 
+/// A coupling that decays exponentially with the distance and never ends: the sum over k = 1, 2, ... of
+/// `coefficient ratio^k A_i B_(i + k step)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tail {
+    pub coefficient: C64,
+    /// Per step; its modulus is below one.
+    pub ratio: C64,
+    pub first: String,
+    pub site: usize,
+    pub second: String,
+    /// Sites from one partner to the next.
+    pub step: usize,
+    /// Whether the operators act in the other order, the first on the nearer site.
+    pub turned: bool,
+}
+
+impl Tail {
+    /// The operators at distance `k`.
+    pub fn at(&self, k: usize) -> Vec<(String, usize)> {
+        let mut pair =
+            vec![(self.first.clone(), self.site), (self.second.clone(), self.site + k * self.step)];
+        if self.turned {
+            pair.reverse();
+        }
+        pair
+    }
+
+    /// The terms on a finite chain.
+    fn on(&self, sites: usize) -> impl Iterator<Item = Term> {
+        let last = sites.saturating_sub(self.site + 1) / self.step;
+        (1..=last)
+            .map(|k| Term { coefficient: self.coefficient * self.ratio.powu(k as u32), factors: self.at(k) })
+    }
+}
+
 /// A sum of terms. Nothing is known of the sites yet: names are checked when the sum meets them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OpSum {
     terms: Vec<Term>,
+    tails: Vec<Tail>,
     meant: Option<Meant>,
     order: Option<Vec<usize>>,
 }
@@ -73,13 +111,43 @@ impl OpSum {
         Ok(())
     }
 
+    /// Adds a coupling that decays exponentially with the distance.
+    ///
+    /// # Errors
+    /// For numbers that are not finite, a ratio that does not decay, no step.
+    pub fn add_tail(&mut self, tail: Tail) -> Result<()> {
+        let finite = |z: C64| z.re.is_finite() && z.im.is_finite();
+        if !finite(tail.coefficient) || !finite(tail.ratio) {
+            return Err(Error::input(format!("the coupling `{tail}` has a number that is not finite")));
+        }
+        if tail.ratio.norm() >= 1.0 {
+            return Err(Error::input(format!("the coupling `{tail}` does not decay"))
+                .hint("the modulus of its ratio is less than 1"));
+        }
+        if tail.step == 0 {
+            return Err(Error::input("a decaying coupling whose partners are 0 sites apart")
+                .hint("its step is 1 or more"));
+        }
+        self.tails.push(tail);
+        Ok(())
+    }
+
     /// The adjoint sum: coefficients conjugated, factors in reverse order and adjoint.
     pub fn dagger(&self) -> OpSum {
         let adjoint = |term: &Term| Term {
             coefficient: term.coefficient.conj(),
             factors: term.factors.iter().rev().map(|(name, site)| (adjoint_name(name), *site)).collect(),
         };
-        OpSum { terms: self.terms.iter().map(adjoint).collect(), ..self.clone() }
+        let turned = |tail: &Tail| Tail {
+            coefficient: tail.coefficient.conj(),
+            ratio: tail.ratio.conj(),
+            first: adjoint_name(&tail.first),
+            second: adjoint_name(&tail.second),
+            turned: !tail.turned,
+            ..tail.clone()
+        };
+        let tails = self.tails.iter().map(turned).collect();
+        OpSum { terms: self.terms.iter().map(adjoint).collect(), tails, ..self.clone() }
     }
 
     /// Says which sites it is meant for.
@@ -127,9 +195,8 @@ impl OpSum {
     /// When the order does not hold every site that a term names.
     pub fn reordered(&self, order: &[usize]) -> Result<OpSum> {
         let place = places(order)?;
-        let mut sum =
-            OpSum { terms: Vec::with_capacity(self.terms.len()), meant: self.meant.clone(), order: None };
-        for term in &self.terms {
+        let mut sum = OpSum { meant: self.meant.clone(), ..OpSum::default() };
+        for term in self.terms_on(order.len()).iter() {
             let one = |(name, site): &(String, usize)| Some((name.clone(), *place.get(*site)?));
             let factors = term.factors.iter().map(one).collect::<Option<_>>().ok_or_else(|| {
                 Error::input(format!(
@@ -142,9 +209,88 @@ impl OpSum {
         Ok(sum)
     }
 
-    /// The terms in the order of their adding.
+    /// The terms that an infinite chain repeats every `n` sites: those of this sum, of a longer chain, that begin on its first
+    /// `n` sites.
+    ///
+    /// # Errors
+    /// When the chain is too short to hold them, or its terms do not repeat so.
+    pub fn cell(&self, n: usize) -> Result<OpSum> {
+        if n == 0 {
+            return Err(Error::input("a cell of 0 sites").hint("a cell has one site at least"));
+        }
+        let first = |term: &Term| term.factors.iter().map(|f| f.1).min().unwrap_or(0);
+        let last = |term: &Term| term.factors.iter().map(|f| f.1).max().unwrap_or(0);
+        let reach = self.terms.iter().map(|t| last(t) - first(t)).max().unwrap_or(0);
+        let known =
+            self.terms.iter().map(last).chain(self.tails.iter().map(|t| t.site)).max().unwrap_or(0) + 1;
+        let sites = self.meant.as_ref().map_or(known, |m| m.sites);
+        if let Some(term) = self.terms.iter().find(|t| reach > 1 && last(t) + 1 - first(t) == sites) {
+            return Err(Error::input(format!(
+                "the term `{term}` reaches from end to end of the sum's {sites} sites"
+            ))
+            .hint("a cell is taken from a chain with open ends, longer than its terms reach"));
+        }
+        if sites < 2 * n || sites < n + reach {
+            return Err(Error::input(format!(
+                "a sum of {sites} sites is too short to show what a cell of {n} repeats"
+            ))
+            .hint(format!("make it for {} sites or more, with open ends", (2 * n).max(n + reach))));
+        }
+        // What the first two cells have, as far as the chain's end does not cut it off.
+        let mut cells = [BTreeMap::new(), BTreeMap::new()];
+        for term in self.terms.iter().filter(|t| !t.factors.is_empty()) {
+            let at = first(term) / n;
+            if at < 2 && last(term) + (1 - at) * n < sites {
+                let key: Vec<(String, usize)> =
+                    term.factors.iter().map(|(name, site)| (name.clone(), site - at * n)).collect();
+                *cells[at].entry(key).or_insert(C64::ZERO) += term.coefficient;
+            }
+        }
+        let [a, b] = &cells;
+        let differs = |x: &BTreeMap<Vec<(String, usize)>, C64>, y: &BTreeMap<_, C64>| {
+            x.iter()
+                .find(|(k, z)| (*z - y.get(*k).copied().unwrap_or_default()).norm() > 1e-12 * z.norm())
+                .map(|(k, z)| Term { coefficient: *z, factors: k.clone() })
+        };
+        if let Some(term) = differs(a, b).or_else(|| differs(b, a)) {
+            return Err(Error::input(format!("the term `{term}` does not repeat every {n} sites"))
+                .hint("a chain with open ends repeats; a longer cell may be needed"));
+        }
+        let terms = self.terms.iter().filter(|t| !t.factors.is_empty() && first(t) < n).cloned().collect();
+        let tails = self.tails.iter().filter(|t| t.site < n).cloned().collect();
+        Ok(OpSum { terms, tails, meant: None, order: None })
+    }
+
+    /// The terms of several cells of `n` sites in a row as those of one, where each cell repeats these.
+    pub fn repeated(&self, n: usize, times: usize) -> OpSum {
+        let mut all = OpSum::default();
+        for cell in 0..times {
+            let term = |t: &Term| Term {
+                coefficient: t.coefficient,
+                factors: t.factors.iter().map(|(name, site)| (name.clone(), site + cell * n)).collect(),
+            };
+            all.terms.extend(self.terms.iter().map(term));
+            all.tails.extend(self.tails.iter().map(|t| Tail { site: t.site + cell * n, ..t.clone() }));
+        }
+        all
+    }
+
+    /// The terms in the order of their adding, without the couplings that decay.
     pub fn terms(&self) -> &[Term] {
         &self.terms
+    }
+
+    /// The couplings that decay exponentially.
+    pub fn tails(&self) -> &[Tail] {
+        &self.tails
+    }
+
+    /// All terms on a chain of so many sites, where a decaying coupling ends with the chain.
+    pub fn terms_on(&self, sites: usize) -> Cow<'_, [Term]> {
+        if self.tails.is_empty() {
+            return Cow::Borrowed(&self.terms);
+        }
+        Cow::Owned(self.terms.iter().cloned().chain(self.tails.iter().flat_map(|t| t.on(sites))).collect())
     }
 }
 
@@ -183,6 +329,7 @@ impl Add for OpSum {
     /// The sum is meant for the more restricted sites of the two, those without double occupation.
     fn add(mut self, other: OpSum) -> OpSum {
         self.terms.extend(other.terms);
+        self.tails.extend(other.tails);
         self.meant = match (self.meant, other.meant) {
             (Some(_), Some(b)) if b.kind == "tJ" => Some(b),
             (a, b) => a.or(b),
@@ -197,6 +344,7 @@ impl Mul<C64> for OpSum {
 
     fn mul(mut self, factor: C64) -> OpSum {
         self.terms.iter_mut().for_each(|term| term.coefficient *= factor);
+        self.tails.iter_mut().for_each(|tail| tail.coefficient *= factor);
         self
     }
 }
@@ -209,12 +357,30 @@ impl fmt::Display for Term {
     }
 }
 
+impl fmt::Display for Tail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |z: C64| if z.im == 0.0 { real(z.re, 10) } else { format!("({})", complex(z, 10)) };
+        write!(
+            f,
+            "{} {}^k {}({}) {}({} + {}k)",
+            number(self.coefficient),
+            number(self.ratio),
+            self.first,
+            self.site,
+            self.second,
+            self.site,
+            if self.step == 1 { String::new() } else { format!("{} ", self.step) }
+        )
+    }
+}
+
 impl fmt::Display for OpSum {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 6;
-        let n = self.terms.len();
+        let n = self.terms.len() + self.tails.len();
         write!(f, "OpSum of {n} term{}", if n == 1 { "" } else { "s" })?;
-        for (k, term) in self.terms.iter().take(SHOWN).enumerate() {
+        let all = self.terms.iter().map(|t| t.to_string()).chain(self.tails.iter().map(|t| t.to_string()));
+        for (k, term) in all.take(SHOWN).enumerate() {
             write!(f, "{}{term}", if k == 0 { ": " } else { " + " })?;
         }
         if n > SHOWN { f.write_str(" + ...") } else { Ok(()) }

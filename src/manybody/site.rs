@@ -305,7 +305,8 @@ impl Site {
 pub(super) fn twice(name: &str, charge: f64) -> Result<i32> {
     let twice = 2.0 * charge;
     if !((twice - twice.round()).abs() < 1e-9 && twice.abs() < 1e9) {
-        return Err(Error::input(format!("charge `{name}` is {charge}, which is no multiple of 1/2")));
+        return Err(Error::input(format!("charge `{name}` is {charge}, which is no multiple of 1/2"))
+            .hint("conserved numbers are whole or half of it"));
     }
     Ok(twice.round() as i32)
 }

@@ -20,7 +20,7 @@ impl Sites {
     /// When there are none.
     pub fn new(sites: Vec<Arc<Site>>) -> Result<Sites> {
         if sites.is_empty() {
-            return Err(Error::input("a chain without sites"));
+            return Err(Error::input("a chain without sites").hint("a chain has one site at least"));
         }
         let sites = told_apart(sites);
         let mut charges: Vec<String> = Vec::new();
@@ -63,6 +63,17 @@ impl Sites {
         }
         super::opsum::places(order)?;
         Sites::new(order.iter().map(|&i| self.sites[i].clone()).collect())
+    }
+
+    /// Several copies of all sites in a row.
+    ///
+    /// # Errors
+    /// For none, or more than a million sites.
+    pub fn repeated(&self, times: usize) -> Result<Sites> {
+        if times.saturating_mul(self.count()) > 1_000_000 {
+            return Err(Error::input(format!("{times} times {self} are too many")));
+        }
+        Sites::new((0..times).flat_map(|_| self.iter().cloned()).collect())
     }
 
     /// Every site and a copy of it as one site.

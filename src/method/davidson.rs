@@ -385,9 +385,7 @@ impl Search<'_, '_> {
         // The Kato-Temple bound residual^2/(next - theta[0]) on the error of theta[0], with `next` the second Ritz
         // value.
         let fall = |next: &f64| residual * residual <= CLEAR * slack * (next - theta[0]);
-        above < -slack
-            || residual <= self.tolerance.max(CLEAR * above)
-            || theta.get(1).is_some_and(fall)
+        above < -slack || residual <= self.tolerance.max(CLEAR * above) || theta.get(1).is_some_and(fall)
     }
 
     /// Corrections of residuals `r` of the Ritz vectors `x`.

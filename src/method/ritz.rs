@@ -490,7 +490,8 @@ mod tests {
         let h = ring(64);
         for method in [RitzMethod::ConjugateGradient, RitzMethod::Chebyshev] {
             let max_products = 100_000;
-            let options = RitzOptions { tolerance: Some(1e-10), max_products, ..RitzOptions::new(5, 3, method) };
+            let options =
+                RitzOptions { tolerance: Some(1e-10), max_products, ..RitzOptions::new(5, 3, method) };
             let eigen = ritz(&h, &options, &Task::default()).unwrap();
             assert!(eigen.converged(), "{method:?} {:?}", eigen.residuals);
             for (value, k) in eigen.values.iter().zip([0.0, 1.0, 1.0, 2.0, 2.0]) {

@@ -5,14 +5,14 @@
 use super::Eigen;
 use crate::backend::{Distribution, Random};
 use crate::error::{Error, Result};
-use crate::number::philox::Stream;
 use crate::number::C64;
+use crate::number::philox::Stream;
 use crate::operator::Operator;
 
 /// Residuals that count as small unless the user says something else, in units of the operator.
 const TOLERANCE: f64 = 1e-9;
-/// The largest that do, whatever the user says, where these units are not the user's.
-const ROUGH: f64 = 1e-6;
+/// The largest that do, whatever the user says, where these units are not the user's: in double precision, and in single.
+const ROUGH: (f64, f64) = (1e-6, 1e-3);
 /// Operators of these sizes are taken as they are.
 const ORDINARY: std::ops::RangeInclusive<f64> = 1e-3..=1e4;
 
@@ -60,7 +60,9 @@ impl Units {
     pub fn tolerance(&self, given: Option<f64>) -> f64 {
         match given {
             Some(tolerance) if self.unit == 1.0 => tolerance,
-            Some(tolerance) => (tolerance / self.unit).min(ROUGH),
+            Some(tolerance) => {
+                (tolerance / self.unit).min(if self.h.dtype().is_single() { ROUGH.1 } else { ROUGH.0 })
+            }
             None => TOLERANCE,
         }
     }

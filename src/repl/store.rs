@@ -16,7 +16,7 @@ const PLAIN: &str = "values.json";
 fn ending(kind: &str) -> Option<&'static str> {
     Some(match kind {
         "Series" | "Matrix" | "Table" | "BlockVector" | "Eigen" | "Moments" | "DoubleMoments" => "npz",
-        "DmrgState" => "dmrg",
+        "DmrgState" | "UniformState" => "dmrg",
         "Links" => "lime",
         _ => return None,
     })

@@ -5,8 +5,8 @@ use super::manual::plain;
 /// Words, what they are, and what serves instead. Names in back-ticks exist; a test looks.
 const ABSENT: [(&[&str], &str); 14] = [
     (
-        &["vumps", "itebd", "idmrg", "imps", "infinite mps", "uniform mps"],
-        "infinite matrix-product states (VUMPS, iTEBD) are not there; `dmrg::infinite` grows a chain without end by White's algorithm, and energies of two long chains by `dmrg::finite` differ by that of their sites",
+        &["itebd", "infinite time evolution", "quasiparticle ansatz", "excitation ansatz"],
+        "time evolution and excitations of infinite chains (iTEBD, quasiparticles) are not there; `dmrg::uniform` finds their ground states, and `dmrg::evolve` and `dmrg::spectral` take long finite chains",
     ),
     (
         &["su(2)", "su2", "non-abelian", "nonabelian", "spin-adapted", "cgc"],
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said() {
         for (question, word) in [
-            ("VUMPS", "dmrg::infinite"),
+            ("iTEBD", "dmrg::uniform"),
             ("SU(2)", "U(1)"),
             ("su2 symmetry", "U(1)"),
             ("iPEPS", "cylinder"),
@@ -108,9 +108,18 @@ mod tests {
             let found = instead(question).unwrap_or_default();
             assert!(found.contains(word), "{question}: {found}");
         }
-        for there in
-            ["METTS", "FCIDUMP", "Lanczos finite temperature", "moments", "dos", "sse2x", "gwen", "hmcx"]
-        {
+        for there in [
+            "VUMPS",
+            "iDMRG",
+            "METTS",
+            "FCIDUMP",
+            "Lanczos finite temperature",
+            "moments",
+            "dos",
+            "sse2x",
+            "gwen",
+            "hmcx",
+        ] {
             assert!(instead(there).is_none(), "{there}");
         }
     }

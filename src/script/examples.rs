@@ -3,10 +3,11 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 38] = [
+const SCRIPTS: [(&str, &str); 39] = [
     ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
+    ("scripts/critical_scaling.rhai", include_str!("../../scripts/critical_scaling.rhai")),
     ("scripts/davidson.rhai", include_str!("../../scripts/davidson.rhai")),
     ("scripts/davidson_by_hand.rhai", include_str!("../../scripts/davidson_by_hand.rhai")),
     ("scripts/defects.rhai", include_str!("../../scripts/defects.rhai")),
@@ -45,7 +46,7 @@ const SCRIPTS: [(&str, &str); 38] = [
 ];
 
 /// What people ask for and the scripts call by another name.
-const WORDS: [(&[&str], &str); 15] = [
+const WORDS: [(&[&str], &str); 16] = [
     (&["band structure", "bandstructure", "dispersion", "bloch"], "bands"),
     (&["dos", "ldos", "density of states", "spectrum"], "density of states"),
     (&["hall effect", "quantum hall", "topology", "topological"], "chern"),
@@ -60,6 +61,10 @@ const WORDS: [(&[&str], &str); 15] = [
     (&["finite temperature", "specific heat", "thermodynamics"], "temperature"),
     (&["exact diagonalisation", "ed", "lanczos"], "davidson"),
     (&["matrix product states", "mps", "tensor networks"], "dmrg"),
+    (
+        &["vumps", "idmrg", "imps", "infinite mps", "uniform mps", "thermodynamic limit", "central charge"],
+        "infinite chains",
+    ),
     (&["qmc", "quantum monte carlo", "variational monte carlo", "vmc"], "metropolis"),
     (&["qcd", "quarks", "propagator", "lattice gauge theory", "chiral"], "overlap"),
     (&["spin chain", "magnetism", "antiferromagnet"], "heisenberg"),
@@ -167,6 +172,7 @@ mod tests {
             ("quantum Hall effect", "scripts/hall_bar.rhai"),
             ("spin chain gap", "examples/spin_chain.rhai"),
             ("zero modes of a gauge field", "scripts/overlap_index.rhai"),
+            ("VUMPS", "scripts/critical_scaling.rhai"),
             ("time evolution", "scripts/quench.rhai"),
             ("finite temperature", "scripts/thermal.rhai"),
             ("time-dependent Hamiltonian", "scripts/driven.rhai"),

@@ -27,7 +27,7 @@ const MODULES: [(&str, &str); 16] = [
     (
         "dmrg",
         "The density-matrix renormalisation group for chains, ladders and cylinders. `dmrg::finite` finds \
-         ground states and low excited states; blocks, superblocks and density matrices are there to \
+         ground states and low excited states, `dmrg::uniform` those of infinite chains; blocks, superblocks and density matrices are there to \
          write an algorithm of your own.",
     ),
     (

@@ -60,7 +60,7 @@ pub fn lowest_products(
     let (symmetry, target) = conserved(sites, sector)?;
     let labels: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
     let mut terms = Vec::new();
-    for term in sum.terms() {
+    for term in sum.terms_on(sites.count()).iter() {
         terms.push(energy(Product::new(term, sites)?, sites)?);
     }
     let mut of_site = vec![Vec::new(); sites.count()];

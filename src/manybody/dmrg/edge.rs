@@ -27,6 +27,10 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
         return Err(Error::input(format!("the term `{term}` reaches beyond sites 0 and 1"))
             .hint("an edge is of a chain of neighbours; finite chains take any range"));
     }
+    if let Some(tail) = bond.tails().first() {
+        return Err(Error::input(format!("the coupling `{tail}` reaches beyond sites 0 and 1"))
+            .hint("an edge is of a chain of neighbours; infinite chains of cells take any range"));
+    }
     Strings::new(bond, &sites, &Symmetry::default())?.need_hermitian(&sites)?;
     let conserves =
         |name: &String| Strings::new(bond, &sites, &Symmetry::new(&sites, [name.clone()])).is_ok();

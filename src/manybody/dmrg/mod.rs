@@ -28,6 +28,7 @@ mod tests;
 mod train;
 mod trotter;
 mod turned;
+mod uniform;
 
 pub use basis::Basis;
 pub use block::Block;
@@ -43,3 +44,4 @@ pub use state::State;
 pub use storage::{Saved, is_state, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};
 pub use trotter::Trotter;
+pub use uniform::{Cell, Repeated, SavedUniform, Search, Uniform, lowest_cell_product};

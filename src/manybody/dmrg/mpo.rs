@@ -65,7 +65,7 @@ impl Mpo {
     /// For operators and sites that do not exist, a sector without states, terms that change its numbers, and sums that
     /// are not Hermitian.
     pub fn hamiltonian(sum: &OpSum, sites: &Sites, sector: &Sector) -> Result<Arc<Mpo>> {
-        if sum.terms().is_empty() {
+        if sum.terms_on(sites.count()).is_empty() {
             return Err(Error::input("an operator sum without terms").hint(
                 "a function is given its own copy of a sum: let it return the sum, or call it as a method that adds to `this`",
             ));
@@ -119,6 +119,30 @@ impl Mpo {
         })
     }
 
+    /// The automaton of a cell that an infinite chain repeats; see `uniform/automaton.rs`. The last bond is the first of the
+    /// next cell.
+    pub(super) fn of_cell(
+        sites: &Sites,
+        symmetry: &Symmetry,
+        target: &Label,
+        states: &[Vec<Label>],
+        bonds: Vec<Bond>,
+        tensors: Vec<Vec<Entry>>,
+    ) -> Arc<Mpo> {
+        Arc::new(Mpo {
+            sites: sites.clone(),
+            symmetry: symmetry.clone(),
+            target: target.clone(),
+            bonds,
+            tensors,
+            states: states.to_vec(),
+            uniform: false,
+            mirror: None,
+            complex: false,
+            strength: 0.0,
+        })
+    }
+
     /// The automaton of strings, which may change the conserved numbers all by the same amounts.
     pub(super) fn from_strings(strings: &Strings, sites: &Sites, symmetry: &Symmetry, target: Label) -> Mpo {
         let n = sites.count();
@@ -161,6 +185,12 @@ impl Mpo {
             }
             let mut neighbours = vec![Vec::new(); rows.all.len()];
             edges.keys().for_each(|&(row, column)| neighbours[row].push(column));
+            let identity = before.start.map(|start| (start, 0));
+            let leader = parallel(&edges, &neighbours, |row| Some(rows.all[row]) != identity);
+            for (row, own) in neighbours.iter_mut().enumerate().filter(|n| leader[n.0].0 != n.0) {
+                debug_assert!(leader[row].0 < row);
+                own.clear();
+            }
             let (mut in_rows, mut in_columns) = cover::smallest(&neighbours, columns.all.len());
             if site + 1 == n {
                 // All terms end in one operator.
@@ -188,7 +218,14 @@ impl Mpo {
             for (&(row, column), &z) in &edges {
                 let (from, operator) = rows.all[row];
                 let rest = columns.all[column];
-                if in_rows[row] {
+                let (first, factor) = leader[row];
+                if first != row && in_rows[first] {
+                    // Its multiple is carried already.
+                    if number_of_row[row] == usize::MAX {
+                        number_of_row[row] = number_of_row[first];
+                        put(from, number_of_row[first], operator, factor);
+                    }
+                } else if in_rows[row] {
                     if number_of_row[row] == usize::MAX {
                         number_of_row[row] = bond.charges.len();
                         if before.start == Some(from) && operator == 0 {
@@ -417,6 +454,34 @@ pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
         Err(e) => Err(e),
         Ok(_) => Err(Error::internal("a sector both with and without states")),
     }
+}
+
+/// For each row of edges the first one that it is a multiple of, and the factor: couplings that decay exponentially have such
+/// rows, and are carried as one operator. Rows of one edge stay, as their columns serve all of them.
+fn parallel(
+    edges: &BTreeMap<(usize, usize), C64>,
+    neighbours: &[Vec<usize>],
+    may: impl Fn(usize) -> bool,
+) -> Vec<(usize, C64)> {
+    let mut leader: Vec<(usize, C64)> = (0..neighbours.len()).map(|row| (row, C64::ONE)).collect();
+    let mut known: HashMap<&[usize], Vec<usize>> = HashMap::new();
+    for (row, own) in neighbours.iter().enumerate().filter(|(row, own)| own.len() > 1 && may(*row)) {
+        let first = own[0];
+        let alike = known.entry(own).or_default();
+        let multiple = |other: &usize| {
+            let factor = edges[&(row, first)] / edges[&(*other, first)];
+            let same = |column: &usize| {
+                let z = edges[&(row, *column)];
+                (z - factor * edges[&(*other, *column)]).norm() <= 1e-13 * z.norm()
+            };
+            own.iter().all(same).then_some((*other, factor))
+        };
+        match alike.iter().find_map(multiple) {
+            Some(found) => leader[row] = found,
+            None => alike.push(row),
+        }
+    }
+    leader
 }
 
 fn strength(strings: &Strings, sites: usize) -> f64 {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use faer::Mat;
 use serde_json::{Value, json};
 
-use super::space::{Space, Symmetry};
+use super::space::{Label, Space, Symmetry};
 use super::state::State;
 use super::tensor::Tensor;
 use crate::backend::matrix::records::Element;
@@ -26,7 +26,7 @@ pub fn is_state(head: &[u8]) -> bool {
     head.starts_with(MAGIC) || head.starts_with(UNCHECKED)
 }
 
-fn broken(what: &str) -> Error {
+pub(super) fn broken(what: &str) -> Error {
     Error::file(format!("no saved DMRG state: {what}"))
         .hint("such files are written by `gs.save(\"name.dmrg\")`")
 }
@@ -70,6 +70,127 @@ fn site_from(value: &Value) -> Result<Site> {
         site = site.charged_modulo(text(&charge["name"])?, &twice, n)?;
     }
     Ok(site)
+}
+
+/// The kinds of some sites, and which kind each of them is.
+pub(super) fn sites_json(sites: &Sites) -> Result<(Vec<Value>, Vec<usize>)> {
+    let mut kinds: Vec<Arc<Site>> = Vec::new();
+    let mut which = Vec::new();
+    for site in sites.iter() {
+        let at = kinds.iter().position(|k| k == site).unwrap_or_else(|| {
+            kinds.push(site.clone());
+            kinds.len() - 1
+        });
+        which.push(at);
+    }
+    Ok((kinds.iter().map(|k| site_json(k)).collect::<Result<Vec<_>>>()?, which))
+}
+
+/// A bond's sectors: labels and numbers of states.
+pub(super) fn space_json(space: &Space) -> Vec<Value> {
+    space.iter().map(|(q, d)| json!([q, d])).collect()
+}
+
+/// The length of a header and the header.
+pub(super) fn headed(header: &Value) -> Vec<u8> {
+    let text = header.to_string();
+    let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(text.as_bytes());
+    bytes
+}
+
+/// Adds the numbers of a matrix, row by row.
+pub(super) fn write<T: Element>(bytes: &mut Vec<u8>, m: &Mat<T>) {
+    for i in 0..m.nrows() {
+        for j in 0..m.ncols() {
+            let z = m[(i, j)].to_c64();
+            bytes.extend(z.re.to_le_bytes());
+            if T::DTYPE.is_complex() {
+                bytes.extend(z.im.to_le_bytes());
+            }
+        }
+    }
+}
+
+/// The header that some bytes begin with, and the bytes behind it.
+pub(super) fn header_of(bytes: &[u8]) -> Result<(Value, &[u8])> {
+    let (size, rest) = bytes.split_first_chunk::<8>().ok_or_else(|| broken("the file ends early"))?;
+    let size = usize::try_from(u64::from_le_bytes(*size)).unwrap_or(usize::MAX);
+    let (text, numbers) = rest.split_at_checked(size).ok_or_else(|| broken("the file ends early"))?;
+    let header = serde_json::from_slice(text).map_err(|_| broken("its header cannot be understood"))?;
+    Ok((header, numbers))
+}
+
+fn list(v: &Value, what: &str) -> Result<Vec<Value>> {
+    v.as_array().cloned().ok_or_else(|| broken(what))
+}
+
+fn label(v: &Value) -> Result<Label> {
+    let whole = |v: &Value| -> Result<i32> {
+        v.as_i64().and_then(|q| i32::try_from(q).ok()).ok_or_else(|| broken("a charge that is no number"))
+    };
+    list(v, "no charges")?.iter().map(whole).collect()
+}
+
+/// What a header says of the sites, their conserved numbers, those of the state, and the bases of its bonds.
+pub(super) struct Described {
+    pub sites: Sites,
+    pub symmetry: Symmetry,
+    pub target: Label,
+    pub spaces: Vec<Space>,
+}
+
+pub(super) fn described(header: &Value) -> Result<Described> {
+    let kinds = list(&header["kinds"], "no sites")?
+        .iter()
+        .map(|k| site_from(k).map(Arc::new))
+        .collect::<Result<Vec<_>>>()?;
+    let mut sites = Vec::new();
+    for k in list(&header["sites"], "no sites")? {
+        let kind =
+            k.as_u64().and_then(|k| kinds.get(k as usize)).ok_or_else(|| broken("a site of no kind"))?;
+        sites.push(kind.clone());
+    }
+    let names = list(&header["names"], "no names")?;
+    let names = names.iter().map(|n| n.as_str().unwrap_or_default().to_string());
+    let symmetry = Symmetry::from_parts(names.collect(), label(&header["moduli"])?);
+    let mut spaces = Vec::new();
+    for space in list(&header["spaces"], "no bases")? {
+        let mut sectors = BTreeMap::new();
+        for sector in list(&space, "no sectors")? {
+            let q = label(&sector[0])?;
+            if q.len() != symmetry.names().len() {
+                return Err(broken("charges of another kind"));
+            }
+            sectors.insert(q, sector[1].as_u64().unwrap_or(0) as usize);
+        }
+        spaces.push(Space::new(sectors));
+    }
+    Ok(Described { sites: Sites::new(sites)?, symmetry, target: label(&header["target"])?, spaces })
+}
+
+/// A matrix of the numbers that follow.
+pub(super) fn read_matrix<T: Element>(
+    words: &mut ChunksExact<u8>,
+    rows: usize,
+    columns: usize,
+) -> Result<Mat<T>> {
+    if rows.saturating_mul(columns).saturating_mul(size_of::<T>()) > 1 << 40 {
+        return Err(broken("matrices too large"));
+    }
+    let mut number = || -> Result<f64> {
+        let word = words.next().and_then(|b| b.try_into().ok());
+        Ok(f64::from_le_bytes(word.ok_or_else(|| broken("the file ends early"))?))
+    };
+    let mut matrix = Mat::zeros(rows, columns);
+    for r in 0..rows {
+        for c in 0..columns {
+            let re = number()?;
+            let im = if T::DTYPE.is_complex() { number()? } else { 0.0 };
+            matrix[(r, c)] = T::from_c64(C64::new(re, im));
+        }
+    }
+    Ok(matrix)
 }
 
 /// A complete file from the bytes of states.
@@ -118,41 +239,20 @@ impl<T: Element> State<T> {
     /// # Errors
     /// When the sites cannot be written.
     pub fn to_bytes(&self, about: &Value) -> Result<Vec<u8>> {
-        let mut kinds: Vec<Arc<Site>> = Vec::new();
-        let mut which = Vec::new();
-        for site in self.sites.iter() {
-            let at = kinds.iter().position(|k| k == site).unwrap_or_else(|| {
-                kinds.push(site.clone());
-                kinds.len() - 1
-            });
-            which.push(at);
-        }
-        let sectors = |space: &Space| -> Vec<Value> { space.iter().map(|(q, d)| json!([q, d])).collect() };
+        let (kinds, which) = sites_json(&self.sites)?;
         let header = json!({
-            "kinds": kinds.iter().map(|k| site_json(k)).collect::<Result<Vec<_>>>()?,
+            "kinds": kinds,
             "sites": which,
             "complex": T::DTYPE.is_complex(),
             "names": self.symmetry.names(),
             "moduli": self.symmetry.moduli(),
             "target": self.target,
             "norm": self.norm,
-            "spaces": self.spaces.iter().map(sectors).collect::<Vec<_>>(),
+            "spaces": self.spaces.iter().map(space_json).collect::<Vec<_>>(),
             "about": about,
         });
-        let text = header.to_string();
-        let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
-        bytes.extend(text.as_bytes());
-        for m in self.tensors.iter().flat_map(|t| &t.matrices) {
-            for i in 0..m.nrows() {
-                for j in 0..m.ncols() {
-                    let z = m[(i, j)].to_c64();
-                    bytes.extend(z.re.to_le_bytes());
-                    if T::DTYPE.is_complex() {
-                        bytes.extend(z.im.to_le_bytes());
-                    }
-                }
-            }
-        }
+        let mut bytes = headed(&header);
+        self.tensors.iter().flat_map(|t| &t.matrices).for_each(|m| write(&mut bytes, m));
         Ok(bytes)
     }
 }
@@ -163,11 +263,7 @@ impl Saved {
     /// # Errors
     /// When they are no saved state, or not all of one.
     pub fn from_bytes(bytes: &[u8]) -> Result<(Saved, Value, &[u8])> {
-        let (size, rest) = bytes.split_first_chunk::<8>().ok_or_else(|| broken("the file ends early"))?;
-        let size = usize::try_from(u64::from_le_bytes(*size)).unwrap_or(usize::MAX);
-        let (text, numbers) = rest.split_at_checked(size).ok_or_else(|| broken("the file ends early"))?;
-        let header: Value =
-            serde_json::from_slice(text).map_err(|_| broken("its header cannot be understood"))?;
+        let (header, numbers) = header_of(bytes)?;
         let about = header["about"].clone();
         let mut words = numbers.chunks_exact(8);
         let saved = if header["complex"].as_bool().unwrap_or(false) {
@@ -181,79 +277,37 @@ impl Saved {
 }
 
 fn read<T: Element>(header: &Value, words: &mut ChunksExact<u8>) -> Result<State<T>> {
-    let list = |v: &Value, what: &str| v.as_array().cloned().ok_or_else(|| broken(what));
-    let kinds = list(&header["kinds"], "no sites")?
-        .iter()
-        .map(|k| site_from(k).map(Arc::new))
-        .collect::<Result<Vec<_>>>()?;
-    let mut sites = Vec::new();
-    for k in list(&header["sites"], "no sites")? {
-        let kind =
-            k.as_u64().and_then(|k| kinds.get(k as usize)).ok_or_else(|| broken("a site of no kind"))?;
-        sites.push(kind.clone());
-    }
-    let sites = Sites::new(sites)?;
-    let whole = |v: &Value| -> Result<i32> {
-        v.as_i64().and_then(|q| i32::try_from(q).ok()).ok_or_else(|| broken("a charge that is no number"))
-    };
-    let label = |v: &Value| -> Result<Vec<i32>> { list(v, "no charges")?.iter().map(whole).collect() };
-    let names = list(&header["names"], "no names")?;
-    let names = names.iter().map(|n| n.as_str().unwrap_or_default().to_string());
-    let symmetry = Symmetry::from_parts(names.collect(), label(&header["moduli"])?);
-    let target = label(&header["target"])?;
+    let Described { sites, symmetry, target, spaces } = described(header)?;
     let norm = header["norm"].as_f64().unwrap_or(1.0);
     if norm == 0.0 {
         return Ok(State::zero(&sites, &symmetry, &target));
     }
-    let mut spaces = Vec::new();
-    for space in list(&header["spaces"], "no bases")? {
-        let mut sectors = BTreeMap::new();
-        for sector in list(&space, "no sectors")? {
-            let q = label(&sector[0])?;
-            if q.len() != symmetry.names().len() {
-                return Err(broken("charges of another kind"));
-            }
-            sectors.insert(q, sector[1].as_u64().unwrap_or(0) as usize);
-        }
-        spaces.push(Space::new(sectors));
-    }
     if spaces.len() != sites.count() + 1 {
         return Err(broken("not one basis a bond"));
     }
-    let mut numbers = words.map(|b| {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(b);
-        f64::from_le_bytes(eight)
-    });
     let mut tensors = Vec::new();
     for i in 0..sites.count() {
         let states = symmetry.states(&sites, i);
-        let fusion = super::space::Fusion::new(&symmetry, &spaces[i], &states);
-        let mut matrices = Vec::new();
-        for (q, columns) in spaces[i + 1].iter() {
-            let row = fusion.space().find(q).ok_or_else(|| broken("bases that do not follow one another"))?;
-            let rows = fusion.space().dim(row);
-            if rows.saturating_mul(columns).saturating_mul(size_of::<T>()) > 1 << 40 {
-                return Err(broken("matrices too large"));
-            }
-            let mut matrix = Mat::zeros(rows, columns);
-            for r in 0..rows {
-                for c in 0..columns {
-                    let re = numbers.next().ok_or_else(|| broken("the file ends early"))?;
-                    let im = if T::DTYPE.is_complex() {
-                        numbers.next().ok_or_else(|| broken("the file ends early"))?
-                    } else {
-                        0.0
-                    };
-                    matrix[(r, c)] = T::from_c64(C64::new(re, im));
-                }
-            }
-            matrices.push(matrix);
-        }
-        let fill = |sector: usize| matrices[sector].clone();
-        tensors.push(Tensor::new(&symmetry, &spaces[i], &states, &spaces[i + 1], fill)?);
+        tensors.push(read_tensor(&symmetry, &spaces[i], &states, &spaces[i + 1], words)?);
     }
     Ok(State::from_tensors(sites, symmetry, target, tensors)?.with_norm(norm))
+}
+
+/// A site's matrices of the numbers that follow.
+pub(super) fn read_tensor<T: Element>(
+    symmetry: &Symmetry,
+    before: &Space,
+    states: &[Label],
+    behind: &Space,
+    words: &mut ChunksExact<u8>,
+) -> Result<Tensor<T>> {
+    let fusion = super::space::Fusion::new(symmetry, before, states);
+    let mut matrices = Vec::new();
+    for (q, columns) in behind.iter() {
+        let row = fusion.space().find(q).ok_or_else(|| broken("bases that do not follow one another"))?;
+        matrices.push(read_matrix(words, fusion.space().dim(row), columns)?);
+    }
+    Tensor::new(symmetry, before, states, behind, |sector| matrices[sector].clone())
 }
 
 #[cfg(test)]

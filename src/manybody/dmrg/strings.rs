@@ -84,6 +84,20 @@ pub struct Strings {
     pub words: BTreeMap<Word, C64>,
 }
 
+impl Alphabet {
+    /// The strings of a sum that conserves the numbers, their operators numbered on from these.
+    fn strings(self, sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
+        let found = Strings::with_changes(sum, sites, symmetry, self)?;
+        for (charge, at) in &found.1 {
+            if let Some(k) = charge.iter().position(|q| *q != 0) {
+                let name = &symmetry.names()[k];
+                return Err(changes(&[&sum.terms_on(sites.count())[*at]], name, charge[k]));
+            }
+        }
+        Ok(found.0)
+    }
+}
+
 /// The part of a local operator that changes the numbers by one amount.
 type Piece = (Label, Vec<Element>);
 
@@ -103,14 +117,15 @@ impl Strings {
     /// # Errors
     /// For operators and sites that do not exist, and terms that change a conserved number.
     pub fn new(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
-        let found = Strings::with_changes(sum, sites, symmetry)?;
-        for (charge, at) in &found.1 {
-            if let Some(k) = charge.iter().position(|q| *q != 0) {
-                let name = &symmetry.names()[k];
-                return Err(changes(&[&sum.terms()[*at]], name, charge[k]));
-            }
-        }
-        Ok(found.0)
+        Alphabet::default().strings(sum, sites, symmetry)
+    }
+
+    /// The strings of another sum, with the same numbers for the same operators.
+    ///
+    /// # Errors
+    /// As [`Strings::new`].
+    pub fn more(&self, sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
+        self.alphabet.clone().strings(sum, sites, symmetry)
     }
 
     /// The strings of a sum that may change the conserved numbers, every term by the same amounts; and these amounts.
@@ -118,18 +133,19 @@ impl Strings {
     /// # Errors
     /// As [`Strings::new`], and for terms that change the numbers by different amounts.
     pub fn changing(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<(Strings, Label)> {
-        let (strings, found) = Strings::with_changes(sum, sites, symmetry)?;
+        let (strings, found) = Strings::with_changes(sum, sites, symmetry, Alphabet::default())?;
         let mut all = found.into_iter();
         let Some((first, at)) = all.next() else { return Ok((strings, symmetry.zero())) };
         for (charge, other) in all {
             if let Some(k) = (0..charge.len()).find(|&k| charge[k] != first[k]) {
                 let half = |q: i32| f64::from(q) / 2.0;
+                let terms = sum.terms_on(sites.count());
                 return Err(Error::input(format!(
                     "the term `{}` changes {} by {}, and the term `{}` by {}",
-                    sum.terms()[at],
+                    terms[at],
                     symmetry.names()[k],
                     half(first[k]),
-                    sum.terms()[other],
+                    terms[other],
                     half(charge[k])
                 ))
                 .hint("a state has one sector: apply the parts one by one, or leave the number out of the state's sector"));
@@ -144,7 +160,7 @@ impl Strings {
     /// As [`Strings::new`], but for terms that change numbers.
     pub fn conserved(sum: &OpSum, sites: &Sites) -> Result<Vec<String>> {
         let symmetry = Symmetry::new(sites, sites.charges().iter().cloned());
-        let (_, changes) = Strings::with_changes(sum, sites, &symmetry)?;
+        let (_, changes) = Strings::with_changes(sum, sites, &symmetry, Alphabet::default())?;
         let kept = |k: &usize| changes.iter().all(|(label, _)| label[*k] == 0);
         Ok((0..symmetry.names().len()).filter(kept).map(|k| symmetry.names()[k].clone()).collect())
     }
@@ -154,13 +170,13 @@ impl Strings {
         sum: &OpSum,
         sites: &Sites,
         symmetry: &Symmetry,
+        mut alphabet: Alphabet,
     ) -> Result<(Strings, Vec<(Label, usize)>)> {
         let states: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
-        let mut alphabet = Alphabet::default();
         // With the sizes of what was added, to tell rounding from a remainder, and a term to name.
         let mut words: BTreeMap<Word, (C64, f64, usize)> = BTreeMap::new();
         let mut charges: BTreeMap<Word, Label> = BTreeMap::new();
-        for (at, term) in sum.terms().iter().enumerate() {
+        for (at, term) in sum.terms_on(sites.count()).iter().enumerate() {
             let product = Product::new(term, sites)?;
             let mut local: Vec<(usize, Vec<Piece>)> = Vec::new();
             for (site, matrix) in &product.factors {

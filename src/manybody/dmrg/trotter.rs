@@ -57,7 +57,7 @@ fn bonds(sum: &OpSum, sites: &Sites) -> Result<Bonds> {
         matrices.push(vec![C64::ZERO; d * d]);
     }
     let mut constant = 0.0;
-    for term in sum.terms() {
+    for term in sum.terms_on(sites.count()).iter() {
         let product = Product::new(term, sites)?.without_identities();
         let z = product.coefficient;
         if !product.string.is_empty() {

@@ -120,7 +120,8 @@ fn understood<S: Amplitude>(sum: &OpSum, state: &LatticeState<S>) -> Result<()> 
     }
     // These names have no spin: an electron with spin down would not be counted.
     let spinless = |name: &&String| matches!(name.as_str(), "C" | "Cdag" | "N");
-    let mut names = sum.terms().iter().flat_map(|term| term.factors.iter().map(|(name, _)| name));
+    let terms = sum.terms_on(state.sites());
+    let mut names = terms.iter().flat_map(|term| term.factors.iter().map(|(name, _)| name));
     match names.find(spinless).filter(|_| down > 0) {
         Some(name) => Err(Error::input(format!(
             "the operator `{name}` of spinless fermions for electrons of which some have spin down"
@@ -144,7 +145,8 @@ impl LocalSum {
     /// The first site that no term names, if there is one.
     pub fn untouched(sum: &OpSum, sites: usize) -> Option<usize> {
         let mut known = vec![false; sites];
-        let factors = sum.terms().iter().flat_map(|term| &term.factors);
+        let terms = sum.terms_on(sites);
+        let factors = terms.iter().flat_map(|term| &term.factors);
         factors.for_each(|(_, site)| known.iter_mut().skip(*site).take(1).for_each(|k| *k = true));
         known.iter().position(|known| !known)
     }
@@ -158,7 +160,8 @@ impl LocalSum {
     pub fn new(sum: &OpSum, sites: usize) -> Result<LocalSum> {
         let mut terms: Vec<Term> = Vec::new();
         let mut stray: Vec<(Vec<Ladder>, C64, String)> = Vec::new();
-        for term in sum.terms() {
+        let given = sum.terms_on(sites);
+        for term in given.iter() {
             let mut products = vec![(term.coefficient, Vec::<Ladder>::new())];
             for (name, site) in &term.factors {
                 if *site >= sites {
@@ -211,7 +214,7 @@ impl LocalSum {
                 }
             }
         }
-        let largest = sum.terms().iter().map(|t| t.coefficient.norm()).fold(0.0, f64::max);
+        let largest = given.iter().map(|t| t.coefficient.norm()).fold(0.0, f64::max);
         if let Some((_, _, term)) = stray.iter().find(|s| s.1.norm() > 1e-13 * largest) {
             return Err(Error::input(format!("the term `{term}` changes the number of electrons of a spin"))
                 .hint("a walker keeps its electrons; leave such terms out"));

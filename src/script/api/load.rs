@@ -57,7 +57,7 @@ fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
     }
     if is_state(&head) || named("dmrg") {
         only("a state", o)?;
-        return dmrg::load(file, &path).map(Dynamic::from);
+        return dmrg::load(file, &path);
     }
     if orbitals::is_file(&path, &head) {
         only("a file of orbitals", o)?;

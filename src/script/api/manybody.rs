@@ -10,7 +10,7 @@ use super::chebyshev::as_complex;
 use super::lattice::reals;
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
-use crate::manybody::{OpSum, Sector, Site, Sites};
+use crate::manybody::{OpSum, Sector, Site, Sites, Tail};
 use crate::number::{C64, Matrix};
 use crate::script::failure::failure;
 use crate::script::rooms::Rooms;
@@ -255,6 +255,17 @@ mod manybody_functions {
         sites.count() as INT
     }
 
+    /// Several copies of these sites in a row, like a longer cell of an infinite chain.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(sites(["S=1", "S=1/2"]).repeated(3).len == 6, "three times two");
+    /// ```
+    #[rhai_fn(global, name = "repeated", return_raw, pure)]
+    pub fn sites_repeated(sites: &mut Sites, times: INT) -> Fallible<Sites> {
+        Ok(sites.repeated(usize::try_from(times).unwrap_or(0))?)
+    }
+
     /// The kind of site, by name; "mixed" where there are several.
     ///
     /// # Example
@@ -343,6 +354,81 @@ mod manybody_functions {
         Ok(add_term(sum, &coefficient, &operators)?)
     }
 
+    /// Adds a coupling that decays exponentially with the distance: the sum over k = 1, 2, ... of `coefficient ratio^k A_i B_(i + k)`.
+    /// On a finite chain it ends with the chain, on an infinite one (`dmrg::uniform`) it never does; either automaton carries one
+    /// operator for it. Several with different ratios make other laws (`models::exponentials`).
+    ///
+    /// # Options
+    /// - `step` (1): sites from one partner to the next: B stands on the sites i + k step.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = opsum();
+    /// for i in 0..4 { h.add_decaying(1.0, 0.5, "Sz", i, "Sz"); }
+    /// let chain = sites("S=1/2", 4);
+    /// let up = product_state(chain, ["Up", "Up", "Up", "Up"], #{});
+    /// assert_close(up.expect(h), 0.25 * (3.0 * 0.5 + 2.0 * 0.25 + 0.125), 1e-14);
+    /// ```
+    #[rhai_fn(global, name = "add_decaying", return_raw)]
+    pub fn add_decaying(
+        sum: &mut OpSum,
+        coefficient: Dynamic,
+        ratio: Dynamic,
+        op_1: &str,
+        site_1: INT,
+        op_2: &str,
+        o: Options,
+    ) -> Fallible<()> {
+        let number = |x: &Dynamic, what: &str| {
+            as_complex(x).ok_or_else(|| {
+                Error::input(format!("the {what} is a number, not {}", type_of(x)))
+                    .hint("like `h.add_decaying(1.0, 0.5, \"Sz\", i, \"Sz\")`")
+            })
+        };
+        let site = usize::try_from(site_1).map_err(|_| {
+            Error::input(format!("site {site_1} of operator `{op_1}` is negative"))
+                .hint("sites are numbered from 0")
+        })?;
+        Ok(sum.add_tail(Tail {
+            coefficient: number(&coefficient, "coefficient")?,
+            ratio: number(&ratio, "ratio")?,
+            first: op_1.into(),
+            site,
+            second: op_2.into(),
+            step: o.count("step", 1)?,
+            turned: false,
+        })?)
+    }
+
+    /// The terms that an infinite chain repeats every `n` sites, for `dmrg::uniform`: those of a sum for a longer chain with open ends
+    /// that begin on its first `n` sites. Terms that do not repeat are refused.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = models::heisenberg(sites("S=1/2", 8)).cell(2);
+    /// assert(h.terms == 6, "two bonds of three terms");
+    /// ```
+    #[rhai_fn(global, name = "cell", pure, return_raw)]
+    pub fn cell(sum: &mut OpSum, n: INT) -> Fallible<OpSum> {
+        Ok(sum.cell(usize::try_from(n).unwrap_or(0))?)
+    }
+
+    /// The terms of a cell of `n` sites that an infinite chain repeats as those of `times` cells in a row.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = opsum();
+    /// h.add(1.0, "Sz", 0, "Sz", 1);
+    /// assert(h.repeated(1, 3).terms == 3, "three bonds");
+    /// ```
+    #[rhai_fn(global, name = "repeated", return_raw, pure)]
+    pub fn repeated(sum: &mut OpSum, n: INT, times: INT) -> Fallible<OpSum> {
+        match (usize::try_from(n), usize::try_from(times)) {
+            (Ok(n), Ok(times)) if n > 0 && times > 0 && times <= 1_000_000 => Ok(sum.repeated(n, times)),
+            _ => Err(Error::input(format!("{times} cells of {n} sites")).hint("one of each at least").into()),
+        }
+    }
+
     /// Says which chain of sites a sum is meant for, as the functions of `models` do: walkers on another number of sites, or
     /// that put two electrons on sites "tJ", then refuse it. It changes no term.
     ///
@@ -382,7 +468,7 @@ mod manybody_functions {
     /// ```
     #[rhai_fn(global, get = "terms", pure)]
     pub fn terms(sum: &mut OpSum) -> INT {
-        sum.terms().len() as INT
+        (sum.terms().len() + sum.tails().len()) as INT
     }
 
     #[rhai_fn(name = "+")]

@@ -10,8 +10,8 @@ use super::order::order_of;
 use super::{AnyState, Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
-use crate::manybody::dmrg::{Saved, sealed, unsealed};
-use crate::number::{C64, memory};
+use crate::manybody::dmrg::{Saved, sealed};
+use crate::number::{C64, Series};
 use crate::output::files;
 use crate::script::api::about;
 use crate::script::session;
@@ -103,6 +103,16 @@ pub(super) fn number(z: C64) -> Dynamic {
     if z.im.abs() <= 1e-12 * z.norm().max(1e-3) { z.re.into() } else { Dynamic::from(z) }
 }
 
+/// Reals if all imaginary parts are rounding.
+pub(super) fn simple(values: Vec<C64>) -> Series {
+    let largest = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
+    if values.iter().all(|z| z.im.abs() <= 1e-13 * largest) {
+        Series::Real(values.iter().map(|z| z.re).collect())
+    } else {
+        Series::Complex(values)
+    }
+}
+
 /// Refuses names that promise another format than that of states.
 pub(in crate::script::api) fn need_own_name(file: &str) -> Result<()> {
     files::need_extension(Path::new(file), &["dmrg"], "a DmrgState")
@@ -124,29 +134,8 @@ pub(super) fn save_state(held: &Held, file: &str) -> Result<()> {
     Ok(())
 }
 
-/// The state in a file that scripts call `file`.
-pub(in crate::script::api) fn load_state(file: &str, path: &Path) -> Result<Held> {
-    let bytes = memory::read(path).map_err(|e| {
-        Error::of_io(&e)
-            .context(format!("`{file}` cannot be read"))
-            .hint("states are written by `gs.save(\"name.dmrg\")`")
-    })?;
-    let states = unsealed(&bytes).map_err(|e| e.context(format!("`{file}`")))?;
-    let (mut held, mut rest) = one_of(states).map_err(|e| e.context(format!("`{file}`")))?;
-    let mut excited = Array::new();
-    while !rest.is_empty() {
-        let (other, behind) = one_of(rest).map_err(|e| e.context(format!("`{file}`")))?;
-        excited.push(Dynamic::from(other));
-        rest = behind;
-    }
-    if !excited.is_empty() {
-        Rc::make_mut(&mut held.about).insert("excited".into(), excited.into());
-    }
-    Ok(held)
-}
-
 /// The first of the states that some bytes begin with, and the bytes behind it.
-fn one_of(bytes: &[u8]) -> Result<(Held, &[u8])> {
+pub(super) fn one_of(bytes: &[u8]) -> Result<(Held, &[u8])> {
     let (saved, about, rest) = Saved::from_bytes(bytes)?;
     let state = match saved {
         Saved::Real(state) => Either::Real(Arc::new(state)),

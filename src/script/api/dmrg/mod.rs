@@ -6,12 +6,16 @@ mod blocks;
 mod density;
 mod held;
 mod order;
+mod reading;
+mod search;
 mod state;
 mod time;
+mod uniform;
 
 use std::sync::Arc;
 
-pub(super) use held::{load_state as load, need_own_name};
+pub(super) use held::need_own_name;
+pub(super) use reading::load_state as load;
 
 use crate::error::Error;
 use crate::manybody::dmrg::{Block, State, Superblock};
@@ -27,6 +31,8 @@ pub(super) fn register(rooms: &mut Rooms) {
     order::register(rooms);
     state::register(rooms);
     time::register(rooms);
+    uniform::register(rooms);
+    search::register(rooms);
 }
 
 /// One of two, by the numbers it is made of.

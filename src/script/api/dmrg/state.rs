@@ -8,7 +8,8 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::algebra::{complex, cut_of};
 use super::density::state_of;
-use super::held::{Held, load_state, number, save_state};
+use super::held::{Held, number, save_state, simple};
+use super::reading::load_state;
 use super::{AnyBlock, Either, either};
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -26,16 +27,6 @@ use crate::script::{Fallible, Options, session};
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<Held>("DmrgState");
     rooms.room("dmrg", exported_module!(state_functions));
-}
-
-/// Reals if all imaginary parts are rounding.
-fn simple(values: Vec<C64>) -> Series {
-    let largest = values.iter().map(|z| z.norm()).fold(0.0, f64::max);
-    if values.iter().all(|z| z.im.abs() <= 1e-13 * largest) {
-        Series::Real(values.iter().map(|z| z.re).collect())
-    } else {
-        Series::Complex(values)
-    }
 }
 
 /// The sites that the option `sites` names; all of them without it.
@@ -445,7 +436,7 @@ mod state_functions {
     /// assert_close(dmrg::load("four.dmrg").energy, -1.6160254037844, 1e-8);
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn load(file: &str) -> Fallible<Held> {
+    pub fn load(file: &str) -> Fallible<Dynamic> {
         Ok(load_state(file, &session()?.input_path(file)?)?)
     }
 

@@ -148,7 +148,7 @@ mod internal_functions {
             let sites = || term.factors.iter().map(|f| f.1);
             sites().max().unwrap_or(0) - sites().min().unwrap_or(0)
         };
-        sum.terms().iter().map(of).max().unwrap_or(0) as INT
+        if sum.tails().is_empty() { sum.terms().iter().map(of).max().unwrap_or(0) as INT } else { INT::MAX }
     }
 
     /// Moments of one vector by their numbers, as of a recurrence.

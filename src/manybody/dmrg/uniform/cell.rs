@@ -1,0 +1,99 @@
+//! The cell that an infinite chain repeats: its sites, and the conserved numbers that each copy of it holds.
+
+use std::sync::Arc;
+
+use super::super::mpo::conserved;
+use super::super::space::{Label, Symmetry};
+use crate::error::{Error, Result};
+use crate::manybody::{Sector, Sites};
+
+/// The most sites of a chain that copies of a cell are laid out to.
+const LONGEST: usize = 4096;
+
+/// A cell of an infinite chain.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    pub sites: Sites,
+    pub symmetry: Symmetry,
+    /// Twice the numbers of one cell.
+    pub target: Label,
+    /// The labels of each site's states. Those of the last site are less the cell's numbers, so that a cell adds
+    /// nothing to the labels and every bond has the same ones in all cells.
+    pub states: Vec<Vec<Label>>,
+}
+
+impl Cell {
+    /// From sites and the conserved numbers of one cell.
+    ///
+    /// # Errors
+    /// For numbers that the sites do not have, or that one cell cannot hold.
+    pub fn new(sites: &Sites, sector: &Sector) -> Result<Arc<Cell>> {
+        let (symmetry, target) = match conserved(sites, sector) {
+            Ok(found) => found,
+            Err(e) => return Err(too_short(sites, sector).unwrap_or(e)),
+        };
+        Ok(Cell::of(sites, symmetry, target))
+    }
+
+    /// From numbers that the cell is known to hold.
+    pub(super) fn of(sites: &Sites, symmetry: Symmetry, target: Label) -> Arc<Cell> {
+        let mut states: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
+        if let Some(last) = states.last_mut() {
+            last.iter_mut().for_each(|q| *q = symmetry.subtract(q, &target));
+        }
+        Arc::new(Cell { sites: sites.clone(), symmetry, target, states })
+    }
+
+    /// Number of sites.
+    pub fn count(&self) -> usize {
+        self.states.len()
+    }
+
+    /// The conserved numbers of a cell, by name.
+    pub fn sector(&self) -> Sector {
+        let half = |(name, q): (&String, &i32)| (name.clone(), f64::from(*q) / 2.0);
+        self.symmetry.names().iter().zip(&self.target).map(half).collect()
+    }
+
+    /// Several cells as a finite chain.
+    ///
+    /// # Errors
+    /// When they are too many.
+    pub fn chain(&self, cells: usize) -> Result<Sites> {
+        copies(&self.sites, cells)
+    }
+
+    /// Whether another cell has the same sites and numbers.
+    pub fn same(&self, other: &Cell) -> bool {
+        self.count() == other.count()
+            && self.sites.iter().zip(other.sites.iter()).all(|(a, b)| a == b)
+            && self.symmetry == other.symmetry
+            && self.target == other.target
+    }
+}
+
+/// Copies of some sites in a row.
+fn copies(sites: &Sites, times: usize) -> Result<Sites> {
+    if times.saturating_mul(sites.count()) > LONGEST {
+        return Err(Error::input(format!("terms that reach over more than {LONGEST} sites")).hint(
+            "terms of an infinite chain reach over a few cells; couplings that decay have their own form",
+        ));
+    }
+    sites.repeated(times)
+}
+
+/// The error for numbers that fit some longer cell.
+fn too_short(sites: &Sites, sector: &Sector) -> Option<Error> {
+    sites.target(sector).ok()?;
+    let times = (2..=8).find(|&k| {
+        let more: Sector = sector.iter().map(|(name, q)| (name.clone(), q * k as f64)).collect();
+        copies(sites, k).is_ok_and(|chain| conserved(&chain, &more).is_ok())
+    })?;
+    let text: Vec<String> = sector.iter().map(|(name, q)| format!("{name} = {q}")).collect();
+    let more: Vec<String> = sector.iter().map(|(name, q)| format!("{name} = {}", q * times as f64)).collect();
+    Some(Error::input(format!("a cell of {sites} cannot hold {}", text.join(", "))).hint(format!(
+        "a cell of {} sites can hold {}: the numbers are those of a whole cell",
+        times * sites.count(),
+        more.join(", ")
+    )))
+}

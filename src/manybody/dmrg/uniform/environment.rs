@@ -1,0 +1,304 @@
+//! What lies left and right of each bond of an infinite chain, as blocks that carry the operators of the automaton. Terms
+//! that are complete are a geometric sum over all cells; what grows with their number, the energy, is taken out of it.
+
+use std::sync::Arc;
+
+use faer::Mat;
+
+use super::super::basis::Basis;
+use super::super::block::{Block, Carried, Shape, Sub};
+use super::super::mpo::Mpo;
+use super::super::space::{Fusion, Label, Side, Space, Symmetry};
+use super::super::tensor::Tensor;
+use super::automaton::Repeated;
+use super::bonds::{Layout, Matrices, identity, past_left, past_right, trace};
+use super::krylov::{gmres, norm};
+use super::state::Uniform;
+use crate::backend::matrix::records::Element;
+use crate::error::{Error, Result};
+use crate::number::C64;
+
+/// The most products of a linear system.
+const MOST: usize = 400;
+
+/// The blocks on both sides of all bonds, from the first to that behind the last site.
+pub struct Environments<T> {
+    pub(super) lefts: Vec<Arc<Block<T>>>,
+    pub(super) rights: Vec<Arc<Block<T>>>,
+    /// The energy of a cell.
+    pub energy: f64,
+}
+
+fn bare<T: Element>(
+    mpo: &Arc<Mpo>,
+    side: Side,
+    bond: usize,
+    space: &Space,
+    carried: Vec<Carried<T>>,
+) -> Arc<Block<T>> {
+    Block::made(mpo, side, 0, bond, false, Shape::Plain { space: space.clone(), carried, origin: None })
+}
+
+/// The labels of a bond seen from the right, and the bond's sector of each.
+pub(super) fn seen_from_right(symmetry: &Symmetry, space: &Space) -> (Space, Vec<usize>) {
+    let negative = |q: &Label| symmetry.subtract(&symmetry.zero(), q);
+    let turned = Space::new(space.iter().map(|(q, d)| (negative(q), d)).collect());
+    let place = turned.iter().filter_map(|(q, _)| space.find(&negative(q))).collect();
+    (turned, place)
+}
+
+/// The basis that isometries from the left are for a grown block.
+pub(super) fn left_basis<T: Element>(tensor: &Tensor<T>) -> Basis<T> {
+    Basis::from_vectors(tensor.fusion.space(), |sector| {
+        let at = tensor.rows.iter().position(|r| *r == sector)?;
+        Some(tensor.matrices[at].clone())
+    })
+}
+
+/// The basis that isometries from the right are for a right block with the site, whose product is `fusion`.
+pub(super) fn right_basis<T: Element>(symmetry: &Symmetry, tensor: &Tensor<T>, fusion: &Fusion) -> Basis<T> {
+    let (_, behind) = seen_from_right(symmetry, &tensor.behind);
+    Basis::from_vectors(fusion.space(), |sector| {
+        let label = symmetry.subtract(&symmetry.zero(), fusion.space().label(sector));
+        let before = tensor.before.find(&label)?;
+        let mut wide = Mat::zeros(fusion.space().dim(sector), tensor.before.dim(before));
+        for part in fusion.parts(sector) {
+            let Some((to, own)) = tensor.part(before, part.state) else { continue };
+            if to == behind[part.inner] {
+                wide.as_mut().subrows_mut(part.offset, part.dim).copy_from(own.transpose());
+            }
+        }
+        Some(wide)
+    })
+}
+
+/// A block past a site.
+fn past<T: Element>(
+    psi: &Uniform<T>,
+    mpo: &Arc<Mpo>,
+    block: &Arc<Block<T>>,
+    site: usize,
+) -> Result<Arc<Block<T>>> {
+    let grown = block.grow()?;
+    let basis = match block.side {
+        Side::Left => left_basis(&psi.left[site]),
+        Side::Right => {
+            let (_, fusion, _) =
+                grown.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
+            right_basis(&psi.cell.symmetry, &psi.right[site], fusion)
+        }
+    };
+    let next = grown.rotate(&basis.shared())?;
+    // Without its history, which has no beginning.
+    Ok(bare(mpo, next.side, next.bond, next.space(), carried_of(&next)?.to_vec()))
+}
+
+fn carried_of<T>(block: &Block<T>) -> Result<&[Carried<T>]> {
+    match &block.shape {
+        Shape::Plain { carried, .. } => Ok(carried),
+        Shape::Grown { .. } => Err(Error::internal("a block that is not rotated")),
+    }
+}
+
+/// One side of the chain while its blocks are found.
+struct Half<'a, T> {
+    psi: &'a Uniform<T>,
+    h: &'a Repeated,
+    side: Side,
+    space: Space,
+    /// The bond's sector of each of the block's.
+    place: Vec<usize>,
+    /// Which operator is the identity here, and which one collects the complete terms.
+    one: usize,
+    sum: usize,
+}
+
+impl<'a, T: Element> Half<'a, T> {
+    fn new(psi: &'a Uniform<T>, h: &'a Repeated, side: Side) -> Result<Half<'a, T>> {
+        let symmetry = &psi.cell.symmetry;
+        let (space, place) = match side {
+            Side::Left => (psi.spaces[0].clone(), (0..psi.spaces[0].sectors()).collect()),
+            Side::Right => seen_from_right(symmetry, &psi.spaces[0]),
+        };
+        let bond = h.mpo.bond(0);
+        let (Some(start), Some(done)) = (bond.start, bond.done) else {
+            return Err(Error::internal("an automaton without a beginning or an end"));
+        };
+        let (one, sum) = match side {
+            Side::Left => (start, done),
+            Side::Right => (done, start),
+        };
+        Ok(Half { psi, h, side, space, place, one, sum })
+    }
+
+    /// The blocks at all bonds from the operators carried at the cell's edge, in the order in which they are made.
+    fn blocks(&self, carried: Vec<Carried<T>>) -> Result<Vec<Arc<Block<T>>>> {
+        let n = self.psi.count();
+        let (first, sites): (usize, Vec<usize>) = match self.side {
+            Side::Left => (0, (0..n).collect()),
+            Side::Right => (n, (0..n).rev().collect()),
+        };
+        let mut all = vec![bare(&self.h.mpo, self.side, first, &self.space, carried)];
+        for site in sites {
+            let next = past(self.psi, &self.h.mpo, &all[all.len() - 1], site)?;
+            all.push(next);
+        }
+        Ok(all)
+    }
+
+    /// The operators carried one cell further.
+    fn cell(&self, carried: Vec<Carried<T>>) -> Result<Vec<Carried<T>>> {
+        let all = self.blocks(carried)?;
+        Ok(carried_of(&all[all.len() - 1])?.to_vec())
+    }
+
+    fn without_sum(&self, mut carried: Vec<Carried<T>>) -> Vec<Carried<T>> {
+        carried[self.sum] = Carried::Nothing;
+        carried[self.one] = Carried::Identity;
+        carried
+    }
+
+    /// The operators of terms that have begun, as one vector.
+    fn layouts(&self) -> Vec<(usize, Layout)> {
+        let symmetry = &self.psi.cell.symmetry;
+        let bond = self.h.mpo.bond(0);
+        let open = (0..bond.charges.len()).filter(|&k| k != self.one && k != self.sum);
+        let charge = |k: usize| match self.side {
+            Side::Left => bond.charges[k].clone(),
+            Side::Right => symmetry.subtract(&symmetry.zero(), &bond.charges[k]),
+        };
+        open.map(|k| (k, Layout::new(symmetry, &self.space, &charge(k)))).collect()
+    }
+
+    /// What is carried at the cell's edge, but for complete terms: exact after as many cells as terms reach; what decays
+    /// without end is the solution of a linear system.
+    fn open_terms(&self, known: Option<&[Carried<T>]>, tol: f64) -> Result<Vec<Carried<T>>> {
+        let fresh = || vec![Carried::Nothing; self.h.mpo.bond(0).charges.len()];
+        let known = known.filter(|_| self.h.decays).map_or_else(fresh, <[Carried<T>]>::to_vec);
+        let mut x = self.without_sum(known);
+        for _ in 0..self.h.reach.max(1) {
+            x = self.without_sum(self.cell(x)?);
+        }
+        if !self.h.decays {
+            return Ok(x);
+        }
+        let layouts = self.layouts();
+        let flat = |carried: &[Carried<T>]| -> Vec<T> {
+            layouts.iter().flat_map(|(k, layout)| layout.flat(&self.matrices(&carried[*k]))).collect()
+        };
+        let full = |v: &[T]| -> Vec<Carried<T>> {
+            let mut carried = fresh();
+            let mut at = 0;
+            for (k, layout) in &layouts {
+                let end = at + layout.len();
+                carried[*k] = blocks_of(layout.matrices(&v[at..end]));
+                at = end;
+            }
+            self.without_sum(carried)
+        };
+        let zero = flat(&self.cell(full(&vec![T::default(); layouts.iter().map(|l| l.1.len()).sum()]))?);
+        let map = |v: &[T]| -> Result<Vec<T>> {
+            let image = flat(&self.cell(full(v))?);
+            Ok(v.iter().zip(image.iter().zip(&zero)).map(|(v, (a, b))| *v - *a + *b).collect())
+        };
+        let mut v = flat(&x);
+        gmres(map, &zero, &mut v, tol * (1.0 + norm(&zero)), MOST)?;
+        Ok(full(&v))
+    }
+
+    fn matrices(&self, carried: &Carried<T>) -> Matrices<T> {
+        match carried {
+            Carried::Nothing => Matrices::new(),
+            Carried::Identity => identity(&self.space),
+            Carried::Blocks(subs) => {
+                let mut all = Matrices::new();
+                for s in subs {
+                    all.insert((s.row, s.column), (*s.matrix).clone());
+                }
+                all
+            }
+        }
+    }
+
+    /// Matrices of the block as those of the bond; from the right they are transposed.
+    fn on_bond(&self, x: &Matrices<T>) -> Matrices<T> {
+        let turned = |m: &Mat<T>| match self.side {
+            Side::Left => m.clone(),
+            Side::Right => m.transpose().to_owned(),
+        };
+        x.iter().map(|(&(i, _), m)| ((self.place[i], self.place[i]), turned(m))).collect()
+    }
+
+    fn of_block(&self, x: &Matrices<T>) -> Matrices<T> {
+        let own = |sector: usize| self.place.iter().position(|p| *p == sector).unwrap_or(0);
+        let turned = |m: &Mat<T>| match self.side {
+            Side::Left => m.clone(),
+            Side::Right => m.transpose().to_owned(),
+        };
+        x.iter().map(|(&(i, _), m)| ((own(i), own(i)), turned(m))).collect()
+    }
+
+    /// The blocks at all bonds, and the energy of a cell.
+    fn solved(&self, known: Option<&Arc<Block<T>>>, tol: f64) -> Result<(Vec<Arc<Block<T>>>, f64)> {
+        let known = match known {
+            Some(block) if block.space() == &self.space => Some(carried_of(block)?),
+            _ => None,
+        };
+        let mut x = self.open_terms(known, tol)?;
+        let complete = self.on_bond(&self.matrices(&self.cell(x.clone())?[self.sum]));
+        let psi = self.psi;
+        let density = match self.side {
+            Side::Left => psi.density_left(0),
+            Side::Right => psi.density_right(0),
+        };
+        let energy = trace(&complete, &density).re;
+        let symmetry = &psi.cell.symmetry;
+        let layout = Layout::new(symmetry, &psi.spaces[0], &symmetry.zero());
+        let one: Vec<T> = layout.flat(&identity(&psi.spaces[0]));
+        let shifted = |x: Vec<T>, e: C64| -> Vec<T> {
+            x.into_iter().zip(&one).map(|(x, o)| x - T::from_c64(e) * *o).collect()
+        };
+        let b = shifted(layout.flat(&complete), energy.into());
+        let map = |v: &[T]| -> Result<Vec<T>> {
+            let m = layout.matrices(v);
+            let image = layout.flat(&match self.side {
+                Side::Left => past_left(&psi.left, &m),
+                Side::Right => past_right(&psi.right, &m),
+            });
+            let rest: Vec<T> = v.iter().zip(&image).map(|(v, i)| *v - *i).collect();
+            Ok(shifted(rest, -trace(&m, &density)))
+        };
+        let mut z = match known {
+            Some(known) => layout.flat(&self.on_bond(&self.matrices(&known[self.sum]))),
+            None => b.clone(),
+        };
+        gmres(map, &b, &mut z, tol * (1.0 + norm(&b)), MOST)?;
+        x[self.sum] = blocks_of(self.of_block(&layout.matrices(&z)));
+        Ok((self.blocks(x)?, energy))
+    }
+}
+
+fn blocks_of<T: Element>(x: Matrices<T>) -> Carried<T> {
+    let sub = |((row, column), m): ((usize, usize), Mat<T>)| Sub { row, column, matrix: Arc::new(m) };
+    Carried::Blocks(x.into_iter().map(sub).collect())
+}
+
+impl<T: Element> Environments<T> {
+    /// The environments of a state; `known` are those of one nearby, to start from.
+    ///
+    /// # Errors
+    /// When the Hamiltonian belongs to another cell; when a linear system fails; interruption.
+    pub fn new(
+        psi: &Uniform<T>,
+        h: &Repeated,
+        known: Option<&Environments<T>>,
+        tol: f64,
+    ) -> Result<Environments<T>> {
+        let left = Half::new(psi, h, Side::Left)?;
+        let (lefts, a) = left.solved(known.map(|k| &k.lefts[0]), tol)?;
+        let right = Half::new(psi, h, Side::Right)?;
+        let (mut rights, b) = right.solved(known.map(|k| &k.rights[k.rights.len() - 1]), tol)?;
+        rights.reverse();
+        Ok(Environments { lefts, rights, energy: 0.5 * (a + b) })
+    }
+}

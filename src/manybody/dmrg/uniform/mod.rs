@@ -1,0 +1,24 @@
+//! Infinite chains: a cell of sites that repeats, states of it as uniform matrix product states, and the way to its ground
+//! state.
+
+mod automaton;
+mod bonds;
+mod cell;
+mod environment;
+mod gauge;
+mod krylov;
+mod measure;
+mod search;
+mod start;
+mod state;
+mod step;
+mod storage;
+#[cfg(test)]
+mod tests;
+
+pub use automaton::Repeated;
+pub use cell::Cell;
+pub use search::Search;
+pub use start::lowest_cell_product;
+pub use state::Uniform;
+pub use storage::SavedUniform;

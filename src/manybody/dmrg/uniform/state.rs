@@ -1,0 +1,157 @@
+//! A state of an infinite chain: the matrices of one cell, in the left and the right canonical form, and the matrices on
+//! the bonds between them (Zauner-Stauber, Vanderstraeten, Fishman, Verstraete, Haegeman, Phys. Rev. B 97, 045145 (2018)).
+
+use std::sync::Arc;
+
+use faer::Mat;
+
+use super::super::dense::{product, square, thin_svd};
+use super::super::space::{Fusion, Label, Space};
+use super::super::tensor::{Tensor, adjoint};
+use super::bonds::{Matrices, diagonal};
+use super::cell::Cell;
+use crate::backend::matrix::records::Element;
+use crate::error::{Error, Result};
+use crate::number::C64;
+
+/// A state of an infinite chain. Bond `i` lies before site `i` of the cell.
+#[derive(Debug, Clone)]
+pub struct Uniform<T> {
+    pub(super) cell: Arc<Cell>,
+    /// The bases of the bonds, labelled by the numbers to the left less those of whole cells.
+    pub(super) spaces: Vec<Space>,
+    /// Isometries from the left.
+    pub(super) left: Vec<Tensor<T>>,
+    /// Isometries from the right.
+    pub(super) right: Vec<Tensor<T>>,
+    /// At each bond, by its sectors: the state's matrix between the two forms; the sum of the squares is one.
+    pub(super) centre: Vec<Vec<Mat<T>>>,
+}
+
+impl<T: Element> Uniform<T> {
+    /// The state with one local state a site.
+    ///
+    /// # Errors
+    /// When there is not one for each site of the cell, or their numbers are not the cell's.
+    pub fn product(cell: &Arc<Cell>, states: &[usize]) -> Result<Uniform<T>> {
+        let symmetry = &cell.symmetry;
+        if states.len() != cell.count() {
+            return Err(Error::input(format!("{} local states for a cell of {}", states.len(), cell.sites))
+                .hint("a product state has one for each site of the cell"));
+        }
+        let mut spaces = vec![Space::single(symmetry.zero())];
+        let mut tensors = Vec::new();
+        for (labels, &state) in cell.states.iter().zip(states) {
+            let before = spaces[spaces.len() - 1].clone();
+            let own = labels.get(state).ok_or_else(|| Error::internal("a local state that there is not"))?;
+            let behind = Space::single(symmetry.add(before.label(0), own));
+            let fusion = Fusion::new(symmetry, &before, labels);
+            let (row, place) = fusion.place(0, state);
+            let here = |k: usize| if k == place.offset { T::one_impl() } else { T::default() };
+            let matrix = Mat::from_fn(fusion.space().dim(row), 1, |k, _| here(k));
+            tensors.push(Tensor::new(symmetry, &before, labels, &behind, |_| matrix.clone())?);
+            spaces.push(behind);
+        }
+        if spaces.pop().is_some_and(|last| last.label(0) != spaces[0].label(0)) {
+            return Err(Error::input("the product state has other numbers than the cell")
+                .hint("its conserved numbers have to sum up to those of the cell"));
+        }
+        let centre = vec![vec![Mat::identity(1, 1)]; cell.count()];
+        Ok(Uniform { cell: cell.clone(), spaces, left: tensors.clone(), right: tensors, centre })
+    }
+
+    /// The same state with complex numbers.
+    pub fn to_complex(&self) -> Uniform<C64> {
+        let wide = |m: &Mat<T>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)].to_c64());
+        let tensor = |t: &Tensor<T>| Tensor {
+            before: t.before.clone(),
+            behind: t.behind.clone(),
+            fusion: t.fusion.clone(),
+            rows: t.rows.clone(),
+            matrices: t.matrices.iter().map(wide).collect(),
+        };
+        Uniform {
+            cell: self.cell.clone(),
+            spaces: self.spaces.clone(),
+            left: self.left.iter().map(tensor).collect(),
+            right: self.right.iter().map(tensor).collect(),
+            centre: self.centre.iter().map(|c| c.iter().map(wide).collect()).collect(),
+        }
+    }
+
+    /// Number of sites of the cell.
+    pub fn count(&self) -> usize {
+        self.cell.count()
+    }
+
+    /// The cell.
+    pub fn cell(&self) -> &Arc<Cell> {
+        &self.cell
+    }
+
+    /// The bond behind a site.
+    pub(super) fn behind(&self, site: usize) -> usize {
+        (site + 1) % self.count()
+    }
+
+    /// States at each bond; bond 0 lies before site 0.
+    pub fn widths(&self) -> Vec<usize> {
+        self.spaces.iter().map(Space::total).collect()
+    }
+
+    /// Bytes of the matrices.
+    pub fn bytes(&self) -> usize {
+        let of = |m: &Mat<T>| m.nrows() * m.ncols() * size_of::<T>();
+        let tensors = self.left.iter().chain(&self.right).flat_map(|t| &t.matrices).map(of).sum::<usize>();
+        tensors + self.centre.iter().flatten().map(of).sum::<usize>()
+    }
+
+    /// The matrices of a site between the two forms, by sectors of the bond behind it.
+    pub(super) fn middle(&self, site: usize) -> Vec<Mat<T>> {
+        let centre = &self.centre[self.behind(site)];
+        self.left[site].matrices.iter().zip(centre).map(|(a, c)| product(a.as_ref(), c.as_ref())).collect()
+    }
+
+    /// The density matrix of what lies left of a bond, in the basis of the left form.
+    pub(super) fn density_left(&self, bond: usize) -> Matrices<T> {
+        diagonal(self.centre[bond].iter().map(|c| product(c.as_ref(), adjoint(c.as_ref()).as_ref())))
+    }
+
+    /// The density matrix of what lies right of a bond, in the basis of the right form: `C^H C`.
+    pub(super) fn density_right(&self, bond: usize) -> Matrices<T> {
+        diagonal(self.centre[bond].iter().map(|c| product(adjoint(c.as_ref()).as_ref(), c.as_ref())))
+    }
+
+    /// The weights of the Schmidt decomposition at a bond with the label of each, descending.
+    ///
+    /// # Errors
+    /// When a decomposition does not converge.
+    pub fn spectrum(&self, bond: usize) -> Result<Vec<(f64, Label)>> {
+        let mut all = Vec::new();
+        for (c, (label, _)) in self.centre[bond].iter().zip(self.spaces[bond].iter()) {
+            all.extend(thin_svd(c.as_ref())?.1.into_iter().map(|s| (s * s, label.clone())));
+        }
+        let sum: f64 = all.iter().map(|w| w.0).sum();
+        all.iter_mut().for_each(|w| w.0 /= sum);
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        Ok(all)
+    }
+
+    /// How far the two forms are from the same state: the largest norm of `A_L C - C A_R`, over the sites.
+    pub fn mismatch(&self) -> f64 {
+        let one = |site: usize| -> f64 {
+            let (left, right) = (self.middle(site), &self.right[site]);
+            let mut sum = 0.0;
+            for ((l, r), row) in left.iter().zip(&right.matrices).zip(&right.rows) {
+                for part in right.fusion.parts(*row) {
+                    let c = self.centre[site][part.inner].as_ref();
+                    let mut rest = product(c, r.as_ref().subrows(part.offset, part.dim));
+                    rest -= l.as_ref().subrows(part.offset, part.dim);
+                    sum += square(rest.as_ref());
+                }
+            }
+            sum.sqrt()
+        };
+        (0..self.count()).map(one).fold(0.0, f64::max)
+    }
+}

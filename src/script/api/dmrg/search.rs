@@ -1,0 +1,228 @@
+//! `CellMpo` and `UniformSearch`: Hamiltonians of infinite chains, and the way to their ground states.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Array, Dynamic, FLOAT, INT, Map};
+
+use super::uniform::{AnyUniform, HeldUniform};
+use super::{Either, either, either_map};
+use crate::error::{Error, Result};
+use crate::manybody::dmrg::{Cell, Repeated, Search, Uniform, lowest_cell_product};
+use crate::manybody::{OpSum, Sites};
+use crate::number::{C64, Series};
+use crate::script::api::manybody::sector_of;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options, session};
+
+/// Registers the types and functions.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<Arc<Repeated>>("CellMpo");
+    rooms.register_type_with_name::<AnySearch>("UniformSearch");
+    rooms.room("dmrg", exported_module!(search_functions));
+}
+
+/// A search, as scripts hold it.
+type AnySearch = Either<Arc<Search<f64>>, Arc<Search<C64>>>;
+
+/// Random numbers that are set aside for a state.
+const DRAWN: u64 = 1 << 20;
+
+/// The local states of a cell by their names.
+fn named(cell: &Cell, names: &Array) -> Result<Vec<usize>> {
+    let n = cell.sites.count();
+    if names.len() != n {
+        return Err(Error::input(format!("{} local states for a cell of {}", names.len(), cell.sites))
+            .hint("a product state has one for each site of the cell"));
+    }
+    let one = |(i, name): (usize, &Dynamic)| {
+        let name = name.clone().into_string();
+        let name = name.map_err(|_| Error::input("local states are given by name"))?;
+        cell.sites.site(i)?.state(&name)
+    };
+    names.iter().enumerate().map(one).collect()
+}
+
+fn search_from(h: &Arc<Repeated>, state: &AnyUniform) -> Result<AnySearch> {
+    Ok(match state {
+        Either::Real(s) if !h.mpo.is_complex() => Either::Real(Search::new(h, (**s).clone())?.into()),
+        any => Either::Complex(Search::new(h, either!(any, s => s.to_complex()))?.into()),
+    })
+}
+
+#[export_module(root = "crate::script::native")]
+mod search_functions {
+    /// The automaton of a sum of operators that every cell of an infinite chain repeats, in the sector of the cell's conserved
+    /// numbers. Sites beyond the cell are those of the cells behind it. `widths` are the operators that it carries across each
+    /// bond, from that before the cell on.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = opsum();
+    /// h.add_decaying(1.0, 0.5, "Sz", 0, "Sz");
+    /// assert(dmrg::cell_mpo(h, sites("S=1/2", 1), #{}).widths[0] == 3.0, "one more than nothing at all");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn cell_mpo(h: OpSum, cell: Sites, sector: Map) -> Fallible<Arc<Repeated>> {
+        let cell = Cell::new(&cell, &sector_of(&sector)?)?;
+        Ok(Arc::new(Repeated::new(&h, &cell)?))
+    }
+
+    #[rhai_fn(global, get = "widths", pure)]
+    pub fn cell_widths(h: &mut Arc<Repeated>) -> Series {
+        let mut widths = h.mpo.widths();
+        widths.pop();
+        Series::Real(widths.into_iter().map(|w| w as f64).collect())
+    }
+
+    /// The largest sum, over the sites of the cell, of the sizes of the terms that act there.
+    #[rhai_fn(global, get = "strength", pure)]
+    pub fn cell_strength(h: &mut Arc<Repeated>) -> FLOAT {
+        h.strength
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn mpo_to_string(h: &mut Arc<Repeated>) -> String {
+        let widest = h.mpo.widths().into_iter().max().unwrap_or(0);
+        format!("CellMpo of {}, at most {widest} operators carried across a bond", h.cell.sites)
+    }
+
+    /// The product state of an infinite chain whose cell has the named local states.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let neel = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert_close(neel.expect("Sz")[1], -0.5, 1e-15);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn uniform_product(cell: Sites, names: Array, sector: Map) -> Fallible<HeldUniform> {
+        let cell = Cell::new(&cell, &sector_of(&sector)?)?;
+        let state = Uniform::<f64>::product(&cell, &named(&cell, &names)?)?;
+        Ok(HeldUniform { state: Either::Real(state.into()), about: Rc::default() })
+    }
+
+    /// A random state of an infinite chain, with few states at each bond and the numbers of a product state's cell.
+    ///
+    /// # Options
+    /// - `states` (6): most states of a bond.
+    /// - `seed` (int or string, the session's): of the random numbers.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_random(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 }, #{ seed: 1 });
+    /// assert_close(psi.expect("Sz").sum(), 0.0, 1e-10);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn uniform_random(cell: Sites, names: Array, sector: Map, o: Options) -> Fallible<HeldUniform> {
+        let cell = Cell::new(&cell, &sector_of(&sector)?)?;
+        let first = match o.given("seed") {
+            Some(_) => 0,
+            None => session()?.draw(DRAWN),
+        };
+        let (product, most) = (named(&cell, &names)?, o.count("states", 1)?);
+        let state = Uniform::<f64>::random(&cell, &product, most, o.seed()?, first)?;
+        Ok(HeldUniform { state: Either::Real(state.into()), about: Rc::default() })
+    }
+
+    /// The names of the local states of a product state of a cell that is low in energy: of those of the lowest `<H>` the one that
+    /// the Hamiltonian changes most.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = models::heisenberg(sites("S=1/2", 8)).cell(2);
+    /// assert(dmrg::lowest_of_cell(h, sites("S=1/2", 2), #{ Sz: 0 }) == ["Up", "Dn"], "Neel");
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn lowest_of_cell(h: OpSum, cell: Sites, sector: Map) -> Fallible<Array> {
+        let cell = Cell::new(&cell, &sector_of(&sector)?)?;
+        let states = lowest_cell_product(&h, &cell)?;
+        let name = |(i, s): (usize, usize)| -> Result<Dynamic> {
+            Ok(cell.sites.site(i)?.states()[s].clone().into())
+        };
+        Ok(states.into_iter().enumerate().map(name).collect::<Result<Array>>()?)
+    }
+
+    /// A search for the ground state of an infinite chain, from a state of it, by `step`, `widened` and `cut`, each of which gives
+    /// a new search. `energy` (of a site) and `gradient` are of the state that the last step began with.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let cell = sites("S=1/2", 2);
+    /// let m = dmrg::cell_mpo(models::heisenberg(sites("S=1/2", 8)).cell(2), cell, #{ Sz: 0 });
+    /// let run = dmrg::uniform_search(m, dmrg::uniform_product(cell, ["Up", "Dn"], #{ Sz: 0 }));
+    /// for states in [2, 4, 8] {
+    ///     run = run.widened(states);
+    ///     for k in 0..30 { run = run.step(); }
+    /// }
+    /// assert_close(run.settled().energy, -0.44275, 1e-4);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn uniform_search(h: Arc<Repeated>, start: HeldUniform) -> Fallible<AnySearch> {
+        Ok(search_from(&h, &start.state)?)
+    }
+
+    /// One step of all sites of the cell by the variational algorithm for uniform matrix product states (Zauner-Stauber et al.
+    /// 2018).
+    #[rhai_fn(global, name = "step", pure, return_raw)]
+    pub fn step(run: &mut AnySearch) -> Fallible<AnySearch> {
+        let session = session()?;
+        let (device, task) = (session.device(), session.task(false));
+        Ok(either_map!(run, s => Arc::new(s.step(&device, &task)?)))
+    }
+
+    /// The search with bonds of up to `states` states, as far as the Hamiltonian adds any to two neighbouring sites. The state
+    /// stays what it is.
+    #[rhai_fn(global, name = "widened", pure, return_raw)]
+    pub fn widened(run: &mut AnySearch, states: INT) -> Fallible<AnySearch> {
+        let device = session()?.device();
+        let states = usize::try_from(states).unwrap_or(0);
+        Ok(either_map!(run, s => Arc::new(s.widened(&device, states)?)))
+    }
+
+    /// The search with bonds of at most `states` states, without weights below `least`.
+    #[rhai_fn(global, name = "cut", pure, return_raw)]
+    pub fn cut(run: &mut AnySearch, states: INT, least: FLOAT) -> Fallible<AnySearch> {
+        let states = usize::try_from(states).unwrap_or(0);
+        Ok(either_map!(run, s => Arc::new(s.cut(states, least)?.0)))
+    }
+
+    #[rhai_fn(global, get = "energy", pure)]
+    pub fn search_energy(run: &mut AnySearch) -> Dynamic {
+        either!(run, s => s.found().map(|f| f.energy / s.state().count() as f64))
+            .map_or(Dynamic::UNIT, Dynamic::from)
+    }
+
+    #[rhai_fn(global, get = "gradient", pure)]
+    pub fn search_gradient(run: &mut AnySearch) -> Dynamic {
+        either!(run, s => s.found()).map_or(Dynamic::UNIT, |f| f.gradient.into())
+    }
+
+    /// Most states of a bond.
+    #[rhai_fn(global, get = "states", pure)]
+    pub fn search_states(run: &mut AnySearch) -> INT {
+        either!(run, s => s.state().widths()).into_iter().max().unwrap_or(0) as INT
+    }
+
+    /// The state in canonical form, with its energy a site, its `gradient` and its `variance`.
+    #[rhai_fn(global, name = "settled", pure, return_raw)]
+    pub fn settled(run: &mut AnySearch) -> Fallible<HeldUniform> {
+        let session = session()?;
+        let (device, task) = (session.device(), session.task(false));
+        let mut about = Map::new();
+        let state = either_map!(run, s => {
+            let (psi, found, variance) = s.settled(&device, &task)?;
+            about.insert("energy".into(), (found.energy / psi.count() as f64).into());
+            about.insert("gradient".into(), found.gradient.into());
+            about.insert("variance".into(), variance.into());
+            Arc::new(psi)
+        });
+        Ok(HeldUniform { state, about: Rc::new(about) })
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn search_to_string(run: &mut AnySearch) -> String {
+        let states = either!(run, s => s.state().widths()).into_iter().max().unwrap_or(0);
+        format!("UniformSearch with {states} states a bond")
+    }
+}

@@ -1,0 +1,451 @@
+//! `UniformState`: a state of an infinite chain, and what it is asked.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{Dynamic, FLOAT, INT, Map};
+
+use super::held::{need_own_name, number, simple};
+use super::{Either, either};
+use crate::error::{Error, Result};
+use crate::manybody::dmrg::{Cell, SavedUniform, Uniform, sealed};
+use crate::manybody::{OpSum, Sites};
+use crate::number::memory::human;
+use crate::number::{C64, Series, Table};
+use crate::output::files;
+use crate::script::api::about;
+use crate::script::api::manybody::sector_of;
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options, session};
+
+/// Registers the types and functions.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_type_with_name::<HeldUniform>("UniformState");
+    rooms.room("dmrg", exported_module!(uniform_functions));
+}
+
+/// A state of an infinite chain.
+pub(super) type AnyUniform = Either<Arc<Uniform<f64>>, Arc<Uniform<C64>>>;
+/// A label of conserved numbers, twice their values.
+type Label = Vec<i32>;
+
+/// Charges further than this, in quanta, are left out of a list of correlation lengths.
+const NEAR: i32 = 2;
+
+/// A state of an infinite chain and how it was found, as scripts hold it.
+#[derive(Clone)]
+pub(in crate::script) struct HeldUniform {
+    pub(super) state: AnyUniform,
+    pub(super) about: Rc<Map>,
+}
+
+impl HeldUniform {
+    fn cell(&self) -> Arc<Cell> {
+        either!(&self.state, s => s.cell().clone())
+    }
+
+    fn known(&self, key: &str) -> Result<Dynamic> {
+        self.about.get(key).map(Dynamic::flatten_clone).ok_or_else(|| {
+            Error::input(format!("this state does not know its `{key}`"))
+                .hint("states that `dmrg::uniform` finds know it; `state.expect(h)` is the energy of a cell of any state")
+        })
+    }
+
+    /// The bond that scripts call `bond`: 0 lies behind site 0 of the cell, the last behind the cell.
+    fn bond(&self, bond: INT) -> Result<usize> {
+        let n = self.cell().sites.count();
+        let at = usize::try_from(bond).ok().filter(|b| *b < n).ok_or_else(|| {
+            Error::input(format!("no bond {bond} of a cell of {n} sites"))
+                .hint("bond 0 lies behind site 0; the last one leads to the next cell")
+        })?;
+        Ok((at + 1) % n)
+    }
+
+    /// Twice the values of a charge that the option `charge` gives.
+    fn charge(&self, o: &Options) -> Result<Option<Label>> {
+        let Some(map) = o.maybe::<Map>("charge") else { return Ok(None) };
+        let cell = self.cell();
+        let given = cell.sites.target(&sector_of(&map)?)?;
+        if let Some((name, _)) = given.iter().find(|g| !cell.symmetry.names().contains(&g.0)) {
+            return Err(Error::input(format!("the state does not conserve `{name}`"))
+                .hint("a charge names the numbers of the state's sector"));
+        }
+        let of = |name: &String| given.iter().find(|g| g.0 == *name).map_or(0, |g| g.1);
+        Ok(Some(cell.symmetry.names().iter().map(of).collect()))
+    }
+
+    fn transfer(&self, charge: &Label, count: usize) -> Result<(Vec<C64>, bool)> {
+        either!(&self.state, s => s.transfer(charge, count))
+    }
+
+    /// The correlation length in sites of an eigenvalue of the transfer matrix.
+    fn length(&self, value: C64) -> f64 {
+        let size = value.norm();
+        let n = self.cell().sites.count() as f64;
+        if size <= f64::MIN_POSITIVE { 0.0 } else { n / size.min(1.0).ln().abs() }
+    }
+
+    /// The wave number a site of an eigenvalue of the transfer matrix.
+    fn wave(&self, value: C64) -> f64 {
+        // A real number that is negative by rounding of its phase has the wave number pi, not minus pi.
+        let phase = if value.im.abs() < 1e-9 * value.norm() && value.re < 0.0 {
+            std::f64::consts::PI
+        } else {
+            value.arg()
+        };
+        phase / self.cell().sites.count() as f64
+    }
+
+    /// The largest eigenvalue of each of the nearest charges but for the state's own, with its charge.
+    fn slowest(&self) -> Result<Vec<(Label, C64)>> {
+        let cell = self.cell();
+        let zero = cell.symmetry.zero();
+        let mut all = Vec::new();
+        for charge in either!(&self.state, s => s.charges()) {
+            if cell.symmetry.distance(&charge, &zero) > NEAR {
+                continue;
+            }
+            let own = usize::from(charge == zero);
+            if let Some(value) = self.transfer(&charge, 1 + own)?.0.get(own) {
+                all.push((charge, *value));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The state of an infinite chain in the bytes of a file, if it is one.
+pub(super) fn from_bytes(bytes: &[u8]) -> Result<Option<HeldUniform>> {
+    let Some((saved, known)) = SavedUniform::from_bytes(bytes)? else { return Ok(None) };
+    let state = match saved {
+        SavedUniform::Real(state) => Either::Real(Arc::new(state)),
+        SavedUniform::Complex(state) => Either::Complex(Arc::new(state)),
+    };
+    Ok(Some(HeldUniform { state, about: Rc::new(about::from_json(&known)) }))
+}
+
+#[export_module(root = "crate::script::native")]
+mod uniform_functions {
+    /// The energy a site, where `dmrg::uniform` found the state.
+    #[rhai_fn(global, get = "energy", pure, return_raw)]
+    pub fn energy(held: &mut HeldUniform) -> Fallible<Dynamic> {
+        Ok(held.known("energy")?)
+    }
+
+    /// The norm of what the Hamiltonian would change the matrices of a site by, the largest of the cell: 0 for the best state
+    /// with so many states a bond.
+    #[rhai_fn(global, get = "gradient", pure, return_raw)]
+    pub fn gradient(held: &mut HeldUniform) -> Fallible<Dynamic> {
+        Ok(held.known("gradient")?)
+    }
+
+    /// The variance of the energy a site, as far as two neighbouring sites show it, which is all of it where terms reach no
+    /// further (Hubig, Haegeman, Schollwoeck 2018): 0 for an eigenstate.
+    #[rhai_fn(global, get = "variance", pure, return_raw)]
+    pub fn variance(held: &mut HeldUniform) -> Fallible<Dynamic> {
+        Ok(held.known("variance")?)
+    }
+
+    /// Whether gradient and energy had settled, no other search found less, and the number of states is no limit that shows.
+    #[rhai_fn(global, get = "converged", pure, return_raw)]
+    pub fn converged(held: &mut HeldUniform) -> Fallible<Dynamic> {
+        Ok(held.known("converged")?)
+    }
+
+    /// The table of the steps: a row each of energy, gradient and states.
+    #[rhai_fn(global, get = "steps", pure, return_raw)]
+    pub fn steps(held: &mut HeldUniform) -> Fallible<Dynamic> {
+        Ok(held.known("steps")?)
+    }
+
+    /// All that the state was told of itself, as a map.
+    #[rhai_fn(global, get = "about", pure)]
+    pub fn about(held: &mut HeldUniform) -> Map {
+        (*held.about).clone()
+    }
+
+    /// The same state with more properties.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 1), ["Up"], #{}).with_properties(#{ energy: 0.25 });
+    /// assert_close(psi.energy, 0.25, 0.0);
+    /// ```
+    #[rhai_fn(global, name = "with_properties", pure)]
+    pub fn with_properties(held: &mut HeldUniform, about: Map) -> HeldUniform {
+        let mut all = (*held.about).clone();
+        all.extend(about);
+        HeldUniform { state: held.state.clone(), about: Rc::new(all) }
+    }
+
+    /// The expectation value of an operator on each site of the cell.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert_close(psi.expect("Sz")[0], 0.5, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "expect", pure, return_raw)]
+    pub fn expect_local(held: &mut HeldUniform, operator: &str) -> Fallible<Series> {
+        Ok(simple(either!(&held.state, s => s.local(operator))?))
+    }
+
+    /// The expectation value of a sum of operators; sites beyond the cell are those of the cells behind it. Of the Hamiltonian that
+    /// every cell repeats it is the energy of a cell.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// let pair = opsum();
+    /// pair.add(1.0, "Sz", 1, "Sz", 2);
+    /// assert_close(psi.expect(pair), -0.25, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "expect", pure, return_raw)]
+    pub fn expect_sum(held: &mut HeldUniform, sum: OpSum) -> Fallible<Dynamic> {
+        Ok(number(either!(&held.state, s => s.expectation(&sum))?))
+    }
+
+    /// The correlations `<A_i B_(i + r)>` from a site of the cell to those behind it: a Table of `distance`, from 0 to `range`, `value`,
+    /// and `connected`, which is `value` less `<A_i> <B_(i + r)>`. Fermionic operators have their signs.
+    ///
+    /// # Options
+    /// - `site` (0): the site of the cell that A stands on.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// let far = psi.correlations("Sz", "Sz", 5);
+    /// assert_close(far.value[5], -0.25, 1e-15);
+    /// assert_close(far.connected[5], 0.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "correlations", pure, return_raw)]
+    pub fn correlations(held: &mut HeldUniform, a: &str, b: &str, range: INT, o: Options) -> Fallible<Table> {
+        let sites = held.cell().sites.clone();
+        let n = sites.count();
+        let range = usize::try_from(range).ok().filter(|r| *r <= 1_000_000).ok_or_else(|| {
+            Error::input(format!("correlations over {range} sites")).hint("a range of 0 to a million sites")
+        })?;
+        let site = o.count("site", 0)?;
+        if site >= n {
+            return Err(Error::input(format!("site {site} of a cell of {n} sites"))
+                .hint("the cell's sites are numbered from 0")
+                .into());
+        }
+        let values = either!(&held.state, s => s.correlations(a, b, site, range))?;
+        let fermionic = sites.site(site)?.operator(a)?.fermionic;
+        let connected = if fermionic {
+            values.clone()
+        } else {
+            let (first, second) = either!(&held.state, s => (s.local(a)?, s.local(b)?));
+            let less = |(r, z): (usize, &C64)| z - first[site] * second[(site + r) % n];
+            values.iter().enumerate().map(less).collect()
+        };
+        let distance = (0..=range).map(|r| r as f64).collect();
+        Ok(Table::from_columns([
+            ("distance", Series::Real(distance)),
+            ("value", simple(values)),
+            ("connected", simple(connected)),
+        ])?)
+    }
+
+    /// The largest eigenvalues of the transfer matrix of a cell: a Table of `modulus`, descending, `wave`, their phases as wave numbers a
+    /// site (pi for what alternates), and `length`, the correlation length in sites. The first one, 1, is the state itself;
+    /// a second one of modulus 1 tells of a superposition of several states.
+    ///
+    /// # Options
+    /// - `charge` (map, zero): the change of conserved numbers of the operators whose correlations it describes, like `#{ Sz: 1 }`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert_close(psi.transfer_spectrum(1).modulus[0], 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "transfer_spectrum", pure, return_raw)]
+    pub fn transfer_spectrum(held: &mut HeldUniform, count: INT, o: Options) -> Fallible<Table> {
+        let count = usize::try_from(count)
+            .ok()
+            .filter(|n| *n > 0)
+            .ok_or_else(|| Error::input(format!("{count} eigenvalues")).hint("one at least"))?;
+        let charge = held.charge(&o)?.unwrap_or_else(|| held.cell().symmetry.zero());
+        let (values, known) = held.transfer(&charge, count)?;
+        if !known {
+            session()?.note("eigenvalues of the transfer matrix lie so close together that fewer than ten digits are known");
+        }
+        let column = |f: &dyn Fn(C64) -> f64| Series::Real(values.iter().map(|z| f(*z)).collect());
+        Ok(Table::from_columns([
+            ("modulus", column(&|z| z.norm())),
+            ("wave", column(&|z| held.wave(z))),
+            ("length", column(&|z| held.length(z))),
+        ])?)
+    }
+
+    /// The correlation length in sites: the largest of all charges, of which those of up to two quanta are looked at. 0 for a product
+    /// state, infinite for a superposition of several states.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(dmrg::uniform_product(sites("S=1/2", 1), ["Up"], #{}).correlation_length, 0.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, get = "correlation_length", pure, return_raw)]
+    pub fn correlation_length(held: &mut HeldUniform) -> Fallible<FLOAT> {
+        let all = held.slowest()?;
+        let largest = all.iter().map(|(_, z)| z.norm()).fold(0.0, f64::max);
+        Ok(held.length(if largest > 1.0 - 1e-12 { C64::ONE } else { largest.into() }))
+    }
+
+    /// The correlation length of each charge of up to two quanta: a Table of the conserved numbers, `length` and `wave`, the wave number a
+    /// site of what decays so. Operators that change the numbers by that charge have no longer correlations.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert(psi.correlation_lengths().length.max() == 0.0, "a product state");
+    /// ```
+    #[rhai_fn(global, name = "correlation_lengths", pure, return_raw)]
+    pub fn correlation_lengths(held: &mut HeldUniform) -> Fallible<Table> {
+        let all = held.slowest()?;
+        let names = held.cell().symmetry.names().to_vec();
+        let mut columns: Vec<(String, Series)> = Vec::new();
+        for (k, name) in names.iter().enumerate() {
+            let own = all.iter().map(|(q, _)| f64::from(q[k]) / 2.0).collect();
+            columns.push((name.clone(), Series::Real(own)));
+        }
+        columns.push(("length".into(), Series::Real(all.iter().map(|(_, z)| held.length(*z)).collect())));
+        columns.push(("wave".into(), Series::Real(all.iter().map(|(_, z)| held.wave(*z)).collect())));
+        Ok(Table::from_columns(columns)?)
+    }
+
+    /// The entanglement entropy of each bond of the cell: a Table of `bond` (0 lies between sites 0 and 1, the last between two
+    /// cells) and `entropy`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert_close(psi.entropy.entropy.max(), 0.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, get = "entropy", pure, return_raw)]
+    pub fn entropy(held: &mut HeldUniform) -> Fallible<Table> {
+        let n = held.cell().sites.count();
+        let mut entropies = Vec::with_capacity(n);
+        for bond in 0..n {
+            let weights = either!(&held.state, s => s.spectrum((bond + 1) % n))?;
+            entropies.push(weights.iter().filter(|w| w.0 > 0.0).map(|w| -w.0 * w.0.ln()).sum::<f64>());
+        }
+        let bonds = (0..n).map(|b| b as f64).collect();
+        Ok(Table::from_columns([("bond", Series::Real(bonds)), ("entropy", Series::Real(entropies))])?)
+    }
+
+    /// The weights of the Schmidt decomposition at a bond, descending.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 1), ["Up"], #{});
+    /// assert_close(psi.spectrum(0)[0], 1.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "spectrum", pure, return_raw)]
+    pub fn spectrum(held: &mut HeldUniform, bond: INT) -> Fallible<Series> {
+        let at = held.bond(bond)?;
+        let weights = either!(&held.state, s => s.spectrum(at))?;
+        Ok(Series::Real(weights.into_iter().map(|w| w.0).collect()))
+    }
+
+    /// The entanglement spectrum at a bond, ascending: a Table of the conserved numbers to the left, counted from some cell on, the
+    /// `weight` of each Schmidt state and its `level`, minus the logarithm of the weight.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let psi = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert_close(psi.entanglement_spectrum(0).Sz[0], 0.5, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "entanglement_spectrum", pure, return_raw)]
+    pub fn entanglement_spectrum(held: &mut HeldUniform, bond: INT) -> Fallible<Table> {
+        let at = held.bond(bond)?;
+        let weights = either!(&held.state, s => s.spectrum(at))?;
+        let mut columns: Vec<(String, Series)> = Vec::new();
+        for (k, name) in held.cell().symmetry.names().iter().enumerate() {
+            let own = weights.iter().map(|(_, q)| f64::from(q[k]) / 2.0).collect();
+            columns.push((name.clone(), Series::Real(own)));
+        }
+        columns.push(("weight".into(), Series::Real(weights.iter().map(|w| w.0).collect())));
+        columns.push(("level".into(), Series::Real(weights.iter().map(|w| -w.0.ln()).collect())));
+        Ok(Table::from_columns(columns)?)
+    }
+
+    /// How much of another state is in this one, a site: 1 for the same state, less for any other.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let cell = sites("S=1/2", 2);
+    /// let psi = dmrg::uniform_product(cell, ["Up", "Dn"], #{ Sz: 0 });
+    /// assert_close(psi.fidelity(dmrg::uniform_product(cell, ["Dn", "Up"], #{ Sz: 0 })), 0.0, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "fidelity", pure, return_raw)]
+    pub fn fidelity(held: &mut HeldUniform, other: HeldUniform) -> Fallible<FLOAT> {
+        let cell = match (&held.state, &other.state) {
+            (Either::Real(a), Either::Real(b)) => a.fidelity(b),
+            (a, b) => either!(a, s => s.to_complex()).fidelity(&either!(b, s => s.to_complex())),
+        }?;
+        Ok(cell.powf(1.0 / held.cell().sites.count() as f64))
+    }
+
+    /// States kept at each bond of the cell.
+    #[rhai_fn(global, get = "states", pure)]
+    pub fn states(held: &mut HeldUniform) -> Series {
+        let mut widths = either!(&held.state, s => s.widths());
+        widths.rotate_left(1);
+        Series::Real(widths.into_iter().map(|w| w as f64).collect())
+    }
+
+    /// The conserved numbers of a cell.
+    #[rhai_fn(global, get = "sector", pure)]
+    pub fn sector(held: &mut HeldUniform) -> Map {
+        held.cell().sector().into_iter().map(|(n, q)| (n.into(), q.into())).collect()
+    }
+
+    /// The sites of the cell.
+    #[rhai_fn(global, get = "cell", pure)]
+    pub fn sites_of_cell(held: &mut HeldUniform) -> Sites {
+        held.cell().sites.clone()
+    }
+
+    /// Whether its amplitudes are complex.
+    #[rhai_fn(global, get = "complex", pure)]
+    pub fn is_complex(held: &mut HeldUniform) -> bool {
+        matches!(held.state, Either::Complex(_))
+    }
+
+    /// Writes the state and what it knows of itself to a file, for `load`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 }).save("neel.dmrg");
+    /// assert_close(load("neel.dmrg").expect("Sz")[1], -0.5, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "save", pure, return_raw)]
+    pub fn save(held: &mut HeldUniform, file: &str) -> Fallible<()> {
+        need_own_name(file)?;
+        let session = session()?;
+        let path = session.output_path(file);
+        let bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
+        files::write_bytes(&path, &sealed(&bytes))?;
+        session.saved(&path);
+        Ok(())
+    }
+
+    #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
+    pub fn to_string(held: &mut HeldUniform) -> String {
+        let energy = match held.about.get("energy").and_then(|e| e.as_float().ok()) {
+            Some(e) => format!(", energy {e:.12} a site"),
+            None => String::new(),
+        };
+        either!(&held.state, s => {
+            let most = s.widths().into_iter().max().unwrap_or(1);
+            format!(
+                "UniformState of a cell of {}, at most {most} states a bond, {}{energy}",
+                s.cell().sites,
+                human(s.bytes())
+            )
+        })
+    }
+}
