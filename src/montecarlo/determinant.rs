@@ -23,6 +23,11 @@ pub struct Determinant<S> {
     w: Vec<S>,
 }
 
+/// Bytes of matrices of so many elements in all and of their inverses.
+pub fn matrices<S>(elements: usize) -> u128 {
+    2 * elements as u128 * std::mem::size_of::<S>() as u128
+}
+
 impl<S: Amplitude> Determinant<S> {
     /// Of the matrix given row by row.
     ///

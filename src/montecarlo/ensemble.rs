@@ -11,6 +11,7 @@ use rayon::prelude::*;
 use super::scheme::Draws;
 use crate::backend::walkers::Swept;
 use crate::error::{Error, Kind, Result};
+use crate::number::memory;
 use crate::ranks::{self, Told};
 use crate::task::{self, Interrupt};
 
@@ -37,6 +38,8 @@ pub trait System: Send + Sync + Sized {
 
     /// Electrons in all.
     fn count(&self) -> usize;
+    /// Bytes that the matrices of one walker take at least.
+    fn bytes(&self) -> u128;
     /// Trial moves of a sweep.
     fn trials(&self) -> usize {
         self.count()
@@ -157,6 +160,9 @@ impl<C: System> Ensemble<C> {
             Err(Error::numeric(what).hint(C::NO_START))
         };
         let own = ranks::own_of(count);
+        // Those kept, and what each thread inverts besides.
+        let held = psi.bytes() * (own.len() + rayon::current_num_threads().min(own.len())) as u128;
+        ranks::agreed(memory::ensure(held, &format!("room for the matrices of {} walkers", own.len())))?;
         let own = own.start as u32..own.end as u32;
         let walkers = ranks::agreed(own.clone().into_par_iter().map(place).collect())?;
         Ok(Ensemble {

@@ -1,6 +1,7 @@
 //! Walkers in the continuum: where they start, and how they are swept.
 
 use super::amplitude::Amplitude;
+use super::determinant::matrices;
 use super::ensemble::{Ensemble, System};
 use super::resident::{OnDevice, on_device};
 use super::scheme::{self, Draws, Sweep};
@@ -41,6 +42,11 @@ impl<S: Amplitude> System for SlaterJastrow<S> {
     fn count(&self) -> usize {
         let (up, down) = self.electrons();
         up + down
+    }
+
+    fn bytes(&self) -> u128 {
+        let (up, down) = self.electrons();
+        matrices::<S>(up * up + down * down)
     }
 
     fn random(&self, start: &Start, seed: u64, walker: u32, attempt: u64) -> Vec<[f64; 3]> {

@@ -2,10 +2,11 @@
 //! there, it tries to exchange the two. Where one shares the electron's own site and the two may be bound, it tries
 //! to move both. Now and then it tries moves of several electrons at once, which connect all configurations.
 
-use super::state::{Hop, LatticeState, Occupied};
+use super::state::{Hop, LatticeState, Occupied, Reference};
 use crate::backend::walkers::Swept;
 use crate::error::Result;
 use crate::montecarlo::amplitude::Amplitude;
+use crate::montecarlo::determinant::matrices;
 use crate::montecarlo::ensemble::{Ensemble, Resident, System};
 use crate::montecarlo::scheme::Draws;
 use crate::number::philox::{Stream, unit, words};
@@ -42,6 +43,14 @@ impl<S: Amplitude> System for LatticeState<S> {
     fn count(&self) -> usize {
         let (up, down) = self.electrons();
         up + down
+    }
+
+    fn bytes(&self) -> u128 {
+        let (up, down) = self.electrons();
+        matrices::<S>(match self.reference {
+            Reference::Sea { .. } => up * up + down * down,
+            Reference::Pairs { .. } => up * down,
+        })
     }
 
     /// One for every electron, and some of several electrons at once: many where only some sites form pairs.
