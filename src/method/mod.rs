@@ -18,6 +18,7 @@ mod krylov;
 mod markers;
 mod minmax;
 mod moments;
+mod olsen;
 mod optical;
 mod plane_wave;
 mod recorded;
