@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::block::Block;
-use super::lattice::{Bond, MAX_DIMENSION};
+use super::lattice::Bond;
 use super::model::{Hop, HopValue, Model};
 use super::table::{Builder, Table};
 use crate::error::{Error, Result};
@@ -330,7 +330,6 @@ impl super::Lattice {
             ))
             .hint("cells are numbered from 0 in each direction"));
         }
-        debug_assert!(d <= MAX_DIMENSION);
         let number = at.iter().zip(&self.cells).rev().fold(0, |sum, (&x, &n)| sum * n + x as usize);
         Ok(number)
     }

@@ -57,5 +57,6 @@ pub use solve::{
 pub(crate) use solve::{gradient_steps, shifted_steps};
 pub(crate) use subspace::{hermitian_eigen, orthonormal, orthonormal_columns};
 pub use transport::{Lead, Particle, Sample};
+pub use units::unit_of;
 pub use window::Window;
 pub use zolotarev::Zolotarev;

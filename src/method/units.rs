@@ -14,7 +14,17 @@ const TOLERANCE: f64 = 1e-9;
 /// The largest that do, whatever the user says, where these units are not the user's: in double precision, and in single.
 const ROUGH: (f64, f64) = (1e-6, 1e-3);
 /// Operators of these sizes are taken as they are.
-const ORDINARY: std::ops::RangeInclusive<f64> = 1e-3..=1e4;
+const ORDINARY: std::ops::RangeInclusive<f64> = 1e-2..=1e4;
+
+/// The energy that tolerances are meant in where energies are of this size: one, or a power of two near the size where that is
+/// far from one.
+pub fn unit_of(size: f64) -> f64 {
+    if !(size > 0.0) || ORDINARY.contains(&size) {
+        1.0
+    } else {
+        size.log2().round().clamp(-1000.0, 1000.0).exp2()
+    }
+}
 
 /// An operator over a power of two.
 pub(super) struct Units {
@@ -44,10 +54,7 @@ impl Units {
                 break;
             }
         }
-        if !(size > 0.0) || ORDINARY.contains(&size) {
-            return Ok(Units::own(h));
-        }
-        let unit = size.log2().round().clamp(-1000.0, 1000.0).exp2();
+        let unit = unit_of(size);
         Ok(Units { h: with_unit(h, unit), unit })
     }
 

@@ -14,6 +14,11 @@ pub fn significant(x: f64, digits: usize) -> String {
     written(x, digits, digits, 0)
 }
 
+/// An energy beside others of this size, to twelve decimals where these say something.
+pub fn energy(x: f64, size: f64) -> String {
+    if size == 0.0 || (1e-6..1e9).contains(&size) { format!("{x:.12}") } else { format!("{x:.12e}") }
+}
+
 /// With `digits` significant digits, without a power of ten up to 10^`whole`, with `least` decimals at least.
 fn written(x: f64, digits: usize, whole: usize, least: i32) -> String {
     if !x.is_finite() {

@@ -351,20 +351,12 @@ impl<T: Element> State<T> {
 
     /// The same state with complex numbers.
     pub fn to_complex(&self) -> State<C64> {
-        let wide = |m: &Mat<T>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)].to_c64());
-        let tensor = |t: &Tensor<T>| Tensor {
-            before: t.before.clone(),
-            behind: t.behind.clone(),
-            fusion: t.fusion.clone(),
-            rows: t.rows.clone(),
-            matrices: t.matrices.iter().map(wide).collect(),
-        };
         State {
             sites: self.sites.clone(),
             symmetry: self.symmetry.clone(),
             target: self.target.clone(),
             spaces: self.spaces.clone(),
-            tensors: self.tensors.iter().map(tensor).collect(),
+            tensors: self.tensors.iter().map(Tensor::to_complex).collect(),
             norm: self.norm,
             number: self.number,
         }

@@ -25,7 +25,23 @@ pub(super) struct Tensor<T> {
 /// Matrices by the label of a bond.
 pub(super) type Blocks<T> = Vec<(Label, Mat<T>)>;
 
+/// A matrix with complex numbers.
+pub(super) fn complex<T: Element>(m: &Mat<T>) -> Mat<C64> {
+    Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)].to_c64())
+}
+
 impl<T: Element> Tensor<T> {
+    /// The same with complex numbers.
+    pub(super) fn to_complex(&self) -> Tensor<C64> {
+        Tensor {
+            before: self.before.clone(),
+            behind: self.behind.clone(),
+            fusion: self.fusion.clone(),
+            rows: self.rows.clone(),
+            matrices: self.matrices.iter().map(complex).collect(),
+        }
+    }
+
     /// From the bases before and behind; sectors behind that cannot be reached are left out. `fill` writes the matrix of
     /// a sector behind, numbered as in `behind`.
     pub(super) fn new(

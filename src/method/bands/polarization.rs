@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::{CHUNK, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
+use crate::method::fermi::fermi;
 use crate::number::{C64, memory};
 use crate::task::Task;
 
@@ -21,19 +22,6 @@ pub struct PolarizationOptions {
     pub temperature: f64,
     /// The imaginary part of the frequencies.
     pub eta: f64,
-}
-
-/// How full a state is.
-fn fermi(energy: f64, o: &PolarizationOptions) -> f64 {
-    let x = energy - o.potential;
-    if o.temperature > 0.0 {
-        return 0.5 * (1.0 - (0.5 * x / o.temperature).tanh());
-    }
-    match x.total_cmp(&0.0) {
-        std::cmp::Ordering::Less => 1.0,
-        std::cmp::Ordering::Equal => 0.5,
-        std::cmp::Ordering::Greater => 0.0,
-    }
 }
 
 /// `1/V sum_k sum_nm (f_nk - f_mk+q)/(w + i eta + E_nk - E_mk+q) |<m k+q| exp(i q r) |n k>|^2` for each frequency `w`, with
@@ -85,11 +73,12 @@ pub fn polarizability(bloch: &Bloch, q: &[f64], o: &PolarizationOptions, task: &
         }
         let beyond: Vec<f64> = k.iter().zip(q).map(|(k, q)| k + q).collect();
         let (from, to) = (levels(bloch, &k)?, levels(bloch, &beyond)?);
+        let full = |energy: &f64| fermi(*energy, o.potential, o.temperature);
         let (u, v) = (from.vectors.data().to_complex(), to.vectors.data().to_complex());
         let mut sum = vec![C64::ZERO; o.frequencies.len()];
         for (n, e) in from.energies.iter().enumerate() {
             for (m, after) in to.energies.iter().enumerate() {
-                let filled = fermi(*e, o) - fermi(*after, o);
+                let filled = full(e) - full(after);
                 if filled == 0.0 {
                     continue;
                 }

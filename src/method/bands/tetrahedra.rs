@@ -51,7 +51,11 @@ pub fn band_density(bloch: &Bloch, options: &DensityOptions, task: &Task) -> Res
     let (low, high) = options.range.unwrap_or_else(|| {
         let all = || energies.iter().flatten().copied();
         let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(f64::NEG_INFINITY, f64::max));
-        let margin = 0.02 * (high - low) + 1e-9 * (1.0 + low.abs().max(high.abs()));
+        let margin = match 0.02 * (high - low) + 1e-9 * low.abs().max(high.abs()) {
+            // Bands that are zero everywhere have a width too.
+            0.0 => 1e-9,
+            margin => margin,
+        };
         (low - margin, high + margin)
     });
     let step = (high - low) / (options.points - 1) as f64;

@@ -9,6 +9,7 @@ use super::vector::Vector;
 use crate::backend::Device;
 use crate::error::Error;
 use crate::method::{self, DavidsonOptions, Eigen, Ended, Preconditioner};
+use crate::number::format::energy;
 use crate::number::{C64, Series};
 use crate::operator::Operator;
 use crate::script::{Failure, Fallible, Options, session};
@@ -111,7 +112,7 @@ mod eigen_functions {
     ///
     /// # Options
     /// - `count` (1): how many.
-    /// - `tol` (float, 1e-9): largest residual norm. The default is in units of the operator where its levels are below 1e-3 or
+    /// - `tol` (float, 1e-9): largest residual norm. The default is in units of the operator where its levels are below 0.01 or
     ///   above 1e4 (a power of two near their size).
     /// - `which` ("lowest"): or "highest".
     /// - `basis` (int, 20, at least 5 count): most basis vectors before a restart.
@@ -244,8 +245,9 @@ mod eigen_functions {
             e.0.iterations,
             if e.0.converged() { "" } else { ", not converged" }
         )];
+        let size = e.0.values.iter().map(|x| x.abs()).fold(0.0, f64::max);
         for (value, residual) in e.0.values.iter().zip(&e.0.residuals) {
-            lines.push(format!("  {value:>22.12}   residual {residual:.1e}"));
+            lines.push(format!("  {:>22}   residual {residual:.1e}", energy(*value, size)));
         }
         lines.join("\n")
     }

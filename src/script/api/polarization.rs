@@ -1,7 +1,7 @@
 //! The polarisability of electrons in bands, and the transform that makes real parts of imaginary ones.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, Engine};
+use rhai::{Array, Dynamic, FLOAT};
 
 use super::bands::bloch;
 use super::lattice::{ints, momentum};
@@ -10,11 +10,13 @@ use super::values::to_series;
 use crate::error::Result;
 use crate::method::{self, PolarizationOptions};
 use crate::number::{C64, Series, Table};
+use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
 /// Registers the functions.
-pub(super) fn register(engine: &mut Engine) {
-    engine.register_global_module(exported_module!(polarization_functions).into());
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.register_global_module(exported_module!(polarization_functions).into());
+    rooms.room("internal", exported_module!(screening));
 }
 
 /// Numbers of momenta in each direction.
@@ -22,6 +24,23 @@ fn grid(o: &Options, d: usize) -> Result<Vec<usize>> {
     let Some(counts) = o.maybe::<Array>("grid") else { return Ok(vec![o.count("grid", 1)?; d]) };
     let counts = ints(&counts, "a grid")?;
     Ok(counts.iter().map(|n| usize::try_from(*n).unwrap_or(0)).collect())
+}
+
+/// The columns of the random phase approximation: the dielectric function 1 - V Pi, and the loss -Im 1/(1 - V Pi).
+fn with_screening(table: Table, pi: &[C64], v: f64) -> Result<Table> {
+    let epsilon: Vec<C64> = pi.iter().map(|pi| 1.0 - v * pi).collect();
+    let loss: Vec<f64> = epsilon.iter().map(|e| -(1.0 / e).im).collect();
+    table.with_column("dielectric", Series::Complex(epsilon))?.with_column("loss", Series::Real(loss))
+}
+
+#[export_module(root = "crate::script::native")]
+mod screening {
+    /// A table of a polarisability with what an interaction V(q) makes of it: the columns `dielectric` and `loss`.
+    #[rhai_fn(return_raw)]
+    pub fn screened(t: Table, v: FLOAT) -> Fallible<Table> {
+        let pi = t.column("polarizability")?.to_complex();
+        Ok(with_screening(t, &pi, v)?)
+    }
 }
 
 #[export_module(root = "crate::script::native")]
@@ -67,10 +86,7 @@ mod polarization_functions {
         let mut table = Table::from_columns([("frequency", Series::Real(options.frequencies))])?
             .with_column("polarizability", Series::Complex(pi.clone()))?;
         if let Some(v) = o.maybe_float("interaction")? {
-            let epsilon: Vec<C64> = pi.iter().map(|pi| 1.0 - v * pi).collect();
-            let loss: Vec<f64> = epsilon.iter().map(|e| -(1.0 / e).im).collect();
-            table = table.with_column("dielectric", Series::Complex(epsilon))?;
-            table = table.with_column("loss", Series::Real(loss))?;
+            table = with_screening(table, &pi, v)?;
         }
         Ok(table)
     }

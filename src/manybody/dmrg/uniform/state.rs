@@ -7,7 +7,7 @@ use faer::Mat;
 
 use super::super::dense::{product, square, thin_svd};
 use super::super::space::{Fusion, Label, Space};
-use super::super::tensor::{Tensor, adjoint};
+use super::super::tensor::{Tensor, adjoint, complex};
 use super::bonds::{Matrices, diagonal};
 use super::cell::Cell;
 use crate::backend::matrix::records::Element;
@@ -62,20 +62,12 @@ impl<T: Element> Uniform<T> {
 
     /// The same state with complex numbers.
     pub fn to_complex(&self) -> Uniform<C64> {
-        let wide = |m: &Mat<T>| Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)].to_c64());
-        let tensor = |t: &Tensor<T>| Tensor {
-            before: t.before.clone(),
-            behind: t.behind.clone(),
-            fusion: t.fusion.clone(),
-            rows: t.rows.clone(),
-            matrices: t.matrices.iter().map(wide).collect(),
-        };
         Uniform {
             cell: self.cell.clone(),
             spaces: self.spaces.clone(),
-            left: self.left.iter().map(tensor).collect(),
-            right: self.right.iter().map(tensor).collect(),
-            centre: self.centre.iter().map(|c| c.iter().map(wide).collect()).collect(),
+            left: self.left.iter().map(Tensor::to_complex).collect(),
+            right: self.right.iter().map(Tensor::to_complex).collect(),
+            centre: self.centre.iter().map(|c| c.iter().map(complex).collect()).collect(),
         }
     }
 

@@ -183,6 +183,19 @@ mod block_functions {
         mpo.strength()
     }
 
+    /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above 1e4.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let chain = sites("S=1/2", 4);
+    /// let joules = dmrg::mpo(2.0 ** -62.0 * models::heisenberg(chain), chain, #{ Sz: 0.0 });
+    /// assert(joules.unit < 1e-17 && dmrg::mpo(models::heisenberg(chain), chain, #{ Sz: 0.0 }).unit == 1.0, "as the terms are");
+    /// ```
+    #[rhai_fn(global, get = "unit", pure)]
+    pub fn unit(mpo: &mut Arc<Mpo>) -> FLOAT {
+        crate::method::unit_of(mpo.strength())
+    }
+
     /// Whether blocks made of it are complex.
     #[rhai_fn(global, get = "complex", pure)]
     pub fn is_complex(mpo: &mut Arc<Mpo>) -> bool {

@@ -82,6 +82,12 @@ mod search_functions {
         h.strength
     }
 
+    /// The energy that tolerances are meant in: 1, or a power of two near `strength` where that is below 0.01 or above 1e4.
+    #[rhai_fn(global, get = "unit", pure)]
+    pub fn cell_unit(h: &mut Arc<Repeated>) -> FLOAT {
+        crate::method::unit_of(h.strength)
+    }
+
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn mpo_to_string(h: &mut Arc<Repeated>) -> String {
         let widest = h.mpo.widths().into_iter().max().unwrap_or(0);

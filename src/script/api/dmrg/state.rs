@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Block, Mpo, State, Truncation};
 use crate::manybody::{OpSum, Sites};
 use crate::number::memory::human;
-use crate::number::{C64, Matrix, Series, Table};
+use crate::number::{C64, Matrix, Series, Table, format};
 use crate::operator::Operator;
 use crate::script::api::manybody::sector_of;
 use crate::script::api::vector::Vector;
@@ -443,7 +443,7 @@ mod state_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn to_string(held: &mut Held) -> String {
         let energy = match held.about.get("energy").and_then(|e| e.as_float().ok()) {
-            Some(e) => format!(", energy {e:.12}"),
+            Some(e) => format!(", energy {}", format::energy(e, e.abs())),
             None => String::new(),
         };
         either!(&held.state, s => {

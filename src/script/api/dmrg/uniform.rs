@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Cell, SavedUniform, Uniform, sealed};
 use crate::manybody::{OpSum, Sites};
 use crate::number::memory::human;
-use crate::number::{C64, Series, Table};
+use crate::number::{C64, Series, Table, format};
 use crate::output::files;
 use crate::script::api::about;
 use crate::script::api::manybody::sector_of;
@@ -436,7 +436,7 @@ mod uniform_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn to_string(held: &mut HeldUniform) -> String {
         let energy = match held.about.get("energy").and_then(|e| e.as_float().ok()) {
-            Some(e) => format!(", energy {e:.12} a site"),
+            Some(e) => format!(", energy {} a site", format::energy(e, e.abs())),
             None => String::new(),
         };
         either!(&held.state, s => {
