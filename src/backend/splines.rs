@@ -110,7 +110,7 @@ impl<F: Copy + Default> Coefficients<F> {
         crate::number::memory::ensure(bytes as u128, &what())
             .map_err(|e| e.hint("use a coarser grid, or `precision: \"single\"`"))?;
         let data = Aligned::zeros(count).map_err(|_| {
-            Error::memory(format!("{} for {} were refused by the system", human(bytes as u128), what()))
+            Error::memory(format!("{} takes {}, which the system refuses", what(), human(bytes as u128)))
         })?;
         Ok(Coefficients { shape, stride, data })
     }

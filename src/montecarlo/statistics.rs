@@ -29,6 +29,9 @@ const PLATEAU: usize = 8;
 /// Up to so many blocks the error follows Student's distribution.
 const FEW: usize = 10;
 
+/// From so many blocks the uncertainty of the error, below a tenth of it, is left out.
+const ROUGH: usize = 64;
+
 fn finite(data: &[f64]) -> Result<()> {
     match data.iter().position(|x| !x.is_finite()) {
         Some(at) => Err(Error::input(format!("element {at} of the series is not a finite number"))),
@@ -40,8 +43,9 @@ fn finite(data: &[f64]) -> Result<()> {
 /// again, and the error is read off where it stays constant, as the larger of two neighbouring levels. The plateau
 /// begins at the smallest block b with `b^3 > 2 n (error_b / error_1)^4` (Wolff, CPC 156 (2004) 143; Lee and others,
 /// PRE 83 (2011) 066706), if there are at least eight such blocks: fewer cannot tell whether the error still grows.
-/// Without a plateau the error is a guess: the largest one found, plus its own uncertainty. Errors of ten blocks or
-/// fewer are Student's.
+/// Without a plateau the error is a guess: the largest one found, plus its own uncertainty. A plateau of fewer than 64
+/// blocks adds that uncertainty too: it is often found where an error came out too small. Errors of ten blocks or fewer are
+/// Student's.
 ///
 /// # Errors
 /// For fewer than two elements, or one that is not finite.
@@ -82,7 +86,7 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
     let on = |k: usize| if n >> (k + 1) >= 16 && errors[k + 1] > errors[k] { k + 1 } else { k };
     let at = reached.map_or(largest, on);
     let plain = if reached.is_some() { errors[at] } else { guess(at) };
-    let error = if reached.is_some() { few(at) * plain } else { plain };
+    let error = if reached.is_none() || n >> at < ROUGH { guess(at) } else { plain };
     let levels = Table::from_columns([
         ("block", Series::Real(sizes.clone())),
         ("error", Series::Real(errors.clone())),
@@ -167,6 +171,23 @@ mod tests {
             covered += usize::from(found.mean.abs() < 4.0 * found.error);
         }
         assert!(plateaus == 0 && covered > 150, "{plateaus} {covered}");
+    }
+
+    /// Runs whose autocorrelation times are long for their length: two errors cover most of them, and the plateaus among
+    /// them too.
+    #[test]
+    fn short_correlated_runs() {
+        for (n, a) in [(200, 0.5), (1000, 0.78), (1000, 0.9)] {
+            let runs = 400;
+            let long = correlated(n * runs, a);
+            let found: Vec<_> = long.chunks_exact(n).map(|part| blocked(part).unwrap()).collect();
+            let within = |b: &&Blocked| b.mean.abs() <= 2.0 * b.error;
+            let share = found.iter().filter(within).count() as f64 / runs as f64;
+            assert!(share > 0.94 && share < 0.99, "{n} {a}: {share}");
+            let flat: Vec<_> = found.iter().filter(|b| b.plateau).collect();
+            let share = flat.iter().copied().filter(within).count() as f64 / flat.len() as f64;
+            assert!(flat.len() < 100 || share > 0.92, "{n} {a}: {share} of {} plateaus", flat.len());
+        }
     }
 
     /// Of independent elements, however few, the mean is within the error as often as it should be, or more often.

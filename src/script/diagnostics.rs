@@ -6,7 +6,7 @@ use rhai::{EvalAltResult, Position, Scope};
 use super::{habits, registry, stdlib};
 use crate::error::{Error, Kind, nearest};
 use crate::number::format::plain;
-use crate::number::memory::{self, Refused, human};
+use crate::number::memory;
 use crate::task::Stopped;
 
 /// A finished report of a failed script.
@@ -112,24 +112,14 @@ impl Report {
         if panic.is::<Stopped>() {
             return Report::plain(&Error::interrupted());
         }
-        if let Some(Refused { bytes }) = panic.downcast_ref() {
-            let (asked, free) = (human(*bytes), human(memory::available()));
-            return Report::plain(
-                &Error::memory(format!("{asked} more are asked for, and {free} of memory are free"))
-                    .hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),
-            );
+        if let Some(error) = memory::panic_of_memory(panic) {
+            return Report::plain(&error);
         }
         let what = panic
             .downcast_ref::<String>()
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
-        if what == memory::OVERFLOW {
-            return Report::plain(
-                &Error::memory("more elements are asked for than any memory holds")
-                    .hint("ask for fewer elements"),
-            );
-        }
         Report::plain(
             &Error::internal(format!("internal error: {what}"))
                 .hint("this is a bug in umklapp; please report it with the script"),

@@ -10,6 +10,7 @@ use super::pack::Registers;
 use crate::backend::Rows;
 use crate::error::{Error, Result};
 use crate::number::aligned::Aligned;
+use crate::number::memory::human;
 use crate::number::{C64, DType, Real, Scalar};
 
 static IN_USE: AtomicUsize = AtomicUsize::new(0);
@@ -103,8 +104,8 @@ lane!(f64, Double);
 
 fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Buffer<F>> {
     let mut data = Aligned::<F>::with_room(count).map_err(|_| {
-        let bytes = (count * size_of::<F>()) as f64;
-        Error::memory(format!("{:.1} GB were refused by the system", bytes / 1e9))
+        let bytes = count.saturating_mul(size_of::<F>());
+        Error::memory(format!("vectors of {} more do not fit the memory that is free", human(bytes as u128)))
             .hint("use fewer vectors at a time, or a smaller lattice")
     })?;
     // Each worker writes its own rows first, so that their pages lie in its memory.

@@ -6,6 +6,8 @@ mod emergency;
 mod limits;
 mod read;
 
+use std::any::Any;
+
 use crate::error::{Error, Result};
 
 pub use allocator::{Refused, Watched, forget_refusal, unwind_if_refused};
@@ -13,7 +15,11 @@ pub use limits::{available, restrict};
 pub use read::{open, read};
 
 /// What the standard library says of sizes that no machine can have.
-pub const OVERFLOW: &str = "capacity overflow";
+const OVERFLOW: &str = "capacity overflow";
+
+/// How the panics of `faer` begin whose matrices found no memory, and what they say of sizes that no machine can have.
+const UNWRAPPED: &str = "called `Result::unwrap()` on an `Err` value: AllocError";
+const UNWRAPPED_SIZE: &str = "called `Result::unwrap()` on an `Err` value: CapacityOverflow";
 
 /// Begins to watch the memory: finds out how much there is, from when on the allocator refuses more. Called by programs and
 /// libraries whose allocator is [`Watched`], before they run scripts.
@@ -22,10 +28,33 @@ pub fn watch() {
     let before = std::panic::take_hook();
     // If memory was refused, the script gets an error. No message of a panic is wanted beside it.
     std::panic::set_hook(Box::new(move |info| {
-        if info.payload().downcast_ref::<&str>() != Some(&OVERFLOW) {
+        if panic_of_memory(info.payload()).is_none() {
             before(info);
         }
     }));
+}
+
+/// The error behind a panic that tells of memory refused, else nothing: [`Refused`], sizes beyond all addresses, and the
+/// `unwrap` of a failed allocation inside a library.
+pub fn panic_of_memory(payload: &(dyn Any + Send)) -> Option<Error> {
+    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    if let Some(Refused { bytes }) = payload.downcast_ref() {
+        let (asked, free) = (human(*bytes), human(available()));
+        return Some(
+            Error::memory(format!("{asked} more are asked for, and {free} of memory are free"))
+                .hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),
+        );
+    }
+    let text = text?;
+    if text.starts_with(UNWRAPPED) {
+        return Some(
+            Error::memory(format!("a matrix needs more memory than the {} that are free", human(available())))
+                .hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),
+        );
+    }
+    (text == OVERFLOW || text == UNWRAPPED_SIZE).then(|| {
+        Error::memory("more elements are asked for than any memory holds").hint("ask for fewer elements")
+    })
 }
 
 /// An error unless `bytes` can be allocated; `what` is the thing that needs them, for the message.
@@ -65,5 +94,16 @@ mod tests {
         assert!(e.message().starts_with("a vector takes 18.4 EB"), "{e}");
         assert!(ensure(u128::MAX, "a vector").is_err());
         assert_eq!(human(999), "999 B");
+    }
+
+    #[test]
+    fn a_matrix_of_faer_without_memory_is_no_bug() {
+        let panic = std::panic::catch_unwind(|| faer::Mat::<f64>::zeros(1 << 28, 1 << 28)).unwrap_err();
+        let e = panic_of_memory(&*panic).expect("a panic of memory");
+        assert!(e.message().contains("matrix") || e.message().contains("any memory"), "{e}");
+        let panic = std::panic::catch_unwind(|| faer::Mat::<f64>::zeros(1 << 32, 1 << 32)).unwrap_err();
+        assert!(panic_of_memory(&*panic).is_some());
+        let bug = std::panic::catch_unwind(|| Err::<(), &str>("AllocError").unwrap()).unwrap_err();
+        assert!(panic_of_memory(&*bug).is_none());
     }
 }
