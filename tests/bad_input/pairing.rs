@@ -78,7 +78,7 @@ fn momenta_that_cannot_be() {
             ("m.build(#{ k: 0.1 })", "a momentum of 1 numbers for 2 periodic directions", "of the sample"),
             ("m.build(#{ k: [0.1, 0.0 / 0.0] })", "a momentum of NaN", "division"),
             ("m.build(#{ k: [0.1, \"x\"] })", "a momentum is an array of numbers", "reciprocal"),
-            ("kpm::dos(h, #{ kpoints: 2 })", "momenta of Operator", "the model itself"),
+            ("kpm::dos(h, #{ kpoints: 2 })", "momenta of a value of type Operator", "the model itself"),
             ("kpm::dos(m, #{ moments: 16 })", "one of an Operator", ""),
             ("kpm::dos(m, #{ kpoints: 0 })", "a grid [0, 0] in 2 periodic directions", "each"),
             ("kpm::dos(m, #{ kpoints: [2] })", "a grid [2] in 2 periodic directions", "each"),

@@ -1,14 +1,17 @@
 //! Bands: eigenvalues of Bloch Hamiltonians along paths and over the Brillouin zone, their topology, their density.
 
+mod filled;
 mod path;
 mod polarization;
 mod tetrahedra;
 mod topology;
+mod wilson;
 
 pub use path::{BandOptions, bands};
 pub use polarization::{PolarizationOptions, hilbert, polarizability};
 pub use tetrahedra::{DensityOptions, band_density};
-pub use topology::{Chern, Plane, berry_curvature, chern_number, wilson_loop, z2};
+pub use topology::{Chern, Plane, berry_curvature, chern_number, z2};
+pub use wilson::wilson_loop;
 
 use rayon::prelude::*;
 

@@ -5,18 +5,17 @@
 
 use std::f64::consts::{PI, TAU};
 
+use super::filled::{check_filled, check_gap, overlap};
+use super::wilson::coarse_loop;
 use super::{at_each, keep, levels, lowest};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
-use crate::number::{C64, Matrix, Series, Table};
+use crate::number::{C64, Table};
 use crate::task::Task;
 
 /// Points per direction of a grid or a loop, at first and at most.
 const POINTS: usize = 16;
 const MOST_POINTS: usize = 1024;
-/// A gap below this fraction of the largest |energy| counts as closed.
-const NO_GAP: f64 = 1e-9;
-
 /// Two directions of the Brillouin zone, and the momenta along the others, in units of the reciprocal vectors.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plane {
@@ -72,35 +71,6 @@ impl Plane {
         let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
         (dot(a, a) * dot(b, b) - dot(a, b).powi(2)).max(0.0).sqrt()
     }
-}
-
-fn check_filled(bloch: &Bloch, filled: usize) -> Result<()> {
-    if filled == 0 || filled > bloch.rows() {
-        return Err(Error::input(format!("{filled} filled bands of {}", bloch.rows()))
-            .hint("`filled` counts the bands below the gap"));
-    }
-    Ok(())
-}
-
-/// The direct gap above the filled bands; infinite if all are filled.
-fn gap(energies: &[f64], filled: usize) -> f64 {
-    energies.get(filled).map_or(f64::INFINITY, |above| above - energies[filled - 1])
-}
-
-/// An error unless there is a gap everywhere.
-fn check_gap<'a>(all: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)>, filled: usize) -> Result<f64> {
-    let (mut least, mut width, mut place) = (f64::INFINITY, 0.0f64, Vec::new());
-    for (k, energies) in all {
-        width = energies.iter().fold(width, |w, e| w.max(e.abs()));
-        if gap(energies, filled) < least {
-            (least, place) = (gap(energies, filled), k.clone());
-        }
-    }
-    if least <= NO_GAP * width {
-        return Err(Error::input(format!("no gap above band {filled} at k = {place:?}"))
-            .hint("topology is that of bands with a gap everywhere: check `bands(..)`"));
-    }
-    Ok(least)
 }
 
 /// A Chern number and how it was found.
@@ -172,11 +142,6 @@ pub fn chern_number(
     }
 }
 
-/// `a^dagger b`.
-fn overlap(a: &Matrix, b: &Matrix) -> Result<Matrix> {
-    a.dagger().matmul(b)
-}
-
 /// The Berry curvature of the filled bands on a grid of `n` x `n` momenta, from the derivatives of the Hamiltonian
 /// (Xiao, Chang, Niu, RMP 82 (2010) 1959, equation 1.13): a table of `k1`, `k2` in units of the reciprocal vectors
 /// and `curvature` in squared lattice constants. The report holds the Chern number that follows from the mean.
@@ -221,77 +186,6 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
         .with_grid(n, n)
 }
 
-/// The phases of the Wilson loop of the filled bands along a direction, ascending in (-pi, pi]: 2 pi times the
-/// centres of the hybrid Wannier functions in units of that lattice vector (Yu, Qi, Bernevig, Fang, Dai, PRB 84
-/// (2011) 075119). The positions of the orbitals are included. `at` are the momenta along the other directions. The
-/// loop has `points` steps, or more until neighbouring states overlap well.
-///
-/// # Errors
-/// No gap, directions or fillings that do not fit, a loop that no number of steps resolves.
-pub fn wilson_loop(
-    bloch: &Bloch,
-    filled: usize,
-    direction: usize,
-    at: &[f64],
-    points: usize,
-    task: &Task,
-) -> Result<Vec<f64>> {
-    check_filled(bloch, filled)?;
-    let d = bloch.dimension();
-    if direction >= d || at.len() + 1 != d {
-        return Err(Error::input(format!(
-            "a loop along direction {direction} at {} other momenta, of {d} directions",
-            at.len()
-        ))
-        .hint("`direction` is counted from 0, and `at` holds a momentum for each of the others"));
-    }
-    if !(2..=1 << 16).contains(&points) {
-        return Err(Error::input(format!("a loop of {points} steps")));
-    }
-    let mut n = points;
-    loop {
-        keep(n, bloch.rows() * (filled + 1))?;
-        let momenta: Vec<Vec<f64>> = (0..n)
-            .map(|j| {
-                let mut k = at.to_vec();
-                k.insert(direction, j as f64 / n as f64);
-                k
-            })
-            .collect();
-        let found = at_each(&momenta, "Wilson loop", task, |k| {
-            let l = levels(bloch, k)?;
-            Ok((lowest(&l.vectors, filled)?, l.energies))
-        })?;
-        check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), filled)?;
-        // Phases from the positions of the orbitals between neighbouring momenta.
-        let turns: Vec<C64> =
-            (0..bloch.rows()).map(|row| C64::cis(-TAU * bloch.place(row)[direction] / n as f64)).collect();
-        let (mut product, mut least) = (Matrix::identity(filled)?, f64::INFINITY);
-        for j in 0..n {
-            let next = found[(j + 1) % n].0.data().to_complex();
-            let turned = next.iter().enumerate().map(|(i, z)| z * turns[i / filled]).collect::<Vec<C64>>();
-            let step = overlap(&found[j].0, &Matrix::new(bloch.rows(), filled, Series::Complex(turned))?)?;
-            let (u, s, v) = step.svd()?;
-            least = s.as_real("overlaps")?.iter().copied().fold(least, f64::min);
-            product = product.matmul(&u.matmul(&v.dagger())?)?;
-        }
-        if least > 0.7 {
-            let values = product.eigvals()?.to_complex();
-            let mut phases: Vec<f64> =
-                values.iter().map(|z| -z.arg()).map(|p| if p <= -PI { p + TAU } else { p }).collect();
-            phases.sort_by(f64::total_cmp);
-            return Ok(phases);
-        }
-        if 2 * n > (1 << 14).max(points) {
-            return Err(Error::numeric(format!(
-                "a Wilson loop of {n} steps does not follow the states: they overlap by {least:.2}"
-            ))
-            .hint("the gap is too small there, or give more `points`"));
-        }
-        n *= 2;
-    }
-}
-
 /// The Z2 invariant of the filled bands of a system with time reversal and half-integer spin, 0 or 1, by the motion of the
 /// hybrid Wannier centres over half of the plane (Soluyanov, Vanderbilt, PRB 83 (2011) 235401, equation 30). Grids are
 /// refined until two agree and the centres move less than their gap from step to step.
@@ -311,7 +205,7 @@ pub fn z2(bloch: &Bloch, filled: usize, plane: &Plane, task: &Task) -> Result<u8
         for j in 0..=steps {
             let k = plane.momentum(0.0, 0.5 * j as f64 / steps as f64);
             let others: Vec<f64> = (0..k.len()).filter(|d| *d != along).map(|d| k[d]).collect();
-            let phases = wilson_loop(bloch, filled, along, &others, 2 * steps, &task.quiet())?;
+            let phases = coarse_loop(bloch, filled, along, &others, 2 * steps, &task.quiet())?;
             centres.push(phases.iter().map(|p| (p / TAU).rem_euclid(1.0)).collect::<Vec<f64>>());
             progress.advance(j + 1)?;
         }

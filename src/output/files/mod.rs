@@ -10,6 +10,7 @@ mod json;
 mod market;
 mod npz;
 mod orbitals;
+mod pack;
 mod text;
 mod vectors;
 

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::archive::{Archive, MANIFEST};
+use super::archive::Archive;
 use super::array::{array, read_array, texts};
-use super::atomic::Sink;
 use super::json::dress;
+use super::pack::pack;
 use super::{Contents, Data, Part, check, numbers};
 use crate::error::{Error, Result};
 use crate::number::{Column, Matrix, Series, Table, memory};
@@ -88,25 +88,15 @@ pub fn save_npz(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result
     if let Some(manifest) = manifest {
         about.insert("manifest".into(), manifest.to_json());
     }
-    super::write_atomically(path, |out| archive(out, &arrays, &Value::Object(about)))
-}
-
-fn archive(out: &mut dyn Sink, arrays: &[(String, Vec<u64>, Column)], about: &Value) -> std::io::Result<()> {
-    // Numbers hardly compress, and without compression other programs can map the file into memory. The fixed
-    // date makes equal results equal files.
-    let options = zip::write::FileOptions::default()
-        .compression_method(zip::CompressionMethod::Stored)
-        .large_file(arrays.iter().any(|(_, _, data)| data.len() > 1 << 27))
-        .last_modified_time(zip::DateTime::default());
-    let mut writer = zip::ZipWriter::new(out);
-    for (name, shape, data) in arrays {
-        writer.start_file(npyz::npz::file_name_from_array_name(name), options)?;
-        write_column(&mut writer, shape, data)?;
-    }
-    writer.start_file(MANIFEST, options)?;
-    serde_json::to_writer_pretty(&mut writer, about)?;
-    writer.finish()?;
-    Ok(())
+    let most = arrays.iter().map(|(_, _, data)| data.len()).max().unwrap_or(0);
+    super::write_atomically(path, |out| {
+        pack(out, most, &Value::Object(about), |archive| {
+            arrays.iter().try_for_each(|(name, shape, data)| {
+                archive.begin(npyz::npz::file_name_from_array_name(name))?;
+                write_column(&mut *archive, shape, data)
+            })
+        })
+    })
 }
 
 fn shaped(shape: &[u64], data: Series) -> Result<Data> {

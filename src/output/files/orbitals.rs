@@ -6,8 +6,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::archive::{Archive, MANIFEST};
+use super::archive::Archive;
 use super::array::array;
+use super::pack::pack;
 use super::write_atomically;
 use crate::backend::splines::{Coefficients, SplineTable};
 use crate::error::{Error, Result};
@@ -20,30 +21,24 @@ pub fn save_orbitals(orbitals: &SplineOrbitals, energies: Option<&[f64]>, path: 
     let layout = orbitals.layout();
     let precision = if layout.single { "single" } else { "double" };
     let about = json!({ "kind": "orbitals", "label": layout.label, "precision": precision });
+    let numbers = orbitals.table().bytes() / if layout.single { 4 } else { 8 };
     write_atomically(path, |out| {
-        let large = orbitals.table().bytes() > u32::MAX as usize / 2;
-        let options = zip::write::FileOptions::default()
-            .compression_method(zip::CompressionMethod::Stored)
-            .large_file(large)
-            .last_modified_time(zip::DateTime::default());
-        let mut writer = zip::ZipWriter::new(out);
-        writer.start_file("coefficients.npy", options)?;
-        match orbitals.table() {
-            SplineTable::Single(t) => coefficients(&mut writer, t, &layout)?,
-            SplineTable::Double(t) => coefficients(&mut writer, t, &layout)?,
-        }
-        writer.start_file("cell.npy", options)?;
-        array(&mut writer, &[3, 3], layout.cell.vectors().iter().flatten().copied())?;
-        writer.start_file("twist.npy", options)?;
-        array(&mut writer, &[3], layout.twist.into_iter())?;
-        if let Some(energies) = energies {
-            writer.start_file("energies.npy", options)?;
-            array(&mut writer, &[energies.len() as u64], energies.iter().copied())?;
-        }
-        writer.start_file(MANIFEST, options)?;
-        serde_json::to_writer_pretty(&mut writer, &about)?;
-        writer.finish()?;
-        Ok(())
+        pack(out, numbers, &about, |archive| {
+            archive.begin("coefficients.npy")?;
+            match orbitals.table() {
+                SplineTable::Single(t) => coefficients(&mut *archive, t, &layout)?,
+                SplineTable::Double(t) => coefficients(&mut *archive, t, &layout)?,
+            }
+            archive.begin("cell.npy")?;
+            array(&mut *archive, &[3, 3], layout.cell.vectors().iter().flatten().copied())?;
+            archive.begin("twist.npy")?;
+            array(&mut *archive, &[3], layout.twist.into_iter())?;
+            if let Some(energies) = energies {
+                archive.begin("energies.npy")?;
+                array(&mut *archive, &[energies.len() as u64], energies.iter().copied())?;
+            }
+            Ok(())
+        })
     })
 }
 

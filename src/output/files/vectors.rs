@@ -8,9 +8,10 @@ use npyz::{NpyFile, TypeChar};
 use num_complex::Complex;
 use serde_json::{Map, Value, json};
 
-use super::archive::{Archive, MANIFEST};
+use super::archive::Archive;
 use super::array::{array, read_array};
 use super::npz::write_npy;
+use super::pack::pack;
 use super::write_atomically;
 use crate::backend::{BlockVector, Device, Grid, Rows};
 use crate::error::{Error, Kind, Result};
@@ -134,24 +135,17 @@ pub fn save_vectors(vectors: &Vectors, path: &Path, manifest: Option<&Manifest>)
     }
     let shape = vectors.shape();
     write_atomically(path, |out| {
-        // Numbers hardly compress, and without compression other programs can map the file into memory.
-        let options = zip::write::FileOptions::default()
-            .compression_method(zip::CompressionMethod::Stored)
-            .large_file(vectors.numbers.len() > 1 << 27)
-            .last_modified_time(zip::DateTime::default());
-        let mut writer = zip::ZipWriter::new(out);
-        writer.start_file("vectors.npy", options)?;
-        write_numbers(&mut writer, &shape, vectors)?;
-        if let Some(known) = &vectors.pairs {
-            for (name, data) in [("values.npy", &known.values), ("residuals.npy", &known.residuals)] {
-                writer.start_file(name, options)?;
-                array(&mut writer, &[data.len() as u64], data.iter().copied())?;
+        pack(out, vectors.numbers.len(), &Value::Object(about), |archive| {
+            archive.begin("vectors.npy")?;
+            write_numbers(&mut *archive, &shape, vectors)?;
+            if let Some(known) = &vectors.pairs {
+                for (name, data) in [("values.npy", &known.values), ("residuals.npy", &known.residuals)] {
+                    archive.begin(name)?;
+                    array(&mut *archive, &[data.len() as u64], data.iter().copied())?;
+                }
             }
-        }
-        writer.start_file(MANIFEST, options)?;
-        serde_json::to_writer_pretty(&mut writer, &about)?;
-        writer.finish()?;
-        Ok(())
+            Ok(())
+        })
     })
 }
 

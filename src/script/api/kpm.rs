@@ -340,6 +340,18 @@ mod passes {
         Ok(Rc::new(a.mixed(&b, weight)?))
     }
 
+    /// The energy that tolerances are meant in where energies are of this size: 1, or a power of two near it where that is below
+    /// 0.01 or above 1e4.
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert(internal::energy_unit(3.0) == 1.0, "an ordinary size");
+    /// assert(internal::energy_unit(8.0e-20) < 1.0e-19, "joules");
+    /// ```
+    pub fn energy_unit(size: FLOAT) -> FLOAT {
+        method::unit_of(size)
+    }
+
     /// How many of `wanted` vectors are best run side by side: as many as are fastest and fit into memory.
     ///
     /// # Example
