@@ -9,6 +9,7 @@ fn bands_that_cannot_be() {
         .eval(
             "let g = model(lattice::honeycomb(1, 1)); g.nearest(-1.0);\n\
              let open = model(lattice::chain(4).boundary(\"open\")); open.nearest(-1.0);\n\
+             let far = model(lattice::custom([[1.0]], #{ sites: [[0.0], [2e4]], bonds: [[[0], 0, 1]] })); far.nearest(-1.0);\n\
              let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });",
         )
         .unwrap();
@@ -35,6 +36,7 @@ fn bands_that_cannot_be() {
             ("chern_number(g, #{ filled: 1, at: 0.5 })", "1 momenta beside a plane", "0"),
             ("z2(g, #{ filled: 1 })", "no time reversal of half-integer spin", "Kramers"),
             ("wilson_loop(g, #{ filled: 1, direction: 2 })", "a loop along direction 2", "from 0"),
+            ("wilson_loop(far, #{ filled: 1 })", "orbitals that lie 20000 cells apart", "in one cell"),
             ("band_density(g, #{ range: [1.0, 1.0] })", "energies from 1 to 1", ""),
             ("brillouin(g, |k| \"x\")", "the function gives", "a number"),
             ("brillouin(g, |k| 1.0, #{ grid: [4] })", "a grid [4] in 2 periodic directions", ""),
