@@ -380,7 +380,10 @@ fn bicgstab_steps(a: &Operator, b: &BlockVector, options: SolveOptions, task: &T
     let progress = task.start("BiCGStab", options.max_iterations);
     let mut iterations = 0;
     let over = |a: &[C64], b: &[C64]| -> Vec<C64> {
-        a.iter().zip(b).map(|(a, b)| if b.norm() == 0.0 { C64::default() } else { complex::div(*a, *b) }).collect()
+        a.iter()
+            .zip(b)
+            .map(|(a, b)| if b.norm() == 0.0 { C64::default() } else { complex::div(*a, *b) })
+            .collect()
     };
     let minus = |z: &[C64]| -> Vec<C64> { z.iter().map(|z| -z).collect() };
     loop {

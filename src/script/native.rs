@@ -5,6 +5,7 @@
 use std::any::TypeId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 
 pub use rhai::{Dynamic, FnNamespace, ImmutableString, Module, NativeCallContext, plugin};
@@ -13,6 +14,7 @@ use rhai::{Map, RhaiFunc, plugin::PluginFunc, plugin::RhaiResult};
 use super::declaration::Declared;
 use super::options::Options;
 use super::registry;
+use crate::number::memory;
 
 /// What is known of a function while it is registered, as in Rhai's type of that name.
 pub struct FuncRegistration {
@@ -115,7 +117,13 @@ struct Native {
 impl PluginFunc for Native {
     fn call(&self, context: Option<NativeCallContext>, args: &mut [&mut Dynamic]) -> RhaiResult {
         let position = context.as_ref().map(NativeCallContext::call_position);
-        let result = self.call_inner(context, args);
+        // Memory that was refused inside the function is an error of this call. Other panics go on.
+        let result =
+            catch_unwind(AssertUnwindSafe(|| self.call_inner(context, args))).unwrap_or_else(|panic| {
+                let Some(error) = memory::panic_of_memory(&*panic) else { resume_unwind(panic) };
+                memory::forget_refusal();
+                Err(error.into())
+            });
         // Rhai itself leaves the functions of modules without.
         result.map_err(|mut failure| {
             if failure.position().is_none() {

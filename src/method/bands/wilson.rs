@@ -84,7 +84,8 @@ impl<'a> Loop<'a> {
         let (mut product, mut least) = (Matrix::identity(self.filled)?, f64::INFINITY);
         for j in 0..n {
             let next = passed[(j + 1) % n].0.data().to_complex();
-            let turned = next.iter().enumerate().map(|(i, z)| z * turns[i / self.filled]).collect::<Vec<C64>>();
+            let turned =
+                next.iter().enumerate().map(|(i, z)| z * turns[i / self.filled]).collect::<Vec<C64>>();
             let step = overlap(&passed[j].0, &Matrix::new(rows, self.filled, Series::Complex(turned))?)?;
             let (u, s, v) = step.svd()?;
             least = s.as_real("overlaps")?.iter().copied().fold(least, f64::min);
@@ -220,7 +221,8 @@ pub fn wilson_loop(
             along.too_long(n, points, || format!("leaves its phases uncertain by {change:.0e}"))?;
         } else {
             rows = Romberg::default();
-            along.too_long(n, points, || format!("does not follow the states: they overlap by {least:.2}"))?;
+            along
+                .too_long(n, points, || format!("does not follow the states: they overlap by {least:.2}"))?;
         }
         (known, n) = (Some(passed), 2 * n);
     }

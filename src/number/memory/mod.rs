@@ -37,7 +37,10 @@ pub fn watch() {
 /// The error behind a panic that tells of memory refused, else nothing: [`Refused`], sizes beyond all addresses, and the
 /// `unwrap` of a failed allocation inside a library.
 pub fn panic_of_memory(payload: &(dyn Any + Send)) -> Option<Error> {
-    let text = payload.downcast_ref::<String>().map(String::as_str).or_else(|| payload.downcast_ref::<&str>().copied());
+    let text = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&str>().copied());
     if let Some(Refused { bytes }) = payload.downcast_ref() {
         let (asked, free) = (human(*bytes), human(available()));
         return Some(
@@ -48,8 +51,11 @@ pub fn panic_of_memory(payload: &(dyn Any + Send)) -> Option<Error> {
     let text = text?;
     if text.starts_with(UNWRAPPED) {
         return Some(
-            Error::memory(format!("a matrix needs more memory than the {} that are free", human(available())))
-                .hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),
+            Error::memory(format!(
+                "a matrix needs more memory than the {} that are free",
+                human(available())
+            ))
+            .hint("ask for fewer elements, or let go of what is not needed: `x = ();`"),
         );
     }
     (text == OVERFLOW || text == UNWRAPPED_SIZE).then(|| {

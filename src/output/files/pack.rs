@@ -148,7 +148,10 @@ mod tests {
         for room in 0..whole {
             let (done, disk) = made(room);
             let error = done.expect_err("an archive that does not fit");
-            assert!(error.kind() == ErrorKind::StorageFull || error.to_string().contains("storage"), "{room}: {error:?}");
+            assert!(
+                error.kind() == ErrorKind::StorageFull || error.to_string().contains("storage"),
+                "{room}: {error:?}"
+            );
             assert_eq!(disk.asked, 0, "{room}");
         }
     }
