@@ -32,7 +32,7 @@ mod zolotarev;
 
 pub use accumulate::{Accumulation, accumulate};
 pub use bands::{
-    BandOptions, Chern, DensityOptions, Plane, PolarizationOptions, band_density, bands, berry_curvature,
+    BandOptions, DensityOptions, Plane, PolarizationOptions, band_density, bands, berry_curvature,
     chern_number, hilbert, polarizability, wilson_loop, z2,
 };
 pub use chebyshev::Chebyshev;

@@ -5,7 +5,7 @@ use crate::lattice::Bloch;
 use crate::number::Matrix;
 
 /// A gap below this fraction of the largest |energy| counts as closed.
-const NO_GAP: f64 = 1e-9;
+pub const NO_GAP: f64 = 1e-9;
 
 /// An error unless there are so many bands.
 pub fn check_filled(bloch: &Bloch, filled: usize) -> Result<()> {

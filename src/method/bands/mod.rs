@@ -1,7 +1,9 @@
 //! Bands: eigenvalues of Bloch Hamiltonians along paths and over the Brillouin zone, their topology, their density.
 
+mod chern;
 mod filled;
 mod path;
+mod plane;
 mod polarization;
 mod tetrahedra;
 mod topology;
@@ -10,7 +12,9 @@ mod wilson;
 pub use path::{BandOptions, bands};
 pub use polarization::{PolarizationOptions, hilbert, polarizability};
 pub use tetrahedra::{DensityOptions, band_density};
-pub use topology::{Chern, Plane, berry_curvature, chern_number, z2};
+pub use chern::chern_number;
+pub use plane::Plane;
+pub use topology::{berry_curvature, z2};
 pub use wilson::wilson_loop;
 
 use rayon::prelude::*;

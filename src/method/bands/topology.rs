@@ -1,13 +1,14 @@
-//! Topology of the filled bands: Chern numbers, Berry curvature, Wilson loops, Z2 invariants.
+//! Berry curvature and Z2 invariants of the filled bands.
 //!
 //! Signs: the Berry connection is A = i <u|du/dk>, the curvature dA_2/dk_1 - dA_1/dk_2, a Chern number its integral over
 //! the zone divided by 2 pi.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::TAU;
 
-use super::filled::{check_filled, check_gap, overlap};
+use super::filled::{check_filled, check_gap};
+use super::plane::Plane;
 use super::wilson::coarse_loop;
-use super::{at_each, keep, levels, lowest};
+use super::{at_each, keep, levels};
 use crate::error::{Error, Result};
 use crate::lattice::Bloch;
 use crate::number::{C64, Table};
@@ -16,132 +17,6 @@ use crate::task::Task;
 /// Points per direction of a grid or a loop, at first and at most.
 const POINTS: usize = 16;
 const MOST_POINTS: usize = 1024;
-/// Two directions of the Brillouin zone, and the momenta along the others, in units of the reciprocal vectors.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Plane {
-    /// The two directions, in the order that fixes the sign of a Chern number.
-    pub directions: [usize; 2],
-    /// Momenta along the other directions, in their order.
-    pub at: Vec<f64>,
-}
-
-impl Plane {
-    fn check(&self, bloch: &Bloch) -> Result<()> {
-        let d = bloch.dimension();
-        let [a, b] = self.directions;
-        if a == b || a >= d || b >= d {
-            return Err(Error::input(format!("directions {a} and {b} of {d} span no plane"))
-                .hint("a plane takes two different directions with momenta, counted from 0"));
-        }
-        if self.at.len() + 2 != d || self.at.iter().any(|x| !x.is_finite()) {
-            return Err(Error::input(format!("{} momenta beside a plane in {d} directions", self.at.len()))
-                .hint(format!(
-                    "`at` takes {}, one for each direction that is not in the plane",
-                    d.saturating_sub(2)
-                )));
-        }
-        Ok(())
-    }
-
-    fn momentum(&self, first: f64, second: f64) -> Vec<f64> {
-        let mut k = vec![0.0; self.at.len() + 2];
-        let mut at = self.at.iter();
-        for (d, k) in k.iter_mut().enumerate() {
-            *k = match d {
-                d if d == self.directions[0] => first,
-                d if d == self.directions[1] => second,
-                _ => at.next().copied().unwrap_or(0.0),
-            };
-        }
-        k
-    }
-
-    /// -1 where the two lattice vectors of a plane are left-handed, so that signs are those of x and y.
-    fn hand(&self, bloch: &Bloch) -> f64 {
-        let v = bloch.vectors();
-        match (&v[self.directions[0]][..], &v[self.directions[1]][..]) {
-            ([a, b], [c, d]) if a * d - b * c < 0.0 => -1.0,
-            _ => 1.0,
-        }
-    }
-
-    /// The area that the two reciprocal vectors span.
-    fn area(&self, bloch: &Bloch) -> f64 {
-        let [a, b] = self.directions.map(|d| &bloch.reciprocal()[d]);
-        let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
-        (dot(a, a) * dot(b, b) - dot(a, b).powi(2)).max(0.0).sqrt()
-    }
-}
-
-/// A Chern number and how it was found.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Chern {
-    pub number: i64,
-    /// The least direct gap on the grid.
-    pub gap: f64,
-    /// Points of the grid in each direction.
-    pub grid: usize,
-}
-
-/// The Chern number of the `filled` lowest bands from the field strengths of a grid of momenta, which sum to an
-/// integer on any grid (Fukui, Hatsugai, Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid is
-/// doubled until every field strength is below pi/2, a sign that it is fine enough. A given `grid` is not refined.
-///
-/// # Errors
-/// No gap, directions or fillings that do not fit, a gap so small that the grid would be too large.
-pub fn chern_number(
-    bloch: &Bloch,
-    filled: usize,
-    plane: &Plane,
-    grid: Option<usize>,
-    task: &Task,
-) -> Result<Chern> {
-    plane.check(bloch)?;
-    check_filled(bloch, filled)?;
-    let mut n = grid.unwrap_or(POINTS);
-    if !(2..=1 << 14).contains(&n) {
-        return Err(Error::input(format!("a grid of {n} points in each direction")));
-    }
-    loop {
-        keep(n * n, bloch.rows() * (filled + 1))?;
-        let momenta: Vec<Vec<f64>> = (0..n * n)
-            .map(|p| plane.momentum((p / n) as f64 / n as f64, (p % n) as f64 / n as f64))
-            .collect();
-        let found = at_each(&momenta, "Chern number", task, |k| {
-            let l = levels(bloch, k)?;
-            Ok((lowest(&l.vectors, filled)?, l.energies))
-        })?;
-        let least = check_gap(momenta.iter().zip(found.iter().map(|f| &f.1)), filled)?;
-        let link = |p: usize, q: usize| overlap(&found[p].0, &found[q].0).and_then(|m| Ok(m.det()?.to_c64()));
-        let at = |i: usize, j: usize| (i % n) * n + j % n;
-        let mut first = Vec::with_capacity(n * n);
-        let mut second = Vec::with_capacity(n * n);
-        for p in 0..n * n {
-            first.push(link(p, at(p / n + 1, p % n))?);
-            second.push(link(p, at(p / n, p % n + 1))?);
-        }
-        let strengths: Vec<f64> = (0..n * n)
-            .map(|p| {
-                let (i, j) = (p / n, p % n);
-                (first[p] * second[at(i + 1, j)] * first[at(i, j + 1)].conj() * second[p].conj()).arg()
-            })
-            .collect();
-        let largest = strengths.iter().fold(0.0f64, |m, f| m.max(f.abs()));
-        if largest < PI / 2.0 {
-            let turns = -strengths.iter().sum::<f64>() / TAU;
-            return Ok(Chern { number: (plane.hand(bloch) * turns).round() as i64, gap: least, grid: n });
-        }
-        if grid.is_some() || 2 * n > MOST_POINTS {
-            return Err(Error::numeric(format!(
-                "a grid of {n} x {n} momenta is too coarse for the Chern number: the curvature through one of its \
-                 cells is {largest:.2}, and the least gap {least:.2e}"
-            ))
-            .hint("give a larger `grid`; near a transition the gap closes and no grid is fine enough"));
-        }
-        n *= 2;
-    }
-}
-
 /// The Berry curvature of the filled bands on a grid of `n` x `n` momenta, from the derivatives of the Hamiltonian
 /// (Xiao, Chang, Niu, RMP 82 (2010) 1959, equation 1.13): a table of `k1`, `k2` in units of the reciprocal vectors
 /// and `curvature` in squared lattice constants. The report holds the Chern number that follows from the mean.
@@ -281,6 +156,8 @@ fn check_time_reversal(bloch: &Bloch, filled: usize, plane: &Plane, task: &Task)
 
 #[cfg(test)]
 mod tests {
+    use std::f64::consts::PI;
+
     use super::*;
 
     #[test]

@@ -231,13 +231,14 @@ mod band_functions {
         Ok(calls.finish(sum)?.over(total as f64))
     }
 
-    /// The Chern number of the `filled` lowest bands, an integer (Fukui, Hatsugai, Suzuki 2005). The grid of momenta is refined
-    /// until it is fine enough. Its sign is that of the Berry connection `i <u|du/dk>` with x and y
+    /// The Chern number of the `filled` lowest bands, an integer (Fukui, Hatsugai, Suzuki 2005). The cells of the grid of momenta are
+    /// divided until the hops bound the gap from below inside each of them, so that no crossing hides between its corners. Where that
+    /// takes too many momenta the states at the corners decide. Its sign is that of the Berry connection `i <u|du/dk>` with x and y
     /// in this order; in three directions, with the plane's directions in the order in which they are given.
     ///
     /// # Options
     /// - `filled` (int, required): give the number of bands below the gap.
-    /// - `grid` (int, as fine as needed): momenta in each direction.
+    /// - `grid` (16): momenta in each direction of the first grid.
     /// - `plane` (array, [0, 1]): its two directions, where there are three.
     /// - `at` (float or array, 0): momentum along the other direction.
     /// - `progress` (true): show a bar.
@@ -255,9 +256,9 @@ mod band_functions {
     #[rhai_fn(return_raw)]
     pub fn chern_number(m: ScriptModel, o: Options) -> Fallible<INT> {
         let bloch = bloch(&m)?;
-        let grid = o.maybe_count("grid", 2)?;
+        let grid = o.count("grid", 2)?;
         let plane = plane(&o, &bloch)?;
-        Ok(method::chern_number(&bloch, o.count("filled", 1)?, &plane, grid, &o.task()?)?.number)
+        Ok(method::chern_number(&bloch, o.count("filled", 1)?, &plane, grid, &o.task()?)?)
     }
 
     /// The Berry curvature of the `filled` lowest bands on a grid: a Table of `k1`, `k2` (units of the reciprocal vectors) and

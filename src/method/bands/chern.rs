@@ -1,0 +1,211 @@
+//! Chern numbers of the filled bands, on grids that are finer where the gap is small.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::f64::consts::{PI, TAU};
+
+use rayon::prelude::*;
+
+use super::filled::{NO_GAP, check_filled, gap, overlap};
+use super::plane::Plane;
+use super::{at_each, keep, levels, lowest};
+use crate::error::{Error, Result};
+use crate::lattice::Bloch;
+use crate::number::{C64, Matrix};
+use crate::task::Task;
+
+/// How often a cell of the first grid is halved at most.
+const HALVINGS: u32 = 22;
+/// Momenta after which no more cells are divided to prove what their corners already say, for matrices of `SMALL` rows or fewer.
+const MOMENTA: usize = 1 << 15;
+const SMALL: usize = 16;
+/// The same for large matrices.
+const FEW_MOMENTA: usize = 1 << 12;
+/// Corners of a cell whose states overlap by more than this in every direction have no crossing between them, unless it is hidden
+/// in the middle: around one, the states of neighbouring corners would turn by 45 degrees or more.
+const ALIKE: f64 = 0.9;
+
+/// A momentum of the finest grid.
+type Corner = (u64, u64);
+
+/// What is known at a momentum.
+struct Known {
+    states: Matrix,
+    gap: f64,
+    width: f64,
+}
+
+/// A square of the grid.
+#[derive(Clone, Copy)]
+struct Cell {
+    corner: Corner,
+    size: u64,
+}
+
+/// The grid of a plane.
+struct Grid<'a> {
+    bloch: &'a Bloch,
+    plane: &'a Plane,
+    filled: usize,
+    /// Points of the finest grid in each direction.
+    points: u64,
+    /// How much a level can move at most per unit of momentum in each of the two directions.
+    speeds: [f64; 2],
+    known: BTreeMap<Corner, Known>,
+}
+
+/// The most that eigenvalues of `H(k)` change per unit of `k` in a direction: the sum of the norms of the hops' derivatives, each
+/// at most the geometric mean of the largest column and row sums.
+fn speed(bloch: &Bloch, direction: usize) -> f64 {
+    let rows = bloch.rows();
+    let norm = |entries: &[(usize, usize, C64)]| {
+        let (mut across, mut down) = (vec![0.0; rows], vec![0.0; rows]);
+        for (i, j, z) in entries {
+            across[*i] += z.norm();
+            down[*j] += z.norm();
+        }
+        let largest = |sums: Vec<f64>| sums.into_iter().fold(0.0, f64::max);
+        (largest(across) * largest(down)).sqrt()
+    };
+    bloch.parts().map(|(cells, entries)| TAU * (cells[direction] as f64).abs() * norm(entries)).sum()
+}
+
+impl Grid<'_> {
+    fn wrapped(&self, (a, b): Corner) -> Corner {
+        (a % self.points, b % self.points)
+    }
+
+    fn corners(&self, cell: Cell) -> [Corner; 4] {
+        let ((a, b), s) = (cell.corner, cell.size);
+        [(a, b), (a + s, b), (a + s, b + s), (a, b + s)].map(|corner| self.wrapped(corner))
+    }
+
+    /// Makes the corners of cells known.
+    fn visit(&mut self, cells: &[Cell], task: &Task) -> Result<()> {
+        let corners = cells.iter().flat_map(|cell| self.corners(*cell));
+        let new: Vec<Corner> =
+            corners.filter(|c| !self.known.contains_key(c)).collect::<BTreeSet<_>>().into_iter().collect();
+        keep(self.known.len() + new.len(), self.bloch.rows() * self.filled)?;
+        let part = |x: u64| x as f64 / self.points as f64;
+        let momenta: Vec<Vec<f64>> = new.iter().map(|(a, b)| self.plane.momentum(part(*a), part(*b))).collect();
+        let found = at_each(&momenta, "Chern number", task, |k| {
+            let l = levels(self.bloch, k)?;
+            let width = l.energies.iter().fold(0.0f64, |w, e| w.max(e.abs()));
+            Ok(Known { states: lowest(&l.vectors, self.filled)?, gap: gap(&l.energies, self.filled), width })
+        })?;
+        self.known.extend(new.into_iter().zip(found));
+        Ok(())
+    }
+
+    /// Whether no crossing can lie inside a cell: at its corners the gap is larger than what the levels can move from there.
+    fn open(&self, cell: Cell) -> bool {
+        let side = cell.size as f64 / self.points as f64;
+        let gap = self.corners(cell).iter().map(|c| self.known[c].gap).fold(f64::INFINITY, f64::min);
+        gap > side * (self.speeds[0] + self.speeds[1])
+    }
+
+    /// Whether the states at the corners of a cell are alike.
+    fn alike(&self, cell: Cell) -> Result<bool> {
+        let c = self.corners(cell);
+        for (p, q) in [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)] {
+            let (_, values, _) = overlap(&self.known[&c[p]].states, &self.known[&c[q]].states)?.svd()?;
+            if values.as_real("overlaps")?.iter().any(|s| *s < ALIKE) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The phase of the overlaps along an edge, by way of all momenta on it that are known: cells on both sides see the same.
+    fn edge(&self, from: Corner, to: Corner) -> Result<C64> {
+        let middle = ((from.0 + to.0) / 2, (from.1 + to.1) / 2);
+        let whole = (from.0 + to.0) % 2 == 0 && (from.1 + to.1) % 2 == 0;
+        if whole && middle != from && self.known.contains_key(&self.wrapped(middle)) {
+            return Ok(self.edge(from, middle)? * self.edge(middle, to)?);
+        }
+        let [p, q] = [from, to].map(|corner| &self.known[&self.wrapped(corner)].states);
+        let z = overlap(p, q)?.det()?.to_c64();
+        Ok(z / z.norm())
+    }
+
+    /// The field strength of a cell, between -pi and pi.
+    fn strength(&self, cell: Cell) -> Result<f64> {
+        let ((a, b), s) = (cell.corner, cell.size);
+        let forth = self.edge((a, b), (a + s, b))? * self.edge((a + s, b), (a + s, b + s))?;
+        let back = self.edge((a, b), (a, b + s))? * self.edge((a, b + s), (a + s, b + s))?;
+        Ok((forth * back.conj()).arg())
+    }
+
+    /// The place of the least gap.
+    fn least(&self) -> (f64, Vec<f64>, f64) {
+        let width = self.known.values().fold(0.0f64, |w, known| w.max(known.width));
+        let place = self.known.iter().min_by(|a, b| a.1.gap.total_cmp(&b.1.gap));
+        let part = |x: u64| x as f64 / self.points as f64;
+        place.map_or((f64::INFINITY, Vec::new(), width), |((a, b), known)| {
+            (known.gap, self.plane.momentum(part(*a), part(*b)), width)
+        })
+    }
+}
+
+/// The Chern number of the `filled` lowest bands from the field strengths of the cells of a grid of momenta, which sum to an
+/// integer on any grid (Fukui, Hatsugai, Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid begins with `n`
+/// points in each direction. A cell is divided until its field strength is below pi/2 and no crossing can lie inside: the gap at its
+/// corners is more than what the hops let levels move. After very many momenta it suffices that the states at its corners are alike.
+///
+/// # Errors
+/// No gap, directions or fillings that do not fit, a gap so small that the grid would be too large.
+pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task: &Task) -> Result<i64> {
+    plane.check(bloch)?;
+    check_filled(bloch, filled)?;
+    if !(2..=1 << 14).contains(&n) {
+        return Err(Error::input(format!("a grid of {n} points in each direction")));
+    }
+    if filled == bloch.rows() {
+        return Ok(0);
+    }
+    let size = 1 << HALVINGS;
+    let speeds = plane.directions.map(|d| speed(bloch, d));
+    let mut grid = Grid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
+    let patience =
+        (MOMENTA * SMALL * SMALL / bloch.rows().max(SMALL).pow(2)).max(FEW_MOMENTA).max(2 * n * n);
+    let mut cells: Vec<Cell> =
+        (0..n as u64 * n as u64).map(|p| Cell { corner: (p / n as u64 * size, p % n as u64 * size), size }).collect();
+    let mut leaves = Vec::new();
+    let mut gap = f64::INFINITY;
+    while !cells.is_empty() {
+        grid.visit(&cells, task)?;
+        let (least, place, width) = grid.least();
+        gap = least;
+        if gap <= NO_GAP * width {
+            return Err(Error::input(format!("no gap above band {filled} at k = {place:?}"))
+                .hint("topology is that of bands with a gap everywhere: check `bands(..)`"));
+        }
+        let tired = grid.known.len() > patience;
+        let fine: Result<Vec<bool>> = cells
+            .par_iter()
+            .map(|cell| Ok((tired || grid.open(*cell)) && grid.alike(*cell)? && grid.strength(*cell)?.abs() < PI / 2.0))
+            .collect();
+        let mut coarse = Vec::new();
+        for (cell, fine) in cells.iter().zip(fine?) {
+            if fine {
+                leaves.push(*cell);
+                continue;
+            }
+            let half = cell.size / 2;
+            if half == 0 || grid.known.len() > 4 * patience {
+                return Err(Error::numeric(format!(
+                    "the gap above band {filled} is {gap:.1e} or less near k = {place:?}, too small for a Chern number, or closed"
+                ))
+                .hint("topology is that of bands with a gap everywhere: check `bands(..)`"));
+            }
+            let (a, b) = cell.corner;
+            coarse.extend([(a, b), (a + half, b), (a + half, b + half), (a, b + half)].map(|corner| Cell { corner, size: half }));
+        }
+        cells = coarse;
+    }
+    let strengths: Result<Vec<f64>> = leaves.par_iter().map(|cell| grid.strength(*cell)).collect();
+    let turns = -strengths?.iter().sum::<f64>() / TAU;
+    if (turns - turns.round()).abs() > 1e-3 {
+        return Err(Error::numeric(format!("field strengths that sum to {turns} turns; the least gap is {gap:.1e}")));
+    }
+    Ok((plane.hand(bloch) * turns).round() as i64)
+}
