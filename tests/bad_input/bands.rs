@@ -9,6 +9,8 @@ fn bands_that_cannot_be() {
         .eval(
             "let g = model(lattice::honeycomb(1, 1)); g.nearest(-1.0);\n\
              let open = model(lattice::chain(4).boundary(\"open\")); open.nearest(-1.0);\n\
+             let metal = model(lattice::square(1, 1), 2); metal.hop([1, 0], diagonal(series([1.0, -1.0])));\n\
+             metal.onsite(diagonal(series([0.137, -0.1])));\n\
              let far = model(lattice::custom([[1.0]], #{ sites: [[0.0], [2e4]], bonds: [[[0], 0, 1]] })); far.nearest(-1.0);\n\
              let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });",
         )
@@ -32,6 +34,7 @@ fn bands_that_cannot_be() {
             ),
             ("chern_number(g, #{ filled: 3 })", "3 filled bands of 2", "below the gap"),
             ("chern_number(g, #{ filled: 1, grid: 12 })", "no gap above band 1", "bands"),
+            ("chern_number(metal, #{ filled: 1 })", "too small for a Chern number, or closed", "bands"),
             ("chern_number(g, #{ filled: 1, plane: [0, 0] })", "span no plane", "different"),
             ("chern_number(g, #{ filled: 1, at: 0.5 })", "1 momenta beside a plane", "0"),
             ("z2(g, #{ filled: 1 })", "no time reversal of half-integer spin", "Kramers"),
