@@ -18,6 +18,11 @@ const ONE: C64 = C64::new(1.0, 0.0);
 /// Factor by which a gradient falls before the span is diagonalised again.
 const CYCLE: f64 = 0.1;
 
+/// Tolerances above this, in units of the operator, are rough: a level may be missed that lies close to another.
+const LOOSE: f64 = 1e-6;
+/// How often the vector beside those wanted is lowered.
+const LOOKS: usize = 20;
+
 /// How the functional is minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RitzMethod {
@@ -79,8 +84,10 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         return Err(Error::internal(format!("{sure} of {count} eigenpairs are to converge")));
     }
     // More vectors than asked for: the last wanted ones then converge faster.
+    let units = Units::of(a)?;
+    let tolerance = units.tolerance(options.tolerance);
     let guards = match options.method {
-        RitzMethod::ConjugateGradient => 0,
+        RitzMethod::ConjugateGradient => usize::from(tolerance > LOOSE),
         RitzMethod::Chebyshev => 4.max(sure / 4),
     };
     let width = count.max(sure + guards).min(a.dim());
@@ -88,9 +95,8 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
         Some(start) => Some(a.device().columns(start, 0..start.columns().min(width))?),
         None => None,
     };
-    let units = Units::of(a)?;
     let mut span = Span::new(&units.h, x, width, options)?;
-    span.tolerance = units.tolerance(options.tolerance);
+    span.tolerance = tolerance;
     let ended = match options.method {
         RitzMethod::ConjugateGradient => gradients(&mut span, options, task)?,
         // Where values are so uneven that no polynomial tells the last of them from what lies above, the search ends by gradients.
@@ -242,11 +248,16 @@ impl Stall {
 fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ended> {
     let progress = task.start("Ritz functional", options.max_products);
     let mut stall = Stall::default();
+    let mut looks = 0;
     loop {
         let worst = options.worst(&span.residuals);
         let tolerance = span.goal();
         if worst <= tolerance {
-            return Ok(Ended::Converged);
+            if looks >= LOOKS || !look_below(span, options, task)? {
+                return Ok(Ended::Converged);
+            }
+            looks += 1;
+            continue;
         }
         if stall.of(worst) {
             return Ok(Ended::Stalled);
@@ -272,6 +283,21 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ende
             return Ok(if span.products >= options.max_products { Ended::Limit } else { Ended::Stalled });
         }
     }
+}
+
+/// With a rough tolerance a vector may settle on a level above another one close by, of which it happened to have little. Lowers the
+/// vector beside those wanted, where there is one; false if it has settled already.
+fn look_below(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<bool> {
+    let k = options.sure;
+    if span.tolerance <= LOOSE || span.x.columns() <= k || span.products >= options.max_products {
+        return Ok(false);
+    }
+    let goal = span.goal();
+    if span.residuals[k] <= goal || !descend(span, k, 0.3 * goal, options, task)? {
+        return Ok(false);
+    }
+    span.diagonalise()?;
+    Ok(true)
 }
 
 /// Lowers the Ritz functional of vector `k`, orthogonal to those below, until its gradient is small; false if no step was
