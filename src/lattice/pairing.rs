@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::block::Block;
+use super::lattice::Bond;
 use super::model::{Hop, HopValue, Model, OfBond, OfPosition};
 use super::nambu::{Holes, Pair, charge, field, twice};
 use super::table::Table;
@@ -119,7 +120,7 @@ impl Model {
         block: &Block,
         kind: Pair,
     ) -> Result<()> {
-        let bond = self.checked_bond(shift, from, to)?;
+        let bond = self.paired_bond(shift, from, to)?;
         self.untwisted(shift)?;
         block.check(self.particles(), "the pairing")?;
         self.with_holes(kind.holes())?;
@@ -142,11 +143,19 @@ impl Model {
         task: &Task,
     ) -> Result<()> {
         self.untwisted(shift)?;
-        let bond = self.checked_bond(shift, from, to)?;
+        let bond = self.paired_bond(shift, from, to)?;
         let table = self.table_of_bond(&bond, term, "the pairing", &|block| kind.on_bond(block), task)?;
         self.with_holes(kind.holes())?;
         self.hops.push(Hop { bond, value: HopValue::PerCell(Arc::new(table)), scale: None, pairing: true });
         Ok(())
+    }
+
+    /// A bond between two sites; pairs on one site are no bond.
+    fn paired_bond(&self, shift: &[i64], from: usize, to: usize) -> Result<Bond> {
+        if from == to && shift.iter().all(|x| *x == 0) {
+            return Err(Error::input("a pairing over no distance").hint("`pairing(D)` pairs on each site"));
+        }
+        self.checked_bond(shift, from, to)
     }
 
     /// An error where a bond crosses a boundary at which electrons gain a phase that is not real: a pair would gain it

@@ -33,7 +33,7 @@ fn pairs_that_cannot_be() {
             ("m.pairing(|r| \"x\")", "a term is a number or a Matrix", ""),
             ("m.pairing([1], |a, b| 1.0 / 0.0)", "not a finite number", "division"),
             ("m.pairing(series([0.1, 0.2]))", "2 pairings for 6 sites", "one for each site"),
-            ("m.pairing([0], 0.3)", "from a site to itself", ""),
+            ("m.pairing([0], 0.3)", "a pairing over no distance", "on each site"),
             ("m.pairing([1, 0], 0.3)", "", ""),
             ("m.pairing([1], \"A\", \"Z\", 0.3)", "Z", ""),
             ("m.pairing([1], matrix([[1.0, 0.0], [0.0, 1.0]]))", "2 x 2 matrix", ""),
