@@ -378,6 +378,10 @@ fn script(seed: u64, most: usize) -> String {
     format!("{CHECKS}\n{model}spectrum(op, {count}, {}, {single});\n", draw.below(1000))
 }
 
+/// Cases that failed once: a level of an isolated pair, orthogonal to its partner, was lost where the shift of the preconditioner was
+/// the partner's diagonal entry; a filter stalled; a rough search missed a level.
+const FAILED: [u64; 5] = [61233, 5159, 6448, 50453, 53820];
+
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
@@ -390,7 +394,7 @@ fn every_route_to_a_spectrum_ends_at_the_same_numbers() {
     let cases = setting("UMKLAPP_RANDOM_CASES", 200);
     let most = setting("UMKLAPP_RANDOM_DIM", 300) as usize;
     let mut failed = 0;
-    for seed in first..first + cases {
+    for seed in FAILED.into_iter().chain(first..first + cases) {
         let script = script(seed, most);
         if let Err(report) = engine.eval(&script) {
             failed += 1;

@@ -405,7 +405,10 @@ impl Search<'_, '_> {
             return f(&own, &energies);
         }
         let Some(d) = &self.diagonal else { return Ok(r) };
-        let below = theta[0].min(d.lowest) - if clear { 0.0 } else { BELOW * d.spread };
+        // Clearly below every diagonal entry: at an entry of the same size the sign of the denominator would be rounding's, and the
+        // correction no longer definite.
+        let margin = if clear { 0.0 } else { BELOW * d.spread };
+        let below = theta[0].min(d.lowest) - margin.max(d.floor());
         let shift = if self.trusted { theta.to_vec() } else { vec![below; theta.len()] };
         olsen(self.h, &d.entries, d.floor(), &shift, &r, x)
     }
