@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import json
 import os
 import pickle
 import signal
@@ -450,3 +451,45 @@ def test_it_knows_its_version():
     about = metadata("umklapp")
     assert about["Version"] == umklapp.__version__
     assert about["License-Expression"] == "MIT OR Apache-2.0"
+
+
+def test_hdf5_goes_both_ways(s, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    s["here"] = str(tmp_path) + "/"
+    s.eval("""
+        table([["x", [1.0, 0.0 / 0.0]], ["z", [1.0 + 2.0 * I, 0.5 * I]], ["t", ["", "\u00fc"]]]).save(here + "t.h5");
+        matrix([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).save(here + "m.hdf5");
+        series([]).save(here + "none.h5");
+    """)
+    with h5py.File(tmp_path / "t.h5") as f:
+        np.testing.assert_array_equal(f["x"], [1.0, np.nan])
+        np.testing.assert_array_equal(f["z"], [1 + 2j, 0.5j])
+        assert list(f["t"].asstr()) == ["", "\u00fc"]
+        assert json.loads(f["manifest.json"][0])["names"] == ["x", "z", "t"]
+    with h5py.File(tmp_path / "m.hdf5") as f:
+        np.testing.assert_array_equal(f["matrix"], [[1, 2, 3], [4, 5, 6]])
+    with h5py.File(tmp_path / "none.h5") as f:
+        assert f["series"].shape == (0,)
+    with h5py.File(tmp_path / "theirs.h5", "w") as f:
+        f["group/m"] = np.arange(6.0).reshape(2, 3)
+        f["n"] = 3.5
+        f["z"] = np.array([1 + 2j], dtype="c8")
+        f["texts"] = ["x", "yy"]
+        f["big_endian"] = np.arange(3, dtype=">i4")
+        f.create_dataset("packed", data=np.arange(1e4).reshape(100, 100), chunks=(16, 16), compression="gzip", shuffle=True, fletcher32=True)
+    s.eval('let x = load(here + "theirs.h5");')
+    found = s["x"]
+    np.testing.assert_array_equal(found["group/m"], np.arange(6.0).reshape(2, 3))
+    assert found["n"] == 3.5 and found["texts"] == ["x", "yy"]
+    np.testing.assert_array_equal(found["z"], [1 + 2j])
+    np.testing.assert_array_equal(found["big_endian"], [0, 1, 2])
+    np.testing.assert_array_equal(found["packed"], np.arange(1e4).reshape(100, 100))
+    with h5py.File(tmp_path / "bools.h5", "w") as f:
+        f["a"] = np.array([True, False])
+    with pytest.raises(umklapp.FileError, match="dataset `a`"):
+        s.eval('load(here + "bools.h5")')
+    # Another program that changes a number breaks the check.
+    with h5py.File(tmp_path / "t.h5", "r+") as f:
+        f["x"][0] = 7.0
+    with pytest.raises(umklapp.FileError, match="damaged"):
+        s.eval('load(here + "t.h5")')

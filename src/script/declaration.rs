@@ -52,6 +52,14 @@ impl Declared {
         Ok(checked)
     }
 
+    /// The first option that a call must give and this one does not.
+    pub fn needed(&self, engine: &Engine, given: &Map) -> Option<&OptionDoc> {
+        if !self.requires() {
+            return None;
+        }
+        self.options(engine).iter().find(|option| option.required() && !given.contains_key(option.key.as_str()))
+    }
+
     /// All options as a script's function reads them: those given, the defaults, and `()`.
     pub fn all(&self, engine: &Engine, given: Dynamic) -> Result<Map> {
         let Some(given) = given.read_lock::<Map>().map(|map| map.clone()) else {
@@ -63,10 +71,10 @@ impl Declared {
             return Err(Error::input(text).hint("write `#{ key: value }`"));
         };
         let mut all = self.check(engine, given)?;
+        if let Some(option) = self.needed(engine, &all) {
+            return Err(missing(option));
+        }
         for option in self.options(engine) {
-            if option.required() && !all.contains_key(option.key.as_str()) {
-                return Err(missing(option));
-            }
             let default = || option.value().unwrap_or(Dynamic::UNIT);
             all.entry(option.key.as_str().into()).or_insert_with(default);
         }

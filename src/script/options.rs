@@ -46,7 +46,11 @@ pub struct Options {
 impl Options {
     /// Those given to a function.
     pub(super) fn read(engine: &Engine, declared: &Rc<Declared>, given: Map) -> Result<Self> {
-        Ok(Options { given: declared.check(engine, given)?, declared: declared.clone() })
+        let given = declared.check(engine, given)?;
+        match declared.needed(engine, &given) {
+            Some(option) => Err(missing(option)),
+            None => Ok(Options { given, declared: declared.clone() }),
+        }
     }
 
     /// What the function declares of an option. Reading another is a bug, which the examples of the doc comments find.

@@ -325,7 +325,14 @@ fn arrays_of_other_programs() {
         ],
     );
     folder.file("x.h5", b"\x89HDF\r\n\x1a\n");
-    fail(&mut engine, &[("load(\"x.h5\")", "no format is known by the extension `.h5`", "h5py")]);
+    fail(
+        &mut engine,
+        &[
+            ("load(\"x.h5\")", "not a whole HDF5 file", "truncated"),
+            ("series([1.0]).save(\"x.hdf\")", "no format is known by the extension `.hdf`", "`.hdf5`"),
+            ("table([[\"a/b\", [1.0]]]).save(\"y.h5\")", "a dataset cannot be called `a/b`", "rename"),
+        ],
+    );
 }
 
 #[test]

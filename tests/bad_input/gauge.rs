@@ -20,7 +20,7 @@ fn gauge_fields_that_cannot_be() {
             ("gauge::constant_flux(lat, #{ plane10: 1 })", "unknown option `plane10`", "plane01"),
             ("gauge::constant_flux(lat, #{ plane01: 0.5 })", "takes a whole number", "flux quanta"),
             ("gauge::heatbath(odd, #{ beta: 6.0 })", "a checkerboard on a lattice of 3 sites", "even"),
-            ("gauge::heatbath(u, #{ sweeps: 1 })", "needs its coupling", "beta"),
+            ("gauge::heatbath(u, #{ sweeps: 1 })", "option `beta` is needed", "coupling 6/g^2"),
             ("gauge::heatbath(u, #{ beta: -1.0 })", "a coupling beta of -1", "6/g^2"),
             ("gauge::stout(u, #{ rho: -0.1 })", "a smearing weight of -0.1", "positive"),
             ("gauge::stout(u, #{ rho: 1e300 })", "a smearing weight of 1e300", "1e6 at most"),

@@ -6,6 +6,7 @@
 use std::f64::consts::TAU;
 
 use super::filled::{check_filled, check_gap};
+use super::chern::chern_number;
 use super::plane::Plane;
 use super::wilson::coarse_loop;
 use super::{at_each, keep, levels};
@@ -72,6 +73,12 @@ pub fn z2(bloch: &Bloch, filled: usize, plane: &Plane, task: &Task) -> Result<u8
     plane.check(bloch)?;
     check_filled(bloch, filled)?;
     check_time_reversal(bloch, filled, plane, task)?;
+    // Time reversal turns the curvature round; this also finds a gap that closes anywhere.
+    let chern = chern_number(bloch, filled, plane, POINTS, &task.quiet())?;
+    if chern != 0 {
+        return Err(Error::input(format!("no time reversal: the Chern number is {chern}"))
+            .hint("`chern_number` is the invariant of a system without it"));
+    }
     let [along, _] = plane.directions;
     let (mut steps, mut before) = (POINTS / 2, None);
     while steps <= MOST_POINTS {

@@ -5,9 +5,11 @@ mod array;
 pub mod atomic;
 mod beside;
 mod check;
+mod hdf5;
 mod hold;
 mod json;
 mod market;
+mod named;
 mod npz;
 mod orbitals;
 mod pack;
@@ -120,7 +122,7 @@ impl Data {
 }
 
 /// The formats, by extension.
-const WRITTEN: [&str; 7] = ["csv", "tsv", "txt", "dat", "json", "npz", "npy"];
+const WRITTEN: [&str; 9] = ["csv", "tsv", "txt", "dat", "json", "npz", "npy", "h5", "hdf5"];
 
 fn extension(path: &Path) -> Result<String> {
     let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -137,9 +139,6 @@ fn extension(path: &Path) -> Result<String> {
     Err(match nearest(&extension, WRITTEN) {
         Some(near) if !extension.is_empty() => error.hint(format!("did you mean `.{near}`?")),
         _ if matches!(extension.as_str(), "svg" | "png") => error.hint("pictures are made by `plot`"),
-        _ if matches!(extension.as_str(), "h5" | "hdf5" | "hdf") => {
-            error.hint("Python's h5py converts HDF5: `np.savez(\"x.npz\", a=f[\"a\"][:])`")
-        }
         _ if extension == "mat" => error
             .hint("Python's scipy converts it: `np.savez(\"x.npz\", a=scipy.io.loadmat(\"x.mat\")[\"a\"])`"),
         _ => error,
@@ -171,7 +170,8 @@ pub fn need_format(path: &Path) -> Result<()> {
     extension(path).map(drop)
 }
 
-/// Saves the data in the format that the extension names: `.csv`, `.tsv`, `.txt`, `.dat`, `.json`, `.npz`, `.npy`.
+/// Saves the data in the format that the extension names: `.csv`, `.tsv`, `.txt`, `.dat`, `.json`, `.npz`, `.npy`,
+/// `.h5`.
 /// The file appears whole or not at all; an older file of that name survives a failure.
 pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) -> Result<()> {
     let path = path.as_ref();
@@ -182,6 +182,7 @@ pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) ->
         "json" => json::save(data, path, manifest),
         "npz" => npz::save_npz(data, path, manifest),
         "npy" => npz::save_npy(data, path),
+        "h5" | "hdf5" => hdf5::save(data, path, manifest),
         _ => text::save(data, path, manifest, text::Layout::Aligned),
     }
 }
@@ -210,6 +211,7 @@ pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
     let loaded = task::apart(move || {
         let one = match extension.as_str() {
             "npz" => return npz::load_npz(&read),
+            "h5" | "hdf5" => return hdf5::load(&read),
             "csv" => text::load(&read, text::Layout::Csv),
             "tsv" => text::load(&read, text::Layout::Tsv),
             "json" => json::load(&read),

@@ -4,15 +4,15 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::archive::Archive;
 use super::array::{array, read_array, texts};
-use super::json::dress;
+use super::named::{Named, arranged, shaped, split};
 use super::pack::pack;
-use super::{Contents, Data, Part, check, numbers};
+use super::{Contents, Data, check, numbers};
 use crate::error::{Error, Result};
-use crate::number::{Column, Matrix, Series, Table, memory};
+use crate::number::{Column, Matrix, Series, memory};
 use crate::output::Manifest;
 
 /// What stands before the check behind the numbers of an `.npy`, where other programs do not look.
@@ -63,49 +63,16 @@ pub(super) fn write_npy(
 
 /// Writes an archive of arrays.
 pub fn save_npz(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Result<()> {
-    let mut about = Map::new();
-    about.insert("kind".into(), json!(data.kind()));
-    let arrays: Vec<(String, Vec<u64>, Column)> = match data {
-        Data::Series(series) => vec![("series".into(), vec![series.len() as u64], series.clone().into())],
-        Data::Matrix(m) => {
-            vec![("matrix".into(), vec![m.rows() as u64, m.cols() as u64], m.data().clone().into())]
-        }
-        Data::Table(table) => {
-            about.insert("names".into(), table.names().collect());
-            if let Some(title) = table.title() {
-                about.insert("title".into(), json!(title));
-            }
-            if let Some((nx, ny)) = table.grid() {
-                about.insert("grid".into(), json!([nx, ny]));
-            }
-            about.insert("report".into(), Value::Object(table.report().clone()));
-            table
-                .columns()
-                .map(|(name, data)| (name.to_string(), vec![data.len() as u64], data.clone()))
-                .collect()
-        }
-    };
-    if let Some(manifest) = manifest {
-        about.insert("manifest".into(), manifest.to_json());
-    }
-    let most = arrays.iter().map(|(_, _, data)| data.len()).max().unwrap_or(0);
+    let (about, arrays) = split(data, manifest);
+    let most = arrays.iter().map(|array| array.data.len()).max().unwrap_or(0);
     super::write_atomically(path, |out| {
         pack(out, most, &Value::Object(about), |archive| {
-            arrays.iter().try_for_each(|(name, shape, data)| {
-                archive.begin(npyz::npz::file_name_from_array_name(name))?;
-                write_column(&mut *archive, shape, data)
+            arrays.iter().try_for_each(|array| {
+                archive.begin(npyz::npz::file_name_from_array_name(&array.name))?;
+                write_column(&mut *archive, &array.shape, &array.data)
             })
         })
     })
-}
-
-fn shaped(shape: &[u64], data: Series) -> Result<Data> {
-    match shape {
-        [] | [_] => Ok(Data::Series(data)),
-        [rows, cols] => Ok(Data::Matrix(Matrix::new(*rows as usize, *cols as usize, data)?)),
-        _ => Err(Error::file(format!("an array of {} dimensions; one or two can be read", shape.len()))
-            .hint("in NumPy, `x.reshape(x.shape[0], -1)` has two of them")),
-    }
 }
 
 /// Reads one array: a series or a matrix by its dimensions.
@@ -124,20 +91,6 @@ pub fn load_npy(path: &Path) -> Result<Data> {
     shaped(&shape, data)
 }
 
-/// An array that stands on its own.
-fn part(shape: &[u64], data: Column) -> Result<Part> {
-    Ok(match (shape, data) {
-        ([], Column::Numbers(data)) => {
-            Part::Number(data.get(0).ok_or_else(|| Error::file("an array of nothing"))?)
-        }
-        ([] | [_], Column::Texts(texts)) => Part::Texts(texts),
-        (_, Column::Numbers(data)) => Part::Data(shaped(shape, data)?),
-        (_, Column::Texts(_)) => {
-            return Err(Error::file("texts in several dimensions").hint("in NumPy, `x.ravel()` has one"));
-        }
-    })
-}
-
 /// Reads an archive: what [`save_npz`] wrote, or arrays of others. Where those cannot be the columns of one table, each is on its own.
 pub fn load_npz(path: &Path) -> Result<Contents> {
     let mut archive = Archive::open(path)?;
@@ -146,33 +99,12 @@ pub fn load_npz(path: &Path) -> Result<Contents> {
         Some(names) => names.iter().filter_map(|name| name.as_str().map(str::to_string)).collect(),
         None => archive.names(),
     };
-    let mut arrays: Vec<(String, Vec<u64>, Column)> = Vec::new();
+    let mut arrays = Vec::new();
     for name in names {
         let (shape, data) = archive.column(&name)?.ok_or_else(|| {
             Error::file(format!("its manifest names an array `{name}`, which is not there"))
         })?;
-        arrays.push((name, shape, data));
+        arrays.push(Named { name, shape, data });
     }
-    let kind = about.get("kind").and_then(Value::as_str).unwrap_or_default();
-    if let "series" | "matrix" = kind {
-        return match <[_; 1]>::try_from(arrays) {
-            Ok([(name, shape, data)]) => Ok(Contents::One(shaped(&shape, data.numbers(&name)?.clone())?)),
-            Err(_) => Err(Error::file(format!("its manifest tells of a {kind}, which is one array"))),
-        };
-    }
-    let rows = arrays.first().map_or(0, |(_, _, first)| first.len());
-    let columns = arrays.iter().all(|(_, shape, data)| shape.len() == 1 && data.len() == rows);
-    if kind.is_empty() && !columns {
-        let each = arrays.into_iter().map(|(name, shape, data)| {
-            let part = part(&shape, data).map_err(|e| e.context(format_args!("array `{name}`")))?;
-            Ok((name, part))
-        });
-        return each.collect::<Result<_>>().map(Contents::Several);
-    }
-    let table =
-        arrays.into_iter().try_fold(Table::new(), |table, (name, shape, data)| match shape.len() {
-            0 | 1 => table.with_column(name, data),
-            n => Err(Error::file(format!("array `{name}` has {n} dimensions and cannot be a column"))),
-        })?;
-    Ok(Contents::One(Data::Table(dress(table, &about)?)))
+    arranged(arrays, &about)
 }

@@ -134,7 +134,7 @@ mod band_functions {
     /// ascending. Plots write the names of the corners below the axis.
     ///
     /// # Options
-    /// - `path` (array, required): corners `[name, k]`, with k in units of the reciprocal vectors.
+    /// - `path` (array, required): give the corners `[name, k]`, with k in units of the reciprocal vectors.
     /// - `points` (200): steps of the whole path; corners are among its points.
     /// - `project` (map, none): weights of groups of rows of the cell in each state ("fat bands"), as `#{ up: [0, 2] }` or
     ///   `#{ a: "A" }` for a sublattice: columns `band1_up`, ...

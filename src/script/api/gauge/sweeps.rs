@@ -21,7 +21,7 @@ mod sweep_functions {
     /// that sweeps one by one are the same run as all at once. Of several ranks each makes all of the sweeps.
     ///
     /// # Options
-    /// - `beta` (float, required): 6/g^2.
+    /// - `beta` (float, required): give the coupling 6/g^2, such as 6.0.
     /// - `sweeps` (1): heatbath sweeps.
     /// - `overrelaxation` (0): over-relaxation sweeps after each.
     /// - `first` (int, the field's `sweeps`): number of the first sweep. A sweep of a number draws the same random
@@ -43,11 +43,8 @@ mod sweep_functions {
     /// ```
     #[rhai_fn(name = "heatbath", return_raw)]
     pub fn heatbath_field(ctx: NativeCallContext, start: Links, o: Options) -> Fallible<Links> {
-        let beta = o.maybe_float("beta")?.ok_or_else(|| {
-            Error::input("a heatbath needs its coupling").hint("give `beta: 6.0`, which is 6/g^2")
-        })?;
         let run = Heatbath {
-            beta,
+            beta: o.float("beta")?,
             sweeps: o.count("sweeps", 0)?,
             overrelaxation: o.count("overrelaxation", 0)?,
             seed: o.seed()?,

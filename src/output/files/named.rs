@@ -1,0 +1,103 @@
+//! Data as named arrays with shapes, as archives and HDF5 files hold them, and back.
+
+use serde_json::{Map, Value, json};
+
+use super::json::dress;
+use super::{Contents, Data, Part};
+use crate::error::{Error, Result};
+use crate::number::{Column, Matrix, Series, Table};
+use crate::output::Manifest;
+
+/// An array with its name.
+pub(super) struct Named {
+    pub name: String,
+    pub shape: Vec<u64>,
+    pub data: Column,
+}
+
+/// The arrays of some data, and what a file says about them.
+pub(super) fn split(data: &Data, manifest: Option<&Manifest>) -> (Map<String, Value>, Vec<Named>) {
+    let mut about = Map::new();
+    about.insert("kind".into(), json!(data.kind()));
+    let one = |name: &str, shape: Vec<u64>, data: Column| vec![Named { name: name.into(), shape, data }];
+    let arrays = match data {
+        Data::Series(series) => one("series", vec![series.len() as u64], series.clone().into()),
+        Data::Matrix(m) => one("matrix", vec![m.rows() as u64, m.cols() as u64], m.data().clone().into()),
+        Data::Table(table) => {
+            about.insert("names".into(), table.names().collect());
+            if let Some(title) = table.title() {
+                about.insert("title".into(), json!(title));
+            }
+            if let Some((nx, ny)) = table.grid() {
+                about.insert("grid".into(), json!([nx, ny]));
+            }
+            about.insert("report".into(), Value::Object(table.report().clone()));
+            let column = |(name, data): (&str, &Column)| Named {
+                name: name.to_string(),
+                shape: vec![data.len() as u64],
+                data: data.clone(),
+            };
+            table.columns().map(column).collect()
+        }
+    };
+    if let Some(manifest) = manifest {
+        about.insert("manifest".into(), manifest.to_json());
+    }
+    (about, arrays)
+}
+
+/// Numbers of a shape: a series, or a matrix.
+pub(super) fn shaped(shape: &[u64], data: Series) -> Result<Data> {
+    match shape {
+        [] | [_] => Ok(Data::Series(data)),
+        [rows, cols] => Ok(Data::Matrix(Matrix::new(*rows as usize, *cols as usize, data)?)),
+        _ => Err(Error::file(format!("an array of {} dimensions; one or two can be read", shape.len()))
+            .hint("in NumPy, `x.reshape(x.shape[0], -1)` has two of them")),
+    }
+}
+
+/// An array that stands on its own.
+fn part(shape: &[u64], data: Column) -> Result<Part> {
+    Ok(match (shape, data) {
+        ([], Column::Numbers(data)) => {
+            Part::Number(data.get(0).ok_or_else(|| Error::file("an array of nothing"))?)
+        }
+        ([] | [_], Column::Texts(texts)) => Part::Texts(texts),
+        (_, Column::Numbers(data)) => Part::Data(shaped(shape, data)?),
+        (_, Column::Texts(_)) => {
+            return Err(Error::file("texts in several dimensions").hint("in NumPy, `x.ravel()` has one"));
+        }
+    })
+}
+
+/// What a file of arrays holds: what [`split`] made, or arrays of others. Where those cannot be the columns of one table, each is on
+/// its own.
+///
+/// # Errors
+/// Arrays that are not what the file says about them, or of three dimensions.
+pub(super) fn arranged(arrays: Vec<Named>, about: &Map<String, Value>) -> Result<Contents> {
+    let kind = about.get("kind").and_then(Value::as_str).unwrap_or_default();
+    if let "series" | "matrix" = kind {
+        return match <[_; 1]>::try_from(arrays) {
+            Ok([Named { name, shape, data }]) => {
+                Ok(Contents::One(shaped(&shape, data.numbers(&name)?.clone())?))
+            }
+            Err(_) => Err(Error::file(format!("its manifest tells of a {kind}, which is one array"))),
+        };
+    }
+    let rows = arrays.first().map_or(0, |first| first.data.len());
+    let columns = arrays.iter().all(|array| array.shape.len() == 1 && array.data.len() == rows);
+    if kind.is_empty() && !columns {
+        let each = arrays.into_iter().map(|Named { name, shape, data }| {
+            let part = part(&shape, data).map_err(|e| e.context(format_args!("array `{name}`")))?;
+            Ok((name, part))
+        });
+        return each.collect::<Result<_>>().map(Contents::Several);
+    }
+    let table =
+        arrays.into_iter().try_fold(Table::new(), |table, Named { name, shape, data }| match shape.len() {
+            0 | 1 => table.with_column(name, data),
+            n => Err(Error::file(format!("array `{name}` has {n} dimensions and cannot be a column"))),
+        })?;
+    Ok(Contents::One(Data::Table(dress(table, about)?)))
+}
