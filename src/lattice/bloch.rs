@@ -46,10 +46,7 @@ impl Bloch {
             return Err(Error::input("momenta of a model that is open in every direction")
                 .hint("a direction has a momentum if its boundary is \"periodic\""));
         }
-        if periodic.iter().any(|&d| lattice.wrap()[d] != Wrap::Phase(C64::ONE)) {
-            return Err(Error::input("momenta of a model whose boundary has a phase")
-                .hint("take \"periodic\": a twist of phi is the momentum phi/(2 pi) of the sample as one cell"));
-        }
+        model.unturned()?;
         if model.strain.is_some() {
             return Err(Error::input("momenta of a strained model, whose cell is another").hint(
                 "make a lattice of the strained vectors and sites, and give the hoppings their new values",

@@ -4,6 +4,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par, Side};
 
 use super::element::Element;
+use super::philox::{normals, words};
 use super::{Arithmetic, C64, Matrix, Number, Series, eigenvectors, solve};
 use crate::error::{Error, Result};
 
@@ -40,6 +41,18 @@ fn product<T: Element>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<Matrix> {
     let mut c = Mat::<T>::zeros(a.nrows(), b.ncols());
     matmul(&mut c, Accum::Replace, a, b, T::one_impl(), par(a.nrows() * a.ncols() * b.ncols()));
     collect(c.as_ref())
+}
+
+/// How many reflections are tried where an eigenproblem does not converge.
+const REFLECTIONS: u64 = 3;
+
+/// `1 - 2 v v^T` with a random unit vector.
+fn reflection(n: usize, seed: u64) -> Result<Matrix> {
+    let mut v: Vec<f64> = (0..n as u64).map(|i| normals(words(seed, 0, i, 0)).0).collect();
+    let size = v.iter().map(|x| x * x).sum::<f64>().sqrt();
+    v.iter_mut().for_each(|x| *x /= size);
+    let entry = |k: usize| f64::from(u8::from(k / n == k % n)) - 2.0 * v[k / n] * v[k % n];
+    Matrix::new(n, n, Series::Real((0..n * n).map(entry).collect()))
 }
 
 fn failed(what: &str, matrix: &Matrix) -> Error {
@@ -136,11 +149,25 @@ impl Matrix {
     /// Eigenvalues, ascending, and orthonormal eigenvectors (columns) of a Hermitian matrix.
     pub fn eigh(&self) -> Result<(Series, Matrix)> {
         self.need_hermitian("eigh")?;
-        each!(self, a => {
-            let e = a.self_adjoint_eigen(Side::Lower).map_err(|_| failed("eigh", self))?;
-            let values = e.S().column_vector().iter().map(|x| Number::from(*x).re()).collect::<Vec<f64>>();
-            Ok((Series::Real(values), collect(e.U())?))
-        })
+        let found = |matrix: &Matrix| -> Result<Option<(Series, Matrix)>> {
+            each!(matrix, a => {
+                let Ok(e) = a.self_adjoint_eigen(Side::Lower) else { return Ok(None) };
+                let values = e.S().column_vector().iter().map(|x| Number::from(*x).re()).collect::<Vec<f64>>();
+                Ok(Some((Series::Real(values), collect(e.U())?)))
+            })
+        };
+        if let Some(pairs) = found(self)? {
+            return Ok(pairs);
+        }
+        // Matrices that fall into blocks of very different size may defeat the iteration. A reflection mixes them and keeps the
+        // eigenvalues.
+        for attempt in 1..=REFLECTIONS {
+            let mirror = reflection(self.rows(), attempt)?;
+            if let Some((values, vectors)) = found(&mirror.matmul(self)?.matmul(&mirror)?)? {
+                return Ok((values, mirror.matmul(&vectors)?));
+            }
+        }
+        Err(failed("eigh", self))
     }
 
     /// The eigenvalues of any square matrix, by real then imaginary part; real if the matrix is Hermitian.
@@ -149,8 +176,10 @@ impl Matrix {
         self.need_finite("eigvals")?;
         if self.is_hermitian(HERMITIAN) {
             return each!(self, a => {
-                let values = a.self_adjoint_eigenvalues(Side::Lower).map_err(|_| failed("eigvals", self))?;
-                Ok(Series::Real(values))
+                match a.self_adjoint_eigenvalues(Side::Lower) {
+                    Ok(values) => Ok(Series::Real(values)),
+                    Err(_) => Ok(self.eigh()?.0),
+                }
             });
         }
         let mut values: Vec<C64> = match self.data() {

@@ -3,7 +3,6 @@
 use rhai::INT;
 use rhai::plugin::*;
 
-use crate::error::Error;
 use crate::gauge::{self, Heatbath, Links};
 use crate::lattice::Lattice;
 use crate::script::callback::Callback;
