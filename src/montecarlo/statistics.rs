@@ -7,11 +7,11 @@ use crate::number::{Series, Table, student};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocked {
     pub mean: f64,
-    /// Its standard error, correlations included; from ten blocks or fewer by Student's distribution.
+    /// Its standard error, correlations included; from few blocks with its own uncertainty, or by Student's distribution.
     pub error: f64,
     /// Variance of single elements.
     pub variance: f64,
-    /// Integrated autocorrelation time, in elements: 1 for independent ones. The error is `sqrt(variance tau / n)`.
+    /// Integrated autocorrelation time, in elements: 1 for independent ones. From many blocks the error is `sqrt(variance tau / n)`.
     pub autocorrelation: f64,
     /// Elements in each block at the plateau.
     pub block: usize,
