@@ -26,14 +26,18 @@ impl Lattice {
         };
         let sign = match wrap {
             Wrap::Open => {
-                return Err(Error::input(format!("a translation in direction {direction}, where the lattice ends"))
-                    .hint("translations need a periodic boundary"));
+                return Err(Error::input(format!(
+                    "a translation in direction {direction}, where the lattice ends"
+                ))
+                .hint("translations need a periodic boundary"));
             }
             Wrap::Phase(p) if (p - 1.0).norm() < SAME => false,
             Wrap::Phase(p) if (p + 1.0).norm() < SAME => true,
             Wrap::Phase(_) => {
-                return Err(Error::input(format!("a translation over the twisted boundary of direction {direction}"))
-                    .hint("boundaries of translations are periodic or antiperiodic"));
+                return Err(Error::input(format!(
+                    "a translation over the twisted boundary of direction {direction}"
+                ))
+                .hint("boundaries of translations are periodic or antiperiodic"));
             }
         };
         let mut moved = (Vec::new(), Vec::new());

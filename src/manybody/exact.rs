@@ -47,7 +47,8 @@ impl PlainRows {
     /// # Errors
     /// For names and sites that do not exist, terms that change a number that the basis conserves.
     pub fn new(sum: &OpSum, basis: &Basis) -> Result<PlainRows> {
-        let odd = basis.sites().iter().map(|site| (0..site.dim()).map(|s| site.is_odd(s)).collect()).collect();
+        let odd =
+            basis.sites().iter().map(|site| (0..site.dim()).map(|s| site.is_odd(s)).collect()).collect();
         Ok(PlainRows { groups: groups(sum, basis)?, basis: basis.clone(), odd })
     }
 

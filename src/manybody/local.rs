@@ -47,22 +47,24 @@ pub(super) type Collected = BTreeMap<(Vec<usize>, Vec<usize>), Elements>;
 pub(super) fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<Group>> {
     sum.fits("a system of", basis.sites().count())?;
     let terms = sum.terms_on(basis.sites().count());
-    let products = terms.iter().map(|term| Product::new(term, basis.sites()).map(Product::without_identities));
+    let products =
+        terms.iter().map(|term| Product::new(term, basis.sites()).map(Product::without_identities));
     let collected = collect(products, basis)?;
-    let changed = |(support, string): &(Vec<usize>, Vec<usize>), place, name: &str, change| -> Result<Error> {
-        let mut guilty = Vec::new();
-        for term in terms.iter() {
-            let product = Product::new(term, basis.sites())?.without_identities();
-            if product.string == *string && product.factors.iter().map(|f| &f.0).eq(support) {
-                let mut elements = Elements::new();
-                expand(&product, basis, usize::MAX, &mut elements);
-                if elements.get(&place).is_some_and(|(z, _)| *z != C64::ZERO) {
-                    guilty.push(term);
+    let changed =
+        |(support, string): &(Vec<usize>, Vec<usize>), place, name: &str, change| -> Result<Error> {
+            let mut guilty = Vec::new();
+            for term in terms.iter() {
+                let product = Product::new(term, basis.sites())?.without_identities();
+                if product.string == *string && product.factors.iter().map(|f| &f.0).eq(support) {
+                    let mut elements = Elements::new();
+                    expand(&product, basis, usize::MAX, &mut elements);
+                    if elements.get(&place).is_some_and(|(z, _)| *z != C64::ZERO) {
+                        guilty.push(term);
+                    }
                 }
             }
-        }
-        Ok(changes(&guilty, name, change))
-    };
+            Ok(changes(&guilty, name, change))
+        };
     let conserved = |on: &Key, place, change: &[(&str, i32)]| match change.first() {
         Some((name, change)) => Err(changed(on, place, name, *change)?),
         None => Ok(true),
@@ -74,10 +76,7 @@ pub(super) fn groups(sum: &OpSum, basis: &Basis) -> Result<Vec<Group>> {
 type Key = (Vec<usize>, Vec<usize>);
 
 /// The local matrices of products, those with the same sites added up.
-pub(super) fn collect(
-    products: impl Iterator<Item = Result<Product>>,
-    basis: &Basis,
-) -> Result<Collected> {
+pub(super) fn collect(products: impl Iterator<Item = Result<Product>>, basis: &Basis) -> Result<Collected> {
     let mut collected = Collected::new();
     for product in products {
         let product = product?;
@@ -180,4 +179,3 @@ pub(super) fn group(
     }
     Ok(Group { sites: on.0, strides, string: on.1, starts, elements })
 }
-

@@ -38,7 +38,11 @@ impl Product {
     ///
     /// # Errors
     /// For sites beyond the chain.
-    pub(super) fn of(coefficient: C64, operators: &[(&LocalOperator, usize)], sites: &Sites) -> Result<Product> {
+    pub(super) fn of(
+        coefficient: C64,
+        operators: &[(&LocalOperator, usize)],
+        sites: &Sites,
+    ) -> Result<Product> {
         let mut support: Vec<usize> = operators.iter().map(|o| o.1).collect();
         support.sort_unstable();
         support.dedup();

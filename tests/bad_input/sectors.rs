@@ -19,9 +19,17 @@ fn sectors_that_cannot_be() {
         &[
             ("exact::translation(c, 0.3)", "momentum 0.3", "2 pi k"),
             ("exact::translation(c, \"x\")", "a momentum is a number", ""),
-            ("exact::translation(c, 0, #{ step: 4 })", "cells of 4 sites do not fill a ring of 6", "multiple"),
+            (
+                "exact::translation(c, 0, #{ step: 4 })",
+                "cells of 4 sites do not fill a ring of 6",
+                "multiple",
+            ),
             ("exact::translation(torus, 2, 0)", "direction 2 of a lattice of 2 directions", "from 0"),
-            ("exact::translation(lattice::chain(4).boundary(\"open\"), 0, 0)", "where the lattice ends", "periodic"),
+            (
+                "exact::translation(lattice::chain(4).boundary(\"open\"), 0, 0)",
+                "where the lattice ends",
+                "periodic",
+            ),
             ("exact::translation(twisted, 1, 0)", "twisted boundary", "antiperiodic"),
             ("exact::reflection(c, 2)", "a reflection with the eigenvalue 2", "1 or -1"),
             ("exact::reflection(torus, 2, 1)", "axis 2 in a space of 2", "from 0"),
@@ -54,10 +62,18 @@ fn sectors_that_cannot_be() {
                 "its modulus is not 1",
                 "phase",
             ),
-            ("exact::basis(c, #{ symmetries: exact::reflection(c, 1) })", "`symmetries` hold a Symmetry", "like"),
+            (
+                "exact::basis(c, #{ symmetries: exact::reflection(c, 1) })",
+                "`symmetries` hold a Symmetry",
+                "like",
+            ),
             ("exact::basis(c, #{ symmetries: [1] })", "`symmetries` hold a number", "like"),
             ("exact::basis(f, #{ symmetries: [exact::reflection(c, 1)] })", "moves 6 sites", "4 Fermion"),
-            ("exact::basis(f, #{ symmetries: [exact::spin_flip(f, 1)] })", "none of which has a spin", "S=1/2"),
+            (
+                "exact::basis(f, #{ symmetries: [exact::spin_flip(f, 1)] })",
+                "none of which has a spin",
+                "S=1/2",
+            ),
             (
                 "exact::basis(c, #{ symmetries: [exact::translation(c, 1), exact::reflection(c, 1)] })",
                 "no state has both momentum 1 and reflection 1",
@@ -87,7 +103,11 @@ fn sectors_that_cannot_be() {
                 "one sector to another, matrix-free",
                 "are kept",
             ),
-            ("exact::operator(h, basis, #{ matrix: false, format: \"csr\" })", "a matrix that is not kept", ""),
+            (
+                "exact::operator(h, basis, #{ matrix: false, format: \"csr\" })",
+                "a matrix that is not kept",
+                "",
+            ),
             ("exact::unfold(v, exact::basis(c, t.call(1)))", "rows for", "belong together"),
             ("exact::entanglement(v, plain, [0])", "vectors of", "column"),
             ("exact::entanglement(v, basis, [0, 0])", "site 0 is named twice", ""),
@@ -95,7 +115,11 @@ fn sectors_that_cannot_be() {
             ("exact::entanglement(v * 0.0, basis, [0])", "a vector of zeros", ""),
             ("exact::entanglement(v, basis, [0], #{ alpha: -1.0 })", "an entropy of order -1", ""),
             ("exact::evolve(op, v, 1.0)", "an evolution of type BlockVector by type Operator", "kpm::evolve"),
-            ("exact::evolve(|t| 1.0, v, 1.0)", "the Hamiltonian at a time is of type f64", "gives an Operator"),
+            (
+                "exact::evolve(|t| 1.0, v, 1.0)",
+                "the Hamiltonian at a time is of type f64",
+                "gives an Operator",
+            ),
             ("exact::evolve(|t| op, v, 1.0, #{ tol: 0.0 })", "steps are positive", ""),
         ],
     );

@@ -52,7 +52,8 @@ pub(super) fn groups_between(collected: &Collected, from: &Basis, to: &Basis) ->
     let keep = |_: &_, _: (usize, usize), changed: &[(&str, i32)]| -> Result<bool> {
         Ok(to.sector().iter().all(|(name, _)| {
             let change = changed.iter().find(|c| c.0 == name).map_or(0, |c| c.1);
-            fixed(name).is_none_or(|(wanted, m)| if m > 0 { (change - wanted) % m == 0 } else { change == wanted })
+            fixed(name)
+                .is_none_or(|(wanted, m)| if m > 0 { (change - wanted) % m == 0 } else { change == wanted })
         }))
     };
     collected.iter().map(|(on, elements)| group(on.clone(), elements, to, &keep)).collect()
@@ -81,8 +82,11 @@ impl CodedRows {
     pub fn raw(&self, code: u64, mut each: impl FnMut(u64, C64)) {
         let mut odd = None;
         for group in &self.groups {
-            let joint: usize =
-                group.places.iter().map(|&(shift, mask, stride)| ((code >> shift) & mask) as usize * stride).sum();
+            let joint: usize = group
+                .places
+                .iter()
+                .map(|&(shift, mask, stride)| ((code >> shift) & mask) as usize * stride)
+                .sum();
             let elements = &group.elements[group.starts[joint] as usize..group.starts[joint + 1] as usize];
             if elements.is_empty() {
                 continue;
@@ -186,7 +190,9 @@ impl Rows for CodedRows {
 
     fn bytes(&self) -> usize {
         let groups: usize = self.groups.iter().map(|g| 4 * g.starts.len() + 32 * g.elements.len()).sum();
-        groups + self.numbers.as_ref().map_or(0, Numbers::bytes) + self.to.orbits.as_ref().map_or(0, |o| 12 * o.least.len() + o.actions.bytes())
+        groups
+            + self.numbers.as_ref().map_or(0, Numbers::bytes)
+            + self.to.orbits.as_ref().map_or(0, |o| 12 * o.least.len() + o.actions.bytes())
     }
 
     fn visit(&self, first: usize, count: usize, each: &mut dyn FnMut(usize, &[(u64, C64)])) {

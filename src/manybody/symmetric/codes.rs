@@ -1,8 +1,8 @@
 //! Product states as words of bits, and what the elements of a group make of them by tables: a word is cut into pieces of
 //! some bits, and each element has a table of what becomes of each piece.
 
-use super::group::Group;
 use super::super::sites::Sites;
+use super::group::Group;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 
@@ -63,13 +63,19 @@ impl Layout {
                 wide += bits[end];
                 end += 1;
             }
-            pieces.push(Piece { sites: first..end, shift: shifts[end - 1], mask: u64::MAX >> (WORD - wide), start });
+            pieces.push(Piece {
+                sites: first..end,
+                shift: shifts[end - 1],
+                mask: u64::MAX >> (WORD - wide),
+                start,
+            });
             start += 1 << wide;
             first = end;
         }
         let mut layout = Layout { shifts, masks, bits: all, pieces, odd: None };
         if sites.iter().any(|site| (0..site.dim()).any(|s| site.is_odd(s))) {
-            let is_odd = |i: usize, s: usize| sites.site(i).is_ok_and(|site| s < site.dim() && site.is_odd(s));
+            let is_odd =
+                |i: usize, s: usize| sites.site(i).is_ok_and(|site| s < site.dim() && site.is_odd(s));
             let one = |i: usize, s: usize| if is_odd(i, s) { 1 << i } else { 0 };
             layout.odd = Some(layout.table(0u64, |all, i, s| all | one(i, s)));
         }

@@ -40,7 +40,9 @@ impl Subspace {
         let norm: f64 = {
             let largest = state.iter().map(|z| z.norm()).fold(0.0, f64::max);
             if !(largest > 0.0 && largest.is_finite()) {
-                return Err(Error::input("the entanglement of a vector of zeros, or of one that is not finite"));
+                return Err(Error::input(
+                    "the entanglement of a vector of zeros, or of one that is not finite",
+                ));
             }
             largest * state.iter().map(|z| (z / largest).norm_sqr()).sum::<f64>().sqrt()
         };
@@ -132,7 +134,8 @@ impl Block {
         } else {
             matrix.singular_values()
         };
-        let values = values.map_err(|_| Error::numeric(format!("the singular values of {what} did not converge")))?;
+        let values =
+            values.map_err(|_| Error::numeric(format!("the singular values of {what} did not converge")))?;
         Ok(values.into_iter().map(|s| s * s).collect())
     }
 }

@@ -74,8 +74,12 @@ impl Symmetry {
     /// The move on sites that are known, with its character.
     pub(super) fn on(&self, sites: &Sites) -> Result<Generator> {
         if self.to.len() != sites.count() {
-            return Err(Error::input(format!("{} moves {} sites, and there are {sites}", self.name, self.to.len()))
-                .hint("make symmetries for the chain or lattice that the sector is of"));
+            return Err(Error::input(format!(
+                "{} moves {} sites, and there are {sites}",
+                self.name,
+                self.to.len()
+            ))
+            .hint("make symmetries for the chain or lattice that the sector is of"));
         }
         let mut locals = Vec::with_capacity(self.to.len());
         for (site, &sign) in sites.iter().zip(&self.signs) {
@@ -125,10 +129,14 @@ impl Symmetry {
                     ))
                     .hint(format!("the states are {}", own.join(", "))));
                 }
-                let states = names.iter().map(|n| site.state(n).map(|s| s as u8)).collect::<Result<Vec<_>>>()?;
+                let states =
+                    names.iter().map(|n| site.state(n).map(|s| s as u8)).collect::<Result<Vec<_>>>()?;
                 if (0..dim).any(|s| !states.contains(&(s as u8))) {
-                    return Err(Error::input(format!("{} takes two states of a site to the same", self.name))
-                        .hint("it names every state once"));
+                    return Err(Error::input(format!(
+                        "{} takes two states of a site to the same",
+                        self.name
+                    ))
+                    .hint("it names every state once"));
                 }
                 if phases.iter().any(|z| !((z.norm() - 1.0).abs() <= 1e-9)) {
                     return Err(Error::input(format!("{} has a factor whose modulus is not 1", self.name)));

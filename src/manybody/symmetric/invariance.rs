@@ -129,7 +129,13 @@ fn unchanged(sum: &OpSum, space: &Subspace, generator: &Generator, task: &Task) 
 
 /// The part of a sum that takes states of one sector to another with the same symmetries and other quantum numbers:
 /// 1/|G| sum_g chi_to(g)* g A g^-1 chi_from(g).
-pub(super) fn part(sum: &OpSum, from: &Orbits, to: &Orbits, space: &Subspace, task: &Task) -> Result<Collected> {
+pub(super) fn part(
+    sum: &OpSum,
+    from: &Orbits,
+    to: &Orbits,
+    space: &Subspace,
+    task: &Task,
+) -> Result<Collected> {
     let all = factors(sum, space)?;
     let count = from.group.elements.len();
     let steps = task.start("terms moved", count);

@@ -8,8 +8,8 @@ use super::super::local::{collect, groups};
 use super::super::opsum::OpSum;
 use super::super::rows::{self, Rows};
 use super::coded::{CodedRows, groups_between};
-use super::numbers;
 use super::invariance::{factors, is_hermitian, part, refuse_others};
+use super::numbers;
 use super::orbits::Orbits;
 use super::subspace::Subspace;
 use crate::backend::Device;
@@ -54,7 +54,9 @@ pub fn operator(
         }
         Some(false) => "as asked",
         stored => match rows::matrix(&*source, wanted.single, task) {
-            Err(e) if e.kind() == Kind::Memory && stored.is_none() && to.is_none() => "its entries do not fit into memory",
+            Err(e) if e.kind() == Kind::Memory && stored.is_none() && to.is_none() => {
+                "its entries do not fit into memory"
+            }
             made => return Ok(Stored::from_csr(device, made?, wanted.format)?.labelled(label)),
         },
     };
@@ -97,7 +99,13 @@ fn source(
 }
 
 /// What generates the rows where there are symmetries, or two sectors.
-fn rows_of(sum: &OpSum, from: &Subspace, to: Option<&Subspace>, project: bool, task: &Task) -> Result<CodedRows> {
+fn rows_of(
+    sum: &OpSum,
+    from: &Subspace,
+    to: Option<&Subspace>,
+    project: bool,
+    task: &Task,
+) -> Result<CodedRows> {
     let Some(to) = to else {
         let Some(orbits) = &from.orbits else { return Err(Error::internal("no symmetries")) };
         let local = if project {
@@ -109,9 +117,15 @@ fn rows_of(sum: &OpSum, from: &Subspace, to: Option<&Subspace>, project: bool, t
         };
         return Ok(CodedRows::new(&local, from, from, orbits.actions.layout.clone(), true));
     };
-    if from.sites().count() != to.sites().count() || !from.sites().iter().zip(to.sites().iter()).all(|(a, b)| a == b) {
-        return Err(Error::input(format!("an operator from states of {} to states of {}", from.sites(), to.sites()))
-            .hint("both sectors are of the same sites"));
+    if from.sites().count() != to.sites().count()
+        || !from.sites().iter().zip(to.sites().iter()).all(|(a, b)| a == b)
+    {
+        return Err(Error::input(format!(
+            "an operator from states of {} to states of {}",
+            from.sites(),
+            to.sites()
+        ))
+        .hint("both sectors are of the same sites"));
     }
     let collected = match (&from.orbits, &to.orbits) {
         (Some(a), Some(b)) if same(a, b) => part(sum, a, b, from, task)?,

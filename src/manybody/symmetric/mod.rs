@@ -20,5 +20,5 @@ mod tests;
 
 pub use entanglement::Entanglement;
 pub use generators::{Quantum, Symmetry, Within};
-pub use matrix::{operator, Wanted};
+pub use matrix::{Wanted, operator};
 pub use subspace::Subspace;

@@ -123,8 +123,7 @@ impl Move {
             let follows = |(source, value): &(String, i32), sign: i32| -> bool {
                 let mut offset = 0;
                 for i in 0..n {
-                    let (before, after) =
-                        (sites.twice(i, source), sites.twice(self.to[i] as usize, charge));
+                    let (before, after) = (sites.twice(i, source), sites.twice(self.to[i] as usize, charge));
                     let states = self.at(i, before.len()).states;
                     let change = |s: usize| after[states[s] as usize] - sign * before[s];
                     if !(1..before.len()).all(|s| equal(change(s), change(0))) {

@@ -54,9 +54,8 @@ impl Numbers {
         let half = |code: u64, sites: std::ops::Range<usize>| layout.states(code)[sites].to_vec();
         // Behind the last site all that is left is the sector's own node.
         let node = |h: Half| if middle == levels.len() { Half { node: 0, ..h } } else { h };
-        let left = (0..1u64 << (layout.bits - shift)).map(|code| {
-            path(&levels[..middle], &half(code << shift, 0..middle), 0).map_or(OUTSIDE, node)
-        });
+        let left = (0..1u64 << (layout.bits - shift))
+            .map(|code| path(&levels[..middle], &half(code << shift, 0..middle), 0).map_or(OUTSIDE, node));
         let nodes = levels.get(middle).map_or(1, Level::nodes) as u32;
         let ends = |states: &[u8]| {
             // A half leads to the sector from one node at most.

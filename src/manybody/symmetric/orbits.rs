@@ -47,7 +47,9 @@ impl Orbits {
             let chunks: Vec<usize> = (slab..end).step_by(CHUNK).collect();
             let found: Vec<Vec<(u64, u32)>> = chunks
                 .into_par_iter()
-                .map(|first| representatives(basis, &actions, &group.characters, first, CHUNK.min(end - first)))
+                .map(|first| {
+                    representatives(basis, &actions, &group.characters, first, CHUNK.min(end - first))
+                })
                 .collect();
             let more: usize = found.iter().map(Vec::len).sum();
             memory::ensure(24 * more as u128, "the orbits under these symmetries")?;

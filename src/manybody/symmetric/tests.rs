@@ -64,7 +64,9 @@ fn reflection(n: usize, parity: f64) -> Symmetry {
 }
 
 fn flip(n: usize, parity: f64) -> Symmetry {
-    Symmetry::permutation("spin flip", (0..n).collect(), Quantum::Value(parity.into())).unwrap().within(Within::Flip)
+    Symmetry::permutation("spin flip", (0..n).collect(), Quantum::Value(parity.into()))
+        .unwrap()
+        .within(Within::Flip)
 }
 
 /// All terms of a sum around a ring.
@@ -202,7 +204,10 @@ fn rings_of_electrons() {
             let reflected: Vec<_> = [1.0, -1.0].iter().map(|p| vec![reflection(n, *p)]).collect();
             together(&h, &sites, &numbers, &reflected);
         }
-        let t_j = around(n, &[(C64::from(0.5), &[("S+", 0), ("S-", 1)]), (C64::from(0.5), &[("S-", 0), ("S+", 1)])]);
+        let t_j = around(
+            n,
+            &[(C64::from(0.5), &[("S+", 0), ("S-", 1)]), (C64::from(0.5), &[("S-", 0), ("S+", 1)])],
+        );
         let flips: Vec<_> = [1.0, -1.0].iter().map(|z| vec![flip(n, *z)]).collect();
         together(&t_j, &chain("tJ", n), &[("Sz", 0.0)], &flips);
     }
@@ -227,7 +232,9 @@ fn bosons_and_mixed_chains() {
     }
     // Fermions between bosons: cells of two sites.
     let kinds = ["Fermion", "Boson", "Fermion", "Boson", "Fermion", "Boson"];
-    let sites = Sites::new(kinds.map(|k| Site::named(k, (k == "Boson").then_some(1)).unwrap().into()).to_vec()).unwrap();
+    let sites =
+        Sites::new(kinds.map(|k| Site::named(k, (k == "Boson").then_some(1)).unwrap().into()).to_vec())
+            .unwrap();
     let mut h = OpSum::new();
     for i in [0, 2, 4] {
         let j = (i + 2) % 6;
@@ -244,7 +251,8 @@ fn bosons_and_mixed_chains() {
     for filling in [1.0, 2.0] {
         together(&h, &sites, &[("Nf", filling)], &[cell(0.0), cell(1.0), cell(2.0)]);
     }
-    let one = Symmetry::permutation("one", (0..6).map(|i| (i + 1) % 6).collect(), Quantum::Number(0)).unwrap();
+    let one =
+        Symmetry::permutation("one", (0..6).map(|i| (i + 1) % 6).collect(), Quantum::Number(0)).unwrap();
     let e = space(&sites, &[("Nf", 1.0)], &[one]).unwrap_err();
     assert_eq!(e.message(), "one takes site 0, a `Fermion`, to site 1, a `Boson`");
 }
@@ -288,8 +296,14 @@ fn quantum_numbers_that_contradict_each_other() {
         let e = space(&sites, &[("Sz", 0.0)], symmetries).unwrap_err();
         e.message().to_string()
     };
-    assert_eq!(fails(&[momentum(6, 1.0, false), reflection(6, 1.0)]), "no state has both momentum and reflection");
-    assert_eq!(fails(&[momentum(6, 0.5, false)]), "no state has momentum: 6 times in a row it is the identity");
+    assert_eq!(
+        fails(&[momentum(6, 1.0, false), reflection(6, 1.0)]),
+        "no state has both momentum and reflection"
+    );
+    assert_eq!(
+        fails(&[momentum(6, 0.5, false)]),
+        "no state has momentum: 6 times in a row it is the identity"
+    );
     let twice = [flip(6, 1.0), flip(6, -1.0)];
     assert_eq!(fails(&twice), "no state has both spin flip and spin flip");
     let identity = Symmetry::permutation("nothing", (0..6).collect(), Quantum::Value((-1.0).into())).unwrap();
@@ -316,7 +330,10 @@ fn sums_that_symmetries_change_are_refused() {
     let mut h = heisenberg(6);
     assert!(built(&h, false).is_ok());
     h.add(1e-3, vec![("Sz".into(), 2)]).unwrap();
-    assert_eq!(built(&h, false).unwrap_err().message(), "the sum of operators is not invariant under momentum");
+    assert_eq!(
+        built(&h, false).unwrap_err().message(),
+        "the sum of operators is not invariant under momentum"
+    );
     assert!(built(&h, true).is_ok());
     // The same sum in other words on one bond.
     let mut h = OpSum::new();
@@ -341,7 +358,8 @@ fn operators_between_sectors() {
     for kind in ["Electron", "Fermion"] {
         let sites = chain(kind, n);
         let (number, name) = if kind == "Electron" { ("N", "Cdagup") } else { ("N", "Cdag") };
-        let of = |filling: f64, k: f64| space(&sites, &[(number, filling)], &[momentum(n, k, false)]).unwrap();
+        let of =
+            |filling: f64, k: f64| space(&sites, &[(number, filling)], &[momentum(n, k, false)]).unwrap();
         let mut density = OpSum::new();
         density.add(C64::new(0.3, 0.8), vec![(name.into(), 1)]).unwrap();
         density.add(C64::new(-0.4, 0.1), vec![(name.into(), 3)]).unwrap();
@@ -355,7 +373,8 @@ fn operators_between_sectors() {
             let half = dense(&matrix(&density, (&from, Some(&b)), false, false, &task).unwrap());
             let unfolded = |space: &Subspace| {
                 let d = space.dim();
-                let unit: Vec<C64> = (0..d * d).map(|k| if k / d == k % d { C64::ONE } else { C64::ZERO }).collect();
+                let unit: Vec<C64> =
+                    (0..d * d).map(|k| if k / d == k % d { C64::ONE } else { C64::ZERO }).collect();
                 let all = space.unfold(&unit, d).unwrap();
                 assert!(space.fold(&all, d).unwrap().iter().zip(&unit).all(|(a, b)| (a - b).norm() < 1e-14));
                 faer::Mat::from_fn(all.len() / d, d, |i, j| all[i * d + j])

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, Map};
 
-
-use super::model::{single_precision, storage_format};
 use super::manybody::{by_sector, sector_of};
+use super::model::{single_precision, storage_format};
 use super::values::type_of;
 use super::vector::{Vector, row_numbers};
 use crate::backend::Rows;
@@ -53,7 +52,8 @@ fn sectors(sites: &Sites, sector: &Map, task: &Task) -> Result<(Subspace, Option
             return Ok(Some(space.clone()));
         }
         let map = part.read_lock::<Map>().ok_or_else(|| {
-            Error::input(format!("the sector `{name}` is {}", type_of(part))).hint("a sector is a map like `#{ Sz: 0 }`")
+            Error::input(format!("the sector `{name}` is {}", type_of(part)))
+                .hint("a sector is a map like `#{ Sz: 0 }`")
         })?;
         subspace(sites, &map, task).map(Some)
     };
@@ -66,10 +66,16 @@ fn sectors(sites: &Sites, sector: &Map, task: &Task) -> Result<(Subspace, Option
 }
 
 /// The operator that options ask for.
-fn operator_of(sum: &OpSum, spaces: (&Subspace, Option<&Subspace>), o: &Options, task: &Task) -> Result<Operator> {
+fn operator_of(
+    sum: &OpSum,
+    spaces: (&Subspace, Option<&Subspace>),
+    o: &Options,
+    task: &Task,
+) -> Result<Operator> {
     let stored = o.maybe::<bool>("matrix");
     if stored == Some(false) && o.text("format")? != "auto" {
-        return Err(Error::input("a format of a matrix that is not kept").hint("leave out `format`, or `matrix: false`"));
+        return Err(Error::input("a format of a matrix that is not kept")
+            .hint("leave out `format`, or `matrix: false`"));
     }
     let (format, single) = (storage_format(o)?, single_precision(o)?);
     let wanted = Wanted { format, single, project: o.flag("project")?, stored };
@@ -193,11 +199,11 @@ mod exact_module {
     /// h.add(1.0, "Sz", 0, "Sz", 1);
     /// let pair = exact::operator(h, sites("S=1/2", 2), #{ Sz: 0.0 }, #{ format: "dense" });
     /// assert(pair.dim == 2 && pair.is_hermitian(), "singlet and triplet");
-    /// // The ground state of a ring, in a sector of 9 states instead of 252.
+    /// // The ground state of a ring, in a sector of 13 states instead of 252.
     /// let ring = sites("S=1/2", 10);
     /// let all = [exact::translation(ring, 5), exact::reflection(ring, -1), exact::spin_flip(ring, -1)];
     /// let small = exact::operator(models::heisenberg(ring, #{ periodic: true }), ring, #{ Sz: 0, symmetries: all });
-    /// assert(small.dim == 13, `${small.dim} states`);
+    /// assert(small.dim == 13, "of 252");
     /// assert_close(small.to_matrix().eigh().values[0], -4.515446354, 1e-9);
     /// ```
     #[rhai_fn(name = "operator", return_raw)]

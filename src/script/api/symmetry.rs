@@ -116,7 +116,6 @@ mod symmetry_makers {
     /// ```rhai
     /// let torus = lattice::square(4, 2);
     /// let spins = sites("S=1/2", 8);
-    /// let h = models::heisenberg(torus);
     /// let all = 0;
     /// for kx in 0..4 {
     ///     for ky in 0..2 {
@@ -271,7 +270,9 @@ mod symmetry_makers {
         }
         if let Some(signs) = o.maybe::<Array>("signs") {
             if signs.len() != symmetry.to.len() {
-                return Err(Error::input(format!("{} signs for {} sites", signs.len(), symmetry.to.len())).into());
+                return Err(
+                    Error::input(format!("{} signs for {} sites", signs.len(), symmetry.to.len())).into()
+                );
             }
             let sign = |x: &Dynamic| match x.as_int() {
                 Ok(0) => Ok(false),
