@@ -90,7 +90,7 @@ impl Generated {
     fn act(&self, v: &BlockVector) -> Result<BlockVector> {
         let (n, columns) = (self.source.shape().0, v.columns());
         let bytes = 16 * n as u128 * columns as u128;
-        memory::ensure(2 * bytes, &format!("a product with {columns} vectors of {n} rows"))?;
+        ranks::agreed(memory::ensure(2 * bytes, &format!("a product with {columns} vectors of {n} rows")))?;
         let all = self.device.download(v)?;
         let rows = ranks::own_of(n);
         let made = if v.dtype().is_complex() {

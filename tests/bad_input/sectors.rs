@@ -41,7 +41,11 @@ fn sectors_that_cannot_be() {
             ("exact::permutation([0, -1], 0)", "site numbers", ""),
             ("exact::permutation([1, 0], 0.5)", "the quantum number of a permutation is a number", "Complex"),
             ("exact::permutation([1, 0], 0, #{ signs: [1] })", "1 signs for 2 sites", ""),
-            ("exact::permutation([1, 0], 0, #{ signs: [1, 2] })", "1 or 0", ""),
+            (
+                "exact::permutation([1, 0], 0, #{ signs: [1, 2] })",
+                "option `signs` holds a number",
+                "1 for each",
+            ),
             (
                 "exact::basis(c, #{ symmetries: [exact::permutation([0, 1, 2, 3, 4, 5], 0, #{ states: [\"Up\", \"Up\"] })] })",
                 "two states of a site to the same",
@@ -68,7 +72,11 @@ fn sectors_that_cannot_be() {
                 "like",
             ),
             ("exact::basis(c, #{ symmetries: [1] })", "`symmetries` hold a number", "like"),
-            ("exact::basis(f, #{ symmetries: [exact::reflection(c, 1)] })", "moves 6 sites", "4 Fermion"),
+            (
+                "exact::basis(f, #{ symmetries: [exact::reflection(c, 1)] })",
+                "moves 6 sites, and there are 4 Fermion sites",
+                "chain or lattice",
+            ),
             (
                 "exact::basis(f, #{ symmetries: [exact::spin_flip(f, 1)] })",
                 "none of which has a spin",
@@ -120,7 +128,7 @@ fn sectors_that_cannot_be() {
                 "the Hamiltonian at a time is of type f64",
                 "gives an Operator",
             ),
-            ("exact::evolve(|t| op, v, 1.0, #{ tol: 0.0 })", "steps are positive", ""),
+            ("exact::evolve(|t| op, v, 1.0, #{ tol: 0.0 })", "a time 1.0, an error 0.0", "are positive"),
         ],
     );
 }

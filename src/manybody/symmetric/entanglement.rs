@@ -34,7 +34,8 @@ impl Subspace {
         for &i in part {
             sites.site(i)?;
             if std::mem::replace(&mut inside[i], true) {
-                return Err(Error::input(format!("site {i} is named twice")));
+                return Err(Error::input(format!("site {i} is named twice"))
+                    .hint("the part names each of its sites once"));
             }
         }
         let norm: f64 = {
@@ -42,7 +43,8 @@ impl Subspace {
             if !(largest > 0.0 && largest.is_finite()) {
                 return Err(Error::input(
                     "the entanglement of a vector of zeros, or of one that is not finite",
-                ));
+                )
+                .hint("a state has a norm"));
             }
             largest * state.iter().map(|z| (z / largest).norm_sqr()).sum::<f64>().sqrt()
         };

@@ -139,7 +139,8 @@ impl Symmetry {
                     .hint("it names every state once"));
                 }
                 if phases.iter().any(|z| !((z.norm() - 1.0).abs() <= 1e-9)) {
-                    return Err(Error::input(format!("{} has a factor whose modulus is not 1", self.name)));
+                    return Err(Error::input(format!("{} has a factor whose modulus is not 1", self.name))
+                        .hint("a symmetry keeps the norm of states"));
                 }
                 Ok(Local { states, phases: phases.iter().map(|z| unit(*z)).collect() })
             }
@@ -161,7 +162,7 @@ fn flipped(site: &Site) -> Result<Local> {
         }
         name => {
             return Err(Error::input(format!("what turns over the spin of a site `{name}` is not known"))
-                .hint("say it: `exact::permutation(.., #{ states: [..] })` names what each state becomes"));
+                .hint("a permutation says it by the `states` that the states of a site become"));
         }
     })
 }

@@ -17,6 +17,7 @@ use crate::backend::Device;
 use crate::backend::matrix::Csr;
 use crate::error::{Error, Kind, Result};
 use crate::operator::{Format, Operator, Stored};
+use crate::ranks;
 use crate::task::Task;
 
 /// How an operator is wanted.
@@ -53,7 +54,7 @@ pub fn operator(
                 .hint("leave `matrix: false` out: such matrices are kept"));
         }
         Some(false) => "as asked",
-        stored => match rows::matrix(&*source, wanted.single, task) {
+        stored => match ranks::agreed(rows::matrix(&*source, wanted.single, task)) {
             Err(e) if e.kind() == Kind::Memory && stored.is_none() && to.is_none() => {
                 "its entries do not fit into memory"
             }

@@ -1,5 +1,7 @@
 //! Symmetric sectors against the sector without symmetries: all of them together have its spectrum.
 
+use proptest::prelude::*;
+
 use super::matrix::matrix;
 use super::{Quantum, Subspace, Symmetry, Within};
 use crate::backend::matrix::Csr;
@@ -383,5 +385,55 @@ fn operators_between_sectors() {
             assert!((&whole * &u - &half).norm_max() < 1e-14);
             assert!((v.adjoint() * &whole * &u - &part).norm_max() < 1e-14, "{kind} {k} {q}");
         }
+    }
+}
+
+/// Where sites go, told by a number for each.
+fn shuffled(keys: &[u64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by_key(|&i| (keys[i], i));
+    order
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// Any permutation, any terms summed over its powers: the sectors of all its quantum numbers have the whole spectrum.
+    #[test]
+    fn any_permutation_of_any_sites(
+        keys in proptest::collection::vec(0u64..1000, 5),
+        terms in proptest::collection::vec((0usize..5, 0usize..5, 0usize..5, -1.0..1.0f64, -1.0..1.0f64), 1..4),
+        kind in 0usize..3,
+    ) {
+        let (kind, a, b, c) = [
+            ("Fermion", "Cdag", "C", "N"),
+            ("Electron", "Cdagup", "Cup", "Ndn"),
+            ("S=1", "S+", "S-", "Sz"),
+        ][kind];
+        let n = if kind == "Electron" { 4 } else { 5 };
+        let to: Vec<usize> = shuffled(&keys[..n]);
+        let sites = chain(kind, n);
+        let mut h = OpSum::new();
+        let mut power: Vec<usize> = (0..n).collect();
+        let mut order = 0;
+        while order == 0 || power.iter().enumerate().any(|(i, &j)| i != j) {
+            for &(i, j, k, re, im) in &terms {
+                let at = |i: usize| power[i % n];
+                let factors = vec![(a.to_string(), at(i)), (c.to_string(), at(k)), (b.to_string(), at(j))];
+                h.add(C64::new(re, im), factors).unwrap();
+            }
+            power = power.iter().map(|&i| to[i]).collect();
+            order += 1;
+        }
+        let h = h.clone() + h.dagger();
+        let all: Vec<_> = (0..order)
+            .map(|q| vec![Symmetry::permutation("any", to.clone(), Quantum::Number(q)).unwrap()])
+            .collect();
+        let numbers: &[(&str, f64)] = match kind {
+            "Fermion" => &[("N", 2.0)],
+            "Electron" => &[("Nup", 2.0), ("Ndn", 1.0)],
+            _ => &[("Sz", 1.0)],
+        };
+        together(&h, &sites, numbers, &all);
     }
 }

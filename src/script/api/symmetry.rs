@@ -28,7 +28,10 @@ fn momentum(k: f64, cells: usize) -> Quantum {
 /// A momentum: a whole number, or half of an odd one where fermions change their sign over the boundary.
 fn momentum_of(k: &Dynamic) -> Result<f64> {
     let k = k.as_float().or_else(|_| k.as_int().map(|k| k as f64));
-    let k = k.map_err(|kind| Error::input(format!("a momentum is a number, not of the kind {kind}")))?;
+    let k = k.map_err(|kind| {
+        Error::input(format!("a momentum is a number, not of the kind {kind}"))
+            .hint("0 stands for none, n / 2 for half a turn")
+    })?;
     if !((2.0 * k).fract() == 0.0) || k.abs() > 1e6 {
         return Err(Error::input(format!("momentum {k}"))
             .hint("momenta are counted: k stands for 2 pi k over the number of cells, and is whole, or half of an odd number between antiperiodic boundaries"));
@@ -258,10 +261,15 @@ mod symmetry_makers {
         let (states, phases) = (o.maybe::<Array>("states"), o.maybe::<Array>("phases"));
         if states.is_some() || phases.is_some() {
             let names = |x: Dynamic| {
-                x.into_string().map_err(|_| Error::input("option `states` takes an array of names of states"))
+                x.into_string().map_err(|_| {
+                    Error::input("option `states` takes an array of names of states")
+                        .hint("like [\"Dn\", \"Up\"]")
+                })
             };
             let factor = |x: &Dynamic| {
-                as_complex(x).ok_or_else(|| Error::input("option `phases` takes an array of numbers"))
+                as_complex(x).ok_or_else(|| {
+                    Error::input("option `phases` takes an array of numbers").hint("like [1, -1]")
+                })
             };
             let phases = phases.map(|all| all.iter().map(factor).collect::<Result<Vec<_>>>()).transpose()?;
             let states =
@@ -270,14 +278,15 @@ mod symmetry_makers {
         }
         if let Some(signs) = o.maybe::<Array>("signs") {
             if signs.len() != symmetry.to.len() {
-                return Err(
-                    Error::input(format!("{} signs for {} sites", signs.len(), symmetry.to.len())).into()
-                );
+                return Err(Error::input(format!("{} signs for {} sites", signs.len(), symmetry.to.len()))
+                    .hint("1 for each site whose fermions change their sign, 0 for the others")
+                    .into());
             }
             let sign = |x: &Dynamic| match x.as_int() {
                 Ok(0) => Ok(false),
                 Ok(1) => Ok(true),
-                _ => Err(Error::input("option `signs` holds 1 or 0 for each site")),
+                _ => Err(Error::input(format!("option `signs` holds {}", type_of(x)))
+                    .hint("1 for each site whose fermions change their sign, 0 for the others")),
             };
             symmetry.signs = signs.iter().map(sign).collect::<Result<_>>()?;
         }
