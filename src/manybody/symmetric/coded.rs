@@ -106,9 +106,12 @@ impl CodedRows {
             Some(orbits) => (0..count).for_each(|k| each(k, orbits.least[first + k], orbits.norm(first + k))),
             None => {
                 let mut walk = Walk::at(&self.to.plain, first);
+                let mut code = self.layout.code(&walk.states);
                 for k in 0..count {
-                    each(k, self.layout.code(&walk.states), 1.0);
-                    walk.step();
+                    each(k, code, 1.0);
+                    if let Some(from) = walk.step() {
+                        code = self.layout.code_from(code, &walk.states, from);
+                    }
                 }
             }
         }

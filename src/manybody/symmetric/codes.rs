@@ -112,6 +112,17 @@ impl Layout {
         states.iter().zip(&self.shifts).fold(0, |code, (&s, shift)| code | (u64::from(s) << shift))
     }
 
+    /// The word of local states, of which those before site `from` are the ones that made `code`.
+    #[inline]
+    pub fn code_from(&self, code: u64, states: &[u8], from: usize) -> u64 {
+        let shift = self.shifts[from] + self.masks[from].count_ones();
+        let kept = code.checked_shr(shift).unwrap_or(0).checked_shl(shift).unwrap_or(0);
+        states[from..]
+            .iter()
+            .zip(&self.shifts[from..])
+            .fold(kept, |code, (&s, at)| code | (u64::from(s) << at))
+    }
+
     /// The local states of a word.
     pub fn states(&self, code: u64) -> Vec<u8> {
         self.shifts.iter().zip(&self.masks).map(|(shift, mask)| ((code >> shift) & mask) as u8).collect()

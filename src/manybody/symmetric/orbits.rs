@@ -120,11 +120,7 @@ fn representatives(
             break;
         }
         let Some(from) = walk.step() else { break };
-        let shift = actions.layout.shifts[from] + actions.layout.masks[from].count_ones();
-        code = if shift >= u64::BITS { 0 } else { code >> shift << shift };
-        for (s, shift) in walk.states[from..].iter().zip(&actions.layout.shifts[from..]) {
-            code |= u64::from(*s) << shift;
-        }
+        code = actions.layout.code_from(code, &walk.states, from);
     }
     found
 }
