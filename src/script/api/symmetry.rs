@@ -208,7 +208,8 @@ mod symmetry_makers {
     }
 
     /// All spins turned over, for states with this eigenvalue, 1 or -1. On electrons up and down change places, and two on a site change
-    /// the sign. Needs a sector whose numbers it keeps: Sz = 0, Nup = Ndn.
+    /// the sign. Needs a sector whose numbers it keeps: Sz = 0, Nup = Ndn. Of n spins 1/2, or n electrons, those of total spin S have
+    /// the eigenvalue (-1)^(n/2 - S).
     ///
     /// # Example
     /// ```rhai
