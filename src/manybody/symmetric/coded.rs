@@ -82,11 +82,13 @@ impl CodedRows {
     pub fn raw(&self, code: u64, mut each: impl FnMut(u64, C64)) {
         let mut odd = None;
         for group in &self.groups {
-            let joint: usize = group
-                .places
-                .iter()
-                .map(|&(shift, mask, stride)| ((code >> shift) & mask) as usize * stride)
-                .sum();
+            let of = |&(shift, mask, stride): &(u32, u64, usize)| ((code >> shift) & mask) as usize * stride;
+            // Most terms are of one site or two.
+            let joint = match &group.places[..] {
+                [a] => of(a),
+                [a, b] => of(a) + of(b),
+                all => all.iter().map(of).sum(),
+            };
             let elements = &group.elements[group.starts[joint] as usize..group.starts[joint + 1] as usize];
             if elements.is_empty() {
                 continue;

@@ -121,6 +121,11 @@ impl Move {
             let modulus = sites.modulus(charge);
             let equal = |a: i32, b: i32| if modulus > 0 { (a - b) % modulus == 0 } else { a == b };
             let follows = |(source, value): &(String, i32), sign: i32| -> bool {
+                // What is known modulo a number says nothing of more than that.
+                let known = sites.modulus(source);
+                if known > 0 && (modulus == 0 || known % modulus != 0) {
+                    return false;
+                }
                 let mut offset = 0;
                 for i in 0..n {
                     let (before, after) = (sites.twice(i, source), sites.twice(self.to[i] as usize, charge));

@@ -312,6 +312,14 @@ fn quantum_numbers_that_contradict_each_other() {
     assert_eq!(fails(&[identity]), "no state has nothing: 1 times in a row it is the identity");
     let e = space(&sites, &[("Sz", 1.0)], &[flip(6, 1.0)]).unwrap_err();
     assert_eq!(e.message(), "spin flip takes Sz = 1 to another value, which the sector conserves");
+    // A parity that stays does not say that Sz does.
+    let both = space(&chain("S=1/2", 2), &[("Sz", -1.0), ("SzParity", 0.0)], &[flip(2, 1.0)]);
+    assert_eq!(
+        both.unwrap_err().message(),
+        "spin flip takes Sz = -1 to another value, which the sector conserves"
+    );
+    assert!(space(&chain("S=1/2", 2), &[("Sz", 0.0), ("SzParity", 1.0)], &[flip(2, 1.0)]).is_ok());
+    assert!(space(&chain("S=1/2", 3), &[("SzParity", 1.0)], &[flip(3, 1.0)]).is_err());
     assert!(Symmetry::permutation("x", vec![0, 0], Quantum::Number(0)).is_err());
     // All that permutes nine sites at will is too much.
     let nine = chain("S=1/2", 9);
