@@ -238,7 +238,7 @@ mod exact_module {
     }
 
     /// The states of the sites with given conserved numbers, and `symmetries` where the sector names some, in the order of the operators'
-    /// rows. Making it once saves finding the orbits for every operator.
+    /// rows. Making it once saves finding the orbits for every operator; every rank finds all of them.
     ///
     /// # Example
     /// ```rhai
