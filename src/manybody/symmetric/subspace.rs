@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::super::basis::{Basis, Sector};
+use rayon::prelude::*;
+
+use super::super::basis::{Basis, Sector, Walk};
 use super::super::sites::Sites;
 use super::codes::Layout;
 use super::generators::Symmetry;
@@ -12,6 +14,10 @@ use super::orbits::Orbits;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 use crate::task::{self, Task};
+
+/// Product states that one thread looks at in one go, and between two looks whether the user has stopped the work.
+const CHUNK: usize = 1 << 12;
+const SLAB: usize = 1 << 16;
 
 /// The states of a sector. Copies are cheap.
 #[derive(Debug, Clone)]
@@ -104,11 +110,17 @@ impl Subspace {
     pub fn unfold(&self, vectors: &[C64], columns: usize) -> Result<Vec<C64>> {
         let Some(orbits) = &self.orbits else { return Ok(vectors.to_vec()) };
         let mut all = self.room(columns)?;
-        self.each(orbits, |row, orbit, factor| {
-            for c in 0..columns {
-                all[row * columns + c] = vectors[orbit * columns + c] * factor;
-            }
-        })?;
+        for (slab, part) in all.chunks_mut(SLAB * columns).enumerate() {
+            task::poll()?;
+            part.par_chunks_mut(CHUNK * columns).enumerate().for_each(|(chunk, rows)| {
+                let first = slab * SLAB + chunk * CHUNK;
+                self.each(orbits, first, rows.len() / columns, |k, orbit, factor| {
+                    for c in 0..columns {
+                        rows[k * columns + c] = vectors[orbit * columns + c] * factor;
+                    }
+                });
+            });
+        }
         Ok(all)
     }
 
@@ -119,11 +131,15 @@ impl Subspace {
     pub fn fold(&self, vectors: &[C64], columns: usize) -> Result<Vec<C64>> {
         let Some(orbits) = &self.orbits else { return Ok(vectors.to_vec()) };
         let mut all = vec![C64::ZERO; self.dim() * columns];
-        self.each(orbits, |row, orbit, factor| {
-            for c in 0..columns {
-                all[orbit * columns + c] += factor.conj() * vectors[row * columns + c];
-            }
-        })?;
+        let dim = self.plain.dim();
+        for first in (0..dim).step_by(SLAB) {
+            task::poll()?;
+            self.each(orbits, first, SLAB.min(dim - first), |k, orbit, factor| {
+                for c in 0..columns {
+                    all[orbit * columns + c] += factor.conj() * vectors[(first + k) * columns + c];
+                }
+            });
+        }
         Ok(all)
     }
 
@@ -133,20 +149,15 @@ impl Subspace {
         Ok(vec![C64::ZERO; rows * columns])
     }
 
-    /// Calls `each` with every product state, the state it belongs to, and its amplitude there.
-    fn each(&self, orbits: &Orbits, mut each: impl FnMut(usize, usize, C64)) -> Result<()> {
-        const TOGETHER: usize = 1 << 16;
-        let mut walk = super::super::basis::Walk::at(&self.plain, 0);
-        for row in 0..self.plain.dim() {
-            if row % TOGETHER == 0 {
-                task::poll()?;
-            }
+    /// Calls `each` with some product states, counted from the first, the state that each belongs to, and its amplitude there.
+    fn each(&self, orbits: &Orbits, first: usize, count: usize, mut each: impl FnMut(usize, usize, C64)) {
+        let mut walk = Walk::at(&self.plain, first);
+        for k in 0..count {
             if let Some((orbit, factor)) = orbits.of(orbits.actions.layout.code(&walk.states)) {
-                each(row, orbit, factor * orbits.norm(orbit).sqrt());
+                each(k, orbit, factor * orbits.norm(orbit).sqrt());
             }
             walk.step();
         }
-        Ok(())
     }
 }
 
