@@ -1,5 +1,5 @@
-//! Product states as words of bits, and what the elements of a group make of them by tables: a word is cut into pieces of
-//! some bits, and each element has a table of what becomes of each piece.
+//! Product states as words of bits, and what the elements of a group make of them by tables: a word is cut into pieces
+//! of some bits, and each element has a table of what becomes of each piece.
 
 use super::super::sites::Sites;
 use super::group::Group;
@@ -145,7 +145,8 @@ pub(super) struct Actions {
     pub layout: Layout,
     /// Of each element, what becomes of each value of each piece.
     images: Vec<u64>,
-    /// Of each element and value, the sites whose fermions pass those of the piece, odd times, as bits; none where no sign changes.
+    /// Of each element and value, the sites whose fermions pass those of the piece, odd times, as bits; none where no
+    /// sign changes.
     passed: Option<Vec<u64>>,
     /// Of each element and value, the product of its phases; none where all are one.
     phases: Option<Vec<C64>>,

@@ -14,7 +14,8 @@ pub enum Within {
     Same,
     /// Spins are turned over.
     Flip,
-    /// Each state becomes the one with this name, times this factor; without names they stay, without factors these are 1.
+    /// Each state becomes the one with this name, times this factor; without names they stay, without factors these
+    /// are 1.
     States(Option<Vec<String>>, Option<Vec<C64>>),
 }
 

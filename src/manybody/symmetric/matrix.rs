@@ -34,8 +34,8 @@ pub struct Wanted {
 /// The operator of a sum from the states of a sector to those of another, or the same.
 ///
 /// # Errors
-/// For sums that do not fit the sites, change what a sector conserves or are not invariant under its symmetries, for sectors
-/// of different symmetries, memory, interruption.
+/// For sums that do not fit the sites, change what a sector conserves or are not invariant under its symmetries, for
+/// sectors of different symmetries, memory, interruption.
 pub fn operator(
     device: &Device,
     sum: &OpSum,
