@@ -8,6 +8,7 @@ mod gauge;
 mod language;
 mod operators;
 mod pairing;
+mod sectors;
 mod states;
 mod uniform;
 mod vmc;

@@ -25,6 +25,7 @@ pub mod sparse;
 mod stencil;
 mod strain;
 mod strained;
+mod symmetry;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -43,6 +43,17 @@ pub(super) struct Level {
 }
 
 impl Level {
+    /// Nodes before the site.
+    pub fn nodes(&self) -> usize {
+        self.next.len() / self.dim.max(1)
+    }
+
+    /// The node after a state, if there is one.
+    #[inline]
+    pub fn leads(&self, node: u32, state: u8) -> Option<u32> {
+        Some(self.next(node, state)).filter(|&next| next != NONE)
+    }
+
     /// The node after a state.
     #[inline]
     pub fn next(&self, node: u32, state: u8) -> u32 {
@@ -265,8 +276,8 @@ impl<'a> Walk<'a> {
         self.passed[i + 1] = self.passed[i] + level.before(node, state);
     }
 
-    /// Goes to the next state; false after the last.
-    pub fn step(&mut self) -> bool {
+    /// Goes to the next state and says from which site on it differs; none after the last.
+    pub fn step(&mut self) -> Option<usize> {
         let open = |walk: &Walk<'_>, i: usize, from: usize| {
             let level = &walk.levels[i];
             (from..level.dim).map(|s| s as u8).find(|&s| level.next(walk.nodes[i], s) != NONE)
@@ -279,9 +290,9 @@ impl<'a> Walk<'a> {
                     let first = open(self, k, 0).unwrap_or(0);
                     self.set(k, first);
                 }
-                return true;
+                return Some(i);
             }
         }
-        false
+        None
     }
 }

@@ -6,11 +6,15 @@ mod basis;
 pub mod dmrg;
 mod exact;
 mod fcidump;
+mod free;
 mod kinds;
+mod local;
 mod opsum;
 mod product;
+mod rows;
 mod site;
 mod sites;
+pub mod symmetric;
 #[cfg(test)]
 mod tests;
 

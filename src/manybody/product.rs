@@ -1,6 +1,7 @@
 //! A term as one matrix per site, in the order of the sites and with the signs of fermions included.
 
 use super::opsum::Term;
+use super::site::LocalOperator;
 use super::sites::Sites;
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -24,21 +25,33 @@ impl Product {
     /// # Errors
     /// For sites beyond the chain and operators that a site does not have.
     pub fn new(term: &Term, sites: &Sites) -> Result<Product> {
-        let mut support: Vec<usize> = term.factors.iter().map(|f| f.1).collect();
-        support.sort_unstable();
-        support.dedup();
         let context = |e: Error| e.context(format!("the term `{term}`"));
         let mut operators = Vec::with_capacity(term.factors.len());
         for (name, at) in &term.factors {
             let site = sites.site(*at).map_err(context)?;
             operators.push((site.operator(name).map_err(context)?, *at));
         }
+        Product::of(term.coefficient, &operators, sites)
+    }
+
+    /// The product of operators on sites, the last acting first, in site order.
+    ///
+    /// # Errors
+    /// For sites beyond the chain.
+    pub(super) fn of(
+        coefficient: C64,
+        operators: &[(&LocalOperator, usize)],
+        sites: &Sites,
+    ) -> Result<Product> {
+        let mut support: Vec<usize> = operators.iter().map(|o| o.1).collect();
+        support.sort_unstable();
+        support.dedup();
         let mut factors = Vec::with_capacity(support.len());
         for &k in &support {
             let site = sites.site(k)?;
             let parity = &site.operator("F")?.matrix;
             let mut matrix: Option<Vec<C64>> = None;
-            for (operator, at) in &operators {
+            for (operator, at) in operators {
                 let here = match at.cmp(&k) {
                     std::cmp::Ordering::Equal => &operator.matrix,
                     std::cmp::Ordering::Greater if operator.fermionic => parity,
@@ -59,7 +72,7 @@ impl Product {
             }
         }
         string.sort_unstable();
-        Ok(Product { coefficient: term.coefficient, factors, string })
+        Ok(Product { coefficient, factors, string })
     }
 
     /// The same product with multiples of the identity moved into its coefficient, so that equal terms have the same

@@ -32,7 +32,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 58] = [
+pub const WORKS: [Work; 60] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -102,6 +102,20 @@ pub const WORKS: [Work; 58] = [
         "Exact diagonalization of quantum-spin models",
         ["Physical Review B", "42", "6561"],
         1990,
+    ),
+    work(
+        "Sandvik2010",
+        "Sandvik, Anders W.",
+        "Computational studies of quantum spin systems",
+        ["AIP Conference Proceedings", "1297", "135"],
+        2010,
+    ),
+    work(
+        "Alvermann2011",
+        "Alvermann, A. and Fehske, H.",
+        "High-order commutator-free exponential time-propagation of driven quantum systems",
+        ["Journal of Computational Physics", "230", "5930"],
+        2011,
     ),
     work(
         "Fishman2022",
@@ -442,7 +456,7 @@ pub const WORKS: [Work; 58] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 63] = [
+const BEHIND: [(&str, &[&str]); 69] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -479,6 +493,12 @@ const BEHIND: [(&str, &[&str]); 63] = [
     ("dmrg::purified", &["Verstraete2004"]),
     ("dmrg::spectral", &["Holzner2011", "Weisse2006"]),
     ("exact::thermal", &["Jaklic1994"]),
+    ("exact::translation", &["Sandvik2010"]),
+    ("exact::reflection", &["Sandvik2010"]),
+    ("exact::rotation", &["Sandvik2010"]),
+    ("exact::spin_flip", &["Sandvik2010"]),
+    ("exact::permutation", &["Sandvik2010"]),
+    ("exact::evolve", &["Alvermann2011", "Hochbruck1997", "Druskin1998"]),
     ("exponential", &["Hochbruck1997", "Druskin1998"]),
     ("lattice::wannier90", &["Pizzi2020"]),
     ("random_block", &["Salmon2011"]),

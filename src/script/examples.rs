@@ -3,7 +3,7 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 39] = [
+const SCRIPTS: [(&str, &str); 40] = [
     ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
@@ -29,6 +29,7 @@ const SCRIPTS: [(&str, &str); 39] = [
     ("scripts/plasmon.rhai", include_str!("../../scripts/plasmon.rhai")),
     ("scripts/quench.rhai", include_str!("../../scripts/quench.rhai")),
     ("scripts/silicon.rhai", include_str!("../../scripts/silicon.rhai")),
+    ("scripts/spinons.rhai", include_str!("../../scripts/spinons.rhai")),
     ("scripts/superconductor.rhai", include_str!("../../scripts/superconductor.rhai")),
     ("scripts/thermal.rhai", include_str!("../../scripts/thermal.rhai")),
     ("scripts/topological_insulator.rhai", include_str!("../../scripts/topological_insulator.rhai")),
@@ -174,6 +175,7 @@ mod tests {
             ("zero modes of a gauge field", "scripts/overlap_index.rhai"),
             ("VUMPS", "scripts/critical_scaling.rhai"),
             ("time evolution", "scripts/quench.rhai"),
+            ("excitations by momentum", "scripts/spinons.rhai"),
             ("finite temperature", "scripts/thermal.rhai"),
             ("time-dependent Hamiltonian", "scripts/driven.rhai"),
             ("typical thermal states", "scripts/metts.rhai"),

@@ -248,6 +248,7 @@ pub(super) fn name_of(name: &str) -> &str {
         "Samples" => "ParameterSamples",
         "OrbitalSet" => "Orbitals",
         "SharedDouble" => "DoubleMoments",
+        "Subspace" => "Basis",
         "AnyBlock" => "Block",
         "AnyBasis" => "BlockBasis",
         "AnyDensity" => "DensityMatrix",

@@ -16,7 +16,7 @@ mod order;
 mod overlap;
 mod predict;
 mod purify;
-mod reduced;
+pub(super) mod reduced;
 mod space;
 mod state;
 mod storage;

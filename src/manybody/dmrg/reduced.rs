@@ -20,12 +20,24 @@ const MOST: usize = 256;
 const ROUNDING: f64 = 1e-14;
 
 /// The entropy of order `alpha`, `ln(sum w^alpha) / (1 - alpha)`; of order one it is `- sum w ln w`.
-fn renyi(weights: &[f64], alpha: f64) -> f64 {
+fn of_order(weights: &[f64], alpha: f64) -> f64 {
     if (alpha - 1.0).abs() < 1e-9 {
         return entropy(weights);
     }
     let sum: f64 = weights.iter().filter(|w| **w > ROUNDING).map(|w| w.powf(alpha)).sum();
     sum.ln() / (1.0 - alpha)
+}
+
+/// The entropy of order `alpha` of weights that sum to one.
+///
+/// # Errors
+/// For an order that is negative or not finite.
+pub(in crate::manybody) fn renyi(weights: &[f64], alpha: f64) -> Result<f64> {
+    if !(alpha >= 0.0 && alpha.is_finite()) {
+        return Err(Error::input(format!("an entropy of order {alpha}"))
+            .hint("0 and more; of order 1 it is the entropy of von Neumann"));
+    }
+    Ok(of_order(weights, alpha))
 }
 
 impl<T: Element> State<T> {
@@ -34,11 +46,7 @@ impl<T: Element> State<T> {
     /// # Errors
     /// For an order that is negative or not finite, and as [`State::spectra`].
     pub fn renyi(&self, alpha: f64) -> Result<Vec<f64>> {
-        if !(alpha >= 0.0 && alpha.is_finite()) {
-            return Err(Error::input(format!("an entropy of order {alpha}"))
-                .hint("0 and more; of order 1 it is the entropy of von Neumann"));
-        }
-        Ok(self.spectra()?.iter().map(|w| renyi(w, alpha)).collect())
+        self.spectra()?.iter().map(|w| renyi(w, alpha)).collect()
     }
 
     /// The Schmidt weights at a bond inside the chain by the charges of the sites to its left, each descending.

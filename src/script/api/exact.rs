@@ -1,29 +1,108 @@
-//! The module `exact`: matrices of sums of operators on symmetry sectors, and the bases of these.
+//! The module `exact`: operators of sums on symmetry sectors, and the bases of these.
 
 use std::sync::Arc;
 
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, INT, Map};
 
-use super::manybody::sector_of;
+use super::manybody::{by_sector, sector_of};
 use super::model::{single_precision, storage_format};
+use super::values::type_of;
+use super::vector::{Vector, row_numbers};
+use crate::backend::Rows;
 use crate::error::{Error, Result};
-use crate::manybody::{self, Basis, OpSum, Sector, Site, Sites};
+use crate::manybody::symmetric::{self, Subspace, Symmetry, Wanted};
+use crate::manybody::{OpSum, Site, Sites};
+use crate::number::{C64, Series};
 use crate::operator::{Format, Operator};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
+use crate::task::Task;
 
 /// Registers the type, the module and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_type_with_name::<Basis>("Basis");
+    rooms.register_type_with_name::<Subspace>("Basis");
     rooms.register_global_module(exported_module!(basis_functions).into());
     rooms.room("exact", exported_module!(exact_module));
+}
+
+/// The states that a sector's map names.
+fn subspace(sites: &Sites, sector: &Map, task: &Task) -> Result<Subspace> {
+    let mut numbers = sector.clone();
+    let symmetries = match numbers.remove("symmetries") {
+        None => Vec::new(),
+        Some(all) => {
+            let wrong = |x: &Dynamic| {
+                Error::input(format!("the sector's `symmetries` hold {}", type_of(x)))
+                    .hint("like `symmetries: [exact::translation(chain, 0), exact::reflection(chain, 1)]`")
+            };
+            let array = all.read_lock::<Array>().ok_or_else(|| wrong(&all))?;
+            let one = |x: &Dynamic| x.clone().try_cast::<Symmetry>().ok_or_else(|| wrong(x));
+            array.iter().map(one).collect::<Result<Vec<_>>>()?
+        }
+    };
+    Subspace::new(sites, &sector_of(&numbers)?, &symmetries, task)
+}
+
+/// The sectors of `#{ from: .., to: .. }`, or the one that a map names.
+fn sectors(sites: &Sites, sector: &Map, task: &Task) -> Result<(Subspace, Option<Subspace>)> {
+    let part = |name: &str| -> Result<Option<Subspace>> {
+        let Some(part) = sector.get(name) else { return Ok(None) };
+        if let Some(space) = part.read_lock::<Subspace>() {
+            return Ok(Some(space.clone()));
+        }
+        let map = part.read_lock::<Map>().ok_or_else(|| {
+            Error::input(format!("the sector `{name}` is {}", type_of(part)))
+                .hint("a sector is a map like `#{ Sz: 0 }`")
+        })?;
+        subspace(sites, &map, task).map(Some)
+    };
+    match (part("from")?, part("to")?) {
+        (None, None) => Ok((subspace(sites, sector, task)?, None)),
+        (Some(from), Some(to)) if sector.len() == 2 => Ok((from, Some(to))),
+        _ => Err(Error::input("an operator from one sector to another names both, and nothing else")
+            .hint("like `#{ from: #{ Sz: 0 }, to: #{ Sz: 1 } }`")),
+    }
+}
+
+/// The operator that options ask for.
+fn operator_of(
+    sum: &OpSum,
+    spaces: (&Subspace, Option<&Subspace>),
+    o: &Options,
+    task: &Task,
+) -> Result<Operator> {
+    let stored = o.maybe::<bool>("matrix");
+    if stored == Some(false) && o.text("format")? != "auto" {
+        return Err(Error::input("a format of a matrix that is not kept")
+            .hint("leave out `format`, or `matrix: false`"));
+    }
+    let (format, single) = (storage_format(o)?, single_precision(o)?);
+    let wanted = Wanted { format, single, project: o.flag("project")?, stored };
+    symmetric::operator(&session()?.device(), sum, spaces, wanted, task)
+}
+
+/// A vector whose numbers another function of the sector makes; all rows pass through each process.
+fn remade(
+    v: &Vector,
+    (from, to): (usize, usize),
+    make: impl FnOnce(&[C64], usize) -> Result<Vec<C64>>,
+) -> Result<Vector> {
+    let (v, device) = (&v.block, &v.device);
+    if v.rows().global != from {
+        return Err(Error::input(format!("a vector of {} rows for {from} states", v.rows().global))
+            .hint("the vector and the sector belong together"));
+    }
+    let made = make(&device.download(v)?, v.columns())?;
+    let real = made.iter().all(|z| z.im == 0.0) && !v.dtype().is_complex();
+    let dtype = if real { v.dtype() } else { v.dtype().to_complex() };
+    Ok(Vector::new(device, device.upload(dtype, Rows::all(to), v.columns(), &made)?))
 }
 
 #[export_module(root = "crate::script::native")]
 mod basis_functions {
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
-    pub fn basis_to_string(basis: &mut Basis) -> String {
+    pub fn basis_to_string(basis: &mut Subspace) -> String {
         basis.to_string()
     }
 
@@ -34,11 +113,25 @@ mod basis_functions {
     /// assert(exact::basis(sites("S=1/2", 10), #{ Sz: 0 }).dim == 252, "C(10, 5)");
     /// ```
     #[rhai_fn(global, get = "dim", pure)]
-    pub fn basis_dim(basis: &mut Basis) -> INT {
+    pub fn basis_dim(basis: &mut Subspace) -> INT {
         basis.dim() as INT
     }
 
-    /// The names of the local states of state `number` of a basis.
+    /// How many symmetries the group of a basis has: all products of those that its sector names, the identity among them.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let ring = sites("S=1/2", 6);
+    /// let basis = exact::basis(ring, #{ symmetries: [exact::translation(ring, 0), exact::reflection(ring, 1)] });
+    /// assert(basis.symmetries == 12, "turns and reflections of a hexagon");
+    /// ```
+    #[rhai_fn(global, get = "symmetries", pure)]
+    pub fn basis_symmetries(basis: &mut Subspace) -> INT {
+        basis.symmetries() as INT
+    }
+
+    /// The names of the local states of state `number` of a basis; where symmetries divide the sector, of the first product state that
+    /// it is made of.
     ///
     /// # Example
     /// ```rhai
@@ -46,14 +139,15 @@ mod basis_functions {
     /// assert(one_down.state(0) == ["Up", "Up", "Dn"], "the last site changes fastest");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn state(basis: &mut Basis, number: INT) -> Fallible<Array> {
+    pub fn state(basis: &mut Subspace, number: INT) -> Fallible<Array> {
         let number = usize::try_from(number).map_err(|_| Error::input(format!("state {number}")));
         let states = number.and_then(|n| basis.state(n))?;
         let name = |(site, s): (&Arc<Site>, &u8)| Dynamic::from(site.states()[*s as usize].clone());
         Ok(basis.sites().iter().zip(&states).map(name).collect())
     }
 
-    /// The number of the product state with the given local states: the row of `unit_block` that makes it.
+    /// The number of the product state with the given local states: the row of `unit_block` that makes it. Where symmetries divide the
+    /// sector, of the state that it is part of.
     ///
     /// # Example
     /// ```rhai
@@ -61,7 +155,7 @@ mod basis_functions {
     /// assert(basis.state(basis.number(["Up", "Dn"])) == ["Up", "Dn"], "there and back");
     /// ```
     #[rhai_fn(global, return_raw, pure)]
-    pub fn number(basis: &mut Basis, states: Array) -> Fallible<INT> {
+    pub fn number(basis: &mut Subspace, states: Array) -> Fallible<INT> {
         if states.len() != basis.sites().count() {
             return Err(Error::input(format!("{} local states for {}", states.len(), basis.sites())).into());
         }
@@ -80,12 +174,21 @@ mod exact_module {
     /// The matrix of a sum of operators on all states of the sites with given conserved numbers, as an operator.
     ///
     /// The sector is a map like `#{ Sz: 0.0 }`, `#{ Nup: 3, Ndn: 3 }` or `#{ N: 4 }`; what it does not name is free. Row numbers
-    /// are those of `exact::basis`.
+    /// are those of `exact::basis`. Its `symmetries` divide it further: an array of `exact::translation`, `exact::reflection`,
+    /// `exact::rotation`, `exact::spin_flip` and `exact::permutation` with their quantum numbers. The group of all their products may be
+    /// any that has a state with these numbers; a sum that it changes is refused. States are then orbits of product states (Sandvik 2010),
+    /// numbers real unless a quantum number is not.
+    ///
+    /// `#{ from: sector, to: sector }` gives the rectangular matrix from one sector to another, as of S+ or of a density wave: of the
+    /// sum's terms what ends in `to`. Both have the same symmetries with any quantum numbers, or `to` none.
     ///
     /// # Options
     /// - `format` ("auto"): "csr", "ell", "sell", "dense".
     /// - `C`, `sigma`: as for `build`.
     /// - `precision` ("double"): or "single".
+    /// - `matrix` (bool, where it fits into memory): keep the matrix; without it every product generates its entries anew, on the processor,
+    ///   and every rank makes its share of the rows with all numbers of the vectors.
+    /// - `project` (false): of a sum that leads out of the sector take the part that stays; its expectation values there are the sum's.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -96,18 +199,27 @@ mod exact_module {
     /// h.add(1.0, "Sz", 0, "Sz", 1);
     /// let pair = exact::operator(h, sites("S=1/2", 2), #{ Sz: 0.0 }, #{ format: "dense" });
     /// assert(pair.dim == 2 && pair.is_hermitian(), "singlet and triplet");
+    /// // The ground state of a ring, in a sector of 13 states instead of 252.
+    /// let ring = sites("S=1/2", 10);
+    /// let all = [exact::translation(ring, 5), exact::reflection(ring, -1), exact::spin_flip(ring, -1)];
+    /// let small = exact::operator(models::heisenberg(ring, #{ periodic: true }), ring, #{ Sz: 0, symmetries: all });
+    /// assert(small.dim == 13, "of 252");
+    /// assert_close(small.to_matrix().eigh().values[0], -4.515446354, 1e-9);
     /// ```
     #[rhai_fn(name = "operator", return_raw)]
     pub fn operator_with(sum: OpSum, sites: Sites, sector: Map, o: Options) -> Fallible<Operator> {
-        let basis = sector_of(&sector).and_then(|sector| Basis::new(&sites, &sector))?;
-        operator_in_basis_with(sum, basis, o)
+        let task = o.task()?;
+        let (from, to) = sectors(&sites, &sector, &task)?;
+        Ok(operator_of(&sum, (&from, to.as_ref()), &o, &task)?)
     }
 
     #[rhai_fn(name = "operator", return_raw)]
     pub fn operator_on_all(sum: OpSum, sites: Sites) -> Fallible<Operator> {
-        let basis = Basis::new(&sites, &Sector::new())?;
         let session = session()?;
-        Ok(manybody::operator(&session.device(), &sum, &basis, Format::Auto, false, &session.task(true))?)
+        let task = session.task(true);
+        let all = subspace(&sites, &Map::new(), &task)?;
+        let wanted = Wanted { format: Format::Auto, single: false, project: false, stored: None };
+        Ok(symmetric::operator(&session.device(), &sum, (&all, None), wanted, &task)?)
     }
 
     /// The matrix of a sum of operators in a basis made by `exact::basis`.
@@ -121,25 +233,102 @@ mod exact_module {
     /// assert_close(dot(neel, exact::operator(h, basis) * neel), -0.75, 1e-14);
     /// ```
     #[rhai_fn(name = "operator", return_raw)]
-    pub fn operator_in_basis_with(sum: OpSum, basis: Basis, o: Options) -> Fallible<Operator> {
-        let format = storage_format(&o)?;
-        let (single, task) = (single_precision(&o)?, o.task()?);
-        Ok(manybody::operator(&session()?.device(), &sum, &basis, format, single, &task)?)
+    pub fn operator_in_basis_with(sum: OpSum, basis: Subspace, o: Options) -> Fallible<Operator> {
+        Ok(operator_of(&sum, (&basis, None), &o, &o.task()?)?)
     }
 
-    /// The product states of the sites with given conserved numbers, in the order of the operators' rows.
+    /// The states of the sites with given conserved numbers, and `symmetries` where the sector names some, in the order of the operators'
+    /// rows. Making it once saves finding the orbits for every operator; every rank finds all of them.
     ///
     /// # Example
     /// ```rhai
     /// assert(exact::basis(sites("Electron", 4), #{ Nup: 2, Ndn: 2 }).dim == 36, "C(4, 2)^2");
     /// ```
     #[rhai_fn(return_raw)]
-    pub fn basis(sites: Sites, sector: Map) -> Fallible<Basis> {
-        Ok(sector_of(&sector).and_then(|sector| Basis::new(&sites, &sector))?)
+    pub fn basis(sites: Sites, sector: Map) -> Fallible<Subspace> {
+        Ok(subspace(&sites, &sector, &session()?.task(true))?)
     }
 
     #[rhai_fn(name = "basis", return_raw)]
-    pub fn basis_of_all(sites: Sites) -> Fallible<Basis> {
-        Ok(Basis::new(&sites, &Sector::new())?)
+    pub fn basis_of_all(sites: Sites) -> Fallible<Subspace> {
+        Ok(subspace(&sites, &Map::new(), &session()?.task(true))?)
+    }
+
+    /// Vectors of a sector with symmetries as vectors of the same sector without them, where every operator acts. All rows pass through
+    /// the memory of each rank.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let ring = sites("S=1/2", 6);
+    /// let h = models::heisenberg(ring, #{ periodic: true });
+    /// let basis = exact::basis(ring, #{ Sz: 0, symmetries: [exact::translation(ring, 3)] });
+    /// let ground = davidson(exact::operator(h, basis), #{ seed: 1 });
+    /// let psi = exact::unfold(ground.vectors, basis);
+    /// let plain = exact::operator(h, ring, #{ Sz: 0 });
+    /// assert_close(norm(plain * psi - psi * ground.values[0]), 0.0, 1e-6);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn unfold(v: Vector, basis: Subspace) -> Fallible<Vector> {
+        let dims = (basis.dim(), basis.plain().dim());
+        Ok(remade(&v, dims, |numbers, columns| basis.unfold(numbers, columns))?)
+    }
+
+    /// The part of vectors of a sector without symmetries that lies in the same sector with them: the other way of `exact::unfold`, and
+    /// what projects onto momenta and parities. All rows pass through the memory of each rank.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let ring = sites("S=1/2", 4);
+    /// let basis = exact::basis(ring, #{ Sz: 0, symmetries: [exact::translation(ring, 0)] });
+    /// let plain = exact::basis(ring, #{ Sz: 0 });
+    /// let neel = unit_block(exact::operator(opsum() + 1.0, plain), [plain.number(["Up", "Dn", "Up", "Dn"])]);
+    /// assert_close(norm(exact::fold(neel, basis)) ** 2.0, 0.5, 1e-14);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn fold(v: Vector, basis: Subspace) -> Fallible<Vector> {
+        let dims = (basis.plain().dim(), basis.dim());
+        Ok(remade(&v, dims, |numbers, columns| basis.fold(numbers, columns))?)
+    }
+
+    /// How a part of the sites is entangled with the rest, in a vector of a basis: a map of `entropy`, of order `alpha`, the `weights` of the
+    /// Schmidt decomposition, descending, and these `by_sector`, by the conserved numbers of the part: an array of maps with `sector`
+    /// and `weights`. The part is any set of sites; fermions are brought before those of the rest with their signs. All numbers of the
+    /// vector pass through the memory of each rank.
+    ///
+    /// # Options
+    /// - `alpha` (1.0): order of the entropy, `ln(sum w^alpha) / (1 - alpha)`; of order 1, von Neumann's, `- sum w ln w`.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // A ring of four spins: its ground state, and two sites that face each other.
+    /// let ring = sites("S=1/2", 4);
+    /// let basis = exact::basis(ring, #{ Sz: 0, symmetries: [exact::translation(ring, 0)] });
+    /// let ground = exact::operator(models::heisenberg(ring, #{ periodic: true }), basis).to_matrix().eigh().vectors.column(0);
+    /// let v = block(exact::operator(opsum() + 1.0, basis), ground);
+    /// assert_close(exact::entanglement(v, basis, [0, 2]).entropy, log(3.0), 1e-12);
+    /// let up = exact::entanglement(v, basis, [1], #{ alpha: 2.0 }).by_sector[1];
+    /// assert(up.sector.Sz == 0.5, "ascending");
+    /// assert_close(up.weights[0], 0.5, 1e-12);
+    /// ```
+    #[rhai_fn(name = "entanglement", return_raw)]
+    pub fn entanglement_with(v: Vector, basis: Subspace, part: Dynamic, o: Options) -> Fallible<Map> {
+        let part = row_numbers(part)?;
+        if v.block.columns() != 1 || v.block.rows().global != basis.dim() {
+            return Err(Error::input(format!(
+                "the entanglement of {} vectors of {} rows in a basis of {} states",
+                v.block.columns(),
+                v.block.rows().global,
+                basis.dim()
+            ))
+            .hint("one column, `v.column(0)`, and the basis that it was made in")
+            .into());
+        }
+        let alpha = o.float("alpha")?;
+        let found = basis.entanglement(&v.device.download(&v.block)?, &part, alpha)?;
+        let mut map = Map::new();
+        map.insert("entropy".into(), found.entropy.into());
+        map.insert("weights".into(), Dynamic::from(Series::Real(found.weights)));
+        map.insert("by_sector".into(), by_sector(found.by_sector).into());
+        Ok(map)
     }
 }

@@ -11,7 +11,7 @@ use super::lattice::reals;
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sector, Site, Sites, Tail};
-use crate::number::{C64, Matrix};
+use crate::number::{C64, Matrix, Series};
 use crate::script::failure::failure;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
@@ -104,6 +104,18 @@ pub(super) fn sector_of(map: &Map) -> Result<Sector> {
     map.iter()
         .map(|(name, value)| Ok((name.to_string(), real(value, &format!("the sector's `{name}`"))?)))
         .collect()
+}
+
+/// Schmidt weights by conserved numbers, as maps.
+pub(super) fn by_sector(all: Vec<(Sector, Vec<f64>)>) -> Array {
+    let one = |(sector, weights): (Sector, Vec<f64>)| {
+        let sector: Map = sector.into_iter().map(|(n, q)| (n.into(), q.into())).collect();
+        let mut map = Map::new();
+        map.insert("sector".into(), sector.into());
+        map.insert("weights".into(), Dynamic::from(Series::Real(weights)));
+        Dynamic::from(map)
+    };
+    all.into_iter().map(one).collect()
 }
 
 /// The chain that `sites(kind, n, options)` asks for.

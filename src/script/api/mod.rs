@@ -44,6 +44,7 @@ mod series_maths;
 mod sizes;
 mod solve;
 mod sparse;
+mod symmetry;
 mod table;
 mod tight_binding;
 mod transport;
@@ -89,6 +90,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     lattice::register(rooms);
     manybody::register(rooms);
     exact::register(rooms);
+    symmetry::register(rooms);
     dmrg::register(rooms);
     model::register(rooms);
     molecule::register(rooms);

@@ -1,7 +1,7 @@
 //! States as vectors: sums, products with operator sums, elements, norms; and what is drawn from them.
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, FLOAT, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT};
 
 use super::held::{Held, number};
 use super::{AnyState, Either, either};
@@ -359,14 +359,7 @@ mod algebra_functions {
         let wrong = || Error::input(format!("no bond {bond}")).hint("bond 0 lies between sites 0 and 1");
         let bond = usize::try_from(bond).map_err(|_| wrong())?;
         let all = either!(&held.state, s => s.spectrum_by_sector(bond))?;
-        let one = |(sector, weights): (crate::manybody::Sector, Vec<f64>)| {
-            let sector: Map = sector.into_iter().map(|(n, q)| (n.into(), q.into())).collect();
-            let mut map = Map::new();
-            map.insert("sector".into(), sector.into());
-            map.insert("weights".into(), Dynamic::from(Series::Real(weights)));
-            Dynamic::from(map)
-        };
-        Ok(all.into_iter().map(one).collect())
+        Ok(crate::script::api::manybody::by_sector(all))
     }
 
     /// The reduced density matrix of a few sites, in the product of their states, the last site the fastest. That of fermions gives all
