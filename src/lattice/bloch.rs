@@ -46,7 +46,6 @@ impl Bloch {
             return Err(Error::input("momenta of a model that is open in every direction")
                 .hint("a direction has a momentum if its boundary is \"periodic\""));
         }
-        model.unturned()?;
         if model.strain.is_some() {
             return Err(Error::input("momenta of a strained model, whose cell is another").hint(
                 "make a lattice of the strained vectors and sites, and give the hoppings their new values",

@@ -194,10 +194,10 @@ impl Model {
 
     /// The same model with what crosses a periodic boundary multiplied by the phase of a momentum, in units of the
     /// sample's reciprocal vectors, one number for each direction that is not open: its matrix is the Bloch Hamiltonian of
-    /// the whole sample.
+    /// the whole sample. Phases of the boundaries' own go.
     ///
     /// # Errors
-    /// A momentum of another dimension, or not finite; boundaries with phases of their own.
+    /// A momentum of another dimension, or not finite.
     pub fn at_momentum(&self, k: &[f64]) -> Result<Model> {
         let count = self.lattice.wrap.iter().filter(|wrap| **wrap != Wrap::Open).count();
         if k.len() != count {
@@ -210,7 +210,6 @@ impl Model {
         if let Some(x) = k.iter().find(|x| !x.is_finite()) {
             return Err(Error::input(format!("a momentum of {x}")).hint("look for a division by zero"));
         }
-        self.unturned()?;
         let mut model = self.clone();
         let closed = model.lattice.wrap.iter_mut().filter(|wrap| **wrap != Wrap::Open);
         for (wrap, k) in closed.zip(k) {
@@ -224,16 +223,6 @@ impl Model {
         }
         model.momentum = true;
         Ok(model)
-    }
-
-    /// An error where a boundary has a phase: beside a momentum it would be another one.
-    pub(super) fn unturned(&self) -> Result<()> {
-        let plain = |wrap: &Wrap| matches!(wrap, Wrap::Open | Wrap::Phase(C64::ONE));
-        if self.momentum || self.lattice.wrap.iter().all(plain) {
-            return Ok(());
-        }
-        Err(Error::input("momenta of a model whose boundary has a phase")
-            .hint("take \"periodic\": a twist of phi is the momentum phi/(2 pi) of the sample as one cell"))
     }
 
     /// The hoppings, each without its conjugate.

@@ -11,7 +11,6 @@ fn bands_that_cannot_be() {
              let open = model(lattice::chain(4).boundary(\"open\")); open.nearest(-1.0);\n\
              let metal = model(lattice::square(1, 1), 2); metal.hop([1, 0], diagonal(series([1.0, -1.0])));\n\
              metal.onsite(diagonal(series([0.137, -0.1])));\n\
-             let turned = model(lattice::chain(4).boundary(\"antiperiodic\")); turned.nearest(-1.0);\n\
              let far = model(lattice::custom([[1.0]], #{ sites: [[0.0], [2e4]], bonds: [[[0], 0, 1]] })); far.nearest(-1.0);\n\
              let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });",
         )
@@ -20,8 +19,6 @@ fn bands_that_cannot_be() {
         &mut engine,
         &[
             ("open.bloch(0.1)", "open in every direction", "periodic"),
-            ("turned.bloch(0.1)", "whose boundary has a phase", "the momentum"),
-            ("turned.build(#{ k: 0.1 })", "whose boundary has a phase", "the momentum"),
             ("g.bloch(0.1)", "a momentum of 1 numbers for 2 periodic directions", "reciprocal"),
             ("g.bloch([0.1, \"x\"])", "a momentum is an array of numbers", ""),
             ("g.bloch([0.0 / 0.0, 0.1])", "a momentum of NaN", ""),

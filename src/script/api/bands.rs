@@ -101,7 +101,7 @@ fn others(o: &Options, count: usize) -> Result<Vec<f64>> {
 mod band_functions {
     /// The Bloch Hamiltonian at a momentum: a Hermitian Matrix of one cell, `H(k) = sum over cells R of <0|H|R> exp(2 pi i k.R)`.
     /// `k` is in units of the reciprocal vectors, one number for every periodic direction; open directions belong to the cell.
-    /// Where terms differ from cell to cell (disorder, flux, removed sites), the whole sample is the cell.
+    /// Phases of boundaries have no part in it. Where terms differ from cell to cell (disorder, flux, removed sites), the whole sample is the cell.
     ///
     /// # Example
     /// ```rhai

@@ -469,7 +469,8 @@ mod model_functions {
     ///   are sorted by length together. `occupancy` of the operator says how much is padding.
     /// - `precision` ("double"): or "single".
     /// - `k` (float or array, none): the Bloch Hamiltonian of the whole sample, sparse, at a momentum in units of the sample's
-    ///   reciprocal vectors, one number for every periodic direction.
+    ///   reciprocal vectors, one number for every periodic direction. It takes the place of a boundary's own phase: "antiperiodic"
+    ///   without it is `k: 0.5`.
     ///
     /// # Example
     /// ```rhai
