@@ -4,11 +4,13 @@
 mod automaton;
 mod bonds;
 mod cell;
+mod descent;
 mod environment;
 mod gauge;
 mod krylov;
 mod measure;
 mod search;
+mod share;
 mod start;
 mod state;
 mod step;
