@@ -44,4 +44,4 @@ pub use state::State;
 pub use storage::{Saved, is_state, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};
 pub use trotter::Trotter;
-pub use uniform::{Cell, Repeated, SavedUniform, Search, Uniform, lowest_cell_product};
+pub use uniform::{Asked, Cell, Excitations, Repeated, SavedUniform, Search, Uniform, lowest_cell_product};

@@ -4,6 +4,7 @@
 mod algebra;
 mod blocks;
 mod density;
+mod excited;
 mod held;
 mod order;
 mod reading;
@@ -28,6 +29,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     algebra::register(rooms);
     blocks::register(rooms);
     density::register(rooms);
+    excited::register(rooms);
     order::register(rooms);
     state::register(rooms);
     time::register(rooms);

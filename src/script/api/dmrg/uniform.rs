@@ -41,7 +41,7 @@ pub(in crate::script) struct HeldUniform {
 }
 
 impl HeldUniform {
-    fn cell(&self) -> Arc<Cell> {
+    pub(super) fn cell(&self) -> Arc<Cell> {
         either!(&self.state, s => s.cell().clone())
     }
 
@@ -63,7 +63,7 @@ impl HeldUniform {
     }
 
     /// Twice the values of a charge that the option `charge` gives.
-    fn charge(&self, o: &Options) -> Result<Option<Label>> {
+    pub(super) fn charge(&self, o: &Options) -> Result<Option<Label>> {
         let Some(map) = o.maybe::<Map>("charge") else { return Ok(None) };
         let cell = self.cell();
         let given = cell.sites.target(&sector_of(&map)?)?;
