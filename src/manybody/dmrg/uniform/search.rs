@@ -123,22 +123,22 @@ impl<T: Element> Search<T> {
         Ok((Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: 0, moved: 0 }, lost))
     }
 
-    /// With its states, of at most `states` a bond and of weights of no less than `least`, moved to the sectors where the ground
-    /// state of two sites has more weight.
+    /// With its states moved to the sectors, and to the kinds of states within them, where the ground state of two sites has more
+    /// weight: `most` has the most states of a bond, the least weight, and how many times its own the weight has to be for which a
+    /// state gives way.
     ///
     /// # Errors
     /// As [`Search::step`].
     pub fn reshared(
         &self,
         device: &Device,
-        states: usize,
-        least: f64,
+        most: (usize, f64, f64),
         task: &Task,
     ) -> Result<Search<T>> {
         let tol = 0.1 * self.tolerance();
         let known = self.environments(tol)?;
         let again = |psi: &Uniform<T>| Ok(Arc::new(Environments::new(psi, &self.h, None, tol)?));
-        let (psi, moved) = self.psi.reshared(&known, again, device, (states, least), &task.quiet())?;
+        let (psi, moved) = self.psi.reshared(&known, again, device, most, &task.quiet())?;
         Ok(Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: NEW, moved })
     }
 

@@ -22,8 +22,6 @@ use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::task::Task;
 
-/// A state moves to another sector where its weight is larger by this factor: equal weights stay where they are.
-const GAIN: f64 = 1.02;
 /// How exactly the ground state of two sites is found, in parts of what the Hamiltonian adds to them.
 const EXACT: f64 = 1e-2;
 /// Most products of its search.
@@ -209,7 +207,7 @@ impl<T: Element> Uniform<T> {
         environments: &Environments<T>,
         again: impl Fn(&Uniform<T>) -> Result<Arc<Environments<T>>>,
         device: &Device,
-        most: (usize, f64),
+        most: (usize, f64, f64),
         task: &Task,
     ) -> Result<(Uniform<T>, usize)> {
         let n = self.count();
@@ -336,8 +334,8 @@ struct Exchange<T> {
 
 impl<T> Exchange<T> {
     /// How many states of each sector stay, and how many come: the largest weights of both, `states` in all and none below
-    /// `least`.
-    fn moves(&self, old: Dims, (states, least): (usize, f64)) -> (Dims, Dims) {
+    /// `least`. A state gives way to one of `gain` times its weight.
+    fn moves(&self, old: Dims, (states, least, gain): (usize, f64, f64)) -> (Dims, Dims) {
         let mut stay = old;
         let mut come = Dims::new();
         let mut next = self.found.iter().filter(|d| d.weight * d.weight >= least).peekable();
@@ -350,7 +348,7 @@ impl<T> Exchange<T> {
             let last = stay.iter().filter(|e| *e.1 > 0).map(weight).min_by(|a, b| a.0.total_cmp(&b.0));
             let Some((less, from)) = last else { break };
             let more = next.peek().map_or(0.0, |d| d.weight * d.weight);
-            let leaves = total > states || (less < least && total > 1) || (total == states && more > GAIN * less);
+            let leaves = total > states || (less < least && total > 1) || (total == states && more > gain * less);
             if leaves {
                 *stay.entry(from).or_default() -= 1;
             } else if total < states && more > 0.0 {

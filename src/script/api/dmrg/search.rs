@@ -193,14 +193,15 @@ mod search_functions {
         Ok(either_map!(run, s => Arc::new(s.cut(states, least)?.0)))
     }
 
-    /// The search with its states, of at most `states` a bond and none of weights below `least`, moved to the sectors where the ground
-    /// state of two neighbouring sites has more weight; `moved` says how many have moved.
+    /// The search with its states, of at most `states` a bond and none of weights below `least`, moved to the sectors, and the kinds of
+    /// states within them, where the ground state of two neighbouring sites has more weight: a state gives way to one of `gain` times
+    /// its weight. `moved` says how many have moved.
     #[rhai_fn(global, name = "reshared", pure, return_raw)]
-    pub fn reshared(run: &mut AnySearch, states: INT, least: FLOAT) -> Fallible<AnySearch> {
+    pub fn reshared(run: &mut AnySearch, states: INT, least: FLOAT, gain: FLOAT) -> Fallible<AnySearch> {
         let session = session()?;
         let (device, task) = (session.device(), session.task(false));
-        let states = usize::try_from(states).unwrap_or(0);
-        Ok(either_map!(run, s => Arc::new(s.reshared(&device, states, least, &task)?)))
+        let most = (usize::try_from(states).unwrap_or(0), least, gain);
+        Ok(either_map!(run, s => Arc::new(s.reshared(&device, most, &task)?)))
     }
 
     /// How many states `reshared` has moved to other sectors.
