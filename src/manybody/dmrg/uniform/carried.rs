@@ -38,7 +38,9 @@ pub(super) fn to_right(entries: &[Entry], wide: usize, bra: &Tensor<C64>, ket: &
         for (&(b, k), m) in &x[entry.left] {
             let mut halves: Vec<Option<Mat<C64>>> = vec![None; ket.fusion.states()];
             for &(i, j, z) in &entry.elements {
-                let (Some((at, upper)), Some((to, lower))) = (bra.part(b, i), ket.part(k, j)) else { continue };
+                let (Some((at, upper)), Some((to, lower))) = (bra.part(b, i), ket.part(k, j)) else {
+                    continue;
+                };
                 let half = halves[j].get_or_insert_with(|| product(m.as_ref(), lower));
                 put(&mut out[entry.right], (at, to), scaled(adjoint_product(upper, half.as_ref()), z));
             }

@@ -147,8 +147,10 @@ impl Excitations {
     ) -> Result<Excitations> {
         let other = right.unwrap_or(left);
         if !h.cell.same(&left.cell) || !h.cell.same(&other.cell) {
-            return Err(Error::input("the states belong to other sites or numbers than the Hamiltonian's cell")
-                .hint("all need the same cell, with the same conserved numbers"));
+            return Err(Error::input(
+                "the states belong to other sites or numbers than the Hamiltonian's cell",
+            )
+            .hint("all need the same cell, with the same conserved numbers"));
         }
         let lefts = half(left, h, Side::Left)?;
         let energy = |psi: &Uniform<C64>, left: &Row| -> Result<f64> {
@@ -247,8 +249,7 @@ impl Excitations {
         let (start, done) = (bond.start.unwrap_or(0), bond.done.unwrap_or(0));
         let ends = [start, done];
         let centre: Matrices<C64> = diagonal(self.left.centre[0].iter().cloned());
-        let other: Matrices<C64> =
-            diagonal(self.left.centre[0].iter().map(|c| adjoint(c.as_ref())));
+        let other: Matrices<C64> = diagonal(self.left.centre[0].iter().map(|c| adjoint(c.as_ref())));
         let nothing = || vec![Matrices::new(); bond.charges.len()];
         let sites = &mixed.sites;
         // The change lies to the left of the bra's ...
@@ -258,14 +259,24 @@ impl Excitations {
             }
             v
         };
-        let layout =
-            RowLayout::new(symmetry, Side::Left, (&self.left.spaces[0], &self.right.spaces[0]), &bond.charges, Some(start));
+        let layout = RowLayout::new(
+            symmetry,
+            Side::Left,
+            (&self.left.spaces[0], &self.right.spaces[0]),
+            &bond.charges,
+            Some(start),
+        );
         let known = self.same.then_some((&ends[1..], &centre, &other));
         let source = past(nothing(), n);
         let before = mixed.geometric(Side::Left, &layout, (self.phase.conj(), &source), known)?;
         // ... or to the right.
-        let layout =
-            RowLayout::new(symmetry, Side::Right, (&self.right.spaces[0], &self.left.spaces[0]), &bond.charges, None);
+        let layout = RowLayout::new(
+            symmetry,
+            Side::Right,
+            (&self.right.spaces[0], &self.left.spaces[0]),
+            &bond.charges,
+            None,
+        );
         let known = self.same.then_some((&ends[..], &centre, &other));
         let source = (0..n).rev().fold(nothing(), |v, k| self.right_past(&back, &b, k, &v));
         let behind = back.geometric(Side::Right, &layout, (self.phase, &source), known)?;

@@ -93,14 +93,31 @@ impl<T: Element> Search<T> {
                 None => Arc::new((Point::new(&self.psi, &surroundings, device)?, Memory::new())),
             };
             let step = near.0.step(&near.1, &surroundings, device)?;
-            let near = step.map_or(Arc::new((Point::new(&near.0.psi, &surroundings, device)?, Memory::new())), Arc::new);
+            let near = step
+                .map_or(Arc::new((Point::new(&near.0.psi, &surroundings, device)?, Memory::new())), Arc::new);
             let (psi, found) = (near.0.psi.clone(), near.0.found);
-            return Ok(Search { h: self.h.clone(), psi, known: None, found: Some(found), near: Some(near), due: 0, moved: 0 });
+            return Ok(Search {
+                h: self.h.clone(),
+                psi,
+                known: None,
+                found: Some(found),
+                near: Some(near),
+                due: 0,
+                moved: 0,
+            });
         }
         let environments = self.environments(0.1 * tol)?;
         let due = self.due.saturating_sub(1);
         let (psi, found) = self.psi.step(&environments, device, tol, task)?;
-        Ok(Search { h: self.h.clone(), psi, known: Some(environments), found: Some(found), near: None, due, moved: 0 })
+        Ok(Search {
+            h: self.h.clone(),
+            psi,
+            known: Some(environments),
+            found: Some(found),
+            near: None,
+            due,
+            moved: 0,
+        })
     }
 
     /// With bonds of up to `states` states, as far as the Hamiltonian adds any.
@@ -120,7 +137,10 @@ impl<T: Element> Search<T> {
     /// When a decomposition does not converge.
     pub fn cut(&self, states: usize, least: f64) -> Result<(Search<T>, f64)> {
         let (psi, lost) = self.psi.regauged()?.cut(states, least)?;
-        Ok((Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: 0, moved: 0 }, lost))
+        Ok((
+            Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: 0, moved: 0 },
+            lost,
+        ))
     }
 
     /// With its states moved to the sectors, and to the kinds of states within them, where the ground state of two sites has more
@@ -129,12 +149,7 @@ impl<T: Element> Search<T> {
     ///
     /// # Errors
     /// As [`Search::step`].
-    pub fn reshared(
-        &self,
-        device: &Device,
-        most: (usize, f64, f64),
-        task: &Task,
-    ) -> Result<Search<T>> {
+    pub fn reshared(&self, device: &Device, most: (usize, f64, f64), task: &Task) -> Result<Search<T>> {
         let tol = 0.1 * self.tolerance();
         let known = self.environments(tol)?;
         let again = |psi: &Uniform<T>| Ok(Arc::new(Environments::new(psi, &self.h, None, tol)?));

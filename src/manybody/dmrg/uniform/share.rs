@@ -348,7 +348,8 @@ impl<T> Exchange<T> {
             let last = stay.iter().filter(|e| *e.1 > 0).map(weight).min_by(|a, b| a.0.total_cmp(&b.0));
             let Some((less, from)) = last else { break };
             let more = next.peek().map_or(0.0, |d| d.weight * d.weight);
-            let leaves = total > states || (less < least && total > 1) || (total == states && more > gain * less);
+            let leaves =
+                total > states || (less < least && total > 1) || (total == states && more > gain * less);
             if leaves {
                 *stay.entry(from).or_default() -= 1;
             } else if total < states && more > 0.0 {

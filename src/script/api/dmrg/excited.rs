@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use rhai::{FLOAT, INT};
 use rhai::plugin::*;
+use rhai::{FLOAT, INT};
 
 use super::uniform::HeldUniform;
 use super::{Either, either_map};
@@ -62,7 +62,12 @@ mod excited_functions {
     /// assert_close(up.excitations_at(m, 0.5).energy[0], 3.0, 1e-12);
     /// ```
     #[rhai_fn(global, name = "excitations_at", pure, return_raw)]
-    pub fn excitations_at(held: &mut HeldUniform, h: Arc<Repeated>, momentum: FLOAT, o: Options) -> Fallible<Table> {
+    pub fn excitations_at(
+        held: &mut HeldUniform,
+        h: Arc<Repeated>,
+        momentum: FLOAT,
+        o: Options,
+    ) -> Fallible<Table> {
         let n = held.cell().sites.count();
         let asked = Asked {
             phase: momentum * n as f64,

@@ -16,7 +16,7 @@ mod uniform;
 use std::sync::Arc;
 
 pub(super) use held::need_own_name;
-pub(super) use reading::load_state as load;
+pub(super) use reading::{load_blocks, load_state as load};
 
 use crate::error::Error;
 use crate::manybody::dmrg::{Block, State, Superblock};
