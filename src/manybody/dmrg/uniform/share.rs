@@ -9,9 +9,9 @@ use faer::{Mat, MatRef};
 use super::super::basis::Basis;
 use super::super::block::{Block, Shape};
 use super::super::dense::{adjoint_product, product, square, thin_svd};
-use super::super::space::{Label, Space};
+use super::super::space::{Fusion, Label, Space};
 use super::super::superblock::Pair;
-use super::super::tensor::adjoint;
+use super::super::tensor::{Tensor, adjoint};
 use super::environment::{Environments, left_basis, right_basis};
 use super::gauge::turned;
 use super::state::Uniform;
@@ -31,13 +31,13 @@ const PRODUCTS: usize = 40;
 type Dims = BTreeMap<Label, usize>;
 
 /// A direction that a bond may grow by.
-pub(super) struct Direction<T> {
+struct Direction<T> {
     weight: f64,
-    pub(super) label: Label,
+    label: Label,
     /// A column for the site before, rows as in the product of its bond and states.
-    pub(super) left: Mat<T>,
+    left: Mat<T>,
     /// A column for the site behind, rows as in the product of its right block and states.
-    pub(super) right: Mat<T>,
+    right: Mat<T>,
 }
 
 /// Two sites beside a bond, between the surroundings of both.
@@ -244,6 +244,77 @@ impl<T: Element> Uniform<T> {
         Ok((less.with_directions(&all)?, moved))
     }
 
+    /// The same state with more states at each bond.
+    fn with_directions(&self, all: &[Vec<Direction<T>>]) -> Result<Uniform<T>> {
+        let n = self.count();
+        let symmetry = &self.cell.symmetry;
+        let mut spaces = Vec::with_capacity(n);
+        for (old, found) in self.spaces.iter().zip(all) {
+            let mut dims: BTreeMap<Label, usize> = old.iter().map(|(q, d)| (q.clone(), d)).collect();
+            found.iter().for_each(|d| *dims.entry(d.label.clone()).or_default() += 1);
+            spaces.push(Space::new(dims));
+        }
+        let (mut left, mut right) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        for site in 0..n {
+            let behind = self.behind(site);
+            let states = &self.cell.states[site];
+            let (before, after) = (&spaces[site], &spaces[behind]);
+            left.push(self.left[site].padded(symmetry, before, states, after, |row, fusion, out| {
+                // Columns of the directions behind the site.
+                let label = fusion.space().label(row);
+                let old = &self.left[site].fusion;
+                let Some(from) = old.space().find(label) else { return };
+                let first = self.spaces[behind].find(label).map_or(0, |s| self.spaces[behind].dim(s));
+                let own = all[behind].iter().filter(|d| d.label == *label);
+                for (column, d) in (first..).zip(own) {
+                    for part in old.parts(from) {
+                        let inner = before.find(self.spaces[site].label(part.inner)).unwrap_or(0);
+                        let (_, to) = fusion.place(inner, part.state);
+                        for i in 0..part.dim {
+                            out[(to.offset + i, column)] = d.left[(part.offset + i, 0)];
+                        }
+                    }
+                }
+            })?);
+            let (space, place) = super::environment::seen_from_right(symmetry, &self.spaces[behind]);
+            let product = Fusion::new(symmetry, &space, states);
+            right.push(self.right[site].padded(symmetry, before, states, after, |row, fusion, out| {
+                // Rows of the directions before the site.
+                let label = fusion.space().label(row);
+                let Some(own) = self.spaces[behind].find(label) else { return };
+                for to in fusion.parts(row) {
+                    let q = before.label(to.inner);
+                    let first = self.spaces[site].find(q).map_or(0, |s| self.spaces[site].dim(s));
+                    let turned = symmetry.subtract(&symmetry.zero(), q);
+                    let Some(sector) = product.space().find(&turned) else { continue };
+                    let known = all[site].iter().filter(|d| d.label == *q);
+                    for (at, d) in (first..).zip(known) {
+                        let here = product.parts(sector).iter();
+                        for part in here.filter(|p| p.state == to.state && place[p.inner] == own) {
+                            for j in 0..part.dim {
+                                out[(to.offset + at, j)] = d.right[(part.offset + j, 0)];
+                            }
+                        }
+                    }
+                }
+            })?);
+        }
+        let centre = (0..n)
+            .map(|bond| {
+                let old = &self.spaces[bond];
+                let one = |(q, d): (&Label, usize)| {
+                    let known = old.find(q).map(|s| &self.centre[bond][s]);
+                    Mat::from_fn(d, d, |i, j| match known {
+                        Some(c) if i < c.nrows() && j < c.ncols() => c[(i, j)],
+                        _ => T::default(),
+                    })
+                };
+                spaces[bond].iter().map(one).collect()
+            })
+            .collect();
+        Ok(Uniform { cell: self.cell.clone(), spaces, left, right, centre })
+    }
+
     /// The state with at most `states` states at each bond, those of the largest weights, and of no less than `least` of
     /// all; and the largest weight that a bond has lost.
     ///
@@ -360,5 +431,38 @@ impl<T> Exchange<T> {
             }
         }
         (stay, come)
+    }
+}
+
+impl<T: Element> Tensor<T> {
+    /// The tensor between larger bases, in whose sectors the old states come first, and what `extra` adds to the matrix of
+    /// a row of the new product.
+    fn padded(
+        &self,
+        symmetry: &super::super::space::Symmetry,
+        before: &Space,
+        states: &[Label],
+        behind: &Space,
+        extra: impl Fn(usize, &Fusion, &mut Mat<T>),
+    ) -> Result<Tensor<T>> {
+        let fusion = Fusion::new(symmetry, before, states);
+        let fill = |sector: usize| {
+            let (label, columns) = (behind.label(sector), behind.dim(sector));
+            let Some(row) = fusion.space().find(label) else { return Mat::zeros(0, columns) };
+            let mut out = Mat::zeros(fusion.space().dim(row), columns);
+            if let Some(at) = self.behind.find(label) {
+                let old = &self.matrices[at];
+                for part in self.fusion.parts(self.rows[at]) {
+                    let inner = before.find(self.before.label(part.inner)).unwrap_or(0);
+                    let (_, to) = fusion.place(inner, part.state);
+                    out.as_mut()
+                        .submatrix_mut(to.offset, 0, part.dim, old.ncols())
+                        .copy_from(old.as_ref().subrows(part.offset, part.dim));
+                }
+            }
+            extra(row, &fusion, &mut out);
+            out
+        };
+        Tensor::new(symmetry, before, states, behind, fill)
     }
 }

@@ -7,11 +7,9 @@ use faer::{Mat, MatRef};
 
 use super::super::block::Block;
 use super::super::dense::{adjoint_product, product, square, thin_svd};
-use super::super::space::{Fusion, Label, Space};
 use super::super::superblock::{Strategy, Superblock};
 use super::super::tensor::{Blocks, Tensor, adjoint, from_right, to_tensor};
 use super::environment::Environments;
-use super::share::Direction;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::backend::{Device, Rows};
@@ -219,111 +217,7 @@ impl<T: Element> Uniform<T> {
             Uniform { cell: self.cell.clone(), spaces: self.spaces.clone(), left, right, centre: centres };
         Ok((next, Found { energy: environments.energy, gradient, squares }))
     }
-
-    /// The same state with more states at each bond.
-    pub(super) fn with_directions(&self, all: &[Vec<Direction<T>>]) -> Result<Uniform<T>> {
-        let n = self.count();
-        let symmetry = &self.cell.symmetry;
-        let mut spaces = Vec::with_capacity(n);
-        for (old, found) in self.spaces.iter().zip(all) {
-            let mut dims: BTreeMap<Label, usize> = old.iter().map(|(q, d)| (q.clone(), d)).collect();
-            found.iter().for_each(|d| *dims.entry(d.label.clone()).or_default() += 1);
-            spaces.push(Space::new(dims));
-        }
-        let (mut left, mut right) = (Vec::with_capacity(n), Vec::with_capacity(n));
-        for site in 0..n {
-            let behind = self.behind(site);
-            let states = &self.cell.states[site];
-            let (before, after) = (&spaces[site], &spaces[behind]);
-            left.push(self.left[site].padded(symmetry, before, states, after, |row, fusion, out| {
-                // Columns of the directions behind the site.
-                let label = fusion.space().label(row);
-                let old = &self.left[site].fusion;
-                let Some(from) = old.space().find(label) else { return };
-                let first = self.spaces[behind].find(label).map_or(0, |s| self.spaces[behind].dim(s));
-                let own = all[behind].iter().filter(|d| d.label == *label);
-                for (column, d) in (first..).zip(own) {
-                    for part in old.parts(from) {
-                        let inner = before.find(self.spaces[site].label(part.inner)).unwrap_or(0);
-                        let (_, to) = fusion.place(inner, part.state);
-                        for i in 0..part.dim {
-                            out[(to.offset + i, column)] = d.left[(part.offset + i, 0)];
-                        }
-                    }
-                }
-            })?);
-            let (space, place) = super::environment::seen_from_right(symmetry, &self.spaces[behind]);
-            let product = Fusion::new(symmetry, &space, states);
-            right.push(self.right[site].padded(symmetry, before, states, after, |row, fusion, out| {
-                // Rows of the directions before the site.
-                let label = fusion.space().label(row);
-                let Some(own) = self.spaces[behind].find(label) else { return };
-                for to in fusion.parts(row) {
-                    let q = before.label(to.inner);
-                    let first = self.spaces[site].find(q).map_or(0, |s| self.spaces[site].dim(s));
-                    let turned = symmetry.subtract(&symmetry.zero(), q);
-                    let Some(sector) = product.space().find(&turned) else { continue };
-                    let known = all[site].iter().filter(|d| d.label == *q);
-                    for (at, d) in (first..).zip(known) {
-                        let here = product.parts(sector).iter();
-                        for part in here.filter(|p| p.state == to.state && place[p.inner] == own) {
-                            for j in 0..part.dim {
-                                out[(to.offset + at, j)] = d.right[(part.offset + j, 0)];
-                            }
-                        }
-                    }
-                }
-            })?);
-        }
-        let centre = (0..n)
-            .map(|bond| {
-                let old = &self.spaces[bond];
-                let one = |(q, d): (&Label, usize)| {
-                    let known = old.find(q).map(|s| &self.centre[bond][s]);
-                    Mat::from_fn(d, d, |i, j| match known {
-                        Some(c) if i < c.nrows() && j < c.ncols() => c[(i, j)],
-                        _ => T::default(),
-                    })
-                };
-                spaces[bond].iter().map(one).collect()
-            })
-            .collect();
-        Ok(Uniform { cell: self.cell.clone(), spaces, left, right, centre })
-    }
 }
 
 /// Most products of a search within a step.
 const STEPS: usize = 60;
-
-impl<T: Element> Tensor<T> {
-    /// The tensor between larger bases, in whose sectors the old states come first, and what `extra` adds to the matrix of
-    /// a row of the new product.
-    fn padded(
-        &self,
-        symmetry: &super::super::space::Symmetry,
-        before: &Space,
-        states: &[Label],
-        behind: &Space,
-        extra: impl Fn(usize, &Fusion, &mut Mat<T>),
-    ) -> Result<Tensor<T>> {
-        let fusion = Fusion::new(symmetry, before, states);
-        let fill = |sector: usize| {
-            let (label, columns) = (behind.label(sector), behind.dim(sector));
-            let Some(row) = fusion.space().find(label) else { return Mat::zeros(0, columns) };
-            let mut out = Mat::zeros(fusion.space().dim(row), columns);
-            if let Some(at) = self.behind.find(label) {
-                let old = &self.matrices[at];
-                for part in self.fusion.parts(self.rows[at]) {
-                    let inner = before.find(self.before.label(part.inner)).unwrap_or(0);
-                    let (_, to) = fusion.place(inner, part.state);
-                    out.as_mut()
-                        .submatrix_mut(to.offset, 0, part.dim, old.ncols())
-                        .copy_from(old.as_ref().subrows(part.offset, part.dim));
-                }
-            }
-            extra(row, &fusion, &mut out);
-            out
-        };
-        Tensor::new(symmetry, before, states, behind, fill)
-    }
-}
