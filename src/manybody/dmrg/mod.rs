@@ -4,6 +4,7 @@
 mod algebra;
 mod basis;
 mod block;
+mod blocks_of;
 mod classical;
 mod cover;
 mod dense;
@@ -32,6 +33,7 @@ mod uniform;
 
 pub use basis::Basis;
 pub use block::Block;
+pub use blocks_of::InBlocks;
 pub use classical::lowest_products;
 pub use density::{DensityMatrix, Mixing, Truncation};
 pub use edge::edge_chain;
@@ -41,7 +43,7 @@ pub use overlap::projected;
 pub use predict::transformed;
 pub use space::{Label, Side, Symmetry};
 pub use state::State;
-pub use storage::{Saved, is_state, sealed, unsealed};
+pub use storage::{Saved, is_state, joined, parted, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};
 pub use trotter::Trotter;
-pub use uniform::{Cell, Repeated, SavedUniform, Search, Uniform, lowest_cell_product};
+pub use uniform::{Asked, Cell, Excitations, Repeated, SavedUniform, Search, Uniform, lowest_cell_product};

@@ -15,7 +15,7 @@ use super::tensor::Tensor;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{Site, Sites};
-use crate::number::C64;
+use crate::number::{C64, Series};
 
 const MAGIC: &[u8] = b"umklapp dmrg 2\n";
 /// How files without a checksum began.
@@ -191,6 +191,29 @@ pub(super) fn read_matrix<T: Element>(
         }
     }
     Ok(matrix)
+}
+
+/// The header of the bytes of a state; its numbers follow in the order of its blocks.
+///
+/// # Errors
+/// When they are no state.
+pub fn parted(bytes: &[u8]) -> Result<Value> {
+    header_of(bytes).map(|parts| parts.0)
+}
+
+/// The bytes of a state from its header and its numbers.
+pub fn joined(header: &Value, numbers: &[Series]) -> Vec<u8> {
+    let mut bytes = headed(header);
+    for all in numbers {
+        match all {
+            Series::Real(all) => all.iter().for_each(|x| bytes.extend(x.to_le_bytes())),
+            Series::Complex(all) => all.iter().for_each(|z| {
+                bytes.extend(z.re.to_le_bytes());
+                bytes.extend(z.im.to_le_bytes());
+            }),
+        }
+    }
+    bytes
 }
 
 /// A complete file from the bytes of states.

@@ -77,6 +77,9 @@ fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
             .hint("names of files are relative to the folder where the program was started"));
     }
     only("numbers", o)?;
+    if let Some(state) = dmrg::load_blocks(file, &path)? {
+        return Ok(state);
+    }
     if let Some(vectors) = vector_files::loaded(&path)? {
         return Ok(vectors);
     }
@@ -121,7 +124,7 @@ mod load_functions {
     ///   dataset in a group is called by its path, `x["group/name"]`;
     /// - Moments and DoubleMoments;
     /// - a BlockVector or an Eigen: an `.npz` archive with the array `vectors` of two dimensions or more;
-    /// - a DmrgState;
+    /// - a DmrgState or UniformState, as `.dmrg` or `.npz`;
     /// - Links, a gauge field: NERSC archives, ILDG and SciDAC (lime) files. Checksums are verified, and a note tells of a lime
     ///   file without one. Links of 32 bits are projected onto SU(3), links of 64 bits where they need it, with a note; links
     ///   that are off by more than 1e-6 are refused;

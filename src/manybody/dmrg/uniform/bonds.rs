@@ -15,7 +15,7 @@ use crate::number::C64;
 /// it is the other way round; the first sector of a pair is that of the rows.
 pub(super) type Matrices<T> = BTreeMap<(usize, usize), Mat<T>>;
 
-fn put<T: Element>(to: &mut Matrices<T>, at: (usize, usize), m: Mat<T>) {
+pub(super) fn put<T: Element>(to: &mut Matrices<T>, at: (usize, usize), m: Mat<T>) {
     match to.get_mut(&at) {
         Some(sum) => *sum += m,
         None => {

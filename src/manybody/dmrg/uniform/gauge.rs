@@ -46,7 +46,7 @@ fn scaled<T: Element>(all: &[Mat<T>], z: f64) -> Vec<Mat<T>> {
 }
 
 /// A tensor with its bonds multiplied by matrices: `left` has rows of the new basis, `right` columns.
-fn turned<T: Element>(
+pub(super) fn turned<T: Element>(
     cell: &Cell,
     site: usize,
     tensor: &Tensor<T>,
@@ -126,7 +126,24 @@ impl<T: Element> Uniform<T> {
         Uniform::from_left_form(&self.cell, &self.spaces, self.left.clone(), &self.density_left(0))
     }
 
+    /// The same state with its right form found anew from the left one, which stays what it is.
+    ///
+    /// # Errors
+    /// When a fixed point or decomposition does not converge.
+    pub(super) fn completed(&self) -> Result<Uniform<T>> {
+        Uniform::right_of(&self.cell, &self.spaces, self.left.clone(), &self.density_left(0))
+    }
+
     fn from_left_form(
+        cell: &Arc<Cell>,
+        spaces: &[Space],
+        left: Vec<Tensor<T>>,
+        near: &Matrices<T>,
+    ) -> Result<Uniform<T>> {
+        Uniform::right_of(cell, spaces, left, near)?.diagonal()
+    }
+
+    fn right_of(
         cell: &Arc<Cell>,
         spaces: &[Space],
         left: Vec<Tensor<T>>,
@@ -166,8 +183,7 @@ impl<T: Element> Uniform<T> {
             centre[site] = carry.clone();
         }
         right.reverse();
-        let psi = Uniform { cell: cell.clone(), spaces: spaces.to_vec(), left, right, centre };
-        psi.diagonal()
+        Ok(Uniform { cell: cell.clone(), spaces: spaces.to_vec(), left, right, centre })
     }
 
     /// The same state in the bases of its Schmidt decompositions.
@@ -198,77 +214,5 @@ impl<T: Element> Uniform<T> {
         };
         let centre = parts.iter().map(|bond| bond.iter().map(own).collect()).collect();
         Ok(Uniform { cell: self.cell.clone(), spaces: self.spaces.clone(), left, right, centre })
-    }
-
-    /// The state with at most `states` states at each bond, those of the largest weights, and of no less than `least` of
-    /// all; and the largest weight that a bond has lost.
-    ///
-    /// # Errors
-    /// When a decomposition does not converge.
-    pub fn cut(&self, states: usize, least: f64) -> Result<(Uniform<T>, f64)> {
-        let n = self.count();
-        let mut lost = 0.0f64;
-        let mut bases = Vec::with_capacity(n);
-        let mut dims: Vec<Vec<usize>> = Vec::with_capacity(n);
-        for c in &self.centre {
-            let parts = c.iter().map(|c| thin_svd(c.as_ref())).collect::<Result<Vec<_>>>()?;
-            let mut all: Vec<(f64, usize)> =
-                parts.iter().enumerate().flat_map(|(s, p)| p.1.iter().map(move |w| (w * w, s))).collect();
-            all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-            let sum: f64 = all.iter().map(|a| a.0).sum();
-            let some = all.iter().filter(|a| a.0 >= least * sum).count().clamp(1, states.max(1));
-            lost = lost.max(all[some.min(all.len())..].iter().map(|a| a.0).sum::<f64>() / sum);
-            let mut kept = vec![0; parts.len()];
-            all.iter().take(some).for_each(|a| kept[a.1] += 1);
-            dims.push(kept);
-            bases.push(parts);
-        }
-        self.fitting(&mut dims);
-        let space = |bond: usize| {
-            Space::new(self.spaces[bond].iter().zip(&dims[bond]).map(|((q, _), &d)| (q.clone(), d)).collect())
-        };
-        let spaces: Vec<Space> = (0..n).map(space).collect();
-        if spaces.iter().any(|s| s.sectors() == 0) {
-            return Err(Error::numeric("nothing of the state is left on a bond"));
-        }
-        let columns = |bond: usize| -> Vec<Mat<T>> {
-            let all = bases[bond].iter().zip(&dims[bond]).filter(|p| *p.1 > 0);
-            all.map(|(p, &d)| p.0.as_ref().subcols(0, d).to_owned()).collect()
-        };
-        let mut tensors = Vec::with_capacity(n);
-        for site in 0..n {
-            let behind = self.behind(site);
-            let rows: Vec<Mat<T>> = columns(site).iter().map(|m| adjoint(m.as_ref())).collect();
-            let to = columns(behind);
-            let from = &self.left[site];
-            tensors.push(turned(&self.cell, site, from, (&spaces[site], &rows), (&spaces[behind], &to))?);
-        }
-        Ok((Uniform::canonical(&self.cell, &spaces, &tensors)?, lost))
-    }
-
-    /// Lowers numbers of states until those of every sector can be reached from both sides.
-    fn fitting(&self, dims: &mut [Vec<usize>]) {
-        let n = self.count();
-        loop {
-            let mut changed = false;
-            for site in 0..n {
-                let behind = self.behind(site);
-                let tensor = &self.left[site];
-                let mut out = vec![0; dims[site].len()];
-                for (to, row) in tensor.rows.iter().enumerate() {
-                    let reach: usize = tensor.fusion.parts(*row).iter().map(|p| dims[site][p.inner]).sum();
-                    changed |= reach < dims[behind][to];
-                    dims[behind][to] = dims[behind][to].min(reach);
-                    tensor.fusion.parts(*row).iter().for_each(|p| out[p.inner] += dims[behind][to]);
-                }
-                for (own, reach) in dims[site].iter_mut().zip(out) {
-                    changed |= reach < *own;
-                    *own = (*own).min(reach);
-                }
-            }
-            if !changed {
-                return;
-            }
-        }
     }
 }

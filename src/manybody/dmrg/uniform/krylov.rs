@@ -181,6 +181,72 @@ pub(super) fn largest<T: Element>(
     }
 }
 
+/// The `count` lowest eigenvalues of a Hermitian map, ascending, with vectors and the norms of their residuals, by Krylov spaces of at
+/// most `most` vectors (Lanczos 1950, orthogonalised in full). Further spaces orthogonal to what was found look for equal ones.
+///
+/// # Errors
+/// Those of the map; interruption; when the small problem does not converge.
+pub(super) fn lowest(
+    mut a: impl FnMut(&[C64]) -> Result<Vec<C64>>,
+    start: impl Fn(u64) -> Vec<C64>,
+    dim: usize,
+    count: usize,
+    tol: f64,
+    most: usize,
+) -> Result<Vec<(f64, Vec<C64>, f64)>> {
+    let mut found: Vec<(f64, Vec<C64>, f64)> = Vec::new();
+    for round in 0..=count as u64 {
+        let known: Vec<Vec<C64>> = found.iter().map(|f| f.1.clone()).collect();
+        let room = dim - known.len();
+        let wanted = count.min(room);
+        if wanted == 0 {
+            break;
+        }
+        let mut v = start(round);
+        orthogonalise(&known, &mut v);
+        let size = norm(&v);
+        let mut basis = vec![scaled(&v, 1.0 / size)];
+        let mut small: Vec<Vec<C64>> = Vec::new();
+        let new = loop {
+            crate::task::poll()?;
+            let mut v = a(&basis[small.len()])?;
+            orthogonalise(&known, &mut v);
+            let (h, left) = orthogonalise(&basis, &mut v);
+            small.push(h);
+            // Rounding towards what is known would grow, as it looks like an eigenvalue of zero.
+            orthogonalise(&known, &mut v);
+            let n = small.len();
+            let whole = left == 0.0 || n >= most.min(room);
+            if whole || (n > wanted + 1 && n.is_multiple_of(3)) {
+                let element = |i: usize, j: usize| if i <= j { small[j][i] } else { small[i][j].conj() };
+                let m = faer::Mat::from_fn(n, n, element);
+                let (values, vectors) = super::super::dense::eigh(m.as_ref(), faer::Par::Seq)?;
+                let residual = |k: usize| left * vectors[(n - 1, k)].norm();
+                let some = wanted.min(n);
+                if whole || (0..some).all(|k| residual(k) <= tol) {
+                    let pair = |k: usize| {
+                        let mut x = vec![C64::ZERO; dim];
+                        basis.iter().take(n).enumerate().for_each(|(i, q)| add(&mut x, vectors[(i, k)], q));
+                        (values[k], x, residual(k))
+                    };
+                    break (0..some).map(pair).collect::<Vec<_>>();
+                }
+            }
+            basis.push(scaled(&v, 1.0 / left));
+        };
+        let full = found.len() >= count;
+        let bound = found.get(count.wrapping_sub(1)).map_or(f64::INFINITY, |f| f.0);
+        let more = !full || new.first().is_some_and(|f| f.0 < bound - 10.0 * tol);
+        found.extend(new);
+        found.sort_by(|a, b| a.0.total_cmp(&b.0));
+        found.truncate(count);
+        if !more {
+            break;
+        }
+    }
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

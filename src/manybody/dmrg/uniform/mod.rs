@@ -3,12 +3,17 @@
 
 mod automaton;
 mod bonds;
+mod carried;
 mod cell;
+mod descent;
 mod environment;
+mod excite;
 mod gauge;
 mod krylov;
+mod labels;
 mod measure;
 mod search;
+mod share;
 mod start;
 mod state;
 mod step;
@@ -18,6 +23,7 @@ mod tests;
 
 pub use automaton::Repeated;
 pub use cell::Cell;
+pub use excite::{Asked, Excitations};
 pub use search::Search;
 pub use start::lowest_cell_product;
 pub use state::Uniform;

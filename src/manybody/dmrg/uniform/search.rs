@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use faer::Mat;
-use faer::prelude::Solve;
-
 use super::automaton::Repeated;
+use super::descent::{Memory, Point};
 use super::environment::Environments;
 use super::state::Uniform;
 use super::step::Found;
 use crate::backend::Device;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::number::C64;
 use crate::task::Task;
 
 /// A search under way.
@@ -23,20 +20,18 @@ pub struct Search<T> {
     known: Option<Arc<Environments<T>>>,
     /// What the last step found of the state that it began with.
     found: Option<Found>,
-    /// The last steps: where each led, and by how much it changed the state.
-    steps: Vec<Arc<Taken<T>>>,
+    /// Where the last step along the gradient led, with the steps before it.
+    near: Option<Arc<(Point<T>, Memory<T>)>>,
+    /// How many steps by local ground states are due, since states are new.
+    due: usize,
+    /// How many states the last move between sectors has moved.
+    moved: usize,
 }
 
-/// A step that was taken.
-struct Taken<T> {
-    to: Uniform<T>,
-    change: Vec<C64>,
-}
-
-/// How many steps are combined.
-const DEPTH: usize = 6;
-/// The largest gradient at which they are: further away, steps do not add up.
-const NEAR: f64 = 1e-2;
+/// The largest gradient at which steps go along it: further away, larger steps lead on faster.
+const NEAR: f64 = 2e-3;
+/// How many steps by local ground states give new states their weights.
+const NEW: usize = 3;
 
 /// The largest tolerance of the environments and of the searches of a step.
 const LOOSE: f64 = 1e-4;
@@ -55,7 +50,7 @@ impl<T: Element> Search<T> {
             )
             .hint("both need the same cell, with the same conserved numbers"));
         }
-        Ok(Search { h: h.clone(), psi, known: None, found: None, steps: Vec::new() })
+        Ok(Search { h: h.clone(), psi, known: None, found: None, near: None, due: 0, moved: 0 })
     }
 
     /// The state.
@@ -68,6 +63,11 @@ impl<T: Element> Search<T> {
         self.found
     }
 
+    /// How many states have moved to other sectors, where the last thing done was to move them.
+    pub fn moved(&self) -> usize {
+        self.moved
+    }
+
     fn tolerance(&self) -> f64 {
         self.found.map_or(LOOSE, |f| (1e-3 * f.gradient).clamp(TIGHT, LOOSE))
     }
@@ -77,33 +77,47 @@ impl<T: Element> Search<T> {
         Ok(Arc::new(Environments::new(&self.psi, &self.h, known, tol)?))
     }
 
-    /// One step of all sites. Near the minimum it is combined with those before it so that their changes cancel (Anderson, J.
-    /// ACM 12, 547 (1965)), as steps alone may go to and fro.
+    /// One step of all sites: far from the minimum by local ground states, near it along the gradient.
     ///
     /// # Errors
     /// When a search or a linear system fails; interruption.
     pub fn step(&self, device: &Device, task: &Task) -> Result<Search<T>> {
         let tol = self.tolerance();
+        if self.due == 0 && self.found.is_some_and(|f| f.gradient < NEAR) {
+            let known = self.near.as_ref().map_or(self.known.clone(), |n| Some(n.0.environments.clone()));
+            let surroundings = |psi: &Uniform<T>| {
+                Ok(Arc::new(Environments::new(psi, &self.h, known.as_deref(), 0.1 * tol)?))
+            };
+            let near = match &self.near {
+                Some(near) => near.clone(),
+                None => Arc::new((Point::new(&self.psi, &surroundings, device)?, Memory::new())),
+            };
+            let step = near.0.step(&near.1, &surroundings, device)?;
+            let near = step
+                .map_or(Arc::new((Point::new(&near.0.psi, &surroundings, device)?, Memory::new())), Arc::new);
+            let (psi, found) = (near.0.psi.clone(), near.0.found);
+            return Ok(Search {
+                h: self.h.clone(),
+                psi,
+                known: None,
+                found: Some(found),
+                near: Some(near),
+                due: 0,
+                moved: 0,
+            });
+        }
         let environments = self.environments(0.1 * tol)?;
-        let (psi, found, change) = self.psi.step(&environments, device, tol, task)?;
-        // Steps that lead away are forgotten.
-        let away = self.found.is_some_and(|f| found.gradient > 2.0 * f.gradient);
-        let mut steps = if away || found.gradient > NEAR { Vec::new() } else { self.steps.clone() };
-        if found.gradient <= NEAR {
-            steps.push(Arc::new(Taken { to: psi.clone(), change }));
-        }
-        if steps.len() > DEPTH {
-            steps.remove(0);
-        }
-        let psi = match weights(&steps) {
-            Some(weights) => {
-                let parts: Vec<(f64, &Uniform<T>)> =
-                    weights.into_iter().zip(&steps).map(|(z, s)| (z, &s.to)).collect();
-                Uniform::combined(&parts)?.unwrap_or(psi)
-            }
-            None => psi,
-        };
-        Ok(Search { h: self.h.clone(), psi, known: Some(environments), found: Some(found), steps })
+        let due = self.due.saturating_sub(1);
+        let (psi, found) = self.psi.step(&environments, device, tol, task)?;
+        Ok(Search {
+            h: self.h.clone(),
+            psi,
+            known: Some(environments),
+            found: Some(found),
+            near: None,
+            due,
+            moved: 0,
+        })
     }
 
     /// With bonds of up to `states` states, as far as the Hamiltonian adds any.
@@ -114,7 +128,7 @@ impl<T: Element> Search<T> {
         let environments = self.environments(0.1 * self.tolerance())?;
         let more: Vec<usize> = self.psi.widths().iter().map(|w| states.saturating_sub(*w)).collect();
         let (psi, _) = self.psi.widened(&environments, device, &more)?;
-        Ok(Search { h: self.h.clone(), psi, known: None, found: self.found, steps: Vec::new() })
+        Ok(Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: NEW, moved: 0 })
     }
 
     /// With bonds of at most `states` states, and weights of no less than `least`; and the largest weight that was lost.
@@ -123,7 +137,24 @@ impl<T: Element> Search<T> {
     /// When a decomposition does not converge.
     pub fn cut(&self, states: usize, least: f64) -> Result<(Search<T>, f64)> {
         let (psi, lost) = self.psi.regauged()?.cut(states, least)?;
-        Ok((Search { h: self.h.clone(), psi, known: None, found: self.found, steps: Vec::new() }, lost))
+        Ok((
+            Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: 0, moved: 0 },
+            lost,
+        ))
+    }
+
+    /// With its states moved to the sectors, and to the kinds of states within them, where the ground state of two sites has more
+    /// weight: `most` has the most states of a bond, the least weight, and how many times its own the weight has to be for which a
+    /// state gives way.
+    ///
+    /// # Errors
+    /// As [`Search::step`].
+    pub fn reshared(&self, device: &Device, most: (usize, f64, f64), task: &Task) -> Result<Search<T>> {
+        let tol = 0.1 * self.tolerance();
+        let known = self.environments(tol)?;
+        let again = |psi: &Uniform<T>| Ok(Arc::new(Environments::new(psi, &self.h, None, tol)?));
+        let (psi, moved) = self.psi.reshared(&known, again, device, most, &task.quiet())?;
+        Ok(Search { h: self.h.clone(), psi, known: None, found: self.found, near: None, due: NEW, moved })
     }
 
     /// The state in its canonical forms with what is known of it: energy and gradient, and the variance of the energy a site as
@@ -135,35 +166,9 @@ impl<T: Element> Search<T> {
     pub fn settled(&self, device: &Device, task: &Task) -> Result<(Uniform<T>, Found, f64)> {
         let psi = self.psi.regauged()?;
         let environments = Environments::new(&psi, &self.h, None, TIGHT)?;
-        let (_, found, _) = psi.step(&environments, device, 1.0, task)?;
+        let (_, found) = psi.step(&environments, device, 1.0, task)?;
         let (_, beyond) = psi.widened(&environments, device, &vec![0; psi.count()])?;
         let variance = (beyond + found.squares) / psi.count() as f64;
         Ok((psi, found, variance))
     }
-}
-
-/// The coefficients, of sum one, with which the changes of some steps nearly cancel; none for a single step.
-fn weights<T>(steps: &[Arc<Taken<T>>]) -> Option<Vec<f64>> {
-    let n = steps.len();
-    if n < 2 {
-        return None;
-    }
-    let dot = |a: &[C64], b: &[C64]| a.iter().zip(b).map(|(x, y)| x.re * y.re + x.im * y.im).sum::<f64>();
-    let last = dot(&steps[n - 1].change, &steps[n - 1].change);
-    if !(last > 0.0) {
-        return None;
-    }
-    // The normal equations, scaled by each step's own size, with what keeps the coefficients small.
-    let size: Vec<f64> = steps.iter().map(|s| dot(&s.change, &s.change).sqrt()).collect();
-    let a = Mat::from_fn(n, n, |i, j| {
-        let own = if i == j { 1e-10 } else { 0.0 };
-        dot(&steps[i].change, &steps[j].change) / (size[i] * size[j]) + own
-    });
-    let b = Mat::from_fn(n, 1, |i, _| 1.0 / size[i]);
-    let x = a.partial_piv_lu().solve(&b);
-    let raw: Vec<f64> = (0..n).map(|i| x[(i, 0)] / size[i]).collect();
-    let sum: f64 = raw.iter().sum();
-    let weights: Vec<f64> = raw.iter().map(|z| z / sum).collect();
-    let tame = weights.iter().map(|z| z.abs()).sum::<f64>();
-    (tame.is_finite() && tame < 1e3).then_some(weights)
 }

@@ -17,15 +17,15 @@ use crate::number::C64;
 /// A state of an infinite chain. Bond `i` lies before site `i` of the cell.
 #[derive(Debug, Clone)]
 pub struct Uniform<T> {
-    pub(super) cell: Arc<Cell>,
+    pub(in super::super) cell: Arc<Cell>,
     /// The bases of the bonds, labelled by the numbers to the left less those of whole cells.
-    pub(super) spaces: Vec<Space>,
+    pub(in super::super) spaces: Vec<Space>,
     /// Isometries from the left.
-    pub(super) left: Vec<Tensor<T>>,
+    pub(in super::super) left: Vec<Tensor<T>>,
     /// Isometries from the right.
-    pub(super) right: Vec<Tensor<T>>,
+    pub(in super::super) right: Vec<Tensor<T>>,
     /// At each bond, by its sectors: the state's matrix between the two forms; the sum of the squares is one.
-    pub(super) centre: Vec<Vec<Mat<T>>>,
+    pub(in super::super) centre: Vec<Vec<Mat<T>>>,
 }
 
 impl<T: Element> Uniform<T> {

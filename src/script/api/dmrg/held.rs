@@ -10,10 +10,11 @@ use super::order::order_of;
 use super::{AnyState, Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::OpSum;
-use crate::manybody::dmrg::{Saved, sealed};
+use crate::manybody::dmrg::{InBlocks, Saved, parted, sealed};
 use crate::number::{C64, Series};
 use crate::output::files;
 use crate::script::api::about;
+use crate::script::api::table::manifest;
 use crate::script::session;
 
 /// A state and how it was found, as scripts hold it.
@@ -118,11 +119,61 @@ pub(in crate::script::api) fn need_own_name(file: &str) -> Result<()> {
     files::need_extension(Path::new(file), &["dmrg"], "a DmrgState")
 }
 
+/// Saves a state as an NPZ archive where the name ends so; whether it does.
+pub(super) fn saved_in_blocks(file: &str, bytes: &[u8], state: impl FnOnce() -> InBlocks) -> Result<bool> {
+    if Path::new(file).extension().is_none_or(|e| !e.eq_ignore_ascii_case("npz")) {
+        return Ok(false);
+    }
+    let session = session()?;
+    let path = session.output_path(file);
+    let state = state();
+    let mut arrays: Vec<files::Named> =
+        vec![("norm".into(), vec![1], files::Numbers::Any(Series::Real(vec![state.norm])))];
+    let whole = |all: Vec<usize>| files::Numbers::Whole(all.into_iter().map(|k| k as i64).collect());
+    let labels = |all: Vec<&Vec<i32>>| {
+        let shape = vec![all.len() as u64, all.first().map_or(0, |q| q.len()) as u64];
+        let values = all.into_iter().flatten().map(|q| f64::from(*q) / 2.0).collect();
+        (shape, files::Numbers::Any(Series::Real(values)))
+    };
+    for (i, bond) in state.bonds.iter().enumerate() {
+        let (shape, values) = labels(bond.iter().map(|b| &b.0).collect());
+        arrays.push((format!("bond{i}_charges"), shape, values));
+        arrays.push((
+            format!("bond{i}_dims"),
+            vec![bond.len() as u64],
+            whole(bond.iter().map(|b| b.1).collect()),
+        ));
+    }
+    for (i, site) in state.sites.iter().enumerate() {
+        let (shape, values) = labels(site.iter().collect());
+        arrays.push((format!("state{i}_charges"), shape, values));
+    }
+    for tensor in state.tensors {
+        let width = tensor.blocks.first().map_or(0, |b| b.place.len()) as u64;
+        let place = tensor.blocks.iter().flat_map(|b| b.place.clone()).collect();
+        arrays.push((
+            format!("{}_index", tensor.name),
+            vec![tensor.blocks.len() as u64, width],
+            whole(place),
+        ));
+        for (k, b) in tensor.blocks.into_iter().enumerate() {
+            let shape = vec![b.rows as u64, b.columns as u64];
+            arrays.push((format!("{}_block{k}", tensor.name), shape, files::Numbers::Any(b.numbers)));
+        }
+    }
+    files::save_state(&arrays, &parted(bytes)?, &path, Some(&manifest()?))?;
+    session.saved(&path);
+    Ok(true)
+}
+
 pub(super) fn save_state(held: &Held, file: &str) -> Result<()> {
+    let mut bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
+    if saved_in_blocks(file, &bytes, || either!(&held.state, s => s.in_blocks()))? {
+        return Ok(());
+    }
     need_own_name(file)?;
     let session = session()?;
     let path = session.output_path(file);
-    let mut bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
     for other in held.excited() {
         let keys = ["energy", "variance", "order"];
         let known = keys.iter().filter_map(|key| other.about.get_key_value(*key));

@@ -4,6 +4,7 @@
 mod algebra;
 mod blocks;
 mod density;
+mod excited;
 mod held;
 mod order;
 mod reading;
@@ -15,7 +16,7 @@ mod uniform;
 use std::sync::Arc;
 
 pub(super) use held::need_own_name;
-pub(super) use reading::load_state as load;
+pub(super) use reading::{load_blocks, load_state as load};
 
 use crate::error::Error;
 use crate::manybody::dmrg::{Block, State, Superblock};
@@ -28,6 +29,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     algebra::register(rooms);
     blocks::register(rooms);
     density::register(rooms);
+    excited::register(rooms);
     order::register(rooms);
     state::register(rooms);
     time::register(rooms);

@@ -8,8 +8,9 @@ use rhai::{Array, Dynamic};
 use super::held::one_of;
 use super::uniform;
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::unsealed;
+use crate::manybody::dmrg::{joined, unsealed};
 use crate::number::memory;
+use crate::output::files;
 
 /// The state in a file that scripts call `file`, of a finite or an infinite chain.
 pub(in crate::script::api) fn load_state(file: &str, path: &Path) -> Result<Dynamic> {
@@ -19,6 +20,16 @@ pub(in crate::script::api) fn load_state(file: &str, path: &Path) -> Result<Dyna
             .hint("states are written by `gs.save(\"name.dmrg\")`")
     })?;
     let states = unsealed(&bytes).map_err(|e| e.context(format!("`{file}`")))?;
+    state_of(file, states)
+}
+
+/// The state in an NPZ archive, if it is one.
+pub(in crate::script::api) fn load_blocks(file: &str, path: &Path) -> Result<Option<Dynamic>> {
+    let Some((header, numbers)) = files::load_state(path)? else { return Ok(None) };
+    state_of(file, &joined(&header, &numbers)).map(Some)
+}
+
+fn state_of(file: &str, states: &[u8]) -> Result<Dynamic> {
     if let Some(infinite) = uniform::from_bytes(states).map_err(|e| e.context(format!("`{file}`")))? {
         return Ok(Dynamic::from(infinite));
     }

@@ -193,6 +193,23 @@ mod search_functions {
         Ok(either_map!(run, s => Arc::new(s.cut(states, least)?.0)))
     }
 
+    /// The search with its states, of at most `states` a bond and none of weights below `least`, moved to the sectors, and the kinds of
+    /// states within them, where the ground state of two neighbouring sites has more weight: a state gives way to one of `gain` times
+    /// its weight. `moved` says how many have moved.
+    #[rhai_fn(global, name = "reshared", pure, return_raw)]
+    pub fn reshared(run: &mut AnySearch, states: INT, least: FLOAT, gain: FLOAT) -> Fallible<AnySearch> {
+        let session = session()?;
+        let (device, task) = (session.device(), session.task(false));
+        let most = (usize::try_from(states).unwrap_or(0), least, gain);
+        Ok(either_map!(run, s => Arc::new(s.reshared(&device, most, &task)?)))
+    }
+
+    /// How many states `reshared` has moved to other sectors.
+    #[rhai_fn(global, get = "moved", pure)]
+    pub fn search_moved(run: &mut AnySearch) -> INT {
+        either!(run, s => s.moved()) as INT
+    }
+
     #[rhai_fn(global, get = "energy", pure)]
     pub fn search_energy(run: &mut AnySearch) -> Dynamic {
         either!(run, s => s.found().map(|f| f.energy / s.state().count() as f64))

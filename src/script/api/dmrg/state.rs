@@ -415,12 +415,19 @@ mod state_functions {
         either!(&held.state, s => s.sector()).into_iter().map(|(n, q)| (n.into(), q.into())).collect()
     }
 
-    /// Writes the state and what it knows of itself to a file, for `dmrg::load`.
+    /// Writes the state and what it knows of itself to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy reads, of the state
+    /// without the excited ones beside it. There `site0_block0`, .. are the blocks of the first site's tensor, each a matrix
+    /// between a sector of the bond before and one of the bond behind, and row k of `site0_index` has block k's sector before, state
+    /// of the site, and sector behind. `bond0_dims` and `bond0_charges` have the size and the conserved numbers of the sectors of the
+    /// bond before site 0, `state0_charges` those of the site's states, and `norm` is a factor of the product of all tensors.
     ///
     /// # Example
     /// ```rhai
-    /// product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0.0 }).save("neel.dmrg");
+    /// let neel = product_state(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0.0 });
+    /// neel.save("neel.dmrg");
     /// assert_close(load("neel.dmrg").expect("Sz")[0], 0.5, 1e-15);
+    /// neel.save("neel.npz");
+    /// assert_close(load("neel.npz").expect("Sz")[0], 0.5, 1e-15);
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save(held: &mut Held, file: &str) -> Fallible<()> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT, INT, Map};
 
-use super::held::{need_own_name, number, simple};
+use super::held::{need_own_name, number, saved_in_blocks, simple};
 use super::{Either, either};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Cell, SavedUniform, Uniform, sealed};
@@ -41,7 +41,7 @@ pub(in crate::script) struct HeldUniform {
 }
 
 impl HeldUniform {
-    fn cell(&self) -> Arc<Cell> {
+    pub(super) fn cell(&self) -> Arc<Cell> {
         either!(&self.state, s => s.cell().clone())
     }
 
@@ -63,7 +63,7 @@ impl HeldUniform {
     }
 
     /// Twice the values of a charge that the option `charge` gives.
-    fn charge(&self, o: &Options) -> Result<Option<Label>> {
+    pub(super) fn charge(&self, o: &Options) -> Result<Option<Label>> {
         let Some(map) = o.maybe::<Map>("charge") else { return Ok(None) };
         let cell = self.cell();
         let given = cell.sites.target(&sector_of(&map)?)?;
@@ -415,7 +415,9 @@ mod uniform_functions {
         matches!(held.state, Either::Complex(_))
     }
 
-    /// Writes the state and what it knows of itself to a file, for `load`.
+    /// Writes the state and what it knows of itself to a file, for `load`: `.dmrg`, or an `.npz` archive that NumPy reads, with the
+    /// isometries `left0_block0`, .. and `right0_block0`, .., the matrices `centre0_block0`, .. of the bonds (bond i lies before site
+    /// i of the cell), and what `DmrgState`'s `save` says of the rest. The states of the last site count less the numbers of a cell.
     ///
     /// # Example
     /// ```rhai
@@ -424,10 +426,13 @@ mod uniform_functions {
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save(held: &mut HeldUniform, file: &str) -> Fallible<()> {
+        let bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
+        if saved_in_blocks(file, &bytes, || either!(&held.state, s => s.in_blocks()))? {
+            return Ok(());
+        }
         need_own_name(file)?;
         let session = session()?;
         let path = session.output_path(file);
-        let bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
         files::write_bytes(&path, &sealed(&bytes))?;
         session.saved(&path);
         Ok(())

@@ -1,0 +1,211 @@
+//! Operators of the automaton carried along an infinite chain between two states, a matrix for each operator of a bond. What the
+//! surroundings of single sites hold as blocks stands here between any two states, shifted by a charge or not.
+
+use faer::Mat;
+
+use super::super::dense::{adjoint_product, product};
+use super::super::mpo::Entry;
+use super::super::space::{Label, Side, Space, Symmetry};
+use super::super::tensor::{Tensor, adjoint};
+use super::bonds::{Layout, Matrices, put};
+use super::krylov::{gmres, norm};
+use crate::error::{Error, Result};
+use crate::number::C64;
+
+/// The most products of a linear system, and the part of its right side that may be left.
+const MOST: usize = 1000;
+const LEFT: f64 = 1e-12;
+
+/// A matrix for each operator of a bond. On the left rows belong to the bra, on the right to the ket.
+pub(super) type Row = Vec<Matrices<C64>>;
+
+/// Two states between which operators are carried, a tensor of each for each site of the cell, and the automaton.
+pub(super) struct Chain<'a> {
+    pub bra: &'a [Tensor<C64>],
+    pub ket: &'a [Tensor<C64>],
+    pub sites: Vec<&'a [Entry]>,
+    pub widths: Vec<usize>,
+}
+
+fn scaled(m: Mat<C64>, z: C64) -> Mat<C64> {
+    if z == C64::ONE { m } else { m * faer::Scale(z) }
+}
+
+/// Past a site to the right: the sum of `O_ij A_i^H x B_j`, with A of the bra and B of the ket.
+pub(super) fn to_right(entries: &[Entry], wide: usize, bra: &Tensor<C64>, ket: &Tensor<C64>, x: &Row) -> Row {
+    let mut out = vec![Matrices::new(); wide];
+    for entry in entries {
+        for (&(b, k), m) in &x[entry.left] {
+            let mut halves: Vec<Option<Mat<C64>>> = vec![None; ket.fusion.states()];
+            for &(i, j, z) in &entry.elements {
+                let (Some((at, upper)), Some((to, lower))) = (bra.part(b, i), ket.part(k, j)) else {
+                    continue;
+                };
+                let half = halves[j].get_or_insert_with(|| product(m.as_ref(), lower));
+                put(&mut out[entry.right], (at, to), scaled(adjoint_product(upper, half.as_ref()), z));
+            }
+        }
+    }
+    out
+}
+
+/// Past a site to the left: the sum of `O_ij B_j x A_i^H`.
+pub(super) fn to_left(entries: &[Entry], wide: usize, bra: &Tensor<C64>, ket: &Tensor<C64>, x: &Row) -> Row {
+    let mut out = vec![Matrices::new(); wide];
+    for entry in entries {
+        for (&(k, b), m) in &x[entry.right] {
+            if ket.matrices[k].nrows() == 0 {
+                continue;
+            }
+            let mut halves: Vec<Vec<(usize, Mat<C64>)>> = vec![Vec::new(); ket.fusion.states()];
+            for part in ket.fusion.parts(ket.rows[k]) {
+                let lower = ket.matrices[k].as_ref().subrows(part.offset, part.dim);
+                if entry.elements.iter().any(|e| e.1 == part.state) {
+                    halves[part.state].push((part.inner, product(lower, m.as_ref())));
+                }
+            }
+            for &(i, j, z) in &entry.elements {
+                for (from, half) in &halves[j] {
+                    for part in bra.fusion.parts(bra.rows[b]).iter().filter(|p| p.state == i) {
+                        let upper = bra.matrices[b].as_ref().subrows(part.offset, part.dim);
+                        let whole = product(half.as_ref(), adjoint(upper).as_ref());
+                        put(&mut out[entry.left], (*from, part.inner), scaled(whole, z));
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+/// A site between its surroundings: the sum of `O_ij x B_j r`, added to the matrices of `out`.
+pub(super) fn on_site(entries: &[Entry], x: &Row, ket: &Tensor<C64>, r: &Row, out: &mut Tensor<C64>) {
+    for entry in entries {
+        for (&(b, k), m) in &x[entry.left] {
+            let mut wholes: Vec<Option<Vec<(usize, Mat<C64>)>>> = vec![None; ket.fusion.states()];
+            for &(i, j, z) in &entry.elements {
+                let Some((to, lower)) = ket.part(k, j) else { continue };
+                let wholes = wholes[j].get_or_insert_with(|| {
+                    let half = product(m.as_ref(), lower);
+                    let own = r[entry.right].iter().filter(|e| e.0.0 == to);
+                    own.map(|(at, r)| (at.1, product(half.as_ref(), r.as_ref()))).collect()
+                });
+                let (row, part) = out.fusion.place(b, i);
+                for (behind, whole) in wholes {
+                    if out.rows.get(*behind) == Some(&row) {
+                        let mut to = out.matrices[*behind].as_mut().subrows_mut(part.offset, part.dim);
+                        to += &*whole * faer::Scale(z);
+                    }
+                }
+            }
+        }
+    }
+}
+
+pub(super) fn sum(mut a: Row, b: Row) -> Row {
+    for (a, b) in a.iter_mut().zip(b) {
+        b.into_iter().for_each(|(at, m)| put(a, at, m));
+    }
+    a
+}
+
+impl Chain<'_> {
+    /// Operators carried past all sites of the cell.
+    pub fn cell(&self, side: Side, x: &Row) -> Row {
+        let n = self.sites.len();
+        (0..n).fold(x.clone(), |x, k| match side {
+            Side::Left => to_right(self.sites[k], self.widths[k + 1], &self.bra[k], &self.ket[k], &x),
+            Side::Right => {
+                let k = n - 1 - k;
+                to_left(self.sites[k], self.widths[k], &self.bra[k], &self.ket[k], &x)
+            }
+        })
+    }
+
+    /// The solution of `x = phase (T x + source)`, T being a cell of the chain, without on the matrices of a layout. Where the states
+    /// are the same one, `same` has the operators whose fixed point is taken out, it, and that of the other side.
+    ///
+    /// # Errors
+    /// When it does not converge, as between states that are the same but were not said to be.
+    pub fn geometric(
+        &self,
+        side: Side,
+        layout: &RowLayout,
+        (phase, source): (C64, &Row),
+        same: Option<(&[usize], &Matrices<C64>, &Matrices<C64>)>,
+    ) -> Result<Row> {
+        let b: Vec<C64> = layout.flat(source).into_iter().map(|z| phase * z).collect();
+        if norm(&b) == 0.0 {
+            return Ok(layout.rows(&b));
+        }
+        let map = |v: &[C64]| -> Result<Vec<C64>> {
+            crate::task::poll()?;
+            let x = layout.rows(v);
+            let mut y = self.cell(side, &x);
+            if let Some((all, fixed, other)) = same {
+                for &at in all {
+                    let part = super::bonds::trace(&x[at], other);
+                    for (key, m) in fixed {
+                        put(&mut y[at], *key, m * faer::Scale(-part));
+                    }
+                }
+            }
+            let y = layout.flat(&y);
+            Ok(v.iter().zip(&y).map(|(v, y)| v - phase * y).collect())
+        };
+        let mut x = b.clone();
+        let left = gmres(map, &b, &mut x, LEFT * norm(&b), MOST)?;
+        if !(left < 1e-6 * norm(&b)) {
+            return Err(Error::numeric("the surroundings of an excitation did not converge").hint(
+                "the state may be a superposition of several: fewer conserved numbers, a field or a longer cell chooses one",
+            ));
+        }
+        Ok(layout.rows(&x))
+    }
+}
+
+/// Which matrices a vector of operators at the cell's edge holds.
+pub(super) struct RowLayout(Vec<Option<Layout>>);
+
+impl RowLayout {
+    /// Between a bra and a ket, but for the operator `without`. The label of the bra is that of the ket and the operator's.
+    pub fn new(
+        symmetry: &Symmetry,
+        side: Side,
+        (bra, ket): (&Space, &Space),
+        charges: &[Label],
+        without: Option<usize>,
+    ) -> RowLayout {
+        let one = |charge: &Label| {
+            let mut all = Vec::new();
+            for (k, (q, columns)) in ket.iter().enumerate() {
+                if let Some(b) = bra.find(&symmetry.add(q, charge)) {
+                    all.push(match side {
+                        Side::Left => ((b, k), (bra.dim(b), columns)),
+                        Side::Right => ((k, b), (columns, bra.dim(b))),
+                    });
+                }
+            }
+            Layout::of(all)
+        };
+        let pick = |(k, charge): (usize, &Label)| (Some(k) != without).then(|| one(charge));
+        RowLayout(charges.iter().enumerate().map(pick).collect())
+    }
+
+    pub fn flat(&self, x: &Row) -> Vec<C64> {
+        self.0.iter().zip(x).flat_map(|(l, x)| l.as_ref().map_or(Vec::new(), |l| l.flat(x))).collect()
+    }
+
+    pub fn rows(&self, v: &[C64]) -> Row {
+        let mut at = 0;
+        let one = |l: &Option<Layout>| match l {
+            Some(l) => {
+                let from = at;
+                at += l.len();
+                l.matrices(&v[from..at])
+            }
+            None => Matrices::new(),
+        };
+        self.0.iter().map(one).collect()
+    }
+}

@@ -1,0 +1,92 @@
+//! Excitations of infinite chains, by a momentum.
+
+use std::sync::Arc;
+
+use rhai::plugin::*;
+use rhai::{FLOAT, INT};
+
+use super::uniform::HeldUniform;
+use super::{Either, either_map};
+use crate::error::Error;
+use crate::manybody::dmrg::{Asked, Excitations, Repeated, Uniform};
+use crate::number::{C64, Series, Table};
+use crate::script::rooms::Rooms;
+use crate::script::{Fallible, Options};
+
+/// Registers the function.
+pub(super) fn register(rooms: &mut Rooms) {
+    rooms.room("dmrg", exported_module!(excited_functions));
+}
+
+fn complex(held: &HeldUniform) -> Uniform<C64> {
+    match &held.state {
+        Either::Real(s) => s.to_complex(),
+        Either::Complex(s) => (**s).clone(),
+    }
+}
+
+#[export_module(root = "crate::script::native")]
+mod excited_functions {
+    /// The state moved to the left by some sites: what stood on site `by` of the cell stands on its first. An antiferromagnet's other
+    /// ground state, to which kinks lead.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let neel = dmrg::uniform_product(sites("S=1/2", 2), ["Up", "Dn"], #{ Sz: 0 });
+    /// assert_close(neel.moved(1).expect("Sz")[0], -0.5, 1e-15);
+    /// ```
+    #[rhai_fn(global, name = "moved", pure, return_raw)]
+    pub fn moved(held: &mut HeldUniform, by: INT) -> Fallible<HeldUniform> {
+        let n = held.cell().sites.count() as INT;
+        let by = by.rem_euclid(n) as usize;
+        let state = either_map!(&held.state, s => Arc::new(s.moved(by)?));
+        Ok(HeldUniform { state, about: held.about.clone() })
+    }
+
+    /// The lowest excitations above a ground state at one wave number a site, by the quasi-particle ansatz (Haegeman et al., PRB 85,
+    /// 100408 (2012)): a Table of `energy` and `residual`. `dmrg::uniform_excitations` takes several.
+    ///
+    /// # Options
+    /// - `charge` (map, zero): the conserved numbers that the excitation has more than the ground state.
+    /// - `to` (UniformState, none): another ground state on the right, for kinks.
+    /// - `count` (1): how many.
+    /// - `tol` (1e-8): the residual at which they are found.
+    /// - `most` (200): most vectors of a search.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let up = dmrg::uniform_product(sites("S=1/2", 1), ["Up"], #{});
+    /// let h = opsum();
+    /// h.add(-3.0, "Sz", 0);
+    /// let m = dmrg::cell_mpo(h, sites("S=1/2", 1), #{});
+    /// assert_close(up.excitations_at(m, 0.5).energy[0], 3.0, 1e-12);
+    /// ```
+    #[rhai_fn(global, name = "excitations_at", pure, return_raw)]
+    pub fn excitations_at(
+        held: &mut HeldUniform,
+        h: Arc<Repeated>,
+        momentum: FLOAT,
+        o: Options,
+    ) -> Fallible<Table> {
+        let n = held.cell().sites.count();
+        let asked = Asked {
+            phase: momentum * n as f64,
+            charge: held.charge(&o)?.unwrap_or_else(|| held.cell().symmetry.zero()),
+            count: o.count("count", 1)?,
+            tol: o.float("tol")?,
+            most: o.count("most", 3)?,
+        };
+        let other = o.maybe::<HeldUniform>("to").map(|s| complex(&s));
+        let all = Excitations::new(&h, &complex(held), other.as_ref(), &asked)?;
+        if all.dim() == 0 {
+            return Err(Error::input("no excitation changes the numbers by that charge")
+                .hint("labels of the ground state and of the one on the right have to differ by it")
+                .into());
+        }
+        let found = all.lowest(&asked)?;
+        Ok(Table::from_columns([
+            ("energy", Series::Real(found.iter().map(|f| f.0).collect())),
+            ("residual", Series::Real(found.iter().map(|f| f.1).collect())),
+        ])?)
+    }
+}
