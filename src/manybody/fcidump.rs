@@ -73,9 +73,12 @@ pub fn read_fcidump(text: &str, cutoff: f64) -> Result<Molecule> {
     for (number, line) in lines.by_ref() {
         let upper = line.to_uppercase().replace(" =", "=");
         let begins = header.is_empty();
+        if begins && upper.is_empty() {
+            continue;
+        }
         header.push_str(&upper);
         header.push(' ');
-        if begins && !upper.starts_with("&FCI") {
+        if begins && !upper.starts_with("&FCI") && !upper.starts_with("$FCI") {
             return Err(bad(number, "no header"));
         }
         if upper.ends_with("&END") || upper.ends_with("$END") || upper.ends_with('/') {
