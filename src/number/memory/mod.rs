@@ -34,8 +34,8 @@ pub fn watch() {
     }));
 }
 
-/// The error behind a panic that tells of memory refused, else nothing: [`Refused`], sizes beyond all addresses, and the
-/// `unwrap` of a failed allocation inside a library.
+/// The error behind a panic that tells of memory refused, else nothing: [`Refused`], sizes beyond all addresses, and
+/// the `unwrap` of a failed allocation inside a library.
 pub fn panic_of_memory(payload: &(dyn Any + Send)) -> Option<Error> {
     let text = payload
         .downcast_ref::<String>()
