@@ -122,7 +122,7 @@ impl Grid<'_> {
     /// same.
     fn edge(&self, from: Corner, to: Corner) -> Result<C64> {
         let middle = ((from.0 + to.0) / 2, (from.1 + to.1) / 2);
-        let whole = (from.0 + to.0) % 2 == 0 && (from.1 + to.1) % 2 == 0;
+        let whole = (from.0 + to.0).is_multiple_of(2) && (from.1 + to.1).is_multiple_of(2);
         if whole && middle != from && self.known.contains_key(&self.wrapped(middle)) {
             return Ok(self.edge(from, middle)? * self.edge(middle, to)?);
         }
