@@ -378,8 +378,8 @@ fn script(seed: u64, most: usize) -> String {
     format!("{CHECKS}\n{model}spectrum(op, {count}, {}, {single});\n", draw.below(1000))
 }
 
-/// Cases that failed once: a level of an isolated pair, orthogonal to its partner, was lost where the shift of the preconditioner was
-/// the partner's diagonal entry; a filter stalled; a rough search missed a level.
+/// Cases that failed once: a level of an isolated pair, orthogonal to its partner, was lost where the shift of the
+/// preconditioner was the partner's diagonal entry; a filter stalled; a rough search missed a level.
 const FAILED: [u64; 5] = [61233, 5159, 6448, 50453, 53820];
 
 fn setting(name: &str, default: u64) -> u64 {

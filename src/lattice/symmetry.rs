@@ -15,7 +15,8 @@ impl Lattice {
     /// A translation by some cells in one direction, over the boundary back to the other side.
     ///
     /// # Errors
-    /// For a direction that is not there, an open boundary or one with a phase other than 1 and -1, sites that were removed.
+    /// For a direction that is not there, an open boundary or one with a phase other than 1 and -1, sites that were
+    /// removed.
     pub fn translation(&self, direction: usize, cells: usize) -> Result<Moved> {
         let Some((&n, wrap)) = self.cells().get(direction).zip(self.wrap().get(direction)) else {
             return Err(Error::input(format!(
@@ -52,8 +53,8 @@ impl Lattice {
         Ok(moved)
     }
 
-    /// The permutation of a reflection or rotation, x -> R x + shift, R by rows: with the shift that takes site 0 to the first
-    /// site for which every site lands on a site, and neighbours on neighbours.
+    /// The permutation of a reflection or rotation, x -> R x + shift, R by rows: with the shift that takes site 0 to
+    /// the first site for which every site lands on a site, and neighbours on neighbours.
     ///
     /// # Errors
     /// When there is none.

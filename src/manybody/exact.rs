@@ -1,4 +1,5 @@
-//! The matrix of an operator sum in a sector: rows are generated from local matrices, columns are numbered by the basis.
+//! The matrix of an operator sum in a sector: rows are generated from local matrices, columns are numbered by the
+//! basis.
 
 use super::basis::{Basis, Walk};
 use super::local::{Element, Group, groups};

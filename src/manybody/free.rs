@@ -15,8 +15,8 @@ use crate::task;
 /// Rows by which the entries of all are estimated.
 const SAMPLE: usize = 1 << 12;
 
-/// A Hermitian operator, or any other square one, by what generates its rows. Products run on the processor; of several ranks
-/// each makes its share of the rows, for which all numbers of a vector come together on every rank.
+/// A Hermitian operator, or any other square one, by what generates its rows. Products run on the processor; of several
+/// ranks each makes its share of the rows, for which all numbers of a vector come together on every rank.
 struct Generated {
     source: Arc<dyn RowSource>,
     device: Device,

@@ -128,8 +128,8 @@ fn expand(product: &Product, basis: &Basis, joint: usize, into: &mut Elements) {
     }
 }
 
-/// The local matrix of collected elements. `keep` is told of each element how it changes the fixed charges, and says whether
-/// it stays.
+/// The local matrix of collected elements. `keep` is told of each element how it changes the fixed charges, and says
+/// whether it stays.
 pub(super) fn group(
     on: Key,
     collected: &Elements,

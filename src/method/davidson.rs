@@ -405,8 +405,8 @@ impl Search<'_, '_> {
             return f(&own, &energies);
         }
         let Some(d) = &self.diagonal else { return Ok(r) };
-        // Clearly below every diagonal entry: at an entry of the same size the sign of the denominator would be rounding's, and the
-        // correction no longer definite.
+        // Clearly below every diagonal entry: at an entry of the same size the sign of the denominator would be
+        // rounding's, and the correction no longer definite.
         let margin = if clear { 0.0 } else { BELOW * d.spread };
         let below = theta[0].min(d.lowest) - margin.max(d.floor());
         let shift = if self.trusted { theta.to_vec() } else { vec![below; theta.len()] };

@@ -99,7 +99,8 @@ pub fn ritz(a: &Operator, options: &RitzOptions, task: &Task) -> Result<Eigen> {
     span.tolerance = tolerance;
     let ended = match options.method {
         RitzMethod::ConjugateGradient => gradients(&mut span, options, task)?,
-        // Where values are so uneven that no polynomial tells the last of them from what lies above, the search ends by gradients.
+        // Where values are so uneven that no polynomial tells the last of them from what lies above, the search ends by
+        // gradients.
         RitzMethod::Chebyshev => match filters(&mut span, options, task)? {
             Ended::Stalled => gradients(&mut span, options, task)?,
             ended => ended,
@@ -285,8 +286,8 @@ fn gradients(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<Ende
     }
 }
 
-/// With a rough tolerance a vector may settle on a level above another one close by, of which it happened to have little. Lowers the
-/// vector beside those wanted, where there is one; false if it has settled already.
+/// With a rough tolerance a vector may settle on a level above another one close by, of which it happened to have
+/// little. Lowers the vector beside those wanted, where there is one; false if it has settled already.
 fn look_below(span: &mut Span, options: &RitzOptions, task: &Task) -> Result<bool> {
     let k = options.sure;
     if span.tolerance <= LOOSE || span.x.columns() <= k || span.products >= options.max_products {

@@ -7,11 +7,13 @@ use crate::number::{Series, Table, student};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Blocked {
     pub mean: f64,
-    /// Its standard error, correlations included; from few blocks with its own uncertainty, or by Student's distribution.
+    /// Its standard error, correlations included; from few blocks with its own uncertainty, or by Student's
+    /// distribution.
     pub error: f64,
     /// Variance of single elements.
     pub variance: f64,
-    /// Integrated autocorrelation time, in elements: 1 for independent ones. From many blocks the error is `sqrt(variance tau / n)`.
+    /// Integrated autocorrelation time, in elements: 1 for independent ones. From many blocks the error is
+    /// `sqrt(variance tau / n)`.
     pub autocorrelation: f64,
     /// Elements in each block at the plateau.
     pub block: usize,
@@ -44,8 +46,8 @@ fn finite(data: &[f64]) -> Result<()> {
 /// begins at the smallest block b with `b^3 > 2 n (error_b / error_1)^4` (Wolff, CPC 156 (2004) 143; Lee and others,
 /// PRE 83 (2011) 066706), if there are at least eight such blocks: fewer cannot tell whether the error still grows.
 /// Without a plateau the error is a guess: the largest one found, plus its own uncertainty. A plateau of fewer than 64
-/// blocks adds that uncertainty too: it is often found where an error came out too small. Errors of ten blocks or fewer are
-/// Student's.
+/// blocks adds that uncertainty too: it is often found where an error came out too small. Errors of ten blocks or fewer
+/// are Student's.
 ///
 /// # Errors
 /// For fewer than two elements, or one that is not finite.
@@ -173,8 +175,8 @@ mod tests {
         assert!(plateaus == 0 && covered > 150, "{plateaus} {covered}");
     }
 
-    /// Runs whose autocorrelation times are long for their length: two errors cover most of them, and the plateaus among
-    /// them too.
+    /// Runs whose autocorrelation times are long for their length: two errors cover most of them, and the plateaus
+    /// among them too.
     #[test]
     fn short_correlated_runs() {
         for (n, a) in [(200, 0.5), (1000, 0.78), (1000, 0.9)] {

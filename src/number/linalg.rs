@@ -159,8 +159,8 @@ impl Matrix {
         if let Some(pairs) = found(self)? {
             return Ok(pairs);
         }
-        // Matrices that fall into blocks of very different size may defeat the iteration. A reflection mixes them and keeps the
-        // eigenvalues.
+        // Matrices that fall into blocks of very different size may defeat the iteration. A reflection mixes them and
+        // keeps the eigenvalues.
         for attempt in 1..=REFLECTIONS {
             let mirror = reflection(self.rows(), attempt)?;
             if let Some((values, vectors)) = found(&mirror.matmul(self)?.matmul(&mirror)?)? {

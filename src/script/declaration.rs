@@ -57,7 +57,9 @@ impl Declared {
         if !self.requires() {
             return None;
         }
-        self.options(engine).iter().find(|option| option.required() && !given.contains_key(option.key.as_str()))
+        self.options(engine)
+            .iter()
+            .find(|option| option.required() && !given.contains_key(option.key.as_str()))
     }
 
     /// All options as a script's function reads them: those given, the defaults, and `()`.

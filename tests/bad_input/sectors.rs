@@ -25,6 +25,12 @@ fn sectors_that_cannot_be() {
                 "multiple",
             ),
             ("exact::translation(torus, 2, 0)", "direction 2 of a lattice of 2 directions", "from 0"),
+            ("exact::translation(torus, -1, 0)", "direction -1", "from 0"),
+            (
+                "exact::basis(c, #{ symmetries: [exact::permutation([0, 1, 2, 3, 4, 5], 1.0 * I)] })",
+                "it is the identity",
+                "with 1",
+            ),
             (
                 "exact::translation(lattice::chain(4).boundary(\"open\"), 0, 0)",
                 "where the lattice ends",
@@ -39,7 +45,7 @@ fn sectors_that_cannot_be() {
             ("exact::permutation([0, 0], 0)", "does not name every site from 0 to 1 once", "[1, 2, 3, 0]"),
             ("exact::permutation([], 0)", "a permutation of no sites", ""),
             ("exact::permutation([0, -1], 0)", "site numbers", ""),
-            ("exact::permutation([1, 0], 0.5)", "the quantum number of a permutation is a number", "Complex"),
+            ("exact::permutation([1, 0], 0.5)", "the quantum number of a permutation is 0.5", "Complex"),
             ("exact::permutation([1, 0], 0, #{ signs: [1] })", "1 signs for 2 sites", ""),
             (
                 "exact::permutation([1, 0], 0, #{ signs: [1, 2] })",
@@ -120,6 +126,7 @@ fn sectors_that_cannot_be() {
             ("exact::entanglement(v, plain, [0])", "vectors of", "column"),
             ("exact::entanglement(v, basis, [0, 0])", "site 0 is named twice", ""),
             ("exact::entanglement(v, basis, [6])", "site 6 outside", "0 to 5"),
+            ("exact::entanglement(v, basis, [-1])", "site -1 is negative", "from 0"),
             ("exact::entanglement(v * 0.0, basis, [0])", "a vector of zeros", ""),
             ("exact::entanglement(v, basis, [0], #{ alpha: -1.0 })", "an entropy of order -1", ""),
             ("exact::evolve(op, v, 1.0)", "an evolution of type BlockVector by type Operator", "kpm::evolve"),

@@ -47,8 +47,8 @@ impl Layout {
         let bits: Vec<u32> = sites.iter().map(|site| bits_of(site.dim())).collect();
         let all: u32 = bits.iter().sum();
         if all > WORD {
-            return Err(Error::input(format!("{sites} take {all} bits a state, and symmetries know {WORD}"))
-                .hint("fewer sites, or sectors of conserved numbers alone"));
+            return Err(Error::input(format!("{sites} take {all} bits a state, and there are {WORD}"))
+                .hint("symmetries, entanglement and operators between sectors need fewer sites"));
         }
         let mut shifts = vec![0; bits.len()];
         for i in (1..bits.len()).rev() {

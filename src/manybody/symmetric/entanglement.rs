@@ -61,7 +61,8 @@ impl Subspace {
         Ok(Entanglement { entropy: renyi(&weights, alpha)?, weights, by_sector })
     }
 
-    /// The amplitudes of product states, as matrices of the states of the part and of the rest, by the charges of the part.
+    /// The amplitudes of product states, as matrices of the states of the part and of the rest, by the charges of the
+    /// part.
     fn blocks(&self, state: &[C64], inside: &[bool]) -> Result<Vec<(Vec<i32>, Block)>> {
         const TOGETHER: usize = 1 << 16;
         let sites = self.sites();

@@ -91,15 +91,21 @@ fn clash(generators: &[Generator], dims: &[usize]) -> Error {
     let fails = |some: &[Generator]| matches!(Group::closed(some, dims), Ok(None));
     if let Some(one) = generators.iter().find(|g| fails(std::slice::from_ref(*g))) {
         let order = order(&one.does, &one.name, dims).unwrap_or(0);
-        return Error::input(format!("no state has {}: {order} times in a row it is the identity", one.name))
-            .hint("the number that it multiplies states with, to that power, is 1");
+        let (back, hint) = match order {
+            1 => ("it is the identity".to_string(), "the identity multiplies states with 1"),
+            n => (
+                format!("{n} times in a row it is the identity"),
+                "the number that it multiplies states with, to that power, is 1",
+            ),
+        };
+        return Error::input(format!("no state has {}: {back}", one.name)).hint(hint);
     }
     for (k, a) in generators.iter().enumerate() {
         for b in &generators[..k] {
             if fails(&[b.clone(), a.clone()]) {
                 return Error::input(format!("no state has both {} and {}", b.name, a.name)).hint(
-                    "symmetries that do not commute go together only where they do on the sector: a reflection turns momentum k into -k, so \
-                     that k is 0 or half the number of cells",
+                    "symmetries that do not commute go together only where they do on the sector: a reflection \
+                     turns momentum k into -k, so that k is 0 or half the number of cells",
                 );
             }
         }

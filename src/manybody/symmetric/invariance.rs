@@ -47,10 +47,14 @@ pub(super) fn refuse_others(sum: &OpSum, space: &Subspace, task: &Task) -> Resul
         let moved = all.iter().map(|f| generator.does.moved(f, sites).product(sites));
         // Terms may differ where their sum does not: then all matrix elements are compared.
         if !alike(&here, &collect(moved, &space.plain)?) && !unchanged(sum, space, generator, task)? {
-            return Err(Error::input(format!("the sum of operators is not invariant under {}", generator.name))
-                .hint(
-                    "leave this symmetry out, or take the part that is invariant, as for an expectation value: `project: true`",
-                ));
+            return Err(Error::input(format!(
+                "the sum of operators is not invariant under {}",
+                generator.name
+            ))
+            .hint(
+                "leave this symmetry out, or take the part that is invariant, as for an expectation value: \
+                     `project: true`",
+            ));
         }
     }
     Ok(())
@@ -90,7 +94,8 @@ fn unchanged(sum: &OpSum, space: &Subspace, generator: &Generator, task: &Task) 
     const TOGETHER: usize = 64;
     let plain = Subspace { plain: space.plain.clone(), orbits: None, generators: Default::default() };
     let Some(orbits) = &space.orbits else { return Ok(true) };
-    let Some(element) = orbits.group.elements.iter().position(|e| *e == generator.does) else {
+    let own = generator.does.key();
+    let Some(element) = orbits.group.elements.iter().position(|e| e.key() == own) else {
         return Err(Error::internal("a generator that is not in its group"));
     };
     let local = groups(sum, &plain.plain)?;

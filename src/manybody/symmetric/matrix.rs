@@ -132,7 +132,8 @@ fn rows_of(
         (Some(a), Some(b)) if same(a, b) => part(sum, a, b, from, task)?,
         (_, Some(_)) => {
             return Err(Error::input(format!("an operator from {} to {}", from.label(), to.label())).hint(
-                "both sectors name the same symmetries in the same order, with any quantum numbers; `to` may be without: the adjoint goes the other way",
+                "both sectors name the same symmetries in the same order, with any quantum numbers; \
+                 `to` may be without: the adjoint goes the other way",
             ));
         }
         (_, None) => {

@@ -34,6 +34,10 @@ impl Local {
         Local { states: (0..dim).map(|s| s as u8).collect(), phases: vec![C64::ONE; dim] }
     }
 
+    fn turn(&mut self, phase: C64) {
+        self.phases.iter_mut().for_each(|z| *z = unit(*z * phase));
+    }
+
     fn stays(&self) -> bool {
         self.states.iter().enumerate().all(|(k, &s)| k == s as usize)
             && self.phases.iter().all(|z| (z - C64::ONE).norm() < SAME)
@@ -52,8 +56,17 @@ impl Move {
         Move { to: (0..sites).map(|i| i as u16).collect(), local: None }
     }
 
-    /// From where the sites go and what becomes of their states.
-    pub fn new(to: Vec<u16>, local: Vec<Local>) -> Move {
+    /// From where the sites go and what becomes of their states. A phase that all states of a site have is one of all
+    /// states: the first site has the product of these, so that what is the same on all states looks the same.
+    pub fn new(to: Vec<u16>, mut local: Vec<Local>) -> Move {
+        let mut whole = C64::ONE;
+        for site in local.iter_mut().filter(|site| site.phases[0] != C64::ONE) {
+            whole = unit(whole * site.phases[0]);
+            site.turn(site.phases[0].conj());
+        }
+        if whole != C64::ONE {
+            local[0].turn(whole);
+        }
         let local = (!local.iter().all(Local::stays)).then_some(local);
         Move { to, local }
     }
@@ -91,8 +104,8 @@ impl Move {
         (self.to.clone(), all.flat_map(|l| l.states.iter().copied()).collect(), phases)
     }
 
-    /// Refuses what no symmetry of these sites does: states of one kind of site go to another kind, or numbers of fermions
-    /// change between even and odd.
+    /// Refuses what no symmetry of these sites does: states of one kind of site go to another kind, or numbers of
+    /// fermions change between even and odd.
     pub fn fits(&self, sites: &Sites, name: &str) -> Result<()> {
         for (i, site) in sites.iter().enumerate() {
             let (there, local) = (sites.site(self.to[i] as usize)?, self.at(i, site.dim()));
@@ -113,8 +126,8 @@ impl Move {
         Ok(())
     }
 
-    /// Refuses a move that leaves the sector: every charge that is fixed becomes one that is fixed, or its negative, plus a
-    /// number, and takes its value again.
+    /// Refuses a move that leaves the sector: every charge that is fixed becomes one that is fixed, or its negative,
+    /// plus a number, and takes its value again.
     pub fn stays_within(&self, sites: &Sites, sector: &[(String, i32)], name: &str) -> Result<()> {
         let n = sites.count();
         for (charge, target) in sector {

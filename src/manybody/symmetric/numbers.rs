@@ -1,5 +1,5 @@
-//! The numbers of product states from their words by two tables, one for each half of the sites (Lin, Phys. Rev. B 42, 6561
-//! (1990)).
+//! The numbers of product states from their words by two tables, one for each half of the sites (Lin, Phys. Rev. B 42,
+//! 6561 (1990)).
 
 use super::super::basis::{Basis, Level};
 use super::codes::Layout;

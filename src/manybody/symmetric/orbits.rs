@@ -1,4 +1,5 @@
-//! The states of a sector that symmetries divide: one for each orbit of product states whose projection does not vanish.
+//! The states of a sector that symmetries divide: one for each orbit of product states whose projection does not
+//! vanish.
 //!
 //! With the projector P = 1/|G| sum_g chi(g)* g, the state of the orbit of r, its least product state, is
 //! P |r> / sqrt(n_r), n_r = <r|P|r> = |stabiliser| / |G|, or there is none. (Sandvik, AIP Conf. Proc. 1297 (2010) 135.)
@@ -77,8 +78,8 @@ impl Orbits {
         f64::from(self.stabilisers[orbit]) / self.actions.count() as f64
     }
 
-    /// The orbit of a word, by its number, and the factor f in <s|P|r> = f n_r; none where the projection vanishes or the word
-    /// is of another sector.
+    /// The orbit of a word, by its number, and the factor f in <s|P|r> = f n_r; none where the projection vanishes or
+    /// the word is of another sector.
     #[inline]
     pub fn of(&self, code: u64) -> Option<(usize, C64)> {
         let (least, element) = self.actions.least(code);

@@ -31,7 +31,8 @@ impl Subspace {
     /// The states with the given charges that symmetries multiply with their characters.
     ///
     /// # Errors
-    /// For a sector that is not there, symmetries that are none of these sites or do not go together, memory, interruption.
+    /// For a sector that is not there, symmetries that are none of these sites or do not go together, memory,
+    /// interruption.
     pub fn new(sites: &Sites, sector: &Sector, symmetries: &[Symmetry], task: &Task) -> Result<Subspace> {
         let plain = Basis::new(sites, sector)?;
         if !symmetries.is_empty() {
@@ -149,7 +150,8 @@ impl Subspace {
         Ok(vec![C64::ZERO; rows * columns])
     }
 
-    /// Calls `each` with some product states, counted from the first, the state that each belongs to, and its amplitude there.
+    /// Calls `each` with some product states, counted from the first, the state that each belongs to, and its amplitude
+    /// there.
     fn each(&self, orbits: &Orbits, first: usize, count: usize, mut each: impl FnMut(usize, usize, C64)) {
         let mut walk = Walk::at(&self.plain, first);
         for k in 0..count {

@@ -15,13 +15,14 @@ use crate::task::Task;
 
 /// How often a cell of the first grid is halved at most.
 const HALVINGS: u32 = 22;
-/// Momenta after which no more cells are divided to prove what their corners already say, for matrices of `SMALL` rows or fewer.
+/// Momenta after which no more cells are divided to prove what their corners already say, for matrices of `SMALL` rows
+/// or fewer.
 const MOMENTA: usize = 1 << 15;
 const SMALL: usize = 16;
 /// The same for large matrices.
 const FEW_MOMENTA: usize = 1 << 12;
-/// Corners of a cell whose states overlap by more than this in every direction have no crossing between them, unless it is hidden
-/// in the middle: around one, the states of neighbouring corners would turn by 45 degrees or more.
+/// Corners of a cell whose states overlap by more than this in every direction have no crossing between them, unless it
+/// is hidden in the middle: around one, the states of neighbouring corners would turn by 45 degrees or more.
 const ALIKE: f64 = 0.9;
 
 /// A momentum of the finest grid.
@@ -53,8 +54,8 @@ struct Grid<'a> {
     known: BTreeMap<Corner, Known>,
 }
 
-/// The most that eigenvalues of `H(k)` change per unit of `k` in a direction: the sum of the norms of the hops' derivatives, each
-/// at most the geometric mean of the largest column and row sums.
+/// The most that eigenvalues of `H(k)` change per unit of `k` in a direction: the sum of the norms of the hops'
+/// derivatives, each at most the geometric mean of the largest column and row sums.
 fn speed(bloch: &Bloch, direction: usize) -> f64 {
     let rows = bloch.rows();
     let norm = |entries: &[(usize, usize, C64)]| {
@@ -86,7 +87,8 @@ impl Grid<'_> {
             corners.filter(|c| !self.known.contains_key(c)).collect::<BTreeSet<_>>().into_iter().collect();
         keep(self.known.len() + new.len(), self.bloch.rows() * self.filled)?;
         let part = |x: u64| x as f64 / self.points as f64;
-        let momenta: Vec<Vec<f64>> = new.iter().map(|(a, b)| self.plane.momentum(part(*a), part(*b))).collect();
+        let momenta: Vec<Vec<f64>> =
+            new.iter().map(|(a, b)| self.plane.momentum(part(*a), part(*b))).collect();
         let found = at_each(&momenta, "Chern number", task, |k| {
             let l = levels(self.bloch, k)?;
             let width = l.energies.iter().fold(0.0f64, |w, e| w.max(e.abs()));
@@ -96,7 +98,8 @@ impl Grid<'_> {
         Ok(())
     }
 
-    /// Whether no crossing can lie inside a cell: at its corners the gap is larger than what the levels can move from there.
+    /// Whether no crossing can lie inside a cell: at its corners the gap is larger than what the levels can move from
+    /// there.
     fn open(&self, cell: Cell) -> bool {
         let side = cell.size as f64 / self.points as f64;
         let gap = self.corners(cell).iter().map(|c| self.known[c].gap).fold(f64::INFINITY, f64::min);
@@ -115,10 +118,11 @@ impl Grid<'_> {
         Ok(true)
     }
 
-    /// The phase of the overlaps along an edge, by way of all momenta on it that are known: cells on both sides see the same.
+    /// The phase of the overlaps along an edge, by way of all momenta on it that are known: cells on both sides see the
+    /// same.
     fn edge(&self, from: Corner, to: Corner) -> Result<C64> {
         let middle = ((from.0 + to.0) / 2, (from.1 + to.1) / 2);
-        let whole = (from.0 + to.0) % 2 == 0 && (from.1 + to.1) % 2 == 0;
+        let whole = (from.0 + to.0).is_multiple_of(2) && (from.1 + to.1).is_multiple_of(2);
         if whole && middle != from && self.known.contains_key(&self.wrapped(middle)) {
             return Ok(self.edge(from, middle)? * self.edge(middle, to)?);
         }
@@ -146,10 +150,11 @@ impl Grid<'_> {
     }
 }
 
-/// The Chern number of the `filled` lowest bands from the field strengths of the cells of a grid of momenta, which sum to an
-/// integer on any grid (Fukui, Hatsugai, Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid begins with `n`
-/// points in each direction. A cell is divided until its field strength is below pi/2 and no crossing can lie inside: the gap at its
-/// corners is more than what the hops let levels move. After very many momenta it suffices that the states at its corners are alike.
+/// The Chern number of the `filled` lowest bands from the field strengths of the cells of a grid of momenta, which sum
+/// to an integer on any grid (Fukui, Hatsugai, Suzuki, J. Phys. Soc. Jpn. 74 (2005) 1674, equations 7 to 9). The grid
+/// begins with `n` points in each direction. A cell is divided until its field strength is below pi/2 and no crossing
+/// can lie inside: the gap at its corners is more than what the hops let levels move. After very many momenta it
+/// suffices that the states at its corners are alike.
 ///
 /// # Errors
 /// No gap, directions or fillings that do not fit, a gap so small that the grid would be too large.
@@ -162,13 +167,15 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
     if filled == bloch.rows() {
         return Ok(0);
     }
+    // The cells, their corners and the momenta of these, beside the states there.
+    keep(n * n, bloch.rows() * filled + 16)?;
     let size = 1 << HALVINGS;
     let speeds = plane.directions.map(|d| speed(bloch, d));
     let mut grid = Grid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
-    let patience =
-        (MOMENTA * SMALL * SMALL / bloch.rows().max(SMALL).pow(2)).max(FEW_MOMENTA).max(2 * n * n);
-    let mut cells: Vec<Cell> =
-        (0..n as u64 * n as u64).map(|p| Cell { corner: (p / n as u64 * size, p % n as u64 * size), size }).collect();
+    let patience = (MOMENTA * SMALL * SMALL / bloch.rows().max(SMALL).pow(2)).max(FEW_MOMENTA).max(2 * n * n);
+    let mut cells: Vec<Cell> = (0..n as u64 * n as u64)
+        .map(|p| Cell { corner: (p / n as u64 * size, p % n as u64 * size), size })
+        .collect();
     let mut leaves = Vec::new();
     let mut gap = f64::INFINITY;
     while !cells.is_empty() {
@@ -182,7 +189,11 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
         let tired = grid.known.len() > patience;
         let fine: Result<Vec<bool>> = cells
             .par_iter()
-            .map(|cell| Ok((tired || grid.open(*cell)) && grid.alike(*cell)? && grid.strength(*cell)?.abs() < PI / 2.0))
+            .map(|cell| {
+                Ok((tired || grid.open(*cell))
+                    && grid.alike(*cell)?
+                    && grid.strength(*cell)?.abs() < PI / 2.0)
+            })
             .collect();
         let mut coarse = Vec::new();
         for (cell, fine) in cells.iter().zip(fine?) {
@@ -198,14 +209,19 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
                 .hint("topology is that of bands with a gap everywhere: check `bands(..)`"));
             }
             let (a, b) = cell.corner;
-            coarse.extend([(a, b), (a + half, b), (a + half, b + half), (a, b + half)].map(|corner| Cell { corner, size: half }));
+            coarse.extend(
+                [(a, b), (a + half, b), (a + half, b + half), (a, b + half)]
+                    .map(|corner| Cell { corner, size: half }),
+            );
         }
         cells = coarse;
     }
     let strengths: Result<Vec<f64>> = leaves.par_iter().map(|cell| grid.strength(*cell)).collect();
     let turns = -strengths?.iter().sum::<f64>() / TAU;
     if (turns - turns.round()).abs() > 1e-3 {
-        return Err(Error::numeric(format!("field strengths that sum to {turns} turns; the least gap is {gap:.1e}")));
+        return Err(Error::numeric(format!(
+            "field strengths that sum to {turns} turns; the least gap is {gap:.1e}"
+        )));
     }
     Ok((plane.hand(bloch) * turns).round() as i64)
 }

@@ -9,11 +9,11 @@ mod tetrahedra;
 mod topology;
 mod wilson;
 
+pub use chern::chern_number;
 pub use path::{BandOptions, bands};
+pub use plane::Plane;
 pub use polarization::{PolarizationOptions, hilbert, polarizability};
 pub use tetrahedra::{DensityOptions, band_density};
-pub use chern::chern_number;
-pub use plane::Plane;
 pub use topology::{berry_curvature, z2};
 pub use wilson::wilson_loop;
 

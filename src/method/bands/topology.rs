@@ -5,8 +5,8 @@
 
 use std::f64::consts::TAU;
 
-use super::filled::{check_filled, check_gap};
 use super::chern::chern_number;
+use super::filled::{check_filled, check_gap};
 use super::plane::Plane;
 use super::wilson::coarse_loop;
 use super::{at_each, keep, levels};

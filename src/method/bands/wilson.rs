@@ -25,7 +25,8 @@ struct Loop<'a> {
     filled: usize,
     direction: usize,
     at: &'a [f64],
-    /// The fewest steps: one sees a whole turn between two orbitals as none, so that orbitals many cells apart need short steps.
+    /// The fewest steps: one sees a whole turn between two orbitals as none, so that orbitals many cells apart need
+    /// short steps.
     fewest: usize,
 }
 
@@ -119,8 +120,8 @@ fn within(phase: f64) -> f64 {
     if turned <= -PI { turned + TAU } else { turned }
 }
 
-/// Phases near those `before`, without jumps at pi. `now` is ascending on the circle: which of them continues which is told by the
-/// turn that moves all of them least.
+/// Phases near those `before`, without jumps at pi. `now` is ascending on the circle: which of them continues which is
+/// told by the turn that moves all of them least.
 fn followed(now: &[f64], before: &[f64]) -> Vec<f64> {
     let n = now.len();
     let mut order: Vec<usize> = (0..n).collect();
@@ -140,7 +141,8 @@ fn apart(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
 }
 
-/// Romberg's extrapolations of what was found with `n`, `2n`, .. steps: their errors are series in the inverse square of the steps.
+/// Romberg's extrapolations of what was found with `n`, `2n`, .. steps: their errors are series in the inverse square
+/// of the steps.
 #[derive(Default)]
 struct Romberg(Vec<Vec<f64>>);
 
@@ -169,8 +171,8 @@ impl Romberg {
     }
 }
 
-/// The phases of a loop of `points` steps, or more until neighbouring states overlap well: for what does not depend on small
-/// errors.
+/// The phases of a loop of `points` steps, or more until neighbouring states overlap well: for what does not depend on
+/// small errors.
 pub(super) fn coarse_loop(
     bloch: &Bloch,
     filled: usize,

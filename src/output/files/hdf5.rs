@@ -1,5 +1,6 @@
-//! HDF5: a dataset for each column (or `series`, or `matrix`), complex numbers as h5py has them, and an attribute of the root
-//! that says what they are, with a check of all numbers. Files of others are read where they hold numbers and texts, groups too.
+//! HDF5: a dataset for each column (or `series`, or `matrix`), complex numbers as h5py has them, and an attribute of
+//! the root that says what they are, with a check of all numbers. Files of others are read where they hold numbers and
+//! texts, groups too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -30,7 +31,8 @@ fn broken(e: impl std::fmt::Display) -> Error {
 const PARTS: [[&str; 2]; 2] = [["r", "i"], ["real", "imag"]];
 
 fn complex(names: [&str; 2], single: bool) -> Result<Datatype> {
-    let add = |parts: CompoundTypeBuilder, name| if single { parts.f32_field(name) } else { parts.f64_field(name) };
+    let add =
+        |parts: CompoundTypeBuilder, name| if single { parts.f32_field(name) } else { parts.f64_field(name) };
     let built = names.into_iter().fold(CompoundTypeBuilder::new(), add).build();
     built.map_err(|e| Error::internal(format!("the type of complex numbers: {e}")))
 }
@@ -39,7 +41,9 @@ fn complex(names: [&str; 2], single: bool) -> Result<Datatype> {
 fn bytes(data: &Series) -> Vec<u8> {
     match data {
         Series::Real(data) => data.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        Series::Complex(data) => data.iter().flat_map(|z| [z.re.to_le_bytes(), z.im.to_le_bytes()].concat()).collect(),
+        Series::Complex(data) => {
+            data.iter().flat_map(|z| [z.re.to_le_bytes(), z.im.to_le_bytes()].concat()).collect()
+        }
     }
 }
 
@@ -82,7 +86,9 @@ pub(super) fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Res
             Column::Numbers(numbers) => {
                 set.with_compound_data(complex(PARTS[0], false)?, bytes(numbers), numbers.len() as u64)
             }
-            Column::Texts(texts) => set.with_vlen_strings(&texts.iter().map(String::as_str).collect::<Vec<_>>()),
+            Column::Texts(texts) => {
+                set.with_vlen_strings(&texts.iter().map(String::as_str).collect::<Vec<_>>())
+            }
         };
         set.with_shape(shape);
     }
@@ -104,9 +110,11 @@ pub(super) fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Res
 pub(super) fn load(path: &Path) -> Result<Contents> {
     let content = memory::read(path).map_err(|e| Error::of_io(&e))?;
     // Of files that are damaged on purpose not every corner of the reader is known.
-    catch_unwind(AssertUnwindSafe(|| read(content))).unwrap_or_else(|panic| match memory::panic_of_memory(&*panic) {
-        Some(error) => Err(error),
-        None => Err(broken("what its headers say cannot be")),
+    catch_unwind(AssertUnwindSafe(|| read(content))).unwrap_or_else(|panic| {
+        match memory::panic_of_memory(&*panic) {
+            Some(error) => Err(error),
+            None => Err(broken("what its headers say cannot be")),
+        }
     })
 }
 
@@ -163,10 +171,21 @@ fn walk(group: &Group, path: &str, depth: usize, names: &mut Vec<String>) -> Res
 
 fn array(set: &Dataset, name: String) -> Result<Named> {
     let shape = set.shape().map_err(broken)?;
-    let count = shape.iter().try_fold(1u64, |n, &x| n.checked_mul(x)).ok_or_else(|| broken("sizes beyond all files"))?;
+    let count = shape
+        .iter()
+        .try_fold(1u64, |n, &x| n.checked_mul(x))
+        .ok_or_else(|| broken("sizes beyond all files"))?;
     memory::ensure(48 * u128::from(count), "a dataset")?;
     let data = match set.dtype().map_err(broken)? {
-        DType::F32 | DType::F64 | DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::U8 | DType::U16 | DType::U32
+        DType::F32
+        | DType::F64
+        | DType::I8
+        | DType::I16
+        | DType::I32
+        | DType::I64
+        | DType::U8
+        | DType::U16
+        | DType::U32
         | DType::U64 => Series::Real(set.read_f64().map_err(broken)?).into(),
         DType::String | DType::VariableLengthString => Column::Texts(set.read_string().map_err(broken)?),
         DType::Compound(_) => Series::Complex(pairs(set)?).into(),
@@ -198,5 +217,6 @@ fn pairs(set: &Dataset) -> Result<Vec<C64>> {
             return Ok(numbers.as_chunks::<2>().0.iter().map(|[re, im]| C64::new(*re, *im)).collect());
         }
     }
-    Err(Error::file("records with several fields").hint("records of two numbers `r` and `i`, or `real` and `imag`, are complex numbers"))
+    Err(Error::file("records with several fields")
+        .hint("records of two numbers `r` and `i`, or `real` and `imag`, are complex numbers"))
 }

@@ -70,8 +70,8 @@ fn part(shape: &[u64], data: Column) -> Result<Part> {
     })
 }
 
-/// What a file of arrays holds: what [`split`] made, or arrays of others. Where those cannot be the columns of one table, each is on
-/// its own.
+/// What a file of arrays holds: what [`split`] made, or arrays of others. Where those cannot be the columns of one
+/// table, each is on its own.
 ///
 /// # Errors
 /// Arrays that are not what the file says about them, or of three dimensions.
@@ -95,9 +95,11 @@ pub(super) fn arranged(arrays: Vec<Named>, about: &Map<String, Value>) -> Result
         return each.collect::<Result<_>>().map(Contents::Several);
     }
     let table =
-        arrays.into_iter().try_fold(Table::new(), |table, Named { name, shape, data }| match shape.len() {
-            0 | 1 => table.with_column(name, data),
-            n => Err(Error::file(format!("array `{name}` has {n} dimensions and cannot be a column"))),
+        arrays.into_iter().try_fold(Table::new(), |table, Named { name, shape, data }| {
+            match shape.len() {
+                0 | 1 => table.with_column(name, data),
+                n => Err(Error::file(format!("array `{name}` has {n} dimensions and cannot be a column"))),
+            }
         })?;
     Ok(Contents::One(Data::Table(dress(table, about)?)))
 }

@@ -53,8 +53,8 @@ impl Write for Packing<'_> {
     }
 }
 
-/// A sink that fails once. The writer of archives finishes them when it is dropped, and prints what it could not do: after an
-/// error, which is reported already, it may write what it likes to nowhere.
+/// A sink that fails once. The writer of archives finishes them when it is dropped, and prints what it could not do:
+/// after an error, which is reported already, it may write what it likes to nowhere.
 struct Settled<'a> {
     out: &'a mut dyn Sink,
     /// Where the writer stands, or believes to stand after an error.

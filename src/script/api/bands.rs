@@ -231,10 +231,11 @@ mod band_functions {
         Ok(calls.finish(sum)?.over(total as f64))
     }
 
-    /// The Chern number of the `filled` lowest bands, an integer (Fukui, Hatsugai, Suzuki 2005). The cells of the grid of momenta are
-    /// divided until the hops bound the gap from below inside each of them, so that no crossing hides between its corners. Where that
-    /// takes too many momenta the states at the corners decide. Its sign is that of the Berry connection `i <u|du/dk>` with x and y
-    /// in this order; in three directions, with the plane's directions in the order in which they are given.
+    /// The Chern number of the `filled` lowest bands, an integer (Fukui, Hatsugai, Suzuki 2005). The cells of the grid
+    /// of momenta are divided until the hops bound the gap from below inside each of them, so that no crossing hides
+    /// between its corners. Where that takes too many momenta the states at the corners decide. Its sign is that of the
+    /// Berry connection `i <u|du/dk>` with x and y in this order; in three directions, with the plane's directions in
+    /// the order in which they are given.
     ///
     /// # Options
     /// - `filled` (int, required): give the number of bands below the gap.
@@ -288,8 +289,8 @@ mod band_functions {
     }
 
     /// The phases of the Wilson loop of the `filled` lowest bands along a direction, a Series ascending in (-pi, pi]: 2 pi times
-    /// the centres of the Wannier functions along that lattice vector, to 1e-7. Sums over finitely many steps, which other
-    /// programs give, differ by about the inverse square of their number.
+    /// the centres of the Wannier functions along that lattice vector, to 1e-7. Sums over finitely many steps, which
+    /// other programs give, differ by about the inverse square of their number.
     ///
     /// # Options
     /// - `filled` (int, required): give the number of bands below the gap.

@@ -158,8 +158,8 @@ mod eigen_functions {
     /// # Options
     /// - `count` (1): how many.
     /// - `tol` (float, 1e-9): largest residual norm |A x - theta x|; the default as for `davidson`.
-    /// - `method` ("gradient"): or "chebyshev", subspace iteration with a Chebyshev filter, which ends by gradients where the filter
-    ///   stalls.
+    /// - `method` ("gradient"): or "chebyshev", subspace iteration with a Chebyshev filter, which ends by gradients
+    ///   where the filter stalls.
     /// - `products` (1000000): most products of the operator with single vectors.
     /// - `seed` (int or string, the session's): of the random starting vectors.
     /// - `progress` (true): show a bar, and a note if the search ends before it has converged.

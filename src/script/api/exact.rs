@@ -117,7 +117,8 @@ mod basis_functions {
         basis.dim() as INT
     }
 
-    /// How many symmetries the group of a basis has: all products of those that its sector names, the identity among them.
+    /// How many symmetries the group of a basis has: all products of those that its sector names, the identity among
+    /// them.
     ///
     /// # Example
     /// ```rhai
@@ -130,8 +131,8 @@ mod basis_functions {
         basis.symmetries() as INT
     }
 
-    /// The names of the local states of state `number` of a basis; where symmetries divide the sector, of the first product state that
-    /// it is made of.
+    /// The names of the local states of state `number` of a basis; where symmetries divide the sector, of the first
+    /// product state that it is made of.
     ///
     /// # Example
     /// ```rhai
@@ -146,8 +147,8 @@ mod basis_functions {
         Ok(basis.sites().iter().zip(&states).map(name).collect())
     }
 
-    /// The number of the product state with the given local states: the row of `unit_block` that makes it. Where symmetries divide the
-    /// sector, of the state that it is part of.
+    /// The number of the product state with the given local states: the row of `unit_block` that makes it. Where
+    /// symmetries divide the sector, of the state that it is part of.
     ///
     /// # Example
     /// ```rhai
@@ -174,21 +175,23 @@ mod exact_module {
     /// The matrix of a sum of operators on all states of the sites with given conserved numbers, as an operator.
     ///
     /// The sector is a map like `#{ Sz: 0.0 }`, `#{ Nup: 3, Ndn: 3 }` or `#{ N: 4 }`; what it does not name is free. Row numbers
-    /// are those of `exact::basis`. Its `symmetries` divide it further: an array of `exact::translation`, `exact::reflection`,
-    /// `exact::rotation`, `exact::spin_flip` and `exact::permutation` with their quantum numbers. The group of all their products may be
-    /// any that has a state with these numbers; a sum that it changes is refused. States are then orbits of product states (Sandvik 2010),
-    /// numbers real unless a quantum number is not.
+    /// are those of `exact::basis`. Its `symmetries` divide it further: an array of `exact::translation`,
+    /// `exact::reflection`, `exact::rotation`, `exact::spin_flip` and `exact::permutation` with their quantum numbers.
+    /// The group of all their products may be any that has a state with these numbers; a sum that it changes is
+    /// refused. States are then orbits of product states (Sandvik 2010), numbers real unless a quantum number is not.
     ///
-    /// `#{ from: sector, to: sector }` gives the rectangular matrix from one sector to another, as of S+ or of a density wave: of the
-    /// sum's terms what ends in `to`. Both have the same symmetries with any quantum numbers, or `to` none.
+    /// `#{ from: sector, to: sector }` gives the rectangular matrix from one sector to another, as of S+ or of a
+    /// density wave: of the sum's terms what ends in `to`. Both have the same symmetries with any quantum numbers, or
+    /// `to` none.
     ///
     /// # Options
     /// - `format` ("auto"): "csr", "ell", "sell", "dense".
     /// - `C`, `sigma`: as for `build`.
     /// - `precision` ("double"): or "single".
-    /// - `matrix` (bool, where it fits into memory): keep the matrix; without it every product generates its entries anew, on the processor,
-    ///   and every rank makes its share of the rows with all numbers of the vectors.
-    /// - `project` (false): of a sum that leads out of the sector take the part that stays; its expectation values there are the sum's.
+    /// - `matrix` (bool, where it fits into memory): keep the matrix; without it every product generates its entries
+    ///   anew, on the processor, and every rank makes its share of the rows with all numbers of the vectors.
+    /// - `project` (false): of a sum that leads out of the sector take the part that stays; its expectation values
+    ///   there are the sum's.
     /// - `progress` (true): show a bar.
     ///
     /// # Example
@@ -237,8 +240,9 @@ mod exact_module {
         Ok(operator_of(&sum, (&basis, None), &o, &o.task()?)?)
     }
 
-    /// The states of the sites with given conserved numbers, and `symmetries` where the sector names some, in the order of the operators'
-    /// rows. Making it once saves finding the orbits for every operator; every rank finds all of them.
+    /// The states of the sites with given conserved numbers, and `symmetries` where the sector names some, in the order
+    /// of the operators' rows. Making it once saves finding the orbits for every operator; every rank finds all of
+    /// them.
     ///
     /// # Example
     /// ```rhai
@@ -254,8 +258,8 @@ mod exact_module {
         Ok(subspace(&sites, &Map::new(), &session()?.task(true))?)
     }
 
-    /// Vectors of a sector with symmetries as vectors of the same sector without them, where every operator acts. All rows pass through
-    /// the memory of each rank.
+    /// Vectors of a sector with symmetries as vectors of the same sector without them, where every operator acts. All
+    /// rows pass through the memory of each rank.
     ///
     /// # Example
     /// ```rhai
@@ -273,8 +277,8 @@ mod exact_module {
         Ok(remade(&v, dims, |numbers, columns| basis.unfold(numbers, columns))?)
     }
 
-    /// The part of vectors of a sector without symmetries that lies in the same sector with them: the other way of `exact::unfold`, and
-    /// what projects onto momenta and parities. All rows pass through the memory of each rank.
+    /// The part of vectors of a sector without symmetries that lies in the same sector with them: the other way of
+    /// `exact::unfold`, and what projects onto momenta and parities. All rows pass through the memory of each rank.
     ///
     /// # Example
     /// ```rhai
@@ -290,13 +294,14 @@ mod exact_module {
         Ok(remade(&v, dims, |numbers, columns| basis.fold(numbers, columns))?)
     }
 
-    /// How a part of the sites is entangled with the rest, in a vector of a basis: a map of `entropy`, of order `alpha`, the `weights` of the
-    /// Schmidt decomposition, descending, and these `by_sector`, by the conserved numbers of the part: an array of maps with `sector`
-    /// and `weights`. The part is any set of sites; fermions are brought before those of the rest with their signs. All numbers of the
-    /// vector pass through the memory of each rank.
+    /// How a part of the sites is entangled with the rest, in a vector of a basis: a map of `entropy`, of order
+    /// `alpha`, the `weights` of the Schmidt decomposition, descending, and these `by_sector`, by the conserved numbers
+    /// of the part: an array of maps with `sector` and `weights`. The part is any set of sites; fermions are brought
+    /// before those of the rest with their signs. All numbers of the vector pass through the memory of each rank.
     ///
     /// # Options
-    /// - `alpha` (1.0): order of the entropy, `ln(sum w^alpha) / (1 - alpha)`; of order 1, von Neumann's, `- sum w ln w`.
+    /// - `alpha` (1.0): order of the entropy, `ln(sum w^alpha) / (1 - alpha)`; of order 1, von Neumann's,
+    ///   `- sum w ln w`.
     ///
     /// # Example
     /// ```rhai
@@ -312,7 +317,7 @@ mod exact_module {
     /// ```
     #[rhai_fn(name = "entanglement", return_raw)]
     pub fn entanglement_with(v: Vector, basis: Subspace, part: Dynamic, o: Options) -> Fallible<Map> {
-        let part = row_numbers(part)?;
+        let part = row_numbers(part, "site")?;
         if v.block.columns() != 1 || v.block.rows().global != basis.dim() {
             return Err(Error::input(format!(
                 "the entanglement of {} vectors of {} rows in a basis of {} states",

@@ -340,8 +340,8 @@ mod passes {
         Ok(Rc::new(a.mixed(&b, weight)?))
     }
 
-    /// The energy that tolerances are meant in where energies are of this size: 1, or a power of two near it where that is below
-    /// 0.01 or above 1e4.
+    /// The energy that tolerances are meant in where energies are of this size: 1, or a power of two near it where that
+    /// is below 0.01 or above 1e4.
     ///
     /// # Example
     /// ```rhai

@@ -120,8 +120,8 @@ mod load_functions {
     ///
     /// - a Table, Series or Matrix: CSV, TSV, text columns, JSON, NumPy (real, complex, whole and truth values of any size, byte order
     ///   and array order), HDF5 (numbers, complex numbers as h5py has them, texts);
-    /// - a map of numbers, Series and Matrices: an `.npz` archive or an HDF5 file of arrays that are not all columns of one length; a
-    ///   dataset in a group is called by its path, `x["group/name"]`;
+    /// - a map of numbers, Series and Matrices: an `.npz` archive or an HDF5 file of arrays that are not all columns of
+    ///   one length; a dataset in a group is called by its path, `x["group/name"]`;
     /// - Moments and DoubleMoments;
     /// - a BlockVector or an Eigen: an `.npz` archive with the array `vectors` of two dimensions or more;
     /// - a DmrgState or UniformState, as `.dmrg` or `.npz`;

@@ -22,7 +22,8 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// The eigenvalue of a translation with momentum 2 pi k / cells.
 fn momentum(k: f64, cells: usize) -> Quantum {
-    Quantum::Value(C64::cis(-std::f64::consts::TAU * k / cells as f64))
+    // Of many turns the remainder alone keeps real numbers real.
+    Quantum::Value(C64::cis(-std::f64::consts::TAU * k.rem_euclid(cells as f64) / cells as f64))
 }
 
 /// A momentum: a whole number, or half of an odd one where fermions change their sign over the boundary.
@@ -79,12 +80,13 @@ mod symmetry_functions {
 
 #[export_module(root = "crate::script::native")]
 mod symmetry_makers {
-    /// The translation of a ring by one site, or by a cell of several, for states of momentum 2 pi `k` / n, n the number of cells:
-    /// it multiplies them with exp(-2 pi i k / n).
+    /// The translation of a ring by one site, or by a cell of several, for states of momentum 2 pi `k` / n, n the
+    /// number of cells: it multiplies them with exp(-2 pi i k / n).
     ///
     /// # Options
     /// - `step` (1): sites of a cell.
-    /// - `antiperiodic` (false): fermions change their sign over the boundary; with an odd number of them `k` is half of an odd number.
+    /// - `antiperiodic` (false): fermions change their sign over the boundary; with an odd number of them `k` is half
+    ///   of an odd number.
     ///
     /// # Example
     /// ```rhai
@@ -112,8 +114,9 @@ mod symmetry_makers {
         Ok(symmetry)
     }
 
-    /// The translation of a lattice by a cell in a direction, for states of momentum 2 pi `k` / n in this direction, n its number of cells.
-    /// Sites of the chain are those of the lattice. Over an antiperiodic boundary fermions change their sign.
+    /// The translation of a lattice by a cell in a direction, for states of momentum 2 pi `k` / n in this direction, n
+    /// its number of cells. Sites of the chain are those of the lattice. Over an antiperiodic boundary fermions change
+    /// their sign.
     ///
     /// # Example
     /// ```rhai
@@ -129,7 +132,9 @@ mod symmetry_makers {
     /// ```
     #[rhai_fn(name = "translation", return_raw)]
     pub fn translation_of_lattice(lat: Lattice, direction: INT, k: Dynamic) -> Fallible<Symmetry> {
-        let direction = usize::try_from(direction).unwrap_or(usize::MAX);
+        let direction = usize::try_from(direction).map_err(|_| {
+            Error::input(format!("direction {direction}")).hint("directions are numbered from 0")
+        })?;
         let (to, signs) = lat.translation(direction, 1)?;
         let k = momentum_of(&k)?;
         let name = format!("momentum {k} in direction {direction}");
@@ -152,8 +157,8 @@ mod symmetry_makers {
         Ok(Symmetry::permutation(format!("reflection {parity}"), to, quantum)?)
     }
 
-    /// The reflection of a lattice along a Cartesian axis, for states of this parity, 1 or -1: about the plane that takes the first site to
-    /// the first possible one.
+    /// The reflection of a lattice along a Cartesian axis, for states of this parity, 1 or -1: about the plane that
+    /// takes the first site to the first possible one.
     ///
     /// # Example
     /// ```rhai
@@ -178,8 +183,8 @@ mod symmetry_makers {
         Ok(Symmetry::permutation(format!("reflection {parity} along axis {axis}"), to, quantum)?)
     }
 
-    /// The rotation of a lattice by 2 pi / `fold` in the plane of its first two axes, for states that it multiplies with
-    /// exp(-2 pi i `q` / fold): about the point that takes the first site to the first possible one.
+    /// The rotation of a lattice by 2 pi / `fold` in the plane of its first two axes, for states that it multiplies
+    /// with exp(-2 pi i `q` / fold): about the point that takes the first site to the first possible one.
     ///
     /// # Example
     /// ```rhai
@@ -207,9 +212,9 @@ mod symmetry_makers {
         Ok(Symmetry::permutation(format!("rotation {q} of {fold}"), to, Quantum::Value(value))?)
     }
 
-    /// All spins turned over, for states with this eigenvalue, 1 or -1. On electrons up and down change places, and two on a site change
-    /// the sign. Needs a sector whose numbers it keeps: Sz = 0, Nup = Ndn. Of n spins 1/2, or n electrons, those of total spin S have
-    /// the eigenvalue (-1)^(n/2 - S).
+    /// All spins turned over, for states with this eigenvalue, 1 or -1. On electrons up and down change places, and two
+    /// on a site change the sign. Needs a sector whose numbers it keeps: Sz = 0, Nup = Ndn. Of n spins 1/2, or n
+    /// electrons, those of total spin S have the eigenvalue (-1)^(n/2 - S).
     ///
     /// # Example
     /// ```rhai
@@ -224,11 +229,13 @@ mod symmetry_makers {
         Ok(Symmetry::permutation(format!("spin flip {parity}"), stay, quantum)?.within(Within::Flip))
     }
 
-    /// Any permutation of sites, site i going to site `to[i]`, for states that it multiplies with exp(-2 pi i `q` / m), if it is back at
-    /// the start after m times; or `q` is that number itself, Complex. Fermions that pass one another change the sign.
+    /// Any permutation of sites, site i going to site `to[i]`, for states that it multiplies with exp(-2 pi i `q` / m),
+    /// if it is back at the start after m times; or `q` is that number itself, Complex. Fermions that pass one another
+    /// change the sign.
     ///
     /// # Options
-    /// - `states` (array, all stay): for each state of a site, the name of the state that it becomes; the same on all sites.
+    /// - `states` (array, all stay): for each state of a site, the name of the state that it becomes; the same on all
+    ///   sites.
     /// - `phases` (array, all 1): for each state of a site, its factor, of modulus 1.
     /// - `signs` (array, none): 1 for each site whose fermions change their sign, 0 for the others.
     /// - `name` ("permutation"): what messages call it.
@@ -248,7 +255,8 @@ mod symmetry_makers {
             (Ok(q), _) => Quantum::Number(q),
             (_, Some(z)) if q.is::<C64>() => Quantum::Value(z),
             _ => {
-                return Err(Error::input(format!("the quantum number of a permutation is {}", type_of(&q)))
+                let found = q.as_float().map_or_else(|_| type_of(&q).to_string(), |x| x.to_string());
+                return Err(Error::input(format!("the quantum number of a permutation is {found}"))
                     .hint("a whole number, or the Complex number that states are multiplied with")
                     .into());
             }

@@ -296,11 +296,11 @@ mod table_functions {
         entries.into_iter().fold(t.clone(), |t, (key, value)| t.with_report(key, value))
     }
 
-    /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`, `.npy`,
-    /// `.h5` (HDF5).
-    /// The file says how it was made (version, seeds, options, backend): in texts in lines before the table that begin with `#`
-    /// (`pandas.read_csv(name, comment="#")`), in `.npz` and `.h5` as the entry `manifest.json`. In `.txt` columns are parted by blanks, so that blanks in
-    /// names and texts become `_`; `.npy` has no names: a Table comes back from it as a Matrix.
+    /// Saves a Table, Series or Matrix; the extension names the format: `.csv`, `.tsv`, `.txt`, `.json`, `.npz`,
+    /// `.npy`, `.h5` (HDF5). The file says how it was made (version, seeds, options, backend): in texts in lines before
+    /// the table that begin with `#` (`pandas.read_csv(name, comment="#")`), in `.npz` and `.h5` as the entry
+    /// `manifest.json`. In `.txt` columns are parted by blanks, so that blanks in names and texts become `_`; `.npy`
+    /// has no names: a Table comes back from it as a Matrix.
     ///
     /// # Example
     /// ```rhai

@@ -79,11 +79,12 @@ pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(vector_functions).into());
 }
 
-/// Rows named by an array of ints, a range, or one int.
-pub(crate) fn row_numbers(rows: Dynamic) -> Result<Vec<usize>> {
+/// Rows, or whatever `what` is, named by an array of ints, a range, or one int.
+pub(crate) fn row_numbers(rows: Dynamic, what: &str) -> Result<Vec<usize>> {
     let whole = |i: INT| {
-        usize::try_from(i)
-            .map_err(|_| Error::input(format!("row {i} is negative")).hint("rows are numbered from 0"))
+        usize::try_from(i).map_err(|_| {
+            Error::input(format!("{what} {i} is negative")).hint(format!("{what}s are numbered from 0"))
+        })
     };
     if let Ok(i) = rows.as_int() {
         return Ok(vec![whole(i)?]);
@@ -96,10 +97,10 @@ pub(crate) fn row_numbers(rows: Dynamic) -> Result<Vec<usize>> {
     }
     if let Some(array) = rows.try_cast::<Array>() {
         let int =
-            |x: Dynamic| x.as_int().map_err(|t| Error::input(format!("a row number is an int, not {t}")));
+            |x: Dynamic| x.as_int().map_err(|t| Error::input(format!("a {what} number is an int, not {t}")));
         return array.into_iter().map(|x| int(x).and_then(whole)).collect();
     }
-    Err(Error::input("rows are given as an int, a range or an array of ints"))
+    Err(Error::input(format!("{what}s are given as an int, a range or an array of ints")))
 }
 
 fn column_count(columns: INT) -> Result<usize> {
@@ -129,7 +130,7 @@ mod vector_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn unit_block(h: Operator, rows: Dynamic) -> Fallible<Vector> {
-        let rows = row_numbers(rows)?;
+        let rows = row_numbers(rows, "row")?;
         let dim = h.cols();
         if let Some(row) = rows.iter().find(|&&row| row >= dim) {
             return Err(Error::input(format!("row {row} of an operator with {dim} rows"))
