@@ -384,7 +384,11 @@ fn the_manual_explains_names() {
     let place = Place::new("doc");
     let said = place.run(&["doc", "exact::basis"]);
     assert_eq!(said.code, 0);
-    for part in ["exact::basis(sites: Sites) -> Basis\n", "The states of the sites with given conserved numbers", "C(4, 2)^2"] {
+    for part in [
+        "exact::basis(sites: Sites) -> Basis\n",
+        "The states of the sites with given conserved numbers",
+        "C(4, 2)^2",
+    ] {
         assert!(said.out.contains(part), "{}", said.out);
     }
     let wrong = place.run(&["doc", "exact::bassis"]);
