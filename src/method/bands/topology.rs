@@ -68,7 +68,7 @@ pub fn berry_curvature(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, ta
 ///
 /// # Errors
 /// No gap, a spectrum without Kramers pairs, a plane that time reversal does not map to itself, and those of
-/// [`wilson_loop`].
+/// [`super::wilson_loop`].
 pub fn z2(bloch: &Bloch, filled: usize, plane: &Plane, task: &Task) -> Result<u8> {
     plane.check(bloch)?;
     check_filled(bloch, filled)?;
