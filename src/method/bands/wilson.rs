@@ -106,6 +106,33 @@ impl<'a> Loop<'a> {
             .hint("the gap is too small there, or give more `points`"))
     }
 
+    /// Halves the steps until `judge` has an answer. It is given the phases, or nothing where neighbouring states overlap too
+    /// little, which is no answer; an error of its is how uncertain the phases are.
+    fn refine(
+        &self,
+        points: usize,
+        task: &Task,
+        mut judge: impl FnMut(Option<Vec<f64>>) -> std::result::Result<Vec<f64>, f64>,
+    ) -> Result<Vec<f64>> {
+        let (mut n, mut known) = (self.first(points)?, None);
+        loop {
+            let passed = self.pass(n, known, task)?;
+            let (phases, least) = self.phases(&passed)?;
+            let follows = least > FOLLOWED;
+            let found = judge(follows.then_some(phases));
+            match found {
+                Ok(phases) if follows => return Ok(phases),
+                Err(change) if follows => {
+                    self.too_long(n, points, || format!("leaves its phases uncertain by {change:.0e}"))?;
+                }
+                _ => self.too_long(n, points, || {
+                    format!("does not follow the states: they overlap by {least:.2}")
+                })?,
+            }
+            (known, n) = (Some(passed), 2 * n);
+        }
+    }
+
     fn first(&self, points: usize) -> Result<usize> {
         if !(2..=MOST_STEPS).contains(&points) {
             return Err(Error::input(format!("a loop of {points} steps")));
@@ -181,17 +208,7 @@ pub(super) fn coarse_loop(
     points: usize,
     task: &Task,
 ) -> Result<Vec<f64>> {
-    let along = Loop::new(bloch, filled, direction, at)?;
-    let (mut n, mut known) = (along.first(points)?, None);
-    loop {
-        let passed = along.pass(n, known, task)?;
-        let (phases, least) = along.phases(&passed)?;
-        if least > FOLLOWED {
-            return Ok(phases);
-        }
-        along.too_long(n, points, || format!("does not follow the states: they overlap by {least:.2}"))?;
-        (known, n) = (Some(passed), 2 * n);
-    }
+    Loop::new(bloch, filled, direction, at)?.refine(points, task, |phases| Ok(phases.unwrap_or_default()))
 }
 
 /// The phases of the Wilson loop of the filled bands along a direction, ascending in (-pi, pi]: 2 pi times the
@@ -209,25 +226,15 @@ pub fn wilson_loop(
     points: usize,
     task: &Task,
 ) -> Result<Vec<f64>> {
-    let along = Loop::new(bloch, filled, direction, at)?;
-    let (mut n, mut known) = (along.first(points)?, None);
     let mut rows = Romberg::default();
-    loop {
-        let passed = along.pass(n, known, task)?;
-        let (phases, least) = along.phases(&passed)?;
-        if least > FOLLOWED {
-            let change = rows.add(phases);
-            if change <= KNOWN {
-                return Ok(rows.best());
-            }
-            along.too_long(n, points, || format!("leaves its phases uncertain by {change:.0e}"))?;
-        } else {
+    Loop::new(bloch, filled, direction, at)?.refine(points, task, |phases| {
+        let Some(phases) = phases else {
             rows = Romberg::default();
-            along
-                .too_long(n, points, || format!("does not follow the states: they overlap by {least:.2}"))?;
-        }
-        (known, n) = (Some(passed), 2 * n);
-    }
+            return Err(f64::INFINITY);
+        };
+        let change = rows.add(phases);
+        if change <= KNOWN { Ok(rows.best()) } else { Err(change) }
+    })
 }
 
 #[cfg(test)]
