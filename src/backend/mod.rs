@@ -5,6 +5,7 @@
 //! - matrices in several formats, and stencils on lattices ([`Backend::prepare`], [`matrix`]);
 //! - spinors on lattices with links in SU(3): the Wilson-Dirac operator ([`matrix::wilson`]);
 //! - superblocks of the density-matrix renormalisation group, as operation records ([`matrix::records`]);
+//! - dense Hermitian matrices, if it solves them faster than the processor ([`Backend::dense_solver`]);
 //! - tables of cubic B-splines ([`Backend::splines`], [`splines`]);
 //! - walkers of variational Monte Carlo, if it moves any ([`Backend::walkers`], [`walkers`]).
 //!
@@ -267,6 +268,22 @@ pub trait Recording: Send {
     unsafe fn replay(&mut self) -> Result<()>;
 }
 
+/// The numbers of a dense matrix, column-major, to be changed in place.
+pub enum DenseMut<'a> {
+    Real(&'a mut [f64]),
+    Complex(&'a mut [C64]),
+}
+
+/// What finds all eigenvectors of a large dense matrix faster than the processor.
+pub trait DenseSolver: Send + Sync {
+    /// Eigenvalues, ascending, of a Hermitian matrix of `n` rows, of which the lower half is read. The eigenvectors take its
+    /// place, a column each.
+    ///
+    /// # Errors
+    /// Those of the device, and when it does not converge.
+    fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>>;
+}
+
 /// What a backend must do. Vectors of one backend are not accepted by another; `download` and `upload` cross over.
 pub trait Backend: Send + Sync + fmt::Debug {
     /// Short name: "cpu", "cuda", "cpu+cuda".
@@ -386,6 +403,11 @@ pub trait Backend: Send + Sync + fmt::Debug {
         x: &BlockVector,
         y: &mut BlockVector,
     ) -> Result<()>;
+
+    /// What solves large dense matrices, if this backend does.
+    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
+        None
+    }
 
     /// Brings a matrix into the backend's memory and form.
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>>;

@@ -1,5 +1,7 @@
 //! Corrections of eigenpairs by the diagonal of an operator.
 
+use rayon::prelude::*;
+
 use crate::backend::BlockVector;
 use crate::error::Result;
 use crate::number::C64;
@@ -20,24 +22,22 @@ impl Diagonal {
     /// The diagonal of an operator that knows it, with the rows of its `lowest` lowest entries.
     pub(super) fn of(h: &Operator, lowest: usize) -> Result<Option<Diagonal>> {
         let Some(diagonal) = h.diagonal() else { return Ok(None) };
-        let diagonal: Vec<f64> = diagonal.iter().map(|z| z.re).collect();
         let mut states: Vec<usize> = Vec::with_capacity(lowest + 1);
-        for (i, x) in diagonal.iter().enumerate() {
-            let place = states.partition_point(|&k| diagonal[k] <= *x);
+        for (i, x) in diagonal.iter().enumerate().take(if lowest > 0 { usize::MAX } else { 0 }) {
+            let place = states.partition_point(|&k| diagonal[k].re <= x.re);
             if place < lowest {
                 states.insert(place, i);
                 states.truncate(lowest);
             }
         }
-        if diagonal.iter().all(|x| *x == diagonal[0]) {
+        if diagonal.par_iter().all(|x| x.re == diagonal[0].re) {
             states.clear();
         }
         let n = diagonal.len() as f64;
-        let mean = diagonal.iter().map(|x| x / n).sum::<f64>();
-        let spread = diagonal.iter().map(|x| (x - mean).powi(2) / n).sum::<f64>().sqrt();
-        let least = diagonal.iter().copied().fold(f64::INFINITY, f64::min);
-        let data: Vec<C64> = diagonal.iter().map(|&x| C64::new(x, 0.0)).collect();
-        let entries = h.device().upload(h.dtype().to_real(), h.rows(), 1, &data)?;
+        let mean = summed(&diagonal, |x| x / n);
+        let spread = summed(&diagonal, |x| (x - mean).powi(2) / n).sqrt();
+        let least = diagonal.par_iter().map(|x| x.re).reduce(|| f64::INFINITY, f64::min);
+        let entries = h.device().upload(h.dtype().to_real(), h.rows(), 1, &diagonal)?;
         Ok(Some(Diagonal { entries, lowest: least, spread, states }))
     }
 
@@ -45,6 +45,12 @@ impl Diagonal {
     pub(super) fn floor(&self) -> f64 {
         1e-3 * if self.spread > 0.0 { self.spread.min(1.0) } else { 1.0 }
     }
+}
+
+/// The sum of a function of the real parts, in the same order on any number of threads.
+fn summed(diagonal: &[C64], f: impl Fn(f64) -> f64 + Sync) -> f64 {
+    let parts = diagonal.par_chunks(1 << 14).map(|part| part.iter().map(|z| f(z.re)).sum::<f64>());
+    parts.collect::<Vec<f64>>().iter().sum()
 }
 
 /// Some basis states, a column each.

@@ -114,7 +114,7 @@ pub(super) fn products(
     to: Option<&mut Dots>,
 ) -> Result<()> {
     let Some(to) = to else { return Ok(()) };
-    let gpu = Cuda { card: card.clone() };
+    let gpu = Cuda { card: card.clone(), solver: Arc::default() };
     to.vv = dots(&gpu, v, v)?.iter().map(|z| z.re).collect();
     to.wv = dots(&gpu, w, v)?.iter().map(|z| z.re).collect();
     Ok(())

@@ -290,12 +290,21 @@ impl Card {
 
     /// Copies host numbers to the beginning of a buffer that there is.
     pub fn overwrite<T: bytemuck::NoUninit>(&self, buffer: &Buffer, data: &[T]) -> Result<()> {
+        self.overwrite_at(buffer, 0, data)
+    }
+
+    /// The same from so many bytes behind the beginning on.
+    pub fn overwrite_at<T: bytemuck::NoUninit>(&self, buffer: &Buffer, at: usize, data: &[T]) -> Result<()> {
         let bytes: &[u8] = bytemuck::cast_slice(data);
-        if bytes.len() > buffer.bytes {
-            return Err(Error::internal(format!("{} bytes to a buffer of {}", bytes.len(), buffer.bytes)));
+        if at + bytes.len() > buffer.bytes {
+            return Err(Error::internal(format!(
+                "{} bytes at {at} of a buffer of {}",
+                bytes.len(),
+                buffer.bytes
+            )));
         }
         self.enter()?;
-        self.copies().up(self.stream(), bytes, buffer.address)
+        self.copies().up(self.stream(), bytes, buffer.address + at as u64)
     }
 
     /// Copies numbers from the GPU, after all that is queued.
@@ -305,13 +314,22 @@ impl Card {
         count: usize,
     ) -> Result<Vec<T>> {
         let mut data = vec![T::zeroed(); count];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut data);
+        self.download_to(buffer, &mut data)?;
+        Ok(data)
+    }
+
+    /// The same, to where they belong.
+    pub fn download_to<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
+        &self,
+        buffer: &Buffer,
+        data: &mut [T],
+    ) -> Result<()> {
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(data);
         if bytes.len() > buffer.bytes {
             return Err(Error::internal(format!("{} bytes from a buffer of {}", bytes.len(), buffer.bytes)));
         }
         self.enter()?;
-        self.copies().down(self.stream(), buffer.address, bytes)?;
-        Ok(data)
+        self.copies().down(self.stream(), buffer.address, bytes)
     }
 
     /// So many numbers that `work` makes the GPU write to the address it is given, after all that is queued.

@@ -14,6 +14,7 @@ mod order;
 mod pinned;
 mod records;
 mod sides;
+mod solver;
 mod splines;
 mod staging;
 mod sums;
@@ -27,13 +28,15 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
+use rayon::prelude::*;
 
 use crate::backend::exchange::{Halo, HostMemory, Port, Shape};
 use crate::backend::matrix::Stencil;
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
-    Backend, BlockVector, Distribution, Kernel, MatrixSpec, Memory, Random, Recording, Rows, Storage,
+    Backend, BlockVector, DenseSolver, Distribution, Kernel, MatrixSpec, Memory, Random, Recording, Rows,
+    Storage,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -63,6 +66,7 @@ pub(in crate::backend) struct DeviceBlock(Arc<Buffer>);
 #[derive(Debug, Clone)]
 pub struct Cuda {
     card: Arc<Card>,
+    solver: Arc<solver::Slot>,
 }
 
 /// A complex number as the kernels see it.
@@ -103,7 +107,7 @@ impl Cuda {
     /// # Errors
     /// No driver, no such GPU, a build without kernels.
     pub fn new(ordinal: u32, interrupt: Interrupt) -> Result<Self> {
-        Ok(Cuda { card: Card::open(ordinal, interrupt)? })
+        Ok(Cuda { card: Card::open(ordinal, interrupt)?, solver: Arc::default() })
     }
 
     /// Numbers of a block that lives here.
@@ -168,16 +172,14 @@ fn elsewhere() -> Error {
 
 /// Numbers of the host as bytes of a type.
 fn to_bytes(dtype: DType, data: &[C64]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(data.len() * dtype.bytes());
-    for z in data {
-        match dtype {
-            DType::F32 => bytes.extend((z.re as f32).to_ne_bytes()),
-            DType::F64 => bytes.extend(z.re.to_ne_bytes()),
-            DType::C32 => bytes.extend(bytemuck::bytes_of(&[z.re as f32, z.im as f32])),
-            DType::C64 => bytes.extend(bytemuck::bytes_of(&[z.re, z.im])),
+    match dtype {
+        DType::F32 => data.iter().flat_map(|z| (z.re as f32).to_ne_bytes()).collect(),
+        DType::F64 => data.iter().flat_map(|z| z.re.to_ne_bytes()).collect(),
+        DType::C32 => {
+            data.iter().flat_map(|z| bytemuck::cast::<_, [u8; 8]>([z.re as f32, z.im as f32])).collect()
         }
+        DType::C64 => bytemuck::cast_slice(data).to_vec(),
     }
-    bytes
 }
 
 impl Backend for Cuda {
@@ -287,24 +289,17 @@ impl Backend for Cuda {
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>> {
         let count = v.rows.local * v.columns;
         let buffer = self.buffer(v)?;
-        let real = |x: f64| C64::new(x, 0.0);
+        let card = &self.card;
         let data: Vec<C64> = match v.dtype {
             DType::F32 => {
-                self.card.download::<f32>(buffer, count)?.into_iter().map(|x| real(x.into())).collect()
+                card.download::<f32>(buffer, count)?.par_iter().map(|&x| f64::from(x).into()).collect()
             }
-            DType::F64 => self.card.download::<f64>(buffer, count)?.into_iter().map(real).collect(),
-            DType::C32 => self
-                .card
-                .download::<[f32; 2]>(buffer, count)?
-                .into_iter()
-                .map(|z| C64::new(z[0].into(), z[1].into()))
-                .collect(),
-            DType::C64 => self
-                .card
-                .download::<[f64; 2]>(buffer, count)?
-                .into_iter()
-                .map(|z| C64::new(z[0], z[1]))
-                .collect(),
+            DType::F64 => card.download::<f64>(buffer, count)?.par_iter().map(|&x| x.into()).collect(),
+            DType::C32 => {
+                let both = |z: &[f32; 2]| C64::new(z[0].into(), z[1].into());
+                card.download::<[f32; 2]>(buffer, count)?.par_iter().map(both).collect()
+            }
+            DType::C64 => card.download::<C64>(buffer, count)?,
         };
         let Some(grid) = v.rows.grid else { return Ok(data) };
         let rows = (0..v.rows.local).map(|row| wilson::place(&grid, row) * v.columns);
@@ -328,7 +323,13 @@ impl Backend for Cuda {
             }
         }
         let data = if rows.grid.is_some() { &sorted } else { data };
-        let buffer = self.card.upload(&to_bytes(dtype, data))?;
+        let all = data.par_iter();
+        let buffer = match dtype {
+            DType::F32 => self.card.upload(&all.map(|z| z.re as f32).collect::<Vec<_>>()),
+            DType::F64 => self.card.upload(&all.map(|z| z.re).collect::<Vec<_>>()),
+            DType::C32 => self.card.upload(&all.map(|z| [z.re as f32, z.im as f32]).collect::<Vec<_>>()),
+            DType::C64 => self.card.upload(data),
+        }?;
         Ok(BlockVector { dtype, rows, columns, storage: Storage::Cuda(DeviceBlock(Arc::new(buffer))) })
     }
 
@@ -409,6 +410,10 @@ impl Backend for Cuda {
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {
         splines::prepare(&self.card, &table)
+    }
+
+    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
+        self.found_solver()
     }
 
     fn walkers(&self, spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {

@@ -206,10 +206,14 @@ impl Prepared {
         }
         let columns = matrices.iter().flat_map(|m| (0..m.ncols()).map(|j| m.col(j)));
         let (operators, bases) = if windows.len() == 1 {
-            let mut packed: Vec<f64> = Vec::with_capacity(numbers);
-            columns.for_each(|column| packed.extend(column.iter()));
-            let buffer = card.upload(&packed)?;
-            let base = buffer.address;
+            let buffer = card.allocate(8 * numbers)?;
+            let (base, mut packed, mut at) = (buffer.address, Vec::new(), 0);
+            for m in &matrices {
+                packed.clear();
+                (0..m.ncols()).for_each(|j| packed.extend(m.col(j).iter()));
+                card.overwrite_at::<f64>(&buffer, at, &packed)?;
+                at += 8 * packed.len();
+            }
             (Operators::Resident(buffer), [base; 2])
         } else {
             let longest = windows.iter().map(Range::len).max().unwrap_or(0);

@@ -7,23 +7,34 @@ use std::sync::Arc;
 use faer::Mat;
 use faer::traits::ComplexField;
 
+use crate::backend::DenseMut;
 use crate::number::{C64, Scalar};
 
 /// Numbers that blocks are made of.
 pub trait Element: Scalar<Real = f64> + ComplexField {
     /// A list of records of this type.
     fn wrap(list: Arc<RecordList<Self>>) -> Records;
+    /// Numbers of a dense matrix, of this type.
+    fn dense(numbers: &mut [Self]) -> DenseMut<'_>;
 }
 
 impl Element for f64 {
     fn wrap(list: Arc<RecordList<f64>>) -> Records {
         Records::Real(list)
     }
+
+    fn dense(numbers: &mut [f64]) -> DenseMut<'_> {
+        DenseMut::Real(numbers)
+    }
 }
 
 impl Element for C64 {
     fn wrap(list: Arc<RecordList<C64>>) -> Records {
         Records::Complex(list)
+    }
+
+    fn dense(numbers: &mut [C64]) -> DenseMut<'_> {
+        DenseMut::Complex(numbers)
     }
 }
 

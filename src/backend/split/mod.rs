@@ -20,7 +20,8 @@ use crate::backend::matrix::Stencil;
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
-    Backend, BlockVector, Device, Kernel, MatrixSpec, Memory, Part, Random, Rows, Storage, conformal,
+    Backend, BlockVector, DenseSolver, Device, Kernel, MatrixSpec, Memory, Part, Random, Rows, Storage,
+    conformal,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -452,6 +453,10 @@ impl Backend for Split {
 
     fn takes_stencil(&self, stencil: &Stencil) -> bool {
         self.parts.iter().all(|part| part.takes_stencil(stencil))
+    }
+
+    fn dense_solver(&self) -> Option<&dyn DenseSolver> {
+        self.parts.iter().find_map(|part| part.dense_solver())
     }
 
     fn parts(&self) -> Vec<Part> {

@@ -1,16 +1,25 @@
 //! Dense products and decompositions of the sectors' matrices, and how they are shared among threads.
 
+use std::cmp::Reverse;
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
 use faer::linalg::{evd, svd};
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
+use crate::backend::DenseSolver;
 use crate::backend::matrix::records::{Element, Factor};
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// Operations below which a job is not worth splitting.
 const LARGE: f64 = 1e8;
+
+/// Rows from which on a matrix is worth a way to a solver, and up to which one is worth a thread while there is a solver.
+const FAR: usize = 512;
+const NEAR: usize = 640;
 
 /// Weights below this, relative to their sum, are rounding of singular values.
 pub(super) const FLOOR: f64 = 1e-30;
@@ -53,6 +62,76 @@ pub(super) fn eigh<T: Element>(a: MatRef<'_, T>, par: Par) -> Result<(Vec<f64>, 
     );
     done.map_err(|_| Error::numeric("the eigenvalues of a density matrix did not converge"))?;
     Ok(((0..n).map(|i| values[(i, 0)].re()).collect(), vectors))
+}
+
+/// Eigenvalues, descending, and eigenvectors of several Hermitian matrices. A backend's solver takes the largest, one after
+/// the other, while the threads take the smallest.
+pub(super) fn eigh_all<T: Element>(
+    matrices: &[Mat<T>],
+    solver: Option<&dyn DenseSolver>,
+) -> Result<Vec<(Vec<f64>, Mat<T>)>> {
+    let threads = |m: &Mat<T>, par: Par| -> Result<(Vec<f64>, Mat<T>)> {
+        let (values, vectors) = eigh(m.as_ref(), par)?;
+        Ok(descending(values, vectors.as_ref()))
+    };
+    let size = |k: &usize| matrices[*k].nrows();
+    let mut order: Vec<usize> = (0..matrices.len()).collect();
+    order.sort_by_key(|k| Reverse(size(k)));
+    let Some(solver) = solver.filter(|_| order.first().is_some_and(|k| size(k) >= FAR)) else {
+        let cost = |m: &Mat<T>| 9.0 * (m.nrows() as f64).powi(3);
+        return deal(matrices, cost, threads).into_iter().collect();
+    };
+    // What is left, from the largest on: the solver takes from the front, threads from the back.
+    let left = Mutex::new(order.into_iter().collect::<VecDeque<usize>>());
+    let left = || left.lock().unwrap_or_else(PoisonError::into_inner);
+    let there = |k: usize| -> Result<(Vec<f64>, Mat<T>)> {
+        let m = &matrices[k];
+        let n = m.nrows();
+        let mut numbers: Vec<T> = Vec::with_capacity(n * n);
+        (0..n).for_each(|j| numbers.extend(m.col(j).iter()));
+        match solver.eigh(n, T::dense(&mut numbers)) {
+            Ok(values) => Ok(descending(values, MatRef::from_column_major_slice(&numbers, n, n))),
+            Err(e) if e.kind() == Kind::Interrupted => Err(e),
+            // The processor has other room, and another method.
+            Err(_) => threads(m, faer::get_global_parallelism()),
+        }
+    };
+    let solved = Mutex::new(Vec::with_capacity(matrices.len()));
+    let keep = |k: usize, found| solved.lock().unwrap_or_else(PoisonError::into_inner).push((k, found));
+    let far = || {
+        loop {
+            let next = left().pop_front();
+            let Some(k) = next else { break };
+            keep(k, there(k));
+        }
+    };
+    let near = || {
+        loop {
+            let next = {
+                let mut left = left();
+                if left.back().is_some_and(|k| size(k) <= NEAR) { left.pop_back() } else { None }
+            };
+            let Some(k) = next else { break };
+            keep(k, threads(&matrices[k], Par::Seq));
+        }
+    };
+    rayon::scope(|scope| {
+        // Two feed the solver: one packs and unpacks while the other's matrix is solved.
+        (0..2).for_each(|_| scope.spawn(|_| far()));
+        (2..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| near()));
+    });
+    let mut solved = solved.into_inner().unwrap_or_else(PoisonError::into_inner);
+    solved.sort_by_key(|s| s.0);
+    solved.into_iter().map(|s| s.1).collect()
+}
+
+/// Ascending values and their vectors, turned round.
+fn descending<T: Element>(mut values: Vec<f64>, vectors: MatRef<'_, T>) -> (Vec<f64>, Mat<T>) {
+    let n = vectors.ncols();
+    let mut turned = Mat::zeros(vectors.nrows(), n);
+    (0..n).for_each(|j| turned.col_mut(j).copy_from(vectors.col(n - 1 - j)));
+    values.reverse();
+    (values, turned)
 }
 
 /// The thin decomposition `U diag(s) V^H`, `s` descending.
@@ -112,4 +191,71 @@ pub(super) fn applied<T: Element>(factors: &[Factor<T>], rows: usize, x: MatRef<
         }
     }
     y
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::backend::DenseMut;
+    use crate::number::C64;
+
+    /// A solver that solves every second matrix and fails at the others.
+    #[derive(Default)]
+    struct Fickle(AtomicUsize);
+
+    impl DenseSolver for Fickle {
+        fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>> {
+            fn solve<T: Element>(n: usize, numbers: &mut [T]) -> Result<Vec<f64>> {
+                let (values, vectors) = eigh(MatRef::from_column_major_slice(&*numbers, n, n), Par::Seq)?;
+                for (j, column) in numbers.chunks_exact_mut(n).enumerate() {
+                    column.iter_mut().zip(vectors.col(j).iter()).for_each(|(x, y)| *x = *y);
+                }
+                Ok(values)
+            }
+            if self.0.fetch_add(1, Ordering::Relaxed) % 2 == 1 {
+                return Err(Error::backend("no room"));
+            }
+            match numbers {
+                DenseMut::Real(a) => solve(n, a),
+                DenseMut::Complex(a) => solve(n, a),
+            }
+        }
+    }
+
+    /// Hermitian, with a spectrum from 0 to n - 1.
+    fn matrix<T: Element>(n: usize) -> Mat<T> {
+        let v: Vec<C64> = (0..n).map(|i| C64::from_polar(1.0, (i * i) as f64)).collect();
+        let part = |z: C64| if T::DTYPE.is_complex() { z } else { z.re.into() };
+        let norm: f64 = v.iter().map(|z| part(*z).norm_sqr()).sum();
+        // Reflections keep the spectrum: (1 - 2 v v^H) D (1 - 2 v v^H).
+        let sum: C64 = (0..n).map(|k| k as f64 * part(v[k]).norm_sqr() / norm).sum::<f64>().into();
+        Mat::from_fn(n, n, |i, j| {
+            let (x, y) = (part(v[i]) / norm.sqrt(), (part(v[j]) / norm.sqrt()).conj());
+            let own = if i == j { (i as f64).into() } else { C64::ZERO };
+            T::from_c64(own - 2.0 * x * y * (i as f64 + j as f64) + 4.0 * x * y * sum)
+        })
+    }
+
+    fn shared<T: Element>() {
+        let sizes = [3, 530, 1, 0, 20, 515, 600, 700];
+        let all: Vec<Mat<T>> = sizes.iter().map(|&n| matrix(n)).collect();
+        for solver in [None, Some(&Fickle::default() as &dyn DenseSolver)] {
+            let found = eigh_all(&all, solver).unwrap();
+            for ((m, (values, vectors)), n) in all.iter().zip(&found).zip(sizes) {
+                let wanted: Vec<f64> = (0..n).rev().map(|k| k as f64).collect();
+                assert!(values.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-9), "{n}");
+                let image = product(m.as_ref(), vectors.as_ref());
+                let scaled = Mat::from_fn(n, n, |i, j| vectors[(i, j)] * T::from_c64(wanted[j].into()));
+                assert!(square((&image - &scaled).as_ref()) < 1e-16 * (n * n) as f64, "{n}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_solver_and_the_threads_share_matrices() {
+        shared::<f64>();
+        shared::<C64>();
+    }
 }

@@ -7,7 +7,7 @@ use faer::{Accum, Mat, MatRef, Par};
 
 use super::basis::Basis;
 use super::block::Block;
-use super::dense::{FLOOR as SMALLEST, applied, deal, eigh, square, thin_svd};
+use super::dense::{FLOOR as SMALLEST, applied, deal, eigh, eigh_all, square, thin_svd};
 use super::space::Side;
 use super::superblock::Superblock;
 use crate::backend::matrix::records::Element;
@@ -144,14 +144,8 @@ impl<T: Element> DensityMatrix<T> {
                 from += states.len();
             }
         }
-        let solve = |m: &Mat<T>, par: Par| -> Result<(Vec<f64>, Mat<T>)> {
-            let (values, vectors) = eigh(m.as_ref(), par)?;
-            let n = values.len();
-            let turned = Mat::from_fn(n, n, |i, j| vectors[(i, n - 1 - j)]);
-            Ok((values.into_iter().rev().map(|w| w.max(0.0)).collect(), turned))
-        };
-        let cost = |m: &Mat<T>| 9.0 * area(m.nrows()) * m.nrows() as f64;
-        let sectors: Vec<_> = deal(&sums, cost, solve).into_iter().collect::<Result<_>>()?;
+        let mut sectors = eigh_all(&sums, first.0.device().dense_solver())?;
+        sectors.iter_mut().flat_map(|s| &mut s.0).for_each(|w| *w = w.max(0.0));
         let trace = sectors.iter().flat_map(|s| &s.0).sum();
         Ok(DensityMatrix { block, sectors, trace, floor: FLOOR })
     }

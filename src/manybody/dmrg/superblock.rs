@@ -59,6 +59,7 @@ pub struct Superblock<T> {
     list: Arc<RecordList<T>>,
     diagonal: Vec<f64>,
     kernel: Arc<dyn Kernel>,
+    device: Device,
 }
 
 /// The pieces of an operator between two sectors: identities, and dense ones.
@@ -69,36 +70,53 @@ struct Half<T> {
 
 type Halves<T> = BTreeMap<(usize, usize), Half<T>>;
 
-fn halves<T: Element>(block: &Block<T>, symbol: usize, strategy: Strategy) -> Halves<T> {
-    let space = block.space();
-    let sort = |((row, column), factors): ((usize, usize), Vec<Factor<T>>)| {
-        let (rows, columns) = (space.dim(row), space.dim(column));
-        let area: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
-        let dense = factors.iter().filter(|f| f.matrix.is_some()).count();
-        let single = dense == 1 && factors.len() == 1;
-        if dense > 0 && !single && area as f64 >= strategy.threshold() * (rows * columns) as f64 {
-            let mut whole = Mat::<T>::zeros(rows, columns);
-            for f in &factors {
-                let mut part = whole.as_mut().submatrix_mut(f.row, f.column, f.rows, f.columns);
-                match &f.matrix {
-                    Some(a) => {
-                        for j in 0..f.columns {
-                            let (y, x) = (part.as_mut().col_mut(j), a.as_ref().col(j));
-                            y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y += f.scale * *x);
-                        }
-                    }
-                    None => (0..f.rows).for_each(|i| part[(i, i)] += f.scale),
+/// One operator of a block between two sectors, as products take it.
+fn half<T: Element>((rows, columns): (usize, usize), factors: Vec<Factor<T>>, strategy: Strategy) -> Half<T> {
+    let area: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
+    let dense = factors.iter().filter(|f| f.matrix.is_some()).count();
+    let single = dense == 1 && factors.len() == 1;
+    if dense == 0 || single || (area as f64) < strategy.threshold() * (rows * columns) as f64 {
+        let (dense, identities) = factors.into_iter().partition(|f| f.matrix.is_some());
+        return Half { identities, dense };
+    }
+    let mut whole = Mat::<T>::zeros(rows, columns);
+    for f in &factors {
+        let mut part = whole.as_mut().submatrix_mut(f.row, f.column, f.rows, f.columns);
+        match &f.matrix {
+            Some(a) => {
+                for j in 0..f.columns {
+                    let (y, x) = (part.as_mut().col_mut(j), a.as_ref().col(j));
+                    y.iter_mut().zip(x.iter()).for_each(|(y, x)| *y += f.scale * *x);
                 }
             }
-            let one = T::from_c64(C64::ONE);
-            let matrix = Some(Arc::new(whole));
-            let factor = Factor { row: 0, rows, column: 0, columns, scale: one, matrix };
-            return ((row, column), Half { identities: Vec::new(), dense: vec![factor] });
+            None => (0..f.rows).for_each(|i| part[(i, i)] += f.scale),
         }
-        let (dense, identities) = factors.into_iter().partition(|f| f.matrix.is_some());
-        ((row, column), Half { identities, dense })
+    }
+    let one = T::from_c64(C64::ONE);
+    let factor = Factor { row: 0, rows, column: 0, columns, scale: one, matrix: Some(Arc::new(whole)) };
+    Half { identities: Vec::new(), dense: vec![factor] }
+}
+
+/// All operators of both blocks across the bond between them.
+fn all_halves<T: Element>(blocks: [&Block<T>; 2], symbols: usize, strategy: Strategy) -> Vec<[Halves<T>; 2]> {
+    let mut jobs = Vec::new();
+    for symbol in 0..symbols {
+        for (side, block) in blocks.iter().enumerate() {
+            jobs.extend(
+                block.by_sectors(symbol).into_iter().map(|(at, factors)| (symbol, side, at, factors)),
+            );
+        }
+    }
+    let of_job = |(symbol, side, at, factors): (usize, usize, (usize, usize), Vec<Factor<T>>)| {
+        let space = blocks[side].space();
+        (symbol, side, at, half((space.dim(at.0), space.dim(at.1)), factors, strategy))
     };
-    block.by_sectors(symbol).into_iter().map(sort).collect()
+    let done: Vec<_> = jobs.into_par_iter().map(of_job).collect();
+    let mut all: Vec<[Halves<T>; 2]> = (0..symbols).map(|_| [Halves::new(), Halves::new()]).collect();
+    for (symbol, side, at, half) in done {
+        all[symbol][side].insert(at, half);
+    }
+    all
 }
 
 impl<T: Element> Superblock<T> {
@@ -164,10 +182,7 @@ impl<T: Element> Superblock<T> {
         // Identities on both sides often meet in the same place, from several operators: their factors are added up.
         let mut plain: Vec<BTreeMap<[usize; 9], T>> = vec![BTreeMap::new(); pairs.len()];
         let symbols = left.mpo().bond(left.bond()).charges.len();
-        let both: Vec<[Halves<T>; 2]> = (0..symbols)
-            .into_par_iter()
-            .map(|symbol| [halves(left, symbol, strategy), halves(right, symbol, strategy)])
-            .collect();
+        let both = all_halves([left, right], symbols, strategy);
         for [a, b] in &both {
             for (&(to_left, from_left), a) in a {
                 for (&(to_right, from_right), b) in b {
@@ -213,7 +228,8 @@ impl<T: Element> Superblock<T> {
         let list = Arc::new(RecordList { dim, panels, records });
         let diagonal = diagonal(&list);
         let kernel = device.prepare(MatrixSpec::Records { records: T::wrap(list.clone()), handling })?;
-        Ok(Superblock { left: left.clone(), right: right.clone(), pairs, list, diagonal, kernel })
+        let (left, right, device) = (left.clone(), right.clone(), device.clone());
+        Ok(Superblock { left, right, pairs, list, diagonal, kernel, device })
     }
 
     /// The charges of two blocks of a chain: those of the whole chain, or what is nearest to the share of their
@@ -273,6 +289,11 @@ impl<T: Element> Superblock<T> {
         &self.pairs
     }
 
+    /// Where its products are made.
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+
     /// Length of a vector.
     pub fn dim(&self) -> usize {
         self.list.dim
@@ -314,10 +335,10 @@ impl<T: Element> Superblock<T> {
             return Err(Error::input("a complex vector of a real superblock"));
         }
         let data = device.download(v)?;
-        let columns = v.columns();
-        Ok((0..columns)
-            .map(|c| data.iter().skip(c).step_by(columns).map(|z| T::from_c64(*z)).collect())
-            .collect())
+        let (rows, columns) = (self.dim(), v.columns());
+        let column =
+            |c: usize| (0..rows).into_par_iter().map(|i| T::from_c64(data[i * columns + c])).collect();
+        Ok((0..columns).map(column).collect())
     }
 }
 
@@ -328,9 +349,8 @@ fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
             .map(|i| f.scale * f.matrix.as_ref().map_or(T::from_c64(C64::ONE), |a| a[(i, i)]))
             .collect()
     };
-    let of_panel = |target: usize| -> Vec<f64> {
+    let of_panel = |(target, diagonal): (usize, &mut [f64])| {
         let panel = list.panels[target];
-        let mut diagonal = vec![0.0; panel.rows * panel.columns];
         let mut add = |a: &Factor<T>, b: &Factor<T>| {
             if a.row != a.column || b.row != b.column {
                 return;
@@ -352,9 +372,17 @@ fn diagonal<T: Element>(list: &RecordList<T>) -> Vec<f64> {
                 _ => {}
             }
         }
-        diagonal
     };
-    (0..list.panels.len()).into_par_iter().flat_map_iter(of_panel).collect()
+    let mut diagonal = vec![0.0; list.dim];
+    let mut rest = &mut diagonal[..];
+    let mut jobs = Vec::with_capacity(list.panels.len());
+    for (target, panel) in list.panels.iter().enumerate() {
+        let (own, after) = rest.split_at_mut(panel.rows * panel.columns);
+        jobs.push((target, own));
+        rest = after;
+    }
+    jobs.into_par_iter().for_each(of_panel);
+    diagonal
 }
 
 impl<T: Element> LinearOperator for Superblock<T> {
@@ -368,7 +396,7 @@ impl<T: Element> LinearOperator for Superblock<T> {
     }
 
     fn diagonal(&self) -> Option<Vec<C64>> {
-        Some(self.diagonal.iter().map(|&x| x.into()).collect())
+        Some(self.diagonal.par_iter().map(|&x| x.into()).collect())
     }
 
     fn describe(&self) -> String {

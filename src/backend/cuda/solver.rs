@@ -1,0 +1,178 @@
+//! Eigenvectors of dense Hermitian matrices by cuSOLVER, whose library is looked for when the first large matrix comes:
+//! machines without it leave these matrices to the processor.
+
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use cust::sys;
+use libloading::Library;
+
+use super::Cuda;
+use super::card::Card;
+use crate::backend::{DenseMut, DenseSolver};
+use crate::error::{Error, Result};
+
+/// Names of the library, the newest first.
+const NAMES: [&str; 2] = ["libcusolver.so.12", "libcusolver.so.11"];
+
+/// Values of the library's enumerations: vectors too, the lower half, and the types of numbers.
+const VECTORS: c_int = 1;
+const LOWER: c_int = 0;
+const REAL: c_int = 1;
+const COMPLEX: c_int = 5;
+
+/// A handle or parameters of the library.
+type Handle = *mut c_void;
+
+macro_rules! functions {
+    ($($field:ident = $name:ident($($arg:ty),*);)*) => {
+        /// The functions of the library that are used here; each returns zero if it succeeds.
+        struct Functions { $($field: unsafe extern "C" fn($($arg),*) -> c_int),* }
+
+        impl Functions {
+            fn of(library: &Library) -> Option<Functions> {
+                // SAFETY: the types are those of cuSOLVER's header, enumerations as `int`.
+                unsafe { Some(Functions { $(
+                    $field: *library
+                        .get::<unsafe extern "C" fn($($arg),*) -> c_int>(stringify!($name).as_bytes())
+                        .ok()?,
+                )* }) }
+            }
+        }
+    };
+}
+
+functions! {
+    create = cusolverDnCreate(*mut Handle);
+    set_stream = cusolverDnSetStream(Handle, sys::CUstream);
+    create_params = cusolverDnCreateParams(*mut Handle);
+    destroy = cusolverDnDestroy(Handle);
+    destroy_params = cusolverDnDestroyParams(Handle);
+    room = cusolverDnXsyevd_bufferSize(
+        Handle, Handle, c_int, c_int, i64, c_int, u64, i64, c_int, u64, c_int, *mut usize, *mut usize
+    );
+    solve = cusolverDnXsyevd(
+        Handle, Handle, c_int, c_int, i64, c_int, u64, i64, c_int, u64, c_int, u64, usize, *mut c_void, usize, u64
+    );
+}
+
+/// The library, ready for one GPU.
+struct Solver {
+    card: Arc<Card>,
+    functions: Functions,
+    handle: Handle,
+    params: Handle,
+}
+
+// SAFETY: a handle may be used from any thread, by one at a time, which the lock around it sees to.
+unsafe impl Send for Solver {}
+
+/// A GPU's solver, once it was asked for; none where the library is missing.
+#[derive(Default)]
+pub(super) struct Slot(OnceLock<Option<Mutex<Solver>>>);
+
+impl Solver {
+    fn open(card: &Arc<Card>) -> Option<Solver> {
+        card.enter().ok()?;
+        // SAFETY: the library is made to be loaded; it stays loaded until the program ends.
+        let library = NAMES.iter().find_map(|name| unsafe { Library::new(*name) }.ok())?;
+        let library: &'static Library = Box::leak(Box::new(library));
+        let functions = Functions::of(library)?;
+        let (mut handle, mut params) = (null_mut(), null_mut());
+        // SAFETY: two handles are written; the GPU is this thread's, and the stream lives as long as the card.
+        let made = unsafe {
+            (functions.create)(&mut handle) == 0
+                && (functions.set_stream)(handle, card.stream()) == 0
+                && (functions.create_params)(&mut params) == 0
+        };
+        made.then(|| Solver { card: card.clone(), functions, handle, params })
+    }
+}
+
+impl Drop for Solver {
+    fn drop(&mut self) {
+        if self.card.enter().is_ok() {
+            // SAFETY: both were made by `open`, and nobody else has them. What fails stays with the library.
+            let _ = unsafe {
+                ((self.functions.destroy_params)(self.params), (self.functions.destroy)(self.handle))
+            };
+        }
+    }
+}
+
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self.0.get() {
+            None => "not asked for",
+            Some(None) => "none",
+            Some(Some(_)) => "cuSOLVER",
+        })
+    }
+}
+
+impl Cuda {
+    /// The solver of this GPU, which is looked for once.
+    pub(super) fn found_solver(&self) -> Option<&dyn DenseSolver> {
+        let found = self.solver.0.get_or_init(|| Solver::open(&self.card).map(Mutex::new));
+        found.is_some().then_some(self as &dyn DenseSolver)
+    }
+}
+
+impl DenseSolver for Cuda {
+    fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>> {
+        let solver = self.solver.0.get().and_then(Option::as_ref);
+        let solver = solver.ok_or_else(|| Error::internal("a solver that was not found"))?;
+        match numbers {
+            DenseMut::Real(a) => eigh(&self.card, solver, n, REAL, a),
+            DenseMut::Complex(a) => eigh(&self.card, solver, n, COMPLEX, a),
+        }
+    }
+}
+
+fn eigh<T: bytemuck::Pod>(
+    card: &Arc<Card>,
+    solver: &Mutex<Solver>,
+    n: usize,
+    kind: c_int,
+    numbers: &mut [T],
+) -> Result<Vec<f64>> {
+    if numbers.len() != n * n {
+        return Err(Error::internal(format!("{} numbers of a matrix of {n} rows", numbers.len())));
+    }
+    card.check_interrupt()?;
+    let a = card.upload(numbers)?;
+    let (values, info) = (card.allocate(8 * n)?, card.allocate(4)?);
+    {
+        let own = solver.lock().unwrap_or_else(PoisonError::into_inner);
+        let failed = |status: c_int| match status {
+            0 => Ok(()),
+            status => Err(Error::backend(format!("cuSOLVER: status {status}"))),
+        };
+        let (f, size, a, w) = (&own.functions, n as i64, a.address, values.address);
+        let (mut there, mut here) = (0, 0);
+        card.enter()?;
+        // SAFETY: `a` holds n x n numbers of this kind, `w` n reals; two sizes are written.
+        failed(unsafe {
+            let (there, here) = (&raw mut there, &raw mut here);
+            (f.room)(own.handle, own.params, VECTORS, LOWER, size, kind, a, size, REAL, w, kind, there, here)
+        })?;
+        let room = card.allocate(there)?;
+        let mut host = vec![0u64; here.div_ceil(8)];
+        // SAFETY: as above; both rooms are as large as the library asked for, and nobody else has the handle. The library is
+        // done with the host's room when the stream is.
+        failed(unsafe {
+            let (on_host, on_card, info) = (host.as_mut_ptr().cast(), room.address, info.address);
+            (f.solve)(
+                own.handle, own.params, VECTORS, LOWER, size, kind, a, size, REAL, w, kind, on_card, there,
+                on_host, here, info,
+            )
+        })?;
+        card.synchronize("eigenvectors of a dense matrix")?;
+    }
+    if card.download::<i32>(&info, 1)? != [0] {
+        return Err(Error::numeric("the eigenvalues of a dense matrix did not converge on the GPU"));
+    }
+    card.download_to(&a, numbers)?;
+    card.download(&values, n)
+}
