@@ -53,12 +53,16 @@ struct Sell {
     const T* values;
     // Rows of a slice, a power of two, and the shift that divides by them; 63 for one slice of all rows (ELL).
     uint64_t chunk, shift;
+    // Entries of every row where all have as many; `lengths` is null then.
+    uint64_t each;
+
+    __device__ __forceinline__ uint32_t length(uint64_t at) const { return lengths ? __ldg(lengths + at) : each; }
 
     __device__ __forceinline__ uint64_t place(uint64_t at) const { return order ? __ldg(order + at) : at; }
 
     __device__ __forceinline__ Span span(uint32_t at) const {
         const uint64_t slice = (uint64_t)at >> shift;
-        return {__ldg(slices + slice) + (at - (slice << shift)), __ldg(lengths + at)};
+        return {__ldg(slices + slice) + (at - (slice << shift)), length(at)};
     }
 
     __device__ __forceinline__ uint32_t stride() const { return (uint32_t)chunk; }
@@ -67,10 +71,10 @@ struct Sell {
     __device__ __forceinline__ void row(uint64_t at, F batch) const {
         const uint64_t slice = at >> shift;
         const uint64_t first = __ldg(slices + slice) + (at - (slice << shift));
-        const uint32_t length = __ldg(lengths + at);
-        for (uint32_t k = 0; k < length; k += B) {
+        const uint32_t end = length(at);
+        for (uint32_t k = 0; k < end; k += B) {
             batch([&](int i, uint64_t& column, T& value) {
-                const bool there = k + i < length;
+                const bool there = k + i < end;
                 column = __ldg(columns + first + (there ? k + i : 0) * chunk);
                 value = there ? values[first + (k + i) * chunk] : T{};
             });

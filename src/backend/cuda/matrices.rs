@@ -60,7 +60,7 @@ pub(super) struct CsrArgument {
     values: u64,
 }
 
-/// Slices of rows, padded; `order` is 0 where rows stand as they are.
+/// Slices of rows, padded; `order` is 0 where rows stand as they are, `lengths` where every row has `each` entries.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(super) struct SellArgument {
@@ -71,6 +71,7 @@ pub(super) struct SellArgument {
     values: u64,
     chunk: u64,
     shift: u64,
+    each: u64,
 }
 
 /// All entries.
@@ -545,25 +546,32 @@ fn sliced(
     };
     let value = |p: &Option<usize>| p.map_or(C64::default(), |at| csr.values.get(at));
     let values = Values::C64(places.iter().map(value).collect()).convert(csr.values.dtype());
-    let lengths: Vec<u32> = order.iter().map(|&row| length(row) as u32).collect();
+    // Rows that all have as many entries need no list of their lengths.
+    let each = order.first().map_or(0, |&row| length(row));
+    let lengths: Vec<u32> = match order.iter().all(|&row| length(row) == each) {
+        true => Vec::new(),
+        false => order.iter().map(|&row| length(row) as u32).collect(),
+    };
     let bytes = values.bytes() + columns.len() * columns.bytes() + 4 * lengths.len();
     let info = KernelInfo { format, bytes, entries: csr.entries() };
     let dtype = csr.values.dtype();
     let values = upload_values(card, &values)?;
     let (columns, last) = upload_indices(card, &columns)?;
-    let (slices, lengths) = (card.upload(&slices)?, card.upload(&lengths)?);
+    let slices = card.upload(&slices)?;
+    let lengths = if lengths.is_empty() { None } else { Some(card.upload(&lengths)?) };
     let order = if sorted { Some(card.upload(&order)?) } else { None };
     let argument = Argument::Sell(SellArgument {
         slices: slices.address,
-        lengths: lengths.address,
+        lengths: lengths.as_ref().map_or(0, |l| l.address),
         order: order.as_ref().map_or(0, |o| o.address),
         columns: columns.address,
         values: values.address,
         chunk: chunk as u64,
         shift: if chunk < csr.rows { chunk.ilog2().into() } else { 63 },
+        each: each as u64,
     });
-    let mut buffers = vec![values, columns, slices, lengths];
-    buffers.extend(order);
+    let mut buffers = vec![values, columns, slices];
+    buffers.extend(lengths.into_iter().chain(order));
     // Rows in the order of their lengths have lost the lattice's.
     let walk = if sorted { Order::default() } else { Order::of(csr) };
     Ok(matrix(card, (csr.rows, csr.cols), dtype, info, ("sell", last), argument, walk, buffers))
