@@ -10,6 +10,7 @@ use cust::error::CudaError;
 use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
+use rayon::prelude::*;
 
 use super::driver::{self, SUCCESS, check, failure};
 use super::pinned::Copies;
@@ -19,6 +20,9 @@ use crate::task::Interrupt;
 
 /// The kernels, compiled by the build where there was a compiler; empty otherwise.
 static KERNELS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/kernels.fatbin"));
+
+/// Bytes from which on new memory is touched by all threads.
+const MANY: usize = 16 << 20;
 
 /// A GPU with everything needed to run kernels on it.
 pub(super) struct Card {
@@ -308,12 +312,16 @@ impl Card {
     }
 
     /// Copies numbers from the GPU, after all that is queued.
-    pub fn download<T: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
+    pub fn download<T: bytemuck::AnyBitPattern + bytemuck::NoUninit + Send>(
         &self,
         buffer: &Buffer,
         count: usize,
     ) -> Result<Vec<T>> {
-        let mut data = vec![T::zeroed(); count];
+        // Many threads are faster than one at touching new memory for the first time.
+        let mut data = match count * size_of::<T>() {
+            ..=MANY => vec![T::zeroed(); count],
+            _ => (0..count).into_par_iter().map(|_| T::zeroed()).collect(),
+        };
         self.download_to(buffer, &mut data)?;
         Ok(data)
     }

@@ -210,7 +210,12 @@ impl Prepared {
             let (base, mut packed, mut at) = (buffer.address, Vec::new(), 0);
             for m in &matrices {
                 packed.clear();
-                (0..m.ncols()).for_each(|j| packed.extend(m.col(j).iter()));
+                for column in m.as_ref().col_iter() {
+                    match column.try_as_col_major() {
+                        Some(column) => packed.extend_from_slice(column.as_slice()),
+                        None => packed.extend(column.iter()),
+                    }
+                }
                 card.overwrite_at::<f64>(&buffer, at, &packed)?;
                 at += 8 * packed.len();
             }

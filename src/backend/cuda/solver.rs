@@ -3,13 +3,15 @@
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 use libloading::Library;
 
 use super::Cuda;
 use super::card::Card;
+use super::driver::failure;
 use crate::backend::{DenseMut, DenseSolver};
 use crate::error::{Error, Result};
 
@@ -57,9 +59,13 @@ functions! {
     );
 }
 
-/// The library, ready for one GPU.
+/// Matrices that are solved side by side: one of a thousand rows does not fill a GPU.
+const SIDE_BY_SIDE: usize = 3;
+
+/// The library, ready for one GPU, with a stream of its own.
 struct Solver {
     card: Arc<Card>,
+    stream: Stream,
     functions: Functions,
     handle: Handle,
     params: Handle,
@@ -68,9 +74,9 @@ struct Solver {
 // SAFETY: a handle may be used from any thread, by one at a time, which the lock around it sees to.
 unsafe impl Send for Solver {}
 
-/// A GPU's solver, once it was asked for; none where the library is missing.
+/// A GPU's solvers, once they were asked for; none where the library is missing.
 #[derive(Default)]
-pub(super) struct Slot(OnceLock<Option<Mutex<Solver>>>);
+pub(super) struct Slot(OnceLock<Vec<Mutex<Solver>>>);
 
 impl Solver {
     fn open(card: &Arc<Card>) -> Option<Solver> {
@@ -79,14 +85,15 @@ impl Solver {
         let library = NAMES.iter().find_map(|name| unsafe { Library::new(*name) }.ok())?;
         let library: &'static Library = Box::leak(Box::new(library));
         let functions = Functions::of(library)?;
+        let stream = Stream::new(StreamFlags::NON_BLOCKING, None).ok()?;
         let (mut handle, mut params) = (null_mut(), null_mut());
-        // SAFETY: two handles are written; the GPU is this thread's, and the stream lives as long as the card.
+        // SAFETY: two handles are written; the GPU is this thread's, and the stream lives as long as the handle.
         let made = unsafe {
             (functions.create)(&mut handle) == 0
-                && (functions.set_stream)(handle, card.stream()) == 0
+                && (functions.set_stream)(handle, stream.as_inner()) == 0
                 && (functions.create_params)(&mut params) == 0
         };
-        made.then(|| Solver { card: card.clone(), functions, handle, params })
+        made.then(|| Solver { card: card.clone(), stream, functions, handle, params })
     }
 }
 
@@ -105,8 +112,8 @@ impl std::fmt::Debug for Slot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.0.get() {
             None => "not asked for",
-            Some(None) => "none",
-            Some(Some(_)) => "cuSOLVER",
+            Some(found) if found.is_empty() => "none",
+            Some(_) => "cuSOLVER",
         })
     }
 }
@@ -114,29 +121,31 @@ impl std::fmt::Debug for Slot {
 impl Cuda {
     /// The solver of this GPU, which is looked for once.
     pub(super) fn found_solver(&self) -> Option<&dyn DenseSolver> {
-        let found = self.solver.0.get_or_init(|| Solver::open(&self.card).map(Mutex::new));
-        found.is_some().then_some(self as &dyn DenseSolver)
+        let open = || (0..SIDE_BY_SIDE).map_while(|_| Solver::open(&self.card).map(Mutex::new)).collect();
+        let found: &Vec<_> = self.solver.0.get_or_init(open);
+        (!found.is_empty()).then_some(self as &dyn DenseSolver)
+    }
+
+    /// A solver that nobody uses, or the first.
+    fn free_solver(&self) -> Result<MutexGuard<'_, Solver>> {
+        let all = self.solver.0.get().map_or(&[][..], |all| all);
+        let free = all.iter().find_map(|solver| solver.try_lock().ok());
+        let wait = || all.first().map(|solver| solver.lock().unwrap_or_else(PoisonError::into_inner));
+        free.or_else(wait).ok_or_else(|| Error::internal("a solver that was not found"))
     }
 }
 
 impl DenseSolver for Cuda {
     fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>> {
-        let solver = self.solver.0.get().and_then(Option::as_ref);
-        let solver = solver.ok_or_else(|| Error::internal("a solver that was not found"))?;
         match numbers {
-            DenseMut::Real(a) => eigh(&self.card, solver, n, REAL, a),
-            DenseMut::Complex(a) => eigh(&self.card, solver, n, COMPLEX, a),
+            DenseMut::Real(a) => eigh(self, n, REAL, a),
+            DenseMut::Complex(a) => eigh(self, n, COMPLEX, a),
         }
     }
 }
 
-fn eigh<T: bytemuck::Pod>(
-    card: &Arc<Card>,
-    solver: &Mutex<Solver>,
-    n: usize,
-    kind: c_int,
-    numbers: &mut [T],
-) -> Result<Vec<f64>> {
+fn eigh<T: bytemuck::Pod>(gpu: &Cuda, n: usize, kind: c_int, numbers: &mut [T]) -> Result<Vec<f64>> {
+    let card = &gpu.card;
     if numbers.len() != n * n {
         return Err(Error::internal(format!("{} numbers of a matrix of {n} rows", numbers.len())));
     }
@@ -144,7 +153,7 @@ fn eigh<T: bytemuck::Pod>(
     let a = card.upload(numbers)?;
     let (values, info) = (card.allocate(8 * n)?, card.allocate(4)?);
     {
-        let own = solver.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = gpu.free_solver()?;
         let failed = |status: c_int| match status {
             0 => Ok(()),
             status => Err(Error::backend(format!("cuSOLVER: status {status}"))),
@@ -158,6 +167,8 @@ fn eigh<T: bytemuck::Pod>(
             (f.room)(own.handle, own.params, VECTORS, LOWER, size, kind, a, size, REAL, w, kind, there, here)
         })?;
         let room = card.allocate(there)?;
+        // The library works on a stream of its own, on memory that others have left.
+        card.synchronize("a dense matrix on its way")?;
         let mut host = vec![0u64; here.div_ceil(8)];
         // SAFETY: as above; both rooms are as large as the library asked for, and nobody else has the handle. The library is
         // done with the host's room when the stream is.
@@ -168,7 +179,7 @@ fn eigh<T: bytemuck::Pod>(
                 on_host, here, info,
             )
         })?;
-        card.synchronize("eigenvectors of a dense matrix")?;
+        own.stream.synchronize().map_err(|e| failure("eigenvectors of a dense matrix", e))?;
     }
     if card.download::<i32>(&info, 1)? != [0] {
         return Err(Error::numeric("the eigenvalues of a dense matrix did not converge on the GPU"));

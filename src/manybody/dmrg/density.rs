@@ -219,6 +219,11 @@ impl<T: Element> DensityMatrix<T> {
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
         let spectrum: Vec<f64> = all.iter().map(|a| a.0).collect();
         let kept = count(&spectrum, cut, self.floor)?;
+        // Where a multiplet is cut, rounding does not choose among its states.
+        let same = |a: &(f64, usize, usize), b: &(f64, usize, usize)| a.0 - b.0 <= MULTIPLET * a.0;
+        for multiplet in all.chunk_by_mut(same) {
+            multiplet.sort_by_key(|&(_, sector, k)| (sector, k));
+        }
         let space = self.block.space();
         let mut per_sector = vec![0; space.sectors()];
         all[..kept].iter().for_each(|&(_, sector, _)| per_sector[sector] += 1);
@@ -232,7 +237,7 @@ impl<T: Element> DensityMatrix<T> {
             self.add_low(cut, &mut vectors)?;
         }
         let total: f64 = spectrum.iter().sum();
-        let left_out: f64 = spectrum[kept..].iter().sum();
+        let left_out: f64 = all[kept..].iter().map(|a| a.0).sum();
         Ok(Basis {
             side: Some(self.block.half()),
             discarded: left_out / total,

@@ -1,13 +1,15 @@
-//! A drawn scene as a PDF page (ISO 32000-1): lines and shapes as they are, texts as texts in the fonts that every reader has, so
-//! that other programs can change them.
+//! A drawn scene as a PDF page: lines and shapes as they are, texts as texts in the fonts that every reader has, so that other
+//! programs can change them.
 
-use std::fmt::Write as _;
 use std::io::Write as _;
 
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use kuva::render::color::Color;
 use kuva::render::render::{PathData, Primitive, Scene, TextAnchor};
+use pdf_writer::types::{LineCapStyle, LineJoinStyle};
+use pdf_writer::writers::ExtGraphicsState;
+use pdf_writer::{Content, Filter, Finish as _, Name, Pdf, Rect, Ref, Str, TextStr};
 
 use super::letters::{HELVETICA, HELVETICA_BOLD, SYMBOL, TIMES, TIMES_BOLD, lowered};
 use crate::error::{Error, Result};
@@ -34,17 +36,30 @@ struct Run {
     width: f64,
 }
 
+/// Their names on the page.
+const FONTS: [&[u8]; 3] = [b"F0", b"F1", b"F2"];
+
 /// Raised and lowered letters are smaller by this, and stand higher or lower by such parts of the size.
 const SMALL: f64 = 0.68;
 const RAISED: f64 = 0.36;
 const LOWERED: f64 = -0.16;
 
 struct Page<'a> {
-    out: String,
+    content: Content,
     /// Opacities that were used, in thousandths.
     opacities: Vec<u16>,
     serif: bool,
     scene: &'a Scene,
+}
+
+/// A part of an outline, in absolute places.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Step {
+    Move(f64, f64),
+    Line(f64, f64),
+    Curve([f64; 6]),
+    Rectangle([f64; 4]),
+    Close,
 }
 
 /// The scene as a document of one page; `serif` writes in Times, else in Helvetica.
@@ -52,12 +67,14 @@ struct Page<'a> {
 /// # Errors
 /// Shapes that this program's plots do not have.
 pub(super) fn document(scene: &Scene, serif: bool) -> Result<Vec<u8>> {
-    let mut page = Page { out: String::new(), opacities: Vec::new(), serif, scene };
+    let mut page = Page { content: Content::new(), opacities: Vec::new(), serif, scene };
     // Scenes count downwards from the upper left corner, in pixels.
-    page.put(format_args!("{POINT} 0 0 -{POINT} 0 {} cm 1 j 1 J", number(scene.height * POINT)));
+    let upside_down = [POINT, 0.0, 0.0, -POINT, 0.0, scene.height * POINT];
+    page.content.transform(upside_down.map(number));
+    page.content.set_line_join(LineJoinStyle::RoundJoin).set_line_cap(LineCapStyle::RoundCap);
     if let Some(colour) = scene.background_color.as_deref().and_then(hex) {
-        page.colour(colour, "rg");
-        page.put(format_args!("0 0 {} {} re f", number(scene.width), number(scene.height)));
+        page.fill_colour(colour);
+        page.content.rect(0.0, 0.0, number(scene.width), number(scene.height)).fill_nonzero();
     }
     for element in &scene.elements {
         page.draw(element)?;
@@ -65,13 +82,9 @@ pub(super) fn document(scene: &Scene, serif: bool) -> Result<Vec<u8>> {
     Ok(page.finish())
 }
 
-/// A number as PDF takes it, without an exponent.
-fn number(x: f64) -> String {
-    let text = format!("{x:.3}");
-    match text.trim_end_matches('0').trim_end_matches('.') {
-        "-0" => "0".to_string(),
-        text => text.to_string(),
-    }
+/// A length as a page takes it: thousandths of a pixel are enough, and short to write.
+fn number(x: f64) -> f32 {
+    ((x * 1000.0).round() / 1000.0) as f32 + 0.0
 }
 
 fn hex(text: &str) -> Option<(u8, u8, u8)> {
@@ -94,15 +107,9 @@ fn rgb(colour: &Color) -> Option<(u8, u8, u8)> {
 }
 
 impl Page<'_> {
-    fn put(&mut self, what: std::fmt::Arguments) {
-        // Writing to a text cannot fail.
-        let _ = self.out.write_fmt(what);
-        self.out.push('\n');
-    }
-
-    fn colour(&mut self, (r, g, b): (u8, u8, u8), operator: &str) {
-        let part = |x: u8| number(f64::from(x) / 255.0);
-        self.put(format_args!("{} {} {} {operator}", part(r), part(g), part(b)));
+    fn fill_colour(&mut self, colour: (u8, u8, u8)) {
+        let [r, g, b] = parts(colour);
+        self.content.set_fill_rgb(r, g, b);
     }
 
     fn opacity(&mut self, opacity: Option<f64>) {
@@ -111,43 +118,61 @@ impl Page<'_> {
             self.opacities.push(thousandths);
             self.opacities.len() - 1
         });
-        self.put(format_args!("/G{at} gs"));
+        self.content.set_parameters(Name(format!("G{at}").as_bytes()));
     }
 
-    /// Sets colours and paints the path that `shape` gives.
+    /// Sets colours and paints an outline.
     fn paint(
         &mut self,
         fill: Option<&Color>,
         stroke: Option<(&Color, f64)>,
         opacity: Option<f64>,
         dashes: Option<&str>,
-        shape: &str,
+        outline: &[Step],
     ) {
         let fill = fill.and_then(rgb);
         let stroke = stroke.and_then(|(colour, width)| Some((rgb(colour)?, width)));
         if fill.is_none() && stroke.is_none() {
             return;
         }
-        self.out.push_str("q\n");
+        self.content.save_state();
         self.opacity(opacity);
         if let Some(colour) = fill {
-            self.colour(colour, "rg");
+            self.fill_colour(colour);
         }
         if let Some((colour, width)) = stroke {
-            self.colour(colour, "RG");
-            self.put(format_args!("{} w", number(width)));
+            let [r, g, b] = parts(colour);
+            self.content.set_stroke_rgb(r, g, b).set_line_width(number(width));
         }
         if let Some(dashes) = dashes {
-            let dashes: Vec<String> =
-                dashes.split([' ', ',']).filter_map(|x| x.parse::<f64>().ok().map(number)).collect();
-            self.put(format_args!("[{}] 0 d 0 J", dashes.join(" ")));
+            let lengths = dashes.split([' ', ',']).filter_map(|x| x.parse::<f64>().ok().map(number));
+            self.content.set_dash_pattern(lengths, 0.0).set_line_cap(LineCapStyle::ButtCap);
         }
-        let end = match (fill.is_some(), stroke.is_some()) {
-            (true, true) => "B",
-            (true, false) => "f",
-            _ => "S",
+        self.follow(outline);
+        match (fill.is_some(), stroke.is_some()) {
+            (true, true) => self.content.fill_nonzero_and_stroke(),
+            (true, false) => self.content.fill_nonzero(),
+            _ => self.content.stroke(),
         };
-        self.put(format_args!("{shape} {end}\nQ"));
+        self.content.restore_state();
+    }
+
+    fn follow(&mut self, outline: &[Step]) {
+        for step in outline {
+            match step {
+                Step::Move(x, y) => self.content.move_to(number(*x), number(*y)),
+                Step::Line(x, y) => self.content.line_to(number(*x), number(*y)),
+                Step::Curve(places) => {
+                    let [a, b, c, d, x, y] = places.map(number);
+                    self.content.cubic_to(a, b, c, d, x, y)
+                }
+                Step::Rectangle(sides) => {
+                    let [x, y, width, height] = sides.map(number);
+                    self.content.rect(x, y, width, height)
+                }
+                Step::Close => self.content.close_path(),
+            };
+        }
     }
 
     fn draw(&mut self, element: &Primitive) -> Result<()> {
@@ -163,23 +188,30 @@ impl Page<'_> {
                 }
             }
             Primitive::Line { x1, y1, x2, y2, stroke, stroke_width, stroke_dasharray } => {
-                let shape = format!("{} m {} l", place(*x1, *y1), place(*x2, *y2));
-                self.paint(None, Some((stroke, *stroke_width)), None, stroke_dasharray.as_deref(), &shape);
+                let line = [Step::Move(*x1, *y1), Step::Line(*x2, *y2)];
+                self.paint(None, Some((stroke, *stroke_width)), None, stroke_dasharray.as_deref(), &line);
             }
             Primitive::PolyLine { points, stroke, stroke_width, stroke_dasharray } => {
-                let mut shape = String::new();
-                for (i, (x, y)) in points.iter().enumerate() {
-                    let _ = write!(shape, "{} {} ", place(*x, *y), if i == 0 { "m" } else { "l" });
-                }
-                self.paint(None, Some((stroke, *stroke_width)), None, stroke_dasharray.as_deref(), &shape);
+                let step = |(i, (x, y)): (usize, &(f64, f64))| match i {
+                    0 => Step::Move(*x, *y),
+                    _ => Step::Line(*x, *y),
+                };
+                let line: Vec<Step> = points.iter().enumerate().map(step).collect();
+                self.paint(None, Some((stroke, *stroke_width)), None, stroke_dasharray.as_deref(), &line);
             }
             Primitive::Rect { x, y, width, height, fill, stroke, stroke_width, opacity } => {
                 let line = stroke.as_ref().map(|colour| (colour, stroke_width.unwrap_or(1.0)));
-                self.paint(Some(fill), line, *opacity, None, &rectangle(*x, *y, *width, *height));
+                self.paint(Some(fill), line, *opacity, None, &[Step::Rectangle([*x, *y, *width, *height])]);
             }
             Primitive::RectBatch { x, y, w, h, fills } => {
                 for i in 0..fills.len() {
-                    self.paint(Some(&fills[i]), None, None, None, &rectangle(x[i], y[i], w[i], h[i]));
+                    self.paint(
+                        Some(&fills[i]),
+                        None,
+                        None,
+                        None,
+                        &[Step::Rectangle([x[i], y[i], w[i], h[i]])],
+                    );
                 }
             }
             Primitive::Path(path) => self.path(path)?,
@@ -193,25 +225,31 @@ impl Page<'_> {
                 self.text((*x, *y), &text, f64::from(*size), *anchor, 0.0, false, colour);
             }
             Primitive::ClipStart { x, y, width, height, .. } => {
-                self.put(format_args!("q {} W n", rectangle(*x, *y, *width, *height)));
+                self.content.save_state();
+                self.follow(&[Step::Rectangle([*x, *y, *width, *height])]);
+                self.content.clip_nonzero().end_path();
             }
             Primitive::GroupStart { transform, .. } => {
-                self.out.push_str("q\n");
+                self.content.save_state();
                 match transform.as_deref().map(moved) {
                     None => {}
-                    Some(Some((x, y))) => self.put(format_args!("1 0 0 1 {} cm", place(x, y))),
+                    Some(Some((x, y))) => {
+                        self.content.transform([1.0, 0.0, 0.0, 1.0, number(x), number(y)]);
+                    }
                     Some(None) => return Err(strange("a group that is turned")),
                 }
             }
-            Primitive::ClipEnd | Primitive::GroupEnd => self.out.push_str("Q\n"),
+            Primitive::ClipEnd | Primitive::GroupEnd => {
+                self.content.restore_state();
+            }
         }
         Ok(())
     }
 
     fn path(&mut self, path: &PathData) -> Result<()> {
-        let shape = outline(&path.d)?;
         let line = Some((&path.stroke, path.stroke_width));
-        self.paint(path.fill.as_ref(), line, path.opacity, path.stroke_dasharray.as_deref(), &shape);
+        let outline = outline(&path.d)?;
+        self.paint(path.fill.as_ref(), line, path.opacity, path.stroke_dasharray.as_deref(), &outline);
         Ok(())
     }
 
@@ -233,11 +271,11 @@ impl Page<'_> {
             TextAnchor::End => -width,
         };
         let colour = colour.or(self.scene.text_color.as_deref().and_then(hex)).unwrap_or((0, 0, 0));
-        self.out.push_str("q\n");
+        self.content.save_state();
         self.opacity(None);
-        self.colour(colour, "rg");
+        self.fill_colour(colour);
         let (sin, cos) = degrees.to_radians().sin_cos();
-        self.out.push_str("BT\n");
+        self.content.begin_text();
         for run in &runs {
             let up = match run.shift {
                 0 => 0.0,
@@ -246,102 +284,70 @@ impl Page<'_> {
             };
             let scale = if run.shift == 0 { size } else { SMALL * size };
             let (px, py) = (x + along * cos + up * sin, y + along * sin - up * cos);
-            let turned = [cos, sin, sin, -cos].map(number).join(" ");
-            let codes: String = run.codes.iter().map(|code| format!("{code:02X}")).collect();
-            let font = run.font as usize;
-            self.put(format_args!(
-                "/F{font} {} Tf {turned} {} Tm <{codes}> Tj",
-                number(scale),
-                place(px, py)
-            ));
+            self.content.set_font(Name(FONTS[run.font as usize]), number(scale));
+            self.content.set_text_matrix([cos, sin, sin, -cos, px, py].map(number));
+            self.content.show(Str(&run.codes));
             along += run.width * size;
         }
-        self.out.push_str("ET\nQ\n");
+        self.content.end_text().restore_state();
     }
 
     fn finish(self) -> Vec<u8> {
-        let (plain, bold) =
-            if self.serif { ("Times-Roman", "Times-Bold") } else { ("Helvetica", "Helvetica-Bold") };
+        let [catalog, pages, page, content, about] = [1, 2, 3, 4, 5].map(Ref::new);
+        let fonts = [6, 7, 8].map(Ref::new);
+        let (plain, bold): (&[u8], &[u8]) =
+            if self.serif { (b"Times-Roman", b"Times-Bold") } else { (b"Helvetica", b"Helvetica-Bold") };
+        let mut pdf = Pdf::new();
+        pdf.set_version(1, 4);
+        pdf.catalog(catalog).pages(pages);
+        pdf.pages(pages).kids([page]).count(1);
+        let mut own = pdf.page(page);
+        let (width, height) = (self.scene.width * POINT, self.scene.height * POINT);
+        own.parent(pages).media_box(Rect::new(0.0, 0.0, number(width), number(height))).contents(content);
+        let mut resources = own.resources();
+        resources.fonts().pairs(FONTS.into_iter().map(Name).zip(fonts));
+        let mut states = resources.ext_g_states();
+        for (i, opacity) in self.opacities.iter().enumerate() {
+            let opacity = number(f64::from(*opacity) / 1000.0);
+            let mut state = states.insert(Name(format!("G{i}").as_bytes())).start::<ExtGraphicsState>();
+            state.stroking_alpha(opacity).non_stroking_alpha(opacity);
+        }
+        states.finish();
+        resources.finish();
+        own.finish();
+        for (font, name) in fonts.into_iter().zip([plain, bold]) {
+            pdf.type1_font(font).base_font(Name(name)).encoding_predefined(Name(b"WinAnsiEncoding"));
+        }
+        pdf.type1_font(fonts[2]).base_font(Name(b"Symbol"));
         let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
         // Memory takes whatever is written.
-        let _ = packed.write_all(self.out.as_bytes());
-        let content = packed.finish().unwrap_or_default();
-        let states: String = self
-            .opacities
-            .iter()
-            .enumerate()
-            .map(|(i, o)| {
-                let o = number(f64::from(*o) / 1000.0);
-                format!("/G{i} << /ca {o} /CA {o} >> ")
-            })
-            .collect();
-        let size = |pixels: f64| number(pixels * POINT);
-        let font = |name: &str, encoding: &str| {
-            format!("<< /Type /Font /Subtype /Type1 /BaseFont /{name} {encoding}>>")
-        };
-        let latin = "/Encoding /WinAnsiEncoding ";
-        let objects = [
-            "<< /Type /Catalog /Pages 2 0 R >>".to_string(),
-            "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_string(),
-            format!(
-                "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {} {}] /Contents 4 0 R /Resources << /Font << /F0 5 0 R /F1 6 0 R /F2 7 0 R >> \
-                 /ExtGState << {states}>> >> >>",
-                size(self.scene.width),
-                size(self.scene.height)
-            ),
-            String::new(),
-            font(plain, latin),
-            font(bold, latin),
-            font("Symbol", ""),
-            "<< /Producer (Umklapp) >>".to_string(),
-        ];
-        let mut file = b"%PDF-1.4\n%\xE2\xE3\xCF\xD3\n".to_vec();
-        let mut places = Vec::new();
-        for (i, object) in objects.iter().enumerate() {
-            places.push(file.len());
-            file.extend(format!("{} 0 obj\n", i + 1).into_bytes());
-            if object.is_empty() {
-                let about = format!("<< /Length {} /Filter /FlateDecode >>\nstream\n", content.len());
-                file.extend(about.into_bytes());
-                file.extend(&content);
-                file.extend(b"\nendstream");
-            } else {
-                file.extend(object.as_bytes());
-            }
-            file.extend(b"\nendobj\n");
-        }
-        let (start, count) = (file.len(), objects.len() + 1);
-        file.extend(format!("xref\n0 {count}\n0000000000 65535 f \n").into_bytes());
-        places.iter().for_each(|at| file.extend(format!("{at:010} 00000 n \n").into_bytes()));
-        let trailer =
-            format!("trailer\n<< /Size {count} /Root 1 0 R /Info 8 0 R >>\nstartxref\n{start}\n%%EOF\n");
-        file.extend(trailer.into_bytes());
-        file
+        let _ = packed.write_all(&self.content.finish());
+        let packed = packed.finish().unwrap_or_default();
+        pdf.stream(content, &packed).filter(Filter::FlateDecode);
+        pdf.document_info(about).producer(TextStr("Umklapp"));
+        pdf.finish()
     }
 }
 
-fn place(x: f64, y: f64) -> String {
-    format!("{} {}", number(x), number(y))
-}
-
-fn rectangle(x: f64, y: f64, width: f64, height: f64) -> String {
-    format!("{} {} re", place(x, y), place(width, height))
+/// Red, green and blue as parts of one.
+fn parts((r, g, b): (u8, u8, u8)) -> [f32; 3] {
+    [r, g, b].map(|x| number(f64::from(x) / 255.0))
 }
 
 /// Four Bezier curves, which leave a circle by less than 3e-4 of its radius.
-fn circle(x: f64, y: f64, r: f64) -> String {
+fn circle(x: f64, y: f64, r: f64) -> [Step; 6] {
     let k = 0.552_285 * r;
     let arc = |a: (f64, f64), b: (f64, f64), c: (f64, f64)| {
-        format!(" {} {} {} c", place(x + a.0, y + a.1), place(x + b.0, y + b.1), place(x + c.0, y + c.1))
+        Step::Curve([x + a.0, y + a.1, x + b.0, y + b.1, x + c.0, y + c.1])
     };
-    format!(
-        "{} m{}{}{}{} h",
-        place(x + r, y),
+    [
+        Step::Move(x + r, y),
         arc((r, k), (k, r), (0.0, r)),
         arc((-k, r), (-r, k), (-r, 0.0)),
         arc((-r, -k), (-k, -r), (0.0, -r)),
-        arc((k, -r), (r, -k), (r, 0.0))
-    )
+        arc((k, -r), (r, -k), (r, 0.0)),
+        Step::Close,
+    ]
 }
 
 fn strange(what: &str) -> Error {
@@ -358,8 +364,8 @@ fn moved(transform: &str) -> Option<(f64, f64)> {
 }
 
 /// The outline of a path of SVG, of straight lines and Bezier curves in absolute places.
-fn outline(d: &str) -> Result<String> {
-    let mut out = String::new();
+fn outline(d: &str) -> Result<Vec<Step>> {
+    let mut out = Vec::new();
     let mut numbers: Vec<f64> = Vec::new();
     let mut at = (0.0, 0.0);
     let mut command = ' ';
@@ -374,45 +380,29 @@ fn outline(d: &str) -> Result<String> {
                 command = word.chars().next().unwrap_or(' ');
                 numbers.clear();
                 if matches!(command, 'Z' | 'z') {
-                    out.push_str("h ");
+                    out.push(Step::Close);
                 }
                 continue;
             }
         }
-        let done = match (command, numbers.as_slice()) {
+        let step = match (command, numbers.as_slice()) {
             ('M', &[x, y]) => {
-                at = (x, y);
-                let _ = write!(out, "{} m ", place(x, y));
                 // What follows without a command are lines.
                 command = 'L';
-                true
+                Step::Move(x, y)
             }
-            ('L', &[x, y]) => {
-                at = (x, y);
-                let _ = write!(out, "{} l ", place(x, y));
-                true
-            }
-            ('H', &[x]) => {
-                at.0 = x;
-                let _ = write!(out, "{} l ", place(at.0, at.1));
-                true
-            }
-            ('V', &[y]) => {
-                at.1 = y;
-                let _ = write!(out, "{} l ", place(at.0, at.1));
-                true
-            }
-            ('C', &[a, b, c, d, x, y]) => {
-                at = (x, y);
-                let _ = write!(out, "{} {} {} c ", place(a, b), place(c, d), place(x, y));
-                true
-            }
-            ('M' | 'L' | 'H' | 'V' | 'C', _) => false,
+            ('L', &[x, y]) => Step::Line(x, y),
+            ('H', &[x]) => Step::Line(x, at.1),
+            ('V', &[y]) => Step::Line(at.0, y),
+            ('C', &[a, b, c, d, x, y]) => Step::Curve([a, b, c, d, x, y]),
+            ('M' | 'L' | 'H' | 'V' | 'C', _) => continue,
             (other, _) => return Err(strange(&format!("a path with `{other}`"))),
         };
-        if done {
-            numbers.clear();
+        if let Step::Move(x, y) | Step::Line(x, y) | Step::Curve([.., x, y]) = step {
+            at = (x, y);
         }
+        out.push(step);
+        numbers.clear();
     }
     Ok(out)
 }
@@ -487,13 +477,14 @@ mod tests {
 
     #[test]
     fn paths_of_svg() {
-        assert_eq!(outline("M1,2L3 4 5,6Z").unwrap(), "1 2 m 3 4 l 5 6 l h ");
-        assert_eq!(outline("M 0 0 H 2 V 1.5 C 1 1 2 2 3 3").unwrap(), "0 0 m 2 0 l 2 1.5 l 1 1 2 2 3 3 c ");
+        use Step::{Close, Curve, Line, Move};
+        let lines = [Move(1.0, 2.0), Line(3.0, 4.0), Line(5.0, 6.0), Close];
+        assert_eq!(outline("M1,2L3 4 5,6Z").unwrap(), lines);
+        let bent = [Move(0.0, 0.0), Line(2.0, 0.0), Line(2.0, 1.5), Curve([1.0, 1.0, 2.0, 2.0, 3.0, 3.0])];
+        assert_eq!(outline("M 0 0 H 2 V 1.5 C 1 1 2 2 3 3").unwrap(), bent);
         assert!(outline("M 0 0 A 1 1 0 0 1 2 2").is_err());
-        assert_eq!(
-            (number(0.5), number(-0.0004), number(1e9)),
-            ("0.5".into(), "0".into(), "1000000000".into())
-        );
+        assert_eq!((number(0.5), number(1e9)), (0.5, 1e9));
+        assert!(number(-0.0004).is_sign_positive());
         assert_eq!(moved("translate(3, 4.5)"), Some((3.0, 4.5)));
         assert_eq!(moved("rotate(3)"), None);
     }
