@@ -3,8 +3,8 @@
 
 use rayon::prelude::*;
 
-use super::lattice::MAX_DIMENSION;
-use super::model::{HopValue, Model};
+use super::lattice::{MAX_DIMENSION, Shift};
+use super::model::{Hop, HopValue, Model};
 use super::nambu::phase_of;
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap, merge};
 use crate::error::{Error, Result};
@@ -188,19 +188,17 @@ impl Model {
     }
 }
 
-/// One hopping as seen from the rows of a sublattice.
+/// One hopping as seen from the rows of a sublattice. There may be millions of them, so that what each has of its own lies in
+/// common lists.
 struct Entry {
     hop: usize,
     /// Whether the row's site is the one that the hopping leaves: the entry is then the conjugate.
     adjoint: bool,
-    /// Displacement of the column's cell.
-    shift: [i64; MAX_DIMENSION],
     /// Sublattice of the column.
     column: usize,
-    /// The block's non-zero entries where it is the same everywhere.
-    uniform: Vec<(usize, usize, C64)>,
-    /// From the row's site to the column's along each axis asked for, where no strain has moved them.
-    reach: Vec<f64>,
+    /// Where the block's entries begin, and how many there are.
+    first: usize,
+    count: usize,
 }
 
 /// A step of a particle from one site to another, for all orbitals.
@@ -220,8 +218,14 @@ struct Step<'a> {
 /// Precomputed data of the row generator.
 pub(super) struct Plan<'a> {
     model: &'a Model,
-    /// Hoppings by sublattice of the row.
-    entries: Vec<Vec<Entry>>,
+    /// Hoppings, by sublattice of the row.
+    entries: Vec<Entry>,
+    /// Where those of each sublattice begin, and the end.
+    starts: Vec<usize>,
+    /// Non-zero entries of blocks that are the same everywhere.
+    values: Vec<(u32, u32, C64)>,
+    /// From the row's site to the column's along each axis asked for, where no strain has moved them: those of all hoppings.
+    reaches: Vec<f64>,
     /// On-site entries by sublattice.
     onsite: Vec<Vec<(usize, usize, C64)>>,
     /// Cell coordinates of each site of the basis, for the flux.
@@ -267,30 +271,53 @@ impl Rows {
 impl<'a> Plan<'a> {
     pub fn new(model: &'a Model, axes: &'a [usize]) -> Self {
         let basis = model.lattice.basis();
-        let mut entries: Vec<Vec<Entry>> = basis.iter().map(|_| Vec::new()).collect();
+        let ends = |hop: &Hop, adjoint: bool| match adjoint {
+            true => (hop.bond.from, hop.bond.to),
+            false => (hop.bond.to, hop.bond.from),
+        };
+        let mut starts = vec![0; basis.len() + 1];
+        for hop in &model.hops {
+            starts[hop.bond.from + 1] += 1;
+            starts[hop.bond.to + 1] += 1;
+        }
+        for row in 0..basis.len() {
+            starts[row + 1] += starts[row];
+        }
+        let mut next = starts.clone();
+        let mut order = vec![(0u32, false); 2 * model.hops.len()];
         for (index, hop) in model.hops.iter().enumerate() {
             for adjoint in [false, true] {
-                let sign = if adjoint { 1 } else { -1 };
-                let mut shift = [0; MAX_DIMENSION];
-                shift.iter_mut().zip(&hop.bond.shift).for_each(|(a, x)| *a = sign * x);
-                let (row, column) =
-                    if adjoint { (hop.bond.from, hop.bond.to) } else { (hop.bond.to, hop.bond.from) };
-                let uniform = match &hop.value {
-                    HopValue::Uniform(block) if adjoint => block.dagger().nonzero().collect(),
-                    HopValue::Uniform(block) => block.nonzero().collect(),
-                    HopValue::PerCell(_) => Vec::new(),
-                };
-                let reach = model.lattice.reach(&shift, (row, column), axes);
-                entries[row].push(Entry { hop: index, adjoint, shift, column, uniform, reach });
+                let row = ends(hop, adjoint).0;
+                order[next[row]] = (index as u32, adjoint);
+                next[row] += 1;
             }
         }
+        let (mut values, mut reaches) = (Vec::with_capacity(order.len()), Vec::new());
+        let entry = |(index, adjoint): (u32, bool)| {
+            let hop = &model.hops[index as usize];
+            let (row, column) = ends(hop, adjoint);
+            let first = values.len();
+            if let HopValue::Uniform(block) = &hop.value {
+                let all = block.nonzero().map(|(i, j, z)| (i as u32, j as u32, z));
+                match adjoint {
+                    false => values.extend(all),
+                    true => values.extend(all.map(|(i, j, z)| (j, i, z.conj()))),
+                }
+            }
+            let sign = if adjoint { 1 } else { -1 };
+            let shift: Shift = hop.bond.shift.iter().map(|x| sign * x).collect();
+            reaches.extend(model.lattice.reach(&shift, (row, column), axes));
+            Entry { hop: index as usize, adjoint, column, first, count: values.len() - first }
+        };
+        let entries = order.into_iter().map(entry).collect();
         let onsite = model.uniform.iter().map(|block| block.nonzero().collect()).collect();
         let offsets = basis.iter().map(|s| model.lattice.cell_coordinates(&s.position)).collect();
         let beside =
             model.offsets.as_ref().map(|of| of.iter().map(|x| model.lattice.cell_coordinates(x)).collect());
         let opposite = model.holes().is_some() && (model.has_field() || model.is_twisted());
         let by_orbital = !axes.is_empty() || beside.is_some() || opposite;
-        Plan { model, entries, onsite, offsets, beside, axes, by_orbital, unrolled: None }
+        let unrolled = None;
+        Plan { model, entries, starts, values, reaches, onsite, offsets, beside, axes, by_orbital, unrolled }
     }
 
     /// What the value of a matrix element from orbital `j` to orbital `i` is multiplied by.
@@ -344,8 +371,11 @@ impl<'a> Plan<'a> {
         out.rows.iter_mut().for_each(Vec::clear);
         self.on_site(site, &at, s, out);
         let mut moved = [0.0; MAX_DIMENSION];
-        for entry in &self.entries[s] {
-            let Some(landing) = lat.land(&at[..d], &entry.shift, 1) else {
+        for number in self.starts[s]..self.starts[s + 1] {
+            let entry = &self.entries[number];
+            let hop = &model.hops[entry.hop];
+            let (shift, sign) = (&hop.bond.shift, if entry.adjoint { 1 } else { -1 });
+            let Some(landing) = lat.land(&at[..d], shift, sign) else {
                 continue;
             };
             let end = landing.cell * basis + entry.column;
@@ -364,16 +394,13 @@ impl<'a> Plan<'a> {
             }
             let mut ends = None;
             if !model.fluxes.is_empty() {
-                let (u, v) = (
-                    self.coordinates(&at, s, &[0; MAX_DIMENSION]),
-                    self.coordinates(&at, entry.column, &entry.shift),
-                );
+                let (u, v) =
+                    (self.coordinates(&at, s, &[], 1), self.coordinates(&at, entry.column, shift, sign));
                 match self.beside {
                     None => phase *= self.peierls(&u, &v, &landing.crossings),
                     Some(_) => ends = Some((u, v, landing.crossings)),
                 }
             }
-            let hop = &model.hops[entry.hop];
             let leaves = if entry.adjoint { cell } else { landing.cell };
             if let Some(strain) = &hop.scale {
                 scale *= strain[leaves];
@@ -383,12 +410,12 @@ impl<'a> Plan<'a> {
             {
                 // The common case.
                 let factor = phase * scale;
-                for &(i, j, value) in &entry.uniform {
-                    out.rows[i].push((column * model.orbitals + j, value * factor));
+                for &(i, j, value) in &self.values[entry.first..entry.first + entry.count] {
+                    out.rows[i as usize].push((column * model.orbitals + j as usize, value * factor));
                 }
                 continue;
             }
-            let mut reach = &entry.reach[..];
+            let mut reach = &self.reaches[number * self.axes.len()..][..self.axes.len()];
             if let Some(strained) = &model.strain {
                 // The bond in the hopping's own direction: from the site it leaves, which is the row's for the
                 // conjugate.
@@ -400,7 +427,11 @@ impl<'a> Plan<'a> {
             }
             let step = Step { between: (s, entry.column), phase, scale, reach, ends };
             match &hop.value {
-                HopValue::Uniform(_) => self.add(out, column, &step, entry.uniform.iter().copied()),
+                HopValue::Uniform(_) => {
+                    let own = &self.values[entry.first..entry.first + entry.count];
+                    let own = own.iter().map(|&(i, j, z)| (i as usize, j as usize, z));
+                    self.add(out, column, &step, own);
+                }
                 HopValue::PerCell(table) => {
                     let Some(block) = table.get(leaves) else { continue };
                     if entry.adjoint {
@@ -418,7 +449,7 @@ impl<'a> Plan<'a> {
     fn on_site(&self, site: usize, at: &[i64; MAX_DIMENSION], s: usize, out: &mut Rows) {
         let model = self.model;
         let ends = (!model.fluxes.is_empty() && self.beside.is_some()).then(|| {
-            let u = self.coordinates(at, s, &[0; MAX_DIMENSION]);
+            let u = self.coordinates(at, s, &[], 1);
             (u, u, [0; MAX_DIMENSION])
         });
         let reach = &[0.0; MAX_DIMENSION];
@@ -447,16 +478,17 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Cell coordinates of a site of the cell displaced by `shift`.
+    /// Cell coordinates of a site of the cell displaced by `sign * shift`, or by nothing.
     fn coordinates(
         &self,
         at: &[i64; MAX_DIMENSION],
         s: usize,
-        shift: &[i64; MAX_DIMENSION],
+        shift: &[i64],
+        sign: i64,
     ) -> [f64; MAX_DIMENSION] {
         let mut u = [0.0; MAX_DIMENSION];
         for (k, offset) in self.offsets[s].iter().enumerate() {
-            u[k] = (at[k] + shift[k]) as f64 + offset;
+            u[k] = (at[k] + sign * shift.get(k).unwrap_or(&0)) as f64 + offset;
         }
         u
     }

@@ -1,5 +1,7 @@
 //! A small square matrix over the orbitals of a site: the value of an on-site term or of a hopping.
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -7,8 +9,11 @@ use crate::number::C64;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Block {
     n: usize,
-    entries: Vec<C64>,
+    entries: Entries,
 }
+
+/// A single number, by far the most frequent block, lies in the block itself.
+type Entries = SmallVec<[C64; 1]>;
 
 impl Block {
     /// From `n * n` entries, row by row.
@@ -22,12 +27,12 @@ impl Block {
                 entries.len()
             )));
         }
-        Ok(Block { n, entries })
+        Ok(Block { n, entries: entries.into() })
     }
 
     /// `z` times the identity: what a plain number means as a term of several orbitals.
     pub fn scalar(n: usize, z: impl Into<C64>) -> Self {
-        let mut entries = vec![C64::ZERO; n * n];
+        let mut entries: Entries = smallvec![C64::ZERO; n * n];
         let z = z.into();
         for i in 0..n {
             entries[i * n + i] = z;

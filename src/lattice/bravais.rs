@@ -16,7 +16,7 @@ fn sites(positions: &[&[f64]]) -> Vec<Site> {
 
 /// Bonds from (shift, from, to).
 fn bonds(list: &[(&[i64], usize, usize)]) -> Vec<Bond> {
-    list.iter().map(|&(shift, from, to)| Bond { shift: shift.to_vec(), from, to }).collect()
+    list.iter().map(|&(shift, from, to)| Bond { shift: shift.into(), from, to }).collect()
 }
 
 fn vectors(list: &[&[f64]]) -> Vec<Vec<f64>> {
@@ -56,7 +56,7 @@ impl Lattice {
         let d = cells.len();
         let unit = |i: usize| (0..d).map(|j| i64::from(i == j)).collect::<Vec<i64>>();
         let vectors = (0..d).map(|i| unit(i).iter().map(|&x| x as f64).collect()).collect();
-        let bonds = (0..d).map(|i| Bond { shift: unit(i), from: 0, to: 0 }).collect();
+        let bonds = (0..d).map(|i| Bond { shift: unit(i).into(), from: 0, to: 0 }).collect();
         Self::custom("hypercubic", vectors, sites(&[&vec![0.0; d]]), bonds, cells.to_vec())
     }
 

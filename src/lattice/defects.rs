@@ -65,7 +65,7 @@ impl Defect {
         for place in self.places() {
             // As a bond from the cell's own site: displacements and sites are checked alike.
             super::lattice::check_bond(
-                &Bond { shift: place.shift.clone(), from: 0, to: place.site },
+                &Bond { shift: place.shift[..].into(), from: 0, to: place.site },
                 model.lattice.dimension(),
                 model.lattice.basis().len(),
             )?;
@@ -80,8 +80,10 @@ impl Defect {
             let shift: Vec<i64> = b.shift.iter().zip(&a.shift).map(|(b, a)| b - a).collect();
             let bond = model.checked_bond(&shift, a.site, b.site)?;
             // The same bond at the same place, whichever way round.
-            let ahead = Bond { shift: [&a.shift[..], &b.shift[..]].concat(), from: bond.from, to: bond.to };
-            let back = Bond { shift: [&b.shift[..], &a.shift[..]].concat(), from: bond.to, to: bond.from };
+            let ahead =
+                Bond { shift: [&a.shift[..], &b.shift[..]].concat().into(), from: bond.from, to: bond.to };
+            let back =
+                Bond { shift: [&b.shift[..], &a.shift[..]].concat().into(), from: bond.to, to: bond.from };
             if seen.contains(&ahead) || seen.contains(&back) {
                 return Err(Error::input("a defect names one of its hoppings twice")
                     .hint("its conjugate is implied: give each bond once"));
@@ -275,7 +277,7 @@ impl Model {
             }
         }
         for ((shift, from, to), edits) in edits {
-            self.replace_hops(&Bond { shift, from, to }, &edits)?;
+            self.replace_hops(&Bond { shift: shift.into(), from, to }, &edits)?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use rayon::prelude::*;
+use smallvec::SmallVec;
 
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
@@ -22,11 +23,14 @@ pub struct Site {
     pub position: Vec<f64>,
 }
 
+/// A displacement in cells. There may be millions of them, and most are short.
+pub type Shift = SmallVec<[i64; 3]>;
+
 /// A bond from site `from` of a cell to site `to` of the cell displaced by `shift`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bond {
     /// Displacement in cells, one entry a direction.
-    pub shift: Vec<i64>,
+    pub shift: Shift,
     /// Site of the cell that the bond leaves.
     pub from: usize,
     /// Site of the displaced cell that the bond reaches.
@@ -396,13 +400,17 @@ impl Lattice {
 
     /// The displacement from a site of sublattice `between.0` to one of `between.1` in the cell displaced by `shift`,
     /// along each of `axes`.
-    pub(super) fn reach(&self, shift: &[i64], between: (usize, usize), axes: &[usize]) -> Vec<f64> {
+    pub(super) fn reach(
+        &self,
+        shift: &[i64],
+        between: (usize, usize),
+        axes: &[usize],
+    ) -> impl Iterator<Item = f64> {
         let place = |s: usize, axis: usize| self.basis[s].position[axis];
-        let along = |&axis: &usize| {
+        axes.iter().map(move |&axis| {
             let cells: f64 = self.vectors.iter().zip(shift).map(|(v, &x)| x as f64 * v[axis]).sum();
             cells + (place(between.1, axis) - place(between.0, axis))
-        };
-        axes.iter().map(along).collect()
+        })
     }
 
     /// Where `sign * shift` leads from a cell; none beyond an open boundary.

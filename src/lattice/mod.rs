@@ -39,7 +39,7 @@ pub use bloch::Bloch;
 pub use block::Block;
 pub use defects::{Defect, Place, Places};
 pub use geometry::Geometry;
-pub use lattice::{Bond, Lattice, MAX_DIMENSION, Site};
+pub use lattice::{Bond, Lattice, MAX_DIMENSION, Shift, Site};
 pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};

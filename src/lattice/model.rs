@@ -337,10 +337,23 @@ impl Model {
     /// # Errors
     /// As [`Model::hop`], and when there is no such site in the cell.
     pub fn hop_between(&mut self, shift: &[i64], from: usize, to: usize, block: &Block) -> Result<()> {
-        let bond = self.checked_bond(shift, from, to)?;
+        let bond = Bond { shift: shift.into(), from, to };
+        self.hop_over(bond, block.clone())
+    }
+
+    /// The same over a bond.
+    pub(super) fn hop_over(&mut self, bond: Bond, block: Block) -> Result<()> {
+        self.check_hop(&bond)?;
         block.check(self.particles(), "the hopping")?;
-        let value = HopValue::Uniform(self.both(block.clone()));
+        let value = HopValue::Uniform(self.both(block));
         self.hops.push(Hop { bond, value, scale: None, pairing: false });
+        Ok(())
+    }
+
+    /// Room for so many hoppings more.
+    pub(super) fn expect_hops(&mut self, more: usize) -> Result<()> {
+        memory::ensure((more * size_of::<Hop>()) as u128, &format!("{more} hoppings"))?;
+        self.hops.reserve(more);
         Ok(())
     }
 
@@ -498,15 +511,20 @@ impl Model {
     }
 
     pub(super) fn checked_bond(&self, shift: &[i64], from: usize, to: usize) -> Result<Bond> {
+        let bond = Bond { shift: shift.into(), from, to };
+        self.check_hop(&bond)?;
+        Ok(bond)
+    }
+
+    fn check_hop(&self, bond: &Bond) -> Result<()> {
         self.unstrained("a hopping is added")?;
-        let bond = Bond { shift: shift.to_vec(), from, to };
-        check_bond(&bond, self.lattice.dimension(), self.lattice.basis().len())?;
-        if from == to && shift.iter().all(|&x| x == 0) {
+        check_bond(bond, self.lattice.dimension(), self.lattice.basis().len())?;
+        if bond.from == bond.to && bond.shift.iter().all(|&x| x == 0) {
             return Err(
                 Error::input("a hopping from a site to itself is an on-site term").hint("use `onsite`")
             );
         }
-        Ok(bond)
+        Ok(())
     }
 }
 

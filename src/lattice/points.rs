@@ -2,13 +2,21 @@
 
 use std::collections::HashMap;
 
+use rayon::prelude::*;
+use smallvec::SmallVec;
+
 use super::block::Block;
-use super::lattice::{Bond, Lattice, MAX_DIMENSION, Site, check_bond};
+use super::lattice::{Bond, Lattice, MAX_DIMENSION, Shift, Site, check_bond};
 use super::model::{Model, OfBond};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::memory;
 use crate::task::Task;
+
+/// Sites whose bonds are looked for between two looks at the user's wishes.
+const TOGETHER: usize = 16384;
+/// Bytes that a bond takes, and that a hopping over it takes.
+const BYTES: u128 = 200;
 
 impl Lattice {
     /// A finite set of sites at any places, Cartesian, without a unit cell; open. Its volume is that of the box around them,
@@ -65,42 +73,55 @@ impl Lattice {
         let mut found = Vec::new();
         let steps = task.start("bonds", shifts.len() * basis.len());
         for (i, shift) in shifts.iter().enumerate() {
-            let ahead = shift.iter().copied().find(|x| *x != 0);
-            for (from, site) in basis.iter().enumerate() {
-                if from.is_multiple_of(1024) {
-                    steps.advance(i * basis.len() + from)?;
+            for first in (0..basis.len()).step_by(TOGETHER) {
+                steps.advance(i * basis.len() + first)?;
+                let sites = first..(first + TOGETHER).min(basis.len());
+                let of_site = |from: usize| self.bonds_of(from, shift, cutoff, &grid);
+                let parts: Vec<Result<Vec<Bond>>> =
+                    sites.into_par_iter().with_min_len(256).map(of_site).collect();
+                for part in parts {
+                    found.extend(part?);
                 }
-                // The site's place when its partner's cell is moved to that of the basis.
-                let mut place = site.position.clone();
-                for (vector, x) in self.vectors().iter().zip(shift) {
-                    place.iter_mut().zip(vector).for_each(|(p, v)| *p -= *x as f64 * v);
-                }
-                for to in grid.near(&place) {
-                    if ahead.is_none() && to <= from {
-                        continue;
-                    }
-                    let off = basis[to].position.iter().zip(&place).map(|(a, b)| (a - b).powi(2));
-                    let distance = off.sum::<f64>().sqrt();
-                    if distance <= 1e-9 * cutoff {
-                        return Err(Error::input(format!(
-                            "sites `{}` and `{}` lie at one place, {:?}",
-                            site.name, basis[to].name, site.position
-                        ))
-                        .hint("bonds by distance need places of their own"));
-                    }
-                    if distance <= cutoff {
-                        found.push(Bond { shift: shift.clone(), from, to });
-                    }
-                }
+                memory::ensure(BYTES * found.len() as u128, &format!("{} bonds", found.len()))?;
             }
-            memory::ensure(200 * found.len() as u128, &format!("{} bonds", found.len()))?;
+        }
+        Ok(found)
+    }
+
+    /// The bonds that leave a site of the cell for those of the cell displaced by `shift`.
+    fn bonds_of(&self, from: usize, shift: &Shift, cutoff: f64, grid: &Grid) -> Result<Vec<Bond>> {
+        let basis = self.basis();
+        let site = &basis[from];
+        let here = shift.iter().all(|x| *x == 0);
+        // The site's place when its partner's cell is moved to that of the basis.
+        let mut place: SmallVec<[f64; 3]> = SmallVec::from_slice(&site.position);
+        for (vector, x) in self.vectors().iter().zip(shift) {
+            place.iter_mut().zip(vector).for_each(|(p, v)| *p -= *x as f64 * v);
+        }
+        let mut found = Vec::new();
+        for to in grid.near(&place) {
+            if here && to <= from {
+                continue;
+            }
+            let off = basis[to].position.iter().zip(&place).map(|(a, b)| (a - b).powi(2));
+            let distance = off.sum::<f64>().sqrt();
+            if distance <= 1e-9 * cutoff {
+                return Err(Error::input(format!(
+                    "sites `{}` and `{}` lie at one place, {:?}",
+                    site.name, basis[to].name, site.position
+                ))
+                .hint("bonds by distance need places of their own"));
+            }
+            if distance <= cutoff {
+                found.push(Bond { shift: shift.clone(), from, to });
+            }
         }
         Ok(found)
     }
 
     /// Displacements in cells that bonds of this length may have, only one of each and its opposite.
-    fn shifts_within(&self, cutoff: f64) -> Result<Vec<Vec<i64>>> {
-        let mut all: Vec<Vec<i64>> = vec![Vec::new()];
+    fn shifts_within(&self, cutoff: f64) -> Result<Vec<Shift>> {
+        let mut all: Vec<Shift> = vec![Shift::new()];
         for d in 0..self.dimension() {
             let along: Vec<f64> =
                 self.basis().iter().map(|site| self.cell_coordinates(&site.position)[d]).collect();
@@ -117,7 +138,7 @@ impl Lattice {
             let most = most as i64;
             all = all
                 .iter()
-                .flat_map(|shift| (-most..=most).map(move |x| [&shift[..], &[x]].concat()))
+                .flat_map(|shift| (-most..=most).map(move |x| shift.iter().copied().chain([x]).collect()))
                 .collect();
         }
         all.retain(|shift| shift.iter().find(|x| **x != 0).is_none_or(|x| *x > 0));
@@ -151,14 +172,16 @@ impl Model {
     ) -> Result<()> {
         let axes: Vec<usize> = (0..self.lattice.space()).collect();
         let steps = task.start("hoppings", bonds.len());
+        let mut vector = Vec::new();
+        self.expect_hops(bonds.len())?;
         for (i, bond) in bonds.iter().enumerate() {
-            if i.is_multiple_of(256) {
+            if i.is_multiple_of(1024) {
                 steps.advance(i)?;
             }
             check_bond(bond, self.lattice.dimension(), self.lattice.basis().len())?;
-            let vector = self.lattice.reach(&bond.shift, (bond.from, bond.to), &axes);
-            let block = term(&vector)?;
-            self.hop_between(&bond.shift, bond.from, bond.to, &block)?;
+            vector.clear();
+            vector.extend(self.lattice.reach(&bond.shift, (bond.from, bond.to), &axes));
+            self.hop_over(bond.clone(), term(&vector)?)?;
         }
         Ok(())
     }
@@ -172,8 +195,9 @@ impl Model {
         let bonds = self.bonds_within(cutoff, task)?;
         match term {
             HopTerm::Same(block) => {
+                self.expect_hops(bonds.len())?;
                 for bond in &bonds {
-                    self.hop_between(&bond.shift, bond.from, bond.to, block)?;
+                    self.hop_over(bond.clone(), block.clone())?;
                 }
             }
             HopTerm::Of(f) => {
@@ -203,7 +227,7 @@ pub enum HopTerm<'a, 'b> {
 /// Sites by the cube of side `cutoff` that they lie in.
 struct Grid {
     side: f64,
-    cubes: HashMap<Vec<i64>, Vec<usize>>,
+    cubes: HashMap<Shift, Vec<usize>>,
     space: usize,
 }
 
@@ -218,7 +242,7 @@ impl Grid {
         grid
     }
 
-    fn cube(&self, place: &[f64]) -> Vec<i64> {
+    fn cube(&self, place: &[f64]) -> Shift {
         place.iter().map(|x| (x / self.side).floor() as i64).collect()
     }
 
@@ -227,11 +251,8 @@ impl Grid {
         let middle = self.cube(place);
         let mut found = Vec::new();
         for code in 0..3usize.pow(self.space as u32) {
-            let cube: Vec<i64> = middle
-                .iter()
-                .enumerate()
-                .map(|(x, c)| c + (code / 3usize.pow(x as u32) % 3) as i64 - 1)
-                .collect();
+            let off = |x: usize| (code / 3usize.pow(x as u32) % 3) as i64 - 1;
+            let cube: Shift = middle.iter().enumerate().map(|(x, c)| c + off(x)).collect();
             found.extend(self.cubes.get(&cube).into_iter().flatten());
         }
         found.sort_unstable();

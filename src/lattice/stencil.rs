@@ -64,7 +64,7 @@ impl Model {
             for (i, j, value) in block.nonzero() {
                 let (to, from) = (hop.bond.to * n + i, hop.bond.from * n + j);
                 add(&mut terms, StencilTerm { shift: back.clone(), to, from, value });
-                let shift = hop.bond.shift.clone();
+                let shift = hop.bond.shift.to_vec();
                 add(&mut terms, StencilTerm { shift, to: from, from: to, value: value.conj() });
             }
         }

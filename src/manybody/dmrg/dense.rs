@@ -68,9 +68,9 @@ pub(super) fn eigh<T: Element>(a: MatRef<'_, T>, par: Par) -> Result<(Vec<f64>, 
 
 /// Eigenvalues, descending, and eigenvectors of several Hermitian matrices. A backend's solver takes the largest, one after
 /// the other, while the threads take the smallest.
-pub(super) fn eigh_all<T: Element>(
+pub(super) fn eigh_all<'a, T: Element>(
     matrices: &[Mat<T>],
-    solver: Option<&dyn DenseSolver>,
+    solver: impl FnOnce() -> Option<&'a dyn DenseSolver>,
 ) -> Result<Vec<(Vec<f64>, Mat<T>)>> {
     let threads = |m: &Mat<T>, par: Par| -> Result<(Vec<f64>, Mat<T>)> {
         let (values, vectors) = eigh(m.as_ref(), par)?;
@@ -79,7 +79,8 @@ pub(super) fn eigh_all<T: Element>(
     let size = |k: &usize| matrices[*k].nrows();
     let mut order: Vec<usize> = (0..matrices.len()).collect();
     order.sort_by_key(|k| Reverse(size(k)));
-    let Some(solver) = solver.filter(|_| order.first().is_some_and(|k| size(k) >= FAR)) else {
+    let large = order.first().is_some_and(|k| size(k) >= FAR);
+    let Some(solver) = large.then(solver).flatten() else {
         let cost = |m: &Mat<T>| 9.0 * (m.nrows() as f64).powi(3);
         return deal(matrices, cost, threads).into_iter().collect();
     };
@@ -254,7 +255,7 @@ mod tests {
         let sizes = [3, 530, 1, 0, 20, 515, 600, 700];
         let all: Vec<Mat<T>> = sizes.iter().map(|&n| matrix(n)).collect();
         for solver in [None, Some(&Fickle::default() as &dyn DenseSolver)] {
-            let found = eigh_all(&all, solver).unwrap();
+            let found = eigh_all(&all, || solver).unwrap();
             for ((m, (values, vectors)), n) in all.iter().zip(&found).zip(sizes) {
                 let wanted: Vec<f64> = (0..n).rev().map(|k| k as f64).collect();
                 assert!(values.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-9), "{n}");

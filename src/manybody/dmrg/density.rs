@@ -144,7 +144,7 @@ impl<T: Element> DensityMatrix<T> {
                 from += states.len();
             }
         }
-        let mut sectors = eigh_all(&sums, first.0.device().dense_solver())?;
+        let mut sectors = eigh_all(&sums, || first.0.device().dense_solver())?;
         sectors.iter_mut().flat_map(|s| &mut s.0).for_each(|w| *w = w.max(0.0));
         let trace = sectors.iter().flat_map(|s| &s.0).sum();
         Ok(DensityMatrix { block, sectors, trace, floor: FLOOR })

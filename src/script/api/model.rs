@@ -84,7 +84,7 @@ fn add_hop(
     };
     let shift = shift_of(shift)?;
     if let Some(integrals) = value.clone().try_cast::<SlaterKoster>() {
-        let bonds = pairs.into_iter().map(|(from, to)| Bond { shift: shift.clone(), from, to });
+        let bonds = pairs.into_iter().map(|(from, to)| Bond { shift: shift[..].into(), from, to });
         return integrals.add(ctx, model, &bonds.collect::<Vec<_>>());
     }
     for (from, to) in pairs {

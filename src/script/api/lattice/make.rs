@@ -66,7 +66,7 @@ fn bond_of(value: &Dynamic, d: usize) -> Result<Bond> {
     let parts = value.clone().try_cast::<Array>().filter(|p| p.len() == 3).ok_or_else(wrong)?;
     let shift = parts[0].clone().try_cast::<Array>().ok_or_else(wrong)?;
     let site = |v: &Dynamic| v.as_int().ok().and_then(|i| usize::try_from(i).ok()).ok_or_else(wrong);
-    Ok(Bond { shift: ints(&shift, "a shift")?, from: site(&parts[1])?, to: site(&parts[2])? })
+    Ok(Bond { shift: ints(&shift, "a shift")?.into(), from: site(&parts[1])?, to: site(&parts[2])? })
 }
 
 #[export_module(root = "crate::script::native")]
