@@ -94,6 +94,28 @@ fn infinite_chains() {
             ("psi.entanglement_spectrum(-1)", "no bond -1", "bond 0"),
             ("psi.energy", "does not know its `energy`", "dmrg::uniform"),
             ("psi.fidelity(dmrg::uniform_product(one, [\"Up\"], #{}))", "other cells", "same sites"),
+            (
+                "dmrg::uniform_excitations(h, psi)",
+                "excitations of OpSum and UniformState",
+                "uniform_excitations(psi, h)",
+            ),
+            ("dmrg::uniform_excitations(psi, h, #{ count: 0 })", "0 excitations", "one at least"),
+            ("dmrg::uniform_excitations(psi, h, #{ tol: 0.0 })", "`tol` is 0", "positive"),
+            ("dmrg::uniform_excitations(psi, h, #{ most: 0 })", "`most` is 0", ""),
+            ("dmrg::uniform_excitations(psi, h, #{ charge: #{ N: 1 } })", "no conserved number `N`", "Sz"),
+            (
+                "dmrg::uniform_excitations(psi, h, #{ momentum: [0.0 / 0.0] })",
+                "a wave number of NaN",
+                "finite",
+            ),
+            ("dmrg::uniform_excitations(psi, h, #{ momentum: [\"pi\"] })", "not a number", ""),
+            (
+                "dmrg::uniform_excitations(psi, h, #{ to: fermions })",
+                "other sites or numbers",
+                "the same cell",
+            ),
+            ("dmrg::correlation_limit([psi])", "fewer than two states", "an array of states"),
+            ("dmrg::correlation_limit([psi, psi])", "too few levels", "more"),
             ("psi.save(\"psi.txt\")", "not saved as `psi.txt`", ".dmrg"),
         ],
     );

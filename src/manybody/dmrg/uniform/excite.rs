@@ -15,8 +15,8 @@ use super::carried::{Chain, Row, RowLayout, on_site, sum, to_left, to_right};
 use super::krylov::lowest;
 use super::state::Uniform;
 use crate::error::{Error, Result};
-use crate::number::C64;
 use crate::number::philox::{self, Stream};
+use crate::number::{C64, memory};
 
 /// The row of a sector that nothing leads to.
 const NOWHERE: usize = usize::MAX;
@@ -317,6 +317,9 @@ impl Excitations {
     /// # Errors
     /// When a linear system does not converge; interruption.
     pub fn lowest(&self, asked: &Asked) -> Result<Vec<(f64, f64)>> {
+        let vectors = asked.most.min(self.dim()) as u128 + 8;
+        let what = format!("{vectors} vectors of {} numbers", self.dim());
+        memory::ensure(16 * vectors * self.dim() as u128, &what)?;
         let start = |k: u64| -> Vec<C64> {
             let at = |i: u64| {
                 let w = philox::words(k, Stream::Script as u32, i, 3);
