@@ -1,6 +1,23 @@
-// Rows on their way between parts of a matrix. In transit a row is the real parts of all columns, then the imaginary ones;
-// here both stand side by side. `lanes` reals a row, half of them imaginary if `complex`.
+// Rows on their way between parts of a matrix. Through the host's memory a row is the real parts of all columns, then the
+// imaginary ones; here both stand side by side. `lanes` reals a row, half of them imaginary if `complex`. Between GPUs that
+// reach each other's memory rows travel as they are.
 #include "common.cuh"
+
+// Rows that need rows of neighbours: their numbers, and what they read there, in compressed rows. Neighbours write their rows to
+// one of two halves of the landing, by turns, after the numbers that tell the pass, 128 bytes apart.
+template <class V>
+struct Boundary {
+    uint64_t count;
+    const uint64_t* rows;
+    const uint64_t* start;
+    const uint32_t* columns;
+    const V* values;
+    const char* landing;
+    uint64_t head, half;
+    const uint32_t* counters;
+    uint32_t neighbours;
+};
+HOST_LAYOUT_link_Boundary(Boundary<C64>);
 
 // Where a real of a row in transit stands in a row here.
 __device__ __forceinline__ uint32_t lane_here(uint32_t lane, uint32_t lanes, uint32_t complex) {
@@ -71,3 +88,110 @@ __device__ void add_rows(uint64_t count, uint32_t lanes, uint32_t width, const u
 
 KERNELS(f32, float)
 KERNELS(f64, double)
+
+// Writes the listed rows, `each` units long, to the memory of the neighbours that read them, then tells each of them the pass:
+// those of neighbour n are the ones from starts[n] to starts[n + 1], and go one after the other from to[n] on, or from
+// to[neighbours + n] in odd passes. The last block to end tells, so that all that was written is there before, and counts
+// the pass: counters are the blocks that have ended, and the passes.
+template <class T>
+__device__ void push_rows(uint32_t neighbours, uint32_t each, const uint64_t* rows, const uint64_t* starts, const uint64_t* to,
+                          const uint64_t* flags, const T* x, uint32_t* counters) {
+    constexpr int TOGETHER = 4;
+    const uint64_t all = starts[neighbours] * each, stride = (uint64_t)gridDim.x * blockDim.x;
+    const uint32_t pass = *(volatile uint32_t*)(counters + 1) + 1;
+    if (pass % 2 == 1) to += neighbours;
+    uint32_t n = 0;
+    for (uint64_t i = blockIdx.x * (uint64_t)blockDim.x + threadIdx.x; i < all;) {
+        T* place[TOGETHER];
+        T read[TOGETHER];
+        int count = 0;
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k) {
+            if (i < all) {
+                const uint64_t at = all >> 32 ? i / each : (uint32_t)i / each;
+                while (at >= starts[n + 1]) ++n;
+                place[k] = reinterpret_cast<T*>(to[n]) + (i - starts[n] * each);
+                read[k] = x[rows[at] * each + (i - at * each)];
+                count = k + 1;
+                i += stride;
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k) {
+            if (k < count) *place[k] = read[k];
+        }
+    }
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    if (atomicAdd(counters, 1u) < gridDim.x - 1) return;
+    counters[0] = 0;
+    counters[1] = pass;
+    __threadfence_system();
+    for (n = 0; n < neighbours; ++n) *reinterpret_cast<volatile uint32_t*>(flags[n]) = pass;
+}
+
+__device__ __forceinline__ uint32_t told(const char* number) {
+    uint32_t pass;
+    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(pass) : "l"(number) : "memory");
+    return pass;
+}
+
+// Waits until all neighbours have written the rows of this GPU's last pass, then w += alpha A h on the boundary rows, with the
+// rows h that have come, and, where `sums` is given, the sums of what `Re <w|v>` grows by, kept as [block][lanes]; threads
+// as in `add_rows`. Its own rows have left before it begins, so that nobody waits in a circle.
+template <class V>
+__device__ void add_boundary(const Boundary<V>& a, uint32_t lanes, uint32_t width, double alpha, const V* v, V* w,
+                             double* sums) {
+    __shared__ double shared[THREADS];
+    const uint32_t pass = a.counters[1];
+    for (uint32_t n = threadIdx.x; n < a.neighbours; n += THREADS) {
+        while ((int32_t)(told(a.landing + 128 * n) - pass) < 0) __nanosleep(100);
+    }
+    __syncthreads();
+    const V* h = reinterpret_cast<const V*>(a.landing + a.head + (pass % 2) * a.half);
+    const uint32_t lane = blockIdx.y * width + threadIdx.x % width, high = THREADS / width;
+    double sum = 0.0;
+    if (lane < lanes) {
+        for (uint64_t i = blockIdx.x * (uint64_t)high + threadIdx.x / width; i < a.count; i += (uint64_t)gridDim.x * high) {
+            const uint64_t at = a.rows[i] * lanes + lane, end = a.start[i + 1];
+            V change{};
+            for (uint64_t k = a.start[i]; k < end; ++k) {
+                change = mla(a.values[k], h[(uint64_t)a.columns[k] * lanes + lane], change);
+            }
+            change = mla((typename Traits<V>::Real)alpha, change, V{});
+            w[at] = mla((typename Traits<V>::Real)1, w[at], change);
+            if (sums) sum = overlap(change, v[at], sum);
+        }
+    }
+    if (!sums) return;
+    shared[threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x < width && lane < lanes) {
+        double total = 0.0;
+        for (uint32_t t = threadIdx.x; t < THREADS; t += width) total += shared[t];
+        sums[(uint64_t)blockIdx.x * lanes + lane] = total;
+    }
+}
+
+#define PUSH(UNIT, T)                                                                                                      \
+    extern "C" __global__ void __launch_bounds__(host::link::SENDING_THREADS) push_rows_##UNIT(                            \
+        uint32_t neighbours, uint32_t each, const uint64_t* rows, const uint64_t* starts, const uint64_t* to,              \
+        const uint64_t* flags, const T* x, uint32_t* counters) {                                                           \
+        push_rows(neighbours, each, rows, starts, to, flags, x, counters);                                                 \
+    }
+
+PUSH(4, uint32_t)
+PUSH(8, uint2)
+PUSH(16, uint4)
+
+#define BOUNDARY(TYPE, V)                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(THREADS) add_boundary_##TYPE(                                             \
+        Boundary<V> a, uint32_t lanes, uint32_t width, double alpha, const V* v, V* w, double* sums) {                     \
+        add_boundary(a, lanes, width, alpha, v, w, sums);                                                                  \
+    }
+
+BOUNDARY(f32, F32)
+BOUNDARY(f64, F64)
+BOUNDARY(c32, C32)
+BOUNDARY(c64, C64)

@@ -1,11 +1,12 @@
-//! Rows that travel between the parts of a matrix whose rows are shared out: host memory that they pass through, and one
-//! part's end of the exchange. In transit a row is the real parts of all columns, then, for complex types, the imaginary ones.
+//! Rows that travel between the parts of a matrix whose rows are shared out. They pass through memory of the host ([`Port`]), where
+//! a row is the real parts of all columns, then, for complex types, the imaginary ones; or parts write them straight to
+//! each other's memory ([`Link`]).
 
 use std::any::Any;
 
 use super::matrix::{Csr, Indices, Values};
-use super::{BlockVector, Dots, Kernel};
-use crate::error::{Error, Result};
+use super::{BlockVector, Device, Dots, Grid, Kernel, Update};
+use crate::error::Result;
 use crate::number::{C64, DType};
 pub use crate::ranks::HostMemory;
 
@@ -14,6 +15,62 @@ pub type Later = Box<dyn FnOnce() -> Result<Dots> + Send>;
 
 /// The products of a part's pass: over its own columns, and what others' rows add.
 pub(super) type Products = (Option<Later>, Option<Later>);
+
+/// What a pass computes besides its update.
+#[derive(Clone, Copy)]
+pub(super) enum Besides<'a> {
+    Nothing,
+    /// Both products.
+    Dots,
+    /// Multiples of vectors, added.
+    Plus(&'a [(f64, &'a BlockVector)]),
+}
+
+impl Besides<'_> {
+    pub fn dots(self) -> bool {
+        matches!(self, Besides::Dots)
+    }
+}
+
+/// A pass over a part's rows with its own columns, where it has both.
+pub(super) fn inside(
+    device: &Device,
+    own: Option<&dyn Kernel>,
+    c: Update,
+    v: Option<&BlockVector>,
+    w: &mut BlockVector,
+    besides: Besides,
+) -> Result<Option<Later>> {
+    let plain = |w: &mut BlockVector| match (own, v) {
+        (Some(own), Some(v)) => own.update(c, v, w, None),
+        _ => scale(device, c.gamma, w),
+    };
+    match (own, v, besides) {
+        (Some(own), Some(v), Besides::Dots) => return own.update_later(c, v, w).map(Some),
+        (_, _, Besides::Dots | Besides::Nothing) => plain(w)?,
+        (_, _, Besides::Plus(plus)) => {
+            if let Some(done) = own.zip(v).and_then(|(own, v)| own.update_plus(c, v, w, plus)) {
+                return done.map(|()| None);
+            }
+            plain(w)?;
+            for (factor, x) in plus {
+                device.axpby(&[C64::new(*factor, 0.0)], x, &[C64::ONE], w)?;
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// `w = factor w`.
+fn scale(device: &Device, factor: f64, w: &mut BlockVector) -> Result<()> {
+    if factor == 0.0 {
+        *w = device.zeros(w.dtype, w.rows, w.columns)?;
+    } else if factor != 1.0 {
+        let old = w.clone();
+        device.axpby(&[C64::new(factor, 0.0)], &old, &[C64::default()], w)?;
+    }
+    Ok(())
+}
 
 /// Their sum, an entry a column; it is waited for.
 pub(super) fn summed((own, beyond): Products, columns: usize) -> Result<Dots> {
@@ -50,41 +107,8 @@ pub(super) fn boundary<P: Ord + Copy>(
     (Csr { rows: rows.len(), cols: places.len(), row_start, columns, values }, rows, places)
 }
 
-/// What rows pass through on their way from one part to another.
-pub enum Staging {
-    /// Host memory, which any two parts share.
-    Host(Box<dyn HostMemory>),
-    /// Memory of the part that reads the rows, to which the part that sends them writes directly. Only these two know its type.
-    Direct(Box<dyn Any + Send>),
-}
-
-impl Staging {
-    /// The bytes of host memory.
-    ///
-    /// # Errors
-    /// For memory of another kind, which was meant for another part.
-    pub fn bytes(&self) -> Result<&[u8]> {
-        match self {
-            Staging::Host(memory) => Ok(memory.bytes()),
-            Staging::Direct(_) => Err(not_for_this_part()),
-        }
-    }
-
-    /// The bytes, to change them.
-    ///
-    /// # Errors
-    /// As for [`Staging::bytes`].
-    pub fn bytes_mut(&mut self) -> Result<&mut [u8]> {
-        match self {
-            Staging::Host(memory) => Ok(memory.bytes_mut()),
-            Staging::Direct(_) => Err(not_for_this_part()),
-        }
-    }
-}
-
-pub(super) fn not_for_this_part() -> Error {
-    Error::internal("memory for rows that another part was to write")
-}
+/// Memory of the host that rows pass through on their way from one part to another.
+pub type Staging = Box<dyn HostMemory>;
 
 /// Host memory like any other.
 pub struct Plain {
@@ -120,14 +144,40 @@ pub struct Halo {
     pub boundary: Vec<usize>,
 }
 
+impl Halo {
+    /// Makes neighbours of those that rows go to (`to`) and come from (`from`), as places in a list of parts, the same: some send no
+    /// rows. A [`Link`] wants it.
+    pub fn balance(&mut self, to: &mut Vec<usize>, from: &mut Vec<usize>) {
+        for &other in from.iter() {
+            if !to.contains(&other) {
+                to.push(other);
+                self.sends.push(Vec::new());
+            }
+        }
+        for &other in to.iter() {
+            if !from.contains(&other) {
+                from.push(other);
+                self.receives.push(0);
+            }
+        }
+    }
+}
+
 /// Vectors that an exchange is prepared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     pub dtype: DType,
     pub columns: usize,
+    /// The lattice that a part's own rows live on.
+    pub grid: Option<Grid>,
 }
 
 impl Shape {
+    /// That of a part's vectors.
+    pub fn of(v: &BlockVector) -> Shape {
+        Shape { dtype: v.dtype, columns: v.columns, grid: v.rows.grid }
+    }
+
     /// Bytes of so many rows.
     pub fn bytes(&self, rows: usize) -> usize {
         rows * self.columns * self.dtype.bytes()
@@ -136,16 +186,6 @@ impl Shape {
 
 /// One part's end of an exchange. A backend that copies asynchronously owns the memory until the copy is over.
 pub trait Port: Send {
-    /// So many bytes of this part's own memory, to which another may write rows by itself; none if there is no such way.
-    fn offer(&mut self, _bytes: usize) -> Result<Option<Staging>> {
-        Ok(None)
-    }
-
-    /// Whether this part can write to memory that another has offered; if so, it is made ready for that.
-    fn accept(&mut self, _offer: &mut Staging) -> Result<bool> {
-        Ok(false)
-    }
-
     /// Queues gathering the rows that each neighbour needs, one piece of memory a neighbour.
     fn collect(&mut self, v: &BlockVector, to: Vec<Staging>) -> Result<()>;
 
@@ -167,4 +207,31 @@ pub trait Port: Send {
         w: &mut BlockVector,
         v: Option<&BlockVector>,
     ) -> Result<Option<Later>>;
+}
+
+/// One part's end of an exchange in which neighbours write rows to each other's memory by themselves: passes are queued, and the
+/// host waits for nothing. Neighbours write to one another, if only that they are there.
+pub trait Link: Send {
+    /// What each neighbour must know to write here, in the order of the halo.
+    fn offers(&self) -> Vec<Vec<u8>>;
+
+    /// Takes the neighbours' offers; false if one of them cannot be reached.
+    fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool>;
+
+    /// Queues sending the rows that neighbours read; the next pass may not begin before [`Link::add`].
+    fn send(&mut self, v: Option<&BlockVector>) -> Result<()>;
+
+    /// Queues waiting for the neighbours' rows `h`, and `w += alpha A h` on the boundary; for a `v`, what `Re <w|v>` grows by.
+    fn add(
+        &mut self,
+        alpha: f64,
+        w: Option<&mut BlockVector>,
+        v: Option<&BlockVector>,
+    ) -> Result<Option<Later>>;
+
+    /// For a kernel of the same backend, to queue passes and exchanges together.
+    fn as_any(&mut self) -> &mut dyn Any;
+
+    /// Lets neighbours go on that wait for rows which will not come.
+    fn give_up(&mut self);
 }

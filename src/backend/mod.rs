@@ -30,7 +30,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
-use exchange::{Halo, HostMemory, Later, Port, Shape};
+use exchange::{Halo, HostMemory, Later, Link, Port, Shape};
 use matrix::records::{Handling, Records};
 use matrix::wilson::WilsonSpec;
 use matrix::{Csr, Stencil};
@@ -211,6 +211,19 @@ pub trait Kernel: Send + Sync {
         out: &mut Vec<Dots>,
     ) -> Result<()> {
         step_by_step(&|c, v, w, dots| self.update(c, v, w, Some(dots)), (alpha, beta), (v, w), steps, out)
+    }
+
+    /// The steps of [`Kernel::recurrence`] on rows of which neighbours have some, passes and exchanges queued together; the vectors
+    /// do not change places at the end. None where the kernel cannot.
+    fn recurrence_linked(
+        &self,
+        _link: &mut dyn Link,
+        _alpha_beta: (f64, f64),
+        _v: &mut BlockVector,
+        _w: &mut BlockVector,
+        _steps: usize,
+    ) -> Option<Result<Vec<Dots>>> {
+        None
     }
 
     /// Whether an update with `gamma = 0` writes every row of `w` and reads none, so that `w` need not be zero before.
@@ -437,6 +450,12 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// One part's end of an exchange of rows.
     fn port(&self, _halo: &Halo, _shape: Shape) -> Result<Box<dyn Port>> {
         Err(Error::internal(format!("{} cannot be a part of another backend", self.name())))
+    }
+
+    /// One part's end of an exchange without the host, for boundary rows `beyond` that have a column for each row brought in;
+    /// none where the backend has no such way. Shared-out rows go this way if all parts have one and reach each other.
+    fn link(&self, _halo: &Halo, _beyond: &Csr, _shape: Shape) -> Result<Option<Box<dyn Link>>> {
+        Ok(None)
     }
 
     /// The backends that rows are shared out to, if this is made of others.

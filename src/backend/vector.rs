@@ -1,5 +1,7 @@
 //! The block vector: columns of equal length that live on a device.
 
+use std::ops::Range;
+
 use crate::backend::cpu::Block;
 use crate::backend::cuda::DeviceBlock;
 use crate::backend::ranks::Own;
@@ -9,7 +11,7 @@ use crate::number::DType;
 
 /// A hypercubic lattice of sites with the same number of rows each: row = site * per_site + component, the first
 /// direction fastest. Rows that live on one may be laid out by a backend as its kernels like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Grid {
     /// Sites in each direction.
     pub dims: [usize; 4],
@@ -57,6 +59,29 @@ impl Rows {
     /// All rows of a lattice held by this process.
     pub fn on(grid: Grid) -> Self {
         Rows { grid: Some(grid), ..Rows::all(grid.sites() * grid.per_site) }
+    }
+
+    /// Rows of a plane of the lattice across its slowest direction of more than one site; 1 on none.
+    pub fn plane(&self) -> usize {
+        let Some(Grid { dims, per_site }) = self.grid else { return 1 };
+        let cut = dims.iter().rposition(|&n| n > 1).unwrap_or(0);
+        dims[..cut].iter().product::<usize>() * per_site
+    }
+
+    /// A range of these rows as rows of their own: on a lattice, where it is made of whole planes, a slab of that.
+    pub fn slab(&self, range: &Range<usize>) -> Rows {
+        if range.len() == self.local {
+            return *self;
+        }
+        let (plane, all) = (self.plane(), Rows::all(range.len()));
+        let whole = |n: usize| n.is_multiple_of(plane);
+        let Some(Grid { mut dims, per_site }) = self.grid.filter(|_| whole(range.start) && whole(range.end)) else {
+            return all;
+        };
+        if let Some(cut) = dims.iter().rposition(|&n| n > 1) {
+            dims[cut] = range.len() / plane;
+        }
+        Rows::on(Grid { dims, per_site })
     }
 
     /// Refuses rows of which other processes hold some; `what` says why one must hold all.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::block::Lane;
+use super::fold::Fold;
 use super::{Cpu, Threads, block, block_mut};
 use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
 use crate::backend::{Backend, BlockVector, Dots, Kernel, Rows, Update};
@@ -54,14 +55,45 @@ pub(super) fn port(cpu: &Cpu, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>
     }))
 }
 
+/// Where the numbers of a row stand in a block, whose rows may be folded.
+#[derive(Clone, Copy)]
+struct Places {
+    fold: Option<Fold>,
+    stride: usize,
+    width: usize,
+    columns: usize,
+    rows: usize,
+}
+
+impl Places {
+    fn of(v: &BlockVector) -> Result<Places> {
+        let own = block(v)?;
+        let (fold, stride, width) = (own.fold(), own.stride(), own.width());
+        Ok(Places { fold, stride, width, columns: v.columns, rows: v.rows.local })
+    }
+
+    /// Number `k` of a row in transit.
+    #[inline(always)]
+    fn at(&self, row: usize, k: usize) -> usize {
+        let Some(fold) = self.fold else { return row * self.stride + k };
+        let (stored, lane) = fold.place(row);
+        let (part, column) = (k / self.columns, k % self.columns);
+        stored * self.stride + part * self.width + column * fold.lanes + lane
+    }
+}
+
 /// Copies the listed rows, one after the other.
 fn gather<F: Lane>(threads: &Threads, v: &BlockVector, rows: &[usize], to: &mut [u8]) -> Result<()> {
-    let (stride, x) = (block(v)?.stride(), lanes::<F>(v)?);
+    let (places, x) = (Places::of(v)?, lanes::<F>(v)?);
     let to: &mut [F] = bytemuck::cast_slice_mut(to);
-    let ranges = threads.ranges(rows.len(), stride);
-    threads.run(&ranges, stride, to, |range, to| {
-        for (row, to) in rows[range].iter().zip(to.chunks_exact_mut(stride)) {
-            to.copy_from_slice(&x[row * stride..][..stride]);
+    let each = to.len() / rows.len().max(1);
+    threads.run(&threads.ranges(rows.len(), each), each, to, |range, to| {
+        for (&row, to) in rows[range].iter().zip(to.chunks_exact_mut(each.max(1))) {
+            if places.fold.is_some() {
+                to.iter_mut().enumerate().for_each(|(k, to)| *to = x[places.at(row, k)]);
+            } else {
+                to.copy_from_slice(&x[row * each..][..each]);
+            }
         }
     })?;
     Ok(())
@@ -78,21 +110,23 @@ fn spread<F: Lane>(threads: &Threads, from: &[u8], first: usize, v: &mut BlockVe
     Ok(())
 }
 
-/// A block's rows, to be changed by several workers.
+/// A block's numbers, to be changed by several workers.
 struct Target<F>(*mut F);
 
 // SAFETY: workers are dealt disjoint lists of rows.
 unsafe impl<F: Send> Sync for Target<F> {}
 
-impl<F> Target<F> {
-    /// The numbers of a row.
+impl<F: Lane> Target<F> {
+    /// Adds to a number.
     ///
     /// # Safety
-    /// The row must lie in the block, and nobody else may hold it.
-    #[allow(clippy::mut_from_ref)]
-    unsafe fn row(&self, row: usize, stride: usize) -> &mut [F] {
+    /// The number must lie in the block, and nobody else may have it now.
+    unsafe fn add(&self, at: usize, x: F) {
         // SAFETY: the caller's promise.
-        unsafe { std::slice::from_raw_parts_mut(self.0.add(row * stride), stride) }
+        unsafe {
+            let number = self.0.add(at);
+            number.write(number.read() + x);
+        }
     }
 }
 
@@ -104,25 +138,24 @@ fn add<F: Lane>(
     v: Option<&BlockVector>,
     w: &mut BlockVector,
 ) -> Result<Vec<f64>> {
-    let stride = block(w)?.stride();
-    let (d, v) = (lanes::<F>(change)?, v.map(lanes::<F>).transpose()?);
-    let w = lanes_mut::<F>(w)?;
+    let (places, d) = (Places::of(w)?, lanes::<F>(change)?);
+    let v = v.map(|v| Ok::<_, Error>((Places::of(v)?, lanes::<F>(v)?))).transpose()?;
+    let each = d.len() / rows.len().max(1);
     let last = rows.last().map_or(0, |row| row + 1);
-    if last * stride > w.len() || v.is_some_and(|v| last * stride > v.len()) {
+    if last > places.rows || v.is_some_and(|(of_v, _)| last > of_v.rows) {
         return Err(Error::internal("a boundary row outside a vector"));
     }
-    let target = Target(w.as_mut_ptr());
-    let parts = threads.map(&threads.ranges(rows.len(), 4 * stride), |range| {
-        let mut sums = vec![0.0; stride];
+    let target = Target(lanes_mut::<F>(w)?.as_mut_ptr());
+    let parts = threads.map(&threads.ranges(rows.len(), 4 * each), |range| {
+        let mut sums = vec![0.0; each];
         for at in range {
-            let row = rows[at];
-            // SAFETY: rows ascend and none stands twice, so that no other worker has this one; it was checked above.
-            let w = unsafe { target.row(row, stride) };
-            let d = &d[at * stride..][..stride];
-            w.iter_mut().zip(d).for_each(|(w, d)| *w += *d);
-            if let Some(v) = v {
-                let own = d.iter().zip(&v[row * stride..][..stride]);
-                sums.iter_mut().zip(own).for_each(|(s, (d, v))| *s += d.to_f64() * v.to_f64());
+            for (k, sum) in sums.iter_mut().enumerate() {
+                let change = d[at * each + k];
+                // SAFETY: rows ascend and none stands twice, so that no other worker has this one; it was checked above.
+                unsafe { target.add(places.at(rows[at], k), change) };
+                if let Some((of_v, v)) = v {
+                    *sum += change.to_f64() * v[of_v.at(rows[at], k)].to_f64();
+                }
             }
         }
         sums
@@ -138,7 +171,7 @@ fn add<F: Lane>(
 impl Port for CpuPort {
     fn collect(&mut self, v: &BlockVector, mut to: Vec<Staging>) -> Result<()> {
         for (rows, to) in self.halo.sends.iter().zip(&mut to) {
-            by_precision!(v, gather(&self.threads, v, rows, to.bytes_mut()?))?;
+            by_precision!(v, gather(&self.threads, v, rows, to.bytes_mut()))?;
         }
         self.full = Some(to);
         Ok(())
@@ -149,7 +182,7 @@ impl Port for CpuPort {
     }
 
     fn deliver(&mut self, from: usize, rows: Staging) -> Result<()> {
-        by_precision!(self.rows, spread(&self.threads, rows.bytes()?, self.first[from], &mut self.rows))?;
+        by_precision!(self.rows, spread(&self.threads, rows.bytes(), self.first[from], &mut self.rows))?;
         self.read.push((from, rows));
         Ok(())
     }

@@ -13,6 +13,7 @@ use cust::sys;
 use rayon::prelude::*;
 
 use super::driver::{self, SUCCESS, check, failure};
+use super::landings::Landings;
 use super::pinned::Copies;
 use crate::error::{Error, Result};
 use crate::number::memory::human;
@@ -41,6 +42,8 @@ pub(super) struct Card {
     copies: Mutex<Copies>,
     /// What [`super::sides`] found.
     pub sides: OnceLock<Sides>,
+    /// Memory that other GPUs write rows to.
+    pub landings: Landings,
     module: Module,
     stream: Stream,
     context: Context,
@@ -101,6 +104,7 @@ impl Card {
             functions: Mutex::default(),
             copies: Mutex::default(),
             sides: OnceLock::new(),
+            landings: Landings::default(),
             module,
             stream,
             context,
@@ -128,25 +132,39 @@ impl Card {
         self.context.as_raw()
     }
 
-    /// Whether this GPU can write to the memory of another; from then on it may.
-    pub fn reaches(&self, other: &Card) -> Result<bool> {
+    /// What tells this GPU from others of the machine: where it stands on the bus.
+    pub fn place(&self) -> Result<u64> {
+        use sys::CUdevice_attribute_enum::{
+            CU_DEVICE_ATTRIBUTE_PCI_BUS_ID as BUS, CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID as DEVICE,
+            CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID as DOMAIN,
+        };
+        let mut place = 0;
+        for attribute in [DOMAIN, BUS, DEVICE] {
+            let mut number = 0;
+            // SAFETY: a number is written.
+            let status = unsafe { sys::cuDeviceGetAttribute(&mut number, attribute, self.device) };
+            check("the GPU's place", status)?;
+            place = place << 16 | u64::from(number as u32 & 0xffff);
+        }
+        Ok(place)
+    }
+
+    /// Whether this GPU can write to memory of a context of this process; from then on it may.
+    pub fn reaches(&self, context: sys::CUcontext) -> Result<bool> {
         use sys::cudaError_enum::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED as ALREADY;
-        if self.context() == other.context() {
+        if self.context() == context {
             return Ok(true);
         }
         self.enter()?;
-        let mut can = 0;
-        // SAFETY: a number is written.
-        let status = unsafe { sys::cuDeviceCanAccessPeer(&mut can, self.device, other.device) };
-        check("another GPU", status)?;
-        if can == 0 {
-            return Ok(false);
-        }
-        // SAFETY: the context lives as long as its card.
-        match unsafe { sys::cuCtxEnablePeerAccess(other.context(), 0) } {
-            ALREADY => Ok(true),
-            status => Ok(status == SUCCESS),
-        }
+        // SAFETY: the driver says no where the GPUs do not reach each other; contexts live as long as the process.
+        let status = unsafe { sys::cuCtxEnablePeerAccess(context, 0) };
+        Ok(status == SUCCESS || status == ALREADY)
+    }
+
+    /// The address of memory on the GPU that is kept until the program ends.
+    pub fn allocate_for_good(&self, bytes: usize) -> Result<u64> {
+        self.enter()?;
+        self.fresh(self.pool(), bytes.max(1))
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
@@ -175,6 +193,12 @@ impl Card {
             pool.used += size;
             return Ok(Buffer { address, bytes, size, card: self.clone() });
         }
+        let address = self.fresh(pool, size)?;
+        Ok(Buffer { address, bytes, size, card: self.clone() })
+    }
+
+    /// New memory from the driver.
+    fn fresh(&self, mut pool: MutexGuard<'_, Pool>, size: usize) -> Result<u64> {
         let mut address = 0;
         // SAFETY: an address is written.
         let mut status = unsafe { sys::cuMemAlloc_v2(&mut address, size) };
@@ -196,7 +220,7 @@ impl Card {
         }
         check("memory on the GPU", status)?;
         pool.used += size;
-        Ok(Buffer { address, bytes, size, card: self.clone() })
+        Ok(address)
     }
 
     /// Queues a kernel: `grid` blocks of `threads`, with pointers to its arguments.

@@ -79,6 +79,8 @@ forward! {
     cuGraphInstantiateWithFlags
     cuGraphLaunch
     cuInit
+    cuIpcGetMemHandle
+    cuIpcOpenMemHandle_v2
     cuLaunchKernel
     cuMemAlloc_v2
     cuMemFree_v2
@@ -100,6 +102,7 @@ forward! {
     cuStreamEndCapture
     cuStreamSynchronize
     cuStreamWaitEvent
+    cuStreamWriteValue32_v2
 }
 
 /// Binds the driver, once.
@@ -122,6 +125,17 @@ pub(super) fn bind() -> Result<()> {
         Ok(())
     });
     bound.clone().map_err(|text| Error::backend(text).hint("use `--backend cpu`"))
+}
+
+// A function that `cust_raw` declares in its older form.
+unsafe extern "C" {
+    /// Lets a stream write a number to memory that the GPU reaches, after all that is queued (flags: 0).
+    pub(super) fn cuStreamWriteValue32_v2(
+        stream: sys::CUstream,
+        address: u64,
+        value: u32,
+        flags: u32,
+    ) -> sys::CUresult;
 }
 
 pub(super) const SUCCESS: sys::CUresult = sys::cudaError_enum::CUDA_SUCCESS;

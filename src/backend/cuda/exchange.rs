@@ -1,8 +1,6 @@
-//! Exchange of rows with other backends: gathered by a kernel and copied on a stream of their own while the product with the
-//! GPU's own rows runs. Between GPUs that reach each other's memory they go straight there, and the streams wait for each
-//! other; the host waits for nothing. Else they pass through page-locked memory.
+//! Exchange of rows with other backends through page-locked memory: gathered by a kernel and copied on a stream of their own
+//! while the product with the GPU's own rows runs. GPUs that reach each other's memory use [`super::link`] instead.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use cust::stream::{Stream, StreamFlags};
@@ -12,33 +10,10 @@ use super::card::{Buffer, Card};
 use super::driver::check;
 use super::ledger::Ledger;
 use super::pinned::Event;
-use super::{Cuda, RESIDENT, THREADS, arguments, buffer, sums, unique};
-use crate::backend::exchange::{Halo, Later, Port, Shape, Staging, not_for_this_part};
+use super::{Cuda, RESIDENT, THREADS, arguments, buffer, sums, unique, wilson};
+use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
 use crate::backend::{BlockVector, Dots, Kernel, Rows, Update};
 use crate::error::{Error, Result};
-
-/// Memory on the GPU that reads rows, for another GPU to write them to. Rows look as in a block.
-struct Landing {
-    memory: Buffer,
-    card: Arc<Card>,
-    /// When it holds rows, an event of the GPU that writes them; and when they have been read.
-    written: Option<Event>,
-    read: Event,
-}
-
-impl Landing {
-    fn of(staging: &mut (dyn Any + Send)) -> Result<&mut Landing> {
-        staging.downcast_mut().ok_or_else(not_for_this_part)
-    }
-}
-
-impl Drop for Landing {
-    fn drop(&mut self) {
-        // Whoever gets the memory next knows nothing of the other GPU; if the driver has failed, nothing is written any more.
-        let _ = self.card.enter();
-        let _ = self.written.as_ref().map(Event::wait);
-    }
-}
 
 /// The GPU's end of an exchange.
 struct CudaPort {
@@ -61,9 +36,8 @@ struct CudaPort {
     ready: Event,
     out: Event,
     into: Event,
-    /// Whether `ready` is of this pass, and whether the host must wait for what leaves.
+    /// Whether `ready` is of this pass.
     begun: bool,
-    host_waits: bool,
     under_way: Option<Vec<Staging>>,
     read: Vec<(usize, Staging)>,
 }
@@ -72,7 +46,7 @@ pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: Shape) -> Result<Box<dyn Port
     let card: &Arc<Card> = &gpu.card;
     card.enter()?;
     let block = |rows: usize| gpu.uninitialised(shape.dtype, Rows::all(rows), shape.columns);
-    let numbers = |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| row as u64).collect::<Vec<u64>>();
+    let numbers = |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
     let sends: Vec<usize> = halo.sends.iter().map(Vec::len).collect();
     let received = halo.receives.iter().sum();
     let copies = Stream::new(StreamFlags::NON_BLOCKING, None)
@@ -93,11 +67,15 @@ pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: Shape) -> Result<Box<dyn Port
         out: Event::new()?,
         into: Event::new()?,
         begun: false,
-        host_waits: false,
         under_way: None,
         read: Vec::new(),
         gpu: gpu.clone(),
     }))
+}
+
+/// Where a row stands.
+pub(super) fn stored(shape: Shape, row: usize) -> u64 {
+    shape.grid.map_or(row, |grid| wilson::place(&grid, row)) as u64
 }
 
 impl CudaPort {
@@ -134,22 +112,6 @@ impl CudaPort {
         check("rows for a neighbour", status)
     }
 
-    /// Queues copying rows that leave to the memory of another GPU, once what was there has been read.
-    fn to_landing(&self, first: u64, bytes: usize, to: &mut Landing) -> Result<()> {
-        let written = to.written.as_ref().ok_or_else(not_for_this_part)?;
-        if to.memory.bytes != bytes {
-            return Err(another_size());
-        }
-        to.read.hold(self.copies.as_inner())?;
-        let (there, here) = (to.card.context(), self.gpu.card.context());
-        // SAFETY: both sides hold as many bytes; the landing lives until `written` has happened.
-        let status = unsafe {
-            sys::cuMemcpyPeerAsync(to.memory.address, there, first, here, bytes, self.copies.as_inner())
-        };
-        check("rows for another GPU", status)?;
-        written.record(self.copies.as_inner())
-    }
-
     /// Queues bringing `count` rows from the host's memory to byte `first` of the rows brought in.
     fn bring_from_host(&mut self, first: u64, count: usize, from: &[u8]) -> Result<()> {
         self.begin()?;
@@ -175,23 +137,6 @@ impl CudaPort {
         // SAFETY: the kernel's arguments; both sides hold the rows received.
         unsafe { self.gpu.launch(&self.kernel("spread_rows"), count * lanes as usize, &arguments) }
     }
-
-    /// The same from memory that another GPU writes to.
-    fn bring_from_landing(&mut self, first: u64, count: usize, from: &Landing) -> Result<()> {
-        let (written, stream) =
-            (from.written.as_ref().ok_or_else(not_for_this_part)?, self.gpu.card.stream());
-        let bytes = self.shape.bytes(count);
-        if from.memory.bytes != bytes {
-            return Err(another_size());
-        }
-        self.gpu.card.enter()?;
-        let rows = unique(&self.gpu.card, &mut self.rows)?.address + first;
-        written.hold(stream)?;
-        // SAFETY: both sides hold as many bytes.
-        let status = unsafe { sys::cuMemcpyDtoDAsync_v2(rows, from.memory.address, bytes, stream) };
-        check("rows of another GPU", status)?;
-        from.read.record(stream)
-    }
 }
 
 fn another_size() -> Error {
@@ -199,31 +144,14 @@ fn another_size() -> Error {
 }
 
 impl Port for CudaPort {
-    fn offer(&mut self, bytes: usize) -> Result<Option<Staging>> {
-        let card = self.gpu.card.clone();
-        let (memory, written, read) = (card.allocate(bytes)?, None, Event::new()?);
-        Ok(Some(Staging::Direct(Box::new(Landing { memory, card, written, read }))))
-    }
-
-    fn accept(&mut self, offer: &mut Staging) -> Result<bool> {
-        let Staging::Direct(memory) = offer else { return Ok(false) };
-        let Some(landing) = memory.downcast_mut::<Landing>() else { return Ok(false) };
-        if !self.gpu.card.reaches(&landing.card)? {
-            return Ok(false);
-        }
-        self.gpu.card.enter()?;
-        landing.written = Some(Event::new()?);
-        Ok(true)
-    }
-
     fn collect(&mut self, v: &BlockVector, mut to: Vec<Staging>) -> Result<()> {
         let ((lanes, complex), x) = (self.lanes(), buffer(v)?.address);
         // What is still leaving must not be overwritten.
         self.gpu.card.enter()?;
         self.out.hold(self.gpu.card.stream())?;
         let (mut rows, mut y) = (self.sent.address, self.leaving.address);
-        for (&count, to) in self.sends.iter().zip(&to) {
-            let (all, complex) = (count as u64, if matches!(to, Staging::Direct(_)) { 0 } else { complex });
+        for &count in &self.sends {
+            let all = count as u64;
             let arguments = arguments![all, lanes, complex, rows, x, y];
             // SAFETY: the kernel's arguments; the rows were counted in vectors of this length, `leaving` holds them all.
             unsafe { self.gpu.launch(&self.kernel("gather_rows"), count * lanes as usize, &arguments)? };
@@ -234,22 +162,15 @@ impl Port for CudaPort {
         let mut first = self.leaving.address;
         for (&count, to) in self.sends.iter().zip(&mut to) {
             let bytes = self.shape.bytes(count);
-            match to {
-                Staging::Host(memory) => self.to_host(first, bytes, memory.bytes_mut())?,
-                Staging::Direct(memory) => self.to_landing(first, bytes, Landing::of(&mut **memory)?)?,
-            }
+            self.to_host(first, bytes, to.bytes_mut())?;
             first += bytes as u64;
         }
-        self.host_waits = to.iter().any(|to| matches!(to, Staging::Host(_)));
         self.under_way = Some(to);
         self.out.record(self.copies.as_inner())
     }
 
     fn collected(&mut self, wait: bool) -> Result<Option<Vec<Staging>>> {
         self.gpu.card.enter()?;
-        if !self.host_waits {
-            return Ok(self.under_way.take());
-        }
         if wait {
             self.out.wait()?;
         } else if !self.out.happened()? {
@@ -258,15 +179,10 @@ impl Port for CudaPort {
         Ok(self.under_way.take())
     }
 
-    fn deliver(&mut self, from: usize, mut rows: Staging) -> Result<()> {
+    fn deliver(&mut self, from: usize, rows: Staging) -> Result<()> {
         let before: usize = self.receives[..from].iter().sum();
         let (first, count) = (self.shape.bytes(before) as u64, self.receives[from]);
-        let delivered = match &mut rows {
-            Staging::Host(memory) => self.bring_from_host(first, count, memory.bytes()),
-            Staging::Direct(memory) => {
-                Landing::of(&mut **memory).and_then(|landing| self.bring_from_landing(first, count, landing))
-            }
-        };
+        let delivered = self.bring_from_host(first, count, rows.bytes());
         self.read.push((from, rows));
         delivered
     }
@@ -274,8 +190,7 @@ impl Port for CudaPort {
     fn released(&mut self) -> Result<Vec<(usize, Staging)>> {
         self.gpu.card.enter()?;
         self.begun = false;
-        // A GPU that writes here waits by itself until the rows have been read.
-        if self.read.iter().any(|(_, rows)| matches!(rows, Staging::Host(_))) {
+        if !self.read.is_empty() {
             self.into.wait()?;
         }
         Ok(std::mem::take(&mut self.read))

@@ -7,9 +7,10 @@ use super::card::{Buffer, Card};
 use super::cells::{self, Cells, General, Straight};
 use super::graph::Graph;
 use super::ledger::Ledger;
+use super::link::{self, CudaLink};
 use super::order::{self, Order};
-use super::{LAUNCH_BOUND, THREADS, arguments, buffer, suffix, sums, to_bytes, unique};
-use crate::backend::exchange::Later;
+use super::{LAUNCH_BOUND, LINKED_BOUND, THREADS, arguments, buffer, suffix, sums, to_bytes, unique};
+use crate::backend::exchange::{Later, Link};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -138,7 +139,7 @@ impl Matrix {
     }
 
     /// How a row's lanes are spread over threads, and rows over blocks.
-    fn launch(&self, dtype: DType, lanes: u32, step: bool) -> Result<Launch> {
+    fn launch(&self, dtype: DType, lanes: u32, step: bool, beside: bool) -> Result<Launch> {
         let mut pack = (16 / dtype.bytes() as u32).max(1);
         while !lanes.is_multiple_of(pack) {
             pack /= 2;
@@ -194,7 +195,12 @@ impl Matrix {
                 (rows as u64, work, block)
             }
         };
-        let resident = self.card.resident(&kernel, block)?.div_ceil(tiles).max(1);
+        let mut resident = self.card.resident(&kernel, block)?;
+        if beside {
+            // Blocks that had to wait until rows are sent would end last.
+            resident = resident.saturating_sub(link::SENDING * link::SENDING_THREADS.div_ceil(block)).max(1);
+        }
+        let resident = resident.div_ceil(tiles).max(1);
         let blocks = work.clamp(1, u64::from(resident)) as u32;
         Ok(Launch { kernel, argument, order, units, grid: (blocks, tiles), block })
     }
@@ -252,6 +258,97 @@ impl Matrix {
     }
 }
 
+impl Matrix {
+    /// Steps of a recurrence, vectors changing places in between; with a link, each with its exchange.
+    fn steps(
+        &self,
+        mut link: Option<&mut CudaLink>,
+        (alpha, beta): (f64, f64),
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+    ) -> Result<Vec<Dots>> {
+        check_update(self, v, w, true)?;
+        let (columns, (lane_type, lanes)) = (v.columns, self.lanes(v));
+        if columns == 0 {
+            return Ok((0..steps).map(|_| Dots::default()).collect());
+        }
+        let c = Update { alpha, beta, gamma: -1.0 };
+        let launch = self.launch(lane_type, lanes, self.is_step(c, true), link.is_some())?;
+        let blocks = launch.grid.0;
+        let each = 16 * blocks as usize * lanes as usize;
+        let group = (SUMS / each.max(1)).clamp(1, GROUP).min(steps.max(1));
+        let sums = self.card.allocate(each * group)?;
+        // Sums over the boundary, as many numbers a block as there are lanes.
+        let edge = link.as_ref().map(|link| link.sums().1);
+        let each_edge = 8 * edge.unwrap_or(0) as usize * lanes as usize;
+        let edges = self.card.allocate(each_edge * group)?;
+        // Both are written: what clones share is copied before anything is recorded.
+        let (mut x, mut y) = (unique(&self.card, v)?.address, unique(&self.card, w)?.address);
+        let mut queue = |count: usize| {
+            (0..count).try_for_each(|step| {
+                let vectors = Vectors {
+                    v: x,
+                    w: y,
+                    sums: sums.address + (step * each) as u64,
+                    alpha: c.alpha,
+                    beta: c.beta,
+                    gamma: c.gamma,
+                    lanes,
+                    offset: self.rows.start as u64,
+                };
+                if let Some(link) = &mut link {
+                    link.queue_send(x)?;
+                }
+                self.pass(&launch, vectors)?;
+                if let Some(link) = &mut link {
+                    link.queue_add(c.alpha, y, x, edges.address + (step * each_edge) as u64)?;
+                }
+                std::mem::swap(&mut x, &mut y);
+                Ok(())
+            })
+        };
+        // An even number of steps leaves the vectors where they were, so that the same launches serve again.
+        let most = if edge.is_some() { LINKED_BOUND } else { LAUNCH_BOUND };
+        let short = group == GROUP && steps >= 4 * GROUP && v.bytes() <= most;
+        let mut recorded = if short { Some(Graph::record(&self.card, || queue(GROUP))?) } else { None };
+        let width = 2 * lanes as usize;
+        let (mut done, mut all) = (0, Vec::with_capacity(steps));
+        while done < steps {
+            // Nothing is waited for within these steps.
+            let now = WAIT.min(steps - done);
+            let results = self.card.allocate(8 * width * now)?;
+            let more = self.card.allocate(8 * lanes as usize * now)?;
+            let mut queued = 0;
+            while queued < now {
+                let next = group.min(now - queued);
+                match &mut recorded {
+                    // SAFETY: as for the same launches one by one; vectors and sums are alive.
+                    Some(graph) if next == GROUP => unsafe { graph.replay()? },
+                    _ => queue(next)?,
+                }
+                let out = results.address + (8 * width * queued) as u64;
+                sums::reduce(&self.card, &sums, (blocks, next as u32), width, out)?;
+                if let Some(blocks) = edge {
+                    let out = more.address + (8 * lanes as usize * queued) as u64;
+                    sums::reduce(&self.card, &edges, (blocks, next as u32), lanes as usize, out)?;
+                }
+                queued += next;
+            }
+            let mut numbers = self.card.download::<f64>(&results, width * now)?;
+            if edge.is_some() {
+                let more = self.card.download::<f64>(&more, lanes as usize * now)?;
+                for (step, more) in numbers.chunks_mut(width).zip(more.chunks(lanes as usize)) {
+                    step[lanes as usize..].iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+                }
+            }
+            all.extend(collect(&numbers, lanes, columns));
+            done += now;
+        }
+        Ok(all)
+    }
+}
+
 /// The products of each step from their sums, with the parts of complex numbers added.
 fn collect(numbers: &[f64], lanes: u32, columns: usize) -> impl Iterator<Item = Dots> {
     let parts = lanes as usize / columns.max(1);
@@ -289,7 +386,7 @@ impl Kernel for Matrix {
         if columns == 0 {
             return Ok(());
         }
-        let launch = self.launch(lane_type, lanes, self.is_step(c, dots.is_some()))?;
+        let launch = self.launch(lane_type, lanes, self.is_step(c, dots.is_some()), false)?;
         let blocks = launch.grid.0;
         let sums = match dots {
             Some(_) => Some(self.card.allocate(16 * blocks as usize * lanes as usize)?),
@@ -310,7 +407,7 @@ impl Kernel for Matrix {
         if columns == 0 {
             return Ok(Box::new(|| Ok(Dots::default())));
         }
-        let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
+        let launch = self.launch(lane_type, lanes, self.is_step(c, true), false)?;
         let blocks = launch.grid.0;
         let sums = self.card.allocate(16 * blocks as usize * lanes as usize)?;
         let vectors = self.vectors(c, v, w, Some(&sums), lanes)?;
@@ -334,64 +431,23 @@ impl Kernel for Matrix {
         steps: usize,
         out: &mut Vec<Dots>,
     ) -> Result<()> {
-        check_update(self, v, w, true)?;
-        let (columns, (lane_type, lanes)) = (v.columns, self.lanes(v));
-        if columns == 0 {
-            out.extend((0..steps).map(|_| Dots::default()));
-            return Ok(());
-        }
-        let c = Update { alpha, beta, gamma: -1.0 };
-        let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
-        let blocks = launch.grid.0;
-        let each = 16 * blocks as usize * lanes as usize;
-        let group = (SUMS / each.max(1)).clamp(1, GROUP).min(steps.max(1));
-        let sums = self.card.allocate(each * group)?;
-        // Both are written: what clones share is copied before anything is recorded.
-        let (mut x, mut y) = (unique(&self.card, v)?.address, unique(&self.card, w)?.address);
-        let mut queue = |count: usize| {
-            (0..count).try_for_each(|step| {
-                let vectors = Vectors {
-                    v: x,
-                    w: y,
-                    sums: sums.address + (step * each) as u64,
-                    alpha: c.alpha,
-                    beta: c.beta,
-                    gamma: c.gamma,
-                    lanes,
-                    offset: self.rows.start as u64,
-                };
-                std::mem::swap(&mut x, &mut y);
-                self.pass(&launch, vectors)
-            })
-        };
-        // An even number of steps leaves the vectors where they were, so that the same launches serve again.
-        let short = group == GROUP && steps >= 4 * GROUP && v.bytes() <= LAUNCH_BOUND;
-        let mut recorded = if short { Some(Graph::record(&self.card, || queue(GROUP))?) } else { None };
-        let width = 2 * lanes as usize;
-        let mut done = 0;
-        while done < steps {
-            // Nothing is waited for within these steps.
-            let now = WAIT.min(steps - done);
-            let results = self.card.allocate(8 * width * now)?;
-            let mut queued = 0;
-            while queued < now {
-                let next = group.min(now - queued);
-                match &mut recorded {
-                    // SAFETY: as for the same launches one by one; vectors and sums are alive.
-                    Some(graph) if next == GROUP => unsafe { graph.replay()? },
-                    _ => queue(next)?,
-                }
-                let out = results.address + (8 * width * queued) as u64;
-                sums::reduce(&self.card, &sums, (blocks, next as u32), width, out)?;
-                queued += next;
-            }
-            out.extend(collect(&self.card.download(&results, width * now)?, lanes, columns));
-            done += now;
-        }
+        out.extend(self.steps(None, (alpha, beta), v, w, steps)?);
         if steps % 2 == 1 {
             std::mem::swap(v, w);
         }
         Ok(())
+    }
+
+    fn recurrence_linked(
+        &self,
+        link: &mut dyn Link,
+        alpha_beta: (f64, f64),
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+    ) -> Option<Result<Vec<Dots>>> {
+        let link = link.as_any().downcast_mut::<CudaLink>()?;
+        Some(self.steps(Some(link), alpha_beta, v, w, steps))
     }
 
     fn overwrites(&self) -> bool {

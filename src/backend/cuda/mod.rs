@@ -8,7 +8,9 @@ mod cells;
 mod driver;
 mod exchange;
 mod graph;
+mod landings;
 mod ledger;
+mod link;
 mod matrices;
 mod order;
 mod pinned;
@@ -30,8 +32,8 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
-use crate::backend::exchange::{Halo, HostMemory, Port, Shape};
-use crate::backend::matrix::Stencil;
+use crate::backend::exchange::{Halo, HostMemory, Link, Port, Shape};
+use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
@@ -57,6 +59,9 @@ const RESIDENT: u32 = 8;
 
 /// Bytes of a block below which launching a step takes longer than the step.
 const LAUNCH_BOUND: usize = 32 << 20;
+
+/// The same where each step has an exchange, too.
+const LINKED_BOUND: usize = 256 << 20;
 
 /// Numbers of a block on the GPU. Clones share them until one is changed.
 #[derive(Debug, Clone)]
@@ -406,6 +411,10 @@ impl Backend for Cuda {
 
     fn port(&self, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
         exchange::port(self, halo, shape)
+    }
+
+    fn link(&self, halo: &Halo, beyond: &Csr, shape: Shape) -> Result<Option<Box<dyn Link>>> {
+        link::link(self, halo, beyond, shape)
     }
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {

@@ -3,6 +3,7 @@
 //! D psi(x) = c psi(x) - 1/2 sum_mu [(1 - g_mu) U_mu(x) psi(x+mu) + (1 + g_mu) U_mu(x-mu)^+ psi(x-mu)] with the gamma
 //! matrices of DeGrand and Rossi (those of Grid, QUDA and Chroma), in which gamma5 = diag(1, 1, -1, -1).
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::backend::{Grid, Rows};
@@ -66,6 +67,41 @@ pub enum Sites {
     Odd,
 }
 
+impl Sites {
+    /// Whether the site at these coordinates is one of them.
+    fn have(self, x: [usize; 4]) -> bool {
+        let odd = x.iter().sum::<usize>() % 2 == 1;
+        match self {
+            Sites::All => true,
+            Sites::Even => !odd,
+            Sites::Odd => odd,
+        }
+    }
+
+    /// Those of a lattice whose first site is odd.
+    fn others(self) -> Sites {
+        match self {
+            Sites::All => Sites::All,
+            Sites::Even => Sites::Odd,
+            Sites::Odd => Sites::Even,
+        }
+    }
+}
+
+/// The gamma matrices: for each direction and row, the column and the value of the one entry.
+const GAMMA: [[(usize, C64); 4]; 4] = {
+    const I: C64 = C64::new(0.0, 1.0);
+    const J: C64 = C64::new(0.0, -1.0);
+    const P: C64 = C64::new(1.0, 0.0);
+    const M: C64 = C64::new(-1.0, 0.0);
+    [
+        [(3, I), (2, I), (1, J), (0, J)],
+        [(3, M), (2, P), (1, P), (0, M)],
+        [(2, I), (3, J), (0, J), (1, I)],
+        [(2, P), (3, P), (0, P), (1, P)],
+    ]
+};
+
 /// The operator, complete on the host.
 #[derive(Debug, Clone)]
 pub struct WilsonSpec {
@@ -73,7 +109,7 @@ pub struct WilsonSpec {
     pub dims: [usize; 4],
     /// U_mu(x) at 4 site + mu.
     pub links: Arc<Vec<Su3>>,
-    /// What a fermion gets for crossing the boundary of each direction: 1 or -1.
+    /// What a fermion gets for crossing the boundary of each direction: 1 or -1; 0 where it cannot.
     pub sign: [f64; 4],
     /// c: 4 + mass, or 0 for the hopping alone.
     pub diagonal: f64,
@@ -95,6 +131,54 @@ impl WilsonSpec {
         Rows::on(Grid { dims: self.dims, per_site: COMPONENTS })
     }
 
+    /// The operator on a box of the lattice, which fermions do not leave where it ends within the lattice. What they would bring
+    /// from beyond is told as entries: row in the box, row of the whole lattice, value.
+    pub fn on_box(
+        &self,
+        own: &[Range<usize>; 4],
+        mut beyond: impl FnMut(usize, usize, C64),
+    ) -> WilsonSpec {
+        let dims: [usize; 4] = std::array::from_fn(|d| own[d].len());
+        let (whole, inner) = (Grid { dims: self.dims, per_site: COMPONENTS }, Grid { dims, per_site: COMPONENTS });
+        let cut: [bool; 4] = std::array::from_fn(|d| dims[d] < self.dims[d]);
+        let mut links = Vec::with_capacity(4 * inner.sites());
+        for site in 0..inner.sites() {
+            let mut x = inner.coordinates(site);
+            x.iter_mut().zip(own).for_each(|(x, range)| *x += range.start);
+            let here = whole.site(x);
+            links.extend_from_slice(&self.links[4 * here..4 * here + 4]);
+            if !self.sites.have(x) {
+                continue;
+            }
+            for (mu, forward) in (0..4).flat_map(|mu| [(mu, true), (mu, false)]) {
+                let (last, end) = if forward { (own[mu].end - 1, self.dims[mu] - 1) } else { (own[mu].start, 0) };
+                if !cut[mu] || x[mu] != last {
+                    continue;
+                }
+                let sign = if x[mu] == end { self.sign[mu] } else { 1.0 };
+                let mut y = x;
+                y[mu] = (x[mu] + if forward { 1 } else { self.dims[mu] - 1 }) % self.dims[mu];
+                let there = whole.site(y);
+                let u = &self.links[4 * if forward { here } else { there } + mu];
+                let projected = if forward == self.adjoint { 1.0 } else { -1.0 };
+                for (a, (other, g)) in GAMMA[mu].into_iter().enumerate() {
+                    let factor = if self.gamma5 && a >= 2 { 0.5 } else { -0.5 } * sign;
+                    for (b, g) in [(a, C64::ONE), (other, g * projected)] {
+                        for (i, j) in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))) {
+                            let link = if forward { u[3 * i + j] } else { u[3 * j + i].conj() };
+                            let (row, column) = (COMPONENTS * site + 3 * a + i, COMPONENTS * there + 3 * b + j);
+                            beyond(row, column, g * link * factor);
+                        }
+                    }
+                }
+            }
+        }
+        let odd = own.iter().map(|range| range.start).sum::<usize>() % 2 == 1;
+        let sites = if odd { self.sites.others() } else { self.sites };
+        let sign = std::array::from_fn(|d| if cut[d] { 0.0 } else { self.sign[d] });
+        WilsonSpec { dims, links: Arc::new(links), sign, sites, ..*self }
+    }
+
     /// Checks that the parts fit together.
     ///
     /// # Errors
@@ -102,7 +186,7 @@ impl WilsonSpec {
     pub fn validate(&self) -> Result<()> {
         let sites: Option<usize> = self.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
         let fits = sites.is_some_and(|n| n > 0 && n < usize::MAX / 64 && self.links.len() == 4 * n);
-        if !fits || !self.diagonal.is_finite() || self.sign.iter().any(|s| s.abs() != 1.0) {
+        if !fits || !self.diagonal.is_finite() || self.sign.iter().any(|s| s.abs() != 1.0 && *s != 0.0) {
             return Err(Error::internal("a Wilson operator whose parts do not fit together"));
         }
         Ok(())

@@ -5,6 +5,7 @@
 use std::ops::Range;
 
 use crate::backend::matrix::Stencil;
+use crate::backend::{Grid, Rows};
 
 /// How the rows are shared out.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,10 +140,18 @@ impl Cut {
         Cut { rows, rank, ranks, way: Way::Ranges(even(rows, ranks)) }
     }
 
-    /// A box of cells a rank.
-    pub fn boxes(stencil: &Stencil, grid: &[usize], (rank, ranks): (usize, usize)) -> Cut {
-        let way = Way::Boxes(Boxes::new(&stencil.cells, stencil.orbitals, grid));
-        Cut { rows: stencil.dim(), rank, ranks, way }
+    /// A box of cells a rank, each with so many rows.
+    pub fn boxes(cells: &[usize], each: usize, grid: &[usize], (rank, ranks): (usize, usize)) -> Cut {
+        let rows = cells.iter().product::<usize>() * each;
+        Cut { rows, rank, ranks, way: Way::Boxes(Boxes::new(cells, each, grid)) }
+    }
+
+    /// This rank's rows, as a backend of its own knows them: on a lattice, those of a box of it.
+    pub fn held(&self, rows: &Rows) -> Rows {
+        let (Some(grid), Way::Boxes(boxes)) = (rows.grid, &self.way) else { return Rows::all(self.local()) };
+        let mut dims = grid.dims;
+        dims.iter_mut().zip(boxes.of(self.rank)).for_each(|(n, range)| *n = range.len());
+        Rows::on(Grid { dims, per_site: grid.per_site })
     }
 
     /// Whether every rank has all rows.
@@ -289,7 +298,7 @@ mod tests {
         ] {
             let s = stencil(&cells, orbitals);
             let ranks = grid.iter().product();
-            check(|rank| Cut::boxes(&s, &grid, (rank, ranks)), ranks, s.dim());
+            check(|rank| Cut::boxes(&s.cells, s.orbitals, &grid, (rank, ranks)), ranks, s.dim());
         }
     }
 

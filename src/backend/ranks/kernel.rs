@@ -7,13 +7,12 @@ use std::time::Duration;
 
 use super::cut::Cut;
 use super::share::{self, Share};
-use super::{Own, Team, other_cut, own, own_mut};
+use super::{Own, Team, local, other_cut, own, own_mut};
 use crate::backend::exchange::{
-    self, Halo, HostMemory, Later, Plain, Port, Products, Shape, Staging, boundary,
+    self, Besides, Halo, Link, Plain, Port, Products, Shape, Staging, boundary,
 };
-use crate::backend::{
-    BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, split,
-};
+use crate::backend::matrix::Csr;
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::DType;
 use crate::ranks::Travelling;
@@ -39,7 +38,8 @@ struct Matrix {
     col_cut: Arc<Cut>,
     /// This rank's rows in its own columns, where it has both.
     own: Option<Arc<dyn Kernel>>,
-    /// Its boundary rows in the columns of others.
+    /// Its boundary rows in the columns of others, also as a matrix that is prepared.
+    outside: Arc<Csr>,
     beyond: Option<Arc<dyn Kernel>>,
     halo: Halo,
     /// The ranks that `halo.sends` and `halo.receives` are for.
@@ -49,11 +49,17 @@ struct Matrix {
     kept: Mutex<Option<(Shape, Ends)>>,
 }
 
-/// This rank's end of the exchanges.
-struct Ends {
+/// This rank's end of the exchanges: GPUs of one machine write to each other's memory; else rows are messages.
+enum Ends {
+    Link(Box<dyn Link>),
+    Host(HostEnds),
+}
+
+/// A rank's end of exchanges by messages.
+struct HostEnds {
     port: Box<dyn Port>,
     out: Vec<Staging>,
-    into: Vec<Box<dyn HostMemory>>,
+    into: Vec<Staging>,
 }
 
 impl Matrix {
@@ -62,13 +68,45 @@ impl Matrix {
         if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
             return Ok(ends);
         }
-        let memory = |rows: usize| -> Result<Box<dyn HostMemory>> {
+        if let Some(link) = self.link(shape)? {
+            return Ok(Ends::Link(link));
+        }
+        let memory = |rows: usize| -> Result<Staging> {
             let bytes = shape.bytes(rows);
             Ok(self.device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
         };
         let into = self.halo.receives.iter().map(|rows| memory(*rows)).collect::<Result<_>>()?;
-        let out = self.halo.sends.iter().map(|rows| memory(rows.len()).map(Staging::Host));
-        Ok(Ends { port: self.device.port(&self.halo, shape)?, out: out.collect::<Result<_>>()?, into })
+        let out = self.halo.sends.iter().map(|rows| memory(rows.len())).collect::<Result<_>>()?;
+        Ok(Ends::Host(HostEnds { port: self.device.port(&self.halo, shape)?, out, into }))
+    }
+
+    /// A link to all neighbours, if all ranks have one: they decide together.
+    fn link(&self, shape: Shape) -> Result<Option<Box<dyn Link>>> {
+        let world = self.team.world;
+        let together = |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
+        let link = self.device.link(&self.halo, &self.outside, shape)?;
+        if !together(link.is_some())? {
+            return Ok(None);
+        }
+        let Some(mut link) = link else { return Ok(None) };
+        let offers = link.offers();
+        let bytes = offers.first().map_or(0, Vec::len);
+        let memory = || Box::new(Plain::new(bytes));
+        let coming = self.to.iter().map(|&to| world.receive(memory(), bytes, to, TAG));
+        let coming = coming.collect::<Result<Vec<_>>>()?;
+        let mut going = Vec::new();
+        for (offer, &from) in offers.iter().zip(&self.from) {
+            let mut message: Staging = memory();
+            message.bytes_mut().copy_from_slice(offer);
+            going.push(world.send(message, bytes, from, TAG)?);
+        }
+        let taken = coming.into_iter().map(|message| Ok(world.arrive(message)?.bytes().to_vec()));
+        let taken = taken.collect::<Result<Vec<Vec<u8>>>>()?;
+        for message in going {
+            world.arrive(message)?;
+        }
+        let accepted = link.accept(&taken)?;
+        Ok(together(accepted)?.then_some(link))
     }
 
     /// One fused pass over this rank's rows; its products, if they are asked for.
@@ -79,7 +117,28 @@ impl Matrix {
         shape: Shape,
         v: &BlockVector,
         w: &mut BlockVector,
-        dots: bool,
+        besides: Besides,
+    ) -> Result<Products> {
+        match ends {
+            Ends::Host(ends) => self.pass_by_messages(ends, c, shape, v, w, besides),
+            Ends::Link(link) => {
+                link.send(Some(v))?;
+                let own = self.own.as_deref();
+                let first = exchange::inside(&self.device, own, c, Some(v), w, besides)?;
+                Ok((first, link.add(c.alpha, Some(w), besides.dots().then_some(v))?))
+            }
+        }
+    }
+
+    /// The same where rows are messages.
+    fn pass_by_messages(
+        &self,
+        ends: &mut HostEnds,
+        c: Update,
+        shape: Shape,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: Besides,
     ) -> Result<Products> {
         let world = self.team.world;
         let mut under_way = Vec::new();
@@ -94,43 +153,31 @@ impl Matrix {
             let full =
                 ends.port.collected(true)?.ok_or_else(|| Error::internal("rows that are not collected"))?;
             for ((rows, &to), list) in full.into_iter().zip(&self.to).zip(&self.halo.sends) {
-                let Staging::Host(memory) = rows else {
-                    return Err(Error::internal("rows outside of the host's memory"));
-                };
-                under_way.push(world.send(memory, shape.bytes(list.len()), to, TAG)?);
+                under_way.push(world.send(rows, shape.bytes(list.len()), to, TAG)?);
             }
         }
-        let inside = |w: &mut BlockVector| -> Result<Option<Later>> {
-            match &self.own {
-                Some(own) if dots => own.update_later(c, v, w).map(Some),
-                Some(own) => own.update(c, v, w, None).map(|()| None),
-                None => split::scale(&self.device, c.gamma, w).map(|()| None),
-            }
-        };
+        let mut inside =
+            || exchange::inside(&self.device, self.own.as_deref(), c, Some(v), &mut *w, besides);
         let longest = self.halo.sends.iter().map(Vec::len).chain(self.halo.receives.iter().copied()).max();
         let first = if self.own.is_some() && longest.is_some_and(|rows| shape.bytes(rows) > LONG) {
-            self.meanwhile(&mut under_way, || inside(w))?
+            self.meanwhile(&mut under_way, inside)?
         } else {
-            inside(w)?
+            inside()?
         };
         let outgoing = under_way.split_off(incoming);
         for (neighbour, message) in under_way.into_iter().enumerate() {
-            ends.port.deliver(neighbour, Staging::Host(world.arrive(message)?))?;
+            ends.port.deliver(neighbour, world.arrive(message)?)?;
         }
         let mut second = None;
         if let Some(beyond) = &self.beyond {
-            second = ends.port.add(c.alpha, &**beyond, w, dots.then_some(v))?;
+            second = ends.port.add(c.alpha, &**beyond, w, besides.dots().then_some(v))?;
         }
         for message in outgoing {
-            ends.out.push(Staging::Host(world.arrive(message)?));
+            ends.out.push(world.arrive(message)?);
         }
         let mut back = ends.port.released()?;
         back.sort_by_key(|(neighbour, _)| *neighbour);
-        for (_, memory) in back {
-            if let Staging::Host(memory) = memory {
-                ends.into.push(memory);
-            }
-        }
+        ends.into.extend(back.into_iter().map(|(_, memory)| memory));
         if ends.into.len() < incoming {
             return Err(Error::internal("memory of an exchange is missing"));
         }
@@ -165,12 +212,19 @@ impl Matrix {
 
     /// Runs `steps` passes, vectors changing places after each but a single one; the products of this rank's rows.
     fn run(&self, c: Update, v: &mut BlockVector, w: &mut BlockVector, steps: usize) -> Result<Vec<Dots>> {
-        let shape = Shape { dtype: v.dtype, columns: v.columns };
+        let shape = Shape::of(v);
         let mut ends = self.ends(shape)?;
+        if let (Ends::Link(link), Some(own)) = (&mut ends, &self.own)
+            && let Some(found) = own.recurrence_linked(&mut **link, (c.alpha, c.beta), v, w, steps)
+        {
+            let found = found?;
+            self.keep(shape, ends);
+            return Ok(found.into_iter().map(|dots| Dots { partial: true, ..dots }).collect());
+        }
         let mut products = Vec::with_capacity(steps);
         let (mut v, mut w) = (v, w);
         for _ in 0..steps {
-            products.push(self.pass(&mut ends, c, shape, v, w, true)?);
+            products.push(self.pass(&mut ends, c, shape, v, w, Besides::Dots)?);
             std::mem::swap(&mut v, &mut w);
         }
         self.keep(shape, ends);
@@ -181,14 +235,14 @@ impl Matrix {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
     }
 
-    fn once(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: bool) -> Result<Option<Dots>> {
-        check_update(self, v, w, dots)?;
-        let shape = Shape { dtype: v.dtype, columns: v.columns };
+    fn once(&self, c: Update, v: &BlockVector, w: &mut BlockVector, besides: Besides) -> Result<Option<Dots>> {
+        check_update(self, v, w, besides.dots())?;
         let (v, w) = (self.input(v)?, self.output(w)?);
+        let shape = Shape::of(v);
         let mut ends = self.ends(shape)?;
-        let pair = self.pass(&mut ends, c, shape, v, w, dots)?;
+        let pair = self.pass(&mut ends, c, shape, v, w, besides)?;
         self.keep(shape, ends);
-        if dots { known(pair, shape.columns).map(Some) } else { Ok(None) }
+        if besides.dots() { known(pair, shape.columns).map(Some) } else { Ok(None) }
     }
 
     /// This rank's rows of a vector that the matrix acts on.
@@ -230,7 +284,8 @@ impl Kernel for Matrix {
     }
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
-        let found = self.once(c, v, w, dots.is_some())?;
+        let besides = if dots.is_some() { Besides::Dots } else { Besides::Nothing };
+        let found = self.once(c, v, w, besides)?;
         if let (Some(dots), Some(found)) = (dots, found) {
             let mut found = [found];
             self.team.complete(&mut found)?;
@@ -240,8 +295,23 @@ impl Kernel for Matrix {
         Ok(())
     }
 
+    fn update_plus(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Option<Result<()>> {
+        let fits = |x: &BlockVector| own(x).is_some_and(|own| own.cut == self.row_cut);
+        // Sums of vectors that lie elsewhere are formed one by one.
+        plus.iter().all(|(_, x)| fits(x)).then(|| {
+            let plus: Vec<(f64, &BlockVector)> = plus.iter().map(|(f, x)| (*f, local(x))).collect();
+            self.once(c, v, w, Besides::Plus(&plus)).map(drop)
+        })
+    }
+
     fn update_partial(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<Dots> {
-        self.once(c, v, w, true)?.ok_or_else(|| Error::internal("a pass without its products"))
+        self.once(c, v, w, Besides::Dots)?.ok_or_else(|| Error::internal("a pass without its products"))
     }
 
     fn recurrence(
@@ -267,7 +337,7 @@ impl Kernel for Matrix {
     }
 
     fn overwrites(&self) -> bool {
-        true
+        self.own.as_ref().is_none_or(|own| own.overwrites())
     }
 }
 
@@ -331,29 +401,32 @@ pub(super) fn prepare(
     device: &Device,
     dtype: DType,
     share: Share,
-    row_cut: Arc<Cut>,
-    col_cut: Arc<Cut>,
+    rows: Rows,
+    (row_cut, col_cut): (Arc<Cut>, Arc<Cut>),
 ) -> Result<Arc<dyn Kernel>> {
     let empty = row_cut.local() == 0 || col_cut.local() == 0;
     let own = if empty { None } else { Some(device.prepare(share.own)?) };
     let (matrix, boundary, places) = boundary(&share.outside, dtype);
-    let beyond =
-        if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(Arc::new(matrix)))?) };
-    let (from, receives, to, sends) = agree(team, &places)?;
+    let outside = Arc::new(matrix);
+    let beyond = if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(outside.clone()))?) };
+    let (mut from, receives, mut to, sends) = agree(team, &places)?;
+    let mut halo = Halo { sends, receives, boundary };
+    halo.balance(&mut to, &mut from);
     let infos: Vec<KernelInfo> = own.iter().chain(&beyond).map(|kernel| kernel.info()).collect();
     let info = told(team, &infos, own.as_ref().map(|own| own.info().format))?;
     Ok(Arc::new(Matrix {
         team,
         device: device.clone(),
-        rows: Rows::all(row_cut.rows),
+        rows,
         cols: col_cut.rows,
         dtype,
         info,
         row_cut,
         col_cut,
         own,
+        outside,
         beyond,
-        halo: Halo { sends, receives, boundary },
+        halo,
         to,
         from,
         kept: Mutex::new(None),

@@ -1,8 +1,8 @@
 //! A backend whose rows are shared out to the ranks of a run: each computes with its own on a backend of its own, and products
 //! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417). All
 //! ranks make the same calls in the same order. What is asked of a vector is asked of all its rows: numbers that come out
-//! are the same on all ranks, sums in the order of ranks. Vectors of lattice sites, and those of operators whose rows are
-//! not shared out, live whole on every rank.
+//! are the same on all ranks, sums in the order of ranks. Spinors live in boxes of their lattice. Vectors of operators whose
+//! rows are not shared out live whole on every rank.
 
 mod cut;
 mod kernel;
@@ -14,12 +14,12 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::backend::matrix::Csr;
+use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
-    Backend, BlockVector, Device, Distribution, Dots, Kernel, MatrixSpec, Memory, Random, Recording, Rows,
-    Storage, conformal, cpu, split,
+    Backend, BlockVector, Device, Distribution, Dots, Grid, Kernel, MatrixSpec, Memory, Random, Recording,
+    Rows, Storage, conformal, cpu, split,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -126,7 +126,7 @@ pub struct Ranks {
     grid: Option<Vec<usize>>,
     /// Rows from which vectors are shared out.
     least: usize,
-    cuts: Mutex<HashMap<usize, Arc<Cut>>>,
+    cuts: Mutex<HashMap<(usize, Option<Grid>), Arc<Cut>>>,
 }
 
 impl std::fmt::Debug for Ranks {
@@ -159,34 +159,52 @@ impl Ranks {
         Ok(Ranks { team: Team { world }, device, grid, least, cuts: Mutex::default() })
     }
 
-    /// The cut of vectors of so many rows.
-    fn cut(&self, rows: usize, make: impl FnOnce() -> Result<Cut>) -> Result<Arc<Cut>> {
+    /// The cut of vectors of so many rows, on a lattice or on none.
+    fn cut(
+        &self,
+        rows: usize,
+        grid: Option<Grid>,
+        make: impl FnOnce() -> Result<Cut>,
+    ) -> Result<Arc<Cut>> {
         let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(cut) = cuts.get(&rows) {
+        if let Some(cut) = cuts.get(&(rows, grid)) {
             return Ok(cut.clone());
         }
         let cut = Arc::new(if rows < self.least { Cut::whole(rows, self.team.place()) } else { make()? });
-        cuts.insert(rows, cut.clone());
+        cuts.insert((rows, grid), cut.clone());
         Ok(cut)
     }
 
     fn cut_of(&self, rows: &Rows) -> Result<Arc<Cut>> {
-        if rows.grid.is_some() {
-            // A lattice's own kernels exchange no rows.
-            return Ok(Arc::new(Cut::whole(rows.global, self.team.place())));
+        let place = self.team.place();
+        self.cut(rows.global, rows.grid, || {
+            let Some(Grid { dims, per_site }) = rows.grid else { return Ok(Cut::ranges(rows.global, place)) };
+            // Products on a lattice look one site far.
+            let grid = self.grid_for(&dims, &[1; 4])?;
+            Ok(grid.map_or_else(
+                || Cut::whole(rows.global, place),
+                |grid| Cut::boxes(&dims, per_site, &grid, place),
+            ))
+        })
+    }
+
+    /// Ranks in each direction of a lattice; none if it cannot be shared out to so many.
+    fn grid_for(&self, cells: &[usize], reach: &[usize]) -> Result<Option<Vec<usize>>> {
+        match &self.grid {
+            Some(grid) => self.fitted(grid, cells).map(Some),
+            None => Ok(least_surface(cells, reach, self.team.world.size())),
         }
-        self.cut(rows.global, || Ok(Cut::ranges(rows.global, self.team.place())))
     }
 
     fn cut_of_matrix(&self, rows: usize, spec: &MatrixSpec) -> Result<Arc<Cut>> {
-        self.cut(rows, || {
+        self.cut(rows, None, || {
             let place = self.team.place();
             let MatrixSpec::Stencil(stencil) = spec else { return Ok(Cut::ranges(rows, place)) };
-            let grid = match &self.grid {
-                Some(grid) => Some(self.fitted(grid, &stencil.cells)?),
-                None => least_surface(&stencil.cells, &share::reach(stencil), place.1),
-            };
-            Ok(grid.map_or_else(|| Cut::ranges(rows, place), |grid| Cut::boxes(stencil, &grid, place)))
+            let grid = self.grid_for(&stencil.cells, &share::reach(stencil))?;
+            Ok(grid.map_or_else(
+                || Cut::ranges(rows, place),
+                |grid| Cut::boxes(&stencil.cells, stencil.orbitals, &grid, place),
+            ))
         })
     }
 
@@ -223,7 +241,7 @@ impl Ranks {
         if cut.is_whole() {
             return make(&self.device, rows);
         }
-        let block = make(&self.device, Rows::all(cut.local()))?;
+        let block = make(&self.device, cut.held(&rows))?;
         Ok(self.wrap(cut, rows, block))
     }
 
@@ -254,7 +272,7 @@ impl Ranks {
         cut: Arc<Cut>,
     ) -> Result<BlockVector> {
         let own = cut.chosen(data, columns);
-        let block = self.device.upload(dtype, Rows::all(cut.local()), columns, &own)?;
+        let block = self.device.upload(dtype, cut.held(&rows), columns, &own)?;
         Ok(self.wrap(cut, rows, block))
     }
 
@@ -497,12 +515,22 @@ impl Backend for Ranks {
     }
 
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
+        let rows = match &spec {
+            MatrixSpec::Wilson(spec) => Some(spec.rows()),
+            MatrixSpec::SiteDiagonal { rows, .. } => Some(*rows),
+            _ => None,
+        };
+        if let Some(rows) = rows {
+            let cut = self.cut_of(&rows)?;
+            let Some((dtype, share)) = share::on_sites(&spec, &cut)? else {
+                return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
+            };
+            return kernel::prepare(self.team, &self.device, dtype, share, rows, (cut.clone(), cut));
+        }
         let Some((rows, cols)) = split::shape(&spec) else {
             let inner = self.device.prepare(spec)?;
-            if inner.rows().grid.is_none() {
-                for rows in [inner.rows().global, inner.cols()] {
-                    self.cut(rows, || Ok(Cut::whole(rows, self.team.place())))?;
-                }
+            for rows in [inner.rows().global, inner.cols()] {
+                self.cut(rows, None, || Ok(Cut::whole(rows, self.team.place())))?;
             }
             return Ok(whole::whole(self.team, &self.device, inner));
         };
@@ -512,7 +540,8 @@ impl Backend for Ranks {
             return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
         }
         let share = share::share(&spec, &row_cut, &col_cut)?;
-        kernel::prepare(self.team, &self.device, split::dtype(&spec), share, row_cut, col_cut)
+        let all = Rows::all(rows);
+        kernel::prepare(self.team, &self.device, split::dtype(&spec), share, all, (row_cut, col_cut))
     }
 
     fn held(&self, rows: usize) -> Result<Option<Vec<(usize, usize)>>> {
@@ -532,7 +561,13 @@ impl Backend for Ranks {
         }
         let dtype = csr.values.dtype();
         let share = share::kept(csr, &cut, format);
-        kernel::prepare(self.team, &self.device, dtype, share, cut.clone(), cut)
+        kernel::prepare(self.team, &self.device, dtype, share, Rows::all(rows), (cut.clone(), cut))
+    }
+
+    /// Whether the backends of all ranks do.
+    fn takes_stencil(&self, stencil: &Stencil) -> bool {
+        let own = self.device.takes_stencil(stencil);
+        self.team.world.gather_words(vec![own.into()]).is_ok_and(|all| all.iter().all(|takes| *takes > 0))
     }
 
     fn alone(&self) -> Option<Device> {

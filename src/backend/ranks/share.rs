@@ -1,5 +1,6 @@
 //! One rank's rows of a matrix: the entries in its own columns, in the format asked for, and those in the columns of others.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::cut::{Boxes, Cut, Way};
@@ -79,6 +80,30 @@ pub(super) fn share(spec: &MatrixSpec, rows: &Cut, cols: &Cut) -> Result<Share> 
         MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records { .. } => {
             Err(Error::internal("rows of this operator are not shared out"))
         }
+    }
+}
+
+/// What a rank has of an operator on lattice sites, with its type; none where every rank has all sites.
+pub(super) fn on_sites(spec: &MatrixSpec, cut: &Cut) -> Result<Option<(DType, Share)>> {
+    let Way::Boxes(boxes) = &cut.way else { return Ok(None) };
+    match spec {
+        MatrixSpec::Wilson(spec) => {
+            spec.validate()?;
+            let own: [Range<usize>; 4] =
+                boxes.of(cut.rank).try_into().map_err(|_| Error::internal("sites in four directions"))?;
+            let mut outside: Vec<((usize, Place), C64)> = Vec::new();
+            let inner = spec.on_box(&own, |row, column, value| outside.push(((row, cut.holder(column)), value)));
+            merge(&mut outside);
+            let outside = outside.into_iter().map(|((row, place), value)| (row, place, value)).collect();
+            let share = Share { own: MatrixSpec::Wilson(Arc::new(inner)), outside };
+            Ok(Some((DType::of(spec.single, true), share)))
+        }
+        MatrixSpec::SiteDiagonal { rows, factors, single } => {
+            let (rows, factors, single) = (cut.held(rows), factors.clone(), *single);
+            let own = MatrixSpec::SiteDiagonal { rows, factors, single };
+            Ok(Some((DType::of(single, false), Share { own, outside: Vec::new() })))
+        }
+        _ => Ok(None),
     }
 }
 

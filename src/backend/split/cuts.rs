@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use super::measure::pace;
 use super::share;
-use crate::backend::{Device, Distribution, MatrixSpec, Random, Rows, Update};
+use crate::backend::exchange::{Halo, Shape};
+use crate::backend::matrix::{Csr, Indices, Values};
+use crate::backend::{Device, Distribution, Grid, MatrixSpec, Random, Rows, Update};
 use crate::error::{Error, Result};
 use crate::number::DType;
 use crate::number::philox::Stream;
@@ -23,8 +25,10 @@ const SAMPLE_COLUMNS: usize = 8;
 /// How long the parts are measured.
 const SAMPLE_TIME: Duration = Duration::from_millis(150);
 
-/// What an exchange of rows costs in every pass, whatever its size.
+/// What an exchange of rows costs in every pass, whatever its size: through the host, and between parts that write to each
+/// other's memory.
 const EXCHANGE: Duration = Duration::from_micros(100);
+const LINKED: Duration = Duration::from_micros(20);
 
 /// The share below which a part costs more in exchanges than it computes.
 const LEAST_SHARE: f64 = 0.01;
@@ -81,7 +85,7 @@ pub(super) struct Shares {
 
 #[derive(Default)]
 struct State {
-    cuts: HashMap<usize, Arc<Cuts>>,
+    cuts: HashMap<(usize, Option<Grid>), Arc<Cuts>>,
     /// Measured rows a second of every part.
     rates: HashMap<Kind, Vec<f64>>,
     /// The shares used last.
@@ -138,11 +142,18 @@ impl Shares {
 
     /// The cuts of vectors with such rows.
     pub fn of_rows(&self, parts: &[Device], rows: &Rows) -> Result<Arc<Cuts>> {
-        // A lattice's own kernels exchange no rows.
-        if rows.grid.is_some() {
-            return Ok(Arc::new(Cuts::whole(self.primary, rows.local)));
+        let Some(grid) = rows.grid else { return self.cuts(parts, rows.local, None) };
+        let key = (rows.local, Some(grid));
+        if let Some(cuts) = self.state().cuts.get(&key) {
+            return Ok(cuts.clone());
         }
-        self.cuts(parts, rows.local, None)
+        // Slabs of whole planes. Only parts that are alike are known to be equally fast with spinors.
+        let cuts = match &self.weights {
+            Some(weights) => Cuts::by_weight(rows.local, weights, rows.plane()),
+            None if rows.local < FEW_ROWS || !linked(parts) => Cuts::whole(self.primary, rows.local),
+            None => Cuts::by_weight(rows.local, &vec![1.0; parts.len()], rows.plane()),
+        };
+        Ok(self.state().cuts.entry(key).or_insert_with(|| Arc::new(cuts)).clone())
     }
 
     /// The cuts of the rows of a matrix, or of its columns.
@@ -153,11 +164,11 @@ impl Shares {
     /// Vectors of so many rows live whole, if there is none yet.
     pub fn keep_whole(&self, rows: usize) -> Arc<Cuts> {
         let whole = || Arc::new(Cuts::whole(self.primary, rows));
-        self.state().cuts.entry(rows).or_insert_with(whole).clone()
+        self.state().cuts.entry((rows, None)).or_insert_with(whole).clone()
     }
 
     fn cuts(&self, parts: &[Device], rows: usize, spec: Option<&MatrixSpec>) -> Result<Arc<Cuts>> {
-        if let Some(cuts) = self.state().cuts.get(&rows) {
+        if let Some(cuts) = self.state().cuts.get(&(rows, None)) {
             return Ok(cuts.clone());
         }
         let granule = spec.map_or(1, share::granule);
@@ -167,7 +178,7 @@ impl Shares {
             None if rows < FEW_ROWS => Cuts::whole(self.primary, rows),
             None => self.by_speed(parts, rows, spec, granule)?,
         };
-        Ok(self.state().cuts.entry(rows).or_insert_with(|| Arc::new(cuts)).clone())
+        Ok(self.state().cuts.entry((rows, None)).or_insert_with(|| Arc::new(cuts)).clone())
     }
 
     /// Rows by measured speed.
@@ -191,12 +202,13 @@ impl Shares {
         let total: f64 = rates.iter().sum();
         let fastest = rates.iter().copied().fold(0.0, f64::max);
         let gain = rows as f64 / fastest - rows as f64 / total;
+        let exchange = if linked(parts) { LINKED } else { EXCHANGE };
         let what = if spec.is_some() { format!("{} with {entries} entries a row", kind.0) } else { kind.0 };
         let mut weights = rates.clone();
         let mut left_out = Vec::new();
         for ((weight, part), rate) in weights.iter_mut().zip(parts).zip(&rates) {
             // Times are for the columns measured with; an exchange is about as long for fewer.
-            if *rate < fastest && (*rate < LEAST_SHARE * total || gain < EXCHANGE.as_secs_f64()) {
+            if *rate < fastest && (*rate < LEAST_SHARE * total || gain < exchange.as_secs_f64()) {
                 *weight = 0.0;
                 left_out.push(part.name());
             }
@@ -214,6 +226,19 @@ impl Shares {
         self.state().last = Some(weights.clone());
         Ok(Cuts::by_weight(rows, &weights, granule))
     }
+}
+
+/// Whether the parts write to each other's memory, as far as one can tell before there is a matrix.
+fn linked(parts: &[Device]) -> bool {
+    let (halo, shape) = (Halo::default(), Shape { dtype: DType::F64, columns: 1, grid: None });
+    let nothing = Csr {
+        rows: 0,
+        cols: 0,
+        row_start: vec![0],
+        columns: Indices::of(0, Vec::new()),
+        values: Values::F64(Vec::new()),
+    };
+    parts.iter().all(|part| matches!(part.link(&halo, &nothing, shape), Ok(Some(_))))
 }
 
 /// What a matrix is alike in speed to, and its entries a row.

@@ -1,6 +1,7 @@
 //! A matrix whose rows are shared out. Every part computes with its own columns while the rows of its neighbours travel, then
 //! adds what they contribute to its boundary rows. Parts run on a thread each and wait only for rows they need; sums over
-//! all rows are made once, at the end of a recurrence.
+//! all rows are made once, at the end of a recurrence. Rows pass through the host's memory, unless all parts write to each
+//! other's.
 
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -9,10 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::cuts::Cuts;
 use super::share;
 use super::{between, cut_differently, pieces, pieces_mut};
-use crate::backend::exchange::{Halo, Port, Products, Shape, Staging, boundary, summed};
-use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
+use crate::backend::exchange::{
+    Besides, Halo, Later, Link, Port, Products, Shape, Staging, boundary, inside, summed,
+};
+use crate::backend::matrix::Csr;
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, conformal};
 use crate::error::{Error, Result};
-use crate::number::{C64, DType};
+use crate::number::DType;
 
 /// Pieces of memory that go round between two neighbours: one is filled while the other is read.
 const ROUND: usize = 2;
@@ -23,7 +27,8 @@ struct Part {
     device: Device,
     /// Its rows in its own columns, where it has both.
     own: Option<Arc<dyn Kernel>>,
-    /// Its boundary rows in the columns of others.
+    /// Its boundary rows in the columns of others, also as a matrix that is prepared.
+    outside: Arc<Csr>,
     beyond: Option<Arc<dyn Kernel>>,
     halo: Halo,
     /// The parts, as places in the list of them, that `halo.sends` and `halo.receives` are for.
@@ -39,10 +44,16 @@ struct Matrix {
     dtype: DType,
     info: KernelInfo,
     /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
-    kept: Mutex<Option<(Shape, Vec<Worker>)>>,
+    kept: Mutex<Option<(Shape, Vec<End>)>>,
 }
 
-/// One part's end of the exchanges.
+/// One part's end of the exchanges: by itself, or through the host.
+enum End {
+    Link(Box<dyn Link>),
+    Host(Worker),
+}
+
+/// A part's end of exchanges through the host.
 struct Worker {
     port: Box<dyn Port>,
     /// Rows out, and the memory that comes back from where they went.
@@ -74,7 +85,7 @@ impl Worker {
         c: Update,
         v: Option<&BlockVector>,
         mut w: Option<&mut BlockVector>,
-        dots: bool,
+        besides: Besides,
     ) -> std::result::Result<Products, Stop> {
         for (neighbour, memory) in self.port.released()? {
             self.back[neighbour].send(memory).map_err(|_| Stop::Neighbour)?;
@@ -85,13 +96,7 @@ impl Worker {
             self.port.collect(v, memory.map_err(|_| Stop::Neighbour)?)?;
             sent = self.send(false)?;
         }
-        let mut products = (None, None);
-        match (&part.own, v, w.as_deref_mut()) {
-            (Some(own), Some(v), Some(w)) if dots => products.0 = Some(own.update_later(c, v, w)?),
-            (Some(own), Some(v), Some(w)) => own.update(c, v, w, None)?,
-            (_, _, Some(w)) => scale(&part.device, c.gamma, w)?,
-            (_, _, None) => {}
-        }
+        let mut products = (part.inside(c, v, w.as_deref_mut(), besides)?, None);
         if !sent {
             self.send(true)?;
         }
@@ -100,7 +105,7 @@ impl Worker {
             self.port.deliver(neighbour, rows)?;
         }
         if let (Some(beyond), Some(w)) = (&part.beyond, w) {
-            products.1 = self.port.add(c.alpha, &**beyond, w, v.filter(|_| dots))?;
+            products.1 = self.port.add(c.alpha, &**beyond, w, v.filter(|_| besides.dots()))?;
         }
         Ok(products)
     }
@@ -124,57 +129,111 @@ impl Worker {
     }
 }
 
-/// `w = factor w`.
-pub(in crate::backend) fn scale(device: &Device, factor: f64, w: &mut BlockVector) -> Result<()> {
-    if factor == 0.0 {
-        *w = device.zeros(w.dtype, w.rows, w.columns)?;
-    } else if factor != 1.0 {
-        let old = w.clone();
-        device.axpby(&[C64::new(factor, 0.0)], &old, &[C64::default()], w)?;
+impl End {
+    /// One fused pass over the rows of a part.
+    fn pass(
+        &mut self,
+        part: &Part,
+        c: Update,
+        v: Option<&BlockVector>,
+        mut w: Option<&mut BlockVector>,
+        besides: Besides,
+    ) -> std::result::Result<Products, Stop> {
+        match self {
+            End::Host(worker) => worker.pass(part, c, v, w, besides),
+            End::Link(link) => {
+                link.send(v)?;
+                let first = part.inside(c, v, w.as_deref_mut(), besides)?;
+                Ok((first, link.add(c.alpha, w, v.filter(|_| besides.dots()))?))
+            }
+        }
     }
-    Ok(())
+
+    fn finish(&mut self) -> std::result::Result<(), Stop> {
+        match self {
+            End::Host(worker) => worker.finish(),
+            End::Link(_) => Ok(()),
+        }
+    }
+
+    /// Stops before the last pass: no neighbour may wait for this part.
+    fn give_up(&mut self) {
+        if let End::Link(link) = self {
+            link.give_up();
+        }
+    }
 }
 
 /// Vectors of one part, as a recurrence or a single pass lends them.
 enum Lent<'a> {
     Steps(&'a mut BlockVector, &'a mut BlockVector),
-    Once(Option<&'a BlockVector>, Option<&'a mut BlockVector>),
+    Once(Option<&'a BlockVector>, Option<&'a mut BlockVector>, Added<'a>),
 }
+
+/// Multiples of vectors that a pass adds, as one part has them.
+type Added<'a> = Vec<(f64, &'a BlockVector)>;
 
 impl Matrix {
     /// The ends of all exchanges for vectors of a shape.
-    fn workers(&self, shape: Shape) -> Result<Vec<Worker>> {
+    fn ends(&self, shape: Shape) -> Result<Vec<End>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((_, workers)) = kept.filter(|(of, _)| *of == shape) {
-            return Ok(workers);
+        if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
+            return Ok(ends);
         }
+        match self.links(shape)? {
+            Some(links) => Ok(links.into_iter().map(End::Link).collect()),
+            None => Ok(self.workers(shape)?.into_iter().map(End::Host).collect()),
+        }
+    }
+
+    /// Links of all parts, if they have such and reach each other.
+    fn links(&self, shape: Shape) -> Result<Option<Vec<Box<dyn Link>>>> {
+        let mut links = Vec::new();
+        for part in &self.parts {
+            let Some(link) = part.device.link(&part.halo, &part.outside, part.shape(shape))? else { return Ok(None) };
+            links.push(link);
+        }
+        let offers: Vec<Vec<Vec<u8>>> = links.iter().map(|link| link.offers()).collect();
+        for (at, (part, link)) in self.parts.iter().zip(&mut links).enumerate() {
+            let of = |&other: &usize| {
+                let place = self.parts[other].from.iter().position(|from| *from == at);
+                place.map_or_else(Vec::new, |place| offers[other][place].clone())
+            };
+            if !link.accept(&part.to.iter().map(of).collect::<Vec<_>>())? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(links))
+    }
+
+    /// The ends of exchanges through the host.
+    fn workers(&self, shape: Shape) -> Result<Vec<Worker>> {
         let mut workers = Vec::new();
         for part in &self.parts {
-            let port = part.device.port(&part.halo, shape)?;
+            let port = part.device.port(&part.halo, part.shape(shape))?;
             let (to, free, from, back) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             workers.push(Worker { port, to, free, from, back });
         }
+        let mut incoming: Vec<Vec<_>> = self.parts.iter().map(|_| Vec::new()).collect();
         for (at, part) in self.parts.iter().enumerate() {
             for (&other, rows) in part.to.iter().zip(&part.halo.sends) {
                 let ((to, from), (back, free)) = (channel(), channel());
                 for _ in 0..ROUND {
-                    let bytes = shape.bytes(rows.len());
-                    let mut offer = workers[other].port.offer(bytes)?;
-                    let accepted = match &mut offer {
-                        Some(memory) => workers[at].port.accept(memory)?,
-                        None => false,
-                    };
-                    let memory = match offer.filter(|_| accepted) {
-                        Some(memory) => memory,
-                        None => between(&part.device, &self.parts[other].device, bytes)?,
-                    };
+                    let memory = between(&part.device, &self.parts[other].device, shape.bytes(rows.len()))?;
                     // Nobody has closed the channel yet.
                     let _ = back.send(memory);
                 }
                 workers[at].to.push(to);
                 workers[at].free.push(free);
-                workers[other].from.push(from);
-                workers[other].back.push(back);
+                let place = self.parts[other].from.iter().position(|from| *from == at);
+                incoming[other].push((place, from, back));
+            }
+        }
+        for (worker, mut incoming) in workers.iter_mut().zip(incoming) {
+            incoming.sort_by_key(|(place, ..)| *place);
+            for (_, from, back) in incoming {
+                worker.from.push(from);
+                worker.back.push(back);
             }
         }
         Ok(workers)
@@ -189,42 +248,57 @@ impl Matrix {
         steps: usize,
         dots: bool,
     ) -> Result<Vec<Dots>> {
-        let workers = self.workers(shape)?;
-        let work = |part: &Part, mut worker: Worker, lent: Lent| {
+        let ends = self.ends(shape)?;
+        let besides = if dots { Besides::Dots } else { Besides::Nothing };
+        let passes = |part: &Part, end: &mut End, lent: Lent| {
             let mut products = Vec::new();
             match lent {
-                Lent::Once(v, w) => products.push(worker.pass(part, c, v, w, dots)?),
+                Lent::Once(v, w, plus) => {
+                    let besides = if plus.is_empty() { besides } else { Besides::Plus(&plus) };
+                    products.push(end.pass(part, c, v, w, besides)?);
+                }
                 Lent::Steps(mut v, mut w) => {
+                    if let (End::Link(link), Some(own)) = (&mut *end, &part.own)
+                        && let Some(found) = own.recurrence_linked(&mut **link, (c.alpha, c.beta), v, w, steps)
+                    {
+                        return Ok(found?);
+                    }
                     for _ in 0..steps {
-                        products.push(worker.pass(part, c, Some(v), Some(w), dots)?);
+                        products.push(end.pass(part, c, Some(v), Some(w), besides)?);
                         std::mem::swap(&mut v, &mut w);
                     }
                 }
             }
-            worker.finish()?;
+            end.finish()?;
             let found = products.into_iter().map(|pair| summed(pair, shape.columns));
-            let found = found.collect::<Result<Vec<_>>>()?;
-            Ok::<_, Stop>((worker, found))
+            Ok::<_, Stop>(found.collect::<Result<Vec<_>>>()?)
+        };
+        let work = |part: &Part, mut end: End, lent: Lent| match passes(part, &mut end, lent) {
+            Ok(found) => Ok((end, found)),
+            Err(stop) => {
+                end.give_up();
+                Err(stop)
+            }
         };
         let ended: Vec<_> = std::thread::scope(|scope| {
             let work = &work;
             let jobs: Vec<_> = self
                 .parts
                 .iter()
-                .zip(workers)
+                .zip(ends)
                 .zip(vectors)
-                .map(|((part, worker), lent)| scope.spawn(move || work(part, worker, lent)))
+                .map(|((part, end), lent)| scope.spawn(move || work(part, end, lent)))
                 .collect();
             let join = |job: std::thread::ScopedJoinHandle<'_, _>| {
                 job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
             jobs.into_iter().map(join).collect()
         });
-        let (mut workers, mut sums, mut failed) = (Vec::new(), Vec::<Dots>::new(), None);
+        let (mut ends, mut sums, mut failed) = (Vec::new(), Vec::<Dots>::new(), None);
         for end in ended {
             match end {
-                Ok((worker, found)) => {
-                    workers.push(worker);
+                Ok((end, found)) => {
+                    ends.push(end);
                     if sums.is_empty() {
                         sums = found;
                         continue;
@@ -241,11 +315,49 @@ impl Matrix {
         if let Some(e) = failed {
             return Err(e);
         }
-        if workers.len() < self.parts.len() {
+        if ends.len() < self.parts.len() {
             return Err(Error::internal("a part of a split matrix stopped without a reason"));
         }
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, workers));
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
         Ok(sums)
+    }
+}
+
+impl Matrix {
+    /// One pass, with products or with multiples of vectors that are added.
+    fn once(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        dots: bool,
+        plus: &[(f64, &BlockVector)],
+    ) -> Result<Option<Dots>> {
+        check_update(self, v, w, dots)?;
+        for (_, x) in plus {
+            conformal("sum of vectors", x, w)?;
+        }
+        let shape = Shape { dtype: v.dtype, columns: v.columns, grid: None };
+        let (v, mut w) = (pieces(v)?, pieces_mut(w)?);
+        let mut vectors = Vec::new();
+        // Both lists and that of the parts are in the order of the parts' numbers.
+        for part in &self.parts {
+            let own = v.iter().find(|p| p.part == part.index).map(|p| &p.block);
+            // A part may have columns and no rows.
+            let has_rows = w.first().is_some_and(|piece| piece.part == part.index);
+            let mut out = None;
+            if has_rows && let Some((first, rest)) = std::mem::take(&mut w).split_first_mut() {
+                (out, w) = (Some(&mut first.block), rest);
+            }
+            part.fits(own, out.as_deref())?;
+            let mut added = Vec::new();
+            for (factor, x) in plus.iter().filter(|_| out.is_some()) {
+                let piece = pieces(x)?.iter().find(|piece| piece.part == part.index);
+                added.push((*factor, piece.map(|piece| &piece.block).ok_or_else(cut_differently)?));
+            }
+            vectors.push(Lent::Once(own, out, added));
+        }
+        Ok(self.run(c, shape, vectors, 1, dots)?.into_iter().next())
     }
 }
 
@@ -267,27 +379,21 @@ impl Kernel for Matrix {
     }
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
-        check_update(self, v, w, dots.is_some())?;
-        let shape = Shape { dtype: v.dtype, columns: v.columns };
-        let (v, mut w) = (pieces(v)?, pieces_mut(w)?);
-        let mut vectors = Vec::new();
-        // Both lists and that of the parts are in the order of the parts' numbers.
-        for part in &self.parts {
-            let own = v.iter().find(|p| p.part == part.index).map(|p| &p.block);
-            // A part may have columns and no rows.
-            let has_rows = w.first().is_some_and(|piece| piece.part == part.index);
-            let mut out = None;
-            if has_rows && let Some((first, rest)) = std::mem::take(&mut w).split_first_mut() {
-                (out, w) = (Some(&mut first.block), rest);
-            }
-            part.fits(own, out.as_deref())?;
-            vectors.push(Lent::Once(own, out));
-        }
-        let found = self.run(c, shape, vectors, 1, dots.is_some())?;
-        if let (Some(dots), Some(found)) = (dots, found.into_iter().next()) {
+        let found = self.once(c, v, w, dots.is_some(), &[])?;
+        if let (Some(dots), Some(found)) = (dots, found) {
             *dots = found;
         }
         Ok(())
+    }
+
+    fn update_plus(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        plus: &[(f64, &BlockVector)],
+    ) -> Option<Result<()>> {
+        Some(self.once(c, v, w, false, plus).map(drop))
     }
 
     fn recurrence(
@@ -300,7 +406,7 @@ impl Kernel for Matrix {
         out: &mut Vec<Dots>,
     ) -> Result<()> {
         check_update(self, v, w, true)?;
-        let shape = Shape { dtype: v.dtype, columns: v.columns };
+        let shape = Shape { dtype: v.dtype, columns: v.columns, grid: None };
         let mut vectors = Vec::new();
         let lists = pieces_mut(v)?.iter_mut().zip(pieces_mut(w)?);
         for (part, (v, w)) in self.parts.iter().zip(lists) {
@@ -321,11 +427,27 @@ impl Kernel for Matrix {
     }
 
     fn overwrites(&self) -> bool {
-        true
+        self.parts.iter().all(|part| part.own.as_ref().is_none_or(|own| own.overwrites()))
     }
 }
 
 impl Part {
+    /// A pass with the part's own columns.
+    fn inside(
+        &self,
+        c: Update,
+        v: Option<&BlockVector>,
+        w: Option<&mut BlockVector>,
+        besides: Besides,
+    ) -> Result<Option<Later>> {
+        w.map_or(Ok(None), |w| inside(&self.device, self.own.as_deref(), c, v, w, besides))
+    }
+
+    /// What an exchange of its vectors is prepared for.
+    fn shape(&self, shape: Shape) -> Shape {
+        Shape { grid: self.own.as_ref().and_then(|own| own.rows().grid), ..shape }
+    }
+
     /// Refuses pieces of vectors that were cut otherwise than the matrix.
     fn fits(&self, v: Option<&BlockVector>, w: Option<&BlockVector>) -> Result<()> {
         let Some(own) = &self.own else { return Ok(()) };
@@ -340,10 +462,11 @@ impl Part {
 pub(super) fn prepare(
     devices: &[Device],
     spec: &MatrixSpec,
+    rows: Rows,
     row_cuts: &Cuts,
     col_cuts: &Cuts,
 ) -> Result<Arc<dyn Kernel>> {
-    let (rows, cols) = share::shape(spec).ok_or_else(|| Error::internal("rows that are not shared out"))?;
+    let (_, cols) = share::shape(spec).ok_or_else(|| Error::internal("rows that are not shared out"))?;
     let dtype = share::dtype(spec);
     let involved: Vec<usize> =
         (0..devices.len()).filter(|&i| row_cuts.of(i).is_some() || col_cuts.of(i).is_some()).collect();
@@ -359,8 +482,12 @@ pub(super) fn prepare(
         let own =
             if own_rows.is_empty() || own_cols.is_empty() { None } else { Some(device.prepare(share.own)?) };
         let (matrix, boundary, columns) = boundary(&share.outside, dtype);
-        let beyond =
-            if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(Arc::new(matrix)))?) };
+        let outside = Arc::new(matrix);
+        let beyond = if boundary.is_empty() {
+            None
+        } else {
+            Some(device.prepare(MatrixSpec::Csr(outside.clone()))?)
+        };
         for kernel in own.iter().chain(&beyond) {
             let info = kernel.info();
             (bytes, entries) = (bytes + info.bytes, entries + info.entries);
@@ -372,7 +499,7 @@ pub(super) fn prepare(
             }
         }
         let halo = Halo { boundary, ..Halo::default() };
-        parts.push(Part { index, device, own, beyond, halo, to: Vec::new(), from: Vec::new() });
+        parts.push(Part { index, device, own, outside, beyond, halo, to: Vec::new(), from: Vec::new() });
         read.push(columns);
     }
     for (at, columns) in read.iter().enumerate() {
@@ -385,7 +512,10 @@ pub(super) fn prepare(
             parts[other].halo.sends.push(of_holder.iter().map(|j| j - range.start).collect());
         }
     }
+    for part in &mut parts {
+        part.halo.balance(&mut part.to, &mut part.from);
+    }
     let info = KernelInfo { format: formats.join(" and "), bytes, entries };
     let kept = Mutex::new(None);
-    Ok(Arc::new(Matrix { parts, rows: Rows::all(rows), cols, dtype, info, kept }))
+    Ok(Arc::new(Matrix { parts, rows, cols, dtype, info, kept }))
 }

@@ -1,7 +1,7 @@
 //! A backend made of others: rows are shared out to its parts by weight, every part computes with its own rows, and products
 //! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417).
-//! Vectors of lattice sites, and those of operators whose rows are not shared out, live whole on the fastest part. Other parts
-//! may compute some blocks of a superblock.
+//! Spinors live in slabs of their lattice. Vectors of operators whose rows are not shared out live whole on the fastest part.
+//! Other parts may compute some blocks of a superblock.
 
 mod cuts;
 mod kernel;
@@ -26,7 +26,6 @@ use crate::backend::{
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use cuts::{Cuts, Shares};
-pub(in crate::backend) use kernel::scale;
 pub(in crate::backend) use share::{dtype, shape, validate};
 use speeds::Speeds;
 
@@ -125,7 +124,7 @@ fn between(a: &Device, b: &Device, bytes: usize) -> Result<Staging> {
         None => b.staging(bytes)?,
         some => some,
     };
-    Ok(Staging::Host(memory.unwrap_or_else(|| Box::new(Plain::new(bytes)))))
+    Ok(memory.unwrap_or_else(|| Box::new(Plain::new(bytes))))
 }
 
 /// Numbers of all parts added, in the order of parts.
@@ -166,11 +165,6 @@ impl Split {
         Ok(known.insert(speeds).clone())
     }
 
-    /// Rows of a piece: all of a block of its own, on the lattice only if it is there whole.
-    fn piece_rows(rows: &Rows, range: &Range<usize>) -> Rows {
-        if range.len() == rows.local { *rows } else { Rows::all(range.len()) }
-    }
-
     /// A block whose pieces `make` makes of their parts and rows.
     fn build(
         &self,
@@ -180,7 +174,7 @@ impl Split {
     ) -> Result<BlockVector> {
         let large = rows.local * columns * dtype.bytes() > WORTH_A_THREAD;
         let list = each(large, cuts.0.clone(), |(part, range)| {
-            let block = make(&self.parts[part], Self::piece_rows(&rows, &range), &range)?;
+            let block = make(&self.parts[part], rows.slab(&range), &range)?;
             Ok(Piece { part, start: range.start, block })
         })?;
         Ok(BlockVector { dtype, rows, columns, storage: Storage::Split(Pieces { name: self.name, list }) })
@@ -434,20 +428,26 @@ impl Backend for Split {
                 MatrixSpec::Records { records, handling } => records::prepare(self, records, handling)?,
                 spec => self.parts[part].prepare(spec)?,
             };
-            if inner.rows().grid.is_none() {
-                self.shares.keep_whole(inner.rows().local);
-                self.shares.keep_whole(inner.cols());
-            }
+            self.shares.keep_whole(inner.rows().local);
+            self.shares.keep_whole(inner.cols());
             return Ok(whole::prepare(self, part, inner));
         };
         share::validate(&spec)?;
-        let row_cuts = self.shares.of_matrix(&self.parts, rows, &spec)?;
-        let col_cuts = self.shares.of_matrix(&self.parts, cols, &spec)?;
+        let of = match &spec {
+            MatrixSpec::Wilson(spec) => spec.rows(),
+            MatrixSpec::SiteDiagonal { rows, .. } => *rows,
+            _ => Rows::all(rows),
+        };
+        let cuts = |n: usize| match of.grid {
+            Some(_) => self.shares.of_rows(&self.parts, &of),
+            None => self.shares.of_matrix(&self.parts, n, &spec),
+        };
+        let (row_cuts, col_cuts) = (cuts(rows)?, cuts(cols)?);
         match (&row_cuts.0[..], &col_cuts.0[..]) {
             ([(part, _)], [(other, _)]) if part == other => {
                 Ok(whole::prepare(self, *part, self.parts[*part].prepare(spec)?))
             }
-            _ => kernel::prepare(&self.parts, &spec, &row_cuts, &col_cuts),
+            _ => kernel::prepare(&self.parts, &spec, of, &row_cuts, &col_cuts),
         }
     }
 

@@ -274,7 +274,7 @@ impl Shared {
     }
 
     fn product(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<()> {
-        let shape = Shape { dtype: v.dtype, columns: v.columns };
+        let shape = Shape { grid: None, ..Shape::of(v) };
         let mut links = self.links(shape)?;
         std::thread::scope(|scope| {
             let mut jobs = Vec::new();

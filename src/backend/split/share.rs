@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::MatrixSpec;
+use crate::backend::{MatrixSpec, Rows};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap, merge};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -16,7 +16,9 @@ pub(in crate::backend) fn shape(spec: &MatrixSpec) -> Option<(usize, usize)> {
         }
         MatrixSpec::Dense { rows, cols, .. } => Some((*rows, *cols)),
         MatrixSpec::Stencil(stencil) => Some((stencil.dim(), stencil.dim())),
-        MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records { .. } => None,
+        MatrixSpec::Wilson(spec) => Some((spec.rows().global, spec.rows().global)),
+        MatrixSpec::SiteDiagonal { rows, .. } => Some((rows.global, rows.global)),
+        MatrixSpec::Records { .. } => None,
     }
 }
 
@@ -25,7 +27,9 @@ pub(in crate::backend) fn dtype(spec: &MatrixSpec) -> DType {
         MatrixSpec::Csr(csr) | MatrixSpec::Ell(csr) | MatrixSpec::Sell { csr, .. } => csr.values.dtype(),
         MatrixSpec::Dense { dtype, .. } => *dtype,
         MatrixSpec::Stencil(stencil) => stencil.dtype,
-        _ => DType::C64,
+        MatrixSpec::Wilson(spec) => DType::of(spec.single, true),
+        MatrixSpec::SiteDiagonal { single, .. } => DType::of(*single, false),
+        MatrixSpec::Records { .. } => DType::C64,
     }
 }
 
@@ -44,6 +48,7 @@ pub(in crate::backend) fn validate(spec: &MatrixSpec) -> Result<()> {
             }
         }
         MatrixSpec::Stencil(stencil) => stencil.validate(),
+        MatrixSpec::Wilson(spec) => spec.validate(),
         MatrixSpec::Dense { rows, cols, values, .. } if rows * cols != values.len() => {
             Err(Error::internal(format!("{} numbers for a matrix of {rows} x {cols}", values.len())))
         }
@@ -101,10 +106,27 @@ pub(super) fn share(spec: &MatrixSpec, rows: &Range<usize>, cols: &Range<usize>)
             Ok(Share { own, outside })
         }
         MatrixSpec::Stencil(stencil) => Ok(slab(stencil, rows, cols)),
-        MatrixSpec::Wilson(_) | MatrixSpec::SiteDiagonal { .. } | MatrixSpec::Records { .. } => {
-            Err(Error::internal("rows of this operator are not shared out"))
+        MatrixSpec::Wilson(spec) => {
+            let own = box_of(&spec.rows(), rows);
+            let mut outside: Vec<((usize, usize), C64)> = Vec::new();
+            let inner = spec.on_box(&own, |row, column, value| outside.push(((row, column), value)));
+            merge(&mut outside);
+            let outside = outside.into_iter().map(|((row, column), value)| (row, column, value)).collect();
+            Ok(Share { own: MatrixSpec::Wilson(Arc::new(inner)), outside })
         }
+        MatrixSpec::SiteDiagonal { rows: all, factors, single } => {
+            let (rows, factors, single) = (all.slab(rows), factors.clone(), *single);
+            Ok(Share { own: MatrixSpec::SiteDiagonal { rows, factors, single }, outside: Vec::new() })
+        }
+        MatrixSpec::Records { .. } => Err(Error::internal("rows of this operator are not shared out")),
     }
+}
+
+/// The sites of whole planes of a lattice, in each direction.
+fn box_of(all: &Rows, rows: &Range<usize>) -> [Range<usize>; 4] {
+    let (dims, plane) = (all.grid.map_or([1; 4], |grid| grid.dims), all.plane().max(1));
+    let cut = dims.iter().rposition(|&n| n > 1).unwrap_or(0);
+    std::array::from_fn(|d| if d == cut { rows.start / plane..rows.end / plane } else { 0..dims[d] })
 }
 
 /// Numbers of the chosen ranges of a list, one range after the other.

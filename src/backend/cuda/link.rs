@@ -1,0 +1,435 @@
+//! Exchange of rows between GPUs that reach each other's memory, in one process or in several of one machine. A kernel writes the
+//! rows that a neighbour reads straight to the neighbour's memory, then a number there that counts passes; the neighbour's
+//! boundary waits for that number. The host waits for nothing.
+//!
+//! Rows land in two halves by turns. Nobody overwrites what is still read: a GPU sends pass `k` after it has added the rows of
+//! pass `k - 1`, which a neighbour sent after it had added those of pass `k - 2`, the last in that half. So neighbours write
+//! to one another in every pass, also where one of them reads nothing.
+
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+
+use cust::stream::{Stream, StreamFlags};
+use cust::sys;
+
+use super::card::{Buffer, Card};
+use super::driver::{self, SUCCESS, check};
+use super::exchange::stored;
+use super::landings::Handle;
+use super::ledger::Ledger;
+use super::pinned::Event;
+use super::{Cuda, RESIDENT, THREADS, arguments, buffer, suffix, sums, to_bytes, unique};
+use crate::backend::exchange::{Halo, Later, Link, Shape};
+use crate::backend::matrix::{Csr, Indices};
+use crate::backend::{BlockVector, Dots};
+use crate::error::{Error, Result};
+use crate::number::C64;
+
+/// Blocks that write rows to neighbours, one a multiprocessor, and threads of each: enough to fill a link, few beside a product.
+pub(super) const SENDING: u32 = 8;
+pub(super) const SENDING_THREADS: u32 = 1024;
+
+/// What a neighbour's number is raised by where its rows will not come: more passes than a run has.
+const NEVER: u32 = 1 << 30;
+
+/// Bytes before the rows of a landing, for each neighbour: its number has a line of the cache for itself.
+const LINE: usize = 128;
+
+/// Least bytes of memory that others may write to: the driver shows other processes whole pages.
+const LEAST: usize = 2 << 20;
+
+/// Memory that neighbours write to, of a size that is a power of two.
+struct Landing {
+    card: Arc<Card>,
+    address: u64,
+    bytes: usize,
+}
+
+impl Landing {
+    fn new(card: &Arc<Card>, bytes: usize) -> Result<Landing> {
+        let bytes = bytes.max(LEAST).next_power_of_two();
+        let address = match card.landings.take(bytes) {
+            Some(address) => address,
+            None => card.allocate_for_good(bytes)?,
+        };
+        Ok(Landing { card: card.clone(), address, bytes })
+    }
+}
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        // All that neighbours wrote has been waited for: by the stream that whoever gets the memory next uses, too.
+        self.card.landings.keep(self.bytes, self.address);
+    }
+}
+
+/// What a neighbour must know to write here. It travels as words.
+#[derive(Debug, Clone, Copy)]
+struct Offer {
+    /// The machine since it was started, and the process.
+    machine: u64,
+    process: u64,
+    context: u64,
+    /// The GPU among those of the machine.
+    card: u64,
+    landing: u64,
+    /// Bytes from the landing's beginning to the neighbour's number, to its rows in the first half, and on to the second.
+    number: u64,
+    rows: u64,
+    half: u64,
+    /// The landing for other processes.
+    handle: Handle,
+}
+
+impl Offer {
+    fn written(&self) -> Vec<u8> {
+        let Offer { machine, process, context, card, landing, number, rows, half, handle } = *self;
+        let mut words = vec![machine, process, context, card, landing, number, rows, half];
+        words.extend(handle);
+        bytemuck::cast_slice(&words).to_vec()
+    }
+
+    fn read(bytes: &[u8]) -> Option<Offer> {
+        let words = bytes.chunks_exact(8).map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)));
+        let words: Vec<u64> = words.collect::<Option<_>>()?;
+        let [machine, process, context, card, landing, number, rows, half, handle @ ..] = &words[..] else {
+            return None;
+        };
+        Some(Offer {
+            machine: *machine,
+            process: *process,
+            context: *context,
+            card: *card,
+            landing: *landing,
+            number: *number,
+            rows: *rows,
+            half: *half,
+            handle: handle.try_into().ok()?,
+        })
+    }
+}
+
+/// What tells this machine and this process from others.
+fn here() -> (u64, u64) {
+    static HERE: OnceLock<(u64, u64)> = OnceLock::new();
+    *HERE.get_or_init(|| {
+        use std::hash::{BuildHasher, Hasher, RandomState};
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        // FNV-1a.
+        let machine = boot
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        let mut own = RandomState::new().build_hasher();
+        own.write_u32(std::process::id());
+        (machine, own.finish())
+    })
+}
+
+/// Boundary rows as their kernel takes them; see `kernels/exchange.cu`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Boundary {
+    count: u64,
+    rows: u64,
+    start: u64,
+    columns: u64,
+    values: u64,
+    landing: u64,
+    head: u64,
+    half: u64,
+    counters: u64,
+    neighbours: u32,
+}
+
+/// Where the rows that leave go, in both halves, and what counts passes there.
+struct Ways {
+    to: Buffer,
+    numbers: Buffer,
+    addresses: Vec<u64>,
+}
+
+/// A GPU's end of the exchanges.
+pub(super) struct CudaLink {
+    gpu: Cuda,
+    shape: Shape,
+    /// Bytes of a row.
+    row: usize,
+    offers: Vec<Offer>,
+    _landing: Landing,
+    /// Numbers of the rows sent, neighbour after neighbour, where each neighbour's begin, and how many there are.
+    sent: Buffer,
+    starts: Buffer,
+    leaving: usize,
+    ways: Option<Ways>,
+    boundary: Boundary,
+    /// Lanes of the matrix a row.
+    lanes: u32,
+    kernel: String,
+    ledger: Ledger,
+    copies: Stream,
+    ready: Event,
+    out: Event,
+    /// Blocks of the sending kernel that have ended, and passes.
+    counters: Buffer,
+    pass: u32,
+    _buffers: Vec<Buffer>,
+}
+
+/// The end of a GPU whose boundary rows are those of `beyond`; none where the driver cannot wait for a number.
+pub(super) fn link(gpu: &Cuda, halo: &Halo, beyond: &Csr, shape: Shape) -> Result<Option<Box<dyn Link>>> {
+    let card: &Arc<Card> = &gpu.card;
+    let Indices::U32(columns) = &beyond.columns else { return Ok(None) };
+    card.enter()?;
+    let neighbours = halo.sends.len();
+    let row = shape.bytes(1);
+    let words = |all: &mut dyn Iterator<Item = usize>| all.map(|n| n as u64).collect::<Vec<u64>>();
+    let places = |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
+    let head = (LINE * neighbours).next_multiple_of(256);
+    let half = (row * halo.receives.iter().sum::<usize>()).next_multiple_of(256);
+    let landing = Landing::new(card, head + 2 * half)?;
+    // SAFETY: the landing holds more bytes than that.
+    let status = unsafe { sys::cuMemsetD8Async(landing.address, 0, head.max(4), card.stream()) };
+    check("clearing memory of the GPU", status)?;
+    // Neighbours may write as soon as they have the offers.
+    card.synchronize("clearing memory of the GPU")?;
+    let mut handle = sys::CUipcMemHandle { reserved: [0; 64] };
+    // SAFETY: a handle is written; the landing is an allocation of its own. Without a handle, neighbours in other processes
+    // refuse the offer.
+    let known = unsafe { sys::cuIpcGetMemHandle(&mut handle, landing.address) } == SUCCESS;
+    let handle: Handle =
+        if known { bytemuck::cast(handle.reserved.map(|c| c as u8)) } else { Handle::default() };
+    let ((machine, process), place) = (here(), card.place()?);
+    let mut before = 0;
+    let offer = |(n, rows): (usize, &usize)| {
+        let first = head + before;
+        before += row * rows;
+        let (number, rows, half) = ((LINE * n) as u64, first as u64, half as u64);
+        let (context, landing) = (card.context() as u64, landing.address);
+        Offer { machine, process, context, card: place, landing, handle, number, rows, half }
+    };
+    let offers = halo.receives.iter().enumerate().map(offer).collect();
+    let mut starts = vec![0];
+    starts.extend(halo.sends.iter().scan(0, |sum, rows| {
+        *sum += rows.len();
+        Some(*sum)
+    }));
+    let leaving = *starts.last().unwrap_or(&0);
+    let values = &beyond.values;
+    let all: Vec<C64> = (0..values.len()).map(|i| values.get(i)).collect();
+    let buffers = vec![
+        card.upload(&places(&mut halo.boundary.iter()))?,
+        card.upload(&words(&mut beyond.row_start.iter().copied()))?,
+        card.upload(columns)?,
+        card.upload(&to_bytes(values.dtype(), &all))?,
+    ];
+    let counters = card.allocate(8)?;
+    card.clear(&counters)?;
+    let boundary = Boundary {
+        count: halo.boundary.len() as u64,
+        rows: buffers[0].address,
+        start: buffers[1].address,
+        columns: buffers[2].address,
+        values: buffers[3].address,
+        landing: landing.address,
+        head: head as u64,
+        half: half as u64,
+        counters: counters.address,
+        neighbours: neighbours as u32,
+    };
+    // A real matrix takes a complex number as two.
+    let parts = if shape.dtype.is_complex() && !values.dtype().is_complex() { 2 } else { 1 };
+    let first = Some(i32::MIN);
+    let copies = Stream::new(StreamFlags::NON_BLOCKING, first)
+        .map_err(|e| Error::backend(format!("a second stream: {e}")))?;
+    Ok(Some(Box::new(CudaLink {
+        row,
+        offers,
+        _landing: landing,
+        sent: card.upload(&places(&mut halo.sends.iter().flatten()))?,
+        starts: card.upload(&words(&mut starts.into_iter()))?,
+        leaving,
+        ways: None,
+        boundary,
+        lanes: (shape.columns * parts) as u32,
+        kernel: format!("add_boundary_{}", suffix(values.dtype())),
+        ledger: Ledger::default(),
+        copies,
+        ready: Event::new()?,
+        out: Event::new()?,
+        counters,
+        pass: 0,
+        _buffers: buffers,
+        shape,
+        gpu: gpu.clone(),
+    })))
+}
+
+impl CudaLink {
+    /// The address here of the landing that is offered; none if this GPU does not reach it.
+    fn reach(&self, offer: &Offer) -> Result<Option<u64>> {
+        let card = &self.gpu.card;
+        let (machine, process) = here();
+        if offer.machine != machine {
+            return Ok(None);
+        }
+        if offer.process == process {
+            return Ok(card.reaches(offer.context as sys::CUcontext)?.then_some(offer.landing));
+        }
+        // Processes that share a GPU take turns: none may wait there for another.
+        if offer.handle == Handle::default() || offer.card == card.place()? {
+            return Ok(None);
+        }
+        if let Some(address) = card.landings.opened(&offer.handle) {
+            return Ok(Some(address));
+        }
+        const WITH_PEER_ACCESS: u32 = 1;
+        let bytes: [u8; 64] = bytemuck::cast(offer.handle);
+        let handle = sys::CUipcMemHandle { reserved: bytes.map(|b| b as std::ffi::c_char) };
+        let mut address = 0;
+        card.enter()?;
+        // SAFETY: an address is written; the handle is one of a process of this machine, which keeps the memory.
+        if unsafe { sys::cuIpcOpenMemHandle_v2(&mut address, handle, WITH_PEER_ACCESS) } != SUCCESS {
+            return Ok(None);
+        }
+        card.landings.remember(offer.handle, address);
+        Ok(Some(address))
+    }
+
+    /// The address of a vector of the kind that the exchange is for.
+    fn address(&self, v: Option<&BlockVector>) -> Result<u64> {
+        match v {
+            Some(v) if Shape::of(v) == self.shape => Ok(buffer(v)?.address),
+            None if self.leaving == 0 => Ok(0),
+            _ => Err(Error::internal("a vector of another kind than the exchange is for")),
+        }
+    }
+
+    /// Queues sending the rows of the vector at `x`, beside what is queued next.
+    pub fn queue_send(&mut self, x: u64) -> Result<()> {
+        let card = &self.gpu.card;
+        card.enter()?;
+        self.ready.record(card.stream())?;
+        self.ready.hold(self.copies.as_inner())?;
+        self.pass = self.pass.wrapping_add(1);
+        let ways = self.ways.as_ref().ok_or_else(|| Error::internal("neighbours that made no offer"))?;
+        let unit = [16, 8].into_iter().find(|unit| self.row.is_multiple_of(*unit)).unwrap_or(4);
+        let (neighbours, each) = (self.boundary.neighbours, (self.row / unit) as u32);
+        let units = self.leaving * each as usize;
+        let (rows, starts, to, numbers, counters) = (
+            self.sent.address,
+            self.starts.address,
+            ways.to.address,
+            ways.numbers.address,
+            self.counters.address,
+        );
+        let arguments = arguments![neighbours, each, rows, starts, to, numbers, x, counters];
+        let blocks = units.div_ceil(SENDING_THREADS as usize).clamp(1, SENDING as usize) as u32;
+        // SAFETY: the kernel's arguments; the rows were counted in vectors of this length, and the landings hold them.
+        unsafe {
+            let name = format!("push_rows_{unit}");
+            card.launch_on(self.copies.as_inner(), &name, (blocks, 1), SENDING_THREADS, &arguments)?;
+        }
+        self.out.record(self.copies.as_inner())
+    }
+
+    /// Lanes of a row, and blocks that each keep sums of the lanes.
+    pub fn sums(&self) -> (u32, u32) {
+        let high = u64::from(THREADS / self.width());
+        let most = u64::from(self.gpu.card.processors * RESIDENT);
+        (self.lanes, self.boundary.count.div_ceil(high).clamp(1, most) as u32)
+    }
+
+    fn width(&self) -> u32 {
+        self.lanes.next_power_of_two().clamp(1, THREADS)
+    }
+
+    /// Queues adding what the neighbours' rows bring to the vector at `y`, and sums to where there is an address.
+    pub fn queue_add(&self, alpha: f64, y: u64, x: u64, sums: u64) -> Result<()> {
+        let card = &self.gpu.card;
+        // Who changes the vector next waits for the rows that leave; and see the kernel.
+        self.out.hold(card.stream())?;
+        let (boundary, width, (lanes, blocks)) = (self.boundary, self.width(), self.sums());
+        let arguments = arguments![boundary, lanes, width, alpha, x, y, sums];
+        // SAFETY: the kernel's arguments; boundary rows were counted in vectors of this length and none stands twice, columns
+        // count the rows of a half, `sums` has room for a number of each block and lane.
+        unsafe { card.launch(&self.kernel, (blocks, lanes.div_ceil(width).max(1)), THREADS, &arguments) }
+    }
+}
+
+impl Link for CudaLink {
+    fn offers(&self) -> Vec<Vec<u8>> {
+        self.offers.iter().map(Offer::written).collect()
+    }
+
+    fn accept(&mut self, offers: &[Vec<u8>]) -> Result<bool> {
+        let (mut even, mut odd, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+        for offer in offers {
+            let Some(offer) = Offer::read(offer) else { return Ok(false) };
+            let Some(landing) = self.reach(&offer)? else { return Ok(false) };
+            numbers.push(landing + offer.number);
+            even.push(landing + offer.rows);
+            odd.push(landing + offer.rows + offer.half);
+        }
+        even.append(&mut odd);
+        let card = &self.gpu.card;
+        let to = card.upload(&even)?;
+        self.ways = Some(Ways { to, numbers: card.upload(&numbers)?, addresses: numbers });
+        // The other stream reads these tables.
+        card.synchronize("tables of neighbours")?;
+        Ok(true)
+    }
+
+    fn send(&mut self, v: Option<&BlockVector>) -> Result<()> {
+        self.queue_send(self.address(v)?)
+    }
+
+    fn add(
+        &mut self,
+        alpha: f64,
+        w: Option<&mut BlockVector>,
+        v: Option<&BlockVector>,
+    ) -> Result<Option<Later>> {
+        let card = &self.gpu.card;
+        card.enter()?;
+        let y = w.map(|w| unique(card, w)).transpose()?.map_or(0, |b| b.address);
+        let (lanes, blocks) = self.sums();
+        let sums = match v {
+            Some(_) if y > 0 && lanes > 0 => Some(card.allocate(8 * blocks as usize * lanes as usize)?),
+            _ => None,
+        };
+        let x = v.map(buffer).transpose()?.map_or(0, |b| b.address);
+        self.queue_add(alpha, y, x, sums.as_ref().map_or(0, |s| s.address))?;
+        let Some(sums) = sums else { return Ok(None) };
+        let entry = self.ledger.enter(card, lanes as usize, |out| {
+            sums::reduce(card, &sums, (blocks, 1), lanes as usize, out)
+        })?;
+        let parts = lanes as usize / self.shape.columns;
+        Ok(Some(Box::new(move || {
+            let wv = entry.read()?.chunks(parts).map(|column| column.iter().sum()).collect();
+            Ok(Dots { wv, ..Dots::default() })
+        })))
+    }
+
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn give_up(&mut self) {
+        // What fails here fails for the neighbours, too: their GPUs are the same driver's.
+        let _ = self.gpu.card.enter();
+        let Some(ways) = &self.ways else { return };
+        for &number in &ways.addresses {
+            let value = self.pass.wrapping_add(NEVER);
+            // SAFETY: the stream lives, and the number lies in a neighbour's landing, which is never freed.
+            let _ = unsafe { driver::cuStreamWriteValue32_v2(self.copies.as_inner(), number, value, 0) };
+        }
+    }
+}
+
+impl Drop for CudaLink {
+    fn drop(&mut self) {
+        // What is being sent must not go; if the driver has failed, nothing is being sent any more.
+        let _ = self.gpu.card.enter();
+        let _ = self.copies.synchronize();
+    }
+}
