@@ -12,12 +12,12 @@ struct Blocks {
     uint32_t nx, ny, nz;
     // Cells of a tile, planes of a unit, and tiles across that are worked on together.
     uint32_t tile_x, tile_y, march, slab;
-    // Whether no boundary changes a value, as where all are periodic.
+    // Bit 0: no cell has values of its own. Bits 1 to 3: the x, y and z directions end, and cells there miss a neighbour.
     uint32_t all_plain;
     // Class of every x, y and z, in this order, and what a class of y and of z counts in a combination's number.
     const uint32_t* classes;
     uint32_t weight_y, weight_z;
-    // Of each combination: whether its values are the inner ones; and its values.
+    // Of each combination: whether its values are the inner ones, up to neighbours that are missing; and its values.
     const uint32_t* plain;
     const T (*values)[NEIGHBOURS][O][O];
     const typename Traits<T>::Real* diagonal;
@@ -108,24 +108,28 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, co
         to.right = x + 1 == m.nx ? O - line : O;
         to.down = y == 0 ? plane - line : 0u - line;
         to.up = y + 1 == m.ny ? line - plane : line;
-        const uint32_t near = m.all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
+        const bool all_plain = m.all_plain & 1, ends = m.all_plain & 8;
+        uint32_t missing = 0;
+        if (m.all_plain & 2) missing |= (x == 0) << LEFT | (x + 1 == m.nx) << RIGHT;
+        if (m.all_plain & 4) missing |= (y == 0) << DOWN | (y + 1 == m.ny) << UP;
+        const uint32_t near = all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
         uint32_t row = x * O + y * line + z0 * plane;
-        Lanes below[O], own[O];
-        fetch(row + (z0 == 0 ? (m.nz - 1) * plane : 0u - plane), below);
+        Lanes below[O]{}, own[O];
+        if (!ends || z0 > 0) fetch(row + (z0 == 0 ? (m.nz - 1) * plane : 0u - plane), below);
         fetch(row, own);
 #pragma unroll 1
         for (uint32_t z = z0; z < z1; ++z, row += plane) {
             const uint32_t over = z + 1 == m.nz ? plane - m.nz * plane : plane;
-            const uint32_t mine = m.all_plain ? 0 : near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z;
-            if (!m.all_plain && !__ldg(m.plain + mine)) {
+            const uint32_t mine = all_plain ? 0 : near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z;
+            if (!all_plain && !__ldg(m.plain + mine)) {
                 const uint32_t under = z == 0 ? (m.nz - 1) * plane : 0u - plane;
                 cell_at_boundary<O>(m, pass, row, m.values[mine], to, under, over);
                 fetch(row, below);
                 fetch(row + over, own);
                 continue;
             }
-            Lanes above[O], old[O]{}, sum[O]{};
-            fetch(row + over, above);
+            Lanes above[O]{}, old[O]{}, sum[O]{};
+            if (!ends || z + 1 < m.nz) fetch(row + over, above);
             V* w = row_at(a.w + pass.first, row, stride);
             if (a.gamma != 0.0) {
 #pragma unroll
@@ -137,6 +141,7 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, co
             const uint32_t aside[4] = {to.left, to.right, to.down, to.up};
 #pragma unroll
             for (int k = 0; k < (FLAT ? 2 : 4); ++k) {
+                if (missing >> k & 1) continue;
                 Lanes other[O];
                 fetch(row + aside[k], other);
                 add_block<O>(m.inner[k], other, sum);

@@ -89,13 +89,13 @@ __device__ void add_rows(uint64_t count, uint32_t lanes, uint32_t width, const u
 KERNELS(f32, float)
 KERNELS(f64, double)
 
-// Writes the listed rows, `each` units long, to the memory of the neighbours that read them, then tells each of them the pass:
+// Writes the listed rows, `each` units long, to the memory of the neighbours that read them, then tells `told` of them the pass:
 // those of neighbour n are the ones from starts[n] to starts[n + 1], and go one after the other from to[n] on, or from
 // to[neighbours + n] in odd passes. The last block to end tells, so that all that was written is there before, and counts
 // the pass: counters are the blocks that have ended, and the passes.
 template <class T>
-__device__ void push_rows(uint32_t neighbours, uint32_t each, const uint64_t* rows, const uint64_t* starts, const uint64_t* to,
-                          const uint64_t* flags, const T* x, uint32_t* counters) {
+__device__ void push_rows(uint32_t neighbours, uint32_t told, uint32_t each, const uint64_t* rows, const uint64_t* starts,
+                          const uint64_t* to, const uint64_t* flags, const T* x, uint32_t* counters) {
     constexpr int TOGETHER = 4;
     const uint64_t all = starts[neighbours] * each, stride = (uint64_t)gridDim.x * blockDim.x;
     const uint32_t pass = *(volatile uint32_t*)(counters + 1) + 1;
@@ -128,7 +128,7 @@ __device__ void push_rows(uint32_t neighbours, uint32_t each, const uint64_t* ro
     counters[0] = 0;
     counters[1] = pass;
     __threadfence_system();
-    for (n = 0; n < neighbours; ++n) *reinterpret_cast<volatile uint32_t*>(flags[n]) = pass;
+    for (n = 0; n < told; ++n) *reinterpret_cast<volatile uint32_t*>(flags[n]) = pass;
 }
 
 __device__ __forceinline__ uint32_t told(const char* number) {
@@ -140,9 +140,11 @@ __device__ __forceinline__ uint32_t told(const char* number) {
 // Waits until all neighbours have written the rows of this GPU's last pass, then w += alpha A h on the boundary rows, with the
 // rows h that have come, and, where `sums` is given, the sums of what `Re <w|v>` grows by, kept as [block][lanes]; threads
 // as in `add_rows`. Its own rows have left before it begins, so that nobody waits in a circle.
-template <class V>
+template <class V, int P>
 __device__ void add_boundary(const Boundary<V>& a, uint32_t lanes, uint32_t width, double alpha, const V* v, V* w,
                              double* sums) {
+    using Lanes = Pack<V, P>;
+    using Real = typename Traits<V>::Real;
     __shared__ double shared[THREADS];
     const uint32_t pass = a.counters[1];
     for (uint32_t n = threadIdx.x; n < a.neighbours; n += THREADS) {
@@ -150,48 +152,67 @@ __device__ void add_boundary(const Boundary<V>& a, uint32_t lanes, uint32_t widt
     }
     __syncthreads();
     const V* h = reinterpret_cast<const V*>(a.landing + a.head + (pass % 2) * a.half);
-    const uint32_t lane = blockIdx.y * width + threadIdx.x % width, high = THREADS / width;
-    double sum = 0.0;
-    if (lane < lanes) {
+    const uint32_t first = (blockIdx.y * width + threadIdx.x % width) * P, high = THREADS / width;
+    double sum[P]{};
+    if (first < lanes) {
         for (uint64_t i = blockIdx.x * (uint64_t)high + threadIdx.x / width; i < a.count; i += (uint64_t)gridDim.x * high) {
-            const uint64_t at = a.rows[i] * lanes + lane, end = a.start[i + 1];
-            V change{};
-            for (uint64_t k = a.start[i]; k < end; ++k) {
-                change = mla(a.values[k], h[(uint64_t)a.columns[k] * lanes + lane], change);
+            const uint64_t at = __ldg(a.rows + i) * lanes + first, end = __ldg(a.start + i + 1);
+            Lanes* out = reinterpret_cast<Lanes*>(w + at);
+            Lanes now = *out, change{};
+            Lanes own{};
+            if (sums) own = load(reinterpret_cast<const Lanes*>(v + at));
+            for (uint64_t k = __ldg(a.start + i); k < end; ++k) {
+                const V value = load(a.values + k);
+                // Written while this kernel waited: not by way of caches for what never changes.
+                const Lanes x = *reinterpret_cast<const Lanes*>(h + (uint64_t)__ldg(a.columns + k) * lanes + first);
+#pragma unroll
+                for (int p = 0; p < P; ++p) change.x[p] = mla(value, x.x[p], change.x[p]);
             }
-            change = mla((typename Traits<V>::Real)alpha, change, V{});
-            w[at] = mla((typename Traits<V>::Real)1, w[at], change);
-            if (sums) sum = overlap(change, v[at], sum);
+#pragma unroll
+            for (int p = 0; p < P; ++p) {
+                change.x[p] = mla((Real)alpha, change.x[p], V{});
+                now.x[p] = mla((Real)1, now.x[p], change.x[p]);
+                if (sums) sum[p] = overlap(change.x[p], own.x[p], sum[p]);
+            }
+            *out = now;
         }
     }
     if (!sums) return;
-    shared[threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.x < width && lane < lanes) {
-        double total = 0.0;
-        for (uint32_t t = threadIdx.x; t < THREADS; t += width) total += shared[t];
-        sums[(uint64_t)blockIdx.x * lanes + lane] = total;
+#pragma unroll
+    for (int p = 0; p < P; ++p) {
+        __syncthreads();
+        shared[threadIdx.x] = sum[p];
+        __syncthreads();
+        if (threadIdx.x < width && first < lanes) {
+            double total = 0.0;
+            for (uint32_t t = threadIdx.x; t < THREADS; t += width) total += shared[t];
+            sums[(uint64_t)blockIdx.x * lanes + first + p] = total;
+        }
     }
 }
 
 #define PUSH(UNIT, T)                                                                                                      \
     extern "C" __global__ void __launch_bounds__(host::link::SENDING_THREADS) push_rows_##UNIT(                            \
-        uint32_t neighbours, uint32_t each, const uint64_t* rows, const uint64_t* starts, const uint64_t* to,              \
-        const uint64_t* flags, const T* x, uint32_t* counters) {                                                           \
-        push_rows(neighbours, each, rows, starts, to, flags, x, counters);                                                 \
+        uint32_t neighbours, uint32_t told, uint32_t each, const uint64_t* rows, const uint64_t* starts,                   \
+        const uint64_t* to, const uint64_t* flags, const T* x, uint32_t* counters) {                                       \
+        push_rows(neighbours, told, each, rows, starts, to, flags, x, counters);                                           \
     }
 
 PUSH(4, uint32_t)
 PUSH(8, uint2)
 PUSH(16, uint4)
 
-#define BOUNDARY(TYPE, V)                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(THREADS) add_boundary_##TYPE(                                             \
+#define BOUNDARY(TYPE, V, P)                                                                                               \
+    extern "C" __global__ void __launch_bounds__(THREADS) add_boundary_##TYPE##_p##P(                                      \
         Boundary<V> a, uint32_t lanes, uint32_t width, double alpha, const V* v, V* w, double* sums) {                     \
-        add_boundary(a, lanes, width, alpha, v, w, sums);                                                                  \
+        add_boundary<V, P>(a, lanes, width, alpha, v, w, sums);                                                            \
     }
 
-BOUNDARY(f32, F32)
-BOUNDARY(f64, F64)
-BOUNDARY(c32, C32)
-BOUNDARY(c64, C64)
+BOUNDARY(f32, F32, 1)
+BOUNDARY(f32, F32, 2)
+BOUNDARY(f32, F32, 4)
+BOUNDARY(f64, F64, 1)
+BOUNDARY(f64, F64, 2)
+BOUNDARY(c32, C32, 1)
+BOUNDARY(c32, C32, 2)
+BOUNDARY(c64, C64, 1)

@@ -18,12 +18,12 @@ struct Straight {
     uint32_t nx, ny, nz;
     // Cells of a tile, planes of a unit, and tiles across that are worked on together.
     uint32_t tile_x, tile_y, march, slab;
-    // Whether no boundary changes a value, as where all are periodic.
+    // Bit 0: no cell has values of its own. Bits 1 to 3: the x, y and z directions end, and cells there miss a neighbour.
     uint32_t all_plain;
     // Class of every x, y and z, in this order, and what a class of y and of z counts in a combination's number.
     const uint32_t* classes;
     uint32_t weight_y, weight_z;
-    // Of each combination: whether its values are the inner ones; and its values.
+    // Of each combination: whether its values are the inner ones, up to neighbours that are missing; and its values.
     const uint32_t* plain;
     const T* values;
     const typename Traits<T>::Real* diagonal;
@@ -35,16 +35,17 @@ static_assert(sizeof(Straight<C64>::inner) == host::cells::STRAIGHT_INNER, "the 
 
 template <int U, bool FLAT, int BLOCK, class T, class V, int P, int L>
 __device__ __forceinline__ void rows(const Straight<T>& m, RowPass<V, P, L, BLOCK>& pass, uint64_t row, uint64_t plane,
-                                     const Reach& to) {
+                                     const Reach& to, uint32_t missing) {
     using Real = typename Traits<T>::Real;
     using Lanes = Pack<V, P>;
     const uint64_t step = plane * pass.a.lanes;
     const auto at = [](const V* v) { return load(reinterpret_cast<const Lanes*>(v)); };
+    const auto there = [&](Neighbour k, const V* v) { return missing >> k & 1 ? Lanes{} : at(v); };
     const V* v = pass.a.v + row * pass.a.lanes + pass.first;
     V* w = pass.a.w + row * pass.a.lanes + pass.first;
     Lanes own[U], old[U], sum[U];
     Real energy[U];
-    const Lanes below = at(v + to.below), above = at(v + (U - 1) * step + to.above);
+    const Lanes below = there(BELOW, v + to.below), above = there(ABOVE, v + (U - 1) * step + to.above);
 #pragma unroll
     for (int u = 0; u < U; ++u) {
         own[u] = at(v + u * step);
@@ -54,12 +55,12 @@ __device__ __forceinline__ void rows(const Straight<T>& m, RowPass<V, P, L, BLOC
 #pragma unroll
     for (int u = 0; u < U; ++u) {
         const V* c = v + u * step;
-        const Lanes left = at(c + to.left), right = at(c + to.right);
+        const Lanes left = there(LEFT, c + to.left), right = there(RIGHT, c + to.right);
         const Lanes lo = u == 0 ? below : own[u - 1], hi = u == U - 1 ? above : own[u + 1 < U ? u + 1 : u];
         Lanes down{}, up{};
         if (!FLAT) {
-            down = at(c + to.down);
-            up = at(c + to.up);
+            down = there(DOWN, c + to.down);
+            up = there(UP, c + to.up);
         }
 #pragma unroll
         for (int p = 0; p < P; ++p) {
@@ -125,26 +126,33 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
         to.right = (x + 1 == m.nx ? 1 - (int)m.nx : 1) * (int)a.lanes;
         to.down = (y == 0 ? (int)m.ny - 1 : -1) * line;
         to.up = (y + 1 == m.ny ? 1 - (int)m.ny : 1) * line;
-        const uint32_t near = m.all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
+        const bool all_plain = m.all_plain & 1;
+        uint32_t aside = 0;
+        if (m.all_plain & 2) aside |= (x == 0) << LEFT | (x + 1 == m.nx) << RIGHT;
+        if (m.all_plain & 4) aside |= (y == 0) << DOWN | (y + 1 == m.ny) << UP;
+        const bool ends = m.all_plain & 8;
+        const uint32_t near = all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
         const auto combination = [&](uint32_t z) { return near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z; };
         uint64_t row = x + (uint64_t)m.nx * (y + (uint64_t)m.ny * z0);
         for (uint32_t z = z0; z < z1;) {
             to.below = z == 0 ? ((int64_t)m.nz - 1) * step : -step;
             // Inner planes are of one class, so that the ends tell for all between.
             if (U > 1 && z + U <= z1 &&
-                (m.all_plain || (__ldg(m.plain + combination(z)) && __ldg(m.plain + combination(z + U - 1)) &&
+                (all_plain || (__ldg(m.plain + combination(z)) && __ldg(m.plain + combination(z + U - 1)) &&
                                  __ldg(m.plain + combination(z + 1))))) {
                 to.above = z + U == m.nz ? (1 - (int64_t)m.nz) * step : step;
-                rows<U, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to);
+                const uint32_t missing = aside | (ends && z == 0) << BELOW | (ends && z + U == m.nz) << ABOVE;
+                rows<U, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to, missing);
                 z += U;
                 row += U * plane;
                 continue;
             }
             to.above = z + 1 == m.nz ? (1 - (int64_t)m.nz) * step : step;
-            const uint32_t mine = m.all_plain ? 0 : combination(z);
-            if (m.all_plain || __ldg(m.plain + mine))
-                rows<1, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to);
-            else
+            const uint32_t mine = all_plain ? 0 : combination(z);
+            if (all_plain || __ldg(m.plain + mine)) {
+                const uint32_t missing = aside | (ends && z == 0) << BELOW | (ends && z + 1 == m.nz) << ABOVE;
+                rows<1, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to, missing);
+            } else
                 row_at_boundary<BLOCK, T, V, P, L>(m, pass, row, to, m.values + (uint64_t)mine * NEIGHBOURS);
             ++z;
             row += plane;

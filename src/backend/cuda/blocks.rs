@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use super::card::{Buffer, Card};
 use super::order::slab;
 use super::to_bytes;
-use crate::backend::matrix::{Stencil, StencilTerm, classes::Classes};
+use crate::backend::matrix::{Stencil, StencilTerm, Wrap, classes::Classes};
 use crate::error::Result;
 use crate::number::{C64, DType};
 
@@ -38,8 +38,6 @@ impl Values {
     /// The values of a stencil in up to three directions without other hoppings; none for others.
     pub fn of(stencil: &Stencil, classes: &Classes) -> Option<Values> {
         let (directions, orbitals) = (stencil.cells.len(), stencil.orbitals);
-        // Of two directions, the second is the one between planes.
-        let axis = |d: usize| if d + 1 == directions && directions > 1 { 2 } else { d };
         let near = |t: &StencilTerm| t.shift.iter().map(|s| s.abs()).sum::<i64>() <= 1;
         let plane = stencil.cells.iter().take(2).product::<usize>();
         if directions > 3 || !stencil.terms.iter().all(near) || plane > 1 << 24 {
@@ -49,7 +47,7 @@ impl Values {
             let mut of = vec![C64::default(); NEIGHBOURS * orbitals * orbitals];
             for term in &stencil.terms {
                 let neighbour = match term.shift.iter().position(|&s| s != 0) {
-                    Some(d) => 2 * axis(d) + usize::from(term.shift[d] > 0),
+                    Some(d) => 2 * axis(directions, d) + usize::from(term.shift[d] > 0),
                     None => OWN,
                 };
                 of[(neighbour * orbitals + term.to) * orbitals + term.from] +=
@@ -103,8 +101,19 @@ impl Head {
             2 => [along(0), none(), along(1)],
             _ => [along(0), along(1), along(2)],
         };
-        let plain: Vec<u32> = values.of.iter().map(|of| u32::from(*of == values.inner)).collect();
-        let all_plain = u32::from(plain.iter().all(|&p| p == 1));
+        // At the ends of a direction cells miss a neighbour, which kernels leave out.
+        let ends = |k: usize| k < OWN && axis_end(stencil, k / 2);
+        let each = stencil.orbitals * stencil.orbitals;
+        let blocks = |of: &[C64]| of.chunks(each).map(<[C64]>::to_vec).collect::<Vec<_>>();
+        let like_inner = |of: &Vec<C64>| {
+            let pairs = blocks(of).into_iter().zip(blocks(&values.inner)).enumerate();
+            pairs.into_iter().all(|(k, (own, inner))| {
+                own == inner || ends(k) && own.iter().all(|z| *z == C64::default())
+            })
+        };
+        let plain: Vec<u32> = values.of.iter().map(|of| u32::from(like_inner(of))).collect();
+        let open = |a: usize| u32::from(axis_end(stencil, a)) << (1 + a);
+        let all_plain = u32::from(plain.iter().all(|&p| p == 1)) | open(0) | open(1) | open(2);
         let kept = neighbours * stencil.orbitals * stencil.orbitals;
         let of: Vec<C64> = values.of.iter().flat_map(|of| &of[..kept]).copied().collect();
         let of_class = card.upload(&[x.1, y.1, z.1].concat())?;
@@ -130,6 +139,17 @@ impl Head {
         let tiles = u64::from(self.nx.div_ceil(self.tile_x)) * u64::from(self.ny.div_ceil(self.tile_y));
         tiles * u64::from(self.nz.div_ceil(self.march))
     }
+}
+
+/// The kernels' direction (x, y, z) of a stencil's direction: of two directions, the second is the one between planes.
+fn axis(directions: usize, d: usize) -> usize {
+    if d + 1 == directions && directions > 1 { 2 } else { d }
+}
+
+/// Whether a direction of the kernels is one of the stencil's that ends.
+fn axis_end(stencil: &Stencil, a: usize) -> bool {
+    let directions = stencil.cells.len();
+    (0..directions).any(|d| axis(directions, d) == a && stencil.wrap.get(d) == Some(&Wrap::Open))
 }
 
 /// Values of inner cells, with room for those of the widest type.

@@ -40,9 +40,11 @@ impl Graph {
         let status = unsafe { sys::cuStreamEndCapture(card.stream(), &mut graph) };
         worked.and_then(|()| check(what, status))?;
         let mut executable = ptr::null_mut();
+        // Launches keep the priorities of the streams they were queued on.
+        let by_node = 8;
         // SAFETY: the graph was captured just now, and is not needed once it is instantiated.
         let status = unsafe {
-            let status = sys::cuGraphInstantiateWithFlags(&mut executable, graph, 0);
+            let status = sys::cuGraphInstantiateWithFlags(&mut executable, graph, by_node);
             sys::cuGraphDestroy(graph);
             status
         };

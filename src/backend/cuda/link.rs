@@ -141,11 +141,20 @@ struct Boundary {
     neighbours: u32,
 }
 
-/// Where the rows that leave go, in both halves, and what counts passes there.
+/// Where the rows that leave are written in even passes and in odd ones, what is then copied, and what counts passes at the
+/// neighbours.
 struct Ways {
     to: Buffer,
+    copies: Vec<Copies>,
     numbers: Buffer,
     addresses: Vec<u64>,
+}
+
+/// The rows for one neighbour, and where they go in even passes and in odd ones.
+struct Copies {
+    from: u64,
+    bytes: usize,
+    to: [u64; 2],
 }
 
 /// A GPU's end of the exchanges.
@@ -159,11 +168,13 @@ pub(super) struct CudaLink {
     /// Numbers of the rows sent, neighbour after neighbour, where each neighbour's begin, and how many there are.
     sent: Buffer,
     starts: Buffer,
+    sends: Vec<usize>,
     leaving: usize,
     ways: Option<Ways>,
     boundary: Boundary,
-    /// Lanes of the matrix a row.
+    /// Lanes of the matrix a row, and those that a thread takes.
     lanes: u32,
+    pack: u32,
     kernel: String,
     ledger: Ledger,
     copies: Stream,
@@ -172,7 +183,7 @@ pub(super) struct CudaLink {
     /// Blocks of the sending kernel that have ended, and passes.
     counters: Buffer,
     pass: u32,
-    _buffers: Vec<Buffer>,
+    buffers: Vec<Buffer>,
 }
 
 /// The end of a GPU whose boundary rows are those of `beyond`; none where the driver cannot wait for a number.
@@ -238,6 +249,11 @@ pub(super) fn link(gpu: &Cuda, halo: &Halo, beyond: &Csr, shape: Shape) -> Resul
     };
     // A real matrix takes a complex number as two.
     let parts = if shape.dtype.is_complex() && !values.dtype().is_complex() { 2 } else { 1 };
+    let lanes = (shape.columns * parts) as u32;
+    let mut pack = (16 / values.dtype().bytes() as u32).max(1);
+    while !lanes.is_multiple_of(pack) {
+        pack /= 2;
+    }
     let first = Some(i32::MIN);
     let copies = Stream::new(StreamFlags::NON_BLOCKING, first)
         .map_err(|e| Error::backend(format!("a second stream: {e}")))?;
@@ -247,18 +263,20 @@ pub(super) fn link(gpu: &Cuda, halo: &Halo, beyond: &Csr, shape: Shape) -> Resul
         _landing: landing,
         sent: card.upload(&places(&mut halo.sends.iter().flatten()))?,
         starts: card.upload(&words(&mut starts.into_iter()))?,
+        sends: halo.sends.iter().map(Vec::len).collect(),
         leaving,
         ways: None,
         boundary,
-        lanes: (shape.columns * parts) as u32,
-        kernel: format!("add_boundary_{}", suffix(values.dtype())),
+        lanes,
+        pack,
+        kernel: format!("add_boundary_{}_p{pack}", suffix(values.dtype())),
         ledger: Ledger::default(),
         copies,
         ready: Event::new()?,
         out: Event::new()?,
         counters,
         pass: 0,
-        _buffers: buffers,
+        buffers,
         shape,
         gpu: gpu.clone(),
     })))
@@ -304,16 +322,52 @@ impl CudaLink {
         }
     }
 
-    /// Queues sending the rows of the vector at `x`, beside what is queued next.
+    /// Queues sending the rows of the vector at `x`, beside what is queued next. Few rows are written by a kernel of a few blocks.
+    /// Many are gathered first and copied by the GPU's copy engines: a kernel would take multiprocessors from the product.
     pub fn queue_send(&mut self, x: u64) -> Result<()> {
-        let card = &self.gpu.card;
+        let card = self.gpu.card.clone();
         card.enter()?;
+        self.pass = self.pass.wrapping_add(1);
+        if self.is_short() {
+            self.ready.record(card.stream())?;
+            self.ready.hold(self.copies.as_inner())?;
+            self.push(x, self.copies.as_inner(), SENDING)?;
+            return self.out.record(self.copies.as_inner());
+        }
+        self.push(x, card.stream(), 2 * card.processors)?;
         self.ready.record(card.stream())?;
         self.ready.hold(self.copies.as_inner())?;
-        self.pass = self.pass.wrapping_add(1);
-        let ways = self.ways.as_ref().ok_or_else(|| Error::internal("neighbours that made no offer"))?;
+        let ways = self.ways()?;
+        for (way, &number) in ways.copies.iter().zip(&ways.addresses) {
+            let to = way.to[(self.pass % 2) as usize];
+            // SAFETY: both sides hold as many bytes; `leaving` is written again after `out`.
+            let status = unsafe { sys::cuMemcpyDtoDAsync_v2(to, way.from, way.bytes, self.copies.as_inner()) };
+            check("rows for another GPU", status)?;
+            self.tell(number, self.pass)?;
+        }
+        self.out.record(self.copies.as_inner())
+    }
+
+    /// Whether rows are so few that they leave by the kernel alone; recurrences of such may be recorded.
+    pub fn is_short(&self) -> bool {
+        self.row * self.leaving <= 1 << 20
+    }
+
+    /// Passes that were recorded and not queued, or queued as a recording.
+    pub fn count(&mut self, passes: i32) {
+        self.pass = self.pass.wrapping_add_signed(passes);
+    }
+
+    fn ways(&self) -> Result<&Ways> {
+        self.ways.as_ref().ok_or_else(|| Error::internal("neighbours that made no offer"))
+    }
+
+    /// Queues writing the rows that leave: to the neighbours, who are told, or to where copies begin.
+    fn push(&self, x: u64, stream: sys::CUstream, most: u32) -> Result<()> {
+        let ways = self.ways()?;
         let unit = [16, 8].into_iter().find(|unit| self.row.is_multiple_of(*unit)).unwrap_or(4);
         let (neighbours, each) = (self.boundary.neighbours, (self.row / unit) as u32);
+        let told = if self.is_short() { neighbours } else { 0 };
         let units = self.leaving * each as usize;
         let (rows, starts, to, numbers, counters) = (
             self.sent.address,
@@ -322,14 +376,20 @@ impl CudaLink {
             ways.numbers.address,
             self.counters.address,
         );
-        let arguments = arguments![neighbours, each, rows, starts, to, numbers, x, counters];
-        let blocks = units.div_ceil(SENDING_THREADS as usize).clamp(1, SENDING as usize) as u32;
+        let arguments = arguments![neighbours, told, each, rows, starts, to, numbers, x, counters];
+        let blocks = units.div_ceil(SENDING_THREADS as usize).clamp(1, most as usize) as u32;
         // SAFETY: the kernel's arguments; the rows were counted in vectors of this length, and the landings hold them.
         unsafe {
             let name = format!("push_rows_{unit}");
-            card.launch_on(self.copies.as_inner(), &name, (blocks, 1), SENDING_THREADS, &arguments)?;
+            self.gpu.card.launch_on(stream, &name, (blocks, 1), SENDING_THREADS, &arguments)
         }
-        self.out.record(self.copies.as_inner())
+    }
+
+    /// Queues telling a neighbour the pass, after what was copied there.
+    fn tell(&self, number: u64, pass: u32) -> Result<()> {
+        // SAFETY: the stream lives, and the number lies in a neighbour's landing, which is never freed.
+        let status = unsafe { driver::cuStreamWriteValue32_v2(self.copies.as_inner(), number, pass, 0) };
+        check("telling another GPU", status)
     }
 
     /// Lanes of a row, and blocks that each keep sums of the lanes.
@@ -339,8 +399,9 @@ impl CudaLink {
         (self.lanes, self.boundary.count.div_ceil(high).clamp(1, most) as u32)
     }
 
+    /// Threads side by side on a row, a pack of lanes each.
     fn width(&self) -> u32 {
-        self.lanes.next_power_of_two().clamp(1, THREADS)
+        (self.lanes / self.pack).next_power_of_two().clamp(1, THREADS)
     }
 
     /// Queues adding what the neighbours' rows bring to the vector at `y`, and sums to where there is an address.
@@ -350,9 +411,10 @@ impl CudaLink {
         self.out.hold(card.stream())?;
         let (boundary, width, (lanes, blocks)) = (self.boundary, self.width(), self.sums());
         let arguments = arguments![boundary, lanes, width, alpha, x, y, sums];
+        let tiles = (lanes / self.pack).div_ceil(width).max(1);
         // SAFETY: the kernel's arguments; boundary rows were counted in vectors of this length and none stands twice, columns
         // count the rows of a half, `sums` has room for a number of each block and lane.
-        unsafe { card.launch(&self.kernel, (blocks, lanes.div_ceil(width).max(1)), THREADS, &arguments) }
+        unsafe { card.launch(&self.kernel, (blocks, tiles), THREADS, &arguments) }
     }
 }
 
@@ -370,10 +432,24 @@ impl Link for CudaLink {
             even.push(landing + offer.rows);
             odd.push(landing + offer.rows + offer.half);
         }
-        even.append(&mut odd);
         let card = &self.gpu.card;
-        let to = card.upload(&even)?;
-        self.ways = Some(Ways { to, numbers: card.upload(&numbers)?, addresses: numbers });
+        let (mut copies, mut places, mut first) = (Vec::new(), Vec::new(), 0);
+        if self.is_short() {
+            places.extend(even.iter().chain(&odd).copied());
+        } else {
+            // Rows wait here for the copy engines.
+            let leaving = card.allocate(self.row * self.leaving)?;
+            for (&rows, to) in self.sends.iter().zip(even.into_iter().zip(odd)) {
+                let (from, bytes) = (leaving.address + first as u64, rows * self.row);
+                copies.push(Copies { from, bytes, to: [to.0, to.1] });
+                places.push(from);
+                first += bytes;
+            }
+            places.extend_from_within(..);
+            self.buffers.push(leaving);
+        }
+        let to = card.upload(&places)?;
+        self.ways = Some(Ways { to, copies, numbers: card.upload(&numbers)?, addresses: numbers });
         // The other stream reads these tables.
         card.synchronize("tables of neighbours")?;
         Ok(true)
@@ -419,9 +495,7 @@ impl Link for CudaLink {
         let _ = self.gpu.card.enter();
         let Some(ways) = &self.ways else { return };
         for &number in &ways.addresses {
-            let value = self.pass.wrapping_add(NEVER);
-            // SAFETY: the stream lives, and the number lies in a neighbour's landing, which is never freed.
-            let _ = unsafe { driver::cuStreamWriteValue32_v2(self.copies.as_inner(), number, value, 0) };
+            let _ = self.tell(number, self.pass.wrapping_add(NEVER));
         }
     }
 }

@@ -7,7 +7,7 @@ use super::card::{Buffer, Card};
 use super::cells::{self, Cells, General, Straight};
 use super::graph::Graph;
 use super::ledger::Ledger;
-use super::link::{self, CudaLink};
+use super::link::CudaLink;
 use super::order::{self, Order};
 use super::{LAUNCH_BOUND, LINKED_BOUND, THREADS, arguments, buffer, suffix, sums, to_bytes, unique};
 use crate::backend::exchange::{Later, Link};
@@ -139,7 +139,7 @@ impl Matrix {
     }
 
     /// How a row's lanes are spread over threads, and rows over blocks.
-    fn launch(&self, dtype: DType, lanes: u32, step: bool, beside: bool) -> Result<Launch> {
+    fn launch(&self, dtype: DType, lanes: u32, step: bool) -> Result<Launch> {
         let mut pack = (16 / dtype.bytes() as u32).max(1);
         while !lanes.is_multiple_of(pack) {
             pack /= 2;
@@ -195,12 +195,7 @@ impl Matrix {
                 (rows as u64, work, block)
             }
         };
-        let mut resident = self.card.resident(&kernel, block)?;
-        if beside {
-            // Blocks that had to wait until rows are sent would end last.
-            resident = resident.saturating_sub(link::SENDING * link::SENDING_THREADS.div_ceil(block)).max(1);
-        }
-        let resident = resident.div_ceil(tiles).max(1);
+        let resident = self.card.resident(&kernel, block)?.div_ceil(tiles).max(1);
         let blocks = work.clamp(1, u64::from(resident)) as u32;
         Ok(Launch { kernel, argument, order, units, grid: (blocks, tiles), block })
     }
@@ -274,7 +269,7 @@ impl Matrix {
             return Ok((0..steps).map(|_| Dots::default()).collect());
         }
         let c = Update { alpha, beta, gamma: -1.0 };
-        let launch = self.launch(lane_type, lanes, self.is_step(c, true), link.is_some())?;
+        let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
         let blocks = launch.grid.0;
         let each = 16 * blocks as usize * lanes as usize;
         let group = (SUMS / each.max(1)).clamp(1, GROUP).min(steps.max(1));
@@ -285,7 +280,7 @@ impl Matrix {
         let edges = self.card.allocate(each_edge * group)?;
         // Both are written: what clones share is copied before anything is recorded.
         let (mut x, mut y) = (unique(&self.card, v)?.address, unique(&self.card, w)?.address);
-        let mut queue = |count: usize| {
+        let mut queue = |link: &mut Option<&mut CudaLink>, count: usize| {
             (0..count).try_for_each(|step| {
                 let vectors = Vectors {
                     v: x,
@@ -297,11 +292,11 @@ impl Matrix {
                     lanes,
                     offset: self.rows.start as u64,
                 };
-                if let Some(link) = &mut link {
+                if let Some(link) = link {
                     link.queue_send(x)?;
                 }
                 self.pass(&launch, vectors)?;
-                if let Some(link) = &mut link {
+                if let Some(link) = link {
                     link.queue_add(c.alpha, y, x, edges.address + (step * each_edge) as u64)?;
                 }
                 std::mem::swap(&mut x, &mut y);
@@ -310,8 +305,14 @@ impl Matrix {
         };
         // An even number of steps leaves the vectors where they were, so that the same launches serve again.
         let most = if edge.is_some() { LINKED_BOUND } else { LAUNCH_BOUND };
-        let short = group == GROUP && steps >= 4 * GROUP && v.bytes() <= most;
-        let mut recorded = if short { Some(Graph::record(&self.card, || queue(GROUP))?) } else { None };
+        let worth = group == GROUP && steps >= 4 * GROUP && v.bytes() <= most;
+        let mut recorded = None;
+        if worth && link.as_ref().is_none_or(|link| link.is_short()) {
+            recorded = Some(Graph::record(&self.card, || queue(&mut link, GROUP))?);
+            if let Some(link) = &mut link {
+                link.count(-(GROUP as i32));
+            }
+        }
         let width = 2 * lanes as usize;
         let (mut done, mut all) = (0, Vec::with_capacity(steps));
         while done < steps {
@@ -324,8 +325,13 @@ impl Matrix {
                 let next = group.min(now - queued);
                 match &mut recorded {
                     // SAFETY: as for the same launches one by one; vectors and sums are alive.
-                    Some(graph) if next == GROUP => unsafe { graph.replay()? },
-                    _ => queue(next)?,
+                    Some(graph) if next == GROUP => unsafe {
+                        graph.replay()?;
+                        if let Some(link) = &mut link {
+                            link.count(GROUP as i32);
+                        }
+                    },
+                    _ => queue(&mut link, next)?,
                 }
                 let out = results.address + (8 * width * queued) as u64;
                 sums::reduce(&self.card, &sums, (blocks, next as u32), width, out)?;
@@ -386,7 +392,7 @@ impl Kernel for Matrix {
         if columns == 0 {
             return Ok(());
         }
-        let launch = self.launch(lane_type, lanes, self.is_step(c, dots.is_some()), false)?;
+        let launch = self.launch(lane_type, lanes, self.is_step(c, dots.is_some()))?;
         let blocks = launch.grid.0;
         let sums = match dots {
             Some(_) => Some(self.card.allocate(16 * blocks as usize * lanes as usize)?),
@@ -407,7 +413,7 @@ impl Kernel for Matrix {
         if columns == 0 {
             return Ok(Box::new(|| Ok(Dots::default())));
         }
-        let launch = self.launch(lane_type, lanes, self.is_step(c, true), false)?;
+        let launch = self.launch(lane_type, lanes, self.is_step(c, true))?;
         let blocks = launch.grid.0;
         let sums = self.card.allocate(16 * blocks as usize * lanes as usize)?;
         let vectors = self.vectors(c, v, w, Some(&sums), lanes)?;
