@@ -158,7 +158,6 @@ fn times_exp(x: f64, a: f64, b: f64) -> C64 {
     C64::new(size * a, size * b)
 }
 
-/// The hyperbolic sine.
 pub fn sinh(z: C64) -> C64 {
     let (x, y) = (z.re, z.im);
     if y == 0.0 {
@@ -175,7 +174,6 @@ pub fn sinh(z: C64) -> C64 {
     C64::new(x.sinh() * cosine, x.cosh() * sine)
 }
 
-/// The hyperbolic cosine.
 pub fn cosh(z: C64) -> C64 {
     let (x, y) = (z.re, z.im);
     if y == 0.0 {
@@ -195,7 +193,6 @@ pub fn cosh(z: C64) -> C64 {
     C64::new(x.cosh() * cosine, x.sinh() * sine)
 }
 
-/// The hyperbolic tangent.
 pub fn tanh(z: C64) -> C64 {
     let (x, y) = (z.re, z.im);
     if y == 0.0 {

@@ -366,7 +366,6 @@ impl Mpi {
         unsafe { (self.f.finalize)() };
     }
 
-    /// Ends all ranks.
     pub(super) fn abort(&self, code: u8) {
         // Another thread may be within a call: the end does not wait for it.
         let _turn = self.turn.try_lock();

@@ -12,7 +12,6 @@ use crate::task::Stopped;
 /// A finished report of a failed script.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The sentence.
     pub message: String,
     /// Line and column, from 1, in the user's text.
     pub position: Option<(usize, usize)>,
@@ -57,7 +56,6 @@ pub struct Section {
     pub first: usize,
     /// What its reader calls that line.
     pub shown_first: usize,
-    /// The text.
     pub text: String,
     /// What it is called, if anything.
     pub name: Option<String>,

@@ -134,12 +134,10 @@ impl Engine {
         &mut self.rhai
     }
 
-    /// The Rhai engine.
     pub fn rhai(&self) -> &rhai::Engine {
         &self.rhai
     }
 
-    /// The variables.
     pub fn scope(&self) -> &Scope<'static> {
         &self.scope
     }

@@ -46,7 +46,6 @@ impl FuncRegistration {
         FuncRegistration { signature, ..self }
     }
 
-    /// Its doc comment.
     pub fn with_comments(self, comments: &[&'static str]) -> Self {
         FuncRegistration { comments: comments.to_vec(), ..self }
     }

@@ -17,7 +17,6 @@ use crate::script::registry;
 use crate::script::{Fallible, Options, session};
 use crate::task;
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_type_with_name::<Error>("Error");
     engine.register_global_module(exported_module!(check_functions).into());

@@ -13,7 +13,6 @@ use crate::script::Fallible;
 use crate::script::comparison;
 use crate::task;
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(number_functions).into());
 }

@@ -13,7 +13,6 @@ use crate::number::{Series, memory};
 use crate::script::{Fallible, Options, session};
 use crate::task;
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(random_functions).into());
 }

@@ -11,7 +11,6 @@ use crate::number::{C64, Series, memory};
 use crate::script::callback::{Callback, floats};
 use crate::script::{Fallible, session};
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(lattice_functions).into());
 }
