@@ -355,7 +355,7 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     }
     let names = names(engine);
     let near = nearest(&name, names.iter().map(String::as_str))?;
-    // Of several ways to call it, the one that takes most shows most.
+    // If there are several forms, the one with the most parameters says the most.
     let way = ways(near).into_iter().max_by_key(String::len).unwrap_or(format!("`{near}`"));
     Some(format!("did you mean {way}?"))
 }
