@@ -1,12 +1,14 @@
 # Umklapp in a container.
 #   docker build -t umklapp .
 #   docker run --rm -v "$PWD":/work umklapp run script.rhai
-# A GPU is used where the container has one: docker run --gpus all ..
+# With --user "$(id -u):$(id -g)" the files that scripts write are yours. A GPU is used where the container has one:
+# docker run --gpus all ..
 FROM rust:1-bookworm AS build
 RUN apt-get update && apt-get install -y --no-install-recommends python3-pip
 WORKDIR /src
 COPY . .
-RUN NVCC="$(.ci/nvcc)" cargo build --release --locked && strip target/release/umklapp
+# In two steps: a compiler that does not come stops the build, which would go on without GPU kernels otherwise.
+RUN nvcc="$(.ci/nvcc)" && NVCC="$nvcc" cargo build --release --locked && strip target/release/umklapp
 
 FROM debian:bookworm-slim
 # An MPI, for ranks on one machine.

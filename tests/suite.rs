@@ -1,6 +1,6 @@
 //! All tests of one crate: it links once. `cargo test --release --test suite -- bad_input::` runs those of one file.
 //!
-//! Scripts and examples that lie in folders and comments are cases of `tests/scripts.rs`; `tests/fuzz.rs` brings an
+//! Scripts and examples that lie in folders and comments are cases of `tests/scripts/`; `tests/fuzz.rs` brings an
 //! allocator of its own.
 
 mod backends;

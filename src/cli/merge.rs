@@ -59,7 +59,7 @@ impl Merge {
                 out(&format!("{}: {whole}", self.out.display()));
                 ExitCode::SUCCESS
             }
-            // The script is ours: its lines tell nobody anything.
+            // The user did not write this script, so its lines would tell nothing.
             Err(mut failed) => {
                 failed.position = None;
                 failed.calls.clear();

@@ -309,7 +309,7 @@ fn arguments() -> Result<Arguments, clap::Error> {
     let (Some(command), Some((name, inner))) = (&mut arguments.command, told.subcommand()) else {
         return Ok(arguments);
     };
-    // Of a command with commands of its own the innermost one counts.
+    // If a command has subcommands, the innermost one counts.
     let inner = if name == "jupyter" { inner.subcommand().map_or(inner, |(_, inner)| inner) } else { inner };
     if let Some(shared) = command.shared() {
         shared.take_over(arguments.shared.clone(), inner);

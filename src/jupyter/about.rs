@@ -26,7 +26,7 @@ pub(super) fn about() -> Value {
             "version": version,
             "mimetype": "text/x-rhai",
             "file_extension": ".rhai",
-            // The nearest relative that highlighters know.
+            // The most similar language that highlighters know.
             "pygments_lexer": "rust",
             "codemirror_mode": "rust",
         },

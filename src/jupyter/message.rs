@@ -143,7 +143,7 @@ mod tests {
             (read.from.as_slice(), read.kind(), &read.content),
             (&to[..], "status", &json!({ "x": "µ" }))
         );
-        // Another key, a changed content, a signature that is none, frames that lack.
+        // Another key, changed content, an invalid signature, missing frames.
         assert!(Wire::new(b"other").unwrap().read(frames.clone()).is_none());
         let without = Wire::new(b"").unwrap();
         assert!(without.read(frames.clone()).is_some());

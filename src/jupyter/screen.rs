@@ -53,7 +53,6 @@ impl Screen {
         self.voice.say(Said::Stream { name, parent, text: text.to_string() });
     }
 
-    /// A picture.
     pub fn display(&self, data: &Value) {
         self.tell("display_data", json!({ "data": data, "metadata": {}, "transient": {} }));
     }

@@ -147,7 +147,7 @@ fn serve(
     runtime.block_on(async move {
         let (shell_out, shell_in) = bound.shell.split();
         let (control_out, control_in) = bound.control.split();
-        // Nothing is asked there: scripts read no input.
+        // This socket stays silent: scripts read no input.
         let _stdin = bound.stdin;
         tokio::spawn(beat(bound.heartbeat));
         tokio::spawn(hear(shell_in, wire.clone(), asked));
@@ -162,7 +162,7 @@ async fn beat(mut socket: RepSocket) {
         if let Ok(message) = socket.recv().await {
             let _ = socket.send(message).await;
         } else {
-            // Nobody is there, or somebody speaks another language.
+            // Nobody answers, or not in this protocol.
             sleep(PAUSE).await;
         }
     }

@@ -37,7 +37,6 @@ pub struct Potential {
 }
 
 impl Potential {
-    /// No potential.
     pub fn zero(cell: &Cell) -> Potential {
         Potential { cell: cell.clone(), terms: Vec::new() }
     }

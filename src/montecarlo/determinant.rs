@@ -29,7 +29,7 @@ pub fn matrices<S>(elements: usize) -> u128 {
 }
 
 impl<S: Amplitude> Determinant<S> {
-    /// Of the matrix given row by row.
+    /// The determinant and inverse of the matrix given row by row.
     ///
     /// # Errors
     /// When it is singular or an entry is not finite.

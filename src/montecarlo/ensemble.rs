@@ -230,7 +230,7 @@ impl<C: System> Ensemble<C> {
         ranks::joined(Ok(self.own_places()))
     }
 
-    /// Of the walkers of this rank.
+    /// For the walkers of this rank.
     fn own_places(&self) -> Vec<C::Places> {
         match &self.held {
             Held::Host(walkers) => walkers.iter().map(|w| C::places(w).clone()).collect(),

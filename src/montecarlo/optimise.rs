@@ -15,7 +15,6 @@ const STEP: f64 = 1e-4;
 /// The sample of one walker for parameters `a_k`: local energy, `O_k = d ln Psi/d a_k`, `d E_L/d a_k`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// The local energy.
     pub energy: f64,
     /// Logarithmic derivatives.
     pub logs: Vec<f64>,

@@ -28,7 +28,7 @@ pub(super) fn scale(z: C64, n: i32) -> C64 {
 
 pub fn div(a: C64, b: C64) -> C64 {
     if b.im == 0.0 && b.re != 0.0 {
-        // By a real number each part on its own, so that an infinite one leaves the other as it is.
+        // A real divisor divides each part alone, so that an infinite part leaves the other as it is.
         return C64::new(a.re / b.re, a.im / b.re);
     }
     let (Some(n), Some(m)) = (exponent(a), exponent(b)) else {
@@ -102,7 +102,7 @@ pub fn ln_abs(z: C64) -> f64 {
     let (x, y) = (z.re.abs().max(z.im.abs()), z.re.abs().min(z.im.abs()));
     match exponent(z) {
         Some(-1..=0) => 0.5 * square_less_one(x, y).ln_1p(),
-        // Where the modulus is no number or has lost digits.
+        // The modulus may be no number, or have lost digits.
         Some(n) if n.abs() > 1000 => scale(z, -n).norm().ln() + f64::from(n) * LN_2,
         _ => z.norm().ln(),
     }
@@ -158,7 +158,6 @@ fn times_exp(x: f64, a: f64, b: f64) -> C64 {
     C64::new(size * a, size * b)
 }
 
-/// The hyperbolic sine.
 pub fn sinh(z: C64) -> C64 {
     let (x, y) = (z.re, z.im);
     if y == 0.0 {
@@ -175,7 +174,6 @@ pub fn sinh(z: C64) -> C64 {
     C64::new(x.sinh() * cosine, x.cosh() * sine)
 }
 
-/// The hyperbolic cosine.
 pub fn cosh(z: C64) -> C64 {
     let (x, y) = (z.re, z.im);
     if y == 0.0 {
@@ -195,7 +193,6 @@ pub fn cosh(z: C64) -> C64 {
     C64::new(x.cosh() * cosine, x.sinh() * sine)
 }
 
-/// The hyperbolic tangent.
 pub fn tanh(z: C64) -> C64 {
     let (x, y) = (z.re, z.im);
     if y == 0.0 {
@@ -289,7 +286,7 @@ pub fn acos(z: C64) -> C64 {
 /// The inverse hyperbolic cosine; its cut are the real numbers below 1.
 pub fn acosh(z: C64) -> C64 {
     let w = acos(z);
-    // The one of +i and -i times it that has a real part that is not negative.
+    // Times +i or -i, whichever makes the real part not negative.
     if z.im.is_sign_negative() { C64::new(w.im.abs(), -w.re) } else { C64::new(w.im.abs(), w.re) }
 }
 

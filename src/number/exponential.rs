@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn large_elements_off_the_diagonal_cost_no_digits() {
         // exp of [[a, b], [0, c]] is [[e^a, b (e^a - e^c) / (a - c)], [0, e^c]].
-        // Of the last the tenth power asks for 14 squares, each of which may double an error.
+        // The tenth power of the last one takes 14 squarings, each of which may double an error.
         for (b, tolerance) in [(1e3, 2e-13), (1e8, 2e-13), (1e30, 2e-11)] {
             for (a, c) in [(1.0, -1.0), (0.5, 0.25), (-20.0, 1.0)] {
                 let e = matrix(2, &[a, b, 0.0, c]).expm().unwrap();

@@ -54,7 +54,6 @@ impl Matrix {
         Matrix { rows, cols, data: Arc::new(Series::Complex(data)) }
     }
 
-    /// All elements zero.
     pub fn zeros(rows: usize, cols: usize) -> Result<Matrix> {
         let n = rows.checked_mul(cols).filter(|&n| Vec::<f64>::new().try_reserve_exact(n).is_ok());
         let n = n.ok_or_else(|| Error::memory(format!("a {rows} x {cols} matrix does not fit in memory")))?;
@@ -217,12 +216,10 @@ impl Matrix {
         if self.is_complex() { self.transpose().conj() } else { self.transpose() }
     }
 
-    /// The real parts.
     pub fn re(&self) -> Matrix {
         self.with_data(self.data.re())
     }
 
-    /// The imaginary parts.
     pub fn im(&self) -> Matrix {
         self.with_data(self.data.im())
     }

@@ -89,7 +89,7 @@ const COSINE: [f64; 8] = [
 /// the last bit is the same everywhere; the functions of mathematical libraries differ there.
 #[inline(always)]
 pub fn turn(u: f64) -> (f64, f64) {
-    // Quarters of a turn are taken off exactly; what is left is an eighth at most.
+    // Quarter turns are taken off exactly; at most an eighth of a turn is left.
     let quarter = (4.0 * u + 0.5).floor();
     let x = 2.0 * std::f64::consts::PI * (u - 0.25 * quarter);
     let z = x * x;

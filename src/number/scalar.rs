@@ -102,9 +102,7 @@ pub trait Scalar:
     fn from_c64(z: C64) -> Self;
     /// To a double-precision complex number.
     fn to_c64(self) -> C64;
-    /// Complex conjugate.
     fn conj(self) -> Self;
-    /// Real part.
     fn re(self) -> Self::Real;
     /// Imaginary part, zero for real types.
     fn im(self) -> Self::Real;
@@ -112,9 +110,7 @@ pub trait Scalar:
 
 /// A real scalar.
 pub trait Real: Scalar<Real = Self> + PartialOrd {
-    /// From double precision.
     fn from_f64(x: f64) -> Self;
-    /// To double precision.
     fn to_f64(self) -> f64;
     /// `self * a + b` with one rounding.
     fn fma(self, a: Self, b: Self) -> Self;

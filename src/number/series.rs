@@ -251,7 +251,6 @@ impl Series {
         }
     }
 
-    /// The real parts.
     pub fn re(&self) -> Series {
         match self {
             Series::Real(_) => self.clone(),
@@ -259,7 +258,6 @@ impl Series {
         }
     }
 
-    /// The imaginary parts.
     pub fn im(&self) -> Series {
         match self {
             Series::Real(data) => Series::Real(vec![0.0; data.len()]),
@@ -272,7 +270,6 @@ impl Series {
         Series::Real(self.to_complex().iter().map(|z| z.arg()).collect())
     }
 
-    /// The complex conjugates.
     pub fn conj(&self) -> Series {
         match self {
             Series::Real(_) => self.clone(),

@@ -23,12 +23,10 @@ impl Number {
         }
     }
 
-    /// The real part.
     pub fn re(self) -> f64 {
         self.to_c64().re
     }
 
-    /// The modulus.
     pub fn abs(self) -> f64 {
         match self {
             Number::Real(x) => x.abs(),

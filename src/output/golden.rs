@@ -296,7 +296,7 @@ mod tests {
         assert_eq!((worst.line, worst.expected, worst.found), (2, 3.0, 3.2));
         assert!((worst.fraction - 2.0).abs() < 1e-9);
         assert_eq!(deviation("a 1.0 NaN", "a 1.0 NaN", tolerance), None);
-        // Where nothing is allowed, what is equal deviates by nothing.
+        // With a tolerance of zero, equal numbers deviate by nothing.
         let exact = Tolerance { relative: 0.0, absolute: 0.0 };
         assert_eq!(deviation("x 0", "x 0", exact), None);
     }

@@ -44,9 +44,9 @@ fn read_signs(variable: &dyn Fn(&str) -> Option<String>) -> Option<Launched> {
     SIGNS.iter().find_map(|&(by, size, rank)| {
         let (ranks, rank) = (number(size), number(rank));
         let launched = match by {
-            // PMIx says which rank this is; how many there are it tells the library alone.
+            // PMIx says here which rank this is. How many there are it tells only the library.
             "PMIx" => rank.is_some(),
-            // A step of one task is a shell of Slurm's as often as not.
+            // A Slurm step of one task is often only a shell.
             "Slurm" => ranks.is_some_and(|n: usize| n > 1),
             _ => ranks.is_some(),
         };
@@ -126,7 +126,7 @@ impl Launcher {
     /// The library that lies beside the launcher, where the system would not find it by its name.
     fn library(&self) -> Option<PathBuf> {
         let program = std::fs::canonicalize(&self.program).ok()?;
-        // Wheels have their launchers and libraries in one folder each; what the system has itself, it finds.
+        // Wheels keep their launchers and libraries in one folder each. The system finds its own by itself.
         let folders = [self.program.parent()?.parent(), program.parent()?.parent()];
         let names = libraries(if self.kind == Kind::OpenMpi { "Open MPI" } else { "PMI" });
         let candidates = folders.into_iter().flatten().filter(|root| **root != *"/" && **root != *"/usr");
@@ -152,14 +152,14 @@ impl Launcher {
         }
         match self.kind {
             Kind::OpenMpi => {
-                // One core a rank would leave its threads without work; more ranks than cores are the user's wish.
+                // Binding each rank to one core would leave its other threads idle. More ranks than cores are allowed.
                 command.args(["--bind-to", "none"]);
                 command.env("OMPI_MCA_rmaps_base_oversubscribe", "1");
                 command.env("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe");
                 if library.is_some() || std::env::var_os("UMKLAPP_MPI").is_some() {
                     command.args(["-x", "UMKLAPP_MPI"]);
                 }
-                // Who runs this program as root, as containers do, has decided so already.
+                // Whoever runs this program as root, as containers do, has decided that already.
                 if is_root() {
                     for name in ["OMPI_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT"] {
                         command.env(name, "1").env(format!("{name}_CONFIRM"), "1");

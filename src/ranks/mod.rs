@@ -74,7 +74,7 @@ pub fn join() -> Result<()> {
         let (sums, ended) = (AtomicU64::new(0), AtomicBool::new(false));
         let _ = WORLD.set(World { mpi, rank, size, local, sums, ended });
     } else {
-        // A world of one is no world; the library wants to be left in order all the same.
+        // One process needs no exchange, but the library has to be closed properly all the same.
         mpi.finalize();
     }
     Ok(())

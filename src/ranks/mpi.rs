@@ -210,7 +210,7 @@ impl Mpi {
         };
         let abi = abi_of(&file, library);
         if launcher == "Open MPI" && abi == Abi::Mpich {
-            // Its first call would end the process with words of its own.
+            // Its first call would end the process with its own message.
             return Err(Error::backend(format!("{file} is of the kind of MPICH: a launcher of another MPI")));
         }
         let (f, c) = (Functions::of(library)?, Constants::of(abi, library)?);
@@ -366,9 +366,8 @@ impl Mpi {
         unsafe { (self.f.finalize)() };
     }
 
-    /// Ends all ranks.
     pub(super) fn abort(&self, code: u8) {
-        // Another thread may be within a call: the end does not wait for it.
+        // Another thread may be inside a call. This does not wait for it.
         let _turn = self.turn.try_lock();
         // SAFETY: ends this process and the others.
         unsafe { (self.f.abort)(self.c.world, c_int::from(code)) };

@@ -167,7 +167,7 @@ fn receiver<'a>(names: &'a Names, before: &[String]) -> Option<Receiver<'a>> {
         let entry = names.entries.iter().find(|e| e.form == Form::Property && e.name == *last)?;
         return Some(Receiver::Type(entry.returns.clone()));
     }
-    // Of a variable without a type nothing is known.
+    // Nothing is known of a variable without a type.
     let known = |v: &&Variable| v.name == *last && v.id != TypeId::of::<()>();
     names.variables.iter().find(known).map(Receiver::Variable)
 }

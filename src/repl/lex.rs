@@ -226,7 +226,7 @@ pub fn definitions(text: &str, name: &str) -> Vec<Range<usize>> {
             }
             start = line;
         }
-        // One after another on a line begins behind what stands before it.
+        // Several on one line: each begins where the one before it ends.
         let blank = text[start..tokens[k].range.start].trim_start();
         let own = blank.is_empty() || blank.starts_with("//") || blank.starts_with("private");
         found.push(

@@ -105,7 +105,7 @@ impl Session {
     fn timeit(&mut self, text: &str) -> Step {
         const LONG_ENOUGH: Duration = Duration::from_millis(200);
         const RUNS: u32 = 5;
-        // The first run finds out how many make a time that can be measured, and warms the caches.
+        // The first run warms the caches and tells how many runs take long enough to be timed.
         let mut loops = 1u32;
         loop {
             match self.loops(text, loops) {

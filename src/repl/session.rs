@@ -29,7 +29,6 @@ const KEPT: usize = 50;
 pub trait Front {
     /// A value that stands on its own: its text, and the numbers behind it where it is a table, a matrix or a series.
     fn value(&self, text: &str, data: Option<&Data>);
-    /// A mistake.
     fn mistake(&self, report: &Report);
 }
 

@@ -14,7 +14,7 @@ pub(super) struct Prompt {
 }
 
 impl Prompt {
-    /// Of the terminal as it is now.
+    /// Notes the settings that the terminal has now.
     pub fn new() -> Prompt {
         Prompt {
             stands: Arc::default(),

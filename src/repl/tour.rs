@@ -109,7 +109,7 @@ mod tests {
             text.contains("x = 1024.0\n") && text.contains("gs.energy\n-6.9117") && text.contains("[9 of 9]"),
             "{text}"
         );
-        // Then it begins again; a step that is not there is said to be none.
+        // After the last step the tour begins again. A step that does not exist is an error.
         assert!(matches!(session.take("tour(10)", 1), Step::Failed(_)));
         assert!(matches!(session.take("tour()", 1), Step::Next));
         assert!(said.borrow().ends_with("`tour()` goes on\n"));

@@ -5,8 +5,8 @@ use super::manual::plain;
 /// Words, what they are, and what serves instead. Names in back-ticks exist; a test looks.
 const ABSENT: [(&[&str], &str); 14] = [
     (
-        &["itebd", "infinite time evolution", "quasiparticle ansatz", "excitation ansatz"],
-        "time evolution and excitations of infinite chains (iTEBD, quasiparticles) are not there; `dmrg::uniform` finds their ground states, and `dmrg::evolve` and `dmrg::spectral` take long finite chains",
+        &["itebd", "infinite time evolution"],
+        "time evolution of infinite chains (iTEBD) is not there; `dmrg::uniform` finds their ground states, `dmrg::uniform_excitations` the levels above, and `dmrg::evolve` and `dmrg::spectral` take long finite chains",
     ),
     (
         &["su(2)", "su2", "non-abelian", "nonabelian", "spin-adapted", "cgc"],
@@ -110,6 +110,7 @@ mod tests {
         }
         for there in [
             "VUMPS",
+            "quasiparticle ansatz",
             "iDMRG",
             "METTS",
             "FCIDUMP",

@@ -21,7 +21,6 @@ impl<'a> Callback<'a> {
         Callback { ctx, thrown: RefCell::default() }
     }
 
-    /// Calls a function.
     pub fn call(&self, f: &FnPtr, args: impl FuncArgs) -> Result<Dynamic> {
         f.call_within_context(self.ctx, args).map_err(|e| {
             *self.thrown.borrow_mut() = Some(self.explained(f, e));

@@ -9,7 +9,6 @@ pub struct Work {
     pub key: &'static str,
     /// Names of the authors, as BibTeX takes them.
     pub author: &'static str,
-    /// Its title.
     pub title: &'static str,
     /// Where it appeared.
     pub journal: &'static str,
@@ -17,7 +16,6 @@ pub struct Work {
     pub volume: &'static str,
     /// First page or number of the article.
     pub pages: &'static str,
-    /// Year.
     pub year: u16,
 }
 

@@ -228,7 +228,7 @@ fn plain(op: Comparison, a: &Dynamic, b: &Dynamic) -> Option<bool> {
     if let (Some(a), Some(b)) = (text(a), text(b)) {
         return Some(op.of(&a, &b));
     }
-    // Unlike values of the language itself are not the same, but have no order.
+    // Values of different types of the language itself are unequal, and have no order.
     (!op.orders() && is_own(a) && is_own(b)).then_some(op == Unequal)
 }
 

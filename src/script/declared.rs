@@ -8,7 +8,6 @@ use crate::error::{Error, Result, nearest};
 /// An option as a doc comment declares it: ``- `key` (kind, default): meaning``.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionDoc {
-    /// The key.
     pub key: String,
     /// What it may be: "int", "float or function", "Window", "any"; empty where the doc does not tell.
     pub kind: String,

@@ -43,7 +43,7 @@ pub(crate) fn open_device(settings: &Settings, interrupt: &Interrupt) -> Result<
     let threads = threads(settings)?;
     let device = open_with(settings, threads, false, interrupt)?;
     if threads > 0 {
-        // Work that no device does, as that on gauge fields, shares one pool a process, so the first session decides.
+        // Work outside the devices, like that on gauge fields, shares one pool a process: the first session decides.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     }
     Ok(device)

@@ -12,7 +12,6 @@ use crate::task::Stopped;
 /// A finished report of a failed script.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The sentence.
     pub message: String,
     /// Line and column, from 1, in the user's text.
     pub position: Option<(usize, usize)>,
@@ -57,7 +56,6 @@ pub struct Section {
     pub first: usize,
     /// What its reader calls that line.
     pub shown_first: usize,
-    /// The text.
     pub text: String,
     /// What it is called, if anything.
     pub name: Option<String>,
@@ -136,7 +134,7 @@ impl Report {
         let mut position = failure.position();
         let mut calls = Vec::new();
         let mut inner = failure;
-        // Where the call stands that is looked at: nothing for this text, else the module's name.
+        // Where the call is that is looked at: nothing for this text, else the module's name.
         let mut place: Option<&str> = None;
         // Inside a module the caret stays at the user's call.
         loop {
@@ -149,7 +147,7 @@ impl Report {
                             }
                             calls.push(Call { what: format!("`{name}`"), line: at.line(), module: None });
                         }
-                        // How the stdlib does its work is no news for its callers.
+                        // Callers need not know how the stdlib does its work.
                         Some(module) if stdlib::MODULES.iter().any(|(name, _)| *name == module) => {}
                         Some(module) => calls.push(Call {
                             what: format!("`{name}`"),
@@ -227,7 +225,7 @@ impl Report {
             }
             None => annotate_snippets::Group::with_title(title),
         };
-        // Titles and sources lose their control characters on the way; these do not.
+        // Control characters are removed from titles and sources elsewhere, but not from these.
         for call in &self.calls {
             group = group.element(Level::NOTE.message(plain(&call.to_string()).into_owned()));
         }

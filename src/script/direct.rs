@@ -138,7 +138,7 @@ impl Direct {
             let body = Expr::Stmt(Box::new(StmtBlock::new(body, first, last)));
             *self.wrapped.borrow_mut() = Some(Rc::new(body));
             let wrapper = if entry { "fn wrapper() { entry }" } else { "fn wrapper() { body }" };
-            // The wrapper compiles always. Were there none, comparisons would be slower, and `options(opts)` an error.
+            // The wrapper always compiles. Without it comparisons would be slower and `options(opts)` an error.
             if let Ok(wrapper) = self.wrapper.compile(wrapper)
                 && let Some((.., wrapper)) = wrapper.shared_lib().iter_script_fn_info().next()
             {

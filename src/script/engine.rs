@@ -134,12 +134,10 @@ impl Engine {
         &mut self.rhai
     }
 
-    /// The Rhai engine.
     pub fn rhai(&self) -> &rhai::Engine {
         &self.rhai
     }
 
-    /// The variables.
     pub fn scope(&self) -> &Scope<'static> {
         &self.scope
     }
@@ -151,7 +149,7 @@ impl Engine {
 
     /// A value as `print` shows it.
     pub fn show(&self, value: &Dynamic) -> String {
-        // What asked to stop came too late for the work; it is not to stop the showing.
+        // A request to stop that came too late for the work must not stop the display of its result.
         self.session.interrupt().clear();
         let mut scope = Scope::new();
         scope.push_dynamic("value", value.clone());

@@ -82,7 +82,7 @@ fn heading(text: &str) -> String {
 
 /// Its first sentence.
 fn sentence(heading: &str) -> &str {
-    // A full stop behind a capital letter or a bracket's year ends no sentence of ours.
+    // A full stop after a capital letter, or after the year in a bracket, does not end a sentence.
     let ends = heading.match_indices(". ").map(|(at, _)| at).find(|at| {
         heading[..*at].chars().next_back().is_some_and(char::is_lowercase)
             && heading[at + 2..].starts_with(char::is_uppercase)
@@ -124,7 +124,7 @@ pub fn search(question: &str, style: Style) -> Option<String> {
             found.push((worth, path, sentence(&heading(text)).to_string()));
         }
     }
-    // What is found by a fraction of the best one is noise.
+    // Scripts that match far worse than the best one are noise.
     let best = found.iter().map(|(worth, ..)| *worth).max()?;
     found.retain(|(worth, ..)| 3 * worth >= best);
     found.sort_by_key(|(worth, ..)| std::cmp::Reverse(*worth));

@@ -1,13 +1,26 @@
 //! What people write who come from Python, Julia or MATLAB, and what it is called here.
 
 /// Names that are not there, with what serves instead.
-const NAMES: [(&[&str], &str); 19] = [
+const NAMES: [(&[&str], &str); 20] = [
     (
         &["np", "numpy", "scipy", "math", "jnp"],
         "numbers in a row are a Series, like `linspace(0.0, 1.0, 5)` or `series([1, 2])`; `exp`, `sin`, .. take all of it",
     ),
     (
-        &["plt", "pyplot", "matplotlib", "pylab"],
+        &[
+            "plt",
+            "pyplot",
+            "matplotlib",
+            "pylab",
+            "figure",
+            "subplot",
+            "subplots",
+            "savefig",
+            "imshow",
+            "scatter",
+            "semilogy",
+            "loglog",
+        ],
         "`plot(table, #{ file: \"a.svg\" })` draws a Table or a Series",
     ),
     (
@@ -32,6 +45,10 @@ const NAMES: [(&[&str], &str); 19] = [
     (&["size", "length", "shape", "ndim"], "`x.len` is a length; a Matrix has `m.rows` and `m.columns`"),
     (&["range"], "`for i in 0..3` counts 0, 1, 2; `linspace(a, b, n)` has n numbers from a to b"),
     (&["eye"], "`identity(3)` is a unit matrix"),
+    (
+        &["rand", "randn", "random", "randint"],
+        "`random_numbers(n)` are n random numbers, `random_choice([1, 2])` is one of an array",
+    ),
     (
         &["T", "H", "mT"],
         "`m.transpose()` exchanges rows and columns, `m.dagger()` is the conjugate transpose",
@@ -105,6 +122,11 @@ fn marks(before: &str, after: &str) -> Option<&'static str> {
             "a part of a Series is `s[1..3]`, its end left out; `t.slice(1, 3)` are rows of a Table",
         );
     }
+    let brace = before.rfind(['{', '}']).filter(|at| before[*at..].starts_with('{'));
+    let begins_value = |at: usize| before[..at].trim_end().ends_with(['=', '(', ',', '[']);
+    if brace.is_some_and(begins_value) && after.starts_with(':') {
+        return Some("a map is `#{ a: 1, b: 2 }`");
+    }
     if open.is_some() && after.starts_with("for ") {
         return Some("`[0, 1, 2].map(|i| 2 * i)` makes an array of another");
     }
@@ -127,8 +149,12 @@ pub(super) fn line(line: &str, at: usize, word: &str) -> Option<&'static str> {
     let here = line.get(at..).and_then(|after| marks(&line[..at], after));
     let text = line.trim_start();
     let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-    let block = || line.trim_end().ends_with(':').then_some("blocks stand in braces: `for i in 0..3 { .. }`");
     let first = &text[..end];
+    let block = || {
+        let opens = matches!(first, "for" | "while" | "if" | "else" | "loop" | "try");
+        let colon = opens && line.get(at..).is_some_and(|after| after.starts_with(':'));
+        (colon || line.trim_end().ends_with(':')).then_some("blocks stand in braces: `for i in 0..3 { .. }`")
+    };
     let bare = || {
         (matches!(first, "print" | "echo") && !text[end..].starts_with('('))
             .then_some("`print(x);` has brackets")
@@ -169,6 +195,10 @@ mod tests {
             ("let a = [1 2; 3 4];", "matrix("),
             ("x <- 3", "let x = 1"),
             ("let f = x => x;", "|x| 2 * x"),
+            ("for i in 0..3: print(i)", "braces"),
+            ("let d = {\"a\": 1};", "#{ a: 1"),
+            ("figure()", "plot(table"),
+            ("rand(3)", "random_numbers"),
             ("eye(3)", "identity(3)"),
             ("type(3)", "type_of"),
         ] {
@@ -189,6 +219,7 @@ mod tests {
             "let m = identity(3); m.transpose(); m.dagger(); m.rows + m.columns; type_of(m); m * m; [0, 1].map(|i| 2 * i)",
             "linspace(0.0, 1.0, 5)[1..3]; table([[\"x\", [1, 2, 3, 4]]]).slice(1, 3)",
             "linspace(1.0, 1.0, 3).len + PI + (2.0 + 3.0 * I).re",
+            "random_numbers(3).len + random_choice([1, 2]); let map = #{ a: 1, b: 2 }; map.a",
         ] {
             assert!(engine.eval(script).is_ok(), "{script}");
         }

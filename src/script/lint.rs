@@ -249,7 +249,7 @@ pub(super) fn wrong_options(engine: &Engine, ast: &AST, source: &str) -> Vec<Fin
                     .filter(|e| e.path() == full || method && e.name == name && e.form == Form::Method)
                     .filter(|e| e.parameters.len() == arguments)
                     .collect();
-                // What takes a map that is no options may be meant; what takes a number there is not.
+                // A form that takes another map there may be meant; one that takes a number there is not.
                 let other = |e: &&Entry| e.parameters.last().is_some_and(|p| p.kind == "map");
                 let (ways, others): (Vec<&Entry>, Vec<&Entry>) =
                     ways.into_iter().partition(|e| e.takes_options());
@@ -353,7 +353,7 @@ mod tests {
         let mut engine = Engine::new().unwrap();
         let all = entries(engine.rhai(), false);
         let (mut seen, mut wrong) = (0, Vec::new());
-        // Where another form takes a map that is no options, as a sector, nothing can be said.
+        // Nothing can be said where another form takes a map that holds no options, such as a sector.
         let same = |e: &Entry, o: &Entry| o.path() == e.path() && o.parameters.len() == e.parameters.len();
         let map = |o: &Entry| !o.takes_options() && o.parameters.last().is_some_and(|p| p.kind == "map");
         let clear = |e: &Entry| !all.iter().any(|o| same(e, o) && map(o));

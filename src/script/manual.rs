@@ -88,7 +88,7 @@ pub fn page(entries: &[Entry], name: &str, style: Style) -> Option<String> {
         sections.entry((e.standard, e.path(), kind)).or_default().push(e);
     }
     sections.values_mut().for_each(|section| section.sort_by_cached_key(|e| e.signature()));
-    // What has no doc of its own is shown with what has one.
+    // Forms without a doc comment are shown with the form that has one.
     let documented = sections.values().any(|s| s.iter().any(|e| !e.doc.is_empty()));
     let pages: Vec<String> = sections
         .values()
@@ -279,7 +279,7 @@ fn options(doc: &str, entries: &[Entry], style: Style) -> String {
             [o.kind.as_str(), &default].into_iter().filter(|part| !part.is_empty()).collect();
         let default = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
         let meaning = o.meaning.trim_end_matches('.');
-        // "or ..." goes on from the default, which stands elsewhere here.
+        // "or ..." continues the default, which is printed elsewhere here.
         let goes_on = meaning.starts_with("or ") && !o.default.is_empty();
         let meaning = if goes_on { format!("{} {meaning}", o.default) } else { meaning.to_string() };
         let text = wrap(&format!("{meaning}{default}"), wide + 6, style.width);

@@ -46,7 +46,6 @@ impl FuncRegistration {
         FuncRegistration { signature, ..self }
     }
 
-    /// Its doc comment.
     pub fn with_comments(self, comments: &[&'static str]) -> Self {
         FuncRegistration { comments: comments.to_vec(), ..self }
     }
@@ -124,7 +123,7 @@ impl PluginFunc for Native {
                 memory::forget_refusal();
                 Err(error.into())
             });
-        // Rhai itself leaves the functions of modules without.
+        // Rhai itself leaves errors of module functions without a position.
         result.map_err(|mut failure| {
             if failure.position().is_none() {
                 failure.set_position(position.unwrap_or_default());

@@ -35,7 +35,6 @@ pub enum Form {
 pub struct Entry {
     /// Module it lives in, empty for global functions.
     pub module: String,
-    /// Its name.
     pub name: String,
     /// Its parameters; of methods and properties the first is the value itself.
     pub parameters: Vec<Parameter>,
@@ -322,7 +321,6 @@ pub(super) fn no_property(engine: &Engine, name: &str, kind: &str) -> Option<Str
     })
 }
 
-/// All modules.
 pub fn modules(engine: &Engine) -> Vec<String> {
     let modules = entries(engine, false).into_iter().map(|e| e.module).filter(|m| !m.is_empty());
     modules.collect::<BTreeSet<String>>().into_iter().collect()
@@ -357,7 +355,7 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     }
     let names = names(engine);
     let near = nearest(&name, names.iter().map(String::as_str))?;
-    // Of several ways to call it, the one that takes most shows most.
+    // If there are several forms, the one with the most parameters says the most.
     let way = ways(near).into_iter().max_by_key(String::len).unwrap_or(format!("`{near}`"));
     Some(format!("did you mean {way}?"))
 }

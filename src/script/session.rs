@@ -99,7 +99,7 @@ impl Session {
             opened: RefCell::default(),
             value: RefCell::new(None),
             declared: RefCell::default(),
-            // A reader that has gone away is nothing to fail of.
+            // A reader that has gone away is no reason to fail.
             printer: RefCell::new(Box::new(|text| {
                 if ranks::first() {
                     drop(writeln!(std::io::stdout(), "{text}"));

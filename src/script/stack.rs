@@ -18,7 +18,7 @@ pub fn on_a_deep_stack<T: Send + 'static>(
     const LEAST: usize = 16 << 20;
     let room = usize::try_from(memory::available() / 8).unwrap_or(usize::MAX);
     let mut size = room.clamp(LEAST, 4 << 30);
-    // The thread that starts takes it; one that does not leaves it there.
+    // The new thread takes it. If none starts, it stays there.
     let work = Arc::new(Mutex::new(Some(work)));
     loop {
         let waiting = work.clone();

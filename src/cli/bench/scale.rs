@@ -236,7 +236,7 @@ fn tables(case: &Case, each: f64, network: Link) {
         line(&strong, nodes);
     }
     for nodes in (1..=12).map(|k| 1usize << k) {
-        // As many rows for each node: the directions double in turn.
+        // The same number of rows for each node: the directions double in turn.
         let mut cells = case.cells;
         (0..nodes.trailing_zeros() as usize).for_each(|k| cells[k % 3] *= 2);
         line(&cells, nodes);

@@ -346,7 +346,7 @@ mod tests {
         let end = whole.windows(4).rposition(|w| w == MAGIC).unwrap();
         let note = decode(&whole[..end]).unwrap().note.unwrap();
         assert!(note.contains("no checksum") && note.contains("cut short"), "{note}");
-        // Filled up by a tape, and gone on by something else.
+        // Padded by a tape, and followed by something else.
         let mut padded = whole.clone();
         padded.resize(whole.len() + 1000, 0);
         assert_eq!(decode(&padded).unwrap().links, field());

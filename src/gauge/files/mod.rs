@@ -30,7 +30,6 @@ pub enum Kind {
 /// A field from a file.
 #[derive(Debug)]
 pub struct Loaded {
-    /// The field.
     pub links: Links,
     /// What could not be checked, as a text for the user.
     pub note: Option<String>,

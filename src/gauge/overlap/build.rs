@@ -29,7 +29,6 @@ pub struct Wanted {
     pub low: Option<Eigen>,
     /// About how many low modes to find; by default as many as save more time than they cost.
     pub modes: Option<usize>,
-    /// The polynomial.
     pub polynomial: Option<MinMax>,
     /// The rational function instead.
     pub rational: Option<Zolotarev>,

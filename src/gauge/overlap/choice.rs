@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(best([0.05, 0.05001, 0.05002, 0.05003, 0.05004].into_iter().chain(dense(0.4))), 5);
         assert_eq!(best([0.39].into_iter().chain(dense(0.4))), 0, "a gap too small to matter");
         assert_eq!(best([1e-3; MOST + GUARDS]), 0, "nothing is won within a multiplet");
-        // Evenly spread from zero on: many pay.
+        // Values spread evenly from zero on: many modes pay.
         let spread = best((1..=MOST + GUARDS).map(|k| 0.01 * k as f64));
         assert!((6..=MOST).contains(&spread), "{spread}");
     }

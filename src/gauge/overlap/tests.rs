@@ -81,10 +81,10 @@ fn bounds_hold_against_all_eigenvectors() {
         let off = distance(n, &dense(n, |v| x.apply(v, 0.0), &q), &sign);
         assert!(off <= report.bound && report.bound < 20.0 * off + 2.0 * report.delta, "{off:e}, {report:?}");
         let Some(low) = &x.low else { continue };
-        // Eq. (2.12), less 1 + s - m/2, which both sides have: beside the fit's deviation.
+        // Eq. (2.12) without the factor 1 + s - m/2 of both sides, beside the fit's deviation.
         let by_modes = off - report.delta;
         assert!(by_modes <= report.modes_bound(), "{by_modes:e}, {report:?}");
-        // Eq. (2.10), on the modes that something parts from the rest.
+        // Eq. (2.10), for modes with a gap to the rest.
         let edge = if found { f64::INFINITY } else { low.edge() };
         let count = low.values.len();
         let own = q.device().download(&low.vectors).unwrap();

@@ -211,7 +211,6 @@ impl<S: Amplitude> LatticeState<S> {
         (self.up, self.down)
     }
 
-    /// The Gutzwiller factor.
     pub fn gutzwiller(&self) -> f64 {
         self.gutzwiller
     }

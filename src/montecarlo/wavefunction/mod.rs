@@ -196,7 +196,6 @@ impl<S: Amplitude> SlaterJastrow<S> {
         self.decisions.as_ref().unwrap_or(&self.orbitals)
     }
 
-    /// The Jastrow factors.
     pub fn jastrow(&self) -> &Jastrow {
         &self.jastrow
     }

@@ -109,7 +109,7 @@ fn settle(here: &Here, bytes: usize) -> bool {
     if ROOM.fetch_sub(taken, Ordering::Relaxed) >= taken {
         return true;
     }
-    // What is taken here counts as promised already, but its addresses are not there yet.
+    // These bytes count as promised already, but have no addresses yet.
     let Some((free, reserve)) = limits::known(bytes as u64) else { return true };
     let kept = if bytes >= LARGE { reserve } else { reserve / 4 };
     if free > kept {

@@ -185,7 +185,7 @@ fn groups(own: &str, mounts: &str) -> Vec<Group> {
         } else {
             ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")
         };
-        // `max`, and numbers of the size of all addresses, are no limits.
+        // `max`, or a number as large as the address space, means no limit.
         let limit = std::fs::read_to_string(folder.join(limit)).ok()?.trim().parse().ok()?;
         (limit < 1 << 60).then(|| Group {
             limit,

@@ -26,7 +26,7 @@ const UNWRAPPED_SIZE: &str = "called `Result::unwrap()` on an `Err` value: Capac
 pub fn watch() {
     available();
     let before = std::panic::take_hook();
-    // If memory was refused, the script gets an error. No message of a panic is wanted beside it.
+    // If memory was refused, the script gets an error, and a panic message beside it would only confuse.
     std::panic::set_hook(Box::new(move |info| {
         if panic_of_memory(info.payload()).is_none() {
             before(info);

@@ -109,7 +109,7 @@ pub(super) fn save(data: &Data, path: &Path, manifest: Option<&Manifest>) -> Res
 /// A file that is damaged, or holds what are neither numbers nor texts.
 pub(super) fn load(path: &Path) -> Result<Contents> {
     let content = memory::read(path).map_err(|e| Error::of_io(&e))?;
-    // Of files that are damaged on purpose not every corner of the reader is known.
+    // Files damaged on purpose may reach corners of the reader that were never tested.
     catch_unwind(AssertUnwindSafe(|| read(content))).unwrap_or_else(|panic| {
         match memory::panic_of_memory(&*panic) {
             Some(error) => Err(error),

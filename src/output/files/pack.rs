@@ -37,7 +37,6 @@ pub(super) fn pack(
 }
 
 impl Packing<'_> {
-    /// Begins an entry.
     pub fn begin(&mut self, name: impl Into<String>) -> IoResult<()> {
         Ok(self.zip.start_file(name, self.options)?)
     }

@@ -72,7 +72,7 @@ impl Vectors {
         let eigen = self.pairs.map(|known| Eigen {
             values: known.values,
             vectors: vectors.clone(),
-            // What counted as converged is not in the file: the end that the search came to is.
+            // The file does not say what counted as converged, but it says how the search ended.
             tolerance: known.residuals.iter().copied().fold(0.0, f64::max),
             residuals: known.residuals,
             iterations: known.iterations,

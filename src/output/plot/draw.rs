@@ -309,7 +309,8 @@ impl Plot {
                     finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), x| (l.min(x), h.max(x)));
                 let marks = curves.iter().any(|c| c.style != Style::Lines);
                 let (span, part) = (high - low, if marks { 0.03 } else { 0.0 });
-                // On a logarithmic axis as much of its length; a short one ends at numbers that have a tick, or it would have one.
+                // A logarithmic axis grows by the same part of its length. A short one ends at ticks: it might
+                // have only one otherwise.
                 let ends = if self.log_x && high < 10.0 * low {
                     (tick_beside(low, false), tick_beside(high, true))
                 } else if self.log_x {
@@ -443,7 +444,7 @@ pub(super) fn raised(text: &str) -> String {
                 out.push_str(&moved);
                 rest = after;
             }
-            // Where there are no such letters, the braces go.
+            // Letters that cannot be raised or lowered stay as they are, without the braces.
             None if !inner.is_empty() && behind.starts_with('{') => {
                 out.push_str(&from[..1]);
                 out.push_str(inner);

@@ -11,7 +11,7 @@ impl Plot {
     /// The plot as text of `columns` x `rows` characters, with colours if the reader's terminal shows them.
     pub fn terminal(&self, columns: usize, rows: usize, colour: bool) -> Result<String> {
         if let Content::Panels(panels) = &self.content {
-            // One below the other: a row of them would leave each too few characters.
+            // One below the other: side by side each would have too few characters.
             let texts = panels.iter().flatten().map(|panel| panel.terminal(columns, rows, colour));
             return texts.collect::<Result<Vec<_>>>().map(|texts| texts.join("\n"));
         }

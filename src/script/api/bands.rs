@@ -15,7 +15,6 @@ use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 use crate::task;
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_global_module(exported_module!(band_functions).into());
     rooms.room("internal", exported_module!(grids));

@@ -12,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::number::{C64, DType, Matrix, Series};
 use crate::script::Fallible;
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(block_functions).into());
 }

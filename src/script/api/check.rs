@@ -17,7 +17,6 @@ use crate::script::registry;
 use crate::script::{Fallible, Options, session};
 use crate::task;
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_type_with_name::<Error>("Error");
     engine.register_global_module(exported_module!(check_functions).into());
@@ -76,7 +75,7 @@ mod check_functions {
     #[rhai_fn(name = "sleep", return_raw)]
     pub fn sleep(seconds: FLOAT) -> Fallible<()> {
         const NAP: Duration = Duration::from_millis(20);
-        // What is more than a Duration holds is for ever as well.
+        // More than a Duration can hold counts as for ever, too.
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
         let began = Instant::now();
         loop {

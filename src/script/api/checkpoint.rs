@@ -12,7 +12,6 @@ use crate::script::rooms::Rooms;
 use crate::script::{Fallible, session};
 use crate::task::batch;
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<FileHold>("FileHold");
     rooms.room("internal", exported_module!(checkpoint_files));

@@ -11,7 +11,6 @@ use crate::lattice::{Defect, Model, Place, Places};
 use crate::script::declared::unknown_key;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the method.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(defect_functions).into());
 }

@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::lattice::Distribution;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the methods.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(disorder_functions).into());
 }

@@ -200,7 +200,7 @@ mod eigen_functions {
         Vector::new(&e.1, e.0.vectors.clone())
     }
 
-    /// Residual norms.
+    /// The norms |A v - value v|, one for each pair.
     #[rhai_fn(global, get = "residuals", pure)]
     pub fn residuals(e: &mut Pairs) -> Series {
         Series::Real(e.0.residuals.clone())

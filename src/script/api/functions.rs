@@ -4,7 +4,6 @@ use rhai::{Engine, FLOAT, FuncRegistration, INT};
 
 use crate::number::{C64, Function, Matrix, Series};
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     for function in Function::ALL {
         let name = function.name();

@@ -13,7 +13,6 @@ use crate::operator::Operator;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("kpm", exported_module!(green_functions));
 }

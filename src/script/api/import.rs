@@ -18,7 +18,6 @@ use crate::output::files;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_global_module(exported_module!(import_functions).into());
     rooms.room("lattice", exported_module!(wannier_functions));

@@ -17,7 +17,6 @@ use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 use crate::task;
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("kpm", exported_module!(kpm_functions));
     rooms.room("internal", exported_module!(passes));

@@ -10,7 +10,6 @@ use crate::operator::Operator;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the function.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_global_module(exported_module!(level_functions).into());
 }

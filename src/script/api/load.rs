@@ -18,7 +18,6 @@ use crate::number::{Table, memory};
 use crate::output::files::{self, Contents, Data, Part};
 use crate::script::{Fallible, Options, session};
 
-/// Registers the function.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(load_functions).into());
 }

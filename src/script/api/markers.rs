@@ -14,7 +14,6 @@ use crate::operator::Operator;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("markers", exported_module!(marker_functions));
 }

@@ -12,7 +12,6 @@ use crate::method::DoubleMoments;
 use crate::number::{Table, merge};
 use crate::script::{Fallible, Options};
 
-/// Registers the function.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(merge_functions).into());
 }

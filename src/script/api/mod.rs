@@ -62,7 +62,6 @@ pub use table::data_of;
 
 use super::rooms::Rooms;
 
-/// Registers everything.
 pub(super) fn register(rooms: &mut Rooms) {
     complex::register(rooms);
     numbers::register(rooms);

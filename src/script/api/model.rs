@@ -215,7 +215,7 @@ pub(super) fn storage_format(o: &Options) -> Result<Format> {
     if o.text("format")? != "sell" {
         o.only_for("the format \"sell\"", &["C", "sigma"])?;
     }
-    // A slice of the CPU is a vector register's, one of a GPU a warp's.
+    // A slice has as many rows as a vector register of the CPU has lanes, or as a warp of a GPU has threads.
     let own = if session()?.device().name() == "cpu" { 8 } else { 32 };
     let chunk = o.maybe_count("C", 1)?.unwrap_or(own);
     let sell = Format::Sell { chunk, sigma: o.count("sigma", 1)? };
@@ -525,7 +525,7 @@ fn strained(ctx: &NativeCallContext, model: &ScriptModel) -> Fallible<Option<Mod
         &task,
     );
     if result.is_err() {
-        // Not else: a map may fail at a corner beyond the sites, where only the volume asks for it.
+        // Only then: a map may fail at a corner beyond the sites, and only the volume needs it there.
         calls.finish(result)?;
     }
     Ok(Some(strained))

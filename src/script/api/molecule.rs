@@ -9,7 +9,6 @@ use crate::number::{Series, memory};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the function.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("models", exported_module!(molecule_functions));
 }

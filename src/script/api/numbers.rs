@@ -13,7 +13,6 @@ use crate::script::Fallible;
 use crate::script::comparison;
 use crate::task;
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(number_functions).into());
 }
@@ -103,7 +102,7 @@ fn blob_of(length: INT, value: INT) -> Fallible<Blob> {
             .hint(format!("blobs hold {LARGEST_BLOB} bytes at most; large data live in a Series or a Matrix"))
             .into());
     }
-    // As Rhai has it: a negative length is none, and of the value the lowest byte counts.
+    // As in Rhai: a negative length counts as zero, and only the lowest byte of the value is used.
     Ok(vec![(value & 0xff) as u8; usize::try_from(length).unwrap_or(0)])
 }
 
@@ -228,7 +227,7 @@ mod number_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn to_int(x: FLOAT) -> Fallible<INT> {
-        // 2^63, which is no whole number of the language any more.
+        // 2^63, the first power of two that an int of the language cannot hold.
         const END: FLOAT = 9_223_372_036_854_775_808.0;
         if (-END..END).contains(&x) {
             return Ok(x as INT);

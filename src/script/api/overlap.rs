@@ -239,7 +239,7 @@ mod overlap_functions {
         Ok(ChiralNormal::build(overlap_of(&d)?, chirality)?.into_operator())
     }
 
-    /// n+ - n-.
+    /// The index n+ - n-: zero modes of positive chirality less those of negative.
     #[rhai_fn(global, get = "index", pure)]
     pub fn index_of(i: &mut Counted) -> INT {
         i.0.index()

@@ -10,7 +10,6 @@ use crate::lattice::Pair;
 use crate::number::Series;
 use crate::script::{Fallible, Options};
 
-/// Registers the methods.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(pairing_functions).into());
 }

@@ -12,7 +12,6 @@ use crate::script::callback::{Callback, floats};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, session};
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_global_module(exported_module!(bond_functions).into());
     rooms.room("lattice", exported_module!(point_functions));

@@ -13,7 +13,6 @@ use crate::number::{C64, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_global_module(exported_module!(polarization_functions).into());
     rooms.room("internal", exported_module!(screening));

@@ -13,7 +13,6 @@ use crate::number::{Series, memory};
 use crate::script::{Fallible, Options, session};
 use crate::task;
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(random_functions).into());
 }
@@ -108,7 +107,7 @@ fn chosen(items: usize, wanted: usize, o: &Options) -> Result<Vec<usize>> {
     if items == 0 {
         return Err(Error::input("a choice from nothing"));
     }
-    // Weights were looked at: what is left are those that the library finds too unlike for its sums.
+    // The weights were checked before. Only those that differ too much for the library's sums can fail here.
     let refused = |_| Error::input("weights that differ too much to choose by");
     if o.flag("replace")? {
         let mut draws = |distribution: &dyn Fn(&mut PhiloxRng) -> usize| -> Result<Vec<usize>> {

@@ -7,7 +7,6 @@ use super::values::to_dynamic;
 use crate::number::Series;
 use crate::script::Fallible;
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(series_maths_functions).into());
 }

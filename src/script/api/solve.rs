@@ -248,7 +248,7 @@ mod solve_functions {
         solutions.into_iter().map(|s| Ok(Dynamic::from(noted(s, a.clone())?))).collect()
     }
 
-    /// The solution.
+    /// The solution x: a block with a column for each of b.
     #[rhai_fn(global, get = "x", pure)]
     pub fn x(s: &mut Solved) -> Vector {
         Vector::new(s.1.device(), s.0.x.clone())
@@ -260,7 +260,7 @@ mod solve_functions {
         Series::Real(s.0.residuals.clone())
     }
 
-    /// Iterations.
+    /// How many iterations were made.
     #[rhai_fn(global, get = "iterations", pure)]
     pub fn iterations(s: &mut Solved) -> INT {
         s.0.iterations as INT
@@ -299,7 +299,7 @@ mod solve_functions {
         fit(o, "degree", |error| MinMax::to_error(eps, error), |n| MinMax::of_degree(eps, n))
     }
 
-    /// Degree in y.
+    /// The degree of P, a polynomial in y.
     #[rhai_fn(global, get = "degree", pure)]
     pub fn degree(p: &mut Rc<MinMax>) -> INT {
         p.degree() as INT
@@ -339,7 +339,7 @@ mod solve_functions {
         format!("MinMax: degree {} on [{:e}, 1], deviation {:.3e}", p.degree(), p.eps, p.deviation)
     }
 
-    /// Number of poles.
+    /// How many poles there are, terms of the sum.
     #[rhai_fn(global, get = "poles", pure)]
     pub fn poles(r: &mut Rc<Zolotarev>) -> INT {
         r.shifts.len() as INT
@@ -357,7 +357,7 @@ mod solve_functions {
         Series::Real(r.shifts.clone())
     }
 
-    /// Residues.
+    /// The residues, numerators of sum_k residue_k/(y + shift_k).
     #[rhai_fn(global, get = "residues", pure)]
     pub fn residues(r: &mut Rc<Zolotarev>) -> Series {
         Series::Real(r.residues.clone())

@@ -12,7 +12,6 @@ use crate::number::{C64, Series};
 use crate::operator::{Operator, Stored};
 use crate::script::{Fallible, Options, session};
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(sparse_functions).into());
 }

@@ -22,7 +22,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 /// The eigenvalue of a translation with momentum 2 pi k / cells.
 fn momentum(k: f64, cells: usize) -> Quantum {
-    // Of many turns the remainder alone keeps real numbers real.
+    // Full turns are taken off first, so that real numbers stay real.
     Quantum::Value(C64::cis(-std::f64::consts::TAU * k.rem_euclid(cells as f64) / cells as f64))
 }
 

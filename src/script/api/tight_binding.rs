@@ -10,7 +10,6 @@ use crate::lattice::{Lattice, Model};
 use crate::operator::Operator;
 use crate::script::{Fallible, Options};
 
-/// Registers the function.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(tight_binding_functions).into());
 }

@@ -13,7 +13,6 @@ use crate::error::Result;
 use crate::output::files::{self, Vectors};
 use crate::script::{Fallible, session};
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(vector_file_functions).into());
 }

@@ -11,7 +11,6 @@ use crate::number::{C64, DType, Matrix, Series};
 use crate::operator::Operator;
 use crate::script::Fallible;
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(vector_value_functions).into());
 }

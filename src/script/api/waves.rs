@@ -12,7 +12,6 @@ use crate::operator::Operator;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("lattice", exported_module!(wave_functions));
 }

@@ -17,7 +17,6 @@ use crate::operator::{Operator, SiteDiagonal, Wilson};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the module.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("wilson", exported_module!(wilson_module));
 }

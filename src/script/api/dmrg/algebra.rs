@@ -14,7 +14,6 @@ use crate::script::api::chebyshev::as_complex;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("dmrg", exported_module!(algebra_functions));
     macro_rules! times {

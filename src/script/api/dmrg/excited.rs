@@ -13,7 +13,6 @@ use crate::number::{C64, Series, Table};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
-/// Registers the function.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("dmrg", exported_module!(excited_functions));
 }

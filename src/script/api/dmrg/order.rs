@@ -9,7 +9,6 @@ use crate::manybody::{OpSum, Sites};
 use crate::script::Fallible;
 use crate::script::rooms::Rooms;
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("dmrg", exported_module!(order_functions));
 }

@@ -20,7 +20,6 @@ use crate::script::api::vector::Vector;
 use crate::script::rooms::{INTERNAL, Rooms};
 use crate::script::{Fallible, Options, session};
 
-/// Registers the functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("dmrg", exported_module!(time_functions));
     rooms.room(INTERNAL, exported_module!(internal_functions));

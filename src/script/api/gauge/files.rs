@@ -14,7 +14,6 @@ use crate::output::files::{need_extension, write_bytes};
 use crate::script::{Fallible, Options, named, session};
 use crate::task;
 
-/// Registers what saves.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(saving).into());
 }

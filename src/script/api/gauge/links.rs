@@ -14,7 +14,6 @@ use crate::script::api::lattice::boundaries_of;
 use crate::script::callback::Callback;
 use crate::script::{Fallible, Options};
 
-/// Registers the methods.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(links_functions).into());
 }

@@ -88,7 +88,7 @@ mod make_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn reference_field(lattice: Lattice, r: FLOAT) -> Fallible<Links> {
-        // Of larger phases all digits are lost to rounding.
+        // Larger phases have lost all their digits to rounding.
         if !(r.abs() <= 1e6) {
             return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most").into());
         }

@@ -11,7 +11,6 @@ use crate::number::C64;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
-/// Registers the module.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("lattice", exported_module!(lattice_module));
 }

@@ -11,7 +11,6 @@ use crate::number::{C64, Series, memory};
 use crate::script::callback::{Callback, floats};
 use crate::script::{Fallible, session};
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(lattice_functions).into());
 }
@@ -130,7 +129,7 @@ mod lattice_functions {
     /// ```
     #[rhai_fn(return_raw, pure)]
     pub fn bonds(lattice: &mut Lattice) -> Fallible<Array> {
-        // An array and a bond of ours, for each.
+        // Each bond takes an array of the script and a bond here.
         let each = lattice.bonds().len() as u128 * 160;
         memory::ensure(each * lattice.sites() as u128, "an array of all bonds")?;
         let number = |z: C64| if z.im == 0.0 { Dynamic::from(z.re) } else { Dynamic::from(z) };

@@ -17,7 +17,6 @@ use crate::number::{C64, Matrix, Scalar, Series};
 use crate::output::files;
 use crate::script::{Fallible, Options, session};
 
-/// Registers the functions.
 pub(super) fn register(engine: &mut Engine) {
     engine.register_global_module(exported_module!(orbitals_functions).into());
 }

@@ -12,7 +12,6 @@ use crate::script::api::values::type_of;
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, session};
 
-/// Registers the function.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("internal", exported_module!(fit_functions));
 }

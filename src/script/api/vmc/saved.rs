@@ -25,7 +25,6 @@ pub(in crate::script::api) fn need_own_name(file: &str) -> Result<()> {
     files::need_extension(Path::new(file), &["json"], "a file of walkers")
 }
 
-/// Registers what saves.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("vmc", exported_module!(saving));
 }
