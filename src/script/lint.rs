@@ -151,7 +151,12 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
         let path = if module.is_empty() { name } else { format!("{module}::{name}") };
         known.entry(path).or_default().insert(parameters);
     }
-    let own: BTreeSet<String> = ast.iter_functions().map(|f| f.name.to_string()).collect();
+    // The script's own functions, with the parameters of each form.
+    let mut own: BTreeMap<String, Vec<Vec<String>>> = BTreeMap::new();
+    for f in ast.iter_functions() {
+        let parameters = f.params.iter().map(|p| p.to_string()).collect();
+        own.entry(f.name.to_string()).or_default().push(parameters);
+    }
     let modules: BTreeSet<String> = registry::modules(engine).into_iter().collect();
     let values = values(engine, source);
     let mut found = Vec::new();
@@ -169,13 +174,26 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
             return true;
         }
         let namespace = namespace_of(call);
-        let local = namespace.is_empty() && (own.contains(name) || values.contains(name));
+        let local = namespace.is_empty() && values.contains(name);
         let imported = namespace.first().is_some_and(|first| !modules.contains(first));
         if local || imported {
             return true;
         }
         let full = namespace.iter().map(String::as_str).chain([name]).collect::<Vec<_>>().join("::");
         let arguments = call.args.len() + usize::from(method);
+        if let Some(forms) = own.get(name).filter(|_| namespace.is_empty()) {
+            // Of a method, the value that it is called on is `this` and no parameter.
+            let given = call.args.len();
+            let native = known.get(name).is_some_and(|counts| counts.contains(&arguments));
+            if !native && !forms.iter().any(|parameters| parameters.len() == given) {
+                let plural = if given == 1 { "" } else { "s" };
+                let error = Error::input(format!("no function `{name}` takes {given} argument{plural}"));
+                let there: Vec<String> = forms.iter().map(|p| format!("`{name}({})`", p.join(", "))).collect();
+                let hint = Some(format!("the script defines {}", there.join(" and ")));
+                found.push(Finding { position, error: with_hint(error, hint) });
+            }
+            return true;
+        }
         match known.get(&full) {
             Some(counts) if counts.contains(&arguments) => {}
             Some(_) => {
@@ -187,7 +205,7 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
             }
             None => {
                 let error = Error::input(format!("no function `{full}`"));
-                let own: Vec<&str> = own.iter().map(String::as_str).collect();
+                let own: Vec<&str> = own.keys().map(String::as_str).collect();
                 let hint = match crate::error::nearest(name, own).filter(|_| namespace.is_empty()) {
                     Some(near) => Some(format!("did you mean `{near}`?")),
                     None => registry::did_you_mean(engine, &full),
@@ -403,6 +421,21 @@ mod tests {
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
         assert!(seen > 200, "{seen} options");
+    }
+
+    #[test]
+    fn own_functions_take_the_arguments_they_say() {
+        let mut engine = Engine::new().unwrap();
+        let twice = "fn twice(x) { 2 * x }\nfn add(a, b) { a + b }\nfn add(a) { this + a }\n";
+        for wrong in ["twice(1, 2);", "twice();", "add(1, 2, 3);", "let y = 2; y.twice();"] {
+            let said = said(&mut engine, &format!("{twice}{wrong}"));
+            assert!(said.starts_with("no function `") && said.contains(" argument"), "{wrong}: {said}");
+            let run = engine.eval(&format!("{twice}{wrong}"));
+            assert!(run.is_err(), "{wrong}");
+        }
+        for right in ["twice(1);", "add(1, 2);", "1.add(2);", "let f = Fn(\"twice\"); f.call(2);"] {
+            assert_eq!(said(&mut engine, &format!("{twice}{right}")), "", "{right}");
+        }
     }
 
     #[test]
