@@ -79,6 +79,46 @@ __device__ __forceinline__ void cell_at_boundary(const Blocks<T, O>& m, RowPass<
     }
 }
 
+// A cell whose values are those of most. At the ENDS of a direction some neighbours are missing.
+template <bool FLAT, bool ENDS, int O, class T, class V, int P, int L, int BLOCK, class Fetch>
+__device__ __forceinline__ void inner_cell(const Blocks<T, O>& m, RowPass<V, P, L, BLOCK>& pass, const Fetch& fetch,
+                                           uint32_t row, uint32_t stride, const Reach& to, uint32_t over, uint32_t missing,
+                                           Pack<V, P> (&below)[O], Pack<V, P> (&own)[O]) {
+    using Lanes = Pack<V, P>;
+    Lanes above[O]{}, old[O]{}, sum[O]{};
+    if (!ENDS || !(missing >> ABOVE & 1)) fetch(row + over, above);
+    V* w = row_at(pass.a.w + pass.first, row, stride);
+    if (pass.a.gamma != 0.0) {
+#pragma unroll
+        for (int o = 0; o < O; ++o) old[o] = load_once(reinterpret_cast<const Lanes*>(row_at(w, (uint32_t)o, stride)));
+    }
+    add_block<O>(m.inner[OWN], own, sum);
+    if (!ENDS || !(missing >> BELOW & 1)) add_block<O>(m.inner[BELOW], below, sum);
+    const uint32_t aside[4] = {to.left, to.right, to.down, to.up};
+#pragma unroll
+    for (int k = 0; k < (FLAT ? 2 : 4); ++k) {
+        if (ENDS && missing >> k & 1) continue;
+        Lanes other[O];
+        fetch(row + aside[k], other);
+        add_block<O>(m.inner[k], other, sum);
+    }
+    add_block<O>(m.inner[ABOVE], above, sum);
+    if (m.diagonal) {
+#pragma unroll
+        for (int o = 0; o < O; ++o) {
+            const auto energy = __ldg(m.diagonal + row + o);
+#pragma unroll
+            for (int p = 0; p < P; ++p) sum[o].x[p] = mla(energy, own[o].x[p], sum[o].x[p]);
+        }
+    }
+#pragma unroll
+    for (int o = 0; o < O; ++o) {
+        pass.finish(row_at(w, (uint32_t)o, stride), own[o], sum[o], old[o]);
+        below[o] = own[o];
+        own[o] = above[o];
+    }
+}
+
 template <bool FLAT, int BLOCK, class T, class V, int P, int L, int O>
 __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, const Vectors<V>& a) {
     using Lanes = Pack<V, P>;
@@ -114,52 +154,23 @@ __device__ __forceinline__ void blocks(const Blocks<T, O>& m, uint32_t units, co
         if (m.all_plain & 4) missing |= (y == 0) << DOWN | (y + 1 == m.ny) << UP;
         const uint32_t near = all_plain ? 0 : __ldg(m.classes + x) + __ldg(m.classes + m.nx + y) * m.weight_y;
         uint32_t row = x * O + y * line + z0 * plane;
-        Lanes below[O]{}, own[O];
-        if (!ends || z0 > 0) fetch(row + (z0 == 0 ? (m.nz - 1) * plane : 0u - plane), below);
+        Lanes below[O], own[O];
+        fetch(row + (z0 == 0 ? (m.nz - 1) * plane : 0u - plane), below);
         fetch(row, own);
 #pragma unroll 1
         for (uint32_t z = z0; z < z1; ++z, row += plane) {
             const uint32_t over = z + 1 == m.nz ? plane - m.nz * plane : plane;
             const uint32_t mine = all_plain ? 0 : near + __ldg(m.classes + m.nx + m.ny + z) * m.weight_z;
+            const uint32_t absent = missing | (ends && z == 0) << BELOW | (ends && z + 1 == m.nz) << ABOVE;
             if (!all_plain && !__ldg(m.plain + mine)) {
                 const uint32_t under = z == 0 ? (m.nz - 1) * plane : 0u - plane;
                 cell_at_boundary<O>(m, pass, row, m.values[mine], to, under, over);
                 fetch(row, below);
                 fetch(row + over, own);
-                continue;
-            }
-            Lanes above[O]{}, old[O]{}, sum[O]{};
-            if (!ends || z + 1 < m.nz) fetch(row + over, above);
-            V* w = row_at(a.w + pass.first, row, stride);
-            if (a.gamma != 0.0) {
-#pragma unroll
-                for (int o = 0; o < O; ++o)
-                    old[o] = load_once(reinterpret_cast<const Lanes*>(row_at(w, (uint32_t)o, stride)));
-            }
-            add_block<O>(m.inner[OWN], own, sum);
-            add_block<O>(m.inner[BELOW], below, sum);
-            const uint32_t aside[4] = {to.left, to.right, to.down, to.up};
-#pragma unroll
-            for (int k = 0; k < (FLAT ? 2 : 4); ++k) {
-                if (missing >> k & 1) continue;
-                Lanes other[O];
-                fetch(row + aside[k], other);
-                add_block<O>(m.inner[k], other, sum);
-            }
-            add_block<O>(m.inner[ABOVE], above, sum);
-            if (m.diagonal) {
-#pragma unroll
-                for (int o = 0; o < O; ++o) {
-                    const auto energy = __ldg(m.diagonal + row + o);
-#pragma unroll
-                    for (int p = 0; p < P; ++p) sum[o].x[p] = mla(energy, own[o].x[p], sum[o].x[p]);
-                }
-            }
-#pragma unroll
-            for (int o = 0; o < O; ++o) {
-                pass.finish(row_at(w, (uint32_t)o, stride), own[o], sum[o], old[o]);
-                below[o] = own[o];
-                own[o] = above[o];
+            } else if (absent) {
+                inner_cell<FLAT, true, O>(m, pass, fetch, row, stride, to, over, absent, below, own);
+            } else {
+                inner_cell<FLAT, false, O>(m, pass, fetch, row, stride, to, over, 0, below, own);
             }
         }
     }

@@ -161,6 +161,7 @@ __device__ void add_boundary(const Boundary<V>& a, uint32_t lanes, uint32_t widt
             Lanes now = *out, change{};
             Lanes own{};
             if (sums) own = load(reinterpret_cast<const Lanes*>(v + at));
+#pragma unroll 4
             for (uint64_t k = __ldg(a.start + i); k < end; ++k) {
                 const V value = load(a.values + k);
                 // Written while this kernel waited: not by way of caches for what never changes.

@@ -33,14 +33,15 @@ HOST_HEAD_blocks_Head(inner, Straight<F32>);
 HOST_HEAD_blocks_Head(inner, Straight<C64>);
 static_assert(sizeof(Straight<C64>::inner) == host::cells::STRAIGHT_INNER, "the host has room for the widest values");
 
-template <int U, bool FLAT, int BLOCK, class T, class V, int P, int L>
+// U planes of cells like most; of those at the ENDS of a direction some neighbours are missing.
+template <int U, bool FLAT, bool ENDS, int BLOCK, class T, class V, int P, int L>
 __device__ __forceinline__ void rows(const Straight<T>& m, RowPass<V, P, L, BLOCK>& pass, uint64_t row, uint64_t plane,
                                      const Reach& to, uint32_t missing) {
     using Real = typename Traits<T>::Real;
     using Lanes = Pack<V, P>;
     const uint64_t step = plane * pass.a.lanes;
     const auto at = [](const V* v) { return load(reinterpret_cast<const Lanes*>(v)); };
-    const auto there = [&](Neighbour k, const V* v) { return missing >> k & 1 ? Lanes{} : at(v); };
+    const auto there = [&](Neighbour k, const V* v) { return ENDS && missing >> k & 1 ? Lanes{} : at(v); };
     const V* v = pass.a.v + row * pass.a.lanes + pass.first;
     V* w = pass.a.w + row * pass.a.lanes + pass.first;
     Lanes own[U], old[U], sum[U];
@@ -137,23 +138,25 @@ __device__ __forceinline__ void straight(const Straight<T>& m, uint64_t units, c
         for (uint32_t z = z0; z < z1;) {
             to.below = z == 0 ? ((int64_t)m.nz - 1) * step : -step;
             // Inner planes are of one class, so that the ends tell for all between.
-            if (U > 1 && z + U <= z1 &&
+            if (U > 1 && z + U <= z1 && !(aside || ends && (z == 0 || z + U == m.nz)) &&
                 (all_plain || (__ldg(m.plain + combination(z)) && __ldg(m.plain + combination(z + U - 1)) &&
-                                 __ldg(m.plain + combination(z + 1))))) {
+                               __ldg(m.plain + combination(z + 1))))) {
                 to.above = z + U == m.nz ? (1 - (int64_t)m.nz) * step : step;
-                const uint32_t missing = aside | (ends && z == 0) << BELOW | (ends && z + U == m.nz) << ABOVE;
-                rows<U, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to, missing);
+                rows<U, FLAT, false, BLOCK, T, V, P, L>(m, pass, row, plane, to, 0);
                 z += U;
                 row += U * plane;
                 continue;
             }
             to.above = z + 1 == m.nz ? (1 - (int64_t)m.nz) * step : step;
             const uint32_t mine = all_plain ? 0 : combination(z);
-            if (all_plain || __ldg(m.plain + mine)) {
-                const uint32_t missing = aside | (ends && z == 0) << BELOW | (ends && z + 1 == m.nz) << ABOVE;
-                rows<1, FLAT, BLOCK, T, V, P, L>(m, pass, row, plane, to, missing);
-            } else
+            const uint32_t missing = aside | (ends && z == 0) << BELOW | (ends && z + 1 == m.nz) << ABOVE;
+            if (!all_plain && !__ldg(m.plain + mine)) {
                 row_at_boundary<BLOCK, T, V, P, L>(m, pass, row, to, m.values + (uint64_t)mine * NEIGHBOURS);
+            } else if (missing) {
+                rows<1, FLAT, true, BLOCK, T, V, P, L>(m, pass, row, plane, to, missing);
+            } else {
+                rows<1, FLAT, false, BLOCK, T, V, P, L>(m, pass, row, plane, to, 0);
+            }
             ++z;
             row += plane;
         }
