@@ -506,7 +506,8 @@ fn grams_side_by_side<B: Backend + ?Sized>(
         for (j, others) in y.chunks(SIDE_BY_SIDE).enumerate() {
             let products = device.gram(&some, &beside(others)?)?;
             for (k, line) in products.chunks(others.len()).enumerate() {
-                all[(i * SIDE_BY_SIDE + k) * y.len() + j * SIDE_BY_SIDE..][..line.len()].copy_from_slice(line);
+                all[(i * SIDE_BY_SIDE + k) * y.len() + j * SIDE_BY_SIDE..][..line.len()]
+                    .copy_from_slice(line);
             }
         }
     }

@@ -272,7 +272,8 @@ impl Model {
         let basis = self.lattice.basis().len();
         let one = |place: &Place| Some(self.lattice.land(at, &place.shift, 1)?.cell * basis + place.site);
         let made: Vec<usize> = defect.made().map(one).collect::<Option<_>>()?;
-        let there = |full: usize| (self.lattice.number(full).is_some() || made.contains(&full)).then_some(full);
+        let there =
+            |full: usize| (self.lattice.number(full).is_some() || made.contains(&full)).then_some(full);
         Some((defect.places().map(|place| one(place).and_then(there)).collect::<Option<_>>()?, made))
     }
 

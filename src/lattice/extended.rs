@@ -110,7 +110,8 @@ impl Model {
         let mut copies: BTreeMap<(usize, usize, usize), Vec<(usize, Block)>> = BTreeMap::new();
         for (index, hop) in self.hops.iter().enumerate() {
             let Bond { shift, from, to } = &hop.bond;
-            let reaching = of(*to).iter().filter_map(|&cell| lattice.land(&lattice.coordinates(cell), shift, -1));
+            let reaching =
+                of(*to).iter().filter_map(|&cell| lattice.land(&lattice.coordinates(cell), shift, -1));
             let cells: BTreeSet<usize> =
                 of(*from).iter().copied().chain(reaching.map(|landing| landing.cell)).collect();
             for cell in cells {

@@ -491,7 +491,8 @@ impl Model {
     /// Gives each site what the site of this number had; one without a number has nothing.
     pub(super) fn take_sites(&mut self, before: &[usize]) {
         fn taken<T: Copy + Default>(list: &mut Arc<Vec<T>>, before: &[usize]) {
-            *list = Arc::new(before.iter().map(|&site| list.get(site).copied().unwrap_or_default()).collect());
+            *list =
+                Arc::new(before.iter().map(|&site| list.get(site).copied().unwrap_or_default()).collect());
         }
         self.local.iter_mut().for_each(|table| Arc::make_mut(table).select(before));
         self.energies.iter_mut().chain(&mut self.fields).for_each(|energies| taken(energies, before));
@@ -542,8 +543,6 @@ pub(super) struct Span<'a> {
     pub from: usize,
     /// The site it reaches.
     pub to: usize,
-    /// Whether it crosses a boundary.
-    pub wrapped: bool,
     /// Position of the site it leaves.
     pub a: &'a [f64],
     /// Position that it reaches, beyond the boundary where it crosses one.
@@ -579,7 +578,7 @@ impl Lattice {
             end.iter_mut().zip(&bond.shift).for_each(|(x, s)| *x += s);
             self.position_into(&end[..d], bond.to, &mut b);
             let to = landing.cell * basis + bond.to;
-            visit(cell, Some(Span { from, to, wrapped: landing.wrapped, a: &a, b: &b }))?;
+            visit(cell, Some(Span { from, to, a: &a, b: &b }))?;
         }
         Ok(())
     }

@@ -80,7 +80,8 @@ impl Lattice {
         let all = self.all_sites();
         let stop = task::current();
         // How many stay before each chunk.
-        let mut first: Vec<usize> = stays.par_chunks(CHUNK).map(|c| c.iter().filter(|s| **s).count()).collect();
+        let mut first: Vec<usize> =
+            stays.par_chunks(CHUNK).map(|c| c.iter().filter(|s| **s).count()).collect();
         let total = first.iter_mut().fold(0, |sum, n| sum + std::mem::replace(n, sum));
         if total == 0 {
             return Err(Error::input(format!("all {all} sites of the lattice were removed"))

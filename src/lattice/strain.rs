@@ -23,7 +23,10 @@ pub type PositionsMap<'a> = dyn FnMut(&[Vec<f64>]) -> Result<Vec<Vec<f64>>> + 'a
 pub type BondFactors<'a> = dyn FnMut(&[f64], &[f64]) -> Result<Vec<f64>> + 'a;
 
 /// Positions or bonds that a function gets at a time: few enough for the caches, and for an interruption to come soon.
-const CHUNK: usize = 16384;
+const CHUNK: usize = 32768;
+
+/// Those of them that a thread looks at.
+const PART: usize = 4096;
 
 impl Model {
     /// Moves positions, and multiplies every hopping by `factor(|map(y) - map(x)|, |y - x|)` for its bond from `x` to `y`. It
@@ -144,17 +147,20 @@ fn moved_sites(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Re
     let (space, sites, basis) = (lattice.space(), lattice.sites(), lattice.basis().len());
     let mut moved = vec![f64::NAN; lattice.all_sites() * space];
     let steps = task.start("strained positions", sites);
-    let mut position = vec![0.0; space];
     for first in (0..sites).step_by(CHUNK) {
         let chunk = first..(first + CHUNK).min(sites);
-        let mut x = vec![Vec::with_capacity(chunk.len()); space];
-        let mut last = (usize::MAX, [0; MAX_DIMENSION]);
-        for site in chunk.clone() {
-            let full = lattice.full(site);
-            last = lattice.cell_after(last, full / basis);
-            lattice.position_into(&last.1, full % basis, &mut position);
-            x.iter_mut().zip(&position).for_each(|(x, p)| x.push(*p));
-        }
+        let along = |axis: usize| {
+            let mut last = (usize::MAX, [0; MAX_DIMENSION]);
+            let one = |site: usize| {
+                let full = lattice.full(site);
+                last = lattice.cell_after(last, full / basis);
+                let start = lattice.basis()[full % basis].position[axis];
+                let cells = lattice.vectors().iter().zip(last.1);
+                cells.fold(start, |sum, (vector, x)| sum + x as f64 * vector[axis])
+            };
+            chunk.clone().map(one).collect()
+        };
+        let x: Vec<Vec<f64>> = (0..space).into_par_iter().map(along).collect();
         let y = checked(map, &x)?;
         for (k, site) in chunk.clone().enumerate() {
             let to = &mut moved[lattice.full(site) * space..][..space];
@@ -165,18 +171,26 @@ fn moved_sites(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Re
     Ok(moved)
 }
 
-/// Calls `visit` with the cell and both sites, as numbered before removals, of every bond that is there, and with the coordinates
-/// of its cell and whether it crosses a boundary.
+/// Calls `visit` with the cell and both sites, as numbered before removals, of every bond that is there (or of those alone that
+/// cross a boundary), and with the coordinates of its cell and whether it crosses a boundary.
 fn each_bond(
     lattice: &Lattice,
     bond: &Bond,
     cells: Range<usize>,
+    crossing: bool,
     mut visit: impl FnMut(usize, [usize; 2], &[i64; MAX_DIMENSION], bool),
 ) {
     let basis = lattice.basis().len();
     let mut last = (usize::MAX, [0; MAX_DIMENSION]);
     for cell in cells {
         last = lattice.cell_after(last, cell);
+        let inside = || {
+            let mut ends = last.1.iter().zip(&bond.shift).map(|(x, s)| x + s).zip(lattice.cells());
+            ends.all(|(x, n)| x >= 0 && x < *n as i64)
+        };
+        if crossing && inside() {
+            continue;
+        }
         let Some(landing) = lattice.land(&last.1, &bond.shift, 1) else { continue };
         let ends = [cell * basis + bond.from, landing.cell * basis + bond.to];
         if ends.iter().all(|&full| lattice.number(full).is_some()) {
@@ -194,11 +208,14 @@ fn ends_beyond(
 ) -> Result<HashMap<usize, Vec<f64>>> {
     let (space, cells) = (lattice.space(), lattice.cell_count());
     let mut beyond = HashMap::new();
+    if bond.shift.iter().all(|x| *x == 0) {
+        return Ok(beyond);
+    }
     let mut position = vec![0.0; space];
     for first in (0..cells).step_by(CHUNK) {
         task.check()?;
         let (mut from, mut x) = (Vec::new(), vec![Vec::new(); space]);
-        each_bond(lattice, bond, first..(first + CHUNK).min(cells), |cell, _, at, wrapped| {
+        each_bond(lattice, bond, first..(first + CHUNK).min(cells), true, |cell, _, at, wrapped| {
             if wrapped {
                 let mut end = *at;
                 end.iter_mut().zip(&bond.shift).for_each(|(x, s)| *x += s);
@@ -232,13 +249,20 @@ fn scale_bonds(
     let steps = task.start("strained hoppings", cells);
     for first in (0..cells).step_by(CHUNK) {
         let chunk = first..(first + CHUNK).min(cells);
-        let (mut there, mut new) = (Vec::with_capacity(chunk.len()), Vec::with_capacity(chunk.len()));
-        each_bond(lattice, bond, chunk.clone(), |cell, [from, to], _, wrapped| {
-            let from = &moved[from * space..][..space];
-            let end = beyond.get(&cell).filter(|_| wrapped);
-            there.push(cell);
-            new.push(length(end.map_or(&moved[to * space..][..space], Vec::as_slice), from));
-        });
+        let some = |begin: usize| {
+            let cells = begin..(begin + PART).min(chunk.end);
+            let mut list = Vec::with_capacity(cells.len());
+            each_bond(lattice, bond, cells, false, |cell, [from, to], _, wrapped| {
+                let from = &moved[from * space..][..space];
+                let end = if wrapped { beyond.get(&cell) } else { None };
+                let end = end.map_or(&moved[to * space..][..space], Vec::as_slice);
+                list.push((cell, length(end, from)));
+            });
+            list
+        };
+        let starts: Vec<usize> = chunk.clone().step_by(PART).collect();
+        let parts: Vec<Vec<(usize, f64)>> = starts.into_par_iter().map(some).collect();
+        let (there, new): (Vec<usize>, Vec<f64>) = parts.into_iter().flatten().unzip();
         let factors = factor(&new, &vec![old; new.len()])?;
         if factors.len() != new.len() {
             return Err(Error::input(format!("{} factors for {} strained bonds", factors.len(), new.len()))
@@ -306,7 +330,8 @@ fn volume(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Result<
         if up(corner, k) { weight } else { -weight }
     };
     let ends = 1usize << d;
-    let weights: Vec<f64> = (0..points * d * ends).map(|i| weight(i / (d * ends), i / ends % d, i % ends)).collect();
+    let weights: Vec<f64> =
+        (0..points * d * ends).map(|i| weight(i / (d * ends), i / ends % d, i % ends)).collect();
     let beside: Vec<usize> =
         (0..ends).map(|corner| (0..d).filter(|&k| up(corner, k)).map(|k| stride[k]).sum()).collect();
     let stop = task::current();

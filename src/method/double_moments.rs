@@ -271,8 +271,7 @@ impl DoubleMoments {
         let plan = Plan::new(h, dtype, count);
         let mut room = Room::new(h, dtype, &plan)?;
         let mut columns = Vec::with_capacity(vectors.columns());
-        let progress =
-            task.start("two-dimensional moments", vectors.columns() * plan.batches(count));
+        let progress = task.start("two-dimensional moments", vectors.columns() * plan.batches(count));
         let mut done = 0;
         for column in 0..vectors.columns() {
             let right = device.convert(&device.columns(vectors, column..column + 1)?, dtype)?;

@@ -11,7 +11,7 @@ use super::pack::{Body, Pack, dispatch};
 use super::simd::{self, Turn};
 use super::stored::Index;
 use crate::backend::Update;
-use crate::number::Scalar;
+use crate::number::{Real, Scalar};
 
 /// Rows whose products are summed in registers, and whose entries stay in the nearest cache while the lanes of a wide
 /// block are walked one vector after the other. Short enough that sums of 32-bit lanes keep their digits.
@@ -500,18 +500,23 @@ impl<T: Scalar<Real: Lane>, P: Pack<T::Real>, Q: Pack<T::Real>> Visit<T> for Pai
         imaginary: impl Iterator<Item = (usize, T::Real)>,
     ) {
         let pass = self.part.pass;
-        let (mut along, mut across) = (P::splat(T::Real::default()), P::splat(T::Real::default()));
+        // Two sums of each kind in turn: every product would wait for the one before.
+        let zero = P::splat(T::Real::default());
+        let (mut along, mut across) = ([zero; 2], [zero; 2]);
         for (column, value) in entries {
             let x: P = pass.load(2 * column);
-            along = P::splat(value.re()).mla(x, along);
-            across = P::splat(value.im()).mla(x, across);
+            along = [along[1], P::splat(value.re()).mla(x, along[0])];
+            across = [across[1], P::splat(value.im()).mla(x, across[0])];
         }
         for (column, a) in real {
-            along = P::splat(a).mla(pass.load(2 * column), along);
+            along = [along[1], P::splat(a).mla(pass.load(2 * column), along[0])];
         }
         for (column, b) in imaginary {
-            across = P::splat(b).mla(pass.load(2 * column), across);
+            across = [across[1], P::splat(b).mla(pass.load(2 * column), across[0])];
         }
+        let one = P::splat(T::Real::from_f64(1.0));
+        let along = one.mla(along[0], along[1]);
+        let across = one.mla(across[0], across[1]);
         let sum = self.turn.mla(across.swap(), along);
         self.part.finish(row, 0, 2, on_site.map(P::splat), sum);
     }

@@ -79,7 +79,9 @@ impl Body<f64> for Lists<'_> {
             let end = (at + STRIP).min(self.range.end);
             let (x, y): (Vec<&[f64]>, Vec<&[f64]>) = match self.complex {
                 false => (strips(self.x, at..end), strips(self.y, at..end)),
-                true => (take_apart(self.x, at..end, &mut apart_x), take_apart(self.y, at..end, &mut apart_y)),
+                true => {
+                    (take_apart(self.x, at..end, &mut apart_x), take_apart(self.y, at..end, &mut apart_y))
+                }
             };
             products(&x, &y, &mut packs, &mut sums);
             at = end;
@@ -124,7 +126,7 @@ fn products<P: Pack<f64>>(x: &[&[f64]], y: &[&[f64]], packs: &mut [P], sums: &mu
     let length = x[0].len();
     let whole = length / P::WIDTH * P::WIDTH;
     let mut i = 0;
-    // Sums of a tile take sixteen registers of 32, or eight of 16.
+    // Sums of a tile take twenty-four registers of 32, or twelve of 16.
     if P::WIDTH == 8 {
         while i + 8 <= x.len() {
             row_of_tiles::<P, 8>(&x[i..], y, i, whole, packs);
@@ -160,6 +162,11 @@ fn row_of_tiles<P: Pack<f64>, const N: usize>(
     let high = y.len();
     let x: [&[f64]; N] = std::array::from_fn(|k| &x[k][..whole]);
     let mut j = 0;
+    while j + 3 <= high {
+        let three = [&y[j][..whole], &y[j + 1][..whole], &y[j + 2][..whole]];
+        tile::<P, N, 3>(&x, three, (first, j), high, packs);
+        j += 3;
+    }
     while j + 2 <= high {
         tile::<P, N, 2>(&x, [&y[j][..whole], &y[j + 1][..whole]], (first, j), high, packs);
         j += 2;

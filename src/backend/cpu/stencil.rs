@@ -143,7 +143,8 @@ fn cells_of<T: Stored>(of_cell: &[Vec<(isize, C64)>]) -> Cells<T::Real> {
     for (orbital, list) in of_cell.iter().enumerate() {
         for &(distance, z) in list {
             let row = orbital as isize + distance;
-            let (cell, other) = (row.div_euclid(orbitals as isize), row.rem_euclid(orbitals as isize) as usize);
+            let (cell, other) =
+                (row.div_euclid(orbitals as isize), row.rem_euclid(orbitals as isize) as usize);
             let there = all.entry(cell).or_insert_with(|| vec![Vec::new(); lanes]);
             let mut add = |lane: usize, from: usize, factor: f64| {
                 if factor != 0.0 {
@@ -207,7 +208,9 @@ impl<T: Stored<Real: Lane>> Walk<T> for StencilRows<T> {
                 }
                 // Rows of which a part of a cell is asked for come one by one.
                 let mut done = row;
-                if orbital == 0 && let Some(cells) = self.cells.get(line + class) {
+                if orbital == 0
+                    && let Some(cells) = self.cells.get(line + class)
+                {
                     done = visit.cells(row..end, energies, cells);
                 }
                 let energies = energies.map(|e| &e[done - row..]);

@@ -251,21 +251,16 @@ mod defect_functions {
             None => vec![map_of(&defect)?],
         };
         let mut sublattices = Sublattices { lattice: model.model.lattice(), more: Vec::new() };
-        let made: Vec<Defect> = maps
-            .iter()
-            .map(|map| made_by(map, &model.model, &mut sublattices))
-            .collect::<Result<_>>()?;
+        let made: Vec<Defect> =
+            maps.iter().map(|map| made_by(map, &model.model, &mut sublattices)).collect::<Result<_>>()?;
         let more = sublattices.more;
         let mut wider = match more.is_empty() {
             true => None,
             false => Some(model.model.with_sublattices(more)?),
         };
         let target = wider.as_mut().unwrap_or(&mut model.model);
-        let kinds: Vec<Defect> = maps
-            .iter()
-            .zip(made)
-            .map(|(map, made)| defect_of(map, made, target))
-            .collect::<Result<_>>()?;
+        let kinds: Vec<Defect> =
+            maps.iter().zip(made).map(|(map, made)| defect_of(map, made, target)).collect::<Result<_>>()?;
         let places = places_of(&places)?;
         let (overlap, seed) = (o.flag("overlap")?, o.seed()?);
         let count = target.defects(&kinds, &places, overlap, seed, &session()?.task(true))?;
