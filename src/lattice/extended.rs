@@ -24,7 +24,8 @@ impl Lattice {
             )));
         }
         if more.iter().any(|s| s.position.iter().any(|x| !x.is_finite())) {
-            return Err(Error::input("the position of a site is not a finite number"));
+            return Err(Error::input("the position of a site is not a finite number")
+                .hint("look for a division by zero"));
         }
         let old = self.basis.len();
         let new = old + more.len();

@@ -388,9 +388,16 @@ pub fn adjoints(device: &Device) {
 /// Block-vector algebra against loops over entries.
 pub fn algebra(device: &Device) {
     for dtype in TYPES {
-        for (rows, p, q) in
-            [(1, 1, 1), (57, 3, 5), (1000, 8, 8), (301, 17, 4), (4096, 20, 1), (64, 33, 32), (1003, 40, 14), (90, 70, 67)]
-        {
+        for (rows, p, q) in [
+            (1, 1, 1),
+            (57, 3, 5),
+            (1000, 8, 8),
+            (301, 17, 4),
+            (4096, 20, 1),
+            (64, 33, 32),
+            (1003, 40, 14),
+            (90, 70, 67),
+        ] {
             let tolerance = epsilon(dtype) * (1.0 + rows as f64).sqrt();
             let complex = dtype.is_complex();
             let what = |name: &str| format!("{name} of {rows} x {p} and {q}, {dtype}");

@@ -103,11 +103,12 @@ fn same_place(a: &[f64], b: &[f64]) -> bool {
 
 /// A vector of the model's space.
 fn vector_of(value: &Dynamic, model: &Model, what: &str) -> Result<Vec<f64>> {
-    let all = reals(value, what)?;
+    let all = reals(value, what).map_err(|e| e.hint("write it like `[0.0, 0.1]`"))?;
     let space = model.lattice().space();
     match all.len() == space {
         true => Ok(all),
-        false => Err(Error::input(format!("{what} has {} coordinates in a space of {space}", all.len()))),
+        false => Err(Error::input(format!("{what} has {} coordinates in a space of {space}", all.len()))
+            .hint("give one number for each axis")),
     }
 }
 
