@@ -297,6 +297,9 @@ pub trait DenseSolver: Send + Sync {
     fn eigh(&self, n: usize, numbers: DenseMut<'_>) -> Result<Vec<f64>>;
 }
 
+/// Columns of a list that are put side by side together.
+const SIDE_BY_SIDE: usize = 64;
+
 /// What a backend must do. Vectors of one backend are not accepted by another; `download` and `upload` cross over.
 pub trait Backend: Send + Sync + fmt::Debug {
     /// Short name: "cpu", "cuda", "cpu+cuda".
@@ -402,6 +405,10 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
         x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
     }
+    /// `<x_i|y_j>` of single columns, row-major: the product `X^H Y` of lists.
+    fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
+        grams_side_by_side(self, x, y)
+    }
     /// `y = sum_k c_k x_k + b y` of single columns: the product `V c`. With `b = 0`, `y` is not read.
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         mix_one_by_one(&|a, x, b, y| self.axpby(a, x, b, y), x, c, b, y)
@@ -498,6 +505,32 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn walkers(&self, _spec: WalkersSpec) -> Result<Option<Box<dyn DeviceWalkers>>> {
         Ok(None)
     }
+}
+
+/// [`Backend::grams`] of columns that are put side by side first.
+fn grams_side_by_side<B: Backend + ?Sized>(
+    device: &B,
+    x: &[&BlockVector],
+    y: &[&BlockVector],
+) -> Result<Vec<C64>> {
+    let (Some(first), false) = (x.first(), y.is_empty()) else { return Ok(Vec::new()) };
+    let beside = |list: &[&BlockVector]| -> Result<BlockVector> {
+        let mut block = device.zeros(first.dtype(), first.rows(), list.len())?;
+        list.iter().enumerate().try_for_each(|(k, v)| device.set_columns(&mut block, k, v))?;
+        Ok(block)
+    };
+    let mut all = vec![C64::default(); x.len() * y.len()];
+    for (i, some) in x.chunks(SIDE_BY_SIDE).enumerate() {
+        let some = beside(some)?;
+        for (j, others) in y.chunks(SIDE_BY_SIDE).enumerate() {
+            let products = device.gram(&some, &beside(others)?)?;
+            for (k, line) in products.chunks(others.len()).enumerate() {
+                all[(i * SIDE_BY_SIDE + k) * y.len() + j * SIDE_BY_SIDE..][..line.len()]
+                    .copy_from_slice(line);
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// [`Backend::mix`] by sums of two.

@@ -1,6 +1,6 @@
 //! Defects: a few sites removed, on-site terms and hoppings changed, at many places of a model.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::block::Block;
@@ -30,6 +30,10 @@ pub struct Defect {
     pub onsite: Vec<(Place, Block)>,
     /// Hoppings instead of those that are there, from the first place to the second; zeros cut the bond.
     pub hops: Vec<(Place, Place, Block)>,
+    /// Sites that come; of a sublattice that [`Model::with_sublattices`] made.
+    pub add: Vec<Place>,
+    /// Sites that move, with what they have, to a site of such a sublattice.
+    pub moves: Vec<(Place, Place)>,
 }
 
 /// Where defects go.
@@ -47,22 +51,35 @@ pub enum Places {
 struct Placed {
     kind: usize,
     sites: Vec<usize>,
+    /// Those that come, and those that others move to.
+    made: Vec<usize>,
 }
 
 /// The hopping that a bond of a cell gets: the cells that it leaves and reaches, and the block.
 type Edits = BTreeMap<(Vec<i64>, usize, usize), Vec<(usize, usize, Block)>>;
 
 impl Defect {
-    /// All sites that it names, in order: those removed, those with terms, both ends of hoppings.
+    /// All sites that it names, in order: those removed, those that move, those with terms, both ends of hoppings.
     fn places(&self) -> impl Iterator<Item = &Place> {
         let ends = self.hops.iter().flat_map(|(a, b, _)| [a, b]);
-        self.remove.iter().chain(self.onsite.iter().map(|(place, _)| place)).chain(ends)
+        let gone = self.remove.iter().chain(self.moves.iter().map(|(from, _)| from));
+        gone.chain(self.onsite.iter().map(|(place, _)| place)).chain(ends)
+    }
+
+    /// Sites that were not there before.
+    fn made(&self) -> impl Iterator<Item = &Place> {
+        self.add.iter().chain(self.moves.iter().map(|(_, to)| to))
+    }
+
+    /// How many of the sites that it names are there no more.
+    fn gone(&self) -> usize {
+        self.remove.len() + self.moves.len()
     }
 
     /// The defect with its terms as the rows of the model have them.
     fn checked(&self, model: &Model) -> Result<Defect> {
         let mut defect = self.clone();
-        for place in self.places() {
+        for place in self.places().chain(self.made()) {
             // As a bond from the cell's own site: displacements and sites are checked alike.
             super::lattice::check_bond(
                 &Bond { shift: place.shift[..].into(), from: 0, to: place.site },
@@ -113,16 +130,39 @@ impl Model {
         task: &Task,
     ) -> Result<usize> {
         let kinds: Vec<Defect> = kinds.iter().map(|kind| kind.checked(self)).collect::<Result<_>>()?;
-        if kinds.is_empty() || kinds.iter().any(|kind| kind.places().next().is_none()) {
+        if kinds.is_empty() || kinds.iter().any(|kind| kind.places().chain(kind.made()).next().is_none()) {
             return Err(Error::input("a defect that changes nothing")
-                .hint("it has sites to `remove`, `onsite` terms or hoppings (`hop`)"));
+                .hint("it has sites to `remove`, `add` or `move`, `onsite` terms or hoppings (`hop`)"));
         }
+        // A site moves once.
+        let overlap = overlap && kinds.iter().all(|kind| kind.moves.is_empty());
         let placed = self.place_defects(&kinds, places, overlap, seed, task)?;
         let gone: HashSet<usize> =
-            placed.iter().flat_map(|at| &at.sites[..kinds[at.kind].remove.len()]).copied().collect();
+            placed.iter().flat_map(|at| &at.sites[..kinds[at.kind].gone()]).copied().collect();
+        let (mut added, mut moved) = (BTreeSet::new(), BTreeMap::new());
+        for at in &placed {
+            let kind = &kinds[at.kind];
+            let (new, ends) = at.made.split_at(kind.add.len());
+            added.extend(new);
+            moved.extend(at.sites[kind.remove.len()..].iter().copied().zip(ends.iter().copied()));
+        }
+        if !added.is_empty() || !moved.is_empty() {
+            self.unstrained("a site is added")?;
+            let mut model = self.clone();
+            model.appear(&added, &moved)?;
+            model.change(&kinds, &placed, &gone)?;
+            *self = model;
+        } else {
+            self.change(&kinds, &placed, &gone)?;
+        }
+        Ok(placed.len())
+    }
+
+    /// Does what defects say, where the sites that come are there already.
+    fn change(&mut self, kinds: &[Defect], placed: &[Placed], gone: &HashSet<usize>) -> Result<()> {
         let lattice = match gone.is_empty() {
             true => None,
-            false => Some(self.lattice.without_sites(&gone)?),
+            false => Some(self.lattice.without_sites(gone)?),
         };
         let cells = self.lattice.cell_count();
         let bonds: usize = kinds.iter().map(|kind| kind.hops.len()).sum();
@@ -131,12 +171,12 @@ impl Model {
             &format!("the hoppings of defects in {cells} cells"),
         )?;
         self.next_draw();
-        self.defect_terms(&kinds, &placed)?;
-        self.defect_hops(&kinds, &placed)?;
+        self.defect_terms(kinds, placed)?;
+        self.defect_hops(kinds, placed)?;
         if let Some(lattice) = lattice {
             self.renumber(lattice);
         }
-        Ok(placed.len())
+        Ok(())
     }
 
     /// The defects of a call, in the order in which they are put in.
@@ -161,7 +201,7 @@ impl Model {
             for at in cells {
                 let cell = lattice.cell_at(at)?;
                 let kind = kind_of(cell);
-                let sites = self.sites_of(&kinds[kind], at).ok_or_else(|| {
+                let (sites, made) = self.sites_of(&kinds[kind], at).ok_or_else(|| {
                     Error::input(format!("a defect at cell {at:?} names a site that is not there"))
                         .hint("it was removed, or lies beyond an open boundary")
                 })?;
@@ -170,7 +210,7 @@ impl Model {
                         .hint("take them farther apart, or leave `overlap` at true"));
                 }
                 taken.extend(&sites);
-                placed.push(Placed { kind, sites });
+                placed.push(Placed { kind, sites, made });
             }
             return Ok(placed);
         }
@@ -208,14 +248,15 @@ impl Model {
                 break;
             }
             let kind = kind_of(cell);
-            let Some(sites) = self.sites_of(&kinds[kind], &lattice.coordinates(cell)[..d]) else { continue };
+            let at = &lattice.coordinates(cell)[..d];
+            let Some((sites, made)) = self.sites_of(&kinds[kind], at) else { continue };
             if !overlap && sites.iter().any(|site| taken.contains(site)) {
                 continue;
             }
             if !overlap {
                 taken.extend(&sites);
             }
-            placed.push(Placed { kind, sites });
+            placed.push(Placed { kind, sites, made });
         }
         if let Places::Count(n) = places
             && placed.len() < *n
@@ -226,21 +267,21 @@ impl Model {
         Ok(placed)
     }
 
-    /// The sites that a defect at a cell names, if all are there.
-    fn sites_of(&self, defect: &Defect, at: &[i64]) -> Option<Vec<usize>> {
+    /// The sites that a defect at a cell names, if all are there or come with it, and those that come.
+    fn sites_of(&self, defect: &Defect, at: &[i64]) -> Option<(Vec<usize>, Vec<usize>)> {
         let basis = self.lattice.basis().len();
-        let one = |place: &Place| {
-            let full = self.lattice.land(at, &place.shift, 1)?.cell * basis + place.site;
-            self.lattice.number(full).map(|_| full)
-        };
-        defect.places().map(one).collect()
+        let one = |place: &Place| Some(self.lattice.land(at, &place.shift, 1)?.cell * basis + place.site);
+        let made: Vec<usize> = defect.made().map(one).collect::<Option<_>>()?;
+        let there =
+            |full: usize| (self.lattice.number(full).is_some() || made.contains(&full)).then_some(full);
+        Some((defect.places().map(|place| one(place).and_then(there)).collect::<Option<_>>()?, made))
     }
 
     fn defect_terms(&mut self, kinds: &[Defect], placed: &[Placed]) -> Result<()> {
         let mut terms: HashMap<usize, Block> = HashMap::new();
         for at in placed {
             let kind = &kinds[at.kind];
-            for (site, (_, block)) in at.sites[kind.remove.len()..].iter().zip(&kind.onsite) {
+            for (site, (_, block)) in at.sites[kind.gone()..].iter().zip(&kind.onsite) {
                 let none = || Block::scalar(self.orbitals, 0.0);
                 terms.entry(*site).or_insert_with(none).add(block);
             }
@@ -262,7 +303,7 @@ impl Model {
         let mut edits = Edits::new();
         for at in placed {
             let kind = &kinds[at.kind];
-            let ends = at.sites[kind.remove.len() + kind.onsite.len()..].chunks_exact(2);
+            let ends = at.sites[kind.gone() + kind.onsite.len()..].chunks_exact(2);
             for (ends, (a, b, block)) in ends.zip(&kind.hops) {
                 let shift: Vec<i64> = b.shift.iter().zip(&a.shift).map(|(b, a)| b - a).collect();
                 let back: Vec<i64> = shift.iter().map(|x| -x).collect();

@@ -50,7 +50,10 @@ impl Geometry {
     /// A strain that gives no position at a corner of a cell.
     pub fn volume(&self) -> Result<f64> {
         match &self.strain {
-            None => Ok(self.lattice.cell_count() as f64 * content(self.lattice.vectors().to_vec())),
+            None => {
+                let mut vectors = self.lattice.vectors().concat();
+                Ok(self.lattice.cell_count() as f64 * content(&mut vectors, self.lattice.space()))
+            }
             Some(strained) => strained.volume.ok_or_else(|| {
                 Error::input(
                     "the strain maps a corner of the sample to no position, so that its volume is not known",

@@ -14,6 +14,9 @@ use crate::task;
 /// The most directions a lattice can have.
 pub const MAX_DIMENSION: usize = 8;
 
+/// Sites that a thread takes at a time.
+pub(super) const CHUNK: usize = 65536;
+
 /// A site of the unit cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Site {
@@ -61,6 +64,8 @@ pub(super) struct Kept {
     pub number: Vec<usize>,
     /// How many times sites were removed at random: each time has random numbers of its own.
     pub draws: u32,
+    /// Whether sites came that the cells did not have, so that what is missing was not all removed.
+    pub grown: bool,
 }
 
 /// Where a displacement from a cell arrives.
@@ -285,14 +290,18 @@ impl Lattice {
         memory::ensure(8 * sites as u128, &format!("a coordinate of {sites} sites"))?;
         let basis = self.basis.len();
         let stop = task::current();
-        let one = |site: usize| {
+        let mut all = vec![0.0; sites];
+        all.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, all)| {
             stop.heed();
-            let full = self.full(site);
-            let at = self.coordinates(full / basis);
-            let start = self.basis[full % basis].position[axis];
-            self.vectors.iter().zip(at).fold(start, |sum, (vector, x)| sum + x as f64 * vector[axis])
-        };
-        Ok((0..sites).into_par_iter().map(one).collect())
+            let mut last = (usize::MAX, [0; MAX_DIMENSION]);
+            for (x, site) in all.iter_mut().zip(chunk * CHUNK..) {
+                let full = self.full(site);
+                last = self.cell_after(last, full / basis);
+                let start = self.basis[full % basis].position[axis];
+                *x = self.vectors.iter().zip(last.1).fold(start, |sum, (v, x)| sum + x as f64 * v[axis]);
+            }
+        });
+        Ok(all)
     }
 
     /// Sites joined to a site by nearest-neighbour bonds, ascending, each once.
@@ -387,6 +396,28 @@ impl Lattice {
         at
     }
 
+    /// A cell and its coordinates, from those of the cell looked at last, which is mostly the one before.
+    #[inline]
+    pub(super) fn cell_after(
+        &self,
+        (last, mut at): (usize, [i64; MAX_DIMENSION]),
+        cell: usize,
+    ) -> (usize, [i64; MAX_DIMENSION]) {
+        if cell == last {
+            return (cell, at);
+        }
+        if cell == last.wrapping_add(1) && last != usize::MAX {
+            for (x, &n) in at.iter_mut().zip(&self.cells) {
+                *x += 1;
+                if *x < n as i64 {
+                    return (cell, at);
+                }
+                *x = 0;
+            }
+        }
+        (cell, self.coordinates(cell))
+    }
+
     /// Position of site `s` of a cell, which may lie outside the lattice.
     #[inline]
     pub(super) fn position_into(&self, at: &[i64], s: usize, position: &mut [f64]) {
@@ -455,7 +486,7 @@ impl fmt::Display for Lattice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cells: Vec<String> = self.cells.iter().map(usize::to_string).collect();
         write!(f, "Lattice {} of {} cells, {} sites", self.name, cells.join(" x "), self.sites())?;
-        if self.has_removed() {
+        if self.kept.as_ref().is_some_and(|kept| !kept.grown) {
             write!(f, " ({} removed)", self.all_sites() - self.sites())?;
         }
         let names: Vec<String> = self.wrap.iter().map(|w| boundary_name(*w)).collect();

@@ -9,6 +9,7 @@ mod block;
 mod bravais;
 mod defects;
 mod disorder;
+mod extended;
 mod flux;
 mod geometry;
 #[allow(clippy::module_inception)] // the type of that name deserves the file of that name

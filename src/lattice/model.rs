@@ -300,13 +300,13 @@ impl Model {
     ///
     /// # Errors
     /// A number of energies that is not that of the sites, one that is not finite, no memory.
-    pub fn onsite_each(&mut self, energies: &[f64]) -> Result<()> {
+    pub fn onsite_each(&mut self, energies: Vec<f64>) -> Result<()> {
         let energies = self.one_a_site(energies)?;
         self.energies.push(energies);
         Ok(())
     }
 
-    pub(super) fn one_a_site(&self, energies: &[f64]) -> Result<Arc<Vec<f64>>> {
+    pub(super) fn one_a_site(&self, energies: Vec<f64>) -> Result<Arc<Vec<f64>>> {
         let sites = self.lattice.sites();
         if energies.len() != sites {
             return Err(Error::input(format!("{} on-site energies for {sites} sites", energies.len()))
@@ -316,8 +316,7 @@ impl Model {
             return Err(Error::input(format!("the energy of site {site} is {}", energies[site]))
                 .hint("look for a division by zero"));
         }
-        memory::ensure(8 * sites as u128, &format!("the energies of {sites} sites"))?;
-        Ok(Arc::new(energies.to_vec()))
+        Ok(Arc::new(energies))
     }
 
     /// Adds a hopping by a displacement in cells, on every sublattice to itself: `block` takes a particle from cell `r`
@@ -478,16 +477,26 @@ impl Model {
     }
 
     pub(super) fn renumber(&mut self, lattice: Lattice) {
+        let lists = self.local.len() + self.energies.len() + self.fields.len() + self.singlets.len();
+        if lists == 0 {
+            self.lattice = lattice;
+            return;
+        }
         let before: Vec<usize> =
             (0..lattice.sites()).filter_map(|site| self.lattice.number(lattice.full(site))).collect();
-        self.local.iter_mut().for_each(|table| Arc::make_mut(table).select(&before));
-        for energies in self.energies.iter_mut().chain(&mut self.fields) {
-            *energies = Arc::new(before.iter().map(|&site| energies[site]).collect());
-        }
-        for pairs in &mut self.singlets {
-            *pairs = Arc::new(before.iter().map(|&site| pairs[site]).collect());
-        }
+        self.take_sites(&before);
         self.lattice = lattice;
+    }
+
+    /// Gives each site what the site of this number had; one without a number has nothing.
+    pub(super) fn take_sites(&mut self, before: &[usize]) {
+        fn taken<T: Copy + Default>(list: &mut Arc<Vec<T>>, before: &[usize]) {
+            *list =
+                Arc::new(before.iter().map(|&site| list.get(site).copied().unwrap_or_default()).collect());
+        }
+        self.local.iter_mut().for_each(|table| Arc::make_mut(table).select(before));
+        self.energies.iter_mut().chain(&mut self.fields).for_each(|energies| taken(energies, before));
+        self.singlets.iter_mut().for_each(|pairs| taken(pairs, before));
     }
 
     /// The bonds that [`Model::nearest`] puts hoppings on.
@@ -534,8 +543,6 @@ pub(super) struct Span<'a> {
     pub from: usize,
     /// The site it reaches.
     pub to: usize,
-    /// Whether it crosses a boundary.
-    pub wrapped: bool,
     /// Position of the site it leaves.
     pub a: &'a [f64],
     /// Position that it reaches, beyond the boundary where it crosses one.
@@ -571,7 +578,7 @@ impl Lattice {
             end.iter_mut().zip(&bond.shift).for_each(|(x, s)| *x += s);
             self.position_into(&end[..d], bond.to, &mut b);
             let to = landing.cell * basis + bond.to;
-            visit(cell, Some(Span { from, to, wrapped: landing.wrapped, a: &a, b: &b }))?;
+            visit(cell, Some(Span { from, to, a: &a, b: &b }))?;
         }
         Ok(())
     }

@@ -212,7 +212,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::zeeman`] and [`Model::onsite_each`].
-    pub fn zeeman_each(&mut self, energies: &[f64]) -> Result<()> {
+    pub fn zeeman_each(&mut self, energies: Vec<f64>) -> Result<()> {
         self.with_spins()?;
         let energies = self.one_a_site(energies)?;
         self.fields.push(energies);

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::lattice::{Kept, Lattice};
+use rayon::prelude::*;
+
+use super::lattice::{CHUNK, Kept, Lattice};
 use crate::error::{Error, Result};
 use crate::number::memory;
 use crate::number::philox::{self, Stream};
@@ -17,15 +19,16 @@ impl Lattice {
         let steps = task.start("removing sites", self.sites());
         let mut position = vec![0.0; self.space()];
         let basis = self.basis.len();
-        let mut at_site = |site: usize| {
+        let mut stays = self.all_stay()?;
+        for (site, stays) in stays.iter_mut().enumerate() {
             if site.is_multiple_of(1024) {
                 steps.advance(site)?;
             }
             let full = self.full(site);
             self.position_into(&self.coordinates(full / basis), full % basis, &mut position);
-            gone(&position)
-        };
-        self.without(&mut at_site, self.draws())
+            *stays = !gone(&position)?;
+        }
+        self.keeping(&stays, self.draws())
     }
 
     /// The lattice without each site with probability `fraction`: site `i` (as numbered here) goes when
@@ -41,11 +44,16 @@ impl Lattice {
             )));
         }
         let draw = self.draws();
-        let mut gone = |site: usize| {
-            let w = philox::words(seed, Stream::Vacancies as u32, site as u64, draw);
-            Ok(philox::unit(w[0], w[1]) < fraction)
-        };
-        self.without(&mut gone, draw + 1)
+        let mut stays = self.all_stay()?;
+        let stop = task::current();
+        stays.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, stays)| {
+            stop.heed();
+            for (stays, site) in stays.iter_mut().zip(chunk * CHUNK..) {
+                let w = philox::words(seed, Stream::Vacancies as u32, site as u64, draw);
+                *stays = philox::unit(w[0], w[1]) >= fraction;
+            }
+        });
+        self.keeping(&stays, draw + 1)
     }
 
     /// The lattice without some sites, as numbered before removals.
@@ -53,31 +61,56 @@ impl Lattice {
     /// # Errors
     /// As [`Lattice::remove`].
     pub(super) fn without_sites(&self, gone: &std::collections::HashSet<usize>) -> Result<Self> {
-        self.without(&mut |site| Ok(gone.contains(&self.full(site))), self.draws())
+        let stays: Vec<bool> = (0..self.sites()).map(|site| !gone.contains(&self.full(site))).collect();
+        self.keeping(&stays, self.draws())
     }
 
-    fn draws(&self) -> u32 {
+    pub(super) fn draws(&self) -> u32 {
         self.kept.as_ref().map_or(0, |kept| kept.draws)
     }
 
-    fn without(&self, gone: &mut dyn FnMut(usize) -> Result<bool>, draws: u32) -> Result<Self> {
+    /// A mark for each site.
+    fn all_stay(&self) -> Result<Vec<bool>> {
+        memory::ensure(17 * self.all_sites() as u128, &format!("numbering {} sites", self.all_sites()))?;
+        Ok(vec![true; self.sites()])
+    }
+
+    /// The lattice with the sites that stay.
+    fn keeping(&self, stays: &[bool], draws: u32) -> Result<Self> {
         let all = self.all_sites();
-        memory::ensure(16 * all as u128, &format!("numbering {all} sites"))?;
-        let mut kept = Kept { full: Vec::new(), number: vec![usize::MAX; all], draws };
-        for site in 0..self.sites() {
-            if site.is_multiple_of(65536) {
-                task::poll()?;
-            }
-            if !gone(site)? {
-                let full = self.full(site);
-                kept.number[full] = kept.full.len();
-                kept.full.push(full);
-            }
-        }
-        if kept.full.is_empty() {
+        let stop = task::current();
+        // How many stay before each chunk.
+        let mut first: Vec<usize> =
+            stays.par_chunks(CHUNK).map(|c| c.iter().filter(|s| **s).count()).collect();
+        let total = first.iter_mut().fold(0, |sum, n| sum + std::mem::replace(n, sum));
+        if total == 0 {
             return Err(Error::input(format!("all {all} sites of the lattice were removed"))
                 .hint("a lattice has one site at least"));
         }
-        Ok(Lattice { kept: Some(Arc::new(kept)), ..self.clone() })
+        let mut full = vec![0; total];
+        let mut parts = Vec::with_capacity(first.len());
+        let mut rest = full.as_mut_slice();
+        for (k, &begin) in first.iter().enumerate() {
+            let end = first.get(k + 1).copied().unwrap_or(total);
+            let (own, others) = std::mem::take(&mut rest).split_at_mut(end - begin);
+            parts.push(own);
+            rest = others;
+        }
+        parts.into_par_iter().zip(stays.par_chunks(CHUNK)).enumerate().for_each(|(chunk, (full, stays))| {
+            stop.heed();
+            let sites = (chunk * CHUNK..).zip(stays).filter(|(_, stays)| **stays);
+            full.iter_mut().zip(sites).for_each(|(full, (site, _))| *full = self.full(site));
+        });
+        // Sites ascend before removals too: each chunk of them is a run of those that stay.
+        let mut number = vec![usize::MAX; all];
+        number.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, number)| {
+            stop.heed();
+            let (begin, end) = (chunk * CHUNK, chunk * CHUNK + number.len());
+            let from = full.partition_point(|&full| full < begin);
+            let here = (from..).zip(&full[from..]).take_while(|(_, full)| **full < end);
+            here.for_each(|(site, full)| number[full - begin] = site);
+        });
+        let grown = self.kept.as_ref().is_some_and(|kept| kept.grown);
+        Ok(Lattice { kept: Some(Arc::new(Kept { full, number, draws, grown })), ..self.clone() })
     }
 }

@@ -37,18 +37,19 @@ impl Strained {
     }
 }
 
-/// The volume that vectors span, by Gram and Schmidt.
-pub(super) fn content(mut vectors: Vec<Vec<f64>>) -> f64 {
+/// The volume that vectors of so many numbers span, one after the other, by Gram and Schmidt. They are changed.
+pub(super) fn content(vectors: &mut [f64], space: usize) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let mut product = 1.0;
-    for k in 0..vectors.len() {
-        let (done, rest) = vectors.split_at_mut(k);
-        for before in done.iter() {
+    for k in 0..vectors.len() / space {
+        let (done, rest) = vectors.split_at_mut(k * space);
+        let own = &mut rest[..space];
+        for before in done.chunks(space) {
             let square = dot(before, before);
-            let along = if square > 0.0 { dot(before, &rest[0]) / square } else { 0.0 };
-            rest[0].iter_mut().zip(before).for_each(|(x, b)| *x -= along * b);
+            let along = if square > 0.0 { dot(before, own) / square } else { 0.0 };
+            own.iter_mut().zip(before).for_each(|(x, b)| *x -= along * b);
         }
-        product *= dot(&rest[0], &rest[0]).sqrt();
+        product *= dot(own, own).sqrt();
     }
     product
 }

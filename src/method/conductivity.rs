@@ -50,11 +50,14 @@ impl DoubleMoments {
             sigma.iter_mut().for_each(|x| *x *= prefactor);
             Ok(sigma)
         };
-        let mean = sigma(self.values())?;
         // The conductivity is linear in the moments: the mean over the vectors may be taken before or after.
-        let each: Vec<Vec<f64>> =
-            if self.vectors() < 2 { Vec::new() } else { self.of_each().map(sigma).collect::<Result<_>>()? };
-        let errors = (0..mean.len()).map(|i| standard_error(each.iter().map(|of| of[i] - mean[i]))).collect();
+        let each: Vec<Vec<f64>> = self.of_each().map(sigma).collect::<Result<_>>()?;
+        let mean: Vec<f64> = (0..potentials.len())
+            .map(|i| each.iter().map(|of| of[i]).sum::<f64>() / each.len() as f64)
+            .collect();
+        let several = if each.len() < 2 { &[] } else { &each[..] };
+        let errors =
+            (0..mean.len()).map(|i| standard_error(several.iter().map(|of| of[i] - mean[i]))).collect();
         Ok((mean, errors))
     }
 
@@ -158,18 +161,34 @@ impl Cold {
     }
 
     fn at(&self, phi: f64) -> f64 {
-        let (s, c) = phi.sin_cos();
-        // Clenshaw's recurrence, of cosines and of sines.
-        let (mut a1, mut a2, mut b1, mut b2) = (0.0, 0.0, 0.0, 0.0);
-        for (surface, sea) in self.surface[1..].iter().zip(&self.sea[1..]).rev() {
-            (a1, a2) = (2.0 * c * a1 - a2 + surface, a1);
-            (b1, b2) = (2.0 * c * b1 - b2 + sea, b1);
+        self.at_each([phi])[0]
+    }
+
+    /// At several angles side by side: each recurrence alone would wait for its own products.
+    fn at_each<const N: usize>(&self, phi: [f64; N]) -> [f64; N] {
+        let (mut s, mut c) = ([0.0; N], [0.0; N]);
+        for l in 0..N {
+            (s[l], c[l]) = phi[l].sin_cos();
         }
-        // 1/s^2 comes from two densities of states. It is cut off at the distance from the window's end that the
-        // moments resolve.
-        let ends = (self.count as f64 * s).powi(2);
-        let inverse = if ends < 1e-12 { 1.0 } else { -(-ends).exp_m1() / ends } * (self.count as f64).powi(2);
-        (self.surface[0] + c * a1 - a2) * inverse + self.sea[0] * (PI - phi) - s * b1
+        // Clenshaw's recurrence, of cosines and of sines.
+        let (mut a1, mut a2, mut b1, mut b2) = ([0.0; N], [0.0; N], [0.0; N], [0.0; N]);
+        for (surface, sea) in self.surface[1..].iter().zip(&self.sea[1..]).rev() {
+            for l in 0..N {
+                (a1[l], a2[l]) = (2.0 * c[l] * a1[l] - a2[l] + surface, a1[l]);
+                (b1[l], b2[l]) = (2.0 * c[l] * b1[l] - b2[l] + sea, b1[l]);
+            }
+        }
+        let mut values = [0.0; N];
+        for l in 0..N {
+            // 1/s^2 comes from two densities of states. It is cut off at the distance from the window's end that the
+            // moments resolve.
+            let ends = (self.count as f64 * s[l]).powi(2);
+            let inverse =
+                if ends < 1e-12 { 1.0 } else { -(-ends).exp_m1() / ends } * (self.count as f64).powi(2);
+            let below = self.sea[0] * (PI - phi[l]) - s[l] * b1[l];
+            values[l] = (self.surface[0] + c[l] * a1[l] - a2[l]) * inverse + below;
+        }
+        values
     }
 
     /// Quadrature points between ascending angles: energy, weight in an integral over energy, conductivity there.
@@ -182,11 +201,14 @@ impl Cold {
             for part in 0..parts as usize {
                 self.stop.heed();
                 let middle = pair[0] + half * (2 * part + 1) as f64;
-                nodes.extend(rule.iter().map(|(x, weight)| {
-                    let phi = middle + half * x;
-                    let wide = weight * half * phi.sin() * self.window.half_width;
-                    (self.window.energy(phi.cos()), wide, self.at(phi))
-                }));
+                for some in rule.chunks(NODES / 2) {
+                    let phi: [f64; NODES / 2] = std::array::from_fn(|k| middle + half * some[k].0);
+                    let values = phi.iter().zip(self.at_each(phi)).zip(some);
+                    nodes.extend(values.map(|((phi, sigma), (_, weight))| {
+                        let wide = weight * half * phi.sin() * self.window.half_width;
+                        (self.window.energy(phi.cos()), wide, sigma)
+                    }));
+                }
             }
         }
         nodes

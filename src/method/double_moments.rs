@@ -3,12 +3,16 @@
 use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::Window;
-use crate::number::{C64, Series, Table, memory};
+use crate::number::{C64, DType, Series, Table, memory};
 use crate::operator::Operator;
 use crate::task::Task;
 
-/// Orders computed together on either side, enough for efficient matrix products.
+/// Orders of the left side that are multiplied with those of the right together.
 const BATCH: usize = 64;
+
+/// Bytes that the vectors of both sides may take without being asked for, and orders of the right side that may take more.
+const ORDINARY: usize = 512 << 20;
+const ENOUGH: usize = 128;
 
 /// <l|T_n(H~)|r> for n = 0, 1, ..., `count` - 1: one row per order, one number per pair of columns.
 pub fn cross_moments(
@@ -92,18 +96,115 @@ impl Polynomials {
         Ok(())
     }
 
-    /// The next `count` orders as the columns of a block.
-    fn take(&mut self, count: usize) -> Result<BlockVector> {
-        let device = self.h.device().clone();
-        let mut block = device.zeros(self.current.dtype(), self.current.rows(), count)?;
-        for column in 0..count {
-            device.set_columns(&mut block, column, &self.current)?;
-            self.step()?;
+    /// Calls `keep` with each of the next `count` orders, the number of which among them comes first; nothing follows if these
+    /// are the `last`.
+    fn take(
+        &mut self,
+        count: usize,
+        last: bool,
+        mut keep: impl FnMut(usize, &BlockVector) -> Result<()>,
+    ) -> Result<()> {
+        for k in 0..count {
+            let v = &self.current;
+            let length = self.h.device().dots(v, v)?.first().map_or(0.0, |z| z.re);
+            self.window.holds(length, self.square, v.dtype())?;
+            keep(k, v)?;
+            if k + 1 < count || !last {
+                self.step()?;
+            }
         }
-        for z in device.dots(&block, &block)? {
-            self.window.holds(z.re, self.square, block.dtype())?;
+        Ok(())
+    }
+}
+
+/// What the moments of one random vector are made of: mu_mn = factor <l|T_m B T_n|r>.
+struct Sides<'a> {
+    h: &'a Operator,
+    window: Window,
+    /// B.
+    between: &'a Operator,
+    left: BlockVector,
+    right: BlockVector,
+    factor: C64,
+}
+
+impl Sides<'_> {
+    /// The moments, row-major in m. Orders of the right side are kept as many as the plan says, and for each such pass the
+    /// left side begins anew. `advance` is called after each batch.
+    fn moments(
+        &self,
+        count: usize,
+        plan: &Plan,
+        room: &mut Room,
+        advance: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Vec<C64>> {
+        let device = self.h.device();
+        let mut values = vec![C64::default(); count * count];
+        let mut right = Polynomials::new(self.h, self.window, self.right.clone())?;
+        for n in (0..count).step_by(plan.right) {
+            let width = plan.right.min(count - n);
+            right.take(width, n + width == count, |k, v| {
+                if self.between.overwrites() {
+                    return self.between.update(Update::PRODUCT, v, &mut room.right[k], None);
+                }
+                room.right[k] = self.between.apply(v)?;
+                Ok(())
+            })?;
+            let beside: Vec<&BlockVector> = room.right[..width].iter().collect();
+            let mut left = Polynomials::new(self.h, self.window, self.left.clone())?;
+            for m in (0..count).step_by(plan.left) {
+                let height = plan.left.min(count - m);
+                left.take(height, m + height == count, |k, v| {
+                    device.axpby(&[C64::ONE], v, &[C64::ZERO], &mut room.left[k])
+                })?;
+                let above: Vec<&BlockVector> = room.left[..height].iter().collect();
+                let products = device.grams(&above, &beside)?;
+                for (i, line) in products.chunks(width).enumerate() {
+                    let to = &mut values[(m + i) * count + n..][..width];
+                    to.iter_mut().zip(line).for_each(|(to, z)| *to = z * self.factor);
+                }
+                advance()?;
+            }
         }
-        Ok(block)
+        Ok(values)
+    }
+}
+
+/// How many orders are kept at a time.
+struct Plan {
+    right: usize,
+    left: usize,
+}
+
+impl Plan {
+    /// As many orders of the right side as half of the free memory holds, but beyond 512 MB no more than make the left side's
+    /// steps cheap beside the products.
+    fn new(h: &Operator, dtype: DType, count: usize) -> Plan {
+        let vector = (h.dim() * dtype.bytes()).max(1);
+        let ordinary = (ORDINARY / vector).max(ENOUGH + BATCH);
+        // Both recurrences and their starts have vectors of their own.
+        let fit = ordinary.min(h.device().memory().free / 2 / vector).saturating_sub(8).max(2);
+        let left = BATCH.min(fit / 3).clamp(1, count);
+        let passes = count.div_ceil(fit - left);
+        Plan { right: count.div_ceil(passes), left }
+    }
+
+    /// Batches of one vector.
+    fn batches(&self, count: usize) -> usize {
+        count.div_ceil(self.right) * count.div_ceil(self.left)
+    }
+}
+
+/// Vectors that are filled again and again.
+struct Room {
+    right: Vec<BlockVector>,
+    left: Vec<BlockVector>,
+}
+
+impl Room {
+    fn new(h: &Operator, dtype: DType, plan: &Plan) -> Result<Room> {
+        let vectors = |n: usize| (0..n).map(|_| h.device().zeros(dtype, h.rows(), 1)).collect::<Result<_>>();
+        Ok(Room { right: vectors(plan.right)?, left: vectors(plan.left)? })
     }
 }
 
@@ -152,37 +253,38 @@ impl DoubleMoments {
         let bytes = 16 * (count as u128).pow(2) * (vectors.columns() as u128 + 1);
         memory::ensure(bytes, &format!("{count} x {count} moments of {} vectors", vectors.columns()))?;
         let device = h.device();
-        let complex = [h, a, b].iter().any(|o| o.dtype().is_complex()) || vectors.dtype().is_complex();
-        let dtype = if complex { h.dtype().to_complex() } else { h.dtype() };
-        let batches = count.div_ceil(BATCH);
+        let complex = |all: &[&Operator]| all.iter().any(|o| o.dtype().is_complex());
+        // Velocities of a real Hamiltonian are imaginary: real matrices serve.
+        let real = match complex(&[h]) || vectors.dtype().is_complex() {
+            true => None,
+            false => a.real_velocity()?.zip(b.real_velocity()?),
+        };
+        // A = f M has the adjoint conj(f) M^T, and M^T = -M.
+        let (acted, between, factor) = match &real {
+            Some(((f, m), (g, n))) => (m.clone(), n, -f * g),
+            None => (a.adjoint()?, b, C64::ONE),
+        };
+        let dtype = match real.is_none() && (complex(&[h, a, b]) || vectors.dtype().is_complex()) {
+            true => h.dtype().to_complex(),
+            false => h.dtype(),
+        };
+        let plan = Plan::new(h, dtype, count);
+        let mut room = Room::new(h, dtype, &plan)?;
         let mut columns = Vec::with_capacity(vectors.columns());
-        let progress = task.start("two-dimensional moments", vectors.columns() * batches * batches);
-        let adjoint = a.adjoint()?;
+        let progress = task.start("two-dimensional moments", vectors.columns() * plan.batches(count));
+        let mut done = 0;
         for column in 0..vectors.columns() {
-            let mut values = vec![C64::default(); count * count];
-            let r = device.convert(&device.columns(vectors, column..column + 1)?, dtype)?;
-            let norm = device.dots(&r, &r)?[0].re;
+            let right = device.convert(&device.columns(vectors, column..column + 1)?, dtype)?;
+            let norm = device.dots(&right, &right)?[0].re;
             if !(norm > 0.0) {
                 return Err(Error::numeric("a starting vector is zero"));
             }
-            let ar = adjoint.apply(&r)?;
-            let mut right = Polynomials::new(h, window, r)?;
-            for n0 in (0..count).step_by(BATCH) {
-                let width = BATCH.min(count - n0);
-                let bt = b.apply(&right.take(width)?)?;
-                let mut left = Polynomials::new(h, window, ar.clone())?;
-                for m0 in (0..count).step_by(BATCH) {
-                    let height = BATCH.min(count - m0);
-                    let gram = device.gram(&left.take(height)?, &bt)?;
-                    for i in 0..height {
-                        for j in 0..width {
-                            values[(m0 + i) * count + n0 + j] = gram[i * width + j] / norm;
-                        }
-                    }
-                    progress.advance(column * batches * batches + n0 / BATCH * batches + m0 / BATCH + 1)?;
-                }
-            }
-            columns.push(values);
+            let left = acted.apply(&right)?;
+            let sides = Sides { h, window, between, left, right, factor: factor / norm };
+            columns.push(sides.moments(count, &plan, &mut room, &mut || {
+                done += 1;
+                progress.advance(done)
+            })?);
         }
         let volume = h.geometry().and_then(|geometry| geometry.volume().ok());
         Ok(Self::of_vectors(window, h.dim(), count, columns)?.on(volume, ""))

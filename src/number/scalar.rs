@@ -32,7 +32,8 @@ impl DType {
     }
 
     /// Whether the type is complex.
-    pub fn is_complex(self) -> bool {
+    #[inline]
+    pub const fn is_complex(self) -> bool {
         matches!(self, DType::C32 | DType::C64)
     }
 

@@ -121,6 +121,18 @@ impl Series {
     }
 
     /// The real data; an error names `what` needs them if they are complex.
+    pub fn into_real(self, what: &str) -> Result<Vec<f64>> {
+        self.as_real(what)?;
+        match self {
+            Series::Real(data) => Ok(data),
+            Series::Complex(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// The same, lent.
+    ///
+    /// # Errors
+    /// As [`Series::into_real`].
     pub fn as_real(&self, what: &str) -> Result<&[f64]> {
         match self {
             Series::Real(data) => Ok(data),

@@ -388,9 +388,16 @@ pub fn adjoints(device: &Device) {
 /// Block-vector algebra against loops over entries.
 pub fn algebra(device: &Device) {
     for dtype in TYPES {
-        for (rows, p, q) in
-            [(1, 1, 1), (57, 3, 5), (1000, 8, 8), (301, 17, 4), (4096, 20, 1), (64, 33, 32), (1003, 40, 14)]
-        {
+        for (rows, p, q) in [
+            (1, 1, 1),
+            (57, 3, 5),
+            (1000, 8, 8),
+            (301, 17, 4),
+            (4096, 20, 1),
+            (64, 33, 32),
+            (1003, 40, 14),
+            (90, 70, 67),
+        ] {
             let tolerance = epsilon(dtype) * (1.0 + rows as f64).sqrt();
             let complex = dtype.is_complex();
             let what = |name: &str| format!("{name} of {rows} x {p} and {q}, {dtype}");
@@ -470,6 +477,14 @@ pub fn algebra(device: &Device) {
             let mut expected = vec![C64::default(); p];
             (0..rows * p).for_each(|i| expected[i % p] += xh[i].conj() * first(i / p));
             close(&found, &expected, tolerance, &what("products of a list"));
+            let others: Vec<BlockVector> =
+                (0..q).map(|i| device.columns(&y, i..i + 1).expect("a column")).collect();
+            let found = device.grams(&list, &others.iter().collect::<Vec<_>>()).expect("<x_i|y_j>");
+            let mut expected = vec![C64::default(); p * q];
+            for (at, sum) in expected.iter_mut().enumerate() {
+                *sum = (0..rows).map(|r| xh[r * p + at / q].conj() * yh[r * q + at % q]).sum();
+            }
+            close(&found, &expected, tolerance, &what("products of two lists"));
             let mut sum = single.clone();
             device.mix(&list, &a, -0.5, &mut sum).expect("a sum of columns");
             let row = |i: usize| (0..p).map(|k| a[k] * xh[i * p + k]).sum::<C64>() - 0.5 * first(i);

@@ -8,10 +8,10 @@ use std::ops::Range;
 use super::Isa;
 use super::block::Lane;
 use super::pack::{Body, Pack, dispatch};
-use super::simd;
+use super::simd::{self, Turn};
 use super::stored::Index;
 use crate::backend::Update;
-use crate::number::Scalar;
+use crate::number::{Real, Scalar};
 
 /// Rows whose products are summed in registers, and whose entries stay in the nearest cache while the lanes of a wide
 /// block are walked one vector after the other. Short enough that sums of 32-bit lanes keep their digits.
@@ -50,6 +50,12 @@ pub(super) trait Visit<T: Scalar> {
         one_by_one(self, rows, starts, columns, values);
     }
 
+    /// Whole cells with the same entries, with their on-site energies; says where it ended.
+    #[inline(always)]
+    fn cells(&mut self, rows: Range<usize>, _on_site: Option<&[T::Real]>, _cells: &Cells<T::Real>) -> usize {
+        rows.start
+    }
+
     /// Rows that all have the same entries `(distance in rows, value)`, with their on-site energies.
     #[inline(always)]
     fn run(&mut self, rows: Range<usize>, on_site: Option<&[T::Real]>, entries: &[(isize, T)]) {
@@ -76,6 +82,59 @@ fn one_by_one<T: Scalar, J: Index>(
         fetch(columns, range.start + AHEAD, range.end + AHEAD);
         let entries = columns[range.clone()].iter().zip(&values[range]).map(|(j, &value)| (j.at(), value));
         visit.row(row, None, entries, empty(), empty());
+    }
+}
+
+/// What a cell's rows take from the cells around it, for as many cells as there are in sixteen lanes. It is there where the
+/// rows of a cell are 2, 4 or 8 reals of a single column.
+pub(super) struct Cells<F> {
+    /// Reals of a cell.
+    pub lanes: usize,
+    /// Distances in reals, and the factors of the same lane there.
+    pub straight: Vec<(isize, [F; 16])>,
+    /// The same of other lanes.
+    pub turned: Vec<(isize, Turn, [F; 16])>,
+}
+
+impl<F: Lane> Cells<F> {
+    /// Does the rows from `rows.start` on that fill packs, and says where it ended.
+    #[inline(always)]
+    fn run<Q: Pack<F>>(
+        &self,
+        part: &mut Part<'_, F, Q>,
+        rows: Range<usize>,
+        stride: usize,
+        on_site: Option<&[F]>,
+    ) -> usize {
+        let pass = part.pass;
+        let step = Q::WIDTH / stride;
+        let mut from = rows.start;
+        while from + step <= rows.end {
+            let at = from * stride;
+            let mut sum = Q::splat(F::default());
+            for (distance, factors) in &self.straight {
+                // SAFETY: a list of sixteen, and no pack here is wider; so below.
+                let factors = unsafe { Q::load(factors.as_ptr()) };
+                sum = factors.mla(pass.load(at.wrapping_add_signed(*distance)), sum);
+            }
+            for (distance, turn, factors) in &self.turned {
+                let x: Q = pass.load(at.wrapping_add_signed(*distance));
+                // SAFETY: as above.
+                sum = unsafe { Q::load(factors.as_ptr()) }.mla(x.permute(turn), sum);
+            }
+            // No closure: what the compiler does not inline has not the instructions that it needs.
+            let energies = match on_site {
+                Some(all) => {
+                    let all = &all[from - rows.start..][..step];
+                    // SAFETY: as many numbers as rows.
+                    Some(unsafe { if stride == 2 { Q::twice(all.as_ptr()) } else { Q::load(all.as_ptr()) } })
+                }
+                None => None,
+            };
+            part.finish(from, 0, stride, energies, sum);
+            from += step;
+        }
+        from
     }
 }
 
@@ -254,6 +313,14 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<'_, F, P, Q> {
     }
 
     #[inline(always)]
+    fn cells(&mut self, rows: Range<usize>, on_site: Option<&[F]>, cells: &Cells<F>) -> usize {
+        match P::WIDTH == 1 && self.stride == 1 && cells.lanes <= Q::TURNED {
+            true => cells.run(&mut self.many, rows, 1, on_site),
+            false => rows.start,
+        }
+    }
+
+    #[inline(always)]
     fn run(&mut self, rows: Range<usize>, on_site: Option<&[F]>, entries: &[(isize, F)]) {
         let mut from = rows.start;
         if P::WIDTH == 1 && self.stride == 1 {
@@ -263,11 +330,14 @@ impl<F: Lane, P: Pack<F>, Q: Pack<F>> Visit<F> for RealRows<'_, F, P, Q> {
                 for &(distance, value) in entries {
                     sum = Q::splat(value).mla(pass.load(from.wrapping_add_signed(distance)), sum);
                 }
-                let energies = on_site.map(|e| {
-                    let e = &e[from - rows.start..][..Q::WIDTH];
-                    // SAFETY: the slice is as long as the pack.
-                    unsafe { Q::load(e.as_ptr()) }
-                });
+                let energies = match on_site {
+                    Some(e) => {
+                        let e = &e[from - rows.start..][..Q::WIDTH];
+                        // SAFETY: the slice is as long as the pack.
+                        Some(unsafe { Q::load(e.as_ptr()) })
+                    }
+                    None => None,
+                };
                 self.many.finish(from, 0, 1, energies, sum);
                 from += Q::WIDTH;
             }
@@ -400,6 +470,95 @@ impl<T: Scalar<Real: Lane>, P: Pack<T::Real>> Visit<T> for ComplexRows<'_, T::Re
     }
 }
 
+/// The rows of a complex matrix on a single column: real and imaginary part are neighbours, a pack of two lanes.
+struct PairRows<'a, F, P, Q> {
+    part: Part<'a, F, P>,
+    /// Whole cells.
+    many: Part<'a, F, Q>,
+    /// What i does to parts that have changed places.
+    turn: P,
+}
+
+impl<'a, F: Lane, P: Pack<F>, Q: Pack<F>> PairRows<'a, F, P, Q> {
+    #[inline(always)]
+    fn new(pass: &'a Pass<F>) -> Self {
+        let signs = [F::from_f64(-1.0), F::from_f64(1.0)];
+        // SAFETY: a pack of two lanes.
+        let turn = unsafe { P::load(signs.as_ptr()) };
+        PairRows { part: Part::new(pass), many: Part::new(pass), turn }
+    }
+}
+
+impl<T: Scalar<Real: Lane>, P: Pack<T::Real>, Q: Pack<T::Real>> Visit<T> for PairRows<'_, T::Real, P, Q> {
+    #[inline(always)]
+    fn row(
+        &mut self,
+        row: usize,
+        on_site: Option<T::Real>,
+        entries: impl Iterator<Item = (usize, T)>,
+        real: impl Iterator<Item = (usize, T::Real)>,
+        imaginary: impl Iterator<Item = (usize, T::Real)>,
+    ) {
+        let pass = self.part.pass;
+        // Two sums of each kind in turn: every product would wait for the one before.
+        let zero = P::splat(T::Real::default());
+        let (mut along, mut across) = ([zero; 2], [zero; 2]);
+        for (column, value) in entries {
+            let x: P = pass.load(2 * column);
+            along = [along[1], P::splat(value.re()).mla(x, along[0])];
+            across = [across[1], P::splat(value.im()).mla(x, across[0])];
+        }
+        for (column, a) in real {
+            along = [along[1], P::splat(a).mla(pass.load(2 * column), along[0])];
+        }
+        for (column, b) in imaginary {
+            across = [across[1], P::splat(b).mla(pass.load(2 * column), across[0])];
+        }
+        let one = P::splat(T::Real::from_f64(1.0));
+        let along = one.mla(along[0], along[1]);
+        let across = one.mla(across[0], across[1]);
+        let sum = self.turn.mla(across.swap(), along);
+        self.part.finish(row, 0, 2, on_site.map(P::splat), sum);
+    }
+
+    #[inline(always)]
+    fn cells(&mut self, rows: Range<usize>, on_site: Option<&[T::Real]>, cells: &Cells<T::Real>) -> usize {
+        match cells.lanes <= Q::TURNED {
+            true => cells.run(&mut self.many, rows, 2, on_site),
+            false => rows.start,
+        }
+    }
+}
+
+struct PairBody<'a, T: Scalar, M> {
+    matrix: &'a M,
+    pass: &'a Pass<T::Real>,
+    range: Range<usize>,
+    sums: &'a mut [f64],
+    scalar: PhantomData<T>,
+}
+
+impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for PairBody<'_, T, M> {
+    type Output = ();
+    const WIDEST: bool = false;
+
+    #[inline(always)]
+    fn at<P: Pack<T::Real>, Q: Pack<T::Real>>(self) {
+        let PairBody { matrix, pass, range, sums, .. } = self;
+        for first in range.clone().step_by(REACH) {
+            let mut rows = PairRows::<T::Real, P, Q>::new(pass);
+            matrix.walk(first..(first + REACH).min(range.end), &mut rows);
+            rows.part.add_to(sums, 0, 2);
+            if pass.dots {
+                let mut lanes = [0.0; 64];
+                rows.many.add_to(&mut lanes, 0, 32);
+                sums[0] += lanes[..32].iter().sum::<f64>();
+                sums[2] += lanes[32..].iter().sum::<f64>();
+            }
+        }
+    }
+}
+
 /// As [`real_rows`], for a complex matrix.
 pub(super) fn complex_rows<T: Scalar<Real: Lane>, M: Walk<T>>(
     isa: Isa,
@@ -408,6 +567,9 @@ pub(super) fn complex_rows<T: Scalar<Real: Lane>, M: Walk<T>>(
     range: Range<usize>,
     sums: &mut [f64],
 ) {
+    if pass.columns == 1 {
+        return dispatch(isa, 2, PairBody { matrix, pass, range, sums, scalar: PhantomData::<T> });
+    }
     in_groups(pass.columns, range, |lanes, range| {
         let scalar = PhantomData::<T>;
         dispatch(isa, lanes.len(), ComplexBody { matrix, pass, range, lanes, sums: &mut *sums, scalar });

@@ -12,6 +12,7 @@ mod folded;
 mod formats;
 mod fused;
 mod kernels;
+mod lists;
 mod pack;
 mod random;
 mod records;
@@ -299,6 +300,14 @@ impl Backend for Cpu {
             return single::dots(&self.threads, x, y);
         }
         x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
+    }
+
+    fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
+        let like = x.first().copied();
+        if like.is_some_and(|like| single::serve(x.iter().chain(y).copied(), like)) {
+            return lists::grams((&self.threads, self.isa), x, y);
+        }
+        crate::backend::grams_side_by_side(self, x, y)
     }
 
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {

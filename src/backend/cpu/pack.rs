@@ -2,7 +2,7 @@
 //! Left to arrays alone, the compiler cuts wide ones into registers of several sizes.
 
 use super::Isa;
-use super::simd::Register;
+use super::simd::{Register, Turn};
 use crate::number::Real;
 
 /// `WIDTH` neighbouring lanes.
@@ -20,6 +20,20 @@ pub(in crate::backend) trait Pack<F>: Copy {
     fn mla(self, b: Self, c: Self) -> Self;
     /// `self * b`.
     fn mul(self, b: Self) -> Self;
+    /// Neighbouring lanes change places, two by two; a single lane stays.
+    fn swap(self) -> Self;
+    /// Lanes among which [`Pack::permute`] takes an instruction a register; 0 if it does nothing.
+    const TURNED: usize = 0;
+    /// In every so many lanes, each takes the number that a turn says, which repeats itself within eight.
+    #[inline(always)]
+    fn permute(self, _: &Turn) -> Self {
+        self
+    }
+    /// Half as many numbers from `at` on, each in two neighbouring lanes; a single lane is never filled so.
+    ///
+    /// # Safety
+    /// `WIDTH / 2` numbers from `at` on must be readable.
+    unsafe fn twice(at: *const F) -> Self;
     /// Adds each lane to its sum.
     fn add_to(self, sums: &mut [f64]);
 }
@@ -59,6 +73,16 @@ impl<F: Real, const N: usize, const FMA: bool> Pack<F> for Plain<F, N, FMA> {
         self
     }
     #[inline(always)]
+    unsafe fn twice(at: *const F) -> Self {
+        // SAFETY: the caller's promise.
+        Plain(std::array::from_fn(|l| unsafe { *at.add(l / 2) }))
+    }
+    #[inline(always)]
+    fn swap(mut self) -> Self {
+        self.0.as_chunks_mut::<2>().0.iter_mut().for_each(|pair| pair.swap(0, 1));
+        self
+    }
+    #[inline(always)]
     fn add_to(self, sums: &mut [f64]) {
         for (sum, x) in sums.iter_mut().zip(self.0) {
             *sum += x.to_f64();
@@ -94,6 +118,22 @@ impl<R: Register> Pack<R::Real> for R {
     fn mul(self, b: Self) -> Self {
         // SAFETY: as above.
         unsafe { R::mul(self, b) }
+    }
+    #[inline(always)]
+    fn swap(self) -> Self {
+        // SAFETY: as above.
+        unsafe { R::swap(self, 1) }
+    }
+    #[inline(always)]
+    unsafe fn twice(at: *const R::Real) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { R::twice(at) }
+    }
+    const TURNED: usize = R::TURNED;
+    #[inline(always)]
+    fn permute(self, turn: &Turn) -> Self {
+        // SAFETY: as above.
+        unsafe { R::permute(self, turn) }
     }
     #[inline(always)]
     fn add_to(self, sums: &mut [f64]) {
@@ -136,6 +176,20 @@ impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {
     #[inline(always)]
     fn mul(self, b: Self) -> Self {
         Pair(self.0.mul(b.0), self.1.mul(b.1))
+    }
+    #[inline(always)]
+    fn swap(self) -> Self {
+        Pair(self.0.swap(), self.1.swap())
+    }
+    #[inline(always)]
+    unsafe fn twice(at: *const F) -> Self {
+        // SAFETY: the caller's promise, for each half.
+        unsafe { Pair(P::twice(at), P::twice(at.add(P::WIDTH / 2))) }
+    }
+    const TURNED: usize = P::TURNED;
+    #[inline(always)]
+    fn permute(self, turn: &Turn) -> Self {
+        Pair(self.0.permute(turn), self.1.permute(turn))
     }
     #[inline(always)]
     fn add_to(self, sums: &mut [f64]) {

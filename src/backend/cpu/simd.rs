@@ -16,6 +16,26 @@ pub(in crate::backend) fn fetch<F>(at: *const F) {
     let _ = at;
 }
 
+/// Where each of eight lanes takes its number from, for lanes of 64 and, twice over, of 32 bits, and for halves of four lanes of 64.
+#[derive(Debug, Clone)]
+#[repr(C, align(64))]
+pub(in crate::backend) struct Turn {
+    wide: [i64; 8],
+    narrow: [i32; 16],
+    halves: [i32; 8],
+}
+
+impl Turn {
+    /// Lane `l` takes that of lane `from[l]`.
+    pub fn new(from: [usize; 8]) -> Turn {
+        Turn {
+            wide: from.map(|l| l as i64),
+            narrow: std::array::from_fn(|l| (l / 8 * 8 + from[l % 8]) as i32),
+            halves: std::array::from_fn(|l| (2 * (from[l / 2] % 4) + l % 2) as i32),
+        }
+    }
+}
+
 /// A register of neighbouring reals.
 pub(in crate::backend) trait Register: Copy {
     /// The reals.
@@ -43,6 +63,22 @@ pub(in crate::backend) trait Register: Copy {
     unsafe fn swap(self, bit: usize) -> Self;
     /// The sum of all lanes.
     unsafe fn total(self) -> f64;
+    /// Lanes among which [`Register::permute`] takes one instruction; 0 if it does nothing.
+    const TURNED: usize = 0;
+    /// In every so many lanes, each takes the number that a turn says, which repeats itself within eight.
+    unsafe fn permute(self, _: &Turn) -> Self {
+        self
+    }
+    /// Half as many reals from `at` on, each in two neighbouring lanes.
+    unsafe fn twice(at: *const Self::Real) -> Self {
+        let mut lanes = [Self::Real::default(); 16];
+        for (l, lane) in lanes[..Self::LANES].iter_mut().enumerate() {
+            // SAFETY: the caller's promise.
+            *lane = unsafe { *at.add(l / 2) };
+        }
+        // SAFETY: no register has more lanes.
+        unsafe { Self::load(lanes.as_ptr()) }
+    }
 }
 
 macro_rules! scalar {
@@ -117,11 +153,11 @@ scalar!(f64);
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::Register;
+    use super::{Register, Turn};
 
     macro_rules! register {
         ($t:ty, $real:ty, $lanes:expr, $load:ident $store:ident $stream:ident $splat:ident $add:ident $sub:ident $mul:ident
-         $div:ident $sqrt:ident $fma:ident $nma:ident, $swap:expr) => {
+         $div:ident $sqrt:ident $fma:ident $nma:ident, $swap:expr $(, $turned:expr, $permute:ident, $twice:ident)?) => {
             impl Register for $t {
                 type Real = $real;
                 const LANES: usize = $lanes;
@@ -193,6 +229,19 @@ mod x86 {
                     unsafe { $store(lanes.as_mut_ptr(), self) };
                     lanes.iter().map(|&x: &$real| f64::from(x)).sum()
                 }
+                $(
+                    const TURNED: usize = $turned;
+                    #[inline(always)]
+                    unsafe fn permute(self, turn: &Turn) -> Self {
+                        // SAFETY: as above.
+                        unsafe { $permute(self, turn) }
+                    }
+                    #[inline(always)]
+                    unsafe fn twice(at: *const $real) -> Self {
+                        // SAFETY: as above.
+                        unsafe { $twice(at) }
+                    }
+                )?
             }
         };
     }
@@ -220,6 +269,36 @@ mod x86 {
         }
     }
 
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn permute_8(x: __m512d, turn: &Turn) -> __m512d {
+        // SAFETY: eight numbers of 64 bits.
+        unsafe { _mm512_permutexvar_pd(_mm512_loadu_si512(turn.wide.as_ptr().cast()), x) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn permute_16(x: __m512, turn: &Turn) -> __m512 {
+        // SAFETY: sixteen numbers of 32 bits.
+        unsafe { _mm512_permutexvar_ps(_mm512_loadu_si512(turn.narrow.as_ptr().cast()), x) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn twice_8(at: *const f64) -> __m512d {
+        let pairs = _mm512_setr_epi64(0, 0, 1, 1, 2, 2, 3, 3);
+        // SAFETY: four numbers.
+        _mm512_permutexvar_pd(pairs, _mm512_castpd256_pd512(unsafe { _mm256_loadu_pd(at) }))
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    unsafe fn twice_16(at: *const f32) -> __m512 {
+        let pairs = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
+        // SAFETY: eight numbers.
+        _mm512_permutexvar_ps(pairs, _mm512_castps256_ps512(unsafe { _mm256_loadu_ps(at) }))
+    }
+
     /// # Safety
     /// The processor has AVX2; so below.
     #[target_feature(enable = "avx2")]
@@ -241,6 +320,36 @@ mod x86 {
         }
     }
 
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn permute_4(x: __m256d, turn: &Turn) -> __m256d {
+        // SAFETY: eight numbers of 32 bits.
+        let halves = unsafe { _mm256_loadu_si256(turn.halves.as_ptr().cast()) };
+        _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(x), halves))
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn permute_8s(x: __m256, turn: &Turn) -> __m256 {
+        // SAFETY: eight numbers of 32 bits.
+        _mm256_permutevar8x32_ps(x, unsafe { _mm256_loadu_si256(turn.narrow.as_ptr().cast()) })
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn twice_4(at: *const f64) -> __m256d {
+        // SAFETY: two numbers.
+        _mm256_permute4x64_pd::<0x50>(_mm256_castpd128_pd256(unsafe { _mm_loadu_pd(at) }))
+    }
+
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    unsafe fn twice_8s(at: *const f32) -> __m256 {
+        let pairs = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+        // SAFETY: four numbers.
+        _mm256_permutevar8x32_ps(_mm256_castps128_ps256(unsafe { _mm_loadu_ps(at) }), pairs)
+    }
+
     /// # Safety
     /// The processor has AVX; so below.
     #[target_feature(enable = "avx")]
@@ -259,13 +368,13 @@ mod x86 {
     }
 
     register!(__m512d, f64, 8, _mm512_loadu_pd _mm512_storeu_pd _mm512_stream_pd _mm512_set1_pd _mm512_add_pd _mm512_sub_pd
-        _mm512_mul_pd _mm512_div_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_fnmadd_pd, swap_8);
+        _mm512_mul_pd _mm512_div_pd _mm512_sqrt_pd _mm512_fmadd_pd _mm512_fnmadd_pd, swap_8, 8, permute_8, twice_8);
     register!(__m512, f32, 16, _mm512_loadu_ps _mm512_storeu_ps _mm512_stream_ps _mm512_set1_ps _mm512_add_ps _mm512_sub_ps
-        _mm512_mul_ps _mm512_div_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_fnmadd_ps, swap_16);
+        _mm512_mul_ps _mm512_div_ps _mm512_sqrt_ps _mm512_fmadd_ps _mm512_fnmadd_ps, swap_16, 8, permute_16, twice_16);
     register!(__m256d, f64, 4, _mm256_loadu_pd _mm256_storeu_pd _mm256_stream_pd _mm256_set1_pd _mm256_add_pd _mm256_sub_pd
-        _mm256_mul_pd _mm256_div_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_fnmadd_pd, swap_4);
+        _mm256_mul_pd _mm256_div_pd _mm256_sqrt_pd _mm256_fmadd_pd _mm256_fnmadd_pd, swap_4, 4, permute_4, twice_4);
     register!(__m256, f32, 8, _mm256_loadu_ps _mm256_storeu_ps _mm256_stream_ps _mm256_set1_ps _mm256_add_ps _mm256_sub_ps
-        _mm256_mul_ps _mm256_div_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_fnmadd_ps, swap_8s);
+        _mm256_mul_ps _mm256_div_ps _mm256_sqrt_ps _mm256_fmadd_ps _mm256_fnmadd_ps, swap_8s, 8, permute_8s, twice_8s);
     register!(__m128d, f64, 2, _mm_loadu_pd _mm_storeu_pd _mm_stream_pd _mm_set1_pd _mm_add_pd _mm_sub_pd
         _mm_mul_pd _mm_div_pd _mm_sqrt_pd _mm_fmadd_pd _mm_fnmadd_pd, swap_2);
     register!(__m128, f32, 4, _mm_loadu_ps _mm_storeu_ps _mm_stream_ps _mm_set1_ps _mm_add_ps _mm_sub_ps

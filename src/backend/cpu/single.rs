@@ -17,7 +17,7 @@ const TILE: usize = 1024;
 const ALONE: usize = 1 << 17;
 
 /// The reals of a column of double precision.
-fn column(v: &BlockVector) -> Result<&[f64]> {
+pub(super) fn column(v: &BlockVector) -> Result<&[f64]> {
     f64::lanes(block(v)?).ok_or_else(|| Error::internal("a column of another precision"))
 }
 

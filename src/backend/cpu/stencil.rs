@@ -1,15 +1,18 @@
 //! The matrix-free stencil: rows of one class of cells share one short list of (distance in rows, value).
 
+use std::collections::BTreeMap;
 use std::iter::empty;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::fused::{Visit, Walk};
+use super::block::Lane;
+use super::fused::{Cells, Visit, Walk};
+use super::simd::Turn;
 use super::stored::Stored;
 use crate::backend::matrix::Stencil;
 use crate::backend::matrix::classes::Classes;
 use crate::error::Result;
-use crate::number::{Real, Scalar};
+use crate::number::{C64, Real, Scalar};
 
 /// One entry of a row: how many rows away, and the value.
 type Entry<V> = (isize, V);
@@ -36,6 +39,8 @@ pub(super) struct StencilRows<T: Scalar> {
     general: Vec<Entry<T>>,
     real: Vec<Entry<T::Real>>,
     imaginary: Vec<Entry<T::Real>>,
+    /// By combination of classes, the same for whole cells of a single column, where their reals fill registers.
+    cells: Vec<Cells<T::Real>>,
     /// On-site energies, in the precision of the vectors.
     diagonal: Option<Vec<T::Real>>,
     entries: usize,
@@ -69,6 +74,10 @@ impl<T: Stored> StencilRows<T> {
                 imaginary: start.2..imaginary.len(),
             });
         }
+        let cells = match whole_cells::<T>(source.orbitals) {
+            true => of_all.chunks(source.orbitals).map(|of_cell| cells_of::<T>(of_cell)).collect(),
+            false => Vec::new(),
+        };
         let diagonal = match &source.diagonal {
             Some(energies) => Some(energies.numbers()?.into_iter().map(T::Real::from_f64).collect()),
             None => None,
@@ -84,6 +93,7 @@ impl<T: Stored> StencilRows<T> {
             general,
             real,
             imaginary,
+            cells,
             diagonal,
             entries,
         })
@@ -116,7 +126,64 @@ impl<T: Stored> StencilRows<T> {
     }
 }
 
-impl<T: Stored> Walk<T> for StencilRows<T> {
+/// Whether the reals of a cell's rows fill registers, alone or with those of its neighbours.
+fn whole_cells<T: Stored>(orbitals: usize) -> bool {
+    let parts = if T::DTYPE.is_complex() { 2 } else { 1 };
+    // One real orbital has a run of its own.
+    matches!(orbitals * parts, 2 | 4 | 8)
+}
+
+/// What the rows of a cell take from others, lane by lane. Each entry of a complex matrix is two of a real one, or four.
+fn cells_of<T: Stored>(of_cell: &[Vec<(isize, C64)>]) -> Cells<T::Real> {
+    let (orbitals, complex) = (of_cell.len(), T::DTYPE.is_complex());
+    let parts = if complex { 2 } else { 1 };
+    let lanes = orbitals * parts;
+    // By cell: for each lane, the lanes there and the factors.
+    let mut all: BTreeMap<isize, Vec<Vec<(usize, f64)>>> = BTreeMap::new();
+    for (orbital, list) in of_cell.iter().enumerate() {
+        for &(distance, z) in list {
+            let row = orbital as isize + distance;
+            let (cell, other) =
+                (row.div_euclid(orbitals as isize), row.rem_euclid(orbitals as isize) as usize);
+            let there = all.entry(cell).or_insert_with(|| vec![Vec::new(); lanes]);
+            let mut add = |lane: usize, from: usize, factor: f64| {
+                if factor != 0.0 {
+                    there[orbital * parts + lane].push((other * parts + from, factor));
+                }
+            };
+            add(0, 0, z.re);
+            if complex {
+                add(0, 1, -z.im);
+                add(1, 0, z.im);
+                add(1, 1, z.re);
+            }
+        }
+    }
+    let mut cells = Cells { lanes, straight: Vec::new(), turned: Vec::new() };
+    for (cell, there) in all {
+        let distance = cell * lanes as isize;
+        let factor = |lane: usize| there[lane].iter().filter(|e| e.0 == lane).map(|e| e.1).sum::<f64>();
+        let own: Vec<f64> = (0..lanes).map(factor).collect();
+        if own.iter().any(|f| *f != 0.0) {
+            cells.straight.push((distance, std::array::from_fn(|k| T::Real::from_f64(own[k % lanes]))));
+        }
+        let others: Vec<Vec<(usize, f64)>> = there
+            .iter()
+            .enumerate()
+            .map(|(lane, list)| list.iter().copied().filter(|e| e.0 != lane).collect())
+            .collect();
+        for k in 0..others.iter().map(Vec::len).max().unwrap_or(0) {
+            // Lanes without such an entry take their own, times zero.
+            let entry = |lane: usize| others[lane].get(k).copied().unwrap_or((lane, 0.0));
+            let turn = Turn::new(std::array::from_fn(|l| l / lanes * lanes + entry(l % lanes).0));
+            let factors = std::array::from_fn(|l| T::Real::from_f64(entry(l % lanes).1));
+            cells.turned.push((distance, turn, factors));
+        }
+    }
+    cells
+}
+
+impl<T: Stored<Real: Lane>> Walk<T> for StencilRows<T> {
     #[inline(always)]
     fn walk<V: Visit<T>>(&self, rows: Range<usize>, visit: &mut V) {
         let (orbitals, n) = (self.source.orbitals, self.source.cells[0]);
@@ -139,6 +206,15 @@ impl<T: Stored> Walk<T> for StencilRows<T> {
                     row = end;
                     continue;
                 }
+                // Rows of which a part of a cell is asked for come one by one.
+                let mut done = row;
+                if orbital == 0
+                    && let Some(cells) = self.cells.get(line + class)
+                {
+                    done = visit.cells(row..end, energies, cells);
+                }
+                let energies = energies.map(|e| &e[done - row..]);
+                row = done;
                 for (i, row) in (row..end).enumerate() {
                     let list = &lists[orbital];
                     orbital = if orbital + 1 == orbitals { 0 } else { orbital + 1 };

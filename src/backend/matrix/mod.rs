@@ -219,6 +219,17 @@ impl Csr {
         self.values.len()
     }
 
+    /// The matrix of the imaginary parts.
+    pub fn imaginary(self) -> Csr {
+        let values = match self.values {
+            Values::C32(all) => Values::F32(all.iter().map(|z| z.im).collect()),
+            Values::C64(all) => Values::F64(all.iter().map(|z| z.im).collect()),
+            Values::F32(all) => Values::F32(vec![0.0; all.len()]),
+            Values::F64(all) => Values::F64(vec![0.0; all.len()]),
+        };
+        Csr { values, ..self }
+    }
+
     /// Leaves a range of rows.
     pub fn keep_rows(&mut self, rows: std::ops::Range<usize>) {
         if rows == (0..self.rows) {
@@ -327,6 +338,12 @@ pub struct Stencil {
 }
 
 impl Stencil {
+    /// The stencil of the imaginary parts.
+    pub fn imaginary(mut self) -> Stencil {
+        self.terms.iter_mut().for_each(|term| term.value = C64::new(term.value.im, 0.0));
+        Stencil { dtype: self.dtype.to_real(), diagonal: None, ..self }
+    }
+
     /// Number of rows.
     pub fn dim(&self) -> usize {
         self.cells.iter().product::<usize>() * self.orbitals

@@ -499,6 +499,17 @@ impl Backend for Ranks {
         self.summed(self.read(y, x, |y, x| self.device.dots_with(x, y))?)
     }
 
+    fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
+        let Some((first, rest)) = x.split_first() else { return Ok(Vec::new()) };
+        let others: Vec<&BlockVector> = rest.iter().chain(y).copied().collect();
+        let products = |first: &BlockVector, others: &[&BlockVector]| {
+            let (rest, y) = others.split_at(x.len() - 1);
+            let x: Vec<&BlockVector> = std::iter::once(first).chain(rest.iter().copied()).collect();
+            self.device.grams(&x, y)
+        };
+        self.summed(self.read(first, &others, products)?)
+    }
+
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         self.change(y, x, |y, x| self.device.mix(x, c, b, y))
     }

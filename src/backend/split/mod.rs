@@ -406,6 +406,14 @@ impl Backend for Split {
         Ok(total(self.read(&all, |device, x| device.dots_with(&x[1..], x[0]))?))
     }
 
+    fn grams(&self, x: &[&BlockVector], y: &[&BlockVector]) -> Result<Vec<C64>> {
+        if x.is_empty() || y.is_empty() {
+            return Ok(Vec::new());
+        }
+        let all: Vec<&BlockVector> = x.iter().chain(y).copied().collect();
+        Ok(total(self.read(&all, |device, all| device.grams(&all[..x.len()], &all[x.len()..]))?))
+    }
+
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         self.change(x, y, |device, x, y| device.mix(x, c, b, y))
     }

@@ -3,11 +3,11 @@
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, Engine, INT, Map};
 
-use super::lattice::{ints, sublattice_of};
+use super::lattice::{ints, reals, sublattice_of};
 use super::model::{ScriptModel, block_of, shift_of};
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
-use crate::lattice::{Defect, Model, Place, Places};
+use crate::lattice::{Defect, Lattice, Model, Place, Places, Site};
 use crate::script::declared::unknown_key;
 use crate::script::{Fallible, Options, session};
 
@@ -16,7 +16,7 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 /// What a defect is made of.
-const PARTS: [&str; 3] = ["remove", "onsite", "hop"];
+const PARTS: [&str; 5] = ["remove", "add", "move", "onsite", "hop"];
 
 /// A site of a defect: a sublattice of its own cell, or `[step, sublattice]`.
 fn place_of(value: &Dynamic, model: &Model) -> Result<Place> {
@@ -46,27 +46,120 @@ fn entries<const N: usize>(map: &Map, part: &str, what: &str) -> Result<Vec<[Dyn
     all.iter().map(one).collect()
 }
 
-fn defect_of(value: &Dynamic, model: &Model) -> Result<Defect> {
+/// A defect as the script gives it.
+fn map_of(value: &Dynamic) -> Result<Map> {
     let Some(map) = value.clone().try_cast::<Map>() else {
         return Err(Error::input(format!("a defect is a map, not {}", type_of(value)))
             .hint("write it like `#{ remove: [\"A\"], onsite: [[\"B\", 0.3]] }`"));
     };
-    if let Some(key) = map.keys().find(|key| !PARTS.contains(&key.as_str())) {
-        return Err(unknown_key(key, PARTS).context("a defect"));
+    match map.keys().find(|key| !PARTS.contains(&key.as_str())) {
+        Some(key) => Err(unknown_key(key, PARTS).context("a defect")),
+        None => Ok(map),
     }
-    let orbitals = model.particles();
+}
+
+/// Sublattices that defects bring, beside those of a lattice.
+struct Sublattices<'a> {
+    lattice: &'a Lattice,
+    /// Each with the sublattice that its sites come from, if they move.
+    more: Vec<(Site, Option<usize>)>,
+}
+
+impl Sublattices<'_> {
+    /// The number of the sublattice of this name and position; an error where the name is another's.
+    fn named(&mut self, name: &str, position: &[f64], like: Option<usize>) -> Result<usize> {
+        let all = self.lattice.basis().iter().chain(self.more.iter().map(|(site, _)| site));
+        let Some((number, site)) = all.enumerate().find(|(_, site)| site.name == name) else {
+            let site = Site { name: name.into(), position: position.to_vec() };
+            self.more.push((site, like));
+            return Ok(self.lattice.basis().len() + self.more.len() - 1);
+        };
+        if same_place(&site.position, position) {
+            return Ok(number);
+        }
+        Err(Error::input(format!("sublattice `{name}` lies at {:?}, not at {position:?}", site.position))
+            .hint("give each place of a cell a name of its own"))
+    }
+
+    /// The sublattice that sites of another move to: A' for A, with more strokes for other displacements.
+    fn moved(&mut self, from: usize, by: &[f64]) -> Result<usize> {
+        let site = &self.lattice.basis()[from];
+        let position: Vec<f64> = site.position.iter().zip(by).map(|(x, d)| x + d).collect();
+        let mut name = format!("{}'", site.name);
+        loop {
+            let all = self.lattice.basis().iter().chain(self.more.iter().map(|(site, _)| site));
+            match all.into_iter().find(|site| site.name == name) {
+                Some(other) if !same_place(&other.position, &position) => name.push('\''),
+                _ => return self.named(&name, &position, Some(from)),
+            }
+        }
+    }
+}
+
+fn same_place(a: &[f64], b: &[f64]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9)
+}
+
+/// A vector of the model's space.
+fn vector_of(value: &Dynamic, model: &Model, what: &str) -> Result<Vec<f64>> {
+    let all = reals(value, what).map_err(|e| e.hint("write it like `[0.0, 0.1]`"))?;
+    let space = model.lattice().space();
+    match all.len() == space {
+        true => Ok(all),
+        false => Err(Error::input(format!("{what} has {} coordinates in a space of {space}", all.len()))
+            .hint("give one number for each axis")),
+    }
+}
+
+/// The sites that a defect brings, and those that it moves.
+fn made_by(map: &Map, model: &Model, sublattices: &mut Sublattices<'_>) -> Result<Defect> {
     let mut defect = Defect::default();
+    let here = vec![0; model.lattice().dimension()];
+    for [name, position] in entries::<2>(map, "add", "`[name, position]`")? {
+        let name = name.into_string().map_err(|_| {
+            Error::input("a site that a defect adds has no name").hint("write `add: [[\"H\", [0.0, 0.5]]]`")
+        })?;
+        let position = vector_of(&position, model, "the position of a site that a defect adds")?;
+        let site = sublattices.named(&name, &position, None)?;
+        defect.add.push(Place { shift: here.clone(), site });
+    }
+    for [site, by] in entries::<2>(map, "move", "`[site, displacement]`")? {
+        let from = place_of(&site, model)?;
+        let by = vector_of(&by, model, "the displacement of a site")?;
+        if defect.moves.iter().any(|(other, _)| *other == from) {
+            return Err(Error::input("a defect moves a site twice").hint("add the displacements up"));
+        }
+        let site = sublattices.moved(from.site, &by)?;
+        let to = Place { shift: from.shift.clone(), site };
+        defect.moves.push((from, to));
+    }
+    Ok(defect)
+}
+
+/// All parts of a defect, of a model that has the sublattices which defects bring.
+fn defect_of(map: &Map, made: Defect, model: &Model) -> Result<Defect> {
+    let orbitals = model.particles();
+    let mut defect = made;
     if let Some(gone) = map.get("remove") {
         let Some(gone) = gone.clone().try_cast::<Array>() else {
             return Err(Error::input("`remove` of a defect is no array").hint("write `remove: [\"A\"]`"));
         };
         defect.remove = gone.iter().map(|x| place_of(x, model)).collect::<Result<_>>()?;
     }
-    for [site, term] in entries::<2>(&map, "onsite", "`[site, term]`")? {
-        defect.onsite.push((place_of(&site, model)?, block_of(&term, orbitals)?));
+    if defect.moves.iter().any(|(from, _)| defect.remove.contains(from)) {
+        return Err(Error::input("a defect moves a site that it removes").hint("do one of both"));
     }
-    for [from, to, term] in entries::<3>(&map, "hop", "`[from, to, hopping]`")? {
-        let ends = (place_of(&from, model)?, place_of(&to, model)?);
+    // What is said of a site that moves is meant for where it is then.
+    let moves = defect.moves.clone();
+    let now = |place: Place| match moves.iter().find(|(from, _)| *from == place) {
+        Some((_, to)) => to.clone(),
+        None => place,
+    };
+    for [site, term] in entries::<2>(map, "onsite", "`[site, term]`")? {
+        defect.onsite.push((now(place_of(&site, model)?), block_of(&term, orbitals)?));
+    }
+    for [from, to, term] in entries::<3>(map, "hop", "`[from, to, hopping]`")? {
+        let ends = (now(place_of(&from, model)?), now(place_of(&to, model)?));
         defect.hops.push((ends.0, ends.1, block_of(&term, orbitals)?));
     }
     Ok(defect)
@@ -96,16 +189,21 @@ fn places_of(value: &Dynamic) -> Result<Places> {
 #[export_module(root = "crate::script::native")]
 mod defect_functions {
     /// Puts a defect into the model, at many places: a vacancy with its reconstructed bonds, a substitutional atom with changed
-    /// neighbours, a rotated bond. Gives how many there are.
+    /// neighbours, a rotated bond, an atom on top or between others. Gives how many there are.
     ///
-    /// A defect is a map of what it changes: `remove` (sites that go), `onsite` (`[site, term]`: a number or Matrix added to
-    /// what the site has) and `hop` (`[from, to, hopping]`: instead of what hoppings the model has over that bond, 0 to cut
-    /// it; the conjugate is implied). A site is a sublattice of the defect's own cell, like `"A"`, or that of another beside it,
-    /// `[[1, 0], "A"]`. Of an array of defects each place takes one, evenly at random: orientations, or signs of a moment.
+    /// A defect is a map of what it changes: `remove` (sites that go), `add` (`[name, position]`: sites that come, at a
+    /// position in the cell like those of the lattice's own), `move` (`[site, displacement]`), `onsite` (`[site, term]`: a number
+    /// or Matrix added to what the site has) and `hop` (`[from, to, hopping]`: instead of what hoppings the model has over that
+    /// bond, 0 to cut it; the conjugate is implied). A site is a sublattice of the defect's own cell, like `"A"`, or that of
+    /// another beside it, `[[1, 0], "A"]`, or the name of one that comes. Of an array of defects each place takes one, evenly at
+    /// random: orientations, or signs of a moment.
+    ///
+    /// A site that moves keeps its terms and hoppings, but for what the defect says; its sublattice is then that of its name
+    /// with a stroke, `"A'"`. Sites that come have nothing but what the defect gives them; they are numbered among the sites
+    /// of their cells, after those that were there.
     ///
     /// `places` is a number like 0.01, the probability of each cell, a whole number, how many there are in all, or an array of
-    /// cells. A defect lies only where all sites that it names are there. Sites stay at their places, for velocities and
-    /// fluxes. Defects act on the hoppings added before; those added later come on top. Changes on-site, diagonal in the
+    /// cells. A defect lies only where all sites that it names are there. Defects act on the hoppings added before; those added later come on top. Changes on-site, diagonal in the
     /// orbitals, leave an operator matrix-free.
     ///
     /// Cells are taken in the order of their random numbers: cell `c` has `u` from Philox (seed; stream "defects", element `c`),
@@ -113,7 +211,7 @@ mod defect_functions {
     /// seed too.
     ///
     /// # Options
-    /// - `overlap` (true): whether defects of one call may share sites; else a place is left out where they would, and there are
+    /// - `overlap` (true): whether defects of one call may share sites, which those that move some never do; else a place is left out where they would, and there are
     ///   fewer than the fraction says.
     /// - `seed` (int or string, the session's): of the random numbers.
     ///
@@ -137,15 +235,38 @@ mod defect_functions {
     /// let down = #{ remove: ["A"], onsite: around.map(|site| [site, -0.4 * pauli().z]) };
     /// let count = m.defects([up, down], 0.02, #{ seed: 1 });
     /// assert(m.build().dim == 2 * (2 * 144 - count), "each has a moment");
+    /// // hydrogen on top of an atom that it pulls out of the plane
+    /// let flat = [[0.0, 0.0, 0.0], [0.5, 0.289, 0.0]];
+    /// let vectors = [[1.0, 0.0, 0.0], [0.5, 0.866, 0.0]];
+    /// let m = model(lattice::custom(vectors, #{ sites: flat, bonds: [[[0, 0], 0, 1], [[-1, 0], 0, 1], [[0, -1], 0, 1]], cells: [9, 9] }));
+    /// m.nearest(-2.7);
+    /// let hydrogen = #{ add: [["H", [0.0, 0.0, 0.6]]], move: [["A", [0.0, 0.0, 0.15]]], hop: [["A", "H", 5.7]], onsite: [["H", 0.2]] };
+    /// m.defects(hydrogen, [[4, 4]]);
+    /// assert(m.build().dim == 2 * 81 + 1 && m.build().is_hermitian(), "one atom more");
     /// ```
     #[rhai_fn(global, return_raw)]
     pub fn defects(model: &mut ScriptModel, defect: Dynamic, places: Dynamic, o: Options) -> Fallible<INT> {
-        let kinds = match defect.clone().try_cast::<Array>() {
-            Some(all) => all.iter().map(|one| defect_of(one, &model.model)).collect::<Result<Vec<_>>>()?,
-            None => vec![defect_of(&defect, &model.model)?],
+        let maps = match defect.clone().try_cast::<Array>() {
+            Some(all) => all.iter().map(map_of).collect::<Result<Vec<_>>>()?,
+            None => vec![map_of(&defect)?],
         };
+        let mut sublattices = Sublattices { lattice: model.model.lattice(), more: Vec::new() };
+        let made: Vec<Defect> =
+            maps.iter().map(|map| made_by(map, &model.model, &mut sublattices)).collect::<Result<_>>()?;
+        let more = sublattices.more;
+        let mut wider = match more.is_empty() {
+            true => None,
+            false => Some(model.model.with_sublattices(more)?),
+        };
+        let target = wider.as_mut().unwrap_or(&mut model.model);
+        let kinds: Vec<Defect> =
+            maps.iter().zip(made).map(|(map, made)| defect_of(map, made, target)).collect::<Result<_>>()?;
         let places = places_of(&places)?;
         let (overlap, seed) = (o.flag("overlap")?, o.seed()?);
-        Ok(model.model.defects(&kinds, &places, overlap, seed, &session()?.task(true))? as INT)
+        let count = target.defects(&kinds, &places, overlap, seed, &session()?.task(true))?;
+        if let Some(wider) = wider {
+            model.model = wider;
+        }
+        Ok(count as INT)
     }
 }

@@ -18,7 +18,15 @@ use crate::script::{Fallible, Options, session};
 #[derive(Clone)]
 pub(crate) struct ScriptModel {
     pub model: Model,
-    strain: Option<(FnPtr, FnPtr)>,
+    strain: Option<Strain>,
+}
+
+/// Functions of positions and of bond lengths, which take one of them at a time or many.
+#[derive(Clone)]
+struct Strain {
+    map: FnPtr,
+    factor: FnPtr,
+    at_once: bool,
 }
 
 impl ScriptModel {
@@ -140,9 +148,10 @@ fn add_onsite_at_once(ctx: &NativeCallContext, model: &mut Model, value: &Dynami
         calls.call(&f, (positions,))
     };
     let added = energies.and_then(|energies| {
-        if let Some(energies) = energies.read_lock::<Series>() {
-            return model.onsite_each(energies.as_real("on-site energies")?);
-        }
+        let energies = match energies.try_cast_result::<Series>() {
+            Ok(energies) => return model.onsite_each(energies.into_real("on-site energies")?),
+            Err(other) => other,
+        };
         let same = block_of(&energies, model.particles())
             .map_err(|e| e.hint("with `at_once`, r[0] is a Series of all x: return a Series, or a number"))?;
         model.onsite(&same)
@@ -153,7 +162,7 @@ fn add_onsite_at_once(ctx: &NativeCallContext, model: &mut Model, value: &Dynami
 /// Adds an on-site term that is a value, a Series with one for each site, or a script's function of position and number.
 pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
     if let Some(energies) = value.read_lock::<Series>() {
-        return Ok(model.onsite_each(energies.as_real("on-site energies")?)?);
+        return Ok(model.onsite_each(energies.as_real("on-site energies")?.to_vec())?);
     }
     at_sites(ctx, model, value, |model, term| match term {
         Ok(block) => model.onsite(block),
@@ -387,16 +396,26 @@ mod model_functions {
     /// bond length, or of the new and the old. Velocities and the volume are those of the strained lattice; plane waves keep to
     /// the positions before. The volume is the sum over the cells, mapped at their corners and linearly between them.
     ///
+    /// # Options
+    /// - `at_once` (false): call both functions with many positions or bonds at a time: `r[0]` is a Series of x, and the map returns
+    ///   an array of Series (or numbers, the same for all); lengths are Series, and so are the factors. Formulas need no other
+    ///   change, and take seconds for ten million sites instead of a minute.
+    ///
     /// # Example
     /// ```rhai
     /// let m = model(lattice::honeycomb(6, 6).boundary("open"), 1);
     /// m.nearest(-2.7);
     /// m.strain(|r| [1.05 * r[0], r[1]], |after, before| exp(-3.37 * (after / before - 1.0)));
-    /// assert(m.build().is_hermitian(), "Hermitian");
+    /// let h = m.build();
+    /// assert(h.is_hermitian(), "Hermitian");
+    /// m.strain(|r| [1.05 * r[0], r[1]], |after, before| exp(-3.37 * (after / before - 1.0)), #{ at_once: true });
+    /// assert_close((m.build().to_matrix() - h.to_matrix()).norm(), 0.0, 1e-12);
     /// ```
-    #[rhai_fn(global)]
-    pub fn strain(model: &mut ScriptModel, map: FnPtr, factor: FnPtr) {
-        model.strain = Some((map, factor));
+    #[rhai_fn(global, return_raw)]
+    pub fn strain(model: &mut ScriptModel, map: FnPtr, factor: FnPtr, o: Options) -> Fallible<()> {
+        let at_once = o.flag("at_once")?;
+        model.strain = Some(Strain { map, factor, at_once });
+        Ok(())
     }
 
     /// Puts the orbitals of every site beside it: an array with one displacement for each orbital, in lattice constants, or one for
@@ -511,22 +530,54 @@ mod model_functions {
 
 /// The model with its strain put in, if it has one.
 fn strained(ctx: &NativeCallContext, model: &ScriptModel) -> Fallible<Option<Model>> {
-    let Some((map, factor)) = &model.strain else { return Ok(None) };
+    let Some(Strain { map, factor, at_once }) = &model.strain else { return Ok(None) };
     let task = session()?.task(true);
     let calls = Callback::new(ctx);
     let both = calls.takes(factor, 2);
     let mut strained = model.model.clone();
-    let result = strained.strain(
-        &mut |r| reals(&calls.call(map, (floats(r),))?, "a strained position"),
-        &mut |new, old| {
-            let value = if both { calls.call(factor, (new, old)) } else { calls.call(factor, (new,)) };
-            real(&value?, "the factor of a strained hopping")
-        },
-        &task,
-    );
+    let result = if *at_once {
+        let series = |x: &[f64]| Dynamic::from(Series::Real(x.to_vec()));
+        let mut positions = |x: &[Vec<f64>]| {
+            let place: Array = x.iter().map(|x| series(x)).collect();
+            many_positions(calls.call(map, (place,))?, x[0].len())
+        };
+        let mut factors = |new: &[f64], old: &[f64]| {
+            let (new, old, count) = (series(new), series(old), new.len());
+            let values = if both { calls.call(factor, (new, old)) } else { calls.call(factor, (new,)) };
+            many(values?, count, "the factor of strained hoppings")
+        };
+        strained.strain_many(&mut positions, &mut factors, &task)
+    } else {
+        strained.strain(
+            &mut |r| reals(&calls.call(map, (floats(r),))?, "a strained position"),
+            &mut |new, old| {
+                let value = if both { calls.call(factor, (new, old)) } else { calls.call(factor, (new,)) };
+                real(&value?, "the factor of a strained hopping")
+            },
+            &task,
+        )
+    };
     if result.is_err() {
         // Only then: a map may fail at a corner beyond the sites, and only the volume needs it there.
         calls.finish(result)?;
     }
     Ok(Some(strained))
+}
+
+/// Reals from a Series, or so many of the same number.
+fn many(value: Dynamic, count: usize, what: &str) -> Result<Vec<f64>> {
+    match value.try_cast_result::<Series>() {
+        Ok(all) => all.into_real(what),
+        Err(one) => Ok(vec![real(&one, what)?; count]),
+    }
+}
+
+/// Coordinates of many positions along each axis.
+fn many_positions(value: Dynamic, count: usize) -> Result<Vec<Vec<f64>>> {
+    let what = "the strained positions";
+    let axes = value.try_cast::<Array>().ok_or_else(|| {
+        Error::input("with `at_once`, a strain returns an array with a Series for each axis")
+            .hint("like |r| [1.1 * r[0], r[1]]")
+    })?;
+    axes.into_iter().map(|axis| many(axis, count, what)).collect()
 }

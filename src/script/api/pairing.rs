@@ -132,7 +132,7 @@ mod pairing_functions {
     #[rhai_fn(global, return_raw)]
     pub fn zeeman(ctx: NativeCallContext, m: &mut ScriptModel, term: Dynamic) -> Fallible<()> {
         if let Some(energies) = term.read_lock::<Series>() {
-            return Ok(m.model.zeeman_each(energies.as_real("Zeeman energies")?)?);
+            return Ok(m.model.zeeman_each(energies.as_real("Zeeman energies")?.to_vec())?);
         }
         at_sites(&ctx, &mut m.model, &term, |model, term| match term {
             Ok(block) => model.zeeman(block),

@@ -1,0 +1,212 @@
+//! Products of two lists of single columns, `X^H Y` without a copy that puts them side by side: each pair is a scalar
+//! product, and the pairs of a tile share their loads. 2 flops a row and pair, 8 where columns are complex.
+
+use std::ops::Range;
+
+use super::pack::{Body, Pack, dispatch};
+use super::{Isa, Threads, single};
+use crate::backend::BlockVector;
+use crate::error::Result;
+use crate::number::C64;
+
+/// Reals of each column that all pairs take before the next come: those of a tile stay in the nearest cache.
+const STRIP: usize = 256;
+
+/// Runs of reals multiplied with as many others in one go, so that strips and sums stay in the second cache.
+const GROUP: usize = 64;
+
+/// `<x_i|y_j>`, row-major, of columns that [`single::serve`] takes.
+pub(super) fn grams(
+    (threads, isa): (&Threads, Isa),
+    x: &[&BlockVector],
+    y: &[&BlockVector],
+) -> Result<Vec<C64>> {
+    let (Some(first), false) = (x.first(), y.is_empty()) else { return Ok(Vec::new()) };
+    let complex = first.dtype().is_complex();
+    let (xs, ys) = (columns(x)?, columns(y)?);
+    let rows = first.rows().local;
+    let width = if isa == Isa::Avx512 { 8 } else { 4 };
+    let sums = threads.map(&threads.ranges(rows, xs.len() * ys.len()), |range| {
+        let mut out = vec![C64::default(); xs.len() * ys.len()];
+        let side = if complex { GROUP / 2 } else { GROUP };
+        for (i, x) in xs.chunks(side).enumerate() {
+            for (j, y) in ys.chunks(side).enumerate() {
+                if threads.stopped() {
+                    return out;
+                }
+                let lists = Lists { x, y, complex, range: range.clone() };
+                let products = dispatch(isa, width, lists);
+                for (k, line) in products.chunks(y.len()).enumerate() {
+                    out[(i * side + k) * ys.len() + j * side..][..y.len()].copy_from_slice(line);
+                }
+            }
+        }
+        out
+    })?;
+    let mut total = vec![C64::default(); xs.len() * ys.len()];
+    for part in sums {
+        total.iter_mut().zip(part).for_each(|(t, z)| *t += z);
+    }
+    Ok(total)
+}
+
+fn columns<'a>(list: &[&'a BlockVector]) -> Result<Vec<&'a [f64]>> {
+    list.iter().map(|v| single::column(v)).collect()
+}
+
+/// A group of columns on either side, over some rows. Complex columns are pairs of reals.
+struct Lists<'a> {
+    x: &'a [&'a [f64]],
+    y: &'a [&'a [f64]],
+    complex: bool,
+    range: Range<usize>,
+}
+
+impl Body<f64> for Lists<'_> {
+    type Output = Vec<C64>;
+    const WIDEST: bool = false;
+
+    #[inline(always)]
+    fn at<P: Pack<f64>, Q: Pack<f64>>(self) -> Vec<C64> {
+        let parts = if self.complex { 2 } else { 1 };
+        let (m, n) = (self.x.len(), self.y.len());
+        let (wide, high) = (m * parts, n * parts);
+        let mut packs = vec![P::splat(0.0); wide * high];
+        let mut sums = vec![0.0; wide * high];
+        let (mut apart_x, mut apart_y) = (Vec::new(), Vec::new());
+        let mut at = self.range.start;
+        while at < self.range.end {
+            let end = (at + STRIP).min(self.range.end);
+            let (x, y): (Vec<&[f64]>, Vec<&[f64]>) = match self.complex {
+                false => (strips(self.x, at..end), strips(self.y, at..end)),
+                true => {
+                    (take_apart(self.x, at..end, &mut apart_x), take_apart(self.y, at..end, &mut apart_y))
+                }
+            };
+            products(&x, &y, &mut packs, &mut sums);
+            at = end;
+        }
+        let mut lanes = vec![0.0; P::WIDTH];
+        for (sum, pack) in sums.iter_mut().zip(packs) {
+            lanes.fill(0.0);
+            pack.add_to(&mut lanes);
+            *sum += lanes.iter().sum::<f64>();
+        }
+        let at = |i: usize, j: usize| sums[i * high + j];
+        let entry = |i: usize, j: usize| match self.complex {
+            false => C64::new(at(i, j), 0.0),
+            true => C64::new(at(i, j) + at(m + i, n + j), at(i, n + j) - at(m + i, j)),
+        };
+        (0..m * n).map(|k| entry(k / n, k % n)).collect()
+    }
+}
+
+fn strips<'a>(columns: &[&'a [f64]], rows: Range<usize>) -> Vec<&'a [f64]> {
+    columns.iter().map(|column| &column[rows.clone()]).collect()
+}
+
+/// The real parts of all columns, then the imaginary ones.
+#[inline(always)]
+fn take_apart<'a>(columns: &[&[f64]], rows: Range<usize>, to: &'a mut Vec<f64>) -> Vec<&'a [f64]> {
+    let (length, n) = (rows.len(), columns.len());
+    to.resize(2 * n * length, 0.0);
+    let (re, im) = to.split_at_mut(n * length);
+    for (column, (re, im)) in columns.iter().zip(re.chunks_mut(length).zip(im.chunks_mut(length))) {
+        let pairs = column[2 * rows.start..2 * rows.end].as_chunks::<2>().0;
+        for (pair, (re, im)) in pairs.iter().zip(re.iter_mut().zip(im)) {
+            (*re, *im) = (pair[0], pair[1]);
+        }
+    }
+    to.chunks(length).collect()
+}
+
+/// Adds the products of all pairs: whole packs to `packs`, the rest to `sums`.
+#[inline(always)]
+fn products<P: Pack<f64>>(x: &[&[f64]], y: &[&[f64]], packs: &mut [P], sums: &mut [f64]) {
+    let length = x[0].len();
+    let whole = length / P::WIDTH * P::WIDTH;
+    let mut i = 0;
+    // Sums of a tile take twenty-four registers of 32, or twelve of 16.
+    if P::WIDTH == 8 {
+        while i + 8 <= x.len() {
+            row_of_tiles::<P, 8>(&x[i..], y, i, whole, packs);
+            i += 8;
+        }
+    }
+    while i + 4 <= x.len() {
+        row_of_tiles::<P, 4>(&x[i..], y, i, whole, packs);
+        i += 4;
+    }
+    while i < x.len() {
+        row_of_tiles::<P, 1>(&x[i..], y, i, whole, packs);
+        i += 1;
+    }
+    if whole < length {
+        for (x, sums) in x.iter().zip(sums.chunks_mut(y.len())) {
+            for (y, sum) in y.iter().zip(sums) {
+                *sum += x[whole..].iter().zip(&y[whole..]).map(|(x, y)| x * y).sum::<f64>();
+            }
+        }
+    }
+}
+
+/// The products of `N` runs, from number `first` on, with all of `y`.
+#[inline(always)]
+fn row_of_tiles<P: Pack<f64>, const N: usize>(
+    x: &[&[f64]],
+    y: &[&[f64]],
+    first: usize,
+    whole: usize,
+    packs: &mut [P],
+) {
+    let high = y.len();
+    let x: [&[f64]; N] = std::array::from_fn(|k| &x[k][..whole]);
+    let mut j = 0;
+    while j + 3 <= high {
+        let three = [&y[j][..whole], &y[j + 1][..whole], &y[j + 2][..whole]];
+        tile::<P, N, 3>(&x, three, (first, j), high, packs);
+        j += 3;
+    }
+    while j + 2 <= high {
+        tile::<P, N, 2>(&x, [&y[j][..whole], &y[j + 1][..whole]], (first, j), high, packs);
+        j += 2;
+    }
+    if j < high {
+        tile::<P, N, 1>(&x, [&y[j][..whole]], (first, j), high, packs);
+    }
+}
+
+#[inline(always)]
+fn tile<P: Pack<f64>, const N: usize, const M: usize>(
+    x: &[&[f64]; N],
+    y: [&[f64]; M],
+    (i, j): (usize, usize),
+    high: usize,
+    packs: &mut [P],
+) {
+    let mut sums = [[P::splat(0.0); M]; N];
+    for (k, line) in sums.iter_mut().enumerate() {
+        line.copy_from_slice(&packs[(i + k) * high + j..][..M]);
+    }
+    let whole = y[0].len();
+    let mut at = 0;
+    // No closures: what the compiler does not inline here has not the instructions that it needs.
+    while at + P::WIDTH <= whole {
+        let mut there = [P::splat(0.0); M];
+        for l in 0..M {
+            // SAFETY: all runs have `whole` numbers; so below.
+            there[l] = unsafe { P::load(y[l].as_ptr().add(at)) };
+        }
+        for k in 0..N {
+            // SAFETY: as above.
+            let x = unsafe { P::load(x[k].as_ptr().add(at)) };
+            for l in 0..M {
+                sums[k][l] = x.mla(there[l], sums[k][l]);
+            }
+        }
+        at += P::WIDTH;
+    }
+    for (k, line) in sums.iter().enumerate() {
+        packs[(i + k) * high + j..][..M].copy_from_slice(line);
+    }
+}
