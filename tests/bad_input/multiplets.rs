@@ -72,12 +72,12 @@ fn sectors_of_total_spin() {
             (
                 "dmrg::thermal(h, c, #{ beta: 1.0, sector: z, progress: false })",
                 "infinite temperature in a sector of total spin",
-                "exact::thermal",
+                "exact sectors",
             ),
             (
                 "dmrg::uniform(h, c, #{ sector: z })",
                 "a cell of an infinite chain with a total spin",
-                "dmrg::finite",
+                "finite chains",
             ),
             ("exact::basis(c, z)", "a basis of total spin", "exact::operator"),
             (

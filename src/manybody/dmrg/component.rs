@@ -72,7 +72,7 @@ impl<T: Element> State<T> {
     pub fn component(&self, twice: i32) -> Result<State<T>> {
         let (Some(c), Some(spin)) = (self.symmetry.spin(), self.spin()) else {
             return Err(Error::input("a component of a state that has no total spin")
-                .hint("`dmrg::finite` finds states of total spin in a sector of S"));
+                .hint("states that are found in a sector of S have one"));
         };
         if twice.abs() > spin || (twice + spin) % 2 != 0 {
             let half = |q: i32| f64::from(q) / 2.0;

@@ -55,12 +55,15 @@ impl<'a> Kinds<'a> {
     }
 }
 
-/// The strings of a sum in tensors.
+/// The strings of a sum, of tensors where a total spin is conserved.
 ///
 /// # Errors
-/// For a sum that a rotation changes.
+/// As [`Strings::new`], and for a sum that a rotation changes.
 pub(super) fn strings(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
-    debug_assert!(symmetry.spin().is_some());
+    let plain = Strings::new(sum, sites, &symmetry.without_spin())?;
+    if symmetry.spin().is_none() {
+        return Ok(plain);
+    }
     let kinds = Kinds::of(sites)?;
     let terms = sum.terms_on(sites.count());
     let mut patterns: BTreeMap<Pattern, Components> = BTreeMap::new();
@@ -97,7 +100,7 @@ pub(super) fn strings(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result
 
 fn varies(term: &Term) -> Error {
     Error::input(format!("the sum changes when all spins are rotated, by what it has on the sites of the term `{term}`"))
-        .hint("a sector of S takes sums of scalar products, like `models::heisenberg(chain)`, and of hoppings alike for both spins; name Sz for others")
+        .hint("a sector of S takes sums of scalar products, as in Heisenberg models, and of hoppings alike for both spins; name Sz for others")
 }
 
 /// Adds the components of a term.

@@ -9,12 +9,12 @@ use faer::{Accum, Mat, Par};
 
 use super::basis::Basis;
 use super::block::{Block, Carried, Shape};
+use super::coupled;
 use super::dense::{adjoint_product, eigh, product};
 use super::density::entropy;
 use super::mpo::Mpo;
 use super::space::{Side, Space};
 use super::state::State;
-use super::strings::Strings;
 use super::tensor::Tensor;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -297,7 +297,7 @@ impl<T: Element> State<T> {
     /// As [`State::expectation`], and for sums that are not Hermitian.
     pub fn variance(&self, sum: &OpSum) -> Result<(f64, f64)> {
         Mpo::need_hermitian(sum, &self.sites, &self.symmetry)?;
-        if let (Err(_), Some(spin)) = (Strings::new(sum, &self.sites, &self.symmetry), self.spin()) {
+        if let (Err(_), Some(spin)) = (coupled::strings(sum, &self.sites, &self.symmetry), self.spin()) {
             return self.component(spin)?.variance(sum);
         }
         let energy = self.expectation(sum)?.re;

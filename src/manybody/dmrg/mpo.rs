@@ -7,9 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::conserved::conserved;
-use super::cover;
 use super::space::{Label, Symmetry};
 use super::strings::{Element, Strings, Word};
+use super::{coupled, cover};
 use crate::error::{Error, Result};
 use crate::manybody::wigner::couplings;
 use crate::manybody::{OpSum, Sector, Sites};
@@ -77,7 +77,7 @@ impl Mpo {
         sum.fits("a system of", sites.count())?;
         let (symmetry, target) = conserved(sites, sector)?;
         Mpo::need_hermitian(sum, sites, &symmetry)?;
-        let strings = Strings::new(sum, sites, &symmetry)?;
+        let strings = coupled::strings(sum, sites, &symmetry)?;
         Ok(Arc::new(Mpo::from_strings(&strings, sites, &symmetry, target)))
     }
 
@@ -94,7 +94,7 @@ impl Mpo {
     /// # Errors
     /// As [`Mpo::hamiltonian`], but for Hermiticity.
     pub fn operator(sum: &OpSum, sites: &Sites, symmetry: &Symmetry, target: &Label) -> Result<Arc<Mpo>> {
-        let strings = Strings::new(sum, sites, symmetry)?;
+        let strings = coupled::strings(sum, sites, symmetry)?;
         Ok(Arc::new(Mpo::from_strings(&strings, sites, symmetry, target.clone())))
     }
 

@@ -40,7 +40,7 @@ impl State<f64> {
         // Checked first on the sites themselves, so that errors speak of those.
         if conserved(sites, sector)?.0.spin().is_some() {
             return Err(Error::input("infinite temperature in a sector of total spin")
-                .hint("name Sz in place of S; `exact::thermal` takes sectors of S of few sites"));
+                .hint("name Sz in place of S; exact sectors of S have temperatures"));
         }
         let (symmetry, target) = conserved(&doubled, &numbers)?;
         let n = sites.count();

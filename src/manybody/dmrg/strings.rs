@@ -159,8 +159,7 @@ impl Strings {
     /// # Errors
     /// For operators and sites that do not exist, and terms that change a conserved number.
     pub fn new(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<Strings> {
-        let plain = Alphabet::default().strings(sum, sites, &symmetry.without_spin())?;
-        if symmetry.spin().is_some() { super::coupled::strings(sum, sites, symmetry) } else { Ok(plain) }
+        Alphabet::default().strings(sum, sites, symmetry)
     }
 
     /// The strings of another sum, with the same numbers for the same operators.

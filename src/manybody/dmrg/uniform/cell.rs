@@ -34,7 +34,7 @@ impl Cell {
         };
         if symmetry.spin().is_some() {
             return Err(Error::input("a cell of an infinite chain with a total spin")
-                .hint("S is for finite chains, `dmrg::finite`; name Sz here"));
+                .hint("S is for finite chains; name Sz here"));
         }
         Ok(Cell::of(sites, symmetry, target))
     }
