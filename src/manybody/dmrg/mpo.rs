@@ -354,6 +354,9 @@ impl Mpo {
         for (site, entries) in self.tensors.iter().enumerate() {
             for entry in entries {
                 eat((site << 32 | entry.left << 16 | entry.right) as u64);
+                if entry.rank > 0 {
+                    eat(entry.rank as u64);
+                }
                 for (i, j, z) in &entry.elements {
                     eat((i << 32 | j) as u64);
                     eat(z.re.to_bits());
