@@ -6,6 +6,7 @@ mod dmrg;
 mod files;
 mod gauge;
 mod language;
+mod multiplets;
 mod operators;
 mod pairing;
 mod sectors;

@@ -9,6 +9,7 @@ mod fcidump;
 mod free;
 mod kinds;
 mod local;
+mod multiplets;
 mod opsum;
 mod product;
 mod rows;
@@ -17,6 +18,7 @@ mod sites;
 pub mod symmetric;
 #[cfg(test)]
 mod tests;
+mod wigner;
 
 pub use basis::{Basis, Sector};
 pub use exact::{matrix, operator};

@@ -30,7 +30,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 60] = [
+pub const WORKS: [Work; 61] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -240,6 +240,13 @@ pub const WORKS: [Work; 60] = [
         "Quantum data compression, quantum information generation, and the density-matrix renormalization-group method",
         ["Physical Review B", "70", "205118"],
         2004,
+    ),
+    work(
+        "McCulloch2007",
+        "McCulloch, Ian P.",
+        "From density-matrix renormalization group to matrix product states",
+        ["Journal of Statistical Mechanics: Theory and Experiment", "2007", "P10014"],
+        2007,
     ),
     work(
         "Nemes2014",
@@ -454,7 +461,7 @@ pub const WORKS: [Work; 60] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 69] = [
+const BEHIND: [(&str, &[&str]); 70] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -484,6 +491,7 @@ const BEHIND: [(&str, &[&str]); 69] = [
     ("density_matrix", &["White1992", "White2005"]),
     ("truncate", &["Legeza2004"]),
     ("dmrg::mpo", &["Ren2020"]),
+    ("spin_correlations", &["McCulloch2007"]),
     ("dmrg::evolve", &["Haegeman2016", "Yang2020", "Vidal2004", "Hochbruck1997", "Suzuki1993", "Lubich2015"]),
     ("dmrg::metts", &["White2009", "Stoudenmire2010", "Flyvbjerg1989"]),
     ("models::fcidump", &["Knowles1989"]),

@@ -3,7 +3,7 @@
 use super::manual::{Style, columns, plain, stem};
 
 /// The scripts of the folders `scripts` and `examples`, by their places.
-const SCRIPTS: [(&str, &str); 40] = [
+const SCRIPTS: [(&str, &str); 41] = [
     ("scripts/antiferromagnet.rhai", include_str!("../../scripts/antiferromagnet.rhai")),
     ("scripts/bands.rhai", include_str!("../../scripts/bands.rhai")),
     ("scripts/chebyshev_mps.rhai", include_str!("../../scripts/chebyshev_mps.rhai")),
@@ -16,6 +16,7 @@ const SCRIPTS: [(&str, &str); 40] = [
     ("scripts/dmrg_finite.rhai", include_str!("../../scripts/dmrg_finite.rhai")),
     ("scripts/driven.rhai", include_str!("../../scripts/driven.rhai")),
     ("scripts/edge_state.rhai", include_str!("../../scripts/edge_state.rhai")),
+    ("scripts/haldane_gap.rhai", include_str!("../../scripts/haldane_gap.rhai")),
     ("scripts/hall_bar.rhai", include_str!("../../scripts/hall_bar.rhai")),
     ("scripts/kpm_by_hand.rhai", include_str!("../../scripts/kpm_by_hand.rhai")),
     ("scripts/kpm_dos.rhai", include_str!("../../scripts/kpm_dos.rhai")),

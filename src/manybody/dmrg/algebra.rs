@@ -113,7 +113,7 @@ impl<T: Element> State<T> {
                         else {
                             continue;
                         };
-                        let (_, part) = fusion.place(row, up);
+                        let Some((_, part)) = fusion.place(row, up) else { continue };
                         let mut place = matrices[column].as_mut();
                         let mut place =
                             place.as_mut().submatrix_mut(part.offset + above, left, own.nrows(), own.ncols());
@@ -138,6 +138,7 @@ impl<T: Element> State<T> {
     /// The automaton of a sum on the state's sites, by how much it changes the conserved numbers, and a bound on its
     /// norm.
     fn automaton(&self, sum: &OpSum) -> Result<(Mpo, Label, f64)> {
+        self.need_component()?;
         sum.fits("a state of", self.sites.count())?;
         let (strings, change) = Strings::changing(sum, &self.sites, &self.symmetry)?;
         let mpo = Mpo::from_strings(&strings, &self.sites, &self.symmetry, self.target.clone());
@@ -152,6 +153,7 @@ impl<T: Element> State<T> {
     /// # Errors
     /// As [`State::applied`].
     pub fn makes_complex(&self, sum: &OpSum) -> Result<bool> {
+        self.need_component()?;
         sum.fits("a state of", self.sites.count())?;
         let (strings, _) = Strings::changing(sum, &self.sites, &self.symmetry)?;
         Ok(Mpo::from_strings(&strings, &self.sites, &self.symmetry, self.target.clone()).is_complex())
@@ -205,6 +207,7 @@ impl<T: Element> State<T> {
         let Some((_, first)) = parts.first() else {
             return Err(Error::input("a sum of no states").hint("a sum takes pairs of a number and a state"));
         };
+        first.need_component()?;
         for (_, other) in parts {
             first.need_alike(other)?;
         }
@@ -236,7 +239,7 @@ impl<T: Element> State<T> {
                     let Some((column, left)) = behind.place(k, at) else { continue };
                     for part in tensor.fusion.parts(tensor.rows[to]) {
                         let Some((row, above)) = before.place(k, part.inner) else { continue };
-                        let (_, place) = fusion.place(row, part.state);
+                        let Some((_, place)) = fusion.place(row, part.state) else { continue };
                         let mut out = matrices[column].as_mut().submatrix_mut(
                             place.offset + above,
                             left,

@@ -9,10 +9,11 @@ use faer::Mat;
 
 use super::basis::Basis;
 use super::dense::deal;
-use super::mpo::Mpo;
+use super::mpo::{Entry, Mpo};
 use super::space::{Fusion, Label, Side, Space};
 use crate::backend::matrix::records::{Element, Factor};
 use crate::error::{Error, Result};
+use crate::manybody::wigner::recoupling;
 use crate::number::C64;
 
 /// For each sector of a block, the sector of a state's bond with the same charges, if there is one, and the overlaps:
@@ -89,7 +90,11 @@ impl<T: Element> Block<T> {
         let carried = (0..own.charges.len())
             .map(|k| if ones.contains(&Some(k)) { Carried::Identity } else { Carried::Nothing })
             .collect();
-        let space = Space::single(mpo.symmetry().zero());
+        let symmetry = mpo.symmetry();
+        let space = Space::single(match side {
+            Side::Left => symmetry.zero(),
+            Side::Right => symmetry.end(mpo.target()),
+        });
         Block::made(mpo, side, 0, bond, false, Shape::Plain { space, carried, origin: None })
     }
 
@@ -100,7 +105,7 @@ impl<T: Element> Block<T> {
         let carried = (0..own.charges.len())
             .map(|k| if own.done == Some(k) { Carried::Identity } else { Carried::Nothing })
             .collect();
-        let space = Space::single(mpo.symmetry().zero());
+        let space = Space::single(mpo.share_of_spin(bond));
         Block::made(mpo, Side::Right, 0, bond, false, Shape::Plain { space, carried, origin: None })
     }
 
@@ -132,7 +137,12 @@ impl<T: Element> Block<T> {
             Side::Right if self.bond > 0 => (self.bond - 1, self.bond - 1),
             _ => return Err(Error::input(format!("the chain has no site beyond its {n}"))),
         };
-        let fusion = Fusion::new(self.mpo.symmetry(), self.space(), self.mpo.states(site));
+        let symmetry = self.mpo.symmetry();
+        let states = self.mpo.states(site);
+        let fusion = match self.side {
+            Side::Left => Fusion::new(symmetry, self.space(), states),
+            Side::Right => Fusion::new(symmetry, self.space(), &symmetry.from_right(states)),
+        };
         let shape = Shape::Grown { inner: self.clone(), fusion, site };
         Ok(Block::made(&self.mpo, self.side, self.sites + 1, bond, self.mirrored, shape))
     }
@@ -281,11 +291,24 @@ impl<T: Element> Block<T> {
                     if to != symbol {
                         continue;
                     }
-                    for inner in inner.own_pieces(from) {
+                    for piece in inner.own_pieces(from) {
                         for &(i, j, z) in &entry.elements {
-                            let (row, to) = fusion.place(inner.row, i);
-                            let (column, at) = fusion.place(inner.column, j);
-                            let f = &inner.factor;
+                            let (Some((row, to)), Some((column, at))) =
+                                (fusion.place(piece.row, i), fusion.place(piece.column, j))
+                            else {
+                                continue;
+                            };
+                            let labels = [
+                                inner.label(piece.row),
+                                inner.label(piece.column),
+                                fusion.space().label(row),
+                                fusion.space().label(column),
+                            ];
+                            let z = z * self.recoupling(inner, *site, entry, [i, j], labels);
+                            if z == C64::ZERO {
+                                continue;
+                            }
+                            let f = &piece.factor;
                             pieces.push(Piece {
                                 row,
                                 column,
@@ -303,6 +326,31 @@ impl<T: Element> Block<T> {
                 }
                 pieces
             }
+        }
+    }
+
+    /// The factor of an operator of a block of multiplets that grows by a site; one without a total spin. The labels are those
+    /// of its row and column before and after.
+    fn recoupling(
+        &self,
+        inner: &Block<T>,
+        site: usize,
+        entry: &Entry,
+        states: [usize; 2],
+        [row, column, to, at]: [&Label; 4],
+    ) -> f64 {
+        let Some(c) = self.mpo.symmetry().spin() else { return 1.0 };
+        let spin = |state: usize| self.mpo.states(site)[state][c + 1];
+        let own = [spin(states[0]), spin(states[1]), entry.rank];
+        let rank = |bond: usize, symbol: usize| self.mpo.bond(bond).charges[symbol][c];
+        let (before, after) = match self.side {
+            Side::Left => (rank(inner.bond, entry.left), rank(self.bond, entry.right)),
+            Side::Right => (rank(inner.bond, entry.right), rank(self.bond, entry.left)),
+        };
+        let (block, both) = ([row[c], column[c], before], [to[c], at[c], after]);
+        match self.side {
+            Side::Left => recoupling(block, own, both),
+            Side::Right => recoupling(own, block, both),
         }
     }
 

@@ -9,7 +9,7 @@ use crate::manybody::{OpSum, Product, Sector, Sites};
 use crate::number::C64;
 use crate::number::philox::{Stream, unit, words};
 
-use super::mpo::conserved;
+use super::conserved::conserved;
 use super::space::{Label, Symmetry};
 
 /// Most evaluations of terms.
@@ -58,6 +58,10 @@ pub fn lowest_products(
     seed: u64,
 ) -> Result<Vec<(f64, Vec<usize>)>> {
     let (symmetry, target) = conserved(sites, sector)?;
+    if symmetry.spin().is_some() {
+        // No product state has a total spin, but for those of the largest.
+        return Ok(Vec::new());
+    }
     let labels: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
     let mut terms = Vec::new();
     for term in sum.terms_on(sites.count()).iter() {

@@ -189,17 +189,22 @@ impl<T: Element> DensityMatrix<T> {
         Ok(DensityMatrix { block, sectors, trace, floor: SMALLEST })
     }
 
-    /// All weights above rounding, descending, divided by the trace.
+    /// All weights above rounding, descending, divided by the trace; of a multiplet those of all its states.
     pub fn spectrum(&self) -> Vec<f64> {
-        let mut all: Vec<f64> = self
-            .sectors
-            .iter()
-            .flat_map(|s| &s.0)
-            .map(|w| w / self.trace)
-            .filter(|w| *w > self.floor)
-            .collect();
+        let mut all: Vec<f64> = Vec::new();
+        for (sector, (weights, _)) in self.sectors.iter().enumerate() {
+            let copies = self.copies(sector);
+            let own = weights.iter().map(|w| w / self.trace).filter(|w| *w > self.floor);
+            let own: Vec<f64> = own.map(|w| w / copies).collect();
+            (0..copies as usize).for_each(|_| all.extend(&own));
+        }
         all.sort_by(|a, b| b.total_cmp(a));
         all
+    }
+
+    /// How many states each of the basis stands for.
+    fn copies(&self, sector: usize) -> f64 {
+        self.block.mpo().symmetry().multiplicity(self.block.label(sector))
     }
 
     /// The entanglement entropy `- sum w ln w`.
@@ -241,7 +246,7 @@ impl<T: Element> DensityMatrix<T> {
         Ok(Basis {
             side: Some(self.block.half()),
             discarded: left_out / total,
-            entropy: entropy(&spectrum),
+            entropy: entropy(&spectrum) + all.iter().map(|a| a.0 * self.copies(a.1).ln()).sum::<f64>(),
             weights: spectrum[..kept].to_vec(),
             ..Basis::from_vectors(space, |s| Some(std::mem::replace(&mut vectors[s], Mat::zeros(0, 0))))
         })

@@ -62,8 +62,8 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     };
     let mut charges = vec![symmetry.zero(), symmetry.zero()];
     let mut tensor = vec![
-        Entry { left: START, right: START, elements: identity() },
-        Entry { left: DONE, right: DONE, elements: identity() },
+        Entry { left: START, right: START, rank: 0, elements: identity() },
+        Entry { left: DONE, right: DONE, rank: 0, elements: identity() },
     ];
     let charge = |number: usize| {
         let first = strings.alphabet.elements(number, dim).first().map(|e| (e.0, e.1));
@@ -78,7 +78,7 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
         if odd(&own, number) {
             return Err(alone());
         }
-        tensor.push(Entry { left: START, right: DONE, elements: elements(&own, number, z) });
+        tensor.push(Entry { left: START, right: DONE, rank: 0, elements: elements(&own, number, z) });
     }
     // An operator on the block's last site, by its number; the identity is one of them.
     let mut on_edge: BTreeMap<usize, usize> = BTreeMap::new();
@@ -94,12 +94,17 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
         on_edge.entry(number).or_insert_with(|| {
             charges.push(charge(number));
             let right = charges.len() - 1;
-            tensor.push(Entry { left: START, right, elements: elements(&strings, number, C64::ONE) });
+            tensor.push(Entry {
+                left: START,
+                right,
+                rank: 0,
+                elements: elements(&strings, number, C64::ONE),
+            });
             right
         });
     }
     for &(a, b, z) in &couplings {
-        tensor.push(Entry { left: on_edge[&a], right: DONE, elements: elements(&strings, b, z) });
+        tensor.push(Entry { left: on_edge[&a], right: DONE, rank: 0, elements: elements(&strings, b, z) });
     }
     // In the mirror image an operator that changes the parity carries the signs of all sites before it.
     let mut signed: BTreeMap<usize, usize> = BTreeMap::new();
@@ -110,13 +115,13 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
             let own = charges.len() - 1;
             let sign = |s: usize| C64::from(if site.is_odd(s) { -1.0 } else { 1.0 });
             let elements = (0..dim).map(|s| (s, s, sign(s))).collect();
-            tensor.push(Entry { left: own, right: own, elements });
+            tensor.push(Entry { left: own, right: own, rank: 0, elements });
             own
         });
         signed.entry(b).or_insert_with(|| {
             charges.push(charge(b));
             let right = charges.len() - 1;
-            tensor.push(Entry { left: string, right, elements: elements(&strings, b, C64::ONE) });
+            tensor.push(Entry { left: string, right, rank: 0, elements: elements(&strings, b, C64::ONE) });
             right
         });
     }

@@ -91,14 +91,14 @@ impl<T: Element> State<T> {
     fn basis_of(&self, block: &Arc<Block<T>>, behind: &Space, isometry: &Isometry<T>) -> Result<Basis<T>> {
         let (inner, fusion, _) =
             block.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
-        let from_left = |own: &Label| self.symmetry.subtract(&self.target, own);
+        let from_left = |own: &Label| self.symmetry.opposite(&self.target, own);
         let vectors = |sector: usize| -> Option<Mat<T>> {
             let label = from_left(fusion.space().label(sector));
             let (_, rows) = isometry.rows.iter().find(|r| r.0 == label)?;
             let mut wide = Mat::zeros(fusion.space().dim(sector), rows.nrows());
             for part in fusion.parts(sector) {
                 let Some(far) = behind.find(&from_left(inner.label(part.inner))) else { continue };
-                let (_, place) = isometry.fusion.place(far, part.state);
+                let Some((_, place)) = isometry.fusion.place(far, part.state) else { continue };
                 let own = rows.as_ref().subcols(place.offset, place.dim);
                 wide.as_mut().subrows_mut(part.offset, part.dim).copy_from(own.transpose());
             }

@@ -9,10 +9,11 @@ use faer::{Accum, Mat, Par};
 
 use super::basis::Basis;
 use super::block::{Block, Carried, Shape};
+use super::coupled;
 use super::dense::{adjoint_product, eigh, product};
 use super::density::entropy;
 use super::mpo::Mpo;
-use super::space::Side;
+use super::space::{Side, Space};
 use super::state::State;
 use super::tensor::Tensor;
 use crate::backend::matrix::records::Element;
@@ -53,16 +54,19 @@ impl<T: Element> State<T> {
     /// When an eigenvalue does not converge.
     pub fn spectra(&self) -> Result<Vec<Vec<f64>>> {
         let densities = self.densities();
-        let one = |sectors: &Vec<Mat<T>>| -> Result<Vec<f64>> {
+        let one = |(space, sectors): (&Space, &Vec<Mat<T>>)| -> Result<Vec<f64>> {
             let mut all = Vec::new();
-            for m in sectors {
-                all.extend(eigh(m.as_ref(), Par::Seq)?.0.into_iter().map(|w| w.max(0.0)));
+            for ((label, _), m) in space.iter().zip(sectors) {
+                let copies = self.symmetry.multiplicity(label);
+                let weights = eigh(m.as_ref(), Par::Seq)?.0.into_iter().map(|w| w.max(0.0) / copies);
+                (0..copies as usize).for_each(|_| all.extend(weights.clone()));
             }
             all.sort_by(|a, b| b.total_cmp(a));
             let sum: f64 = all.iter().sum();
             Ok(all.iter().map(|w| w / sum).collect())
         };
-        densities[1..densities.len() - 1].iter().map(one).collect()
+        let inner = 1..densities.len() - 1;
+        self.spaces[inner.clone()].iter().zip(&densities[inner]).map(one).collect()
     }
 
     /// The entanglement entropy at each bond inside the chain.
@@ -78,6 +82,9 @@ impl<T: Element> State<T> {
     /// # Errors
     /// When a site does not have the operator.
     pub fn local(&self, name: &str, sites: &[usize]) -> Result<Vec<C64>> {
+        if let Some(spin) = self.spin() {
+            return self.component(spin)?.local(name, sites);
+        }
         if !T::DTYPE.is_complex() && self.has_complex(&[name], sites)? {
             return self.to_complex().local(name, sites);
         }
@@ -106,6 +113,9 @@ impl<T: Element> State<T> {
     /// # Errors
     /// When a site does not have the operators, or on interruption.
     pub fn correlations(&self, a: &str, b: &str, sites: &[usize], task: &Task) -> Result<Vec<C64>> {
+        if let Some(spin) = self.spin() {
+            return self.component(spin)?.correlations(a, b, sites, task);
+        }
         if !T::DTYPE.is_complex() && self.has_complex(&[a, b], sites)? {
             return self.to_complex().correlations(a, b, sites, task);
         }
@@ -274,7 +284,11 @@ impl<T: Element> State<T> {
     /// # Errors
     /// When the sum does not fit the sites or changes the state's conserved numbers.
     pub fn expectation(&self, sum: &OpSum) -> Result<C64> {
-        self.contract(&Mpo::operator(sum, &self.sites, &self.symmetry, &self.target)?)
+        match (Mpo::operator(sum, &self.sites, &self.symmetry, &self.target), self.spin()) {
+            // What rotations change has a value in a component.
+            (Err(_), Some(spin)) => self.component(spin)?.expectation(sum),
+            (mpo, _) => self.contract(&mpo?),
+        }
     }
 
     /// `<(H - <H>)^2>`, and `<H>`.
@@ -283,6 +297,9 @@ impl<T: Element> State<T> {
     /// As [`State::expectation`], and for sums that are not Hermitian.
     pub fn variance(&self, sum: &OpSum) -> Result<(f64, f64)> {
         Mpo::need_hermitian(sum, &self.sites, &self.symmetry)?;
+        if let (Err(_), Some(spin)) = (coupled::strings(sum, &self.sites, &self.symmetry), self.spin()) {
+            return self.component(spin)?.variance(sum);
+        }
         let energy = self.expectation(sum)?.re;
         // Subtracted before squaring, so that the difference is not one of large numbers.
         let mut shifted = sum.clone();

@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
-use super::cover;
+use super::conserved::conserved;
 use super::space::{Label, Symmetry};
 use super::strings::{Element, Strings, Word};
+use super::{coupled, cover};
 use crate::error::{Error, Result};
-use crate::manybody::{Basis, OpSum, Sector, Sites};
+use crate::manybody::wigner::couplings;
+use crate::manybody::{OpSum, Sector, Sites};
 use crate::number::C64;
 
 /// The operators carried across a bond.
@@ -33,6 +35,8 @@ pub struct Entry {
     pub left: usize,
     /// Number at the bond behind the site.
     pub right: usize,
+    /// Twice the rank of the local operator; 0 without a total spin.
+    pub rank: i32,
     /// Non-zero elements.
     pub elements: Vec<Element>,
 }
@@ -44,12 +48,12 @@ pub type Mirror = Vec<Vec<(usize, C64)>>;
 #[derive(Debug, Clone)]
 pub struct Mpo {
     sites: Sites,
-    symmetry: Symmetry,
+    pub(super) symmetry: Symmetry,
     target: Label,
     /// One more than sites; a single one that serves all bonds if the automaton is uniform.
-    bonds: Vec<Bond>,
-    tensors: Vec<Vec<Entry>>,
-    states: Vec<Vec<Label>>,
+    pub(super) bonds: Vec<Bond>,
+    pub(super) tensors: Vec<Vec<Entry>>,
+    pub(super) states: Vec<Vec<Label>>,
     uniform: bool,
     mirror: Option<Mirror>,
     /// Whether arithmetic is complex even where no element is.
@@ -72,8 +76,8 @@ impl Mpo {
         }
         sum.fits("a system of", sites.count())?;
         let (symmetry, target) = conserved(sites, sector)?;
-        let mut strings = Strings::new(sum, sites, &symmetry)?;
-        strings.need_hermitian(sites)?;
+        Mpo::need_hermitian(sum, sites, &symmetry)?;
+        let strings = coupled::strings(sum, sites, &symmetry)?;
         Ok(Arc::new(Mpo::from_strings(&strings, sites, &symmetry, target)))
     }
 
@@ -82,7 +86,7 @@ impl Mpo {
     /// # Errors
     /// When it is not, and as [`Mpo::hamiltonian`].
     pub fn need_hermitian(sum: &OpSum, sites: &Sites, symmetry: &Symmetry) -> Result<()> {
-        Strings::new(sum, sites, symmetry)?.need_hermitian(sites)
+        Strings::new(sum, sites, &symmetry.without_spin())?.need_hermitian(sites)
     }
 
     /// The automaton of any sum that conserves the numbers of `symmetry`.
@@ -90,7 +94,7 @@ impl Mpo {
     /// # Errors
     /// As [`Mpo::hamiltonian`], but for Hermiticity.
     pub fn operator(sum: &OpSum, sites: &Sites, symmetry: &Symmetry, target: &Label) -> Result<Arc<Mpo>> {
-        let strings = Strings::new(sum, sites, symmetry)?;
+        let strings = coupled::strings(sum, sites, symmetry)?;
         Ok(Arc::new(Mpo::from_strings(&strings, sites, symmetry, target.clone())))
     }
 
@@ -200,19 +204,21 @@ impl Mpo {
             let mut bond = Bond::default();
             let mut number_of_row = vec![usize::MAX; rows.all.len()];
             let mut number_of_column = vec![usize::MAX; columns.all.len()];
-            let mut tensor: BTreeMap<(usize, usize), BTreeMap<(usize, usize), C64>> = BTreeMap::new();
+            let mut tensor: BTreeMap<(usize, usize, i32), BTreeMap<(usize, usize), C64>> = BTreeMap::new();
             let dim = states[site].len();
             let mut put = |from: usize, to: usize, operator: usize, z: C64| {
-                let elements = tensor.entry((from, to)).or_default();
+                let elements = tensor.entry((from, to, strings.alphabet.rank(operator))).or_default();
+                if operator == 0 {
+                    let ones = symmetry.identity(&states[site]);
+                    ones.into_iter().for_each(|at| *elements.entry(at).or_default() += z);
+                    return;
+                }
                 for (i, j, value) in strings.alphabet.elements(operator, dim) {
                     *elements.entry((i, j)).or_default() += z * value;
                 }
             };
             let charge = |(from, operator): (usize, usize)| -> Label {
-                let elements = strings.alphabet.elements(operator, dim);
-                let change =
-                    elements.first().map(|e| symmetry.subtract(&states[site][e.0], &states[site][e.1]));
-                symmetry.add(&before.charges[from], &change.unwrap_or_else(|| symmetry.zero()))
+                strings.alphabet.change(symmetry, &before.charges[from], operator, &states[site])
             };
             let mut next = Vec::new();
             for (&(row, column), &z) in &edges {
@@ -248,9 +254,11 @@ impl Mpo {
                     put(from, number_of_column[column], operator, z);
                 }
             }
-            let flat = |((left, right), elements): ((usize, usize), BTreeMap<(usize, usize), C64>)| Entry {
+            type Elements = BTreeMap<(usize, usize), C64>;
+            let flat = |((left, right, rank), elements): ((usize, usize, i32), Elements)| Entry {
                 left,
                 right,
+                rank,
                 elements: elements
                     .into_iter()
                     .filter(|(_, z)| *z != C64::ZERO)
@@ -273,56 +281,6 @@ impl Mpo {
             complex: false,
             strength: strength(strings, n),
         }
-    }
-
-    /// The automaton of the square, for the variance of the energy.
-    pub fn squared(&self) -> Mpo {
-        let n = self.sites.count();
-        let pairs = |bond: &Bond| -> Vec<(usize, usize)> {
-            let w = bond.charges.len();
-            (0..w).flat_map(|a| (0..w).map(move |b| (a, b))).collect()
-        };
-        let mut bonds = Vec::with_capacity(n + 1);
-        for bond in &self.bonds {
-            let w = bond.charges.len();
-            bonds.push(Bond {
-                charges: pairs(bond)
-                    .iter()
-                    .map(|&(a, b)| self.symmetry.add(&bond.charges[a], &bond.charges[b]))
-                    .collect(),
-                start: bond.start.map(|s| s * w + s),
-                done: bond.done.map(|d| d * w + d),
-                parity: None,
-            });
-        }
-        let product = |site: usize| -> Vec<Entry> {
-            let (w, v) = (self.bonds[site].charges.len(), self.bonds[site + 1].charges.len());
-            let mut all: BTreeMap<(usize, usize), BTreeMap<(usize, usize), C64>> = BTreeMap::new();
-            for a in &self.tensors[site] {
-                for b in &self.tensors[site] {
-                    let sum = all.entry((a.left * w + b.left, a.right * v + b.right)).or_default();
-                    for &(i, k, x) in &a.elements {
-                        for &(_, j, y) in b.elements.iter().filter(|e| e.0 == k) {
-                            *sum.entry((i, j)).or_default() += x * y;
-                        }
-                    }
-                }
-            }
-            all.into_iter()
-                .map(|((left, right), e)| Entry {
-                    left,
-                    right,
-                    elements: e
-                        .into_iter()
-                        .filter(|(_, z)| *z != C64::ZERO)
-                        .map(|((i, j), z)| (i, j, z))
-                        .collect(),
-                })
-                .filter(|e| !e.elements.is_empty())
-                .collect()
-        };
-        let tensors = (0..n).map(product).collect();
-        Mpo { bonds, tensors, ..self.clone() }
     }
 
     pub fn sites(&self) -> &Sites {
@@ -396,6 +354,9 @@ impl Mpo {
         for (site, entries) in self.tensors.iter().enumerate() {
             for entry in entries {
                 eat((site << 32 | entry.left << 16 | entry.right) as u64);
+                if entry.rank > 0 {
+                    eat(entry.rank as u64);
+                }
                 for (i, j, z) in &entry.elements {
                     eat((i << 32 | j) as u64);
                     eat(z.re.to_bits());
@@ -406,6 +367,22 @@ impl Mpo {
         hash >> 1
     }
 
+    /// The label of an empty block on the right of the first sites alone: their share of the total spin, or the spin nearest to
+    /// it that they can have.
+    pub(super) fn share_of_spin(&self, sites: usize) -> Label {
+        let mut label = self.symmetry.zero();
+        let Some(c) = self.symmetry.spin() else { return label };
+        let mut spins = BTreeSet::from([0]);
+        for states in &self.states[..sites] {
+            let own: BTreeSet<i32> = states.iter().map(|q| q[c + 1]).collect();
+            spins = spins.iter().flat_map(|j| own.iter().flat_map(|s| couplings(*j, *s))).collect();
+        }
+        let share = f64::from(self.target[c]) * sites as f64 / self.sites.count().max(1) as f64;
+        let away = |j: &i32| (f64::from(*j) - share).abs();
+        label[c] = spins.into_iter().min_by(|a, b| away(a).total_cmp(&away(b))).unwrap_or(0);
+        label
+    }
+
     /// The largest sum, over the sites, of the sizes of the terms that act there: a bound on the energy of a change
     /// at one site.
     pub fn strength(&self) -> f64 {
@@ -414,6 +391,10 @@ impl Mpo {
 
     /// The amounts by which terms across a bond change the numbers of the sites to the left: each once, without zero.
     pub fn transfers(&self) -> Vec<Label> {
+        if self.symmetry.spin().is_some() {
+            // Blocks belong to one total spin.
+            return Vec::new();
+        }
         let all: BTreeSet<&Label> = self.bonds.iter().flat_map(|bond| &bond.charges).collect();
         all.into_iter().filter(|q| q.iter().any(|x| *x != 0)).cloned().collect()
     }
@@ -421,38 +402,6 @@ impl Mpo {
     /// Number of operators carried at each bond inside the chain.
     pub fn widths(&self) -> Vec<usize> {
         self.bonds.iter().map(|b| b.charges.len()).collect()
-    }
-}
-
-/// The symmetry and the label of a sector that has states.
-pub fn conserved(sites: &Sites, sector: &Sector) -> Result<(Symmetry, Label)> {
-    let wanted = sites.target(sector)?;
-    let symmetry = Symmetry::new(sites, wanted.iter().map(|w| w.0.clone()));
-    let target: Label = symmetry.add(&wanted.iter().map(|w| w.1).collect::<Label>(), &symmetry.zero());
-    // Which sectors have states is found without numbering them.
-    let mut reached = std::collections::BTreeSet::from([symmetry.zero()]);
-    let all = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect::<Vec<_>>();
-    let (mut low, mut high) = (vec![target.clone(); all.len() + 1], vec![target.clone(); all.len() + 1]);
-    for (i, states) in all.iter().enumerate().rev() {
-        for c in 0..target.len() {
-            low[i][c] = low[i + 1][c] - states.iter().map(|s| s[c]).max().unwrap_or(0);
-            high[i][c] = high[i + 1][c] - states.iter().map(|s| s[c]).min().unwrap_or(0);
-        }
-    }
-    for (i, states) in all.iter().enumerate() {
-        let inside = |q: &Label| {
-            (0..q.len()).all(|c| symmetry.moduli()[c] > 0 || (low[i + 1][c]..=high[i + 1][c]).contains(&q[c]))
-        };
-        reached =
-            reached.iter().flat_map(|q| states.iter().map(|s| symmetry.add(q, s))).filter(inside).collect();
-    }
-    if reached.contains(&target) {
-        return Ok((symmetry, target));
-    }
-    // The exact basis knows the message.
-    match Basis::new(sites, sector) {
-        Err(e) => Err(e),
-        Ok(_) => Err(Error::internal("a sector both with and without states")),
     }
 }
 

@@ -22,7 +22,7 @@ fn matching<T: Element>(block: &Block<T>, state: &State<T>, bond: &Space, sector
     let own = block.label(sector);
     match block.side {
         Side::Left => bond.find(own),
-        Side::Right => bond.find(&state.symmetry.subtract(&state.target, own)),
+        Side::Right => bond.find(&state.symmetry.opposite(&state.target, own)),
     }
 }
 

@@ -61,7 +61,7 @@ pub fn transformed<T: Element>(
         };
         debug_assert_eq!(inner.sites(), rest.sites());
         for piece in pieces {
-            let (sector, place) = fusion.place(piece.rest, piece.state);
+            let Some((sector, place)) = fusion.place(piece.rest, piece.state) else { continue };
             let pair = match side {
                 Side::Left => new.panel(piece.moving, sector),
                 Side::Right => new.panel(sector, piece.moving),
@@ -76,7 +76,7 @@ pub fn transformed<T: Element>(
         return Err(foreign());
     }
     for piece in pieces {
-        let (sector, place) = grown.place(piece.moving, piece.state);
+        let Some((sector, place)) = grown.place(piece.moving, piece.state) else { continue };
         let (matrix, far) = match expand {
             None => (piece.matrix, piece.rest),
             Some(_) => {

@@ -6,14 +6,14 @@ use std::collections::BTreeSet;
 
 use faer::Mat;
 
+use super::conserved::conserved;
 use super::density::Truncation;
-use super::mpo::conserved;
 use super::space::{Fusion, Label, Space};
 use super::state::State;
 use super::strings::Strings;
 use super::tensor::Tensor;
 use super::train::Raw;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sector, Sites};
 use crate::task::Task;
 
@@ -38,7 +38,10 @@ impl State<f64> {
         // By name, as sectors of scripts are.
         numbers.sort_by(|a, b| a.0.cmp(&b.0));
         // Checked first on the sites themselves, so that errors speak of those.
-        conserved(sites, sector)?;
+        if conserved(sites, sector)?.0.spin().is_some() {
+            return Err(Error::input("infinite temperature in a sector of total spin")
+                .hint("name Sz in place of S; exact sectors of S have temperatures"));
+        }
         let (symmetry, target) = conserved(&doubled, &numbers)?;
         let n = sites.count();
         let alike: Vec<Vec<(usize, Label)>> = (0..n)

@@ -83,6 +83,9 @@ impl<T: Element> State<T> {
     /// # Errors
     /// For too many states, on interruption.
     pub fn reduced(&self, places: &[usize], task: &Task) -> Result<Vec<C64>> {
+        if let Some(spin) = self.spin() {
+            return self.component(spin)?.reduced(places, task);
+        }
         let mut dims = Vec::new();
         for &i in places {
             dims.push(self.sites.site(i)?.dim());
@@ -147,6 +150,7 @@ impl<T: Element> State<T> {
     /// # Errors
     /// When the numbers are not finite.
     pub fn sample(&self, mut random: impl FnMut() -> f64) -> Result<Vec<usize>> {
+        self.need_component()?;
         let n = self.tensors.len();
         let mut drawn = vec![0; n];
         // The state projected on the sites drawn so far: sectors of the bond, with a column each.

@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::manybody::sites::Sites;
 
+/// What stands for the modulus of a total spin, whose values couple instead of adding up.
+const SPIN: i32 = -1;
+/// The name of the total spin.
+pub const TOTAL_SPIN: &str = "S";
+
 /// Which end of the chain a block holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
@@ -16,11 +21,17 @@ pub enum Side {
 /// Twice the values of the conserved numbers, in the order of [`Symmetry`].
 pub type Label = Vec<i32>;
 
-/// The conserved numbers: those of U(1), which add up, and those of Z_n, which add up modulo n.
+/// The conserved numbers: those of U(1), which add up, those of Z_n, which add up modulo n, and, as the last, a total spin of
+/// SU(2).
+///
+/// With a spin, bases hold one state a multiplet, and the state of many sites is a path: the spins that the first one, two,
+/// three, ... sites couple to. A site of spin s changes the spin so far by a step from -s to s, so the number of local states
+/// is that of the steps, and steps add up like Sz; only those are left out that would make a spin of less than the difference
+/// of the two. The label of a site's state has two entries more then: twice the spin of its multiplet, and its number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Symmetry {
     names: Vec<String>,
-    /// Twice the n of Z_n; 0 for U(1).
+    /// Twice the n of Z_n; 0 for U(1); -1 for a spin.
     moduli: Vec<i32>,
 }
 
@@ -30,6 +41,24 @@ impl Symmetry {
         let names: Vec<String> = names.into_iter().collect();
         let moduli = names.iter().map(|name| sites.modulus(name)).collect();
         Symmetry { names, moduli }
+    }
+
+    /// The same numbers and the total spin.
+    pub(super) fn with_spin(mut self) -> Symmetry {
+        self.names.push(TOTAL_SPIN.into());
+        self.moduli.push(SPIN);
+        self
+    }
+
+    /// The numbers without the total spin.
+    pub(super) fn without_spin(&self) -> Symmetry {
+        let keep = self.spin().unwrap_or(self.names.len());
+        Symmetry { names: self.names[..keep].to_vec(), moduli: self.moduli[..keep].to_vec() }
+    }
+
+    /// The place of the total spin among the numbers, if it is one of them.
+    pub fn spin(&self) -> Option<usize> {
+        self.moduli.iter().position(|m| *m == SPIN)
     }
 
     /// From names and twice the moduli.
@@ -42,7 +71,7 @@ impl Symmetry {
         &self.names
     }
 
-    /// Twice the n of each Z_n; 0 for U(1).
+    /// Twice the n of each Z_n; 0 for U(1), -1 for a total spin.
     pub fn moduli(&self) -> &[i32] {
         &self.moduli
     }
@@ -70,6 +99,69 @@ impl Symmetry {
         self.combine(a, b, -1)
     }
 
+    /// The label of a basis state and a site's state together; none if their spins do not couple to it.
+    pub fn coupled(&self, bond: &[i32], state: &[i32]) -> Option<Label> {
+        let sum = self.add(bond, state);
+        match self.spin() {
+            Some(c) if sum[c] + bond[c] < state[self.names.len()] => None,
+            _ => Some(sum),
+        }
+    }
+
+    /// The label of the sites on the left, where those on the right have one and the whole has another. A spin of the whole
+    /// belongs to the right: what lies left then has the same spin, and both are in a singlet.
+    pub fn opposite(&self, target: &[i32], right: &[i32]) -> Label {
+        let mut label = self.subtract(target, right);
+        if let Some(c) = self.spin() {
+            label[c] = right[c];
+        }
+        label
+    }
+
+    /// The label of a left and a right block together; none if their spins do not couple to the singlet.
+    pub fn joined(&self, left: &[i32], right: &[i32]) -> Option<Label> {
+        let mut label = self.add(left, right);
+        if let Some(c) = self.spin() {
+            if left[c] != right[c] {
+                return None;
+            }
+            label[c] = 0;
+        }
+        Some(label)
+    }
+
+    /// The label of an empty block on the right, where the whole has another: the spin of the whole.
+    pub fn end(&self, target: &[i32]) -> Label {
+        let mut label = self.zero();
+        if let Some(c) = self.spin() {
+            label[c] = target[c];
+        }
+        label
+    }
+
+    /// The labels of a site's states for a block on its right: there its step leads back.
+    pub fn from_right(&self, states: &[Label]) -> Vec<Label> {
+        let mut turned = states.to_vec();
+        if let Some(c) = self.spin() {
+            turned.iter_mut().for_each(|q| q[c] = -q[c]);
+        }
+        turned
+    }
+
+    /// The labels that a site's states take off those behind it.
+    pub fn negated(&self, states: &[Label]) -> Vec<Label> {
+        let own = |q: &Label| -> Label {
+            let less = self.subtract(&self.zero(), q);
+            less.into_iter().chain(q[self.names.len()..].iter().copied()).collect()
+        };
+        states.iter().map(own).collect()
+    }
+
+    /// How many states of a label there are for one of the basis: those of its multiplet.
+    pub fn multiplicity(&self, label: &[i32]) -> f64 {
+        self.spin().map_or(1.0, |c| f64::from(label[c] + 1))
+    }
+
     /// How many quanta lie between two labels, all numbers together, rounded up.
     pub fn distance(&self, a: &[i32], b: &[i32]) -> i32 {
         let twice = |(d, m): (&i32, &i32)| if *m > 0 { (*d).min(m - d) } else { d.abs() };
@@ -82,7 +174,25 @@ impl Symmetry {
         let dim = sites.iter().nth(site).map_or(0, |s| s.dim());
         let columns: Vec<Vec<i32>> = self.names.iter().map(|name| sites.twice(site, name)).collect();
         let label = |s: usize| columns.iter().map(|c| c[s]).collect::<Label>();
-        (0..dim).map(|s| self.add(&label(s), &self.zero())).collect()
+        let mut labels: Vec<Label> = (0..dim).map(|s| self.add(&label(s), &self.zero())).collect();
+        if let (Some(c), Some(Ok(own))) = (self.spin(), sites.iter().nth(site).map(|s| s.multiplets())) {
+            for (s, label) in labels.iter_mut().enumerate() {
+                label[c] = own.twice[s];
+                label.extend([own.spins[own.of[s]], own.of[s] as i32]);
+            }
+        }
+        labels
+    }
+
+    /// The elements of the identity of a site: with a spin it connects every two steps of a multiplet.
+    pub(super) fn identity(&self, states: &[Label]) -> Vec<(usize, usize)> {
+        let n = self.names.len();
+        let alike = |i: usize, j: usize| match self.spin() {
+            Some(_) => states[i][n + 1] == states[j][n + 1],
+            None => i == j,
+        };
+        let all = (0..states.len()).flat_map(|i| (0..states.len()).map(move |j| (i, j)));
+        all.filter(|&(i, j)| alike(i, j)).collect()
     }
 }
 
@@ -158,25 +268,27 @@ pub struct Part {
 pub struct Fusion {
     space: Space,
     parts: Vec<Vec<Part>>,
-    /// Sector of the product and place in `parts`, for each sector of the block and each state of the site.
-    places: Vec<Vec<(usize, usize)>>,
+    /// Sector of the product and place in `parts`, for each sector of the block and each state of the site; none where their
+    /// spins do not couple so.
+    places: Vec<Vec<Option<(usize, usize)>>>,
 }
 
 impl Fusion {
-    /// The product; its labels are sums.
+    /// The product; its labels are what those of both couple to.
     pub fn new(symmetry: &Symmetry, inner: &Space, states: &[Label]) -> Fusion {
         let mut sums: BTreeMap<Label, Vec<Part>> = BTreeMap::new();
         for (sector, (label, dim)) in inner.iter().enumerate() {
             for (state, own) in states.iter().enumerate() {
-                let parts = sums.entry(symmetry.add(label, own)).or_default();
+                let Some(sum) = symmetry.coupled(label, own) else { continue };
+                let parts = sums.entry(sum).or_default();
                 let offset = parts.last().map_or(0, |p| p.offset + p.dim);
                 parts.push(Part { inner: sector, state, offset, dim });
             }
         }
-        let mut places = vec![vec![(0, 0); states.len()]; inner.sectors()];
+        let mut places = vec![vec![None; states.len()]; inner.sectors()];
         for (sector, parts) in sums.values().enumerate() {
             for (k, part) in parts.iter().enumerate() {
-                places[part.inner][part.state] = (sector, k);
+                places[part.inner][part.state] = Some((sector, k));
             }
         }
         let dim = |parts: &Vec<Part>| parts.iter().map(|p| p.dim).sum();
@@ -199,9 +311,9 @@ impl Fusion {
         &self.parts[sector]
     }
 
-    /// Where a sector of the block with a state of the site lies: sector of the product, and the part there.
-    pub fn place(&self, inner: usize, state: usize) -> (usize, Part) {
-        let (sector, k) = self.places[inner][state];
-        (sector, self.parts[sector][k])
+    /// Where a sector of the block with a state of the site lies, if anywhere: sector of the product, and the part there.
+    pub fn place(&self, inner: usize, state: usize) -> Option<(usize, Part)> {
+        let (sector, k) = self.places[inner][state]?;
+        Some((sector, self.parts[sector][k]))
     }
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use faer::{Mat, MatRef};
 
 use super::block::Block;
+use super::conserved::conserved;
 use super::dense::{square, thin_svd};
-use super::mpo::conserved;
 use super::space::{Fusion, Label, Space, Symmetry};
 use super::superblock::Superblock;
 use super::tensor::{Tensor, from_left};
@@ -44,6 +44,10 @@ impl<T: Element> State<T> {
     /// When there is not one a site, or the state lies outside the sector.
     pub fn product(sites: &Sites, states: &[usize], sector: &Sector) -> Result<State<T>> {
         let (symmetry, target) = conserved(sites, sector)?;
+        if symmetry.spin().is_some() {
+            return Err(Error::input("a product state in a sector of total spin")
+                .hint("it is a sum of states of many spins: name Sz in place of S"));
+        }
         if states.len() != sites.count() {
             return Err(Error::input(format!("{} local states for {sites}", states.len()))
                 .hint("a product state has one for each site"));
@@ -55,7 +59,9 @@ impl<T: Element> State<T> {
             let own = labels.get(state).ok_or_else(|| Error::internal("a local state that there is not"))?;
             let behind = Space::single(symmetry.add(before.label(0), own));
             let fusion = Fusion::new(&symmetry, &before, &labels);
-            let (row, place) = fusion.place(0, state);
+            let Some((row, place)) = fusion.place(0, state) else {
+                return Err(Error::internal("a state without a place"));
+            };
             let here = |k: usize| if k == place.offset { T::one_impl() } else { T::default() };
             let matrix = Mat::from_fn(fusion.space().dim(row), 1, |k, _| here(k));
             tensors.push(Tensor::new(&symmetry, &before, &labels, &behind, |_| matrix.clone())?);
@@ -82,18 +88,19 @@ impl<T: Element> State<T> {
             return Err(lost());
         }
         let symmetry = mpo.symmetry().clone();
-        let mut sums =
-            both.pairs().iter().map(|p| symmetry.add(both.left().label(p.left), both.right().label(p.right)));
+        let (l, r) = (both.left(), both.right());
+        let mut sums = both.pairs().iter().filter_map(|p| symmetry.joined(l.label(p.left), r.label(p.right)));
         let target = sums.next().ok_or_else(lost)?;
         if sums.any(|sum| sum != target) {
             return Err(Error::input("the superblock holds several sectors, and a state belongs to one")
                 .hint("name all conserved numbers for the superblock"));
         }
+        let target = symmetry.add(&target, &symmetry.end(mpo.target()));
         let n = mpo.sites().count();
         let mut tensors: Vec<Option<Tensor<T>>> = vec![None; n];
         // The labels of a right block seen from the left, in ascending order, and where each sector went.
         let from_left = |space: &Space| -> (Space, Vec<usize>) {
-            let labels: Vec<Label> = space.iter().map(|(q, _)| symmetry.subtract(&target, q)).collect();
+            let labels: Vec<Label> = space.iter().map(|(q, _)| symmetry.opposite(&target, q)).collect();
             let sorted = labels.iter().cloned().zip(space.dims().iter().copied()).collect::<BTreeMap<_, _>>();
             let turned = Space::new(sorted);
             let place = labels.iter().map(|q| turned.find(q).unwrap_or(0)).collect();
@@ -119,7 +126,7 @@ impl<T: Element> State<T> {
             let mut matrices = zeros::<T>(&rows, &behind);
             for (sector, v) in basis.vectors.iter().enumerate() {
                 for part in fusion.parts(basis.old_sector[sector]) {
-                    let (_, to) = rows.place(own_place[sector], part.state);
+                    let (_, to) = rows.place(own_place[sector], part.state).ok_or_else(lost)?;
                     let block = v.as_ref().subrows(part.offset, part.dim).transpose();
                     matrices[place[part.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(block);
                 }
@@ -160,7 +167,7 @@ impl<T: Element> State<T> {
             let mut matrices = zeros::<T>(&rows, &behind);
             for (pair, _, rest) in &cores {
                 for p in fusion.parts(pair.right) {
-                    let (_, to) = rows.place(at(pair.left), p.state);
+                    let (_, to) = rows.place(at(pair.left), p.state).ok_or_else(lost)?;
                     let from = rest.as_ref().subcols(p.offset, p.dim);
                     matrices[place[p.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(from);
                 }

@@ -22,6 +22,22 @@ pub type Element = (usize, usize, C64);
 pub struct Alphabet {
     operators: Vec<(usize, Vec<Element>)>,
     known: HashMap<(usize, Vec<(usize, usize, i64, i64)>), usize>,
+    /// Irreducible tensors have no scale, and numbers of their own; see `coupled.rs`.
+    tensors: HashMap<Coupled, usize>,
+    coupled: HashMap<usize, Coupled>,
+}
+
+/// A local tensor in a string of tensors that are coupled one after the other. Ranks are twice their values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Coupled {
+    /// The kind of site.
+    pub kind: usize,
+    /// The multiplets between which it acts; none for the sign of fermions.
+    pub between: Option<(usize, usize)>,
+    pub rank: i32,
+    /// The rank of the string without it and with it.
+    pub before: i32,
+    pub after: i32,
 }
 
 impl Alphabet {
@@ -45,6 +61,32 @@ impl Alphabet {
             self.operators.push((dim, scaled));
         }
         Some((number, scale))
+    }
+
+    /// The number of a tensor on a site of `dim` states with these elements.
+    pub fn tensor(&mut self, tensor: Coupled, dim: usize, elements: impl FnOnce() -> Vec<Element>) -> usize {
+        *self.tensors.entry(tensor).or_insert_with(|| {
+            self.operators.push((dim, elements()));
+            self.coupled.insert(self.operators.len(), tensor);
+            self.operators.len()
+        })
+    }
+
+    /// The rank of an operator, 0 without a total spin.
+    pub fn rank(&self, number: usize) -> i32 {
+        self.coupled.get(&number).map_or(0, |t| t.rank)
+    }
+
+    /// By how much the sites up to one change the numbers where those before change them by `before` and an operator acts on
+    /// its states; of a total spin it is the rank.
+    pub fn change(&self, symmetry: &Symmetry, before: &Label, number: usize, states: &[Label]) -> Label {
+        let elements = self.elements(number, states.len());
+        let own = elements.first().map(|e| symmetry.subtract(&states[e.0], &states[e.1]));
+        let mut change = symmetry.add(before, &own.unwrap_or_else(|| symmetry.zero()));
+        if let Some(c) = symmetry.spin() {
+            change[c] = self.coupled.get(&number).map_or(before[c], |t| t.after);
+        }
+        change
     }
 
     /// The elements of an operator on a site of `dim` states.

@@ -157,14 +157,18 @@ impl<T: Element> Superblock<T> {
         }
         let symmetry = left.mpo().symmetry();
         let (l, r) = (left.space(), right.space());
+        // The right block holds the total spin, which makes a singlet with the left.
+        let spin = symmetry.spin();
         let mut pairs = Vec::new();
         let mut panels = Vec::new();
         let mut number: HashMap<(usize, usize), usize> = HashMap::new();
         let mut dim = 0;
         for (i, (a, rows)) in l.iter().enumerate() {
             for (j, (b, columns)) in r.iter().enumerate() {
-                let sum = symmetry.add(a, b);
-                if sum.iter().zip(target).all(|(q, t)| t.is_none_or(|t| t == *q)) {
+                let Some(sum) = symmetry.joined(a, b) else { continue };
+                let meant =
+                    |(c, (q, t)): (usize, (&i32, &Option<i32>))| spin == Some(c) || t.is_none_or(|t| t == *q);
+                if sum.iter().zip(target).enumerate().all(meant) {
                     number.insert((i, j), pairs.len());
                     pairs.push(Pair { left: i, right: j });
                     panels.push(Panel { offset: dim, rows, columns });
@@ -253,8 +257,10 @@ impl<T: Element> Superblock<T> {
             let one = |(q, w): (&i32, &Option<f64>)| w.map_or(0.0, |w| (f64::from(*q) - w).powi(2));
             q.iter().zip(wanted).map(one).sum()
         };
-        let sums =
-            left.space().iter().flat_map(|(a, _)| right.space().iter().map(|(b, _)| symmetry.add(a, b)));
+        let sums = left
+            .space()
+            .iter()
+            .flat_map(|(a, _)| right.space().iter().filter_map(|(b, _)| symmetry.joined(a, b)));
         sums.min_by(|a, b| distance(a).total_cmp(&distance(b)).then(a.cmp(b)))
             .unwrap_or_else(|| symmetry.zero())
     }

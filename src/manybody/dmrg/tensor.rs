@@ -68,7 +68,7 @@ impl<T: Element> Tensor<T> {
 
     /// The matrix between a sector before, with a state of the site, and the sector behind.
     pub(super) fn part(&self, before: usize, state: usize) -> Option<(usize, MatRef<'_, T>)> {
-        let (row, part) = self.fusion.place(before, state);
+        let (row, part) = self.fusion.place(before, state)?;
         let behind = self.rows.iter().position(|r| *r == row)?;
         Some((behind, self.matrices[behind].as_ref().subrows(part.offset, part.dim)))
     }
@@ -89,11 +89,6 @@ pub(super) fn scaled_rows<T: Element>(m: &Mat<T>, s: &[f64]) -> Mat<T> {
     Mat::from_fn(m.nrows(), m.ncols(), |i, j| m[(i, j)] * T::from_c64(s[i].into()))
 }
 
-/// The labels that a site's states have seen from the other side.
-pub(super) fn negated(symmetry: &Symmetry, states: &[Label]) -> Vec<Label> {
-    states.iter().map(|q| symmetry.subtract(&symmetry.zero(), q)).collect()
-}
-
 /// A tensor whose bond before is multiplied by matrices (rows of the new basis, columns of the old): rows of each block are
 /// those of the product of the new basis and the site.
 pub(super) fn from_left<T: Element>(
@@ -111,7 +106,7 @@ pub(super) fn from_left<T: Element>(
         let mut pushed = Mat::zeros(fusion.space().dim(row), matrix.ncols());
         for part in tensor.fusion.parts(tensor.rows[behind]) {
             let Some(new) = before.find(tensor.before.label(part.inner)) else { continue };
-            let (_, to) = fusion.place(new, part.state);
+            let Some((_, to)) = fusion.place(new, part.state) else { continue };
             let own = matrix.as_ref().subrows(part.offset, part.dim);
             pushed.as_mut().subrows_mut(to.offset, to.dim).copy_from(product(carry[new].as_ref(), own));
         }
@@ -129,7 +124,7 @@ pub(super) fn from_right<T: Element>(
     behind: &Space,
     carry: Option<&[Mat<T>]>,
 ) -> (Fusion, Blocks<T>) {
-    let fusion = Fusion::new(symmetry, behind, &negated(symmetry, states));
+    let fusion = Fusion::new(symmetry, behind, &symmetry.negated(states));
     let mut blocks = Vec::new();
     for (sector, (label, dim)) in tensor.before.iter().enumerate() {
         let Some(column) = fusion.space().find(label) else { continue };
@@ -164,7 +159,7 @@ pub(super) fn to_tensor<T: Element>(
     for (label, m) in blocks {
         let (Some(own), Some(column)) = (before.find(label), fusion.space().find(label)) else { continue };
         for part in fusion.parts(column) {
-            let (_, to) = rows.place(own, part.state);
+            let Some((_, to)) = rows.place(own, part.state) else { continue };
             matrices[part.inner]
                 .as_mut()
                 .subrows_mut(to.offset, to.dim)

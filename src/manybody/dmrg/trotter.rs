@@ -127,6 +127,7 @@ impl<T: Element> State<T> {
         task: &Task,
     ) -> Result<Trotter<T>> {
         let n = self.sites.count();
+        self.need_component()?;
         sum.fits("a state of", n)?;
         Mpo::need_hermitian(sum, &self.sites, &self.symmetry)?;
         if n < 2 {
@@ -336,8 +337,11 @@ impl<'a, T: Element> Run<'a, T> {
                     let own = theta.as_ref().submatrix(from.offset, part.offset, from.dim, part.dim);
                     for &(up, down, _, _, z) in gate.iter().filter(|g| g.2 == from.state && g.3 == part.state)
                     {
-                        let (row, above) = rows.place(from.inner, up);
-                        let (_, beside) = columns.place(part.inner, down);
+                        let (Some((row, above)), Some((_, beside))) =
+                            (rows.place(from.inner, up), columns.place(part.inner, down))
+                        else {
+                            continue;
+                        };
                         let Some(k) = at[row] else { continue };
                         let mut out = after[k].as_mut().submatrix_mut(
                             above.offset,

@@ -19,6 +19,7 @@ impl<T: Element> State<T> {
     /// For matrices of other sizes, that are not unitary or that mix states of different conserved numbers.
     pub fn turned(&self, matrices: &[Vec<C64>]) -> Result<State<T>> {
         let n = self.sites.count();
+        self.need_component()?;
         if matrices.len() != n {
             return Err(Error::input(format!("{} matrices for {}", matrices.len(), self.sites))
                 .hint("one matrix for all sites, or one for each"));

@@ -11,6 +11,7 @@ use super::values::type_of;
 use super::vector::{Vector, row_numbers};
 use crate::backend::Rows;
 use crate::error::{Error, Result};
+use crate::manybody::dmrg::{Mpo, Superblock, total_spin};
 use crate::manybody::symmetric::{self, Subspace, Symmetry, Wanted};
 use crate::manybody::{OpSum, Site, Sites};
 use crate::number::{C64, Series};
@@ -41,7 +42,13 @@ fn subspace(sites: &Sites, sector: &Map, task: &Task) -> Result<Subspace> {
             array.iter().map(one).collect::<Result<Vec<_>>>()?
         }
     };
-    Subspace::new(sites, &sector_of(&numbers)?, &symmetries, task)
+    let numbers = sector_of(&numbers)?;
+    if total_spin(sites, &numbers)?.0.is_some() {
+        return Err(Error::input("a basis of total spin").hint(
+            "S is for `exact::operator(sum, sites, #{ S: 0 })`, alone or with N; bases and `symmetries` name Sz",
+        ));
+    }
+    Subspace::new(sites, &numbers, &symmetries, task)
 }
 
 /// The sectors of `#{ from: .., to: .. }`, or the one that a map names.
@@ -80,6 +87,35 @@ fn operator_of(
     let (format, single) = (storage_format(o)?, single_precision(o)?);
     let wanted = Wanted { format, single, project: o.flag("project")?, stored };
     symmetric::operator(&session()?.device(), sum, spaces, wanted, task)
+}
+
+/// The operator of a sector of total spin, if the map names one: products of both halves of the chain, nothing truncated.
+fn multiplets(
+    sum: &OpSum,
+    sites: &Sites,
+    sector: &Map,
+    o: &Options,
+    task: &Task,
+) -> Result<Option<Operator>> {
+    if ["from", "to", "symmetries"].iter().any(|key| sector.contains_key(*key)) {
+        return Ok(None);
+    }
+    let sector = sector_of(sector)?;
+    if total_spin(sites, &sector)?.0.is_none() {
+        return Ok(None);
+    }
+    let stored = o.text("format")? != "auto" || o.maybe::<bool>("matrix").is_some() || single_precision(o)?;
+    if stored || o.flag("project")? {
+        return Err(Error::input("an option for stored matrices in a sector of S")
+            .hint("operators of multiplets are products of two halves of the chain: they have no format"));
+    }
+    let mpo = Mpo::hamiltonian(sum, sites, &sector)?;
+    let device = session()?.device();
+    Ok(Some(if mpo.is_complex() {
+        Superblock::<C64>::whole(&device, &mpo, task)?.into_operator(&device)
+    } else {
+        Superblock::<f64>::whole(&device, &mpo, task)?.into_operator(&device)
+    }))
 }
 
 /// A vector whose numbers another function of the sector makes; all rows pass through each process.
@@ -184,6 +220,10 @@ mod exact_module {
     /// density wave: of the sum's terms what ends in `to`. Both have the same symmetries with any quantum numbers, or
     /// `to` none.
     ///
+    /// `#{ S: 1 }`, for electrons `#{ N: 6, S: 0 }`, is a sector of total spin, with one state for each multiplet of 2 S + 1: of
+    /// sums that all rotations of the spins leave as they are, Hermitian ones. Products are then made of two halves of
+    /// the chain, and no matrix is kept; `dmrg::state(h, v, #{})` is a vector of it as a DmrgState, which measures.
+    ///
     /// # Options
     /// - `format` ("auto"): "csr", "ell", "sell", "dense".
     /// - `C`, `sigma`: as for `build`.
@@ -208,10 +248,17 @@ mod exact_module {
     /// let small = exact::operator(models::heisenberg(ring, #{ periodic: true }), ring, #{ Sz: 0, symmetries: all });
     /// assert(small.dim == 13, "of 252");
     /// assert_close(small.to_matrix().eigh().values[0], -4.515446354, 1e-9);
+    /// // Its singlets, 42 of them.
+    /// let singlets = exact::operator(models::heisenberg(ring, #{ periodic: true }), ring, #{ S: 0 });
+    /// assert(singlets.dim == 42, "of 252");
+    /// assert_close(davidson(singlets, #{ seed: 1 }).values[0], -4.515446354, 1e-8);
     /// ```
     #[rhai_fn(name = "operator", return_raw)]
     pub fn operator_with(sum: OpSum, sites: Sites, sector: Map, o: Options) -> Fallible<Operator> {
         let task = o.task()?;
+        if let Some(operator) = multiplets(&sum, &sites, &sector, &o, &task)? {
+            return Ok(operator);
+        }
         let (from, to) = sectors(&sites, &sector, &task)?;
         Ok(operator_of(&sum, (&from, to.as_ref()), &o, &task)?)
     }

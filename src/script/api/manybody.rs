@@ -216,7 +216,8 @@ mod manybody_functions {
     /// "Cdn", "Cdagdn", "Nup", "Ndn", "Nupdn", "Ntot", "Sz", "S+", "S-" on electrons; "A", "Adag", "N" on bosons; "C1",
     /// "Cdag1", "N1", ... of each flavour, "Ntot", "Npair" on "SU(n)"; "Id", "F" on all. Sectors conserve Sz (spins); N (fermions, bosons); Nup, Ndn, N, Sz
     /// (electrons, tJ); N1, N2, ..., N (flavours); Nf and Nb in place of N where fermions and bosons stand in one chain; or, where these are not conserved, NfParity (the number of fermions modulo
-    /// 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field.
+    /// 2) and SzParity (S - Sz modulo 2), as in a superconductor or a transverse field. `dmrg::finite` and `exact::operator` take
+    /// sectors of S, the total spin of spins, electrons and both, with or without N.
     ///
     /// # Options
     /// - `nmax` (int, none): largest number of bosons on a site.

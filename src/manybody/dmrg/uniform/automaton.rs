@@ -333,6 +333,7 @@ fn build(cell: &Cell, strings: &Strings, decays: &[Decay], rests: bool) -> (Vec<
     let flat = |((left, right), elements): (&(usize, usize), &Elements)| Entry {
         left: *left,
         right: *right,
+        rank: 0,
         elements: elements.iter().filter(|e| *e.1 != C64::ZERO).map(|(&(i, j), &z)| (i, j, z)).collect(),
     };
     let tensors = tensors.sites.iter().map(|s| s.iter().map(flat).collect()).collect();

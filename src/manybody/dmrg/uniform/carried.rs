@@ -90,7 +90,7 @@ pub(super) fn on_site(entries: &[Entry], x: &Row, ket: &Tensor<C64>, r: &Row, ou
                     let own = r[entry.right].iter().filter(|e| e.0.0 == to);
                     own.map(|(at, r)| (at.1, product(half.as_ref(), r.as_ref()))).collect()
                 });
-                let (row, part) = out.fusion.place(b, i);
+                let Some((row, part)) = out.fusion.place(b, i) else { continue };
                 for (behind, whole) in wholes {
                     if out.rows.get(*behind) == Some(&row) {
                         let mut to = out.matrices[*behind].as_mut().subrows_mut(part.offset, part.dim);

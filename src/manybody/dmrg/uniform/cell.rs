@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::mpo::conserved;
+use super::super::conserved::conserved;
 use super::super::space::{Label, Symmetry};
 use crate::error::{Error, Result};
 use crate::manybody::{Sector, Sites};
@@ -32,6 +32,10 @@ impl Cell {
             Ok(found) => found,
             Err(e) => return Err(too_short(sites, sector).unwrap_or(e)),
         };
+        if symmetry.spin().is_some() {
+            return Err(Error::input("a cell of an infinite chain with a total spin")
+                .hint("S is for finite chains; name Sz here"));
+        }
         Ok(Cell::of(sites, symmetry, target))
     }
 

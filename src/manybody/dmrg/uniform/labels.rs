@@ -32,7 +32,7 @@ fn relabelled<T: Element>(
         for part in fusion.parts(row) {
             let inner = tensor.before.find(&symmetry.subtract(before.label(part.inner), before_by));
             let Some(inner) = inner else { continue };
-            let (_, old) = tensor.fusion.place(inner, part.state);
+            let Some((_, old)) = tensor.fusion.place(inner, part.state) else { continue };
             let own = tensor.matrices[from].as_ref().subrows(old.offset, old.dim);
             m.as_mut().subrows_mut(part.offset, part.dim).copy_from(own);
         }

@@ -269,7 +269,7 @@ impl<T: Element> Uniform<T> {
                 for (column, d) in (first..).zip(own) {
                     for part in old.parts(from) {
                         let inner = before.find(self.spaces[site].label(part.inner)).unwrap_or(0);
-                        let (_, to) = fusion.place(inner, part.state);
+                        let Some((_, to)) = fusion.place(inner, part.state) else { continue };
                         for i in 0..part.dim {
                             out[(to.offset + i, column)] = d.left[(part.offset + i, 0)];
                         }
@@ -454,7 +454,7 @@ impl<T: Element> Tensor<T> {
                 let old = &self.matrices[at];
                 for part in self.fusion.parts(self.rows[at]) {
                     let inner = before.find(self.before.label(part.inner)).unwrap_or(0);
-                    let (_, to) = fusion.place(inner, part.state);
+                    let Some((_, to)) = fusion.place(inner, part.state) else { continue };
                     out.as_mut()
                         .submatrix_mut(to.offset, 0, part.dim, old.ncols())
                         .copy_from(old.as_ref().subrows(part.offset, part.dim));

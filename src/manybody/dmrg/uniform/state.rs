@@ -46,7 +46,8 @@ impl<T: Element> Uniform<T> {
             let own = labels.get(state).ok_or_else(|| Error::internal("a local state that there is not"))?;
             let behind = Space::single(symmetry.add(before.label(0), own));
             let fusion = Fusion::new(symmetry, &before, labels);
-            let (row, place) = fusion.place(0, state);
+            let nowhere = || Error::internal("a state without a place");
+            let (row, place) = fusion.place(0, state).ok_or_else(nowhere)?;
             let here = |k: usize| if k == place.offset { T::one_impl() } else { T::default() };
             let matrix = Mat::from_fn(fusion.space().dim(row), 1, |k, _| here(k));
             tensors.push(Tensor::new(symmetry, &before, labels, &behind, |_| matrix.clone())?);

@@ -342,7 +342,8 @@ mod algebra_functions {
     }
 
     /// The weights of the Schmidt decomposition at a bond by the conserved numbers of what lies left of it: an array of maps with
-    /// `sector` and `weights`, descending.
+    /// `sector` and `weights`, descending. Of a state of total spin these are multiplets, each with the weight of all its 2 S + 1
+    /// states, where `spectrum` has those of the states.
     ///
     /// # Example
     /// ```rhai

@@ -9,7 +9,7 @@ use super::{AnyBlock, Either, either, either_map, no_superblock, superblock_of};
 use crate::backend::Device;
 use crate::backend::matrix::records::{Element, Handling, RecordList, Schedule};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Basis, Block, Mpo, Side, Strategy, Superblock, Target, edge_chain};
+use crate::manybody::dmrg::{Basis, Block, Mpo, Side, Strategy, Superblock, Target, edge_chain, total_spin};
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series, Table};
 use crate::operator::{LinearOperator, Operator};
@@ -57,7 +57,20 @@ fn target<T: Element>(left: &Block<T>, right: &Block<T>, sector: Option<&Map>) -
     let mpo = left.mpo();
     let symmetry = mpo.symmetry();
     if let Some(sector) = sector {
-        let wanted = mpo.sites().target(&sector_of(sector)?)?;
+        let (spin, rest) = total_spin(mpo.sites(), &sector_of(sector)?)?;
+        let own = symmetry.spin().map(|c| mpo.target()[c]);
+        if let Some(spin) = spin.filter(|spin| Some(*spin) != own) {
+            let named = f64::from(spin) / 2.0;
+            return Err(match own {
+                None => Error::input(format!("S = {named} of blocks that do not conserve the total spin"))
+                    .hint("name S in the sector of `dmrg::mpo`"),
+                Some(own) => {
+                    Error::input(format!("S = {named} of blocks that belong to S = {}", f64::from(own) / 2.0))
+                        .hint("right blocks hold the total spin: make them of an Mpo of the other sector")
+                }
+            });
+        }
+        let wanted = mpo.sites().target(&rest)?;
         if let Some((name, _)) = wanted.iter().find(|(name, _)| !symmetry.names().contains(name)) {
             return Err(Error::input(format!("the blocks do not conserve {name}")).hint(
                 match symmetry.names() {

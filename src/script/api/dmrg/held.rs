@@ -120,10 +120,16 @@ pub(in crate::script::api) fn need_own_name(file: &str) -> Result<()> {
 }
 
 /// Saves a state as an NPZ archive where the name ends so; whether it does.
-pub(super) fn saved_in_blocks(file: &str, bytes: &[u8], state: impl FnOnce() -> InBlocks) -> Result<bool> {
+pub(super) fn saved_in_blocks(
+    file: &str,
+    bytes: &[u8],
+    need_component: impl FnOnce() -> Result<()>,
+    state: impl FnOnce() -> InBlocks,
+) -> Result<bool> {
     if Path::new(file).extension().is_none_or(|e| !e.eq_ignore_ascii_case("npz")) {
         return Ok(false);
     }
+    need_component()?;
     let session = session()?;
     let path = session.output_path(file);
     let state = state();
@@ -168,7 +174,8 @@ pub(super) fn saved_in_blocks(file: &str, bytes: &[u8], state: impl FnOnce() -> 
 
 pub(super) fn save_state(held: &Held, file: &str) -> Result<()> {
     let mut bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
-    if saved_in_blocks(file, &bytes, || either!(&held.state, s => s.in_blocks()))? {
+    let plain = || either!(&held.state, s => s.need_component());
+    if saved_in_blocks(file, &bytes, plain, || either!(&held.state, s => s.in_blocks()))? {
         return Ok(());
     }
     need_own_name(file)?;

@@ -6,6 +6,7 @@ mod blocks;
 mod density;
 mod excited;
 mod held;
+mod multiplets;
 mod order;
 mod reading;
 mod search;
@@ -30,6 +31,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     blocks::register(rooms);
     density::register(rooms);
     excited::register(rooms);
+    multiplets::register(rooms);
     order::register(rooms);
     state::register(rooms);
     time::register(rooms);

@@ -30,7 +30,7 @@ pub(super) fn register(rooms: &mut Rooms) {
 }
 
 /// The sites that the option `sites` names; all of them without it.
-fn chosen(held: &Held, o: &Options) -> Result<Vec<usize>> {
+pub(super) fn chosen(held: &Held, o: &Options) -> Result<Vec<usize>> {
     let n = either!(&held.state, s => s.sites().count());
     let Some(value) = o.given("sites") else { return Ok((0..n).collect()) };
     let wrong = || {
@@ -403,7 +403,7 @@ mod state_functions {
         Ok(value.map(number)?)
     }
 
-    /// States kept at each bond.
+    /// States kept at each bond; multiplets of a state of total spin.
     #[rhai_fn(global, get = "states", pure)]
     pub fn states(held: &mut Held) -> Series {
         Series::Real(either!(&held.state, s => s.widths()).into_iter().map(|w| w as f64).collect())
@@ -455,7 +455,8 @@ mod state_functions {
         };
         either!(&held.state, s => {
             let most = s.widths().into_iter().max().unwrap_or(1);
-            format!("DmrgState of {}, at most {most} states a bond, {}{energy}", s.sites(), human(s.bytes()))
+            let what = if s.spin().is_some() { "multiplets" } else { "states" };
+            format!("DmrgState of {}, at most {most} {what} a bond, {}{energy}", s.sites(), human(s.bytes()))
         })
     }
 }

@@ -427,7 +427,7 @@ mod uniform_functions {
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save(held: &mut HeldUniform, file: &str) -> Fallible<()> {
         let bytes = either!(&held.state, s => s.to_bytes(&about::to_json(&held.about)))?;
-        if saved_in_blocks(file, &bytes, || either!(&held.state, s => s.in_blocks()))? {
+        if saved_in_blocks(file, &bytes, || Ok(()), || either!(&held.state, s => s.in_blocks()))? {
             return Ok(());
         }
         need_own_name(file)?;
