@@ -75,7 +75,8 @@ impl Rows {
         }
         let (plane, all) = (self.plane(), Rows::all(range.len()));
         let whole = |n: usize| n.is_multiple_of(plane);
-        let Some(Grid { mut dims, per_site }) = self.grid.filter(|_| whole(range.start) && whole(range.end)) else {
+        let Some(Grid { mut dims, per_site }) = self.grid.filter(|_| whole(range.start) && whole(range.end))
+        else {
             return all;
         };
         if let Some(cut) = dims.iter().rposition(|&n| n > 1) {

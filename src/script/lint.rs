@@ -188,7 +188,8 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
             if !native && !forms.iter().any(|parameters| parameters.len() == given) {
                 let plural = if given == 1 { "" } else { "s" };
                 let error = Error::input(format!("no function `{name}` takes {given} argument{plural}"));
-                let there: Vec<String> = forms.iter().map(|p| format!("`{name}({})`", p.join(", "))).collect();
+                let there: Vec<String> =
+                    forms.iter().map(|p| format!("`{name}({})`", p.join(", "))).collect();
                 let hint = Some(format!("the script defines {}", there.join(" and ")));
                 found.push(Finding { position, error: with_hint(error, hint) });
             }

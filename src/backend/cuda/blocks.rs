@@ -107,9 +107,9 @@ impl Head {
         let blocks = |of: &[C64]| of.chunks(each).map(<[C64]>::to_vec).collect::<Vec<_>>();
         let like_inner = |of: &Vec<C64>| {
             let pairs = blocks(of).into_iter().zip(blocks(&values.inner)).enumerate();
-            pairs.into_iter().all(|(k, (own, inner))| {
-                own == inner || ends(k) && own.iter().all(|z| *z == C64::default())
-            })
+            pairs
+                .into_iter()
+                .all(|(k, (own, inner))| own == inner || ends(k) && own.iter().all(|z| *z == C64::default()))
         };
         let plain: Vec<u32> = values.of.iter().map(|of| u32::from(like_inner(of))).collect();
         let open = |a: usize| u32::from(axis_end(stencil, a)) << (1 + a);

@@ -46,7 +46,8 @@ pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: Shape) -> Result<Box<dyn Port
     let card: &Arc<Card> = &gpu.card;
     card.enter()?;
     let block = |rows: usize| gpu.uninitialised(shape.dtype, Rows::all(rows), shape.columns);
-    let numbers = |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
+    let numbers =
+        |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
     let sends: Vec<usize> = halo.sends.iter().map(Vec::len).collect();
     let received = halo.receives.iter().sum();
     let copies = Stream::new(StreamFlags::NON_BLOCKING, None)

@@ -194,7 +194,8 @@ pub(super) fn link(gpu: &Cuda, halo: &Halo, beyond: &Csr, shape: Shape) -> Resul
     let neighbours = halo.sends.len();
     let row = shape.bytes(1);
     let words = |all: &mut dyn Iterator<Item = usize>| all.map(|n| n as u64).collect::<Vec<u64>>();
-    let places = |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
+    let places =
+        |rows: &mut dyn Iterator<Item = &usize>| rows.map(|&row| stored(shape, row)).collect::<Vec<u64>>();
     let head = (LINE * neighbours).next_multiple_of(256);
     let half = (row * halo.receives.iter().sum::<usize>()).next_multiple_of(256);
     let landing = Landing::new(card, head + 2 * half)?;
@@ -341,7 +342,8 @@ impl CudaLink {
         for (way, &number) in ways.copies.iter().zip(&ways.addresses) {
             let to = way.to[(self.pass % 2) as usize];
             // SAFETY: both sides hold as many bytes; `leaving` is written again after `out`.
-            let status = unsafe { sys::cuMemcpyDtoDAsync_v2(to, way.from, way.bytes, self.copies.as_inner()) };
+            let status =
+                unsafe { sys::cuMemcpyDtoDAsync_v2(to, way.from, way.bytes, self.copies.as_inner()) };
             check("rows for another GPU", status)?;
             self.tell(number, self.pass)?;
         }
@@ -476,9 +478,9 @@ impl Link for CudaLink {
         let x = v.map(buffer).transpose()?.map_or(0, |b| b.address);
         self.queue_add(alpha, y, x, sums.as_ref().map_or(0, |s| s.address))?;
         let Some(sums) = sums else { return Ok(None) };
-        let entry = self.ledger.enter(card, lanes as usize, |out| {
-            sums::reduce(card, &sums, (blocks, 1), lanes as usize, out)
-        })?;
+        let entry = self
+            .ledger
+            .enter(card, lanes as usize, |out| sums::reduce(card, &sums, (blocks, 1), lanes as usize, out))?;
         let parts = lanes as usize / self.shape.columns;
         Ok(Some(Box::new(move || {
             let wv = entry.read()?.chunks(parts).map(|column| column.iter().sum()).collect();

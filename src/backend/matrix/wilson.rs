@@ -133,13 +133,10 @@ impl WilsonSpec {
 
     /// The operator on a box of the lattice, which fermions do not leave where it ends within the lattice. What they would bring
     /// from beyond is told as entries: row in the box, row of the whole lattice, value.
-    pub fn on_box(
-        &self,
-        own: &[Range<usize>; 4],
-        mut beyond: impl FnMut(usize, usize, C64),
-    ) -> WilsonSpec {
+    pub fn on_box(&self, own: &[Range<usize>; 4], mut beyond: impl FnMut(usize, usize, C64)) -> WilsonSpec {
         let dims: [usize; 4] = std::array::from_fn(|d| own[d].len());
-        let (whole, inner) = (Grid { dims: self.dims, per_site: COMPONENTS }, Grid { dims, per_site: COMPONENTS });
+        let (whole, inner) =
+            (Grid { dims: self.dims, per_site: COMPONENTS }, Grid { dims, per_site: COMPONENTS });
         let cut: [bool; 4] = std::array::from_fn(|d| dims[d] < self.dims[d]);
         let mut links = Vec::with_capacity(4 * inner.sites());
         for site in 0..inner.sites() {
@@ -151,7 +148,8 @@ impl WilsonSpec {
                 continue;
             }
             for (mu, forward) in (0..4).flat_map(|mu| [(mu, true), (mu, false)]) {
-                let (last, end) = if forward { (own[mu].end - 1, self.dims[mu] - 1) } else { (own[mu].start, 0) };
+                let (last, end) =
+                    if forward { (own[mu].end - 1, self.dims[mu] - 1) } else { (own[mu].start, 0) };
                 if !cut[mu] || x[mu] != last {
                     continue;
                 }
@@ -166,7 +164,8 @@ impl WilsonSpec {
                     for (b, g) in [(a, C64::ONE), (other, g * projected)] {
                         for (i, j) in (0..3).flat_map(|i| (0..3).map(move |j| (i, j))) {
                             let link = if forward { u[3 * i + j] } else { u[3 * j + i].conj() };
-                            let (row, column) = (COMPONENTS * site + 3 * a + i, COMPONENTS * there + 3 * b + j);
+                            let (row, column) =
+                                (COMPONENTS * site + 3 * a + i, COMPONENTS * there + 3 * b + j);
                             beyond(row, column, g * link * factor);
                         }
                     }

@@ -8,9 +8,7 @@ use std::time::Duration;
 use super::cut::Cut;
 use super::share::{self, Share};
 use super::{Own, Team, local, other_cut, own, own_mut};
-use crate::backend::exchange::{
-    self, Besides, Halo, Link, Plain, Port, Products, Shape, Staging, boundary,
-};
+use crate::backend::exchange::{self, Besides, Halo, Link, Plain, Port, Products, Shape, Staging, boundary};
 use crate::backend::matrix::Csr;
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -83,7 +81,8 @@ impl Matrix {
     /// A link to all neighbours, if all ranks have one: they decide together.
     fn link(&self, shape: Shape) -> Result<Option<Box<dyn Link>>> {
         let world = self.team.world;
-        let together = |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
+        let together =
+            |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
         let link = self.device.link(&self.halo, &self.outside, shape)?;
         if !together(link.is_some())? {
             return Ok(None);
@@ -156,8 +155,7 @@ impl Matrix {
                 under_way.push(world.send(rows, shape.bytes(list.len()), to, TAG)?);
             }
         }
-        let mut inside =
-            || exchange::inside(&self.device, self.own.as_deref(), c, Some(v), &mut *w, besides);
+        let mut inside = || exchange::inside(&self.device, self.own.as_deref(), c, Some(v), &mut *w, besides);
         let longest = self.halo.sends.iter().map(Vec::len).chain(self.halo.receives.iter().copied()).max();
         let first = if self.own.is_some() && longest.is_some_and(|rows| shape.bytes(rows) > LONG) {
             self.meanwhile(&mut under_way, inside)?
@@ -235,7 +233,13 @@ impl Matrix {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
     }
 
-    fn once(&self, c: Update, v: &BlockVector, w: &mut BlockVector, besides: Besides) -> Result<Option<Dots>> {
+    fn once(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: Besides,
+    ) -> Result<Option<Dots>> {
         check_update(self, v, w, besides.dots())?;
         let (v, w) = (self.input(v)?, self.output(w)?);
         let shape = Shape::of(v);
@@ -408,7 +412,8 @@ pub(super) fn prepare(
     let own = if empty { None } else { Some(device.prepare(share.own)?) };
     let (matrix, boundary, places) = boundary(&share.outside, dtype);
     let outside = Arc::new(matrix);
-    let beyond = if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(outside.clone()))?) };
+    let beyond =
+        if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(outside.clone()))?) };
     let (mut from, receives, mut to, sends) = agree(team, &places)?;
     let mut halo = Halo { sends, receives, boundary };
     halo.balance(&mut to, &mut from);

@@ -160,12 +160,7 @@ impl Ranks {
     }
 
     /// The cut of vectors of so many rows, on a lattice or on none.
-    fn cut(
-        &self,
-        rows: usize,
-        grid: Option<Grid>,
-        make: impl FnOnce() -> Result<Cut>,
-    ) -> Result<Arc<Cut>> {
+    fn cut(&self, rows: usize, grid: Option<Grid>, make: impl FnOnce() -> Result<Cut>) -> Result<Arc<Cut>> {
         let mut cuts = self.cuts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(cut) = cuts.get(&(rows, grid)) {
             return Ok(cut.clone());

@@ -14,7 +14,9 @@ use crate::backend::exchange::{
     Besides, Halo, Later, Link, Port, Products, Shape, Staging, boundary, inside, summed,
 };
 use crate::backend::matrix::Csr;
-use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, conformal};
+use crate::backend::{
+    BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update, conformal,
+};
 use crate::error::{Error, Result};
 use crate::number::DType;
 
@@ -190,7 +192,9 @@ impl Matrix {
     fn links(&self, shape: Shape) -> Result<Option<Vec<Box<dyn Link>>>> {
         let mut links = Vec::new();
         for part in &self.parts {
-            let Some(link) = part.device.link(&part.halo, &part.outside, part.shape(shape))? else { return Ok(None) };
+            let Some(link) = part.device.link(&part.halo, &part.outside, part.shape(shape))? else {
+                return Ok(None);
+            };
             links.push(link);
         }
         let offers: Vec<Vec<Vec<u8>>> = links.iter().map(|link| link.offers()).collect();
@@ -259,7 +263,8 @@ impl Matrix {
                 }
                 Lent::Steps(mut v, mut w) => {
                     if let (End::Link(link), Some(own)) = (&mut *end, &part.own)
-                        && let Some(found) = own.recurrence_linked(&mut **link, (c.alpha, c.beta), v, w, steps)
+                        && let Some(found) =
+                            own.recurrence_linked(&mut **link, (c.alpha, c.beta), v, w, steps)
                     {
                         return Ok(found?);
                     }
@@ -483,11 +488,8 @@ pub(super) fn prepare(
             if own_rows.is_empty() || own_cols.is_empty() { None } else { Some(device.prepare(share.own)?) };
         let (matrix, boundary, columns) = boundary(&share.outside, dtype);
         let outside = Arc::new(matrix);
-        let beyond = if boundary.is_empty() {
-            None
-        } else {
-            Some(device.prepare(MatrixSpec::Csr(outside.clone()))?)
-        };
+        let beyond =
+            if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(outside.clone()))?) };
         for kernel in own.iter().chain(&beyond) {
             let info = kernel.info();
             (bytes, entries) = (bytes + info.bytes, entries + info.entries);

@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::{MatrixSpec, Rows};
 use crate::backend::matrix::{Csr, Indices, Stencil, Values, Wrap, merge};
+use crate::backend::{MatrixSpec, Rows};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
