@@ -291,11 +291,14 @@ impl CudaLink {
         if offer.machine != machine {
             return Ok(None);
         }
+        // Who waits for rows holds its GPU: another who shares it might never send them.
+        if offer.card == card.place()? {
+            return Ok(None);
+        }
         if offer.process == process {
             return Ok(card.reaches(offer.context as sys::CUcontext)?.then_some(offer.landing));
         }
-        // Processes that share a GPU take turns: none may wait there for another.
-        if offer.handle == Handle::default() || offer.card == card.place()? {
+        if offer.handle == Handle::default() {
             return Ok(None);
         }
         if let Some(address) = card.landings.opened(&offer.handle) {
