@@ -147,8 +147,10 @@ impl Shares {
         if let Some(cuts) = self.state().cuts.get(&key) {
             return Ok(cuts.clone());
         }
-        // Slabs of whole planes. Only parts that are alike are known to be equally fast with spinors.
+        // Slabs of whole planes, on parts that lay spinors out alike; without weights these count as equally fast.
+        let alike = parts.iter().all(|part| part.name() == parts[self.primary].name());
         let cuts = match &self.weights {
+            _ if !alike => Cuts::whole(self.primary, rows.local),
             Some(weights) => Cuts::by_weight(rows.local, weights, rows.plane()),
             None if rows.local < FEW_ROWS || !linked(parts) => Cuts::whole(self.primary, rows.local),
             None => Cuts::by_weight(rows.local, &vec![1.0; parts.len()], rows.plane()),
