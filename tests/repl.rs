@@ -205,7 +205,7 @@ fn help_is_at_hand() {
     t.line("lookfor VUMPS", "  dmrg::uniform");
     t.line(
         "lookfor iTEBD",
-        "time evolution and excitations of infinite chains (iTEBD, quasiparticles) are not there",
+        "time evolution of infinite chains (iTEBD) is not there",
     );
     t.line("?linspce", "error: nothing is called `linspce`; did you mean `linspace`?");
     t.line("fn f(x) { x }", "> ");
