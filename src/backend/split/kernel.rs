@@ -1,6 +1,6 @@
 //! A matrix whose rows are shared out. Every part computes with its own columns while the rows of its neighbours travel, then
-//! adds what they contribute to its boundary rows. Parts run on a thread each and wait only for rows they need; sums over
-//! all rows are made once, at the end of a recurrence. Rows pass through the host's memory, unless all parts write to each
+//! adds what they contribute to its boundary rows. Parts run on a thread each, unless there is little to do, and wait only
+//! for rows they need; sums over all rows are made once, at the end of a recurrence. Rows pass through the host's memory, unless all parts write to each
 //! other's.
 
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cuts::Cuts;
 use super::share;
-use super::{between, cut_differently, pieces, pieces_mut};
+use super::{WORTH_A_THREAD, between, cut_differently, pieces, pieces_mut};
 use crate::backend::exchange::{
     Besides, Halo, Later, Link, Port, Products, Shape, Staging, boundary, inside, summed,
 };
@@ -80,24 +80,34 @@ impl From<Error> for Stop {
 }
 
 impl Worker {
-    /// One fused pass over the rows of a part.
-    fn pass(
-        &mut self,
-        part: &Part,
-        c: Update,
-        v: Option<&BlockVector>,
-        mut w: Option<&mut BlockVector>,
-        besides: Besides,
-    ) -> std::result::Result<Products, Stop> {
+    /// Hands the rows that neighbours need over; false if they are still under way and `wait` is not set.
+    fn begin(&mut self, v: Option<&BlockVector>, wait: bool) -> std::result::Result<bool, Stop> {
         for (neighbour, memory) in self.port.released()? {
             self.back[neighbour].send(memory).map_err(|_| Stop::Neighbour)?;
         }
-        let mut sent = self.to.is_empty();
-        if let (Some(v), false) = (v, sent) {
-            let memory: std::result::Result<Vec<Staging>, _> = self.free.iter().map(Receiver::recv).collect();
-            self.port.collect(v, memory.map_err(|_| Stop::Neighbour)?)?;
-            sent = self.send(false)?;
+        if self.to.is_empty() {
+            return Ok(true);
         }
+        let memory: std::result::Result<Vec<Staging>, _> = self.free.iter().map(Receiver::recv).collect();
+        let memory = memory.map_err(|_| Stop::Neighbour)?;
+        match v {
+            Some(v) => {
+                self.port.collect(v, memory)?;
+                self.send(wait)
+            }
+            // Without columns it has nothing that others read, and they wait for that.
+            None => self.hand_over(memory),
+        }
+    }
+
+    /// Computes, then takes the neighbours' rows in.
+    fn end(
+        &mut self,
+        part: &Part,
+        c: Update,
+        (v, mut w, besides): Operands,
+        sent: bool,
+    ) -> std::result::Result<Products, Stop> {
         let mut products = (part.inside(c, v, w.as_deref_mut(), besides)?, None);
         if !sent {
             self.send(true)?;
@@ -112,9 +122,12 @@ impl Worker {
         Ok(products)
     }
 
-    /// Hands over the rows that neighbours need; false if they are still under way and `wait` is not set.
     fn send(&mut self, wait: bool) -> std::result::Result<bool, Stop> {
         let Some(rows) = self.port.collected(wait)? else { return Ok(false) };
+        self.hand_over(rows)
+    }
+
+    fn hand_over(&self, rows: Vec<Staging>) -> std::result::Result<bool, Stop> {
         for (to, rows) in self.to.iter().zip(rows) {
             to.send(rows).map_err(|_| Stop::Neighbour)?;
         }
@@ -133,17 +146,14 @@ impl Worker {
 
 impl End {
     /// One fused pass over the rows of a part.
-    fn pass(
-        &mut self,
-        part: &Part,
-        c: Update,
-        v: Option<&BlockVector>,
-        mut w: Option<&mut BlockVector>,
-        besides: Besides,
-    ) -> std::result::Result<Products, Stop> {
+    fn pass(&mut self, part: &Part, c: Update, operands: Operands) -> std::result::Result<Products, Stop> {
         match self {
-            End::Host(worker) => worker.pass(part, c, v, w, besides),
+            End::Host(worker) => {
+                let sent = worker.begin(operands.0, false)?;
+                worker.end(part, c, operands, sent)
+            }
             End::Link(link) => {
+                let (v, mut w, besides) = operands;
                 link.send(v)?;
                 let first = part.inside(c, v, w.as_deref_mut(), besides)?;
                 Ok((first, link.add(c.alpha, w, v.filter(|_| besides.dots()))?))
@@ -166,6 +176,9 @@ impl End {
     }
 }
 
+/// What a pass of one part works on: `v`, `w`, and what it computes besides.
+type Operands<'a> = (Option<&'a BlockVector>, Option<&'a mut BlockVector>, Besides<'a>);
+
 /// Vectors of one part, as a recurrence or a single pass lends them.
 enum Lent<'a> {
     Steps(&'a mut BlockVector, &'a mut BlockVector),
@@ -174,6 +187,45 @@ enum Lent<'a> {
 
 /// Multiples of vectors that a pass adds, as one part has them.
 type Added<'a> = Vec<(f64, &'a BlockVector)>;
+
+/// `steps` passes over all rows, with or without their products.
+#[derive(Clone, Copy)]
+struct Work {
+    c: Update,
+    shape: Shape,
+    steps: usize,
+    dots: bool,
+}
+
+/// One part's end of the exchanges after its last pass, and the products of its rows, an entry a step.
+type Ended = std::result::Result<(End, Vec<Dots>), Stop>;
+
+impl Work {
+    fn summed(self, products: Vec<Products>) -> std::result::Result<Vec<Dots>, Stop> {
+        let sums = products.into_iter().map(|pair| summed(pair, self.shape.columns));
+        Ok(sums.collect::<Result<_>>()?)
+    }
+}
+
+impl Lent<'_> {
+    /// For the next pass.
+    fn operands(&mut self, dots: bool) -> Operands<'_> {
+        let besides = if dots { Besides::Dots } else { Besides::Nothing };
+        match self {
+            Lent::Steps(v, w) => (Some(v), Some(w), besides),
+            Lent::Once(v, w, plus) => {
+                let besides = if plus.is_empty() { besides } else { Besides::Plus(plus) };
+                (*v, w.as_deref_mut(), besides)
+            }
+        }
+    }
+
+    fn turn(&mut self) {
+        if let Lent::Steps(v, w) = self {
+            std::mem::swap(v, w);
+        }
+    }
+}
 
 impl Matrix {
     /// The ends of all exchanges for vectors of a shape.
@@ -243,62 +295,15 @@ impl Matrix {
         Ok(workers)
     }
 
-    /// Runs `steps` passes on all parts; the products of each step, summed over parts, if they are asked for.
-    fn run(
-        &self,
-        c: Update,
-        shape: Shape,
-        vectors: Vec<Lent>,
-        steps: usize,
-        dots: bool,
-    ) -> Result<Vec<Dots>> {
-        let ends = self.ends(shape)?;
-        let besides = if dots { Besides::Dots } else { Besides::Nothing };
-        let passes = |part: &Part, end: &mut End, lent: Lent| {
-            let mut products = Vec::new();
-            match lent {
-                Lent::Once(v, w, plus) => {
-                    let besides = if plus.is_empty() { besides } else { Besides::Plus(&plus) };
-                    products.push(end.pass(part, c, v, w, besides)?);
-                }
-                Lent::Steps(mut v, mut w) => {
-                    if let (End::Link(link), Some(own)) = (&mut *end, &part.own)
-                        && let Some(found) =
-                            own.recurrence_linked(&mut **link, (c.alpha, c.beta), v, w, steps)
-                    {
-                        return Ok(found?);
-                    }
-                    for _ in 0..steps {
-                        products.push(end.pass(part, c, Some(v), Some(w), besides)?);
-                        std::mem::swap(&mut v, &mut w);
-                    }
-                }
-            }
-            end.finish()?;
-            let found = products.into_iter().map(|pair| summed(pair, shape.columns));
-            Ok::<_, Stop>(found.collect::<Result<Vec<_>>>()?)
+    /// The products of each step, summed over parts, if they are asked for.
+    fn run(&self, work: Work, vectors: Vec<Lent>) -> Result<Vec<Dots>> {
+        let ends = self.ends(work.shape)?;
+        let read = self.info.bytes + work.shape.bytes(self.rows.local.max(self.cols));
+        let ended = if read <= WORTH_A_THREAD && ends.iter().all(|end| matches!(end, End::Host(_))) {
+            self.in_turn(work, ends, vectors)
+        } else {
+            self.at_once(work, ends, vectors)
         };
-        let work = |part: &Part, mut end: End, lent: Lent| match passes(part, &mut end, lent) {
-            Ok(found) => Ok((end, found)),
-            Err(stop) => {
-                end.give_up();
-                Err(stop)
-            }
-        };
-        let ended: Vec<_> = std::thread::scope(|scope| {
-            let work = &work;
-            let jobs: Vec<_> = self
-                .parts
-                .iter()
-                .zip(ends)
-                .zip(vectors)
-                .map(|((part, end), lent)| scope.spawn(move || work(part, end, lent)))
-                .collect();
-            let join = |job: std::thread::ScopedJoinHandle<'_, _>| {
-                job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            jobs.into_iter().map(join).collect()
-        });
         let (mut ends, mut sums, mut failed) = (Vec::new(), Vec::<Dots>::new(), None);
         for end in ended {
             match end {
@@ -323,8 +328,75 @@ impl Matrix {
         if ends.len() < self.parts.len() {
             return Err(Error::internal("a part of a split matrix stopped without a reason"));
         }
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((work.shape, ends));
         Ok(sums)
+    }
+
+    /// A thread for each part.
+    fn at_once(&self, work: Work, ends: Vec<End>, vectors: Vec<Lent>) -> Vec<Ended> {
+        let passes = |part: &Part, end: &mut End, mut lent: Lent| {
+            if let (End::Link(link), Some(own), Lent::Steps(v, w)) = (&mut *end, &part.own, &mut lent)
+                && let Some(found) =
+                    own.recurrence_linked(&mut **link, (work.c.alpha, work.c.beta), v, w, work.steps)
+            {
+                return Ok(found?);
+            }
+            let mut products = Vec::new();
+            for _ in 0..work.steps {
+                products.push(end.pass(part, work.c, lent.operands(work.dots))?);
+                lent.turn();
+            }
+            end.finish()?;
+            work.summed(products)
+        };
+        let job = |part: &Part, mut end: End, lent: Lent| match passes(part, &mut end, lent) {
+            Ok(found) => Ok((end, found)),
+            Err(stop) => {
+                end.give_up();
+                Err(stop)
+            }
+        };
+        std::thread::scope(|scope| {
+            let job = &job;
+            let parts = self.parts.iter().zip(ends).zip(vectors);
+            let jobs: Vec<_> =
+                parts.map(|((part, end), lent)| scope.spawn(move || job(part, end, lent))).collect();
+            let join = |job: std::thread::ScopedJoinHandle<'_, _>| {
+                job.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            jobs.into_iter().map(join).collect()
+        })
+    }
+
+    /// One part after the other, all on this thread: what is small takes less time than threads take to begin.
+    fn in_turn(&self, work: Work, mut ends: Vec<End>, mut vectors: Vec<Lent>) -> Vec<Ended> {
+        let mut passes = || {
+            let mut products: Vec<Vec<Products>> = self.parts.iter().map(|_| Vec::new()).collect();
+            for _ in 0..work.steps {
+                for (end, lent) in ends.iter_mut().zip(&mut vectors) {
+                    if let End::Host(worker) = end {
+                        worker.begin(lent.operands(work.dots).0, true)?;
+                    }
+                }
+                for (((part, end), lent), products) in
+                    self.parts.iter().zip(&mut ends).zip(&mut vectors).zip(&mut products)
+                {
+                    if let End::Host(worker) = end {
+                        products.push(worker.end(part, work.c, lent.operands(work.dots), true)?);
+                    }
+                    lent.turn();
+                }
+            }
+            ends.iter_mut().try_for_each(End::finish)?;
+            products
+                .into_iter()
+                .map(|products| work.summed(products))
+                .collect::<std::result::Result<Vec<_>, _>>()
+        };
+        match passes() {
+            Ok(found) => ends.into_iter().zip(found).map(Ok).collect(),
+            Err(stop) => vec![Err(stop)],
+        }
     }
 }
 
@@ -362,7 +434,7 @@ impl Matrix {
             }
             vectors.push(Lent::Once(own, out, added));
         }
-        Ok(self.run(c, shape, vectors, 1, dots)?.into_iter().next())
+        Ok(self.run(Work { c, shape, steps: 1, dots }, vectors)?.into_iter().next())
     }
 }
 
@@ -424,7 +496,8 @@ impl Kernel for Matrix {
         if vectors.len() < self.parts.len() {
             return Err(cut_differently());
         }
-        out.extend(self.run(Update { alpha, beta, gamma: -1.0 }, shape, vectors, steps, true)?);
+        let c = Update { alpha, beta, gamma: -1.0 };
+        out.extend(self.run(Work { c, shape, steps, dots: true }, vectors)?);
         if steps % 2 == 1 {
             std::mem::swap(v, w);
         }
