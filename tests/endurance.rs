@@ -164,7 +164,7 @@ fn too_much_memory_is_a_sentence() {
         "kpm::conductivity(tight_binding(lattice::square(4, 4)), #{ moments: 65536, vectors: 1 })",
         "identity(1000000)",
         "linspace(0.0, 1.0, 100000000000)",
-        "matrix_market(\"/dev/zero\")",
+        "load(\"/dev/zero\")",
         "load(\"/dev/zero.csv\")",
     ];
     let place = Place::new("memory");

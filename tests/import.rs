@@ -107,8 +107,7 @@ fn broken_wannier_files_are_named_by_line() {
 
 #[test]
 fn matrix_market_layouts_and_symmetries() {
-    let same =
-        "let m = matrix_market(\"m.mtx\").to_matrix(); assert_close((m - expected).norm(), 0.0, 1e-15);";
+    let same = "let m = load(\"m.mtx\").to_matrix(); assert_close((m - expected).norm(), 0.0, 1e-15);";
     let cases = [
         (
             "coordinate real general\n% a comment\n2 3 3\n1 1 1.5\n2 3 -2e-1\n1 1 0.5\n",
@@ -132,7 +131,7 @@ fn matrix_market_layouts_and_symmetries() {
 fn operators_come_back_as_they_were() {
     let there_and_back = |make: &str| {
         let script = format!(
-            "let h = {make}; h.save(\"h.mtx\"); let again = matrix_market(\"h.mtx\");
+            "let h = {make}; h.save(\"h.mtx\"); let again = load(\"h.mtx\");
              assert_close((again.to_matrix() - h.to_matrix()).norm(), 0.0, 0.0);"
         );
         runs("other", "", &script);
@@ -151,7 +150,7 @@ fn operators_come_back_as_they_were() {
 
 #[test]
 fn broken_matrix_market_files_are_named_by_line() {
-    let of = |content: &str| fails("m.mtx", content, "matrix_market(\"m.mtx\")");
+    let of = |content: &str| fails("m.mtx", content, "load(\"m.mtx\")");
     let head = "%%MatrixMarket matrix coordinate real general\n";
     assert_eq!(of("2 2 1\n"), "line 1 of `m.mtx` is no header of a Matrix Market file");
     assert_eq!(

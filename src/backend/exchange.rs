@@ -165,17 +165,17 @@ impl Halo {
 
 /// Vectors that an exchange is prepared for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shape {
+pub struct VectorShape {
     pub dtype: DType,
     pub columns: usize,
     /// The lattice that a part's own rows live on.
     pub grid: Option<Grid>,
 }
 
-impl Shape {
+impl VectorShape {
     /// That of a part's vectors.
-    pub fn of(v: &BlockVector) -> Shape {
-        Shape { dtype: v.dtype, columns: v.columns, grid: v.rows.grid }
+    pub fn of(v: &BlockVector) -> VectorShape {
+        VectorShape { dtype: v.dtype, columns: v.columns, grid: v.rows.grid }
     }
 
     /// Bytes of so many rows.

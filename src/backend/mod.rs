@@ -30,7 +30,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
-use exchange::{Halo, HostMemory, Later, Link, Port, Shape};
+use exchange::{Halo, HostMemory, Later, Link, Port, VectorShape};
 use matrix::records::{Handling, Records};
 use matrix::wilson::WilsonSpec;
 use matrix::{Csr, Stencil};
@@ -455,13 +455,13 @@ pub trait Backend: Send + Sync + fmt::Debug {
     }
 
     /// One part's end of an exchange of rows.
-    fn port(&self, _halo: &Halo, _shape: Shape) -> Result<Box<dyn Port>> {
+    fn port(&self, _halo: &Halo, _shape: VectorShape) -> Result<Box<dyn Port>> {
         Err(Error::internal(format!("{} cannot be a part of another backend", self.name())))
     }
 
     /// One part's end of an exchange without the host, for boundary rows `beyond` that have a column for each row brought in;
     /// none where the backend has no such way. Shared-out rows go this way if all parts have one and reach each other.
-    fn link(&self, _halo: &Halo, _beyond: &Csr, _shape: Shape) -> Result<Option<Box<dyn Link>>> {
+    fn link(&self, _halo: &Halo, _beyond: &Csr, _shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
         Ok(None)
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::backend::cpu::Block;
+use crate::backend::cpu::HostBlock;
 use crate::backend::cuda::DeviceBlock;
 use crate::backend::ranks::Own;
 use crate::backend::split::Pieces;
@@ -112,7 +112,7 @@ impl Rows {
 /// Where the numbers are. Nothing above `backend/` matches on it.
 #[derive(Debug, Clone)]
 pub(in crate::backend) enum Storage {
-    Cpu(Block),
+    Cpu(HostBlock),
     Cuda(DeviceBlock),
     Split(Pieces),
     Ranks(Own),

@@ -190,7 +190,7 @@ impl Model {
 
 /// One hopping as seen from the rows of a sublattice. There may be millions of them, so that what each has of its own lies in
 /// common lists.
-struct Entry {
+struct SeenHop {
     hop: usize,
     /// Whether the row's site is the one that the hopping leaves: the entry is then the conjugate.
     adjoint: bool,
@@ -219,7 +219,7 @@ struct Step<'a> {
 pub(super) struct Plan<'a> {
     model: &'a Model,
     /// Hoppings, by sublattice of the row.
-    entries: Vec<Entry>,
+    entries: Vec<SeenHop>,
     /// Where those of each sublattice begin, and the end.
     starts: Vec<usize>,
     /// Non-zero entries of blocks that are the same everywhere.
@@ -307,7 +307,7 @@ impl<'a> Plan<'a> {
             let sign = if adjoint { 1 } else { -1 };
             let shift: Shift = hop.bond.shift.iter().map(|x| sign * x).collect();
             reaches.extend(model.lattice.reach(&shift, (row, column), axes));
-            Entry { hop: index as usize, adjoint, column, first, count: values.len() - first }
+            SeenHop { hop: index as usize, adjoint, column, first, count: values.len() - first }
         };
         let entries = order.into_iter().map(entry).collect();
         let onsite = model.uniform.iter().map(|block| block.nonzero().collect()).collect();

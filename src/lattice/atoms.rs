@@ -47,7 +47,7 @@ struct Atom {
 }
 
 /// The box: its origin, the three edges, and the boundaries.
-struct Cell {
+struct SimulationBox {
     edges: [[f64; 3]; 3],
     wrap: [Wrap; 3],
 }
@@ -112,7 +112,7 @@ fn structure(path: &Path, options: &AtomOptions) -> Result<Atoms> {
     })
 }
 
-type Frame = (Vec<Atom>, Option<Cell>);
+type Frame = (Vec<Atom>, Option<SimulationBox>);
 
 /// One of the snapshots of a file, whose `first` line was read.
 fn frames(
@@ -266,7 +266,7 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
             position: place(lines, &words[x..])?,
         });
     }
-    Ok((atoms, Some(Cell { edges: edges([lx, ly, lz], tilts), wrap: [PERIODIC; 3] })))
+    Ok((atoms, Some(SimulationBox { edges: edges([lx, ly, lz], tilts), wrap: [PERIODIC; 3] })))
 }
 
 /// Passes over a section that comes before the atoms: a blank line, entries, a blank line.
@@ -315,7 +315,7 @@ fn dump_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
 }
 
 /// The box of a dump and its lower corner. Bounds of a tilted box are those of the box around it.
-fn dump_box(lines: &mut Lines, told: &[&str]) -> Result<(Cell, [f64; 3])> {
+fn dump_box(lines: &mut Lines, told: &[&str]) -> Result<(SimulationBox, [f64; 3])> {
     let tilted = told.starts_with(&["xy", "xz", "yz"]);
     let ends = if tilted { &told[3..] } else { told };
     if told.first().is_some_and(|word| word.starts_with("abc")) {
@@ -348,14 +348,14 @@ fn dump_box(lines: &mut Lines, told: &[&str]) -> Result<(Cell, [f64; 3])> {
         return Err(lines.wrong("ends a box without volume"));
     }
     let lengths = [high[0] - low[0], high[1] - low[1], high[2] - low[2]];
-    Ok((Cell { edges: edges(lengths, tilts), wrap }, low))
+    Ok((SimulationBox { edges: edges(lengths, tilts), wrap }, low))
 }
 
 fn dump_atoms(
     lines: &mut Lines,
     count: usize,
     columns: &[String],
-    (cell, low): (&Cell, [f64; 3]),
+    (cell, low): (&SimulationBox, [f64; 3]),
 ) -> Result<Vec<Atom>> {
     let column = |name: &str| columns.iter().position(|c| c == name);
     let places = [
@@ -424,7 +424,10 @@ fn xyz_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
                     *wrap = Wrap::Open;
                 }
             }
-            Some(Cell { edges: [0, 1, 2].map(|v| [all[3 * v], all[3 * v + 1], all[3 * v + 2]]), wrap })
+            Some(SimulationBox {
+                edges: [0, 1, 2].map(|v| [all[3 * v], all[3 * v + 1], all[3 * v + 2]]),
+                wrap,
+            })
         }
     };
     // Other columns may stand before the coordinates if the comment says so.

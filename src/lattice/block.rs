@@ -7,7 +7,7 @@ use crate::number::C64;
 
 /// A square matrix of orbitals, row-major: rows are the orbitals arrived at, columns those left.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Block {
+pub struct OrbitalBlock {
     n: usize,
     entries: Entries,
 }
@@ -15,7 +15,7 @@ pub struct Block {
 /// A single number, by far the most frequent block, lies in the block itself.
 type Entries = SmallVec<[C64; 1]>;
 
-impl Block {
+impl OrbitalBlock {
     /// From `n * n` entries, row by row.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl Block {
                 entries.len()
             )));
         }
-        Ok(Block { n, entries: entries.into() })
+        Ok(OrbitalBlock { n, entries: entries.into() })
     }
 
     /// `z` times the identity: what a plain number means as a term of several orbitals.
@@ -37,7 +37,7 @@ impl Block {
         for i in 0..n {
             entries[i * n + i] = z;
         }
-        Block { n, entries }
+        OrbitalBlock { n, entries }
     }
 
     pub fn orbitals(&self) -> usize {
@@ -55,15 +55,15 @@ impl Block {
         &self.entries
     }
 
-    pub fn dagger(&self) -> Block {
+    pub fn dagger(&self) -> OrbitalBlock {
         let n = self.n;
         let entries = (0..n * n).map(|k| self.get(k % n, k / n).conj()).collect();
-        Block { n, entries }
+        OrbitalBlock { n, entries }
     }
 
     /// From the values that a function gives for row and column.
-    pub fn from_fn(n: usize, value: impl Fn(usize, usize) -> C64) -> Block {
-        Block { n, entries: (0..n * n).map(|k| value(k / n, k % n)).collect() }
+    pub fn from_fn(n: usize, value: impl Fn(usize, usize) -> C64) -> OrbitalBlock {
+        OrbitalBlock { n, entries: (0..n * n).map(|k| value(k / n, k % n)).collect() }
     }
 
     pub fn is_real(&self) -> bool {
@@ -71,7 +71,7 @@ impl Block {
     }
 
     /// Adds another block of the same size.
-    pub fn add(&mut self, other: &Block) {
+    pub fn add(&mut self, other: &OrbitalBlock) {
         for (a, b) in self.entries.iter_mut().zip(&other.entries) {
             *a += b;
         }
@@ -111,7 +111,7 @@ impl Block {
     ///
     /// # Errors
     /// When the block differs from its conjugate by more than 1e-10 of its largest entry.
-    pub fn hermitian(&self, what: &str) -> Result<Block> {
+    pub fn hermitian(&self, what: &str) -> Result<OrbitalBlock> {
         let dagger = self.dagger();
         let largest = self.entries.iter().map(|z| z.norm()).fold(0.0, f64::max);
         let off = self.entries.iter().zip(&dagger.entries).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
@@ -122,6 +122,6 @@ impl Block {
             .hint("an on-site energy is real, an on-site matrix equals its own `dagger()`"));
         }
         let entries = self.entries.iter().zip(&dagger.entries).map(|(a, b)| (a + b) * 0.5).collect();
-        Ok(Block { n: self.n, entries })
+        Ok(OrbitalBlock { n: self.n, entries })
     }
 }

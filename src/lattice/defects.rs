@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use super::lattice::Bond;
 use super::model::{Hop, HopValue, Model};
 use super::table::{Builder, Table};
@@ -27,9 +27,9 @@ pub struct Defect {
     /// Sites that go.
     pub remove: Vec<Place>,
     /// Terms added to those of sites.
-    pub onsite: Vec<(Place, Block)>,
+    pub onsite: Vec<(Place, OrbitalBlock)>,
     /// Hoppings instead of those that are there, from the first place to the second; zeros cut the bond.
-    pub hops: Vec<(Place, Place, Block)>,
+    pub hops: Vec<(Place, Place, OrbitalBlock)>,
     /// Sites that come; of a sublattice that [`Model::with_sublattices`] made.
     pub add: Vec<Place>,
     /// Sites that move, with what they have, to a site of such a sublattice.
@@ -56,7 +56,7 @@ struct Placed {
 }
 
 /// The hopping that a bond of a cell gets: the cells that it leaves and reaches, and the block.
-type Edits = BTreeMap<(Vec<i64>, usize, usize), Vec<(usize, usize, Block)>>;
+type Edits = BTreeMap<(Vec<i64>, usize, usize), Vec<(usize, usize, OrbitalBlock)>>;
 
 impl Defect {
     /// All sites that it names, in order: those removed, those that move, those with terms, both ends of hoppings.
@@ -278,18 +278,18 @@ impl Model {
     }
 
     fn defect_terms(&mut self, kinds: &[Defect], placed: &[Placed]) -> Result<()> {
-        let mut terms: HashMap<usize, Block> = HashMap::new();
+        let mut terms: HashMap<usize, OrbitalBlock> = HashMap::new();
         for at in placed {
             let kind = &kinds[at.kind];
             for (site, (_, block)) in at.sites[kind.gone()..].iter().zip(&kind.onsite) {
-                let none = || Block::scalar(self.orbitals, 0.0);
+                let none = || OrbitalBlock::scalar(self.orbitals, 0.0);
                 terms.entry(*site).or_insert_with(none).add(block);
             }
         }
         if terms.is_empty() {
             return Ok(());
         }
-        let none = Block::scalar(self.orbitals, 0.0);
+        let none = OrbitalBlock::scalar(self.orbitals, 0.0);
         let mut table = Builder::default();
         for site in 0..self.lattice.sites() {
             table.push(Some(terms.get(&self.lattice.full(site)).unwrap_or(&none).clone()))?;
@@ -324,7 +324,7 @@ impl Model {
     }
 
     /// Puts blocks in the place of what hoppings the model has over a bond.
-    fn replace_hops(&mut self, bond: &Bond, edits: &[(usize, usize, Block)]) -> Result<()> {
+    fn replace_hops(&mut self, bond: &Bond, edits: &[(usize, usize, OrbitalBlock)]) -> Result<()> {
         let cells = self.lattice.cell_count();
         let back = Bond { shift: bond.shift.iter().map(|x| -x).collect(), from: bond.to, to: bond.from };
         let over = |hop: &Hop| !hop.pairing && (hop.bond == *bond || hop.bond == back);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use super::lattice::Lattice;
 use super::model::{Model, Span};
 use super::random::{Disorder, Distribution};
@@ -157,7 +157,7 @@ impl Model {
     ///
     /// # Errors
     /// A fraction outside 0..1; as [`Model::onsite`]; no memory.
-    pub fn impurities(&mut self, fraction: f64, block: &Block, seed: u64) -> Result<usize> {
+    pub fn impurities(&mut self, fraction: f64, block: &OrbitalBlock, seed: u64) -> Result<usize> {
         if !(0.0..=1.0).contains(&fraction) {
             return Err(Error::input(format!(
                 "a fraction of impurities lies between 0 and 1, not at {fraction}"
@@ -165,7 +165,7 @@ impl Model {
             .hint("it is the probability that a site is one"));
         }
         let block = self.checked_onsite(block, "the term of the impurities")?;
-        let none = Block::scalar(self.orbitals, 0.0);
+        let none = OrbitalBlock::scalar(self.orbitals, 0.0);
         let sites = self.lattice.sites();
         memory::ensure(4 * sites as u128, &format!("a term on {sites} sites"))?;
         let draw = self.next_draw();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use super::lattice::{Bond, Kept, Lattice, Site};
 use super::model::{Hop, HopValue, Model};
 use super::table::{Builder, Table};
@@ -68,7 +68,7 @@ impl Model {
         self.unstrained("a site is added")?;
         let mut model = self.clone();
         for (_, like) in &more {
-            let none = || Block::scalar(self.orbitals, 0.0);
+            let none = || OrbitalBlock::scalar(self.orbitals, 0.0);
             model.uniform.push(like.map_or_else(none, |s| self.uniform[s].clone()));
         }
         if let Some(offsets) = &mut model.offsets {
@@ -108,7 +108,7 @@ impl Model {
         moved.keys().for_each(|full| by_sublattice.entry(full % basis).or_default().push(full / basis));
         let none = Vec::new();
         let of = |sublattice: usize| by_sublattice.get(&sublattice).unwrap_or(&none);
-        let mut copies: BTreeMap<(usize, usize, usize), Vec<(usize, Block)>> = BTreeMap::new();
+        let mut copies: BTreeMap<(usize, usize, usize), Vec<(usize, OrbitalBlock)>> = BTreeMap::new();
         for (index, hop) in self.hops.iter().enumerate() {
             let Bond { shift, from, to } = &hop.bond;
             let reaching =
@@ -130,7 +130,7 @@ impl Model {
                     },
                 };
                 let scale = hop.scale.as_ref().map_or(1.0, |scale| scale[cell]);
-                let block = Block::from_fn(self.orbitals, |i, j| block.get(i, j) * scale);
+                let block = OrbitalBlock::from_fn(self.orbitals, |i, j| block.get(i, j) * scale);
                 copies.entry((index, now[0] % basis, now[1] % basis)).or_default().push((cell, block));
             }
         }

@@ -37,7 +37,7 @@ mod wannier;
 pub use assemble::{Assembled, Format};
 pub use atoms::{AtomOptions, Atoms, Kind, read_atoms};
 pub use bloch::Bloch;
-pub use block::Block;
+pub use block::OrbitalBlock;
 pub use defects::{Defect, Place, Places};
 pub use geometry::Geometry;
 pub use lattice::{Bond, Lattice, MAX_DIMENSION, Shift, Site};

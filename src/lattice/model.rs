@@ -5,7 +5,7 @@ use std::fmt;
 
 use std::sync::Arc;
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use super::flux::Flux;
 use super::geometry::Geometry;
 use super::lattice::{Bond, Lattice, check_bond};
@@ -19,9 +19,9 @@ use crate::number::{C64, memory};
 use crate::task::Task;
 
 /// A function of one position.
-pub type OfPosition<'a> = dyn FnMut(&[f64]) -> Result<Block> + 'a;
+pub type OfPosition<'a> = dyn FnMut(&[f64]) -> Result<OrbitalBlock> + 'a;
 /// A function of the positions that a hopping leaves and reaches.
-pub type OfBond<'a> = dyn FnMut(&[f64], &[f64]) -> Result<Block> + 'a;
+pub type OfBond<'a> = dyn FnMut(&[f64], &[f64]) -> Result<OrbitalBlock> + 'a;
 
 /// A tight-binding model. Row of the assembled operator = site * orbitals + orbital. Copies are cheap: what is large is shared.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Model {
     pub(super) lattice: Lattice,
     pub(super) orbitals: usize,
     /// On-site block of each sublattice.
-    pub(super) uniform: Vec<Block>,
+    pub(super) uniform: Vec<OrbitalBlock>,
     /// On-site blocks that differ from site to site.
     pub(super) local: Vec<Arc<Table>>,
     /// On-site energies, one a site each.
@@ -65,7 +65,7 @@ pub struct Hop {
 
 #[derive(Debug, Clone)]
 pub(super) enum HopValue {
-    Uniform(Block),
+    Uniform(OrbitalBlock),
     /// One block for each cell the hopping leaves.
     PerCell(Arc<Table>),
 }
@@ -96,7 +96,7 @@ impl Model {
             ))
             .hint("a site has 1 to 4096 orbitals"));
         }
-        let uniform = vec![Block::scalar(orbitals, 0.0); lattice.basis().len()];
+        let uniform = vec![OrbitalBlock::scalar(orbitals, 0.0); lattice.basis().len()];
         Ok(Model {
             lattice,
             orbitals,
@@ -137,7 +137,7 @@ impl Model {
     }
 
     /// A checked term as the rows have it.
-    pub(super) fn both(&self, block: Block) -> Block {
+    pub(super) fn both(&self, block: OrbitalBlock) -> OrbitalBlock {
         if self.holes.is_some() { charge(&block) } else { block }
     }
 
@@ -234,7 +234,7 @@ impl Model {
     ///
     /// # Errors
     /// When the block has not the model's size, is not finite or not Hermitian.
-    pub fn onsite(&mut self, block: &Block) -> Result<()> {
+    pub fn onsite(&mut self, block: &OrbitalBlock) -> Result<()> {
         let block = self.checked_onsite(block, "the on-site term")?;
         self.uniform.iter_mut().for_each(|u| u.add(&block));
         Ok(())
@@ -244,7 +244,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::onsite`], and when there is no such sublattice.
-    pub fn sublattice(&mut self, s: usize, block: &Block) -> Result<()> {
+    pub fn sublattice(&mut self, s: usize, block: &OrbitalBlock) -> Result<()> {
         let n = self.uniform.len();
         if s >= n {
             return Err(Error::input(format!("sublattice {s} outside a unit cell of {n} sites")));
@@ -260,7 +260,7 @@ impl Model {
     /// Those of the function, those of [`Model::onsite`] with the position, and interruption.
     pub fn onsite_with(&mut self, term: &mut OfPosition<'_>, task: &Task) -> Result<()> {
         let holes = self.holes.is_some();
-        let make = |block: &Block| {
+        let make = |block: &OrbitalBlock| {
             let block = block.hermitian("the on-site term")?;
             Ok(if holes { charge(&block) } else { block })
         };
@@ -272,7 +272,7 @@ impl Model {
         &mut self,
         term: &mut OfPosition<'_>,
         what: &str,
-        make: &dyn Fn(&Block) -> Result<Block>,
+        make: &dyn Fn(&OrbitalBlock) -> Result<OrbitalBlock>,
         task: &Task,
     ) -> Result<()> {
         let (lat, particles) = (&self.lattice, self.particles());
@@ -324,7 +324,7 @@ impl Model {
     ///
     /// # Errors
     /// When the displacement does not fit the lattice or is zero, or the block is of the wrong size or not finite.
-    pub fn hop(&mut self, shift: &[i64], block: &Block) -> Result<()> {
+    pub fn hop(&mut self, shift: &[i64], block: &OrbitalBlock) -> Result<()> {
         for s in 0..self.lattice.basis().len() {
             self.hop_between(shift, s, s, block)?;
         }
@@ -335,13 +335,13 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::hop`], and when there is no such site in the cell.
-    pub fn hop_between(&mut self, shift: &[i64], from: usize, to: usize, block: &Block) -> Result<()> {
+    pub fn hop_between(&mut self, shift: &[i64], from: usize, to: usize, block: &OrbitalBlock) -> Result<()> {
         let bond = Bond { shift: shift.into(), from, to };
         self.hop_over(bond, block.clone())
     }
 
     /// The same over a bond.
-    pub(super) fn hop_over(&mut self, bond: Bond, block: Block) -> Result<()> {
+    pub(super) fn hop_over(&mut self, bond: Bond, block: OrbitalBlock) -> Result<()> {
         self.check_hop(&bond)?;
         block.check(self.particles(), "the hopping")?;
         let value = HopValue::Uniform(self.both(block));
@@ -370,7 +370,7 @@ impl Model {
         task: &Task,
     ) -> Result<()> {
         let bond = self.checked_bond(shift, from, to)?;
-        let make = |block: &Block| self.both(block.clone());
+        let make = |block: &OrbitalBlock| self.both(block.clone());
         let table = self.table_of_bond(&bond, term, "the hopping", &make, task)?;
         self.hops.push(Hop { bond, value: HopValue::PerCell(Arc::new(table)), scale: None, pairing: false });
         Ok(())
@@ -382,7 +382,7 @@ impl Model {
         bond: &Bond,
         term: &mut OfBond<'_>,
         what: &str,
-        make: &dyn Fn(&Block) -> Block,
+        make: &dyn Fn(&OrbitalBlock) -> OrbitalBlock,
         task: &Task,
     ) -> Result<Table> {
         let (lat, particles) = (&self.lattice, self.particles());
@@ -415,7 +415,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::hop`], and when the lattice has no bonds.
-    pub fn nearest(&mut self, block: &Block) -> Result<()> {
+    pub fn nearest(&mut self, block: &OrbitalBlock) -> Result<()> {
         for bond in self.nearest_bonds()? {
             self.hop_between(&bond.shift, bond.from, bond.to, block)?;
         }
@@ -514,7 +514,7 @@ impl Model {
         Ok(self.lattice.bonds().to_vec())
     }
 
-    pub(super) fn checked_onsite(&self, block: &Block, what: &str) -> Result<Block> {
+    pub(super) fn checked_onsite(&self, block: &OrbitalBlock, what: &str) -> Result<OrbitalBlock> {
         block.check(self.particles(), what)?;
         Ok(self.both(block.hermitian(what)?))
     }

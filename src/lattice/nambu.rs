@@ -6,7 +6,7 @@
 //! orbitals have no spin (or both), electrons beside their own holes, with
 //! `H = sum h c^dagger c + 1/2 sum D_ij c_i^dagger c_j^dagger + h.c.`.
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -44,7 +44,7 @@ impl Pair {
     }
 
     /// The block of a pair on two sites, `block_ab` for orbital a on the site arrived at and b on that left.
-    pub fn on_bond(self, block: &Block) -> Block {
+    pub fn on_bond(self, block: &OrbitalBlock) -> OrbitalBlock {
         off_diagonal(block.orbitals(), |a, b| block.get(a, b), |a, b| self.sign() * block.get(a, b).conj())
     }
 
@@ -52,7 +52,7 @@ impl Pair {
     ///
     /// # Errors
     /// A block without the symmetry of the pair.
-    pub fn on_site(self, block: &Block) -> Result<Block> {
+    pub fn on_site(self, block: &OrbitalBlock) -> Result<OrbitalBlock> {
         let n = block.orbitals();
         let largest = block.entries().iter().map(|z| z.norm()).fold(0.0, f64::max);
         let off = |k: usize| (block.get(k / n, k % n) - self.sign() * block.get(k % n, k / n)).norm();
@@ -75,17 +75,21 @@ impl Pair {
     }
 }
 
-fn off_diagonal(n: usize, upper: impl Fn(usize, usize) -> C64, lower: impl Fn(usize, usize) -> C64) -> Block {
-    Block::from_fn(2 * n, |i, j| match (i < n, j < n) {
+fn off_diagonal(
+    n: usize,
+    upper: impl Fn(usize, usize) -> C64,
+    lower: impl Fn(usize, usize) -> C64,
+) -> OrbitalBlock {
+    OrbitalBlock::from_fn(2 * n, |i, j| match (i < n, j < n) {
         (true, false) => upper(i, j - n),
         (false, true) => lower(i - n, j),
         _ => C64::ZERO,
     })
 }
 
-fn diagonal(block: &Block, sign: f64) -> Block {
+fn diagonal(block: &OrbitalBlock, sign: f64) -> OrbitalBlock {
     let n = block.orbitals();
-    Block::from_fn(2 * n, |i, j| match (i < n, j < n) {
+    OrbitalBlock::from_fn(2 * n, |i, j| match (i < n, j < n) {
         (true, true) => block.get(i, j),
         (false, false) => sign * block.get(i - n, j - n).conj(),
         _ => C64::ZERO,
@@ -93,12 +97,12 @@ fn diagonal(block: &Block, sign: f64) -> Block {
 }
 
 /// A term of both spins, or of orbitals without, for electrons and holes.
-pub(super) fn charge(block: &Block) -> Block {
+pub(super) fn charge(block: &OrbitalBlock) -> OrbitalBlock {
     diagonal(block, -1.0)
 }
 
 /// A term that has opposite signs for both spins.
-pub(super) fn field(block: &Block) -> Block {
+pub(super) fn field(block: &OrbitalBlock) -> OrbitalBlock {
     diagonal(block, 1.0)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use super::lattice::Bond;
 use super::model::{Hop, HopValue, Model, OfBond, OfPosition};
 use super::nambu::{Holes, Pair, charge, field, twice};
@@ -62,7 +62,7 @@ impl Model {
     ///
     /// # Errors
     /// As [`Model::with_holes`]; a block of another size, not finite, or without the symmetry of the pair.
-    pub fn pair(&mut self, block: &Block, kind: Pair) -> Result<()> {
+    pub fn pair(&mut self, block: &OrbitalBlock, kind: Pair) -> Result<()> {
         block.check(self.particles(), "the pairing")?;
         // A pairing of nothing is good for holes alone.
         let pair = kind.on_site(block)?;
@@ -99,7 +99,7 @@ impl Model {
         }
         // Only a singlet pairs an orbital with itself.
         if let Some(some) = values.iter().find(|z| **z != C64::ZERO) {
-            kind.on_site(&Block::scalar(n, *some))?;
+            kind.on_site(&OrbitalBlock::scalar(n, *some))?;
         }
         memory::ensure(16 * sites as u128, &format!("the pairing on {sites} sites"))?;
         self.with_holes(kind.holes())?;
@@ -117,7 +117,7 @@ impl Model {
         shift: &[i64],
         from: usize,
         to: usize,
-        block: &Block,
+        block: &OrbitalBlock,
         kind: Pair,
     ) -> Result<()> {
         let bond = self.paired_bond(shift, from, to)?;
@@ -171,7 +171,7 @@ impl Model {
     }
 
     /// The term that is added for spin up and subtracted for spin down.
-    fn checked_field(&self, block: &Block) -> Result<Block> {
+    fn checked_field(&self, block: &OrbitalBlock) -> Result<OrbitalBlock> {
         block.check(self.particles(), "the Zeeman term")?;
         Ok(field(&block.hermitian("the Zeeman term")?))
     }
@@ -191,7 +191,7 @@ impl Model {
     ///
     /// # Errors
     /// A model without holes of the other spin; as [`Model::onsite`].
-    pub fn zeeman(&mut self, block: &Block) -> Result<()> {
+    pub fn zeeman(&mut self, block: &OrbitalBlock) -> Result<()> {
         self.with_spins()?;
         let block = self.checked_field(block)?;
         self.uniform.iter_mut().for_each(|u| u.add(&block));
@@ -204,7 +204,7 @@ impl Model {
     /// As [`Model::zeeman`] and [`Model::onsite_with`].
     pub fn zeeman_with(&mut self, term: &mut OfPosition<'_>, task: &Task) -> Result<()> {
         self.with_spins()?;
-        let make = |block: &Block| Ok(field(&block.hermitian("the Zeeman term")?));
+        let make = |block: &OrbitalBlock| Ok(field(&block.hermitian("the Zeeman term")?));
         self.local_with(term, "the Zeeman term", &make, task)
     }
 

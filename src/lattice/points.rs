@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use super::lattice::{Bond, Lattice, MAX_DIMENSION, Shift, Site, check_bond};
 use super::model::{Model, OfBond};
 use crate::backend::matrix::Wrap;
@@ -167,7 +167,7 @@ impl Model {
     pub fn hop_along(
         &mut self,
         bonds: &[Bond],
-        term: &mut dyn FnMut(&[f64]) -> Result<Block>,
+        term: &mut dyn FnMut(&[f64]) -> Result<OrbitalBlock>,
         task: &Task,
     ) -> Result<()> {
         let axes: Vec<usize> = (0..self.lattice.space()).collect();
@@ -219,7 +219,7 @@ impl Model {
 /// A hopping: the same everywhere, or a function of the positions that it joins.
 pub enum HopTerm<'a, 'b> {
     /// One block.
-    Same(&'a Block),
+    Same(&'a OrbitalBlock),
     /// A function.
     Of(&'a mut OfBond<'b>),
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use super::model::{HopValue, Model};
 use super::random::Disorder;
 use super::table::Table;
@@ -191,13 +191,13 @@ struct Terms {
     seen: HashMap<(usize, usize, Vec<i64>), usize>,
 }
 
-fn off_diagonal(block: &Block) -> Block {
+fn off_diagonal(block: &OrbitalBlock) -> OrbitalBlock {
     let n = block.orbitals();
-    let mut minus = Block::scalar(n, 0.0);
+    let mut minus = OrbitalBlock::scalar(n, 0.0);
     minus.add(block);
     let diagonal =
         (0..n * n).map(|k| if k / n == k % n { -block.get(k / n, k / n) } else { C64::ZERO }).collect();
-    if let Ok(diagonal) = Block::new(n, diagonal) {
+    if let Ok(diagonal) = OrbitalBlock::new(n, diagonal) {
         minus.add(&diagonal);
     }
     minus

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use crate::error::{Error, Result};
 
 /// Marks a place without a term.
@@ -12,28 +12,28 @@ const ABSENT: u32 = u32::MAX;
 /// One block a place.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Table {
-    blocks: Vec<Block>,
+    blocks: Vec<OrbitalBlock>,
     index: Vec<u32>,
 }
 
 impl Table {
     /// The block at a place, if there is one.
     #[inline]
-    pub fn get(&self, at: usize) -> Option<&Block> {
+    pub fn get(&self, at: usize) -> Option<&OrbitalBlock> {
         self.index.get(at).and_then(|&i| self.blocks.get(i as usize))
     }
 
-    pub fn blocks(&self) -> &[Block] {
+    pub fn blocks(&self) -> &[OrbitalBlock] {
         &self.blocks
     }
 
     /// The table of what a function makes of each block.
-    pub fn each(&self, f: impl Fn(&Block) -> Block) -> Table {
+    pub fn each(&self, f: impl Fn(&OrbitalBlock) -> OrbitalBlock) -> Table {
         Table { blocks: self.blocks.iter().map(f).collect(), index: self.index.clone() }
     }
 
     /// The same block at each of so many places.
-    pub fn same(block: Block, places: usize) -> Table {
+    pub fn same(block: OrbitalBlock, places: usize) -> Table {
         Table { blocks: vec![block], index: vec![0; places] }
     }
 
@@ -63,20 +63,20 @@ impl Builder {
     }
 
     /// Appends the block of the next place.
-    pub fn push(&mut self, block: Option<Block>) -> Result<()> {
+    pub fn push(&mut self, block: Option<OrbitalBlock>) -> Result<()> {
         let at = self.known(block)?;
         self.table.index.push(at);
         Ok(())
     }
 
     /// Changes the block of a place.
-    pub fn set(&mut self, place: usize, block: Option<Block>) -> Result<()> {
+    pub fn set(&mut self, place: usize, block: Option<OrbitalBlock>) -> Result<()> {
         self.table.index[place] = self.known(block)?;
         Ok(())
     }
 
     /// The number of a block, kept if it is new.
-    fn known(&mut self, block: Option<Block>) -> Result<u32> {
+    fn known(&mut self, block: Option<OrbitalBlock>) -> Result<u32> {
         let Some(block) = block else { return Ok(ABSENT) };
         let key = key(&block);
         let next = self.table.blocks.len();
@@ -96,6 +96,6 @@ impl Builder {
 }
 
 /// The bits of a block.
-fn key(block: &Block) -> Vec<u64> {
+fn key(block: &OrbitalBlock) -> Vec<u64> {
     block.entries().iter().flat_map(|z| [z.re.to_bits(), z.im.to_bits()]).collect()
 }

@@ -10,8 +10,8 @@ use crate::task::Task;
 
 const I: C64 = C64::new(0.0, 1.0);
 
-fn number(z: impl Into<C64>) -> Block {
-    Block::scalar(1, z)
+fn number(z: impl Into<C64>) -> OrbitalBlock {
+    OrbitalBlock::scalar(1, z)
 }
 
 fn nearest(lattice: Lattice) -> Model {
@@ -120,10 +120,11 @@ fn insulator(lattice: Lattice) -> Model {
     let s = [[one, zero, zero, one], [zero, one, one, zero], [zero, -I, I, zero], [one, zero, zero, -one]];
     let kron = |a: usize, b: usize| {
         let entry = |k: usize| s[a][k / 8 * 2 + k % 4 / 2] * s[b][k / 4 % 2 * 2 + k % 2];
-        Block::new(4, (0..16).map(entry).collect()).unwrap()
+        OrbitalBlock::new(4, (0..16).map(entry).collect()).unwrap()
     };
     let gamma = [kron(3, 0), kron(1, 1), kron(1, 2), kron(1, 3)];
-    let scaled = |b: &Block, z: C64| Block::new(4, b.entries().iter().map(|x| x * z).collect()).unwrap();
+    let scaled =
+        |b: &OrbitalBlock, z: C64| OrbitalBlock::new(4, b.entries().iter().map(|x| x * z).collect()).unwrap();
     let mut model = Model::new(lattice, 4).unwrap();
     model.onsite(&scaled(&gamma[0], C64::from(2.0))).unwrap();
     for j in 0..3 {
@@ -275,11 +276,11 @@ fn bad_input_is_a_sentence() {
     assert!(Lattice::cubic(1 << 40, 1 << 40, 1 << 40).is_err());
     assert!(Lattice::chain(0).is_err());
     let mut model = Model::new(Lattice::chain(4).unwrap(), 2).unwrap();
-    assert!(model.hop(&[1], &Block::scalar(2, f64::NAN)).is_err());
-    assert!(model.hop(&[0], &Block::scalar(2, 1.0)).is_err());
-    assert!(model.hop(&[1, 0], &Block::scalar(2, 1.0)).is_err());
-    assert!(model.hop(&[1], &Block::scalar(1, 1.0)).is_err());
-    let e = model.onsite(&Block::scalar(2, I)).unwrap_err();
+    assert!(model.hop(&[1], &OrbitalBlock::scalar(2, f64::NAN)).is_err());
+    assert!(model.hop(&[0], &OrbitalBlock::scalar(2, 1.0)).is_err());
+    assert!(model.hop(&[1, 0], &OrbitalBlock::scalar(2, 1.0)).is_err());
+    assert!(model.hop(&[1], &OrbitalBlock::scalar(1, 1.0)).is_err());
+    let e = model.onsite(&OrbitalBlock::scalar(2, I)).unwrap_err();
     assert!(e.message().contains("not Hermitian"), "{e}");
     assert!(Lattice::chain(4).unwrap().site(&[4], 0).is_err());
     assert!(Lattice::chain(4).unwrap().boundary(&[Wrap::Phase(C64::from(2.0))]).is_err());
@@ -338,7 +339,7 @@ proptest! {
             let shift = &shift[..cells.len()];
             if shift.iter().any(|&x| x != 0) {
                 let entries = (0..orbitals * orbitals).map(|k| C64::new(*re, im * (k + 1) as f64)).collect();
-                model.hop(shift, &Block::new(orbitals, entries).unwrap()).unwrap();
+                model.hop(shift, &OrbitalBlock::new(orbitals, entries).unwrap()).unwrap();
             }
         }
         let (stencil, csr) = (model.to_stencil(false).unwrap(), model.to_csr(false).unwrap());

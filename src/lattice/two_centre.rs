@@ -5,7 +5,7 @@
 //! angular momentum m and of nothing else couple, by `V_ll'm`. A p orbital is a vector, a d orbital a symmetric matrix
 //! without trace, of norm one; a rotation `R` turns them into `R v` and `R Q R^T`.
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use crate::error::{Error, Result, nearest};
 use crate::number::C64;
 
@@ -146,7 +146,7 @@ pub fn hopping(
     orbitals: &[Orbital],
     vector: [f64; 3],
     integral: &mut dyn FnMut(usize, usize, usize) -> Result<f64>,
-) -> Result<Block> {
+) -> Result<OrbitalBlock> {
     let axes = axes_of(vector)?;
     let parts: Vec<_> = orbitals.iter().map(|orbital| orbital.along(&axes)).collect();
     let mut known = [[[0.0; 3]; 4]; 4];
@@ -162,7 +162,7 @@ pub fn hopping(
             }
         }
     }
-    Ok(Block::from_fn(orbitals.len(), |to, from| {
+    Ok(OrbitalBlock::from_fn(orbitals.len(), |to, from| {
         let values = &known[orbitals[from].shell][orbitals[to].shell];
         let both = |bond: usize| (0..2).map(|k| parts[from][bond][k] * parts[to][bond][k]).sum::<f64>();
         (0..3).map(|bond| values[bond] * both(bond)).sum::<f64>().into()
@@ -171,10 +171,10 @@ pub fn hopping(
 
 /// The spin-orbit coupling `strength(shell) L.S` (hbar = 1) of the shells: row = 2 * orbital + spin, up before down.
 /// Of shells that are not whole it is the part between the orbitals there are.
-pub fn spin_orbit(orbitals: &[Orbital], strength: &dyn Fn(usize) -> f64) -> Block {
+pub fn spin_orbit(orbitals: &[Orbital], strength: &dyn Fn(usize) -> f64) -> OrbitalBlock {
     let moments: Vec<Vec<C64>> = (0..3).map(|axis| momenta(orbitals, axis)).collect();
     let (n, half) = (orbitals.len(), 0.5);
-    Block::from_fn(2 * n, |row, column| {
+    OrbitalBlock::from_fn(2 * n, |row, column| {
         let (i, j) = (row / 2, column / 2);
         let l = |axis: usize| moments[axis][i * n + j] * half * strength(orbitals[i].shell);
         match (row % 2, column % 2) {

@@ -244,7 +244,7 @@ impl Search<'_, '_> {
 
     /// Values closer than this count as equal: they differ by rounding or within the tolerance.
     fn slack(&self, value: f64) -> f64 {
-        let rounding = if self.h.dtype().is_single() { 1e-5 } else { 1e-12 };
+        let rounding = self.h.dtype().tolerance(1e-12);
         self.tolerance.max(rounding * value.abs())
     }
 
@@ -316,7 +316,7 @@ impl Search<'_, '_> {
         let mut space = Subspace::new(h, avoid.cloned(), block)?;
         self.begin(count, block, &mut space, start)?;
         let before = self.products;
-        let mut stall = Stall::new(h.dtype().is_single());
+        let mut stall = Stall::new(h.dtype().epsilon());
         let mut clear = false;
         loop {
             let (theta, s) = space.ritz()?;
@@ -425,8 +425,7 @@ struct Stall {
 }
 
 impl Stall {
-    fn new(single: bool) -> Stall {
-        let precision = if single { f64::from(f32::EPSILON) } else { f64::EPSILON };
+    fn new(precision: f64) -> Stall {
         Stall { expansions: 0, last: f64::INFINITY, norm: 0.0, precision }
     }
 

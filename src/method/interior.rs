@@ -345,7 +345,7 @@ impl Search<'_> {
             if idle > PATIENCE && !beyond {
                 let half = self.stretched(filter.bound, 0.5).max(self.stretched(radius, 3.0));
                 let narrower = self.clipped(half, radius);
-                let rounding = if self.h.dtype().is_single() { 1e-5 } else { 1e-11 };
+                let rounding = self.h.dtype().tolerance(1e-11);
                 if worst <= rounding * self.far || narrower > 0.9 * filter.bound {
                     return Ok(Outcome::Done(found, Ended::Stalled));
                 }

@@ -116,7 +116,7 @@ impl Subspace {
     fn orthonormal(&self, mut t: BlockVector) -> Result<Option<BlockVector>> {
         let device = self.device();
         let against: Vec<&BlockVector> = self.avoid.iter().chain(&self.basis).collect();
-        let floor: f64 = if t.dtype().is_single() { 1e-8 } else { 1e-20 };
+        let floor = t.dtype().tolerance(1e-20);
         for _ in 0..2 {
             // Columns of very different size would lose the small ones to rounding.
             normalise(device, &mut t)?;
@@ -263,7 +263,7 @@ pub(crate) fn orthonormal_columns(
 /// When the columns vanish.
 pub(crate) fn orthonormal(device: &Device, x: &BlockVector) -> Result<BlockVector> {
     let mut x = x.clone();
-    let floor = if x.dtype().is_single() { 1e-9 } else { 1e-18 } * x.columns() as f64;
+    let floor = x.dtype().tolerance(1e-18) * x.columns() as f64;
     for _ in 0..2 {
         normalise(device, &mut x)?;
         x = orthonormal_columns(device, &x, floor, 0.0)?

@@ -28,7 +28,7 @@ impl Window {
 
     /// An error if `amount` exceeds `most`, the bound that |T_m| <= 1 gives: the spectrum then leaves the window.
     pub fn holds(&self, amount: f64, most: f64, dtype: DType) -> Result<()> {
-        let rounding = if dtype.is_single() { 1e-2 } else { 1e-6 };
+        let rounding = dtype.tolerance(1e-6);
         if amount <= most * (1.0 + rounding) {
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl Window {
     /// # Errors
     /// A spectrum beyond the window, and those of the operator.
     pub fn must_hold(&self, h: &Operator, task: &Task) -> Result<()> {
-        let slack = self.half_width * if h.dtype().is_single() { 1e-4 } else { 1e-9 };
+        let slack = self.half_width * h.dtype().tolerance(1e-9);
         let inside = |(low, high): (f64, f64)| low >= self.lower() - slack && high <= self.upper() + slack;
         let look = || {
             if h.dim() != h.cols() || !h.is_hermitian()? {
@@ -177,7 +177,7 @@ fn lanczos_limits(h: &Operator, steps: usize, seed: u64, task: &Task) -> Result<
         let b = norm(&before)?;
         progress.advance(step + 1)?;
         let spread = alpha.iter().chain(&beta).map(|x| x.abs()).fold(0.0, f64::max);
-        let tiny = if matches!(h.dtype(), DType::F32 | DType::C32) { 1e-5 } else { 1e-13 };
+        let tiny = h.dtype().tolerance(1e-13);
         if b <= tiny * spread || step + 1 == steps {
             beta.push(if b <= tiny * spread { 0.0 } else { b });
             break;

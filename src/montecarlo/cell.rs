@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 
 /// A parallelepiped that repeats in three directions; lengths in bohr.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cell {
+pub struct SimulationCell {
     vectors: [[f64; 3]; 3],
     reciprocal: [[f64; 3]; 3],
     volume: f64,
@@ -63,16 +63,16 @@ fn reduce(mut v: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     v
 }
 
-impl Cell {
+impl SimulationCell {
     /// Whether another cell has the same vectors, up to the rounding of files.
-    pub fn is_near(&self, other: &Cell) -> bool {
+    pub fn is_near(&self, other: &SimulationCell) -> bool {
         let scale = self.vectors.iter().map(|v| dot(*v, *v)).fold(0.0, f64::max).sqrt();
         let all = self.vectors.iter().flatten().zip(other.vectors.iter().flatten());
         all.into_iter().all(|(a, b)| (a - b).abs() < 1e-6 * scale)
     }
 
     /// Whether it is made of whole cells of another, up to the rounding of files.
-    pub fn is_multiple_of(&self, other: &Cell) -> bool {
+    pub fn is_multiple_of(&self, other: &SimulationCell) -> bool {
         let whole = |x: &f64| (x - x.round()).abs() < 1e-6 * x.abs().max(1.0);
         self.vectors.iter().all(|v| other.fractional(*v).iter().all(whole))
     }
@@ -81,7 +81,7 @@ impl Cell {
     ///
     /// # Errors
     /// When they are not finite, lie in a plane, or differ in length by so much that sums over images never end.
-    pub fn new(vectors: [[f64; 3]; 3]) -> Result<Cell> {
+    pub fn new(vectors: [[f64; 3]; 3]) -> Result<SimulationCell> {
         let signed = dot(vectors[0], cross(vectors[1], vectors[2]));
         let scale: f64 = vectors.iter().map(|v| dot(*v, *v).sqrt()).product();
         if !(signed.abs() > 1e-9 * scale) || !scale.is_finite() {
@@ -114,7 +114,7 @@ impl Cell {
         let faces =
             neighbours.iter().filter(one_of_two).filter(face).map(|v| (*v, 0.5 * square(v))).collect();
         let shortest = neighbours.iter().map(|v| dot(*v, *v)).fold(f64::INFINITY, f64::min).sqrt();
-        Ok(Cell {
+        Ok(SimulationCell {
             vectors,
             reciprocal,
             volume,
@@ -131,8 +131,8 @@ impl Cell {
     ///
     /// # Errors
     /// When the length is not positive.
-    pub fn cubic(length: f64) -> Result<Cell> {
-        Cell::new([[length, 0.0, 0.0], [0.0, length, 0.0], [0.0, 0.0, length]])
+    pub fn cubic(length: f64) -> Result<SimulationCell> {
+        SimulationCell::new([[length, 0.0, 0.0], [0.0, length, 0.0], [0.0, 0.0, length]])
     }
 
     /// The lattice vectors, as rows.
@@ -225,8 +225,9 @@ fn nearest_whole(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn fcc(a: f64) -> Cell {
-        Cell::new([[0.0, a / 2.0, a / 2.0], [a / 2.0, 0.0, a / 2.0], [a / 2.0, a / 2.0, 0.0]]).unwrap()
+    fn fcc(a: f64) -> SimulationCell {
+        SimulationCell::new([[0.0, a / 2.0, a / 2.0], [a / 2.0, 0.0, a / 2.0], [a / 2.0, a / 2.0, 0.0]])
+            .unwrap()
     }
 
     #[test]
@@ -244,8 +245,8 @@ mod tests {
 
     #[test]
     fn images_are_the_shortest_of_a_wide_search() {
-        let skew = Cell::new([[3.0, 0.0, 0.0], [2.9, 1.0, 0.0], [-4.0, 5.0, 2.0]]).unwrap();
-        for cell in [fcc(3.0), skew, Cell::cubic(2.0).unwrap()] {
+        let skew = SimulationCell::new([[3.0, 0.0, 0.0], [2.9, 1.0, 0.0], [-4.0, 5.0, 2.0]]).unwrap();
+        for cell in [fcc(3.0), skew, SimulationCell::cubic(2.0).unwrap()] {
             for k in 0..200 {
                 let w = crate::number::philox::words(1, 6, k, 0).map(|w| f64::from(w) / 2e9 - 1.0);
                 let point = cell.cartesian([7.0 * w[0], 7.0 * w[1], 7.0 * w[2]]);
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn flat_cells_are_refused() {
-        assert!(Cell::new([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]).is_err());
-        assert!(Cell::cubic(f64::NAN).is_err() && Cell::cubic(0.0).is_err());
+        assert!(SimulationCell::new([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 1.0, 0.0]]).is_err());
+        assert!(SimulationCell::cubic(f64::NAN).is_err() && SimulationCell::cubic(0.0).is_err());
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::Cell;
+use super::SimulationCell;
 use super::waves::{Phases, square, upper, wave_vector, within};
 use crate::error::{Error, Result, nearest};
 use crate::number::C64;
@@ -31,19 +31,19 @@ pub struct Ion {
 /// A periodic potential as a Fourier sum `V(r) = sum_G V_G exp(i G . r)`.
 #[derive(Debug, Clone)]
 pub struct Potential {
-    cell: Cell,
+    cell: SimulationCell,
     /// One of each pair G, -G; the other has the complex conjugate.
     terms: Vec<([i32; 3], C64)>,
 }
 
 impl Potential {
-    pub fn zero(cell: &Cell) -> Potential {
+    pub fn zero(cell: &SimulationCell) -> Potential {
         Potential { cell: cell.clone(), terms: Vec::new() }
     }
 
     /// From `V_G` at the reciprocal vectors with `|G|^2 <= most`.
     pub fn from_fourier(
-        cell: &Cell,
+        cell: &SimulationCell,
         most: f64,
         mut v: impl FnMut([f64; 3]) -> Result<C64>,
     ) -> Result<Potential> {
@@ -74,7 +74,7 @@ impl Potential {
     }
 
     /// The cell it repeats with.
-    pub fn cell(&self) -> &Cell {
+    pub fn cell(&self) -> &SimulationCell {
         &self.cell
     }
 
@@ -103,9 +103,9 @@ impl Potential {
 #[derive(Debug, Clone)]
 pub struct Crystal {
     name: String,
-    primitive: Cell,
+    primitive: SimulationCell,
     repeat: [usize; 3],
-    cell: Cell,
+    cell: SimulationCell,
     ions: Arc<Vec<Ion>>,
     electrons: usize,
     potential: Arc<Potential>,
@@ -118,7 +118,7 @@ impl Crystal {
     /// A crystal of no cells, or of too many.
     pub fn new(
         name: impl Into<String>,
-        primitive: Cell,
+        primitive: SimulationCell,
         repeat: [usize; 3],
         basis: &[Ion],
         electrons: usize,
@@ -130,7 +130,7 @@ impl Crystal {
                 .hint(format!("between 1 and {MOST_CELLS} in all")));
         }
         let a = *primitive.vectors();
-        let cell = Cell::new(std::array::from_fn(|i| a[i].map(|x| x * repeat[i] as f64)))?;
+        let cell = SimulationCell::new(std::array::from_fn(|i| a[i].map(|x| x * repeat[i] as f64)))?;
         let mut ions = Vec::with_capacity(cells * basis.len());
         for k in 0..cells {
             let at = [k / (repeat[1] * repeat[2]), k / repeat[2] % repeat[1], k % repeat[2]];
@@ -168,7 +168,7 @@ impl Crystal {
         };
         let a = row.constant * ANGSTROM;
         let half = a / 2.0;
-        let primitive = Cell::new([[0.0, half, half], [half, 0.0, half], [half, half, 0.0]])?;
+        let primitive = SimulationCell::new([[0.0, half, half], [half, 0.0, half], [half, half, 0.0]])?;
         let tau = [a / 8.0; 3];
         let unit = 2.0 * std::f64::consts::PI / a;
         let [s3, s8, s11] = row.symmetric;
@@ -202,7 +202,7 @@ impl Crystal {
                 .hint("both are positive"));
         }
         let edge = rs * (4.0 * std::f64::consts::PI * electrons as f64 / 3.0).cbrt();
-        let cell = Cell::cubic(edge)?;
+        let cell = SimulationCell::cubic(edge)?;
         let none = Potential::zero(&cell);
         Crystal::new("electron gas", cell, [1; 3], &[], electrons, none)
     }
@@ -212,11 +212,11 @@ impl Crystal {
     }
 
     /// The periodic cell of the crystal, with all ions.
-    pub fn cell(&self) -> &Cell {
+    pub fn cell(&self) -> &SimulationCell {
         &self.cell
     }
 
-    pub fn primitive(&self) -> &Cell {
+    pub fn primitive(&self) -> &SimulationCell {
         &self.primitive
     }
 

@@ -1,7 +1,7 @@
 //! Orbitals in closed form, for exactly solved cases: the harmonic oscillator in one to three dimensions, and
 //! exponentials at nuclei.
 
-use super::{Cell, Derivatives, Orbitals};
+use super::{Derivatives, Orbitals, SimulationCell};
 use crate::error::{Error, Result};
 
 /// Eigenfunctions of the oscillator: `prod_k H_n(sqrt(alpha) x_k) exp(-alpha x_k^2 / 2)`, shells in order of energy.
@@ -92,7 +92,7 @@ impl Orbitals<f64> for Oscillator {
         self.dimension
     }
 
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         None
     }
 
@@ -153,7 +153,7 @@ impl Orbitals<f64> for Exponentials {
         3
     }
 
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         None
     }
 

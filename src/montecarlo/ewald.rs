@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::Cell;
+use super::SimulationCell;
 use super::waves::{Phases, square, upper, wave_vector, within};
 use crate::backend::walkers::EwaldSums;
 
@@ -15,7 +15,7 @@ const SPLIT: f64 = 5.0;
 /// The energy of charges that repeat with a cell, with a neutralising background where they are not neutral.
 #[derive(Debug, Clone)]
 pub struct Ewald {
-    cell: Cell,
+    cell: SimulationCell,
     alpha: f64,
     /// Lattice vectors whose images of a vector in the cell may lie within the cut.
     images: Vec<[f64; 3]>,
@@ -31,7 +31,7 @@ pub struct Ewald {
 
 impl Ewald {
     /// The sums for a cell.
-    pub fn new(cell: &Cell) -> Ewald {
+    pub fn new(cell: &SimulationCell) -> Ewald {
         let volume = cell.volume();
         let alpha = SPLIT / volume.cbrt();
         let cut = CUT / alpha;
@@ -77,7 +77,7 @@ impl Ewald {
         ewald
     }
 
-    pub fn cell(&self) -> &Cell {
+    pub fn cell(&self) -> &SimulationCell {
         &self.cell
     }
 
@@ -191,7 +191,7 @@ mod tests {
     #[test]
     fn the_cubic_lattice_has_its_madelung_constant() {
         for length in [1.0, 6.1] {
-            let xi = Ewald::new(&Cell::cubic(length).unwrap()).madelung();
+            let xi = Ewald::new(&SimulationCell::cubic(length).unwrap()).madelung();
             assert!((xi * length + 2.837297479481).abs() < 1e-11, "{}", xi * length);
         }
     }
@@ -199,14 +199,14 @@ mod tests {
     #[test]
     fn rock_salt_has_its_madelung_constant() {
         // The primitive cell: a Na and a Cl, half an edge apart.
-        let cell = Cell::new([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]).unwrap();
+        let cell = SimulationCell::new([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]).unwrap();
         let energy = Ewald::new(&cell).energy(&[1.0, -1.0], &[[0.0; 3], [1.0, 0.0, 0.0]]);
         assert!((energy + 1.747564594633182).abs() < 1e-12, "{energy}");
     }
 
     #[test]
     fn the_energy_is_that_of_its_pairs_in_any_cell() {
-        let skew = Cell::new([[3.0, 0.0, 0.0], [1.0, 2.0, 0.3], [-1.0, 0.4, 4.0]]).unwrap();
+        let skew = SimulationCell::new([[3.0, 0.0, 0.0], [1.0, 2.0, 0.3], [-1.0, 0.4, 4.0]]).unwrap();
         let ewald = Ewald::new(&skew);
         let at = |k: u64| -> [f64; 3] {
             let w = philox::words(3, 5, k, 0);
@@ -225,7 +225,7 @@ mod tests {
         let energy = ewald.energy(&charges, &positions);
         assert!((energy - pairs).abs() < 1e-11, "{energy} {pairs}");
         // The same lattice by other vectors, and the potential repeats.
-        let other = Cell::new([[3.0, 0.0, 0.0], [4.0, 2.0, 0.3], [-1.0, 0.4, 4.0]]).unwrap();
+        let other = SimulationCell::new([[3.0, 0.0, 0.0], [4.0, 2.0, 0.3], [-1.0, 0.4, 4.0]]).unwrap();
         assert!((Ewald::new(&other).energy(&charges, &positions) - energy).abs() < 1e-11);
         let (r, moved) = ([0.3, 0.2, 0.1], [3.3 + 1.0 - 1.0, 2.2 + 0.4, 0.1 + 0.3 + 4.0]);
         assert!((ewald.pair(r) - ewald.pair(moved)).abs() < 1e-12);

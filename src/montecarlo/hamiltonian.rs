@@ -9,7 +9,7 @@ use super::jastrow::Jastrow;
 use super::resident::OnDevice;
 use super::walkers::Walkers;
 use super::wavefunction::{Configuration, SlaterJastrow};
-use super::{Cell, Ewald, Potential};
+use super::{Ewald, Potential, SimulationCell};
 use crate::backend::walkers::{Energies, EnergySpec, Pairs, Waves};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -26,7 +26,7 @@ pub trait External: Send + Sync {
     }
 
     /// The cell that it repeats in; none in open space.
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         None
     }
 
@@ -53,7 +53,7 @@ pub trait Repulsion: Send + Sync {
     }
 
     /// The cell of its images; none in open space.
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         None
     }
 
@@ -63,7 +63,7 @@ pub trait Repulsion: Send + Sync {
     }
 
     /// Its form for a backend whose electrons live in this cell; none if backends do not know it.
-    fn spec(&self, _cell: &Cell) -> Option<Pairs> {
+    fn spec(&self, _cell: &SimulationCell) -> Option<Pairs> {
         None
     }
 }
@@ -77,7 +77,7 @@ impl External for Potential {
         self.values(points).iter().sum()
     }
 
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         Some(Potential::cell(self))
     }
 
@@ -98,7 +98,7 @@ pub struct Periodic {
 
 impl Periodic {
     /// In this cell.
-    pub fn new(cell: &Cell) -> Periodic {
+    pub fn new(cell: &SimulationCell) -> Periodic {
         Periodic { sums: Ewald::new(cell) }
     }
 }
@@ -112,11 +112,11 @@ impl Repulsion for Periodic {
         self.sums.energy(&vec![1.0; positions.len()], positions)
     }
 
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         Some(self.sums.cell())
     }
 
-    fn spec(&self, cell: &Cell) -> Option<Pairs> {
+    fn spec(&self, cell: &SimulationCell) -> Option<Pairs> {
         (self.sums.cell() == cell).then(|| Pairs::Ewald(self.sums.sums()))
     }
 }
@@ -173,7 +173,7 @@ pub struct Ions {
 
 impl Ions {
     /// In this cell, at these places with these charges.
-    pub fn new(cell: &Cell, ions: Vec<([f64; 3], f64)>) -> Ions {
+    pub fn new(cell: &SimulationCell, ions: Vec<([f64; 3], f64)>) -> Ions {
         Ions { sums: Ewald::new(cell), ions }
     }
 }
@@ -183,7 +183,7 @@ impl External for Ions {
         -self.ions.iter().map(|(place, z)| z * self.sums.pair(minus(point, *place))).sum::<f64>()
     }
 
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         Some(self.sums.cell())
     }
 }
@@ -210,7 +210,7 @@ impl Repulsion for Coulomb {
 #[derive(Debug, Clone)]
 pub struct Truncated {
     /// The periodic cell.
-    pub cell: Cell,
+    pub cell: SimulationCell,
 }
 
 impl Repulsion for Truncated {
@@ -220,11 +220,11 @@ impl Repulsion for Truncated {
         if left <= 0.0 { 0.0 } else { left * left * left / r }
     }
 
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         Some(&self.cell)
     }
 
-    fn spec(&self, cell: &Cell) -> Option<Pairs> {
+    fn spec(&self, cell: &SimulationCell) -> Option<Pairs> {
         (self.cell == *cell).then_some(Pairs::Truncated)
     }
 }
@@ -380,7 +380,7 @@ impl Hamiltonian {
     /// The local energies of walkers on a device. The host adds the terms that the device does not know.
     fn on_device(
         &self,
-        cell: Option<&Cell>,
+        cell: Option<&SimulationCell>,
         resident: &mut OnDevice,
         places: &[Vec<[f64; 3]>],
     ) -> Result<Vec<LocalEnergy>> {

@@ -23,7 +23,7 @@ mod walkers;
 mod wavefunction;
 mod waves;
 
-pub use cell::Cell;
+pub use cell::SimulationCell;
 pub use crystal::{Crystal, Ion, Potential};
 pub use elementary::{Exponentials, Oscillator};
 pub use ensemble::{Ensemble, Saved, System};

@@ -3,7 +3,7 @@
 
 use std::f64::consts::PI;
 
-use super::Cell;
+use super::SimulationCell;
 use super::cell::dot;
 use super::jastrow::Setting;
 use crate::error::{Error, Result};
@@ -75,7 +75,7 @@ pub fn pair_correlation(
     bins: usize,
     cutoff: Option<f64>,
 ) -> Result<Table> {
-    let fitting = setting.cell.as_ref().map(Cell::wigner_seitz_radius);
+    let fitting = setting.cell.as_ref().map(SimulationCell::wigner_seitz_radius);
     let Some(cutoff) = cutoff.or(fitting) else {
         return Err(Error::input("a pair correlation function in open space needs a cutoff")
             .hint("like `cutoff: 6.0`"));
@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::number::philox::{unit, words};
 
-    fn random(n: usize, cell: &Cell, salt: u32) -> Vec<[f64; 3]> {
+    fn random(n: usize, cell: &SimulationCell, salt: u32) -> Vec<[f64; 3]> {
         let one = |i: usize| {
             let (a, b) = (words(1, salt, i as u64, 0), words(1, salt, i as u64, 1));
             cell.cartesian([unit(a[0], a[1]), unit(a[2], a[3]), unit(b[0], b[1])])
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn independent_electrons_have_no_correlations() {
-        let cell = Cell::new([[0.0, 2.0, 2.0], [2.0, 0.0, 2.0], [2.0, 2.0, 0.0]]).unwrap();
+        let cell = SimulationCell::new([[0.0, 2.0, 2.0], [2.0, 0.0, 2.0], [2.0, 2.0, 0.0]]).unwrap();
         let all: Vec<Vec<[f64; 3]>> = (0..400).map(|k| random(20, &cell, 100 + k)).collect();
         let walkers: Vec<&[[f64; 3]]> = all.iter().map(Vec::as_slice).collect();
         let setting = Setting { dimension: 3, cell: Some(cell), up: 12, down: 8 };
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_lattice_scatters_where_it_should() {
-        let cell = Cell::cubic(2.0).unwrap();
+        let cell = SimulationCell::cubic(2.0).unwrap();
         let at = [[0.1, 0.0, 0.0], [1.1, 0.0, 0.0]];
         let setting = Setting { dimension: 3, cell: Some(cell), up: 2, down: 0 };
         let s = structure_factor(&[&at], &setting, 7.0).unwrap();
@@ -322,7 +322,7 @@ mod tests {
     /// The exact means lie within the error as often as within one standard deviation, for few walkers as for many.
     #[test]
     fn errors_cover_the_exact_means() {
-        let cell = Cell::cubic(2.0).unwrap();
+        let cell = SimulationCell::cubic(2.0).unwrap();
         let setting = Setting { dimension: 3, cell: Some(cell.clone()), up: 12, down: 8 };
         for count in [3, 8, 40] {
             let (mut within, mut all) = ([0; 3], [0; 3]);

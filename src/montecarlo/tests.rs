@@ -325,7 +325,7 @@ fn bad_starts_say_why() {
         fn dimension(&self) -> usize {
             3
         }
-        fn cell(&self) -> Option<&Cell> {
+        fn cell(&self) -> Option<&SimulationCell> {
             None
         }
         fn values(&self, _: &[[f64; 3]], out: &mut [f64]) {
@@ -361,7 +361,7 @@ fn complex_orbitals_walk_as_their_real_parts_do() {
         fn dimension(&self) -> usize {
             1
         }
-        fn cell(&self) -> Option<&Cell> {
+        fn cell(&self) -> Option<&SimulationCell> {
             None
         }
         fn values(&self, points: &[[f64; 3]], out: &mut [C64]) {

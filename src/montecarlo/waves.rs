@@ -1,6 +1,6 @@
 //! Plane waves of a cell at a point, for all Fourier sums, from potentials to orbitals.
 
-use super::Cell;
+use super::SimulationCell;
 use crate::number::C64;
 
 /// The powers `exp(2 pi i n t_a)` of the three phases of a point, |n| up to a reach along each reciprocal vector.
@@ -50,7 +50,7 @@ impl Phases {
 }
 
 /// `sum n_a b_a`, where n need not be whole.
-pub(super) fn wave_vector(cell: &Cell, n: [f64; 3]) -> [f64; 3] {
+pub(super) fn wave_vector(cell: &SimulationCell, n: [f64; 3]) -> [f64; 3] {
     let b = cell.reciprocal();
     std::array::from_fn(|d| n[0] * b[0][d] + n[1] * b[1][d] + n[2] * b[2][d])
 }
@@ -61,7 +61,7 @@ pub(super) fn square(g: [f64; 3]) -> f64 {
 }
 
 /// All n with `|sum (n_a + shift_a) b_a|^2 <= most`, by length, then by n.
-pub(super) fn within(cell: &Cell, shift: [f64; 3], most: f64) -> Vec<[i32; 3]> {
+pub(super) fn within(cell: &SimulationCell, shift: [f64; 3], most: f64) -> Vec<[i32; 3]> {
     // A wave vector's component along a lattice vector is 2 pi times its number.
     let reach: [i32; 3] = std::array::from_fn(|a| {
         let length = square(cell.vectors()[a]).sqrt();
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn shells_are_whole() {
-        let cell = Cell::cubic(2.0 * std::f64::consts::PI).unwrap();
+        let cell = SimulationCell::cubic(2.0 * std::f64::consts::PI).unwrap();
         let count = |most| within(&cell, [0.0; 3], most).len();
         assert_eq!([count(0.0), count(1.0), count(2.0), count(3.0), count(4.0)], [1, 7, 19, 27, 33]);
         assert_eq!(within(&cell, [0.5, 0.0, 0.0], 0.25).len(), 2);

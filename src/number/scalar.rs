@@ -42,6 +42,18 @@ impl DType {
         matches!(self, DType::F32 | DType::C32)
     }
 
+    /// The distance from 1 to the next larger number: 2^-23 or 2^-52.
+    pub fn epsilon(self) -> f64 {
+        if self.is_single() { f32::EPSILON.into() } else { f64::EPSILON }
+    }
+
+    /// What is a tolerance of `double` in double precision: the same share of this type's digits, 1e-13 of double ones being
+    /// 1.8e-6 of single ones.
+    pub fn tolerance(self, double: f64) -> f64 {
+        let digits = |dtype: DType| -dtype.epsilon().log2();
+        double.powf(digits(self) / digits(DType::F64))
+    }
+
     /// The type with the given precision and kind.
     pub fn of(single: bool, complex: bool) -> DType {
         match (single, complex) {
@@ -205,5 +217,12 @@ mod tests {
         assert_eq!(DType::F64.join(DType::C32), DType::C64);
         assert_eq!(DType::F32.join(DType::C32), DType::C32);
         assert_eq!(DType::F32.join(DType::F32), DType::F32);
+    }
+
+    #[test]
+    fn tolerances_are_shares_of_the_digits() {
+        assert_eq!(DType::C64.tolerance(1e-11), 1e-11);
+        assert_eq!(DType::F32.tolerance(DType::F64.epsilon()), DType::F32.epsilon());
+        assert!((DType::C32.tolerance(1e-13) / 1.78e-6 - 1.0).abs() < 2e-3);
     }
 }

@@ -97,6 +97,6 @@ pub(super) fn probe_hermitian(a: &Operator) -> Result<bool> {
             .hint("look for NaN or infinite entries"));
     }
     let scale = g.iter().map(|z| z.norm()).fold(0.0, f64::max);
-    let eps = if a.dtype().is_single() { 1e-4 } else { 1e-11 };
+    let eps = a.dtype().tolerance(1e-11);
     Ok((0..4).all(|i| (0..4).all(|j| (g[i * 4 + j] - g[j * 4 + i].conj()).norm() <= eps * scale)))
 }

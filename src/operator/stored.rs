@@ -405,7 +405,7 @@ fn nearly_hermitian(csr: &Csr) -> bool {
         }
         if low < range.end && csr.columns.get(low) == column { csr.values.get(low) } else { C64::default() }
     };
-    let eps = if csr.values.dtype().is_single() { 1e-6 } else { 1e-13 };
+    let eps = csr.values.dtype().tolerance(1e-13);
     (0..csr.rows).into_par_iter().all(|row| {
         (csr.row_start[row]..csr.row_start[row + 1]).all(|at| {
             let column = csr.columns.get(at);

@@ -9,7 +9,7 @@ use super::*;
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::backend::matrix::Wrap;
-use crate::lattice::{Block, Bond, Lattice, Model, Site};
+use crate::lattice::{Bond, Lattice, Model, OrbitalBlock, Site};
 use crate::number::C64;
 use crate::task::{Interrupt, Task};
 
@@ -42,11 +42,11 @@ impl Dice {
         (0..n).map(|_| self.real()).collect()
     }
 
-    fn block(&mut self, n: usize) -> Block {
-        Block::new(n, (0..n * n).map(|_| C64::new(self.real(), self.real())).collect()).unwrap()
+    fn block(&mut self, n: usize) -> OrbitalBlock {
+        OrbitalBlock::new(n, (0..n * n).map(|_| C64::new(self.real(), self.real())).collect()).unwrap()
     }
 
-    fn hermitian(&mut self, n: usize) -> Block {
+    fn hermitian(&mut self, n: usize) -> OrbitalBlock {
         let mut block = self.block(n);
         let dagger = block.dagger();
         block.add(&dagger);
@@ -118,13 +118,15 @@ fn draw(seed: u64, wrap: impl Fn(usize) -> Wrap) -> Drawn {
     if dice.below(3) == 0 {
         let (a, b) = (dice.block(orbitals), dice.hermitian(orbitals));
         let mut term = |x: &[f64], _: &[f64]| {
-            let mut block = Block::new(orbitals, a.entries().iter().map(|z| z * x[0].sin()).collect())?;
+            let mut block =
+                OrbitalBlock::new(orbitals, a.entries().iter().map(|z| z * x[0].sin()).collect())?;
             block.add(&a);
             Ok(block)
         };
         let shift: Vec<i64> = (0..d).map(|k| i64::from(k == 0)).collect();
         model.hop_with(&shift, 0, sites - 1, &mut term, &task).unwrap();
-        let mut term = |x: &[f64]| Block::new(orbitals, b.entries().iter().map(|z| z * x[0].cos()).collect());
+        let mut term =
+            |x: &[f64]| OrbitalBlock::new(orbitals, b.entries().iter().map(|z| z * x[0].cos()).collect());
         model.onsite_with(&mut term, &task).unwrap();
     }
     if d > 1 && dice.below(3) == 0 {
@@ -260,7 +262,7 @@ proptest! {
     fn combinations_against_the_commutator(seed: u64) {
         let Drawn { model, places, .. } = draw(seed, |_| Wrap::Open);
         let mut other = model.clone();
-        other.onsite(&Block::scalar(model.orbitals(), 0.7)).unwrap();
+        other.onsite(&OrbitalBlock::scalar(model.orbitals(), 0.7)).unwrap();
         let build = |m: &Model| Operator::of_model(&device(), m, Format::Auto, false).unwrap();
         let (a, b) = (build(&model), build(&other));
         let z = C64::new(0.3, -0.8);
@@ -298,7 +300,7 @@ fn velocities_whose_hoppings_cancel_are_hermitian() {
 fn operators_on_different_lattices_have_no_common_velocity() {
     let chain = |strain: f64| {
         let mut model = Model::new(Lattice::chain(6).unwrap(), 1).unwrap();
-        model.nearest(&Block::scalar(1, -1.0)).unwrap();
+        model.nearest(&OrbitalBlock::scalar(1, -1.0)).unwrap();
         if strain != 1.0 {
             let map = &mut |x: &[f64]| Ok(vec![strain * x[0]]);
             model.strain(map, &mut |_, _| Ok(1.0), &Task::default()).unwrap();
@@ -317,7 +319,7 @@ fn operators_on_different_lattices_have_no_common_velocity() {
 fn the_volume_of_a_strained_sample() {
     let volume = |lattice: Lattice, map: &mut dyn FnMut(&[f64]) -> Vec<f64>| {
         let mut model = Model::new(lattice, 1).unwrap();
-        model.nearest(&Block::scalar(1, -1.0)).unwrap();
+        model.nearest(&OrbitalBlock::scalar(1, -1.0)).unwrap();
         model.strain(&mut |x| Ok(map(x)), &mut |_, _| Ok(1.0), &Task::default()).unwrap();
         model.geometry().volume()
     };

@@ -49,7 +49,7 @@ const ABSENT: [(&[&str], &str); 14] = [
             "density matrix evolution",
             "liouvillian",
         ],
-        "open systems (Lindblad) are not there; a small one is the `exponential` of its superoperator as a `matrix`, and `dmrg::evolve` takes closed ones, also with a Hamiltonian that depends on time",
+        "open systems (Lindblad) are not there; a small one is the `solve::exponential` of its superoperator as a `matrix`, and `dmrg::evolve` takes closed ones, also with a Hamiltonian that depends on time",
     ),
     (
         &["floquet"],

@@ -18,7 +18,12 @@ pub struct Page {
 }
 
 /// What each module is for. Functions that all scripts need are in none.
-const MODULES: [(&str, &str); 16] = [
+const MODULES: [(&str, &str); 17] = [
+    (
+        "bloch",
+        "What the Bloch Hamiltonians of a model tell: sums over the Brillouin zone, densities of states by tetrahedra, Berry \
+         curvatures, Wilson loops and invariants, polarisabilities. `m.bloch(k)` is the Hamiltonian, `bands(m, ..)` its levels.",
+    ),
     (
         "crystal",
         "Crystals for variational Monte Carlo: cells with ions, in bohr and hartree, and the empirical \

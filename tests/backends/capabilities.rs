@@ -3,7 +3,7 @@
 
 use umklapp::backend::{BlockVector, Device, Dots, Update};
 use umklapp::gauge::Links;
-use umklapp::lattice::{Block, Lattice, Model};
+use umklapp::lattice::{Lattice, Model, OrbitalBlock};
 use umklapp::method::{Chebyshev, Expansion, Window, polynomial};
 use umklapp::number::{C64, Matrix, Series};
 use umklapp::operator::{Format, Operator, SiteDiagonal, Stored, Wilson};
@@ -241,7 +241,7 @@ struct Plain {
 fn model(flux: f64, seed: u64) -> Model {
     let lattice = Lattice::square(5, 4).expect("a lattice");
     let mut model = Model::new(lattice, 1).expect("a model");
-    model.nearest(&Block::new(1, vec![c(-1.0, 0.0)]).unwrap()).unwrap();
+    model.nearest(&OrbitalBlock::new(1, vec![c(-1.0, 0.0)]).unwrap()).unwrap();
     model.disorder(1.5, seed).unwrap();
     if flux != 0.0 {
         model.flux(flux, 0, 1).unwrap();

@@ -9,8 +9,8 @@ use umklapp::montecarlo::amplitude::Amplitude;
 use umklapp::montecarlo::jastrow::Factor;
 use umklapp::montecarlo::orbitals::{Fourier, SplineOrbitals};
 use umklapp::montecarlo::{
-    Cell, Crystal, External, Hamiltonian, LocalEnergy, Orbitals, Periodic, Product, Proposal, Repulsion,
-    Scheme, Screen, SlaterJastrow, Start, Sweep, Truncated, Walkers, resident,
+    Crystal, External, Hamiltonian, LocalEnergy, Orbitals, Periodic, Product, Proposal, Repulsion, Scheme,
+    Screen, SimulationCell, SlaterJastrow, Start, Sweep, Truncated, Walkers, resident,
 };
 use umklapp::number::C64;
 use umklapp::task::{Interrupt, Task};
@@ -27,9 +27,9 @@ struct Case {
     products: usize,
 }
 
-fn cell() -> Cell {
+fn cell() -> SimulationCell {
     let a = 9.0;
-    Cell::new([[0.0, a, a], [a, 0.0, a], [a, a, 0.0]]).expect("a cell")
+    SimulationCell::new([[0.0, a, a], [a, 0.0, a], [a, a, 0.0]]).expect("a cell")
 }
 
 fn psi<S: Amplitude>(device: &Device, case: &Case) -> Arc<SlaterJastrow<S>>
@@ -78,7 +78,7 @@ fn hamiltonians() -> Vec<Hamiltonian> {
         // Two potentials, and a repulsion in another cell: the host's part.
         make(
             vec![potential.clone(), potential],
-            Some(Arc::new(Truncated { cell: Cell::cubic(7.0).expect("a cube") })),
+            Some(Arc::new(Truncated { cell: SimulationCell::cubic(7.0).expect("a cube") })),
         ),
     ]
 }

@@ -106,22 +106,22 @@ fn states_as_vectors_and_in_time() {
             ("dmrg::evolve(none, h, 1.0)", "zero state", "`norm`"),
             ("dmrg::evolve(psi, h, 1.0, #{ checkpoint: \"no/such/x.dmrg\" })", "cannot be written", "folder"),
             (
-                "exponential(sparse([0, 1], [1, 1], [1.0, 0.0]), unit_block(sparse([0, 1], [1, 1], [1.0, 0.0]), [1]), 1.0)",
+                "solve::exponential(sparse([0, 1], [1, 1], [1.0, 0.0]), unit_block(sparse([0, 1], [1, 1], [1.0, 0.0]), [1]), 1.0)",
                 "Hermitian operator, and this one is not",
                 "h.dagger()",
             ),
             (
-                "exponential(exact::operator(h, c), random_block(exact::operator(h, c), 1), 1e4)",
+                "solve::exponential(exact::operator(h, c), random_block(exact::operator(h, c), 1), 1e4)",
                 "too large for a number",
                 "in steps",
             ),
             (
-                "exponential(exact::operator(h, c) + 50.0, random_block(exact::operator(h, c), 1), -1e3)",
+                "solve::exponential(exact::operator(h, c) + 50.0, random_block(exact::operator(h, c), 1), -1e3)",
                 "too small for a number",
                 "in steps",
             ),
             (
-                "exponential(exact::operator(h, c), random_block(exact::operator(h, c), 2), 1.0)",
+                "solve::exponential(exact::operator(h, c), random_block(exact::operator(h, c), 2), 1.0)",
                 "2 columns",
                 "one vector",
             ),

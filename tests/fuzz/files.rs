@@ -86,7 +86,7 @@ pub fn kinds() -> Vec<Kind> {
     add(
         "h.mtx",
         "tight_binding(lattice::square(3, 3), #{ disorder: 0.5, seed: 1 }).save(\"h.mtx\");".into(),
-        "let m = matrix_market(\"h.mtx\").to_matrix(); let all = [m.rows]; for i in 0..m.rows { all.push(m.row(i).to_array()); } all",
+        "let m = load(\"h.mtx\").to_matrix(); let all = [m.rows]; for i in 0..m.rows { all.push(m.row(i).to_array()); } all",
         false,
     );
     add(
@@ -104,7 +104,7 @@ pub fn kinds() -> Vec<Kind> {
     add(
         "other.mtx",
         "write_text(\"other.mtx\", \"%%MatrixMarket matrix coordinate real symmetric\\n3 3 3\\n1 1 1.0\\n2 1 -0.5\\n3 3 2\\n\");".into(),
-        "`${matrix_market(\"other.mtx\").to_matrix()}`",
+        "`${load(\"other.mtx\").to_matrix()}`",
         true,
     );
     kinds

@@ -65,7 +65,7 @@ pub(in crate::backend) enum Data {
 
 /// A block on the CPU: `stride` reals a stored row.
 #[derive(Debug, Clone)]
-pub(in crate::backend) struct Block {
+pub(in crate::backend) struct HostBlock {
     data: Data,
     complex: bool,
     columns: usize,
@@ -76,20 +76,20 @@ pub(in crate::backend) struct Block {
 pub(in crate::backend) trait Lane:
     Real + Registers + Scalar<Real = Self> + bytemuck::Pod
 {
-    fn lanes(block: &Block) -> Option<&[Self]>;
-    fn lanes_mut(block: &mut Block) -> Option<&mut [Self]>;
+    fn lanes(block: &HostBlock) -> Option<&[Self]>;
+    fn lanes_mut(block: &mut HostBlock) -> Option<&mut [Self]>;
 }
 
 macro_rules! lane {
     ($t:ty, $case:ident) => {
         impl Lane for $t {
-            fn lanes(block: &Block) -> Option<&[Self]> {
+            fn lanes(block: &HostBlock) -> Option<&[Self]> {
                 match &block.data {
                     Data::$case(b) => Some(&b[..]),
                     _ => None,
                 }
             }
-            fn lanes_mut(block: &mut Block) -> Option<&mut [Self]> {
+            fn lanes_mut(block: &mut HostBlock) -> Option<&mut [Self]> {
                 match &mut block.data {
                     Data::$case(b) => Some(&mut b[..]),
                     _ => None,
@@ -121,8 +121,8 @@ fn touched<F: Lane>(threads: &Threads, count: usize, stride: usize) -> Result<Bu
     Ok(Buffer::adopt(data))
 }
 
-impl Block {
-    pub(super) fn zeros(threads: &Threads, dtype: DType, rows: &Rows, columns: usize) -> Result<Block> {
+impl HostBlock {
+    pub(super) fn zeros(threads: &Threads, dtype: DType, rows: &Rows, columns: usize) -> Result<HostBlock> {
         let complex = dtype.is_complex();
         let fold = Fold::of(rows);
         let stride = columns * if complex { 2 } else { 1 };
@@ -132,7 +132,7 @@ impl Block {
         } else {
             Data::Double(touched(threads, count, stride)?)
         };
-        Ok(Block { data, complex, columns, fold })
+        Ok(HostBlock { data, complex, columns, fold })
     }
 
     /// How the rows stand side by side, if they do.
@@ -233,14 +233,14 @@ impl Block {
         &mut self,
         threads: &Threads,
         at: usize,
-        source: &Block,
+        source: &HostBlock,
         range: Range<usize>,
     ) -> Result<()> {
         fn go<F: Lane>(
             threads: &Threads,
-            to: &mut Block,
+            to: &mut HostBlock,
             at: usize,
-            from: &Block,
+            from: &HostBlock,
             range: Range<usize>,
         ) -> Result<()> {
             let parts = if to.complex { 2 } else { 1 };
@@ -270,8 +270,8 @@ impl Block {
     }
 
     /// Takes over the numbers of a block of the same shape and another type.
-    pub(super) fn convert_from(&mut self, threads: &Threads, source: &Block) -> Result<()> {
-        fn go<F: Lane, G: Lane>(threads: &Threads, to: &mut Block, from: &Block) -> Result<()> {
+    pub(super) fn convert_from(&mut self, threads: &Threads, source: &HostBlock) -> Result<()> {
+        fn go<F: Lane, G: Lane>(threads: &Threads, to: &mut HostBlock, from: &HostBlock) -> Result<()> {
             let (to_stride, from_stride) = (to.stride(), from.stride());
             let (Some(x), Some(y)) = (G::lanes(from), F::lanes_mut(to)) else {
                 return Err(Error::internal("conversion from another precision"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::block::Lane;
 use super::fold::Fold;
 use super::{Cpu, Threads, block, block_mut};
-use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
+use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
 use crate::backend::{Backend, BlockVector, Dots, Kernel, Rows, Update};
 use crate::error::{Error, Result};
 
@@ -37,7 +37,7 @@ fn lanes_mut<F: Lane>(v: &mut BlockVector) -> Result<&mut [F]> {
     F::lanes_mut(block_mut(v)?).ok_or_else(|| Error::internal("rows of another precision"))
 }
 
-pub(super) fn port(cpu: &Cpu, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
+pub(super) fn port(cpu: &Cpu, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
     let block = |rows: usize| cpu.zeros(shape.dtype, Rows::all(rows), shape.columns);
     let mut first = vec![0];
     first.extend(halo.receives.iter().scan(0, |sum, count| {

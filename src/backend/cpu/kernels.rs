@@ -24,7 +24,7 @@ use crate::number::{C64, DType};
 const LOOK: usize = 1 << 16;
 
 /// A matrix that walks its rows, prepared for a number of threads.
-struct Prepared<T, M> {
+struct PreparedMatrix<T, M> {
     matrix: M,
     rows: Rows,
     cols: usize,
@@ -97,7 +97,7 @@ fn to_dots(parts: &[Vec<f64>], columns: usize, complex: bool) -> Dots {
     }
 }
 
-impl<T: Fused, M: Walk<T>> Prepared<T, M> {
+impl<T: Fused, M: Walk<T>> PreparedMatrix<T, M> {
     /// Scalar operations a row, to see whether threads pay.
     fn cost(&self, stride: usize) -> usize {
         stride * (1 + self.info.entries / self.rows.local.max(1))
@@ -204,7 +204,7 @@ impl<T: Fused, M: Walk<T>> Prepared<T, M> {
     }
 }
 
-impl<T: Fused, M: Walk<T>> Kernel for Prepared<T, M> {
+impl<T: Fused, M: Walk<T>> Kernel for PreparedMatrix<T, M> {
     fn rows(&self) -> Rows {
         self.rows
     }
@@ -283,7 +283,7 @@ impl Common {
         T: Fused + 'static,
         M: Walk<T> + 'static,
     {
-        Arc::new(Prepared {
+        Arc::new(PreparedMatrix {
             matrix,
             rows: Rows::all(self.rows),
             cols: self.cols,

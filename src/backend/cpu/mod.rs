@@ -30,13 +30,13 @@ mod wilson_site;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::exchange::{Halo, Port, Shape};
+use crate::backend::exchange::{Halo, Port, VectorShape};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::task::Interrupt;
-pub(in crate::backend) use block::Block;
+pub(in crate::backend) use block::HostBlock;
 pub(in crate::backend) use random::entry as random_entry;
 pub(crate) use threads::Threads;
 
@@ -125,7 +125,7 @@ impl Cpu {
 }
 
 /// The numbers of a block that lives here.
-fn block(v: &BlockVector) -> Result<&Block> {
+fn block(v: &BlockVector) -> Result<&HostBlock> {
     match &v.storage {
         Storage::Cpu(block) => Ok(block),
         Storage::Cuda(_) | Storage::Split(_) | Storage::Ranks(_) => Err(elsewhere()),
@@ -133,7 +133,7 @@ fn block(v: &BlockVector) -> Result<&Block> {
 }
 
 /// As [`block`], to change them.
-fn block_mut(v: &mut BlockVector) -> Result<&mut Block> {
+fn block_mut(v: &mut BlockVector) -> Result<&mut HostBlock> {
     match &mut v.storage {
         Storage::Cpu(block) => Ok(block),
         Storage::Cuda(_) | Storage::Split(_) | Storage::Ranks(_) => Err(elsewhere()),
@@ -194,7 +194,7 @@ impl Backend for Cpu {
             ))
             .hint("use fewer vectors at a time, or a smaller lattice"));
         }
-        let storage = Storage::Cpu(Block::zeros(&self.threads, dtype, &rows, columns)?);
+        let storage = Storage::Cpu(HostBlock::zeros(&self.threads, dtype, &rows, columns)?);
         Ok(BlockVector { dtype, rows, columns, storage })
     }
 
@@ -346,7 +346,7 @@ impl Backend for Cpu {
         }
     }
 
-    fn port(&self, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
+    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
         exchange::port(self, halo, shape)
     }
 

@@ -1,7 +1,7 @@
 //! Random blocks by the recipe of `number::philox`.
 
 use super::Threads;
-use super::block::{Block, Lane};
+use super::block::{HostBlock, Lane};
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::number::philox;
@@ -41,7 +41,7 @@ pub(super) fn fill(threads: &Threads, v: &mut BlockVector, random: Random) -> Re
 
 fn go<F: Lane>(
     threads: &Threads,
-    block: &mut Block,
+    block: &mut HostBlock,
     start: usize,
     complex: bool,
     random: &Random,

@@ -25,7 +25,7 @@ struct Job {
 }
 
 /// A prepared list.
-struct Prepared<T> {
+struct PreparedRecords<T> {
     list: Arc<RecordList<T>>,
     threads: Arc<Threads>,
     isa: Isa,
@@ -36,12 +36,12 @@ struct Prepared<T> {
 /// Brings a list into the order its jobs are dealt out in.
 pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, records: Records) -> Arc<dyn Kernel> {
     match records {
-        Records::Real(list) => Arc::new(Prepared::new(threads, isa, list)),
-        Records::Complex(list) => Arc::new(Prepared::new(threads, isa, list)),
+        Records::Real(list) => Arc::new(PreparedRecords::new(threads, isa, list)),
+        Records::Complex(list) => Arc::new(PreparedRecords::new(threads, isa, list)),
     }
 }
 
-impl<T: Element> Prepared<T> {
+impl<T: Element> PreparedRecords<T> {
     fn new(threads: Arc<Threads>, isa: Isa, list: Arc<RecordList<T>>) -> Self {
         let of = |panel: usize| -> u64 {
             list.records[panel].iter().map(|r| r.work(list.panels[panel], &list.panels)).sum()
@@ -62,7 +62,7 @@ impl<T: Element> Prepared<T> {
         }
         // The longest jobs first, so that the workers end at about the same time.
         jobs.sort_by_key(|job| (std::cmp::Reverse(job.work), job.panel, job.rows.start));
-        Prepared { list, threads, isa, jobs, work }
+        PreparedRecords { list, threads, isa, jobs, work }
     }
 
     /// `w = alpha A v + beta v + gamma w` for one vector.
@@ -258,7 +258,7 @@ impl Columns for C64 {
     }
 }
 
-impl<T: Columns> Kernel for Prepared<T> {
+impl<T: Columns> Kernel for PreparedRecords<T> {
     fn rows(&self) -> Rows {
         Rows::all(self.list.dim)
     }

@@ -25,17 +25,17 @@ const FEW: usize = 32;
 /// Points between two looks at the interrupt flag.
 const BATCH: usize = 64;
 
-struct Prepared {
+struct PreparedSplines {
     table: Arc<SplineTable>,
     threads: Arc<Threads>,
     isa: Isa,
 }
 
 pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, table: Arc<SplineTable>) -> Arc<dyn Splines> {
-    Arc::new(Prepared { table, threads, isa })
+    Arc::new(PreparedSplines { table, threads, isa })
 }
 
-impl Splines for Prepared {
+impl Splines for PreparedSplines {
     fn as_any(&self) -> &dyn std::any::Any {
         self
     }
@@ -69,7 +69,7 @@ impl Splines for Prepared {
 
 /// Points and results in the table's precision.
 struct Batch<'a, F> {
-    owner: &'a Prepared,
+    owner: &'a PreparedSplines,
     table: &'a Coefficients<F>,
     points: Vec<[f64; 3]>,
     out: Vec<Vec<F>>,
@@ -98,7 +98,7 @@ impl<F: Lane> SplineBatch for Batch<'_, F> {
     }
 }
 
-impl Prepared {
+impl PreparedSplines {
     fn run<F: Lane, O: Real>(
         &self,
         table: &Coefficients<F>,

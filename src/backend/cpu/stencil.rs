@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::number::{C64, Real, Scalar};
 
 /// One entry of a row: how many rows away, and the value.
-type Entry<V> = (isize, V);
+type Neighbour<V> = (isize, V);
 
 /// The entries of one orbital in one class, as ranges of the three lists.
 #[derive(Clone)]
@@ -36,9 +36,9 @@ pub(super) struct StencilRows<T: Scalar> {
     weights: Vec<usize>,
     /// By combination of classes, then orbital.
     lists: Vec<List>,
-    general: Vec<Entry<T>>,
-    real: Vec<Entry<T::Real>>,
-    imaginary: Vec<Entry<T::Real>>,
+    general: Vec<Neighbour<T>>,
+    real: Vec<Neighbour<T::Real>>,
+    imaginary: Vec<Neighbour<T::Real>>,
     /// By combination of classes, the same for whole cells of a single column, where their reals fill registers.
     cells: Vec<Cells<T::Real>>,
     /// On-site energies, in the precision of the vectors.
@@ -108,8 +108,8 @@ impl<T: Stored> StencilRows<T> {
     pub fn bytes(&self) -> usize {
         let real = size_of::<T::Real>();
         self.diagonal.as_ref().map_or(0, |d| d.len() * real)
-            + self.general.len() * size_of::<Entry<T>>()
-            + (self.real.len() + self.imaginary.len()) * size_of::<Entry<T::Real>>()
+            + self.general.len() * size_of::<Neighbour<T>>()
+            + (self.real.len() + self.imaginary.len()) * size_of::<Neighbour<T::Real>>()
     }
 
     /// Number of the class combination of the line (all directions but the first) that a cell lies on.

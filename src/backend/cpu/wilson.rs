@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::block::Lane;
 use super::fold::Fold;
-use super::wilson_shape::{MOST_ADDED, Shape};
+use super::wilson_shape::{MOST_ADDED, WilsonShape};
 use super::wilson_site::{self, Job, Packed};
 use super::{Isa, Threads, block, block_mut};
 use crate::backend::matrix::wilson::{COMPONENTS, Sites, WilsonSpec};
@@ -26,8 +26,8 @@ const LINE: usize = 64;
 const SLAB: usize = 3 << 20;
 
 /// The operator in the precision of its vectors.
-struct Prepared<F> {
-    shape: Shape,
+struct PreparedWilson<F> {
+    shape: WilsonShape,
     rows: Rows,
     /// By site of a part, direction, real, lane.
     links: Aligned<F>,
@@ -39,15 +39,15 @@ struct Prepared<F> {
 pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: &WilsonSpec) -> Result<Arc<dyn Kernel>> {
     spec.validate()?;
     if spec.single {
-        Ok(Arc::new(Prepared::<f32>::new(threads, isa, spec)?))
+        Ok(Arc::new(PreparedWilson::<f32>::new(threads, isa, spec)?))
     } else {
-        Ok(Arc::new(Prepared::<f64>::new(threads, isa, spec)?))
+        Ok(Arc::new(PreparedWilson::<f64>::new(threads, isa, spec)?))
     }
 }
 
-impl<F: Packed> Prepared<F> {
+impl<F: Packed> PreparedWilson<F> {
     fn new(threads: Arc<Threads>, isa: Isa, spec: &WilsonSpec) -> Result<Self> {
-        let shape = Shape::new(spec);
+        let shape = WilsonShape::new(spec);
         let (reals, lanes) = (spec.compression.reals(), shape.lanes);
         let count = shape.sites() * 4 * reals * lanes;
         let mut links = Aligned::zeros(count).map_err(|_| {
@@ -74,7 +74,7 @@ impl<F: Packed> Prepared<F> {
         })?;
         // The host's copy belongs to whoever made it.
         let spec = WilsonSpec { links: Arc::default(), ..spec.clone() };
-        Ok(Prepared { rows: spec.rows(), shape, links, spec, threads, isa })
+        Ok(PreparedWilson { rows: spec.rows(), shape, links, spec, threads, isa })
     }
 
     fn pass(
@@ -160,7 +160,7 @@ struct Tiles {
 }
 
 impl Tiles {
-    fn new(shape: &Shape, bytes: usize, workers: usize) -> Tiles {
+    fn new(shape: &WilsonShape, bytes: usize, workers: usize) -> Tiles {
         let part = shape.part;
         let plane = part[0] * part[1];
         let spinors = plane * shape.lanes * 24 * bytes;
@@ -182,7 +182,7 @@ impl Tiles {
     }
 }
 
-impl<F: Packed> Kernel for Prepared<F> {
+impl<F: Packed> Kernel for PreparedWilson<F> {
     fn rows(&self) -> Rows {
         self.rows
     }

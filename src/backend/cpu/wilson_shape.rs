@@ -8,7 +8,7 @@ pub(super) const MOST_ADDED: usize = 4;
 
 /// Where the parts of the lattice lie, as the kernels see it.
 #[derive(Debug, Clone)]
-pub(super) struct Shape {
+pub(super) struct WilsonShape {
     /// Sites of a part in each direction.
     pub part: [usize; 4],
     /// See [`Fold::bit`].
@@ -21,8 +21,8 @@ pub(super) struct Shape {
     pub odd: [bool; 16],
 }
 
-impl Shape {
-    pub fn new(spec: &WilsonSpec) -> Shape {
+impl WilsonShape {
+    pub fn new(spec: &WilsonSpec) -> WilsonShape {
         let (part, bit, lanes) = match Fold::of(&spec.rows()) {
             Some(fold) => (fold.part, fold.bit, fold.lanes),
             None => (spec.dims, [0; 4], 1),
@@ -39,7 +39,7 @@ impl Shape {
                 odd[lane] ^= bit[d] > 0 && lane & bit[d] > 0 && part[d] % 2 == 1;
             }
         }
-        Shape { part, bit, lanes, enter, odd }
+        WilsonShape { part, bit, lanes, enter, odd }
     }
 
     pub fn sites(&self) -> usize {

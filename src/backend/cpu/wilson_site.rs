@@ -6,14 +6,14 @@ use std::ops::Range;
 use super::Isa;
 use super::block::Lane;
 use super::simd::{Register, fetch};
-use super::wilson_shape::{MOST_ADDED, Shape};
+use super::wilson_shape::{MOST_ADDED, WilsonShape};
 use crate::backend::matrix::wilson::{COMPONENTS, Sites};
 use crate::number::Real;
 
 /// What a pass computes: `w = alpha A v + beta v + gamma w + sum_i f_i x_i`. The pointers are to vectors of one shape;
 /// `w` is none of the others, and workers write different sites of it.
 pub(super) struct Job<'a, F> {
-    pub shape: &'a Shape,
+    pub shape: &'a WilsonShape,
     pub links: *const F,
     pub reals: usize,
     pub columns: usize,

@@ -11,14 +11,14 @@ use super::driver::check;
 use super::ledger::Ledger;
 use super::pinned::Event;
 use super::{Cuda, RESIDENT, THREADS, arguments, buffer, sums, unique, wilson};
-use crate::backend::exchange::{Halo, Later, Port, Shape, Staging};
+use crate::backend::exchange::{Halo, Later, Port, Staging, VectorShape};
 use crate::backend::{BlockVector, Dots, Kernel, Rows, Update};
 use crate::error::{Error, Result};
 
 /// The GPU's end of an exchange.
 struct CudaPort {
     gpu: Cuda,
-    shape: Shape,
+    shape: VectorShape,
     /// Numbers of the rows sent, neighbour after neighbour, and how many each gets.
     sent: Buffer,
     sends: Vec<usize>,
@@ -42,7 +42,7 @@ struct CudaPort {
     read: Vec<(usize, Staging)>,
 }
 
-pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
+pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
     let card: &Arc<Card> = &gpu.card;
     card.enter()?;
     let block = |rows: usize| gpu.uninitialised(shape.dtype, Rows::all(rows), shape.columns);
@@ -75,7 +75,7 @@ pub(super) fn port(gpu: &Cuda, halo: &Halo, shape: Shape) -> Result<Box<dyn Port
 }
 
 /// Where a row stands.
-pub(super) fn stored(shape: Shape, row: usize) -> u64 {
+pub(super) fn stored(shape: VectorShape, row: usize) -> u64 {
     shape.grid.map_or(row, |grid| wilson::place(&grid, row)) as u64
 }
 

@@ -23,7 +23,7 @@ struct Page {
 pub(super) struct Ledger(Mutex<Option<Arc<Page>>>);
 
 /// Numbers on a page.
-pub(super) struct Entry {
+pub(super) struct Booking {
     page: Arc<Page>,
     first: usize,
     count: usize,
@@ -41,7 +41,7 @@ impl Ledger {
         card: &Arc<Card>,
         count: usize,
         queue: impl FnOnce(u64) -> Result<()>,
-    ) -> Result<Entry> {
+    ) -> Result<Booking> {
         let mut current = lock(&self.0);
         if let Some(page) = &*current {
             let mut used = lock(&page.used);
@@ -49,7 +49,7 @@ impl Ledger {
                 let first = *used;
                 queue(page.buffer.address + 8 * first as u64)?;
                 *used += count;
-                return Ok(Entry { page: page.clone(), first, count });
+                return Ok(Booking { page: page.clone(), first, count });
             }
         }
         let buffer = card.allocate(8 * count.max(PAGE))?;
@@ -57,11 +57,11 @@ impl Ledger {
         let (used, read) = (Mutex::new(count), OnceLock::new());
         let page = Arc::new(Page { buffer, card: card.clone(), used, read });
         *current = Some(page.clone());
-        Ok(Entry { page, first: 0, count })
+        Ok(Booking { page, first: 0, count })
     }
 }
 
-impl Entry {
+impl Booking {
     /// The numbers, once all that is queued is done.
     pub fn read(&self) -> Result<Vec<f64>> {
         let page = &self.page;

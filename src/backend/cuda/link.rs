@@ -19,7 +19,7 @@ use super::landings::Handle;
 use super::ledger::Ledger;
 use super::pinned::Event;
 use super::{Cuda, RESIDENT, THREADS, arguments, buffer, suffix, sums, to_bytes, unique};
-use crate::backend::exchange::{Halo, Later, Link, Shape};
+use crate::backend::exchange::{Halo, Later, Link, VectorShape};
 use crate::backend::matrix::{Csr, Indices};
 use crate::backend::{BlockVector, Dots};
 use crate::error::{Error, Result};
@@ -31,6 +31,9 @@ pub(super) const SENDING_THREADS: u32 = 1024;
 
 /// What a neighbour's number is raised by where its rows will not come: more passes than a run has.
 const NEVER: u32 = 1 << 30;
+
+/// Most bytes of rows that leave by the kernel alone; copy engines take more.
+const SHORT: usize = 1 << 20;
 
 /// Bytes before the rows of a landing, for each neighbour: its number has a line of the cache for itself.
 const LINE: usize = 128;
@@ -160,7 +163,7 @@ struct Copies {
 /// A GPU's end of the exchanges.
 pub(super) struct CudaLink {
     gpu: Cuda,
-    shape: Shape,
+    shape: VectorShape,
     /// Bytes of a row.
     row: usize,
     offers: Vec<Offer>,
@@ -187,7 +190,12 @@ pub(super) struct CudaLink {
 }
 
 /// The end of a GPU whose boundary rows are those of `beyond`; none where the driver cannot wait for a number.
-pub(super) fn link(gpu: &Cuda, halo: &Halo, beyond: &Csr, shape: Shape) -> Result<Option<Box<dyn Link>>> {
+pub(super) fn link(
+    gpu: &Cuda,
+    halo: &Halo,
+    beyond: &Csr,
+    shape: VectorShape,
+) -> Result<Option<Box<dyn Link>>> {
     let card: &Arc<Card> = &gpu.card;
     let Indices::U32(columns) = &beyond.columns else { return Ok(None) };
     card.enter()?;
@@ -320,7 +328,7 @@ impl CudaLink {
     /// The address of a vector of the kind that the exchange is for.
     fn address(&self, v: Option<&BlockVector>) -> Result<u64> {
         match v {
-            Some(v) if Shape::of(v) == self.shape => Ok(buffer(v)?.address),
+            Some(v) if VectorShape::of(v) == self.shape => Ok(buffer(v)?.address),
             None if self.leaving == 0 => Ok(0),
             _ => Err(Error::internal("a vector of another kind than the exchange is for")),
         }
@@ -355,7 +363,7 @@ impl CudaLink {
 
     /// Whether rows are so few that they leave by the kernel alone; recurrences of such may be recorded.
     pub fn is_short(&self) -> bool {
-        self.row * self.leaving <= 1 << 20
+        self.row * self.leaving <= SHORT
     }
 
     /// Passes that were recorded and not queued, or queued as a recording.

@@ -3,6 +3,7 @@
 
 mod algebra;
 mod blocks;
+mod bring;
 mod card;
 mod cells;
 mod driver;
@@ -32,7 +33,7 @@ use std::sync::Arc;
 use bytemuck::{Pod, Zeroable};
 use rayon::prelude::*;
 
-use crate::backend::exchange::{Halo, HostMemory, Link, Port, Shape};
+use crate::backend::exchange::{Halo, HostMemory, Link, Port, VectorShape};
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
@@ -389,7 +390,7 @@ impl Backend for Cuda {
     fn prepare(&self, spec: MatrixSpec) -> Result<Arc<dyn Kernel>> {
         match spec {
             MatrixSpec::Records { records, handling } => records::prepare(&self.card, records, handling),
-            spec => matrices::prepare(&self.card, spec),
+            spec => bring::prepare(&self.card, spec),
         }
     }
 
@@ -409,11 +410,11 @@ impl Backend for Cuda {
         Ok(Some(Box::new(staging::Pinned::new(&self.card, bytes)?)))
     }
 
-    fn port(&self, halo: &Halo, shape: Shape) -> Result<Box<dyn Port>> {
+    fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
         exchange::port(self, halo, shape)
     }
 
-    fn link(&self, halo: &Halo, beyond: &Csr, shape: Shape) -> Result<Option<Box<dyn Link>>> {
+    fn link(&self, halo: &Halo, beyond: &Csr, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
         link::link(self, halo, beyond, shape)
     }
 

@@ -104,7 +104,7 @@ enum Operators {
 }
 
 /// A prepared list of real records.
-struct Prepared {
+struct PreparedRecords {
     card: Arc<Card>,
     list: Arc<RecordList<f64>>,
     operators: Operators,
@@ -173,17 +173,17 @@ impl Operators {
 /// Brings a superblock to the GPU, its operators too if they fit into their room, or into what the vectors of a search leave.
 pub(super) fn prepare(card: &Arc<Card>, records: Records, handling: Handling) -> Result<Arc<dyn Kernel>> {
     match records {
-        Records::Real(list) => Ok(Arc::new(Prepared::new(card, list, handling)?)),
+        Records::Real(list) => Ok(Arc::new(PreparedRecords::new(card, list, handling)?)),
         Records::Complex(list) => {
             let half = Handling { room: handling.room.map(|room| room / 2), ..handling };
-            let [real, imaginary] = list.parts().map(|part| Prepared::new(card, Arc::new(part), half));
+            let [real, imaginary] = list.parts().map(|part| PreparedRecords::new(card, Arc::new(part), half));
             Ok(Arc::new(Complex { real: real?, imaginary: imaginary?, list }))
         }
     }
 }
 
-impl Prepared {
-    fn new(card: &Arc<Card>, list: Arc<RecordList<f64>>, handling: Handling) -> Result<Prepared> {
+impl PreparedRecords {
+    fn new(card: &Arc<Card>, list: Arc<RecordList<f64>>, handling: Handling) -> Result<PreparedRecords> {
         let matrices = list.matrices();
         let size = |m: &faer::Mat<f64>| m.nrows() * m.ncols();
         let numbers: usize = matrices.iter().map(|m| size(m)).sum();
@@ -339,7 +339,7 @@ impl Prepared {
             windows.into_iter().zip(first.into_iter().zip(second)).map(|(numbers, (first, second))| {
                 Ok(Window { numbers, first: upload(first)?, second: upload(second)? })
             });
-        Ok(Prepared {
+        Ok(PreparedRecords {
             card: card.clone(),
             operators,
             windows: windows.collect::<Result<_>>()?,
@@ -434,7 +434,7 @@ fn lanes(v: &BlockVector) -> Result<u32> {
     u32::try_from(v.columns() * parts).map_err(|_| Error::input("too many columns"))
 }
 
-impl Kernel for Prepared {
+impl Kernel for PreparedRecords {
     fn rows(&self) -> Rows {
         Rows::all(self.list.dim)
     }
@@ -465,8 +465,8 @@ impl Kernel for Prepared {
 
 /// A prepared list of complex records, H = R + i I.
 struct Complex {
-    real: Prepared,
-    imaginary: Prepared,
+    real: PreparedRecords,
+    imaginary: PreparedRecords,
     list: Arc<RecordList<C64>>,
 }
 

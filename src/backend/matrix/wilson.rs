@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::merge;
 use crate::backend::{Grid, Rows};
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -132,8 +133,14 @@ impl WilsonSpec {
     }
 
     /// The operator on a box of the lattice, which fermions do not leave where it ends within the lattice. What they would bring
-    /// from beyond is told as entries: row in the box, row of the whole lattice, value.
-    pub fn on_box(&self, own: &[Range<usize>; 4], mut beyond: impl FnMut(usize, usize, C64)) -> WilsonSpec {
+    /// from beyond comes as entries: row in the box, what `place` makes of the row of the whole lattice, value; rows and places
+    /// ascend, none twice.
+    pub fn on_box<P: Ord + Copy>(
+        &self,
+        own: &[Range<usize>; 4],
+        place: impl Fn(usize) -> P,
+    ) -> (WilsonSpec, Vec<(usize, P, C64)>) {
+        let mut beyond: Vec<((usize, P), C64)> = Vec::new();
         let dims: [usize; 4] = std::array::from_fn(|d| own[d].len());
         let (whole, inner) =
             (Grid { dims: self.dims, per_site: COMPONENTS }, Grid { dims, per_site: COMPONENTS });
@@ -166,7 +173,7 @@ impl WilsonSpec {
                             let link = if forward { u[3 * i + j] } else { u[3 * j + i].conj() };
                             let (row, column) =
                                 (COMPONENTS * site + 3 * a + i, COMPONENTS * there + 3 * b + j);
-                            beyond(row, column, g * link * factor);
+                            beyond.push(((row, place(column)), g * link * factor));
                         }
                     }
                 }
@@ -175,7 +182,9 @@ impl WilsonSpec {
         let odd = own.iter().map(|range| range.start).sum::<usize>() % 2 == 1;
         let sites = if odd { self.sites.others() } else { self.sites };
         let sign = std::array::from_fn(|d| if cut[d] { 0.0 } else { self.sign[d] });
-        WilsonSpec { dims, links: Arc::new(links), sign, sites, ..*self }
+        merge(&mut beyond);
+        let beyond = beyond.into_iter().map(|((row, place), value)| (row, place, value)).collect();
+        (WilsonSpec { dims, links: Arc::new(links), sign, sites, ..*self }, beyond)
     }
 
     /// Checks that the parts fit together.

@@ -8,7 +8,9 @@ use std::time::Duration;
 use super::cut::Cut;
 use super::share::{self, Share};
 use super::{Own, Team, local, other_cut, own, own_mut};
-use crate::backend::exchange::{self, Besides, Halo, Link, Plain, Port, Products, Shape, Staging, boundary};
+use crate::backend::exchange::{
+    self, Besides, Halo, Link, Plain, Port, Products, Staging, VectorShape, boundary,
+};
 use crate::backend::matrix::Csr;
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
@@ -44,7 +46,7 @@ struct Matrix {
     to: Vec<usize>,
     from: Vec<usize>,
     /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
-    kept: Mutex<Option<(Shape, Ends)>>,
+    kept: Mutex<Option<(VectorShape, Ends)>>,
 }
 
 /// This rank's end of the exchanges: GPUs of one machine write to each other's memory; else rows are messages.
@@ -61,7 +63,7 @@ struct HostEnds {
 }
 
 impl Matrix {
-    fn ends(&self, shape: Shape) -> Result<Ends> {
+    fn ends(&self, shape: VectorShape) -> Result<Ends> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
             return Ok(ends);
@@ -79,7 +81,7 @@ impl Matrix {
     }
 
     /// A link to all neighbours, if all ranks have one: they decide together.
-    fn link(&self, shape: Shape) -> Result<Option<Box<dyn Link>>> {
+    fn link(&self, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
         let world = self.team.world;
         let together =
             |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
@@ -113,7 +115,7 @@ impl Matrix {
         &self,
         ends: &mut Ends,
         c: Update,
-        shape: Shape,
+        shape: VectorShape,
         v: &BlockVector,
         w: &mut BlockVector,
         besides: Besides,
@@ -134,7 +136,7 @@ impl Matrix {
         &self,
         ends: &mut HostEnds,
         c: Update,
-        shape: Shape,
+        shape: VectorShape,
         v: &BlockVector,
         w: &mut BlockVector,
         besides: Besides,
@@ -210,7 +212,7 @@ impl Matrix {
 
     /// Runs `steps` passes, vectors changing places after each but a single one; the products of this rank's rows.
     fn run(&self, c: Update, v: &mut BlockVector, w: &mut BlockVector, steps: usize) -> Result<Vec<Dots>> {
-        let shape = Shape::of(v);
+        let shape = VectorShape::of(v);
         let mut ends = self.ends(shape)?;
         if let (Ends::Link(link), Some(own)) = (&mut ends, &self.own)
             && let Some(found) = own.recurrence_linked(&mut **link, (c.alpha, c.beta), v, w, steps)
@@ -229,7 +231,7 @@ impl Matrix {
         products.into_iter().map(|pair| known(pair, shape.columns)).collect()
     }
 
-    fn keep(&self, shape: Shape, ends: Ends) {
+    fn keep(&self, shape: VectorShape, ends: Ends) {
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
     }
 
@@ -242,7 +244,7 @@ impl Matrix {
     ) -> Result<Option<Dots>> {
         check_update(self, v, w, besides.dots())?;
         let (v, w) = (self.input(v)?, self.output(w)?);
-        let shape = Shape::of(v);
+        let shape = VectorShape::of(v);
         let mut ends = self.ends(shape)?;
         let pair = self.pass(&mut ends, c, shape, v, w, besides)?;
         self.keep(shape, ends);

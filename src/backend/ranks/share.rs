@@ -91,11 +91,7 @@ pub(super) fn on_sites(spec: &MatrixSpec, cut: &Cut) -> Result<Option<(DType, Sh
             spec.validate()?;
             let own: [Range<usize>; 4] =
                 boxes.of(cut.rank).try_into().map_err(|_| Error::internal("sites in four directions"))?;
-            let mut outside: Vec<((usize, Place), C64)> = Vec::new();
-            let inner =
-                spec.on_box(&own, |row, column, value| outside.push(((row, cut.holder(column)), value)));
-            merge(&mut outside);
-            let outside = outside.into_iter().map(|((row, place), value)| (row, place, value)).collect();
+            let (inner, outside) = spec.on_box(&own, |row| cut.holder(row));
             let share = Share { own: MatrixSpec::Wilson(Arc::new(inner)), outside };
             Ok(Some((DType::of(spec.single, true), share)))
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::measure::pace;
 use super::share;
-use crate::backend::exchange::{Halo, Shape};
+use crate::backend::exchange::{Halo, VectorShape};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{Device, Distribution, Grid, MatrixSpec, Random, Rows, Update};
 use crate::error::{Error, Result};
@@ -232,7 +232,7 @@ impl Shares {
 
 /// Whether the parts write to each other's memory, as far as one can tell before there is a matrix.
 fn linked(parts: &[Device]) -> bool {
-    let (halo, shape) = (Halo::default(), Shape { dtype: DType::F64, columns: 1, grid: None });
+    let (halo, shape) = (Halo::default(), VectorShape { dtype: DType::F64, columns: 1, grid: None });
     let nothing = Csr {
         rows: 0,
         cols: 0,

@@ -11,7 +11,7 @@ use super::cuts::Cuts;
 use super::share;
 use super::{WORTH_A_THREAD, between, cut_differently, pieces, pieces_mut};
 use crate::backend::exchange::{
-    Besides, Halo, Later, Link, Port, Products, Shape, Staging, boundary, inside, summed,
+    Besides, Halo, Later, Link, Port, Products, Staging, VectorShape, boundary, inside, summed,
 };
 use crate::backend::matrix::Csr;
 use crate::backend::{
@@ -46,7 +46,7 @@ struct Matrix {
     dtype: DType,
     info: KernelInfo,
     /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
-    kept: Mutex<Option<(Shape, Vec<End>)>>,
+    kept: Mutex<Option<(VectorShape, Vec<End>)>>,
 }
 
 /// One part's end of the exchanges: by itself, or through the host.
@@ -192,7 +192,7 @@ type Added<'a> = Vec<(f64, &'a BlockVector)>;
 #[derive(Clone, Copy)]
 struct Work {
     c: Update,
-    shape: Shape,
+    shape: VectorShape,
     steps: usize,
     dots: bool,
 }
@@ -229,7 +229,7 @@ impl Lent<'_> {
 
 impl Matrix {
     /// The ends of all exchanges for vectors of a shape.
-    fn ends(&self, shape: Shape) -> Result<Vec<End>> {
+    fn ends(&self, shape: VectorShape) -> Result<Vec<End>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
             return Ok(ends);
@@ -241,7 +241,7 @@ impl Matrix {
     }
 
     /// Links of all parts, if they have such and reach each other.
-    fn links(&self, shape: Shape) -> Result<Option<Vec<Box<dyn Link>>>> {
+    fn links(&self, shape: VectorShape) -> Result<Option<Vec<Box<dyn Link>>>> {
         let mut links = Vec::new();
         for part in &self.parts {
             let Some(link) = part.device.link(&part.halo, &part.outside, part.shape(shape))? else {
@@ -263,7 +263,7 @@ impl Matrix {
     }
 
     /// The ends of exchanges through the host.
-    fn workers(&self, shape: Shape) -> Result<Vec<Worker>> {
+    fn workers(&self, shape: VectorShape) -> Result<Vec<Worker>> {
         let mut workers = Vec::new();
         for part in &self.parts {
             let port = part.device.port(&part.halo, part.shape(shape))?;
@@ -414,7 +414,7 @@ impl Matrix {
         for (_, x) in plus {
             conformal("sum of vectors", x, w)?;
         }
-        let shape = Shape { dtype: v.dtype, columns: v.columns, grid: None };
+        let shape = VectorShape { dtype: v.dtype, columns: v.columns, grid: None };
         let (v, mut w) = (pieces(v)?, pieces_mut(w)?);
         let mut vectors = Vec::new();
         // Both lists and that of the parts are in the order of the parts' numbers.
@@ -483,7 +483,7 @@ impl Kernel for Matrix {
         out: &mut Vec<Dots>,
     ) -> Result<()> {
         check_update(self, v, w, true)?;
-        let shape = Shape { dtype: v.dtype, columns: v.columns, grid: None };
+        let shape = VectorShape { dtype: v.dtype, columns: v.columns, grid: None };
         let mut vectors = Vec::new();
         let lists = pieces_mut(v)?.iter_mut().zip(pieces_mut(w)?);
         for (part, (v, w)) in self.parts.iter().zip(lists) {
@@ -522,8 +522,8 @@ impl Part {
     }
 
     /// What an exchange of its vectors is prepared for.
-    fn shape(&self, shape: Shape) -> Shape {
-        Shape { grid: self.own.as_ref().and_then(|own| own.rows().grid), ..shape }
+    fn shape(&self, shape: VectorShape) -> VectorShape {
+        VectorShape { grid: self.own.as_ref().and_then(|own| own.rows().grid), ..shape }
     }
 
     /// Refuses pieces of vectors that were cut otherwise than the matrix.

@@ -34,7 +34,7 @@ const WORTH_A_THREAD: usize = 1 << 20;
 
 /// One part's rows of a block.
 #[derive(Debug, Clone)]
-struct Piece {
+struct Slab {
     /// Number of the part that holds them.
     part: usize,
     /// Their first row, counted in the block.
@@ -47,7 +47,7 @@ struct Piece {
 #[derive(Debug, Clone)]
 pub(in crate::backend) struct Pieces {
     pub name: &'static str,
-    list: Vec<Piece>,
+    list: Vec<Slab>,
 }
 
 /// Several backends as one: each holds a part of the rows of large vectors and matrices.
@@ -80,14 +80,14 @@ fn joined(parts: &[Device]) -> &'static str {
     }
 }
 
-fn pieces(v: &BlockVector) -> Result<&[Piece]> {
+fn pieces(v: &BlockVector) -> Result<&[Slab]> {
     match &v.storage {
         Storage::Split(pieces) => Ok(&pieces.list),
         _ => Err(elsewhere()),
     }
 }
 
-fn pieces_mut(v: &mut BlockVector) -> Result<&mut [Piece]> {
+fn pieces_mut(v: &mut BlockVector) -> Result<&mut [Slab]> {
     match &mut v.storage {
         Storage::Split(pieces) => Ok(&mut pieces.list),
         _ => Err(elsewhere()),
@@ -175,7 +175,7 @@ impl Split {
         let large = rows.local * columns * dtype.bytes() > WORTH_A_THREAD;
         let list = each(large, cuts.0.clone(), |(part, range)| {
             let block = make(&self.parts[part], rows.slab(&range), &range)?;
-            Ok(Piece { part, start: range.start, block })
+            Ok(Slab { part, start: range.start, block })
         })?;
         Ok(BlockVector { dtype, rows, columns, storage: Storage::Split(Pieces { name: self.name, list }) })
     }
@@ -186,8 +186,8 @@ impl Split {
         v: &BlockVector,
         f: impl Fn(&Device, &BlockVector) -> Result<BlockVector> + Sync,
     ) -> Result<BlockVector> {
-        let list = each(v.bytes() > WORTH_A_THREAD, pieces(v)?.iter().collect(), |piece: &Piece| {
-            Ok(Piece { part: piece.part, start: piece.start, block: f(self.part(piece)?, &piece.block)? })
+        let list = each(v.bytes() > WORTH_A_THREAD, pieces(v)?.iter().collect(), |piece: &Slab| {
+            Ok(Slab { part: piece.part, start: piece.start, block: f(self.part(piece)?, &piece.block)? })
         })?;
         let (dtype, columns) =
             list.first().map_or((v.dtype, v.columns), |piece| (piece.block.dtype, piece.block.columns));
@@ -195,7 +195,7 @@ impl Split {
         Ok(BlockVector { dtype, rows: v.rows, columns, storage })
     }
 
-    fn part(&self, piece: &Piece) -> Result<&Device> {
+    fn part(&self, piece: &Slab) -> Result<&Device> {
         self.parts.get(piece.part).ok_or_else(cut_differently)
     }
 
@@ -222,7 +222,7 @@ impl Split {
         if blocks.is_empty() {
             jobs.extend(pieces_mut(y)?.iter_mut().map(|to| (Vec::new(), to)));
         } else {
-            let cut = |list: &[Piece]| list.iter().map(|p| (p.part, p.start)).collect::<Vec<_>>();
+            let cut = |list: &[Slab]| list.iter().map(|p| (p.part, p.start)).collect::<Vec<_>>();
             if cut(pieces(blocks[0])?) != cut(pieces(y)?) {
                 return Err(cut_differently());
             }
@@ -239,9 +239,9 @@ impl Split {
 
 /// The pieces of several blocks, part by part.
 fn aligned<'a>(blocks: &[&'a BlockVector]) -> Result<Vec<(usize, Vec<&'a BlockVector>)>> {
-    let lists: Vec<&[Piece]> = blocks.iter().map(|v| pieces(v)).collect::<Result<_>>()?;
+    let lists: Vec<&[Slab]> = blocks.iter().map(|v| pieces(v)).collect::<Result<_>>()?;
     let Some(first) = lists.first() else { return Ok(Vec::new()) };
-    let same = |list: &&[Piece]| {
+    let same = |list: &&[Slab]| {
         list.len() == first.len()
             && list
                 .iter()
@@ -304,7 +304,7 @@ impl Backend for Split {
     fn fill_random(&self, v: &mut BlockVector, random: Random) -> Result<()> {
         let rows = v.rows;
         let large = v.bytes() > WORTH_A_THREAD;
-        each(large, pieces_mut(v)?.iter_mut().collect(), |piece: &mut Piece| {
+        each(large, pieces_mut(v)?.iter_mut().collect(), |piece: &mut Slab| {
             let own = piece.block.rows;
             // Numbers belong to rows of the whole vector, so that they do not depend on who holds them.
             piece.block.rows = Rows { global: rows.global, start: rows.start + piece.start, ..own };

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::speeds::{Speeds, class};
 use super::{Split, between};
-use crate::backend::exchange::{Halo, Port, Shape, Staging};
+use crate::backend::exchange::{Halo, Port, Staging, VectorShape};
 use crate::backend::matrix::records::{Element, Handling, Panel, Record, RecordList, Records};
 use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
@@ -28,7 +28,7 @@ struct Shared {
     rows: usize,
     info: KernelInfo,
     /// What a product needs besides vectors, for those of one shape.
-    kept: Mutex<Option<(Shape, Vec<Link>)>>,
+    kept: Mutex<Option<(VectorShape, Vec<Link>)>>,
 }
 
 /// Another part: it is sent the blocks that it reads, and sends back those that it computes.
@@ -231,7 +231,7 @@ fn helper<T: Element>(
 }
 
 impl Helper {
-    fn link(&self, there: &Device, shape: Shape) -> Result<Link> {
+    fn link(&self, there: &Device, shape: VectorShape) -> Result<Link> {
         let memory = |rows: usize| between(there, &self.device, shape.bytes(rows)).map(Some);
         Ok(Link {
             port: self.device.port(&self.halo, shape)?,
@@ -245,7 +245,7 @@ impl Helper {
     fn compute(
         &self,
         port: &mut dyn Port,
-        shape: Shape,
+        shape: VectorShape,
         rows: Staging,
         back: Staging,
     ) -> Result<(Staging, Staging)> {
@@ -265,7 +265,7 @@ fn lost() -> Error {
 }
 
 impl Shared {
-    fn links(&self, shape: Shape) -> Result<Vec<Link>> {
+    fn links(&self, shape: VectorShape) -> Result<Vec<Link>> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         match kept.filter(|(of, _)| *of == shape) {
             Some((_, links)) => Ok(links),
@@ -274,7 +274,7 @@ impl Shared {
     }
 
     fn product(&self, c: Update, v: &BlockVector, w: &mut BlockVector) -> Result<()> {
-        let shape = Shape { grid: None, ..Shape::of(v) };
+        let shape = VectorShape { grid: None, ..VectorShape::of(v) };
         let mut links = self.links(shape)?;
         std::thread::scope(|scope| {
             let mut jobs = Vec::new();

@@ -108,10 +108,7 @@ pub(super) fn share(spec: &MatrixSpec, rows: &Range<usize>, cols: &Range<usize>)
         MatrixSpec::Stencil(stencil) => Ok(slab(stencil, rows, cols)),
         MatrixSpec::Wilson(spec) => {
             let own = box_of(&spec.rows(), rows);
-            let mut outside: Vec<((usize, usize), C64)> = Vec::new();
-            let inner = spec.on_box(&own, |row, column, value| outside.push(((row, column), value)));
-            merge(&mut outside);
-            let outside = outside.into_iter().map(|((row, column), value)| (row, column, value)).collect();
+            let (inner, outside) = spec.on_box(&own, |row| row);
             Ok(Share { own: MatrixSpec::Wilson(Arc::new(inner)), outside })
         }
         MatrixSpec::SiteDiagonal { rows: all, factors, single } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Piece, Split, pieces, pieces_mut};
+use super::{Slab, Split, pieces, pieces_mut};
 use crate::backend::whole::{Home, Whole};
 use crate::backend::{BlockVector, Device, Kernel};
 use crate::error::Result;
@@ -33,7 +33,7 @@ impl Home for OnePart {
 
     fn bring(&self, v: &BlockVector) -> Result<BlockVector> {
         let mut numbers = Vec::with_capacity(v.rows.local * v.columns);
-        for Piece { part, block, .. } in pieces(v)? {
+        for Slab { part, block, .. } in pieces(v)? {
             numbers.extend(self.parts[*part].download(block)?);
         }
         self.parts[self.part].upload(v.dtype, v.rows, v.columns, &numbers)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Bench, header, line, random};
 use crate::backend::{Device, Part};
 use crate::error::Result;
-use crate::lattice::{Assembled, Block, Format as Wanted, Lattice, Model};
+use crate::lattice::{Assembled, Format as Wanted, Lattice, Model, OrbitalBlock};
 use crate::method::{Chebyshev, Window};
 use crate::number::{C64, Matrix};
 use crate::operator::{Format, Operator, Stored};
@@ -180,7 +180,7 @@ fn cases() -> Vec<Case> {
 
 pub(super) fn disordered(lattice: Lattice) -> Result<Model> {
     let mut model = Model::new(lattice, 1)?;
-    model.nearest(&Block::scalar(1, -1.0))?;
+    model.nearest(&OrbitalBlock::scalar(1, -1.0))?;
     model.disorder(1.0, 1)?;
     Ok(model)
 }
@@ -190,7 +190,7 @@ pub(super) fn insulator(x: usize, y: usize, z: usize) -> Result<Model> {
     let p = Matrix::pauli();
     let mut model = Model::new(Lattice::cubic(x, y, z)?, 4)?;
     let gamma = [p.z.kron(&p.i)?, p.x.kron(&p.x)?, p.x.kron(&p.y)?, p.x.kron(&p.z)?];
-    let block = |m: &Matrix| Block::new(4, m.data().to_complex());
+    let block = |m: &Matrix| OrbitalBlock::new(4, m.data().to_complex());
     model.onsite(&block(&gamma[0].scale(2.0.into()))?)?;
     for j in 0..3 {
         let mut shift = [0; 3];

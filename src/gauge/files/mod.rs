@@ -12,7 +12,7 @@ use super::links::Links;
 use super::su3::{self, Su3};
 use crate::backend::matrix::su3::{check_links, check_links_to};
 use crate::error::{Error, Result};
-use crate::number::C64;
+use crate::number::{C64, DType};
 use crate::task;
 
 /// A kind of file.
@@ -186,7 +186,7 @@ fn links_of(dims: [usize; 4], data: &[f64], form: Form) -> Result<Loaded> {
     let near: Vec<Su3> = links.par_iter().map(projected).collect();
     let differences = |(a, b): (&Su3, &Su3)| a.iter().zip(b).map(|(a, b)| (a - b).norm()).fold(0.0, f64::max);
     let off = links.iter().zip(&near).map(differences).fold(0.0, f64::max);
-    let note = (off > if single { 1e-6 } else { 1e-12 })
+    let note = (off > DType::of(single, true).tolerance(1e-13))
         .then(|| format!("its links are in SU(3) to {off:.0e} only, and were projected onto it"));
     let links = if single || reunitarise || note.is_some() { near } else { links };
     Ok(Loaded { links: Links::new(dims, links)?, note })

@@ -166,7 +166,7 @@ impl Sign {
                 rest: root(rest),
                 least: root(least),
                 touching,
-                kernel: ROUNDING * upper.sqrt() * if q.dtype().is_single() { 6e-8 } else { 1.1e-16 },
+                kernel: ROUNDING * upper.sqrt() * q.dtype().epsilon() / 2.0,
             },
         );
         if given && !(report.bound < 0.5) {
@@ -197,7 +197,7 @@ impl Sign {
         let size = |v: &BlockVector| -> Result<f64> { Ok(root(device.dots(v, v)?[0].re)) };
         let off = size(&off)? / size(&v)?;
         let bound = self.report.bound;
-        let rounding = if self.q.dtype().is_single() { 1e-3 } else { 1e-9 };
+        let rounding = self.q.dtype().tolerance(1e-9);
         if off <= 3.0 * bound + bound * bound + rounding {
             return Ok(());
         }

@@ -39,7 +39,7 @@ impl Fit {
     /// The error of the sign at the smallest |Q|, of square `eps` relative to the largest, from rounding in products
     /// with the largest. Conjugate gradients accumulate more of it.
     pub fn rounding(&self, dtype: DType, eps: f64) -> f64 {
-        let unit = if dtype.is_single() { f64::from(f32::EPSILON) } else { f64::EPSILON };
+        let unit = dtype.epsilon();
         // Measured: conjugate gradients take some 1/sqrt(eps) iterations.
         let piled = if matches!(self, Fit::Rational(_)) { 1e-4 / eps.sqrt() } else { 0.0 };
         (4.0 + piled) * unit / eps.sqrt()

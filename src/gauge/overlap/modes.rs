@@ -53,7 +53,7 @@ pub(super) struct Search<'a> {
 impl Search<'_> {
     /// Residuals of products with Q^2 below this are rounding.
     fn floor(&self) -> f64 {
-        self.upper * if self.squared.dtype().is_single() { 1e-8 } else { 1e-15 }
+        self.upper * self.squared.dtype().tolerance(1e-15)
     }
 
     fn ritz(&self, options: RitzOptions) -> Result<Eigen> {

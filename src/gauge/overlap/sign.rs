@@ -27,11 +27,11 @@ pub struct Sign {
     /// The largest Q^2.
     pub(super) upper: f64,
     pub(super) report: SignReport,
-    pub(super) recorded: Arc<Mutex<Vec<Shape>>>,
+    pub(super) recorded: Arc<Mutex<Vec<RecordedShape>>>,
 }
 
 /// A shape of vectors that a polynomial was applied to; its recurrence is recorded from the second time on.
-pub(super) struct Shape {
+pub(super) struct RecordedShape {
     dtype: DType,
     columns: usize,
     recorded: Option<RecordedClenshaw>,
@@ -114,7 +114,7 @@ impl Sign {
         let known = shapes.iter().position(|s| s.dtype == v.dtype() && s.columns == v.columns());
         let Some(at) = known else {
             if shapes.len() < SHAPES {
-                shapes.push(Shape { dtype: v.dtype(), columns: v.columns(), recorded: None });
+                shapes.push(RecordedShape { dtype: v.dtype(), columns: v.columns(), recorded: None });
             }
             return Ok(None);
         };

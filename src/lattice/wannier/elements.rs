@@ -76,15 +76,15 @@ fn complex(lines: &Lines, re: &str, im: &str) -> Result<C64> {
 }
 
 /// The elements of `N` operators between the Wannier functions of one cell and of another.
-struct Block<const N: usize> {
+struct WannierBlock<const N: usize> {
     entries: [Vec<C64>; N],
     seen: Vec<bool>,
 }
 
-impl<const N: usize> Block<N> {
+impl<const N: usize> WannierBlock<N> {
     fn new(orbitals: usize) -> Self {
         let size = orbitals * orbitals;
-        Block { entries: std::array::from_fn(|_| vec![C64::ZERO; size]), seen: vec![false; size] }
+        WannierBlock { entries: std::array::from_fn(|_| vec![C64::ZERO; size]), seen: vec![false; size] }
     }
 
     /// Sets the elements of the line read last; each stands there once.
@@ -177,8 +177,8 @@ fn weights(lines: &mut Lines, points: usize) -> Result<Vec<f64>> {
 }
 
 /// The lines `R1 R2 R3 m n re im` of the `k`-th cell.
-fn hr_block(lines: &mut Lines, orbitals: usize, k: usize) -> Result<([i64; 3], Block<1>)> {
-    let (mut at, mut block) = (None, Block::new(orbitals));
+fn hr_block(lines: &mut Lines, orbitals: usize, k: usize) -> Result<([i64; 3], WannierBlock<1>)> {
+    let (mut at, mut block) = (None, WannierBlock::new(orbitals));
     for element in 0..orbitals * orbitals {
         let words = lines.words(&format!("matrix element {} of cell {}", element + 1, k + 1))?;
         let [x, y, z, m, n, re, im] = &words[..] else {
@@ -199,13 +199,17 @@ fn hr_block(lines: &mut Lines, orbitals: usize, k: usize) -> Result<([i64; 3], B
 }
 
 /// The line `R1 R2 R3` of the `k`-th cell, and its lines `m n re im re im ..`, two numbers an operator.
-fn tb_block<const N: usize>(lines: &mut Lines, orbitals: usize, k: usize) -> Result<([i64; 3], Block<N>)> {
+fn tb_block<const N: usize>(
+    lines: &mut Lines,
+    orbitals: usize,
+    k: usize,
+) -> Result<([i64; 3], WannierBlock<N>)> {
     let words = filled(lines, &format!("cell {}", k + 1))?;
     if words.len() != 3 {
         return Err(lines.wrong("should hold three whole numbers, those of a cell R"));
     }
     let r = integers(lines, &words, "a component of R")?;
-    let mut block = Block::new(orbitals);
+    let mut block = WannierBlock::new(orbitals);
     for element in 0..orbitals * orbitals {
         let words = filled(lines, &format!("matrix element {} of cell {}", element + 1, k + 1))?;
         if words.len() != 2 + 2 * N {

@@ -7,7 +7,7 @@ mod elements;
 
 use std::path::{Path, PathBuf};
 
-use super::block::Block;
+use super::block::OrbitalBlock;
 use super::lattice::{Lattice, Site};
 use super::model::Model;
 use crate::backend::matrix::Wrap;
@@ -174,10 +174,10 @@ fn model(
             }
         }
         if *r == [0; 3] {
-            model.onsite(&Block::new(orbitals, entries)?)?;
+            model.onsite(&OrbitalBlock::new(orbitals, entries)?)?;
         } else if entries.iter().any(|z| *z != C64::ZERO) {
             // <0 m|O|R n> takes a particle from the cell at R to that at 0.
-            model.hop(&back, &Block::new(orbitals, entries)?)?;
+            model.hop(&back, &OrbitalBlock::new(orbitals, entries)?)?;
         }
     }
     Ok(model)

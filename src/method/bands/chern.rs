@@ -37,7 +37,7 @@ struct Known {
 
 /// A square of the grid.
 #[derive(Clone, Copy)]
-struct Cell {
+struct Plaquette {
     corner: Corner,
     size: u64,
 }
@@ -75,13 +75,13 @@ impl Grid<'_> {
         (a % self.points, b % self.points)
     }
 
-    fn corners(&self, cell: Cell) -> [Corner; 4] {
+    fn corners(&self, cell: Plaquette) -> [Corner; 4] {
         let ((a, b), s) = (cell.corner, cell.size);
         [(a, b), (a + s, b), (a + s, b + s), (a, b + s)].map(|corner| self.wrapped(corner))
     }
 
     /// Makes the corners of cells known.
-    fn visit(&mut self, cells: &[Cell], task: &Task) -> Result<()> {
+    fn visit(&mut self, cells: &[Plaquette], task: &Task) -> Result<()> {
         let corners = cells.iter().flat_map(|cell| self.corners(*cell));
         let new: Vec<Corner> =
             corners.filter(|c| !self.known.contains_key(c)).collect::<BTreeSet<_>>().into_iter().collect();
@@ -100,14 +100,14 @@ impl Grid<'_> {
 
     /// Whether no crossing can lie inside a cell: at its corners the gap is larger than what the levels can move from
     /// there.
-    fn open(&self, cell: Cell) -> bool {
+    fn open(&self, cell: Plaquette) -> bool {
         let side = cell.size as f64 / self.points as f64;
         let gap = self.corners(cell).iter().map(|c| self.known[c].gap).fold(f64::INFINITY, f64::min);
         gap > side * (self.speeds[0] + self.speeds[1])
     }
 
     /// Whether the states at the corners of a cell are alike.
-    fn alike(&self, cell: Cell) -> Result<bool> {
+    fn alike(&self, cell: Plaquette) -> Result<bool> {
         let c = self.corners(cell);
         for (p, q) in [(0, 1), (1, 2), (2, 3), (3, 0), (0, 2), (1, 3)] {
             let (_, values, _) = overlap(&self.known[&c[p]].states, &self.known[&c[q]].states)?.svd()?;
@@ -132,7 +132,7 @@ impl Grid<'_> {
     }
 
     /// The field strength of a cell, between -pi and pi.
-    fn strength(&self, cell: Cell) -> Result<f64> {
+    fn strength(&self, cell: Plaquette) -> Result<f64> {
         let ((a, b), s) = (cell.corner, cell.size);
         let forth = self.edge((a, b), (a + s, b))? * self.edge((a + s, b), (a + s, b + s))?;
         let back = self.edge((a, b), (a, b + s))? * self.edge((a, b + s), (a + s, b + s))?;
@@ -173,8 +173,8 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
     let speeds = plane.directions.map(|d| speed(bloch, d));
     let mut grid = Grid { bloch, plane, filled, points: n as u64 * size, speeds, known: BTreeMap::new() };
     let patience = (MOMENTA * SMALL * SMALL / bloch.rows().max(SMALL).pow(2)).max(FEW_MOMENTA).max(2 * n * n);
-    let mut cells: Vec<Cell> = (0..n as u64 * n as u64)
-        .map(|p| Cell { corner: (p / n as u64 * size, p % n as u64 * size), size })
+    let mut cells: Vec<Plaquette> = (0..n as u64 * n as u64)
+        .map(|p| Plaquette { corner: (p / n as u64 * size, p % n as u64 * size), size })
         .collect();
     let mut leaves = Vec::new();
     let mut gap = f64::INFINITY;
@@ -211,7 +211,7 @@ pub fn chern_number(bloch: &Bloch, filled: usize, plane: &Plane, n: usize, task:
             let (a, b) = cell.corner;
             coarse.extend(
                 [(a, b), (a + half, b), (a + half, b + half), (a, b + half)]
-                    .map(|corner| Cell { corner, size: half }),
+                    .map(|corner| Plaquette { corner, size: half }),
             );
         }
         cells = coarse;

@@ -72,16 +72,16 @@ impl Slices {
 }
 
 /// An element of a block between two slices.
-type Entry = (usize, usize, C64);
+type Triplet = (usize, usize, C64);
 
 /// `E - H - sigma` as sparse blocks of neighbouring slices.
 pub struct Blocks<'a> {
     slices: &'a Slices,
-    own: Vec<Vec<Entry>>,
+    own: Vec<Vec<Triplet>>,
     /// Rows in slice k + 1, columns in slice k.
-    down: Vec<Vec<Entry>>,
+    down: Vec<Vec<Triplet>>,
     /// Rows in slice k, columns in slice k + 1.
-    up: Vec<Vec<Entry>>,
+    up: Vec<Vec<Triplet>>,
 }
 
 impl<'a> Blocks<'a> {
@@ -158,7 +158,7 @@ impl<'a> Blocks<'a> {
 }
 
 /// A block of few entries times a dense one.
-fn times(entries: &[Entry], x: &Mat<C64>, rows: usize) -> Mat<C64> {
+fn times(entries: &[Triplet], x: &Mat<C64>, rows: usize) -> Mat<C64> {
     let mut out = Mat::<C64>::zeros(rows, x.ncols());
     for c in 0..x.ncols() {
         for &(i, j, value) in entries {

@@ -101,7 +101,7 @@ impl Factor {
                         .hint("use a factor `pade` or `polynomial`"));
                 }
                 if strength.is_none() {
-                    let volume = setting.cell.as_ref().map_or(f64::NAN, super::Cell::volume);
+                    let volume = setting.cell.as_ref().map_or(f64::NAN, super::SimulationCell::volume);
                     let density = (setting.up + setting.down) as f64 / volume;
                     if density.is_nan() {
                         return Err(Error::input("the strength of an RPA factor follows from a density, and an open system has none")

@@ -7,7 +7,7 @@ mod radial;
 pub use factor::Factor;
 pub use radial::Radial;
 
-use super::Cell;
+use super::SimulationCell;
 use crate::error::{Error, Result};
 
 /// What a Jastrow factor acts on.
@@ -16,7 +16,7 @@ pub struct Setting {
     /// One to three dimensions.
     pub dimension: usize,
     /// The periodic cell, if there is one.
-    pub cell: Option<Cell>,
+    pub cell: Option<SimulationCell>,
     /// Electrons of spin up.
     pub up: usize,
     /// Electrons of spin down.
@@ -235,13 +235,13 @@ impl Jastrow {
 mod tests {
     use super::*;
 
-    fn setting(cell: Option<Cell>) -> Setting {
+    fn setting(cell: Option<SimulationCell>) -> Setting {
         Setting { dimension: 3, cell, up: 2, down: 2 }
     }
 
     #[test]
     fn slopes_and_changes_are_those_of_the_value() {
-        let cell = Cell::new([[0.0, 3.0, 3.0], [3.0, 0.0, 3.0], [3.0, 3.0, 0.0]]).unwrap();
+        let cell = SimulationCell::new([[0.0, 3.0, 3.0], [3.0, 0.0, 3.0], [3.0, 3.0, 0.0]]).unwrap();
         let at = [[0.1, 0.2, 0.3], [2.0, 1.0, 0.5], [0.4, 2.5, 1.1], [1.0, 1.2, 2.2]];
         let factors = [
             Factor::Rpa { strength: None, cutoff: None },
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn cutoffs_must_fit() {
-        let cell = Cell::cubic(4.0).unwrap();
+        let cell = SimulationCell::cubic(4.0).unwrap();
         assert!(
             Jastrow::new(&[Factor::Rpa { strength: None, cutoff: Some(3.0) }], setting(Some(cell))).is_err()
         );

@@ -1,7 +1,7 @@
 //! Blip orbitals of CASINO (`bwfn.data`): the text that its plane-wave converter writes. The values there are the
 //! coefficients themselves, of cubic B-splines whose centre has weight one: three halves of ours along each direction.
 
-use super::super::Cell;
+use super::super::SimulationCell;
 use super::SplineLayout;
 use crate::backend::splines::SplineTable;
 use crate::error::{Error, Result};
@@ -91,7 +91,7 @@ pub fn is_file(head: &str) -> bool {
 pub fn read(text: &str, single: bool, k_point: Option<usize>) -> Result<Blips> {
     let mut r = Reader { lines: text.lines().enumerate().peekable() };
     r.after("Primitive lattice vectors")?;
-    let cell = Cell::new([r.numbers()?, r.numbers()?, r.numbers()?])?;
+    let cell = SimulationCell::new([r.numbers()?, r.numbers()?, r.numbers()?])?;
     r.after("Blip grid")?;
     let grid: [usize; 3] = r.counts()?;
     if grid.iter().any(|&n| n == 0 || n > 4096) {

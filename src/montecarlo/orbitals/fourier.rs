@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::waves::{Phases, square, upper, wave_vector, within};
-use super::super::{Cell, Crystal};
+use super::super::{Crystal, SimulationCell};
 use super::{Derivatives, Orbitals};
 use crate::error::{Error, Result};
 use crate::number::{C64, Matrix, Scalar, Series};
@@ -15,7 +15,7 @@ const MOST_WAVES: usize = 3000;
 /// Orbitals `sum_G c_G exp(i (G + k) . r)`, or the real parts of such sums, of mean square one.
 #[derive(Debug, Clone)]
 pub struct Fourier {
-    cell: Cell,
+    cell: SimulationCell,
     /// In units of the reciprocal vectors.
     twist: [f64; 3],
     complex: bool,
@@ -42,7 +42,7 @@ impl Fourier {
     ///
     /// # Errors
     /// No orbitals, more than memory holds, or a twist that is no number.
-    pub fn plane_waves(cell: &Cell, count: usize, twist: [f64; 3]) -> Result<Fourier> {
+    pub fn plane_waves(cell: &SimulationCell, count: usize, twist: [f64; 3]) -> Result<Fourier> {
         let twist = checked(twist)?;
         if count == 0 || count > 1 << 20 {
             return Err(Error::input(format!("{count} plane waves")).hint("between 1 and a million"));
@@ -181,7 +181,7 @@ impl Fourier {
         self.complex
     }
 
-    pub fn own_cell(&self) -> &Cell {
+    pub fn own_cell(&self) -> &SimulationCell {
         &self.cell
     }
 
@@ -350,7 +350,7 @@ impl<S: Scalar> Orbitals<S> for Fourier {
         3
     }
 
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         Some(&self.cell)
     }
 

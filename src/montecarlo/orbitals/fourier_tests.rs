@@ -36,7 +36,7 @@ fn eigenstates<S: Scalar>(crystal: &Crystal, states: &Fourier, grid: usize) {
 
 /// Two different ions, without a centre of inversion, in a skew cell.
 fn skew(repeat: [usize; 3]) -> Crystal {
-    let cell = Cell::new([[5.0, 0.0, 0.0], [1.0, 4.0, 0.5], [-0.5, 1.0, 6.0]]).unwrap();
+    let cell = SimulationCell::new([[5.0, 0.0, 0.0], [1.0, 4.0, 0.5], [-0.5, 1.0, 6.0]]).unwrap();
     let ion = |charge, position| Ion { species: "X".into(), charge, position };
     let ions = [ion(1.0, [0.1, 0.2, 0.3]), ion(3.0, [2.0, 1.5, 3.0])];
     let potential = Potential::from_fourier(&cell, 4.0, |g| {
@@ -88,7 +88,7 @@ fn silicon_has_its_gaps() {
 
 #[test]
 fn plane_waves_fill_shells() {
-    let cell = Cell::cubic(3.8851299379).unwrap();
+    let cell = SimulationCell::cubic(3.8851299379).unwrap();
     let waves = Fourier::plane_waves(&cell, 7, [0.0; 3]).unwrap();
     let kinetic: f64 = 2.0 * waves.energies().iter().sum::<f64>() / 14.0;
     assert!((kinetic - 1.1209128678).abs() < 1e-9, "{kinetic}");

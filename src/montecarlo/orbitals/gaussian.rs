@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::super::Cell;
+use super::super::SimulationCell;
 use super::{Derivatives, Orbitals};
 use crate::error::{Error, Result};
 
@@ -223,7 +223,7 @@ impl Orbitals<f64> for Gaussians {
         3
     }
 
-    fn cell(&self) -> Option<&Cell> {
+    fn cell(&self) -> Option<&SimulationCell> {
         None
     }
 

@@ -7,7 +7,7 @@ pub mod interpolate;
 mod set;
 mod spline;
 
-use super::Cell;
+use super::SimulationCell;
 use crate::number::Scalar;
 pub use fourier::Fourier;
 pub use gaussian::{Gaussians, Shell};
@@ -22,7 +22,7 @@ pub trait Orbitals<S: Scalar>: Send + Sync {
     /// How many coordinates count (1, 2, 3).
     fn dimension(&self) -> usize;
     /// The cell the electrons live in, if it is periodic.
-    fn cell(&self) -> Option<&Cell>;
+    fn cell(&self) -> Option<&SimulationCell>;
     /// `out[p * count + l] = psi_l(points[p])`.
     fn values(&self, points: &[[f64; 3]], out: &mut [S]);
     /// The same with the gradient and the Laplacian: each of the five planes is `points x count`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::Cell;
+use super::super::SimulationCell;
 use super::super::waves::{square, wave_vector};
 use super::{Derivatives, Fourier, Orbitals, interpolate};
 use crate::backend::Device;
@@ -14,7 +14,7 @@ use crate::task::Task;
 /// Orbitals `exp(i k . r) u_l(r)` with u on a periodic grid; without a twist k they may be real.
 pub struct SplineOrbitals {
     device: Device,
-    cell: Cell,
+    cell: SimulationCell,
     twist: [f64; 3],
     k: [f64; 3],
     complex: bool,
@@ -28,7 +28,7 @@ pub struct SplineOrbitals {
 #[derive(Debug, Clone)]
 pub struct SplineLayout {
     /// The cell that repeats.
-    pub cell: Cell,
+    pub cell: SimulationCell,
     /// k in units of its reciprocal vectors.
     pub twist: [f64; 3],
     /// Grid points along each vector.
@@ -120,7 +120,7 @@ impl SplineOrbitals {
     /// Real orbitals by their values at the grid points, `samples[l][(ix ny + iy) nz + iz]`.
     pub fn from_samples(
         device: &Device,
-        cell: &Cell,
+        cell: &SimulationCell,
         grid: [usize; 3],
         samples: Vec<Vec<f64>>,
         single: bool,
@@ -149,7 +149,7 @@ impl SplineOrbitals {
     ///
     /// # Errors
     /// A spacing that is not positive, or so small that no table holds the grid.
-    pub fn grid_for(cell: &Cell, spacing: f64) -> Result<[usize; 3]> {
+    pub fn grid_for(cell: &SimulationCell, spacing: f64) -> Result<[usize; 3]> {
         let steps = cell.vectors().map(|a| (square(a).sqrt() / spacing).ceil());
         if !(spacing > 0.0) || steps.iter().any(|&n| !(n <= 4096.0)) {
             return Err(Error::input(format!("a grid spacing of {spacing} bohr"))
@@ -237,7 +237,7 @@ macro_rules! common {
             3
         }
 
-        fn cell(&self) -> Option<&Cell> {
+        fn cell(&self) -> Option<&SimulationCell> {
             Some(&self.cell)
         }
 
@@ -323,7 +323,7 @@ mod tests {
         Arc::new(Cpu::new(2, Interrupt::default()).unwrap())
     }
 
-    fn points(cell: &Cell) -> Vec<[f64; 3]> {
+    fn points(cell: &SimulationCell) -> Vec<[f64; 3]> {
         let at = |k: u64| {
             let w = philox::words(4, 3, k, 0);
             cell.cartesian([0, 1, 2].map(|d| 3.0 * f64::from(w[d]) / 4294967296.0 - 1.0))
@@ -349,7 +349,7 @@ mod tests {
 
     #[test]
     fn splines_are_the_waves_to_their_order() {
-        let cell = Cell::new([[5.0, 0.0, 0.0], [1.0, 4.0, 0.5], [-0.5, 1.0, 6.0]]).unwrap();
+        let cell = SimulationCell::new([[5.0, 0.0, 0.0], [1.0, 4.0, 0.5], [-0.5, 1.0, 6.0]]).unwrap();
         let (device, task) = (device(), Task::default());
         for twist in [[0.0; 3], [0.2, -0.4, 0.5]] {
             let waves = Fourier::plane_waves(&cell, 15, twist).unwrap();
@@ -382,7 +382,7 @@ mod tests {
 
     #[test]
     fn samples_are_met_at_the_grid_points() {
-        let cell = Cell::cubic(2.0).unwrap();
+        let cell = SimulationCell::cubic(2.0).unwrap();
         let grid = [4, 5, 6];
         let samples: Vec<f64> = (0..120).map(|k| f64::from(k * k % 17)).collect();
         let splines =

@@ -12,7 +12,7 @@ use super::pack::pack;
 use super::write_atomically;
 use crate::backend::splines::{Coefficients, SplineTable};
 use crate::error::{Error, Result};
-use crate::montecarlo::Cell;
+use crate::montecarlo::SimulationCell;
 use crate::montecarlo::orbitals::{SplineLayout, SplineOrbitals};
 use crate::number::Series;
 
@@ -87,7 +87,7 @@ pub fn load_orbitals(path: &Path, single: Option<bool>) -> Result<Loaded> {
     if shape != [3, 3] {
         return Err(Error::file(format!("array `cell` has the shape {shape:?}, not [3, 3]")));
     }
-    let cell = Cell::new(std::array::from_fn(|i| std::array::from_fn(|j| rows[3 * i + j])))?;
+    let cell = SimulationCell::new(std::array::from_fn(|i| std::array::from_fn(|j| rows[3 * i + j])))?;
     let twist = match read("twist")? {
         None => [0.0; 3],
         Some((_, twist)) => <[f64; 3]>::try_from(twist.as_real("the twist")?)

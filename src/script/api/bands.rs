@@ -16,7 +16,7 @@ use crate::script::{Fallible, Options};
 use crate::task;
 
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_global_module(exported_module!(band_functions).into());
+    rooms.room("bloch", exported_module!(band_functions));
     rooms.room("internal", exported_module!(grids));
 }
 
@@ -148,7 +148,7 @@ mod band_functions {
     /// assert_close(b.band1[0], -4.0, 1e-13);
     /// assert_close(b.band1[b.rows - 1], 4.0, 1e-13);
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn bands(m: ScriptModel, o: Options) -> Fallible<Table> {
         let bloch = bloch(&m)?;
         let options = BandOptions {
@@ -173,10 +173,10 @@ mod band_functions {
     /// ```rhai
     /// let m = model(lattice::square(1, 1));
     /// m.nearest(-1.0);
-    /// let d = band_density(m, #{ grid: 64, points: 81, range: [-4.0, 4.0] });
+    /// let d = bloch::density(m, #{ grid: 64, points: 81, range: [-4.0, 4.0] });
     /// assert_close(d.states[40], 0.5, 1e-12);        // half of the states lie below the middle
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(name = "density", return_raw)]
     pub fn band_density(m: ScriptModel, o: Options) -> Fallible<Table> {
         let range = match o.maybe::<Array>("range").as_deref() {
             None => None,
@@ -199,7 +199,7 @@ mod band_functions {
     /// let m = model(lattice::chain(1));
     /// m.nearest(-1.0);
     /// // the energy of a half-filled chain, -2/pi a site for spinless fermions with t = 1
-    /// let e = brillouin(m, |k| { let e = m.bloch(k).eigh().values[0]; if e < 0.0 { e } else { 0.0 } }, #{ grid: 1000 });
+    /// let e = bloch::brillouin(m, |k| { let e = m.bloch(k).eigh().values[0]; if e < 0.0 { e } else { 0.0 } }, #{ grid: 1000 });
     /// assert_close(e, -2.0 / PI(), 1e-5);
     /// ```
     #[rhai_fn(return_raw)]
@@ -253,7 +253,7 @@ mod band_functions {
     /// m.hop([0, 1], 0.5 * s.z + 0.5 * I * s.y);
     /// assert(abs(chern_number(m, #{ filled: 1 })) == 1, "a Chern insulator");
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn chern_number(m: ScriptModel, o: Options) -> Fallible<INT> {
         let bloch = bloch(&m)?;
         let grid = o.count("grid", 2)?;
@@ -277,7 +277,7 @@ mod band_functions {
     /// m.nearest(-1.0);
     /// m.sublattice("A", 0.5);
     /// m.sublattice("B", -0.5);
-    /// let b = berry_curvature(m, #{ filled: 1, grid: 24 });
+    /// let b = bloch::berry_curvature(m, #{ filled: 1, grid: 24 });
     /// assert_close(b.curvature.sum(), 0.0, 1e-9);
     /// ```
     #[rhai_fn(return_raw)]
@@ -305,7 +305,7 @@ mod band_functions {
     /// let m = model(lat);
     /// m.hop([0], "A", "B", 1.0);
     /// m.hop([1], "B", "A", 0.5);
-    /// assert_close(wilson_loop(m, #{ filled: 1 })[0], PI() / 2.0, 1e-9);    // at 1/4 of the cell
+    /// assert_close(bloch::wilson_loop(m, #{ filled: 1 })[0], PI() / 2.0, 1e-9);    // at 1/4 of the cell
     /// ```
     #[rhai_fn(return_raw)]
     pub fn wilson_loop(m: ScriptModel, o: Options) -> Fallible<Series> {
@@ -336,7 +336,7 @@ mod band_functions {
     ///     m.hop([0, 1], 0.5 * kron(one, s.z) + 0.5 * I * kron(one, s.y));
     ///     m
     /// }
-    /// assert(z2(bhz(-1.0), #{ filled: 2 }) == 1 && z2(bhz(-3.0), #{ filled: 2 }) == 0, "inverted, and not");
+    /// assert(bloch::z2(bhz(-1.0), #{ filled: 2 }) == 1 && bloch::z2(bhz(-3.0), #{ filled: 2 }) == 0, "inverted, and not");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn z2(m: ScriptModel, o: Options) -> Fallible<INT> {

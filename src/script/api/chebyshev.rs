@@ -311,7 +311,7 @@ mod chebyshev_functions {
             }
             window.must_hold(&h, &task)?;
             let (out, loss) = series.apply_with_loss(&h, &psi.block, &task)?;
-            let rounding = if out.dtype().is_single() { f64::from(f32::EPSILON) } else { f64::EPSILON };
+            let rounding = out.dtype().epsilon();
             if loss * rounding > LOST {
                 session()?.note(&format!(
                     "the result is {loss:.0e} times smaller than the terms of the series: it is right to some {:.0e} of itself only",

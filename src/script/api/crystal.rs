@@ -6,7 +6,7 @@ use rhai::{Array, Dynamic, FLOAT, FnPtr, INT, Map};
 use super::lattice::{ints, reals};
 use super::values::{as_number, real, type_of};
 use crate::error::{Error, Result};
-use crate::montecarlo::{Cell, Crystal, Ewald, Ion, Potential};
+use crate::montecarlo::{Crystal, Ewald, Ion, Potential, SimulationCell};
 use crate::number::{C64, Matrix, Series};
 use crate::script::callback::Callback;
 use crate::script::declared::unknown_key;
@@ -49,7 +49,7 @@ pub(super) fn vector_of(value: &Dynamic, what: &str) -> Result<[f64; 3]> {
 }
 
 /// A cell from its three vectors, as an array of arrays or the rows of a Matrix.
-fn cell_of(value: &Dynamic) -> Result<Cell> {
+fn cell_of(value: &Dynamic) -> Result<SimulationCell> {
     let wrong = || {
         Error::input(format!("a cell is three vectors, not {}", type_of(value)))
             .hint("like [[5.0, 0.0, 0.0], [0.0, 5.0, 0.0], [0.0, 0.0, 5.0]], in bohr")
@@ -67,7 +67,7 @@ fn cell_of(value: &Dynamic) -> Result<Cell> {
             rows.iter().map(|v| vector_of(v, "a vector of a cell")).collect::<Result<_>>()?
         }
     };
-    Cell::new(rows.try_into().map_err(|_| wrong())?)
+    SimulationCell::new(rows.try_into().map_err(|_| wrong())?)
 }
 
 /// An ion as scripts give it: `#{ species: "H", charge: 1.0, position: [0.0, 0.0, 0.0] }`.
@@ -207,7 +207,7 @@ mod crystal_module {
 fn potential_of(
     callback: &Callback<'_>,
     form: &FnPtr,
-    cell: &Cell,
+    cell: &SimulationCell,
     ions: &[Ion],
     reach: f64,
 ) -> Result<Potential> {

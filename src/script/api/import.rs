@@ -110,36 +110,21 @@ fn centres_of(o: &Options, hamiltonian: &Path, placed: bool) -> Result<Centres> 
     Ok(Centres::File(found))
 }
 
+/// The operator in a Matrix Market file.
+pub(super) fn load_matrix_market(path: &Path, o: &Options) -> Result<Operator> {
+    let format = storage_format(o)?;
+    let single = o.given("precision").map_or(Ok(false), |_| single_precision(o))?;
+    Stored::from_csr(&session()?.device(), read_matrix_market(path, single, &o.task()?)?, format)
+}
+
 #[export_module(root = "crate::script::native")]
 mod import_functions {
-    /// The operator in a Matrix Market file (`.mtx`): coordinate or array layout, all kinds of entries and symmetries.
-    ///
-    /// # Options
-    /// - `format` ("auto"): "csr", "ell", "sell", "dense".
-    /// - `C`, `sigma`: as for `build`.
-    /// - `precision` ("double"): or "single".
-    /// - `progress` (true): show a bar.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = tight_binding(lattice::chain(8));
-    /// h.save("chain.mtx");
-    /// let again = matrix_market("chain.mtx");
-    /// assert_close((again.to_matrix() - h.to_matrix()).norm(), 0.0, 0.0);
-    /// ```
-    #[rhai_fn(return_raw)]
-    pub fn matrix_market(file: &str, o: Options) -> Fallible<Operator> {
-        let format = storage_format(&o)?;
-        let csr = read_matrix_market(&session()?.input_path(file)?, single_precision(&o)?, &o.task()?)?;
-        Ok(Stored::from_csr(&session()?.device(), csr, format)?)
-    }
-
     /// Saves an operator as a Matrix Market file; the name ends in `.mtx`.
     ///
     /// # Example
     /// ```rhai
     /// sparse([0, 1], [1, 0], [I, -I]).save("pauli_y.mtx");
-    /// assert(matrix_market("pauli_y.mtx").is_hermitian(), "as it was");
+    /// assert(load("pauli_y.mtx").is_hermitian(), "as it was");
     /// ```
     #[rhai_fn(global, name = "save", pure, return_raw)]
     pub fn save_operator(h: &mut Operator, file: &str) -> Fallible<()> {

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{Dynamic, Engine, Map};
 
+use super::import::load_matrix_market;
 use super::table::from_data;
 use super::values::{from_column, to_dynamic};
 use super::vmc::{Psi, load_walkers};
@@ -33,16 +34,20 @@ fn head(path: &Path) -> Vec<u8> {
 }
 
 /// The options, and what files they are for.
-const FOR: [(&str, &str); 4] = [
+const FOR: [(&str, &str); 8] = [
     ("wavefunction", "a file of walkers"),
     ("reunitarise", "a gauge field"),
-    ("precision", "a file of orbitals"),
+    ("precision", "a file of orbitals, or an operator"),
     ("k", "a file of orbitals"),
+    ("format", "an operator"),
+    ("C", "an operator"),
+    ("sigma", "an operator"),
+    ("progress", "an operator"),
 ];
 
 /// Refuses options that are for files of another kind than this one.
 fn only(kind: &str, o: &Options) -> Result<()> {
-    FOR.iter().filter(|(_, case)| *case != kind).try_for_each(|(key, case)| o.only_for(case, &[key]))
+    FOR.iter().filter(|(_, case)| !case.contains(kind)).try_for_each(|(key, case)| o.only_for(case, &[key]))
 }
 
 /// The value in a file.
@@ -61,6 +66,10 @@ fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
     if orbitals::is_file(&path, &head) {
         only("a file of orbitals", o)?;
         return orbitals::load(&path, file, o).map(Dynamic::from);
+    }
+    if head.starts_with(b"%%MatrixMarket") || named("mtx") {
+        only("an operator", o)?;
+        return load_matrix_market(&path, o).map(Dynamic::from);
     }
     if head.starts_with(b"{") && files::kind_of_json(&path).as_deref() == Some(super::vmc::WALKERS) {
         only("a file of walkers", o)?;
@@ -129,13 +138,17 @@ mod load_functions {
     ///   that are off by more than 1e-6 are refused;
     /// - Orbitals on splines: an `.npz` archive of `coefficients` [ix, iy, iz, l], `cell` (rows, bohr) and perhaps `twist` and
     ///   `energies`, or the text `bwfn.data` of CASINO;
+    /// - an Operator: a Matrix Market file (`.mtx`), coordinate or array layout, all kinds of entries and symmetries;
     /// - Walkers: a map of `walk` and of `about`, what was saved beside them.
     ///
     /// # Options
     /// - `wavefunction` (WaveFunction): of walkers (needed there), the one that they were saved with.
     /// - `reunitarise` (false): of a gauge field, project every link, also rough ones that are off by up to 1e-2.
-    /// - `precision` (string, that of the file): of orbitals, "single" or "double".
+    /// - `precision` (string, that of the file): of orbitals and operators, "single" or "double".
     /// - `k` (int): of a `bwfn.data` with several k points, which one, by its number there, from 1.
+    /// - `format` ("auto"): of an operator, "csr", "ell", "sell", "dense".
+    /// - `C`, `sigma`: of an operator, as for `build`.
+    /// - `progress` (true): show a bar while an operator is read.
     ///
     /// # Example
     /// ```rhai
@@ -145,6 +158,8 @@ mod load_functions {
     /// let mu = kpm::moments(h, #{ moments: 8, vectors: 2 });
     /// mu.save("moments.npz");
     /// assert(load("moments.npz").values == mu.values, "moments");
+    /// h.save("chain.mtx");
+    /// assert_close((load("chain.mtx").to_matrix() - h.to_matrix()).norm(), 0.0, 0.0);
     /// product_state(sites("S=1", 2), ["Up", "Z0"], #{ Sz: 1.0 }).save("pair.dmrg");
     /// assert_close(load("pair.dmrg").expect("Sz").sum(), 1.0, 1e-15);
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 4), 0.3);

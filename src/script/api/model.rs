@@ -8,7 +8,7 @@ use super::lattice::{ints, momentum, reals, sublattice_of, truth};
 use super::two_centre::SlaterKoster;
 use super::values::{real, type_of};
 use crate::error::{Error, Result};
-use crate::lattice::{self, Block, Bond, Lattice, Model};
+use crate::lattice::{self, Bond, Lattice, Model, OrbitalBlock};
 use crate::number::{Matrix, Series};
 use crate::operator::{Format, Operator};
 use crate::script::callback::{Callback, floats};
@@ -47,9 +47,9 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 /// A term: a number (times the identity) or a matrix of the orbitals.
-pub(super) fn block_of(value: &Dynamic, orbitals: usize) -> Result<Block> {
+pub(super) fn block_of(value: &Dynamic, orbitals: usize) -> Result<OrbitalBlock> {
     if let Some(z) = as_complex(value) {
-        return Ok(Block::scalar(orbitals, z));
+        return Ok(OrbitalBlock::scalar(orbitals, z));
     }
     let Some(m) = value.clone().try_cast::<Matrix>() else {
         return Err(Error::input(format!("a term is a number or a Matrix, not {}", type_of(value)))
@@ -63,7 +63,7 @@ pub(super) fn block_of(value: &Dynamic, orbitals: usize) -> Result<Block> {
         ))
         .hint("it has a row and a column for each orbital"));
     }
-    Block::new(orbitals, m.data().to_complex())
+    OrbitalBlock::new(orbitals, m.data().to_complex())
 }
 
 /// A displacement in cells; one number where there is one direction.
@@ -106,7 +106,7 @@ fn add_hop(
 
 /// Either a block, or a function of two positions.
 pub(super) type Term<'a, 'b> =
-    std::result::Result<&'a Block, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
+    std::result::Result<&'a OrbitalBlock, (&'a mut lattice::OfBond<'b>, &'a crate::task::Task)>;
 
 /// Calls `add` with a hopping that is a value or a script's function of one or two positions.
 pub(super) fn with_bond(
@@ -172,7 +172,7 @@ pub(super) fn add_onsite(ctx: &NativeCallContext, model: &mut Model, value: &Dyn
 
 /// Either a block, or a function of a position.
 pub(super) type SiteTerm<'a, 'b> =
-    std::result::Result<&'a Block, (&'a mut lattice::OfPosition<'b>, &'a crate::task::Task)>;
+    std::result::Result<&'a OrbitalBlock, (&'a mut lattice::OfPosition<'b>, &'a crate::task::Task)>;
 
 /// Calls `add` with a term that is a value or a script's function of position and number.
 pub(super) fn at_sites(
@@ -300,7 +300,7 @@ mod model_functions {
     }
 
     /// Adds a hopping from every cell `r` to cell `r + step`, on each sublattice; the Hermitian conjugate is added too. The
-    /// hopping is a number, a Matrix, `slater_koster(..)`, or a function of the position left, or of the positions left and reached.
+    /// hopping is a number, a Matrix, `lattice::slater_koster(..)`, or a function of the position left, or of the positions left and reached.
     ///
     /// # Example
     /// ```rhai

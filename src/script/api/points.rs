@@ -37,7 +37,7 @@ mod point_functions {
 #[export_module(root = "crate::script::native")]
 mod bond_functions {
     /// Adds a hopping between every pair of sites at most `cutoff` apart (in lattice constants), across periodic boundaries as
-    /// well, and its conjugate: a number, a Matrix of the orbitals, a function of the two positions, or `slater_koster(..)`. Returns the number of bonds
+    /// well, and its conjugate: a number, a Matrix of the orbitals, a function of the two positions, or `lattice::slater_koster(..)`. Returns the number of bonds
     /// of a unit cell.
     ///
     /// # Example

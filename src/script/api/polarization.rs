@@ -14,7 +14,7 @@ use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
 
 pub(super) fn register(rooms: &mut Rooms) {
-    rooms.register_global_module(exported_module!(polarization_functions).into());
+    rooms.room("bloch", exported_module!(polarization_functions));
     rooms.room("internal", exported_module!(screening));
 }
 
@@ -66,7 +66,7 @@ mod polarization_functions {
     /// let m = model(lattice::chain(1));
     /// m.nearest(-1.0);
     /// let q = PI() / 2.0;
-    /// let pi = polarizability(m, 0.25, #{ frequencies: [0.0], grid: 2000, eta: 0.005 }).polarizability[0];
+    /// let pi = bloch::polarizability(m, 0.25, #{ frequencies: [0.0], grid: 2000, eta: 0.005 }).polarizability[0];
     /// let exact = -log(abs(tan(0.5 * (PI() + q) / 2.0) / tan(0.5 * (q - PI()) / 2.0))) / (4.0 * PI() * sin(0.5 * q));
     /// assert_close(pi.re, exact, 1e-2 * abs(exact));
     /// ```
@@ -102,7 +102,7 @@ mod polarization_functions {
     /// assert_close(re[0], 0.0, 1e-6);
     /// assert_close(re[1], 0.5, 1e-3);
     /// ```
-    #[rhai_fn(return_raw)]
+    #[rhai_fn(global, return_raw)]
     pub fn hilbert_transform(x: Dynamic, y: Dynamic, at: Dynamic) -> Fallible<Series> {
         let (x, y, at) = (to_series(&x)?, to_series(&y)?, to_series(&at)?);
         let found = method::hilbert(x.as_real("places")?, y.as_real("values")?, at.as_real("places")?)?;

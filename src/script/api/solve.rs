@@ -183,6 +183,31 @@ fn fit<T>(
 
 #[export_module(root = "crate::script::native")]
 mod solve_functions {
+    /// `exp(z H) v` for a Hermitian operator and one vector, in a Krylov space (Hochbruck, Lubich 1997): no spectral window is needed, and few
+    /// products where `z` times the width of the spectrum is small. `z` is any number: `-I * t` for a time, `-tau` for an imaginary one.
+    ///
+    /// # Options
+    /// - `tol` (1e-12): error of all of it, relative to the norm of the result.
+    /// - `progress` (true): show a bar.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
+    /// let late = solve::exponential(h, unit_block(h, [0]), -I * PI / 2.0);
+    /// assert_close(late.to_series()[1], -I, 1e-12);
+    /// ```
+    #[rhai_fn(return_raw)]
+    pub fn exponential(h: Operator, v: Vector, z: Dynamic, o: Options) -> Fallible<Vector> {
+        let z =
+            as_complex(&z).ok_or_else(|| Error::input(format!("z is a number, not a {}", z.type_name())))?;
+        let tol = o.float("tol")?;
+        if !(tol > 0.0) {
+            return Err(Error::input(format!("option `tol` is {tol}")).hint("it is positive").into());
+        }
+        let done = method::exponential(&h, &v.block, z, tol, &o.task()?)?;
+        Ok(Vector::new(h.device(), done.vector))
+    }
+
     /// Solves A x = b by conjugate gradients, for a Hermitian positive operator: a Solution with `x`, `residuals`,
     /// `iterations`, `converged`. Columns of `b` are solved side by side. With `even_odd`, A may be a Wilson operator, of
     /// which the normal equations on the even sites are solved.

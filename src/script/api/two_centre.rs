@@ -10,7 +10,7 @@ use super::matrix::record;
 use super::values::real;
 use crate::error::{Error, Result};
 use crate::lattice::two_centre::{self, BONDS, Orbital, SHELLS};
-use crate::lattice::{AtomOptions, Block, Bond, Kind, Model, read_atoms};
+use crate::lattice::{AtomOptions, Bond, Kind, Model, OrbitalBlock, read_atoms};
 use crate::number::{Matrix, Series};
 use crate::script::callback::Callback;
 use crate::script::declared::unknown_key;
@@ -42,7 +42,7 @@ enum Integral {
 /// Registers the type and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<SlaterKoster>("SlaterKoster");
-    rooms.register_global_module(exported_module!(two_centre_functions).into());
+    rooms.room("lattice", exported_module!(two_centre_functions));
     rooms.room("lattice", exported_module!(atom_functions));
 }
 
@@ -56,7 +56,7 @@ impl SlaterKoster {
     }
 
     /// The hopping from the orbitals of an atom to those of one at `vector` from it.
-    fn block(&self, along: &[f64], calls: &Callback<'_>) -> Result<Block> {
+    fn block(&self, along: &[f64], calls: &Callback<'_>) -> Result<OrbitalBlock> {
         if along.len() > 3 {
             return Err(Error::input(format!("orbitals in {} dimensions", along.len()))
                 .hint("places have one, two or three coordinates"));
@@ -87,7 +87,7 @@ impl SlaterKoster {
         if !self.spin {
             return Ok(block);
         }
-        Ok(Block::from_fn(2 * block.orbitals(), |i, j| {
+        Ok(OrbitalBlock::from_fn(2 * block.orbitals(), |i, j| {
             if i % 2 == j % 2 { block.get(i / 2, j / 2) } else { 0.0.into() }
         }))
     }
@@ -162,7 +162,7 @@ fn strength_of(value: &Dynamic) -> Result<f64> {
 }
 
 /// A block as scripts have it.
-fn matrix_of(block: &Block) -> Result<Matrix> {
+fn matrix_of(block: &OrbitalBlock) -> Result<Matrix> {
     let n = block.orbitals();
     let entries = if block.is_real() {
         Series::Real(block.entries().iter().map(|z| z.re).collect())
@@ -185,12 +185,12 @@ mod two_centre_functions {
     /// `sp_sigma` has its s on the atom left and `ps_sigma` on the one reached; without the latter both are one.
     ///
     /// # Options
-    /// - `spin` (false): every orbital with spin up and spin down, in this order, as `spin_orbit` has them.
+    /// - `spin` (false): every orbital with spin up and spin down, in this order, as `lattice::spin_orbit` has them.
     ///
     /// # Example
     /// ```rhai
     /// // silicon: s and p orbitals, nearest neighbours (Chadi and Cohen, phys. stat. sol. (b) 68, 405 (1975))
-    /// let sk = slater_koster(["s", "px", "py", "pz"],
+    /// let sk = lattice::slater_koster(["s", "px", "py", "pz"],
     ///     #{ ss_sigma: -2.0325, sp_sigma: 2.5462, pp_sigma: 4.5475, pp_pi: -1.0850 });
     /// let si = model(lattice::diamond(1, 1, 1), 4);
     /// si.nearest(sk);
@@ -199,7 +199,7 @@ mod two_centre_functions {
     /// assert_close(e[0], -5.2 - 4.0 * 2.0325, 1e-12);
     /// assert_close(e[3], 2.0 - 4.0 / 3.0 * (4.5475 - 2.0 * 1.0850), 1e-12);
     /// // bonds of any length, as between the layers of twisted graphene
-    /// let pz = slater_koster(["pz"], #{ pp_sigma: [0.48, 3.35, 0.4525], pp_pi: |r| -2.7 * exp(-(r - 1.42) / 0.4525) });
+    /// let pz = lattice::slater_koster(["pz"], #{ pp_sigma: [0.48, 3.35, 0.4525], pp_pi: |r| -2.7 * exp(-(r - 1.42) / 0.4525) });
     /// assert_close(pz.hopping([0.0, 0.0, 0.0], [0.0, 0.0, 3.35]).at(0, 0), 0.48, 1e-14);
     /// ```
     #[rhai_fn(return_raw)]
@@ -230,7 +230,7 @@ mod two_centre_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let sk = slater_koster(["s", "px"], #{ sp_sigma: 1.5 });
+    /// let sk = lattice::slater_koster(["s", "px"], #{ sp_sigma: 1.5 });
     /// let t = sk.hopping([0.0], [2.0]);
     /// assert(t.at(1, 0) == 1.5 && t.at(0, 1) == -1.5, "from s to px along x, and back");
     /// ```
@@ -260,7 +260,7 @@ mod two_centre_functions {
     ///
     /// # Example
     /// ```rhai
-    /// let e = spin_orbit(["px", "py", "pz"], 0.3).eigh().values;
+    /// let e = lattice::spin_orbit(["px", "py", "pz"], 0.3).eigh().values;
     /// assert_close(e[5] - e[0], 1.5 * 0.3, 1e-14);                 // four levels above two
     /// ```
     #[rhai_fn(return_raw)]

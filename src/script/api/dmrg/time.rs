@@ -11,7 +11,7 @@ use super::{Either, no_superblock, superblock_of};
 use crate::error::{Error, Result};
 use crate::manybody::dmrg::{DensityMatrix, State, Trotter};
 use crate::manybody::{OpSum, Sites, Term};
-use crate::method::{self, Moments, Window};
+use crate::method::{Moments, Window};
 use crate::number::Series;
 use crate::operator::Operator;
 use crate::script::api::chebyshev::{SharedMoments, as_complex};
@@ -48,31 +48,6 @@ fn schmidt_of(both: &Operator, v: &Vector, side: &str) -> Result<AnyDensity> {
 
 #[export_module(root = "crate::script::native")]
 mod time_functions {
-    /// `exp(z H) v` for a Hermitian operator and one vector, in a Krylov space (Hochbruck, Lubich 1997): no spectral window is needed, and few
-    /// products where `z` times the width of the spectrum is small. `z` is any number: `-I * t` for a time, `-tau` for an imaginary one.
-    ///
-    /// # Options
-    /// - `tol` (1e-12): error of all of it, relative to the norm of the result.
-    /// - `progress` (true): show a bar.
-    ///
-    /// # Example
-    /// ```rhai
-    /// let h = sparse([0, 1], [1, 0], [1.0, 1.0]);
-    /// let late = exponential(h, unit_block(h, [0]), -I * PI / 2.0);
-    /// assert_close(late.to_series()[1], -I, 1e-12);
-    /// ```
-    #[rhai_fn(global, return_raw)]
-    pub fn exponential(h: Operator, v: Vector, z: Dynamic, o: Options) -> Fallible<Vector> {
-        let z =
-            as_complex(&z).ok_or_else(|| Error::input(format!("z is a number, not a {}", z.type_name())))?;
-        let tol = o.float("tol")?;
-        if !(tol > 0.0) {
-            return Err(Error::input(format!("option `tol` is {tol}")).hint("it is positive").into());
-        }
-        let done = method::exponential(&h, &v.block, z, tol, &o.task()?)?;
-        Ok(Vector::new(h.device(), done.vector))
-    }
-
     /// The density matrix of one half of a superblock ("left" or "right") for one vector, by its singular values: where
     /// `density_matrix` knows weights to 1e-16 of all, these are known to 1e-30.
     ///

@@ -12,7 +12,7 @@ use super::{grid_of, is_archive};
 use crate::backend::splines::SplineBatch;
 use crate::error::{Error, Result};
 use crate::montecarlo::orbitals::{Basis, OrbitalSet, Source, SplineOrbitals};
-use crate::montecarlo::{Cell, Derivatives};
+use crate::montecarlo::{Derivatives, SimulationCell};
 use crate::number::{C64, Matrix, Scalar, Series};
 use crate::output::files;
 use crate::script::{Fallible, Options, session};
@@ -22,7 +22,7 @@ pub(super) fn register(engine: &mut Engine) {
 }
 
 /// The grid by the options `grid` or `spacing`.
-fn grid_option(o: &Options, cell: &Cell) -> Result<[usize; 3]> {
+fn grid_option(o: &Options, cell: &SimulationCell) -> Result<[usize; 3]> {
     match o.given("grid") {
         Some(_) if o.given("spacing").is_some() => {
             Err(Error::input("both `grid` and `spacing` are given").hint("one of them is enough"))
