@@ -373,6 +373,45 @@ fn walkers_do_not_depend_on_ranks() {
 }
 
 #[test]
+fn superblocks_do_not_depend_on_ranks() {
+    // Real and complex records, one pair of sectors and many, two sites, several states, multiplets, times.
+    let place = Place::new("superblocks").with(
+        "a.rhai",
+        "fn found(h, chain, how) {
+             how.progress = false;
+             let g = dmrg::finite(h, chain, how);
+             print(`${g.energy} ${g.expect(\"Sz\")[0]}`);
+             g
+         }
+         let spins = sites(\"S=1/2\", 10);
+         let ground = found(models::heisenberg(spins), spins, #{ sector: #{ Sz: 0 }, states: 24, seed: 1 });
+         found(models::heisenberg(spins), spins, #{ seed: 2 });
+         found(models::heisenberg(spins), spins, #{ sector: #{ S: 0 }, states: 12, seed: 1 });
+         found(models::heisenberg(spins), spins, #{ sector: #{ Sz: 0 }, orthogonal_to: [ground], seed: 3 });
+         let turned = opsum();
+         for i in 0..7 {
+             turned.add(0.5 * exp(0.4 * I), \"S+\", i, \"S-\", i + 1);
+             turned.add(0.5 * exp(-0.4 * I), \"S-\", i, \"S+\", i + 1);
+             turned.add(0.3, \"Sz\", i);
+         }
+         let eight = sites(\"S=1/2\", 8);
+         found(turned, eight, #{ sector: #{ Sz: 1 }, seed: 1 });
+         let pair = sites(\"Electron\", 2);
+         found(models::hubbard(pair, #{ U: 4.0 }), pair, #{ sector: #{ Nup: 1, Ndn: 1 }, seed: 1 });
+         let four = sites(\"Electron\", 4);
+         found(models::hubbard(four, #{ U: 4.0 }), four, #{ sector: #{ Nup: 2, Ndn: 1 }, states: 16, seed: 1 });
+         let late = dmrg::evolve(ground, models::heisenberg(spins, #{ Delta: 0.5 }), 0.2, #{ step: 0.1, states: 24, progress: false });
+         for z in late.expect(\"Sz\") { print(z); }",
+    );
+    for launcher in launchers() {
+        let alone = place.prints(launcher, "1", &[]);
+        for ranks in ["2", "3", "7"] {
+            assert_eq!(alone, place.prints(launcher, ranks, &[]), "{ranks} ranks: the same bits");
+        }
+    }
+}
+
+#[test]
 fn spinors_are_those_of_one_process() {
     // Even and odd sizes, directions of one and two sites, boundaries of both signs, every storage.
     for (sizes, storage) in [

@@ -110,6 +110,8 @@ pub struct Stored {
     format: Format,
     /// Why this format: for people.
     reason: &'static str,
+    /// How much of the places kept holds entries, where each rank has its own rows.
+    occupancy: Option<f64>,
     /// Found when first asked for.
     hermitian: OnceLock<bool>,
 }
@@ -123,8 +125,8 @@ impl Stored {
         reason: &'static str,
     ) -> Result<Operator> {
         let (kernel, device) = (device.prepare(spec)?, device.clone());
-        let node =
-            Stored { kernel, source, device: device.clone(), format, reason, hermitian: OnceLock::new() };
+        let (occupancy, hermitian) = (None, OnceLock::new());
+        let node = Stored { kernel, source, device: device.clone(), format, reason, occupancy, hermitian };
         Ok(Operator::from_node(device, Arc::new(node)))
     }
 
@@ -157,10 +159,15 @@ impl Stored {
         }
         let Some(pieces) = device.held(rule.rows)? else { return Ok(None) };
         let csr = ranks::agreed((rule.make)(&pieces).and_then(|csr| csr.validate().map(|()| csr)))?;
+        // Each rank pads its own rows.
+        let own = vec![csr.entries() as f64, places(&csr, format) as f64];
+        let all = ranks::joined(Ok(own))?;
+        let sum = |of: usize| all.iter().skip(of).step_by(2).sum::<f64>();
+        let occupancy = Some(if sum(1) == 0.0 { 1.0 } else { sum(0) / sum(1) });
         let kernel = device.prepare_held(csr, rule.rows, &|csr| format.of_rows(csr))?;
         let reason = if format == Format::Auto { ENTRIES_DIFFER } else { "as asked" };
         let (device, source, hermitian) = (device.clone(), Source::Rule(rule), OnceLock::new());
-        let node = Stored { kernel, source, device: device.clone(), format, reason, hermitian };
+        let node = Stored { kernel, source, device: device.clone(), format, reason, occupancy, hermitian };
         Ok(Some(Operator::from_node(device, Arc::new(node))))
     }
 
@@ -239,6 +246,16 @@ fn dense_spec(csr: &Csr) -> Result<MatrixSpec> {
         }
     }
     Ok(MatrixSpec::Dense { rows: csr.rows, cols: csr.cols, dtype: csr.values.dtype(), values })
+}
+
+/// Places that a format keeps for the entries of compressed rows.
+fn places(csr: &Csr, format: Format) -> usize {
+    match format {
+        Format::Ell => padded(csr, csr.rows, 1),
+        Format::Sell { chunk, sigma } => padded(csr, chunk, sigma),
+        Format::Dense => csr.rows * csr.cols,
+        Format::Auto | Format::Csr | Format::Stencil => csr.entries(),
+    }
 }
 
 /// Places that slices of `chunk` rows keep, each padded to its longest row, where rows are sorted by length within `sigma`.
@@ -346,13 +363,8 @@ impl LinearOperator for Stored {
     }
 
     fn occupancy(&self) -> f64 {
-        let Source::Csr(csr) = &self.source else { return 1.0 };
-        let places = match self.format {
-            Format::Ell => padded(csr, csr.rows, 1),
-            Format::Sell { chunk, sigma } => padded(csr, chunk, sigma),
-            Format::Dense => csr.rows * csr.cols,
-            Format::Auto | Format::Csr | Format::Stencil => csr.entries(),
-        };
+        let Source::Csr(csr) = &self.source else { return self.occupancy.unwrap_or(1.0) };
+        let places = places(csr, self.format);
         if places == 0 { 1.0 } else { csr.entries() as f64 / places as f64 }
     }
 

@@ -175,11 +175,16 @@ impl<T: Element> RecordList<T> {
         each * self.work()
     }
 
-    fn work(&self) -> u64 {
+    /// Multiplications that each block of a product takes.
+    pub fn works(&self) -> Vec<u64> {
         let of = |(target, records): (&Panel, &Vec<Record<T>>)| -> u64 {
             records.iter().map(|r| r.work(*target, &self.panels)).sum()
         };
-        self.panels.iter().zip(&self.records).map(of).sum()
+        self.panels.iter().zip(&self.records).map(of).collect()
+    }
+
+    fn work(&self) -> u64 {
+        self.works().iter().sum()
     }
 
     /// The products of dense matrices that one product takes, `[rows, columns, depth]`, and how many of each size there are.

@@ -2,18 +2,20 @@
 //! exchange the rows that lie across a cut (Kreutzer, Hager, Wellein, Pieper, Alvermann, Fehske, IPDPS 2015, 417). All
 //! ranks make the same calls in the same order. What is asked of a vector is asked of all its rows: numbers that come out
 //! are the same on all ranks, sums in the order of ranks. Spinors live in boxes of their lattice. Vectors of operators whose
-//! rows are not shared out live whole on every rank.
+//! rows are not shared out live whole on every rank; of a superblock's product each computes some blocks.
 
 mod cut;
 mod kernel;
+mod records;
 mod share;
 mod whole;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use crate::backend::matrix::records::Records;
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
@@ -126,6 +128,7 @@ pub struct Ranks {
     grid: Option<Vec<usize>>,
     /// Rows from which vectors are shared out.
     least: usize,
+    alike: OnceLock<bool>,
     cuts: Mutex<HashMap<(usize, Option<Grid>), Arc<Cut>>>,
 }
 
@@ -156,7 +159,8 @@ impl Ranks {
             }
         }
         let least = least.unwrap_or(FEW_ROWS);
-        Ok(Ranks { team: Team { world }, device, grid, least, cuts: Mutex::default() })
+        let (team, alike, cuts) = (Team { world }, OnceLock::new(), Mutex::default());
+        Ok(Ranks { team, device, grid, least, alike, cuts })
     }
 
     /// The cut of vectors of so many rows, on a lattice or on none.
@@ -219,6 +223,26 @@ impl Ranks {
         }
         fitted.resize(cells.len(), 1);
         Ok(fitted)
+    }
+
+    /// Whether the backends of all ranks compute with the same bits: where vectors live whole, each decides for itself by numbers of
+    /// its own, such as how often a search goes on.
+    fn alike(&self) -> Result<bool> {
+        if let Some(alike) = self.alike.get() {
+            return Ok(*alike);
+        }
+        let all = self.team.world.gather(self.device.describe().into_bytes())?;
+        Ok(*self.alike.get_or_init(|| all.windows(2).all(|pair| pair[0] == pair[1])))
+    }
+
+    /// A superblock shared out, where that pays.
+    fn shared_records(&self, spec: &MatrixSpec) -> Result<Option<Arc<dyn Kernel>>> {
+        let MatrixSpec::Records { records, handling } = spec else { return Ok(None) };
+        let (team, device, handling, always) = (self.team, &self.device, *handling, self.least == 0);
+        match records {
+            Records::Real(list) => records::prepare(team, device, list, handling, always),
+            Records::Complex(list) => records::prepare(team, device, list, handling, always),
+        }
     }
 
     fn wrap(&self, cut: Arc<Cut>, rows: Rows, block: BlockVector) -> BlockVector {
@@ -534,7 +558,8 @@ impl Backend for Ranks {
             return kernel::prepare(self.team, &self.device, dtype, share, rows, (cut.clone(), cut));
         }
         let Some((rows, cols)) = split::shape(&spec) else {
-            let inner = self.device.prepare(spec)?;
+            let shared = if self.alike()? { self.shared_records(&spec)? } else { None };
+            let inner = shared.map_or_else(|| self.device.prepare(spec), Ok)?;
             for rows in [inner.rows().global, inner.cols()] {
                 self.cut(rows, None, || Ok(Cut::whole(rows, self.team.place())))?;
             }
