@@ -14,7 +14,7 @@ use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::{Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor};
 use super::automaton::Repeated;
 use super::cell::Cell;
-use super::environment::{Environments, left_basis, right_basis, seen_from_right};
+use super::environment::{Environments, left_basis, need_memory, right_basis, seen_from_right};
 use super::gauge::turned;
 use super::share::moved;
 use super::state::Uniform;
@@ -33,6 +33,8 @@ const PART: f64 = 1e-2;
 const BOUNDS: [f64; 2] = [1e-12, 1e-4];
 /// Most products of a search from a prediction, and of one that doubts it.
 const PRODUCTS: [usize; 2] = [60, 300];
+/// Vectors of two sites that a search holds.
+const VECTORS: usize = 30;
 /// Schmidt values below this part of the largest are not divided by.
 const SMALL: f64 = 1e-8;
 
@@ -357,6 +359,8 @@ impl<T: Element> Growth<T> {
         let site = |k: usize| (self.bond + k) % n;
         let quiet = task.quiet();
         let tol = self.found.map_or(BOUNDS[1], |f| (PART * f.mismatch).clamp(BOUNDS[0], BOUNDS[1]));
+        // Vectors of two sites: those of Davidson's search, and what is cut.
+        need_memory::<T>(&self.h, &self.spaces, VECTORS)?;
         let mut sites = self.sites.clone();
         let mut lefts = vec![self.left.clone(); n];
         let mut rights = vec![self.right.clone(); n + 1];

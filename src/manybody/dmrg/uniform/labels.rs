@@ -49,6 +49,25 @@ fn relabelled<T: Element>(
     })
 }
 
+/// How many copies of a cell another one is.
+fn copies(large: &Cell, small: &Cell) -> Result<usize> {
+    let (n, m) = (large.count(), small.count());
+    let times = n / m.max(1);
+    let symmetry = &small.symmetry;
+    let kinds: Vec<_> = small.sites.iter().collect();
+    let total = (0..times).fold(symmetry.zero(), |q, _| symmetry.add(&q, &small.target));
+    let alike = times > 0
+        && n == times * m
+        && large.symmetry == *symmetry
+        && large.sites.iter().enumerate().all(|(i, kind)| kind == kinds[i % m])
+        && total == symmetry.add(&large.target, &symmetry.zero());
+    if alike {
+        return Ok(times);
+    }
+    Err(Error::input(format!("a cell of {} is not several of {}", large.sites, small.sites))
+        .hint("the large cell holds copies of the small one, and as many times its numbers"))
+}
+
 impl<T: Element> Uniform<T> {
     /// The state whose bond `b` and site `b` are those that `from` says of this one, with labels larger by `by`, one for each bond.
     fn arranged(&self, from: &[usize], by: &[Label]) -> Result<Uniform<T>> {
@@ -97,6 +116,40 @@ impl<T: Element> Uniform<T> {
         self.arranged(&from, &(0..n).map(more).collect::<Vec<_>>())
     }
 
+    /// The same state in a cell of several copies of this one.
+    ///
+    /// # Errors
+    /// When the other cell is not one of copies of this one.
+    pub fn repeated(&self, cell: &Arc<Cell>) -> Result<Uniform<T>> {
+        copies(cell, &self.cell)?;
+        let (n, m) = (cell.count(), self.count());
+        let symmetry = &self.cell.symmetry;
+        // Bonds of later copies count what those before hold, too.
+        let mut shift = symmetry.zero();
+        let mut shifts = Vec::with_capacity(n + 1);
+        for b in 0..n {
+            if b > 0 && b.is_multiple_of(m) {
+                shift = symmetry.add(&shift, &self.cell.target);
+            }
+            shifts.push(shift.clone());
+        }
+        shifts.push(symmetry.zero());
+        let (mut left, mut right) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let (mut spaces, mut centre) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        for b in 0..n {
+            let (old, here, next) = (b % m, &shifts[b], &shifts[b + 1]);
+            left.push(relabelled(symmetry, &self.left[old], &cell.states[b], here, next)?);
+            right.push(relabelled(symmetry, &self.right[old], &cell.states[b], here, next)?);
+            spaces.push(moved(symmetry, &self.spaces[old], here));
+            let own = |(q, _): (&Label, usize)| {
+                let sector = self.spaces[old].find(&symmetry.subtract(q, here)).unwrap_or(0);
+                self.centre[old][sector].clone()
+            };
+            centre.push(spaces[b].iter().map(own).collect());
+        }
+        Ok(Uniform { cell: cell.clone(), spaces, left, right, centre })
+    }
+
     /// The same state in a cell that this one is several copies of, and how much of it that cell can hold, a large cell: 1 where
     /// all copies are alike, less where the state repeats itself only after the large cell.
     ///
@@ -105,19 +158,7 @@ impl<T: Element> Uniform<T> {
     pub fn folded(&self, cell: &Arc<Cell>) -> Result<(Uniform<T>, f64)> {
         let (n, m) = (self.count(), cell.count());
         let symmetry = &self.cell.symmetry;
-        let kinds: Vec<_> = cell.sites.iter().collect();
-        let copies = n / m.max(1);
-        let total = (0..copies).fold(symmetry.zero(), |q, _| symmetry.add(&q, &cell.target));
-        let alike = m > 0
-            && n.is_multiple_of(m)
-            && self.cell.sites.iter().enumerate().all(|(i, kind)| kind == kinds[i % m])
-            && *symmetry == cell.symmetry
-            && total == symmetry.add(&self.cell.target, &symmetry.zero());
-        if !alike {
-            return Err(Error::input(format!("a cell of {} is not several of {}", self.cell.sites, cell.sites))
-                .hint("the large cell holds copies of the small one, and its numbers"));
-        }
-        if copies == 1 {
+        if copies(&self.cell, cell)? == 1 {
             return Ok((self.clone(), 1.0));
         }
         // The state seen from the next small cell, between the two bases.

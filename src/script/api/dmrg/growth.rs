@@ -114,6 +114,24 @@ mod growth_functions {
         Ok(HeldUniform { state, about: Rc::new(about) })
     }
 
+    /// The same state in a cell of `times` copies of its own.
+    ///
+    /// # Example
+    /// ```rhai
+    /// let up = dmrg::uniform_product(sites("S=1/2", 1), ["Up"], #{ Sz: 0.5 });
+    /// assert(up.repeated(3).states.len == 3 && up.repeated(3).sector.Sz == 1.5, "three sites");
+    /// ```
+    #[rhai_fn(global, name = "repeated", pure, return_raw)]
+    pub fn repeated(held: &mut HeldUniform, times: INT) -> Fallible<HeldUniform> {
+        let own = held.cell();
+        let times = usize::try_from(times).unwrap_or(0);
+        let sites = own.sites.repeated(times)?;
+        let sector = own.sector().into_iter().map(|(name, q)| (name, q * times as f64)).collect();
+        let cell = Cell::new(&sites, &sector)?;
+        let state = either_map!(&held.state, s => Arc::new(s.repeated(&cell)?));
+        Ok(HeldUniform { state, about: held.about.clone() })
+    }
+
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn growth_to_string(chain: &mut AnyGrowth) -> String {
         either!(chain, s => {
