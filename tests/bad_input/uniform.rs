@@ -55,7 +55,7 @@ fn infinite_chains() {
             ("dmrg::uniform(h, c, #{ checkpoint: 4 })", "`checkpoint`", ""),
             (
                 "dmrg::uniform(models::heisenberg(sites(\"S=1/2\", 6), #{ Delta: 3.0 }).cell(1), one, \
-                 #{ method: \"idmrg\", states: 8, scouts: 0, seed: 1, progress: false })",
+                 #{ method: \"idmrg\", states: 8, seed: 1, progress: false })",
                 "repeats itself every 2 sites",
                 "a cell of 2 sites",
             ),
@@ -64,7 +64,11 @@ fn infinite_chains() {
                 "cells of one site",
                 "two cells as one",
             ),
-            ("dmrg::uniform_growth(dmrg::cell_mpo(h, c, z), fermions)", "other sites or numbers", "same cell"),
+            (
+                "dmrg::uniform_growth(dmrg::cell_mpo(h, c, z), fermions)",
+                "other sites or numbers",
+                "same cell",
+            ),
             (
                 "dmrg::uniform_growth(dmrg::cell_mpo(h, c, z), psi).grown(#{ states: 0 })",
                 "option `states` is 0",

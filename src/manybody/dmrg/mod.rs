@@ -54,5 +54,6 @@ pub use storage::{Saved, is_state, joined, parted, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};
 pub use trotter::Trotter;
 pub use uniform::{
-    Asked, Cell, Excitations, Growing, Growth, Grown, Repeated, SavedUniform, Search, Uniform, lowest_cell_product,
+    Asked, Cell, Excitations, Growing, Grown, Growth, Repeated, SavedUniform, Search, Uniform,
+    lowest_cell_product,
 };

@@ -11,7 +11,9 @@ use super::super::block::{Block, Carried, Shape, Sub};
 use super::super::dense::{deal, product, square, thin_svd};
 use super::super::density::{Truncation, count};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
-use super::super::tensor::{Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor};
+use super::super::tensor::{
+    Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor,
+};
 use super::automaton::Repeated;
 use super::cell::Cell;
 use super::environment::{Environments, left_basis, need_memory, right_basis, seen_from_right};
@@ -214,10 +216,10 @@ impl<T: Element> Two<'_, T> {
         let start = joined.pack(&amplitudes)?;
         let size = start.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
         let start = (size.is_finite() && size > 1e-6).then_some(&start[..]);
-        let (energy, found) =
-            joined.ground(start, how.doubt, tol, PRODUCTS[usize::from(how.doubt)], task)?;
+        let (energy, found) = joined.ground(start, how.doubt, tol, PRODUCTS[usize::from(how.doubt)], task)?;
         let parts: Vec<(usize, Mat<T>)> = joined.unpack::<T>(&found)?.into_iter().collect();
-        let cost = |(_, m): &(usize, Mat<T>)| 20.0 * (m.nrows() * m.ncols() * m.nrows().min(m.ncols())) as f64;
+        let cost =
+            |(_, m): &(usize, Mat<T>)| 20.0 * (m.nrows() * m.ncols() * m.nrows().min(m.ncols())) as f64;
         let parts = deal(&parts, cost, |(at, m), _| thin_svd(m.as_ref()).map(|p| (*at, p)));
         let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
         let mut all: Vec<(f64, usize)> =
@@ -308,8 +310,9 @@ impl<T: Element> Growth<T> {
         }
         let n = psi.count();
         if n < 2 {
-            return Err(Error::input("a chain that grows by cells of one site")
-                .hint("two sites are needed: take two cells as one, `h.repeated(1, 2)` and `cell.repeated(2)`"));
+            return Err(Error::input("a chain that grows by cells of one site").hint(
+                "two sites are needed: take two cells as one, `h.repeated(1, 2)` and `cell.repeated(2)`",
+            ));
         }
         let psi = psi.regauged()?;
         let known = Environments::new(&psi, h, None, TIGHT)?;
@@ -370,16 +373,17 @@ impl<T: Element> Growth<T> {
         for k in (c + 1..n).rev() {
             rights[k] = past_right(symmetry, &rights[k + 1], &sites[k], n)?;
         }
-        let two = |lefts: &[Arc<Block<T>>], rights: &[Arc<Block<T>>], at: usize, x: &Tensor<T>, y: &Tensor<T>| {
-            crate::task::poll()?;
-            let pair = Two {
-                cell,
-                sites: [site(at - 1), site(at)],
-                left: grown_left(&lefts[at - 1], n)?,
-                right: rights[at + 1].grow()?,
+        let two =
+            |lefts: &[Arc<Block<T>>], rights: &[Arc<Block<T>>], at: usize, x: &Tensor<T>, y: &Tensor<T>| {
+                crate::task::poll()?;
+                let pair = Two {
+                    cell,
+                    sites: [site(at - 1), site(at)],
+                    left: grown_left(&lefts[at - 1], n)?,
+                    right: rights[at + 1].grow()?,
+                };
+                pair.found(device, (x, y), how, tol, &quiet)
             };
-            pair.found(device, (x, y), how, tol, &quiet)
-        };
         let mut last = two(&lefts, &rights, c, &sites[c - 1], &sites[c])?;
         let mut lost = last.lost;
         let mut put = |sites: &mut [Tensor<T>], at: usize, pair: &Pair<T>| {
@@ -392,16 +396,30 @@ impl<T: Element> Growth<T> {
         let way = (c + 1..n).chain((1..n - 1).rev()).chain(2..=c);
         let mut from = c;
         for at in way {
-            let units = |space: &Space| -> Vec<Mat<T>> { space.dims().iter().map(|&d| Mat::identity(d, d)).collect() };
+            let units = |space: &Space| -> Vec<Mat<T>> {
+                space.dims().iter().map(|&d| Mat::identity(d, d)).collect()
+            };
             last = if at > from {
                 lefts[at - 1] = past_left(&lefts[at - 2], &sites[at - 2], n)?;
                 let own = &sites[at - 1];
-                let x = turned(cell, site(at - 1), own, (&own.before, &last.values), (&own.behind, &units(&own.behind)))?;
+                let x = turned(
+                    cell,
+                    site(at - 1),
+                    own,
+                    (&own.before, &last.values),
+                    (&own.behind, &units(&own.behind)),
+                )?;
                 two(&lefts, &rights, at, &whole(x, &own.behind), &sites[at])?
             } else {
                 rights[at + 1] = past_right(symmetry, &rights[at + 2], &sites[at + 1], n)?;
                 let own = &sites[at];
-                let y = turned(cell, site(at), own, (&own.before, &units(&own.before)), (&own.behind, &last.values))?;
+                let y = turned(
+                    cell,
+                    site(at),
+                    own,
+                    (&own.before, &units(&own.before)),
+                    (&own.behind, &last.values),
+                )?;
                 two(&lefts, &rights, at, &sites[at - 1], &whole(y, &own.behind))?
             };
             put(&mut sites, at, &last);
@@ -458,7 +476,8 @@ impl<T: Element> Growth<T> {
         others.reverse();
         let to_middle = labelled(&space, &carry);
         // The weights of both sides at the bond where this cell went in.
-        let largest = self.parted.values().flat_map(|m| (0..m.nrows().min(m.ncols())).map(|k| m[(k, k)].re()));
+        let largest =
+            self.parted.values().flat_map(|m| (0..m.nrows().min(m.ncols())).map(|k| m[(k, k)].re()));
         let largest = largest.fold(0.0, f64::max);
         let (mut a, mut b) = (0.0, 0.0);
         let (mut turns, mut weights) = (Labelled::new(), Labelled::new());

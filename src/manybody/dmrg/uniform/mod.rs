@@ -25,7 +25,7 @@ mod tests;
 pub use automaton::Repeated;
 pub use cell::Cell;
 pub use excite::{Asked, Excitations};
-pub use growth::{Growing, Growth, Grown};
+pub use growth::{Growing, Grown, Growth};
 pub use search::Search;
 pub use start::lowest_cell_product;
 pub use state::Uniform;
