@@ -488,12 +488,22 @@ fn a_strange_script_stays_in_its_folder() {
     }
 }
 
+/// Two sites of an infinite chain of 256 states each, whose search does not fit into 200 MB.
+const ENDLESS: &str = "
+let cell = sites(\"Boson\", 2, #{ nmax: 255 });
+let h = opsum();
+h.add(1.0, \"N\", 0, \"N\", 1);
+let start = dmrg::uniform_random(cell, [\"0\", \"0\"], #{}, #{ states: 4, seed: 1 });
+dmrg::uniform_growth(dmrg::cell_mpo(h, cell, #{}), start).grown();
+";
+
 #[test]
 fn memory_and_time_are_limited() {
     let place = Place::new("limits")
         .with("large.rhai", "let x = linspace(0.0, 1.0, 100000000);\nprint(x.len);")
         .with("grows.rhai", "let s = \"abcdefgh\";\nloop { s += s; }")
         .with("small.rhai", "print(linspace(0.0, 1.0, 1000).len);")
+        .with("endless.rhai", ENDLESS)
         .with("long.rhai", "print(1);\nlet n = 0;\nloop { n += 1; }");
     let limited = |script: &str| place.run(&["run", script, "--memory", "300MB", "--threads", "1", "-q"]);
     limited("small.rhai").exactly(0, "1000\n", "");
@@ -501,6 +511,11 @@ fn memory_and_time_are_limited() {
         let said = limited(script);
         assert!(said.code == 1 && said.out.is_empty() && said.err.contains(why), "{said:?}");
     }
+    let said = place.run(&["run", "endless.rhai", "--memory", "200MB", "--threads", "1", "-q"]);
+    assert!(
+        said.code == 1 && said.err.contains("what lies around a cell with 4 states a bond takes"),
+        "{said:?}"
+    );
     let said = place.run(&["run", "long.rhai", "--time", "0.3s"]);
     assert_eq!((said.code, said.out.as_str()), (124, "1\n"), "{said:?}");
     assert!(said.err.starts_with("note: its time of 300ms is over\n"), "{said:?}");

@@ -30,7 +30,7 @@ const fn work(
 }
 
 /// All works that something here rests on.
-pub const WORKS: [Work; 61] = [
+pub const WORKS: [Work; 64] = [
     work(
         "Weisse2006",
         "Wei{\\ss}e, Alexander and Wellein, Gerhard and Alvermann, Andreas and Fehske, Holger",
@@ -249,6 +249,27 @@ pub const WORKS: [Work; 61] = [
         2007,
     ),
     work(
+        "McCulloch2008",
+        "McCulloch, Ian P.",
+        "Infinite size density matrix renormalization group, revisited",
+        ["arXiv preprint", "", "arXiv:0804.2509"],
+        2008,
+    ),
+    work(
+        "ZaunerStauber2018",
+        "Zauner-Stauber, Valentin and Vanderstraeten, Laurens and Fishman, Matthew T. and Verstraete, Frank and Haegeman, Jutho",
+        "Variational optimization algorithms for uniform matrix product states",
+        ["Physical Review B", "97", "045145"],
+        2018,
+    ),
+    work(
+        "Haegeman2012",
+        "Haegeman, Jutho and Pirvu, Bogdan and Weir, David J. and Cirac, J. Ignacio and Osborne, Tobias J. and Verschelde, Henri and Verstraete, Frank",
+        "Variational matrix product ansatz for dispersion relations",
+        ["Physical Review B", "85", "100408"],
+        2012,
+    ),
+    work(
         "Nemes2014",
         "Nemes, Csaba and Barcza, Gergely and Nagy, Zolt{\\'a}n and Legeza, {\\\"O}rs and Szolgay, P{\\'e}ter",
         "The density matrix renormalization group algorithm on kilo-processor architectures: implementation and trade-offs",
@@ -461,7 +482,7 @@ pub const WORKS: [Work; 61] = [
 ];
 
 /// Which works stand behind which functions; a path that ends in `::` means all of a module.
-const BEHIND: [(&str, &[&str]); 70] = [
+const BEHIND: [(&str, &[&str]); 74] = [
     ("kpm::", &["Weisse2006", "Silver1994"]),
     ("kpm::conductivity", &["Garcia2015"]),
     ("chebyshev", &["Weisse2006", "Kreutzer2015"]),
@@ -492,6 +513,10 @@ const BEHIND: [(&str, &[&str]); 70] = [
     ("truncate", &["Legeza2004"]),
     ("dmrg::mpo", &["Ren2020"]),
     ("spin_correlations", &["McCulloch2007"]),
+    ("dmrg::uniform", &["ZaunerStauber2018", "McCulloch2008"]),
+    ("dmrg::uniform_search", &["ZaunerStauber2018"]),
+    ("dmrg::uniform_growth", &["McCulloch2008"]),
+    ("dmrg::uniform_excitations", &["Haegeman2012"]),
     ("dmrg::evolve", &["Haegeman2016", "Yang2020", "Vidal2004", "Hochbruck1997", "Suzuki1993", "Lubich2015"]),
     ("dmrg::metts", &["White2009", "Stoudenmire2010", "Flyvbjerg1989"]),
     ("models::fcidump", &["Knowles1989"]),

@@ -254,6 +254,7 @@ pub(super) fn name_of(name: &str) -> &str {
         "Held" => "DmrgState",
         "HeldUniform" => "UniformState",
         "AnySearch" => "UniformSearch",
+        "AnyGrowth" => "UniformGrowth",
         "Repeated" => "CellMpo",
         "Bar" => "ProgressBar",
         "Solved" => "Solution",

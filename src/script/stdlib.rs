@@ -1,13 +1,14 @@
 //! The workflows written in Rhai, built in to the program.
 
 /// Name and source of every stdlib module.
-pub(super) const MODULES: [(&str, &str); 13] = [
+pub(super) const MODULES: [(&str, &str); 14] = [
     (super::rooms::INTERNAL, include_str!("../../stdlib/checkpoint.rhai")),
     (super::rooms::INTERNAL, include_str!("../../stdlib/shared.rhai")),
     ("dmrg", include_str!("../../stdlib/dmrg.rhai")),
     ("dmrg", include_str!("../../stdlib/states.rhai")),
     ("dmrg", include_str!("../../stdlib/metts.rhai")),
     ("dmrg", include_str!("../../stdlib/uniform.rhai")),
+    ("dmrg", include_str!("../../stdlib/excitations.rhai")),
     ("exact", include_str!("../../stdlib/exact.rhai")),
     ("kpm", include_str!("../../stdlib/kpm.rhai")),
     ("kpm", include_str!("../../stdlib/occupations.rhai")),

@@ -49,6 +49,34 @@ fn infinite_chains() {
             ("dmrg::uniform(h, c, #{ scouts: -1 })", "scouts of -1 states", "no scouts"),
             ("dmrg::uniform(h, c, #{ cutoff: 1.0 })", "`cutoff` is 1", "a weight"),
             ("dmrg::uniform(h, c, #{ stats: 10 })", "unknown option `stats`", "`states`"),
+            ("dmrg::uniform(h, c, #{ method: \"peps\" })", "no method `peps`", "idmrg"),
+            ("dmrg::uniform(h, c, #{ checkpoint: \"no/such/x.dmrg\" })", "cannot be written", "folder"),
+            ("dmrg::uniform(h, c, #{ checkpoint: \"x.npz\" })", "not saved as", ".dmrg"),
+            ("dmrg::uniform(h, c, #{ checkpoint: 4 })", "`checkpoint`", ""),
+            (
+                "dmrg::uniform(models::heisenberg(sites(\"S=1/2\", 6), #{ Delta: 3.0 }).cell(1), one, \
+                 #{ method: \"idmrg\", states: 8, seed: 1, progress: false })",
+                "repeats itself every 2 sites",
+                "a cell of 2 sites",
+            ),
+            (
+                "dmrg::uniform_growth(dmrg::cell_mpo(field, one, #{}), dmrg::uniform_product(one, [\"Up\"], #{}))",
+                "cells of one site",
+                "two cells as one",
+            ),
+            (
+                "dmrg::uniform_growth(dmrg::cell_mpo(h, c, z), fermions)",
+                "other sites or numbers",
+                "same cell",
+            ),
+            (
+                "dmrg::uniform_growth(dmrg::cell_mpo(h, c, z), psi).grown(#{ states: 0 })",
+                "option `states` is 0",
+                "at least 1",
+            ),
+            ("psi.folded(sites(\"S=1/2\", 3), z)", "cannot hold Sz = 0", ""),
+            ("psi.folded(sites(\"S=1\", 1), z)", "is not several of", "copies"),
+            ("psi.repeated(0)", "without sites", ""),
             ("dmrg::uniform(h, 4)", "a cell of type i64", "dmrg::uniform(h, cell)"),
             (
                 "dmrg::uniform(h, c, #{ start: [\"Up\"], sector: z })",

@@ -53,4 +53,7 @@ pub use state::State;
 pub use storage::{Saved, is_state, joined, parted, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};
 pub use trotter::Trotter;
-pub use uniform::{Asked, Cell, Excitations, Repeated, SavedUniform, Search, Uniform, lowest_cell_product};
+pub use uniform::{
+    Asked, Cell, Excitations, Growing, Grown, Growth, Repeated, SavedUniform, Search, Uniform,
+    lowest_cell_product,
+};

@@ -36,7 +36,7 @@ mod checkpoint_files {
     #[rhai_fn(return_raw)]
     pub fn need_checkpoint(file: &str, kind: &str) -> Fallible<()> {
         match kind {
-            "DmrgState" => dmrg::need_own_name(file),
+            "DmrgState" | "UniformState" => dmrg::need_own_name(file),
             "map" => vmc::need_own_name(file),
             _ => files::need_format(Path::new(file)),
         }?;

@@ -45,7 +45,7 @@ fn subspace(sites: &Sites, sector: &Map, task: &Task) -> Result<Subspace> {
     let numbers = sector_of(&numbers)?;
     if total_spin(sites, &numbers)?.0.is_some() {
         return Err(Error::input("a basis of total spin").hint(
-            "S is for `exact::operator(sum, sites, #{ S: 0 })`, alone or with N; bases and `symmetries` name Sz",
+            "its states are no product states: S is for `exact::operator(sum, sites, #{ S: 0 })`, alone or with N; bases and `symmetries` name Sz",
         ));
     }
     Subspace::new(sites, &numbers, &symmetries, task)
@@ -290,6 +290,10 @@ mod exact_module {
     /// The states of the sites with given conserved numbers, and `symmetries` where the sector names some, in the order
     /// of the operators' rows. Making it once saves finding the orbits for every operator; every rank finds all of
     /// them.
+    ///
+    /// There is no basis of total spin `S`: the rows of `exact::operator(h, chain, #{ S: 0 })` are multiplets that many product
+    /// states make up, so that none of them has a number. The operator's `dim` counts them, and `dmrg::state(h, v, #{}).component(m)` is a
+    /// vector of theirs as a state with Sz = m, which measures and overlaps with product states.
     ///
     /// # Example
     /// ```rhai

@@ -12,11 +12,11 @@ use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::Tensor;
 use super::automaton::Repeated;
 use super::bonds::{Layout, Matrices, identity, past_left, past_right, trace};
-use super::krylov::{gmres, norm};
+use super::krylov::{REMEMBERED, gmres, norm};
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
-use crate::number::C64;
+use crate::number::{C64, memory};
 
 /// The most products of a linear system.
 const MOST: usize = 400;
@@ -283,6 +283,36 @@ fn blocks_of<T: Element>(x: Matrices<T>) -> Carried<T> {
     Carried::Blocks(x.into_iter().map(sub).collect())
 }
 
+/// The numbers that operators hold which are carried across the bonds of a cell between bases.
+pub(super) fn numbers_carried(h: &Repeated, spaces: &[Space]) -> u128 {
+    let symmetry = &h.cell.symmetry;
+    let mut numbers = 0;
+    for (b, space) in spaces.iter().enumerate() {
+        for charge in &h.mpo.bond(b).charges {
+            for (q, d) in space.iter() {
+                let other = space.find(&symmetry.add(q, charge)).map_or(0, |s| space.dim(s));
+                numbers += (d * other) as u128;
+            }
+        }
+    }
+    numbers
+}
+
+/// Asks for the memory of what lies around the sites of a cell: the operators on both sides of its bonds, and the vectors of
+/// linear systems. `vectors` more are of two sites.
+pub(super) fn need_memory<T>(h: &Repeated, spaces: &[Space], vectors: usize) -> Result<()> {
+    let square = |space: &Space| space.dims().iter().map(|&d| (d * d) as u128).sum::<u128>();
+    let widest = spaces.iter().map(square).max().unwrap_or(0);
+    let states = spaces.iter().map(Space::total).max().unwrap_or(0);
+    let site = h.cell.states.iter().map(|s| s.len() as u128).max().unwrap_or(1);
+    let numbers =
+        2 * numbers_carried(h, spaces) + REMEMBERED as u128 * widest + vectors as u128 * site * site * widest;
+    memory::ensure(
+        numbers * size_of::<T>() as u128,
+        &format!("what lies around a cell with {states} states a bond"),
+    )
+}
+
 impl<T: Element> Environments<T> {
     /// The environments of a state; `known` are those of one nearby, to start from.
     ///
@@ -294,6 +324,7 @@ impl<T: Element> Environments<T> {
         known: Option<&Environments<T>>,
         tol: f64,
     ) -> Result<Environments<T>> {
+        need_memory::<T>(h, &psi.spaces, 0)?;
         let left = Half::new(psi, h, Side::Left)?;
         let (lefts, a) = left.solved(known.map(|k| &k.lefts[0]), tol)?;
         let right = Half::new(psi, h, Side::Right)?;

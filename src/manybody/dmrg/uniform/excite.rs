@@ -12,6 +12,7 @@ use super::super::tensor::{Tensor, adjoint};
 use super::automaton::Repeated;
 use super::bonds::{Matrices, diagonal, identity, trace};
 use super::carried::{Chain, Row, RowLayout, on_site, sum, to_left, to_right};
+use super::environment::need_memory;
 use super::krylov::lowest;
 use super::state::Uniform;
 use crate::error::{Error, Result};
@@ -152,6 +153,7 @@ impl Excitations {
             )
             .hint("all need the same cell, with the same conserved numbers"));
         }
+        need_memory::<C64>(h, &left.spaces, 2)?;
         let lefts = half(left, h, Side::Left)?;
         let energy = |psi: &Uniform<C64>, left: &Row| -> Result<f64> {
             let centre = diagonal(psi.centre[0].iter().cloned());

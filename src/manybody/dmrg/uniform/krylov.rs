@@ -7,6 +7,8 @@ use crate::number::{C64, Matrix, Scalar, Series};
 
 /// Basis vectors before GMRES starts anew.
 const RESTART: usize = 40;
+/// The vectors that it holds at most.
+pub(super) const REMEMBERED: usize = RESTART + 4;
 /// Directions below this, relative to what they were made of, are rounding: the space is exhausted.
 const EXHAUSTED: f64 = 1e-14;
 

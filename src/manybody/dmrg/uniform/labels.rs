@@ -1,12 +1,21 @@
 //! The same state of an infinite chain with other labels, and seen from another site of its cell.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use faer::Mat;
 
 use super::super::space::{Fusion, Label, Space, Symmetry};
-use super::super::tensor::Tensor;
+use super::super::tensor::{Tensor, adjoint};
+use super::bonds::{Layout, between};
+use super::cell::Cell;
+use super::growth::ended;
+use super::krylov::largest;
 use super::state::Uniform;
+use super::step::polar;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
+use crate::number::philox::{self, Stream};
 
 fn moved(symmetry: &Symmetry, space: &Space, by: &Label) -> Space {
     Space::new(space.iter().map(|(q, d)| (symmetry.add(q, by), d)).collect())
@@ -38,6 +47,25 @@ fn relabelled<T: Element>(
         }
         m
     })
+}
+
+/// How many copies of a cell another one is.
+fn copies(large: &Cell, small: &Cell) -> Result<usize> {
+    let (n, m) = (large.count(), small.count());
+    let times = n / m.max(1);
+    let symmetry = &small.symmetry;
+    let kinds: Vec<_> = small.sites.iter().collect();
+    let total = (0..times).fold(symmetry.zero(), |q, _| symmetry.add(&q, &small.target));
+    let alike = times > 0
+        && n == times * m
+        && large.symmetry == *symmetry
+        && large.sites.iter().enumerate().all(|(i, kind)| kind == kinds[i % m])
+        && total == symmetry.add(&large.target, &symmetry.zero());
+    if alike {
+        return Ok(times);
+    }
+    Err(Error::input(format!("a cell of {} is not several of {}", large.sites, small.sites))
+        .hint("the large cell holds copies of the small one, and as many times its numbers"))
 }
 
 impl<T: Element> Uniform<T> {
@@ -86,5 +114,86 @@ impl<T: Element> Uniform<T> {
         // Bonds of the next cell count what this cell holds, too.
         let more = |b: usize| if b + by >= n { self.cell.target.clone() } else { symmetry.zero() };
         self.arranged(&from, &(0..n).map(more).collect::<Vec<_>>())
+    }
+
+    /// The same state in a cell of several copies of this one.
+    ///
+    /// # Errors
+    /// When the other cell is not one of copies of this one.
+    pub fn repeated(&self, cell: &Arc<Cell>) -> Result<Uniform<T>> {
+        copies(cell, &self.cell)?;
+        let (n, m) = (cell.count(), self.count());
+        let symmetry = &self.cell.symmetry;
+        // Bonds of later copies count what those before hold, too.
+        let mut shift = symmetry.zero();
+        let mut shifts = Vec::with_capacity(n + 1);
+        for b in 0..n {
+            if b > 0 && b.is_multiple_of(m) {
+                shift = symmetry.add(&shift, &self.cell.target);
+            }
+            shifts.push(shift.clone());
+        }
+        shifts.push(symmetry.zero());
+        let (mut left, mut right) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        let (mut spaces, mut centre) = (Vec::with_capacity(n), Vec::with_capacity(n));
+        for b in 0..n {
+            let (old, here, next) = (b % m, &shifts[b], &shifts[b + 1]);
+            left.push(relabelled(symmetry, &self.left[old], &cell.states[b], here, next)?);
+            right.push(relabelled(symmetry, &self.right[old], &cell.states[b], here, next)?);
+            spaces.push(moved(symmetry, &self.spaces[old], here));
+            let own = |(q, _): (&Label, usize)| {
+                let sector = self.spaces[old].find(&symmetry.subtract(q, here)).unwrap_or(0);
+                self.centre[old][sector].clone()
+            };
+            centre.push(spaces[b].iter().map(own).collect());
+        }
+        Ok(Uniform { cell: cell.clone(), spaces, left, right, centre })
+    }
+
+    /// The same state in a cell that this one is several copies of, and how much of it that cell can hold, a large cell: 1 where
+    /// all copies are alike, less where the state repeats itself only after the large cell.
+    ///
+    /// # Errors
+    /// When this cell is none of copies of the other; when a decomposition does not converge.
+    pub fn folded(&self, cell: &Arc<Cell>) -> Result<(Uniform<T>, f64)> {
+        let (n, m) = (self.count(), cell.count());
+        let symmetry = &self.cell.symmetry;
+        if copies(&self.cell, cell)? == 1 {
+            return Ok((self.clone(), 1.0));
+        }
+        // The state seen from the next small cell, between the two bases.
+        let mut keys = Vec::new();
+        for (column, (q, columns)) in self.spaces[m].iter().enumerate() {
+            if let Some(row) = self.spaces[0].find(&symmetry.subtract(q, &cell.target)) {
+                keys.push(((row, column), (self.spaces[0].dim(row), columns)));
+            }
+        }
+        let layout = Layout::of(keys);
+        let map = |x: &[T]| -> Result<Vec<T>> {
+            let around = |y, k: usize| between(&self.left[k], &self.left[(k + m) % n], &y);
+            Ok(layout.flat(&(0..n).fold(layout.matrices(x), around)))
+        };
+        let start: Vec<T> = (0..layout.len())
+            .map(|k| {
+                let w = philox::words(0, Stream::Script as u32, k as u64, 4);
+                T::from_c64((philox::unit(w[0], w[1]) - 0.5).into())
+            })
+            .collect();
+        let pair = largest(map, &start, 1, 1e-13, 200)?.into_iter().next();
+        let lost = || Error::numeric("a state that no part of is like the next one");
+        let pair = pair.ok_or_else(lost)?;
+        // Of a real state the vector is real but for a phase.
+        let top = pair.vector.iter().max_by(|a, b| a.norm().total_cmp(&b.norm())).ok_or_else(lost)?;
+        let phase = top.conj() / top.norm();
+        let x: Vec<T> = pair.vector.iter().map(|z| T::from_c64(z * phase)).collect();
+        let mut turns: BTreeMap<Label, Mat<T>> = BTreeMap::new();
+        for ((row, _), w) in &layout.matrices(&x) {
+            turns.insert(self.spaces[0].label(*row).clone(), adjoint(polar(w.as_ref())?.as_ref()));
+        }
+        let mut tensors: Vec<Tensor<T>> = self.left[..m].to_vec();
+        let back = symmetry.subtract(&symmetry.zero(), &cell.target);
+        let end = relabelled(symmetry, &tensors[m - 1], &cell.states[m - 1], &symmetry.zero(), &back)?;
+        tensors[m - 1] = ended(cell, m - 1, &end, &self.spaces[0], &turns)?;
+        Ok((Uniform::of_any(cell, &self.spaces[..m], &tensors)?, pair.value.norm().min(1.0)))
     }
 }

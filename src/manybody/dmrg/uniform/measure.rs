@@ -7,8 +7,8 @@ use super::state::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Product, Term};
-use crate::number::C64;
 use crate::number::philox::{self, Stream};
+use crate::number::{C64, memory};
 
 /// Residual of the eigenvalues of the transfer matrix.
 const RESIDUAL: f64 = 1e-10;
@@ -170,6 +170,10 @@ impl<T: Element> Uniform<T> {
             .collect();
         let rest = count - usize::from(trivial && count > 0);
         let most = VECTORS.min((NUMBERS / layout.len().max(1)).max(20));
+        if rest > 0 {
+            let what = format!("{most} vectors of the transfer matrix, of {} numbers each,", layout.len());
+            memory::ensure((most * layout.len() * size_of::<T>()) as u128, &what)?;
+        }
         let found = if rest > 0 { largest(map, &start, rest, RESIDUAL, most)? } else { Vec::new() };
         let known = found.iter().all(|p| p.residual <= 10.0 * RESIDUAL);
         let mut values: Vec<C64> = found.into_iter().map(|p| p.value).collect();

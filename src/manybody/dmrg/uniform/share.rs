@@ -49,7 +49,7 @@ struct Sites<T> {
 }
 
 /// A block at the other end of the cell, which is the same bond.
-fn moved<T: Element>(block: &Arc<Block<T>>, bond: usize) -> Arc<Block<T>> {
+pub(super) fn moved<T: Element>(block: &Arc<Block<T>>, bond: usize) -> Arc<Block<T>> {
     let shape = match &block.shape {
         Shape::Plain { space, carried, .. } => {
             Shape::Plain { space: space.clone(), carried: carried.clone(), origin: None }
@@ -339,7 +339,7 @@ impl<T: Element> Uniform<T> {
     }
 
     /// The state with so many states in each sector of each bond, or fewer where no more can be reached.
-    fn cut_to(&self, mut dims: Vec<Vec<usize>>) -> Result<Uniform<T>> {
+    pub(super) fn cut_to(&self, mut dims: Vec<Vec<usize>>) -> Result<Uniform<T>> {
         let n = self.count();
         let mut bases = Vec::with_capacity(n);
         for c in &self.centre {

@@ -85,22 +85,39 @@ impl Joined {
 
     /// The lowest state near `x`, of the same phase.
     pub fn lowest(&self, x: &[C64], tol: f64, iterations: usize, task: &Task) -> Result<Vec<C64>> {
-        let h = &self.operator;
-        let start = h.device().upload(h.dtype(), Rows::all(h.dim()), 1, x)?;
-        let options = DavidsonOptions {
-            tolerance: Some(tol),
-            max_iterations: iterations,
-            start: Some(start),
-            trust_start: true,
-            ..DavidsonOptions::new(1)
-        };
-        let mut found = h.device().download(&davidson(h, options, task)?.vectors)?;
+        let (_, mut found) = self.ground(Some(x), false, tol, iterations, task)?;
         let overlap: C64 = found.iter().zip(x).map(|(a, b)| a.conj() * b).sum();
         if overlap.norm() > 0.0 {
             let phase = overlap / overlap.norm();
             found.iter_mut().for_each(|z| *z *= phase);
         }
         Ok(found)
+    }
+
+    /// The lowest state and its energy. A start that is doubted may be an eigenstate, and not the lowest.
+    pub fn ground(
+        &self,
+        start: Option<&[C64]>,
+        doubt: bool,
+        tol: f64,
+        iterations: usize,
+        task: &Task,
+    ) -> Result<(f64, Vec<C64>)> {
+        let h = &self.operator;
+        let start = match start {
+            Some(x) => Some(h.device().upload(h.dtype(), Rows::all(h.dim()), 1, x)?),
+            None => None,
+        };
+        let options = DavidsonOptions {
+            tolerance: Some(tol),
+            max_iterations: iterations,
+            start,
+            trust_start: !doubt,
+            ..DavidsonOptions::new(1)
+        };
+        let found = davidson(h, options, task)?;
+        let energy = found.values.first().copied().unwrap_or(f64::NAN);
+        Ok((energy, h.device().download(&found.vectors)?))
     }
 }
 

@@ -5,6 +5,7 @@ mod algebra;
 mod blocks;
 mod density;
 mod excited;
+mod growth;
 mod held;
 mod multiplets;
 mod order;
@@ -31,6 +32,7 @@ pub(super) fn register(rooms: &mut Rooms) {
     blocks::register(rooms);
     density::register(rooms);
     excited::register(rooms);
+    growth::register(rooms);
     multiplets::register(rooms);
     order::register(rooms);
     state::register(rooms);

@@ -88,6 +88,12 @@ mod search_functions {
         crate::method::unit_of(h.strength)
     }
 
+    /// A number that tells Hamiltonians and sectors apart.
+    #[rhai_fn(global, get = "hash", pure)]
+    pub fn cell_hash(h: &mut Arc<Repeated>) -> INT {
+        h.mpo.fingerprint() as INT
+    }
+
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn mpo_to_string(h: &mut Arc<Repeated>) -> String {
         let widest = h.mpo.widths().into_iter().max().unwrap_or(0);
@@ -225,6 +231,13 @@ mod search_functions {
     #[rhai_fn(global, get = "states", pure)]
     pub fn search_states(run: &mut AnySearch) -> INT {
         either!(run, s => s.state().widths()).into_iter().max().unwrap_or(0) as INT
+    }
+
+    /// The state so far, in canonical form.
+    #[rhai_fn(global, name = "state", pure, return_raw)]
+    pub fn search_state(run: &mut AnySearch) -> Fallible<HeldUniform> {
+        let state = either_map!(run, s => Arc::new(s.state().regauged()?));
+        Ok(HeldUniform { state, about: Rc::default() })
     }
 
     /// The state in canonical form, with its energy a site, its `gradient` and its `variance`.

@@ -1,0 +1,609 @@
+//! A chain that grows from its middle until a cell more changes nothing: infinite-size DMRG with a prediction of the cell to
+//! come (McCulloch, arXiv:0804.2509 (2008)). A cell goes in, two of its sites at a time find their ground state between the
+//! blocks on both sides, and its halves join these. The next cell goes in where the halves were parted.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use faer::{Mat, MatRef};
+
+use super::super::block::{Block, Carried, Shape, Sub};
+use super::super::dense::{deal, product, square, thin_svd};
+use super::super::density::{Truncation, count};
+use super::super::space::{Fusion, Label, Side, Space, Symmetry};
+use super::super::tensor::{
+    Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor,
+};
+use super::automaton::Repeated;
+use super::cell::Cell;
+use super::environment::{Environments, left_basis, need_memory, right_basis, seen_from_right};
+use super::gauge::turned;
+use super::share::moved;
+use super::state::Uniform;
+use super::step::{Joined, polar};
+use crate::backend::Device;
+use crate::backend::matrix::records::Element;
+use crate::error::{Error, Result};
+use crate::task::Task;
+
+/// The row of a sector that nothing leads to.
+const NOWHERE: usize = usize::MAX;
+/// How exactly the surroundings of the first state are known.
+const TIGHT: f64 = 1e-13;
+/// The tolerance of the searches: this part of the mismatch, and its bounds.
+const PART: f64 = 1e-2;
+const BOUNDS: [f64; 2] = [1e-12, 1e-4];
+/// Most products of a search from a prediction, and of one that doubts it.
+const PRODUCTS: [usize; 2] = [60, 300];
+/// Vectors of two sites that a search holds.
+const VECTORS: usize = 30;
+/// Schmidt values below this part of the largest are not divided by.
+const SMALL: f64 = 1e-8;
+
+/// Matrices by the label of a bond.
+type Labelled<T> = BTreeMap<Label, Mat<T>>;
+
+/// What a step of growth has found.
+#[derive(Debug, Clone, Copy)]
+pub struct Grown {
+    /// What one cell more has added to the energy.
+    pub energy: f64,
+    /// How far the Schmidt values at a bond are from those that the cell before has left there, as the distance of two
+    /// states: 0 where a cell more changes nothing.
+    pub mismatch: f64,
+    /// The largest weight that a bond has lost.
+    pub lost: f64,
+}
+
+/// How a step works.
+#[derive(Debug, Clone, Copy)]
+pub struct Growing {
+    /// Most states of a bond.
+    pub states: usize,
+    /// Weights below this get no state.
+    pub cutoff: f64,
+    /// Whether to look for lower states that the prediction does not overlap with.
+    pub doubt: bool,
+}
+
+/// A chain under growth.
+pub struct Growth<T> {
+    h: Arc<Repeated>,
+    /// The bond of the cell where the next one goes in.
+    bond: usize,
+    left: Arc<Block<T>>,
+    right: Arc<Block<T>>,
+    /// The predicted sites: isometries from the left, one that holds the weights, at `middle - 1`, isometries from the right.
+    sites: Vec<Tensor<T>>,
+    middle: usize,
+    /// The Schmidt values that the blocks have been parted at.
+    parted: Labelled<T>,
+    /// The last cell between equal bases, site by site.
+    psi: Vec<Tensor<T>>,
+    spaces: Vec<Space>,
+    found: Option<Grown>,
+}
+
+fn labelled<T: Clone>(space: &Space, all: &[Mat<T>]) -> Labelled<T> {
+    space.iter().zip(all).map(|((q, _), m)| (q.clone(), m.clone())).collect()
+}
+
+/// A tensor with all sectors behind it, those too that nothing leads to.
+fn whole<T: Element>(mut tensor: Tensor<T>, behind: &Space) -> Tensor<T> {
+    if tensor.behind == *behind {
+        return tensor;
+    }
+    let (mut rows, mut matrices) = (Vec::new(), Vec::new());
+    for (label, dim) in behind.iter() {
+        match tensor.behind.find(label) {
+            Some(at) => {
+                rows.push(tensor.rows[at]);
+                matrices.push(std::mem::replace(&mut tensor.matrices[at], Mat::zeros(0, 0)));
+            }
+            None => {
+                rows.push(NOWHERE);
+                matrices.push(Mat::zeros(0, dim));
+            }
+        }
+    }
+    Tensor { before: tensor.before, behind: behind.clone(), fusion: tensor.fusion, rows, matrices }
+}
+
+/// A right block is numbered by the bond that it ends at; the first of a cell is the last of the cell before.
+fn from_end<T: Element>(block: &Arc<Block<T>>, n: usize) -> Arc<Block<T>> {
+    moved(block, if block.bond == 0 { n } else { block.bond })
+}
+
+fn grown_left<T: Element>(block: &Arc<Block<T>>, n: usize) -> Result<Arc<Block<T>>> {
+    let grown = block.grow()?;
+    Ok(moved(&grown, grown.bond % n))
+}
+
+/// A left block past a site.
+fn past_left<T: Element>(block: &Arc<Block<T>>, tensor: &Tensor<T>, n: usize) -> Result<Arc<Block<T>>> {
+    let next = grown_left(block, n)?.rotate(&left_basis(tensor).shared())?;
+    Ok(moved(&next, next.bond))
+}
+
+/// A right block past a site.
+fn past_right<T: Element>(
+    symmetry: &Symmetry,
+    block: &Arc<Block<T>>,
+    tensor: &Tensor<T>,
+    n: usize,
+) -> Result<Arc<Block<T>>> {
+    let grown = block.grow()?;
+    let (_, fusion, _) = grown.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
+    let next = grown.rotate(&right_basis(symmetry, tensor, fusion).shared())?;
+    Ok(from_end(&next, n))
+}
+
+/// A left block less an energy.
+fn less<T: Element>(block: &Arc<Block<T>>, energy: f64) -> Result<Arc<Block<T>>> {
+    let Shape::Plain { space, carried, .. } = &block.shape else {
+        return Err(Error::internal("a block that is not rotated"));
+    };
+    let Some(done) = block.mpo().bond(block.bond).done else {
+        return Err(Error::internal("an automaton without an end"));
+    };
+    let mut carried = carried.clone();
+    let mut subs = match std::mem::replace(&mut carried[done], Carried::Nothing) {
+        Carried::Blocks(subs) => subs,
+        _ => Vec::new(),
+    };
+    for (sector, &dim) in space.dims().iter().enumerate() {
+        let shift = T::from_c64(energy.into());
+        match subs.iter_mut().find(|s| s.row == sector && s.column == sector) {
+            Some(sub) => {
+                let mut m = (*sub.matrix).clone();
+                (0..dim).for_each(|k| m[(k, k)] += -shift);
+                sub.matrix = Arc::new(m);
+            }
+            None => {
+                let m = Mat::from_fn(dim, dim, |i, j| if i == j { -shift } else { T::default() });
+                subs.push(Sub { row: sector, column: sector, matrix: Arc::new(m) });
+            }
+        }
+    }
+    carried[done] = Carried::Blocks(subs);
+    let shape = Shape::Plain { space: space.clone(), carried, origin: None };
+    Ok(Block::made(block.mpo(), Side::Left, 0, block.bond, false, shape))
+}
+
+/// Two sites after their search.
+struct Pair<T> {
+    left: Tensor<T>,
+    values: Vec<Mat<T>>,
+    right: Tensor<T>,
+    energy: f64,
+    lost: f64,
+}
+
+/// Two sites between blocks.
+struct Two<'a, T> {
+    cell: &'a Cell,
+    /// The sites in the cell.
+    sites: [usize; 2],
+    left: Arc<Block<T>>,
+    right: Arc<Block<T>>,
+}
+
+impl<T: Element> Two<'_, T> {
+    /// The ground state near that of two tensors, cut to the largest weights.
+    fn found(
+        &self,
+        device: &Device,
+        start: (&Tensor<T>, &Tensor<T>),
+        how: &Growing,
+        tol: f64,
+        task: &Task,
+    ) -> Result<Pair<T>> {
+        let symmetry = &self.cell.symmetry;
+        let (_, fusion, _) =
+            self.right.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
+        let joined = Joined::new(device, &self.left, &self.right)?;
+        let (x, y) = start;
+        let r = right_basis(symmetry, y, fusion);
+        let mut amplitudes = BTreeMap::new();
+        for pair in joined.both::<T>()?.pairs() {
+            let (Some(a), Some(b)) = (x.behind.find(self.left.label(pair.left)), r.kept(pair.right)) else {
+                continue;
+            };
+            if x.rows[a] != NOWHERE {
+                amplitudes.insert(pair.left, product(x.matrices[a].as_ref(), r.vectors[b].transpose()));
+            }
+        }
+        let start = joined.pack(&amplitudes)?;
+        let size = start.iter().map(|z| z.norm_sqr()).sum::<f64>().sqrt();
+        let start = (size.is_finite() && size > 1e-6).then_some(&start[..]);
+        let (energy, found) = joined.ground(start, how.doubt, tol, PRODUCTS[usize::from(how.doubt)], task)?;
+        let parts: Vec<(usize, Mat<T>)> = joined.unpack::<T>(&found)?.into_iter().collect();
+        let cost =
+            |(_, m): &(usize, Mat<T>)| 20.0 * (m.nrows() * m.ncols() * m.nrows().min(m.ncols())) as f64;
+        let parts = deal(&parts, cost, |(at, m), _| thin_svd(m.as_ref()).map(|p| (*at, p)));
+        let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
+        let mut all: Vec<(f64, usize)> =
+            parts.iter().enumerate().flat_map(|(k, p)| p.1.1.iter().map(move |s| (s * s, k))).collect();
+        all.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+        let sum: f64 = all.iter().map(|a| a.0).sum();
+        let weights: Vec<f64> = all.iter().map(|a| a.0 / sum).collect();
+        let cut = Truncation { states: Some(how.states), ..Truncation::default() };
+        let kept = count(&weights, &cut, how.cutoff.max(1e-30))?;
+        let mut dims = vec![0; parts.len()];
+        all[..kept].iter().for_each(|a| dims[a.1] += 1);
+        let scale = (1.0 / weights[..kept].iter().sum::<f64>() / sum).sqrt();
+        let mut sectors = BTreeMap::new();
+        let (mut us, mut values, mut rows) = (Labelled::new(), Labelled::new(), Labelled::new());
+        for ((at, (u, s, v)), &d) in parts.iter().zip(&dims).filter(|p| *p.1 > 0) {
+            let label = self.left.label(*at).clone();
+            let own: Vec<f64> = s[..d].iter().map(|s| s * scale).collect();
+            us.insert(label.clone(), u.as_ref().subcols(0, d).to_owned());
+            values.insert(label.clone(), scaled_columns(&Mat::identity(d, d), &own));
+            rows.insert(label.clone(), adjoint(v.as_ref().subcols(0, d)));
+            sectors.insert(label, d);
+        }
+        let middle = Space::new(sectors);
+        let states = [&self.cell.states[self.sites[0]], &self.cell.states[self.sites[1]]];
+        let left = Tensor::new(symmetry, &x.before, states[0], &middle, |s| us[middle.label(s)].clone())?;
+        let right = right_tensor(symmetry, states[1], &middle, &y.behind, fusion, &rows)?;
+        let values = middle.iter().map(|(q, _)| values[q].clone()).collect();
+        let lost = weights[kept..].iter().sum();
+        Ok(Pair { left, values, right, energy, lost })
+    }
+}
+
+/// The tensor whose isometries from the right have rows by the label before; columns are in the basis of a right block with the
+/// site, whose product is `fusion`.
+fn right_tensor<T: Element>(
+    symmetry: &Symmetry,
+    states: &[Label],
+    before: &Space,
+    behind: &Space,
+    fusion: &Fusion,
+    rows: &Labelled<T>,
+) -> Result<Tensor<T>> {
+    let (_, place) = seen_from_right(symmetry, behind);
+    let own = Fusion::new(symmetry, before, states);
+    let size = |q: &Label| own.space().find(q).map_or(0, |s| own.space().dim(s));
+    let mut matrices: Vec<Mat<T>> = behind.iter().map(|(q, d)| Mat::zeros(size(q), d)).collect();
+    for (sector, (label, _)) in before.iter().enumerate() {
+        let turned = symmetry.subtract(&symmetry.zero(), label);
+        let (Some(m), Some(column)) = (rows.get(label), fusion.space().find(&turned)) else { continue };
+        for part in fusion.parts(column) {
+            let Some((_, to)) = own.place(sector, part.state) else { continue };
+            matrices[place[part.inner]]
+                .as_mut()
+                .subrows_mut(to.offset, to.dim)
+                .copy_from(m.as_ref().subcols(part.offset, part.dim));
+        }
+    }
+    Ok(whole(Tensor::new(symmetry, before, states, behind, |s| matrices[s].clone())?, behind))
+}
+
+/// What is left of a matrix without a unitary times another one, `a - W b`, and that unitary.
+fn aligned<T: Element>(a: MatRef<'_, T>, b: MatRef<'_, T>) -> Result<(Mat<T>, f64)> {
+    let w = polar(product(a, adjoint(b).as_ref()).as_ref())?;
+    let rest = a - product(w.as_ref(), b);
+    Ok((w, square(rest.as_ref())))
+}
+
+/// `m^-1` of a diagonal matrix, without what is too small.
+fn inverse<T: Element>(m: &Mat<T>, largest: f64) -> Mat<T> {
+    let least = SMALL * largest;
+    Mat::from_fn(m.ncols(), m.nrows(), |i, j| {
+        let s = m[(j, i)].re();
+        if i == j { T::from_c64((s / (s * s + least * least)).into()) } else { T::default() }
+    })
+}
+
+impl<T: Element> Growth<T> {
+    /// From a state of the Hamiltonian's cell, which has two sites at least: the chain begins as that state.
+    ///
+    /// # Errors
+    /// When the state has another cell, or one of a single site.
+    pub fn new(h: &Arc<Repeated>, psi: &Uniform<T>) -> Result<Growth<T>> {
+        if !h.cell.same(&psi.cell) {
+            return Err(Error::input(
+                "the state belongs to other sites or numbers than the Hamiltonian's cell",
+            )
+            .hint("both need the same cell, with the same conserved numbers"));
+        }
+        let n = psi.count();
+        if n < 2 {
+            return Err(Error::input("a chain that grows by cells of one site").hint(
+                "two sites are needed: take two cells as one, `h.repeated(1, 2)` and `cell.repeated(2)`",
+            ));
+        }
+        let psi = psi.regauged()?;
+        let known = Environments::new(&psi, h, None, TIGHT)?;
+        let middle = n / 2;
+        let mut sites = psi.left[..middle].to_vec();
+        sites.extend_from_slice(&psi.right[middle..]);
+        sites[middle - 1].matrices = psi.middle(middle - 1);
+        let right = from_end(&known.rights[n], n);
+        Ok(Growth {
+            h: h.clone(),
+            bond: 0,
+            left: moved(&known.lefts[0], 0),
+            right,
+            sites,
+            middle,
+            parted: labelled(&psi.spaces[0], &psi.centre[0]),
+            psi: psi.left.clone(),
+            spaces: psi.spaces.clone(),
+            found: None,
+        })
+    }
+
+    /// What the last step has found; nothing before the first.
+    pub fn found(&self) -> Option<Grown> {
+        self.found
+    }
+
+    /// The Hamiltonian's cell.
+    pub fn cell(&self) -> &Arc<Cell> {
+        &self.h.cell
+    }
+
+    /// Most states of a bond.
+    pub fn states(&self) -> usize {
+        self.spaces.iter().map(Space::total).max().unwrap_or(1)
+    }
+
+    /// One cell more.
+    ///
+    /// # Errors
+    /// When a search or a decomposition fails; interruption.
+    pub fn step(&self, device: &Device, how: &Growing, task: &Task) -> Result<Growth<T>> {
+        let cell = &self.h.cell;
+        let symmetry = &cell.symmetry;
+        let n = cell.count();
+        let c = self.middle;
+        let site = |k: usize| (self.bond + k) % n;
+        let quiet = task.quiet();
+        let tol = self.found.map_or(BOUNDS[1], |f| (PART * f.mismatch).clamp(BOUNDS[0], BOUNDS[1]));
+        // Vectors of two sites: those of Davidson's search, and what is cut.
+        need_memory::<T>(&self.h, &self.spaces, VECTORS)?;
+        let mut sites = self.sites.clone();
+        let mut lefts = vec![self.left.clone(); n];
+        let mut rights = vec![self.right.clone(); n + 1];
+        for k in 1..c {
+            lefts[k] = past_left(&lefts[k - 1], &sites[k - 1], n)?;
+        }
+        for k in (c + 1..n).rev() {
+            rights[k] = past_right(symmetry, &rights[k + 1], &sites[k], n)?;
+        }
+        let two =
+            |lefts: &[Arc<Block<T>>], rights: &[Arc<Block<T>>], at: usize, x: &Tensor<T>, y: &Tensor<T>| {
+                crate::task::poll()?;
+                let pair = Two {
+                    cell,
+                    sites: [site(at - 1), site(at)],
+                    left: grown_left(&lefts[at - 1], n)?,
+                    right: rights[at + 1].grow()?,
+                };
+                pair.found(device, (x, y), how, tol, &quiet)
+            };
+        let mut last = two(&lefts, &rights, c, &sites[c - 1], &sites[c])?;
+        let mut lost = last.lost;
+        let mut put = |sites: &mut [Tensor<T>], at: usize, pair: &Pair<T>| {
+            sites[at - 1] = pair.left.clone();
+            sites[at] = pair.right.clone();
+            lost = lost.max(pair.lost);
+        };
+        put(&mut sites, c, &last);
+        // To the right end of the cell, to the left one, and back to where it will be parted.
+        let way = (c + 1..n).chain((1..n - 1).rev()).chain(2..=c);
+        let mut from = c;
+        for at in way {
+            let units = |space: &Space| -> Vec<Mat<T>> {
+                space.dims().iter().map(|&d| Mat::identity(d, d)).collect()
+            };
+            last = if at > from {
+                lefts[at - 1] = past_left(&lefts[at - 2], &sites[at - 2], n)?;
+                let own = &sites[at - 1];
+                let x = turned(
+                    cell,
+                    site(at - 1),
+                    own,
+                    (&own.before, &last.values),
+                    (&own.behind, &units(&own.behind)),
+                )?;
+                two(&lefts, &rights, at, &whole(x, &own.behind), &sites[at])?
+            } else {
+                rights[at + 1] = past_right(symmetry, &rights[at + 2], &sites[at + 1], n)?;
+                let own = &sites[at];
+                let y = turned(
+                    cell,
+                    site(at),
+                    own,
+                    (&own.before, &units(&own.before)),
+                    (&own.behind, &last.values),
+                )?;
+                two(&lefts, &rights, at, &sites[at - 1], &whole(y, &own.behind))?
+            };
+            put(&mut sites, at, &last);
+            from = at;
+        }
+        let left = less(&past_left(&lefts[c - 1], &sites[c - 1], n)?, last.energy)?;
+        let right = past_right(symmetry, &rights[c + 1], &sites[c], n)?;
+        self.predicted(left, right, sites, &last, lost)
+    }
+
+    /// The chain with another cell in its middle, and what is to come next: the halves of this one in the other order, with their
+    /// weights moved to the outside, and divided by those that are there already.
+    fn predicted(
+        &self,
+        left: Arc<Block<T>>,
+        right: Arc<Block<T>>,
+        sites: Vec<Tensor<T>>,
+        last: &Pair<T>,
+        lost: f64,
+    ) -> Result<Growth<T>> {
+        let cell = &self.h.cell;
+        let symmetry = &cell.symmetry;
+        let n = cell.count();
+        let c = self.middle;
+        let states = |k: usize| &cell.states[(self.bond + k) % n];
+        let middle = &last.left.behind;
+        let (mut space, mut carry) = (middle.clone(), last.values.clone());
+        let mut next: Vec<Tensor<T>> = Vec::with_capacity(n);
+        for (k, tensor) in sites.iter().enumerate().skip(c) {
+            let mut parts = BTreeMap::new();
+            for (label, m) in from_left(symmetry, states(k), tensor, &space, &carry) {
+                let qr = m.as_ref().qr();
+                let (q, r) = (qr.compute_thin_Q(), qr.thin_R().to_owned());
+                if q.ncols() > 0 {
+                    parts.insert(label, (q, r));
+                }
+            }
+            let behind = Space::new(parts.iter().map(|(q, p)| (q.clone(), p.0.ncols())).collect());
+            let fill = |s: usize| parts[behind.label(s)].0.clone();
+            next.push(Tensor::new(symmetry, &space, states(k), &behind, fill)?);
+            carry = behind.iter().map(|(q, _)| parts[q].1.clone()).collect();
+            space = behind;
+        }
+        let from_middle = labelled(&space, &carry);
+        let (mut space, mut carry) = (middle.clone(), last.values.clone());
+        let mut others: Vec<Tensor<T>> = Vec::with_capacity(c);
+        for k in (0..c).rev() {
+            let (fusion, blocks) = from_right(symmetry, states(k), &sites[k], &space, Some(&carry));
+            let (before, rows, rest): (Space, Blocks<T>, Blocks<T>) = lower(&blocks);
+            others.push(whole(to_tensor(symmetry, states(k), &before, &space, &fusion, &rows)?, &space));
+            carry = rest.into_iter().map(|r| r.1).collect();
+            space = before;
+        }
+        others.reverse();
+        let to_middle = labelled(&space, &carry);
+        // The weights of both sides at the bond where this cell went in.
+        let largest =
+            self.parted.values().flat_map(|m| (0..m.nrows().min(m.ncols())).map(|k| m[(k, k)].re()));
+        let largest = largest.fold(0.0, f64::max);
+        let (mut a, mut b) = (0.0, 0.0);
+        let (mut turns, mut weights) = (Labelled::new(), Labelled::new());
+        for (label, old) in &self.parted {
+            let (l, r) = (to_middle.get(label), from_middle.get(label));
+            match r {
+                Some(r) => {
+                    let (w, rest) = aligned(r.as_ref(), old.as_ref())?;
+                    turns.insert(label.clone(), w);
+                    a += rest;
+                }
+                None => a += square(old.as_ref()),
+            }
+            match l {
+                Some(l) => b += aligned(adjoint(l.as_ref()).as_ref(), adjoint(old.as_ref()).as_ref())?.1,
+                None => b += square(old.as_ref()),
+            }
+            if let (Some(l), Some(r)) = (l, r) {
+                let half = product(r.as_ref(), inverse(old, largest).as_ref());
+                weights.insert(label.clone(), product(half.as_ref(), l.as_ref()));
+            }
+        }
+        let missing = |all: &Labelled<T>| -> f64 {
+            all.iter().filter(|(q, _)| !self.parted.contains_key(*q)).map(|(_, m)| square(m.as_ref())).sum()
+        };
+        let mismatch = (a + missing(&from_middle)).max(b + missing(&to_middle)).sqrt();
+        // The state: this cell with its last basis turned to its first.
+        let mut psi: Vec<Option<Tensor<T>>> = vec![None; n];
+        let mut spaces = vec![middle.clone(); n];
+        let first = &sites[0].before;
+        for (k, tensor) in sites[..c].iter().chain(&next).enumerate() {
+            let at = (self.bond + k) % n;
+            spaces[at] = tensor.before.clone();
+            psi[at] = Some(if k + 1 < n { tensor.clone() } else { ended(cell, at, tensor, first, &turns)? });
+        }
+        let psi = psi.into_iter().collect::<Option<Vec<_>>>();
+        let psi = psi.ok_or_else(|| Error::internal("a cell with a site missing"))?;
+        // The tensor before the middle of the next cell holds its weights.
+        let at = next.len() - 1;
+        let held = ended(cell, (self.bond + n - 1) % n, &next[at], &space, &weights)?;
+        next[at] = held;
+        next.extend(others);
+        Ok(Growth {
+            h: self.h.clone(),
+            bond: (self.bond + c) % n,
+            left,
+            right,
+            sites: next,
+            middle: n - c,
+            parted: labelled(middle, &last.values),
+            psi,
+            spaces,
+            found: Some(Grown { energy: last.energy, mismatch, lost }),
+        })
+    }
+
+    /// The state of an infinite chain whose every cell is like the last one.
+    ///
+    /// # Errors
+    /// When a fixed point or decomposition does not converge.
+    pub fn state(&self) -> Result<Uniform<T>> {
+        Uniform::of_any(&self.h.cell, &self.spaces, &self.psi)
+    }
+}
+
+/// A tensor times matrices behind it, to a basis in which all sectors are kept.
+pub(super) fn ended<T: Element>(
+    cell: &Cell,
+    site: usize,
+    tensor: &Tensor<T>,
+    behind: &Space,
+    by: &Labelled<T>,
+) -> Result<Tensor<T>> {
+    let states = &cell.states[site];
+    let fusion = Fusion::new(&cell.symmetry, &tensor.before, states);
+    let out = Tensor::new(&cell.symmetry, &tensor.before, states, behind, |s| {
+        let label = behind.label(s);
+        let rows = fusion.space().find(label).map_or(0, |r| fusion.space().dim(r));
+        match (tensor.behind.find(label), by.get(label)) {
+            (Some(from), Some(m)) if tensor.rows[from] != NOWHERE => {
+                product(tensor.matrices[from].as_ref(), m.as_ref())
+            }
+            _ => Mat::zeros(rows, behind.dim(s)),
+        }
+    })?;
+    Ok(whole(out, behind))
+}
+
+impl<T: Element> Uniform<T> {
+    /// The state of any tensors of a cell; sectors that they do not lead to or from are left out.
+    ///
+    /// # Errors
+    /// When a fixed point or decomposition does not converge, or nothing is left.
+    pub(super) fn of_any(cell: &Arc<Cell>, spaces: &[Space], tensors: &[Tensor<T>]) -> Result<Uniform<T>> {
+        let n = cell.count();
+        let mut spaces = spaces.to_vec();
+        let dims = |s: &Space, f: &dyn Fn(&Label) -> bool| -> Space {
+            Space::new(s.iter().filter(|(q, _)| f(q)).map(|(q, d)| (q.clone(), d)).collect())
+        };
+        loop {
+            let before: usize = spaces.iter().map(Space::sectors).sum();
+            for site in 0..n {
+                let behind = (site + 1) % n;
+                let (symmetry, states) = (&cell.symmetry, &cell.states[site]);
+                let at = spaces[site].clone();
+                let reached = |q: &Label| states.iter().any(|s| at.find(&symmetry.subtract(q, s)).is_some());
+                spaces[behind] = dims(&spaces[behind], &reached);
+                let next = spaces[behind].clone();
+                let leads = |q: &Label| states.iter().any(|s| next.find(&symmetry.add(q, s)).is_some());
+                spaces[site] = dims(&spaces[site], &leads);
+            }
+            if spaces.iter().map(Space::sectors).sum::<usize>() == before {
+                break;
+            }
+        }
+        if spaces.iter().any(|s| s.sectors() == 0) {
+            return Err(Error::numeric("nothing of the state is left on a bond"));
+        }
+        let units = |s: &Space| -> Vec<Mat<T>> { s.dims().iter().map(|&d| Mat::identity(d, d)).collect() };
+        let mut left = Vec::with_capacity(n);
+        for (site, tensor) in tensors.iter().enumerate() {
+            let (a, b) = (&spaces[site], &spaces[(site + 1) % n]);
+            left.push(turned(cell, site, tensor, (a, &units(a)), (b, &units(b)))?);
+        }
+        let centre = spaces.iter().map(units).collect();
+        let dims = spaces.iter().map(|s| s.dims().to_vec()).collect();
+        Uniform { cell: cell.clone(), spaces, right: left.clone(), left, centre }.cut_to(dims)
+    }
+}
