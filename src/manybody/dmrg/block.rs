@@ -9,7 +9,7 @@ use faer::Mat;
 
 use super::basis::Basis;
 use super::dense::deal;
-use super::mpo::{Entry, Mpo};
+use super::mpo::{Mpo, MpoEntry};
 use super::space::{Fusion, Label, Side, Space};
 use crate::backend::matrix::records::{Element, Factor};
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ pub(super) struct Sub<T> {
 }
 
 /// A piece of an operator between two sectors.
-pub(super) struct Piece<T> {
+pub(super) struct Patch<T> {
     pub row: usize,
     pub column: usize,
     pub factor: Factor<T>,
@@ -245,7 +245,7 @@ impl<T: Element> Block<T> {
     }
 
     /// The operator number `symbol` at the block's inner edge, as seen by a superblock.
-    pub(super) fn pieces(&self, symbol: usize) -> Vec<Piece<T>> {
+    pub(super) fn pieces(&self, symbol: usize) -> Vec<Patch<T>> {
         if !self.mirrored {
             return self.own_pieces(symbol);
         }
@@ -260,8 +260,8 @@ impl<T: Element> Block<T> {
         all
     }
 
-    fn own_pieces(&self, symbol: usize) -> Vec<Piece<T>> {
-        let whole = |space: &Space, s: usize, t: usize, matrix: Option<Arc<Mat<T>>>| Piece {
+    fn own_pieces(&self, symbol: usize) -> Vec<Patch<T>> {
+        let whole = |space: &Space, s: usize, t: usize, matrix: Option<Arc<Mat<T>>>| Patch {
             row: s,
             column: t,
             factor: Factor {
@@ -309,7 +309,7 @@ impl<T: Element> Block<T> {
                                 continue;
                             }
                             let f = &piece.factor;
-                            pieces.push(Piece {
+                            pieces.push(Patch {
                                 row,
                                 column,
                                 factor: Factor {
@@ -335,7 +335,7 @@ impl<T: Element> Block<T> {
         &self,
         inner: &Block<T>,
         site: usize,
-        entry: &Entry,
+        entry: &MpoEntry,
         states: [usize; 2],
         [row, column, to, at]: [&Label; 4],
     ) -> f64 {

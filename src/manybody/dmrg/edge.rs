@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::mpo::{Bond, Entry, Mirror, Mpo};
+use super::mpo::{Bond, Mirror, Mpo, MpoEntry};
 use super::space::Symmetry;
 use super::strings::{Element, Strings};
 use crate::error::{Error, Result};
@@ -62,8 +62,8 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
     };
     let mut charges = vec![symmetry.zero(), symmetry.zero()];
     let mut tensor = vec![
-        Entry { left: START, right: START, rank: 0, elements: identity() },
-        Entry { left: DONE, right: DONE, rank: 0, elements: identity() },
+        MpoEntry { left: START, right: START, rank: 0, elements: identity() },
+        MpoEntry { left: DONE, right: DONE, rank: 0, elements: identity() },
     ];
     let charge = |number: usize| {
         let first = strings.alphabet.elements(number, dim).first().map(|e| (e.0, e.1));
@@ -78,7 +78,7 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
         if odd(&own, number) {
             return Err(alone());
         }
-        tensor.push(Entry { left: START, right: DONE, rank: 0, elements: elements(&own, number, z) });
+        tensor.push(MpoEntry { left: START, right: DONE, rank: 0, elements: elements(&own, number, z) });
     }
     // An operator on the block's last site, by its number; the identity is one of them.
     let mut on_edge: BTreeMap<usize, usize> = BTreeMap::new();
@@ -94,7 +94,7 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
         on_edge.entry(number).or_insert_with(|| {
             charges.push(charge(number));
             let right = charges.len() - 1;
-            tensor.push(Entry {
+            tensor.push(MpoEntry {
                 left: START,
                 right,
                 rank: 0,
@@ -104,7 +104,7 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
         });
     }
     for &(a, b, z) in &couplings {
-        tensor.push(Entry { left: on_edge[&a], right: DONE, rank: 0, elements: elements(&strings, b, z) });
+        tensor.push(MpoEntry { left: on_edge[&a], right: DONE, rank: 0, elements: elements(&strings, b, z) });
     }
     // In the mirror image an operator that changes the parity carries the signs of all sites before it.
     let mut signed: BTreeMap<usize, usize> = BTreeMap::new();
@@ -115,13 +115,13 @@ pub fn edge_chain(site: &Arc<Site>, bond: &OpSum) -> Result<Arc<Mpo>> {
             let own = charges.len() - 1;
             let sign = |s: usize| C64::from(if site.is_odd(s) { -1.0 } else { 1.0 });
             let elements = (0..dim).map(|s| (s, s, sign(s))).collect();
-            tensor.push(Entry { left: own, right: own, rank: 0, elements });
+            tensor.push(MpoEntry { left: own, right: own, rank: 0, elements });
             own
         });
         signed.entry(b).or_insert_with(|| {
             charges.push(charge(b));
             let right = charges.len() - 1;
-            tensor.push(Entry { left: string, right, rank: 0, elements: elements(&strings, b, C64::ONE) });
+            tensor.push(MpoEntry { left: string, right, rank: 0, elements: elements(&strings, b, C64::ONE) });
             right
         });
     }

@@ -54,6 +54,6 @@ pub use storage::{Saved, is_state, joined, parted, sealed, unsealed};
 pub use superblock::{Strategy, Superblock, Target};
 pub use trotter::Trotter;
 pub use uniform::{
-    Asked, Cell, Excitations, Growing, Grown, Growth, Repeated, SavedUniform, Search, Uniform,
+    Asked, Excitations, Growing, Grown, Growth, Repeated, SavedUniform, Search, Uniform, UnitCell,
     lowest_cell_product,
 };

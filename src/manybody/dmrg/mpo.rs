@@ -30,7 +30,7 @@ pub struct Bond {
 
 /// A local operator between two operators carried.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub struct MpoEntry {
     /// Number at the bond before the site.
     pub left: usize,
     /// Number at the bond behind the site.
@@ -52,7 +52,7 @@ pub struct Mpo {
     target: Label,
     /// One more than sites; a single one that serves all bonds if the automaton is uniform.
     pub(super) bonds: Vec<Bond>,
-    pub(super) tensors: Vec<Vec<Entry>>,
+    pub(super) tensors: Vec<Vec<MpoEntry>>,
     pub(super) states: Vec<Vec<Label>>,
     uniform: bool,
     mirror: Option<Mirror>,
@@ -103,7 +103,7 @@ impl Mpo {
         sites: Sites,
         symmetry: Symmetry,
         bond: Bond,
-        tensor: Vec<Entry>,
+        tensor: Vec<MpoEntry>,
         mirror: Option<Mirror>,
     ) -> Arc<Mpo> {
         let states = vec![symmetry.states(&sites, 0)];
@@ -131,7 +131,7 @@ impl Mpo {
         target: &Label,
         states: &[Vec<Label>],
         bonds: Vec<Bond>,
-        tensors: Vec<Vec<Entry>>,
+        tensors: Vec<Vec<MpoEntry>>,
     ) -> Arc<Mpo> {
         Arc::new(Mpo {
             sites: sites.clone(),
@@ -255,7 +255,7 @@ impl Mpo {
                 }
             }
             type Elements = BTreeMap<(usize, usize), C64>;
-            let flat = |((left, right, rank), elements): ((usize, usize, i32), Elements)| Entry {
+            let flat = |((left, right, rank), elements): ((usize, usize, i32), Elements)| MpoEntry {
                 left,
                 right,
                 rank,
@@ -303,7 +303,7 @@ impl Mpo {
     }
 
     /// The local operators at a site.
-    pub fn tensor(&self, site: usize) -> &[Entry] {
+    pub fn tensor(&self, site: usize) -> &[MpoEntry] {
         &self.tensors[if self.uniform { 0 } else { site }]
     }
 

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 
 /// A part of a state: sector of the moving block, state of the site next to it, sector of the other block; rows are the
 /// moving block's states, columns the other's.
-struct Piece<T> {
+struct StatePart<T> {
     moving: usize,
     state: usize,
     rest: usize,
@@ -159,7 +159,7 @@ fn split<T: Element>(
     basis: &Basis<T>,
     side: Side,
     other: &Arc<Block<T>>,
-) -> Result<(Arc<Block<T>>, Vec<Piece<T>>)> {
+) -> Result<(Arc<Block<T>>, Vec<StatePart<T>>)> {
     let mut pieces = Vec::new();
     let (rest, fusion, unfold) = match other.fusion() {
         Some((rest, fusion, _)) => (rest.clone(), fusion, None),
@@ -191,7 +191,7 @@ fn split<T: Element>(
         };
         for part in fusion.parts(sector) {
             let matrix = projected.as_ref().subcols(part.offset, part.dim).to_owned();
-            pieces.push(Piece { moving, state: part.state, rest: part.inner, matrix });
+            pieces.push(StatePart { moving, state: part.state, rest: part.inner, matrix });
         }
     }
     Ok((rest, pieces))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::mpo::{Bond, Entry, Mpo};
+use super::mpo::{Bond, Mpo, MpoEntry};
 use super::space::Label;
 use super::strings::Element;
 use crate::manybody::wigner::{couplings, recoupling, six, triangle};
@@ -50,7 +50,7 @@ impl Mpo {
         }
     }
 
-    fn square_of_site(&self, site: usize, before: &[Symbol], behind: &[Symbol]) -> Vec<Entry> {
+    fn square_of_site(&self, site: usize, before: &[Symbol], behind: &[Symbol]) -> Vec<MpoEntry> {
         let number = |symbols: &[Symbol]| -> BTreeMap<(usize, usize), Vec<(usize, i32)>> {
             let mut by_pair: BTreeMap<(usize, usize), Vec<(usize, i32)>> = BTreeMap::new();
             symbols
@@ -85,13 +85,13 @@ impl Mpo {
         let entry = |((left, right, rank), elements): (_, BTreeMap<(usize, usize), C64>)| {
             let elements: Vec<Element> =
                 elements.into_iter().filter(|e| e.1 != C64::ZERO).map(|((i, j), z)| (i, j, z)).collect();
-            Entry { left, right, rank, elements }
+            MpoEntry { left, right, rank, elements }
         };
         all.into_iter().map(entry).filter(|e| !e.elements.is_empty()).collect()
     }
 
     /// The product of two local operators, or the part of some rank of the product of two tensors (Edmonds 7.1.1).
-    fn product(&self, site: usize, a: &Entry, b: &Entry, rank: i32) -> Vec<Element> {
+    fn product(&self, site: usize, a: &MpoEntry, b: &MpoEntry, rank: i32) -> Vec<Element> {
         let mut sums: BTreeMap<(usize, usize), C64> = BTreeMap::new();
         let Some(c) = self.symmetry().spin() else {
             for &(i, k, x) in &a.elements {

@@ -141,9 +141,9 @@ impl Alphabet {
 }
 
 /// The part of a local operator that changes the numbers by one amount.
-type Piece = (Label, Vec<Element>);
+type Shift = (Label, Vec<Element>);
 
-fn pieces(symmetry: &Symmetry, states: &[Label], matrix: &[C64]) -> Vec<Piece> {
+fn pieces(symmetry: &Symmetry, states: &[Label], matrix: &[C64]) -> Vec<Shift> {
     let dim = states.len();
     let mut parts: BTreeMap<Label, Vec<Element>> = BTreeMap::new();
     for (k, &z) in matrix.iter().enumerate().filter(|(_, z)| **z != C64::ZERO) {
@@ -220,7 +220,7 @@ impl Strings {
         let mut charges: BTreeMap<Word, Label> = BTreeMap::new();
         for (at, term) in sum.terms_on(sites.count()).iter().enumerate() {
             let product = Product::new(term, sites)?;
-            let mut local: Vec<(usize, Vec<Piece>)> = Vec::new();
+            let mut local: Vec<(usize, Vec<Shift>)> = Vec::new();
             for (site, matrix) in &product.factors {
                 local.push((*site, pieces(symmetry, &states[*site], matrix)));
             }

@@ -22,14 +22,14 @@ pub(super) struct Layout {
     pub masks: Vec<u64>,
     /// Bits in all.
     pub bits: u32,
-    pieces: Vec<Piece>,
+    pieces: Vec<Digit>,
     /// For each piece and its values, the sites with an odd number of fermions, as bits; none without fermions.
     odd: Option<Vec<u64>>,
 }
 
 /// Some sites in a row.
 #[derive(Debug, Clone)]
-struct Piece {
+struct Digit {
     sites: std::ops::Range<usize>,
     shift: u32,
     mask: u64,
@@ -63,7 +63,7 @@ impl Layout {
                 wide += bits[end];
                 end += 1;
             }
-            pieces.push(Piece {
+            pieces.push(Digit {
                 sites: first..end,
                 shift: shifts[end - 1],
                 mask: u64::MAX >> (WORD - wide),

@@ -50,7 +50,7 @@ impl Subspace {
         };
         let state: Vec<C64> = state.iter().map(|z| z / norm).collect();
         let blocks = self.blocks(&self.unfold(&state, 1)?, &inside)?;
-        let one = |(charges, block): (Vec<i32>, Block)| -> Result<(Sector, Vec<f64>)> {
+        let one = |(charges, block): (Vec<i32>, SchmidtBlock)| -> Result<(Sector, Vec<f64>)> {
             let names = self.plain.sector().iter().map(|s| s.0.clone());
             let sector = names.zip(charges.iter().map(|&q| f64::from(q) / 2.0)).collect();
             Ok((sector, block.weights()?))
@@ -63,7 +63,7 @@ impl Subspace {
 
     /// The amplitudes of product states, as matrices of the states of the part and of the rest, by the charges of the
     /// part.
-    fn blocks(&self, state: &[C64], inside: &[bool]) -> Result<Vec<(Vec<i32>, Block)>> {
+    fn blocks(&self, state: &[C64], inside: &[bool]) -> Result<Vec<(Vec<i32>, SchmidtBlock)>> {
         const TOGETHER: usize = 1 << 16;
         let sites = self.sites();
         let layout = Layout::new(sites, 8)?;
@@ -76,7 +76,7 @@ impl Subspace {
         let charges: Vec<Vec<Vec<i32>>> =
             names.iter().map(|name| (0..inside.len()).map(|i| sites.twice(i, name)).collect()).collect();
         let own: Vec<usize> = own.collect();
-        let mut blocks: BTreeMap<Vec<i32>, Block> = BTreeMap::new();
+        let mut blocks: BTreeMap<Vec<i32>, SchmidtBlock> = BTreeMap::new();
         let mut walk = Walk::at(&self.plain, 0);
         for (row, &amplitude) in state.iter().enumerate() {
             if row % TOGETHER == 0 {
@@ -109,11 +109,11 @@ impl Subspace {
 
 /// The amplitudes between states of the part and of the rest.
 #[derive(Default)]
-struct Block {
+struct SchmidtBlock {
     entries: Vec<(u64, u64, C64)>,
 }
 
-impl Block {
+impl SchmidtBlock {
     /// The squares of the singular values, descending.
     fn weights(self) -> Result<Vec<f64>> {
         let numbered = |of: &dyn Fn(&(u64, u64, C64)) -> u64| {

@@ -5,10 +5,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::super::mpo::{Bond, Entry, Mpo};
+use super::super::mpo::{Bond, Mpo, MpoEntry};
 use super::super::space::Label;
 use super::super::strings::{Strings, Word};
-use super::cell::Cell;
+use super::cell::UnitCell;
 use crate::error::{Error, Result};
 use crate::manybody::{OpSum, Sites, Tail, Term};
 use crate::number::C64;
@@ -22,7 +22,7 @@ const LOOKED: usize = 4;
 /// A Hamiltonian of an infinite chain.
 #[derive(Debug)]
 pub struct Repeated {
-    pub cell: Arc<Cell>,
+    pub cell: Arc<UnitCell>,
     /// The automaton; its last bond is the first of the next cell.
     pub mpo: Arc<Mpo>,
     /// How many cells a term without decay reaches beyond its own.
@@ -62,7 +62,7 @@ struct Bonds {
 }
 
 impl Bonds {
-    fn new(cell: &Cell) -> Bonds {
+    fn new(cell: &UnitCell) -> Bonds {
         let zero = cell.symmetry.zero();
         Bonds {
             known: vec![HashMap::new(); cell.count()],
@@ -111,7 +111,7 @@ impl Repeated {
     /// # Errors
     /// For operators that a site does not have, terms that change the conserved numbers or the parity of fermions, and
     /// sums that are not Hermitian.
-    pub fn new(sum: &OpSum, cell: &Arc<Cell>) -> Result<Repeated> {
+    pub fn new(sum: &OpSum, cell: &Arc<UnitCell>) -> Result<Repeated> {
         let n = cell.count();
         if let Some(meant) = sum.meant() {
             return Err(Error::input(format!(
@@ -162,7 +162,7 @@ impl Repeated {
         }
         let strings = repeated(&strings, n);
         let (a, b) = (build(cell, &strings, &decays, true), build(cell, &strings, &decays, false));
-        let width = |m: &(Vec<Bond>, Vec<Vec<Entry>>)| m.0.iter().map(|b| b.charges.len()).sum::<usize>();
+        let width = |m: &(Vec<Bond>, Vec<Vec<MpoEntry>>)| m.0.iter().map(|b| b.charges.len()).sum::<usize>();
         let (bonds, tensors) = if width(&b) < width(&a) { b } else { a };
         let reach = strings.words.keys().filter_map(|w| w.last()).map(|w| w.0 / n).max().unwrap_or(0);
         let longest = decays.iter().map(|d| d.step / n + 1).max().unwrap_or(0);
@@ -197,7 +197,7 @@ fn repeated(strings: &Strings, n: usize) -> Strings {
 }
 
 /// The local operators of a decaying coupling; several where an operator changes the numbers in several ways.
-fn decay(tail: &Tail, chain: &Sites, cell: &Cell, strings: &mut Strings) -> Result<Vec<Decay>> {
+fn decay(tail: &Tail, chain: &Sites, cell: &UnitCell, strings: &mut Strings) -> Result<Vec<Decay>> {
     let mut one = OpSum::new();
     // The second partner shows what stands on the sites between, the first of them included.
     one.add(C64::ONE, tail.at(2))?;
@@ -243,7 +243,7 @@ fn strength(strings: &Strings, decays: &[Decay], n: usize) -> f64 {
 }
 
 /// By how much an operator changes the conserved numbers.
-fn change(cell: &Cell, strings: &Strings, site: usize, operator: usize) -> Label {
+fn change(cell: &UnitCell, strings: &Strings, site: usize, operator: usize) -> Label {
     let states = &cell.states[site % cell.count()];
     let elements = strings.alphabet.elements(operator, states.len());
     elements
@@ -252,7 +252,12 @@ fn change(cell: &Cell, strings: &Strings, site: usize, operator: usize) -> Label
 }
 
 /// The automaton, with the rests of words carried, or their beginnings.
-fn build(cell: &Cell, strings: &Strings, decays: &[Decay], rests: bool) -> (Vec<Bond>, Vec<Vec<Entry>>) {
+fn build(
+    cell: &UnitCell,
+    strings: &Strings,
+    decays: &[Decay],
+    rests: bool,
+) -> (Vec<Bond>, Vec<Vec<MpoEntry>>) {
     let n = cell.count();
     let mut bonds = Bonds::new(cell);
     let dims = cell.states.iter().map(Vec::len).collect();
@@ -330,7 +335,7 @@ fn build(cell: &Cell, strings: &Strings, decays: &[Decay], rests: bool) -> (Vec<
         done: Some(DONE),
         parity: None,
     };
-    let flat = |((left, right), elements): (&(usize, usize), &Elements)| Entry {
+    let flat = |((left, right), elements): (&(usize, usize), &Elements)| MpoEntry {
         left: *left,
         right: *right,
         rank: 0,

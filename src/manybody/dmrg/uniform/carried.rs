@@ -4,7 +4,7 @@
 use faer::Mat;
 
 use super::super::dense::{adjoint_product, product};
-use super::super::mpo::Entry;
+use super::super::mpo::MpoEntry;
 use super::super::space::{Label, Side, Space, Symmetry};
 use super::super::tensor::{Tensor, adjoint};
 use super::bonds::{Layout, Matrices, put};
@@ -23,7 +23,7 @@ pub(super) type Row = Vec<Matrices<C64>>;
 pub(super) struct Chain<'a> {
     pub bra: &'a [Tensor<C64>],
     pub ket: &'a [Tensor<C64>],
-    pub sites: Vec<&'a [Entry]>,
+    pub sites: Vec<&'a [MpoEntry]>,
     pub widths: Vec<usize>,
 }
 
@@ -32,7 +32,13 @@ fn scaled(m: Mat<C64>, z: C64) -> Mat<C64> {
 }
 
 /// Past a site to the right: the sum of `O_ij A_i^H x B_j`, with A of the bra and B of the ket.
-pub(super) fn to_right(entries: &[Entry], wide: usize, bra: &Tensor<C64>, ket: &Tensor<C64>, x: &Row) -> Row {
+pub(super) fn to_right(
+    entries: &[MpoEntry],
+    wide: usize,
+    bra: &Tensor<C64>,
+    ket: &Tensor<C64>,
+    x: &Row,
+) -> Row {
     let mut out = vec![Matrices::new(); wide];
     for entry in entries {
         for (&(b, k), m) in &x[entry.left] {
@@ -50,7 +56,13 @@ pub(super) fn to_right(entries: &[Entry], wide: usize, bra: &Tensor<C64>, ket: &
 }
 
 /// Past a site to the left: the sum of `O_ij B_j x A_i^H`.
-pub(super) fn to_left(entries: &[Entry], wide: usize, bra: &Tensor<C64>, ket: &Tensor<C64>, x: &Row) -> Row {
+pub(super) fn to_left(
+    entries: &[MpoEntry],
+    wide: usize,
+    bra: &Tensor<C64>,
+    ket: &Tensor<C64>,
+    x: &Row,
+) -> Row {
     let mut out = vec![Matrices::new(); wide];
     for entry in entries {
         for (&(k, b), m) in &x[entry.right] {
@@ -79,7 +91,7 @@ pub(super) fn to_left(entries: &[Entry], wide: usize, bra: &Tensor<C64>, ket: &T
 }
 
 /// A site between its surroundings: the sum of `O_ij x B_j r`, added to the matrices of `out`.
-pub(super) fn on_site(entries: &[Entry], x: &Row, ket: &Tensor<C64>, r: &Row, out: &mut Tensor<C64>) {
+pub(super) fn on_site(entries: &[MpoEntry], x: &Row, ket: &Tensor<C64>, r: &Row, out: &mut Tensor<C64>) {
     for entry in entries {
         for (&(b, k), m) in &x[entry.left] {
             let mut wholes: Vec<Option<Vec<(usize, Mat<C64>)>>> = vec![None; ket.fusion.states()];

@@ -12,7 +12,7 @@ const LONGEST: usize = 4096;
 
 /// A cell of an infinite chain.
 #[derive(Debug, Clone)]
-pub struct Cell {
+pub struct UnitCell {
     pub sites: Sites,
     pub symmetry: Symmetry,
     /// Twice the numbers of one cell.
@@ -22,12 +22,12 @@ pub struct Cell {
     pub states: Vec<Vec<Label>>,
 }
 
-impl Cell {
+impl UnitCell {
     /// From sites and the conserved numbers of one cell.
     ///
     /// # Errors
     /// For numbers that the sites do not have, or that one cell cannot hold.
-    pub fn new(sites: &Sites, sector: &Sector) -> Result<Arc<Cell>> {
+    pub fn new(sites: &Sites, sector: &Sector) -> Result<Arc<UnitCell>> {
         let (symmetry, target) = match conserved(sites, sector) {
             Ok(found) => found,
             Err(e) => return Err(too_short(sites, sector).unwrap_or(e)),
@@ -36,16 +36,16 @@ impl Cell {
             return Err(Error::input("a cell of an infinite chain with a total spin")
                 .hint("S is for finite chains; name Sz here"));
         }
-        Ok(Cell::of(sites, symmetry, target))
+        Ok(UnitCell::of(sites, symmetry, target))
     }
 
     /// From numbers that the cell is known to hold.
-    pub(super) fn of(sites: &Sites, symmetry: Symmetry, target: Label) -> Arc<Cell> {
+    pub(super) fn of(sites: &Sites, symmetry: Symmetry, target: Label) -> Arc<UnitCell> {
         let mut states: Vec<Vec<Label>> = (0..sites.count()).map(|i| symmetry.states(sites, i)).collect();
         if let Some(last) = states.last_mut() {
             last.iter_mut().for_each(|q| *q = symmetry.subtract(q, &target));
         }
-        Arc::new(Cell { sites: sites.clone(), symmetry, target, states })
+        Arc::new(UnitCell { sites: sites.clone(), symmetry, target, states })
     }
 
     /// Number of sites.
@@ -68,7 +68,7 @@ impl Cell {
     }
 
     /// Whether another cell has the same sites and numbers.
-    pub fn same(&self, other: &Cell) -> bool {
+    pub fn same(&self, other: &UnitCell) -> bool {
         self.count() == other.count()
             && self.sites.iter().zip(other.sites.iter()).all(|(a, b)| a == b)
             && self.symmetry == other.symmetry

@@ -11,7 +11,7 @@ use super::super::tensor::{
     Blocks, Tensor, adjoint, from_left, from_right, scaled_columns, scaled_rows, to_tensor,
 };
 use super::bonds::{Layout, Matrices, dominant, fixed_right, identity, past_left};
-use super::cell::Cell;
+use super::cell::UnitCell;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -47,7 +47,7 @@ fn scaled<T: Element>(all: &[Mat<T>], z: f64) -> Vec<Mat<T>> {
 
 /// A tensor with its bonds multiplied by matrices: `left` has rows of the new basis, `right` columns.
 pub(super) fn turned<T: Element>(
-    cell: &Cell,
+    cell: &UnitCell,
     site: usize,
     tensor: &Tensor<T>,
     before: (&Space, &[Mat<T>]),
@@ -64,7 +64,7 @@ pub(super) fn turned<T: Element>(
 
 /// The matrices of the left form of any tensors of full rank.
 fn left_form<T: Element>(
-    cell: &Arc<Cell>,
+    cell: &Arc<UnitCell>,
     spaces: &[Space],
     tensors: &[Tensor<T>],
 ) -> Result<Vec<Tensor<T>>> {
@@ -112,7 +112,11 @@ impl<T: Element> Uniform<T> {
     ///
     /// # Errors
     /// When a fixed point or decomposition does not converge.
-    pub(super) fn canonical(cell: &Arc<Cell>, spaces: &[Space], tensors: &[Tensor<T>]) -> Result<Uniform<T>> {
+    pub(super) fn canonical(
+        cell: &Arc<UnitCell>,
+        spaces: &[Space],
+        tensors: &[Tensor<T>],
+    ) -> Result<Uniform<T>> {
         let left = left_form(cell, spaces, tensors)?;
         Uniform::from_left_form(cell, spaces, left, &identity(&spaces[0]))
     }
@@ -135,7 +139,7 @@ impl<T: Element> Uniform<T> {
     }
 
     fn from_left_form(
-        cell: &Arc<Cell>,
+        cell: &Arc<UnitCell>,
         spaces: &[Space],
         left: Vec<Tensor<T>>,
         near: &Matrices<T>,
@@ -144,7 +148,7 @@ impl<T: Element> Uniform<T> {
     }
 
     fn right_of(
-        cell: &Arc<Cell>,
+        cell: &Arc<UnitCell>,
         spaces: &[Space],
         left: Vec<Tensor<T>>,
         near: &Matrices<T>,

@@ -15,7 +15,7 @@ use super::super::tensor::{
     Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor,
 };
 use super::automaton::Repeated;
-use super::cell::Cell;
+use super::cell::UnitCell;
 use super::environment::{Environments, left_basis, need_memory, right_basis, seen_from_right};
 use super::gauge::turned;
 use super::share::moved;
@@ -181,7 +181,7 @@ struct Pair<T> {
 
 /// Two sites between blocks.
 struct Two<'a, T> {
-    cell: &'a Cell,
+    cell: &'a UnitCell,
     /// The sites in the cell.
     sites: [usize; 2],
     left: Arc<Block<T>>,
@@ -341,7 +341,7 @@ impl<T: Element> Growth<T> {
     }
 
     /// The Hamiltonian's cell.
-    pub fn cell(&self) -> &Arc<Cell> {
+    pub fn cell(&self) -> &Arc<UnitCell> {
         &self.h.cell
     }
 
@@ -545,7 +545,7 @@ impl<T: Element> Growth<T> {
 
 /// A tensor times matrices behind it, to a basis in which all sectors are kept.
 pub(super) fn ended<T: Element>(
-    cell: &Cell,
+    cell: &UnitCell,
     site: usize,
     tensor: &Tensor<T>,
     behind: &Space,
@@ -571,7 +571,11 @@ impl<T: Element> Uniform<T> {
     ///
     /// # Errors
     /// When a fixed point or decomposition does not converge, or nothing is left.
-    pub(super) fn of_any(cell: &Arc<Cell>, spaces: &[Space], tensors: &[Tensor<T>]) -> Result<Uniform<T>> {
+    pub(super) fn of_any(
+        cell: &Arc<UnitCell>,
+        spaces: &[Space],
+        tensors: &[Tensor<T>],
+    ) -> Result<Uniform<T>> {
         let n = cell.count();
         let mut spaces = spaces.to_vec();
         let dims = |s: &Space, f: &dyn Fn(&Label) -> bool| -> Space {

@@ -8,7 +8,7 @@ use faer::Mat;
 use super::super::space::{Fusion, Label, Space, Symmetry};
 use super::super::tensor::{Tensor, adjoint};
 use super::bonds::{Layout, between};
-use super::cell::Cell;
+use super::cell::UnitCell;
 use super::growth::ended;
 use super::krylov::largest;
 use super::state::Uniform;
@@ -50,7 +50,7 @@ fn relabelled<T: Element>(
 }
 
 /// How many copies of a cell another one is.
-fn copies(large: &Cell, small: &Cell) -> Result<usize> {
+fn copies(large: &UnitCell, small: &UnitCell) -> Result<usize> {
     let (n, m) = (large.count(), small.count());
     let times = n / m.max(1);
     let symmetry = &small.symmetry;
@@ -120,7 +120,7 @@ impl<T: Element> Uniform<T> {
     ///
     /// # Errors
     /// When the other cell is not one of copies of this one.
-    pub fn repeated(&self, cell: &Arc<Cell>) -> Result<Uniform<T>> {
+    pub fn repeated(&self, cell: &Arc<UnitCell>) -> Result<Uniform<T>> {
         copies(cell, &self.cell)?;
         let (n, m) = (cell.count(), self.count());
         let symmetry = &self.cell.symmetry;
@@ -155,7 +155,7 @@ impl<T: Element> Uniform<T> {
     ///
     /// # Errors
     /// When this cell is none of copies of the other; when a decomposition does not converge.
-    pub fn folded(&self, cell: &Arc<Cell>) -> Result<(Uniform<T>, f64)> {
+    pub fn folded(&self, cell: &Arc<UnitCell>) -> Result<(Uniform<T>, f64)> {
         let (n, m) = (self.count(), cell.count());
         let symmetry = &self.cell.symmetry;
         if copies(&self.cell, cell)? == 1 {

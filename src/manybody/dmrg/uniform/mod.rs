@@ -23,7 +23,7 @@ mod storage;
 mod tests;
 
 pub use automaton::Repeated;
-pub use cell::Cell;
+pub use cell::UnitCell;
 pub use excite::{Asked, Excitations};
 pub use growth::{Growing, Grown, Growth};
 pub use search::Search;

@@ -8,7 +8,7 @@ use faer::Mat;
 use super::super::space::{Fusion, Label, Space};
 use super::super::state::State;
 use super::super::tensor::Tensor;
-use super::cell::Cell;
+use super::cell::UnitCell;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
@@ -36,7 +36,7 @@ struct Diagonal {
 ///
 /// # Errors
 /// When the sum does not fit the cell.
-pub fn lowest_cell_product(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
+pub fn lowest_cell_product(sum: &OpSum, cell: &UnitCell) -> Result<Vec<usize>> {
     let n = cell.count();
     let all: f64 = cell.states.iter().map(|s| s.len() as f64).product();
     if all > MOST as f64 {
@@ -120,7 +120,7 @@ pub fn lowest_cell_product(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
 }
 
 /// The same of a cell with too many products to try them all, by the terms within the cell alone.
-fn within(sum: &OpSum, cell: &Cell) -> Result<Vec<usize>> {
+fn within(sum: &OpSum, cell: &UnitCell) -> Result<Vec<usize>> {
     let n = cell.count();
     let mut inside = OpSum::new();
     for term in sum.terms().iter().filter(|t| t.factors.iter().all(|f| f.1 < n)) {
@@ -140,7 +140,7 @@ impl<T: Element> Uniform<T> {
     /// # Errors
     /// When the product is none of the cell; when a decomposition does not converge.
     pub fn random(
-        cell: &Arc<Cell>,
+        cell: &Arc<UnitCell>,
         product: &[usize],
         most: usize,
         seed: u64,

@@ -9,7 +9,7 @@ use super::super::dense::{product, square, thin_svd};
 use super::super::space::{Fusion, Label, Space};
 use super::super::tensor::{Tensor, adjoint, complex};
 use super::bonds::{Matrices, diagonal};
-use super::cell::Cell;
+use super::cell::UnitCell;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
 use crate::number::C64;
@@ -17,7 +17,7 @@ use crate::number::C64;
 /// A state of an infinite chain. Bond `i` lies before site `i` of the cell.
 #[derive(Debug, Clone)]
 pub struct Uniform<T> {
-    pub(in super::super) cell: Arc<Cell>,
+    pub(in super::super) cell: Arc<UnitCell>,
     /// The bases of the bonds, labelled by the numbers to the left less those of whole cells.
     pub(in super::super) spaces: Vec<Space>,
     /// Isometries from the left.
@@ -33,7 +33,7 @@ impl<T: Element> Uniform<T> {
     ///
     /// # Errors
     /// When there is not one for each site of the cell, or their numbers are not the cell's.
-    pub fn product(cell: &Arc<Cell>, states: &[usize]) -> Result<Uniform<T>> {
+    pub fn product(cell: &Arc<UnitCell>, states: &[usize]) -> Result<Uniform<T>> {
         let symmetry = &cell.symmetry;
         if states.len() != cell.count() {
             return Err(Error::input(format!("{} local states for a cell of {}", states.len(), cell.sites))
@@ -78,7 +78,7 @@ impl<T: Element> Uniform<T> {
     }
 
     /// The cell.
-    pub fn cell(&self) -> &Arc<Cell> {
+    pub fn cell(&self) -> &Arc<UnitCell> {
         &self.cell
     }
 

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::storage::{
     broken, described, headed, header_of, read_matrix, read_tensor, sites_json, space_json, write,
 };
-use super::cell::Cell;
+use super::cell::UnitCell;
 use super::state::Uniform;
 use crate::backend::matrix::records::Element;
 use crate::error::Result;
@@ -68,7 +68,7 @@ impl SavedUniform {
 
 fn read<T: Element>(header: &Value, numbers: &[u8]) -> Result<Uniform<T>> {
     let known = described(header)?;
-    let cell = Cell::of(&known.sites, known.symmetry, known.target);
+    let cell = UnitCell::of(&known.sites, known.symmetry, known.target);
     let n = cell.count();
     if known.spaces.len() != n {
         return Err(broken("not one basis a bond"));

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use super::bonds::{from_left, from_right, identity};
-use super::{Cell, Repeated, Search, Uniform, lowest_cell_product};
+use super::{Repeated, Search, Uniform, UnitCell, lowest_cell_product};
 use crate::backend::Device;
 use crate::backend::cpu::Cpu;
 use crate::manybody::{OpSum, Site, Sites, Tail};
 use crate::number::C64;
 use crate::task::{Interrupt, Task};
 
-fn cell(kind: &str, n: usize, sector: &[(&str, f64)]) -> Arc<Cell> {
+fn cell(kind: &str, n: usize, sector: &[(&str, f64)]) -> Arc<UnitCell> {
     let site = Site::named(kind, None).expect("a kind of site");
     let sites = Sites::uniform(site, n).expect("sites");
     let sector = sector.iter().map(|(name, q)| ((*name).to_string(), *q)).collect();
-    Cell::new(&sites, &sector).expect("a cell")
+    UnitCell::new(&sites, &sector).expect("a cell")
 }
 
 fn term(sum: &mut OpSum, z: f64, factors: &[(&str, usize)]) {

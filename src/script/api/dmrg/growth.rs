@@ -9,7 +9,7 @@ use rhai::{Dynamic, FLOAT, INT, Map};
 use super::uniform::HeldUniform;
 use super::{Either, either, either_map};
 use crate::manybody::Sites;
-use crate::manybody::dmrg::{Cell, Growing, Growth, Repeated};
+use crate::manybody::dmrg::{Growing, Growth, Repeated, UnitCell};
 use crate::number::C64;
 use crate::script::api::manybody::sector_of;
 use crate::script::rooms::Rooms;
@@ -103,7 +103,7 @@ mod growth_functions {
     /// ```
     #[rhai_fn(global, name = "folded", pure, return_raw)]
     pub fn folded(held: &mut HeldUniform, cell: Sites, sector: Map) -> Fallible<HeldUniform> {
-        let cell = Cell::new(&cell, &sector_of(&sector)?)?;
+        let cell = UnitCell::new(&cell, &sector_of(&sector)?)?;
         let alike: f64;
         let state = either_map!(&held.state, s => {
             let (psi, part) = s.folded(&cell)?;
@@ -127,7 +127,7 @@ mod growth_functions {
         let times = usize::try_from(times).unwrap_or(0);
         let sites = own.sites.repeated(times)?;
         let sector = own.sector().into_iter().map(|(name, q)| (name, q * times as f64)).collect();
-        let cell = Cell::new(&sites, &sector)?;
+        let cell = UnitCell::new(&sites, &sector)?;
         let state = either_map!(&held.state, s => Arc::new(s.repeated(&cell)?));
         Ok(HeldUniform { state, about: held.about.clone() })
     }

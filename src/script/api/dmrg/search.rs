@@ -9,7 +9,7 @@ use rhai::{Array, Dynamic, FLOAT, INT, Map};
 use super::uniform::{AnyUniform, HeldUniform};
 use super::{Either, either, either_map};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Cell, Repeated, Search, Uniform, lowest_cell_product};
+use crate::manybody::dmrg::{Repeated, Search, Uniform, UnitCell, lowest_cell_product};
 use crate::manybody::{OpSum, Sites};
 use crate::number::{C64, Series};
 use crate::script::api::manybody::sector_of;
@@ -30,7 +30,7 @@ type AnySearch = Either<Arc<Search<f64>>, Arc<Search<C64>>>;
 const DRAWN: u64 = 1 << 20;
 
 /// The local states of a cell by their names.
-fn named(cell: &Cell, names: &Array) -> Result<Vec<usize>> {
+fn named(cell: &UnitCell, names: &Array) -> Result<Vec<usize>> {
     let n = cell.sites.count();
     if names.len() != n {
         return Err(Error::input(format!("{} local states for a cell of {}", names.len(), cell.sites))
@@ -65,7 +65,7 @@ mod search_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn cell_mpo(h: OpSum, cell: Sites, sector: Map) -> Fallible<Arc<Repeated>> {
-        let cell = Cell::new(&cell, &sector_of(&sector)?)?;
+        let cell = UnitCell::new(&cell, &sector_of(&sector)?)?;
         Ok(Arc::new(Repeated::new(&h, &cell)?))
     }
 
@@ -109,7 +109,7 @@ mod search_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn uniform_product(cell: Sites, names: Array, sector: Map) -> Fallible<HeldUniform> {
-        let cell = Cell::new(&cell, &sector_of(&sector)?)?;
+        let cell = UnitCell::new(&cell, &sector_of(&sector)?)?;
         let state = Uniform::<f64>::product(&cell, &named(&cell, &names)?)?;
         Ok(HeldUniform { state: Either::Real(state.into()), about: Rc::default() })
     }
@@ -127,7 +127,7 @@ mod search_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn uniform_random(cell: Sites, names: Array, sector: Map, o: Options) -> Fallible<HeldUniform> {
-        let cell = Cell::new(&cell, &sector_of(&sector)?)?;
+        let cell = UnitCell::new(&cell, &sector_of(&sector)?)?;
         let first = match o.given("seed") {
             Some(_) => 0,
             None => session()?.draw(DRAWN),
@@ -147,7 +147,7 @@ mod search_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn lowest_of_cell(h: OpSum, cell: Sites, sector: Map) -> Fallible<Array> {
-        let cell = Cell::new(&cell, &sector_of(&sector)?)?;
+        let cell = UnitCell::new(&cell, &sector_of(&sector)?)?;
         let states = lowest_cell_product(&h, &cell)?;
         let name = |(i, s): (usize, usize)| -> Result<Dynamic> {
             Ok(cell.sites.site(i)?.states()[s].clone().into())

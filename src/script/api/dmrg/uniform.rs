@@ -9,7 +9,7 @@ use rhai::{Dynamic, FLOAT, INT, Map};
 use super::held::{need_own_name, number, saved_in_blocks, simple};
 use super::{Either, either};
 use crate::error::{Error, Result};
-use crate::manybody::dmrg::{Cell, SavedUniform, Uniform, sealed};
+use crate::manybody::dmrg::{SavedUniform, Uniform, UnitCell, sealed};
 use crate::manybody::{OpSum, Sites};
 use crate::number::memory::human;
 use crate::number::{C64, Series, Table, format};
@@ -41,7 +41,7 @@ pub(in crate::script) struct HeldUniform {
 }
 
 impl HeldUniform {
-    pub(super) fn cell(&self) -> Arc<Cell> {
+    pub(super) fn cell(&self) -> Arc<UnitCell> {
         either!(&self.state, s => s.cell().clone())
     }
 
