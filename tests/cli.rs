@@ -239,6 +239,18 @@ chebyshev(h);
         .with("syntax.rhai", "let = 3;");
     assert_eq!(place.run(&["check", "warn.rhai"]).code, 0);
     assert_eq!(place.run(&["check", "--strict", "warn.rhai"]).code, 1);
+    // All mistakes in one run, those of syntax and of types among them.
+    let place =
+        place.with("many.rhai", "let a = ;\nfn f(x) { x.sites }\nf(1.5);\nlet b = (1 + 2;\nprint(b + c);\n");
+    let many = place.run(&["check", "many.rhai"]);
+    let places: Vec<&str> =
+        many.err.lines().filter_map(|l| l.trim().strip_prefix("--> many.rhai:")).collect();
+    assert_eq!(places, ["1:9", "3:1", "4:15", "5:11"], "{}", many.err);
+    assert!(
+        many.err.contains("error: `f` cannot take (float): float has no property `sites` (line 2)"),
+        "{}",
+        many.err
+    );
     let unknown = place.run(&["check", "name.rhai"]);
     assert!(
         unknown.code == 1 && unknown.err.starts_with("error: no variable `qq`\n --> name.rhai:1:7\n"),
@@ -460,6 +472,10 @@ fn a_strange_script_stays_in_its_folder() {
         .with("box/there.rhai", "print(file_exists(\"../secret.csv\"));")
         .with("box/writes.rhai", "table(#{ y: [1.0] }).save(\"../out.csv\");")
         .with("box/appends.rhai", "append_text(\"../secret.csv\", \"2\");")
+        .with(
+            "box/checkpoint.rhai",
+            "let h = tight_binding(lattice::chain(8));\nkpm::moments(h, #{ moments: 8, checkpoint: \"../run.npz\" });",
+        )
         .with("box/imports.rhai", "import \"../other\" as other;\nprint(other::x);")
         .with("other.rhai", "export const x = 1;");
     let run = |script: &str| place.run(&["run", script, "--confine", "box", "-q"]);
@@ -475,6 +491,13 @@ fn a_strange_script_stays_in_its_folder() {
             "{script}: {said:?}"
         );
     }
+    let said = run("box/checkpoint.rhai");
+    assert!(
+        said.code == 1
+            && said.err.contains("error: the checkpoint `../run.npz` lies outside of `")
+            && said.err.contains("name the `checkpoint` by a path in it, or leave the option out"),
+        "{said:?}"
+    );
     assert!(!place.0.join("out.csv").exists() && place.read("secret.csv") == "x\n1\n");
     #[cfg(unix)]
     {

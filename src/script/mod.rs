@@ -8,6 +8,7 @@ pub mod citations;
 mod comparison;
 mod declaration;
 pub mod declared;
+pub mod definitions;
 pub(crate) mod device;
 pub mod diagnostics;
 mod direct;

@@ -281,9 +281,9 @@ impl<'a> Script<'a> {
                 // `a?.b` asks nothing of what is not there.
                 self.chain(pass, of.filter(|_| !flags.intersects(ASTFlags::NEGATED)), &pair.rhs)
             }
-            Expr::Index(pair, ..) => {
+            Expr::Index(pair, flags, _) => {
                 self.expression(pass, &pair.lhs);
-                self.expression(pass, &pair.rhs);
+                self.index(pass, &pair.rhs, *flags);
                 None
             }
             Expr::And(parts, _) | Expr::Or(parts, _) | Expr::Coalesce(parts, _) => {
@@ -309,12 +309,28 @@ impl<'a> Script<'a> {
                 let of = self.chain(pass, of, &pair.lhs);
                 self.chain(pass, of.filter(|_| !flags.intersects(ASTFlags::NEGATED)), &pair.rhs)
             }
-            Expr::Index(pair, ..) => {
+            Expr::Index(pair, flags, _) => {
                 self.chain(pass, of, &pair.lhs);
-                self.expression(pass, &pair.rhs);
+                self.index(pass, &pair.rhs, *flags);
                 None
             }
             _ => None,
+        }
+    }
+
+    /// What stands between brackets. Where the chain goes on behind them, the tree holds its rest with the index: `a[i].b` is
+    /// `a` at (`i`, then `b`).
+    fn index(&self, pass: &mut Pass, x: &Expr, flags: ASTFlags) {
+        match x {
+            Expr::Dot(pair, ..) if !flags.intersects(ASTFlags::BREAK) => {
+                self.expression(pass, &pair.lhs);
+                self.chain(pass, None, &pair.rhs);
+            }
+            Expr::Index(pair, inner, _) if !flags.intersects(ASTFlags::BREAK) => {
+                self.expression(pass, &pair.lhs);
+                self.index(pass, &pair.rhs, *inner);
+            }
+            x => drop(self.expression(pass, x)),
         }
     }
 
@@ -332,7 +348,8 @@ impl<'a> Script<'a> {
             let hint = if others.is_empty() || others.len() > 4 {
                 registry::no_property(self.engine, name, of)
             } else {
-                Some(format!("{} has one", others.join(", ")))
+                let one = if others.len() == 1 { "has" } else { "have" };
+                Some(format!("{} {one} one", others.join(", ")))
             };
             pass.say(with_hint(error, hint), position);
             return None;
@@ -591,6 +608,8 @@ mod tests {
             "let t = table(#{ x: [1] });\nt.x; t.x.sum();",
             "let x = 1; if type_of(x) == \"map\" { x.foo; }",
             "let m = #{ sites: |x| x };\nm.sites(3);",
+            // The index is no value of the chain that goes on behind it.
+            "let a = [lattice::chain(4)];\na[0].sites; a[-1].sites; a[0][1..2]; let m = #{ a: a }; m.a[0].sites;",
             "let a = [1, 2]; a.len(); a.len; \"abc\".len; 2.0.sqrt(); 2.abs();",
             "let s = linspace(0, 1, 3); sqrt(s).sum() + sin(1) + exp(I).re;",
             "eval(\"let q = 1\"); let a = 1; a.sites;",

@@ -3,7 +3,9 @@
   const spec = JSON.parse(document.getElementById("data").textContent);
   const main = document.getElementById("main");
   const FONT = spec.serif ? 'Times, "Times New Roman", serif' : "Helvetica, Arial, sans-serif";
-  const SIZE = spec.font || 13;
+  const SIZE = spec.font || 14;
+  // Nobody reads smaller ones.
+  const letters = (size) => Math.max(8, size);
   const UP = { "-": "⁻", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹" };
   const raised = (n) => "10" + [...String(n)].map((c) => UP[c]).join("");
   // Marks around what stands above or below the line, as the drawing program has them.
@@ -130,7 +132,9 @@
       }
       if (!(lo <= hi)) return [0, 1];
       const pad = hi > lo ? 0.05 * (hi - lo) : Math.abs(lo) * 0.1 || 1;
-      return [lo - pad, hi + pad];
+      // Bars stand on the axis.
+      const bars = this.curves().some((curve) => curve.style === "bars" && curve.right === right);
+      return [bars && lo === 0 ? 0 : lo - pad, bars && hi === 0 ? 0 : hi + pad];
     }
     /** The lower end of an error: on a logarithmic axis it would be infinitely far. */
     low(y, e, axis) {
@@ -168,7 +172,7 @@
       let from = x - (align === "center" ? whole / 2 : align === "right" ? whole : 0);
       [pen.textAlign, pen.textBaseline] = ["left", base];
       for (const [part, up, scale] of pieces(content)) {
-        pen.font = `${bold} ${size * scale}px ${FONT}`;
+        pen.font = `${bold} ${letters(size * scale)}px ${FONT}`;
         // Small letters stand on the line of the large ones.
         const down = base === "middle" ? (1 - scale) * 0.36 : base === "top" ? (1 - scale) * 0.8 : 0;
         pen.fillText(part, from, y + (down - up) * size);
@@ -177,7 +181,7 @@
     }
     measure(content, size = SIZE, bold = "") {
       return pieces(content).reduce((sum, [part, , scale]) => {
-        this.pen.font = `${bold} ${size * scale}px ${FONT}`;
+        this.pen.font = `${bold} ${letters(size * scale)}px ${FONT}`;
         return sum + this.pen.measureText(part).width;
       }, 0);
     }
@@ -489,6 +493,7 @@
           this.draw();
           return;
         }
+        this.values.style.display = "none";
         canvas.setPointerCapture(event.pointerId);
         down.set(event.pointerId, [x, y]);
         box = event.shiftKey && this.inside(x, y) ? [x, y] : null;
@@ -501,6 +506,7 @@
         down.set(event.pointerId, [x, y]);
         if (box) {
           this.draw();
+          this.pen.strokeStyle = "#222";
           this.pen.setLineDash([4, 3]);
           this.pen.strokeRect(box[0], box[1], x - box[0], y - box[1]);
           this.pen.setLineDash([]);

@@ -160,8 +160,9 @@
         row.append(cell);
       });
     }
-    const last = Math.min(rows.length, first + Math.floor(view / HIGH));
-    const of = rows.length === n ? `${n}` : `${rows.length} of ${n}`;
+    const seen = tall === total ? Math.round((scroll.scrollTop + view) / HIGH) : first + fit - 2;
+    const last = Math.min(rows.length, Math.max(first + 1, seen));
+    const of = rows.length === n ? `${n}` : `${rows.length} (of ${n} in all)`;
     count.textContent = rows.length
       ? `rows ${first + 1} to ${last} of ${of}. A click on a name sorts; filters: >0, <=1e-3, 1..2, =5, !=0, NaN.`
       : `no row of ${n} is left`;

@@ -238,11 +238,12 @@ fn closes(text: impl Iterator<Item = char>) -> bool {
     false
 }
 
-/// In brackets, unless it is one letter or a number.
+/// In brackets, unless it is one letter, with what stands above and below it, or a number.
 fn bracketed(text: String) -> String {
     let whole = text.chars().all(|c| c.is_ascii_digit() || c == '.');
-    let marks = text.chars().filter(|c| !matches!(*c, UP | DOWN | END));
-    if whole || marks.count() <= 1 { text } else { format!("({text})") }
+    let on_the_line = pieces(&text).into_iter().filter(|piece| piece.up == 0.0);
+    let letters: usize = on_the_line.map(|piece| piece.text.chars().count()).sum();
+    if whole || letters <= 1 { text } else { format!("({text})") }
 }
 
 /// A marked label cut into pieces.
@@ -409,7 +410,7 @@ mod tests {
             (r"\chi^{(2)}_\mathrm{DC}", "χ[^(2)][_DC]"),
             (r"\epsilon_\mathbf{k}", "ε[_k]"),
             (r"c^\dagger", "c[^†]"),
-            (r"\sqrt{2}, \sqrt{x + 1}, \frac{1}{2}, \frac{e^2}{h}", "√2, √(x + 1), 1/2, (e[^2])/h"),
+            (r"\sqrt{2}, \sqrt{x + 1}, \frac{1}{2}, \frac{e^2}{h}", "√2, √(x + 1), 1/2, e[^2]/h"),
             (r"\alpha{}x \{1\} \$ \_", "αx {1} $ _"),
             (r"\left( \sin k \right)", "( sin k )"),
             // What is no such thing stays.
