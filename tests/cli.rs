@@ -259,6 +259,35 @@ chebyshev(h);
     assert_eq!(place.run(&["check", "syntax.rhai"]).code, 1);
 }
 
+/// What `check` says must be so: of scripts that run it says nothing.
+#[test]
+fn no_script_of_the_project_is_called_wrong() {
+    let mut scripts = Vec::new();
+    for folder in ["scripts", "stdlib", "examples", "tests/golden"] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            // One that is wrong on purpose.
+            if path.extension().is_some_and(|e| e == "rhai") && !path.ends_with("unknown_option.rhai") {
+                scripts.push(std::path::absolute(path).unwrap().display().to_string());
+            }
+        }
+    }
+    assert!(scripts.len() > 100, "{scripts:?}");
+    let arguments: Vec<&str> = std::iter::once("check").chain(scripts.iter().map(String::as_str)).collect();
+    let said = Place::new("all").run(&arguments);
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[test]
+fn definitions_are_written() {
+    let place = Place::new("definitions");
+    let said = place.run(&["doc", "--definitions", "defs"]);
+    assert!(said.code == 0 && said.out.ends_with(" files of definitions in defs\n"), "{said:?}");
+    assert!(place.read("defs/kpm.d.rhai").starts_with("module kpm;\n"));
+    assert!(place.read("defs/__static__.d.rhai").contains("\nfn linspace(a: ?, b: ?, n: int) -> Series;\n"));
+    assert_eq!(place.run(&["doc", "dos", "--definitions", "defs"]).code, 2);
+}
+
 #[test]
 fn misspelled_options_are_found_without_running() {
     let script = "\

@@ -569,7 +569,7 @@ mod tests {
                 "fn f(x) { linspace(0, 1, x) }\nf(\"a\");",
                 "`f` cannot take (string): no function `linspace(int, int, string)`",
             ),
-            ("kpm::dos(\"a\", #{});", "no function `kpm::dos("),
+            ("lattice::chain(\"a\");", "(1, 10) no function `lattice::chain(string)`"),
             ("let h = tight_binding(lattice::chain(4));\nh.sites_of_it();", "no function `sites_of_it`"),
             ("fn f(n) { if n > 0 { return 1; } 2 }\nf(1).sites;", "int has no property `sites`"),
             ("fn f() { 1.sites }", "(1, 12) int has no property"),
