@@ -85,7 +85,13 @@
       this.canvas.setAttribute("aria-label", flat(what.title || what.ylabel || "plot"));
       this.values = document.createElement("div");
       this.values.className = "values";
-      place.append(this.canvas, this.values);
+      this.mark = document.createElement("div");
+      this.mark.className = "mark";
+      place.append(this.canvas, this.mark, this.values);
+      // Of rising abscissae the places in view are found without looking at all.
+      for (const curve of what.curves || []) {
+        curve.rising = curve.x.every((x, i) => x !== null && (i === 0 || x >= curve.x[i - 1]));
+      }
       this.pen = this.canvas.getContext("2d");
       this.home();
       this.listen();
@@ -154,6 +160,24 @@
       if (x === null || y === null) return null;
       const [u, v] = [this.unit(x, 0), this.unit(y, curve.right ? 2 : 1)];
       return Number.isFinite(u) && Number.isFinite(v) ? [this.px(u), this.py(v, curve.right)] : null;
+    }
+
+    /** The first place of a curve that may lie between two pixels, and the one behind the last. */
+    between(curve, a, b) {
+      const n = Math.min(curve.x.length, curve.y.length);
+      if (!curve.rising) return [0, n];
+      const [lo, hi] = this.view[0];
+      const value = (pixel) => this.number(lo + ((pixel - this.left) / this.wide) * (hi - lo), 0);
+      const search = (x) => {
+        let [from, to] = [0, n];
+        while (from < to) {
+          const middle = (from + to) >> 1;
+          if (curve.x[middle] < x) from = middle + 1;
+          else to = middle;
+        }
+        return from;
+      };
+      return [Math.max(0, search(value(a)) - 1), Math.min(n, search(value(b)) + 1)];
     }
 
     // ------------------------------------------------------------------ drawing
@@ -311,7 +335,7 @@
       const { pen } = this;
       const axis = curve.right ? 2 : 1;
       pen.strokeStyle = pen.fillStyle = curve.colour;
-      const n = Math.min(curve.x.length, curve.y.length);
+      const [first, behind] = this.between(curve, this.left, this.right);
       const ends = (i) => {
         const [y, e] = [curve.y[i], curve.error[i] || 0];
         return [this.low(y, e, axis), y + e].map((end) => this.py(this.unit(end, axis), curve.right));
@@ -319,8 +343,8 @@
       if (curve.style === "bars") return this.drawBars(curve, ends);
       const pieces = [];
       let piece = [];
-      for (let i = 0; i < n; i += 1) {
-        const at = this.at(curve, i);
+      for (const i of this.shownPlaces(curve, first, behind)) {
+        const at = i < 0 ? null : this.at(curve, i);
         if (at) piece.push([...at, i]);
         else if (piece.length) pieces.push(piece.splice(0));
       }
@@ -352,6 +376,32 @@
             this.dot(x, y, 3);
           }
         }
+      }
+    }
+    /** The places of a curve that are drawn: of many on a line of rising abscissae the lowest and the highest of each half pixel,
+     * and -1 where the line is broken. */
+    *shownPlaces(curve, first, behind) {
+      const step = Math.floor((behind - first) / (2 * this.wide));
+      const all = step < 4 || !curve.rising || curve.style !== "lines";
+      if (all) {
+        for (let i = first; i < behind; i += 1) yield i;
+        return;
+      }
+      const least = this.what.log[curve.right ? 2 : 1] ? 0 : -Infinity;
+      for (let from = first; from < behind; from += step) {
+        const to = Math.min(behind, from + step);
+        let [low, high, broken] = [-1, -1, false];
+        for (let i = from; i < to; i += 1) {
+          const y = curve.y[i];
+          if (y === null || !(y > least)) broken = true;
+          else {
+            if (low < 0 || y < curve.y[low]) low = i;
+            if (high < 0 || y > curve.y[high]) high = i;
+          }
+        }
+        if (low >= 0) yield Math.min(low, high);
+        if (low !== high) yield Math.max(low, high);
+        if (broken) yield -1;
       }
     }
     /** Of many points in one column of pixels the first, lowest, highest and last. */
@@ -453,7 +503,7 @@
         // Closer than numbers can tell apart nothing is to be seen.
         if (next[1] - next[0] > 1e-13 * size && Number.isFinite(size)) this.view[axis] = next;
       }
-      this.values.style.display = "none";
+      this.hush();
       this.draw();
     }
     zoom(x, y, factor) {
@@ -481,6 +531,7 @@
       }, { passive: false });
       canvas.addEventListener("dblclick", () => {
         this.home();
+        this.hush();
         this.draw();
       });
       const down = new Map();
@@ -493,7 +544,7 @@
           this.draw();
           return;
         }
-        this.values.style.display = "none";
+        this.hush();
         canvas.setPointerCapture(event.pointerId);
         down.set(event.pointerId, [x, y]);
         box = event.shiftKey && this.inside(x, y) ? [x, y] : null;
@@ -536,9 +587,7 @@
       canvas.addEventListener("pointerup", up);
       canvas.addEventListener("pointercancel", up);
       canvas.addEventListener("pointerleave", () => {
-        if (down.size) return;
-        this.values.style.display = "none";
-        this.draw();
+        if (!down.size) this.hush();
       });
       canvas.addEventListener("keydown", (event) => {
         const [x, y] = [this.left + this.wide / 2, this.top + this.high / 2];
@@ -558,33 +607,35 @@
     /** The values under the pointer. */
     point(x, y) {
       const found = this.inside(x, y) ? (this.what.map ? this.cell(x, y) : this.nearest(x, y)) : null;
-      this.draw();
       if (!found) {
-        this.values.style.display = "none";
+        this.hush();
         return;
       }
-      const { pen } = this;
-      pen.strokeStyle = "#222";
-      pen.beginPath();
-      pen.arc(found.x, found.y, 5, 0, 2 * Math.PI);
-      pen.stroke();
+      this.mark.style.display = "block";
+      this.mark.style.left = found.x + "px";
+      this.mark.style.top = found.y + "px";
       this.values.textContent = flat(found.text);
       this.values.style.display = "block";
       const [w, h] = [this.values.offsetWidth, this.values.offsetHeight];
       this.values.style.left = (found.x + 12 + w > this.width ? found.x - 12 - w : found.x + 12) + "px";
       this.values.style.top = Math.max(0, found.y - h - 8) + "px";
     }
+    /** No values are shown. */
+    hush() {
+      this.values.style.display = this.mark.style.display = "none";
+    }
     nearest(x, y) {
       let best = null;
       for (const curve of this.curves()) {
-        for (let i = 0; i < curve.x.length; i += 1) {
+        const [first, behind] = this.between(curve, x - 40, x + 40);
+        for (let i = first; i < behind; i += 1) {
           const at = this.at(curve, i);
           if (!at || !this.inside(...at)) continue;
           const distance = Math.hypot(at[0] - x, at[1] - y);
           if (!best || distance < best.distance) best = { curve, i, at, distance };
         }
       }
-      if (!best || best.distance > 60) return null;
+      if (!best || best.distance > 40) return null;
       const { what } = this;
       const { curve, i } = best;
       const across = what.categories.length ? what.categories[Math.round(curve.x[i]) - 1] : shown(curve.x[i]);
