@@ -212,7 +212,7 @@ impl Reader<'_> {
 
     /// Whether `_` stands between one letter and one letter or digit, as in `E_F`: names of columns are longer.
     fn alone(&self) -> bool {
-        let part = |c: &char| c.is_alphanumeric() || *c == '_';
+        let part = |c: &char| c.is_alphanumeric() || matches!(*c, '_' | '^');
         let mut before = self.out.chars().rev();
         let letter =
             before.next().is_some_and(char::is_alphabetic) && !before.next().is_some_and(|c| part(&c));
