@@ -227,10 +227,6 @@ mod tests {
         assert_eq!(style.detail.as_deref(), Some("string, default \"lines\""));
         let Some(lsp::Documentation::String(meaning)) = &style.documentation else { panic!("{style:?}") };
         assert!(meaning.contains("\"points\""), "{meaning}");
-        // `window` is a function, too.
-        let text = "chebyshev(h, #{ windo";
-        let found = answers.completion(text, text.len());
-        assert!(found.iter().all(|item| item.kind == Some(lsp::CompletionItemKind::FIELD)), "{found:?}");
     }
 
     #[test]

@@ -338,7 +338,7 @@ mod tests {
             assert_eq!(said(script).len(), 1, "{script}\n{:#?}", said(script));
         }
         // Before it everything is looked at.
-        assert_eq!(lines("let a = ;\nlinspce(1);\nfn f(x) {\n let b = 1;\n"), [1, 2, 4]);
+        assert_eq!(lines("let a = ;\nlinspce(1);\nfn f(x) {\n let b = 1;"), [1, 2, 4]);
     }
 
     #[test]

@@ -214,7 +214,8 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
         });
         return type_name(engine, &inside[..end.unwrap_or(inside.len())]);
     }
-    if ["Range<", "RangeInclusive<", "StepRange<"].iter().any(|range| rust.starts_with(range)) {
+    let generic = rust.split_once('<').map_or("", |(name, _)| name.rsplit("::").next().unwrap_or(name));
+    if ["Range", "RangeInclusive", "StepRange"].contains(&generic) {
         return "range".into();
     }
     let display = engine.map_type_name(rust);
