@@ -239,6 +239,18 @@ chebyshev(h);
         .with("syntax.rhai", "let = 3;");
     assert_eq!(place.run(&["check", "warn.rhai"]).code, 0);
     assert_eq!(place.run(&["check", "--strict", "warn.rhai"]).code, 1);
+    // All mistakes in one run, those of syntax and of types among them.
+    let place =
+        place.with("many.rhai", "let a = ;\nfn f(x) { x.sites }\nf(1.5);\nlet b = (1 + 2;\nprint(b + c);\n");
+    let many = place.run(&["check", "many.rhai"]);
+    let places: Vec<&str> =
+        many.err.lines().filter_map(|l| l.trim().strip_prefix("--> many.rhai:")).collect();
+    assert_eq!(places, ["1:9", "3:1", "4:15", "5:11"], "{}", many.err);
+    assert!(
+        many.err.contains("error: `f` cannot take (float): float has no property `sites` (line 2)"),
+        "{}",
+        many.err
+    );
     let unknown = place.run(&["check", "name.rhai"]);
     assert!(
         unknown.code == 1 && unknown.err.starts_with("error: no variable `qq`\n --> name.rhai:1:7\n"),
@@ -247,13 +259,42 @@ chebyshev(h);
     assert_eq!(place.run(&["check", "syntax.rhai"]).code, 1);
 }
 
+/// What `check` says must be so: of scripts that run it says nothing.
+#[test]
+fn no_script_of_the_project_is_called_wrong() {
+    let mut scripts = Vec::new();
+    for folder in ["scripts", "stdlib", "examples", "tests/golden"] {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            // One that is wrong on purpose.
+            if path.extension().is_some_and(|e| e == "rhai") && !path.ends_with("unknown_option.rhai") {
+                scripts.push(std::path::absolute(path).unwrap().display().to_string());
+            }
+        }
+    }
+    assert!(scripts.len() > 100, "{scripts:?}");
+    let arguments: Vec<&str> = std::iter::once("check").chain(scripts.iter().map(String::as_str)).collect();
+    let said = Place::new("all").run(&arguments);
+    assert_eq!(said.code, 0, "{}", said.err);
+}
+
+#[test]
+fn definitions_are_written() {
+    let place = Place::new("definitions");
+    let said = place.run(&["doc", "--definitions", "defs"]);
+    assert!(said.code == 0 && said.out.ends_with(" files of definitions in defs\n"), "{said:?}");
+    assert!(place.read("defs/kpm.d.rhai").starts_with("module kpm;\n"));
+    assert!(place.read("defs/__static__.d.rhai").contains("\nfn linspace(a: ?, b: ?, n: int) -> Series;\n"));
+    assert_eq!(place.run(&["doc", "dos", "--definitions", "defs"]).code, 2);
+}
+
 #[test]
 fn misspelled_options_are_found_without_running() {
     let script = "\
 let h = tight_binding(lattice::chain(8), #{ hoping: -1.0 });
 let n = 4;
 kpm::dos(h, #{ moments: n, vetcors: 2 });
-plot(h.spectrum, #{ titel: \"of a chain\" });
+plot(h.diagonal, #{ titel: \"of a chain\" });
 fn davidson(h, o) { o }
 davidson(h, #{ cuont: 3 });
 print(#{ momens: 3 });
@@ -460,6 +501,10 @@ fn a_strange_script_stays_in_its_folder() {
         .with("box/there.rhai", "print(file_exists(\"../secret.csv\"));")
         .with("box/writes.rhai", "table(#{ y: [1.0] }).save(\"../out.csv\");")
         .with("box/appends.rhai", "append_text(\"../secret.csv\", \"2\");")
+        .with(
+            "box/checkpoint.rhai",
+            "let h = tight_binding(lattice::chain(8));\nkpm::moments(h, #{ moments: 8, checkpoint: \"../run.npz\" });",
+        )
         .with("box/imports.rhai", "import \"../other\" as other;\nprint(other::x);")
         .with("other.rhai", "export const x = 1;");
     let run = |script: &str| place.run(&["run", script, "--confine", "box", "-q"]);
@@ -475,6 +520,13 @@ fn a_strange_script_stays_in_its_folder() {
             "{script}: {said:?}"
         );
     }
+    let said = run("box/checkpoint.rhai");
+    assert!(
+        said.code == 1
+            && said.err.starts_with("error: the checkpoint `box/../run.npz` lies outside of `")
+            && said.err.contains("name the `checkpoint` by a path in it, or leave the option out"),
+        "{said:?}"
+    );
     assert!(!place.0.join("out.csv").exists() && place.read("secret.csv") == "x\n1\n");
     #[cfg(unix)]
     {

@@ -103,6 +103,15 @@ fn an_editor_is_served() {
     assert!(messages.len() == 2 && messages[0].contains("no function `tight_bindin`"), "{messages:?}");
     assert!(messages[1].starts_with("unknown option `momens`"), "{messages:?}");
     assert_eq!(mistakes[1]["range"]["start"], json!({ "line": 1, "character": 20 }));
+    // A mistake of syntax hides no others.
+    let several = editor.write("let a = ;\nlet b = (1 + 2;\nlinspce(0, 1, 2);\n1.5.sites;\n");
+    let lines: Vec<u64> = several.iter().map(|m| m["range"]["start"]["line"].as_u64().unwrap()).collect();
+    assert_eq!(lines, [0, 1, 2, 3], "{several:?}");
+    editor.write("kpm::dos(h, #{ mom");
+    let found = editor.at("textDocument/completion", 0, 18);
+    assert_eq!(found[0]["label"], json!("moments"), "{found}");
+    assert!(found[0]["detail"].as_str().unwrap().starts_with("int"), "{found}");
+    assert!(found[0]["documentation"].as_str().unwrap().len() > 5, "{found}");
     let mended = "let h = tight_binding(lattice::chain(8));\nlet d = kpm::dos(h, #{ moments: 8 });\nh.";
     assert_eq!(editor.write(&mended[..mended.len() - 2]).len(), 0);
     editor.write(mended);

@@ -207,6 +207,13 @@ fn help_is_at_hand() {
     t.line("?linspce", "error: nothing is called `linspce`; did you mean `linspace`?");
     t.line("fn f(x) { x }", "> ");
     t.line("?f", "f(x)\n");
+    // A comment that is typed line by line belongs to the function that follows.
+    for line in ["/// Twice its argument.", "///", "/// Of any number.", "fn twice(y) {", "2 * y", "}"] {
+        t.keys(&format!("{line}\r"));
+    }
+    t.line("?twice", "twice(y)\n");
+    t.expect("Twice its argument.");
+    t.expect("Of any number.");
     t.leave();
 }
 

@@ -1,4 +1,4 @@
-//! `umklapp doc [NAME] [--all] [--book DIR]`.
+//! `umklapp doc [NAME] [--all] [--book DIR] [--definitions DIR]`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,8 +11,7 @@ use crate::output::files::write_bytes;
 use crate::output::{colours, out};
 use crate::script::diagnostics::Report;
 use crate::script::manual::{self, Style};
-use crate::script::registry::Entry;
-use crate::script::{Engine, reference, registry};
+use crate::script::{Engine, definitions, reference, registry};
 
 /// Arguments of `umklapp doc`.
 #[derive(Args)]
@@ -25,6 +24,9 @@ pub(crate) struct Doc {
     /// The reference as pages of the book, into this folder
     #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "all"])]
     book: Option<PathBuf>,
+    /// Definition files (`.d.rhai`) for editors whose own server for Rhai reads them, into this folder
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "all", "book"])]
+    definitions: Option<PathBuf>,
 }
 
 impl Doc {
@@ -37,7 +39,12 @@ impl Doc {
                 terminal.size_checked().map_or(100, |(_, columns)| usize::from(columns)).clamp(40, 110);
             let style = Style { colour: colours(&std::io::stdout()), width };
             if let Some(folder) = &self.book {
-                return write(&entries, folder);
+                let pages = reference::pages(&entries).into_iter().map(|page| (page.file, page.text));
+                return write(pages.collect(), folder, "pages");
+            }
+            if let Some(folder) = &self.definitions {
+                let files = definitions::files(&entries).into_iter().map(|file| (file.file, file.text));
+                return write(files.collect(), folder, "files of definitions");
             }
             match &self.name {
                 Some(name) => manual::page(&entries, name, style)
@@ -56,13 +63,12 @@ impl Doc {
     }
 }
 
-/// Writes the pages and says how many there are.
-fn write(entries: &[Entry], folder: &Path) -> Result<String> {
-    let pages = reference::pages(entries);
+/// Writes files, given by name and text, and says how many there are.
+fn write(files: Vec<(String, String)>, folder: &Path, what: &str) -> Result<String> {
     std::fs::create_dir_all(folder)
         .map_err(|e| Error::file(format!("cannot make the folder `{}`: {e}", folder.display())))?;
-    for page in &pages {
-        write_bytes(&folder.join(&page.file), page.text.as_bytes())?;
+    for (name, text) in &files {
+        write_bytes(&folder.join(name), text.as_bytes())?;
     }
-    Ok(format!("{} pages in {}", pages.len(), folder.display()))
+    Ok(format!("{} {what} in {}", files.len(), folder.display()))
 }

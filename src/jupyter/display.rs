@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::output::files::Data;
-use crate::output::html;
 use crate::output::plot::Plot;
 
 /// An SVG picture larger than this is left out: browsers take long over so many shapes, and notebooks grow. The PNG stays.
@@ -16,7 +15,7 @@ const LARGEST: usize = 2 << 20;
 pub(super) fn of_value(text: &str, data: Option<&Data>) -> Value {
     let mut bundle = Map::new();
     bundle.insert("text/plain".into(), text.into());
-    if let Some(html) = data.and_then(html::of) {
+    if let Some(html) = data.and_then(Data::html) {
         bundle.insert("text/html".into(), html.into());
     }
     bundle.into()

@@ -5,8 +5,8 @@ use lsp_types as lsp;
 use super::place;
 use crate::output::folders;
 use crate::repl::complete::{self, Names, Proposals};
-use crate::repl::lex::{self, Kind, Token};
 use crate::repl::scan::{self, Sort};
+use crate::script::lex::{self, Kind, Token};
 use crate::script::manual::{self, Style};
 use crate::script::registry::{self, Entry, Form};
 use crate::script::{Engine, stdlib};
@@ -72,8 +72,11 @@ impl Answers {
             return Vec::new();
         };
         let range = place::range(text, start..byte);
+        let options = complete::options_at(&names, &text[..byte]);
         let item = |proposal: complete::Proposal| {
             let (sort, entry) = scan::sort(&self.entries, &proposal);
+            let option = options.iter().find(|o| sort == Sort::Option && o.key == proposal.shown);
+            let meaning = option.map(|option| option.meaning.clone());
             let kind = match sort {
                 Sort::Function => lsp::CompletionItemKind::FUNCTION,
                 Sort::Method => lsp::CompletionItemKind::METHOD,
@@ -86,7 +89,8 @@ impl Answers {
             lsp::CompletionItem {
                 label: proposal.shown,
                 kind: Some(kind),
-                detail: entry.map(Entry::signature),
+                detail: option.map(|option| option.summary()).or(entry.map(Entry::signature)),
+                documentation: meaning.filter(|text| !text.is_empty()).map(lsp::Documentation::String),
                 text_edit: Some(lsp::CompletionTextEdit::Edit(lsp::TextEdit {
                     range,
                     new_text: proposal.put,
@@ -212,6 +216,17 @@ mod tests {
         assert!(labels("h.veloc").contains(&"velocity".to_string()));
         assert!(labels("kpm::d").contains(&"dos".to_string()));
         assert!(labels("kpm::dos(h, #{\n    ker").contains(&"kernel".to_string()));
+    }
+
+    #[test]
+    fn options_say_their_kind_default_and_meaning() {
+        let answers = answers();
+        let text = "plot(dos, #{ title: \"a\", st";
+        let found = answers.completion(text, text.len());
+        let [style] = found.as_slice() else { panic!("{found:?}") };
+        assert_eq!(style.detail.as_deref(), Some("string, default \"lines\""));
+        let Some(lsp::Documentation::String(meaning)) = &style.documentation else { panic!("{style:?}") };
+        assert!(meaning.contains("\"points\""), "{meaning}");
     }
 
     #[test]

@@ -4,8 +4,8 @@
 pub mod files;
 pub mod folders;
 pub mod golden;
-pub mod html;
 mod manifest;
+mod page;
 pub mod plot;
 pub mod progress;
 

@@ -9,7 +9,6 @@ use std::time::Duration;
 use rhai::Dynamic;
 
 use super::input::{self, Input};
-use super::lex;
 use super::magic::LIST;
 use super::paste;
 use super::session::{Session, Step};
@@ -17,6 +16,7 @@ use crate::confine;
 use crate::error::Error;
 use crate::number::memory::human;
 use crate::ranks;
+use crate::script::lex;
 use crate::script::{absent, api, examples, manual, stdlib};
 
 impl Session {

@@ -4,9 +4,10 @@ use std::any::TypeId;
 use std::collections::BTreeSet;
 
 use super::input::COMMANDS;
-use super::lex::{self, Kind, Token};
 use crate::number::Table;
+use crate::script::declared::OptionDoc;
 use crate::script::device::BACKENDS;
+use crate::script::lex::{self, Kind};
 use crate::script::registry::{self, Entry, Form};
 
 /// A variable as completion sees it.
@@ -71,24 +72,16 @@ pub fn proposals(names: &Names, line: &str) -> Proposals {
         }
         _ => {}
     }
-    let mut tokens: Vec<Token> = all;
-    let (start, part) = match tokens.last() {
-        Some(t) if matches!(t.kind, Kind::Word | Kind::Keyword) => {
-            let found = (t.range.start, &line[t.range.clone()]);
-            tokens.pop();
-            found
-        }
-        _ => (line.len(), ""),
-    };
-    tokens.retain(|t| t.kind != Kind::Space && t.kind != Kind::Comment);
-    let text = |t: &Token| line[t.range.clone()].to_string();
-    let before: Vec<String> = tokens.iter().map(text).collect();
+    let (start, before) = before(line);
+    let part = &line[start..];
     let found = match before.last().map(String::as_str) {
         Some("::") => members(names, before.get(before.len().wrapping_sub(2)).map_or("", String::as_str)),
         Some(".") if before.len() > 1 && before[before.len() - 2] == "." => general(names),
         Some(".") => fields(names, &before[..before.len() - 1]),
         _ => match options(names, &before) {
-            Some(keys) => keys,
+            Some(options) => {
+                options.iter().map(|option| plain(&option.key, &format!("{}: ", option.key))).collect()
+            }
             None => general(names),
         },
     };
@@ -254,8 +247,8 @@ pub fn callee(tokens: &[String]) -> Option<String> {
     if tokens[open] == "(" { path_before(&tokens[..open]) } else { None }
 }
 
-/// The option keys of the call whose option map is being typed, if one is, where a key can stand.
-fn options(names: &Names, before: &[String]) -> Option<Vec<Proposal>> {
+/// The options of the call whose option map is being typed that are not given yet, where a key can stand.
+fn options(names: &Names, before: &[String]) -> Option<Vec<OptionDoc>> {
     let open = innermost(before)?;
     if before[open] != "#{" || !matches!(before.last()?.as_str(), "#{" | ",") {
         return None;
@@ -263,11 +256,27 @@ fn options(names: &Names, before: &[String]) -> Option<Vec<Proposal>> {
     let path = callee(&before[..open])?;
     let given: BTreeSet<&str> =
         before[open..].windows(2).filter(|w| w[1] == ":").map(|w| w[0].as_str()).collect();
-    let options = registry::options(&names.entries, &path);
-    let open = options.iter().map(|option| option.key.as_str()).filter(|key| !given.contains(key));
-    let mut keys: Vec<Proposal> = open.map(|key| plain(key, &format!("{key}: "))).collect();
-    keys.sort();
-    (!keys.is_empty()).then_some(keys)
+    let mut options = registry::options(&names.entries, &path);
+    options.retain(|option| !given.contains(option.key.as_str()));
+    options.sort_by(|a, b| a.key.cmp(&b.key));
+    (!options.is_empty()).then_some(options)
+}
+
+/// What the call declares whose option map is being typed at the end of a line, of the options that are not given yet.
+pub fn options_at(names: &Names, line: &str) -> Vec<OptionDoc> {
+    options(names, &before(line).1).unwrap_or_default()
+}
+
+/// Where the word begins that is being written at the end of a line, and the tokens before it.
+fn before(line: &str) -> (usize, Vec<String>) {
+    let mut tokens = lex::tokens(line);
+    let word = tokens.last().filter(|t| matches!(t.kind, Kind::Word | Kind::Keyword)).map(|t| t.range.start);
+    if word.is_some() {
+        tokens.pop();
+    }
+    tokens.retain(|t| t.kind != Kind::Space && t.kind != Kind::Comment);
+    let texts = tokens.iter().map(|t| line[t.range.clone()].to_string());
+    (word.unwrap_or(line.len()), texts.collect())
 }
 
 /// The parameters that the function just opened takes, to hint at them; nothing once an argument stands.

@@ -13,8 +13,8 @@ use rustyline::{
 };
 
 use super::complete::{self, Names, Proposals};
-use super::lex::{self, Kind};
 use super::{input, paint};
+use crate::script::lex::{self, Kind};
 
 /// Everything the editor asks.
 pub(super) struct Assistant {

@@ -2,7 +2,7 @@
 
 use rhai::{ParseErrorType, Position};
 
-use super::lex;
+use crate::script::lex;
 
 /// The commands that begin with `%`.
 pub(super) const COMMANDS: [&str; 13] = [
@@ -131,10 +131,21 @@ pub(super) fn parser() -> rhai::Engine {
     parser
 }
 
-/// Whether a piece of script wants another line: its brackets, its texts or its last statement are still open.
+/// Whether a text ends with a comment `///`, which belongs to the function that follows.
+fn documents(text: &str) -> bool {
+    let last = lex::tokens(text).into_iter().rfind(|t| t.kind != lex::Kind::Space);
+    last.is_some_and(|t| {
+        t.kind == lex::Kind::Comment
+            && text[t.range.clone()].starts_with("///")
+            && !text[t.range].starts_with("////")
+    })
+}
+
+/// Whether a piece of script wants another line: its brackets, its texts or its last statement are still open, or the function
+/// that it describes is to come.
 pub(super) fn incomplete(parser: &rhai::Engine, text: &str) -> bool {
     if !matches!(read(text), Input::Script(_)) {
-        return lex::open_comment(text);
+        return lex::open_comment(text) || documents(text);
     }
     if lex::open_comment(text) {
         return true;
@@ -222,6 +233,8 @@ mod tests {
             "kpm::dos(h, #{",
             "x.",
             "let t = [\n 1,\n",
+            "/// Twice.",
+            "/// Twice.\n///\n/// # Example",
         ] {
             assert!(incomplete(&parser, text), "{text}");
         }
@@ -236,6 +249,8 @@ mod tests {
             "%time f(",
             "",
             "// a",
+            "//// a",
+            "/// a\nfn f() { 1 }",
             "`a\nb`",
             "'ab",
         ] {

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::input;
 use super::session::{Done, Session, Step};
-use super::{input, lex};
 use crate::error::{Error, Result, nearest};
 use crate::output::files::write_bytes;
 use crate::output::progress::seconds;
 use crate::output::tell;
+use crate::script::lex;
 
 /// What `%help` says, and `help()` before its lists.
 pub(super) const LIST: &str = "  ?name, help(name)  the page of a function, module, type or variable

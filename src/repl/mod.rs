@@ -6,7 +6,6 @@ mod commands;
 pub mod complete;
 mod helper;
 mod input;
-pub mod lex;
 mod magic;
 mod paint;
 mod paste;

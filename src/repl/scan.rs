@@ -5,7 +5,7 @@ use std::any::TypeId;
 use std::ops::Range;
 
 use super::complete::{self, Names, Proposal, Variable};
-use super::lex::{self, Kind, Token};
+use crate::script::lex::{self, Kind, Token};
 use crate::script::registry::{Entry, Form};
 
 /// What a proposal stands for.
@@ -22,13 +22,16 @@ pub enum Sort {
 
 /// What a proposal stands for, and its entry where the language has one.
 pub fn sort<'a>(entries: &'a [Entry], proposal: &Proposal) -> (Sort, Option<&'a Entry>) {
+    // An option may be called as a function is.
+    if proposal.put.ends_with(": ") {
+        return (Sort::Option, None);
+    }
     let entry = entries.iter().find(|e| e.name == proposal.shown && !e.doc.is_empty());
     let sort = match entry.map(|e| e.form) {
         Some(Form::Function) => Sort::Function,
         Some(Form::Method) => Sort::Method,
         Some(Form::Property) => Sort::Property,
         None if proposal.put.ends_with("::") => Sort::Module,
-        None if proposal.put.ends_with(": ") => Sort::Option,
         None if proposal.put.ends_with('(') => Sort::Function,
         None if lex::KEYWORDS.contains(&proposal.put.as_str()) => Sort::Keyword,
         None => Sort::Variable,

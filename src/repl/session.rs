@@ -9,7 +9,6 @@ use rustyline::completion::{FilenameCompleter, Pair};
 
 use super::complete::{self, Names, Proposal, Proposals, Variable};
 use super::input;
-use super::lex::{self, Kind as Piece};
 use super::scan::{self, Sort};
 use super::{paint, paste};
 use crate::error::{Error, Kind};
@@ -18,6 +17,7 @@ use crate::output::files::Data;
 use crate::output::{colours, end_alone, folders, tell};
 use crate::ranks;
 use crate::script::diagnostics::{Report, Section};
+use crate::script::lex::{self, Kind as Piece};
 use crate::script::manual::Style;
 use crate::script::registry::{self, Entry, Form, Parameter};
 use crate::script::{Engine, Outcome, api};

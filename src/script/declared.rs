@@ -45,6 +45,15 @@ impl OptionDoc {
         self.default == "required"
     }
 
+    /// Kind and default in short: "int, default 512".
+    pub fn summary(&self) -> String {
+        match self.default.as_str() {
+            "" => self.kind.clone(),
+            "required" => format!("{}, required", self.kind),
+            default => format!("{}, default {default}", self.kind),
+        }
+    }
+
     /// What it may be, for a message.
     fn wanted(&self) -> String {
         self.kind.split(" or ").map(in_words).collect::<Vec<_>>().join(" or ")

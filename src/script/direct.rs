@@ -118,15 +118,7 @@ impl Direct {
     /// says whether `options(opts)` is rewritten.
     fn function(&self, mut function: ScriptFuncDef, reads: bool, module: bool) -> ScriptFuncDef {
         let (first, last) = (function.body.start_position(), function.body.end_position());
-        let mut alone = Module::new();
-        alone.set_script_fn(function.clone());
-        let mut body = Vec::new();
-        AST::new([], alone).walk(&mut |path: &[ASTNode]| {
-            if let [ASTNode::Stmt(statement)] = path {
-                body.push((*statement).clone());
-            }
-            true
-        });
+        let mut body = body_of(&function);
         // A closure has no doc comment that could declare options.
         let reads = reads && !function.name.starts_with("anon$");
         let doc = || registry::doc(function.comments.iter().map(|line| &**line));
@@ -147,6 +139,20 @@ impl Direct {
         }
         function
     }
+}
+
+/// The statements of a function, which Rhai shows to nobody who asks for them plainly.
+pub(super) fn body_of(function: &ScriptFuncDef) -> Vec<Stmt> {
+    let mut alone = Module::new();
+    alone.set_script_fn(function.clone());
+    let mut body = Vec::new();
+    AST::new([], alone).walk(&mut |path: &[ASTNode]| {
+        if let [ASTNode::Stmt(statement)] = path {
+            body.push((*statement).clone());
+        }
+        true
+    });
+    body
 }
 
 /// Walks through a script and rewrites its comparisons, and how its functions read their options.

@@ -16,7 +16,7 @@ use super::direct::{self, Direct};
 use super::modules::Files;
 use super::rooms::Rooms;
 use super::session::{Session, Settings};
-use super::{Failure, api, comparison, lint, options, registry, stdlib};
+use super::{Failure, api, comparison, lint, options, recover, registry, stdlib, types};
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 use crate::output::tell;
@@ -201,28 +201,23 @@ impl Engine {
         traps.iter().map(|f| Report::at(&f.error, f.position, &text, name, true)).collect()
     }
 
-    /// What is wrong with a script, without running it: errors of syntax, variables and functions that do not exist, misspelled
+    /// What is wrong with a script, without running it: all errors of syntax, variables and functions that do not exist, misspelled
     /// options, and the warnings of [`Engine::lint`]; in the order of lines.
     pub fn check(&mut self, text: &str, name: Option<&str>) -> Vec<Report> {
         let text = comment_out_shebang(text);
-        self.rhai.set_strict_variables(true);
-        let compiled = self.rhai.compile_with_scope(&self.scope, &text);
-        self.rhai.set_strict_variables(false);
+        let read = recover::read(&mut self.rhai, &self.scope, &text);
         let mut found = self.lint(&text, name);
-        let calls = |ast: &AST| -> Vec<Report> {
-            let mut unknown = lint::unknown_functions(&self.rhai, ast, &text);
-            unknown.extend(lint::wrong_options(&self.rhai, ast, &text));
-            unknown.iter().map(|f| Report::at(&f.error, f.position, &text, name, false)).collect()
-        };
-        match compiled {
-            Ok(ast) => found.extend(calls(&ast)),
-            Err(e) => {
-                let failure = strict_error(*e.0, e.1);
-                found.push(Report::of(&self.rhai, &self.scope, &text, name, &failure));
-                // A variable that is not there hides nothing else.
-                let lenient = self.rhai.compile_with_scope(&self.scope, &text).ok();
-                found.extend(lenient.iter().flat_map(calls));
-            }
+        for (mistake, position) in read.mistakes {
+            let failure = strict_error(mistake, position);
+            found.push(Report::of(&self.rhai, &self.scope, &text, name, &failure));
+        }
+        if let Some(ast) = &read.ast {
+            let mut unknown = lint::unknown_functions(&self.rhai, ast, &text, &read.lost);
+            unknown.extend(lint::wrong_options(&self.rhai, ast, &text, &read.lost));
+            let told: BTreeSet<Position> = unknown.iter().map(|f| f.position).collect();
+            let types = types::mismatches(&self.rhai, ast, &read.lost);
+            unknown.extend(types.into_iter().filter(|f| !told.contains(&f.position)));
+            found.extend(unknown.iter().map(|f| Report::at(&f.error, f.position, &text, name, false)));
         }
         found.sort_by_key(|report| report.position);
         found

@@ -131,8 +131,14 @@ const BUILT_IN: [&str; 12] = [
     "export",
 ];
 
-/// Errors about calls of functions that do not exist, or not with so many arguments.
-pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec<Finding> {
+/// Errors about calls of functions that do not exist, or not with so many arguments. Nothing is said of names that are `lost`: they
+/// stand in what could not be read.
+pub(super) fn unknown_functions(
+    engine: &Engine,
+    ast: &AST,
+    source: &str,
+    lost: &BTreeSet<String>,
+) -> Vec<Finding> {
     // Numbers of parameters by path.
     let mut known: BTreeMap<String, BTreeSet<usize>> = BTreeMap::new();
     let natives = engine.collect_fn_metadata(
@@ -174,7 +180,7 @@ pub(super) fn unknown_functions(engine: &Engine, ast: &AST, source: &str) -> Vec
             return true;
         }
         let namespace = namespace_of(call);
-        let local = namespace.is_empty() && values.contains(name);
+        let local = namespace.is_empty() && (values.contains(name) || lost.contains(name));
         let imported = namespace.first().is_some_and(|first| !modules.contains(first));
         if local || imported {
             return true;
@@ -234,7 +240,12 @@ fn values(engine: &Engine, source: &str) -> BTreeSet<String> {
 
 /// Errors about options in a literal map that a function does not declare, or of another kind than it declares: what the call
 /// itself would say.
-pub(super) fn wrong_options(engine: &Engine, ast: &AST, source: &str) -> Vec<Finding> {
+pub(super) fn wrong_options(
+    engine: &Engine,
+    ast: &AST,
+    source: &str,
+    lost: &BTreeSet<String>,
+) -> Vec<Finding> {
     let entries = registry::entries(engine, false);
     let own: BTreeMap<&str, String> =
         ast.iter_functions().map(|f| (f.name, registry::doc(f.comments.iter().copied()))).collect();
@@ -255,7 +266,7 @@ pub(super) fn wrong_options(engine: &Engine, ast: &AST, source: &str) -> Vec<Fin
         let namespace = namespace_of(call);
         let name = call.name.as_str();
         // What is called as a method may be a function that a map holds under that name.
-        if method && values.contains(name) {
+        if method && values.contains(name) || namespace.is_empty() && lost.contains(name) {
             return true;
         }
         let options = match own.get(name).filter(|_| namespace.is_empty()) {
@@ -317,7 +328,7 @@ fn literal_map(argument: &Expr) -> Vec<(String, Option<Dynamic>, Position)> {
     }
 }
 
-fn with_hint(error: Error, hint: Option<String>) -> Error {
+pub(super) fn with_hint(error: Error, hint: Option<String>) -> Error {
     match hint {
         Some(hint) => error.hint(hint),
         None => error,
@@ -325,7 +336,7 @@ fn with_hint(error: Error, hint: Option<String>) -> Error {
 }
 
 /// The modules before a call's name.
-fn namespace_of(call: &FnCallExpr) -> Vec<String> {
+pub(super) fn namespace_of(call: &FnCallExpr) -> Vec<String> {
     call.namespace.path.iter().map(|ident| ident.name.to_string()).collect()
 }
 

@@ -214,7 +214,8 @@ pub fn type_name(engine: &Engine, rust: &str) -> String {
         });
         return type_name(engine, &inside[..end.unwrap_or(inside.len())]);
     }
-    if ["Range<", "RangeInclusive<", "StepRange<"].iter().any(|range| rust.starts_with(range)) {
+    let generic = rust.split_once('<').map_or("", |(name, _)| name.rsplit("::").next().unwrap_or(name));
+    if ["Range", "RangeInclusive", "StepRange"].contains(&generic) {
         return "range".into();
     }
     let display = engine.map_type_name(rust);
@@ -348,7 +349,11 @@ pub(super) fn did_you_mean(engine: &Engine, name: &str) -> Option<String> {
     if !same.is_empty() {
         let more = same.len().saturating_sub(4);
         same.truncate(4);
-        let rest = if more > 0 { format!(" and {more} more ways") } else { String::new() };
+        let rest = match more {
+            0 => String::new(),
+            1 => " and 1 more way".into(),
+            more => format!(" and {more} more ways"),
+        };
         return Some(format!("it can be called as {}{rest}", same.join(", ")));
     }
     if let Some((_, now)) = rooms::MOVED.iter().find(|(old, _)| *old == name) {

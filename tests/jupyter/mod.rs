@@ -111,9 +111,11 @@ fn pictures_and_tables_are_shown_in_several_formats() {
     // The signature of a PNG file, in base64.
     assert!(shown["image/png"].as_str().unwrap().starts_with("iVBORw0KGgo"));
     assert!(shown["text/plain"].as_str().unwrap().lines().count() > 10);
-    // Into a file nothing is shown.
+    // What goes into a file is shown as well.
     let file = client.execute("plot(t, sin(t), #{ file: \"wave.svg\" })");
-    assert!(file.of("display_data").is_empty() && client.folder().join("wave.svg").exists());
+    let shown = file.of("display_data");
+    assert!(shown.len() == 1 && client.folder().join("wave.svg").exists());
+    assert!(shown[0]["data"]["image/svg+xml"].as_str().unwrap().contains("<svg"));
 
     // Progress is one display, which is changed.
     let work = client.execute(

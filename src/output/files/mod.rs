@@ -7,6 +7,7 @@ mod beside;
 mod check;
 mod hdf5;
 mod hold;
+mod html;
 mod json;
 mod market;
 mod named;
@@ -123,22 +124,30 @@ impl Data {
     }
 }
 
-/// The formats, by extension.
+/// The formats that are written and read, by extension.
 const WRITTEN: [&str; 9] = ["csv", "tsv", "txt", "dat", "json", "npz", "npy", "h5", "hdf5"];
 
-fn extension(path: &Path) -> Result<String> {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
-    if WRITTEN.contains(&extension.as_str()) {
+/// The format of pages for people, which are not read back.
+const PAGE: &str = "html";
+
+fn ending(path: &Path) -> String {
+    path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default()
+}
+
+fn extension(path: &Path, also: Option<&str>) -> Result<String> {
+    let extension = ending(path);
+    let known = || WRITTEN.into_iter().chain(also);
+    if known().any(|e| e == extension) {
         return Ok(extension);
     }
-    let known = WRITTEN.map(|e| format!(".{e}")).join(", ");
+    let names = known().map(|e| format!(".{e}")).collect::<Vec<_>>().join(", ");
     let what = if extension.is_empty() {
         format!("`{}` has no extension to name its format", path.display())
     } else {
         format!("no format is known by the extension `.{extension}`")
     };
-    let error = Error::input(format!("{what}; there are {known}"));
-    Err(match nearest(&extension, WRITTEN) {
+    let error = Error::input(format!("{what}; there are {names}"));
+    Err(match nearest(&extension, known()) {
         Some(near) if !extension.is_empty() => error.hint(format!("did you mean `.{near}`?")),
         _ if matches!(extension.as_str(), "svg" | "png") => error.hint("pictures are made by `plot`"),
         _ if extension == "mat" => error
@@ -148,9 +157,9 @@ fn extension(path: &Path) -> Result<String> {
 }
 
 /// Extensions that promise a format, of this program or of others.
-const PROMISES: [&str; 22] = [
+const PROMISES: [&str; 23] = [
     "csv", "tsv", "txt", "json", "npz", "npy", "mtx", "dmrg", "nersc", "lime", "ildg", "h5", "hdf5", "hdf",
-    "svg", "png", "pdf", "zip", "gz", "mat", "nc", "rhai",
+    "svg", "png", "pdf", "html", "zip", "gz", "mat", "nc", "rhai",
 ];
 
 /// Refuses a name that promises a format other than these.
@@ -158,7 +167,7 @@ const PROMISES: [&str; 22] = [
 /// # Errors
 /// A name such as `a.npz` for `what` that is never written as one.
 pub fn need_extension(path: &Path, own: &[&str], what: &str) -> Result<()> {
-    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let extension = ending(path);
     if !PROMISES.contains(&extension.as_str()) || own.contains(&extension.as_str()) {
         return Ok(());
     }
@@ -169,15 +178,15 @@ pub fn need_extension(path: &Path, own: &[&str], what: &str) -> Result<()> {
 
 /// Refuses a name that [`save`] knows no format for.
 pub fn need_format(path: &Path) -> Result<()> {
-    extension(path).map(drop)
+    extension(path, None).map(drop)
 }
 
 /// Saves the data in the format that the extension names: `.csv`, `.tsv`, `.txt`, `.dat`, `.json`, `.npz`, `.npy`,
-/// `.h5`.
+/// `.h5`, and `.html` for people.
 /// The file appears whole or not at all; an older file of that name survives a failure.
 pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) -> Result<()> {
     let path = path.as_ref();
-    let extension = extension(path)?;
+    let extension = extension(path, Some(PAGE))?;
     match extension.as_str() {
         "csv" => text::save(data, path, manifest, text::Layout::Csv),
         "tsv" => text::save(data, path, manifest, text::Layout::Tsv),
@@ -185,6 +194,7 @@ pub fn save(data: &Data, path: impl AsRef<Path>, manifest: Option<&Manifest>) ->
         "npz" => npz::save_npz(data, path, manifest),
         "npy" => npz::save_npy(data, path),
         "h5" | "hdf5" => hdf5::save(data, path, manifest),
+        PAGE => html::save(data, path, manifest),
         _ => text::save(data, path, manifest, text::Layout::Aligned),
     }
 }
@@ -208,7 +218,11 @@ pub fn load(path: impl AsRef<Path>) -> Result<Data> {
 /// program ends with a check, which must be right.
 pub fn load_all(path: impl AsRef<Path>) -> Result<Contents> {
     let path = path.as_ref().to_path_buf();
-    let (extension, read) = (extension(&path)?, path.clone());
+    if ending(&path) == PAGE {
+        return Err(Error::file(format!("cannot read `{}`: a page of HTML is for people", path.display()))
+            .hint("save the table as `.csv`, `.json` or `.npz`, too"));
+    }
+    let (extension, read) = (extension(&path, None)?, path.clone());
     // Parsers do not look for Ctrl-C, so they run apart from this thread, which does.
     let loaded = task::apart(move || {
         let one = match extension.as_str() {

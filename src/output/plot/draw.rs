@@ -7,7 +7,7 @@ use kuva::render::layout::{Layout, TickFormat};
 use kuva::render::plots::Plot as Drawn;
 use kuva::render::render::{Primitive, Scene, TextAnchor, render_multiple, render_twin_y};
 
-use super::letters::shifted;
+use super::label::{self, raised};
 use super::{Content, Curve, Map, Plot, Style};
 use crate::error::{Error, Result};
 use crate::number::format::{plain, real};
@@ -23,12 +23,13 @@ const CELLS: usize = 256;
 impl Plot {
     /// The plot as an SVG document.
     pub fn svg(&self) -> Result<String> {
-        Ok(SvgBackend::new().render_scene(&self.tidy().scene(self.size)?))
+        Ok(label::in_svg(SvgBackend::new().render_scene(&self.tidy().scene(self.size)?)))
     }
 
     /// The plot as a PNG picture.
     pub fn png(&self) -> Result<Vec<u8>> {
-        let scene = self.tidy().scene(self.size)?;
+        let mut scene = self.tidy().scene(self.size)?;
+        label::apart(&mut scene);
         let scale = self.dots as f32;
         kuva::PngBackend::new().with_scale(scale).render_scene(&scene).map_err(Error::internal)
     }
@@ -38,10 +39,16 @@ impl Plot {
         super::pdf::document(&self.tidy().scene(self.size)?, self.serif)
     }
 
-    /// The plot with texts of one line without control characters, which neither XML nor terminals can have.
+    /// The plot with texts of one line without control characters, which neither XML nor terminals can have, and with marks
+    /// around what stands above and below the line.
     pub(super) fn tidy(&self) -> Plot {
+        self.labelled(label::marked)
+    }
+
+    /// As [`Plot::tidy`], with labels read by this function.
+    pub(super) fn labelled(&self, read: fn(&str) -> String) -> Plot {
         let tidy = |text: &mut String| {
-            *text = raised(&plain(text).replace(['\n', '\t', '\u{fffe}', '\u{ffff}'], " "));
+            *text = read(&plain(text).replace(['\n', '\t', '\u{fffe}', '\u{ffff}'], " "));
         };
         let mut plot = self.clone();
         tidy(&mut plot.title);
@@ -53,7 +60,9 @@ impl Plot {
         match &mut plot.content {
             Content::Curves(curves) => curves.iter_mut().for_each(|curve| tidy(&mut curve.name)),
             Content::Map(map) => tidy(&mut map.label),
-            Content::Panels(rows) => rows.iter_mut().flatten().for_each(|panel| *panel = panel.tidy()),
+            Content::Panels(rows) => {
+                rows.iter_mut().flatten().for_each(|panel| *panel = panel.labelled(read))
+            }
         }
         plot
     }
@@ -296,7 +305,7 @@ impl Plot {
     }
 
     /// The abscissa ends where the data end.
-    fn extent(&self) -> Option<(f64, f64)> {
+    pub(super) fn extent(&self) -> Option<(f64, f64)> {
         match &self.content {
             Content::Map(map) => Some(edges(&map.x)),
             Content::Panels(_) => None,
@@ -343,7 +352,7 @@ impl Plot {
         needed(xs, self.log_x, self.x_range).max(needed(ys, self.log_y && !map, self.y_range)).clamp(5, 12)
     }
 
-    fn map_extent(&self) -> Option<(f64, f64)> {
+    pub(super) fn map_extent(&self) -> Option<(f64, f64)> {
         match &self.content {
             Content::Map(map) => Some(edges(&map.y)),
             Content::Curves(_) | Content::Panels(_) => None,
@@ -421,45 +430,6 @@ pub(super) fn drawn_together(left: Vec<Drawn>, right: Vec<Drawn>, layout: Layout
     if right.is_empty() { render_multiple(left, layout) } else { render_twin_y(left, right, layout) }
 }
 
-/// A text with what stands in `^{..}` and `_{..}` raised and lowered, and the digits behind `^`, where there are such letters.
-pub(super) fn raised(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find(['^', '_']) {
-        let (before, from) = rest.split_at(at);
-        out.push_str(before);
-        let (up, behind) = (from.starts_with('^'), &from[1..]);
-        let (inner, after) = match behind.strip_prefix('{').and_then(|inner| inner.split_once('}')) {
-            Some(parts) => parts,
-            None if up => {
-                let sign = usize::from(behind.starts_with(['-', '+']));
-                let digits = behind[sign..].chars().take_while(char::is_ascii_digit).count();
-                behind.split_at(if digits > 0 { sign + digits } else { 0 })
-            }
-            None => ("", behind),
-        };
-        let moved: Option<String> = inner.chars().map(|c| shifted(c, up)).collect();
-        match moved.filter(|moved| !moved.is_empty()) {
-            Some(moved) => {
-                out.push_str(&moved);
-                rest = after;
-            }
-            // Letters that cannot be raised or lowered stay as they are, without the braces.
-            None if !inner.is_empty() && behind.starts_with('{') => {
-                out.push_str(&from[..1]);
-                out.push_str(inner);
-                rest = after;
-            }
-            None => {
-                out.push_str(&from[..1]);
-                rest = behind;
-            }
-        }
-    }
-    out.push_str(rest);
-    out
-}
-
 /// How an axis writes its numbers: a logarithmic one in powers of ten where it is far from 1.
 fn ticks_of(logarithmic: bool, digits: usize) -> TickFormat {
     TickFormat::Custom(std::sync::Arc::new(move |x| {
@@ -496,7 +466,7 @@ fn tick_beside(x: f64, above: bool) -> f64 {
 }
 
 /// Whether an axis has a place for the number.
-fn fits(x: f64, logarithmic: bool) -> bool {
+pub(super) fn fits(x: f64, logarithmic: bool) -> bool {
     x.is_finite() && (!logarithmic || x > 0.0)
 }
 
@@ -540,7 +510,7 @@ fn thinned(kept: &[usize], y: &[f64]) -> Vec<usize> {
 }
 
 /// From the outer edge of the first cell to that of the last, the centres given.
-fn edges(centres: &[f64]) -> (f64, f64) {
+pub(super) fn edges(centres: &[f64]) -> (f64, f64) {
     match centres {
         [] => (0.0, 1.0),
         [only] => (only - 0.5, only + 0.5),
@@ -551,13 +521,13 @@ fn edges(centres: &[f64]) -> (f64, f64) {
     }
 }
 
-/// The map with at most [`CELLS`] cells a side, neighbours averaged.
-fn heatmap(map: &Map, logarithmic: bool) -> Result<Heatmap> {
+/// The rows of a map from below, with at most so many cells a side, neighbours averaged; logarithms if asked for.
+pub(super) fn averaged(map: &Map, logarithmic: bool, most: usize) -> Result<Vec<Vec<f64>>> {
     let (nx, ny) = (map.x.len(), map.y.len());
     if nx == 0 || ny == 0 || map.z.len() != nx * ny {
         return Err(Error::input(format!("{} values do not fill a map of {nx} x {ny} points", map.z.len())));
     }
-    let (wide, high) = (nx.min(CELLS), ny.min(CELLS));
+    let (wide, high) = (nx.min(most), ny.min(most));
     let mean = |i: usize, j: usize| {
         let (columns, rows) = (i * nx / wide..(i + 1) * nx / wide, j * ny / high..(j + 1) * ny / high);
         let cells =
@@ -575,6 +545,12 @@ fn heatmap(map: &Map, logarithmic: bool) -> Result<Heatmap> {
     if logarithmic {
         data.iter_mut().flatten().for_each(|z| *z = z.log10());
     }
+    Ok(data)
+}
+
+/// The map as it is drawn.
+fn heatmap(map: &Map, logarithmic: bool) -> Result<Heatmap> {
+    let mut data = averaged(map, logarithmic, CELLS)?;
     let finite = data.iter().flatten().copied().filter(|z| z.is_finite()).fold(f64::INFINITY, f64::min);
     if !finite.is_finite() {
         return Err(Error::input("there is no finite point to plot"));

@@ -1,7 +1,9 @@
-//! Plots: one description, drawn as SVG, PNG, PDF or in the terminal. Only `draw.rs`, `panels.rs`, `pdf.rs` and `terminal.rs` know
-//! the library that draws.
+//! Plots: one description, drawn as SVG, PNG, PDF, in the terminal, or by a page of HTML. Only `draw.rs`, `panels.rs`, `pdf.rs`,
+//! `terminal.rs` and, for its colours, `interactive.rs` know the library that draws.
 
 mod draw;
+mod interactive;
+mod label;
 mod letters;
 mod panels;
 mod pdf;
@@ -320,7 +322,7 @@ impl Plot {
         }
     }
 
-    /// Draws the plot into a file, `.svg`, `.png` or `.pdf`, atomically.
+    /// Draws the plot into a file, `.svg`, `.png`, `.pdf` or `.html`, atomically.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
@@ -328,8 +330,9 @@ impl Plot {
             "svg" => super::files::write_bytes(path, self.svg()?.as_bytes()),
             "png" => super::files::write_bytes(path, &self.png()?),
             "pdf" => super::files::write_bytes(path, &self.pdf()?),
+            "html" => super::files::write_bytes(path, self.html()?.as_bytes()),
             _ => Err(Error::input(format!(
-                "a plot is saved as `.svg`, `.png` or `.pdf`, not as `{}`",
+                "a plot is saved as `.svg`, `.png`, `.pdf` or `.html`, not as `{}`",
                 path.display()
             ))
             .hint("the end of the name tells the format")),

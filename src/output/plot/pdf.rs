@@ -11,6 +11,7 @@ use pdf_writer::types::{LineCapStyle, LineJoinStyle};
 use pdf_writer::writers::ExtGraphicsState;
 use pdf_writer::{Content, Filter, Finish as _, Name, Pdf, Rect, Ref, Str, TextStr};
 
+use super::label::{LOWERED, RAISED, SMALL, pieces};
 use super::letters::{HELVETICA, HELVETICA_BOLD, SYMBOL, TIMES, TIMES_BOLD, lowered};
 use crate::error::{Error, Result};
 
@@ -30,19 +31,17 @@ enum Font {
 struct Run {
     font: Font,
     codes: Vec<u8>,
-    /// 1 where letters are raised, -1 where they are lowered.
-    shift: i8,
-    /// Of letters of size 1.
+    /// How far they stand above the line, and how large they are, in parts of a plain letter's size.
+    up: f64,
+    scale: f64,
+    /// How far they lead.
     width: f64,
+    /// Whether a bar goes through the upper part.
+    barred: bool,
 }
 
 /// Their names on the page.
 const FONTS: [&[u8]; 3] = [b"F0", b"F1", b"F2"];
-
-/// Raised and lowered letters are smaller by this, and stand higher or lower by such parts of the size.
-const SMALL: f64 = 0.68;
-const RAISED: f64 = 0.36;
-const LOWERED: f64 = -0.16;
 
 struct Page<'a> {
     content: Content,
@@ -276,20 +275,28 @@ impl Page<'_> {
         self.fill_colour(colour);
         let (sin, cos) = degrees.to_radians().sin_cos();
         self.content.begin_text();
+        let mut bars = Vec::new();
         for run in &runs {
-            let up = match run.shift {
-                0 => 0.0,
-                1 => RAISED * size,
-                _ => LOWERED * size,
-            };
-            let scale = if run.shift == 0 { size } else { SMALL * size };
-            let (px, py) = (x + along * cos + up * sin, y + along * sin - up * cos);
+            let (up, scale) = (run.up * size, run.scale * size);
+            let place = |along: f64, up: f64| (x + along * cos + up * sin, y + along * sin - up * cos);
+            let (px, py) = place(along, up);
             self.content.set_font(Name(FONTS[run.font as usize]), number(scale));
             self.content.set_text_matrix([cos, sin, sin, -cos, px, py].map(number));
             self.content.show(Str(&run.codes));
+            if run.barred {
+                let (left, right) = (along - 0.03 * scale, along + 0.62 * run.width * size);
+                bars.push((place(left, up + 0.58 * scale), place(right, up + 0.58 * scale), 0.06 * scale));
+            }
             along += run.width * size;
         }
-        self.content.end_text().restore_state();
+        self.content.end_text();
+        let [r, g, b] = parts(colour);
+        for ((x1, y1), (x2, y2), width) in bars {
+            self.content.set_stroke_rgb(r, g, b).set_line_width(number(width));
+            self.content.set_line_cap(LineCapStyle::ButtCap);
+            self.content.move_to(number(x1), number(y1)).line_to(number(x2), number(y2)).stroke();
+        }
+        self.content.restore_state();
     }
 
     fn finish(self) -> Vec<u8> {
@@ -410,16 +417,33 @@ fn outline(d: &str) -> Result<Vec<Step>> {
 /// The letters of a text by their fonts.
 fn runs(text: &str, bold: bool, serif: bool) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
-    for c in text.chars() {
-        let (c, shift) = lowered(c);
-        let (font, code, width) = letter(c, bold, serif);
-        let width = f64::from(width) / 1000.0 * if shift == 0 { 1.0 } else { SMALL };
-        match runs.last_mut().filter(|run| run.font == font && run.shift == shift) {
-            Some(run) => {
-                run.codes.push(code);
-                run.width += width;
+    for piece in pieces(text) {
+        for c in piece.text.chars() {
+            let (c, shift) = lowered(c);
+            let (up, scale) = match shift {
+                0 => (piece.up, piece.scale),
+                1 => (piece.up + RAISED * piece.scale, SMALL * piece.scale),
+                _ => (piece.up - LOWERED * piece.scale, SMALL * piece.scale),
+            };
+            // No font has these letters: one is like them, and one has a bar through it.
+            let barred = c == 'ħ';
+            let c = match c {
+                'ħ' => 'h',
+                'ℓ' => 'l',
+                c => c,
+            };
+            let (font, code, width) = letter(c, bold, serif);
+            let width = f64::from(width) / 1000.0 * scale;
+            let same = |run: &&mut Run| {
+                run.font == font && run.up == up && run.scale == scale && !run.barred && !barred
+            };
+            match runs.last_mut().filter(same) {
+                Some(run) => {
+                    run.codes.push(code);
+                    run.width += width;
+                }
+                None => runs.push(Run { font, codes: vec![code], up, scale, width, barred }),
             }
-            None => runs.push(Run { font, codes: vec![code], shift, width }),
         }
     }
     runs
@@ -446,6 +470,7 @@ fn letter(c: char, bold: bool, serif: bool) -> (Font, u8, u16) {
         '–' => (font, 0x96, if serif { 500 } else { 556 }),
         '—' => (font, 0x97, 1000),
         '…' => (font, 0x85, 1000),
+        '†' => (font, 0x86, if serif { 500 } else { 556 }),
         '‘' | '’' => (font, 0x92, if serif { 333 } else { 222 }),
         _ => own(b'?'),
     }
@@ -453,13 +478,15 @@ fn letter(c: char, bold: bool, serif: bool) -> (Font, u8, u16) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::label::{marked, signs};
     use super::*;
 
     #[test]
     fn letters_find_their_fonts() {
         let all = runs("E (10⁻³ eV), µ β₁", false, false);
+        let shift = |r: &Run| if r.up == 0.0 { 0 } else { r.up.signum() as i8 };
         let fonts: Vec<(Font, i8, &[u8])> =
-            all.iter().map(|r| (r.font, r.shift, r.codes.as_slice())).collect();
+            all.iter().map(|r| (r.font, shift(r), r.codes.as_slice())).collect();
         assert_eq!(
             fonts,
             [
@@ -473,6 +500,18 @@ mod tests {
         // E, space, bracket, two digits: 667 + 278 + 333 + 2 * 556.
         assert!((all[0].width - 2.390).abs() < 1e-12);
         assert_eq!(letter('字', true, true), (Font::Bold, b'?', 500));
+        // A group in a group, and a letter that is made of two.
+        let all = runs(&marked(r"\hbar^{h_{1}}"), false, false);
+        let codes: Vec<&[u8]> = all.iter().map(|r| r.codes.as_slice()).collect();
+        assert_eq!(codes, [b"h".as_slice(), b"h", b"1"]);
+        assert!(all[0].barred && !all[1].barred);
+        assert!((all[2].up - (RAISED - LOWERED * SMALL)).abs() < 1e-12);
+        assert!((all[2].scale - SMALL * SMALL).abs() < 1e-12);
+        // Every sign that labels know has a letter on the page.
+        for sign in signs() {
+            let found = runs(&sign.to_string(), false, true);
+            assert!(found[0].codes != [b'?'], "{sign}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use kuva::TerminalBackend;
 use kuva::render::theme::Theme;
 
 use super::draw::drawn_together;
-use super::{Content, Plot};
+use super::{Content, Plot, label};
 use crate::error::Result;
 
 impl Plot {
@@ -18,7 +18,7 @@ impl Plot {
         let (columns, rows) = (columns.clamp(30, 400), rows.clamp(10, 200));
         // Letters below each other would cover the numbers of the ticks, so the label of the ordinate goes
         // above the plot.
-        let tidy = self.tidy();
+        let tidy = self.labelled(label::raised);
         let rows = if tidy.ylabel.is_empty() { rows } else { rows - 1 };
         let ylabel = tidy.ylabel.clone();
         let beside = Plot { ylabel: String::new(), ..tidy };

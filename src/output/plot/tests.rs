@@ -167,7 +167,8 @@ fn a_second_axis_has_its_own_range() {
     plot.change("large", |curve| curve.right = true).unwrap();
     (plot.right_label, plot.log_right) = ("10^{6} of them".into(), true);
     let svg = plot.svg().unwrap();
-    assert!(svg.contains("10⁶ of them") && svg.contains(">10⁶<") && svg.contains(">0.2<"), "{svg}");
+    assert!(svg.contains(">6</tspan>") && svg.contains(" of them</tspan>"), "{svg}");
+    assert!(svg.contains(">10⁶<") && svg.contains(">0.2<"), "{svg}");
     plot.change("y", |curve| curve.right = true).unwrap();
     assert!(plot.svg().unwrap_err().to_string().contains("left axis"));
 }
@@ -182,7 +183,7 @@ fn what_is_raised_is_raised() {
         ("^{", "^{"),
         ("T^{}", "T^{}"),
     ] {
-        assert_eq!(draw::raised(text), shown);
+        assert_eq!(label::raised(text), shown);
     }
 }
 

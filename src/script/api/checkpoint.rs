@@ -6,6 +6,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 
 use super::{dmrg, vmc};
+use crate::confine;
 use crate::error::Error;
 use crate::output::files;
 use crate::script::rooms::Rooms;
@@ -40,7 +41,14 @@ mod checkpoint_files {
             "map" => vmc::need_own_name(file),
             _ => files::need_format(Path::new(file)),
         }?;
-        if !files::writable(&session()?.output_path(file)) {
+        let path = session()?.output_path(file);
+        // Where scripts are kept to a folder, that is why, and the remedy.
+        confine::check(&path).map_err(|e| {
+            let hint = e.hint_text().unwrap_or_default().to_string();
+            let inside = format!("{hint}: name the `checkpoint` by a path in it, or leave the option out");
+            Error::file(format!("the checkpoint {}", e.message())).hint(inside)
+        })?;
+        if !files::writable(&path) {
             return Err(Error::file(format!("the checkpoint {file} cannot be written"))
                 .hint("name a file in a folder that exists and may be written to")
                 .into());

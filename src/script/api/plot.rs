@@ -123,6 +123,8 @@ fn draw(plot: Plot, o: &Options) -> Fallible<()> {
             let path = session.output_path(&file);
             plot.save(&path)?;
             session.saved(&path);
+            // A notebook shows what is saved, too.
+            session.show_plot(&plot)?;
             Ok(())
         }
         None if session.show_plot(&plot)? => Ok(()),
@@ -178,11 +180,20 @@ fn pair(o: &Options, key: &str, unit: &str, like: &str) -> Result<Option<(f64, f
 #[export_module(root = "crate::script::native")]
 mod plot_functions {
     /// Plots a Table (first column across, every other one a curve, a column `error` as a band; a map where rows walk a
-    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal or the notebook, or into a file, `.svg`, `.png` or
-    /// `.pdf`. Colours are those of Okabe and Ito, which readers with any colour vision tell apart, in maps inferno. A first column of texts names places of the axis. In labels `^{..}` and `_{..}` raise and lower, as in `10^{-3}`.
+    /// grid), a Series or a Matrix (a complex one by its modulus); in the terminal or the notebook, or into a file, `.svg`, `.png`,
+    /// `.pdf`, or `.html`: one file that any browser shows without a network. There the wheel zooms, dragging moves, the values
+    /// stand under the pointer, and a click on a name hides its curve. Colours are those of Okabe and Ito, which readers with any colour vision tell apart, in maps inferno. A first column of texts names places of the axis.
+    ///
+    /// Labels, names of curves and titles read what LaTeX writes: `^{..}` and `_{..}` raise and lower, one in another if need be; behind a
+    /// sign, between `$` and after a single letter (`E_F`) also without braces. Signs are `\alpha` .. `\omega`, `\Gamma` .. `\Omega`,
+    /// `\hbar`, `\ell`, `\partial`, `\nabla`, `\infty`, `\int`, `\sum`, `\prod`, `\pm`, `\times`, `\cdot`, `\dagger`, `\circ`, `\prime`,
+    /// `\le`, `\ge`, `\ne`, `\approx`, `\equiv`, `\sim`, `\propto`, `\in`, `\subset`, `\cup`, `\cap`, `\oplus`, `\otimes`, `\perp`, `\angle`,
+    /// `\langle`, `\rangle`, `\to`, `\leftarrow`, `\uparrow`, `\downarrow`, `\Rightarrow`, `\ldots`, `\Re`, `\Im`, `\AA`; `\sqrt{..}`,
+    /// `\frac{..}{..}` and `\mathrm{..}` stand on one line. In a text between `"` a backslash is written twice, between back-ticks once. A
+    /// terminal has no small letters: what no alphabet raises or lowers stays behind `^` or `_`.
     ///
     /// # Options
-    /// - `file` (string, the terminal or notebook): where the picture goes.
+    /// - `file` (string, the terminal or notebook): where the picture goes; a notebook shows it as well.
     /// - `title` (string), `xlabel` (string), `ylabel` (string): texts; by default the table's.
     /// - `log` (string, none): logarithmic axes: "x", "y" or "xy". In a map "y" means the colours: they, and their
     ///   numbers, are those of the decimal logarithm.
@@ -204,6 +215,7 @@ mod plot_functions {
     /// plot(table([["x", x], ["sine", sin(x)]]), #{ title: "A wave", file: "wave.svg" });
     /// let speeds = table([["format", ["csr", "ell"]], ["ours", [8.1, 9.0]], ["paper", [7.7, 11.5]]]);
     /// plot(speeds, #{ style: "bars", marks: ["paper"], ylabel: "10^9 flop/s", file: "speeds.svg" });
+    /// plot(speeds, #{ style: "both", file: "speeds.html" });
     /// ```
     #[rhai_fn(return_raw)]
     pub fn plot(value: Dynamic, o: Options) -> Fallible<()> {

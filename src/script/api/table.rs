@@ -300,11 +300,14 @@ mod table_functions {
     /// `.npy`, `.h5` (HDF5). The file says how it was made (version, seeds, options, backend): in texts in lines before
     /// the table that begin with `#` (`pandas.read_csv(name, comment="#")`), in `.npz` and `.h5` as the entry
     /// `manifest.json`. In `.txt` columns are parted by blanks, so that blanks in names and texts become `_`; `.npy`
-    /// has no names: a Table comes back from it as a Matrix.
+    /// has no names: a Table comes back from it as a Matrix. `.html` is a page for people, one file that any browser shows without
+    /// a network: long tables scroll, a click on a name sorts, and the fields below the names filter (`>0`, `<=1e-3`, `1..2`,
+    /// `!=0`, a part of a text). It is not read back.
     ///
     /// # Example
     /// ```rhai
     /// table(#{ x: [1, 2] }).save("example.csv");
+    /// table(#{ x: [1, 2] }).save("example.html");
     /// assert_close(load("example.csv").x[1], 2.0, 1e-15);
     /// ```
     #[rhai_fn(global, pure, return_raw)]

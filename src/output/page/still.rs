@@ -1,8 +1,7 @@
-//! Tables and matrices as HTML, for notebooks: cut to what a page holds, numbers to the right, texts to the left.
+//! Tables and matrices as HTML that stands still, for notebooks: cut to what a page holds, numbers to the right, texts to the left.
 
 use std::fmt::Write;
 
-use super::files::Data;
 use crate::number::{Matrix, Table};
 
 /// Rows and columns shown at most; of more, the first and the last ones.
@@ -24,22 +23,14 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
-/// A table or a matrix; none for what a line of text shows as well.
-pub fn of(data: &Data) -> Option<String> {
-    match data {
-        Data::Table(table) => Some(of_table(table)),
-        Data::Matrix(matrix) => Some(of_matrix(matrix)),
-        Data::Series(_) => None,
-    }
-}
-
 fn cell(out: &mut String, tag: &str, left: bool, text: &str) {
     let side = if left { "left" } else { "right" };
     // Writing to a text cannot fail.
     let _ = write!(out, "<{tag} style=\"text-align: {side}\">{}</{tag}>", escaped(text));
 }
 
-fn of_table(table: &Table) -> String {
+/// A table, its title above and its summary below.
+pub fn table(table: &Table) -> String {
     let columns = table.page(ROWS, ACROSS);
     let mut out = String::from("<table>\n");
     if let Some(title) = table.title() {
@@ -61,7 +52,8 @@ fn of_table(table: &Table) -> String {
     out
 }
 
-fn of_matrix(matrix: &Matrix) -> String {
+/// A matrix, its size below.
+pub fn matrix(matrix: &Matrix) -> String {
     let mut out = String::from("<table>\n<tbody>\n");
     for row in matrix.page(ACROSS) {
         out.push_str("<tr>");
@@ -81,7 +73,7 @@ mod tests {
     fn names_are_no_markup_and_long_tables_are_cut() {
         let names: Vec<String> = (0..100).map(|i| format!("<b>{i}&")).collect();
         let table = Table::from_columns([("a\"<script>", names)]).unwrap();
-        let html = of_table(&table);
+        let html = super::table(&table);
         assert!(html.contains("a&quot;&lt;script&gt;") && !html.contains("<script") && !html.contains("<b>"));
         assert_eq!(html.matches("<tr>").count(), 1 + ROWS);
         assert!(html.contains(">&lt;b&gt;0&amp;<") && html.contains(">&lt;b&gt;99&amp;<"), "{html}");
@@ -91,12 +83,12 @@ mod tests {
     #[test]
     fn small_and_broad_ones_are_whole_tables() {
         let empty = Table::from_columns([("x", Vec::<f64>::new())]).unwrap();
-        assert_eq!(of_table(&empty).matches("<tr>").count(), 1);
+        assert_eq!(super::table(&empty).matches("<tr>").count(), 1);
         let broad = (0..50).map(|i| (format!("c{i}"), vec![1.0 / 3.0]));
-        let html = of_table(&Table::from_columns(broad).unwrap());
+        let html = super::table(&Table::from_columns(broad).unwrap());
         assert!(html.contains(">c0<") && html.contains(">c49<") && !html.contains(">c25<"), "{html}");
         assert_eq!(html.matches("<th ").count(), ACROSS);
-        let html = of_matrix(&Matrix::identity(3).unwrap());
+        let html = super::matrix(&Matrix::identity(3).unwrap());
         assert_eq!((html.matches("<tr>").count(), html.matches(">1.0<").count()), (3, 3));
     }
 }

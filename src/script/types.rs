@@ -1,0 +1,622 @@
+//! What `check` knows of types: those of literals, of what native functions return, and of what the script's own functions come to
+//! with the arguments of a call. It speaks only where every run that gets there must fail: what it does not know is of any type,
+//! and so is a variable that is assigned anew, what a branch decides, and all in `try`.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use rhai::{AST, ASTFlags, ASTNode, Engine, Expr, FnCallExpr, Position, Stmt, StmtBlock};
+
+use super::direct::body_of;
+use super::lint::{Finding, namespace_of, with_hint};
+use super::registry::{self, Entry, Form};
+use crate::error::Error;
+
+/// A type as scripts name it; none where it is not known.
+type Type = Option<String>;
+
+/// Calls of own functions that are followed into one another.
+const DEEP: usize = 8;
+
+/// Errors about values of types that a call or a property cannot take. `lost` are names in what could not be read.
+pub(super) fn mismatches(engine: &Engine, ast: &AST, lost: &BTreeSet<String>) -> Vec<Finding> {
+    let mut script = Script::new(engine, ast, lost);
+    // Text that is evaluated may do anything.
+    if script.evaluates(ast) {
+        return Vec::new();
+    }
+    let functions: Vec<Function> = script.own.values().flatten().cloned().collect();
+    script.run(ast.statements(), BTreeMap::new(), true);
+    for function in functions {
+        script.run(&function.body, BTreeMap::new(), true);
+    }
+    script.found.into_inner()
+}
+
+/// One of the script's functions.
+#[derive(Clone)]
+struct Function {
+    parameters: Vec<String>,
+    body: Vec<Stmt>,
+}
+
+/// The variables of known types, innermost block last.
+type Scopes = Vec<BTreeMap<String, Type>>;
+
+struct Script<'a> {
+    engine: &'a Engine,
+    entries: Vec<Entry>,
+    /// Types that have properties of any name: maps, and what is indexed by texts.
+    open: BTreeSet<String>,
+    own: BTreeMap<String, Vec<Function>>,
+    /// Variables that are given values after their definition.
+    assigned: BTreeSet<String>,
+    lost: &'a BTreeSet<String>,
+    found: RefCell<Vec<Finding>>,
+    /// What calls of own functions came to: the type of the result, and the mistake that every such call makes.
+    known: RefCell<BTreeMap<String, (Type, Option<String>)>>,
+    depth: Cell<usize>,
+}
+
+/// One pass through statements.
+struct Pass {
+    scopes: Scopes,
+    /// Whether mistakes are looked for, and not just types.
+    loud: bool,
+    /// Whether branches are looked at, too: they may never be run.
+    branches: bool,
+    /// The types of all values that are returned before the end.
+    returned: Vec<Type>,
+    /// Whether the end is reached by no run.
+    ended: bool,
+    found: Vec<Finding>,
+}
+
+impl<'a> Script<'a> {
+    fn new(engine: &'a Engine, ast: &AST, lost: &'a BTreeSet<String>) -> Script<'a> {
+        let entries = registry::entries(engine, true);
+        let indexed = engine.collect_fn_metadata(
+            None,
+            |info| {
+                let meta = info.metadata;
+                let first = meta.params_info.first().filter(|_| meta.name == "index$get$")?;
+                Some(registry::type_name(engine, first.split_once(':').map_or("", |(_, kind)| kind)))
+            },
+            true,
+        );
+        let mut open: BTreeSet<String> = indexed.into_iter().collect();
+        open.insert("map".into());
+        let mut own: BTreeMap<String, Vec<Function>> = BTreeMap::new();
+        for (.., function) in ast.shared_lib().iter_script_fn_info() {
+            let parameters = function.params.iter().map(|p| p.to_string()).collect();
+            let body = body_of(function);
+            own.entry(function.name.to_string()).or_default().push(Function { parameters, body });
+        }
+        let mut assigned = BTreeSet::new();
+        ast.walk(&mut |path: &[ASTNode]| {
+            if let Some(ASTNode::Stmt(Stmt::Assignment(parts))) = path.last()
+                && let Expr::Variable(variable, ..) = &parts.1.lhs
+            {
+                assigned.insert(variable.1.to_string());
+            }
+            true
+        });
+        Script {
+            engine,
+            entries,
+            open,
+            own,
+            assigned,
+            lost,
+            found: RefCell::default(),
+            known: RefCell::default(),
+            depth: Cell::new(0),
+        }
+    }
+
+    fn evaluates(&self, ast: &AST) -> bool {
+        let mut found = false;
+        ast.walk(&mut |path: &[ASTNode]| {
+            if let Some(ASTNode::Expr(Expr::FnCall(call, _)) | ASTNode::Stmt(Stmt::FnCall(call, _))) =
+                path.last()
+            {
+                found |= call.name == "eval";
+            }
+            !found
+        });
+        found
+    }
+
+    /// Looks through the statements of the script or of one of its functions, of whose parameters nothing is known.
+    fn run(&mut self, statements: &[Stmt], variables: BTreeMap<String, Type>, branches: bool) {
+        let mut pass = Pass::new(vec![variables], true, branches);
+        self.statements(&mut pass, statements);
+        let mut found = self.found.borrow_mut();
+        for finding in pass.found {
+            if !found.iter().any(|other| other.position == finding.position) {
+                found.push(finding);
+            }
+        }
+    }
+
+    /// The statements in order; the type of the last one.
+    fn statements(&self, pass: &mut Pass, list: &[Stmt]) -> Type {
+        let mut last = None;
+        for statement in list {
+            last = self.statement(pass, statement);
+            // What follows may not be reached.
+            if pass.ended || !matches!(statement, Stmt::Return(..)) && leaves(statement) {
+                pass.loud = false;
+            }
+        }
+        last
+    }
+
+    fn block(&self, pass: &mut Pass, block: &StmtBlock) -> Type {
+        pass.scopes.push(BTreeMap::new());
+        let last = self.statements(pass, block.statements());
+        pass.scopes.pop();
+        last
+    }
+
+    /// A block that perhaps is not run.
+    fn branch(&self, pass: &mut Pass, block: &StmtBlock, looked_at: bool) -> Type {
+        let (loud, ended) = (pass.loud, pass.ended);
+        pass.loud = loud && looked_at;
+        let last = self.block(pass, block);
+        (pass.loud, pass.ended) = (loud, ended);
+        last
+    }
+
+    /// An expression that perhaps is not evaluated.
+    fn branch_of(&self, pass: &mut Pass, x: &Expr, looked_at: bool) {
+        let loud = pass.loud;
+        pass.loud = loud && looked_at;
+        self.expression(pass, x);
+        pass.loud = loud;
+    }
+
+    fn statement(&self, pass: &mut Pass, statement: &Stmt) -> Type {
+        match statement {
+            Stmt::Var(parts, ..) => {
+                let of = self.expression(pass, &parts.1);
+                let name = parts.0.name.to_string();
+                pass.define(&name, of.filter(|_| !self.assigned.contains(&name)));
+                None
+            }
+            Stmt::Assignment(parts) => {
+                self.expression(pass, &parts.1.rhs);
+                None
+            }
+            Stmt::FnCall(call, position) => self.call(pass, call, *position),
+            Stmt::Expr(inner) => self.expression(pass, inner),
+            Stmt::Block(inner) => self.block(pass, inner),
+            Stmt::If(flow, _) => {
+                self.expression(pass, &flow.expr);
+                let looked_at = pass.branches && !asks_for_types(&flow.expr);
+                let one = self.branch(pass, &flow.body, looked_at);
+                let other = self.branch(pass, &flow.branch, looked_at);
+                one.filter(|_| !flow.branch.is_empty()).filter(|one| other.as_ref() == Some(one))
+            }
+            Stmt::While(flow, _) | Stmt::Do(flow, ..) => {
+                let looked_at = pass.branches;
+                self.branch_of(pass, &flow.expr, looked_at);
+                self.branch(pass, &flow.body, looked_at);
+                None
+            }
+            Stmt::For(parts, _) => {
+                self.expression(pass, &parts.2.expr);
+                pass.scopes.push(BTreeMap::new());
+                pass.define(&parts.0.name, None);
+                if let Some(counter) = &parts.1 {
+                    pass.define(&counter.name, None);
+                }
+                let looked_at = pass.branches;
+                self.branch(pass, &parts.2.body, looked_at);
+                pass.scopes.pop();
+                None
+            }
+            Stmt::Return(value, flags, _) => {
+                let of = value.as_ref().and_then(|value| self.expression(pass, value));
+                // A `throw` gives no value.
+                if !flags.intersects(ASTFlags::BREAK) {
+                    pass.returned.push(of);
+                }
+                pass.ended = true;
+                None
+            }
+            Stmt::Switch(parts, _) => {
+                self.expression(pass, &parts.0);
+                self.returns_of(pass, statement);
+                None
+            }
+            Stmt::TryCatch(..) => {
+                self.returns_of(pass, statement);
+                None
+            }
+            Stmt::BreakLoop(..) => {
+                pass.ended = true;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Of values that are returned from within nothing is known.
+    fn returns_of(&self, pass: &mut Pass, statement: &Stmt) {
+        if leaves(statement) {
+            pass.returned.push(None);
+        }
+    }
+
+    fn expression(&self, pass: &mut Pass, x: &Expr) -> Type {
+        let named = |name: &str| Some(name.to_string());
+        match x {
+            Expr::BoolConstant(..) => named("bool"),
+            Expr::IntegerConstant(..) => named("int"),
+            Expr::FloatConstant(..) => named("float"),
+            Expr::CharConstant(..) => named("char"),
+            Expr::StringConstant(..) => named("string"),
+            Expr::InterpolatedString(parts, _) => {
+                parts.iter().for_each(|part| drop(self.expression(pass, part)));
+                named("string")
+            }
+            Expr::Array(parts, _) => {
+                parts.iter().for_each(|part| drop(self.expression(pass, part)));
+                named("array")
+            }
+            Expr::Map(parts, _) => {
+                parts.0.iter().for_each(|(_, value)| drop(self.expression(pass, value)));
+                named("map")
+            }
+            Expr::DynamicConstant(value, _) => {
+                let of = registry::type_name(self.engine, value.type_name());
+                ["array", "map", "function", "range"].contains(&of.as_str()).then_some(of)
+            }
+            Expr::Variable(variable, ..) if variable.2.is_empty() => pass.of(&variable.1),
+            Expr::Stmt(inner) => self.block(pass, inner),
+            Expr::FnCall(call, position) => self.call(pass, call, *position),
+            Expr::Dot(pair, flags, _) => {
+                let of = self.expression(pass, &pair.lhs);
+                // `a?.b` asks nothing of what is not there.
+                self.chain(pass, of.filter(|_| !flags.intersects(ASTFlags::NEGATED)), &pair.rhs)
+            }
+            Expr::Index(pair, flags, _) => {
+                self.expression(pass, &pair.lhs);
+                self.index(pass, &pair.rhs, *flags);
+                None
+            }
+            Expr::And(parts, _) | Expr::Or(parts, _) | Expr::Coalesce(parts, _) => {
+                let mut parts_ = parts.iter();
+                if let Some(first) = parts_.next() {
+                    self.expression(pass, first);
+                }
+                let loud = std::mem::replace(&mut pass.loud, false);
+                parts_.for_each(|part| drop(self.expression(pass, part)));
+                pass.loud = loud;
+                if matches!(x, Expr::Coalesce(..)) { None } else { named("bool") }
+            }
+            _ => None,
+        }
+    }
+
+    /// What follows a value of a type behind a point.
+    fn chain(&self, pass: &mut Pass, of: Type, x: &Expr) -> Type {
+        match x {
+            Expr::Property(parts, position) => self.property(pass, of.as_deref()?, &parts.2, *position),
+            Expr::MethodCall(call, position) => self.method(pass, of, call, *position),
+            Expr::Dot(pair, flags, _) => {
+                let of = self.chain(pass, of, &pair.lhs);
+                self.chain(pass, of.filter(|_| !flags.intersects(ASTFlags::NEGATED)), &pair.rhs)
+            }
+            Expr::Index(pair, flags, _) => {
+                self.chain(pass, of, &pair.lhs);
+                self.index(pass, &pair.rhs, *flags);
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// What stands between brackets. Where the chain goes on behind them, the tree holds its rest with the index: `a[i].b` is
+    /// `a` at (`i`, then `b`).
+    fn index(&self, pass: &mut Pass, x: &Expr, flags: ASTFlags) {
+        match x {
+            Expr::Dot(pair, ..) if !flags.intersects(ASTFlags::BREAK) => {
+                self.expression(pass, &pair.lhs);
+                self.chain(pass, None, &pair.rhs);
+            }
+            Expr::Index(pair, inner, _) if !flags.intersects(ASTFlags::BREAK) => {
+                self.expression(pass, &pair.lhs);
+                self.index(pass, &pair.rhs, *inner);
+            }
+            x => drop(self.expression(pass, x)),
+        }
+    }
+
+    fn property(&self, pass: &mut Pass, of: &str, name: &str, position: Position) -> Type {
+        if self.open.contains(of) {
+            return None;
+        }
+        let ways: Vec<&Entry> =
+            self.entries.iter().filter(|e| e.form == Form::Property && e.name == name).collect();
+        let fits = |e: &&Entry| e.of_type().is_some_and(|kind| takes(kind, of));
+        if !ways.iter().any(fits) {
+            let error = Error::input(format!("{of} has no property `{name}`"));
+            let others: Vec<&str> =
+                ways.iter().filter_map(|e| e.of_type()).filter(|k| !k.is_empty()).collect();
+            let hint = if others.is_empty() || others.len() > 4 {
+                registry::no_property(self.engine, name, of)
+            } else {
+                let one = if others.len() == 1 { "has" } else { "have" };
+                Some(format!("{} {one} one", others.join(", ")))
+            };
+            pass.say(with_hint(error, hint), position);
+            return None;
+        }
+        same(ways.into_iter().filter(fits).map(|e| e.returns.as_str()))
+    }
+
+    fn method(&self, pass: &mut Pass, of: Type, call: &FnCallExpr, position: Position) -> Type {
+        let mut types = vec![of];
+        types.extend(call.args.iter().map(|x| self.expression(pass, x)));
+        let name = call.name.as_str();
+        // A map may hold a function of that name, and own functions take `this`.
+        if types[0].as_deref() == Some("map") || self.own.contains_key(name) || self.lost.contains(name) {
+            return None;
+        }
+        self.native(pass, name, &types, position)
+    }
+
+    fn call(&self, pass: &mut Pass, call: &FnCallExpr, position: Position) -> Type {
+        let types: Vec<Type> = call.args.iter().map(|x| self.expression(pass, x)).collect();
+        let name = call.name.as_str();
+        if call.op_token.is_some() {
+            return operator(name, &types);
+        }
+        let modules = namespace_of(call);
+        if call.capture_parent_scope {
+            return None;
+        }
+        if modules.is_empty() {
+            let own =
+                self.own.get(name).and_then(|forms| forms.iter().find(|f| f.parameters.len() == types.len()));
+            if let Some(function) = own {
+                return self.own_call(pass, name, function, &types, position);
+            }
+            if self.own.contains_key(name) || self.lost.contains(name) || pass.knows(name) {
+                return None;
+            }
+        }
+        let path = modules.into_iter().chain([name.to_string()]).collect::<Vec<_>>().join("::");
+        self.native(pass, &path, &types, position)
+    }
+
+    /// A call of functions of this program.
+    fn native(&self, pass: &mut Pass, path: &str, types: &[Type], position: Position) -> Type {
+        let ways: Vec<&Entry> = self
+            .entries
+            .iter()
+            .filter(|e| e.form != Form::Property && e.path() == path && e.parameters.len() == types.len())
+            .collect();
+        let takes = |e: &&Entry| {
+            e.parameters.iter().zip(types).all(|(p, of)| of.as_ref().is_none_or(|of| takes(&p.kind, of)))
+        };
+        let fitting: Vec<&Entry> = ways.iter().copied().filter(takes).collect();
+        if fitting.is_empty() && !ways.is_empty() {
+            let given: Vec<&str> = types.iter().map(|of| of.as_deref().unwrap_or("..")).collect();
+            let error = Error::input(format!("no function `{path}({})`", given.join(", ")));
+            pass.say(with_hint(error, registry::did_you_mean(self.engine, path)), position);
+            return None;
+        }
+        same(fitting.into_iter().map(|e| e.returns.as_str()))
+    }
+
+    /// A call of an own function: its statements with arguments of these types.
+    fn own_call(&self, pass: &mut Pass, name: &str, own: &Function, types: &[Type], at: Position) -> Type {
+        let key = format!("{name} {types:?}");
+        let known = self.known.borrow().get(&key).cloned();
+        let (of, mistake) = known.unwrap_or_else(|| {
+            if self.depth.get() >= DEEP {
+                return (None, None);
+            }
+            // A function that calls itself ends by what it does without that.
+            self.known.borrow_mut().insert(key.clone(), (None, None));
+            self.depth.set(self.depth.get() + 1);
+            let given = own.parameters.iter().zip(types);
+            let kept = |name: &&String| !self.assigned.contains(*name);
+            let variables =
+                given.map(|(name, of)| (name.clone(), of.clone().filter(|_| kept(&name)))).collect();
+            let mut inner = Pass::new(vec![variables], true, false);
+            let last = self.statements(&mut inner, &own.body);
+            self.depth.set(self.depth.get() - 1);
+            let mut ends = inner.returned;
+            if !inner.ended {
+                ends.push(last);
+            }
+            let first = ends.first().cloned().flatten();
+            let of = first.filter(|first| ends.iter().all(|end| end.as_ref() == Some(first)));
+            let mistake = inner.found.into_iter().next().map(|finding| {
+                let line = finding.position.line().map_or(String::new(), |line| format!(" (line {line})"));
+                format!("{}{line}", finding.error.message())
+            });
+            self.known.borrow_mut().insert(key.clone(), (of.clone(), mistake.clone()));
+            (of, mistake)
+        });
+        // A mistake that the function makes whatever it is given is found there.
+        if let Some(mistake) = mistake.filter(|_| types.iter().any(Option::is_some)) {
+            let given: Vec<&str> = types.iter().map(|of| of.as_deref().unwrap_or("..")).collect();
+            let error = Error::input(format!("`{name}` cannot take ({}): {mistake}", given.join(", ")));
+            pass.say(error.hint(format!("the script defines `{name}({})`", own.parameters.join(", "))), at);
+        }
+        of
+    }
+}
+
+impl Pass {
+    fn new(scopes: Scopes, loud: bool, branches: bool) -> Pass {
+        Pass { scopes, loud, branches, returned: Vec::new(), ended: false, found: Vec::new() }
+    }
+
+    fn define(&mut self, name: &str, of: Type) {
+        if let Some(inner) = self.scopes.last_mut() {
+            inner.insert(name.to_string(), of);
+        }
+    }
+
+    fn of(&self, name: &str) -> Type {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned().flatten()
+    }
+
+    fn knows(&self, name: &str) -> bool {
+        self.scopes.iter().any(|scope| scope.contains_key(name))
+    }
+
+    fn say(&mut self, error: Error, position: Position) {
+        if self.loud {
+            self.found.push(Finding { position, error });
+        }
+    }
+}
+
+/// Whether a parameter of this kind may take a value of that type. Numbers are not told apart.
+fn takes(kind: &str, of: &str) -> bool {
+    let number = |name: &str| matches!(name, "int" | "float");
+    kind.is_empty() || kind == of || number(kind) && number(of) || kind == "Options" && of == "map"
+}
+
+/// The type that all give; none where one gives none or another.
+fn same<'a>(mut types: impl Iterator<Item = &'a str>) -> Type {
+    let first = types.next().filter(|first| !first.is_empty())?;
+    types.all(|other| other == first).then(|| first.to_string())
+}
+
+/// The type of what an operator gives, of numbers.
+fn operator(name: &str, types: &[Type]) -> Type {
+    let known: Option<Vec<&str>> = types.iter().map(Option::as_deref).collect();
+    let known = known?;
+    let numbers = known.iter().all(|of| matches!(*of, "int" | "float"));
+    match name {
+        "+" | "-" | "*" | "/" if numbers => {
+            let of = if known.contains(&"float") { "float" } else { "int" };
+            Some(of.to_string())
+        }
+        "+" if known == ["string", "string"] => Some("string".into()),
+        "!" if known == ["bool"] => Some("bool".into()),
+        _ => None,
+    }
+}
+
+/// Whether a statement may leave the function or the loop that it stands in.
+fn leaves(statement: &Stmt) -> bool {
+    let own_loop = matches!(statement, Stmt::For(..) | Stmt::While(..) | Stmt::Do(..));
+    let mut found = false;
+    statement.walk(&mut Vec::new(), &mut |path: &[ASTNode]| {
+        found |= match path.last() {
+            Some(ASTNode::Stmt(Stmt::Return(..))) => true,
+            Some(ASTNode::Stmt(Stmt::BreakLoop(..))) => !own_loop,
+            _ => false,
+        };
+        !found
+    });
+    found
+}
+
+/// Whether a condition looks at the type of something.
+fn asks_for_types(condition: &Expr) -> bool {
+    let mut found = false;
+    condition.walk(&mut Vec::new(), &mut |path: &[ASTNode]| {
+        if let Some(ASTNode::Expr(Expr::FnCall(call, _) | Expr::MethodCall(call, _))) = path.last() {
+            found |= matches!(call.name.as_str(), "type_of" | "is_def_var" | "is_def_fn" | "is_shared");
+        }
+        !found
+    });
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Engine;
+
+    fn said(script: &str) -> String {
+        let found = Engine::new().unwrap().check(script, None);
+        found
+            .into_iter()
+            .map(|r| format!("{:?} {}", r.position.unwrap_or_default(), r.message))
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+
+    #[test]
+    fn types_that_a_function_cannot_take_are_mistakes_of_its_call() {
+        for (script, message) in [
+            (
+                "fn f(x) { x.sites }\nf(1.5);",
+                "(2, 1) `f` cannot take (float): float has no property `sites` (line 1)",
+            ),
+            ("1.5.sites;", "(1, 5) float has no property `sites`"),
+            ("let a = 2 * 1.5;\nprint(a.sites);", "(2, 9) float has no property `sites`"),
+            ("let l = lattice::chain(4);\nl.sitez;", "(2, 3) Lattice has no property `sitez`"),
+            (
+                "fn make(n) { let m = n + 1; lattice::chain(m) }\nmake(3).orbitalz;",
+                "(2, 9) Lattice has no property `orbitalz`",
+            ),
+            (
+                "fn f(x) { g(x) }\nfn g(y) { y.sites }\nf(\"a\");",
+                "`f` cannot take (string): `g` cannot take (string): string has",
+            ),
+            (
+                "fn f(x) { linspace(0, 1, x) }\nf(\"a\");",
+                "`f` cannot take (string): no function `linspace(int, int, string)`",
+            ),
+            ("lattice::chain(\"a\");", "(1, 10) no function `lattice::chain(string)`"),
+            ("let h = tight_binding(lattice::chain(4));\nh.sites_of_it();", "no function `sites_of_it`"),
+            ("fn f(n) { if n > 0 { return 1; } 2 }\nf(1).sites;", "int has no property `sites`"),
+            ("fn f() { 1.sites }", "(1, 12) int has no property"),
+            ("for i in 0..3 { 1.5.sites; }", "float has no property"),
+        ] {
+            assert!(said(script).contains(message), "{script}: {}", said(script));
+            if !script.starts_with("kpm") {
+                let run = Engine::new().unwrap().eval(script);
+                assert!(run.is_err() || script.starts_with("fn f() "), "{script}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_may_go_well() {
+        for script in [
+            "fn f(x) { x.sites }\nf(lattice::chain(4));",
+            "fn f(x) { x.sites }\nf(#{ sites: 3 });",
+            // Values that change, shadows, branches.
+            "let a = 1;\na = lattice::chain(4);\na.sites;",
+            "let a = 1;\nlet a = lattice::chain(4);\na.sites;",
+            "let a = lattice::chain(4);\nif true { let a = 1; a }\na.sites;",
+            "let a = 1;\nlet g = || { a = lattice::chain(4); };\ng.call();\na.sites;",
+            "fn f(x) { if type_of(x) == \"f64\" { return x; } x.sites }\nf(1.5);",
+            "fn f(x, n) { if n == 1 { x.sites } else { x } }\nf(1.5, 2);",
+            "fn f(x) { x = lattice::chain(4); x.sites }\nf(1.5);",
+            "fn f(x) { let x = lattice::chain(4); x.sites }\nf(1.5);",
+            "fn f(x, n) { n > 1 && x.sites > 1 }\nf(1.5, 1);",
+            "fn f(x) { throw \"no\"; x.sites }\ntry { f(1.5); } catch { }",
+            "fn f(x) { x.sites }\ntry { f(1.5); } catch (e) { print(e); }",
+            "fn f(x) { let g = || x.sites; 1 }\nf(1.5);",
+            "fn f(n) { if n == 0 { 1 } else { f(n - 1) } }\nf(3);",
+            "fn f(n) { g(n) }\nfn g(n) { f(n) }\nif false { f(3); }",
+            "fn f(n) { if n > 0 { return lattice::chain(4); } 2 }\nf(1).sites;",
+            "fn f(n) { switch n { 1 => { return lattice::chain(4); } } 2 }\nf(1).sites;",
+            "let t = table(#{ x: [1] });\nt.x; t.x.sum();",
+            "let x = 1; if type_of(x) == \"map\" { x.foo; }",
+            "let m = #{ sites: |x| x };\nm.sites(3);",
+            // The index is no value of the chain that goes on behind it.
+            "let a = [lattice::chain(4)];\na[0].sites; a[-1].sites; a[0][1..2]; let m = #{ a: a }; m.a[0].sites;",
+            "let a = [1, 2]; a.len(); a.len; \"abc\".len; 2.0.sqrt(); 2.abs();",
+            "let s = linspace(0, 1, 3); sqrt(s).sum() + sin(1) + exp(I).re;",
+            "eval(\"let q = 1\"); let a = 1; a.sites;",
+            "fn f(x) { return x; }\nf(lattice::chain(4)).sites;",
+            "fn f(o) { o?.sites }\nf(());",
+        ] {
+            assert_eq!(said(script), "", "{script}");
+        }
+    }
+}
