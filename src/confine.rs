@@ -11,7 +11,7 @@ static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
 /// What the kernel does about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kernel {
+pub enum Landlock {
     /// It refuses what lies outside.
     Keeps,
     /// It has no means; only the program itself refuses.
@@ -23,7 +23,7 @@ pub enum Kernel {
 ///
 /// # Errors
 /// A folder that is none, a second folder.
-pub fn to(folder: &Path, others: &[&str]) -> Result<Kernel> {
+pub fn to(folder: &Path, others: &[&str]) -> Result<Landlock> {
     let whole = std::fs::canonicalize(folder)
         .ok()
         .filter(|path| path.is_dir())
@@ -69,7 +69,7 @@ fn inside(path: &Path, folder: &Path) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn enforced(folder: &Path, others: &[&str]) -> Kernel {
+fn enforced(folder: &Path, others: &[&str]) -> Landlock {
     use landlock::{
         ABI, Access, AccessFs, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
         path_beneath_rules,
@@ -91,14 +91,14 @@ fn enforced(folder: &Path, others: &[&str]) -> Kernel {
         Ok(status.ruleset)
     };
     match restricted() {
-        Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => Kernel::Keeps,
-        _ => Kernel::Cannot,
+        Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => Landlock::Keeps,
+        _ => Landlock::Cannot,
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn enforced(_: &Path, _: &[&str]) -> Kernel {
-    Kernel::Cannot
+fn enforced(_: &Path, _: &[&str]) -> Landlock {
+    Landlock::Cannot
 }
 
 #[cfg(test)]
@@ -145,7 +145,7 @@ mod tests {
         let (home_, around_) = (home.clone(), around.clone());
         // Only this thread is restricted, not the other tests.
         let thread = std::thread::spawn(move || {
-            if enforced(&home_, &[]) == Kernel::Cannot {
+            if enforced(&home_, &[]) == Landlock::Cannot {
                 eprintln!("skipped: no Landlock here");
                 return;
             }

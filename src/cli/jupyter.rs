@@ -26,7 +26,7 @@ pub(crate) enum Action {
     /// Make it unknown
     Uninstall(Place),
     /// Serve a notebook; Jupyter starts this
-    Kernel(Kernel),
+    Kernel(KernelArgs),
 }
 
 /// Where Jupyter looks for kernels.
@@ -53,7 +53,7 @@ pub(crate) struct Install {
 }
 
 #[derive(Args)]
-pub(crate) struct Kernel {
+pub(crate) struct KernelArgs {
     /// The file with which Jupyter says where to listen
     #[arg(long, value_name = "FILE")]
     connection_file: PathBuf,
@@ -106,7 +106,7 @@ impl Install {
     }
 }
 
-impl Kernel {
+impl KernelArgs {
     fn execute(self) -> Result<ExitCode> {
         if ranks::world().is_some() {
             return Err(Error::input("a notebook has one rank").hint("leave `--ranks` out"));

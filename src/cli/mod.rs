@@ -249,7 +249,7 @@ impl Shared {
             // Ranks of a machine talk by files in memory.
             let others: &[&str] = if ranks::world().is_some() { &["/dev/shm", "/tmp"] } else { &[] };
             let kernel = confine::to(folder, others)?;
-            if kernel == confine::Kernel::Cannot && !self.quiet {
+            if kernel == confine::Landlock::Cannot && !self.quiet {
                 tell("note: this system has no Landlock: the program alone keeps scripts in their folder");
             }
             if let Some(out) = &self.out {

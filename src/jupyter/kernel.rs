@@ -16,7 +16,7 @@ use crate::repl::scan::{self, Sort};
 use crate::repl::session::{Completeness, Session, Step};
 
 /// The session behind a notebook.
-pub(super) struct Kernel {
+pub(super) struct Served {
     session: Session,
     screen: Arc<Screen>,
     notebook: Rc<Notebook>,
@@ -25,9 +25,9 @@ pub(super) struct Kernel {
     leaves: Option<u8>,
 }
 
-impl Kernel {
-    pub fn new(session: Session, screen: Arc<Screen>, notebook: Rc<Notebook>, voice: Voice) -> Kernel {
-        Kernel { session, screen, notebook, voice, leaves: None }
+impl Served {
+    pub fn new(session: Session, screen: Arc<Screen>, notebook: Rc<Notebook>, voice: Voice) -> Served {
+        Served { session, screen, notebook, voice, leaves: None }
     }
 
     /// Answers until the notebook leaves; gives the exit code.

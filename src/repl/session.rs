@@ -58,7 +58,7 @@ pub struct Done {
 }
 
 /// A cell of a notebook while it runs.
-pub(super) struct Cell {
+pub(super) struct Running {
     /// What errors call it.
     name: String,
     /// Whether it is numbered, and its values are kept.
@@ -84,7 +84,7 @@ pub struct Session {
     /// Shows values and mistakes in place of the terminal.
     pub(super) front: Option<Rc<dyn Front>>,
     /// The cell that runs, in a notebook.
-    pub(super) cell: Option<Cell>,
+    pub(super) cell: Option<Running>,
     /// The next step of the tour.
     pub(super) toured: usize,
 }
@@ -282,7 +282,7 @@ impl Session {
             self.inputs.push(text.trim_end().to_string());
         }
         let name = if kept { format!("cell {}", self.inputs.len()) } else { "cell".into() };
-        self.cell = Some(Cell { name, kept });
+        self.cell = Some(Running { name, kept });
         let step = self.take_block(text);
         self.cell = None;
         step

@@ -212,10 +212,10 @@ impl<T: Element> State<T> {
         let dim = self.sites.iter().nth(site).map_or(0, |s| s.dim());
         let mut out: Environment<T> = BTreeMap::new();
         let mut add = |to: usize, from: usize, m: Mat<T>| match out.entry((to, from)) {
-            std::collections::btree_map::MpoEntry::Vacant(place) => {
+            std::collections::btree_map::Entry::Vacant(place) => {
                 place.insert(m);
             }
-            std::collections::btree_map::MpoEntry::Occupied(mut sum) => *sum.get_mut() += m,
+            std::collections::btree_map::Entry::Occupied(mut sum) => *sum.get_mut() += m,
         };
         self.each(from, tensor, dim, operator, |bra, ket, upper, half| {
             add(bra, ket, adjoint_product(upper, half));
