@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple};
 use umklapp::number::Table as Columns;
 use umklapp::output::files::Data;
-use umklapp::output::html;
 
 use crate::convert;
 
@@ -150,7 +149,7 @@ impl Table {
     }
 
     fn _repr_html_(&self) -> Option<String> {
-        html::of(&Data::Table(self.0.clone()))
+        Data::Table(self.0.clone()).html()
     }
 
     /// Pickles and copies by columns; the report goes with them.

@@ -75,7 +75,7 @@ struct Reader<'a> {
 pub(super) fn marked(text: &str) -> String {
     let text: String = text.chars().filter(|c| !matches!(*c, UP | DOWN | END)).collect();
     let count = text.matches('$').count() - text.matches("\\$").count();
-    let dollars = count > 0 && count % 2 == 0;
+    let dollars = count > 0 && count.is_multiple_of(2);
     let mut reader = Reader { rest: text.chars().peekable(), out: String::new(), maths: false, dollars };
     reader.read(false, 0);
     reader.out
