@@ -41,24 +41,26 @@ fn of_module(module: &str, entries: &[&Entry]) -> Definitions {
         }
     }
     let mut entries = entries.to_vec();
-    entries.sort_by_key(|e| (e.name.as_str(), e.parameters.len(), e.signature()));
+    // Ours take the place of those that the language has itself.
+    entries.sort_by_key(|e| (e.name.as_str(), e.parameters.len(), head(e), e.standard));
     let mut told = BTreeSet::new();
     for entry in entries {
-        let line = line(entry);
-        if !told.insert(line.clone()) {
+        let head = head(entry);
+        if !told.insert(head.clone()) {
             continue;
         }
         text.push('\n');
         for doc in entry.doc.lines() {
             let _ = writeln!(text, "{}", format!("/// {doc}").trim_end());
         }
-        let _ = writeln!(text, "{line}");
+        let returns = if matches!(entry.returns.as_str(), "" | "RhaiResult") { "?" } else { &entry.returns };
+        let _ = writeln!(text, "{head} -> {returns};");
     }
     Definitions { file, text }
 }
 
-/// The definition of a function: `fn linspace(a: ?, b: ?, n: int) -> Series;`.
-fn line(entry: &Entry) -> String {
+/// The definition of a function without what it gives: `fn linspace(a: ?, b: ?, n: int)`.
+fn head(entry: &Entry) -> String {
     let kind = |kind: &str| if kind.is_empty() { "?".to_string() } else { kind.to_string() };
     let mut used = BTreeSet::new();
     let parameters = entry.parameters.iter().enumerate().map(|(i, parameter)| {
@@ -71,8 +73,7 @@ fn line(entry: &Entry) -> String {
     });
     let parameters = parameters.collect::<Vec<_>>().join(", ");
     let get = if entry.form == Form::Property { "get " } else { "" };
-    let returns = if entry.returns.is_empty() { "?" } else { &entry.returns };
-    format!("fn {get}{}({parameters}) -> {returns};", entry.name)
+    format!("fn {get}{}({parameters})", entry.name)
 }
 
 #[cfg(test)]

@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_largest_go_first_to_who_has_least() {
-        assert_eq!(owners(&[1, 5, 3, 3], 2), [1, 0, 1, 1]);
+        assert_eq!(owners(&[1, 5, 3, 3], 2), [0, 0, 1, 1]);
         assert_eq!(owners(&[0, 0], 3), [0, 0]);
         assert_eq!(owners(&[], 2), Vec::<usize>::new());
         let works: Vec<u64> = (1..=100).collect();

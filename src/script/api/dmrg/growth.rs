@@ -69,6 +69,7 @@ mod growth_functions {
         either!(chain, s => s.found()).map_or(Dynamic::UNIT, |f| (f.energy / n).into())
     }
 
+    /// How far the Schmidt values in the middle are from those that the cell before has left; none before the second cell.
     #[rhai_fn(global, get = "mismatch", pure)]
     pub fn growth_mismatch(chain: &mut AnyGrowth) -> Dynamic {
         either!(chain, s => s.found()).map_or(Dynamic::UNIT, |f| f.mismatch.into())
