@@ -42,11 +42,11 @@ fn of_module(module: &str, entries: &[&Entry]) -> Definitions {
     }
     let mut entries = entries.to_vec();
     // Ours take the place of those that the language has itself.
-    entries.sort_by_key(|e| (e.name.as_str(), e.parameters.len(), head(e), e.standard));
+    entries.sort_by_key(|e| (e.name.as_str(), e.parameters.len(), self::head(e), e.standard));
     let mut told = BTreeSet::new();
     for entry in entries {
-        let head = head(entry);
-        if !told.insert(head.clone()) {
+        let way = self::head(entry);
+        if !told.insert(way.clone()) {
             continue;
         }
         text.push('\n');
@@ -54,7 +54,7 @@ fn of_module(module: &str, entries: &[&Entry]) -> Definitions {
             let _ = writeln!(text, "{}", format!("/// {doc}").trim_end());
         }
         let returns = if matches!(entry.returns.as_str(), "" | "RhaiResult") { "?" } else { &entry.returns };
-        let _ = writeln!(text, "{head} -> {returns};");
+        let _ = writeln!(text, "{way} -> {returns};");
     }
     Definitions { file, text }
 }

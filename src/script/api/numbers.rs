@@ -139,13 +139,13 @@ mod number_functions {
     /// assert(name == "cpu...", "three more");
     /// ```
     #[rhai_fn(global, pure, return_raw)]
-    pub fn pad(text: &mut ImmutableString, length: INT, with: &str) -> Fallible<()> {
-        padded(text, length, with)
+    pub fn pad(text: &mut ImmutableString, length: INT, fill: &str) -> Fallible<()> {
+        padded(text, length, fill)
     }
 
     #[rhai_fn(global, name = "pad", pure, return_raw)]
-    pub fn pad_with(text: &mut ImmutableString, length: INT, with: char) -> Fallible<()> {
-        padded(text, length, with.encode_utf8(&mut [0; 4]))
+    pub fn pad_with(text: &mut ImmutableString, length: INT, fill: char) -> Fallible<()> {
+        padded(text, length, fill.encode_utf8(&mut [0; 4]))
     }
 
     // The shortest text that reads back as the number, with a power of ten below 1e-5 and from 1e16 on.
