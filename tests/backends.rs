@@ -146,14 +146,21 @@ on!(
     split(&[cpu(1, Isa::Avx512), cpu(1, Isa::Avx512), cpu(1, Isa::Avx512)], &[5.0, 0.1, 3.0])
 );
 
-fn gpu() -> Device {
-    Arc::new(Cuda::new(0, Interrupt::default()).expect("a GPU"))
+fn gpu_number(number: u32) -> Device {
+    Arc::new(Cuda::new(number, Interrupt::default()).expect("a GPU"))
 }
 
-// On a machine with a GPU: `cargo test --release --test suite -- --ignored backends::`.
+fn gpu() -> Device {
+    gpu_number(0)
+}
+
+// On a machine with a GPU: `cargo test --release --test suite -- --ignored backends::`, with `--skip two_gpus` where
+// there is only one.
 on!(cuda, gpu(), ignore = "needs a GPU");
 on!(cpu_and_cuda, split(&[cpu(2, Isa::Avx512), gpu()], &[1.0, 2.0]), ignore = "needs a GPU");
 on!(cuda_twice, split(&[gpu(), gpu()], &[3.0, 1.0]), ignore = "needs a GPU");
+on!(two_gpus, split(&[gpu(), gpu_number(1)], &[1.0, 1.0]), ignore = "needs two GPUs");
+on!(two_gpus_unevenly, split(&[gpu_number(1), gpu()], &[5.0, 1.0]), ignore = "needs two GPUs");
 
 /// Random blocks of every type and distribution on a backend.
 fn random_blocks(device: &Device) -> Vec<(String, Vec<umklapp::number::C64>)> {

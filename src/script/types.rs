@@ -49,7 +49,7 @@ struct Script<'a> {
     /// Types that have properties of any name: maps, and what is indexed by texts.
     open: BTreeSet<String>,
     own: BTreeMap<String, Vec<Function>>,
-    /// Variables that are given values after their definition.
+    /// Variables that are given values after their definition, or may be.
     assigned: BTreeSet<String>,
     lost: &'a BTreeSet<String>,
     found: RefCell<Vec<Finding>>,
@@ -94,9 +94,17 @@ impl<'a> Script<'a> {
         }
         let mut assigned = BTreeSet::new();
         ast.walk(&mut |path: &[ASTNode]| {
-            if let Some(ASTNode::Stmt(Stmt::Assignment(parts))) = path.last()
-                && let Expr::Variable(variable, ..) = &parts.1.lhs
-            {
+            let variable = match path.last() {
+                Some(ASTNode::Stmt(Stmt::Assignment(parts))) => Some(&parts.1.lhs),
+                // An own function may give its `this` another value.
+                Some(ASTNode::Expr(Expr::Dot(pair, ..))) => {
+                    let first = if let Expr::Dot(rest, ..) = &pair.rhs { &rest.lhs } else { &pair.rhs };
+                    let own = |name: &str| name == "call" || own.contains_key(name);
+                    matches!(first, Expr::MethodCall(call, _) if own(&call.name)).then_some(&pair.lhs)
+                }
+                _ => None,
+            };
+            if let Some(Expr::Variable(variable, ..)) = variable {
                 assigned.insert(variable.1.to_string());
             }
             true
@@ -615,6 +623,9 @@ mod tests {
             "eval(\"let q = 1\"); let a = 1; a.sites;",
             "fn f(x) { return x; }\nf(lattice::chain(4)).sites;",
             "fn f(o) { o?.sites }\nf(());",
+            "fn f() { this = lattice::chain(4); }\nlet a = 1;\na.f();\na.sites;",
+            "fn f() { this = lattice::chain(4); this }\nlet a = 1;\na.f().sites;\na.sites;",
+            "let f = || this = lattice::chain(4);\nlet a = 1;\na.call(f);\na.sites;",
         ] {
             assert_eq!(said(script), "", "{script}");
         }

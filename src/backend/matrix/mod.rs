@@ -215,6 +215,17 @@ pub struct Csr {
 }
 
 impl Csr {
+    /// The identity in `n` dimensions.
+    pub fn identity(n: usize) -> Csr {
+        Csr {
+            rows: n,
+            cols: n,
+            row_start: (0..=n).collect(),
+            columns: Indices::of(n, (0..n as u64).collect()),
+            values: Values::F64(vec![1.0; n]),
+        }
+    }
+
     pub fn entries(&self) -> usize {
         self.values.len()
     }

@@ -6,14 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Team;
 use crate::backend::exchange::{Halo, Plain, Port, Staging, VectorShape};
+use crate::backend::matrix::Csr;
 use crate::backend::matrix::records::{Element, Handling, RecordList};
-use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 
 /// Multiplications of a product below which every rank makes all of it: the blocks would take as long on their way.
-const FEW: u64 = 1 << 25;
+const FEW: u64 = 1 << 23;
+
+/// Words of one message: the library counts bytes with 32 bits.
+const ROUND: usize = 1 << 27;
 
 /// A superblock of whose product every rank computes a part.
 struct Shared {
@@ -27,8 +30,16 @@ struct Shared {
     identity: Arc<dyn Kernel>,
     rows: usize,
     info: KernelInfo,
-    /// For vectors of one shape.
-    port: Mutex<Option<(VectorShape, Box<dyn Port>)>>,
+    /// What a product needs besides vectors, for those of one shape; kept from one to the next.
+    kept: Mutex<Option<(VectorShape, Ends)>>,
+}
+
+/// This rank's end of the exchange.
+struct Ends {
+    port: Box<dyn Port>,
+    /// Memory of its own rows, and of those of each other rank.
+    out: Vec<Staging>,
+    into: Vec<Staging>,
 }
 
 /// The rank that computes each block.
@@ -71,54 +82,70 @@ pub(super) fn prepare<T: Element>(
     let sends = vec![std::mem::take(&mut rows[rank])];
     rows.remove(rank);
     let halo = Halo { sends, receives: rows.iter().map(Vec::len).collect(), boundary: rows.concat() };
-    let count = halo.boundary.len();
-    let identity = Csr {
-        rows: count,
-        cols: count,
-        row_start: (0..=count).collect(),
-        columns: Indices::of(count, (0..count as u64).collect()),
-        values: Values::F64(vec![1.0; count]),
-    };
-    let identity = device.prepare(MatrixSpec::Csr(Arc::new(identity)))?;
+    let identity = device.prepare(MatrixSpec::Csr(Arc::new(Csr::identity(halo.boundary.len()))))?;
     let info = KernelInfo {
         format: format!("{} records", list.count()),
         bytes: list.bytes(),
         entries: list.flops() as usize / 2,
     };
-    let (device, rows, port) = (device.clone(), list.dim, Mutex::new(None));
-    Ok(Some(Arc::new(Shared { team, device, own, halo, identity, rows, info, port })))
+    let (device, rows, kept) = (device.clone(), list.dim, Mutex::new(None));
+    Ok(Some(Arc::new(Shared { team, device, own, halo, identity, rows, info, kept })))
 }
 
 impl Shared {
+    fn ends(&self, shape: VectorShape) -> Result<Ends> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
+            return Ok(ends);
+        }
+        let memory = |rows: usize| -> Result<Staging> {
+            let bytes = shape.bytes(rows);
+            Ok(self.device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
+        };
+        let out = self.halo.sends.iter().map(|rows| memory(rows.len())).collect::<Result<_>>()?;
+        let into = self.halo.receives.iter().map(|rows| memory(*rows)).collect::<Result<_>>()?;
+        Ok(Ends { port: self.device.port(&self.halo, shape)?, out, into })
+    }
+
     /// `w = A v`.
     fn product(&self, v: &BlockVector, w: &mut BlockVector) -> Result<()> {
         self.own.update(Update::PRODUCT, v, w, None)?;
-        let shape = VectorShape::of(w);
-        let kept = self.port.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut port = match kept.filter(|(of, _)| *of == shape) {
-            Some((_, port)) => port,
-            None => self.device.port(&self.halo, shape)?,
-        };
-        let memory = |bytes: usize| -> Result<Staging> {
-            Ok(self.device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
-        };
-        let lost = || Error::internal("blocks of a superblock that are not collected");
-        let bytes = shape.bytes(self.halo.sends[0].len());
-        port.collect(w, vec![memory(bytes)?])?;
-        let own = port.collected(true)?.and_then(|mut all| all.pop()).ok_or_else(lost)?;
-        let mut all = self.team.world.gather(own.bytes()[..bytes].to_vec())?;
-        all.remove(self.team.world.rank());
-        for (from, (numbers, &rows)) in all.iter().zip(&self.halo.receives).enumerate() {
-            if numbers.len() != shape.bytes(rows) {
+        let (shape, world) = (VectorShape::of(w), self.team.world);
+        let mut ends = self.ends(shape)?;
+        ends.port.collect(w, ends.out)?;
+        ends.out =
+            ends.port.collected(true)?.ok_or_else(|| Error::internal("rows that are not collected"))?;
+        // One message: as many words from each rank as the longest needs, and before them how many bytes are its own.
+        let bytes = |rows: usize| shape.bytes(rows);
+        let mine = bytes(self.halo.sends[0].len());
+        let lengths: Vec<usize> = self.halo.receives.iter().map(|rows| bytes(*rows)).collect();
+        let words = lengths.iter().copied().fold(mine, usize::max).div_ceil(8);
+        let mut own = vec![0u64; 1 + words];
+        own[0] = mine as u64;
+        bytemuck::cast_slice_mut::<u64, u8>(&mut own[1..])[..mine]
+            .copy_from_slice(&ends.out[0].bytes()[..mine]);
+        let mut all = vec![Vec::with_capacity(own.len()); world.size()];
+        for piece in own.chunks(ROUND) {
+            let gathered = world.gather_words(piece.to_vec())?;
+            all.iter_mut().zip(gathered.chunks_exact(piece.len())).for_each(|(of, part)| of.extend(part));
+        }
+        all.remove(world.rank());
+        for (from, (mut memory, rows)) in ends.into.into_iter().zip(all).enumerate() {
+            if rows[0] != lengths[from] as u64 {
                 return Err(Error::internal("the ranks have gone different ways in a superblock"));
             }
-            let mut rows = memory(numbers.len())?;
-            rows.bytes_mut()[..numbers.len()].copy_from_slice(numbers);
-            port.deliver(from, rows)?;
+            memory.bytes_mut()[..lengths[from]]
+                .copy_from_slice(&bytemuck::cast_slice::<u64, u8>(&rows[1..])[..lengths[from]]);
+            ends.port.deliver(from, memory)?;
         }
-        port.add(1.0, &*self.identity, w, None)?;
-        port.released()?;
-        *self.port.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, port));
+        ends.port.add(1.0, &*self.identity, w, None)?;
+        let mut back = ends.port.released()?;
+        back.sort_by_key(|(from, _)| *from);
+        ends.into = back.into_iter().map(|(_, memory)| memory).collect();
+        if ends.into.len() < self.halo.receives.len() {
+            return Err(Error::internal("memory of an exchange is missing"));
+        }
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
         Ok(())
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::speeds::{Speeds, class};
 use super::{Split, between};
 use crate::backend::exchange::{Halo, Port, Staging, VectorShape};
+use crate::backend::matrix::Csr;
 use crate::backend::matrix::records::{Element, Handling, Panel, Record, RecordList, Records};
-use crate::backend::matrix::{Csr, Indices, Values};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::DType;
@@ -214,19 +214,12 @@ fn helper<T: Element>(
     let kernel = device
         .prepare(MatrixSpec::Records { records: T::wrap(Arc::new(packed)), handling: Handling::default() })?;
     let count = written.len();
-    let identity = Csr {
-        rows: count,
-        cols: count,
-        row_start: (0..=count).collect(),
-        columns: Indices::of(count, (0..count as u64).collect()),
-        values: Values::F64(vec![1.0; count]),
-    };
     Ok(Helper {
         device: device.clone(),
         kernel,
         halo: Halo { sends: vec![computed], receives: vec![dim], boundary: (0..dim).collect() },
         there: Halo { sends: vec![read], receives: vec![count], boundary: written },
-        back: there.prepare(MatrixSpec::Csr(Arc::new(identity)))?,
+        back: there.prepare(MatrixSpec::Csr(Arc::new(Csr::identity(count))))?,
     })
 }
 

@@ -33,21 +33,27 @@ fn head(path: &Path) -> Vec<u8> {
     bytes
 }
 
+const ORBITALS: &str = "a file of orbitals";
+const OPERATOR: &str = "an operator";
+const WALKS: &str = "a file of walkers";
+const FIELD: &str = "a gauge field";
+
 /// The options, and what files they are for.
-const FOR: [(&str, &str); 8] = [
-    ("wavefunction", "a file of walkers"),
-    ("reunitarise", "a gauge field"),
-    ("precision", "a file of orbitals, or an operator"),
-    ("k", "a file of orbitals"),
-    ("format", "an operator"),
-    ("C", "an operator"),
-    ("sigma", "an operator"),
-    ("progress", "an operator"),
+const FOR: [(&str, &[&str]); 8] = [
+    ("wavefunction", &[WALKS]),
+    ("reunitarise", &[FIELD]),
+    ("precision", &[ORBITALS, OPERATOR]),
+    ("k", &[ORBITALS]),
+    ("format", &[OPERATOR]),
+    ("C", &[OPERATOR]),
+    ("sigma", &[OPERATOR]),
+    ("progress", &[OPERATOR]),
 ];
 
 /// Refuses options that are for files of another kind than this one.
 fn only(kind: &str, o: &Options) -> Result<()> {
-    FOR.iter().filter(|(_, case)| !case.contains(kind)).try_for_each(|(key, case)| o.only_for(case, &[key]))
+    let mut others = FOR.iter().filter(|(_, kinds)| !kinds.contains(&kind));
+    others.try_for_each(|(key, kinds)| o.only_for(&kinds.join(" or "), &[key]))
 }
 
 /// The value in a file.
@@ -56,7 +62,7 @@ fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
     let head = head(&path);
     let named = |end: &str| path.extension().is_some_and(|e| e.eq_ignore_ascii_case(end));
     if crate::gauge::files::is_field(&head) || named("nersc") || named("lime") || named("ildg") {
-        only("a gauge field", o)?;
+        only(FIELD, o)?;
         return gauge::load(&path, file, o).map(Dynamic::from);
     }
     if is_state(&head) || named("dmrg") {
@@ -64,15 +70,15 @@ fn load_from(o: &Options, file: &str) -> Result<Dynamic> {
         return dmrg::load(file, &path);
     }
     if orbitals::is_file(&path, &head) {
-        only("a file of orbitals", o)?;
+        only(ORBITALS, o)?;
         return orbitals::load(&path, file, o).map(Dynamic::from);
     }
     if head.starts_with(b"%%MatrixMarket") || named("mtx") {
-        only("an operator", o)?;
+        only(OPERATOR, o)?;
         return load_matrix_market(&path, o).map(Dynamic::from);
     }
     if head.starts_with(b"{") && files::kind_of_json(&path).as_deref() == Some(super::vmc::WALKERS) {
-        only("a file of walkers", o)?;
+        only(WALKS, o)?;
         let psi = o.maybe::<Psi>("wavefunction").ok_or_else(|| {
             Error::input(format!("`{file}` holds walkers, which go with a wave function"))
                 .hint(format!("`load(\"{file}\", #{{ wavefunction: psi }})`"))
