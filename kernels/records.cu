@@ -142,7 +142,8 @@ records_f64(const Tile *tiles, const Record *records, const double *v, const dou
             rest -= DEEP;
             to = to + 1 == SLABS ? 0 : to + 1;
         };
-        // The last slabs of the record before are still being multiplied.
+        // The last slabs of the record before are still being multiplied, or on their way.
+        asm volatile("cp.async.wait_all;");
         __syncthreads();
         const int slabs = (int(record.depth) + DEEP - 1) / DEEP;
 #pragma unroll
