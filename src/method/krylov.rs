@@ -8,7 +8,7 @@ use super::solve::of_about_one;
 use super::window::require_hermitian;
 use crate::backend::BlockVector;
 use crate::error::{Error, Result};
-use crate::number::C64;
+use crate::number::{C64, hermitian};
 use crate::operator::Operator;
 use crate::task::Task;
 
@@ -42,10 +42,8 @@ fn small(alpha: &[f64], beta: &[f64], z: C64) -> Result<(Vec<C64>, f64)> {
         1 => beta[i.min(j)],
         _ => 0.0,
     });
-    let eigen = t
-        .self_adjoint_eigen(faer::Side::Lower)
-        .map_err(|_| Error::numeric("the eigenvalues of a Krylov space did not converge"))?;
-    let (u, s) = (eigen.U(), eigen.S());
+    let (s, u) = hermitian::eigh(t.as_ref(), faer::Par::Seq)
+        .ok_or_else(|| Error::numeric("the eigenvalues of a Krylov space did not converge"))?;
     let shift = if z.re > 0.0 { s[n - 1] } else { s[0] };
     let mut c = vec![C64::ZERO; n];
     for k in 0..n {

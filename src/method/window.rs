@@ -3,7 +3,7 @@
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
-use crate::number::{C64, DType};
+use crate::number::{C64, DType, hermitian};
 use crate::operator::Operator;
 use crate::task::Task;
 
@@ -202,10 +202,8 @@ fn tridiagonal(diagonal: &[f64], off: &[f64]) -> Result<(Vec<f64>, Vec<f64>)> {
         1 => off[i.min(j)],
         _ => 0.0,
     });
-    let eigen = t
-        .self_adjoint_eigen(faer::Side::Lower)
-        .map_err(|_| Error::numeric("the tridiagonal matrix of Lanczos' method has no eigenvalues"))?;
-    let values = (0..n).map(|i| eigen.S()[i]).collect();
-    let last = (0..n).map(|i| eigen.U()[(n - 1, i)].abs()).collect();
+    let (values, vectors) = hermitian::eigh(t.as_ref(), faer::Par::Seq)
+        .ok_or_else(|| Error::numeric("the tridiagonal matrix of Lanczos' method has no eigenvalues"))?;
+    let last = (0..n).map(|i| vectors[(n - 1, i)].abs()).collect();
     Ok((values, last))
 }

@@ -5,7 +5,7 @@ use faer::{Accum, Mat, MatRef, Par, Side};
 
 use super::element::Element;
 use super::philox::{normals, words};
-use super::{Arithmetic, C64, Matrix, Number, Series, eigenvectors, solve};
+use super::{Arithmetic, C64, Matrix, Number, Series, eigenvectors, hermitian, solve};
 use crate::error::{Error, Result};
 
 /// How far, relative to its largest element, a matrix may be from its Hermitian conjugate and still count as Hermitian.
@@ -151,9 +151,10 @@ impl Matrix {
         self.need_hermitian("eigh")?;
         let found = |matrix: &Matrix| -> Result<Option<(Series, Matrix)>> {
             each!(matrix, a => {
-                let Ok(e) = a.self_adjoint_eigen(Side::Lower) else { return Ok(None) };
-                let values = e.S().column_vector().iter().map(|x| Number::from(*x).re()).collect::<Vec<f64>>();
-                Ok(Some((Series::Real(values), collect(e.U())?)))
+                let Some((values, vectors)) = hermitian::eigh(a, faer::get_global_parallelism()) else {
+                    return Ok(None);
+                };
+                Ok(Some((Series::Real(values), collect(vectors.as_ref())?)))
             })
         };
         if let Some(pairs) = found(self)? {

@@ -9,6 +9,7 @@ mod element;
 mod exponential;
 pub mod format;
 mod function;
+pub mod hermitian;
 pub mod linalg;
 mod matrix;
 mod matrix_display;

@@ -6,13 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::matmul::matmul;
-use faer::linalg::{evd, svd};
+use faer::linalg::svd;
 use faer::{Accum, Mat, MatRef, Par};
 use rayon::prelude::*;
 
 use crate::backend::DenseSolver;
 use crate::backend::matrix::records::{Element, Factor};
 use crate::error::{Error, Kind, Result};
+use crate::number::hermitian;
 
 /// Operations below which a job is not worth splitting.
 const LARGE: f64 = 1e8;
@@ -50,20 +51,8 @@ pub(super) fn deal<J: Sync, R: Send>(
 
 /// Eigenvalues, ascending, and eigenvectors of a Hermitian matrix.
 pub(super) fn eigh<T: Element>(a: MatRef<'_, T>, par: Par) -> Result<(Vec<f64>, Mat<T>)> {
-    let n = a.nrows();
-    let (mut values, mut vectors) = (faer::Mat::<T>::zeros(n, 1), Mat::zeros(n, n));
-    let request =
-        evd::self_adjoint_evd_scratch::<T>(n, evd::ComputeEigenvectors::Yes, par, Default::default());
-    let done = evd::self_adjoint_evd(
-        a,
-        values.as_mut().col_mut(0).as_diagonal_mut(),
-        Some(vectors.as_mut()),
-        par,
-        MemStack::new(&mut MemBuffer::new(request)),
-        Default::default(),
-    );
-    done.map_err(|_| Error::numeric("the eigenvalues of a density matrix did not converge"))?;
-    Ok(((0..n).map(|i| values[(i, 0)].re()).collect(), vectors))
+    hermitian::eigh(a, par)
+        .ok_or_else(|| Error::numeric("the eigenvalues of a density matrix did not converge"))
 }
 
 /// Eigenvalues, descending, and eigenvectors of several Hermitian matrices. A backend's solver takes the largest, one after

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use faer::prelude::Solve;
-use faer::{Mat, MatRef, Side};
+use faer::{Mat, MatRef};
 
 use crate::backend::matrix::{Csr, Wrap};
 use crate::error::{Error, Result};
 use crate::lattice::{Bloch, Model};
-use crate::number::{C64, Matrix, memory};
+use crate::number::{C64, Matrix, hermitian, memory};
 use crate::task;
 
 /// Trials for a self-energy: the imaginary part of the energy, in units of the lead's width, and how many cells are
@@ -195,13 +195,11 @@ impl Lead {
             let m = rows.len();
             let gamma =
                 Mat::from_fn(m, m, |a, b| i * (sigma[(rows[a], rows[b])] - sigma[(rows[b], rows[a])].conj()));
-            let eigen = gamma
-                .self_adjoint_eigen(Side::Lower)
-                .map_err(|_| Error::numeric("the channels of a lead were not found"))?;
-            let rates: Vec<f64> = eigen.S().column_vector().iter().map(|z| z.re).collect();
+            let (rates, vectors) = hermitian::eigh(gamma.as_ref(), faer::get_global_parallelism())
+                .ok_or_else(|| Error::numeric("the channels of a lead were not found"))?;
             for k in (0..m).filter(|&k| rates[k] > CLOSED * self.width) {
                 let mut column = vec![C64::ZERO; n];
-                (0..m).for_each(|a| column[rows[a]] = eigen.U()[(a, k)] * rates[k].sqrt());
+                (0..m).for_each(|a| column[rows[a]] = vectors[(a, k)] * rates[k].sqrt());
                 columns.push(column);
             }
             if sectors.len() == 2 && electrons.is_none() {

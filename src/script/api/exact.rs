@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rhai::plugin::*;
-use rhai::{Array, Dynamic, INT, Map};
+use rhai::{Array, Dynamic, FLOAT, INT, Map};
 
 use super::manybody::{by_sector, sector_of};
 use super::model::{single_precision, storage_format};
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::manybody::dmrg::{Mpo, Superblock, total_spin};
 use crate::manybody::symmetric::{self, Subspace, Symmetry, Wanted};
 use crate::manybody::{OpSum, Site, Sites};
-use crate::number::{C64, Series};
+use crate::number::{C64, Series, student};
 use crate::operator::{Format, Operator};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
@@ -25,6 +25,21 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_type_with_name::<Subspace>("Basis");
     rooms.register_global_module(exported_module!(basis_functions).into());
     rooms.room("exact", exported_module!(exact_module));
+    rooms.room("internal", exported_module!(errors));
+}
+
+#[export_module(root = "crate::script::native")]
+mod errors {
+    /// By how much the standard error of a mean of so many independent values grows, so that it holds the true one two times out
+    /// of three (Student).
+    ///
+    /// # Example
+    /// ```rhai
+    /// assert_close(internal::student(2), 1.837, 1e-3);
+    /// ```
+    pub fn student(samples: INT) -> FLOAT {
+        student::factor(usize::try_from(samples).unwrap_or(0))
+    }
 }
 
 /// The states that a sector's map names.
