@@ -156,7 +156,9 @@ mod wilson_module {
         region.agreed(room)?;
         let rows = |sites: Range<usize>| {
             let sites = sites.map(|k| region.number(region.own_place(k)));
-            sites.flat_map(move |site| per * site..per * (site + 1)).map(|row| (row, reference_row(row, stream)))
+            sites
+                .flat_map(move |site| per * site..per * (site + 1))
+                .map(|row| (row, reference_row(row, stream)))
         };
         let stop = task::current();
         if !region.is_shared() {
