@@ -1,7 +1,11 @@
 // Operation records of a superblock: X' += A X B^T between small dense blocks, in double precision. A block of threads owns a
 // tile of X' and walks the records that write it, so that nothing is added atomically and sums have one order. Products run
-// on the tensor cores. Floor: flops over 67 Tflop/s on an H200; measured there, for two products of n x n and with what cuBLAS
-// reaches: 7.6 of 7.8 at n = 512, 26 of 29 at 1000, 29 of 51 at 2000, 34 of 60 Tflop/s at 4096.
+// on the tensor cores. Floor: flops over 67 Tflop/s on an H100 or H200. Measured on an H100, four records of n x n a block, and
+// with what cuBLAS reaches: 42 of 27 at n = 512, 43 of 31 at 700, 43 of 47 at 1000 (40 blocks), 41 of 57 at 2000, 43 of 62
+// Tflop/s at 4096. Tiles of 128 x 128 make 45 and 47 of the last two, and are half as fast for blocks of 200.
+//
+// Numbers come past the registers, slabs ahead of the one that is multiplied, and out of shared memory a fragment ahead of the
+// tensor cores, which therefore wait for neither. Their places are turned, so that the lanes of half a warp meet all banks.
 
 #include <cstdint>
 
@@ -28,14 +32,6 @@ struct Tile {
 };
 HOST_LAYOUT_records_Tile(Tile);
 
-constexpr int SIDE = host::records::SIDE;
-constexpr int DEPTH = 16;
-constexpr int THREADS = host::records::THREADS;
-// Rows in shared memory are shifted against each other to meet different banks.
-constexpr int NARROW = DEPTH + 4;
-constexpr int WIDE = SIDE + 4;
-constexpr int EACH = SIDE * DEPTH / THREADS;
-
 __device__ inline const double *source(uint32_t kind, uint64_t at, const double *v, uint32_t lane, uint32_t step,
                                        const double *inner, uint32_t &stride) {
     stride = 1;
@@ -45,47 +41,59 @@ __device__ inline const double *source(uint32_t kind, uint64_t at, const double 
     return v + at * step + lane;
 }
 
-// A quarter of the tile a warp, in blocks of 8 x 8; see `tensor.cuh`.
-using Sums = double[4][4][2];
+constexpr int SIDE = host::records::SIDE;
+constexpr int THREADS = host::records::THREADS;
+// Steps of a slab of either factor, and slabs in shared memory. The tensor cores take four steps at once.
+constexpr int DEEP = 16;
+constexpr int SLABS = 3;
+constexpr int SLAB = DEEP * SIDE;
+constexpr int PARTS = DEEP / 4;
+// Numbers of a slab that a thread brings.
+constexpr int EACH = SLAB / THREADS;
 
-// sum += L R for the warp's rows and columns, with L in shared memory by rows or by columns.
-template <bool BY_ROWS>
-__device__ __forceinline__ void multiply(Sums &sum, const double *l, const double *r, int warp_row, int warp_column) {
-    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    const auto left = [&](int row, int k) { return BY_ROWS ? l[row * NARROW + k] : l[k * WIDE + row]; };
+// Where number `i` of step `k` stands in a slab.
+__device__ __forceinline__ int turned(int k, int i) { return k * SIDE + (i ^ (4 * (k % 4))); }
+
+// A quarter of the tile a warp, in blocks of 16 x 8 whose four numbers are those of `tensor.cuh`.
+constexpr int HIGH = SIDE / 32;
+using Sums = double[HIGH][4][4];
+
+// A warp's part of four steps of both factors, whose even and odd blocks of eight begin at `l` and `r`.
+struct Fragment {
+    double a[HIGH][2], b[4];
+
+    __device__ __forceinline__ void load(const double *const (&l)[2], const double *const (&r)[2], int at) {
 #pragma unroll
-    for (int k = 0; k < DEPTH; k += 8) {
-        double b[4][2];
+        for (int i = 0; i < HIGH; ++i)
 #pragma unroll
-        for (int j = 0; j < 4; ++j)
+            for (int u = 0; u < 2; ++u) a[i][u] = l[u][at + 16 * i];
 #pragma unroll
-            for (int h = 0; h < 2; ++h) b[j][h] = r[(k + 4 * h + t) * WIDE + warp_column + 8 * j + g];
-#pragma unroll
-        for (int i = 0; i < 4; i += 2) {
-            double a[2][2];
-#pragma unroll
-            for (int u = 0; u < 2; ++u)
-#pragma unroll
-                for (int h = 0; h < 2; ++h) a[u][h] = left(warp_row + 8 * (i + u) + g, k + 4 * h + t);
-#pragma unroll
-            for (int j = 0; j < 4; ++j) multiply_add(sum[i][j], sum[i + 1][j], a, b[j]);
-        }
+        for (int j = 0; j < 4; ++j) b[j] = r[j % 2][at + j / 2 * 16];
     }
-}
+
+    __device__ __forceinline__ void multiply(Sums &sum, double scale) {
+        if (scale != 1.0) {
+#pragma unroll
+            for (int j = 0; j < 4; ++j) b[j] *= scale;
+        }
+#pragma unroll
+        for (int i = 0; i < HIGH; ++i)
+#pragma unroll
+            for (int j = 0; j < 4; ++j) multiply_add(sum[i][j], a[i], b[j]);
+    }
+};
 
 extern "C" __global__ void __launch_bounds__(THREADS, 3)
 records_f64(const Tile *tiles, const Record *records, const double *v, const double *inner, double *w, uint32_t lane,
             uint32_t step, uint32_t out_lane, uint32_t out_step, double alpha, double beta, double gamma) {
-    // Two stages: while one is multiplied the other is filled, so that one barrier a step is enough.
-    constexpr int STAGE = SIDE * NARROW + DEPTH * WIDE;
-    static_assert(2 * STAGE >= SIDE * WIDE);
-    __shared__ double space[2 * STAGE];
-    int stage = 0;
+    __shared__ double left_space[SLABS * SLAB], right_space[SLABS * SLAB];
     const Tile tile = tiles[blockIdx.x];
-    const int thread = threadIdx.x, warp = thread / 32;
-    const int warp_row = (warp / 2) * 32, warp_column = (warp % 2) * 32;
+    const int thread = threadIdx.x, warp = thread / 32, g = thread % 32 / 4, t = thread % 4;
+    const int warp_row = warp / 2 * 32, warp_column = warp % 2 * 32;
     const int last_row = min(SIDE, int(tile.rows - tile.row));
     const int last_column = min(SIDE, int(tile.columns - tile.column));
+    const double *const l[2] = {left_space + turned(t, warp_row + g), left_space + turned(t, warp_row + 8 + g)};
+    const double *const r[2] = {right_space + turned(t, warp_column + g), right_space + turned(t, warp_column + 8 + g)};
 
     Sums sum{};
 
@@ -99,59 +107,85 @@ records_f64(const Tile *tiles, const Record *records, const double *v, const dou
         uint32_t left_step, right_step;
         const double *left = source(record.left_kind, record.left, v, lane, step, inner, left_step);
         const double *right = source(record.right_kind, record.right, v, lane, step, inner, right_step);
-        // Neighbouring threads read neighbouring numbers: down a matrix, along a vector's rows.
-        const bool down = record.left_row == 1;
-        const int depth = int(record.depth);
-        const int i0 = down ? thread % SIDE : thread / DEPTH, k0 = down ? thread / SIDE : thread % DEPTH;
-        const int j0 = thread % SIDE, q0 = thread / SIDE;
         const int64_t down_row = int64_t(record.left_row) * left_step, down_column = int64_t(record.left_column) * left_step;
-        const double *const left_first = left + (row + i0) * down_row + k0 * down_column;
-        const double *const right_first = right + (q0 * int64_t(record.right_row) + column + j0) * right_step;
-        const int64_t left_next = down ? (THREADS / SIDE) * down_column : (THREADS / DEPTH) * down_row;
-        const int64_t right_next = (THREADS / SIDE) * int64_t(record.right_row) * right_step;
-        const int64_t left_far = DEPTH * down_column, right_far = DEPTH * int64_t(record.right_row) * right_step;
+        const int64_t next_row = int64_t(record.right_row) * right_step;
+        // Neighbouring threads read neighbouring numbers: down a matrix, four along a vector's rows. Number e of a thread is
+        // (e % 2) odd ways and (e / 2) times four steps from the first.
+        const bool down = record.left_row == 1;
+        const int k0 = down ? thread / SIDE : thread % 4, i0 = down ? thread % SIDE : thread / 4;
+        const int odd_k = down ? 2 : 0, odd_i = down ? 0 : SIDE / 2;
+        const int q0 = thread / SIDE, j0 = thread % SIDE;
+        const int64_t odd_left = odd_k * down_column + odd_i * down_row;
+        const double *x = left + (row + i0) * down_row + k0 * down_column;
+        const double *y = right + q0 * next_row + int64_t(column + j0) * right_step;
+        const auto inside = [&](int i) { return row + i >= 0 && row + i < int(record.rows); };
+        const bool in_row[2] = {inside(i0), inside(i0 + odd_i)};
         const bool in_column = column + j0 >= 0 && column + j0 < int(record.columns);
-        const bool in_row = row + i0 >= 0 && row + i0 < int(record.rows);
-        double fetched_left[EACH], fetched_right[EACH];
-        // The next numbers are loaded while the last ones are multiplied.
-        auto fetch = [&](int k) {
-            const double *x = left_first + (k / DEPTH) * left_far, *y = right_first + (k / DEPTH) * right_far;
+        const int left_place[2] = {turned(k0, i0), turned(k0 + odd_k, i0 + odd_i)};
+        const int right_place[2] = {turned(q0, j0), turned(q0 + 2, j0)};
+        int rest = int(record.depth), to = 0;
+        // Starts to bring numbers `from` to `until` of the next slab.
+        const auto fetch = [&](int from, int until) {
 #pragma unroll
-            for (int e = 0; e < EACH; ++e) {
-                const int at = row + i0 + (THREADS / DEPTH) * e;
-                const bool inside = down ? in_row && k + k0 + (THREADS / SIDE) * e < depth
-                                         : at >= 0 && at < int(record.rows) && k + k0 < depth;
-                fetched_left[e] = inside ? x[e * left_next] : 0.0;
-                fetched_right[e] = in_column && k + q0 + (THREADS / SIDE) * e < depth ? y[e * right_next] : 0.0;
+            for (int e = from; e < until; ++e) {
+                const int four = e / 2 * 4;
+                bring(left_space + to * SLAB + left_place[e % 2] + four * SIDE, x + e % 2 * odd_left + four * down_column,
+                      in_row[e % 2] && k0 + e % 2 * odd_k + four < rest);
+                bring(right_space + to * SLAB + right_place[e % 2] + four * SIDE, y + (e % 2 * 2 + four) * next_row,
+                      in_column && q0 + e % 2 * 2 + four < rest);
             }
         };
-        fetch(0);
-        for (int k = 0; k < depth; k += DEPTH, stage ^= 1) {
-            double *const l = space + stage * STAGE, *const r = l + SIDE * NARROW;
+        const auto next = [&] {
+            asm volatile("cp.async.commit_group;");
+            x += DEEP * down_column;
+            y += DEEP * next_row;
+            rest -= DEEP;
+            to = to + 1 == SLABS ? 0 : to + 1;
+        };
+        // The last slabs of the record before are still being multiplied.
+        __syncthreads();
+        const int slabs = (int(record.depth) + DEEP - 1) / DEEP;
 #pragma unroll
-            for (int e = 0; e < EACH; ++e) {
-                const double x = record.scale * fetched_left[e];
-                if (down) l[(k0 + (THREADS / SIDE) * e) * WIDE + i0] = x;
-                else l[(i0 + (THREADS / DEPTH) * e) * NARROW + k0] = x;
-                r[(q0 + (THREADS / SIDE) * e) * WIDE + j0] = fetched_right[e];
+        for (int slab = 0; slab < SLABS - 1; ++slab) {
+            fetch(0, EACH);
+            next();
+        }
+        asm volatile("cp.async.wait_group %0;" ::"n"(SLABS - 2));
+        __syncthreads();
+        Fragment fragments[2];
+        fragments[0].load(l, r, 0);
+        int at = 0;
+        for (int slab = 0; slab < slabs; ++slab) {
+            const int then = at + SLAB == SLABS * SLAB ? 0 : at + SLAB;
+#pragma unroll
+            for (int part = 0; part < PARTS; ++part) {
+                if (part + 1 < PARTS) {
+                    fragments[(part + 1) % 2].load(l, r, at + (part + 1) * 4 * SIDE);
+                    // What this slab replaces was read before all threads met.
+                    fetch(EACH * part / (PARTS - 1), EACH * (part + 1) / (PARTS - 1));
+                    if (part + 2 == PARTS) next();
+                } else {
+                    asm volatile("cp.async.wait_group %0;" ::"n"(SLABS - 2));
+                    __syncthreads();
+                    fragments[0].load(l, r, then);
+                }
+                fragments[part % 2].multiply(sum, record.scale);
             }
-            __syncthreads();
-            if (k + DEPTH < depth) fetch(k + DEPTH);
-            if (down) multiply<false>(sum, l, r, warp_row, warp_column);
-            else multiply<true>(sum, l, r, warp_row, warp_column);
+            at = then;
         }
     }
-    __syncthreads();
-    const int g = thread % 32 / 4, t = thread % 4;
+    asm volatile("cp.async.wait_all;");
+
+    // f(row, column, number) for all numbers of this thread.
+    const auto each = [&](auto f) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
+        for (int i = 0; i < HIGH; ++i)
 #pragma unroll
-        for (int j = 0; j < 4; ++j) {
-            double *const out = space + (warp_row + 8 * i + g) * WIDE + warp_column + 8 * j + 2 * t;
-            out[0] = sum[i][j][0];
-            out[1] = sum[i][j][1];
-        }
-    __syncthreads();
+            for (int j = 0; j < 4; ++j)
+#pragma unroll
+                for (int q = 0; q < 4; ++q)
+                    f(warp_row + 16 * i + q / 2 * 8 + g, warp_column + 8 * j + 2 * t + q % 2, sum[i][j][q]);
+    };
     // Records without a matrix only move numbers.
     for (uint32_t n = 0; n < tile.count; ++n) {
         const Record record = records[tile.first + n];
@@ -159,21 +193,19 @@ records_f64(const Tile *tiles, const Record *records, const double *v, const dou
         const int row = int(tile.row) - int(record.row), column = int(tile.column) - int(record.column);
         uint32_t left_step;
         const double *left = source(record.left_kind, record.left, v, lane, step, inner, left_step);
-        for (int e = thread; e < SIDE * SIDE; e += THREADS) {
-            const int i = e / SIDE, j = e % SIDE, x = row + i, y = column + j;
-            if (x >= 0 && x < int(record.rows) && y >= 0 && y < int(record.columns) && i < last_row && j < last_column)
-                space[i * WIDE + j] += record.scale * left[(uint64_t(x) * record.left_row + y) * left_step];
-        }
+        each([&](int i, int j, double &value) {
+            const int x = row + i, y = column + j;
+            if (x >= 0 && x < int(record.rows) && y >= 0 && y < int(record.columns))
+                value += record.scale * left[(uint64_t(x) * record.left_row + y) * left_step];
+        });
     }
-    // Every number was added to by one thread only: the same that writes it.
-    for (int e = thread; e < SIDE * SIDE; e += THREADS) {
-        const int i = e / SIDE, j = e % SIDE;
-        if (i >= last_row || j >= last_column) continue;
+    each([&](int i, int j, double &sum) {
+        if (i >= last_row || j >= last_column) return;
         const uint64_t at = tile.out + uint64_t(tile.row + i) * tile.columns + tile.column + j;
-        double *out = w + at * out_step + out_lane;
-        double value = alpha * space[i * WIDE + j];
+        double *const out = w + at * out_step + out_lane;
+        double value = alpha * sum;
         if (beta != 0.0) value += beta * v[at * step + lane];
         if (gamma != 0.0) value += gamma * *out;
         *out = value;
-    }
+    });
 }

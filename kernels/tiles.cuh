@@ -98,17 +98,6 @@ __device__ inline void multiply(const C64 (&a)[DEPTH<C64>][H + SPARE], const C64
     }
 }
 
-// Starts to bring a number to shared memory; a zero if there is none.
-template <class S>
-__device__ __forceinline__ void bring(S* to, const S* from) {
-    const uint32_t address = uint32_t(__cvta_generic_to_shared(to));
-    if (sizeof(S) == 8) {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" ::"r"(address), "l"(from), "r"(from ? 8 : 0));
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(from ? 16 : 0));
-    }
-}
-
 // sum += sum_k left(k, i) right(k, j) for the tile. The factors are given as places in memory, null for zeros, each
 // after whether its numbers lie side by side along k there, rather than along i or j.
 template <class S, int H, class L, class R>
@@ -133,13 +122,15 @@ __device__ __forceinline__ void tile(uint32_t depth, bool left_along, L left, bo
             for (int e = 0; e < STEPS * H / 256; ++e) {
                 uint32_t k, i;
                 place(e, H, left_along, k, i);
-                bring(&a[to][k][i], start + k < depth ? left(start + k, i) : nullptr);
+                const S* from = start + k < depth ? left(start + k, i) : nullptr;
+                bring(&a[to][k][i], from, from);
             }
 #pragma unroll
             for (int e = 0; e < STEPS * EDGE / 256; ++e) {
                 uint32_t k, i;
                 place(e, EDGE, right_along, k, i);
-                bring(&b[to][k][i], start + k < depth ? right(start + k, i) : nullptr);
+                const S* from = start + k < depth ? right(start + k, i) : nullptr;
+                bring(&b[to][k][i], from, from);
             }
         }
         asm volatile("cp.async.commit_group;");

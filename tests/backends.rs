@@ -212,3 +212,14 @@ fn random_numbers_of_a_gpu_are_those_of_the_cpu() {
 fn large_wilson_operators_on_a_gpu_are_their_definition() {
     spinors::large(&gpu());
 }
+
+#[test]
+#[ignore = "needs two GPUs"]
+fn threads_share_two_gpus() {
+    let both = || split(&[gpu(), gpu_number(1)], &[1.0, 1.0]);
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| suite::products(&both()));
+        }
+    });
+}

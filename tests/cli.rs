@@ -97,6 +97,12 @@ error: no function `sqr(int)`
 }
 
 #[test]
+fn a_product_that_is_divided_is_no_trap() {
+    let place = Place::new("product").with("a.rhai", "let n = 1000;\nprint(n * 2237 / 1000);\n");
+    place.run(&["run", "a.rhai"]).exactly(0, "2237\n", "");
+}
+
+#[test]
 fn wrong_usage_is_code_2() {
     let place = Place::new("usage").with("a.rhai", "");
     for args in [

@@ -330,10 +330,10 @@ impl Model {
         let over = |hop: &Hop| !hop.pairing && (hop.bond == *bond || hop.bond == back);
         if !self.hops.iter().any(over) {
             let value = HopValue::PerCell(Arc::new(Table::absent(cells)));
-            self.hops.push(Hop { bond: bond.clone(), value, scale: None, pairing: false });
+            self.add_hop(Hop { bond: bond.clone(), value, scale: None, pairing: false });
         }
         let mut first = true;
-        for hop in self.hops.iter_mut().filter(|hop| over(hop)) {
+        for hop in Arc::make_mut(&mut self.hops).iter_mut().filter(|hop| over(hop)) {
             let reversed = hop.bond != *bond;
             let before = match &hop.value {
                 HopValue::Uniform(block) => Table::same(block.clone(), cells),

@@ -138,7 +138,7 @@ impl Model {
         )?;
         let draw = self.next_draw();
         let steps = task.start("bonds", hops);
-        for (k, hop) in self.hops.iter_mut().filter(|hop| !hop.pairing).enumerate() {
+        for (k, hop) in Arc::make_mut(&mut self.hops).iter_mut().filter(|hop| !hop.pairing).enumerate() {
             if cells > 1024 || k.is_multiple_of(1024) {
                 steps.advance(k)?;
             }

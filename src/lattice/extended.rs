@@ -143,7 +143,7 @@ impl Model {
             let bond = Bond { shift: hop.bond.shift.clone(), from, to };
             let value = HopValue::PerCell(Arc::new(table.finish()));
             let pairing = hop.pairing;
-            self.hops.push(Hop { bond, value, scale: None, pairing });
+            self.add_hop(Hop { bond, value, scale: None, pairing });
         }
         Ok(())
     }

@@ -288,20 +288,29 @@ impl Lattice {
         }
         let sites = self.sites();
         memory::ensure(8 * sites as u128, &format!("a coordinate of {sites} sites"))?;
-        let basis = self.basis.len();
         let stop = task::current();
         let mut all = vec![0.0; sites];
         all.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, all)| {
             stop.heed();
-            let mut last = (usize::MAX, [0; MAX_DIMENSION]);
-            for (x, site) in all.iter_mut().zip(chunk * CHUNK..) {
-                let full = self.full(site);
-                last = self.cell_after(last, full / basis);
-                let start = self.basis[full % basis].position[axis];
-                *x = self.vectors.iter().zip(last.1).fold(start, |sum, (v, x)| sum + x as f64 * v[axis]);
-            }
+            self.along_from(axis, chunk * CHUNK, all);
         });
         Ok(all)
+    }
+
+    /// The coordinates along an axis of the sites from `first` on.
+    pub(super) fn along_from(&self, axis: usize, first: usize, all: &mut [f64]) {
+        let basis = self.basis.len();
+        let starts: Vec<f64> = self.basis.iter().map(|site| site.position[axis]).collect();
+        let mut last = (usize::MAX, [0; MAX_DIMENSION]);
+        for (k, to) in all.iter_mut().enumerate() {
+            let full = self.full(first + k);
+            last = self.cell_after(last, full / basis);
+            let mut x = starts[full % basis];
+            for d in 0..self.cells.len() {
+                x += last.1[d] as f64 * self.vectors[d][axis];
+            }
+            *to = x;
+        }
     }
 
     /// Sites joined to a site by nearest-neighbour bonds, ascending, each once.
@@ -407,12 +416,12 @@ impl Lattice {
             return (cell, at);
         }
         if cell == last.wrapping_add(1) && last != usize::MAX {
-            for (x, &n) in at.iter_mut().zip(&self.cells) {
-                *x += 1;
-                if *x < n as i64 {
+            for d in 0..self.cells.len() {
+                at[d] += 1;
+                if at[d] < self.cells[d] as i64 {
                     return (cell, at);
                 }
-                *x = 0;
+                at[d] = 0;
             }
         }
         (cell, self.coordinates(cell))

@@ -19,6 +19,7 @@ mod market;
 mod model;
 mod nambu;
 mod pairing;
+mod plan;
 mod points;
 mod random;
 mod remove;
@@ -45,7 +46,7 @@ pub use lines::CHECK;
 pub use market::read_matrix_market;
 pub use model::{Hop, Model, OfBond, OfPosition};
 pub use nambu::{Holes, Pair};
-pub use points::HopTerm;
+pub use points::{HopAlong, HopTerm};
 pub use random::Distribution;
 pub use unrolled::Beyond;
 pub use wannier::{

@@ -41,7 +41,7 @@ pub struct Model {
     pub(super) disorder: Vec<Disorder>,
     /// How many disorders of any kind were drawn: each has random numbers of its own.
     pub(super) draws: u32,
-    pub(super) hops: Vec<Hop>,
+    pub(super) hops: Arc<Vec<Hop>>,
     pub(super) fluxes: Vec<Flux>,
     /// Where the orbitals of each sublattice lie beside its site, at `sublattice * orbitals + orbital`, if not on it.
     pub(super) offsets: Option<Arc<Vec<Vec<f64>>>>,
@@ -107,7 +107,7 @@ impl Model {
             singlets: Vec::new(),
             disorder: Vec::new(),
             draws: 0,
-            hops: Vec::new(),
+            hops: Arc::default(),
             fluxes: Vec::new(),
             offsets: None,
             strain: None,
@@ -345,14 +345,18 @@ impl Model {
         self.check_hop(&bond)?;
         block.check(self.particles(), "the hopping")?;
         let value = HopValue::Uniform(self.both(block));
-        self.hops.push(Hop { bond, value, scale: None, pairing: false });
+        self.add_hop(Hop { bond, value, scale: None, pairing: false });
         Ok(())
+    }
+
+    pub(super) fn add_hop(&mut self, hop: Hop) {
+        Arc::make_mut(&mut self.hops).push(hop);
     }
 
     /// Room for so many hoppings more.
     pub(super) fn expect_hops(&mut self, more: usize) -> Result<()> {
         memory::ensure((more * size_of::<Hop>()) as u128, &format!("{more} hoppings"))?;
-        self.hops.reserve(more);
+        Arc::make_mut(&mut self.hops).reserve(more);
         Ok(())
     }
 
@@ -372,7 +376,7 @@ impl Model {
         let bond = self.checked_bond(shift, from, to)?;
         let make = |block: &OrbitalBlock| self.both(block.clone());
         let table = self.table_of_bond(&bond, term, "the hopping", &make, task)?;
-        self.hops.push(Hop { bond, value: HopValue::PerCell(Arc::new(table)), scale: None, pairing: false });
+        self.add_hop(Hop { bond, value: HopValue::PerCell(Arc::new(table)), scale: None, pairing: false });
         Ok(())
     }
 
@@ -403,7 +407,7 @@ impl Model {
 
     /// Stores the last hopping as one block if it is the same in all cells.
     pub(super) fn simplify_last(&mut self) {
-        if let Some(Hop { value, .. }) = self.hops.last_mut()
+        if let Some(Hop { value, .. }) = Arc::make_mut(&mut self.hops).last_mut()
             && let HopValue::PerCell(table) = value
             && let [only] = table.blocks()
         {

@@ -44,7 +44,7 @@ impl Model {
         let both = |table: &Arc<Table>| Arc::new(table.each(charge));
         self.uniform.iter_mut().for_each(|block| *block = charge(block));
         self.local.iter_mut().for_each(|table| *table = both(table));
-        for hop in &mut self.hops {
+        for hop in Arc::make_mut(&mut self.hops) {
             hop.value = match &hop.value {
                 HopValue::Uniform(block) => HopValue::Uniform(charge(block)),
                 HopValue::PerCell(table) => HopValue::PerCell(both(table)),
@@ -125,7 +125,7 @@ impl Model {
         block.check(self.particles(), "the pairing")?;
         self.with_holes(kind.holes())?;
         let value = HopValue::Uniform(kind.on_bond(block));
-        self.hops.push(Hop { bond, value, scale: None, pairing: true });
+        self.add_hop(Hop { bond, value, scale: None, pairing: true });
         Ok(())
     }
 
@@ -146,7 +146,7 @@ impl Model {
         let bond = self.paired_bond(shift, from, to)?;
         let table = self.table_of_bond(&bond, term, "the pairing", &|block| kind.on_bond(block), task)?;
         self.with_holes(kind.holes())?;
-        self.hops.push(Hop { bond, value: HopValue::PerCell(Arc::new(table)), scale: None, pairing: true });
+        self.add_hop(Hop { bond, value: HopValue::PerCell(Arc::new(table)), scale: None, pairing: true });
         Ok(())
     }
 

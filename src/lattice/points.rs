@@ -1,7 +1,5 @@
 //! Finite sets of sites without a crystal, and bonds by distance.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
@@ -80,7 +78,7 @@ impl Lattice {
                 let parts: Vec<Result<Vec<Bond>>> =
                     sites.into_par_iter().with_min_len(256).map(of_site).collect();
                 for part in parts {
-                    found.extend(part?);
+                    found.append(&mut part?);
                 }
                 memory::ensure(BYTES * found.len() as u128, &format!("{} bonds", found.len()))?;
             }
@@ -98,25 +96,32 @@ impl Lattice {
         for (vector, x) in self.vectors().iter().zip(shift) {
             place.iter_mut().zip(vector).for_each(|(p, v)| *p -= *x as f64 * v);
         }
-        let mut found = Vec::new();
-        for to in grid.near(&place) {
+        let (mut found, mut meets) = (SmallVec::<[usize; 64]>::new(), None);
+        grid.near(&place, |to, position| {
             if here && to <= from {
-                continue;
+                return;
             }
-            let off = basis[to].position.iter().zip(&place).map(|(a, b)| (a - b).powi(2));
-            let distance = off.sum::<f64>().sqrt();
+            let mut square = 0.0;
+            for x in 0..position.len() {
+                square += (position[x] - place[x]).powi(2);
+            }
+            let distance = square.sqrt();
             if distance <= 1e-9 * cutoff {
-                return Err(Error::input(format!(
-                    "sites `{}` and `{}` lie at one place, {:?}",
-                    site.name, basis[to].name, site.position
-                ))
-                .hint("bonds by distance need places of their own"));
+                meets = meets.min(Some(to)).or(Some(to));
             }
             if distance <= cutoff {
-                found.push(Bond { shift: shift.clone(), from, to });
+                found.push(to);
             }
+        });
+        if let Some(to) = meets {
+            return Err(Error::input(format!(
+                "sites `{}` and `{}` lie at one place, {:?}",
+                site.name, basis[to].name, site.position
+            ))
+            .hint("bonds by distance need places of their own"));
         }
-        Ok(found)
+        found.sort_unstable();
+        Ok(found.into_iter().map(|to| Bond { shift: shift.clone(), from, to }).collect())
     }
 
     /// Displacements in cells that bonds of this length may have, only one of each and its opposite.
@@ -164,24 +169,39 @@ impl Model {
     ///
     /// # Errors
     /// Those of the function and of [`Model::hop_between`], and interruption.
-    pub fn hop_along(
-        &mut self,
-        bonds: &[Bond],
-        term: &mut dyn FnMut(&[f64]) -> Result<OrbitalBlock>,
-        task: &Task,
-    ) -> Result<()> {
-        let axes: Vec<usize> = (0..self.lattice.space()).collect();
+    pub fn hop_along(&mut self, bonds: Vec<Bond>, term: HopAlong<'_, '_>, task: &Task) -> Result<()> {
+        let lattice = self.lattice.clone();
+        let axes: Vec<usize> = (0..lattice.space()).collect();
+        let vector_of = |bond: &Bond| -> Result<SmallVec<[f64; 3]>> {
+            check_bond(bond, lattice.dimension(), lattice.basis().len())?;
+            Ok(lattice.reach(&bond.shift, (bond.from, bond.to), &axes).collect())
+        };
         let steps = task.start("hoppings", bonds.len());
-        let mut vector = Vec::new();
         self.expect_hops(bonds.len())?;
-        for (i, bond) in bonds.iter().enumerate() {
-            if i.is_multiple_of(1024) {
-                steps.advance(i)?;
+        match term {
+            HopAlong::Script(term) => {
+                for (i, bond) in bonds.into_iter().enumerate() {
+                    if i.is_multiple_of(1024) {
+                        steps.advance(i)?;
+                    }
+                    let block = term(&vector_of(&bond)?)?;
+                    self.hop_over(bond, block)?;
+                }
             }
-            check_bond(bond, self.lattice.dimension(), self.lattice.basis().len())?;
-            vector.clear();
-            vector.extend(self.lattice.reach(&bond.shift, (bond.from, bond.to), &axes));
-            self.hop_over(bond.clone(), term(&vector)?)?;
+            HopAlong::Formula(term) => {
+                let mut done = 0;
+                let mut bonds = bonds.into_iter();
+                while bonds.len() > 0 {
+                    let some: Vec<Bond> = bonds.by_ref().take(TOGETHER).collect();
+                    let blocks: Vec<Result<OrbitalBlock>> =
+                        some.par_iter().with_min_len(64).map(|bond| term(&vector_of(bond)?)).collect();
+                    done += some.len();
+                    for (bond, block) in some.into_iter().zip(blocks) {
+                        self.hop_over(bond, block?)?;
+                    }
+                    steps.advance(done)?;
+                }
+            }
         }
         Ok(())
     }
@@ -193,11 +213,12 @@ impl Model {
     /// As [`Lattice::bonds_within`] and [`Model::hop_with`]; no pair that near.
     pub fn hop_within(&mut self, cutoff: f64, term: HopTerm<'_, '_>, task: &Task) -> Result<usize> {
         let bonds = self.bonds_within(cutoff, task)?;
+        let count = bonds.len();
         match term {
             HopTerm::Same(block) => {
                 self.expect_hops(bonds.len())?;
-                for bond in &bonds {
-                    self.hop_over(bond.clone(), block.clone())?;
+                for bond in bonds {
+                    self.hop_over(bond, block.clone())?;
                 }
             }
             HopTerm::Of(f) => {
@@ -212,8 +233,16 @@ impl Model {
                 }
             }
         }
-        Ok(bonds.len())
+        Ok(count)
     }
+}
+
+/// A hopping as a function of the vector between its ends.
+pub enum HopAlong<'a, 'b> {
+    /// A function of a script, called in turn.
+    Script(&'a mut (dyn FnMut(&[f64]) -> Result<OrbitalBlock> + 'b)),
+    /// What all threads may ask at once.
+    Formula(&'a (dyn Fn(&[f64]) -> Result<OrbitalBlock> + Sync + 'b)),
 }
 
 /// A hopping: the same everywhere, or a function of the positions that it joins.
@@ -224,21 +253,43 @@ pub enum HopTerm<'a, 'b> {
     Of(&'a mut OfBond<'b>),
 }
 
-/// Sites by the cube of side `cutoff` that they lie in.
+/// Sites by the cube of side `cutoff` that they lie in: those of one cube, and of cubes that follow each other along the last
+/// axis, are neighbours here.
 struct Grid {
     side: f64,
-    cubes: HashMap<Shift, Vec<usize>>,
     space: usize,
+    /// The cubes with sites, ascending.
+    cubes: Vec<Shift>,
+    /// Where the sites of each begin, and the end.
+    starts: Vec<usize>,
+    sites: Vec<usize>,
+    /// Their positions, one after the other.
+    places: Vec<f64>,
 }
 
 impl Grid {
     fn new(sites: &[Site], side: f64) -> Grid {
         let space = sites.first().map_or(0, |site| site.position.len());
-        let mut grid = Grid { side, cubes: HashMap::new(), space };
-        for (i, site) in sites.iter().enumerate() {
-            let cube = grid.cube(&site.position);
-            grid.cubes.entry(cube).or_default().push(i);
+        let mut grid = Grid {
+            side,
+            space,
+            cubes: Vec::new(),
+            starts: Vec::new(),
+            sites: Vec::with_capacity(sites.len()),
+            places: Vec::with_capacity(space * sites.len()),
+        };
+        let mut order: Vec<(Shift, usize)> =
+            sites.iter().enumerate().map(|(i, site)| (grid.cube(&site.position), i)).collect();
+        order.par_sort_unstable();
+        for (cube, i) in order {
+            if grid.cubes.last() != Some(&cube) {
+                grid.starts.push(grid.sites.len());
+                grid.cubes.push(cube);
+            }
+            grid.sites.push(i);
+            grid.places.extend(&sites[i].position);
         }
+        grid.starts.push(sites.len());
         grid
     }
 
@@ -246,17 +297,28 @@ impl Grid {
         place.iter().map(|x| (x / self.side).floor() as i64).collect()
     }
 
-    /// Sites in the cube of a place and in those around it, ascending.
-    fn near(&self, place: &[f64]) -> Vec<usize> {
+    /// Calls `visit` with the sites in the cube of a place and in those around it, and their positions.
+    fn near(&self, place: &[f64], mut visit: impl FnMut(usize, &[f64])) {
         let middle = self.cube(place);
-        let mut found = Vec::new();
-        for code in 0..3usize.pow(self.space as u32) {
-            let off = |x: usize| (code / 3usize.pow(x as u32) % 3) as i64 - 1;
-            let cube: Shift = middle.iter().enumerate().map(|(x, c)| c + off(x)).collect();
-            found.extend(self.cubes.get(&cube).into_iter().flatten());
+        let last = self.space - 1;
+        for code in 0..3usize.pow(last as u32) {
+            let mut cube = middle.clone();
+            let mut rest = code;
+            for x in 0..last {
+                cube[x] += (rest % 3) as i64 - 1;
+                rest /= 3;
+            }
+            cube[last] -= 1;
+            let first = self.cubes.partition_point(|known| *known < cube);
+            cube[last] += 2;
+            let mut end = first;
+            while end < self.cubes.len() && self.cubes[end] <= cube {
+                end += 1;
+            }
+            for k in self.starts[first]..self.starts[end] {
+                visit(self.sites[k], &self.places[k * self.space..][..self.space]);
+            }
         }
-        found.sort_unstable();
-        found
     }
 }
 

@@ -56,7 +56,7 @@ impl Model {
         }
         let (lat, n) = (&self.lattice, self.orbitals);
         let mut terms = Terms::default();
-        for hop in &self.hops {
+        for hop in self.hops.iter() {
             let HopValue::Uniform(block) = &hop.value else {
                 return Err(Error::internal("a hopping that depends on position in a stencil"));
             };

@@ -1,12 +1,11 @@
 //! Strain: positions move, and every hopping is multiplied by a function of its bond's new and old length.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::lattice::{Bond, Lattice, MAX_DIMENSION};
+use super::lattice::{Bond, Landing, Lattice, MAX_DIMENSION};
 use super::model::Model;
 use super::strained::{Strained, content};
 use crate::error::{Error, Kind, Result};
@@ -17,16 +16,16 @@ use crate::task::{self, Task};
 pub type PositionMap<'a> = dyn FnMut(&[f64]) -> Result<Vec<f64>> + 'a;
 
 /// Where many positions move to; both lists have one entry a Cartesian axis, with a number for each position.
-pub type PositionsMap<'a> = dyn FnMut(&[Vec<f64>]) -> Result<Vec<Vec<f64>>> + 'a;
+pub type PositionsMap<'a> = dyn FnMut(&[&[f64]]) -> Result<Vec<Vec<f64>>> + 'a;
 
 /// The factors of many hoppings, from the new and the old lengths of their bonds.
 pub type BondFactors<'a> = dyn FnMut(&[f64], &[f64]) -> Result<Vec<f64>> + 'a;
 
-/// Positions or bonds that a function gets at a time: few enough for the caches, and for an interruption to come soon.
-const CHUNK: usize = 32768;
+/// Positions or bonds that a function gets at a time: few enough for the nearest caches.
+const TOGETHER: usize = 8192;
 
-/// Those of them that a thread looks at.
-const PART: usize = 4096;
+/// Positions or bonds that all threads prepare before a function gets them, few enough for an interruption to come soon.
+const CHUNK: usize = 8 * TOGETHER;
 
 impl Model {
     /// Moves positions, and multiplies every hopping by `factor(|map(y) - map(x)|, |y - x|)` for its bond from `x` to `y`. It
@@ -41,7 +40,7 @@ impl Model {
         factor: &mut dyn FnMut(f64, f64) -> Result<f64>,
         task: &Task,
     ) -> Result<()> {
-        let mut one_by_one = |x: &[Vec<f64>]| {
+        let mut one_by_one = |x: &[&[f64]]| {
             let mut moved = vec![Vec::with_capacity(x[0].len()); x.len()];
             let mut position = vec![0.0; x.len()];
             for k in 0..x[0].len() {
@@ -86,13 +85,12 @@ impl Model {
             volume => volume?,
         };
         let mut strained = Strained {
-            space,
             moved: moved_sites(&lattice, map, task)?,
             beyond: Vec::with_capacity(self.hops.len()),
             volume,
         };
         let mut scales = Vec::with_capacity(self.hops.len());
-        for hop in &self.hops {
+        for hop in self.hops.iter() {
             let beyond = ends_beyond(&lattice, &hop.bond, map, task)?;
             let mut scale = vec![1.0; lattice.cell_count()];
             if let Some(before) = &hop.scale {
@@ -105,14 +103,10 @@ impl Model {
             strained.beyond.push(beyond);
             scales.push(Arc::new(scale));
         }
-        self.hops.iter_mut().zip(scales).for_each(|(hop, scale)| hop.scale = Some(scale));
+        Arc::make_mut(&mut self.hops).iter_mut().zip(scales).for_each(|(hop, scale)| hop.scale = Some(scale));
         self.strain = Some(Arc::new(strained));
         Ok(())
     }
-}
-
-fn length(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| (x - y).powi(2)).sum::<f64>().sqrt()
 }
 
 fn no_position(from: &[f64], to: &[f64]) -> Error {
@@ -120,7 +114,7 @@ fn no_position(from: &[f64], to: &[f64]) -> Error {
 }
 
 /// Where the positions of `x` move to, all finite.
-fn checked(map: &mut PositionsMap<'_>, x: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> {
+fn checked(map: &mut PositionsMap<'_>, x: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
     let y = map(x)?;
     if y.len() != x.len() || y.iter().zip(x).any(|(y, x)| y.len() != x.len()) {
         return Err(Error::input(format!(
@@ -136,65 +130,71 @@ fn checked(map: &mut PositionsMap<'_>, x: &[Vec<f64>]) -> Result<Vec<Vec<f64>>> 
     match bad {
         None => Ok(y),
         Some(k) => {
-            let at = |all: &[Vec<f64>]| all.iter().map(|x| x[k]).collect::<Vec<_>>();
-            Err(no_position(&at(x), &at(&y)))
+            let from: Vec<f64> = x.iter().map(|x| x[k]).collect();
+            let to: Vec<f64> = y.iter().map(|y| y[k]).collect();
+            Err(no_position(&from, &to))
         }
     }
 }
 
-/// Positions of all sites as numbered before removals, one after the other; NaN where a site is gone.
-fn moved_sites(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Result<Vec<f64>> {
-    let (space, sites, basis) = (lattice.space(), lattice.sites(), lattice.basis().len());
-    let mut moved = vec![f64::NAN; lattice.all_sites() * space];
-    let steps = task.start("strained positions", sites);
-    for first in (0..sites).step_by(CHUNK) {
-        let chunk = first..(first + CHUNK).min(sites);
-        let along = |axis: usize| {
-            let mut last = (usize::MAX, [0; MAX_DIMENSION]);
-            let one = |site: usize| {
-                let full = lattice.full(site);
-                last = lattice.cell_after(last, full / basis);
-                let start = lattice.basis()[full % basis].position[axis];
-                let cells = lattice.vectors().iter().zip(last.1);
-                cells.fold(start, |sum, (vector, x)| sum + x as f64 * vector[axis])
-            };
-            chunk.clone().map(one).collect()
-        };
-        let x: Vec<Vec<f64>> = (0..space).into_par_iter().map(along).collect();
-        let y = checked(map, &x)?;
-        for (k, site) in chunk.clone().enumerate() {
-            let to = &mut moved[lattice.full(site) * space..][..space];
-            to.iter_mut().zip(&y).for_each(|(to, y)| *to = y[k]);
+/// Where positions that are prepared a chunk at a time move to: `prepare` writes those from a number on along an axis, and `take`
+/// gets where they are.
+fn move_all(
+    (count, space): (usize, usize),
+    map: &mut PositionsMap<'_>,
+    prepare: impl Fn(usize, usize, &mut [f64]) + Sync,
+    mut take: impl FnMut(usize, &[Vec<f64>]) -> Result<()>,
+) -> Result<()> {
+    let mut x = vec![vec![0.0; CHUNK.min(count)]; space];
+    for first in (0..count).step_by(CHUNK) {
+        let length = CHUNK.min(count - first);
+        let parts: Vec<(usize, usize, &mut [f64])> = (0..)
+            .zip(&mut x)
+            .flat_map(|(axis, x)| (0..).zip(x[..length].chunks_mut(TOGETHER)).map(move |(k, x)| (axis, k, x)))
+            .collect();
+        parts.into_par_iter().for_each(|(axis, k, x)| prepare(axis, first + k * TOGETHER, x));
+        for begin in (0..length).step_by(TOGETHER) {
+            let these: Vec<&[f64]> = x.iter().map(|x| &x[begin..(begin + TOGETHER).min(length)]).collect();
+            take(first + begin, &checked(map, &these)?)?;
         }
-        steps.advance(chunk.end)?;
     }
+    Ok(())
+}
+
+/// Positions of all sites as numbered before removals, along each axis; NaN where a site is gone.
+fn moved_sites(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Result<Vec<Vec<f64>>> {
+    let (space, sites) = (lattice.space(), lattice.sites());
+    let mut moved = vec![vec![f64::NAN; lattice.all_sites()]; space];
+    let steps = task.start("strained positions", sites);
+    let prepare = |axis: usize, first: usize, x: &mut [f64]| lattice.along_from(axis, first, x);
+    move_all((sites, space), map, prepare, |first, to| {
+        for (moved, to) in moved.iter_mut().zip(to) {
+            if lattice.has_removed() {
+                to.iter().zip(first..).for_each(|(x, site)| moved[lattice.full(site)] = *x);
+            } else {
+                moved[first..first + to.len()].copy_from_slice(to);
+            }
+        }
+        steps.advance(first)
+    })?;
     Ok(moved)
 }
 
-/// Calls `visit` with the cell and both sites, as numbered before removals, of every bond that is there (or of those alone that
-/// cross a boundary), and with the coordinates of its cell and whether it crosses a boundary.
-fn each_bond(
-    lattice: &Lattice,
-    bond: &Bond,
-    cells: Range<usize>,
-    crossing: bool,
-    mut visit: impl FnMut(usize, [usize; 2], &[i64; MAX_DIMENSION], bool),
-) {
-    let basis = lattice.basis().len();
-    let mut last = (usize::MAX, [0; MAX_DIMENSION]);
-    for cell in cells {
-        last = lattice.cell_after(last, cell);
-        let inside = || {
-            let mut ends = last.1.iter().zip(&bond.shift).map(|(x, s)| x + s).zip(lattice.cells());
-            ends.all(|(x, n)| x >= 0 && x < *n as i64)
+/// Calls `visit` for every cell that a bond leaves across a boundary, in order, with its coordinates.
+fn each_crossing(lattice: &Lattice, bond: &Bond, mut visit: impl FnMut(usize, &[i64; MAX_DIMENSION])) {
+    let (cells, first) = (lattice.cells(), bond.shift[0]);
+    let length = cells[0];
+    for line in 0..lattice.cell_count() / length {
+        let mut at = lattice.coordinates(line * length);
+        let stays = |d: usize| (0..cells[d] as i64).contains(&(at[d] + bond.shift[d]));
+        let across = match (1..cells.len()).all(stays) {
+            true if first >= 0 => length.saturating_sub(first as usize)..length,
+            true => 0..length.min(first.unsigned_abs() as usize),
+            false => 0..length,
         };
-        if crossing && inside() {
-            continue;
-        }
-        let Some(landing) = lattice.land(&last.1, &bond.shift, 1) else { continue };
-        let ends = [cell * basis + bond.from, landing.cell * basis + bond.to];
-        if ends.iter().all(|&full| lattice.number(full).is_some()) {
-            visit(cell, ends, &last.1, landing.wrapped);
+        for x in across {
+            at[0] = x as i64;
+            visit(line * length + x, &at);
         }
     }
 }
@@ -206,78 +206,107 @@ fn ends_beyond(
     map: &mut PositionsMap<'_>,
     task: &Task,
 ) -> Result<HashMap<usize, Vec<f64>>> {
-    let (space, cells) = (lattice.space(), lattice.cell_count());
-    let mut beyond = HashMap::new();
-    if bond.shift.iter().all(|x| *x == 0) {
-        return Ok(beyond);
-    }
+    let (space, basis) = (lattice.space(), lattice.basis().len());
+    let (mut from, mut x) = (Vec::new(), vec![Vec::new(); space]);
     let mut position = vec![0.0; space];
-    for first in (0..cells).step_by(CHUNK) {
-        task.check()?;
-        let (mut from, mut x) = (Vec::new(), vec![Vec::new(); space]);
-        each_bond(lattice, bond, first..(first + CHUNK).min(cells), true, |cell, _, at, wrapped| {
-            if wrapped {
-                let mut end = *at;
-                end.iter_mut().zip(&bond.shift).for_each(|(x, s)| *x += s);
-                lattice.position_into(&end, bond.to, &mut position);
-                x.iter_mut().zip(&position).for_each(|(x, p)| x.push(*p));
-                from.push(cell);
-            }
-        });
-        if !from.is_empty() {
-            let y = checked(map, &x)?;
-            beyond.extend(
-                from.into_iter().enumerate().map(|(k, cell)| (cell, y.iter().map(|y| y[k]).collect())),
-            );
+    each_crossing(lattice, bond, |cell, at| {
+        let there = |landing: &Landing| {
+            lattice.number(cell * basis + bond.from).is_some()
+                && lattice.number(landing.cell * basis + bond.to).is_some()
+        };
+        if lattice.land(at, &bond.shift, 1).filter(there).is_some() {
+            let mut end = *at;
+            end.iter_mut().zip(&bond.shift).for_each(|(x, s)| *x += s);
+            lattice.position_into(&end, bond.to, &mut position);
+            x.iter_mut().zip(&position).for_each(|(x, p)| x.push(*p));
+            from.push(cell);
         }
-    }
+    });
+    let mut beyond = HashMap::with_capacity(from.len());
+    let prepare =
+        |axis: usize, first: usize, some: &mut [f64]| some.copy_from_slice(&x[axis][first..][..some.len()]);
+    move_all((from.len(), space), map, prepare, |first, to| {
+        task.check()?;
+        let ends = (0..to[0].len()).map(|k| (from[first + k], to.iter().map(|to| to[k]).collect()));
+        beyond.extend(ends);
+        Ok(())
+    })?;
     Ok(beyond)
+}
+
+/// The strained lengths of a bond from each cell on from `first`; NaN where it is absent.
+fn lengths(
+    lattice: &Lattice,
+    bond: &Bond,
+    (moved, beyond): (&[Vec<f64>], &HashMap<usize, Vec<f64>>),
+    first: usize,
+    out: &mut [f64],
+) {
+    let (basis, d) = (lattice.basis().len(), lattice.dimension());
+    let mut last = (usize::MAX, [0; MAX_DIMENSION]);
+    for (k, out) in out.iter_mut().enumerate() {
+        let cell = first + k;
+        last = lattice.cell_after(last, cell);
+        *out = f64::NAN;
+        let Some(landing) = lattice.land(&last.1[..d], &bond.shift, 1) else { continue };
+        let (from, to) = (cell * basis + bond.from, landing.cell * basis + bond.to);
+        if lattice.number(from).is_none() || lattice.number(to).is_none() {
+            continue;
+        }
+        let end = if landing.wrapped { beyond.get(&cell) } else { None };
+        let mut square = 0.0;
+        for axis in 0..moved.len() {
+            let reached = end.map_or(moved[axis][to], |end| end[axis]);
+            square += (reached - moved[axis][from]).powi(2);
+        }
+        *out = square.sqrt();
+    }
 }
 
 /// Multiplies `scale`, a number for each cell, by what a strain makes of the bonds that leave it.
 fn scale_bonds(
     lattice: &Lattice,
     bond: &Bond,
-    (moved, beyond): (&[f64], &HashMap<usize, Vec<f64>>),
+    strained: (&[Vec<f64>], &HashMap<usize, Vec<f64>>),
     factor: &mut BondFactors<'_>,
     scale: &mut [f64],
     task: &Task,
 ) -> Result<()> {
-    let (space, cells) = (lattice.space(), lattice.cell_count());
-    let axes: Vec<usize> = (0..space).collect();
+    let axes: Vec<usize> = (0..lattice.space()).collect();
     let old = lattice.reach(&bond.shift, (bond.from, bond.to), &axes).map(|x| x * x).sum::<f64>().sqrt();
-    let steps = task.start("strained hoppings", cells);
-    for first in (0..cells).step_by(CHUNK) {
-        let chunk = first..(first + CHUNK).min(cells);
-        let some = |begin: usize| {
-            let cells = begin..(begin + PART).min(chunk.end);
-            let mut list = Vec::with_capacity(cells.len());
-            each_bond(lattice, bond, cells, false, |cell, [from, to], _, wrapped| {
-                let from = &moved[from * space..][..space];
-                let end = if wrapped { beyond.get(&cell) } else { None };
-                let end = end.map_or(&moved[to * space..][..space], Vec::as_slice);
-                list.push((cell, length(end, from)));
-            });
-            list
-        };
-        let starts: Vec<usize> = chunk.clone().step_by(PART).collect();
-        let parts: Vec<Vec<(usize, f64)>> = starts.into_par_iter().map(some).collect();
-        let (there, new): (Vec<usize>, Vec<f64>) = parts.into_iter().flatten().unzip();
-        let factors = factor(&new, &vec![old; new.len()])?;
-        if factors.len() != new.len() {
-            return Err(Error::input(format!("{} factors for {} strained bonds", factors.len(), new.len()))
-                .hint("return a factor for each"));
-        }
-        for (k, f) in factors.into_iter().enumerate() {
-            if !f.is_finite() {
+    let old = vec![old; TOGETHER.min(scale.len())];
+    let mut new = vec![0.0; CHUNK.min(scale.len())];
+    let steps = task.start("strained hoppings", scale.len());
+    for (chunk, scale) in scale.chunks_mut(CHUNK).enumerate() {
+        let new = &mut new[..scale.len()];
+        new.par_chunks_mut(TOGETHER).enumerate().for_each(|(k, new)| {
+            lengths(lattice, bond, strained, chunk * CHUNK + k * TOGETHER, new);
+        });
+        for (new, scale) in new.chunks(TOGETHER).zip(scale.chunks_mut(TOGETHER)) {
+            let there: Vec<f64> = new.iter().copied().filter(|length| !length.is_nan()).collect();
+            let factors = factor(&there, &old[..there.len()])?;
+            if factors.len() != there.len() {
                 return Err(Error::input(format!(
-                    "the strained hopping is not a finite number ({f}) at a bond length of {}",
-                    new[k]
+                    "{} factors for {} strained bonds",
+                    factors.len(),
+                    there.len()
+                ))
+                .hint("return a factor for each"));
+            }
+            if let Some(k) = factors.iter().position(|f| !f.is_finite()) {
+                return Err(Error::input(format!(
+                    "the strained hopping is not a finite number ({}) at a bond length of {}",
+                    factors[k], there[k]
                 )));
             }
-            scale[there[k]] *= f;
+            if there.len() == new.len() {
+                scale.iter_mut().zip(factors).for_each(|(scale, f)| *scale *= f);
+            } else {
+                let present = scale.iter_mut().zip(new).filter(|(_, length)| !length.is_nan());
+                present.zip(factors).for_each(|((scale, _), f)| *scale *= f);
+            }
         }
-        steps.advance(chunk.end)?;
+        steps.advance(chunk * CHUNK)?;
     }
     Ok(())
 }
@@ -291,29 +320,23 @@ fn volume(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Result<
     let corners: usize = cells.iter().map(|n| n + 1).product();
     let mut places = vec![Vec::with_capacity(corners); space];
     let steps = task.start("strained volume", corners);
-    let (mut at, mut x) = (vec![0usize; d], vec![0.0; space]);
-    for first in (0..corners).step_by(CHUNK) {
-        let chunk = first..(first + CHUNK).min(corners);
-        let mut from = vec![Vec::with_capacity(chunk.len()); space];
-        for _ in chunk.clone() {
-            x.fill(0.0);
-            for (vector, at) in lattice.vectors().iter().zip(&at) {
-                x.iter_mut().zip(vector).for_each(|(x, v)| *x += *at as f64 * v);
-            }
-            from.iter_mut().zip(&x).for_each(|(from, x)| from.push(*x));
-            for (x, n) in at.iter_mut().zip(cells) {
-                *x = if *x == *n { 0 } else { *x + 1 };
-                if *x > 0 {
-                    break;
-                }
+    let prepare = |axis: usize, first: usize, x: &mut [f64]| {
+        for (k, x) in x.iter_mut().enumerate() {
+            let mut rest = first + k;
+            *x = 0.0;
+            for direction in 0..d {
+                *x += (rest % (cells[direction] + 1)) as f64 * lattice.vectors()[direction][axis];
+                rest /= cells[direction] + 1;
             }
         }
-        let Ok(to) = checked(map, &from) else {
-            task.check()?;
-            return Ok(None);
-        };
-        places.iter_mut().zip(to).for_each(|(places, to)| places.extend(to));
-        steps.advance(chunk.end)?;
+    };
+    let done = move_all((corners, space), map, prepare, |first, to| {
+        places.iter_mut().zip(to).for_each(|(places, to)| places.extend_from_slice(to));
+        steps.advance(first)
+    });
+    if done.is_err() {
+        task.check()?;
+        return Ok(None);
     }
     drop(steps);
     // The determinant of a multilinear map has degree d - 1 in every variable: two Gauss points are exact up to d =
@@ -341,11 +364,16 @@ fn volume(lattice: &Lattice, map: &mut PositionsMap<'_>, task: &Task) -> Result<
         let (mut sum, mut last) = (0.0, (usize::MAX, [0; MAX_DIMENSION]));
         for cell in chunk * CHUNK..((chunk + 1) * CHUNK).min(lattice.cell_count()) {
             last = lattice.cell_after(last, cell);
-            let first: usize = stride.iter().zip(&last.1).map(|(stride, &x)| stride * x as usize).sum();
+            let mut first = 0;
+            for k in 0..d {
+                first += stride[k] * last.1[k] as usize;
+            }
             for weights in weights.chunks(d * ends) {
-                for (edge, weights) in edges.chunks_mut(space).zip(weights.chunks(ends)) {
-                    for (e, places) in edge.iter_mut().zip(&places) {
-                        *e = beside.iter().zip(weights).map(|(beside, w)| w * places[first + beside]).sum();
+                for k in 0..d * space {
+                    let (weights, places) = (&weights[k / space * ends..][..ends], &places[k % space]);
+                    edges[k] = 0.0;
+                    for end in 0..ends {
+                        edges[k] += weights[end] * places[first + beside[end]];
                     }
                 }
                 sum += content(&mut edges, space) / points as f64;

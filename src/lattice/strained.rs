@@ -5,10 +5,8 @@ use std::collections::HashMap;
 /// Where the sites of a strained model are.
 #[derive(Debug, PartialEq)]
 pub(super) struct Strained {
-    /// Number of Cartesian coordinates of a position.
-    pub space: usize,
-    /// Positions of the sites as numbered before removals, one after the other.
-    pub moved: Vec<f64>,
+    /// Coordinates of the sites as numbered before removals, along each axis.
+    pub moved: Vec<Vec<f64>>,
     /// For each hopping, the end points of the bonds that cross a boundary, by the cell they leave.
     pub beyond: Vec<HashMap<usize, Vec<f64>>>,
     /// Volume of the whole sample; none where the map gives no position at a corner of a cell.
@@ -16,11 +14,6 @@ pub(super) struct Strained {
 }
 
 impl Strained {
-    /// Position of a site as numbered before removals.
-    pub fn position(&self, full: usize) -> &[f64] {
-        &self.moved[full * self.space..][..self.space]
-    }
-
     /// The displacement along an axis from the site `from` that a hopping leaves with `cell` to the site `to` that it
     /// reaches.
     #[inline]
@@ -33,12 +26,17 @@ impl Strained {
         axis: usize,
     ) -> f64 {
         let end = self.beyond[hop].get(&cell).filter(|_| wrapped);
-        end.map_or(self.moved[to * self.space + axis], |end| end[axis]) - self.moved[from * self.space + axis]
+        end.map_or(self.moved[axis][to], |end| end[axis]) - self.moved[axis][from]
     }
 }
 
 /// The volume that vectors of so many numbers span, one after the other, by Gram and Schmidt. They are changed.
 pub(super) fn content(vectors: &mut [f64], space: usize) -> f64 {
+    if let [a, b, c, d] = vectors
+        && space == 2
+    {
+        return (*a * *d - *b * *c).abs();
+    }
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| x * y).sum::<f64>();
     let mut product = 1.0;
     for k in 0..vectors.len() / space {

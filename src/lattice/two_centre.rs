@@ -5,6 +5,8 @@
 //! angular momentum m and of nothing else couple, by `V_ll'm`. A p orbital is a vector, a d orbital a symmetric matrix
 //! without trace, of norm one; a rotation `R` turns them into `R v` and `R Q R^T`.
 
+use smallvec::SmallVec;
+
 use super::block::OrbitalBlock;
 use crate::error::{Error, Result, nearest};
 use crate::number::C64;
@@ -29,6 +31,32 @@ const NAMES: [(&str, Orbital); 12] = [
     ("dz2", Orbital { shell: 3, number: 4 }),
     ("d3z2-r2", Orbital { shell: 3, number: 4 }),
 ];
+
+/// How an integral depends on the distance.
+#[derive(Debug, Clone, Copy)]
+pub enum Law {
+    /// Not at all.
+    Number(f64),
+    /// `value * exp(-(r - at)/length)`.
+    Decay {
+        /// Its value at the distance `at`.
+        value: f64,
+        /// That distance.
+        at: f64,
+        /// Over which it falls by a factor of e.
+        length: f64,
+    },
+}
+
+impl Law {
+    /// The integral at a distance.
+    pub fn at(&self, distance: f64) -> f64 {
+        match *self {
+            Law::Number(value) => value,
+            Law::Decay { value, at, length } => value * (-(distance - at) / length).exp(),
+        }
+    }
+}
 
 /// A real atomic orbital.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,12 +176,13 @@ pub fn hopping(
     integral: &mut dyn FnMut(usize, usize, usize) -> Result<f64>,
 ) -> Result<OrbitalBlock> {
     let axes = axes_of(vector)?;
-    let parts: Vec<_> = orbitals.iter().map(|orbital| orbital.along(&axes)).collect();
+    let parts: SmallVec<[_; 4]> = orbitals.iter().map(|orbital| orbital.along(&axes)).collect();
     let mut known = [[[0.0; 3]; 4]; 4];
+    let mut there = [false; 4];
+    orbitals.iter().for_each(|orbital| there[orbital.shell] = true);
     for left in 0..4 {
         for reached in 0..4 {
-            let there = |shell: usize| orbitals.iter().any(|orbital| orbital.shell == shell);
-            if there(left) && there(reached) {
+            if there[left] && there[reached] {
                 let (l, m) = (momentum(left), momentum(reached));
                 let sign = if l > m && (l - m) % 2 == 1 { -1.0 } else { 1.0 };
                 for bond in 0..=l.min(m) {
@@ -164,8 +193,12 @@ pub fn hopping(
     }
     Ok(OrbitalBlock::from_fn(orbitals.len(), |to, from| {
         let values = &known[orbitals[from].shell][orbitals[to].shell];
-        let both = |bond: usize| (0..2).map(|k| parts[from][bond][k] * parts[to][bond][k]).sum::<f64>();
-        (0..3).map(|bond| values[bond] * both(bond)).sum::<f64>().into()
+        let (from, to) = (&parts[from], &parts[to]);
+        let mut sum = 0.0;
+        for bond in 0..3 {
+            sum += values[bond] * (from[bond][0] * to[bond][0] + from[bond][1] * to[bond][1]);
+        }
+        sum.into()
     }))
 }
 

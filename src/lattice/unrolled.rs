@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::assemble::{Plan, Rows, copy};
 use super::lattice::MAX_DIMENSION;
 use super::model::Model;
+use super::plan::{Plan, Rows, copy};
 use crate::backend::matrix::Wrap;
 use crate::error::Result;
 use crate::number::{C64, memory};

@@ -52,6 +52,11 @@ fn is_literal(token: Option<&(Token, Position)>) -> bool {
     matches!(token, Some((Token::IntegerConstant(_) | Token::FloatConstant(_), _)))
 }
 
+/// Whether what follows belongs to a product: in `x * 2 / 3` the product is divided.
+fn is_factor(token: Option<&(Token, Position)>) -> bool {
+    matches!(token, Some((Token::Multiply | Token::Divide | Token::Modulo, _)))
+}
+
 /// Warnings about `1/2`, `2^3` and `-x**2`.
 pub(super) fn traps(engine: &Engine, source: &str) -> Vec<Finding> {
     let tokens = tokens(engine, source);
@@ -61,7 +66,7 @@ pub(super) fn traps(engine: &Engine, source: &str) -> Vec<Finding> {
         let after = tokens.get(k + 1);
         let error = match (token, before, after) {
             (Token::Divide, Some((Token::IntegerConstant(a), _)), Some((Token::IntegerConstant(b), _)))
-                if *b == 0 || a % b != 0 =>
+                if (*b == 0 || a % b != 0) && !is_factor(k.checked_sub(2).and_then(|k| tokens.get(k))) =>
             {
                 let quotient = a.checked_div(*b).map_or("an error".to_string(), |q| q.to_string());
                 Error::input(format!("`{a}/{b}` divides whole numbers and gives {quotient}"))

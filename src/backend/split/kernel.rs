@@ -188,6 +188,10 @@ enum Lent<'a> {
 /// Multiples of vectors that a pass adds, as one part has them.
 type Added<'a> = Vec<(f64, &'a BlockVector)>;
 
+/// Held while passes over links are queued. A kernel that waits for rows holds its GPU: those of two threads, in another order on
+/// each GPU, would wait for each other for ever.
+static LINKED: Mutex<()> = Mutex::new(());
+
 /// `steps` passes over all rows, with or without their products.
 #[derive(Clone, Copy)]
 struct Work {
@@ -298,8 +302,10 @@ impl Matrix {
     /// The products of each step, summed over parts, if they are asked for.
     fn run(&self, work: Work, vectors: Vec<Lent>) -> Result<Vec<Dots>> {
         let ends = self.ends(work.shape)?;
+        let linked = ends.iter().any(|end| matches!(end, End::Link(_)));
+        let _turn = linked.then(|| LINKED.lock().unwrap_or_else(PoisonError::into_inner));
         let read = self.info.bytes + work.shape.bytes(self.rows.local.max(self.cols));
-        let ended = if read <= WORTH_A_THREAD && ends.iter().all(|end| matches!(end, End::Host(_))) {
+        let ended = if read <= WORTH_A_THREAD && !linked {
             self.in_turn(work, ends, vectors)
         } else {
             self.at_once(work, ends, vectors)

@@ -80,6 +80,8 @@ struct States {
     /// Columns of each lead that was asked for.
     columns: Vec<Range<usize>>,
     openings: Vec<Opening>,
+    /// Whether a level that no lead reaches leaves them open inside the sample.
+    open: bool,
 }
 
 /// The scattering matrix and its channels.
@@ -198,8 +200,19 @@ impl Sample {
                 }
             }
         }
-        let slices = if count == 0 { b } else { blocks.solve(b, count, task)? };
-        Ok(States { slices, columns, openings })
+        let (slices, open) = if count == 0 { (b, false) } else { blocks.solve(b, count, task)? };
+        Ok(States { slices, columns, openings, open })
+    }
+
+    /// The states that come in through a lead, known inside the sample as well.
+    fn states_inside(&self, energy: f64, from: usize, task: &Task) -> Result<States> {
+        self.check(from)?;
+        let states = self.states(energy, &[from], task)?;
+        if states.open {
+            return Err(Error::numeric("the sample has a level at this very energy that no lead reaches")
+                .hint("move the energy by a little"));
+        }
+        Ok(states)
     }
 
     /// `w^dagger psi`: the amplitudes that go out through the channels of a lead.
@@ -222,7 +235,7 @@ impl Sample {
     /// The scattering matrix, unitary: `S = i w^dagger G w - 1`.
     ///
     /// # Errors
-    /// As [`Lead::opening`], and for a sample with a level at this energy that no lead reaches.
+    /// As [`Lead::opening`]; no memory, interruption.
     pub fn scattering(&self, energy: f64, task: &Task) -> Result<Scattering> {
         let all: Vec<usize> = (0..self.leads.len()).collect();
         let states = self.states(energy, &all, task)?;
@@ -272,10 +285,9 @@ impl Sample {
     /// The local density of states on each site of the states that come in through one lead: `sum |psi|^2 / (2 pi)`.
     ///
     /// # Errors
-    /// As [`Sample::transmission`].
+    /// As [`Sample::transmission`], and for a sample with a level at this energy that no lead reaches.
     pub fn density(&self, from: usize, energy: f64, task: &Task) -> Result<Vec<f64>> {
-        self.check(from)?;
-        let states = self.states(energy, &[from], task)?;
+        let states = self.states_inside(energy, from, task)?;
         let mut density = vec![0.0; self.h.rows / self.orbitals];
         for (rows, psi) in self.slices.rows.iter().zip(&states.slices) {
             for (i, &row) in rows.iter().enumerate() {
@@ -291,10 +303,9 @@ impl Sample {
     /// cut between two leads adds up to the transmission.
     ///
     /// # Errors
-    /// As [`Sample::transmission`].
+    /// As [`Sample::density`].
     pub fn currents(&self, from: usize, energy: f64, task: &Task) -> Result<Table> {
-        self.check(from)?;
-        let states = self.states(energy, &[from], task)?;
+        let states = self.states_inside(energy, from, task)?;
         let mut bonds: std::collections::BTreeMap<(usize, usize), f64> = std::collections::BTreeMap::new();
         for row in 0..self.h.rows {
             let Some((slice, i)) = self.slices.place(row) else { continue };

@@ -1,9 +1,10 @@
 //! The rows of a sample in slices, each of which is joined only to its neighbours, and elimination from slice
 //! to slice.
 
-use faer::Mat;
+use faer::reborrow::*;
+use faer::{Mat, MatMut};
 
-use super::lead::inverse;
+use super::lead::{inverse, largest};
 use crate::backend::matrix::Csr;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -113,20 +114,36 @@ impl<'a> Blocks<'a> {
         block.push((i, j, -value));
     }
 
-    /// The solution of `(E - H - sigma) x = b`, slice by slice.
+    /// The solution of `(E - H - sigma) x = b`, slice by slice, and whether a level at this energy that no lead reaches leaves
+    /// it open: what the leads see of it is right all the same.
     ///
     /// # Errors
-    /// No memory, an energy at which the elimination meets a singular block, interruption.
-    pub fn solve(&self, mut b: Vec<Mat<C64>>, columns: usize, task: &Task) -> Result<Vec<Mat<C64>>> {
-        let slices = &self.slices.rows;
+    /// No memory, interruption.
+    pub fn solve(&self, b: Vec<Mat<C64>>, columns: usize, task: &Task) -> Result<(Vec<Mat<C64>>, bool)> {
         memory::ensure(16 * self.slices.numbers(columns), "the Green's functions of a sample's slices")?;
+        if let Some(x) = self.eliminated(&b, task)? {
+            return Ok((x, false));
+        }
+        let (x, resolved) = self.turned(b.clone(), columns, 0.0, task)?;
+        if resolved {
+            return Ok((x, false));
+        }
+        // A level that is narrower than rounding: beside it, leads see what they see without it.
+        let (x, _) = self.turned(b, columns, BESIDE * self.scale(), task)?;
+        Ok((x, true))
+    }
+
+    /// The solution by Green's functions of growing parts of the sample. None where a part has a level so near to the energy that
+    /// digits are lost: the end of a topological chain has one, though the leads reach the whole.
+    fn eliminated(&self, b: &[Mat<C64>], task: &Task) -> Result<Option<Vec<Mat<C64>>>> {
+        let slices = &self.slices.rows;
         let progress = task.start("slices", slices.len());
+        let mut b = b.to_vec();
+        let most = MOST_GREEN / self.scale();
         let mut inverses: Vec<Mat<C64>> = Vec::with_capacity(slices.len());
         for (k, rows) in slices.iter().enumerate() {
             let mut a = Mat::<C64>::zeros(rows.len(), rows.len());
-            for &(i, j, value) in &self.own[k] {
-                a[(i, j)] += value;
-            }
+            add(&self.own[k], a.as_mut());
             if k > 0 {
                 let before = &inverses[k - 1];
                 let reached = times(&self.down[k - 1], before, rows.len());
@@ -139,11 +156,10 @@ impl<'a> Blocks<'a> {
                 let moved = &reached * &b[k - 1];
                 b[k] -= moved;
             }
-            let g = inverse(a.as_ref()).ok_or_else(|| {
-                Error::numeric("the sample has a level at this very energy that no lead reaches yet")
-                    .hint("move the energy by a little")
-            })?;
-            inverses.push(g);
+            match inverse(a.as_ref()).filter(|g| largest(g.as_ref()) <= most) {
+                Some(g) => inverses.push(g),
+                None => return Ok(None),
+            }
             progress.advance(k + 1)?;
         }
         for k in (0..slices.len()).rev() {
@@ -153,7 +169,112 @@ impl<'a> Blocks<'a> {
             }
             b[k] = &inverses[k] * &b[k];
         }
-        Ok(b)
+        Ok(Some(b))
+    }
+
+    /// The largest element that joins slices, if any does: high walls on sites lose no digits.
+    fn scale(&self) -> f64 {
+        let joined = largest_of(self.down.iter().chain(&self.up));
+        if joined > 0.0 { joined } else { largest_of(&self.own) }
+    }
+
+    /// The same by rotations of the rows of neighbouring slices into each other (QR), which lose no digits but take some five times
+    /// as long; at an energy that is higher by `above`. And whether no level is too near to be resolved.
+    fn turned(
+        &self,
+        mut b: Vec<Mat<C64>>,
+        columns: usize,
+        above: f64,
+        task: &Task,
+    ) -> Result<(Vec<Mat<C64>>, bool)> {
+        let own_of = |k: usize, mut to: MatMut<'_, C64>| {
+            add(&self.own[k], to.rb_mut());
+            (0..to.nrows()).for_each(|i| to[(i, i)] += above);
+        };
+        let size = |k: usize| self.slices.rows.get(k).map_or(0, Vec::len);
+        let n = self.slices.rows.len();
+        let numbers: usize = (0..n).map(|k| size(k) * (size(k) + size(k + 1) + size(k + 2) + columns)).sum();
+        memory::ensure(16 * numbers as u128, "the rows of a sample's slices")?;
+        let progress = task.start("slices, with rotations", n);
+        // Rows that are still to be rotated, in the columns of two slices.
+        let mut rest = Mat::<C64>::zeros(size(0), size(0) + size(1));
+        if n > 0 {
+            own_of(0, rest.as_mut().subcols_mut(0, size(0)));
+        }
+        if n > 1 {
+            add(&self.up[0], rest.as_mut().subcols_mut(size(0), size(1)));
+        }
+        let mut done: Vec<Mat<C64>> = Vec::with_capacity(n);
+        for k in 0..n {
+            let (own, next, after) = (size(k), size(k + 1), size(k + 2));
+            let mut rows = Mat::<C64>::zeros(own + next, own + next + after);
+            rows.as_mut().submatrix_mut(0, 0, own, own + next).copy_from(&rest);
+            let mut right = Mat::<C64>::zeros(own + next, columns);
+            right.as_mut().subrows_mut(0, own).copy_from(&b[k]);
+            if next > 0 {
+                right.as_mut().subrows_mut(own, next).copy_from(&b[k + 1]);
+                let mut below = rows.as_mut().subrows_mut(own, next);
+                add(&self.down[k], below.rb_mut().subcols_mut(0, own));
+                own_of(k + 1, below.rb_mut().subcols_mut(own, next));
+                add(&self.up[k + 1], below.subcols_mut(own + next, after));
+            }
+            let q = rows.subcols(0, own).qr().compute_Q();
+            rows = q.adjoint() * &rows;
+            right = q.adjoint() * &right;
+            b[k] = right.subrows(0, own).to_owned();
+            if next > 0 {
+                b[k + 1] = right.subrows(own, next).to_owned();
+            }
+            rest = rows.submatrix(own, own, next, next + after).to_owned();
+            done.push(rows.subrows(0, own).to_owned());
+            progress.advance(k + 1)?;
+        }
+        let scale = self.scale();
+        let least = (f64::EPSILON * scale).max(f64::MIN_POSITIVE);
+        let mut resolved = true;
+        for k in (0..n).rev() {
+            let (own, next, after) = (size(k), size(k + 1), size(k + 2));
+            for (ahead, first, width) in [(k + 1, own, next), (k + 2, own + next, after)] {
+                if width > 0 {
+                    let seen = done[k].subcols(first, width) * &b[ahead];
+                    b[k] -= seen;
+                }
+            }
+            // Rotated rows are triangular in their own slice.
+            let mut r = Mat::from_fn(own, own, |i, j| if i <= j { done[k][(i, j)] } else { C64::ZERO });
+            for i in 0..own {
+                if r[(i, i)].norm() < least {
+                    r[(i, i)] = C64::new(least, 0.0);
+                }
+            }
+            let g = inverse(r.as_ref())
+                .ok_or_else(|| Error::numeric("a level of the sample at this energy is not resolved"))?;
+            resolved &= largest(g.as_ref()) * scale <= NARROW;
+            b[k] = &g * &b[k];
+        }
+        Ok((b, resolved))
+    }
+}
+
+/// The largest modulus of some blocks' elements.
+fn largest_of<'a>(blocks: impl IntoIterator<Item = &'a Vec<Triplet>>) -> f64 {
+    blocks.into_iter().flatten().fold(0.0, |most, (_, _, value)| value.norm().max(most))
+}
+
+/// The largest Green's function, times the largest element between slices, with which a part of the sample is eliminated: four of
+/// sixteen digits may go.
+const MOST_GREEN: f64 = 1e4;
+
+/// The same, beyond which rounding decides what a level does.
+const NARROW: f64 = 1e13;
+
+/// How far beside such a level leads are asked, in units of that element.
+const BESIDE: f64 = 1e-10;
+
+/// Adds the entries of a block.
+fn add(entries: &[Triplet], mut to: MatMut<'_, C64>) {
+    for &(i, j, value) in entries {
+        to[(i, j)] += value;
     }
 }
 

@@ -93,7 +93,7 @@ fn add_hop(
     let shift = shift_of(shift)?;
     if let Some(integrals) = value.clone().try_cast::<SlaterKoster>() {
         let bonds = pairs.into_iter().map(|(from, to)| Bond { shift: shift[..].into(), from, to });
-        return integrals.add(ctx, model, &bonds.collect::<Vec<_>>());
+        return integrals.add(ctx, model, bonds.collect());
     }
     for (from, to) in pairs {
         with_bond(ctx, model, value, |model, term| match term {
@@ -203,7 +203,7 @@ pub(super) fn at_sites(
 pub(super) fn add_nearest(ctx: &NativeCallContext, model: &mut Model, value: &Dynamic) -> Fallible<()> {
     if let Some(integrals) = value.clone().try_cast::<SlaterKoster>() {
         let bonds = model.nearest_bonds()?;
-        return integrals.add(ctx, model, &bonds);
+        return integrals.add(ctx, model, bonds);
     }
     with_bond(ctx, model, value, |model, term| match term {
         Ok(block) => model.nearest(block),
@@ -537,7 +537,7 @@ fn strained(ctx: &NativeCallContext, model: &ScriptModel) -> Fallible<Option<Mod
     let mut strained = model.model.clone();
     let result = if *at_once {
         let series = |x: &[f64]| Dynamic::from(Series::Real(x.to_vec()));
-        let mut positions = |x: &[Vec<f64>]| {
+        let mut positions = |x: &[&[f64]]| {
             let place: Array = x.iter().map(|x| series(x)).collect();
             many_positions(calls.call(map, (place,))?, x[0].len())
         };

@@ -61,8 +61,9 @@ mod bond_functions {
         let task = session()?.task(true);
         if let Some(integrals) = value.clone().try_cast::<SlaterKoster>() {
             let bonds = m.model.bonds_within(cutoff, &task)?;
-            integrals.add(&ctx, &mut m.model, &bonds)?;
-            return Ok(bonds.len() as INT);
+            let count = bonds.len() as INT;
+            integrals.add(&ctx, &mut m.model, bonds)?;
+            return Ok(count);
         }
         let Some(f) = value.clone().try_cast::<FnPtr>() else {
             let block = block_of(&value, orbitals)?;

@@ -245,7 +245,7 @@ mod transport_functions {
     }
 
     /// The density of states on each site, from what comes in through a lead: a Series by site. Summed over
-    /// all leads it is the local density of states, but for levels that no lead reaches.
+    /// all leads it is the local density of states, but for levels that no lead reaches; the very energy of one is refused.
     #[rhai_fn(global, name = "density", pure, return_raw)]
     pub fn density_from(s: &mut ScriptSample, from: INT, energy: Dynamic) -> Fallible<Series> {
         let energy = one(&energy)?;

@@ -9,8 +9,8 @@ use super::lattice::reals;
 use super::matrix::record;
 use super::values::real;
 use crate::error::{Error, Result};
-use crate::lattice::two_centre::{self, BONDS, Orbital, SHELLS};
-use crate::lattice::{AtomOptions, Bond, Kind, Model, OrbitalBlock, read_atoms};
+use crate::lattice::two_centre::{self, BONDS, Law, Orbital, SHELLS};
+use crate::lattice::{AtomOptions, Bond, HopAlong, Kind, Model, OrbitalBlock, read_atoms};
 use crate::number::{Matrix, Series};
 use crate::script::callback::Callback;
 use crate::script::declared::unknown_key;
@@ -22,19 +22,16 @@ use crate::script::{Fallible, Options, session};
 pub(super) struct SlaterKoster {
     orbitals: Rc<Vec<Orbital>>,
     names: Rc<Vec<String>>,
-    integrals: Rc<Vec<((usize, usize, usize), Integral)>>,
+    integrals: Rc<Vec<(Key, Integral)>>,
     spin: bool,
 }
 
+/// The shells of an integral, and the bond between them.
+type Key = (usize, usize, usize);
+
 /// A two-centre integral.
 enum Integral {
-    Number(f64),
-    /// `value * exp(-(r - at)/length)`.
-    Decay {
-        value: f64,
-        at: f64,
-        length: f64,
-    },
+    Law(Law),
     /// A function of the distance.
     Of(FnPtr),
 }
@@ -48,49 +45,74 @@ pub(super) fn register(rooms: &mut Rooms) {
 
 impl SlaterKoster {
     /// Adds hoppings over bonds of a model.
-    pub fn add(&self, ctx: &NativeCallContext, model: &mut Model, bonds: &[Bond]) -> Fallible<()> {
+    pub fn add(&self, ctx: &NativeCallContext, model: &mut Model, bonds: Vec<Bond>) -> Fallible<()> {
         let task = session()?.task(true);
+        let laws: Option<Vec<_>> = self.integrals.iter().map(|(key, integral)| integral.law(*key)).collect();
+        if let Some(laws) = laws {
+            let (orbitals, spin) = (self.orbitals.as_slice(), self.spin);
+            let of = |law: &Law, distance: f64| Ok(law.at(distance));
+            let block = |vector: &[f64]| block(orbitals, spin, &laws, vector, of);
+            return Ok(model.hop_along(bonds, HopAlong::Formula(&block), &task)?);
+        }
         let calls = Callback::new(ctx);
-        let added = model.hop_along(bonds, &mut |vector| self.block(vector, &calls), &task);
+        let added = model.hop_along(bonds, HopAlong::Script(&mut |vector| self.block(vector, &calls)), &task);
         calls.finish(added)
     }
 
     /// The hopping from the orbitals of an atom to those of one at `vector` from it.
-    fn block(&self, along: &[f64], calls: &Callback<'_>) -> Result<OrbitalBlock> {
-        if along.len() > 3 {
-            return Err(Error::input(format!("orbitals in {} dimensions", along.len()))
-                .hint("places have one, two or three coordinates"));
-        }
-        let mut vector = [0.0; 3];
-        vector.iter_mut().zip(along).for_each(|(x, along)| *x = *along);
-        let distance = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let mut integral = |left: usize, reached: usize, bond: usize| {
-            let of = |key| self.integrals.iter().find(|(known, _)| *known == key);
-            match of((left, reached, bond)).or_else(|| of((reached, left, bond))) {
-                None => Ok(0.0),
-                Some((_, Integral::Number(value))) => Ok(*value),
-                Some((_, Integral::Decay { value, at, length })) => {
-                    Ok(value * (-(distance - at) / length).exp())
-                }
-                Some((_, Integral::Of(f))) => {
-                    let value = real(&calls.call(f, (distance,))?, "a two-centre integral")
-                        .map_err(|e| e.hint("its function takes the distance and gives a number"))?;
-                    match value.is_finite() {
-                        true => Ok(value),
-                        false => Err(Error::input(format!("a two-centre integral of {value} at {distance}"))
-                            .hint("look for a division by zero")),
-                    }
+    fn block(&self, vector: &[f64], calls: &Callback<'_>) -> Result<OrbitalBlock> {
+        block(&self.orbitals, self.spin, &self.integrals, vector, |integral, distance| match integral {
+            Integral::Law(law) => Ok(law.at(distance)),
+            Integral::Of(f) => {
+                let value = real(&calls.call(f, (distance,))?, "a two-centre integral")
+                    .map_err(|e| e.hint("its function takes the distance and gives a number"))?;
+                match value.is_finite() {
+                    true => Ok(value),
+                    false => Err(Error::input(format!("a two-centre integral of {value} at {distance}"))
+                        .hint("look for a division by zero")),
                 }
             }
-        };
-        let block = two_centre::hopping(&self.orbitals, vector, &mut integral)?;
-        if !self.spin {
-            return Ok(block);
-        }
-        Ok(OrbitalBlock::from_fn(2 * block.orbitals(), |i, j| {
-            if i % 2 == j % 2 { block.get(i / 2, j / 2) } else { 0.0.into() }
-        }))
+        })
     }
+}
+
+impl Integral {
+    /// An integral between shells that no function of a script gives.
+    fn law(&self, key: Key) -> Option<(Key, Law)> {
+        match self {
+            Integral::Law(law) => Some((key, *law)),
+            Integral::Of(_) => None,
+        }
+    }
+}
+
+/// The hopping between the orbitals of two atoms, the second at `along` from the first, by the values of the integrals.
+fn block<I>(
+    orbitals: &[Orbital],
+    spin: bool,
+    integrals: &[(Key, I)],
+    along: &[f64],
+    value: impl Fn(&I, f64) -> Result<f64>,
+) -> Result<OrbitalBlock> {
+    if along.len() > 3 {
+        return Err(Error::input(format!("orbitals in {} dimensions", along.len()))
+            .hint("places have one, two or three coordinates"));
+    }
+    let mut vector = [0.0; 3];
+    vector.iter_mut().zip(along).for_each(|(x, along)| *x = *along);
+    let distance = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let mut integral = |left: usize, reached: usize, bond: usize| {
+        let of = |key| integrals.iter().find(|(known, _)| *known == key);
+        let found = of((left, reached, bond)).or_else(|| of((reached, left, bond)));
+        found.map_or(Ok(0.0), |(_, integral)| value(integral, distance))
+    };
+    let block = two_centre::hopping(orbitals, vector, &mut integral)?;
+    if !spin {
+        return Ok(block);
+    }
+    Ok(OrbitalBlock::from_fn(2 * block.orbitals(), |i, j| {
+        if i % 2 == j % 2 { block.get(i / 2, j / 2) } else { 0.0.into() }
+    }))
 }
 
 /// Orbitals and their names.
@@ -118,7 +140,7 @@ fn orbitals_of(names: &Array) -> Result<(Vec<Orbital>, Vec<String>)> {
 }
 
 /// All integrals by their names: of two shells and the bond between them.
-fn keys() -> Vec<(String, (usize, usize, usize))> {
+fn keys() -> Vec<(String, Key)> {
     let mut all = Vec::new();
     for (a, one) in SHELLS.iter().enumerate() {
         for (b, other) in SHELLS.iter().enumerate() {
@@ -147,11 +169,11 @@ fn integral_of(key: &str, value: &Dynamic) -> Result<Integral> {
             return Err(Error::input(format!("the integral `{key}` decays over a length of {length}"))
                 .hint("`[V, distance, length]` is V * exp(-(r - distance)/length)"));
         }
-        return Ok(Integral::Decay { value: finite(v)?, at: finite(at)?, length: finite(length)? });
+        return Ok(Integral::Law(Law::Decay { value: finite(v)?, at: finite(at)?, length: finite(length)? }));
     }
     let number = real(value, &format!("the integral `{key}`"));
     let number = number.map_err(|e| e.hint("or `[V, distance, length]`, or a function of the distance"))?;
-    Ok(Integral::Number(finite(number)?))
+    Ok(Integral::Law(Law::Number(finite(number)?)))
 }
 
 /// The strength of a spin-orbit coupling.
