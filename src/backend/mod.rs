@@ -11,12 +11,14 @@
 //!
 //! What these mean, and the methods that use them, are in the layers above.
 
+mod boxes;
 pub mod cpu;
 pub mod cuda;
 pub mod exchange;
 pub mod matrix;
 pub mod open;
 pub mod ranks;
+mod region;
 pub mod splines;
 pub mod split;
 mod vector;
@@ -34,6 +36,7 @@ use exchange::{Halo, HostMemory, Later, Link, Port, VectorShape};
 use matrix::records::{Handling, Records};
 use matrix::wilson::WilsonSpec;
 use matrix::{Csr, Stencil};
+pub use region::Region;
 use splines::{SplineTable, Splines};
 pub(in crate::backend) use vector::Storage;
 pub use vector::{BlockVector, Grid, Rows};
@@ -336,6 +339,10 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn convert(&self, v: &BlockVector, dtype: DType) -> Result<BlockVector>;
     /// Local rows to the host, row-major.
     fn download(&self, v: &BlockVector) -> Result<Vec<C64>>;
+    /// Local rows of this process alone, row-major, where others have others: on a lattice, those of its [`Backend::region`].
+    fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>> {
+        self.download(v)
+    }
     /// Local rows from the host, row-major.
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector>;
 
@@ -477,6 +484,14 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// Those of the device.
     fn held(&self, _rows: usize) -> Result<Option<Vec<(usize, usize)>>> {
         Ok(None)
+    }
+
+    /// The sites that this process has of a lattice of four directions: those whose rows its vectors of spinors have.
+    ///
+    /// # Errors
+    /// Those of the device.
+    fn region(&self, dims: [usize; 4]) -> Result<Region> {
+        Ok(Region::whole(dims))
     }
 
     /// Prepares a square matrix of `rows` rows, of which this process has those that [`Backend::held`] told, with the columns of

@@ -5,7 +5,6 @@ use super::su3::{self, Su3};
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::number::philox::{self, Stream};
-use crate::task;
 
 /// The first output of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) for a seed.
 fn mix(seed: u64) -> u64 {
@@ -25,17 +24,10 @@ fn reference(stream: u64, at: u64) -> f64 {
     2.0 * uniform((stream << 40).wrapping_add(at)) - 1.0
 }
 
-/// The reference spinor of a stream on `sites` sites: real and imaginary parts uniform in (-1, 1), one row after the
-/// other.
-pub fn reference_spinor(sites: usize, stream: u64) -> Vec<C64> {
-    let number = |k| C64::new(reference(stream, 2 * k), reference(stream, 2 * k + 1));
-    let stop = task::current();
-    let mut all = Vec::with_capacity(12 * sites);
-    for site in 0..sites as u64 {
-        stop.heed();
-        all.extend((12 * site..12 * (site + 1)).map(number));
-    }
-    all
+/// A row of the reference spinor of a stream: real and imaginary part uniform in (-1, 1).
+pub fn reference_row(row: usize, stream: u64) -> C64 {
+    let k = row as u64;
+    C64::new(reference(stream, 2 * k), reference(stream, 2 * k + 1))
 }
 
 /// Haar-random SU(3): Gaussian rows made orthonormal.
@@ -51,15 +43,22 @@ pub(super) fn haar(seed: u64, index: u64, column: u32) -> Su3 {
 
 impl Links {
     /// The same lattice with Haar-random links.
-    pub fn random(&self, seed: u64) -> Links {
-        Links::from_fn(self, |x, mu| haar(seed, (4 * x + mu) as u64, 0))
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn random(&self, seed: u64) -> Result<Links> {
+        Links::from_fn(self, |x, mu| haar(seed, (4 * self.region().number(x) + mu) as u64, 0))
     }
 
     /// The same lattice with U = exp(i sum_a theta_a lambda_a), theta_a = r (2 u - 1), u from SplitMix64 at
     /// 2^40 + 32 site + 8 mu + a.
-    pub fn reference_field(&self, r: f64) -> Links {
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn reference_field(&self, r: f64) -> Result<Links> {
         Links::from_fn(self, |x, mu| {
-            let theta = std::array::from_fn(|a| r * reference(1, (32 * x + 8 * mu + a) as u64));
+            let first = 32 * self.region().number(x) + 8 * mu;
+            let theta = std::array::from_fn(|a| r * reference(1, (first + a) as u64));
             su3::exp_i(&su3::gell_mann(&theta))
         })
     }
@@ -71,13 +70,13 @@ impl Links {
     /// # Errors
     /// A plane whose two directions are equal or do not exist.
     pub fn constant_flux(&self, quanta: &[((usize, usize), i64)]) -> Result<Links> {
-        let (grid, dims) = (self.grid(), self.dims());
+        let dims = self.dims();
         if let Some(((p, q), _)) = quanta.iter().find(|((p, q), _)| p >= q || *q > 3) {
             return Err(Error::input(format!("no plane of directions {p} and {q}"))
                 .hint("planes are `plane01`, `plane02`, .. `plane23`"));
         }
-        Ok(Links::from_fn(self, |site, mu| {
-            let x = grid.coordinates(site);
+        Links::from_fn(self, |place, mu| {
+            let x = self.region().coordinates(place);
             let mut phase = 0.0;
             for &((p, q), m) in quanta {
                 let f = 2.0 * std::f64::consts::PI * m as f64 / (dims[p] * dims[q]) as f64;
@@ -89,7 +88,7 @@ impl Links {
                 }
             }
             diagonal([phase, -phase, 0.0])
-        }))
+        })
     }
 
     /// Phases of plaquettes of such a field: the largest, and the sum over planes of their moduli.
@@ -103,8 +102,11 @@ impl Links {
     }
 
     /// The field after a random gauge transformation.
-    pub fn random_gauge(&self, seed: u64) -> Links {
-        self.transformed(|x| haar(seed, x as u64, 1))
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn random_gauge(&self, seed: u64) -> Result<Links> {
+        self.transformed(|x| haar(seed, self.region().number(x) as u64, 1))
     }
 }
 

@@ -44,7 +44,8 @@ pub fn onto_su3(m: &Su3) -> Result<Su3> {
 }
 
 impl Links {
-    /// The same lattice with the links that a function of coordinates and direction gives.
+    /// The same lattice with the links that a function of coordinates and direction gives. Every rank calls it for all links, in the
+    /// order of sites, since what it does besides must be the same on all of them; each keeps its own.
     ///
     /// # Errors
     /// Those of the function; a link that is not in SU(3).
@@ -53,17 +54,22 @@ impl Links {
         link: &mut dyn FnMut([usize; 4], usize) -> Result<Su3>,
         task: &Task,
     ) -> Result<Links> {
-        let grid = self.grid();
+        let (grid, region) = (self.grid(), self.region().clone());
         let steps = task.start("links", grid.sites());
-        for (at, u) in self.links_mut().iter_mut().enumerate() {
+        let links = self.links_mut();
+        for at in 0..4 * grid.sites() {
             let (x, mu) = (grid.coordinates(at / 4), at % 4);
             if at.is_multiple_of(1024) {
                 steps.advance(at / 4)?;
             }
-            *u = link(x, mu)
+            let u = link(x, mu)
                 .and_then(checked)
                 .map_err(|e| e.context(format!("the link of site {x:?} in direction {mu}")))?;
+            if let Some(place) = region.place(at / 4) {
+                links[4 * place + mu] = u;
+            }
         }
+        self.renew(0..4)?;
         Ok(self)
     }
 
@@ -74,28 +80,35 @@ impl Links {
     pub fn with_link(&self, site: usize, mu: usize, link: Su3) -> Result<Links> {
         let link = checked(link)?;
         let mut u = self.clone();
-        u.links_mut()[4 * site + mu] = link;
+        if let Some(place) = self.region().place(site) {
+            u.links_mut()[4 * place + mu] = link;
+        }
+        u.renew(mu..mu + 1)?;
         Ok(u)
     }
 
-    /// The field after the gauge transformation that a function g of coordinates gives: g(x) U_mu(x) g(x+mu)^+.
+    /// The field after the gauge transformation that a function g of coordinates gives: g(x) U_mu(x) g(x+mu)^+. Every rank calls
+    /// it for all sites, and keeps the matrices of its own.
     ///
     /// # Errors
     /// Those of the function; a matrix that is not in SU(3).
     pub fn transformed_by(&self, g: &mut dyn FnMut([usize; 4]) -> Result<Su3>, task: &Task) -> Result<Links> {
-        let grid = self.grid();
+        let (grid, region) = (self.grid(), self.region());
         let steps = task.start("gauge transformation", grid.sites());
-        let mut all = Vec::new();
+        let mut all = vec![su3::UNIT; region.places()];
         for site in 0..grid.sites() {
             let x = grid.coordinates(site);
             if site.is_multiple_of(256) {
                 steps.advance(site)?;
             }
-            all.push(
-                g(x).and_then(checked)
-                    .map_err(|e| e.context(format!("the gauge transformation at site {x:?}")))?,
-            );
+            let matrix = g(x)
+                .and_then(checked)
+                .map_err(|e| e.context(format!("the gauge transformation at site {x:?}")))?;
+            if let Some(place) = region.place(site) {
+                all[place] = matrix;
+            }
         }
-        Ok(self.transformed(|x| all[x]))
+        region.exchange(&mut all, 1, 0..1)?;
+        self.transformed(|x| all[x])
     }
 }

@@ -1,14 +1,16 @@
-//! A gauge field: one SU(3) matrix for every site and direction of a periodic hypercubic lattice.
+//! A gauge field: one SU(3) matrix for every site and direction of a periodic hypercubic lattice. Of a lattice that is shared out
+//! to ranks, each has the links of its box and of the halo around it. Functions here take sites by their places in the region
+//! (see [`Region`]); of one process these are the numbers of the sites.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
 
 use super::su3::{self, Su3};
-use crate::backend::Grid;
 use crate::backend::matrix::Wrap;
 use crate::backend::matrix::su3::check_links;
 use crate::backend::matrix::wilson::{COMPONENTS, Compression, Sites, WilsonSpec};
+use crate::backend::{Grid, Region};
 use crate::error::{Error, Result};
 use crate::lattice::Lattice;
 use crate::number::C64;
@@ -17,11 +19,11 @@ use crate::task;
 /// Links written between two checks for interruption.
 const FILL: usize = 1 << 18;
 
-/// The links U_mu(x), at 4 site + mu, with site = x0 + L0 (x1 + L1 (x2 + L2 x3)); and the sign that fermions take when they
+/// The links U_mu(x), at 4 place + mu, where the region has the place of site x; and the sign that fermions take when they
 /// cross a boundary. Copies share the links.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Links {
-    dims: [usize; 4],
+    region: Arc<Region>,
     links: Arc<Vec<Su3>>,
     sign: [f64; 4],
     /// Heatbath sweeps that the field has had. The number of a sweep is part of the key of its random numbers.
@@ -29,91 +31,114 @@ pub struct Links {
 }
 
 impl Links {
-    /// From the links themselves.
+    /// From the links at all places of a region; those of the halo may be any.
     ///
     /// # Errors
-    /// A number of links that does not fit the sizes, a link that is not in SU(3).
-    pub fn new(dims: [usize; 4], links: Vec<Su3>) -> Result<Links> {
-        let count = dims.iter().try_fold(4usize, |n, &d| n.checked_mul(d));
-        if count != Some(links.len()) || links.is_empty() {
-            return Err(Error::input(format!("{} links for a lattice of {dims:?} sites", links.len())));
+    /// A number of links that does not fit, a link that is not in SU(3).
+    pub(super) fn new(region: Arc<Region>, mut links: Vec<Su3>) -> Result<Links> {
+        if links.len() != 4 * region.places() {
+            return Err(Error::internal(format!("{} links of {} sites", links.len(), region.places())));
         }
-        check_links(&links)?;
-        Ok(Links { dims, links: Arc::new(links), sign: [1.0; 4], sweeps: 0 })
+        region.exchange(&mut links, 4, 0..4)?;
+        check_links(&region, &links)?;
+        Ok(Links { region, links: Arc::new(links), sign: [1.0; 4], sweeps: 0 })
     }
 
-    /// The links that a function of site and direction gives.
-    pub(super) fn from_fn(like: &Links, f: impl Fn(usize, usize) -> Su3 + Sync) -> Links {
-        let count = like.links.len();
+    /// The links that a function of place and direction gives.
+    pub(super) fn from_fn(like: &Links, f: impl Fn(usize, usize) -> Su3 + Sync) -> Result<Links> {
+        let (count, region) = (like.links.len(), &like.region);
         let stop = task::current();
         let link = |at: usize| {
             stop.heed();
-            f(at / 4, at % 4)
+            if region.is_own(at / 4) { f(at / 4, at % 4) } else { su3::UNIT }
         };
-        let links: Vec<Su3> = (0..count).into_par_iter().map(link).collect();
-        Links { links: Arc::new(links), ..like.clone() }
+        let mut links: Vec<Su3> = (0..count).into_par_iter().map(link).collect();
+        region.exchange(&mut links, 4, 0..4)?;
+        Ok(Links { links: Arc::new(links), ..like.clone() })
     }
 
-    /// The unit field on a lattice of four directions.
+    /// The unit field on a lattice of four directions, all of it in this process.
+    ///
+    /// # Errors
+    /// As for [`Links::unit_on`].
+    pub fn unit(lattice: &Lattice) -> Result<Links> {
+        Links::unit_on(lattice, &|dims| Ok(Region::whole(dims)))
+    }
+
+    /// The unit field on a lattice of four directions, with the sites that `region` tells of its sizes.
     ///
     /// # Errors
     /// A lattice of another kind, with an open or twisted boundary, or whose links would not fit into memory.
-    pub fn unit(lattice: &Lattice) -> Result<Links> {
-        let grid = grid_of(lattice)?;
-        let bytes = grid.sites() as f64 * 576.0;
-        let mut links: Vec<Su3> = Vec::new();
-        links.try_reserve_exact(4 * grid.sites()).map_err(|_| {
-            Error::memory(format!("the links of this lattice need {:.1} GB", bytes / 1e9))
-                .hint("use a smaller lattice")
-        })?;
-        while links.len() < 4 * grid.sites() {
-            task::poll()?;
-            links.resize((links.len() + FILL).min(4 * grid.sites()), su3::UNIT);
-        }
+    pub fn unit_on(lattice: &Lattice, region: &dyn Fn([usize; 4]) -> Result<Region>) -> Result<Links> {
+        let region = Arc::new(region(grid_of(lattice)?.dims)?);
+        let links = region.agreed(unit_links(&region))?;
         let sign = std::array::from_fn(|d| match lattice.wrap()[d] {
             Wrap::Phase(p) => p.re,
             Wrap::Open => 1.0,
         });
-        Ok(Links { dims: grid.dims, links: Arc::new(links), sign, sweeps: 0 })
+        Ok(Links { region, links: Arc::new(links), sign, sweeps: 0 })
     }
 
-    /// Sites in each direction.
+    /// The sites whose links this process has.
+    pub fn region(&self) -> &Arc<Region> {
+        &self.region
+    }
+
+    /// Sites of the whole lattice in each direction.
     pub fn dims(&self) -> [usize; 4] {
-        self.dims
+        self.region.dims()
     }
 
-    /// Sites in all.
+    /// Sites of the whole lattice.
     pub fn sites(&self) -> usize {
-        self.dims.iter().product()
+        self.region.sites()
     }
 
     /// The lattice of spinor fields on it.
     pub fn grid(&self) -> Grid {
-        Grid { dims: self.dims, per_site: COMPONENTS }
+        Grid { dims: self.dims(), per_site: COMPONENTS }
     }
 
+    /// The links at all places of the region.
     pub fn links(&self) -> &[Su3] {
         &self.links
     }
 
-    /// All links, to change them.
+    /// The links at all places, to change them; see [`Links::renew`].
     pub(super) fn links_mut(&mut self) -> &mut Vec<Su3> {
         Arc::make_mut(&mut self.links)
     }
 
-    /// The link of a site in a direction.
-    #[inline]
-    pub fn at(&self, site: usize, mu: usize) -> &Su3 {
-        &self.links[4 * site + mu]
+    /// Renews the halo after links in some directions have changed.
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub(super) fn renew(&mut self, directions: std::ops::Range<usize>) -> Result<()> {
+        if !self.region.is_shared() {
+            return Ok(());
+        }
+        let region = self.region.clone();
+        region.exchange(self.links_mut(), 4, directions)
     }
 
-    /// The site so many steps away in a direction, across the boundary if need be.
+    /// The link at a place in a direction.
     #[inline]
-    pub fn neighbour(&self, site: usize, mu: usize, steps: isize) -> usize {
-        let stride: usize = self.dims[..mu].iter().product();
-        let (n, x) = (self.dims[mu], site / stride % self.dims[mu]);
-        let moved = (x as isize + steps).rem_euclid(n as isize) as usize;
-        site + moved * stride - x * stride
+    pub fn at(&self, place: usize, mu: usize) -> &Su3 {
+        &self.links[4 * place + mu]
+    }
+
+    /// The link of a site, by its number in the whole lattice, in a direction.
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn link(&self, site: usize, mu: usize) -> Result<Su3> {
+        self.region.told(site, |place| *self.at(place, mu))
+    }
+
+    /// The place so many steps away in a direction, across the boundary if need be.
+    #[inline]
+    pub fn neighbour(&self, place: usize, mu: usize, steps: isize) -> usize {
+        self.region.neighbour(place, mu, steps)
     }
 
     /// The sign, 1 or -1, that fermions take when they cross the boundary of each direction.
@@ -141,27 +166,45 @@ impl Links {
     /// # Errors
     /// Fields on different lattices, or with different boundaries for fermions.
     pub fn times(&self, other: &Links) -> Result<Links> {
-        if self.dims != other.dims {
+        if self.dims() != other.dims() {
             return Err(Error::input(format!(
                 "product of gauge fields on lattices of {:?} and {:?} sites",
-                self.dims, other.dims
+                self.dims(),
+                other.dims()
             ))
             .hint("both must have the same sizes, like [4, 4, 4, 4]"));
         }
+        let other = other.on(&self.region)?;
         if self.sign != other.sign {
             return Err(Error::input("product of gauge fields with different boundaries for fermions")
                 .hint("set that of the product, as in `(u * v).boundary(\"antiperiodic\")`"));
         }
-        Ok(Links::from_fn(self, |x, mu| su3::mul(self.at(x, mu), other.at(x, mu))))
+        Links::from_fn(self, |x, mu| su3::mul(self.at(x, mu), other.at(x, mu)))
+    }
+
+    /// The same field on other places of the same lattice.
+    fn on(&self, region: &Arc<Region>) -> Result<Links> {
+        if self.region == *region {
+            return Ok(self.clone());
+        }
+        let all = self.region.all(4, &self.links)?;
+        let links = (0..4 * region.places()).map(|at| all[4 * region.number(at / 4) + at % 4]).collect();
+        Ok(Links { region: region.clone(), links: Arc::new(links), ..self.clone() })
     }
 
     /// Every link projected onto SU(3) by Gram and Schmidt.
-    pub fn reunitarised(&self) -> Links {
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn reunitarised(&self) -> Result<Links> {
         Links::from_fn(self, |x, mu| su3::reunitarised(self.at(x, mu)))
     }
 
     /// The field after a gauge transformation: g(x) U_mu(x) g(x+mu)^+.
-    pub fn transformed(&self, g: impl Fn(usize) -> Su3 + Sync) -> Links {
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn transformed(&self, g: impl Fn(usize) -> Su3 + Sync) -> Result<Links> {
         Links::from_fn(self, |x, mu| {
             su3::mul_adj(&su3::mul(&g(x), self.at(x, mu)), &g(self.neighbour(x, mu, 1)))
         })
@@ -182,7 +225,7 @@ impl Links {
             return Err(Error::input(format!("a mass of {mass}")).hint("it is a finite number"));
         }
         Ok(WilsonSpec {
-            dims: self.dims,
+            region: self.region.clone(),
             links: self.links.clone(),
             sign: self.sign,
             diagonal: 4.0 + mass,
@@ -194,10 +237,26 @@ impl Links {
         })
     }
 
-    /// Bytes on the host.
+    /// Bytes of all links, on all ranks together.
     pub fn bytes(&self) -> usize {
-        self.links.len() * size_of::<Su3>()
+        4 * self.sites() * size_of::<Su3>()
     }
+}
+
+/// Unit matrices at all places.
+pub(super) fn unit_links(region: &Region) -> Result<Vec<Su3>> {
+    let count = 4 * region.places();
+    let mut links: Vec<Su3> = Vec::new();
+    links.try_reserve_exact(count).map_err(|_| {
+        let bytes = (count * size_of::<Su3>()) as f64;
+        Error::memory(format!("the links of this lattice need {:.1} GB", bytes / 1e9))
+            .hint("use a smaller lattice")
+    })?;
+    while links.len() < count {
+        task::poll()?;
+        links.resize((links.len() + FILL).min(count), su3::UNIT);
+    }
+    Ok(links)
 }
 
 /// The lattice of spinors for the sites of a [`Lattice`].

@@ -4,13 +4,35 @@
 use rayon::prelude::*;
 
 use super::links::Links;
-use super::observe::sum;
 use super::su3::{self, Su3};
+use super::sums::sums;
 use crate::error::{Error, Result};
-use crate::number::C64;
 use crate::task::{self, Task};
 
-/// The products of `length` links along a direction, one from every site.
+/// Matrices that are found so many steps on from a place in a direction: where the lattice was cut across it, they are brought.
+enum Ahead<'a, F: Fn(usize) -> &'a Su3 + Sync> {
+    Here { u: &'a Links, mu: usize, steps: usize, value: F },
+    Brought(Vec<Su3>),
+}
+
+impl<'a, F: Fn(usize) -> &'a Su3 + Sync> Ahead<'a, F> {
+    fn new(u: &'a Links, mu: usize, steps: usize, value: F) -> Result<Self> {
+        Ok(if u.region().is_cut(mu) {
+            Ahead::Brought(u.region().shifted(mu, steps, |x| *value(x))?)
+        } else {
+            Ahead::Here { u, mu, steps, value }
+        })
+    }
+
+    fn at(&self, x: usize) -> &Su3 {
+        match self {
+            Ahead::Here { u, mu, steps, value } => value(u.neighbour(x, *mu, *steps as isize)),
+            Ahead::Brought(all) => &all[x],
+        }
+    }
+}
+
+/// The products of `length` links along a direction, one from every place.
 struct Lines {
     mu: usize,
     length: usize,
@@ -20,7 +42,7 @@ struct Lines {
 impl Lines {
     /// The links themselves.
     fn new(u: &Links, mu: usize) -> Lines {
-        let products = (0..u.sites()).into_par_iter().map(|x| *u.at(x, mu)).collect();
+        let products = (0..u.region().places()).into_par_iter().map(|x| *u.at(x, mu)).collect();
         Lines { mu, length: 1, products }
     }
 
@@ -29,37 +51,39 @@ impl Lines {
         let mut lines = Lines::new(u, mu);
         while lines.length < length {
             task.check()?;
-            lines.grow(u);
+            lines.grow(u)?;
         }
         Ok(lines)
     }
 
     /// Makes the lines longer by one link.
-    fn grow(&mut self, u: &Links) {
-        let (mu, steps, stop) = (self.mu, self.length as isize, task::current());
-        self.products.par_iter_mut().enumerate().for_each(|(x, line)| {
-            stop.heed();
-            *line = su3::mul(line, u.at(u.neighbour(x, mu, steps), mu));
-        });
+    fn grow(&mut self, u: &Links) -> Result<()> {
+        let (mu, stop) = (self.mu, task::current());
+        let next = Ahead::new(u, mu, self.length, |x| u.at(x, mu))?;
+        self.products.par_iter_mut().enumerate().filter(|(x, _)| u.region().is_own(*x)).for_each(
+            |(x, line)| {
+                stop.heed();
+                *line = su3::mul(line, next.at(x));
+            },
+        );
         self.length += 1;
-    }
-
-    /// The line that begins where another line, which begins at site `x`, ends.
-    fn beyond(&self, u: &Links, x: usize, other: &Lines) -> &Su3 {
-        &self.products[u.neighbour(x, other.mu, other.length as isize)]
+        Ok(())
     }
 }
 
 /// The mean over sites of Re Tr/3 of the loops between two kinds of lines.
-fn closed(u: &Links, a: &Lines, b: &Lines) -> f64 {
+fn closed(u: &Links, a: &Lines, b: &Lines) -> Result<f64> {
+    // Lines that begin where those of the other kind end.
+    let after_a = Ahead::new(u, a.mu, a.length, |x| &b.products[x])?;
+    let after_b = Ahead::new(u, b.mu, b.length, |x| &a.products[x])?;
     let each = |x: usize| {
-        let there = su3::mul(&a.products[x], b.beyond(u, x, a));
-        let other = su3::mul(&b.products[x], a.beyond(u, x, b));
+        let there = su3::mul(&a.products[x], after_a.at(x));
+        let other = su3::mul(&b.products[x], after_b.at(x));
         // Re Tr(there other^+).
-        let trace: f64 = there.iter().zip(&other).map(|(p, q)| p.re * q.re + p.im * q.im).sum();
-        C64::new(trace, 0.0)
+        [there.iter().zip(&other).map(|(p, q)| p.re * q.re + p.im * q.im).sum()]
     };
-    sum(u.sites(), each).re / (3.0 * u.sites() as f64)
+    let [total] = sums(u, each)?;
+    Ok(total / (3.0 * u.sites() as f64))
 }
 
 /// Refuses loops that have no size, or that are larger than the lattice.
@@ -92,7 +116,7 @@ pub fn wilson_loop(
     let up = Lines::of(u, time, t, task)?;
     let mut total = 0.0;
     for &mu in along {
-        total += closed(u, &Lines::of(u, mu, r, task)?, &up);
+        total += closed(u, &Lines::of(u, mu, r, task)?, &up)?;
     }
     Ok(total / along.len() as f64)
 }
@@ -114,16 +138,16 @@ pub fn wilson_loops(
     let mut up = Lines::new(u, time);
     for t in 1..=tmax {
         if t > 1 {
-            up.grow(u);
+            up.grow(u)?;
         }
         for (k, &mu) in along.iter().enumerate() {
             let mut lines = Lines::new(u, mu);
             for r in 1..=rmax {
                 if r > 1 {
-                    lines.grow(u);
+                    lines.grow(u)?;
                 }
                 task.check()?;
-                means[tmax * (r - 1) + t - 1] += closed(u, &lines, &up) / along.len() as f64;
+                means[tmax * (r - 1) + t - 1] += closed(u, &lines, &up)? / along.len() as f64;
             }
             steps.advance((t - 1) * along.len() + k + 1)?;
         }
@@ -137,7 +161,7 @@ mod tests {
     use crate::lattice::Lattice;
 
     fn rough() -> Links {
-        Links::unit(&Lattice::hypercubic(&[3, 4, 2, 5]).unwrap()).unwrap().reference_field(0.4)
+        Links::unit(&Lattice::hypercubic(&[3, 4, 2, 5]).unwrap()).unwrap().reference_field(0.4).unwrap()
     }
 
     /// Link by link around the loop.

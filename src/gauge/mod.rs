@@ -11,9 +11,10 @@ mod loops;
 mod observe;
 pub mod overlap;
 pub mod su3;
+mod sums;
 
 pub use flow::{ape, stout, wilson_flow};
-pub use generate::reference_spinor;
+pub use generate::reference_row;
 pub use given::onto_su3;
 pub use heatbath::{Heatbath, heatbath, overrelax};
 pub use links::{Links, grid_of};

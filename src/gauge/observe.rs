@@ -4,22 +4,10 @@ use rayon::prelude::*;
 
 use super::links::Links;
 use super::su3::{self, Su3};
+use super::sums::{sum_of, sums};
+use crate::error::Result;
 use crate::number::C64;
 use crate::task;
-
-/// The sum of a function of sites, in a fixed order.
-pub(super) fn sum(sites: usize, f: impl Fn(usize) -> C64 + Sync) -> C64 {
-    let chunk = 256;
-    let stop = task::current();
-    let parts: Vec<C64> = (0..sites.div_ceil(chunk))
-        .into_par_iter()
-        .map(|i| {
-            stop.heed();
-            (i * chunk..((i + 1) * chunk).min(sites)).map(&f).sum()
-        })
-        .collect();
-    parts.iter().sum()
-}
 
 /// U_mu(x) U_nu(x+mu) U_mu(x+nu)^+ U_nu(x)^+.
 #[inline]
@@ -30,7 +18,10 @@ pub(super) fn loop_at(u: &Links, x: usize, mu: usize, nu: usize) -> Su3 {
 }
 
 /// The plaquette: the mean of Re Tr/3 over all sites and planes.
-pub fn plaquette(u: &Links) -> f64 {
+///
+/// # Errors
+/// Those of MPI.
+pub fn plaquette(u: &Links) -> Result<f64> {
     let planes = |x: usize| {
         let mut total = 0.0;
         for mu in 0..4 {
@@ -38,34 +29,67 @@ pub fn plaquette(u: &Links) -> f64 {
                 total += su3::trace(&loop_at(u, x, mu, nu)).re;
             }
         }
-        C64::new(total, 0.0)
+        [total]
     };
-    sum(u.sites(), planes).re / (18.0 * u.sites() as f64)
+    let [total] = sums(u, planes)?;
+    Ok(total / (18.0 * u.sites() as f64))
+}
+
+/// Tr/3 of the links once around the lattice in a direction, of the lines that end in this rank's box: the number of each in the
+/// lattice of the other three directions, the first of them fastest, and its value.
+fn lines(u: &Links, direction: usize) -> Result<Vec<(usize, C64)>> {
+    let (region, stop) = (u.region(), task::current());
+    let ranges = region.ranges();
+    let (first, length) = (ranges[direction].start, ranges[direction].len());
+    let starts: Vec<usize> = (0..region.places())
+        .filter(|&x| region.is_own(x) && region.coordinates(x)[direction] == first)
+        .collect();
+    // From a box to the next one, so that the products are those of one process.
+    let ends = region.in_turn(direction, starts.len(), |before: Option<Vec<Su3>>| {
+        let line = |(k, &start): (usize, &usize)| {
+            stop.heed();
+            let mut product = before.as_ref().map_or(su3::UNIT, |lines| lines[k]);
+            let mut at = start;
+            for _ in 0..length {
+                product = su3::mul(&product, u.at(at, direction));
+                at = u.neighbour(at, direction, 1);
+            }
+            product
+        };
+        starts.par_iter().enumerate().map(line).collect()
+    })?;
+    let n = u.dims()[direction];
+    let stride: usize = u.dims()[..direction].iter().product();
+    let across = |x: usize| region.number(x) % stride + region.number(x) / (stride * n) * stride;
+    let value = |(product, &x): (Su3, &usize)| (across(x), su3::trace(&product) / 3.0);
+    Ok(ends.unwrap_or_default().into_iter().zip(&starts).map(value).collect())
 }
 
 /// Tr/3 of the links once around the lattice in a direction, for every site of the lattice of the other three, the first of
 /// them fastest.
-pub fn polyakov_lines(u: &Links, direction: usize) -> Vec<C64> {
-    let n = u.dims()[direction];
-    let stride: usize = u.dims()[..direction].iter().product();
-    let stop = task::current();
-    let line = |k: usize| {
-        stop.heed();
-        let mut at = k % stride + k / stride * stride * n;
-        let mut product = su3::UNIT;
-        for _ in 0..n {
-            product = su3::mul(&product, u.at(at, direction));
-            at = u.neighbour(at, direction, 1);
+///
+/// # Errors
+/// Those of MPI.
+pub fn polyakov_lines(u: &Links, direction: usize) -> Result<Vec<C64>> {
+    let own = lines(u, direction)?;
+    let words = own.iter().flat_map(|(k, z)| [*k as u64, z.re.to_bits(), z.im.to_bits()]);
+    let mut all = vec![C64::default(); u.sites() / u.dims()[direction]];
+    for of_rank in u.region().gathered(words.collect())? {
+        for line in of_rank.chunks_exact(3) {
+            all[line[0] as usize] = C64::new(f64::from_bits(line[1]), f64::from_bits(line[2]));
         }
-        su3::trace(&product) / 3.0
-    };
-    (0..u.sites() / n).into_par_iter().map(line).collect()
+    }
+    Ok(all)
 }
 
 /// The Polyakov loop in a direction: the mean of Tr/3 of the links once around the lattice.
-pub fn polyakov(u: &Links, direction: usize) -> C64 {
-    let lines = polyakov_lines(u, direction);
-    sum(lines.len(), |k| lines[k]) / lines.len() as f64
+///
+/// # Errors
+/// Those of MPI.
+pub fn polyakov(u: &Links, direction: usize) -> Result<C64> {
+    let own: Vec<[f64; 2]> = lines(u, direction)?.into_iter().map(|(_, z)| [z.re, z.im]).collect();
+    let [re, im] = sum_of(u.region(), &own)?;
+    Ok(C64::new(re, im) / (u.sites() / u.dims()[direction]) as f64)
 }
 
 /// The clover: the sum of the four plaquettes that touch a site in a plane.
@@ -99,18 +123,25 @@ fn strength(u: &Links, x: usize, mu: usize, nu: usize) -> Su3 {
 
 /// The topological charge of the clover field strength:
 /// Q = 1/(4 pi^2) sum_x Tr(F_01 F_23 - F_02 F_13 + F_03 F_12).
-pub fn topological_charge(u: &Links) -> f64 {
+///
+/// # Errors
+/// Those of MPI.
+pub fn topological_charge(u: &Links) -> Result<f64> {
     let density = |x: usize| {
         let pair = |a: (usize, usize), b: (usize, usize)| {
             su3::trace(&su3::mul(&strength(u, x, a.0, a.1), &strength(u, x, b.0, b.1)))
         };
-        pair((0, 1), (2, 3)) - pair((0, 2), (1, 3)) + pair((0, 3), (1, 2))
+        [(pair((0, 1), (2, 3)) - pair((0, 2), (1, 3)) + pair((0, 3), (1, 2))).re]
     };
-    sum(u.sites(), density).re / (4.0 * std::f64::consts::PI.powi(2))
+    let [total] = sums(u, density)?;
+    Ok(total / (4.0 * std::f64::consts::PI.powi(2)))
 }
 
 /// The action density E = sum_(mu<nu) Tr F^2 of the clover field strength without its trace, averaged over sites.
-pub fn action_density(u: &Links) -> f64 {
+///
+/// # Errors
+/// Those of MPI.
+pub fn action_density(u: &Links) -> Result<f64> {
     let density = |x: usize| {
         let mut total = C64::default();
         for mu in 0..4 {
@@ -121,7 +152,8 @@ pub fn action_density(u: &Links) -> f64 {
                 total += su3::trace(&su3::mul(&f, &f));
             }
         }
-        total
+        [total.re]
     };
-    sum(u.sites(), density).re / u.sites() as f64
+    let [total] = sums(u, density)?;
+    Ok(total / u.sites() as f64)
 }

@@ -27,9 +27,9 @@ impl Wilson {
     /// A link that is not in SU(3); links that 8 reals do not hold well enough.
     pub fn build(device: &Device, spec: WilsonSpec) -> Result<Operator> {
         spec.validate()?;
-        check_links(&spec.links)?;
+        check_links(&spec.region, &spec.links)?;
         if spec.compression == Compression::Eight {
-            let error = error8(&spec.links, spec.single);
+            let error = spec.region.largest(error8(&spec.links, spec.single))?;
             if error > EIGHT[usize::from(spec.single)] {
                 return Err(Error::input(format!(
                     "these links kept as 8 reals are wrong by up to {error:.1e}"
@@ -37,7 +37,8 @@ impl Wilson {
                 .hint("use `storage: \"reconstruct-12\"`"));
             }
         }
-        Self::prepare(device, spec)
+        let region = device.region(spec.dims())?;
+        Self::prepare(device, spec.on(region)?)
     }
 
     fn prepare(device: &Device, spec: WilsonSpec) -> Result<Operator> {
@@ -90,10 +91,10 @@ impl EvenOdd {
     /// # Errors
     /// A lattice with a direction of odd size, whose sites cannot be told even from odd; an operator that is not D.
     pub fn build(device: &Device, spec: &WilsonSpec) -> Result<EvenOdd> {
-        if let Some(d) = spec.dims.iter().position(|n| n % 2 == 1) {
+        if let Some(d) = spec.dims().iter().position(|n| n % 2 == 1) {
             return Err(Error::input(format!(
                 "even-odd preconditioning on a lattice of {} sites in direction {d}",
-                spec.dims[d]
+                spec.dims()[d]
             ))
             .hint("every direction must have an even number of sites; use `even_odd: false`"));
         }

@@ -96,12 +96,27 @@ pub fn first() -> bool {
 /// # Errors
 /// Those of the work, and of MPI.
 pub fn once<T: Told>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    once_helped(work, || Ok(()), || Ok(()))
+}
+
+/// [`once`], while the other ranks help: they answer what the work asks of them, until rank 0, which is through with it or has
+/// failed, lets them go.
+///
+/// # Errors
+/// Those of the work, and of MPI.
+pub fn once_helped<T: Told>(
+    work: impl FnOnce() -> Result<T>,
+    help: impl FnOnce() -> Result<()>,
+    let_go: impl FnOnce() -> Result<()>,
+) -> Result<T> {
     let Some(world) = world() else { return work() };
     world.meet()?;
     if world.rank > 0 {
+        help()?;
         return told::read(&world.broadcast(Vec::new())?);
     }
     let result = work();
+    let_go()?;
     world.broadcast(told::written(&result))?;
     result
 }
@@ -298,7 +313,10 @@ impl World {
     }
 
     /// Overwrites the bytes, as many on each rank, with those of rank `root`.
-    fn share(&self, bytes: &mut [u8], root: usize) -> Result<()> {
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn share(&self, bytes: &mut [u8], root: usize) -> Result<()> {
         for piece in bytes.chunks_mut(PIECE) {
             let mut message = self.mpi.broadcast(copied(piece), piece.len(), root)?;
             self.wait(&mut message)?;

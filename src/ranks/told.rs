@@ -20,6 +20,16 @@ impl Told for () {
     }
 }
 
+impl Told for Box<[u8]> {
+    fn bytes(&self) -> Vec<u8> {
+        self.to_vec()
+    }
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        Some(bytes.into())
+    }
+}
+
 impl Told for bool {
     fn bytes(&self) -> Vec<u8> {
         vec![u8::from(*self)]

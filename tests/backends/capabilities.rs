@@ -260,7 +260,7 @@ fn operators(device: &Device) -> Vec<Plain> {
         let csr = sparse(umklapp::number::DType::C64, 23, 23, 5, seed, false);
         Stored::from_csr(device, csr, Format::Ell).expect("an operator")
     };
-    let u = Links::unit(&Lattice::hypercubic(&[2, 2, 2, 2]).unwrap()).unwrap().random(3);
+    let u = Links::unit(&Lattice::hypercubic(&[2, 2, 2, 2]).unwrap()).unwrap().random(3).unwrap();
     let wilson = |mass: f64, gamma5| {
         let spec = u.wilson(mass, gamma5, umklapp::backend::matrix::wilson::Compression::Full, false);
         Wilson::build(device, spec.expect("links")).expect("an operator")

@@ -25,7 +25,7 @@ impl WilsonShape {
     pub fn new(spec: &WilsonSpec) -> WilsonShape {
         let (part, bit, lanes) = match Fold::of(&spec.rows()) {
             Some(fold) => (fold.part, fold.bit, fold.lanes),
-            None => (spec.dims, [0; 4], 1),
+            None => (spec.dims(), [0; 4], 1),
         };
         let mut enter = [[[1.0; 16]; 2]; 4];
         let mut odd = [false; 16];

@@ -110,9 +110,9 @@ struct Wilson {
 pub(super) fn prepare(card: &Arc<Card>, spec: &WilsonSpec) -> Result<Arc<dyn Kernel>> {
     spec.validate()?;
     let rows = spec.rows();
-    let sites: usize = spec.dims.iter().product();
+    let sites: usize = spec.dims().iter().product();
     let count = u32::try_from(sites).ok().filter(|n| *n < u32::MAX / 2).ok_or_else(|| {
-        Error::input(format!("a lattice of {:?} sites on one GPU", spec.dims)).hint("use a smaller lattice")
+        Error::input(format!("a lattice of {:?} sites on one GPU", spec.dims())).hint("use a smaller lattice")
     })?;
     let reals = spec.compression.reals();
     // By group of sites, direction, pair of reals, site of the group.
@@ -188,7 +188,7 @@ impl Wilson {
 
     /// The order in which sites are walked, to and fro.
     fn order(&self, tiling: &Tiling, columns: usize, argument: &mut WilsonArgument) {
-        let [a, b, c, times] = self.spec.dims;
+        let [a, b, c, times] = self.spec.dims();
         argument.backwards = u32::from(self.backwards.fetch_xor(true, Ordering::Relaxed));
         // With 8 reals a link making it is the work.
         let paired = tiling.packed && self.spec.single && self.spec.compression != Compression::Eight;
@@ -236,7 +236,7 @@ impl Wilson {
         let own = [(c.beta, v)];
         let start = self.start(c);
         let own = if start.is_some() { &own[..0] } else { &own[..] };
-        let dims = self.spec.dims.map(|n| n as u32);
+        let dims = self.spec.dims().map(|n| n as u32);
         let tiling = self.tiling(v.columns);
         let [by_x, by_y, by_z, _] = dims.map(Divisor::by);
         let mut argument = WilsonArgument {

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::wilson::Su3;
+use crate::backend::Region;
 use crate::error::{Error, Result};
 use crate::number::C64;
 use crate::task;
@@ -28,19 +29,23 @@ pub fn off_su3(u: &Su3) -> f64 {
     if e <= worst { worst } else { e }
 }
 
-/// Refuses links that are not in SU(3).
+/// Refuses links of a region that are not in SU(3).
 ///
 /// # Errors
-/// Names the first such link.
-pub fn check_links(links: &[Su3]) -> Result<()> {
-    check_links_to(links, UNITARY)
+/// Names the first such link, of any rank.
+pub fn check_links(region: &Region, links: &[Su3]) -> Result<()> {
+    check_links_to(region, links, UNITARY)
 }
 
 /// Refuses links that are further from SU(3) than a tolerance.
 ///
 /// # Errors
-/// Names the first such link.
-pub fn check_links_to(links: &[Su3], tolerance: f64) -> Result<()> {
+/// Names the first such link, of any rank.
+pub fn check_links_to(region: &Region, links: &[Su3], tolerance: f64) -> Result<()> {
+    region.agreed(check_own(region, links, tolerance))
+}
+
+fn check_own(region: &Region, links: &[Su3], tolerance: f64) -> Result<()> {
     // Written so that NaN is found.
     let stop = task::current();
     let wrong = |u: &Su3| {
@@ -50,7 +55,7 @@ pub fn check_links_to(links: &[Su3], tolerance: f64) -> Result<()> {
     let Some(at) = links.par_iter().position_first(wrong) else { return Ok(()) };
     Err(Error::input(format!(
         "the link of site {} in direction {} is not in SU(3): it is off by {:.1e}",
-        at / 4,
+        region.number(at / 4),
         at % 4,
         off_su3(&links[at])
     ))

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::merge;
-use crate::backend::{Grid, Rows};
+use crate::backend::{Grid, Region, Rows};
 use crate::error::{Error, Result};
 use crate::number::C64;
 
@@ -106,9 +106,9 @@ const GAMMA: [[(usize, C64); 4]; 4] = {
 /// The operator, complete on the host.
 #[derive(Debug, Clone)]
 pub struct WilsonSpec {
-    /// Sites in each direction.
-    pub dims: [usize; 4],
-    /// U_mu(x) at 4 site + mu.
+    /// The sites whose links are here.
+    pub region: Arc<Region>,
+    /// U_mu(x) at 4 place + mu, where the region has the place of x.
     pub links: Arc<Vec<Su3>>,
     /// What a fermion gets for crossing the boundary of each direction: 1 or -1; 0 where it cannot.
     pub sign: [f64; 4],
@@ -127,44 +127,48 @@ pub struct WilsonSpec {
 }
 
 impl WilsonSpec {
+    /// Sites of the lattice in each direction.
+    pub fn dims(&self) -> [usize; 4] {
+        self.region.dims()
+    }
+
     /// The lattice of the vectors.
     pub fn rows(&self) -> Rows {
-        Rows::on(Grid { dims: self.dims, per_site: COMPONENTS })
+        Rows::on(Grid { dims: self.dims(), per_site: COMPONENTS })
     }
 
     /// The operator on a box of the lattice, which fermions do not leave where it ends within the lattice. What they would bring
     /// from beyond comes as entries: row in the box, what `place` makes of the row of the whole lattice, value; rows and places
-    /// ascend, none twice.
+    /// ascend, none twice. None where the links of the box are not here.
     pub fn on_box<P: Ord + Copy>(
         &self,
         own: &[Range<usize>; 4],
         place: impl Fn(usize) -> P,
-    ) -> (WilsonSpec, Vec<(usize, P, C64)>) {
+    ) -> Option<(WilsonSpec, Vec<(usize, P, C64)>)> {
         let mut beyond: Vec<((usize, P), C64)> = Vec::new();
-        let dims: [usize; 4] = std::array::from_fn(|d| own[d].len());
-        let (whole, inner) =
-            (Grid { dims: self.dims, per_site: COMPONENTS }, Grid { dims, per_site: COMPONENTS });
-        let cut: [bool; 4] = std::array::from_fn(|d| dims[d] < self.dims[d]);
+        let (dims, all): ([usize; 4], [usize; 4]) = (std::array::from_fn(|d| own[d].len()), self.dims());
+        let (whole, inner) = (Grid { dims: all, per_site: COMPONENTS }, Grid { dims, per_site: COMPONENTS });
+        let cut: [bool; 4] = std::array::from_fn(|d| dims[d] < all[d]);
         let mut links = Vec::with_capacity(4 * inner.sites());
         for site in 0..inner.sites() {
             let mut x = inner.coordinates(site);
             x.iter_mut().zip(own).for_each(|(x, range)| *x += range.start);
-            let here = whole.site(x);
+            let here = self.region.place(whole.site(x))?;
             links.extend_from_slice(&self.links[4 * here..4 * here + 4]);
             if !self.sites.have(x) {
                 continue;
             }
             for (mu, forward) in (0..4).flat_map(|mu| [(mu, true), (mu, false)]) {
-                let (last, end) =
-                    if forward { (own[mu].end - 1, self.dims[mu] - 1) } else { (own[mu].start, 0) };
+                let (last, end) = if forward { (own[mu].end - 1, all[mu] - 1) } else { (own[mu].start, 0) };
                 if !cut[mu] || x[mu] != last {
                     continue;
                 }
                 let sign = if x[mu] == end { self.sign[mu] } else { 1.0 };
                 let mut y = x;
-                y[mu] = (x[mu] + if forward { 1 } else { self.dims[mu] - 1 }) % self.dims[mu];
+                y[mu] = (x[mu] + if forward { 1 } else { all[mu] - 1 }) % all[mu];
                 let there = whole.site(y);
-                let u = &self.links[4 * if forward { here } else { there } + mu];
+                let from = if forward { here } else { self.region.neighbour(here, mu, -1) };
+                let u = &self.links[4 * from + mu];
                 let projected = if forward == self.adjoint { 1.0 } else { -1.0 };
                 for (a, (other, g)) in GAMMA[mu].into_iter().enumerate() {
                     let factor = if self.gamma5 && a >= 2 { 0.5 } else { -0.5 } * sign;
@@ -184,7 +188,20 @@ impl WilsonSpec {
         let sign = std::array::from_fn(|d| if cut[d] { 0.0 } else { self.sign[d] });
         merge(&mut beyond);
         let beyond = beyond.into_iter().map(|((row, place), value)| (row, place, value)).collect();
-        (WilsonSpec { dims, links: Arc::new(links), sign, sites, ..*self }, beyond)
+        let region = Arc::new(Region::whole(dims));
+        Some((WilsonSpec { region, links: Arc::new(links), sign, sites, ..*self }, beyond))
+    }
+
+    /// The same with the links of the sites that a device has; of a region that is cut otherwise, all links are brought together.
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub fn on(self, region: Region) -> Result<WilsonSpec> {
+        if !self.region.is_shared() || *self.region == region {
+            return Ok(self);
+        }
+        let links = Arc::new(self.region.all(4, &self.links)?);
+        Ok(WilsonSpec { region: Arc::new(Region::whole(self.dims())), links, ..self })
     }
 
     /// Checks that the parts fit together.
@@ -192,8 +209,9 @@ impl WilsonSpec {
     /// # Errors
     /// A number of links that does not fit, a diagonal that is not finite, signs that are none.
     pub fn validate(&self) -> Result<()> {
-        let sites: Option<usize> = self.dims.iter().try_fold(1usize, |n, &d| n.checked_mul(d));
-        let fits = sites.is_some_and(|n| n > 0 && n < usize::MAX / 64 && self.links.len() == 4 * n);
+        let sites: Option<usize> = self.dims().iter().try_fold(1usize, |n, &d| n.checked_mul(d));
+        let fits = sites.is_some_and(|n| n > 0 && n < usize::MAX / 64)
+            && self.links.len() == 4 * self.region.places();
         if !fits || !self.diagonal.is_finite() || self.sign.iter().any(|s| s.abs() != 1.0 && *s != 0.0) {
             return Err(Error::internal("a Wilson operator whose parts do not fit together"));
         }

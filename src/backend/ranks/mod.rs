@@ -16,18 +16,19 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::backend::matrix::records::Records;
+use crate::backend::matrix::wilson::COMPONENTS;
 use crate::backend::matrix::{Csr, Stencil};
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::walkers::{DeviceWalkers, WalkersSpec};
 use crate::backend::{
     Backend, BlockVector, Device, Distribution, Dots, Grid, Kernel, MatrixSpec, Memory, Random, Recording,
-    Rows, Storage, conformal, cpu, split,
+    Region, Rows, Storage, conformal, cpu, split,
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
 use crate::ranks::World;
-use cut::Cut;
 pub(crate) use cut::least_surface;
+use cut::{Cut, Way};
 
 /// Rows below which every rank has all of them, unless the user says otherwise: an exchange takes longer than such a product.
 const FEW_ROWS: usize = 1 << 12;
@@ -451,6 +452,10 @@ impl Backend for Ranks {
         }
     }
 
+    fn download_own(&self, v: &BlockVector) -> Result<Vec<C64>> {
+        self.device.download(local(v))
+    }
+
     fn upload(&self, dtype: DType, rows: Rows, columns: usize, data: &[C64]) -> Result<BlockVector> {
         if data.len() != rows.local * columns {
             return Err(Error::internal(format!(
@@ -578,6 +583,14 @@ impl Backend for Ranks {
     fn held(&self, rows: usize) -> Result<Option<Vec<(usize, usize)>>> {
         let cut = self.cut_of(&Rows::all(rows))?;
         Ok((!cut.is_whole()).then(|| cut.runs(cut.rank)))
+    }
+
+    fn region(&self, dims: [usize; 4]) -> Result<Region> {
+        let cut = self.cut_of(&Rows::on(Grid { dims, per_site: COMPONENTS }))?;
+        Ok(match &cut.way {
+            Way::Boxes(boxes) => Region::of_box(dims, Arc::new(boxes.clone()), cut.rank),
+            Way::Whole | Way::Ranges(_) => Region::whole(dims),
+        })
     }
 
     fn prepare_held(

@@ -3,8 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::cut::{Boxes, Cut, Way};
+use super::cut::{Cut, Way};
 use crate::backend::MatrixSpec;
+use crate::backend::boxes::Boxes;
 use crate::backend::matrix::{Csr, Indices, Stencil, StencilTerm, Values, Wrap, merge};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
@@ -66,7 +67,9 @@ pub(super) fn share(spec: &MatrixSpec, rows: &Cut, cols: &Cut) -> Result<Share> 
             Ok(Share { own, outside })
         }
         MatrixSpec::Stencil(stencil) => match &rows.way {
-            Way::Boxes(boxes) if boxes.are_of(stencil) => Ok(piece(stencil, rows, boxes)),
+            Way::Boxes(boxes) if boxes.are_of(&stencil.cells, stencil.orbitals) => {
+                Ok(piece(stencil, rows, boxes))
+            }
             _ => {
                 let mut of_row = Vec::new();
                 let mut read = |row: usize, to: &mut Vec<(usize, C64)>| {
@@ -91,7 +94,9 @@ pub(super) fn on_sites(spec: &MatrixSpec, cut: &Cut) -> Result<Option<(DType, Sh
             spec.validate()?;
             let own: [Range<usize>; 4] =
                 boxes.of(cut.rank).try_into().map_err(|_| Error::internal("sites in four directions"))?;
-            let (inner, outside) = spec.on_box(&own, |row| cut.holder(row));
+            let (inner, outside) = spec
+                .on_box(&own, |row| cut.holder(row))
+                .ok_or_else(|| Error::internal("links of other sites than those of the vectors"))?;
             let share = Share { own: MatrixSpec::Wilson(Arc::new(inner)), outside };
             Ok(Some((DType::of(spec.single, true), share)))
         }

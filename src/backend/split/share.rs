@@ -108,7 +108,8 @@ pub(super) fn share(spec: &MatrixSpec, rows: &Range<usize>, cols: &Range<usize>)
         MatrixSpec::Stencil(stencil) => Ok(slab(stencil, rows, cols)),
         MatrixSpec::Wilson(spec) => {
             let own = box_of(&spec.rows(), rows);
-            let (inner, outside) = spec.on_box(&own, |row| row);
+            let (inner, outside) =
+                spec.on_box(&own, |row| row).ok_or_else(|| Error::internal("links of another rank"))?;
             Ok(Share { own: MatrixSpec::Wilson(Arc::new(inner)), outside })
         }
         MatrixSpec::SiteDiagonal { rows: all, factors, single } => {

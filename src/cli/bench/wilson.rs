@@ -37,7 +37,7 @@ pub(super) fn run(bench: &Bench, device: &Device, bandwidth: f64) -> Result<()> 
         if (big && !bench.full) || !bench.wanted(&name) {
             continue;
         }
-        let u = Links::unit(&Lattice::hypercubic(&dims)?)?.reference_field(0.1);
+        let u = Links::unit(&Lattice::hypercubic(&dims)?)?.reference_field(0.1)?;
         let sites = u.sites() as f64;
         for single in [false, true] {
             let precision = if single { "single" } else { "double" };

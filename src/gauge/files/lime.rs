@@ -1,9 +1,14 @@
 //! Lime containers: records of a type and bytes. ILDG files keep the links in `ildg-binary-data`, SciDAC files in
 //! `scidac-binary-data`; both store sites with x fastest, directions, rows, columns, big-endian.
 
+use std::sync::Arc;
+
+use super::source::{self, Place, Source};
 use super::{
-    CUT, Form, Loaded, big_endian, boundary_words, check_length, dims_of, links_of, reals, signs_of,
+    CUT, Encoded, Form, Loaded, RegionOf, boundary_words, check_length, dims_of, links_of, over_ranks,
+    over_sites, signs_of,
 };
+use crate::backend::Region;
 use crate::error::{Error, Result};
 use crate::gauge::links::Links;
 
@@ -11,7 +16,7 @@ use crate::gauge::links::Links;
 pub(super) const MAGIC: [u8; 4] = [0x45, 0x67, 0x89, 0xab];
 
 /// Bytes of a record's head.
-const HEAD: usize = 144;
+const HEAD: u64 = 144;
 
 /// Our own record of what ILDG has no place for: boundaries and heatbath sweeps. Other programs skip it.
 const OWN: &str = "umklapp-field";
@@ -20,39 +25,49 @@ const OWN: &str = "umklapp-field";
 /// without a name.
 const NAME: &str = "lfn://unregistered";
 
-struct Record<'a> {
+/// Bytes of a record that is no field: longer ones are none of those that are read.
+const TEXT: u64 = 1 << 20;
+
+struct Record {
     kind: String,
-    data: &'a [u8],
+    /// Where its data begin, and how many bytes they are.
+    at: u64,
+    length: u64,
     /// Whether it is the last one of its message.
     last: bool,
 }
 
-/// The checksum of SciDAC files: the CRC-32 of every site, rotated by its number.
-fn checksum(data: &[u8], site_bytes: usize) -> (u32, u32) {
-    data.chunks_exact(site_bytes).enumerate().fold((0, 0), |(a, b), (site, bytes)| {
-        let crc = crc32fast::hash(bytes);
-        (a ^ crc.rotate_left((site % 29) as u32), b ^ crc.rotate_left((site % 31) as u32))
-    })
+/// The checksum of SciDAC files for a site: the CRC-32 of its bytes, rotated by its number.
+fn checksum(site: usize, bytes: &[u8]) -> [u32; 2] {
+    let crc = crc32fast::hash(bytes);
+    [crc.rotate_left((site % 29) as u32), crc.rotate_left((site % 31) as u32)]
 }
 
-fn push(out: &mut Vec<u8>, kind: &str, data: &[u8], begin: bool, end: bool) {
-    out.extend(MAGIC);
+/// Those of two sets of sites together.
+fn both([a, b]: [u32; 2], [c, d]: [u32; 2]) -> [u32; 2] {
+    [a ^ c, b ^ d]
+}
+
+/// The head of a record.
+fn head_of(kind: &str, length: usize, begin: bool, end: bool) -> Vec<u8> {
+    let mut out = MAGIC.to_vec();
     out.extend(1u16.to_be_bytes());
     out.extend((u16::from(begin) << 15 | u16::from(end) << 14).to_be_bytes());
-    out.extend((data.len() as u64).to_be_bytes());
+    out.extend((length as u64).to_be_bytes());
     let mut name = [0u8; 128];
     name[..kind.len()].copy_from_slice(kind.as_bytes());
     out.extend(name);
-    out.extend(data);
-    out.resize(out.len().next_multiple_of(8), 0);
+    out
 }
 
-pub(super) fn encode(u: &Links, single: bool) -> Vec<u8> {
-    let mut data = Vec::with_capacity(u.sites() * 72 * if single { 4 } else { 8 });
-    for z in u.links().iter().flatten() {
-        big_endian(z.re, single, &mut data);
-        big_endian(z.im, single, &mut data);
-    }
+/// A record with its data, filled up to whole words.
+fn push(out: &mut Vec<u8>, kind: &str, data: &[u8], begin: bool, end: bool) {
+    out.extend(head_of(kind, data.len(), begin, end));
+    out.extend(data);
+    out.resize(out.len() + data.len().next_multiple_of(8) - data.len(), 0);
+}
+
+pub(super) fn encoded(u: &Links, single: bool) -> Result<Encoded> {
     let (bits, [x, y, z, t]) = (if single { 32 } else { 64 }, u.dims());
     let format = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ildgFormat xmlns=\"http://www.lqcd.org/ildg\" \
@@ -61,44 +76,52 @@ pub(super) fn encode(u: &Links, single: bool) -> Vec<u8> {
          <version>1.0</version><field>su3gauge</field><precision>{bits}</precision>\
          <lx>{x}</lx><ly>{y}</ly><lz>{z}</lz><lt>{t}</lt></ildgFormat>"
     );
-    let (a, b) = checksum(&data, 72 * bits / 8);
+    let [a, b] = over_sites(u, (3, single), checksum, both)?;
     let sums = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?><scidacChecksum><version>1.0</version>\
          <suma>{a:x}</suma><sumb>{b:x}</sumb></scidacChecksum>"
     );
-    let mut out = Vec::with_capacity(data.len() + 4096);
-    push(&mut out, "ildg-format", format.as_bytes(), true, false);
-    push(&mut out, "ildg-binary-data", &data, false, false);
-    push(&mut out, "ildg-data-lfn", NAME.as_bytes(), false, false);
+    let (mut head, mut tail) = (Vec::new(), Vec::new());
+    push(&mut head, "ildg-format", format.as_bytes(), true, false);
+    // Sites have whole words, so that nothing fills this record up.
+    head.extend(head_of("ildg-binary-data", u.sites() * 72 * bits / 8, false, false));
+    push(&mut tail, "ildg-data-lfn", NAME.as_bytes(), false, false);
     let own = u.sign().contains(&-1.0) || u.sweeps() > 0;
-    push(&mut out, "scidac-checksum", sums.as_bytes(), false, !own);
+    push(&mut tail, "scidac-checksum", sums.as_bytes(), false, !own);
     if own {
         let (words, sweeps) = (boundary_words(u).join(" "), u.sweeps());
         let text = format!("<boundary>{words}</boundary><sweeps>{sweeps}</sweeps>");
-        push(&mut out, OWN, text.as_bytes(), false, true);
+        push(&mut tail, OWN, text.as_bytes(), false, true);
     }
-    out
+    Ok(Encoded { links: u.clone(), rows: 3, single, head, tail, check: None })
 }
 
-fn records(bytes: &[u8]) -> Result<Vec<Record<'_>>> {
+/// The records of a file, as rank 0 finds them.
+fn records(file: &dyn Source) -> Result<Vec<Record>> {
     let cut = || Error::file("the file ends inside a lime record").hint(CUT);
-    let mut found = Vec::new();
-    let mut at = 0;
-    // Files from tapes are padded with zeros.
-    while bytes.get(at..).is_some_and(|rest| rest.iter().any(|b| *b != 0)) {
-        let head = bytes.get(at..at + HEAD).ok_or_else(cut)?;
+    let size = source::length(file)?;
+    let (mut found, mut at) = (Vec::new(), 0u64);
+    while at < size {
+        let head = source::told(file, at, (size - at).min(HEAD) as usize)?;
+        // Files from tapes are padded with zeros.
+        if head.iter().all(|b| *b == 0) && source::only_zeros(file, at)? {
+            break;
+        }
+        if (head.len() as u64) < HEAD {
+            return Err(cut());
+        }
         if head[..4] != MAGIC {
             return Err(Error::file(format!("byte {at} should begin a lime record and does not"))
                 .hint("the file is damaged, or something was added to it"));
         }
         let mut length = [0u8; 8];
         length.copy_from_slice(&head[8..16]);
-        let length = usize::try_from(u64::from_be_bytes(length)).map_err(|_| cut())?;
+        let length = u64::from_be_bytes(length);
         let name = head[16..].split(|&b| b == 0).next().unwrap_or_default();
-        let end = (at + HEAD).checked_add(length).ok_or_else(cut)?;
-        let data = bytes.get(at + HEAD..end).ok_or_else(cut)?;
+        let begin = at + HEAD;
+        let end = begin.checked_add(length).filter(|end| *end <= size).ok_or_else(cut)?;
         let last = head[6] & 0x40 != 0;
-        found.push(Record { kind: String::from_utf8_lossy(name).into_owned(), data, last });
+        found.push(Record { kind: String::from_utf8_lossy(name).into_owned(), at: begin, length, last });
         at = end.next_multiple_of(8);
     }
     Ok(found)
@@ -161,14 +184,31 @@ fn scidac(file: &str, record: &str) -> Result<([usize; 4], Option<usize>)> {
     Ok((dims, bits))
 }
 
-pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
-    let records = records(bytes)?;
-    let text = |kind: &str| {
-        records.iter().find(|r| r.kind == kind).map(|r| String::from_utf8_lossy(r.data).into_owned())
+/// The checksums of the data of a file.
+fn checksums(file: &dyn Source, place: Place, region: &Region) -> Result<[u32; 2]> {
+    let mut sums = [0; 2];
+    place.scan(file, region, |first, bytes| {
+        for (site, bytes) in (first..).zip(bytes.chunks_exact(place.site_bytes)) {
+            sums = both(sums, checksum(site, bytes));
+        }
+    })?;
+    over_ranks(region, sums, both)
+}
+
+pub(super) fn decode(file: &dyn Source, region: RegionOf, reunitarise: bool) -> Result<Loaded> {
+    let records = records(file)?;
+    let data = |kind: &str| records.iter().find(|r| r.kind == kind);
+    let text = |kind: &str| -> Result<Option<String>> {
+        let Some(record) = data(kind) else { return Ok(None) };
+        if record.length > TEXT {
+            return Err(Error::file(format!("the record {kind} has {} bytes", record.length))
+                .hint("the file is damaged, or written by another convention"));
+        }
+        let bytes = source::told(file, record.at, record.length as usize)?;
+        Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
     };
-    let data = |kind: &str| records.iter().find(|r| r.kind == kind).map(|r| r.data);
     let none = |what: &str| Error::file(format!("the file has no record {what}")).hint(CUT);
-    let (dims, stated_bits, data) = if let Some(format) = text("ildg-format") {
+    let (dims, stated_bits, data) = if let Some(format) = text("ildg-format")? {
         let size = |tag: &str| tagged(&format, tag).and_then(|v| v.parse().ok());
         let dims = dims_of(["lx", "ly", "lz", "lt"].map(size), "record ildg-format")?;
         if let Some(field) = tagged(&format, "field").filter(|field| *field != "su3gauge") {
@@ -178,8 +218,8 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
         let bits = tagged(&format, "precision").and_then(|v| v.parse::<usize>().ok());
         (dims, bits, data("ildg-binary-data").ok_or_else(|| none("ildg-binary-data"))?)
     } else {
-        let file = text("scidac-private-file-xml").ok_or_else(|| none("ildg-format"))?;
-        let (dims, bits) = scidac(&file, &text("scidac-private-record-xml").unwrap_or_default())?;
+        let file = text("scidac-private-file-xml")?.ok_or_else(|| none("ildg-format"))?;
+        let (dims, bits) = scidac(&file, &text("scidac-private-record-xml")?.unwrap_or_default())?;
         (dims, bits, data("scidac-binary-data").ok_or_else(|| none("scidac-binary-data"))?)
     };
     let sites: usize = dims.iter().product();
@@ -189,18 +229,19 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
             return Err(Error::file(format!("numbers of {bits} bits")).hint("32 and 64 are known"));
         }
         // Where no record tells the precision, the length of the data does.
-        None if data.len() == sites * 72 * 4 => 32,
+        None if data.length == sites as u64 * 72 * 4 => 32,
         None => 64,
     };
-    let site_bytes = 72 * bits / 8;
-    check_length(dims, sites * site_bytes, data.len())?;
-    let single = bits == 32;
+    let form = Form { rows: 3, single: bits == 32, big: true, reunitarise };
+    let place = Place { start: data.at, site_bytes: form.site_bytes() };
+    check_length(dims, sites * place.site_bytes, data.length as usize)?;
+    let region = Arc::new(region(dims)?);
     let mut doubts: Vec<String> = Vec::new();
-    if let Some(stated) = text("scidac-checksum") {
+    if let Some(stated) = text("scidac-checksum")? {
         let hex = |tag: &str| {
             tagged(&stated, tag).and_then(|v| u32::from_str_radix(v.trim_start_matches("0x"), 16).ok())
         };
-        let (a, b) = checksum(data, site_bytes);
+        let [a, b] = checksums(file, place, &region)?;
         if (hex("suma"), hex("sumb")) != (Some(a), Some(b)) {
             return Err(Error::file(format!(
                 "the checksums of the data are {a:x} and {b:x}, and the record scidac-checksum says otherwise"
@@ -213,10 +254,9 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
     if !records.last().is_some_and(|r| r.last) {
         doubts.push("its last message does not end: it may have been cut short".into());
     }
-    let form = Form { rows: 3, single, reunitarise };
-    let Loaded { mut links, note } = links_of(dims, &reals(data, single, true), form)?;
+    let Loaded { mut links, note } = links_of(file, place.start, region, form)?;
     doubts.extend(note);
-    if let Some(own) = text(OWN) {
+    if let Some(own) = text(OWN)? {
         let words = tagged(&own, "boundary").unwrap_or_default();
         let sweeps = tagged(&own, "sweeps").and_then(|v| v.parse().ok()).unwrap_or_default();
         links = links.with_sign(signs_of(words.split_whitespace())?).with_sweeps(sweeps);
@@ -226,6 +266,8 @@ pub(super) fn decode(bytes: &[u8], reunitarise: bool) -> Result<Loaded> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Kind;
+    use super::super::tests::encoded_bytes;
     use super::*;
     use crate::lattice::Lattice;
 
@@ -233,12 +275,12 @@ mod tests {
     #[test]
     fn the_crc_is_that_of_zip() {
         assert_eq!(crc32fast::hash(b"123456789"), 0xcbf4_3926);
-        assert_eq!(checksum(b"123456789", 9), (0xcbf4_3926, 0xcbf4_3926));
+        assert_eq!(checksum(0, b"123456789"), [0xcbf4_3926; 2]);
     }
 
     fn field() -> Links {
         let lattice = Lattice::hypercubic(&[2, 3, 2, 4]).unwrap();
-        Links::unit(&lattice).unwrap().reference_field(0.4)
+        Links::unit(&lattice).unwrap().reference_field(0.4).unwrap()
     }
 
     /// A file of the records given, the last of which ends the message.
@@ -250,16 +292,25 @@ mod tests {
         out
     }
 
+    fn encode(u: &Links, single: bool) -> Vec<u8> {
+        encoded_bytes(u, Kind::Ildg, single)
+    }
+
+    /// Kinds and data of the records of a file.
+    fn parts(bytes: &[u8]) -> Vec<(String, &[u8])> {
+        let data = |r: &Record| &bytes[r.at as usize..(r.at + r.length) as usize];
+        records(&bytes).unwrap().into_iter().map(|r| (r.kind.clone(), data(&r))).collect()
+    }
+
     /// The data of the field and the record of their checksums.
     fn data_and_sums() -> (Vec<u8>, Vec<u8>) {
         let whole = encode(&field(), false);
-        let records = records(&whole).unwrap();
-        let of = |kind| records.iter().find(|r| r.kind == kind).unwrap().data.to_vec();
+        let of = |kind: &str| parts(&whole).iter().find(|r| r.0 == kind).unwrap().1.to_vec();
         (of("ildg-binary-data"), of("scidac-checksum"))
     }
 
     fn decode(bytes: &[u8]) -> Result<Loaded> {
-        super::decode(bytes, false)
+        super::decode(&bytes, &|dims| Ok(Region::whole(dims)), false)
     }
 
     fn why(bytes: &[u8]) -> String {
@@ -270,11 +321,11 @@ mod tests {
     #[test]
     fn a_logical_file_name_is_there() {
         let whole = encode(&field(), false);
-        let known = records(&whole).unwrap();
-        let name = known.iter().find(|r| r.kind == "ildg-data-lfn").unwrap();
-        assert!(name.data.starts_with(b"lfn://"));
+        let known = parts(&whole);
+        let name = known.iter().find(|r| r.0 == "ildg-data-lfn").unwrap();
+        assert!(name.1.starts_with(b"lfn://"));
         let without: Vec<_> =
-            known.iter().filter(|r| r.kind != "ildg-data-lfn").map(|r| (r.kind.as_str(), r.data)).collect();
+            known.iter().filter(|r| r.0 != "ildg-data-lfn").map(|r| (r.0.as_str(), r.1)).collect();
         for bytes in [whole.clone(), file(&without)] {
             let loaded = decode(&bytes).unwrap();
             assert_eq!((loaded.links, loaded.note), (field(), None));
@@ -360,7 +411,7 @@ mod tests {
         for u in [&turned, &turned.with_sweeps(7), &field().with_sweeps(7)] {
             assert_eq!(&decode(&encode(u, false)).unwrap().links, u);
         }
-        let kinds = |u: &Links| records(&encode(u, true)).unwrap().len();
+        let kinds = |u: &Links| parts(&encode(u, true)).len();
         assert_eq!((kinds(&field()), kinds(&turned)), (4, 5));
     }
 }

@@ -17,7 +17,7 @@ use crate::task::{Interrupt, Task};
 fn kernel(r: f64, s: f64) -> Operator {
     let device: Device = Arc::new(Cpu::new(2, Interrupt::default()).unwrap());
     let lattice = Lattice::hypercubic(&[2, 2, 2, 4]).unwrap();
-    let u = Links::unit(&lattice).unwrap().reference_field(r).with_sign([1.0, 1.0, 1.0, -1.0]);
+    let u = Links::unit(&lattice).unwrap().reference_field(r).unwrap().with_sign([1.0, 1.0, 1.0, -1.0]);
     Wilson::build(&device, u.wilson(-1.0 - s, true, Compression::Twelve, false).unwrap()).unwrap()
 }
 

@@ -47,6 +47,17 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()
     ranks::once(|| write_here(path, fill))
 }
 
+/// [`write`] of what several ranks have: `fill` asks the others, who `help` until they are `let_go`.
+pub fn write_helped(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>,
+    help: impl FnOnce() -> Result<()>,
+    let_go: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    confine::check(path)?;
+    ranks::once_helped(|| write_here(path, fill), help, let_go)
+}
+
 fn write_here(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>) -> Result<()> {
     let failed = |error: std::io::Error| failed(path, error);
     // A link stays a link. The file that it points to is replaced.

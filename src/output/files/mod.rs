@@ -26,7 +26,7 @@ use crate::number::{C64, Column, Matrix, Number, Series, Table};
 use crate::output::Manifest;
 use crate::task;
 
-pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically};
+pub use atomic::{append, bytes as write_bytes, writable, write as write_atomically, write_helped};
 pub use check::{seal, unseal};
 pub use hold::{Held, hold};
 pub use json::kind as kind_of_json;

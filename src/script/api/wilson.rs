@@ -1,5 +1,7 @@
 //! The module `wilson`: the Wilson-Dirac operator and spinor fields.
 
+use std::ops::Range;
+
 use rhai::plugin::*;
 use rhai::{Dynamic, FLOAT, INT};
 
@@ -8,14 +10,18 @@ use super::model::single_precision;
 use super::values::type_of;
 use super::vector::Vector;
 use crate::backend::matrix::wilson::Compression;
-use crate::backend::{Grid, Rows};
+use crate::backend::{Grid, Region, Rows};
 use crate::error::{Error, Result};
-use crate::gauge::{Links, grid_of, reference_spinor as reference_numbers};
+use crate::gauge::{Links, grid_of, reference_row};
 use crate::lattice::Lattice;
 use crate::number::{C64, DType, Series, memory};
 use crate::operator::{Operator, SiteDiagonal, Wilson};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options, session};
+use crate::task;
+
+/// Sites whose rows are set at once.
+const TOGETHER: usize = 1 << 12;
 
 pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("wilson", exported_module!(wilson_module));
@@ -143,11 +149,30 @@ mod wilson_module {
             Error::input(format!("stream {stream} of reference spinors")).hint("2 is psi, 3 is chi")
         })?;
         let device = session()?.device();
-        let sites = grid.sites();
+        let region = device.region(grid.dims)?;
+        let (own, per) = (region.own_sites(), grid.per_site);
         // As made, and on the device.
-        memory::ensure(2 * 192 * sites as u128, &format!("a spinor on {sites} sites"))?;
-        let data = reference_numbers(sites, stream);
-        Ok(Vector::new(&device, device.upload(DType::C64, Rows::on(grid), 1, &data)?))
+        let room = memory::ensure(2 * 192 * own as u128, &format!("a spinor on {own} sites"));
+        region.agreed(room)?;
+        let rows = |sites: Range<usize>| {
+            let sites = sites.map(|k| region.number(region.own_place(k)));
+            sites
+                .flat_map(move |site| per * site..per * (site + 1))
+                .map(|row| (row, reference_row(row, stream)))
+        };
+        let stop = task::current();
+        if !region.is_shared() {
+            let data: Vec<C64> = rows(0..own).inspect(|_| stop.heed()).map(|(_, z)| z).collect();
+            return Ok(Vector::new(&device, device.upload(DType::C64, Rows::on(grid), 1, &data)?));
+        }
+        let mut v = device.zeros(DType::C64, Rows::on(grid), 1)?;
+        for first in (0..own).step_by(TOGETHER) {
+            stop.heed();
+            let some = first..(first + TOGETHER).min(own);
+            let entries: Vec<_> = rows(some).map(|(row, z)| (row, 0, z)).collect();
+            device.set_entries(&mut v, &entries)?;
+        }
+        Ok(Vector::new(&device, v))
     }
 
     /// Point sources at a site, given by its number or its four coordinates: twelve columns, one for each spin and colour,
@@ -195,10 +220,19 @@ mod wilson_module {
                 .hint("make them with `wilson::point_source(u, 0)` or by an operator of the module wilson")
         })?;
         let first = grid.coordinates(site_of(&site, grid)?)[3];
-        let numbers = psi.device.download(&psi.block)?;
-        let slice = numbers.len() / grid.dims[3];
-        let mut sums: Vec<f64> =
-            numbers.chunks(slice).map(|s| s.iter().map(|z| z.norm_sqr()).sum()).collect();
+        let numbers = psi.device.download_own(&psi.block)?;
+        let each = grid.per_site * psi.block.columns();
+        let all = numbers.len() == grid.sites() * each;
+        let region = if all { Region::whole(grid.dims) } else { psi.device.region(grid.dims)? };
+        let mut own = vec![0.0; grid.dims[3]];
+        for (k, site) in numbers.chunks(each).enumerate() {
+            let time = region.coordinates(region.own_place(k))[3];
+            site.iter().for_each(|z| own[time] += z.norm_sqr());
+        }
+        let mut sums = vec![0.0; grid.dims[3]];
+        for of_rank in region.gathered(own.iter().map(|x: &f64| x.to_bits()).collect())? {
+            sums.iter_mut().zip(of_rank).for_each(|(sum, x)| *sum += f64::from_bits(x));
+        }
         sums.rotate_left(first);
         Ok(Series::Real(sums))
     }

@@ -6,11 +6,12 @@ use rhai::Engine;
 use rhai::plugin::*;
 
 use super::super::model::single_precision;
+use super::region;
 use crate::error::{Error, Result};
 use crate::gauge::Links;
-use crate::gauge::files::{self, Kind};
-use crate::number::memory;
-use crate::output::files::{need_extension, write_bytes};
+use crate::gauge::files::{self, Encoded, Kind};
+use crate::output::files::{need_extension, write_helped};
+use crate::ranks::agreed;
 use crate::script::{Fallible, Options, named, session};
 use crate::task;
 
@@ -33,12 +34,13 @@ fn kind_of(o: &Options, path: &str) -> Result<Kind> {
 /// The field in a file, as the options say.
 pub(in crate::script::api) fn load(path: &Path, file: &str, o: &Options) -> Result<Links> {
     let reunitarise = o.flag("reunitarise")?;
-    let bytes = memory::read(path).map_err(|e| {
+    let source = agreed(files::open(path).map_err(|e| {
         Error::of_io(&e)
             .context(format!("cannot read `{file}`"))
             .hint("paths are relative to the folder that the program was started in")
-    })?;
-    let loaded = task::apart(move || files::decode(&bytes, reunitarise))
+    }))?;
+    let region = region()?;
+    let loaded = task::apart(move || files::decode(&*source, &*region, reunitarise))
         .map_err(|e| e.context(format!("`{file}`")))?;
     if let Some(note) = loaded.note {
         session()?.note(&format!("`{file}`: {note}"));
@@ -48,7 +50,8 @@ pub(in crate::script::api) fn load(path: &Path, file: &str, o: &Options) -> Resu
 
 #[export_module(root = "crate::script::native")]
 mod saving {
-    /// Saves the field: `.lime` and `.ildg` files are ILDG, all others NERSC archives.
+    /// Saves the field: `.lime` and `.ildg` files are ILDG, all others NERSC archives. Of several ranks the first one writes what
+    /// the others send piece by piece.
     ///
     /// # Options
     /// - `format` (string, by the name): "nersc", "nersc-12" (two rows of each link) or "ildg".
@@ -67,7 +70,7 @@ mod saving {
         need_extension(Path::new(file), own, "a gauge field")?;
         let path = session()?.output_path(file);
         let links = u.clone();
-        let bytes = task::apart(move || Ok(files::encode(&links, kind, single)))?;
-        Ok(write_bytes(&path, &bytes)?)
+        let encoded = task::apart(move || Encoded::new(&links, kind, single))?;
+        Ok(write_helped(&path, |out| encoded.write(out), || encoded.help(), || encoded.let_go())?)
     }
 }

@@ -58,9 +58,9 @@ mod links_functions {
     /// let u = gauge::random(lattice::hypercubic(2, 2, 2, 2), #{ seed: 1 });
     /// assert_close(gauge::plaquette(u.reunitarised()), gauge::plaquette(u), 1e-13);
     /// ```
-    #[rhai_fn(global, pure)]
-    pub fn reunitarised(u: &mut Links) -> Links {
-        u.reunitarised()
+    #[rhai_fn(global, pure, return_raw)]
+    pub fn reunitarised(u: &mut Links) -> Fallible<Links> {
+        Ok(u.reunitarised()?)
     }
 
     /// A 3 x 3 Matrix projected onto SU(3), by making its rows orthonormal.
@@ -87,7 +87,7 @@ mod links_functions {
     #[rhai_fn(global, pure, return_raw)]
     pub fn link(u: &mut Links, site: Dynamic, direction: INT) -> Fallible<Matrix> {
         let (site, mu) = (site_of(&site, u.grid())?, super::direction(direction)?);
-        Ok(Matrix::new(3, 3, Series::Complex(u.at(site, mu).to_vec()))?)
+        Ok(Matrix::new(3, 3, Series::Complex(u.link(site, mu)?.to_vec()))?)
     }
 
     /// The field with another link of a site, by its number or its four coordinates, in a direction: a 3 x 3 Matrix in SU(3),
@@ -106,7 +106,8 @@ mod links_functions {
     }
 
     /// The field in the gauge of a function that takes the coordinates of a site, an array of four whole numbers, and returns
-    /// a 3 x 3 Matrix g in SU(3): U_mu(x) becomes g(x) U_mu(x) g(x+mu)^+. Observables and spectra stay as they are.
+    /// a 3 x 3 Matrix g in SU(3): U_mu(x) becomes g(x) U_mu(x) g(x+mu)^+. Observables and spectra stay as they are. Of several
+    /// ranks each calls it for all sites.
     ///
     /// # Options
     /// - `progress` (true): show a bar.

@@ -4,7 +4,7 @@
 use rhai::plugin::*;
 use rhai::{FLOAT, FnPtr, INT};
 
-use super::{coordinates, su3_of};
+use super::{cold, coordinates, su3_of};
 use crate::error::Error;
 use crate::gauge::Links;
 use crate::lattice::Lattice;
@@ -28,11 +28,12 @@ mod make_functions {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn unit(lattice: Lattice) -> Fallible<Links> {
-        Ok(Links::unit(&lattice)?)
+        Ok(cold(&lattice)?)
     }
 
     /// The gauge field of the links that a function gives: it takes the coordinates of a site, an array of four whole numbers,
-    /// and a direction from 0 to 3, and returns a 3 x 3 Matrix in SU(3), to 1e-10.
+    /// and a direction from 0 to 3, and returns a 3 x 3 Matrix in SU(3), to 1e-10. Of several ranks each calls it for all links and
+    /// keeps those of its box.
     ///
     /// # Options
     /// - `progress` (true): show a bar.
@@ -57,7 +58,7 @@ mod make_functions {
         let task = o.task()?;
         let calls = Callback::new(&ctx);
         let mut each = |x: [usize; 4], mu: usize| su3_of(&calls.call(&link, (coordinates(x), mu as INT))?);
-        let field = Links::unit(&lattice).and_then(|u| u.given(&mut each, &task));
+        let field = cold(&lattice).and_then(|u| u.given(&mut each, &task));
         calls.finish(field)
     }
 
@@ -74,8 +75,8 @@ mod make_functions {
     #[rhai_fn(return_raw)]
     pub fn random(lattice: Lattice, o: Options) -> Fallible<Links> {
         let seed = o.seed()?;
-        let unit = Links::unit(&lattice)?;
-        Ok(task::apart(move || Ok(unit.random(seed)))?)
+        let unit = cold(&lattice)?;
+        Ok(task::apart(move || unit.random(seed))?)
     }
 
     /// The reference field that anyone can write down: U = exp(i sum_a theta_a lambda_a) with the Gell-Mann matrices and
@@ -92,8 +93,8 @@ mod make_functions {
         if !(r.abs() <= 1e6) {
             return Err(Error::input(format!("a width r of {r:?}")).hint("it is 1e6 at most").into());
         }
-        let unit = Links::unit(&lattice)?;
-        Ok(task::apart(move || Ok(unit.reference_field(r)))?)
+        let unit = cold(&lattice)?;
+        Ok(task::apart(move || unit.reference_field(r))?)
     }
 
     #[rhai_fn(name = "reference_field", return_raw)]
@@ -133,7 +134,7 @@ mod make_functions {
                 quanta.push((plane, m));
             }
         }
-        let u = Links::unit(&lattice)?;
+        let u = cold(&lattice)?;
         let (largest, sum) = u.flux(&quanta);
         let strong = largest > std::f64::consts::FRAC_PI_2 * (1.0 + 1e-9) || sum >= 2.0;
         if quanta.iter().filter(|(_, m)| *m != 0).count() > 1 && strong {
@@ -158,6 +159,6 @@ mod make_functions {
     #[rhai_fn(return_raw)]
     pub fn random_gauge(u: Links, o: Options) -> Fallible<Links> {
         let seed = o.seed()?;
-        Ok(task::apart(move || Ok(u.random_gauge(seed)))?)
+        Ok(task::apart(move || u.random_gauge(seed))?)
     }
 }

@@ -12,12 +12,15 @@ pub(super) use files::load;
 use rhai::{Array, Dynamic, INT};
 
 use super::values::type_of;
-use crate::backend::Grid;
+use crate::backend::{Grid, Region};
 use crate::error::{Error, Result};
 use crate::gauge::Links;
 use crate::gauge::su3::Su3;
+use crate::lattice::Lattice;
 use crate::number::Matrix;
+use crate::ranks;
 use crate::script::rooms::Rooms;
+use crate::script::session;
 
 /// Registers the type, the module and its functions.
 pub(super) fn register(rooms: &mut Rooms) {
@@ -29,6 +32,21 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("gauge", module);
     links::register(rooms);
     files::register(rooms);
+}
+
+/// Which sites of a lattice this process has the links of: those of its vectors of spinors. Without ranks these are all, and no
+/// backend is asked.
+fn region() -> Result<Box<dyn Fn([usize; 4]) -> Result<Region> + Send + Sync>> {
+    if ranks::world().is_none() {
+        return Ok(Box::new(|dims| Ok(Region::whole(dims))));
+    }
+    let device = session()?.device();
+    Ok(Box::new(move |dims| device.region(dims)))
+}
+
+/// The unit field on a lattice.
+fn cold(lattice: &Lattice) -> Result<Links> {
+    Links::unit_on(lattice, &*region()?)
 }
 
 /// A direction of the lattice.

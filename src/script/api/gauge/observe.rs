@@ -44,8 +44,9 @@ mod observables {
     /// let u = gauge::reference_field(lattice::hypercubic(4, 4, 4, 8), 0.3);
     /// assert_close(gauge::plaquette(u), 0.723057395899683, 1e-12);
     /// ```
-    pub fn plaquette(u: Links) -> FLOAT {
-        gauge::plaquette(&u)
+    #[rhai_fn(return_raw)]
+    pub fn plaquette(u: Links) -> Fallible<FLOAT> {
+        Ok(gauge::plaquette(&u)?)
     }
 
     /// The Polyakov loop: the mean of Tr/3 of the links once around the time direction, or `direction`.
@@ -54,13 +55,14 @@ mod observables {
     /// ```rhai
     /// assert_close(gauge::polyakov_loop(gauge::unit(lattice::hypercubic(2, 2, 2, 4))), 1.0, 1e-15);
     /// ```
-    pub fn polyakov_loop(u: Links) -> C64 {
-        gauge::polyakov(&u, 3)
+    #[rhai_fn(return_raw)]
+    pub fn polyakov_loop(u: Links) -> Fallible<C64> {
+        Ok(gauge::polyakov(&u, 3)?)
     }
 
     #[rhai_fn(name = "polyakov_loop", return_raw)]
     pub fn polyakov_loop_along(u: Links, direction: INT) -> Fallible<C64> {
-        Ok(gauge::polyakov(&u, super::direction(direction)?))
+        Ok(gauge::polyakov(&u, super::direction(direction)?)?)
     }
 
     /// The Polyakov loop of every site of the three-dimensional lattice that the time direction, or `direction`, leaves: a
@@ -73,13 +75,14 @@ mod observables {
     /// assert(loops.len == 24, "a loop a site");
     /// assert_close(loops.mean(), gauge::polyakov_loop(u), 1e-14);
     /// ```
-    pub fn polyakov_loops(u: Links) -> Series {
-        Series::Complex(gauge::polyakov_lines(&u, 3))
+    #[rhai_fn(return_raw)]
+    pub fn polyakov_loops(u: Links) -> Fallible<Series> {
+        Ok(Series::Complex(gauge::polyakov_lines(&u, 3)?))
     }
 
     #[rhai_fn(name = "polyakov_loops", return_raw)]
     pub fn polyakov_loops_along(u: Links, direction: INT) -> Fallible<Series> {
-        Ok(Series::Complex(gauge::polyakov_lines(&u, super::direction(direction)?)))
+        Ok(Series::Complex(gauge::polyakov_lines(&u, super::direction(direction)?)?))
     }
 
     /// The Wilson loop of r x t links: the mean of Re Tr/3 of all planar loops with t links along time (direction 3) and r
@@ -140,7 +143,8 @@ mod observables {
     /// let u = gauge::constant_flux(lattice::hypercubic(4, 4, 4, 4), #{ plane01: 1, plane23: 1 });
     /// assert_close(gauge::topological_charge(u), 1.899282407104, 1e-9);
     /// ```
-    pub fn topological_charge(u: Links) -> FLOAT {
-        gauge::topological_charge(&u)
+    #[rhai_fn(return_raw)]
+    pub fn topological_charge(u: Links) -> Fallible<FLOAT> {
+        Ok(gauge::topological_charge(&u)?)
     }
 }

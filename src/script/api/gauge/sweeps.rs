@@ -3,6 +3,7 @@
 use rhai::INT;
 use rhai::plugin::*;
 
+use super::cold;
 use crate::gauge::{self, Heatbath, Links};
 use crate::lattice::Lattice;
 use crate::script::callback::Callback;
@@ -17,7 +18,8 @@ pub(super) fn module() -> Module {
 mod sweep_functions {
     /// The field after heatbath sweeps with the Wilson action: pseudo-heatbath over the SU(2) subgroups, each sweep followed
     /// by over-relaxation. The start is a field, or a lattice for a cold start. A field knows how many sweeps it has had, so
-    /// that sweeps one by one are the same run as all at once. Of several ranks each makes all of the sweeps.
+    /// that sweeps one by one are the same run as all at once. Random numbers belong to links: on any number of ranks, which share
+    /// the lattice out in boxes, the field is the same to the last bit.
     ///
     /// # Options
     /// - `beta` (float, required): give the coupling 6/g^2, such as 6.0.
@@ -81,7 +83,7 @@ mod sweep_functions {
 
     #[rhai_fn(name = "heatbath", return_raw)]
     pub fn heatbath_cold(ctx: NativeCallContext, lattice: Lattice, o: Options) -> Fallible<Links> {
-        let start = Links::unit(&lattice)?;
+        let start = cold(&lattice)?;
         heatbath_field(ctx, start, o)
     }
 }
