@@ -52,7 +52,7 @@ fn states_as_vectors_and_in_time() {
             ("dmrg::evolve(psi, |t| h, 1.0, #{ from: 0.0 / 0.0 })", "not a number", ""),
             (
                 "dmrg::evolve(psi, |t| if t > 0.5 { up } else { h }, 1.0)",
-                "at time 0.525: the term",
+                "at time 0.618: the term",
                 "leave Sz out",
             ),
             (
