@@ -2,7 +2,7 @@
 // tile of X' and walks the records that write it, so that nothing is added atomically and sums have one order. Products run
 // on the tensor cores. Floor: flops over 67 Tflop/s on an H100 or H200. Measured on an H100, four records of n x n a block, and
 // with what cuBLAS reaches: 42 of 27 at n = 512, 43 of 31 at 700, 43 of 47 at 1000 (40 blocks), 41 of 57 at 2000, 43 of 62
-// Tflop/s at 4096. Tiles of 128 x 128 make 45 and 47 of the last two, and are half as fast for blocks of 200.
+// Tflop/s at 4096. Tiles of 128 x 128 make 45 and 47 of the last two, and take 1.5 times as long for 40 blocks of 200.
 //
 // Numbers come past the registers, slabs ahead of the one that is multiplied, and out of shared memory a fragment ahead of the
 // tensor cores, which therefore wait for neither. Their places are turned, so that the lanes of half a warp meet all banks.

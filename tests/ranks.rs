@@ -534,6 +534,16 @@ fn gauge_fields_do_not_depend_on_ranks() {
 }
 
 #[test]
+fn one_rank_may_have_all_sites() {
+    let script = "print(wilson::time_slices(wilson::reference_spinor(lattice::hypercubic(1, 2, 2, 4), 1)));";
+    let place = Place::new("slices").with("a.rhai", script);
+    for launcher in launchers() {
+        let alone = place.prints(launcher, "1", &[]);
+        assert_eq!(alone, place.prints(launcher, "2", &["--grid", "2x1x1x1"]));
+    }
+}
+
+#[test]
 fn gauge_files_are_refused_by_all_ranks() {
     let place = Place::new("damaged").with("a.rhai", "print(gauge::plaquette(load(\"bad.nersc\")));");
     let place = place.with(

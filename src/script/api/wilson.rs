@@ -222,8 +222,9 @@ mod wilson_module {
         let first = grid.coordinates(site_of(&site, grid)?)[3];
         let numbers = psi.device.download_own(&psi.block)?;
         let each = grid.per_site * psi.block.columns();
-        let all = numbers.len() == grid.sites() * each;
-        let region = if all { Region::whole(grid.dims) } else { psi.device.region(grid.dims)? };
+        let own = psi.device.region(grid.dims)?;
+        // Of ranks that share the sites one may have all of them, where others have none.
+        let region = if numbers.len() == own.own_sites() * each { own } else { Region::whole(grid.dims) };
         let mut own = vec![0.0; grid.dims[3]];
         for (k, site) in numbers.chunks(each).enumerate() {
             let time = region.coordinates(region.own_place(k))[3];
