@@ -47,7 +47,7 @@ pub fn write(path: &Path, fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()
     ranks::once(|| write_here(path, fill))
 }
 
-/// [`write`] of what several ranks have: `fill` asks the others, who `help` until they are `let_go`.
+/// [`write()`] of what several ranks have: `fill` asks the others, who `help` until they are `let_go`.
 pub fn write_helped(
     path: &Path,
     fill: impl FnOnce(&mut dyn Sink) -> std::io::Result<()>,
