@@ -1,6 +1,8 @@
 //! Several ranks of one run, under every MPI that is found: the launchers in `UMKLAPP_TEST_MPIEXEC` (a list of files, with a
 //! colon between two) and the one on the path. Without any, these tests say so and test nothing.
 
+mod resumed;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;

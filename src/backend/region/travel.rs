@@ -12,6 +12,9 @@ use crate::ranks::{self, HostMemory, World};
 /// Messages between regions; those of one kind overtake none of another.
 const TAG: i32 = 3;
 
+/// Bytes of a long message.
+const LONG: usize = 1 << 20;
+
 fn world() -> Result<&'static World> {
     ranks::world().ok_or_else(|| Error::internal("sites of other ranks without ranks"))
 }
@@ -90,14 +93,19 @@ impl Region {
         let Some((_, rank)) = self.cut else { return Ok(()) };
         for d in (0..4).filter(|&d| self.is_cut(d)) {
             let plan = self.halo_plan(d);
-            let of = |place: usize| each * place + which.start..each * place + which.end;
-            let messages = travel(rank, &plan, which.len(), |place, to: &mut [T]| {
-                to.copy_from_slice(&field[of(place)])
-            })?;
-            for (message, memory) in plan.receives.iter().zip(messages) {
-                let list: &[T] = values(&*memory, message.places.len() * which.len());
-                for (from, &place) in list.chunks_exact(which.len()).zip(&message.places) {
-                    field[of(place)].copy_from_slice(from);
+            // Messages take memory besides the field: long ones go value by value.
+            let long = self.widest(d) * which.len() * size_of::<T>() > LONG;
+            for some in which.clone().step_by(if long { 1 } else { which.len().max(1) }) {
+                let some = some..if long { some + 1 } else { which.end };
+                let of = |place: usize| each * place + some.start..each * place + some.end;
+                let messages = travel(rank, &plan, some.len(), |place, to: &mut [T]| {
+                    to.copy_from_slice(&field[of(place)])
+                })?;
+                for (message, memory) in plan.receives.iter().zip(messages) {
+                    let list: &[T] = values(&*memory, message.places.len() * some.len());
+                    for (from, &place) in list.chunks_exact(some.len()).zip(&message.places) {
+                        field[of(place)].copy_from_slice(from);
+                    }
                 }
             }
         }
