@@ -120,7 +120,7 @@ impl<F: Lane> Cells<F> {
             for (distance, turn, factors) in &self.turned {
                 let x: Q = pass.load(at.wrapping_add_signed(*distance));
                 // SAFETY: as above.
-                sum = unsafe { Q::load(factors.as_ptr()) }.mla(x.permute(turn), sum);
+                sum = unsafe { Q::load(factors.as_ptr()) }.mla(x.permute(turn, 0), sum);
             }
             // No closure: what the compiler does not inline has not the instructions that it needs.
             let energies = match on_site {
