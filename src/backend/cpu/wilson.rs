@@ -261,8 +261,9 @@ impl Tiles {
         let n = self.part[0];
         let of_row = |x1: usize| {
             let row = first + x1 * n..first + (x1 + 1) * n;
+            let inner = row.start + 1..row.end.max(row.start + 2) - 1;
             match (outer(1, x1), self.cut[0]) {
-                (false, true) if inside => vec![row.start + 1..row.end.max(row.start + 2) - 1],
+                (false, true) if inside => vec![inner],
                 (false, true) => {
                     let last = row.end - 1;
                     let mut ends = vec![row.start..row.start + 1, last..row.end];
