@@ -233,14 +233,15 @@ unsafe fn through<P: Register, const MU: usize, const DAGGER: bool>(
     unsafe {
         for i in 0..3 {
             let mut r = [C::zero(); 2];
-            for (r, h) in r.iter_mut().zip(h) {
-                *r = if DAGGER {
+            for spin in 0..2 {
+                let h = &h[spin];
+                r[spin] = if DAGGER {
                     C::zero().mla_conj(u[i], h[0]).mla_conj(u[3 + i], h[1]).mla_conj(u[6 + i], h[2])
                 } else {
                     u[3 * i].mul(h[0]).mla(u[3 * i + 1], h[1]).mla(u[3 * i + 2], h[2])
                 };
                 if let Some((bit, sign)) = turn {
-                    *r = cross(*r, bit, sign);
+                    r[spin] = cross(r[spin], bit, sign);
                 }
             }
             let [a, b] = r;
@@ -317,7 +318,12 @@ impl<P: Register> Run<'_, P> {
             let mut h = project::<P, MU>(spinor(there, its), self.step, self.im, self.forward);
             if edge {
                 let sign = sign(0);
-                h.iter_mut().flatten().for_each(|z| *z = cross(*z, bit, sign));
+                // No closures and no iterators over packs: what the compiler does not inline has not the instructions that it needs.
+                for spin in 0..2 {
+                    for colour in 0..3 {
+                        h[spin][colour] = cross(h[spin][colour], bit, sign);
+                    }
+                }
             }
             let u = link::<P, N>(link_at(site, chunk), lanes);
             through::<P, MU, false>(sum, &u, &h, self.forward, None);
