@@ -7,7 +7,7 @@ use super::Isa;
 use super::block::Lane;
 use super::simd::{Register, fetch};
 use super::wilson_link::{C, link};
-use super::wilson_shape::{MOST_ADDED, WilsonShape};
+use super::wilson_shape::{Across, MOST_ADDED, WilsonShape};
 use crate::backend::matrix::wilson::{COMPONENTS, Sites};
 use crate::number::Real;
 
@@ -81,8 +81,9 @@ unsafe fn times<P: Register, const DAGGER: bool>(u: &[C<P>; 9], h: &Half<P>, i: 
     // SAFETY: the caller's promise.
     unsafe {
         let mut r = [C::zero(); 2];
-        for (r, h) in r.iter_mut().zip(h) {
-            *r = if DAGGER {
+        for spin in 0..2 {
+            let h = &h[spin];
+            r[spin] = if DAGGER {
                 C::zero().mla_conj(u[i], h[0]).mla_conj(u[3 + i], h[1]).mla_conj(u[6 + i], h[2])
             } else {
                 u[3 * i].mul(h[0]).mla(u[3 * i + 1], h[1]).mla(u[3 * i + 2], h[2])
@@ -128,7 +129,9 @@ unsafe fn through<P: Register, const MU: usize, const DAGGER: bool>(
         for i in 0..3 {
             let mut r = times::<P, DAGGER>(u, h, i);
             if let Some((bit, sign)) = turn {
-                r = r.map(|r| cross(r, bit, sign));
+                for spin in 0..2 {
+                    r[spin] = cross(r[spin], bit, sign);
+                }
             }
             complete::<P, MU>(sum, i, r, s);
         }
@@ -144,6 +147,40 @@ unsafe fn cross<P: Register>(mut z: C<P>, bit: usize, sign: P) -> C<P> {
             z = C { re: z.re.swap(bit), im: z.im.swap(bit) };
         }
         C { re: z.re.mul(sign), im: z.im.mul(sign) }
+    }
+}
+
+/// The lanes of a pack that are at a face, from where they stand together; those between stay as `pack` has them.
+#[inline(always)]
+unsafe fn arrived<P: Register>(from: *const P::Real, across: Across, pack: &mut [P::Real; 16]) -> P {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if across.run == P::LANES {
+            return P::load(from);
+        }
+        for at in 0..across.runs * across.run {
+            let lane = across.lane + at + (at & !(across.run - 1));
+            pack[lane % P::LANES] = *from.add(at);
+        }
+        P::load(pack.as_ptr())
+    }
+}
+
+/// The way back: the lanes at a face, put together.
+#[inline(always)]
+unsafe fn depart<P: Register>(x: P, across: Across, to: &mut [P::Real]) {
+    let to = &mut to[..across.runs * across.run];
+    // SAFETY: a run of all lanes has room for them, and no register has more than the array.
+    unsafe {
+        if across.run == P::LANES {
+            return x.store(to.as_mut_ptr());
+        }
+        let mut pack = [<P::Real as Default>::default(); 16];
+        x.store(pack.as_mut_ptr());
+        for (at, to) in to.iter_mut().enumerate() {
+            let lane = across.lane + at + (at & !(across.run - 1));
+            *to = pack[lane % P::LANES];
+        }
     }
 }
 
@@ -196,10 +233,16 @@ impl<P: Register> Run<'_, P> {
             let mut h = project::<P, MU>(spinor(there, its), self.step, self.im, self.forward);
             if edge {
                 let sign = sign(0);
-                h.iter_mut().flatten().for_each(|z| *z = cross(*z, bit, sign));
-                // What would have come from beyond the box is zero so far.
-                if let Some(came) = self.came::<MU>(true, site, stride, chunk, column) {
-                    h.iter_mut().flatten().zip(came.into_iter().flatten()).for_each(|(z, c)| *z = z.add(c));
+                // What would have come from beyond the box is zero so far. No closures and no iterators over packs: what the
+                // compiler does not inline has not the instructions that it needs.
+                let came = self.came::<MU>(true, site, stride, chunk, column);
+                for spin in 0..2 {
+                    for colour in 0..3 {
+                        h[spin][colour] = cross(h[spin][colour], bit, sign);
+                        if let Some(came) = &came {
+                            h[spin][colour] = h[spin][colour].add(came[spin][colour]);
+                        }
+                    }
                 }
             }
             let u = link::<P, N>(link_at(site, chunk), lanes);
@@ -244,20 +287,11 @@ impl<P: Register> Run<'_, P> {
             let base = from.add((place * job.columns + column) * COMPONENTS * lanes + across.at);
             // Lanes between the runs stay zero.
             let mut pack = [<P::Real as Default>::default(); 16];
-            let mut real = |k: usize| {
-                let numbers = base.add(k * lanes);
-                if across.run == P::LANES {
-                    return P::load(numbers);
-                }
-                for at in 0..across.runs * across.run {
-                    let lane = across.lane + at + (at & !(across.run - 1));
-                    pack[lane % P::LANES] = *numbers.add(at);
-                }
-                P::load(pack.as_ptr())
-            };
             let mut h = [[C::zero(); 3]; 2];
-            for (k, z) in h.iter_mut().flatten().enumerate() {
-                *z = C { re: real(2 * k), im: real(2 * k + 1) };
+            for k in 0..6 {
+                let re = arrived(base.add(2 * k * lanes), across, &mut pack);
+                let im = arrived(base.add((2 * k + 1) * lanes), across, &mut pack);
+                h[k / 3][k % 3] = C { re, im };
             }
             Some(h)
         }
@@ -293,21 +327,11 @@ impl<P: Register> Run<'_, P> {
                         for i in 0..3 {
                             // Only what goes upwards meets the link of this site.
                             let r = if upper { times::<P, true>(&u, &h, i) } else { [h[0][i], h[1][i]] };
-                            for (spin, r) in r.into_iter().enumerate() {
-                                for (part, x) in [r.re, r.im].into_iter().enumerate() {
-                                    let k = 2 * (3 * spin + i) + part;
-                                    let to = &mut to[k * of_face + across.at..][..across.runs * across.run];
-                                    if across.run == P::LANES {
-                                        x.mul(sign).store(to.as_mut_ptr());
-                                        continue;
-                                    }
-                                    let mut pack = [<P::Real as Default>::default(); 16];
-                                    x.mul(sign).store(pack.as_mut_ptr());
-                                    for (at, to) in to.iter_mut().enumerate() {
-                                        let lane = across.lane + at + (at & !(across.run - 1));
-                                        *to = pack[lane % P::LANES];
-                                    }
-                                }
+                            for spin in 0..2 {
+                                let k = 2 * (3 * spin + i);
+                                let (re, im) = (r[spin].re.mul(sign), r[spin].im.mul(sign));
+                                depart(re, across, &mut to[k * of_face + across.at..]);
+                                depart(im, across, &mut to[(k + 1) * of_face + across.at..]);
                             }
                         }
                     }
