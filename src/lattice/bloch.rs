@@ -74,12 +74,7 @@ impl Bloch {
         let geometry = model.geometry();
         let places = (0..rows)
             .map(|row| {
-                let mut at = geometry.position(row)?;
-                if let Some(offsets) = &model.offsets {
-                    let (_, s) = lattice.locate(row / model.orbitals)?;
-                    let beside = &offsets[s * model.orbitals + row % model.orbitals];
-                    at.iter_mut().zip(beside).for_each(|(x, off)| *x += off);
-                }
+                let at = geometry.position(row)?;
                 Ok(dual.iter().map(|b| dot(b, &at)).collect())
             })
             .collect::<Result<_>>()?;

@@ -80,12 +80,19 @@ impl Geometry {
         Ok(site * self.orbitals + orbital)
     }
 
-    /// Cartesian position of the site that a row belongs to, in lattice constants, before a strain.
+    /// Cartesian position of the orbital of a row, in lattice constants, before a strain.
     ///
     /// # Errors
     /// When there is no such row.
     pub fn position(&self, row: usize) -> Result<Vec<f64>> {
-        self.lattice.position(row / self.orbitals)
+        let (site, orbital) = (row / self.orbitals, row % self.orbitals);
+        let mut at = self.lattice.position(site)?;
+        if let Some(offsets) = &self.offsets {
+            let (_, sublattice) = self.lattice.locate(site)?;
+            let beside = &offsets[sublattice * self.orbitals + orbital];
+            at.iter_mut().zip(beside).for_each(|(x, off)| *x += off);
+        }
+        Ok(at)
     }
 
     /// Sites whose cell has coordinate `index` in `direction`, ascending: a layer of a slab.

@@ -44,6 +44,12 @@ impl DoubleMoments {
             return Err(Error::input(format!("a chemical potential of {mu}")).hint("it is a finite energy"));
         }
         let a = self.window.half_width;
+        if !(a * a).is_normal() {
+            return Err(Error::input(format!("a conductivity of moments in the window {}", self.window))
+                .hint(
+                    "their squares of energies are beyond what numbers hold: take another unit of energy",
+                ));
+        }
         let prefactor = 4.0 / (PI * a * a) * self.dim as f64 / volume;
         let sigma = |mu: &[C64]| -> Result<Vec<f64>> {
             let mut sigma = self.without_prefactor(mu, potentials, temperature, kernel)?;

@@ -19,6 +19,8 @@ const REAL: f64 = 300.0;
 const IMAGINARY: f64 = 2.0;
 /// Evolutions of more steps are refused.
 const MOST_STEPS: f64 = 1e8;
+/// Largest error of a phase (radians) that rounding of the energies may make.
+const LOST: f64 = 1e-3;
 
 /// An evolved block: its column k is column k of `psi` times exp(`log_scale[k]`).
 pub struct Evolved {
@@ -90,11 +92,57 @@ pub fn evolve(
     tolerance: f64,
     task: &Task,
 ) -> Result<Evolved> {
-    let a = window.half_width;
+    if !t.is_finite() {
+        return Err(Error::input(format!("an evolution over the time {t}")).hint("a time is a finite number"));
+    }
+    if psi.rows().global != h.dim() {
+        return Err(Error::input(format!(
+            "an evolution of {} under an operator of {} rows",
+            psi.shape(),
+            h.dim()
+        )));
+    }
+    // The window of a multiple of the identity has a width of no meaning, and there is nothing to expand.
+    let only = match h.limits() {
+        Some((low, high)) if low == high && h.is_hermitian()? => Some(low),
+        _ => None,
+    };
+    let (middle, a) = only.map_or((window.center, window.half_width), |energy| (energy, 0.0));
+    let size = middle.abs() + a;
+    let lost = t.re.abs() * size * f64::EPSILON;
+    if !(lost <= LOST) {
+        return Err(Error::input(format!(
+            "an evolution over the time {t}, in which the rounding of energies of {size:.1e} turns phases by {lost:.0e}"
+        ))
+        .hint("take shorter times, or energies around zero: a shift of the operator turns all phases alike"));
+    }
     let steps = (t.re.abs() * a / REAL).max(t.im.abs() * a / IMAGINARY).ceil().max(1.0);
     if !(steps <= MOST_STEPS) {
-        return Err(Error::input(format!("an evolution over the time {t} takes {steps:.0e} steps")));
+        return Err(Error::input(format!("an evolution over the time {t} takes {steps:.0e} steps"))
+            .hint("take shorter times"));
     }
+    let mut of = Evolved { psi: psi.clone(), log_scale: vec![0.0; psi.columns()] };
+    if only.is_none() {
+        of = expanded(h, window, of, (t, steps), tolerance, task)?;
+    }
+    let turns = C64::cis(-t.re * middle);
+    if turns != C64::new(1.0, 0.0) {
+        of.psi = h.device().convert(&of.psi, of.psi.dtype().to_complex())?;
+        scale(h, &mut of.psi, &[turns])?;
+    }
+    of.log_scale.iter_mut().for_each(|log| *log += t.im * middle);
+    Ok(of)
+}
+
+/// `of` after exp(-i t (H - b)), b being the middle of the window, in so many steps.
+fn expanded(
+    h: &Operator,
+    window: Window,
+    mut of: Evolved,
+    (t, steps): (C64, f64),
+    tolerance: f64,
+    task: &Task,
+) -> Result<Evolved> {
     window.must_hold(h, task)?;
     let dt = t / steps;
     // Expanded about the middle of the window, where the terms are smallest.
@@ -102,7 +150,6 @@ pub fn evolve(
     let series = Expansion::converged(window, tolerance, |energy| {
         Ok((C64::new(dt.im, -dt.re) * (energy - middle)).exp())
     })?;
-    let mut of = Evolved { psi: psi.clone(), log_scale: vec![0.0; psi.columns()] };
     if t.im != 0.0 {
         normalise(h, &mut of)?;
     }
@@ -114,11 +161,5 @@ pub fn evolve(
         }
         progress.advance(step + 1)?;
     }
-    let turns = C64::cis(-t.re * middle);
-    if turns != C64::new(1.0, 0.0) {
-        of.psi = h.device().convert(&of.psi, of.psi.dtype().to_complex())?;
-        scale(h, &mut of.psi, &[turns])?;
-    }
-    of.log_scale.iter_mut().for_each(|log| *log += t.im * middle);
     Ok(of)
 }

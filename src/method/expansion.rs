@@ -179,12 +179,8 @@ impl Expansion {
         if self.window.scale(energy).abs() <= 1.0 + 1e-9 {
             return Ok(());
         }
-        Err(Error::input(format!(
-            "energy {energy} outside the window [{:.6}, {:.6}] of the series",
-            self.window.lower(),
-            self.window.upper()
-        ))
-        .hint("expand the function on a window that holds it"))
+        Err(Error::input(format!("energy {energy} outside the window {} of the series", self.window))
+            .hint("expand the function on a window that holds it"))
     }
 
     pub fn at(&self, energy: f64) -> C64 {

@@ -86,11 +86,7 @@ pub fn green(window: Window, mu: &[C64], energies: &[f64], damping: Damping) -> 
             let damped = eta == 0.0 && z.re.abs() < 1.0;
             let (root, w) = branch(z);
             if !energy.is_finite() || root.norm() == 0.0 {
-                return Err(Error::input(format!(
-                    "energy {energy} on the edge of the window [{:.6}, {:.6}]",
-                    window.lower(),
-                    window.upper()
-                )));
+                return Err(Error::input(format!("energy {energy} on the edge of the window {window}")));
             }
             let mut power = C64::new(1.0, 0.0);
             let mut sum = C64::default();
@@ -99,7 +95,8 @@ pub fn green(window: Window, mu: &[C64], energies: &[f64], damping: Damping) -> 
                 sum += mu * weight * power;
                 power *= w;
             }
-            Ok(sum / (root * window.half_width))
+            // Divided one after the other: the square of a half width may be no number.
+            Ok(sum / root / window.half_width)
         })
         .collect()
 }

@@ -194,7 +194,8 @@ impl Moments {
     /// standard error over the vectors, Student's for few.
     pub fn weight_between(&self, lower: f64, upper: f64, kernel: DampingKernel) -> Result<(f64, f64)> {
         if !(lower <= upper) {
-            return Err(Error::input(format!("an interval from {lower} to {upper}")));
+            return Err(Error::input(format!("an interval from {lower} to {upper}"))
+                .hint("the lower end comes first, and both are numbers"));
         }
         let g = kernel.factors(self.len());
         let angle = |energy: f64| self.window.scale(energy).clamp(-1.0, 1.0).acos();

@@ -5,7 +5,8 @@
 //! sigma(omega) = 4 D/(pi a^2 Omega omega) Int dE [f(E) - f(E + omega)] Re sum w_mn T_m(x) T_n(y)/sqrt((1 - x^2)(1 - y^2)).
 //!
 //! The integral is one over the angle of x, by points of Gauss and Legendre. A panel ends where the occupation has a step or, at a
-//! temperature, changes within its width.
+//! temperature, changes within its width. One begins where y enters the window: there the integrand grows as a square root, so that
+//! the points are those of the root of the distance.
 
 use std::f64::consts::PI;
 
@@ -69,6 +70,9 @@ impl DoubleMoments {
         } else {
             longest = longest.min(2.0 * temperature / window.half_width);
         }
+        let entries: Vec<f64> = omega.iter().map(|w| angle(window.upper() - w)).collect();
+        // What the moments resolve at the window's end is much shorter than the period of the highest term.
+        breaks.extend(entries.iter().flat_map(|at| [*at, (at + PI / n / 16.0).min(PI)]));
         breaks.sort_unstable_by(f64::total_cmp);
         let rule = gauss_legendre();
         let bytes = 16 * rule.len() * (breaks.len() + (PI / longest) as usize);
@@ -79,7 +83,14 @@ impl DoubleMoments {
             let half = (pair[1] - pair[0]) / parts / 2.0;
             for part in 0..parts as usize {
                 let middle = pair[0] + half * (2 * part + 1) as f64;
-                nodes.extend(rule.iter().map(|(x, weight)| (middle + half * x, weight * half)));
+                if part == 0 && entries.contains(&pair[0]) {
+                    let root = |x: f64| (1.0 + x) / 2.0;
+                    nodes.extend(rule.iter().map(|(x, weight)| {
+                        (pair[0] + 2.0 * half * root(*x).powi(2), 2.0 * weight * half * root(*x))
+                    }));
+                } else {
+                    nodes.extend(rule.iter().map(|(x, weight)| (middle + half * x, weight * half)));
+                }
             }
         }
         Ok(nodes)
@@ -171,4 +182,62 @@ fn clenshaw(c: &[f64], y: &[f64; SIDE]) -> [f64; SIDE] {
         }
     }
     std::array::from_fn(|k| c[0] + y[k] * b1[k] - b2[k])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::method::Window;
+
+    /// Few moments that reach the ends of the window: most of the integral lies where y leaves it.
+    #[test]
+    fn the_ends_of_the_window_are_integrated_too() {
+        let (count, window) = (16, Window { center: 0.3, half_width: 2.5 });
+        let values: Vec<C64> = (0..count * count)
+            .map(|i| C64::new((1.3 * (i / count) as f64 - 0.7 * (i % count) as f64).sin(), 0.0))
+            .collect();
+        let mu = DoubleMoments::of_vectors(window, 7, count, vec![values.clone()]).expect("moments");
+        let g = DampingKernel::Dirichlet.factors(count);
+        for (omega, potential, temperature) in
+            [(0.9, 0.5, 0.3), (1.6, 1.9, 0.0), (3.0, 0.1, 2.0), (4.2, 0.0, 0.05)]
+        {
+            let found = mu
+                .optical(&[omega], potential, temperature, 1.0, DampingKernel::Dirichlet)
+                .expect("numbers")
+                .0[0];
+            // Midpoints of the root of the distance from the angle where y leaves the window.
+            let (first, points) = (window.scale(window.upper() - omega).acos(), 200_000);
+            let sum: f64 = (0..points)
+                .map(|k| {
+                    let root = (f64::from(k) + 0.5) / f64::from(points);
+                    let phi = first + (PI - first) * root * root;
+                    let energy = window.energy(phi.cos());
+                    let y = window.scale(energy + omega).min(1.0);
+                    let s2 = 1.0 - y * y;
+                    let ends = (count * count) as f64 * s2;
+                    let mut series = 0.0;
+                    for m in 0..count {
+                        for n in 0..count {
+                            let halves = if m == 0 { 0.5 } else { 1.0 } * if n == 0 { 0.5 } else { 1.0 };
+                            series += halves
+                                * g[m]
+                                * g[n]
+                                * values[m * count + n].re
+                                * (m as f64 * phi).cos()
+                                * (n as f64 * y.acos()).cos();
+                        }
+                    }
+                    let f = |e: f64| occupation(e, potential, temperature);
+                    let damped = if s2 > 0.0 { -(-ends).exp_m1() / s2.sqrt() } else { 0.0 };
+                    (f(energy) - f(energy + omega)) * series * damped * 2.0 * (PI - first) * root
+                        / f64::from(points)
+                })
+                .sum();
+            let exact = 4.0 * 7.0 / (PI * window.half_width * omega) * sum;
+            assert!(
+                (found - exact).abs() < 1e-5 * exact.abs().max(1.0),
+                "{omega} {temperature}: {found} {exact}"
+            );
+        }
+    }
 }

@@ -7,8 +7,8 @@ use crate::lattice::Geometry;
 use crate::number::C64;
 use crate::operator::Operator;
 
-/// Normalised plane waves exp(i k r)/sqrt(n) on `sites` (all if none are given): for every momentum in `momenta` (radians
-/// per lattice constant) one column for each of `orbitals`, the orbitals of a momentum side by side.
+/// Normalised plane waves exp(i k r)/sqrt(n) on `sites` (all if none are given), r being where an orbital is: for every momentum in
+/// `momenta` (radians per lattice constant) one column for each of `orbitals`, the orbitals of a momentum side by side.
 ///
 /// # Errors
 /// An operator that knows no lattice, momenta of the wrong dimension, no such orbital.
@@ -36,11 +36,11 @@ pub fn plane_waves(
     let columns = momenta.len() * orbitals.len();
     let mut data = vec![C64::default(); h.rows().local * columns];
     for &site in sites {
-        let place = geometry.lattice.position(site)?;
-        for (i, k) in momenta.iter().enumerate() {
-            let phase: f64 = k.iter().zip(&place).map(|(k, r)| k * r).sum();
-            for (j, &orbital) in orbitals.iter().enumerate() {
-                let row = geometry.row(site, orbital)?;
+        for (j, &orbital) in orbitals.iter().enumerate() {
+            let row = geometry.row(site, orbital)?;
+            let place = geometry.position(row)?;
+            for (i, k) in momenta.iter().enumerate() {
+                let phase: f64 = k.iter().zip(&place).map(|(k, r)| k * r).sum();
                 data[row * columns + i * orbitals.len() + j] = C64::from_polar(norm, phase);
             }
         }

@@ -1,5 +1,7 @@
 //! The window [b - a, b + a] that holds the spectrum: H~ = (H - b)/a lives in [-1, 1].
 
+use std::fmt;
+
 use crate::backend::{BlockVector, Distribution, Random};
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
@@ -32,12 +34,8 @@ impl Window {
         if amount <= most * (1.0 + rounding) {
             return Ok(());
         }
-        Err(Error::numeric(format!(
-            "the spectrum leaves the window [{:.6}, {:.6}]: the moments grow without bound",
-            self.lower(),
-            self.upper()
-        ))
-        .hint("use a wider window, or `spectral_window(h)` to find one"))
+        Err(Error::numeric(format!("the spectrum leaves the window {self}: the moments grow without bound"))
+            .hint("use a wider window, or `spectral_window(h)` to find one"))
     }
 
     /// An error if the spectrum of a Hermitian operator certainly leaves the window. If Gershgorin's theorem does not
@@ -59,13 +57,19 @@ impl Window {
         }
         match h.reach(look)? {
             Some((low, high)) if !inside((low, high)) => Err(Error::numeric(format!(
-                "the spectrum reaches from {low:.6} to {high:.6} and leaves the window [{:.6}, {:.6}]",
-                self.lower(),
-                self.upper()
+                "the spectrum reaches from {} to {} and leaves the window {self}",
+                self.shown(low),
+                self.shown(high)
             ))
             .hint("use a wider window, or `spectral_window(h)` to find one")),
             _ => Ok(()),
         }
+    }
+
+    /// An energy beside the window, as it is shown: to six decimals where these say something.
+    fn shown(&self, energy: f64) -> String {
+        let size = self.center.abs().max(self.half_width);
+        if (1e-3..1e9).contains(&size) { format!("{energy:.6}") } else { format!("{energy:.6e}") }
     }
 
     pub fn lower(&self) -> f64 {
@@ -115,6 +119,12 @@ impl Window {
         let half_width = (high - low) / 2.0 * (1.0 + margin);
         let center = (low + high) / 2.0;
         Ok(Window { center, half_width: wide_enough(half_width, center) })
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "[{}, {}]", self.shown(self.lower()), self.shown(self.upper()))
     }
 }
 

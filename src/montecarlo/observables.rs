@@ -141,7 +141,8 @@ pub fn pair_correlation(
 /// Without a cell, or for a cutoff below the shortest reciprocal vector.
 pub fn structure_factor(walkers: Positions, setting: &Setting, cutoff: f64) -> Result<Table> {
     let Some(cell) = &setting.cell else {
-        return Err(Error::input("a structure factor needs a periodic cell"));
+        return Err(Error::input("a structure factor needs a periodic cell")
+            .hint("in open space `pair_correlation` and `electron_density` tell where electrons are"));
     };
     let b = cell.reciprocal();
     let reach: [i32; 3] = std::array::from_fn(|a| {

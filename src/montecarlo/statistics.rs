@@ -54,7 +54,8 @@ fn finite(data: &[f64]) -> Result<()> {
 pub fn blocked(data: &[f64]) -> Result<Blocked> {
     let n = data.len();
     if n < 2 {
-        return Err(Error::input(format!("blocking needs two elements, this series has {n}")));
+        return Err(Error::input(format!("blocking needs two elements, this series has {n}"))
+            .hint("give the samples themselves, in the order in which they were taken"));
     }
     finite(data)?;
     let mean = data.iter().sum::<f64>() / n as f64;

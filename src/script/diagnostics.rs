@@ -303,9 +303,12 @@ fn describe(
         EvalAltResult::ErrorTerminated(..) => ("interrupted".into(), None, Kind::Interrupted),
         EvalAltResult::ErrorFunctionNotFound(signature, _) => {
             let name = signature.split('(').next().unwrap_or(signature).trim();
+            let call = tidy_types(signature);
             let habit = || habits::name(name).map(str::to_string);
-            let hint = habit().or_else(|| registry::did_you_mean(engine, name));
-            (format!("no function `{}`", tidy_types(signature)), hint, Kind::Input)
+            let hint = registry::called_property(engine, &call)
+                .or_else(habit)
+                .or_else(|| registry::did_you_mean(engine, name));
+            (format!("no function `{call}`"), hint, Kind::Input)
         }
         EvalAltResult::ErrorVariableNotFound(name, _) => {
             let variables: Vec<&str> = scope.iter().map(|(name, ..)| name).collect();

@@ -305,6 +305,15 @@ pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assig
     }
 }
 
+/// A hint for a property that is called as if it were a method, `values(Eigen)`.
+pub(super) fn called_property(engine: &Engine, call: &str) -> Option<String> {
+    let (name, arguments) = call.strip_suffix(')')?.split_once('(')?;
+    let kind = arguments.split(", ").next()?;
+    let property = |e: &Entry| e.form == Form::Property && e.name == name && e.of_type() == Some(kind);
+    let known = entries(engine, true).iter().any(property);
+    known.then(|| format!("it is a property, without brackets: `.{name}`"))
+}
+
 /// A hint for a property that values of a type do not have.
 pub(super) fn no_property(engine: &Engine, name: &str, kind: &str) -> Option<String> {
     let all = entries(engine, true);

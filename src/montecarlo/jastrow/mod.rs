@@ -132,7 +132,8 @@ impl Jastrow {
     pub fn with_parameters(&self, values: &[f64]) -> Result<Jastrow> {
         let count = self.parameters().len();
         if values.len() != count {
-            return Err(Error::input(format!("{} parameters for a Jastrow factor of {count}", values.len())));
+            return Err(Error::input(format!("{} parameters for a Jastrow factor of {count}", values.len()))
+                .hint("one number each, in the order of `parameter_values`"));
         }
         let mut rest = values;
         let mut factors = self.factors.clone();

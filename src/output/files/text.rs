@@ -114,12 +114,12 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
             builder
         };
         let mut names = writer(quotes).from_writer(&mut out);
-        names.write_record(columns.iter().map(|(name, _)| name))?;
+        names.write_record(columns.iter().map(|(name, _)| name)).map_err(of_csv)?;
         names.flush()?;
         drop(names);
         let mut writer = writer(csv::QuoteStyle::Necessary).from_writer(&mut out);
         for i in 0..table.rows() {
-            writer.write_record(columns.iter().map(|(_, data)| cell(data, i)))?;
+            writer.write_record(columns.iter().map(|(_, data)| cell(data, i))).map_err(of_csv)?;
         }
         writer.flush()?;
         drop(writer);
@@ -127,6 +127,14 @@ pub fn save(data: &Data, path: &Path, manifest: Option<&Manifest>, layout: Layou
         Ok(())
     })?;
     beside::save(path, about(data, &table), manifest, &sum)
+}
+
+/// The error of the file behind a writer of rows, so that a full disk is still known as one.
+fn of_csv(error: csv::Error) -> std::io::Error {
+    match error.into_kind() {
+        csv::ErrorKind::Io(error) => error,
+        other => std::io::Error::other(format!("{other:?}")),
+    }
 }
 
 /// What stands in row `i` of a column.
@@ -421,4 +429,15 @@ fn aligned(text: &str, head: &Head, whole: bool) -> Result<Columns> {
     }
     let names = if words.len() == columns.len() { words } else { numbered(columns.len()) };
     Ok((names, columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_known_behind_a_writer_of_rows() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        assert_eq!(of_csv(csv::Error::from(full)).kind(), std::io::ErrorKind::StorageFull);
+    }
 }

@@ -301,11 +301,8 @@ mod chebyshev_functions {
                 || !near(series.window.half_width, window.half_width)
             {
                 return Err(Error::input(format!(
-                    "an expansion on [{:.6}, {:.6}] in the window [{:.6}, {:.6}]",
-                    series.window.lower(),
-                    series.window.upper(),
-                    window.lower(),
-                    window.upper()
+                    "an expansion on {} in the window {window}",
+                    series.window
                 ))
                 .hint("expand the function on the window that the operator is scaled by"));
             }
@@ -341,7 +338,7 @@ mod chebyshev_functions {
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
     pub fn window_to_string(w: &mut Window) -> String {
-        format!("Window [{:.6}, {:.6}]", w.lower(), w.upper())
+        format!("Window {w}")
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]

@@ -20,10 +20,15 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.register_global_module(exported_module!(crystal_functions).into());
 }
 
+/// What was given instead of counts: numbers as they are, else their kind.
+pub(super) fn given(value: &Dynamic) -> String {
+    if value.is_int() || value.is_array() { value.to_string() } else { type_of(value) }
+}
+
 /// How often a cell is repeated: a number, or one along each vector.
 fn repeat_of(value: &Dynamic) -> Result<[usize; 3]> {
     let wrong = || {
-        Error::input(format!("a crystal is repeated a whole number of times, not {}", type_of(value)))
+        Error::input(format!("a crystal is repeated a whole number of times, not {}", given(value)))
             .hint("give 2, or [2, 2, 1] for each vector")
     };
     let numbers = match value.as_int() {

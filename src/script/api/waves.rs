@@ -30,7 +30,7 @@ fn momenta(given: &Array) -> Result<Vec<Vec<f64>>> {
 #[export_module(root = "crate::script::native")]
 mod wave_functions {
     /// Normalised plane waves exp(i k r)/sqrt(n): a column for every momentum (radians per lattice constant) and orbital. Positions
-    /// are those of the sites before a strain.
+    /// are those of the orbitals (the sites, unless `place_orbitals` put them elsewhere) before a strain.
     ///
     /// # Options
     /// - `layer` (int, all): the cells of which index along `direction` carry the wave.

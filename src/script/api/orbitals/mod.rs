@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rhai::plugin::*;
 use rhai::{Array, Dynamic, FnPtr, Map};
 
-use super::crystal::vector_of;
+use super::crystal::{given, vector_of};
 use super::lattice::ints;
 use super::model::single_precision;
 use super::values::{as_number, real, to_series, type_of};
@@ -83,7 +83,7 @@ fn twist_of(o: &Options) -> Result<[f64; 3]> {
 /// Grid points along each vector, from a number or three.
 fn grid_of(value: &Dynamic) -> Result<[usize; 3]> {
     let wrong = || {
-        Error::input(format!("a grid is a whole number of points, or three, not {}", type_of(value)))
+        Error::input(format!("a grid is a whole number of points, or three, not {}", given(value)))
             .hint("like 24, or [24, 24, 32]; at most 4096 along each vector")
     };
     let numbers = match value.as_int() {
