@@ -92,6 +92,12 @@ macro_rules! on {
 
             #[test]
             $(#[$attribute])?
+            fn boxes_of_a_lattice_hand_half_spinors_over() {
+                spinors::boxes(&$device);
+            }
+
+            #[test]
+            $(#[$attribute])?
             fn sign_functions_repeat_themselves() {
                 spinors::signs(&$device);
             }

@@ -1,10 +1,13 @@
 //! Several ranks of one run, under every MPI that is found: the launchers in `UMKLAPP_TEST_MPIEXEC` (a list of files, with a
 //! colon between two) and the one on the path. Without any, these tests say so and test nothing.
 
+#[cfg(target_os = "linux")]
+mod ends;
+mod resumed;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 /// The launchers that start ranks here.
 fn launchers() -> &'static [PathBuf] {
@@ -156,77 +159,6 @@ fn errors_are_told_once_or_name_their_rank() {
     let said = place.run(Path::new("/no/such/mpiexec"), &["run", "all.rhai", "--ranks", "2"]);
     assert!(said.code == Some(1) && said.err.contains("no `/no/such/mpiexec`"), "{said:?}");
     assert!(said.err.contains("apt install"), "the hint says how to get one: {said:?}");
-}
-
-/// Processes that run a script of this name, and are not their own launchers.
-#[cfg(target_os = "linux")]
-fn ranks_of(script: &str) -> Vec<i32> {
-    let all = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
-    all.filter(|number: &i32| {
-        let words = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
-        let words: Vec<&[u8]> = words.split(|b| *b == 0).collect();
-        let own = words.first().is_some_and(|w| w.ends_with(b"umklapp"));
-        let environment = std::fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
-        let sign = |name: &[u8]| environment.split(|b| *b == 0).any(|v| v.starts_with(name));
-        let launched = sign(b"PMI_RANK=") || sign(b"OMPI_COMM_WORLD_RANK=") || sign(b"PMIX_RANK=");
-        own && launched && words.contains(&script.as_bytes())
-    })
-    .collect()
-}
-
-#[cfg(target_os = "linux")]
-fn until(what: &str, mut there: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !there() {
-        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// What ranks do when they are stopped: nothing, products that exchange rows, work that each does by itself.
-const BUSY: [(&str, &str); 3] = [
-    ("sleeps", "sleep(600.0);"),
-    (
-        "exchanges",
-        "let h = tight_binding(lattice::cubic(12, 12, 12), #{ hopping: -1.0 });
-         loop { kpm::moments(h, #{ moments: 512, vectors: 2, seed: 1, progress: false }); }",
-    ),
-    ("computes", "let m = matrix([[0.5, 0.25], [0.25, 0.5]]); loop { m = m * m * 2.0; }"),
-];
-
-#[cfg(target_os = "linux")]
-#[test]
-fn a_rank_that_dies_ends_the_others() {
-    use nix::sys::signal::{Signal, kill, killpg};
-    use nix::unistd::Pid;
-    use std::os::unix::process::CommandExt;
-    for (at, launcher) in launchers().iter().enumerate() {
-        for (busy, work) in BUSY {
-            // A terminal sends Ctrl-C to all of them, a batch system to the program that it has started.
-            for (signal, to) in
-                [(Signal::SIGKILL, "rank"), (Signal::SIGINT, "launcher"), (Signal::SIGINT, "all")]
-            {
-                let script = format!("dies-{}-{at}-{busy}-{to}.rhai", std::process::id());
-                let place = Place::new(&format!("dies-{busy}-{to}-{at}"))
-                    .with(&script, &format!("write_text(\"ready\", \"\");\n{work}"));
-                let args = ["run", &script, "--ranks", "3", "--threads", "1", "--share-from", "0"];
-                let mut command = place.command(launcher, &args);
-                command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-                let mut child = command.spawn().unwrap();
-                until("ranks begin", || place.0.join("ready").exists() && ranks_of(&script).len() == 3);
-                let own = Pid::from_raw(child.id() as i32);
-                match to {
-                    "rank" => kill(Pid::from_raw(ranks_of(&script)[1]), signal),
-                    "launcher" => kill(own, signal),
-                    _ => killpg(own, signal),
-                }
-                .unwrap();
-                until("all end", || ranks_of(&script).is_empty());
-                let code = child.wait().unwrap().code();
-                assert!(code != Some(0) && (to == "rank" || code == Some(130)), "{busy}, {to}: {code:?}");
-            }
-        }
-    }
 }
 
 #[test]
@@ -530,6 +462,24 @@ fn gauge_fields_do_not_depend_on_ranks() {
                 assert!(written == files(), "{sizes} on {ranks} ranks {grid}: the same files");
             }
         }
+    }
+}
+
+#[test]
+fn long_halos_travel_in_pieces() {
+    let place = Place::new("long").with(
+        "a.rhai",
+        "let u = gauge::reference_field(lattice::hypercubic(12, 12, 12, 4), 0.3);
+         print(gauge::topological_charge(u));
+         print(u.with_link([11, 11, 11, 3], 2, diagonal([-1.0, -1.0, 1.0])).link([11, 11, 11, 3], 2).at(0, 0));
+         let far = 0.0;
+         for site in [0, 63, 64, 1727, 1728, 6911] { far += u.link(site, 1).at(0, 2).im; }
+         print(far);",
+    );
+    for launcher in launchers() {
+        let alone = place.prints(launcher, "1", &[]);
+        assert_eq!(alone, place.prints(launcher, "2", &[]));
+        assert_eq!(alone, place.prints(launcher, "4", &["--grid", "1x1x2x2"]));
     }
 }
 

@@ -39,11 +39,6 @@ impl Boxes {
         self.starts[direction].len() > 2
     }
 
-    /// Rows a cell.
-    pub fn each(&self) -> usize {
-        self.orbitals
-    }
-
     /// Where the boxes of a direction begin, and the end of the last.
     pub fn starts(&self, direction: usize) -> &[usize] {
         &self.starts[direction]
@@ -64,6 +59,22 @@ impl Boxes {
             starts[place]..starts[place + 1]
         };
         self.starts.iter().map(range).collect()
+    }
+
+    /// The ranks of the boxes below and above that of a rank in a direction, around the lattice. Boxes without cells lie nowhere.
+    pub fn beside(&self, rank: usize, direction: usize) -> [usize; 2] {
+        let stride: usize = self.starts[..direction].iter().map(|starts| starts.len() - 1).product();
+        let starts = &self.starts[direction];
+        let parts = starts.len() - 1;
+        let here = rank / stride % parts;
+        let next = |step: usize| {
+            let mut part = (here + step) % parts;
+            while part != here && starts[part] == starts[part + 1] {
+                part = (part + step) % parts;
+            }
+            rank + part * stride - here * stride
+        };
+        [next(parts - 1), next(1)]
     }
 
     pub fn rows_of(&self, rank: usize) -> usize {

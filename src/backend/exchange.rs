@@ -5,7 +5,7 @@
 use std::any::Any;
 
 use super::matrix::{Csr, Indices, Values};
-use super::{BlockVector, Device, Dots, Grid, Kernel, Update};
+use super::{BlockVector, Device, Dots, Grid, Kernel, KernelInfo, Update};
 use crate::error::Result;
 use crate::number::{C64, DType};
 pub use crate::ranks::HostMemory;
@@ -13,12 +13,45 @@ pub use crate::ranks::HostMemory;
 /// Products that are still being computed: they are waited for only when they are asked for.
 pub type Later = Box<dyn FnOnce() -> Result<Dots> + Send>;
 
+/// Rows that travel for a site at a face of a box: two spins of three colours.
+pub const HALF: usize = 6;
+
+/// What has come through the faces of a box: by direction, through the lower and the upper one; none where there is no neighbour.
+pub type Came<'a> = [[Option<&'a [u8]>; 2]; 4];
+
+/// The Wilson-Dirac operator on a box of a lattice whose neighbours are boxes of others. What passes a face is made ready by the
+/// box that it comes from: half-spinors, those that go upwards taken through the link, in the order of the sites across
+/// the face. A product is two passes, over the sites that need nothing from others and over those at faces; a site's sum
+/// has the order that it has without boxes, so that it has the same bits.
+pub trait Faced: Send + Sync {
+    fn info(&self) -> KernelInfo;
+
+    /// Whether an update with `gamma = 0` writes every row.
+    fn overwrites(&self) -> bool;
+
+    /// How many vectors a pass may add.
+    fn most_added(&self) -> usize;
+
+    /// Makes ready what leaves through a face: as many rows a site as [`HALF`] says.
+    fn leave(&self, v: &BlockVector, face: (usize, bool), to: &mut [u8]) -> Result<()>;
+
+    /// One fused pass over the sites away from the faces, or over those at them with what has come.
+    fn pass(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: Besides,
+        came: Option<&Came>,
+    ) -> Result<Dots>;
+}
+
 /// The products of a part's pass: over its own columns, and what others' rows add.
 pub(super) type Products = (Option<Later>, Option<Later>);
 
 /// What a pass computes besides its update.
 #[derive(Clone, Copy)]
-pub(super) enum Besides<'a> {
+pub enum Besides<'a> {
     Nothing,
     /// Both products.
     Dots,

@@ -32,9 +32,9 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
-use exchange::{Halo, HostMemory, Later, Link, Port, VectorShape};
+use exchange::{Faced, Halo, HostMemory, Later, Link, Port, VectorShape};
 use matrix::records::{Handling, Records};
-use matrix::wilson::WilsonSpec;
+use matrix::wilson::{WilsonBox, WilsonSpec};
 use matrix::{Csr, Stencil};
 pub use region::Region;
 use splines::{SplineTable, Splines};
@@ -469,6 +469,12 @@ pub trait Backend: Send + Sync + fmt::Debug {
     /// One part's end of an exchange without the host, for boundary rows `beyond` that have a column for each row brought in;
     /// none where the backend has no such way. Shared-out rows go this way if all parts have one and reach each other.
     fn link(&self, _halo: &Halo, _beyond: &Csr, _shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
+        Ok(None)
+    }
+
+    /// The Wilson operator on a box whose faces have neighbours, with the boundary as half-spinors; none where the backend has no
+    /// such way, so that it is a matrix of boundary rows.
+    fn prepare_box(&self, _part: &WilsonBox) -> Result<Option<Arc<dyn Faced>>> {
         Ok(None)
     }
 

@@ -80,10 +80,11 @@ impl Links {
     pub fn with_link(&self, site: usize, mu: usize, link: Su3) -> Result<Links> {
         let link = checked(link)?;
         let mut u = self.clone();
-        if let Some(place) = self.region().place(site) {
-            u.links_mut()[4 * place + mu] = link;
+        let links = u.links_mut();
+        // All ranks know the link: copies in halos need no exchange.
+        for place in self.region().places_of(site) {
+            links[4 * place + mu] = link;
         }
-        u.renew(mu..mu + 1)?;
         Ok(u)
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::field::Field;
 use super::su3::{self, Su3};
 use crate::backend::matrix::Wrap;
 use crate::backend::matrix::su3::check_links;
@@ -24,7 +25,7 @@ const FILL: usize = 1 << 18;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Links {
     region: Arc<Region>,
-    links: Arc<Vec<Su3>>,
+    links: Field,
     sign: [f64; 4],
     /// Heatbath sweeps that the field has had. The number of a sweep is part of the key of its random numbers.
     sweeps: usize,
@@ -41,7 +42,7 @@ impl Links {
         }
         region.exchange(&mut links, 4, 0..4)?;
         check_links(&region, &links)?;
-        Ok(Links { region, links: Arc::new(links), sign: [1.0; 4], sweeps: 0 })
+        Ok(Links { region, links: Field::new(links), sign: [1.0; 4], sweeps: 0 })
     }
 
     /// The links that a function of place and direction gives.
@@ -54,7 +55,7 @@ impl Links {
         };
         let mut links: Vec<Su3> = (0..count).into_par_iter().map(link).collect();
         region.exchange(&mut links, 4, 0..4)?;
-        Ok(Links { links: Arc::new(links), ..like.clone() })
+        Ok(Links { links: Field::new(links), ..like.clone() })
     }
 
     /// The unit field on a lattice of four directions, all of it in this process.
@@ -76,7 +77,7 @@ impl Links {
             Wrap::Phase(p) => p.re,
             Wrap::Open => 1.0,
         });
-        Ok(Links { region, links: Arc::new(links), sign, sweeps: 0 })
+        Ok(Links { region, links: Field::new(links), sign, sweeps: 0 })
     }
 
     /// The sites whose links this process has.
@@ -106,7 +107,7 @@ impl Links {
 
     /// The links at all places, to change them; see [`Links::renew`].
     pub(super) fn links_mut(&mut self) -> &mut Vec<Su3> {
-        Arc::make_mut(&mut self.links)
+        self.links.links_mut()
     }
 
     /// Renews the halo after links in some directions have changed.
@@ -132,7 +133,7 @@ impl Links {
     /// # Errors
     /// Those of MPI.
     pub fn link(&self, site: usize, mu: usize) -> Result<Su3> {
-        self.region.told(site, |place| *self.at(place, mu))
+        self.links.link(&self.region, site, mu)
     }
 
     /// The place so many steps away in a direction, across the boundary if need be.
@@ -189,7 +190,7 @@ impl Links {
         }
         let all = self.region.all(4, &self.links)?;
         let links = (0..4 * region.places()).map(|at| all[4 * region.number(at / 4) + at % 4]).collect();
-        Ok(Links { region: region.clone(), links: Arc::new(links), ..self.clone() })
+        Ok(Links { region: region.clone(), links: Field::new(links), ..self.clone() })
     }
 
     /// Every link projected onto SU(3) by Gram and Schmidt.
@@ -226,7 +227,7 @@ impl Links {
         }
         Ok(WilsonSpec {
             region: self.region.clone(),
-            links: self.links.clone(),
+            links: self.links.shared(),
             sign: self.sign,
             diagonal: 4.0 + mass,
             gamma5,

@@ -1,6 +1,7 @@
 //! Lattice gauge theory: SU(3) links and where they come from, smearing and flow, observables, files of other programs,
 //! and the overlap operator. The Wilson-Dirac operator itself is in `operator`; kernels are in `backend`.
 
+mod field;
 pub mod files;
 mod flow;
 mod generate;

@@ -273,8 +273,8 @@ pub fn stencils(device: &Device) {
     runner(96).run(&strategy, run).expect("stencils");
     // Lines long enough for the wide paths.
     for dtype in TYPES {
-        for (orbitals, columns) in [(1, 1), (1, 8), (2, 1), (2, 3)] {
-            let stencil = Arc::new(stencil(dtype, &[67, 3], orbitals, 9, 5, true));
+        for (orbitals, columns) in [(1, 1), (1, 8), (2, 1), (2, 3), (4, 1), (8, 1)] {
+            let stencil = Arc::new(stencil(dtype, &[67, 3], orbitals, 9 * orbitals, 5, true));
             let csr = entries(&stencil);
             let spec = MatrixSpec::Stencil(stencil);
             for c in [Update { alpha: 0.7, beta: 0.2, gamma: -1.0 }, Update::PRODUCT] {

@@ -120,7 +120,7 @@ impl<F: Lane> Cells<F> {
             for (distance, turn, factors) in &self.turned {
                 let x: Q = pass.load(at.wrapping_add_signed(*distance));
                 // SAFETY: as above.
-                sum = unsafe { Q::load(factors.as_ptr()) }.mla(x.permute(turn), sum);
+                sum = unsafe { Q::load(factors.as_ptr()) }.mla(x.permute(turn, 0), sum);
             }
             // No closure: what the compiler does not inline has not the instructions that it needs.
             let energies = match on_site {
@@ -234,6 +234,17 @@ impl<'a, F: Lane, P: Pack<F>> Part<'a, F, P> {
         if self.pass.dots {
             self.vv.add_to(&mut sums[lane..]);
             self.wv.add_to(&mut sums[stride + lane..]);
+        }
+    }
+
+    /// The same where all lanes of the pack belong to one column.
+    #[inline(always)]
+    fn add_whole_to(&self, sums: &mut [f64], stride: usize) {
+        if self.pass.dots {
+            let mut lanes = [0.0; 64];
+            self.add_to(&mut lanes, 0, 32);
+            sums[0] += lanes[..32].iter().sum::<f64>();
+            sums[stride] += lanes[32..].iter().sum::<f64>();
         }
     }
 }
@@ -359,7 +370,7 @@ pub(super) fn real_rows<F: Lane, M: Walk<F>>(
     sums: &mut [f64],
 ) {
     in_groups(pass.stride(), range, |lanes, range| {
-        dispatch(isa, lanes.len(), RealBody { matrix, pass, range, lanes, sums: &mut *sums });
+        dispatch(isa, lanes.len(), RealBody(Share { matrix, pass, range, lanes, sums: &mut *sums }));
     });
 }
 
@@ -383,13 +394,16 @@ fn in_groups(lanes: usize, rows: Range<usize>, mut work: impl FnMut(Range<usize>
     }
 }
 
-struct RealBody<'a, F, M> {
+/// Some rows and lanes of a pass over a matrix.
+struct Share<'a, F, M> {
     matrix: &'a M,
     pass: &'a Pass<F>,
     range: Range<usize>,
     lanes: Range<usize>,
     sums: &'a mut [f64],
 }
+
+struct RealBody<'a, F, M>(Share<'a, F, M>);
 
 impl<F: Lane, M: Walk<F>> Body<F> for RealBody<'_, F, M> {
     type Output = ();
@@ -398,29 +412,26 @@ impl<F: Lane, M: Walk<F>> Body<F> for RealBody<'_, F, M> {
     #[inline(always)]
     fn at<P: Pack<F>, Q: Pack<F>>(self) {
         // A stride known to the compiler saves a multiplication for every entry.
-        if self.pass.stride() == P::WIDTH {
-            real_strips::<F, M, P, Q>(self, P::WIDTH);
+        let stride = self.0.pass.stride();
+        if stride == P::WIDTH {
+            real_strips::<F, M, P, Q>(self.0, P::WIDTH);
         } else {
-            let stride = self.pass.stride();
-            real_strips::<F, M, P, Q>(self, stride);
+            real_strips::<F, M, P, Q>(self.0, stride);
         }
     }
 }
 
 #[inline(always)]
-fn real_strips<F: Lane, M: Walk<F>, P: Pack<F>, Q: Pack<F>>(body: RealBody<'_, F, M>, stride: usize) {
-    let RealBody { matrix, pass, range, lanes, sums } = body;
+fn real_strips<F: Lane, M: Walk<F>, P: Pack<F>, Q: Pack<F>>(share: Share<'_, F, M>, stride: usize) {
+    let Share { matrix, pass, range, lanes, sums } = share;
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);
         for lane in lanes.clone().step_by(P::WIDTH) {
             let mut rows = RealRows::<F, P, Q> { part: Part::new(pass), many: Part::new(pass), lane, stride };
             matrix.walk(strip.clone(), &mut rows);
             rows.part.add_to(sums, lane, stride);
-            if stride == 1 && pass.dots {
-                let mut lanes = [0.0; 64];
-                rows.many.add_to(&mut lanes, 0, 32);
-                sums[0] += lanes[..32].iter().sum::<f64>();
-                sums[1] += lanes[32..].iter().sum::<f64>();
+            if stride == 1 {
+                rows.many.add_whole_to(sums, 1);
             }
         }
     }
@@ -530,13 +541,7 @@ impl<T: Scalar<Real: Lane>, P: Pack<T::Real>, Q: Pack<T::Real>> Visit<T> for Pai
     }
 }
 
-struct PairBody<'a, T: Scalar, M> {
-    matrix: &'a M,
-    pass: &'a Pass<T::Real>,
-    range: Range<usize>,
-    sums: &'a mut [f64],
-    scalar: PhantomData<T>,
-}
+struct PairBody<'a, T: Scalar, M>(Share<'a, T::Real, M>, PhantomData<T>);
 
 impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for PairBody<'_, T, M> {
     type Output = ();
@@ -544,17 +549,12 @@ impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for PairBody<'_, T, M> {
 
     #[inline(always)]
     fn at<P: Pack<T::Real>, Q: Pack<T::Real>>(self) {
-        let PairBody { matrix, pass, range, sums, .. } = self;
+        let Share { matrix, pass, range, sums, .. } = self.0;
         for first in range.clone().step_by(REACH) {
             let mut rows = PairRows::<T::Real, P, Q>::new(pass);
             matrix.walk(first..(first + REACH).min(range.end), &mut rows);
             rows.part.add_to(sums, 0, 2);
-            if pass.dots {
-                let mut lanes = [0.0; 64];
-                rows.many.add_to(&mut lanes, 0, 32);
-                sums[0] += lanes[..32].iter().sum::<f64>();
-                sums[2] += lanes[32..].iter().sum::<f64>();
-            }
+            rows.many.add_whole_to(sums, 2);
         }
     }
 }
@@ -568,22 +568,19 @@ pub(super) fn complex_rows<T: Scalar<Real: Lane>, M: Walk<T>>(
     sums: &mut [f64],
 ) {
     if pass.columns == 1 {
-        return dispatch(isa, 2, PairBody { matrix, pass, range, sums, scalar: PhantomData::<T> });
+        return dispatch(
+            isa,
+            2,
+            PairBody(Share { matrix, pass, range, lanes: 0..2, sums }, PhantomData::<T>),
+        );
     }
     in_groups(pass.columns, range, |lanes, range| {
-        let scalar = PhantomData::<T>;
-        dispatch(isa, lanes.len(), ComplexBody { matrix, pass, range, lanes, sums: &mut *sums, scalar });
+        let share = Share { matrix, pass, range, lanes: lanes.clone(), sums: &mut *sums };
+        dispatch(isa, lanes.len(), ComplexBody(share, PhantomData::<T>));
     });
 }
 
-struct ComplexBody<'a, T: Scalar, M> {
-    matrix: &'a M,
-    pass: &'a Pass<T::Real>,
-    range: Range<usize>,
-    lanes: Range<usize>,
-    sums: &'a mut [f64],
-    scalar: PhantomData<T>,
-}
+struct ComplexBody<'a, T: Scalar, M>(Share<'a, T::Real, M>, PhantomData<T>);
 
 impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for ComplexBody<'_, T, M> {
     type Output = ();
@@ -591,21 +588,21 @@ impl<T: Scalar<Real: Lane>, M: Walk<T>> Body<T::Real> for ComplexBody<'_, T, M> 
 
     #[inline(always)]
     fn at<P: Pack<T::Real>, Q: Pack<T::Real>>(self) {
-        if self.pass.columns == P::WIDTH {
-            complex_strips::<T, M, P>(self, P::WIDTH);
+        let columns = self.0.pass.columns;
+        if columns == P::WIDTH {
+            complex_strips::<T, M, P>(self.0, P::WIDTH);
         } else {
-            let columns = self.pass.columns;
-            complex_strips::<T, M, P>(self, columns);
+            complex_strips::<T, M, P>(self.0, columns);
         }
     }
 }
 
 #[inline(always)]
 fn complex_strips<T: Scalar<Real: Lane>, M: Walk<T>, P: Pack<T::Real>>(
-    body: ComplexBody<'_, T, M>,
+    share: Share<'_, T::Real, M>,
     columns: usize,
 ) {
-    let ComplexBody { matrix, pass, range, lanes, sums, .. } = body;
+    let Share { matrix, pass, range, lanes, sums } = share;
     let stride = 2 * columns;
     for first in range.clone().step_by(STRIP) {
         let strip = first..(first + STRIP).min(range.end);

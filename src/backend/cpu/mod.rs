@@ -24,13 +24,15 @@ mod stored;
 mod tall;
 mod threads;
 mod wilson;
+mod wilson_link;
 mod wilson_shape;
 mod wilson_site;
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::backend::exchange::{Halo, Port, VectorShape};
+use crate::backend::exchange::{Faced, Halo, Port, VectorShape};
+use crate::backend::matrix::wilson::WilsonBox;
 use crate::backend::splines::{SplineTable, Splines};
 use crate::backend::{Backend, BlockVector, Kernel, MatrixSpec, Memory, Random, Rows, Storage};
 use crate::error::{Error, Result};
@@ -348,6 +350,10 @@ impl Backend for Cpu {
 
     fn port(&self, halo: &Halo, shape: VectorShape) -> Result<Box<dyn Port>> {
         exchange::port(self, halo, shape)
+    }
+
+    fn prepare_box(&self, part: &WilsonBox) -> Result<Option<Arc<dyn Faced>>> {
+        wilson::prepare_box(self.threads.clone(), self.isa, part).map(Some)
     }
 
     fn splines(&self, table: Arc<SplineTable>) -> Result<Arc<dyn Splines>> {

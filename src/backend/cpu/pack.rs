@@ -24,9 +24,9 @@ pub(in crate::backend) trait Pack<F>: Copy {
     fn swap(self) -> Self;
     /// Lanes among which [`Pack::permute`] takes an instruction a register; 0 if it does nothing.
     const TURNED: usize = 0;
-    /// In every so many lanes, each takes the number that a turn says, which repeats itself within eight.
+    /// In every so many lanes, each takes the number that a turn says. A pack of four lanes is one `half` of the eight.
     #[inline(always)]
-    fn permute(self, _: &Turn) -> Self {
+    fn permute(self, _: &Turn, _half: usize) -> Self {
         self
     }
     /// Half as many numbers from `at` on, each in two neighbouring lanes; a single lane is never filled so.
@@ -131,9 +131,9 @@ impl<R: Register> Pack<R::Real> for R {
     }
     const TURNED: usize = R::TURNED;
     #[inline(always)]
-    fn permute(self, turn: &Turn) -> Self {
+    fn permute(self, turn: &Turn, half: usize) -> Self {
         // SAFETY: as above.
-        unsafe { R::permute(self, turn) }
+        unsafe { R::permute(self, turn, half) }
     }
     #[inline(always)]
     fn add_to(self, sums: &mut [f64]) {
@@ -186,10 +186,15 @@ impl<F: Real, P: Pack<F>> Pack<F> for Pair<P> {
         // SAFETY: the caller's promise, for each half.
         unsafe { Pair(P::twice(at), P::twice(at.add(P::WIDTH / 2))) }
     }
-    const TURNED: usize = P::TURNED;
+    /// Two registers of four are the halves of eight.
+    const TURNED: usize = if P::TURNED == 4 && P::WIDTH == 4 { 8 } else { P::TURNED };
     #[inline(always)]
-    fn permute(self, turn: &Turn) -> Self {
-        Pair(self.0.permute(turn), self.1.permute(turn))
+    fn permute(self, turn: &Turn, half: usize) -> Self {
+        if P::TURNED == Self::TURNED {
+            return Pair(self.0.permute(turn, half), self.1.permute(turn, half));
+        }
+        let (low, high) = if turn.across() { (self.1, self.0) } else { (self.0, self.1) };
+        Pair(low.permute(turn, 0), high.permute(turn, 1))
     }
     #[inline(always)]
     fn add_to(self, sums: &mut [f64]) {

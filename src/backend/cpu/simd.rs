@@ -16,23 +16,33 @@ pub(in crate::backend) fn fetch<F>(at: *const F) {
     let _ = at;
 }
 
-/// Where each of eight lanes takes its number from, for lanes of 64 and, twice over, of 32 bits, and for halves of four lanes of 64.
+/// Where each of eight lanes takes its number from, for lanes of 64 and, twice over, of 32 bits, and for two registers of four
+/// lanes of 64.
 #[derive(Debug, Clone)]
 #[repr(C, align(64))]
 pub(in crate::backend) struct Turn {
     wide: [i64; 8],
     narrow: [i32; 16],
-    halves: [i32; 8],
+    halves: [[i32; 8]; 2],
+    across: bool,
 }
 
 impl Turn {
-    /// Lane `l` takes that of lane `from[l]`.
+    /// Lane `l` takes that of lane `from[l]`. All lanes take from their own half, or all from the other.
     pub fn new(from: [usize; 8]) -> Turn {
+        let half = |h: usize| std::array::from_fn(|l| (2 * (from[4 * h + l / 2] % 4) + l % 2) as i32);
         Turn {
             wide: from.map(|l| l as i64),
             narrow: std::array::from_fn(|l| (l / 8 * 8 + from[l % 8]) as i32),
-            halves: std::array::from_fn(|l| (2 * (from[l / 2] % 4) + l % 2) as i32),
+            halves: [half(0), half(1)],
+            across: from[0] >= 4,
         }
+    }
+
+    /// Whether the halves change places.
+    #[inline(always)]
+    pub fn across(&self) -> bool {
+        self.across
     }
 }
 
@@ -65,8 +75,8 @@ pub(in crate::backend) trait Register: Copy {
     unsafe fn total(self) -> f64;
     /// Lanes among which [`Register::permute`] takes one instruction; 0 if it does nothing.
     const TURNED: usize = 0;
-    /// In every so many lanes, each takes the number that a turn says, which repeats itself within eight.
-    unsafe fn permute(self, _: &Turn) -> Self {
+    /// In every so many lanes, each takes the number that a turn says. A register of four lanes is one `half` of the eight.
+    unsafe fn permute(self, _: &Turn, _half: usize) -> Self {
         self
     }
     /// Half as many reals from `at` on, each in two neighbouring lanes.
@@ -232,9 +242,9 @@ mod x86 {
                 $(
                     const TURNED: usize = $turned;
                     #[inline(always)]
-                    unsafe fn permute(self, turn: &Turn) -> Self {
+                    unsafe fn permute(self, turn: &Turn, half: usize) -> Self {
                         // SAFETY: as above.
-                        unsafe { $permute(self, turn) }
+                        unsafe { $permute(self, turn, half) }
                     }
                     #[inline(always)]
                     unsafe fn twice(at: *const $real) -> Self {
@@ -271,14 +281,14 @@ mod x86 {
 
     #[target_feature(enable = "avx512f")]
     #[inline]
-    unsafe fn permute_8(x: __m512d, turn: &Turn) -> __m512d {
+    unsafe fn permute_8(x: __m512d, turn: &Turn, _half: usize) -> __m512d {
         // SAFETY: eight numbers of 64 bits.
         unsafe { _mm512_permutexvar_pd(_mm512_loadu_si512(turn.wide.as_ptr().cast()), x) }
     }
 
     #[target_feature(enable = "avx512f")]
     #[inline]
-    unsafe fn permute_16(x: __m512, turn: &Turn) -> __m512 {
+    unsafe fn permute_16(x: __m512, turn: &Turn, _half: usize) -> __m512 {
         // SAFETY: sixteen numbers of 32 bits.
         unsafe { _mm512_permutexvar_ps(_mm512_loadu_si512(turn.narrow.as_ptr().cast()), x) }
     }
@@ -322,15 +332,15 @@ mod x86 {
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    unsafe fn permute_4(x: __m256d, turn: &Turn) -> __m256d {
+    unsafe fn permute_4(x: __m256d, turn: &Turn, half: usize) -> __m256d {
         // SAFETY: eight numbers of 32 bits.
-        let halves = unsafe { _mm256_loadu_si256(turn.halves.as_ptr().cast()) };
+        let halves = unsafe { _mm256_loadu_si256(turn.halves[half].as_ptr().cast()) };
         _mm256_castps_pd(_mm256_permutevar8x32_ps(_mm256_castpd_ps(x), halves))
     }
 
     #[target_feature(enable = "avx2")]
     #[inline]
-    unsafe fn permute_8s(x: __m256, turn: &Turn) -> __m256 {
+    unsafe fn permute_8s(x: __m256, turn: &Turn, _half: usize) -> __m256 {
         // SAFETY: eight numbers of 32 bits.
         _mm256_permutevar8x32_ps(x, unsafe { _mm256_loadu_si256(turn.narrow.as_ptr().cast()) })
     }

@@ -167,17 +167,22 @@ fn cells_of<T: Stored>(of_cell: &[Vec<(isize, C64)>]) -> Cells<T::Real> {
         if own.iter().any(|f| *f != 0.0) {
             cells.straight.push((distance, std::array::from_fn(|k| T::Real::from_f64(own[k % lanes]))));
         }
-        let others: Vec<Vec<(usize, f64)>> = there
-            .iter()
-            .enumerate()
-            .map(|(lane, list)| list.iter().copied().filter(|e| e.0 != lane).collect())
-            .collect();
-        for k in 0..others.iter().map(Vec::len).max().unwrap_or(0) {
-            // Lanes without such an entry take their own, times zero.
-            let entry = |lane: usize| others[lane].get(k).copied().unwrap_or((lane, 0.0));
-            let turn = Turn::new(std::array::from_fn(|l| l / lanes * lanes + entry(l % lanes).0));
-            let factors = std::array::from_fn(|l| T::Real::from_f64(entry(l % lanes).1));
-            cells.turned.push((distance, turn, factors));
+        // From the own half of eight lanes, and from the other.
+        for across in [0, 4] {
+            let others: Vec<Vec<(usize, f64)>> = there
+                .iter()
+                .enumerate()
+                .map(|(lane, list)| {
+                    list.iter().copied().filter(|e| e.0 != lane && (e.0 ^ lane) & 4 == across).collect()
+                })
+                .collect();
+            for k in 0..others.iter().map(Vec::len).max().unwrap_or(0) {
+                // Lanes without such an entry take some number, times zero.
+                let entry = |lane: usize| others[lane].get(k).copied().unwrap_or((lane ^ across, 0.0));
+                let turn = Turn::new(std::array::from_fn(|l| l / lanes * lanes + entry(l % lanes).0));
+                let factors = std::array::from_fn(|l| T::Real::from_f64(entry(l % lanes).1));
+                cells.turned.push((distance, turn, factors));
+            }
         }
     }
     cells

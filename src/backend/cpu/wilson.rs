@@ -8,9 +8,10 @@ use std::sync::Arc;
 use super::block::Lane;
 use super::fold::Fold;
 use super::wilson_shape::{MOST_ADDED, WilsonShape};
-use super::wilson_site::{self, Job, Packed};
+use super::wilson_site::{Job, Packed, Work};
 use super::{Isa, Threads, block, block_mut};
-use crate::backend::matrix::wilson::{COMPONENTS, Sites, WilsonSpec};
+use crate::backend::exchange::{Besides, Came, Faced, HALF};
+use crate::backend::matrix::wilson::{COMPONENTS, Sites, Su3, WilsonBox, WilsonSpec};
 use crate::backend::{BlockVector, Dots, Kernel, KernelInfo, Rows, Update, check_update, conformal};
 use crate::error::{Error, Result};
 use crate::number::DType;
@@ -36,18 +37,52 @@ struct PreparedWilson<F> {
     isa: Isa,
 }
 
+/// The links of a site, by its number on the lattice of an operator.
+type LinksOf<'a> = &'a (dyn Fn(usize) -> &'a [Su3] + Sync);
+
 pub(super) fn prepare(threads: Arc<Threads>, isa: Isa, spec: &WilsonSpec) -> Result<Arc<dyn Kernel>> {
     spec.validate()?;
-    if spec.single {
-        Ok(Arc::new(PreparedWilson::<f32>::new(threads, isa, spec)?))
+    let (shape, links) = (WilsonShape::new(spec), |site: usize| &spec.links[4 * site..4 * site + 4]);
+    Ok(if spec.single {
+        Arc::new(PreparedWilson::<f32>::new(threads, isa, spec, shape, &links)?)
     } else {
-        Ok(Arc::new(PreparedWilson::<f64>::new(threads, isa, spec)?))
+        Arc::new(PreparedWilson::<f64>::new(threads, isa, spec, shape, &links)?)
+    })
+}
+
+/// The operator on a box that has neighbours.
+pub(super) fn prepare_box(threads: Arc<Threads>, isa: Isa, part: &WilsonBox) -> Result<Arc<dyn Faced>> {
+    part.spec.validate()?;
+    let (inner, shape) = (part.inner(), WilsonShape::of_box(part));
+    if (0..inner.rows().local / COMPONENTS).any(|site| part.links(site).is_none()) {
+        return Err(Error::internal("links of other sites than those of the vectors"));
     }
+    let links = |site: usize| part.links(site).unwrap_or_default();
+    Ok(if inner.single {
+        Arc::new(PreparedWilson::<f32>::new(threads, isa, &inner, shape, &links)?)
+    } else {
+        Arc::new(PreparedWilson::<f64>::new(threads, isa, &inner, shape, &links)?)
+    })
+}
+
+/// The sites that a pass computes.
+#[derive(Clone, Copy)]
+enum Which<'a> {
+    All,
+    /// Those that need nothing from beyond the box.
+    Inside,
+    /// The others, with what has come.
+    AtFaces(&'a Came<'a>),
 }
 
 impl<F: Packed> PreparedWilson<F> {
-    fn new(threads: Arc<Threads>, isa: Isa, spec: &WilsonSpec) -> Result<Self> {
-        let shape = WilsonShape::new(spec);
+    fn new(
+        threads: Arc<Threads>,
+        isa: Isa,
+        spec: &WilsonSpec,
+        shape: WilsonShape,
+        links_of: LinksOf,
+    ) -> Result<Self> {
         let (reals, lanes) = (spec.compression.reals(), shape.lanes);
         let count = shape.sites() * 4 * reals * lanes;
         let mut links = Aligned::zeros(count).map_err(|_| {
@@ -63,8 +98,8 @@ impl<F: Packed> PreparedWilson<F> {
                 }
                 for lane in 0..lanes {
                     let site = fold.map_or(at, |f| f.row(at * f.per_site, lane) / f.per_site);
-                    for mu in 0..4 {
-                        let kept = spec.compression.encode(&spec.links[4 * site + mu]);
+                    for (mu, link) in links_of(site).iter().enumerate() {
+                        let kept = spec.compression.encode(link);
                         for (r, x) in kept.into_iter().enumerate() {
                             out[(mu * reals + r) * lanes + lane] = F::from_f64(x);
                         }
@@ -77,44 +112,67 @@ impl<F: Packed> PreparedWilson<F> {
         Ok(PreparedWilson { rows: spec.rows(), shape, links, spec, threads, isa })
     }
 
-    fn pass(
-        &self,
-        c: Update,
-        v: &BlockVector,
-        w: &mut BlockVector,
-        plus: &[(f64, &BlockVector)],
-        dots: Option<&mut Dots>,
-    ) -> Result<()> {
-        check_update(self, v, w, dots.is_some())?;
-        for (_, x) in plus {
-            conformal("sum of vectors", x, w)?;
-        }
-        let pointer =
-            |v: &BlockVector| -> Result<*const F> { Ok(F::lanes(block(v)?).ok_or_else(wrong)?.as_ptr()) };
-        let bytes = w.bytes();
-        let columns = v.columns();
-        let mut job = Job {
+    fn numbers(v: &BlockVector) -> Result<&[F]> {
+        F::lanes(block(v)?).ok_or_else(wrong)
+    }
+
+    /// A job that reads a vector, and does nothing besides.
+    fn job(&self, v: &BlockVector) -> Result<Job<'_, F>> {
+        Ok(Job {
             shape: &self.shape,
             links: self.links.as_ptr(),
             reals: self.spec.compression.reals(),
-            columns,
-            alpha: c.alpha,
+            columns: v.columns(),
+            alpha: 1.0,
             diagonal: self.spec.diagonal,
             gamma5: self.spec.gamma5,
             adjoint: self.spec.adjoint,
             sites: self.spec.sites,
-            beta: c.beta,
-            gamma: c.gamma,
-            v: pointer(v)?,
-            w: F::lanes_mut(block_mut(w)?).ok_or_else(wrong)?.as_mut_ptr(),
+            beta: 0.0,
+            gamma: 0.0,
+            v: Self::numbers(v)?.as_ptr(),
+            w: std::ptr::null_mut(),
             plus: [(F::default(), std::ptr::null()); MOST_ADDED],
-            added: plus.len(),
-            dots: dots.is_some(),
-            stream: c.gamma == 0.0 && bytes > STREAM && self.spec.sites == Sites::All,
-        };
-        for (slot, (factor, x)) in job.plus.iter_mut().zip(plus) {
-            *slot = (F::from_f64(*factor), pointer(x)?);
+            added: 0,
+            dots: false,
+            stream: false,
+            came: [[std::ptr::null(); 2]; 4],
+        })
+    }
+
+    fn compute(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: Besides,
+        which: Which,
+    ) -> Result<Dots> {
+        check_update(self, v, w, besides.dots())?;
+        let (bytes, columns) = (w.bytes(), v.columns());
+        let mut job = self.job(v)?;
+        if let Besides::Plus(plus) = besides {
+            job.added = plus.len();
+            for (slot, (factor, x)) in job.plus.iter_mut().zip(plus) {
+                conformal("sum of vectors", x, w)?;
+                *slot = (F::from_f64(*factor), Self::numbers(x)?.as_ptr());
+            }
         }
+        if job.added > MOST_ADDED {
+            return Err(Error::internal(format!("{} vectors added in one pass", job.added)));
+        }
+        if let Which::AtFaces(came) = which {
+            for (d, face) in (0..4).flat_map(|d| [(d, 0), (d, 1)]).filter(|(d, _)| self.shape.cut[*d]) {
+                let numbers: Option<&[F]> = came[d][face].map(bytemuck::cast_slice);
+                let fits = numbers.filter(|numbers| numbers.len() >= self.reals_across(d) * columns);
+                job.came[d][face] =
+                    fits.ok_or_else(|| Error::internal("a face without its spinors"))?.as_ptr();
+            }
+        }
+        (job.alpha, job.beta, job.gamma) = (c.alpha, c.beta, c.gamma);
+        job.w = F::lanes_mut(block_mut(w)?).ok_or_else(wrong)?.as_mut_ptr();
+        job.dots = besides.dots();
+        job.stream = c.gamma == 0.0 && bytes > STREAM && self.spec.sites == Sites::All;
         let together = (LINE / (self.shape.lanes * size_of::<F>())).max(1);
         let items = Tiles::new(&self.shape, together * size_of::<F>(), self.threads.count());
         let work = items.plane * items.thick * self.shape.lanes * columns * 16;
@@ -126,21 +184,27 @@ impl<F: Packed> PreparedWilson<F> {
                     if self.threads.stopped() {
                         break;
                     }
-                    for sites in items.planes(item) {
+                    for range in items.planes(item).flat_map(|plane| items.chosen(plane, which)) {
                         for column in first..columns.min(first + together) {
-                            wilson_site::run(self.isa, &job, column, sites.clone(), &mut sums);
+                            let (range, sums) = (range.clone(), &mut sums[..]);
+                            F::run(self.isa, &job, Work::Sites { column, range, sums });
                         }
                     }
                 }
             }
             sums
         })?;
-        if let Some(dots) = dots {
-            let column = |at: usize| sums.iter().map(|s| s[at]).sum::<f64>();
-            dots.vv = (0..columns).map(column).collect();
-            dots.wv = (columns..2 * columns).map(column).collect();
+        if !besides.dots() {
+            return Ok(Dots::default());
         }
-        Ok(())
+        let column = |at: usize| sums.iter().map(|s| s[at]).sum::<f64>();
+        let (vv, wv) = ((0..columns).map(column).collect(), (columns..2 * columns).map(column).collect());
+        Ok(Dots { vv, wv, partial: false })
+    }
+
+    /// Reals a column that pass a face.
+    fn reals_across(&self, d: usize) -> usize {
+        self.shape.places_across(d) * self.shape.lanes_across(d) * 2 * HALF
     }
 }
 
@@ -152,6 +216,7 @@ fn wrong() -> Error {
 /// a neighbour is still in the caches when its own turn comes.
 struct Tiles {
     part: [usize; 4],
+    cut: [bool; 4],
     /// Sites of a plane.
     plane: usize,
     /// Planes of a tile.
@@ -165,20 +230,91 @@ impl Tiles {
         let plane = part[0] * part[1];
         let spinors = plane * shape.lanes * 24 * bytes;
         let thick = (SLAB / spinors.max(1)).clamp(1, part[2].div_ceil(workers).max(1));
-        Tiles { part, plane, thick, tiles: part[2].div_ceil(thick) }
+        Tiles { part, cut: shape.cut, plane, thick, tiles: part[2].div_ceil(thick) }
     }
 
     fn count(&self) -> usize {
         self.tiles * self.part[3]
     }
 
-    /// The planes of a piece of work, as ranges of sites.
-    fn planes(&self, item: usize) -> impl Iterator<Item = Range<usize>> {
-        let (tile, x3, plane) = (item / self.part[3], item % self.part[3], self.plane);
+    /// The planes of a piece of work: their coordinates in the third and fourth direction.
+    fn planes(&self, item: usize) -> impl Iterator<Item = [usize; 2]> {
+        let (tile, x3) = (item / self.part[3], item % self.part[3]);
         let first = tile * self.thick;
         let last = (first + self.thick).min(self.part[2]);
-        let base = x3 * self.part[2];
-        (first..last).map(move |x2| (base + x2) * plane..(base + x2 + 1) * plane)
+        (first..last).map(move |x2| [x2, x3])
+    }
+
+    /// Of a plane the sites that a pass computes, as ranges. Of a fold one lane at a face is enough for a site to be there.
+    fn chosen(&self, [x2, x3]: [usize; 2], which: Which) -> Vec<Range<usize>> {
+        let first = (x3 * self.part[2] + x2) * self.plane;
+        let whole = first..first + self.plane;
+        let outer = |d: usize, x: usize| self.cut[d] && (x == 0 || x + 1 == self.part[d]);
+        let (inside, rows) = match which {
+            Which::All => return vec![whole],
+            Which::Inside => (true, outer(2, x2) || outer(3, x3)),
+            Which::AtFaces(_) => (false, outer(2, x2) || outer(3, x3)),
+        };
+        if rows || !(self.cut[0] || self.cut[1]) {
+            return if rows != inside { vec![whole] } else { Vec::new() };
+        }
+        let n = self.part[0];
+        let of_row = |x1: usize| {
+            let row = first + x1 * n..first + (x1 + 1) * n;
+            let inner = row.start + 1..row.end.max(row.start + 2) - 1;
+            match (outer(1, x1), self.cut[0]) {
+                (false, true) if inside => vec![inner],
+                (false, true) => {
+                    let last = row.end - 1;
+                    let mut ends = vec![row.start..row.start + 1, last..row.end];
+                    ends.dedup();
+                    ends
+                }
+                (outer, _) if outer != inside => vec![row],
+                _ => Vec::new(),
+            }
+        };
+        (0..self.part[1]).flat_map(of_row).collect()
+    }
+}
+
+impl<F: Packed> Faced for PreparedWilson<F> {
+    fn info(&self) -> KernelInfo {
+        Kernel::info(self)
+    }
+
+    fn overwrites(&self) -> bool {
+        Kernel::overwrites(self)
+    }
+
+    fn most_added(&self) -> usize {
+        MOST_ADDED
+    }
+
+    fn leave(&self, v: &BlockVector, face: (usize, bool), to: &mut [u8]) -> Result<()> {
+        let (job, d) = (self.job(v)?, face.0);
+        let places = self.shape.places_across(d);
+        let each = self.reals_across(d) / places.max(1) * job.columns;
+        let fits = v.rows() == self.rows && v.dtype() == Kernel::dtype(self);
+        let to: &mut [F] = bytemuck::cast_slice_mut(to);
+        if !fits || to.len() != places * each {
+            return Err(Error::internal("spinors that do not fit a face"));
+        }
+        self.threads.run(&self.threads.ranges(places, 8 * each), each, to, |range, to| {
+            F::run(self.isa, &job, Work::Leave { face, range, to });
+        })?;
+        Ok(())
+    }
+
+    fn pass(
+        &self,
+        c: Update,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: Besides,
+        came: Option<&Came>,
+    ) -> Result<Dots> {
+        self.compute(c, v, w, besides, came.map_or(Which::Inside, Which::AtFaces))
     }
 }
 
@@ -199,7 +335,12 @@ impl<F: Packed> Kernel for PreparedWilson<F> {
     }
 
     fn update(&self, c: Update, v: &BlockVector, w: &mut BlockVector, dots: Option<&mut Dots>) -> Result<()> {
-        self.pass(c, v, w, &[], dots)
+        let besides = if dots.is_some() { Besides::Dots } else { Besides::Nothing };
+        let found = self.compute(c, v, w, besides, Which::All)?;
+        if let Some(dots) = dots {
+            *dots = found;
+        }
+        Ok(())
     }
 
     fn update_plus(
@@ -209,7 +350,8 @@ impl<F: Packed> Kernel for PreparedWilson<F> {
         w: &mut BlockVector,
         plus: &[(f64, &BlockVector)],
     ) -> Option<Result<()>> {
-        (plus.len() <= MOST_ADDED).then(|| self.pass(c, v, w, plus, None))
+        let added = || self.compute(c, v, w, Besides::Plus(plus), Which::All).map(drop);
+        (plus.len() <= MOST_ADDED).then(added)
     }
 
     fn overwrites(&self) -> bool {

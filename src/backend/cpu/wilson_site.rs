@@ -1,12 +1,13 @@
-//! One site of the Wilson-Dirac operator in all lanes: half-spinor projection, links from 18, 12 or 8 reals, products
-//! with them, and the sum with whatever vectors a pass adds.
+//! One site of the Wilson-Dirac operator in all lanes: half-spinor projection, products with links, and the sum with whatever
+//! vectors a pass adds; and what leaves a box through its faces.
 
 use std::ops::Range;
 
 use super::Isa;
 use super::block::Lane;
 use super::simd::{Register, fetch};
-use super::wilson_shape::{MOST_ADDED, WilsonShape};
+use super::wilson_link::{C, link};
+use super::wilson_shape::{Across, MOST_ADDED, WilsonShape};
 use crate::backend::matrix::wilson::{COMPONENTS, Sites};
 use crate::number::Real;
 
@@ -30,6 +31,16 @@ pub(super) struct Job<'a, F> {
     pub added: usize,
     pub dots: bool,
     pub stream: bool,
+    /// Half-spinors that have come through the lower and the upper face of each direction; null where there are none.
+    pub came: [[*const F; 2]; 4],
+}
+
+/// What a worker does with a job.
+pub(super) enum Work<'a, F> {
+    /// Computes a range of sites of a column, and adds their products to the sums.
+    Sites { column: usize, range: Range<usize>, sums: &'a mut [f64] },
+    /// Makes what leaves through a face (direction, whether the upper one) at a range of places across it, for all columns.
+    Leave { face: (usize, bool), range: Range<usize>, to: &'a mut [F] },
 }
 
 // SAFETY: workers read the vectors and write disjoint sites of `w`, as the type's promise says.
@@ -37,163 +48,8 @@ unsafe impl<F: Send> Send for Job<'_, F> {}
 // SAFETY: as above.
 unsafe impl<F: Sync> Sync for Job<'_, F> {}
 
-/// A pack of complex numbers.
-#[derive(Clone, Copy)]
-struct C<P> {
-    re: P,
-    im: P,
-}
-
 /// Two spins of three colours.
 type Half<P> = [[C<P>; 3]; 2];
-
-impl<P: Register> C<P> {
-    /// # Safety
-    /// As for [`Register`]; so below.
-    #[inline(always)]
-    unsafe fn load(at: *const P::Real, im: usize) -> Self {
-        // SAFETY: the caller's promise; so below.
-        unsafe { C { re: P::load(at), im: P::load(at.add(im)) } }
-    }
-
-    #[inline(always)]
-    unsafe fn zero() -> Self {
-        // SAFETY: as above.
-        unsafe {
-            let z = P::splat(Default::default());
-            C { re: z, im: z }
-        }
-    }
-
-    /// `self + s b` with a real pack.
-    #[inline(always)]
-    unsafe fn plus(self, s: P, b: Self) -> Self {
-        // SAFETY: as above.
-        unsafe { C { re: s.fma(b.re, self.re), im: s.fma(b.im, self.im) } }
-    }
-
-    /// `self - s b`.
-    #[inline(always)]
-    unsafe fn minus(self, s: P, b: Self) -> Self {
-        // SAFETY: as above.
-        unsafe { C { re: s.nma(b.re, self.re), im: s.nma(b.im, self.im) } }
-    }
-
-    /// `self + i s b`.
-    #[inline(always)]
-    unsafe fn plus_i(self, s: P, b: Self) -> Self {
-        // SAFETY: as above.
-        unsafe { C { re: s.nma(b.im, self.re), im: s.fma(b.re, self.im) } }
-    }
-
-    /// `self - i s b`.
-    #[inline(always)]
-    unsafe fn minus_i(self, s: P, b: Self) -> Self {
-        // SAFETY: as above.
-        unsafe { C { re: s.fma(b.im, self.re), im: s.nma(b.re, self.im) } }
-    }
-
-    #[inline(always)]
-    unsafe fn add(self, b: Self) -> Self {
-        // SAFETY: as above.
-        unsafe { C { re: self.re.add(b.re), im: self.im.add(b.im) } }
-    }
-
-    #[inline(always)]
-    unsafe fn mul(self, b: Self) -> Self {
-        // SAFETY: as above.
-        unsafe { C { re: self.im.nma(b.im, self.re.mul(b.re)), im: self.im.fma(b.re, self.re.mul(b.im)) } }
-    }
-
-    /// `self + a b`.
-    #[inline(always)]
-    unsafe fn mla(self, a: Self, b: Self) -> Self {
-        // SAFETY: as above.
-        unsafe {
-            C { re: a.im.nma(b.im, a.re.fma(b.re, self.re)), im: a.im.fma(b.re, a.re.fma(b.im, self.im)) }
-        }
-    }
-
-    /// `self + conj(a) b`.
-    #[inline(always)]
-    unsafe fn mla_conj(self, a: Self, b: Self) -> Self {
-        // SAFETY: as above.
-        unsafe {
-            C { re: a.im.fma(b.im, a.re.fma(b.re, self.re)), im: a.im.nma(b.re, a.re.fma(b.im, self.im)) }
-        }
-    }
-
-    /// `conj(a b - c d)`.
-    #[inline(always)]
-    unsafe fn cross(a: Self, b: Self, c: Self, d: Self) -> Self {
-        // SAFETY: as above.
-        unsafe {
-            let re = a.re.mul(b.re);
-            let re = c.re.nma(d.re, a.im.nma(b.im, re));
-            let im = c.re.mul(d.im);
-            let im = a.im.nma(b.re, a.re.nma(b.im, c.im.fma(d.re, im)));
-            C { re: c.im.fma(d.im, re), im }
-        }
-    }
-}
-
-/// The rows of a link from `N` packs of reals, `lanes` reals apart.
-#[inline(always)]
-unsafe fn link<P: Register, const N: usize>(at: *const P::Real, lanes: usize) -> [C<P>; 9] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let z = |k: usize| C { re: P::load(at.add(2 * k * lanes)), im: P::load(at.add((2 * k + 1) * lanes)) };
-        let mut u = [C::zero(); 9];
-        match N {
-            18 => {
-                for (k, u) in u.iter_mut().enumerate() {
-                    *u = z(k);
-                }
-                return u;
-            }
-            12 => {
-                for (k, u) in u.iter_mut().take(6).enumerate() {
-                    *u = z(k);
-                }
-            }
-            _ => {
-                // See `decode8` in backend/matrix/wilson.rs.
-                let real = |k: usize| P::load(at.add(k * lanes));
-                let one = P::splat(P::Real::from_f64(1.0));
-                let two = one.add(one);
-                let (a2, a3, t, y) = (z(0), z(1), real(4), [real(5), real(6), real(7)]);
-                let rest = a2.im.nma(a2.im, a2.re.nma(a2.re, one));
-                let rest = a3.im.nma(a3.im, a3.re.nma(a3.re, rest));
-                // Rounding may leave less than nothing; the square keeps the root real, and its error was measured.
-                let modulus = rest.mul(rest).sqrt().sqrt();
-                let tt = t.mul(t);
-                let inverse = one.div(one.add(tt));
-                let half = C { re: one.sub(tt).mul(inverse), im: two.mul(t).mul(inverse) };
-                let phase = half.mul(half);
-                let y2 = y[2].fma(y[2], y[1].fma(y[1], y[0].mul(y[0])));
-                let scale = one.div(one.add(y2));
-                let twice = two.mul(scale);
-                let none = P::splat(Default::default());
-                let back = C { re: half.re, im: none.sub(half.im) };
-                let alpha = C { re: one.sub(y2).mul(scale), im: y[2].mul(twice) }.mul(back);
-                let beta = C { re: y[1].mul(twice), im: y[0].mul(twice) }.mul(back);
-                let along = C::zero().mla_conj(a2, alpha).mla_conj(a3, beta);
-                let share = none.sub(one.div(one.add(modulus)));
-                let kappa = C { re: along.re.mul(share), im: along.im.mul(share) };
-                u[0] = C { re: phase.re.mul(modulus), im: phase.im.mul(modulus) };
-                (u[1], u[2]) = (a2, a3);
-                let first = along.mul(phase);
-                u[3] = C { re: none.sub(first.re), im: none.sub(first.im) };
-                u[4] = alpha.mla(kappa, a2);
-                u[5] = beta.mla(kappa, a3);
-            }
-        }
-        u[6] = C::cross(u[1], u[5], u[2], u[4]);
-        u[7] = C::cross(u[2], u[3], u[0], u[5]);
-        u[8] = C::cross(u[0], u[4], u[1], u[3]);
-        u
-    }
-}
 
 /// The upper two spins of (1 + s g_mu) psi.
 #[inline(always)]
@@ -219,6 +75,45 @@ unsafe fn project<P: Register, const MU: usize>(
     }
 }
 
+/// One colour of half-spinors that a link takes along, `U h` or `U^+ h`.
+#[inline(always)]
+unsafe fn times<P: Register, const DAGGER: bool>(u: &[C<P>; 9], h: &Half<P>, i: usize) -> [C<P>; 2] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut r = [C::zero(); 2];
+        for spin in 0..2 {
+            let h = &h[spin];
+            r[spin] = if DAGGER {
+                C::zero().mla_conj(u[i], h[0]).mla_conj(u[3 + i], h[1]).mla_conj(u[6 + i], h[2])
+            } else {
+                u[3 * i].mul(h[0]).mla(u[3 * i + 1], h[1]).mla(u[3 * i + 2], h[2])
+            };
+        }
+        r
+    }
+}
+
+/// Adds all four spins of (1 + s g_mu) that follow from the upper two, of one colour.
+#[inline(always)]
+unsafe fn complete<P: Register, const MU: usize>(
+    sum: &mut [[C<P>; 3]; 4],
+    i: usize,
+    [a, b]: [C<P>; 2],
+    s: P,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        sum[0][i] = sum[0][i].add(a);
+        sum[1][i] = sum[1][i].add(b);
+        (sum[2][i], sum[3][i]) = match MU {
+            0 => (sum[2][i].minus_i(s, b), sum[3][i].minus_i(s, a)),
+            1 => (sum[2][i].plus(s, b), sum[3][i].minus(s, a)),
+            2 => (sum[2][i].minus_i(s, a), sum[3][i].plus_i(s, b)),
+            _ => (sum[2][i].plus(s, a), sum[3][i].plus(s, b)),
+        };
+    }
+}
+
 /// Takes half-spinors through a link, `U h` or `U^+ h`, and adds all four spins of (1 + s g_mu) that follow; colour by
 /// colour, so that few numbers are in flight. `turn` is what a product undergoes that crosses a cut.
 #[inline(always)]
@@ -232,26 +127,13 @@ unsafe fn through<P: Register, const MU: usize, const DAGGER: bool>(
     // SAFETY: the caller's promise.
     unsafe {
         for i in 0..3 {
-            let mut r = [C::zero(); 2];
-            for (r, h) in r.iter_mut().zip(h) {
-                *r = if DAGGER {
-                    C::zero().mla_conj(u[i], h[0]).mla_conj(u[3 + i], h[1]).mla_conj(u[6 + i], h[2])
-                } else {
-                    u[3 * i].mul(h[0]).mla(u[3 * i + 1], h[1]).mla(u[3 * i + 2], h[2])
-                };
-                if let Some((bit, sign)) = turn {
-                    *r = cross(*r, bit, sign);
+            let mut r = times::<P, DAGGER>(u, h, i);
+            if let Some((bit, sign)) = turn {
+                for spin in 0..2 {
+                    r[spin] = cross(r[spin], bit, sign);
                 }
             }
-            let [a, b] = r;
-            sum[0][i] = sum[0][i].add(a);
-            sum[1][i] = sum[1][i].add(b);
-            (sum[2][i], sum[3][i]) = match MU {
-                0 => (sum[2][i].minus_i(s, b), sum[3][i].minus_i(s, a)),
-                1 => (sum[2][i].plus(s, b), sum[3][i].minus(s, a)),
-                2 => (sum[2][i].minus_i(s, a), sum[3][i].plus_i(s, b)),
-                _ => (sum[2][i].plus(s, a), sum[3][i].plus(s, b)),
-            };
+            complete::<P, MU>(sum, i, r, s);
         }
     }
 }
@@ -265,6 +147,40 @@ unsafe fn cross<P: Register>(mut z: C<P>, bit: usize, sign: P) -> C<P> {
             z = C { re: z.re.swap(bit), im: z.im.swap(bit) };
         }
         C { re: z.re.mul(sign), im: z.im.mul(sign) }
+    }
+}
+
+/// The lanes of a pack that are at a face, from where they stand together; those between stay as `pack` has them.
+#[inline(always)]
+unsafe fn arrived<P: Register>(from: *const P::Real, across: Across, pack: &mut [P::Real; 16]) -> P {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if across.run == P::LANES {
+            return P::load(from);
+        }
+        for at in 0..across.runs * across.run {
+            let lane = across.lane + at + (at & !(across.run - 1));
+            pack[lane % P::LANES] = *from.add(at);
+        }
+        P::load(pack.as_ptr())
+    }
+}
+
+/// The way back: the lanes at a face, put together.
+#[inline(always)]
+unsafe fn depart<P: Register>(x: P, across: Across, to: &mut [P::Real]) {
+    let to = &mut to[..across.runs * across.run];
+    // SAFETY: a run of all lanes has room for them, and no register has more than the array.
+    unsafe {
+        if across.run == P::LANES {
+            return x.store(to.as_mut_ptr());
+        }
+        let mut pack = [<P::Real as Default>::default(); 16];
+        x.store(pack.as_mut_ptr());
+        for (at, to) in to.iter_mut().enumerate() {
+            let lane = across.lane + at + (at & !(across.run - 1));
+            *to = pack[lane % P::LANES];
+        }
     }
 }
 
@@ -317,7 +233,17 @@ impl<P: Register> Run<'_, P> {
             let mut h = project::<P, MU>(spinor(there, its), self.step, self.im, self.forward);
             if edge {
                 let sign = sign(0);
-                h.iter_mut().flatten().for_each(|z| *z = cross(*z, bit, sign));
+                // What would have come from beyond the box is zero so far. No closures and no iterators over packs: what the
+                // compiler does not inline has not the instructions that it needs.
+                let came = self.came::<MU>(true, site, stride, chunk, column);
+                for spin in 0..2 {
+                    for colour in 0..3 {
+                        h[spin][colour] = cross(h[spin][colour], bit, sign);
+                        if let Some(came) = &came {
+                            h[spin][colour] = h[spin][colour].add(came[spin][colour]);
+                        }
+                    }
+                }
             }
             let u = link::<P, N>(link_at(site, chunk), lanes);
             through::<P, MU, false>(sum, &u, &h, self.forward, None);
@@ -329,6 +255,106 @@ impl<P: Register> Run<'_, P> {
             let u = link::<P, N>(link_at(there, its), lanes);
             let turn = if edge { Some((bit, sign(1))) } else { None };
             through::<P, MU, true>(sum, &u, &h, self.backward, turn);
+            if edge && let Some(came) = self.came::<MU>(false, site, stride, chunk, column) {
+                for i in 0..3 {
+                    complete::<P, MU>(sum, i, [came[0][i], came[1][i]], self.backward);
+                }
+            }
+        }
+    }
+
+    /// The half-spinors that have come through a face to a site, zero in lanes whose sites are elsewhere; none where the box has no
+    /// neighbour.
+    #[inline(always)]
+    unsafe fn came<const MU: usize>(
+        &self,
+        upper: bool,
+        site: usize,
+        stride: usize,
+        chunk: usize,
+        column: usize,
+    ) -> Option<Half<P>> {
+        let (job, shape) = (self.job, self.job.shape);
+        let from = job.came[MU][usize::from(upper)];
+        if from.is_null() {
+            return None;
+        }
+        let across = shape.across(MU, upper, chunk, P::LANES)?;
+        let lanes = shape.lanes_across(MU);
+        let place = site % stride + site / (stride * shape.part[MU]) * stride;
+        // SAFETY: a face has as many places as sites across it, with all columns.
+        unsafe {
+            let base = from.add((place * job.columns + column) * COMPONENTS * lanes + across.at);
+            // Lanes between the runs stay zero.
+            let mut pack = [<P::Real as Default>::default(); 16];
+            let mut h = [[C::zero(); 3]; 2];
+            for k in 0..6 {
+                let re = arrived(base.add(2 * k * lanes), across, &mut pack);
+                let im = arrived(base.add((2 * k + 1) * lanes), across, &mut pack);
+                h[k / 3][k % 3] = C { re, im };
+            }
+            Some(h)
+        }
+    }
+
+    /// What leaves the box in a direction, at some places across it.
+    #[inline(always)]
+    unsafe fn leave<const MU: usize, const N: usize>(
+        &self,
+        upper: bool,
+        range: Range<usize>,
+        to: &mut [P::Real],
+    ) {
+        let (job, shape) = (self.job, self.job.shape);
+        let stride: usize = shape.part[..MU].iter().product();
+        let (n, lanes, of_face) = (shape.part[MU], shape.lanes, shape.lanes_across(MU));
+        // SAFETY: sites are inside the part, chunks inside the lanes.
+        unsafe {
+            let s = if upper { self.backward } else { self.forward };
+            let sign = P::splat(P::Real::from_f64(shape.leave[MU][usize::from(upper)]));
+            for (place, to) in range.zip(to.chunks_exact_mut(job.columns * COMPONENTS * of_face)) {
+                let first = place % stride + place / stride * stride * n;
+                let site = if upper { first + (n - 1) * stride } else { first };
+                for (column, to) in to.chunks_exact_mut(COMPONENTS * of_face).enumerate() {
+                    for chunk in 0..lanes / P::LANES {
+                        let Some(across) = shape.across(MU, upper, chunk, P::LANES) else { continue };
+                        let base = site * COMPONENTS * self.step + column * lanes + chunk * P::LANES;
+                        let h = project::<P, MU>(job.v.add(base), self.step, self.im, s);
+                        let u = link::<P, N>(
+                            job.links.add((4 * site + MU) * N * lanes + chunk * P::LANES),
+                            lanes,
+                        );
+                        for i in 0..3 {
+                            // Only what goes upwards meets the link of this site.
+                            let r = if upper { times::<P, true>(&u, &h, i) } else { [h[0][i], h[1][i]] };
+                            for spin in 0..2 {
+                                let k = 2 * (3 * spin + i);
+                                let (re, im) = (r[spin].re.mul(sign), r[spin].im.mul(sign));
+                                depart(re, across, &mut to[k * of_face + across.at..]);
+                                depart(im, across, &mut to[(k + 1) * of_face + across.at..]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for [`Register`].
+    #[inline(always)]
+    unsafe fn work<const N: usize>(&self, work: Work<'_, P::Real>) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            match work {
+                Work::Sites { column, range, sums } => self.sites::<N>(column, range, sums),
+                Work::Leave { face: (mu, upper), range, to } => match mu {
+                    0 => self.leave::<0, N>(upper, range, to),
+                    1 => self.leave::<1, N>(upper, range, to),
+                    2 => self.leave::<2, N>(upper, range, to),
+                    _ => self.leave::<3, N>(upper, range, to),
+                },
+            }
         }
     }
 
@@ -447,16 +473,16 @@ impl<P: Register> Run<'_, P> {
 /// # Safety
 /// As for [`Register`].
 #[inline(always)]
-unsafe fn start<P: Register>(job: &Job<'_, P::Real>, column: usize, range: Range<usize>, sums: &mut [f64]) {
+unsafe fn start<P: Register>(job: &Job<'_, P::Real>, work: Work<'_, P::Real>) {
     // SAFETY: the caller's promise.
     unsafe {
         let sign = |x: f64| P::splat(P::Real::from_f64(if job.adjoint { -x } else { x }));
         let im = job.columns * job.shape.lanes;
         let run = Run::<P> { job, step: 2 * im, im, forward: sign(-1.0), backward: sign(1.0) };
         match job.reals {
-            18 => run.sites::<18>(column, range, sums),
-            12 => run.sites::<12>(column, range, sums),
-            _ => run.sites::<8>(column, range, sums),
+            18 => run.work::<18>(work),
+            12 => run.work::<12>(work),
+            _ => run.work::<8>(work),
         }
     }
 }
@@ -466,14 +492,9 @@ macro_rules! compiled {
     ($name:ident, $pack:ty, $features:literal) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
-        unsafe fn $name(
-            job: &Job<'_, <$pack as Register>::Real>,
-            column: usize,
-            range: Range<usize>,
-            sums: &mut [f64],
-        ) {
+        unsafe fn $name(job: &Job<'_, <$pack as Register>::Real>, work: Work<'_, <$pack as Register>::Real>) {
             // SAFETY: the instructions are enabled here.
-            unsafe { start::<$pack>(job, column, range, sums) }
+            unsafe { start::<$pack>(job, work) }
             // Stores past the caches are ordered before the threads meet.
             std::arch::x86_64::_mm_sfence();
         }
@@ -487,30 +508,30 @@ compiled!(single_256, std::arch::x86_64::__m256, "avx2,fma");
 
 /// Packs of either precision.
 pub(super) trait Packed: Lane {
-    /// The sites of a range, with the widest pack that the processor has and the lanes fill.
-    fn run(isa: Isa, job: &Job<'_, Self>, column: usize, range: Range<usize>, sums: &mut [f64]);
+    /// Work with the widest pack that the processor has and the lanes fill.
+    fn run(isa: Isa, job: &Job<'_, Self>, work: Work<'_, Self>);
 }
 
 macro_rules! packed {
     ($t:ty, $wide:ident $wide_lanes:literal, $narrow:ident $narrow_lanes:literal) => {
         impl Packed for $t {
-            fn run(isa: Isa, job: &Job<'_, $t>, column: usize, range: Range<usize>, sums: &mut [f64]) {
+            fn run(isa: Isa, job: &Job<'_, $t>, work: Work<'_, $t>) {
                 #[cfg(target_arch = "x86_64")]
                 {
                     let lanes = job.shape.lanes;
                     // SAFETY: the processor has the instructions, as `isa` says, and packs divide the lanes.
                     unsafe {
                         if isa >= Isa::Avx512 && lanes >= $wide_lanes {
-                            return $wide(job, column, range, sums);
+                            return $wide(job, work);
                         }
                         if isa >= Isa::Avx2 && lanes >= $narrow_lanes {
-                            return $narrow(job, column, range, sums);
+                            return $narrow(job, work);
                         }
                     }
                 }
                 let _ = isa;
                 // SAFETY: single reals need no instructions.
-                unsafe { start::<$t>(job, column, range, sums) }
+                unsafe { start::<$t>(job, work) }
             }
         }
     };
@@ -518,14 +539,3 @@ macro_rules! packed {
 
 packed!(f64, double_512 8, double_256 4);
 packed!(f32, single_512 16, single_256 8);
-
-/// The sites of a range.
-pub(super) fn run<F: Packed>(
-    isa: Isa,
-    job: &Job<'_, F>,
-    column: usize,
-    range: Range<usize>,
-    sums: &mut [f64],
-) {
-    F::run(isa, job, column, range, sums)
-}

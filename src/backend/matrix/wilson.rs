@@ -137,6 +137,12 @@ impl WilsonSpec {
         Rows::on(Grid { dims: self.dims(), per_site: COMPONENTS })
     }
 
+    /// The links of a site, by its number in the lattice; none if they are not here.
+    fn links_of(&self, site: usize) -> Option<&[Su3]> {
+        let here = self.region.place(site)?;
+        Some(&self.links[4 * here..4 * here + 4])
+    }
+
     /// The operator on a box of the lattice, which fermions do not leave where it ends within the lattice. What they would bring
     /// from beyond comes as entries: row in the box, what `place` makes of the row of the whole lattice, value; rows and places
     /// ascend, none twice. None where the links of the box are not here.
@@ -146,24 +152,23 @@ impl WilsonSpec {
         place: impl Fn(usize) -> P,
     ) -> Option<(WilsonSpec, Vec<(usize, P, C64)>)> {
         let mut beyond: Vec<((usize, P), C64)> = Vec::new();
-        let (dims, all): ([usize; 4], [usize; 4]) = (std::array::from_fn(|d| own[d].len()), self.dims());
-        let (whole, inner) = (Grid { dims: all, per_site: COMPONENTS }, Grid { dims, per_site: COMPONENTS });
-        let cut: [bool; 4] = std::array::from_fn(|d| dims[d] < all[d]);
-        let mut links = Vec::with_capacity(4 * inner.sites());
-        for site in 0..inner.sites() {
-            let mut x = inner.coordinates(site);
-            x.iter_mut().zip(own).for_each(|(x, range)| *x += range.start);
+        let of_box = WilsonBox { spec: self, own: own.clone() };
+        let (inner, all) = (of_box.inner(), self.dims());
+        let whole = Grid { dims: all, per_site: COMPONENTS };
+        let mut links = Vec::with_capacity(4 * inner.region.sites());
+        for site in 0..inner.region.sites() {
+            let x = of_box.coordinates(site);
             let here = self.region.place(whole.site(x))?;
             links.extend_from_slice(&self.links[4 * here..4 * here + 4]);
             if !self.sites.have(x) {
                 continue;
             }
             for (mu, forward) in (0..4).flat_map(|mu| [(mu, true), (mu, false)]) {
-                let (last, end) = if forward { (own[mu].end - 1, all[mu] - 1) } else { (own[mu].start, 0) };
-                if !cut[mu] || x[mu] != last {
+                let last = if forward { own[mu].end - 1 } else { own[mu].start };
+                if !of_box.is_cut(mu) || x[mu] != last {
                     continue;
                 }
-                let sign = if x[mu] == end { self.sign[mu] } else { 1.0 };
+                let sign = of_box.sign(mu, forward);
                 let mut y = x;
                 y[mu] = (x[mu] + if forward { 1 } else { all[mu] - 1 }) % all[mu];
                 let there = whole.site(y);
@@ -183,13 +188,9 @@ impl WilsonSpec {
                 }
             }
         }
-        let odd = own.iter().map(|range| range.start).sum::<usize>() % 2 == 1;
-        let sites = if odd { self.sites.others() } else { self.sites };
-        let sign = std::array::from_fn(|d| if cut[d] { 0.0 } else { self.sign[d] });
         merge(&mut beyond);
         let beyond = beyond.into_iter().map(|((row, place), value)| (row, place, value)).collect();
-        let region = Arc::new(Region::whole(dims));
-        Some((WilsonSpec { region, links: Arc::new(links), sign, sites, ..*self }, beyond))
+        Some((WilsonSpec { links: Arc::new(links), ..inner }, beyond))
     }
 
     /// The same with the links of the sites that a device has; of a region that is cut otherwise, all links are brought together.
@@ -216,6 +217,52 @@ impl WilsonSpec {
             return Err(Error::internal("a Wilson operator whose parts do not fit together"));
         }
         Ok(())
+    }
+}
+
+/// A box of the lattice of an operator, of which this process has the links.
+pub struct WilsonBox<'a> {
+    pub spec: &'a WilsonSpec,
+    /// The coordinates of the box.
+    pub own: [Range<usize>; 4],
+}
+
+impl WilsonBox<'_> {
+    fn dims(&self) -> [usize; 4] {
+        std::array::from_fn(|d| self.own[d].len())
+    }
+
+    /// Whether the box ends within the lattice in a direction.
+    pub fn is_cut(&self, d: usize) -> bool {
+        self.own[d].len() < self.spec.dims()[d]
+    }
+
+    /// Coordinates of the k-th site of the box in the lattice.
+    fn coordinates(&self, k: usize) -> [usize; 4] {
+        let mut x = Grid { dims: self.dims(), per_site: COMPONENTS }.coordinates(k);
+        x.iter_mut().zip(&self.own).for_each(|(x, range)| *x += range.start);
+        x
+    }
+
+    /// The links of the k-th site of the box; none if they are not here.
+    pub fn links(&self, k: usize) -> Option<&[Su3]> {
+        let whole = Grid { dims: self.spec.dims(), per_site: COMPONENTS };
+        self.spec.links_of(whole.site(self.coordinates(k)))
+    }
+
+    /// What a fermion gets that passes the upper or lower face of the box in a direction, whichever way it goes.
+    pub fn sign(&self, d: usize, upper: bool) -> f64 {
+        let end = if upper { self.own[d].end == self.spec.dims()[d] } else { self.own[d].start == 0 };
+        if end { self.spec.sign[d] } else { 1.0 }
+    }
+
+    /// The operator on the box alone, which fermions do not leave where it ends within the lattice; the links are not in it.
+    pub fn inner(&self) -> WilsonSpec {
+        let odd = self.own.iter().map(|range| range.start).sum::<usize>() % 2 == 1;
+        let sites = if odd { self.spec.sites.others() } else { self.spec.sites };
+        let sign = std::array::from_fn(|d| if self.is_cut(d) { 0.0 } else { self.spec.sign[d] });
+        let region = Arc::new(Region::whole(self.dims()));
+        WilsonSpec { region, links: Arc::default(), sign, sites, ..*self.spec }
     }
 }
 

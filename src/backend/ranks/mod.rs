@@ -5,8 +5,11 @@
 //! rows are not shared out live whole on every rank; of a superblock's product each computes some blocks.
 
 mod cut;
+mod faces;
 mod kernel;
+mod passes;
 mod records;
+mod rows;
 mod share;
 mod whole;
 
@@ -557,6 +560,11 @@ impl Backend for Ranks {
         };
         if let Some(rows) = rows {
             let cut = self.cut_of(&rows)?;
+            if let MatrixSpec::Wilson(spec) = &spec
+                && let Some(kernel) = kernel::prepare_wilson(self.team, &self.device, spec, &cut)?
+            {
+                return Ok(kernel);
+            }
             let Some((dtype, share)) = share::on_sites(&spec, &cut)? else {
                 return Ok(whole::whole(self.team, &self.device, self.device.prepare(spec)?));
             };

@@ -140,6 +140,20 @@ impl Region {
         Some(place)
     }
 
+    /// All places of a site, by its number: that of the box itself, if it has the site, and those of its copies in the halo.
+    pub fn places_of(&self, number: usize) -> Vec<usize> {
+        let (mut rest, mut places) = (number, vec![0]);
+        for d in 0..4 {
+            let x = rest % self.dims[d];
+            rest /= self.dims[d];
+            let of = |at: &usize| (self.first[d] + at + self.dims[d] - self.halo[d]) % self.dims[d] == x;
+            let here: Vec<usize> = (0..self.extent[d]).filter(of).collect();
+            let all = here.iter().flat_map(|at| places.iter().map(move |p| p + at * self.strides[d]));
+            places = all.collect();
+        }
+        places
+    }
+
     /// The place of the k-th site of the box. They ascend, and so do their numbers.
     #[inline]
     pub fn own_place(&self, k: usize) -> usize {
@@ -206,6 +220,7 @@ mod tests {
                     let number = region.number(place);
                     seen[number] += 1;
                     assert_eq!(region.place(number), Some(place));
+                    assert!(region.places_of(number).contains(&place));
                     assert_eq!(region.coordinates(place), whole.coordinates(number));
                     for (d, e) in (0..4).flat_map(|d| (0..4).map(move |e| (d, e))) {
                         for (a, b) in [(1, 1), (1, -1), (-1, 1), (-1, -1)] {
@@ -218,6 +233,20 @@ mod tests {
                 }
             }
             assert!(seen.iter().all(|n| *n == 1), "{dims:?} {grid:?}");
+        }
+    }
+
+    #[test]
+    fn copies_of_a_site_are_found() {
+        for (dims, grid) in CUTS {
+            for region in ranks(dims, grid) {
+                for number in 0..region.sites() {
+                    let mut places = region.places_of(number);
+                    places.sort_unstable();
+                    let all = (0..region.places()).filter(|&place| region.number(place) == number);
+                    assert_eq!(places, all.collect::<Vec<_>>(), "{dims:?} {grid:?}");
+                }
+            }
         }
     }
 }

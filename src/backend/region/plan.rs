@@ -34,6 +34,13 @@ impl Region {
         Some((rank / stride % (starts.len() - 1), starts, stride))
     }
 
+    /// Places of the largest plane that any rank has across a direction: all ranks know the same.
+    pub(super) fn widest(&self, d: usize) -> usize {
+        let Some((boxes, _)) = &self.cut else { return 0 };
+        let side = |e: usize| boxes.starts(e).windows(2).map(|ends| ends[1] - ends[0] + 2).max().unwrap_or(0);
+        (0..4).filter(|e| *e != d).map(side).product()
+    }
+
     /// The places of a plane: those whose place in direction d is `at`. Of other directions they have the box's own places, and
     /// for `wide` those of the halo, too, where the direction comes before d.
     fn plane(&self, d: usize, at: usize, wide: bool) -> Vec<usize> {

@@ -12,6 +12,9 @@ use crate::ranks::{self, HostMemory, World};
 /// Messages between regions; those of one kind overtake none of another.
 const TAG: i32 = 3;
 
+/// Bytes of a long message.
+const LONG: usize = 1 << 20;
+
 fn world() -> Result<&'static World> {
     ranks::world().ok_or_else(|| Error::internal("sites of other ranks without ranks"))
 }
@@ -90,14 +93,19 @@ impl Region {
         let Some((_, rank)) = self.cut else { return Ok(()) };
         for d in (0..4).filter(|&d| self.is_cut(d)) {
             let plan = self.halo_plan(d);
-            let of = |place: usize| each * place + which.start..each * place + which.end;
-            let messages = travel(rank, &plan, which.len(), |place, to: &mut [T]| {
-                to.copy_from_slice(&field[of(place)])
-            })?;
-            for (message, memory) in plan.receives.iter().zip(messages) {
-                let list: &[T] = values(&*memory, message.places.len() * which.len());
-                for (from, &place) in list.chunks_exact(which.len()).zip(&message.places) {
-                    field[of(place)].copy_from_slice(from);
+            // Messages take memory besides the field: long ones go value by value.
+            let long = self.widest(d) * which.len() * size_of::<T>() > LONG;
+            for some in which.clone().step_by(if long { 1 } else { which.len().max(1) }) {
+                let some = some..if long { some + 1 } else { which.end };
+                let of = |place: usize| each * place + some.start..each * place + some.end;
+                let messages = travel(rank, &plan, some.len(), |place, to: &mut [T]| {
+                    to.copy_from_slice(&field[of(place)])
+                })?;
+                for (message, memory) in plan.receives.iter().zip(messages) {
+                    let list: &[T] = values(&*memory, message.places.len() * some.len());
+                    for (from, &place) in list.chunks_exact(some.len()).zip(&message.places) {
+                        field[of(place)].copy_from_slice(from);
+                    }
                 }
             }
         }
@@ -203,19 +211,42 @@ impl Region {
         if self.is_shared() { ranks::agreed(own) } else { own }
     }
 
-    /// A value of the site of a number, which the rank that holds it reads at its place and tells all others.
+    /// The values of sites with consecutive numbers, `each` a site, on every rank.
     ///
     /// # Errors
     /// Those of MPI.
-    pub fn told<T: Pod>(&self, number: usize, value: impl FnOnce(usize) -> T) -> Result<T> {
-        let found = self.place(number).map(value);
-        let Some((boxes, _)) = &self.cut else {
-            return found.ok_or_else(|| Error::internal(format!("no site {number}")));
-        };
-        let mut told = [found.unwrap_or_else(T::zeroed)];
-        world()?.share(bytemuck::cast_slice_mut(&mut told), boxes.holder(boxes.each() * number).0)?;
-        let [told] = told;
-        Ok(told)
+    pub fn some<T: Pod>(&self, numbers: Range<usize>, each: usize, field: &[T]) -> Result<Vec<T>> {
+        let own = self.piece(&numbers, each, field);
+        let Some((_, rank)) = &self.cut else { return Ok(own) };
+        self.put_together(&numbers, each, |holder, count| {
+            let mut piece = if holder == *rank { own.clone() } else { vec![T::zeroed(); count] };
+            world()?.share(bytemuck::cast_slice_mut(&mut piece), holder)?;
+            Ok(piece)
+        })
+    }
+
+    /// The values of sites with consecutive numbers from the pieces of the ranks that have some, which `piece` brings: of a rank so
+    /// many values.
+    fn put_together<T: Pod>(
+        &self,
+        numbers: &Range<usize>,
+        each: usize,
+        mut piece: impl FnMut(usize, usize) -> Result<Vec<T>>,
+    ) -> Result<Vec<T>> {
+        let mut all = vec![T::zeroed(); each * numbers.len()];
+        for rank in 0..world()?.size() {
+            let region = self.of_rank(rank);
+            let theirs = region.among(numbers);
+            if theirs.is_empty() {
+                continue;
+            }
+            let piece = piece(rank, each * theirs.len())?;
+            for (k, values) in theirs.zip(piece.chunks_exact(each)) {
+                let at = each * (region.number(region.own_place(k)) - numbers.start);
+                all[at..at + each].copy_from_slice(values);
+            }
+        }
+        Ok(all)
     }
 
     /// Of the sites of the box, which ones have their numbers in a range: they stand together.
@@ -252,24 +283,10 @@ impl Region {
         }
         let question = [numbers.start as u64, numbers.end as u64];
         world()?.broadcast(bytemuck::cast_slice(&question).to_vec())?;
-        let mut all = vec![T::zeroed(); each * numbers.len()];
-        for rank in 0..world()?.size() {
-            let region = self.of_rank(rank);
-            let theirs = region.among(&numbers);
-            if theirs.is_empty() {
-                continue;
-            }
-            let piece = if rank == 0 {
-                self.piece(&numbers, each, field)
-            } else {
-                receive(each * theirs.len(), rank)?
-            };
-            for (k, values) in theirs.zip(piece.chunks_exact(each)) {
-                let at = each * (region.number(region.own_place(k)) - numbers.start);
-                all[at..at + each].copy_from_slice(values);
-            }
-        }
-        Ok(all)
+        self.put_together(&numbers, each, |rank, count| match rank {
+            0 => Ok(self.piece(&numbers, each, field)),
+            _ => receive(count, rank),
+        })
     }
 
     /// Answers rank 0, which asks for values, until it has all it wants.

@@ -19,8 +19,8 @@
     for (const c of label) {
       const [up, scale] = heights[heights.length - 1];
       const last = found[found.length - 1];
-      if (c === RISE) heights.push([up + 0.36 * scale, 0.68 * scale]);
-      else if (c === FALL) heights.push([up - 0.16 * scale, 0.68 * scale]);
+      const to = c === RISE ? spec.above : c === FALL ? spec.below : null;
+      if (to) heights.push([up + to[0] * scale, to[1] * scale]);
       else if (c === END) heights.length > 1 && heights.pop();
       else if (last && last[1] === up && last[2] === scale) last[0] += c;
       else found.push([c, up, scale]);

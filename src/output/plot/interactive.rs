@@ -33,6 +33,9 @@ impl Plot {
             "font": tidy.font_size.map(|points| points / 0.75),
             "serif": tidy.serif,
             "letters": tidy.lettered,
+            // Height and size of what stands above the line, and below.
+            "above": label::above(0.0, 1.0),
+            "below": label::below(0.0, 1.0),
         });
         Ok(page::whole(&page::Kind::Plot, &label::flat(&tidy.title), &data, &self.svg()?, None))
     }

@@ -14,9 +14,9 @@ const DOWN: char = '\u{e001}';
 const END: char = '\u{e002}';
 
 /// Letters above and below the line are smaller by this, and stand higher or lower by such parts of the size.
-pub(super) const SMALL: f64 = 0.68;
-pub(super) const RAISED: f64 = 0.36;
-pub(super) const LOWERED: f64 = 0.16;
+const SMALL: f64 = 0.68;
+const RAISED: f64 = 0.36;
+const LOWERED: f64 = 0.16;
 
 /// Groups within groups.
 const DEEP: usize = 4;
@@ -246,6 +246,16 @@ fn bracketed(text: String) -> String {
     if whole || letters <= 1 { text } else { format!("({text})") }
 }
 
+/// Height and size of what is raised above letters of some height and size.
+pub(super) fn above(up: f64, scale: f64) -> (f64, f64) {
+    (up + RAISED * scale, SMALL * scale)
+}
+
+/// The same of what is lowered.
+pub(super) fn below(up: f64, scale: f64) -> (f64, f64) {
+    (up - LOWERED * scale, SMALL * scale)
+}
+
 /// A marked label cut into pieces.
 pub(super) fn pieces(marked: &str) -> Vec<Piece> {
     let mut found: Vec<Piece> = Vec::new();
@@ -253,8 +263,8 @@ pub(super) fn pieces(marked: &str) -> Vec<Piece> {
     for c in marked.chars() {
         let (up, scale) = heights.last().copied().unwrap_or((0.0, 1.0));
         match c {
-            UP => heights.push((up + RAISED * scale, SMALL * scale)),
-            DOWN => heights.push((up - LOWERED * scale, SMALL * scale)),
+            UP => heights.push(above(up, scale)),
+            DOWN => heights.push(below(up, scale)),
             END if heights.len() > 1 => drop(heights.pop()),
             END => {}
             c => match found.last_mut().filter(|piece| (piece.up, piece.scale) == (up, scale)) {

@@ -11,7 +11,7 @@ use pdf_writer::types::{LineCapStyle, LineJoinStyle};
 use pdf_writer::writers::ExtGraphicsState;
 use pdf_writer::{Content, Filter, Finish as _, Name, Pdf, Rect, Ref, Str, TextStr};
 
-use super::label::{LOWERED, RAISED, SMALL, pieces};
+use super::label::{above, below, pieces};
 use super::letters::{HELVETICA, HELVETICA_BOLD, SYMBOL, TIMES, TIMES_BOLD, lowered};
 use crate::error::{Error, Result};
 
@@ -422,8 +422,8 @@ fn runs(text: &str, bold: bool, serif: bool) -> Vec<Run> {
             let (c, shift) = lowered(c);
             let (up, scale) = match shift {
                 0 => (piece.up, piece.scale),
-                1 => (piece.up + RAISED * piece.scale, SMALL * piece.scale),
-                _ => (piece.up - LOWERED * piece.scale, SMALL * piece.scale),
+                1 => above(piece.up, piece.scale),
+                _ => below(piece.up, piece.scale),
             };
             // No font has these letters: one is like them, and one has a bar through it.
             let barred = c == 'ħ';
@@ -505,8 +505,8 @@ mod tests {
         let codes: Vec<&[u8]> = all.iter().map(|r| r.codes.as_slice()).collect();
         assert_eq!(codes, [b"h".as_slice(), b"h", b"1"]);
         assert!(all[0].barred && !all[1].barred);
-        assert!((all[2].up - (RAISED - LOWERED * SMALL)).abs() < 1e-12);
-        assert!((all[2].scale - SMALL * SMALL).abs() < 1e-12);
+        let (up, scale) = above(0.0, 1.0);
+        assert_eq!((all[2].up, all[2].scale), below(up, scale));
         // Every sign that labels know has a letter on the page.
         for sign in signs() {
             let found = runs(&sign.to_string(), false, true);

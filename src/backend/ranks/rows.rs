@@ -1,0 +1,263 @@
+//! Rows of a rank's neighbours as a matrix reads them: a rank computes with its own columns while the rows of others travel, then
+//! adds what they contribute to its boundary rows.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::Team;
+use super::passes::{LONG, Passes, TAG, meanwhile};
+use super::share::{Place, Share};
+use crate::backend::exchange::{
+    self, Besides, Halo, Link, Plain, Port, Products, Staging, VectorShape, boundary,
+};
+use crate::backend::matrix::Csr;
+use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Update};
+use crate::error::{Error, Result};
+use crate::number::DType;
+
+/// This rank's rows of a matrix.
+pub(super) struct ByRows {
+    team: Team,
+    device: Device,
+    /// This rank's rows in its own columns, where it has both.
+    own: Option<Arc<dyn Kernel>>,
+    /// Its boundary rows in the columns of others, also as a matrix that is prepared.
+    outside: Arc<Csr>,
+    beyond: Option<Arc<dyn Kernel>>,
+    halo: Halo,
+    /// The ranks that `halo.sends` and `halo.receives` are for.
+    to: Vec<usize>,
+    from: Vec<usize>,
+    /// What a pass needs besides vectors, for those of one shape; kept from one pass to the next.
+    kept: Mutex<Option<(VectorShape, Ends)>>,
+}
+
+/// This rank's end of the exchanges: GPUs of one machine write to each other's memory; else rows are messages.
+enum Ends {
+    Link(Box<dyn Link>),
+    Host(HostEnds),
+}
+
+/// A rank's end of exchanges by messages.
+struct HostEnds {
+    port: Box<dyn Port>,
+    out: Vec<Staging>,
+    into: Vec<Staging>,
+}
+
+impl ByRows {
+    fn ends(&self, shape: VectorShape) -> Result<Ends> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((_, ends)) = kept.filter(|(of, _)| *of == shape) {
+            return Ok(ends);
+        }
+        if let Some(link) = self.link(shape)? {
+            return Ok(Ends::Link(link));
+        }
+        let memory = |rows: usize| -> Result<Staging> {
+            let bytes = shape.bytes(rows);
+            Ok(self.device.staging(bytes)?.unwrap_or_else(|| Box::new(Plain::new(bytes))))
+        };
+        let into = self.halo.receives.iter().map(|rows| memory(*rows)).collect::<Result<_>>()?;
+        let out = self.halo.sends.iter().map(|rows| memory(rows.len())).collect::<Result<_>>()?;
+        Ok(Ends::Host(HostEnds { port: self.device.port(&self.halo, shape)?, out, into }))
+    }
+
+    /// A link to all neighbours, if all ranks have one: they decide together.
+    fn link(&self, shape: VectorShape) -> Result<Option<Box<dyn Link>>> {
+        let world = self.team.world;
+        let together =
+            |mine: bool| Ok::<_, Error>(world.gather_words(vec![mine.into()])?.iter().all(|w| *w > 0));
+        let link = self.device.link(&self.halo, &self.outside, shape)?;
+        if !together(link.is_some())? {
+            return Ok(None);
+        }
+        let Some(mut link) = link else { return Ok(None) };
+        let offers = link.offers();
+        let bytes = offers.first().map_or(0, Vec::len);
+        let memory = || Box::new(Plain::new(bytes));
+        let coming = self.to.iter().map(|&to| world.receive(memory(), bytes, to, TAG));
+        let coming = coming.collect::<Result<Vec<_>>>()?;
+        let mut going = Vec::new();
+        for (offer, &from) in offers.iter().zip(&self.from) {
+            let mut message: Staging = memory();
+            message.bytes_mut().copy_from_slice(offer);
+            going.push(world.send(message, bytes, from, TAG)?);
+        }
+        let taken = coming.into_iter().map(|message| Ok(world.arrive(message)?.bytes().to_vec()));
+        let taken = taken.collect::<Result<Vec<Vec<u8>>>>()?;
+        for message in going {
+            world.arrive(message)?;
+        }
+        let accepted = link.accept(&taken)?;
+        Ok(together(accepted)?.then_some(link))
+    }
+
+    fn pass_with(
+        &self,
+        ends: &mut Ends,
+        c: Update,
+        shape: VectorShape,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: Besides,
+    ) -> Result<Products> {
+        match ends {
+            Ends::Host(ends) => self.pass_by_messages(ends, c, shape, v, w, besides),
+            Ends::Link(link) => {
+                link.send(Some(v))?;
+                let own = self.own.as_deref();
+                let first = exchange::inside(&self.device, own, c, Some(v), w, besides)?;
+                Ok((first, link.add(c.alpha, Some(w), besides.dots().then_some(v))?))
+            }
+        }
+    }
+
+    /// The same where rows are messages.
+    fn pass_by_messages(
+        &self,
+        ends: &mut HostEnds,
+        c: Update,
+        shape: VectorShape,
+        v: &BlockVector,
+        w: &mut BlockVector,
+        besides: Besides,
+    ) -> Result<Products> {
+        let world = self.team.world;
+        let mut under_way = Vec::new();
+        for ((memory, &from), &rows) in
+            std::mem::take(&mut ends.into).into_iter().zip(&self.from).zip(&self.halo.receives)
+        {
+            under_way.push(world.receive(memory, shape.bytes(rows), from, TAG)?);
+        }
+        let incoming = under_way.len();
+        if !self.to.is_empty() {
+            ends.port.collect(v, std::mem::take(&mut ends.out))?;
+            let full =
+                ends.port.collected(true)?.ok_or_else(|| Error::internal("rows that are not collected"))?;
+            for ((rows, &to), list) in full.into_iter().zip(&self.to).zip(&self.halo.sends) {
+                under_way.push(world.send(rows, shape.bytes(list.len()), to, TAG)?);
+            }
+        }
+        let mut inside = || exchange::inside(&self.device, self.own.as_deref(), c, Some(v), &mut *w, besides);
+        let longest = self.halo.sends.iter().map(Vec::len).chain(self.halo.receives.iter().copied()).max();
+        let first = if self.own.is_some() && longest.is_some_and(|rows| shape.bytes(rows) > LONG) {
+            meanwhile(world, &mut under_way, inside)?
+        } else {
+            inside()?
+        };
+        let outgoing = under_way.split_off(incoming);
+        for (neighbour, message) in under_way.into_iter().enumerate() {
+            ends.port.deliver(neighbour, world.arrive(message)?)?;
+        }
+        let mut second = None;
+        if let Some(beyond) = &self.beyond {
+            second = ends.port.add(c.alpha, &**beyond, w, besides.dots().then_some(v))?;
+        }
+        for message in outgoing {
+            ends.out.push(world.arrive(message)?);
+        }
+        let mut back = ends.port.released()?;
+        back.sort_by_key(|(neighbour, _)| *neighbour);
+        ends.into.extend(back.into_iter().map(|(_, memory)| memory));
+        if ends.into.len() < incoming {
+            return Err(Error::internal("memory of an exchange is missing"));
+        }
+        Ok((first, second))
+    }
+}
+
+impl Passes for ByRows {
+    fn pass(&self, c: Update, v: &BlockVector, w: &mut BlockVector, besides: Besides) -> Result<Products> {
+        let shape = VectorShape::of(v);
+        let mut ends = self.ends(shape)?;
+        let products = self.pass_with(&mut ends, c, shape, v, w, besides)?;
+        self.keep(shape, ends);
+        Ok(products)
+    }
+
+    fn steps(
+        &self,
+        (alpha, beta): (f64, f64),
+        v: &mut BlockVector,
+        w: &mut BlockVector,
+        steps: usize,
+    ) -> Result<Option<Vec<Dots>>> {
+        let shape = VectorShape::of(v);
+        let mut ends = self.ends(shape)?;
+        let found = match (&mut ends, &self.own) {
+            (Ends::Link(link), Some(own)) => {
+                own.recurrence_linked(&mut **link, (alpha, beta), v, w, steps).transpose()?
+            }
+            _ => None,
+        };
+        self.keep(shape, ends);
+        Ok(found)
+    }
+
+    fn overwrites(&self) -> bool {
+        self.own.as_ref().is_none_or(|own| own.overwrites())
+    }
+}
+
+impl ByRows {
+    fn keep(&self, shape: VectorShape, ends: Ends) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some((shape, ends));
+    }
+}
+
+/// Tells other ranks which of their rows this one reads, and hears which of its own they read: for each of them the ranks, and
+/// the rows' numbers where they are held.
+#[allow(clippy::type_complexity)]
+fn agree(team: Team, places: &[Place]) -> Result<(Vec<usize>, Vec<usize>, Vec<usize>, Vec<Vec<usize>>)> {
+    let world = team.world;
+    let wanted: Vec<&[Place]> = places.chunk_by(|a, b| a.0 == b.0).collect();
+    let mut counts = vec![0u64; world.size()];
+    wanted.iter().for_each(|list| counts[list[0].0] = list.len() as u64);
+    let all = world.gather_words(counts)?;
+    let mut lists = Vec::new();
+    for (reader, of_reader) in all.chunks_exact(world.size()).enumerate() {
+        let rows = of_reader[world.rank()] as usize;
+        if rows > 0 {
+            lists.push((reader, rows, world.receive(Box::new(vec![0u64; rows]), 8 * rows, reader, TAG)?));
+        }
+    }
+    let mut sent = Vec::new();
+    for list in &wanted {
+        let rows: Vec<u64> = list.iter().map(|place| place.1 as u64).collect();
+        sent.push(world.send(Box::new(rows), 8 * list.len(), list[0].0, TAG)?);
+    }
+    let (mut to, mut sends) = (Vec::new(), Vec::new());
+    for (reader, rows, message) in lists {
+        let memory = world.arrive(message)?;
+        let numbers = memory.bytes().chunks_exact(8).take(rows);
+        sends.push(numbers.map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default()) as usize).collect());
+        to.push(reader);
+    }
+    for message in sent {
+        world.arrive(message)?;
+    }
+    let from = wanted.iter().map(|list| list[0].0).collect();
+    let receives = wanted.iter().map(|list| list.len()).collect();
+    Ok((from, receives, to, sends))
+}
+
+/// This rank's rows, with what is told of its kernels and the name of its format.
+pub(super) fn prepare(
+    team: Team,
+    device: &Device,
+    dtype: DType,
+    share: Share,
+    empty: bool,
+) -> Result<(ByRows, Vec<KernelInfo>)> {
+    let own = if empty { None } else { Some(device.prepare(share.own)?) };
+    let (matrix, boundary, places) = boundary(&share.outside, dtype);
+    let outside = Arc::new(matrix);
+    let beyond =
+        if boundary.is_empty() { None } else { Some(device.prepare(MatrixSpec::Csr(outside.clone()))?) };
+    let (mut from, receives, mut to, sends) = agree(team, &places)?;
+    let mut halo = Halo { sends, receives, boundary };
+    halo.balance(&mut to, &mut from);
+    let infos = own.iter().chain(&beyond).map(|kernel| kernel.info()).collect();
+    let (device, kept) = (device.clone(), Mutex::new(None));
+    Ok((ByRows { team, device, own, outside, beyond, halo, to, from, kept }, infos))
+}

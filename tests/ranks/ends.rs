@@ -1,0 +1,74 @@
+//! Ranks that are ended from outside: none of the others goes on.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use super::{Place, launchers};
+
+/// Processes that run a script of this name, and are not their own launchers.
+fn ranks_of(script: &str) -> Vec<i32> {
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok());
+    all.filter(|number: &i32| {
+        let words = std::fs::read(format!("/proc/{number}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = words.split(|b| *b == 0).collect();
+        let own = words.first().is_some_and(|w| w.ends_with(b"umklapp"));
+        let environment = std::fs::read(format!("/proc/{number}/environ")).unwrap_or_default();
+        let sign = |name: &[u8]| environment.split(|b| *b == 0).any(|v| v.starts_with(name));
+        let launched = sign(b"PMI_RANK=") || sign(b"OMPI_COMM_WORLD_RANK=") || sign(b"PMIX_RANK=");
+        own && launched && words.contains(&script.as_bytes())
+    })
+    .collect()
+}
+
+fn until(what: &str, mut there: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !there() {
+        assert!(began.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What ranks do when they are stopped: nothing, products that exchange rows, work that each does by itself.
+const BUSY: [(&str, &str); 3] = [
+    ("sleeps", "sleep(600.0);"),
+    (
+        "exchanges",
+        "let h = tight_binding(lattice::cubic(12, 12, 12), #{ hopping: -1.0 });
+         loop { kpm::moments(h, #{ moments: 512, vectors: 2, seed: 1, progress: false }); }",
+    ),
+    ("computes", "let m = matrix([[0.5, 0.25], [0.25, 0.5]]); loop { m = m * m * 2.0; }"),
+];
+
+#[test]
+fn a_rank_that_dies_ends_the_others() {
+    use nix::sys::signal::{Signal, kill, killpg};
+    use nix::unistd::Pid;
+    use std::os::unix::process::CommandExt;
+    for (at, launcher) in launchers().iter().enumerate() {
+        for (busy, work) in BUSY {
+            // A terminal sends Ctrl-C to all of them, a batch system to the program that it has started.
+            for (signal, to) in
+                [(Signal::SIGKILL, "rank"), (Signal::SIGINT, "launcher"), (Signal::SIGINT, "all")]
+            {
+                let script = format!("dies-{}-{at}-{busy}-{to}.rhai", std::process::id());
+                let place = Place::new(&format!("dies-{busy}-{to}-{at}"))
+                    .with(&script, &format!("write_text(\"ready\", \"\");\n{work}"));
+                let args = ["run", &script, "--ranks", "3", "--threads", "1", "--share-from", "0"];
+                let mut command = place.command(launcher, &args);
+                command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+                let mut child = command.spawn().unwrap();
+                until("ranks begin", || place.0.join("ready").exists() && ranks_of(&script).len() == 3);
+                let own = Pid::from_raw(child.id() as i32);
+                match to {
+                    "rank" => kill(Pid::from_raw(ranks_of(&script)[1]), signal),
+                    "launcher" => kill(own, signal),
+                    _ => killpg(own, signal),
+                }
+                .unwrap();
+                until("all end", || ranks_of(&script).is_empty());
+                let code = child.wait().unwrap().code();
+                assert!(code != Some(0) && (to == "rank" || code == Some(130)), "{busy}, {to}: {code:?}");
+            }
+        }
+    }
+}
