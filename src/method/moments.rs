@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::method::{DampingKernel, Window};
+use crate::method::{DampingKernel, Window, unit_of};
 use crate::number::{Series, Table, student};
 
 /// Moments mu_n = Tr T_n(H~)/D, or those of a local density, with what is needed to turn them into functions of energy.
@@ -215,12 +215,30 @@ impl Moments {
 /// The standard error of a mean from the deviations of its samples, by Student's distribution; NaN for fewer than
 /// two.
 pub(super) fn standard_error(deviations: impl Iterator<Item = f64>) -> f64 {
-    let (count, sum) = deviations.fold((0usize, 0.0), |(count, sum), d| (count + 1, sum + d * d));
-    let n = count as f64;
-    student::factor(count) * (sum / (n * (n - 1.0))).sqrt()
+    let all: Vec<f64> = deviations.collect();
+    // Squares of small or large deviations are no numbers, and an error of zero would be a claim.
+    let unit = unit_of(all.iter().fold(0.0, |largest: f64, d| largest.max(d.abs())));
+    let sum: f64 = all.iter().map(|d| (d / unit).powi(2)).sum();
+    let n = all.len() as f64;
+    unit * student::factor(all.len()) * (sum / (n * (n - 1.0))).sqrt()
 }
 
 /// g_0 mu_0, then 2 g_n mu_n.
 fn damp(mu: &[f64], g: &[f64]) -> Vec<f64> {
     mu.iter().zip(g).enumerate().map(|(n, (mu, g))| mu * g * if n == 0 { 1.0 } else { 2.0 }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_all_sizes() {
+        let plain = standard_error([0.3, -0.1, -0.2].into_iter());
+        for unit in [1e-300, 1e-200, 1e-20, 1e20, 1e200, 1e300] {
+            let scaled = standard_error([0.3 * unit, -0.1 * unit, -0.2 * unit].into_iter());
+            assert!((scaled / unit / plain - 1.0).abs() < 1e-12, "{unit}: {scaled}");
+        }
+        assert!(standard_error([0.0, 0.0].into_iter()) == 0.0 && standard_error([1.0].into_iter()).is_nan());
+    }
 }

@@ -1,6 +1,7 @@
 //! Errors of correlated averages: blocking with an automatic plateau, and autocorrelation times.
 
 use crate::error::{Error, Result};
+use crate::method::unit_of;
 use crate::number::{Series, Table, student};
 
 /// A mean, its error, and how they were found.
@@ -58,8 +59,11 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
             .hint("give the samples themselves, in the order in which they were taken"));
     }
     finite(data)?;
-    let mean = data.iter().sum::<f64>() / n as f64;
-    let (mut blocks, mut size) = (data.to_vec(), 1);
+    // Squares of small or large elements are no numbers, and an error of zero would be a claim.
+    let unit = unit_of(data.iter().fold(0.0, |largest: f64, x| largest.max(x.abs())));
+    let scaled: Vec<f64> = data.iter().map(|x| x / unit).collect();
+    let mean = scaled.iter().sum::<f64>() / n as f64;
+    let (mut blocks, mut size) = (scaled, 1);
     let (mut sizes, mut errors, mut uncertainties) = (Vec::new(), Vec::new(), Vec::new());
     let mut first = 0.0;
     let mut variance = 0.0;
@@ -92,13 +96,13 @@ pub fn blocked(data: &[f64]) -> Result<Blocked> {
     let error = if reached.is_none() || n >> at < ROUGH { guess(at) } else { plain };
     let levels = Table::from_columns([
         ("block", Series::Real(sizes.clone())),
-        ("error", Series::Real(errors.clone())),
-        ("uncertainty", Series::Real(uncertainties)),
+        ("error", Series::Real(errors.iter().map(|x| x * unit).collect())),
+        ("uncertainty", Series::Real(uncertainties.iter().map(|x| x * unit).collect())),
     ])?;
     Ok(Blocked {
-        mean,
-        error,
-        variance,
+        mean: mean * unit,
+        error: error * unit,
+        variance: variance * unit * unit,
         autocorrelation: if first > 0.0 { plain * plain / first } else { 1.0 },
         block: sizes[at] as usize,
         plateau: reached.is_some(),
@@ -190,6 +194,17 @@ mod tests {
             let flat: Vec<_> = found.iter().filter(|b| b.plateau).collect();
             let share = flat.iter().copied().filter(within).count() as f64 / flat.len() as f64;
             assert!(flat.len() < 100 || share > 0.92, "{n} {a}: {share} of {} plateaus", flat.len());
+        }
+    }
+
+    #[test]
+    fn elements_of_all_sizes() {
+        let data = correlated(4096, 0.5);
+        let plain = blocked(&data).unwrap();
+        for unit in [1e-300, 1e-200, 1e-20, 1e20, 1e200, 1e300] {
+            let scaled = blocked(&data.iter().map(|x| x * unit).collect::<Vec<_>>()).unwrap();
+            assert!((scaled.error / unit / plain.error - 1.0).abs() < 1e-12, "{unit}: {scaled:?}");
+            assert!((scaled.autocorrelation / plain.autocorrelation - 1.0).abs() < 1e-12, "{unit}");
         }
     }
 

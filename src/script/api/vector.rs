@@ -119,6 +119,33 @@ fn per_column(values: Series) -> Dynamic {
     }
 }
 
+/// The norms of the columns. Where squares are beyond what numbers hold, they are taken of multiples.
+fn norms(v: &Vector) -> Result<Vec<f64>> {
+    let of = |block: &BlockVector| -> Result<Vec<f64>> {
+        Ok(v.device.dots(block, block)?.iter().map(|z| root(z.re)).collect())
+    };
+    let mut norms = of(&v.block)?;
+    let known = |norm: &f64| (1e-140..1e140).contains(norm) || norm.is_nan();
+    for power in [500, -500] {
+        if norms.iter().all(known) || v.block.dtype().is_single() {
+            break;
+        }
+        let mut multiple = (*v.block).clone();
+        v.device.axpby(
+            &[C64::new(f64::powi(2.0, power), 0.0)],
+            &v.block,
+            &[C64::default()],
+            &mut multiple,
+        )?;
+        for (norm, of_multiple) in norms.iter_mut().zip(of(&multiple)?) {
+            if !known(norm) && of_multiple > 0.0 && of_multiple.is_finite() {
+                *norm = of_multiple * f64::powi(2.0, -power);
+            }
+        }
+    }
+    Ok(norms)
+}
+
 #[export_module(root = "crate::script::native")]
 mod vector_functions {
     /// A block whose column `c` is the unit vector of row `rows[c]`, fit for operator `h`.
@@ -251,8 +278,7 @@ mod vector_functions {
     /// ```
     #[rhai_fn(global, return_raw, pure)]
     pub fn norm(v: &mut Vector) -> Fallible<Dynamic> {
-        let squares = v.device.dots(&v.block, &v.block)?;
-        Ok(per_column(Series::Real(squares.iter().map(|z| root(z.re)).collect())))
+        Ok(per_column(Series::Real(norms(v)?)))
     }
 
     /// The scalar product of two vectors, conjugating the first; of blocks, column by column.
