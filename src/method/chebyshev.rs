@@ -8,7 +8,7 @@ use crate::backend::{BlockVector, Dots, Update};
 use crate::error::{Error, Result};
 use crate::method::window::require_hermitian;
 use crate::method::{Moments, Window};
-use crate::operator::Operator;
+use crate::operator::{Operator, TAKE_SIZES};
 use crate::task::Task;
 
 /// The recurrence, holding T_(m-1) v and T_m v.
@@ -38,7 +38,7 @@ impl Chebyshev {
                 v.rows().global,
                 h.dim()
             ))
-            .hint("make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from `h`"));
+            .hint(TAKE_SIZES));
         }
         let started = Instant::now();
         let previous = h.accept(&v)?.unwrap_or(v);

@@ -10,7 +10,7 @@ use crate::backend::BlockVector;
 use crate::error::{Error, Result};
 use crate::method::{Expansion, Window};
 use crate::number::C64;
-use crate::operator::Operator;
+use crate::operator::{Operator, TAKE_SIZES};
 use crate::task::Task;
 
 /// Largest |Re t| a in one step: expansions of about as many orders reach 1e-14.
@@ -100,7 +100,8 @@ pub fn evolve(
             "an evolution of {} under an operator of {} rows",
             psi.shape(),
             h.dim()
-        )));
+        ))
+        .hint(TAKE_SIZES));
     }
     // The window of a multiple of the identity has a width of no meaning, and there is nothing to expand.
     let only = match h.limits() {

@@ -6,7 +6,7 @@ use crate::backend::{BlockVector, Kernel, KernelInfo, Update};
 use crate::error::{Error, Result};
 use crate::method::Window;
 use crate::number::{C64, DType};
-use crate::operator::{Action, LinearOperator, Operator};
+use crate::operator::{Action, LinearOperator, Operator, TAKE_SIZES};
 use crate::task::Task;
 
 /// A Chebyshev series f(E) = sum_k c_k T_k((E - b)/a); c_0 has no half weight.
@@ -273,7 +273,8 @@ pub fn clenshaw(
             h.dim(),
             h.cols(),
             psi.rows().global
-        )));
+        ))
+        .hint(TAKE_SIZES));
     }
     let device = h.device();
     let complex = coefficients.iter().any(|c| c.im != 0.0);

@@ -27,6 +27,10 @@ pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
 
 const ONE: C64 = C64::new(1.0, 0.0);
 
+/// What helps where a vector has another size than its operator.
+pub(crate) const TAKE_SIZES: &str =
+    "make vectors with `random_block(h, ..)` or `unit_block(h, ..)`, which take the size from the operator";
+
 /// What is known of an operator beyond its product. All of it has a default, which knows nothing.
 pub trait LinearOperator: Any + Send + Sync {
     /// What multiplies vectors.
@@ -221,7 +225,7 @@ impl Operator {
                 self.cols(),
                 v.rows().global
             ))
-            .hint("make vectors with `unit_block(h, ..)` or `random_block(h, ..)`, which take the size from the operator"));
+            .hint(TAKE_SIZES));
         }
         let converted = self.accept(v)?;
         let v = converted.as_ref().unwrap_or(v);

@@ -141,7 +141,7 @@ fn numbers_that_mean_nothing() {
             (
                 "kpm::evolve(3.0 + 0.0 * h, unit_block(tight_binding(lattice::chain(3)), [0]), 1.0)",
                 "an operator of",
-                "",
+                "take the size",
             ),
             (
                 "kpm::conductivity(1e-200 * h, #{ energies: [0.0] })",
