@@ -254,6 +254,16 @@ fn a_full_disk_does_not_end_a_run() {
     }
 }
 
+/// What is added to a file is there whole or not at all.
+#[test]
+fn a_full_disk_takes_no_part_of_a_text() {
+    let script = "append_text(\"log.txt\", \"whole\\n\"); let long = \"\"; long.pad(4000, \"x\"); append_text(\"log.txt\", long);";
+    let place = Place::new("append").with("a.rhai", script);
+    let (code, said) = place.shell("ulimit -f 1; $UMKLAPP run a.rhai");
+    assert!(code == 1 && said.contains("log.txt"), "{code} {said}");
+    assert_eq!(std::fs::read_to_string(place.0.join("log.txt")).unwrap(), "whole\n");
+}
+
 #[test]
 fn a_run_that_is_killed_goes_on() {
     let kpm = "let h = tight_binding(lattice::chain(64), #{ disorder: 1.0, seed: 2 });

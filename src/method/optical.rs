@@ -4,9 +4,10 @@
 //!
 //! sigma(omega) = 4 D/(pi a^2 Omega omega) Int dE [f(E) - f(E + omega)] Re sum w_mn T_m(x) T_n(y)/sqrt((1 - x^2)(1 - y^2)).
 //!
-//! The integral is one over the angle of x, by points of Gauss and Legendre. A panel ends where the occupation has a step or, at a
-//! temperature, changes within its width. One begins where y enters the window: there the integrand grows as a square root, so that
-//! the points are those of the root of the distance.
+//! The integral is one over the angle of x, by points of Gauss and Legendre in panels no longer than half a period of the highest
+//! term. sum_m w_mn T_m(x) at their points serves all frequencies. A frequency has ends of its own: where y enters the window,
+//! from where the integrand goes as a square root, and where the occupation has its second step. A panel with such an end is cut
+//! for that frequency alone; its points take the sums over m from those of the panel, by the polynomial through them.
 
 use std::f64::consts::PI;
 
@@ -15,9 +16,15 @@ use rayon::prelude::*;
 use super::conductivity::{check_sample, gauss_legendre};
 use crate::error::{Error, Result};
 use crate::method::moments::standard_error;
-use crate::method::{DampingKernel, DoubleMoments};
+use crate::method::{DampingKernel, DoubleMoments, Window};
 use crate::number::{C64, memory};
 use crate::task;
+
+/// Angles from where y enters the window within which T_n(y) turns more than four times as fast as T_n(x).
+const FAST: f64 = 1.0 / 32.0;
+
+/// Panels whose shares one thread adds.
+const PIECE: usize = 16;
 
 /// Panels on either side of an energy where the occupation changes, each two temperatures wide: exp(-40) is left out.
 const REACH: i32 = 20;
@@ -46,8 +53,9 @@ impl DoubleMoments {
                 Error::input(format!("a chemical potential of {potential}")).hint("it is a finite energy")
             );
         }
-        let nodes = self.nodes(omega, potential, temperature)?;
-        let sigma = |mu: &[C64]| self.absorbed(mu, omega, &nodes, (potential, temperature, volume), kernel);
+        let panels = self.panels(omega.len(), potential, temperature)?;
+        let at = Sample { potential, temperature, volume };
+        let sigma = |mu: &[C64]| self.absorbed(mu, omega, &panels, &at, kernel);
         let mean = sigma(self.values())?;
         let each: Vec<Vec<f64>> =
             if self.vectors() < 2 { Vec::new() } else { self.of_each().map(sigma).collect::<Result<_>>()? };
@@ -55,53 +63,36 @@ impl DoubleMoments {
         Ok((mean, errors))
     }
 
-    /// Angles of x with their weights.
-    fn nodes(&self, omega: &[f64], potential: f64, temperature: f64) -> Result<Vec<(f64, f64)>> {
+    /// The ends of the panels that all frequencies have in common, ascending angles.
+    fn panels(&self, frequencies: usize, potential: f64, temperature: f64) -> Result<Vec<f64>> {
         let (window, n) = (self.window, self.count as f64);
-        let angle = |energy: f64| window.scale(energy).clamp(-1.0, 1.0).acos();
-        let mut breaks = vec![0.0, PI];
-        // Longer panels than this hold more than a period of the highest term.
         let mut longest = PI / n;
+        let mut breaks = vec![0.0, PI];
         if temperature * n < window.half_width {
-            let reach = if temperature > 0.0 { REACH } else { 0 };
-            for edge in std::iter::once(potential).chain(omega.iter().map(|w| potential - w)) {
-                breaks.extend((-reach..=reach).map(|k| angle(edge + 2.0 * temperature * f64::from(k))));
-            }
+            breaks.extend(steps(window, potential, temperature));
         } else {
             longest = longest.min(2.0 * temperature / window.half_width);
         }
-        let entries: Vec<f64> = omega.iter().map(|w| angle(window.upper() - w)).collect();
-        // What the moments resolve at the window's end is much shorter than the period of the highest term.
-        breaks.extend(entries.iter().flat_map(|at| [*at, (at + PI / n / 16.0).min(PI)]));
         breaks.sort_unstable_by(f64::total_cmp);
-        let rule = gauss_legendre();
-        let bytes = 16 * rule.len() * (breaks.len() + (PI / longest) as usize);
+        // Pieces have a sum for each frequency.
+        let bytes = 8.0 * (PI / longest + breaks.len() as f64) * (1.0 + frequencies as f64 / PIECE as f64);
         memory::ensure(bytes as u128, "the energies of an optical conductivity")?;
-        let mut nodes = Vec::new();
+        let mut panels = vec![0.0];
         for pair in breaks.windows(2).filter(|pair| pair[1] > pair[0]) {
             let parts = ((pair[1] - pair[0]) / longest).ceil().max(1.0);
-            let half = (pair[1] - pair[0]) / parts / 2.0;
-            for part in 0..parts as usize {
-                let middle = pair[0] + half * (2 * part + 1) as f64;
-                if part == 0 && entries.contains(&pair[0]) {
-                    let root = |x: f64| (1.0 + x) / 2.0;
-                    nodes.extend(rule.iter().map(|(x, weight)| {
-                        (pair[0] + 2.0 * half * root(*x).powi(2), 2.0 * weight * half * root(*x))
-                    }));
-                } else {
-                    nodes.extend(rule.iter().map(|(x, weight)| (middle + half * x, weight * half)));
-                }
-            }
+            panels.extend(
+                (1..=parts as usize).map(|part| pair[0] + (pair[1] - pair[0]) * (part as f64 / parts)),
+            );
         }
-        Ok(nodes)
+        Ok(panels)
     }
 
     fn absorbed(
         &self,
         mu: &[C64],
         omega: &[f64],
-        nodes: &[(f64, f64)],
-        (potential, temperature, volume): (f64, f64, f64),
+        panels: &[f64],
+        at: &Sample,
         kernel: DampingKernel,
     ) -> Result<Vec<f64>> {
         let (count, window) = (self.count, self.window);
@@ -109,31 +100,70 @@ impl DoubleMoments {
         let weight = |n: usize| g[n] / if n == 0 { 2.0 } else { 1.0 };
         let w: Vec<f64> =
             (0..count * count).map(|i| mu[i].re * weight(i / count) * weight(i % count)).collect();
+        let own: Vec<Own> = omega.iter().map(|omega| Own::new(window, *omega, count, at)).collect();
+        let rule = gauss_legendre();
+        let through = Interpolation::new(&rule);
+        // The scaled energy after absorption and what stands beside the series there, zero outside the window.
+        let beside = |phi: f64, omega: f64| {
+            let energy = window.energy(phi.cos());
+            let y = window.scale(energy + omega);
+            match y < 1.0 {
+                true => (y, at.moved(energy, omega) * inverse(count, y)),
+                false => (0.0, 0.0),
+            }
+        };
         let stop = task::current();
         let empty = || vec![0.0; omega.len()];
-        let share = |mut sums: Vec<f64>, &(phi, share): &(f64, f64)| -> Result<Vec<f64>> {
+        let share = |mut sums: Vec<f64>, ends: &[f64]| -> Result<Vec<f64>> {
             stop.check()?;
-            let energy = window.energy(phi.cos());
-            let occupied = |e: f64| occupation(e, potential, temperature);
-            // sum_m w_mn T_m(x), which serves all frequencies.
-            let mut row = vec![0.0; count];
-            for (m, of) in w.chunks_exact(count).enumerate() {
-                let t = (m as f64 * phi).cos();
-                row.iter_mut().zip(of).for_each(|(sum, w)| *sum += t * w);
-            }
-            for (sums, omega) in sums.chunks_mut(SIDE).zip(omega.chunks(SIDE)) {
-                let (mut y, mut factors) = ([0.0; SIDE], [0.0; SIDE]);
-                for (k, omega) in omega.iter().enumerate() {
-                    let above = window.scale(energy + omega);
-                    if above < 1.0 {
-                        y[k] = above;
-                        factors[k] = (occupied(energy) - occupied(energy + omega)) * inverse(count, y[k]);
+            let (middle, half) = ((ends[0] + ends[1]) / 2.0, (ends[1] - ends[0]) / 2.0);
+            // sum_m w_mn T_m(x) at the points.
+            let rows: Vec<Vec<f64>> = rule
+                .iter()
+                .map(|(x, _)| {
+                    let mut row = vec![0.0; count];
+                    for (m, of) in w.chunks_exact(count).enumerate() {
+                        let t = (m as f64 * (middle + half * x)).cos();
+                        row.iter_mut().zip(of).for_each(|(sum, w)| *sum += t * w);
+                    }
+                    row
+                })
+                .collect();
+            let whole: Vec<bool> = own.iter().map(|own| own.ends_in(ends).is_empty()).collect();
+            for ((sums, omega), whole) in
+                sums.chunks_mut(SIDE).zip(omega.chunks(SIDE)).zip(whole.chunks(SIDE))
+            {
+                for ((x, weight), row) in rule.iter().zip(&rows) {
+                    let (mut y, mut factors) = ([0.0; SIDE], [0.0; SIDE]);
+                    for k in (0..omega.len()).filter(|&k| whole[k]) {
+                        (y[k], factors[k]) = beside(middle + half * x, omega[k]);
+                    }
+                    if factors.iter().any(|factor| *factor != 0.0) {
+                        let values = clenshaw(row, &y);
+                        let parts =
+                            factors.iter().zip(values).map(|(factor, value)| weight * half * factor * value);
+                        sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
                     }
                 }
-                if factors.iter().any(|factor| *factor != 0.0) {
-                    let values = clenshaw(&row, &y);
-                    let parts = factors.iter().zip(values).map(|(factor, value)| share * factor * value);
-                    sums.iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+            }
+            for k in (0..omega.len()).filter(|&k| !whole[k]) {
+                for points in own[k].points(ends, &rule) {
+                    for points in points.chunks(SIDE) {
+                        let (mut y, mut factors) = ([0.0; SIDE], [0.0; SIDE]);
+                        for (i, (phi, _)) in points.iter().enumerate() {
+                            (y[i], factors[i]) = beside(*phi, omega[k]);
+                        }
+                        if factors.iter().all(|factor| *factor == 0.0) {
+                            continue;
+                        }
+                        let values: Vec<[f64; SIDE]> = rows.iter().map(|row| clenshaw(row, &y)).collect();
+                        for (i, (phi, weight)) in points.iter().enumerate() {
+                            let shares = through.at((phi - middle) / half);
+                            let value: f64 =
+                                shares.iter().zip(&values).map(|(l, values)| l * values[i]).sum();
+                            sums[k] += weight * factors[i] * value;
+                        }
+                    }
                 }
             }
             Ok(sums)
@@ -143,22 +173,138 @@ impl DoubleMoments {
             a
         };
         // Pieces of fixed length, added in order: the same bits for any number of threads.
-        let pieces: Vec<Vec<f64>> = nodes
-            .par_chunks(256)
-            .map(|piece| piece.iter().try_fold(empty(), share))
+        let panels: Vec<&[f64]> = panels.windows(2).collect();
+        let pieces: Vec<Vec<f64>> = panels
+            .par_chunks(PIECE)
+            .map(|piece| piece.iter().copied().try_fold(empty(), share))
             .collect::<Result<_>>()?;
         let sums = pieces.into_iter().fold(empty(), added);
-        let prefactor = 4.0 / (PI * window.half_width) * self.dim as f64 / volume;
+        let prefactor = 4.0 / (PI * window.half_width) * self.dim as f64 / at.volume;
         Ok(sums.iter().zip(omega).map(|(sum, omega)| prefactor * sum / omega).collect())
     }
 }
 
-/// Fermi's function.
-fn occupation(energy: f64, potential: f64, temperature: f64) -> f64 {
-    if temperature == 0.0 {
-        return if energy < potential { 1.0 } else { 0.0 };
+/// What a conductivity is of.
+struct Sample {
+    potential: f64,
+    temperature: f64,
+    volume: f64,
+}
+
+impl Sample {
+    /// Fermi's function.
+    fn occupied(&self, energy: f64) -> f64 {
+        if self.temperature == 0.0 {
+            return if energy < self.potential { 1.0 } else { 0.0 };
+        }
+        1.0 / (((energy - self.potential) / self.temperature).exp() + 1.0)
     }
-    1.0 / (((energy - potential) / temperature).exp() + 1.0)
+
+    /// What absorption moves, f(E) - f(E + omega), at temperatures as f(E) (1 - f(E + omega)) (1 - exp(-omega/T)): never the
+    /// difference of two numbers that are nearly the same.
+    fn moved(&self, energy: f64, omega: f64) -> f64 {
+        if self.temperature == 0.0 {
+            return self.occupied(energy) - self.occupied(energy + omega);
+        }
+        let empty = 1.0 / (((self.potential - energy - omega) / self.temperature).exp() + 1.0);
+        self.occupied(energy) * empty * -(-omega / self.temperature).exp_m1()
+    }
+}
+
+/// The angle of an energy, that of the window's end beyond it.
+fn angle(window: Window, energy: f64) -> f64 {
+    window.scale(energy).clamp(-1.0, 1.0).acos()
+}
+
+/// Angles around an energy where the occupation changes: a panel is two temperatures wide.
+fn steps(window: Window, edge: f64, temperature: f64) -> impl Iterator<Item = f64> {
+    let reach = if temperature > 0.0 { REACH } else { 0 };
+    (-reach..=reach).map(move |k| angle(window, edge + 2.0 * temperature * f64::from(k)))
+}
+
+/// Where the panels of one frequency end besides those of all.
+struct Own {
+    /// The angle at which y enters the window.
+    entry: f64,
+    /// Ascending, the entry first.
+    ends: Vec<f64>,
+}
+
+impl Own {
+    fn new(window: Window, omega: f64, count: usize, at: &Sample) -> Own {
+        let entry = angle(window, window.upper() - omega);
+        // T_n(y) turns with the root of the distance from the entry, faster than T_n(x) as long as that is small.
+        let root = |k: usize| 4.0 * k as f64 / count as f64;
+        let mut ends: Vec<f64> =
+            (0..).map(|k| root(k).powi(2)).take_while(|d| *d < FAST).map(|d| entry + d).collect();
+        ends.push(entry + FAST);
+        if at.temperature * (count as f64) < window.half_width {
+            ends.extend(steps(window, at.potential - omega, at.temperature).filter(|end| *end > entry));
+        }
+        ends.sort_unstable_by(f64::total_cmp);
+        ends.dedup();
+        Own { entry, ends }
+    }
+
+    /// The ends from the lower end of a panel to below its upper one.
+    fn ends_in(&self, panel: &[f64]) -> &[f64] {
+        let before = |angle: f64| self.ends.partition_point(|end| *end < angle);
+        &self.ends[before(panel[0])..before(panel[1])]
+    }
+
+    /// The points of the panels into which the ends cut one, with their weights.
+    fn points<'a>(
+        &'a self,
+        panel: &'a [f64],
+        rule: &'a [(f64, f64)],
+    ) -> impl Iterator<Item = Vec<(f64, f64)>> + 'a {
+        let inner = self.ends_in(panel);
+        let first = panel[0].max(self.entry);
+        let ends: Vec<f64> = std::iter::once(first).chain(inner.iter().copied()).chain([panel[1]]).collect();
+        (1..ends.len()).map(move |i| (ends[i - 1], ends[i])).filter(|(low, high)| high > low).map(
+            move |(low, high)| {
+                let (from, to) = ((low - self.entry).sqrt(), (high - self.entry).sqrt());
+                let point = |(x, weight): &(f64, f64)| {
+                    if high <= self.entry + FAST {
+                        let root = from + (to - from) * (1.0 + x) / 2.0;
+                        return (self.entry + root * root, weight * (to - from) * root);
+                    }
+                    ((low + high + (high - low) * x) / 2.0, weight * (high - low) / 2.0)
+                };
+                rule.iter().map(point).collect()
+            },
+        )
+    }
+}
+
+/// The polynomial through values at the points of a rule (barycentric; Berrut and Trefethen, SIAM Review 46 (2004) 501).
+struct Interpolation {
+    points: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+impl Interpolation {
+    fn new(rule: &[(f64, f64)]) -> Interpolation {
+        let sign = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
+        Interpolation {
+            points: rule.iter().map(|(x, _)| *x).collect(),
+            weights: rule
+                .iter()
+                .enumerate()
+                .map(|(i, (x, w))| sign(i) * ((1.0 - x * x) * w).sqrt())
+                .collect(),
+        }
+    }
+
+    /// The factors of the values.
+    fn at(&self, x: f64) -> Vec<f64> {
+        if let Some(at) = self.points.iter().position(|point| *point == x) {
+            return (0..self.points.len()).map(|i| f64::from(u8::from(i == at))).collect();
+        }
+        let parts: Vec<f64> = self.points.iter().zip(&self.weights).map(|(p, w)| w / (x - p)).collect();
+        let sum: f64 = parts.iter().sum();
+        parts.iter().map(|part| part / sum).collect()
+    }
 }
 
 /// 1/sqrt(1 - y^2), which comes from a density of states; it is cut off at the distance from the window's end that the moments
@@ -187,57 +333,77 @@ fn clenshaw(c: &[f64], y: &[f64; SIDE]) -> [f64; SIDE] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::method::Window;
 
-    /// Few moments that reach the ends of the window: most of the integral lies where y leaves it.
+    /// Moments a_m b_n against midpoints of the root of the distance from the angle where y enters the window: few moments, of which
+    /// most of the integral lies there, and many, which turn fast there; for frequencies side by side.
     #[test]
-    fn the_ends_of_the_window_are_integrated_too() {
-        let (count, window) = (16, Window { center: 0.3, half_width: 2.5 });
-        let values: Vec<C64> = (0..count * count)
-            .map(|i| C64::new((1.3 * (i / count) as f64 - 0.7 * (i % count) as f64).sin(), 0.0))
-            .collect();
-        let mu = DoubleMoments::of_vectors(window, 7, count, vec![values.clone()]).expect("moments");
-        let g = DampingKernel::Dirichlet.factors(count);
-        for (omega, potential, temperature) in
-            [(0.9, 0.5, 0.3), (1.6, 1.9, 0.0), (3.0, 0.1, 2.0), (4.2, 0.0, 0.05)]
-        {
-            let found = mu
-                .optical(&[omega], potential, temperature, 1.0, DampingKernel::Dirichlet)
-                .expect("numbers")
-                .0[0];
-            // Midpoints of the root of the distance from the angle where y leaves the window.
-            let (first, points) = (window.scale(window.upper() - omega).acos(), 200_000);
-            let sum: f64 = (0..points)
-                .map(|k| {
-                    let root = (f64::from(k) + 0.5) / f64::from(points);
-                    let phi = first + (PI - first) * root * root;
-                    let energy = window.energy(phi.cos());
-                    let y = window.scale(energy + omega).min(1.0);
-                    let s2 = 1.0 - y * y;
-                    let ends = (count * count) as f64 * s2;
-                    let mut series = 0.0;
-                    for m in 0..count {
-                        for n in 0..count {
-                            let halves = if m == 0 { 0.5 } else { 1.0 } * if n == 0 { 0.5 } else { 1.0 };
-                            series += halves
-                                * g[m]
-                                * g[n]
-                                * values[m * count + n].re
-                                * (m as f64 * phi).cos()
-                                * (n as f64 * y.acos()).cos();
-                        }
-                    }
-                    let f = |e: f64| occupation(e, potential, temperature);
-                    let damped = if s2 > 0.0 { -(-ends).exp_m1() / s2.sqrt() } else { 0.0 };
-                    (f(energy) - f(energy + omega)) * series * damped * 2.0 * (PI - first) * root
-                        / f64::from(points)
-                })
-                .sum();
-            let exact = 4.0 * 7.0 / (PI * window.half_width * omega) * sum;
-            assert!(
-                (found - exact).abs() < 1e-5 * exact.abs().max(1.0),
-                "{omega} {temperature}: {found} {exact}"
-            );
+    fn integrals_are_those_of_many_midpoints() {
+        let window = Window { center: 0.3, half_width: 2.5 };
+        for (count, potential, temperature) in [
+            (16, 0.5, 0.3),
+            (16, 1.9, 0.0),
+            (16, 0.1, 2.0),
+            (16, 0.0, 0.05),
+            (200, 0.4, 0.0),
+            (200, 0.4, 0.002),
+            (200, -0.3, 0.4),
+        ] {
+            let a: Vec<f64> = (0..count).map(|m| (1.3 * m as f64).sin()).collect();
+            let b: Vec<f64> = (0..count).map(|n| (0.3 - 0.7 * n as f64).cos()).collect();
+            let product = |i: usize| C64::new(a[i / count] * b[i % count], 0.0);
+            let values: Vec<C64> = (0..count * count).map(product).collect();
+            let mu = DoubleMoments::of_vectors(window, 7, count, vec![values]).expect("moments");
+            let g = DampingKernel::Dirichlet.factors(count);
+            let series = |c: &[f64], phi: f64| -> f64 {
+                let term = |(n, c): (usize, &f64)| {
+                    c * g[n] * (n as f64 * phi).cos() * if n == 0 { 0.5 } else { 1.0 }
+                };
+                c.iter().enumerate().map(term).sum()
+            };
+            let at = Sample { potential, temperature, volume: 1.0 };
+            let omega = [0.004, 0.9, 1.6, 1.7, 3.0, 4.2, 4.9, 4.996, 5.5, 0.1];
+            let (found, _) =
+                mu.optical(&omega, potential, temperature, 1.0, DampingKernel::Dirichlet).expect("numbers");
+            let mut largest = 0.0f64;
+            let mut off = Vec::new();
+            for (omega, found) in omega.into_iter().zip(found) {
+                let (first, points) = (angle(window, window.upper() - omega), 40_000);
+                let sum: f64 = (0..points)
+                    .map(|k| {
+                        let root = (f64::from(k) + 0.5) / f64::from(points);
+                        let phi = first + (PI - first) * root * root;
+                        let energy = window.energy(phi.cos());
+                        let y = window.scale(energy + omega).min(1.0);
+                        let (s2, n2) = (1.0 - y * y, (count * count) as f64);
+                        let damped = if s2 > 0.0 { -(-n2 * s2).exp_m1() / s2.sqrt() } else { 0.0 };
+                        let moved = at.occupied(energy) - at.occupied(energy + omega);
+                        moved * series(&a, phi) * series(&b, y.acos()) * damped * 2.0 * (PI - first) * root
+                            / f64::from(points)
+                    })
+                    .sum();
+                let exact = 4.0 * 7.0 / (PI * window.half_width * omega) * sum;
+                off.push((found - exact, omega));
+                largest = largest.max((exact * omega).abs());
+            }
+            // A step of the occupation between two midpoints costs one of them.
+            let bound = if temperature < 0.01 { 1e-3 } else { 1e-6 };
+            for (off, omega) in off {
+                assert!(
+                    (off * omega).abs() < bound * largest,
+                    "{count} {potential} {temperature} {omega}: {off} of {largest}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn polynomials_go_through_their_points() {
+        let rule = gauss_legendre();
+        let through = Interpolation::new(&rule);
+        let f = |x: f64| 1.0 - 2.0 * x + x.powi(5) - 0.3 * x.powi(11);
+        for x in [-1.0, -0.3, rule[2].0, 0.0, 0.9999, 1.0] {
+            let value: f64 = through.at(x).iter().zip(&rule).map(|(l, (p, _))| l * f(*p)).sum();
+            assert!((value - f(x)).abs() < 1e-13, "{x}: {value}");
         }
     }
 }

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, Position, Stmt, Token};
 
-use super::declared::{resolve, unknown_key};
+use super::declaration::missing;
+use super::declared::{OptionDoc, resolve, unknown_key};
 use super::registry::{self, Entry, Form};
 use crate::error::Error;
 
@@ -264,8 +265,9 @@ pub(super) fn wrong_options(
             Some(ASTNode::Expr(Expr::MethodCall(call, _))) => (call, true),
             _ => return true,
         };
-        let given = call.args.last().map(literal_map).unwrap_or_default();
-        if given.is_empty() {
+        let Some(argument) = call.args.last() else { return true };
+        let (given, whole) = (literal_map(argument), is_map(argument));
+        if given.is_empty() && !whole {
             return true;
         }
         let namespace = namespace_of(call);
@@ -274,6 +276,7 @@ pub(super) fn wrong_options(
         if method && values.contains(name) || namespace.is_empty() && lost.contains(name) {
             return true;
         }
+        let mut one_form = true;
         let options = match own.get(name).filter(|_| namespace.is_empty()) {
             Some(doc) => resolve(doc, &|path| registry::docs_in(&entries, path)),
             None => {
@@ -293,12 +296,24 @@ pub(super) fn wrong_options(
                 }
                 let mut paths: Vec<String> = ways.iter().map(|e| e.path()).collect();
                 paths.dedup();
+                one_form = paths.len() == 1;
                 paths.iter().flat_map(|path| registry::options(&entries, path)).collect()
             }
         };
         if options.is_empty() {
             return true;
         }
+        let said = found.len();
+        let is_given = |option: &OptionDoc| {
+            given
+                .iter()
+                .any(|(key, value, _)| *key == option.key && !value.as_ref().is_some_and(Dynamic::is_unit))
+        };
+        let needed = options
+            .iter()
+            .find(|option| option.required() && !is_given(option))
+            .filter(|_| whole && one_form);
+        let needed = needed.map(missing);
         for (key, value, position) in given {
             let error = match options.iter().find(|option| option.key == key) {
                 None => Some(unknown_key(&key, options.iter().map(|option| option.key.as_str()))),
@@ -309,12 +324,24 @@ pub(super) fn wrong_options(
             };
             found.extend(error.map(|error| Finding { position, error }));
         }
+        if found.len() == said {
+            found.extend(needed.map(|error| Finding { position: argument.position(), error }));
+        }
         true
     });
     found
 }
 
-/// The entries of a literal map: key, value where it is a literal too, and place.
+/// Whether an argument is a literal map, with all that it will hold.
+fn is_map(argument: &Expr) -> bool {
+    match argument {
+        Expr::Map(..) => true,
+        Expr::DynamicConstant(value, _) => value.is_map(),
+        _ => false,
+    }
+}
+
+/// The entries of a literal map, or of the literal maps in a sum of maps: key, value where it is a literal too, and place.
 fn literal_map(argument: &Expr) -> Vec<(String, Option<Dynamic>, Position)> {
     match argument {
         Expr::Map(map, _) => {
@@ -329,6 +356,14 @@ fn literal_map(argument: &Expr) -> Vec<(String, Option<Dynamic>, Position)> {
             }
             None => Vec::new(),
         },
+        Expr::FnCall(sum, _) if sum.name == "+" => {
+            let [left, right] = &sum.args[..] else { return Vec::new() };
+            let right = literal_map(right);
+            // The value of a key is that of the map on the right.
+            let hidden = |key: &str| right.iter().any(|(later, ..)| later == key);
+            let left: Vec<_> = literal_map(left).into_iter().filter(|(key, ..)| !hidden(key)).collect();
+            left.into_iter().chain(right).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -464,6 +499,42 @@ mod tests {
         // A variable of that name holds nothing that is called.
         let script = "let bands = bands(model(lattice::chain(4)), #{ pth: [] });";
         assert_eq!(said(&mut engine, script), "unknown option `pth`");
+    }
+
+    #[test]
+    fn options_that_are_needed_are_missed() {
+        let mut engine = Engine::new().unwrap();
+        let begin = "let m = model(lattice::chain(1)); m.nearest(-1.0); let how = #{ side: 1 };\n";
+        for (call, wrong) in [
+            ("transport::lead(m, #{})", "option `side` is needed"),
+            ("transport::lead(m, #{ origin: [0] })", "option `side` is needed"),
+            ("transport::lead(m, #{ side: () })", "option `side` is needed"),
+            ("transport::lead(m, #{ side: 1 })", ""),
+            ("transport::lead(m, how)", ""),
+            ("transport::lead(m, how + #{ origin: [0] })", ""),
+            ("bands(m, #{})", "option `path` is needed"),
+        ] {
+            assert_eq!(said(&mut engine, &format!("{begin}{call}")), wrong, "{call}");
+            let run = engine.eval(&format!("{begin}{call}"));
+            assert_eq!(run.err().map(|e| e.message).unwrap_or_default(), wrong, "{call}");
+        }
+    }
+
+    #[test]
+    fn maps_that_are_added_are_looked_into() {
+        let mut engine = Engine::new().unwrap();
+        let begin = "let h = tight_binding(lattice::chain(4)); let how = #{ seed: 1 };\n";
+        for (call, wrong) in [
+            ("kpm::dos(h, how + #{ momnts: 8 })", "unknown option `momnts`"),
+            ("kpm::dos(h, #{ momnts: 8 } + how)", "unknown option `momnts`"),
+            ("kpm::dos(h, how + #{ moments: 8 } + #{ vektors: 1 })", "unknown option `vektors`"),
+            ("kpm::dos(h, how + #{ moments: 8, vectors: 2 })", ""),
+            ("kpm::dos(h, #{ moments: \"many\" } + #{ moments: 8 })", ""),
+        ] {
+            assert_eq!(said(&mut engine, &format!("{begin}{call}")), wrong, "{call}");
+            let run = engine.eval(&format!("{begin}{call}"));
+            assert_eq!(run.err().map(|e| e.message).unwrap_or_default(), wrong, "{call}");
+        }
     }
 
     #[test]

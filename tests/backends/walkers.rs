@@ -205,8 +205,12 @@ fn rpa() -> Vec<Factor> {
 }
 
 fn several() -> Vec<Factor> {
-    let polynomial =
-        Factor::Polynomial { cutoff: None, opposite: vec![0.1, 0.02], same: vec![0.05, -0.01, 0.002] };
+    let polynomial = Factor::Polynomial {
+        cutoff: None,
+        slope: None,
+        opposite: vec![0.1, 0.02],
+        same: vec![0.05, -0.01, 0.002],
+    };
     let centres = vec![[0.1, 0.2, 0.3], [3.0, 4.0, 5.0]];
     vec![polynomial, Factor::Nuclear { centres, charges: vec![0.4, 0.3], b: 0.7, cutoff: None }]
 }

@@ -199,6 +199,36 @@ fn wave_functions_and_walks_that_cannot_be() {
                 "zero everywhere",
             ),
             (
+                "slater_jastrow(orbitals::oscillator(1), #{ up: 1 }).at([[0.5, 1.0]])",
+                "a point of 2 coordinates where electrons are on a line",
+                "like [0.5]",
+            ),
+            (
+                "slater_jastrow(orbitals::oscillator(1), #{ up: 1 }).at([0.5]).ratio(0, [0.1, 0.2])",
+                "a point of 2 coordinates",
+                "like [0.5]",
+            ),
+            (
+                "vmc::nuclei([[1.0, [0.0, 1.4]]])",
+                "a point of 2 coordinates where electrons are in space",
+                "three coordinates",
+            ),
+            (
+                "walkers(slater_jastrow(orbitals::oscillator(1, #{ dimension: 2 }), #{ up: 1 }), #{ count: 1, centres: [[0.0]] })",
+                "a point of a coordinate where electrons are in a plane",
+                "two coordinates",
+            ),
+            (
+                "slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{}) * jastrow::polynomial(#{ cutoff: 4.0 }) })",
+                "both have the slope of the cusp",
+                "`slope` of their own",
+            ),
+            (
+                "slater_jastrow(orbitals::oscillator(1, #{ dimension: 3 }), #{ up: 1, down: 1, jastrow: jastrow::pade(#{ slope: 0.0 / 0.0 }) })",
+                "of slope NaN",
+                "finite",
+            ),
+            (
                 "local_energy(walkers(slater_jastrow(orbitals::oscillator(2), #{ up: 1 }), #{ count: 1 }), electrons(vmc::nuclei([[2.0, [0.0, 0.0, 0.0]]]), #{}))",
                 "orbitals of 1 and a potential of 3 dimensions",
                 "same system",

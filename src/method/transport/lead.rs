@@ -11,16 +11,18 @@ use crate::lattice::{Bloch, Model};
 use crate::number::{C64, Matrix, hermitian, memory};
 use crate::task;
 
-/// Trials for a self-energy: the imaginary part of the energy, in units of the lead's width, and how many cells are
+/// Trials for a self-energy: the imaginary part of the energy, in units of what joins the cells, and how many cells are
 /// taken together. Extrapolation removes the effect of the imaginary part; rounding errors grow with its inverse.
 /// Where a finite piece of the lead has a level at this very energy, pieces of another length have none.
 const TRIALS: [(f64, usize); 5] = [(1e-8, 1), (1e-6, 1), (1e-6, 2), (1e-6, 3), (1e-5, 2)];
-/// A self-energy that violates its own equation by more than this part of the lead's width is computed again by the
-/// next trial.
+/// A self-energy that is off by more than this, in the same units, is computed again by the next trial.
 const GOOD: f64 = 1e-11;
-/// One that violates it by more than this is refused.
+/// One that is off by more than this is refused.
 const BAD: f64 = 1e-6;
-/// Channels whose rate is below this part of the lead's width do not conduct.
+/// Most of Newton's steps, and how far they may lead: a solution farther away is another one.
+const STEPS: usize = 40;
+const NEAR: f64 = 0.05;
+/// Channels whose rate is below this do not conduct.
 const CLOSED: f64 = 1e-7;
 /// Most doublings of the length in the decimation.
 const MOST_DOUBLINGS: usize = 100;
@@ -32,8 +34,8 @@ pub struct Lead {
     h: Mat<C64>,
     /// `<j+1| H |j>`, outward.
     v: Mat<C64>,
-    /// A bound on the modulus of its levels.
-    width: f64,
+    /// The size of what joins its cells. Levels of a cell far away from all others do not enter.
+    scale: f64,
     /// Rows of a site.
     orbitals: usize,
     /// Those of its electrons; all but where there are holes.
@@ -80,7 +82,9 @@ impl Lead {
         }
         let along = lattice.wrap().iter().position(|wrap| *wrap != Wrap::Open).unwrap_or(0);
         if !model.field_repeats(along) {
-            let order = format!("through directions a and {along}, in this order");
+            let order = format!(
+                "through directions a and {along}, in this order (that of the other order with the other sign)"
+            );
             return Err(Error::input(
                 "a lead whose vector potential grows along it: no cell is like the next",
             )
@@ -125,11 +129,14 @@ impl Lead {
                 places.push(at.map(|((x, r), m)| x + a as f64 * r + m).collect());
             }
         }
-        let row_sum = |m: &Mat<C64>, i: usize| (0..n).map(|j| m[(i, j)].norm()).sum::<f64>();
-        let width = (0..n).map(|i| row_sum(&h, i) + 2.0 * row_sum(&v, i)).fold(0.0, f64::max);
+        let sum = |m: &Mat<C64>, i: usize| (0..n).map(|j| m[(i, j)].norm()).sum::<f64>();
+        let across = |i: usize| sum(&v, i) + (0..n).map(|j| v[(j, i)].norm()).sum::<f64>();
+        let width = (0..n).map(|i| sum(&h, i)).fold(0.0, f64::max);
+        // Joints below the rounding of a cell's own levels are none.
+        let scale = (0..n).map(across).fold(0.0, f64::max).max(1e-12 * width);
         let sites = cell.sites();
         let (orbitals, electrons) = (model.orbitals(), model.particles());
-        Ok(Lead { h, v, width, orbitals, electrons, places, step: repeat, sites })
+        Ok(Lead { h, v, scale, orbitals, electrons, places, step: repeat, sites })
     }
 
     /// Rows of a cell.
@@ -197,7 +204,7 @@ impl Lead {
                 Mat::from_fn(m, m, |a, b| i * (sigma[(rows[a], rows[b])] - sigma[(rows[b], rows[a])].conj()));
             let (rates, vectors) = hermitian::eigh(gamma.as_ref(), faer::get_global_parallelism())
                 .ok_or_else(|| Error::numeric("the channels of a lead were not found"))?;
-            for k in (0..m).filter(|&k| rates[k] > CLOSED * self.width) {
+            for k in (0..m).filter(|&k| rates[k] > CLOSED * self.scale) {
                 let mut column = vec![C64::ZERO; n];
                 (0..m).for_each(|a| column[rows[a]] = vectors[(a, k)] * rates[k].sqrt());
                 columns.push(column);
@@ -220,25 +227,70 @@ impl Lead {
         inverse(inner.as_ref()).ok_or_else(|| unresolved(energy))
     }
 
-    /// `v^dagger g v` with the lead's surface Green's function g, extrapolated to a real energy. Each trial is
-    /// checked by how much it violates its own equation.
+    /// By how much a self-energy violates its equation `sigma = v^dagger (E - h - sigma)^-1 v`, as a matrix.
+    fn violation(&self, energy: f64, sigma: &Mat<C64>) -> Option<Mat<C64>> {
+        let g = self.beyond(energy, sigma).ok()?;
+        Some(self.v.adjoint() * g * &self.v - sigma)
+    }
+
+    /// One of Newton's steps for that equation: `d - A d B` is what is missing, with A = v^dagger g and B = g v, which is solved
+    /// in the bases of their eigenvectors. None where these are no bases.
+    fn newton(&self, energy: f64, sigma: &Mat<C64>) -> Option<Mat<C64>> {
+        let g = self.beyond(energy, sigma).ok()?;
+        let (a, b) = (self.v.adjoint() * &g, &g * &self.v);
+        let missing = &a * &self.v - sigma;
+        let (left, right) = (a.eigen().ok()?, b.eigen().ok()?);
+        let (x, y) = (left.U(), right.U());
+        let (l, m) = (left.S().column_vector(), right.S().column_vector());
+        let mut d = inverse(x)? * missing * y;
+        for i in 0..d.nrows() {
+            for j in 0..d.ncols() {
+                d[(i, j)] /= C64::ONE - l[i] * m[j];
+            }
+        }
+        let d = x * d * inverse(y)?;
+        largest(d.as_ref()).is_finite().then_some(d)
+    }
+
+    /// A self-energy after Newton's steps, and how far it may be off. Near the edge of a band that is much more than what
+    /// violates the equation: its square root. The size of the last step tells.
+    fn refined(&self, energy: f64, start: Mat<C64>) -> Option<(f64, Mat<C64>)> {
+        let size = |m: &Mat<C64>| largest(m.as_ref()) / self.scale;
+        let mut off = size(&self.violation(energy, &start)?);
+        let mut sigma = start.clone();
+        let mut last = f64::INFINITY;
+        for _ in 0..STEPS {
+            let Some(d) = self.newton(energy, &sigma) else { break };
+            let next = &sigma + &d;
+            let Some(left) = self.violation(energy, &next).map(|m| size(&m)) else { break };
+            if !(size(&d) < last && left <= off.max(1e-14) && size(&(&next - &start)) < NEAR) {
+                break;
+            }
+            (sigma, off, last) = (next, left, size(&d));
+            if last < 1e-14 {
+                break;
+            }
+        }
+        let off = if last.is_finite() { off.max(last) } else { off };
+        off.is_finite().then_some((off, sigma))
+    }
+
+    /// `v^dagger g v` with the lead's surface Green's function g, extrapolated to a real energy and refined there.
     fn self_energy(&self, energy: f64) -> Result<Mat<C64>> {
         if !energy.is_finite() {
             return Err(Error::input(format!("a lead at an energy of {energy}")).hint("give a finite energy"));
         }
         let n = self.rows();
         let mut best: Option<(f64, Mat<C64>)> = None;
-        for (eta, cells) in TRIALS.map(|(eta, cells)| (eta * self.width, cells)) {
+        for (eta, cells) in TRIALS.map(|(eta, cells)| (eta * self.scale, cells)) {
             let part = |eta: f64| -> Option<Mat<C64>> {
                 let g = self.decimated(C64::new(energy, eta), cells)?;
                 Some(self.v.adjoint() * g * &self.v)
             };
             let (Some(near), Some(nearer)) = (part(eta), part(0.5 * eta)) else { continue };
             let sigma = Mat::from_fn(n, n, |a, b| nearer[(a, b)] * 2.0 - near[(a, b)]);
-            let Ok(g) = self.beyond(energy, &sigma) else { continue };
-            let again = self.v.adjoint() * g * &self.v;
-            let off = largest((&again - &sigma).as_ref()) / self.width;
-            if off.is_finite() && best.as_ref().is_none_or(|(least, _)| off < *least) {
+            let Some((off, sigma)) = self.refined(energy, sigma) else { continue };
+            if best.as_ref().is_none_or(|(least, _)| off < *least) {
                 best = Some((off, sigma));
             }
             if best.as_ref().is_some_and(|(off, _)| *off < GOOD) {
@@ -276,7 +328,7 @@ impl Lead {
         let mut surface = whole.clone();
         let less = |m: &Mat<C64>| Mat::from_fn(n, n, |i, j| if i == j { z - m[(i, j)] } else { -m[(i, j)] });
         for _ in 0..MOST_DOUBLINGS {
-            if largest(inward.as_ref()).max(largest(outward.as_ref())) <= 1e-18 * self.width {
+            if largest(inward.as_ref()).max(largest(outward.as_ref())) <= 1e-18 * self.scale {
                 break;
             }
             let lu = less(&whole).partial_piv_lu();
@@ -326,7 +378,7 @@ impl Lead {
                             }
                         })
                         .sum();
-                    if both.norm() > 1e-12 * self.width * self.width {
+                    if both.norm() > 1e-12 * self.scale * self.scale {
                         phases[i] = Some(here * both / both.norm());
                         open.push(i);
                     }
@@ -445,5 +497,5 @@ pub fn largest(a: MatRef<'_, C64>) -> f64 {
 
 fn unresolved(energy: f64) -> Error {
     Error::numeric(format!("a lead is not resolved at energy {energy}, where it has a level of its own"))
-        .hint("this happens at flat bands and at the very edge of a band: move the energy by a little")
+        .hint("this happens at flat bands and at the very edge of a band: move the energy by a little, such as 1e-4 of a hopping")
 }

@@ -24,11 +24,12 @@ pub enum Factor {
         /// It levels off at distances of about 1/b.
         b: f64,
     },
-    /// `u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...)` (Drummond, Towler, Needs, PRB 70 (2004) 235119),
-    /// s from the cusp condition.
+    /// `u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...)` (Drummond, Towler, Needs, PRB 70 (2004) 235119).
     Polynomial {
         /// L; by default as for `Rpa`.
         cutoff: Option<f64>,
+        /// Slope s of electrons with opposite spins; by default the cusp condition.
+        slope: Option<f64>,
         /// `a_0, a_2, ...` of electrons with opposite spins.
         opposite: Vec<f64>,
         /// Of electrons with the same spin.
@@ -122,6 +123,13 @@ impl Factor {
             }
             _ => {}
         }
+        if let Factor::Pade { slope: Some(s), .. }
+        | Factor::Polynomial { slope: Some(s), .. }
+        | Factor::Log { slope: Some(s) } = &factor
+            && !s.is_finite()
+        {
+            return Err(Error::input(format!("a Jastrow factor of slope {s}")).hint("it is a finite number"));
+        }
         for (name, value) in factor.parameters() {
             let must_be_positive = matches!(name.as_str(), "strength" | "b");
             let wrong = !value.is_finite()
@@ -151,15 +159,27 @@ impl Factor {
                 [of(same), of(opposite)]
             }
             Factor::Pade { slope, b } => slopes(slope).map(|a| Radial::Pade { a, b: *b }),
-            Factor::Polynomial { cutoff, opposite: unlike, same: like } => {
+            Factor::Polynomial { cutoff, slope, opposite: unlike, same: like } => {
                 let cutoff = cutoff.unwrap_or(f64::INFINITY);
                 let of = |slope, a: &[f64]| Radial::Polynomial { cutoff, slope, coefficients: a.to_vec() };
+                let [same, opposite] = slopes(slope);
                 [of(same, like), of(opposite, unlike)]
             }
             Factor::Log { slope } => slopes(slope).map(|a| Radial::Log { a }),
             Factor::Power { power } => [Radial::Power { p: *power }, Radial::Power { p: *power }],
             Factor::Nuclear { .. } => return None,
         })
+    }
+
+    /// Whether its slope at contact is that of the cusp condition, which can be met once only.
+    pub(super) fn takes_cusp(&self) -> bool {
+        match self {
+            Factor::Rpa { .. } => true,
+            Factor::Pade { slope, .. } | Factor::Polynomial { slope, .. } | Factor::Log { slope } => {
+                slope.is_none()
+            }
+            Factor::Power { .. } | Factor::Nuclear { .. } => false,
+        }
     }
 
     /// Centres and the functions of the distances to them.

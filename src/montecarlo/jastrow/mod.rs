@@ -60,8 +60,15 @@ impl Jastrow {
     /// Factors for these electrons. Parameters that they leave open are found from the density and the cell.
     ///
     /// # Errors
-    /// When a cutoff does not fit into the cell, or a parameter is out of range.
+    /// When a cutoff does not fit into the cell, a parameter is out of range, or two factors have the slope of the cusp.
     pub fn new(factors: &[Factor], setting: Setting) -> Result<Jastrow> {
+        let steep: Vec<&str> = factors.iter().filter(|f| f.takes_cusp()).map(Factor::kind).collect();
+        if let [first, second, ..] = steep[..] {
+            return Err(Error::input(format!(
+                "the factors `{first}` and `{second}` both have the slope of the cusp condition, which is met once"
+            ))
+            .hint("give all but one a `slope` of their own, zero for one that does not touch the cusp"));
+        }
         let factors: Vec<Factor> = factors.iter().map(|f| f.settled(&setting)).collect::<Result<_>>()?;
         let (mut pairs, mut bodies) = (Vec::new(), Vec::new());
         for factor in &factors {
@@ -246,7 +253,12 @@ mod tests {
         let at = [[0.1, 0.2, 0.3], [2.0, 1.0, 0.5], [0.4, 2.5, 1.1], [1.0, 1.2, 2.2]];
         let factors = [
             Factor::Rpa { strength: None, cutoff: None },
-            Factor::Polynomial { cutoff: None, opposite: vec![0.1, 0.2], same: vec![0.05, -0.1] },
+            Factor::Polynomial {
+                cutoff: None,
+                slope: Some(0.2),
+                opposite: vec![0.1, 0.2],
+                same: vec![0.05, -0.1],
+            },
             Factor::Nuclear {
                 centres: vec![[0.0; 3], [1.0, 1.0, 1.0]],
                 charges: vec![2.0, 1.0],
@@ -285,6 +297,27 @@ mod tests {
             Jastrow::new(&[Factor::Rpa { strength: None, cutoff: Some(3.0) }], setting(Some(cell))).is_err()
         );
         assert!(Jastrow::new(&[Factor::Rpa { strength: None, cutoff: None }], setting(None)).is_err());
+    }
+
+    #[test]
+    fn the_cusp_is_met_once() {
+        let pade = Factor::Pade { slope: None, b: 0.4 };
+        let smooth =
+            |slope| Factor::Polynomial { cutoff: Some(4.0), slope, opposite: vec![0.3], same: vec![0.1] };
+        let both = Jastrow::new(&[pade.clone(), smooth(Some(0.0))], setting(None)).unwrap();
+        assert!((both.contact().1 - 0.5).abs() < 1e-14, "{:?}", both.contact());
+        // As a difference of values: 1/2 for opposite spins, 1/4 for equal ones (electrons 0 and 1).
+        for (other, cusp) in [(1, 0.25), (2, 0.5)] {
+            let near = |r: f64| {
+                let mut at = [[0.0; 3], [0.0, 9.0, 0.0], [0.0, 0.0, 9.0], [0.0, -9.0, 9.0]];
+                at[other] = [r, 0.0, 0.0];
+                both.value(&at)
+            };
+            let slope = (near(2e-6) - near(1e-6)) / 1e-6;
+            assert!((slope - cusp).abs() < 1e-4, "{slope} for {cusp}");
+        }
+        assert!(Jastrow::new(&[pade.clone(), smooth(None)], setting(None)).is_err());
+        assert!(Jastrow::new(&[pade.clone(), pade], setting(None)).is_err());
     }
 
     #[test]

@@ -33,10 +33,17 @@ fn failed(path: &Path, error: std::io::Error) -> Error {
     }
 }
 
-/// Adds bytes at the end of a file, in one piece; what it held stays.
+/// Adds bytes at the end of a file, all or none; what it held stays.
 pub fn append(path: &Path, content: &[u8]) -> Result<()> {
     confine::check(path)?;
-    let add = || File::options().append(true).create(true).open(path)?.write_all(content);
+    let add = || {
+        let mut file = File::options().append(true).create(true).open(path)?;
+        let before = file.metadata().ok().filter(|about| about.is_file()).map(|about| about.len());
+        file.write_all(content).inspect_err(|_| {
+            // A disk that is full takes a part. If that cannot be taken back, there is nothing better to say than why it was full.
+            let _ = before.map(|length| file.set_len(length));
+        })
+    };
     ranks::once(|| add().map_err(|error| failed(path, error)))
 }
 

@@ -140,7 +140,7 @@ mod import_functions {
     /// # Example
     /// ```rhai
     /// write_text("log.txt", "step energy\n");
-    /// append_text("log.txt", `1 ${-0.5}\n`);
+    /// append_text("log.txt", "1 " + -0.5 + "\n");
     /// ```
     #[rhai_fn(return_raw)]
     pub fn append_text(file: &str, text: &str) -> Fallible<()> {

@@ -370,7 +370,9 @@ mod model_functions {
         Ok(model.model.sublattice(s, &block)?)
     }
 
-    /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge).
+    /// Puts `alpha` flux quanta through every plaquette of the first two directions (Peierls phases in Landau gauge), or of the
+    /// directions `a` and `b` of `m.flux(alpha, a, b)`. The vector potential points along the second of them, and grows along the
+    /// first; so `m.flux(-alpha, 1, 0)` is the field of `m.flux(alpha, 0, 1)` in another gauge.
     ///
     /// # Example
     /// ```rhai

@@ -99,8 +99,8 @@ mod transport_functions {
     /// A semi-infinite lead for `transport::system`: the cell of a model with one periodic direction, which
     /// repeats for ever in that direction (`side: 1`) or against it (`side: -1`). Terms that differ from cell
     /// to cell make all cells of the model one period. A field must be in a gauge that repeats:
-    /// `m.flux(alpha, 1, 0)` for a lead along direction 0; where the sample's gauge is another one, the lead's is
-    /// turned to it.
+    /// for a lead along direction 0 that is `m.flux(-alpha, 1, 0)`, the same field as `m.flux(alpha)`, with the vector
+    /// potential along the lead. Where the sample's gauge is another one, the lead's is turned to it.
     ///
     /// `lead.channels(energy)` counts the channels that are open, `lead.surface(energy)` is the retarded
     /// surface Green's function of its first cell, by decimation (Lopez Sancho, Lopez Sancho, Rubio 1985).

@@ -81,6 +81,8 @@ pub struct Growth<T> {
     /// The last cell between equal bases, site by site.
     psi: Vec<Tensor<T>>,
     spaces: Vec<Space>,
+    /// Weights below this get no state.
+    least: f64,
     found: Option<Grown>,
 }
 
@@ -331,6 +333,7 @@ impl<T: Element> Growth<T> {
             parted: labelled(&psi.spaces[0], &psi.centre[0]),
             psi: psi.left.clone(),
             spaces: psi.spaces.clone(),
+            least: 0.0,
             found: None,
         })
     }
@@ -427,7 +430,7 @@ impl<T: Element> Growth<T> {
         }
         let left = less(&past_left(&lefts[c - 1], &sites[c - 1], n)?, last.energy)?;
         let right = past_right(symmetry, &rights[c + 1], &sites[c], n)?;
-        self.predicted(left, right, sites, &last, lost)
+        Ok(Growth { least: how.cutoff, ..self.predicted(left, right, sites, &last, lost)? })
     }
 
     /// The chain with another cell in its middle, and what is to come next: the halves of this one in the other order, with their
@@ -530,16 +533,19 @@ impl<T: Element> Growth<T> {
             parted: labelled(middle, &last.values),
             psi,
             spaces,
+            least: self.least,
             found: Some(Grown { energy: last.energy, mismatch, lost }),
         })
     }
 
-    /// The state of an infinite chain whose every cell is like the last one.
+    /// The state of an infinite chain whose every cell is like the last one. The ends of a chain may mix states that a cell
+    /// without ends does not: what is left of them there, below the least weight, goes.
     ///
     /// # Errors
     /// When a fixed point or decomposition does not converge.
     pub fn state(&self) -> Result<Uniform<T>> {
-        Uniform::of_any(&self.h.cell, &self.spaces, &self.psi)
+        let psi = Uniform::of_any(&self.h.cell, &self.spaces, &self.psi)?;
+        Ok(psi.cut(usize::MAX, self.least)?.0)
     }
 }
 

@@ -70,7 +70,7 @@ struct Change<S> {
 impl<S: Amplitude> InSpace<S> {
     fn placed(psi: &Arc<SlaterJastrow<S>>, places: &Dynamic) -> Result<Box<dyn Placed>> {
         let (up, down) = psi.electrons();
-        let all = points(places, "places of electrons")?;
+        let all = points(places, "places of electrons", psi.orbitals().dimension())?;
         if all.len() != up + down {
             return Err(Error::input(format!("{} places for {} electrons", all.len(), up + down))
                 .hint("a point an electron, those of spin up first"));
@@ -79,7 +79,7 @@ impl<S: Amplitude> InSpace<S> {
     }
 
     fn change(&self, i: usize, to: &Dynamic) -> Result<Change<S>> {
-        let to = point(to)?;
+        let to = point(to, self.psi.orbitals().dimension())?;
         let (mut row, mut ratios) = (Vec::new(), Vec::new());
         self.psi.values(&[to], &mut row);
         let determinants = self.psi.ratio(&self.at, i, &row, &mut ratios);

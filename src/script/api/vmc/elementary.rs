@@ -54,7 +54,7 @@ mod elementary_functions {
                 Error::input("an exponential orbital is a place and an exponent")
                     .hint("like [[0.0, 0.0, 0.0], 1.6875]")
             })?;
-            Ok((super::super::point(&pair[0])?, real(&pair[1], "an exponent")?))
+            Ok((super::super::point(&pair[0], 3)?, real(&pair[1], "an exponent")?))
         };
         let centres = centres.iter().map(one).collect::<Result<_>>()?;
         Ok(OrbitalSet::other(Arc::new(Exponentials::new(centres)?)))

@@ -89,10 +89,11 @@ mod jastrow_module {
     }
 
     /// The polynomial of Drummond, Towler and Needs: u(r) = (1 - r/L)^3 (a_0 + (s + 3 a_0/L) r + a_2 r^2 + ...) up to a
-    /// cutoff L, with the cusp as slope s.
+    /// cutoff L, with the slope s at contact as for `pade`. Beside another factor that has the cusp, its slope is to be zero.
     ///
     /// # Options
     /// - `cutoff` (float, the largest that fits into the cell): L in bohr.
+    /// - `slope` (float, the cusp): s of opposite spins.
     /// - `opposite` (array or Series or range, [0.0]): a_0, a_2, a_3, ... of electrons with opposite spins.
     /// - `same` (array or Series or range, [0.0]): of electrons with the same spin.
     ///
@@ -104,8 +105,9 @@ mod jastrow_module {
     /// ```
     #[rhai_fn(return_raw)]
     pub fn polynomial(o: Options) -> Fallible<Factors> {
-        let (cutoff, opposite, same) = (o.maybe_float("cutoff")?, list(&o, "opposite")?, list(&o, "same")?);
-        Ok(one(Factor::Polynomial { cutoff, opposite, same }))
+        let (cutoff, slope) = (o.maybe_float("cutoff")?, o.maybe_float("slope")?);
+        let (opposite, same) = (list(&o, "opposite")?, list(&o, "same")?);
+        Ok(one(Factor::Polynomial { cutoff, slope, opposite, same }))
     }
 
     /// u(r) = ln(1 + a r): with a = 1/2 it makes Hooke's atom of frequency 1/2 exact.

@@ -77,7 +77,7 @@ mod hamiltonian_functions {
             if !z.is_finite() {
                 return Err(Error::input(format!("a nucleus of charge {z}")));
             }
-            Ok((super::super::point(&pair[1])?, z))
+            Ok((super::super::point(&pair[1], 3)?, z))
         };
         let nuclei: Vec<([f64; 3], f64)> = list.iter().map(one).collect::<Result<_>>()?;
         let twice = (0..nuclei.len()).any(|i| (0..i).any(|j| nuclei[i].0 == nuclei[j].0));

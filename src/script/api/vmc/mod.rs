@@ -20,6 +20,7 @@ pub(super) use wavefunction::Psi;
 
 use super::values::{real, to_series, type_of};
 use crate::error::{Error, Result};
+use crate::number::Series;
 use crate::script::rooms::Rooms;
 
 /// Registers the types and their functions.
@@ -35,25 +36,34 @@ pub(super) fn register(rooms: &mut Rooms) {
     optimise::register(rooms);
 }
 
-/// A point in up to three dimensions: a number, an array or a Series.
-pub(super) fn point(value: &Dynamic) -> Result<[f64; 3]> {
-    if value.is_int() || value.is_float() {
-        return Ok([real(value, "a coordinate")?, 0.0, 0.0]);
-    }
-    let series = to_series(value)?;
+/// A point in a space of so many dimensions: a number (on a line), an array or a Series. Zeros may follow, since places come
+/// back with three coordinates.
+pub(super) fn point(value: &Dynamic, dimension: usize) -> Result<[f64; 3]> {
+    let series = match value.is_int() || value.is_float() {
+        true => Series::Real(vec![real(value, "a coordinate")?]),
+        false => to_series(value)?,
+    };
     let x = series.as_real("a point")?;
-    if x.is_empty() || x.len() > 3 || x.iter().any(|x| !x.is_finite()) {
-        return Err(Error::input("a point has one to three finite coordinates").hint("like [0.0, 0.0, 1.4]"));
+    let beyond = x.iter().skip(dimension).any(|&x| x != 0.0);
+    if x.len() < dimension || x.len() > 3 || beyond || x.iter().any(|x| !x.is_finite()) {
+        let (space, like) = match dimension {
+            1 => ("on a line", "one coordinate, like [0.5]"),
+            2 => ("in a plane", "two coordinates, like [0.5, 1.0]"),
+            _ => ("in space", "three coordinates, like [0.5, 1.0, -1.4]"),
+        };
+        let given = if x.len() == 1 { "a coordinate".into() } else { format!("{} coordinates", x.len()) };
+        return Err(Error::input(format!("a point of {given} where electrons are {space}"))
+            .hint(format!("a point there has {like}, all finite")));
     }
     Ok(std::array::from_fn(|k| x.get(k).copied().unwrap_or(0.0)))
 }
 
 /// Several points, from an array of them.
-pub(super) fn points(value: &Dynamic, what: &str) -> Result<Vec<[f64; 3]>> {
+pub(super) fn points(value: &Dynamic, what: &str, dimension: usize) -> Result<Vec<[f64; 3]>> {
     let array = value.read_lock::<Array>().map(|array| array.clone());
     let array = array.filter(|array| !array.is_empty()).ok_or_else(|| {
         Error::input(format!("{what} are an array of points, not {}", type_of(value)))
             .hint("like [[0.0, 0.0, 0.0]]")
     })?;
-    array.iter().map(point).collect()
+    array.iter().map(|value| point(value, dimension)).collect()
 }

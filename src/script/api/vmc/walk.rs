@@ -151,14 +151,22 @@ mod walk_functions {
         if !(spread > 0.0 && spread.is_finite()) {
             return Err(Error::input(format!("a spread of {spread}")).hint("it is a positive length").into());
         }
-        let centres = o.given("centres").map(|v| super::super::points(&v, "centres")).transpose()?;
-        let lattice = matches!(psi, Psi::LatticeReal(_) | Psi::LatticeComplex(_));
-        if let Some(key) = ["spread", "centres"].into_iter().find(|key| lattice && o.given(key).is_some()) {
+        let dimension = match &psi {
+            Psi::Real(psi) => Some(psi.orbitals().dimension()),
+            Psi::Complex(psi) => Some(psi.orbitals().dimension()),
+            Psi::LatticeReal(_) | Psi::LatticeComplex(_) => None,
+        };
+        let given = ["spread", "centres"].into_iter().find(|key| o.given(key).is_some());
+        if let (None, Some(key)) = (dimension, given) {
             return Err(Error::input(format!("the option `{key}` for walkers on a lattice"))
                 .hint("there they start on any sites; leave it out")
                 .into());
         }
-        let start = Start { centres: centres.unwrap_or_else(|| vec![[0.0; 3]]), spread };
+        let centres = match o.given("centres") {
+            Some(v) => super::super::points(&v, "centres", dimension.unwrap_or(3))?,
+            None => vec![[0.0; 3]],
+        };
+        let start = Start { centres, spread };
         Ok(match psi {
             Psi::Real(psi) => Walk::Real(handle(Walkers::new(psi, count, seed, &start)?)),
             Psi::Complex(psi) => Walk::Complex(handle(Walkers::new(psi, count, seed, &start)?)),
