@@ -420,6 +420,11 @@ pub trait Backend: Send + Sync + fmt::Debug {
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         mix_one_by_one(&|a, x, b, y| self.axpby(a, x, b, y), x, c, b, y)
     }
+    /// `y_j = sum_k c_kj x_k` of single columns, `c` row-major: the restart of a basis. The `y` are not read, and each `x` is
+    /// read once where a backend can.
+    fn mix_each(&self, x: &[&BlockVector], c: &[C64], y: &mut [BlockVector]) -> Result<()> {
+        mix_in_turn(self, x, c, y)
+    }
     /// `y[i, c] = x[i, c] / (shift[c] - d[i])`, denominators pushed away from zero to at least `floor`: the diagonal
     /// preconditioner of Davidson's method. `d` is one real column.
     fn precondition(
@@ -570,6 +575,21 @@ fn mix_one_by_one(
     for (x, c) in x.iter().zip(c) {
         axpby(&[*c], x, &[b], y)?;
         b = C64::new(1.0, 0.0);
+    }
+    Ok(())
+}
+
+/// [`Backend::mix_each`], one sum after the other.
+fn mix_in_turn<B: Backend + ?Sized>(
+    device: &B,
+    x: &[&BlockVector],
+    c: &[C64],
+    y: &mut [BlockVector],
+) -> Result<()> {
+    let columns = y.len();
+    for (j, y) in y.iter_mut().enumerate() {
+        let c: Vec<C64> = c.iter().skip(j).step_by(columns).copied().collect();
+        device.mix(x, &c, 0.0, y)?;
     }
     Ok(())
 }

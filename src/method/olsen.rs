@@ -77,7 +77,13 @@ pub(super) fn olsen(
     let mut kx = device.zeros(r.dtype(), r.rows(), r.columns())?;
     device.precondition(diagonal, theta, floor, r, &mut kr)?;
     device.precondition(diagonal, theta, floor, x, &mut kx)?;
-    let (xr, xx) = (device.dots(x, &kr)?, device.dots(x, &kx)?);
+    let (xr, xx) = if x.columns() == 1 {
+        // in one pass over x
+        let both = device.dots_with(&[&kr, &kx], x)?;
+        (vec![both[0].conj()], vec![both[1].conj()])
+    } else {
+        (device.dots(x, &kr)?, device.dots(x, &kx)?)
+    };
     let back: Vec<C64> =
         xr.iter().zip(&xx).map(|(a, b)| if b.norm() > 1e-12 { -a / b } else { C64::default() }).collect();
     device.axpby(&back, &kx, &[C64::new(1.0, 0.0)], &mut kr)?;

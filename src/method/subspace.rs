@@ -114,6 +114,9 @@ impl Subspace {
     }
 
     fn orthonormal(&self, mut t: BlockVector) -> Result<Option<BlockVector>> {
+        if t.columns() == 1 && self.is_single() {
+            return self.orthonormal_column(t);
+        }
         let device = self.device();
         let against: Vec<&BlockVector> = self.avoid.iter().chain(&self.basis).collect();
         let floor = t.dtype().tolerance(1e-20);
@@ -124,25 +127,38 @@ impl Subspace {
                 let back: Vec<C64> = self.overlaps(&against, &t)?.iter().map(|z| -z).collect();
                 self.add(&against, &back, &mut t)?;
             }
-            if t.columns() == 1 {
-                let left = device.dots(&t, &t)?[0].re;
-                if left <= floor {
-                    return Ok(None);
-                }
-                // A second pass is needed only where the first one removed much of the vector (Kahan and Parlett).
-                if left > 0.25 {
-                    break;
-                }
-                continue;
-            }
             match orthonormal_columns(device, &t, floor, 1e-14)? {
                 Some(next) => t = next,
                 None => return Ok(None),
             }
         }
-        if t.columns() == 1 {
-            normalise(device, &mut t)?;
+        Ok(Some(t))
+    }
+
+    /// The same for a single column, in two passes over the basis: its norm comes with the overlaps, and the sum that takes
+    /// these away scales it.
+    fn orthonormal_column(&self, mut t: BlockVector) -> Result<Option<BlockVector>> {
+        let device = self.device();
+        let against: Vec<&BlockVector> = self.avoid.iter().chain(&self.basis).collect();
+        let floor = t.dtype().tolerance(1e-20);
+        let mut left = 0.0;
+        for _ in 0..2 {
+            let with_itself: Vec<&BlockVector> = against.iter().copied().chain([&t]).collect();
+            let mut overlaps = device.dots_with(&with_itself, &t)?;
+            let square = overlaps.pop().map_or(0.0, |z| z.re);
+            let factor = inverse_norm(square)?;
+            let back: Vec<C64> = overlaps.iter().map(|z| -z * factor).collect();
+            device.mix(&against, &back, factor, &mut t)?;
+            left = device.dots(&t, &t)?[0].re;
+            if left <= floor {
+                return Ok(None);
+            }
+            // A second pass is needed only where the first one removed much of the vector (Kahan and Parlett).
+            if left > 0.25 {
+                break;
+            }
         }
+        device.mix(&[], &[], inverse_norm(left)?, &mut t)?;
         Ok(Some(t))
     }
 
@@ -159,13 +175,30 @@ impl Subspace {
         hermitian_eigen(self.dim, &self.projected, self.h.dtype().is_complex())
     }
 
+    /// The given columns of coefficients, row-major.
+    fn coefficients(&self, s: &[C64], columns: &[usize]) -> Vec<C64> {
+        (0..self.dim).flat_map(|i| columns.iter().map(move |&j| s[i * self.dim + j])).collect()
+    }
+
+    /// `V s` or `W s` for the given columns of coefficients, as a list where the basis is one.
+    fn shrunk(&self, blocks: &[BlockVector], s: &[C64], columns: &[usize]) -> Result<Vec<BlockVector>> {
+        if !self.is_single() {
+            return Ok(vec![self.mix(blocks, s, columns)?]);
+        }
+        let (device, first) = (self.device(), &blocks[0]);
+        let mut out = (0..columns.len())
+            .map(|_| device.room(first.dtype(), first.rows(), 1))
+            .collect::<Result<Vec<_>>>()?;
+        let all: Vec<&BlockVector> = blocks.iter().collect();
+        device.mix_each(&all, &self.coefficients(s, columns), &mut out)?;
+        Ok(out)
+    }
+
     /// `V s` or `W s` for the given columns of coefficients.
     fn mix(&self, blocks: &[BlockVector], s: &[C64], columns: &[usize]) -> Result<BlockVector> {
         let first = &blocks[0];
         let mut out = self.device().zeros(first.dtype(), first.rows(), columns.len())?;
-        let c: Vec<C64> =
-            (0..self.dim).flat_map(|i| columns.iter().map(move |&j| s[i * self.dim + j])).collect();
-        self.add(&blocks.iter().collect::<Vec<_>>(), &c, &mut out)?;
+        self.add(&blocks.iter().collect::<Vec<_>>(), &self.coefficients(s, columns), &mut out)?;
         Ok(out)
     }
 
@@ -182,9 +215,18 @@ impl Subspace {
         theta: &[f64],
     ) -> Result<(BlockVector, BlockVector)> {
         let x = self.mix(&self.basis, s, columns)?;
-        let mut r = self.mix(&self.images, s, columns)?;
         let minus: Vec<C64> = columns.iter().map(|&j| C64::new(-theta[j], 0.0)).collect();
-        self.device().axpby(&minus, &x, &[ONE], &mut r)?;
+        let mut r = if columns.len() == 1 && self.is_single() {
+            let with_x: Vec<&BlockVector> = self.images.iter().chain([&x]).collect();
+            let c: Vec<C64> = self.coefficients(s, columns).into_iter().chain(minus).collect();
+            let mut r = self.device().room(x.dtype(), x.rows(), 1)?;
+            self.device().mix(&with_x, &c, 0.0, &mut r)?;
+            r
+        } else {
+            let mut r = self.mix(&self.images, s, columns)?;
+            self.device().axpby(&minus, &x, &[ONE], &mut r)?;
+            r
+        };
         // Components along the avoided vectors are not part of the problem.
         for avoid in &self.avoid {
             let back: Vec<C64> = self.device().gram(avoid, &r)?.iter().map(|z| -z).collect();
@@ -195,9 +237,7 @@ impl Subspace {
 
     /// Shrinks the basis to the Ritz vectors of the given columns, without new products (a thick restart).
     pub fn restart(&mut self, s: &[C64], columns: &[usize], theta: &[f64]) -> Result<()> {
-        let each: Vec<&[usize]> = if self.is_single() { columns.chunks(1).collect() } else { vec![columns] };
-        let basis = each.iter().map(|of| self.mix(&self.basis, s, of)).collect::<Result<_>>()?;
-        let images = each.iter().map(|of| self.mix(&self.images, s, of)).collect::<Result<_>>()?;
+        let (basis, images) = (self.shrunk(&self.basis, s, columns)?, self.shrunk(&self.images, s, columns)?);
         let n = columns.len();
         self.projected = vec![C64::default(); n * n];
         for (i, &j) in columns.iter().enumerate() {
@@ -215,15 +255,25 @@ fn single_columns(device: &Device, v: &BlockVector) -> Result<Vec<BlockVector>> 
     (0..v.columns()).map(|c| device.columns(v, c..c + 1)).collect()
 }
 
-/// Columns of norm one; those that vanish stay zero.
-fn normalise(device: &Device, t: &mut BlockVector) -> Result<()> {
-    let squares = device.dots(t, t)?;
-    if squares.iter().any(|z| !z.is_finite()) {
+/// One over the norm of a vector by its square; zero for a vector that vanishes.
+///
+/// # Errors
+/// A square that is not finite.
+fn inverse_norm(square: f64) -> Result<f64> {
+    if !square.is_finite() {
         return Err(Error::numeric("the vectors of a basis are not finite")
             .hint("look for NaN or infinite entries of the operator and of starting vectors"));
     }
-    let inverse = |z: &C64| C64::new(if z.re > 1e-300 { 1.0 / z.re.sqrt() } else { 0.0 }, 0.0);
-    let inverse: Vec<C64> = squares.iter().map(inverse).collect();
+    Ok(if square > 1e-300 { 1.0 / square.sqrt() } else { 0.0 })
+}
+
+/// Columns of norm one; those that vanish stay zero.
+fn normalise(device: &Device, t: &mut BlockVector) -> Result<()> {
+    let inverse = device
+        .dots(t, t)?
+        .iter()
+        .map(|z| Ok(C64::new(inverse_norm(z.re)?, 0.0)))
+        .collect::<Result<Vec<_>>>()?;
     if let [one] = inverse[..] {
         return device.mix(&[], &[], one.re, t);
     }

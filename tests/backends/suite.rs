@@ -491,6 +491,16 @@ pub fn algebra(device: &Device) {
             let row = |i: usize| (0..p).map(|k| a[k] * xh[i * p + k]).sum::<C64>() - 0.5 * first(i);
             let expected: Vec<C64> = (0..rows).map(row).collect();
             close(&device.download(&sum).expect("numbers"), &expected, tolerance, &what("sum of a list"));
+            let unread = C64::new(f64::NAN, 0.0);
+            let unread = vec![if dtype.is_complex() { C64::new(f64::NAN, f64::NAN) } else { unread }; rows];
+            let mut sums: Vec<BlockVector> =
+                (0..q).map(|_| device.upload(dtype, single.rows(), 1, &unread).expect("a column")).collect();
+            device.mix_each(&list, &c, &mut sums).expect("sums of columns");
+            for (j, sum) in sums.iter().enumerate() {
+                let row = |i: usize| (0..p).map(|k| c[k * q + j] * xh[i * p + k]).sum::<C64>();
+                let expected: Vec<C64> = (0..rows).map(row).collect();
+                close(&device.download(sum).expect("numbers"), &expected, tolerance, &what("sums of a list"));
+            }
             // Columns out and back in.
             let some = device.columns(&x, p / 3..p).expect("columns");
             let mut into = z.clone();

@@ -1,16 +1,20 @@
-//! Products of two lists of single columns, `X^H Y` without a copy that puts them side by side: each pair is a scalar
-//! product, and the pairs of a tile share their loads. 2 flops a row and pair, 8 where columns are complex.
+//! Lists of single columns, without a copy that puts them side by side. Products `X^H Y`: each pair is a scalar product, and
+//! the pairs of a tile share their loads. Sums `X C`: a strip of the `x` is read from memory once for all sums. 2 flops a row
+//! and pair, 8 where columns are complex.
 
 use std::ops::Range;
 
 use super::pack::{Body, Pack, dispatch};
 use super::{Isa, Threads, single};
 use crate::backend::BlockVector;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::number::C64;
 
 /// Reals of each column that all pairs take before the next come: those of a tile stay in the nearest cache.
 const STRIP: usize = 256;
+
+/// Reals of the widest pack there is.
+const WIDE: usize = 16;
 
 /// Runs of reals multiplied with as many others in one go, so that strips and sums stay in the second cache.
 const GROUP: usize = 64;
@@ -21,12 +25,32 @@ pub(super) fn grams(
     x: &[&BlockVector],
     y: &[&BlockVector],
 ) -> Result<Vec<C64>> {
+    let Some(first) = x.first() else { return Ok(Vec::new()) };
+    products_over(&threads.ranges(first.rows().local, x.len() * y.len()), (threads, isa), x, y)
+}
+
+/// `<x_k|y>` of such columns.
+pub(super) fn dots((threads, isa): (&Threads, Isa), x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
+    // A few sums alone would wait for each addition.
+    if x.len() < 4 {
+        return single::dots(threads, x, y);
+    }
+    let parts = if y.dtype().is_complex() { 2 } else { 1 };
+    let reals = single::ranges(threads, y.rows().local * parts);
+    let rows: Vec<Range<usize>> = reals.iter().map(|r| r.start / parts..r.end / parts).collect();
+    products_over(&rows, (threads, isa), x, &[y])
+}
+
+fn products_over(
+    ranges: &[Range<usize>],
+    (threads, isa): (&Threads, Isa),
+    x: &[&BlockVector],
+    y: &[&BlockVector],
+) -> Result<Vec<C64>> {
     let (Some(first), false) = (x.first(), y.is_empty()) else { return Ok(Vec::new()) };
     let complex = first.dtype().is_complex();
     let (xs, ys) = (columns(x)?, columns(y)?);
-    let rows = first.rows().local;
-    let width = if isa == Isa::Avx512 { 8 } else { 4 };
-    let sums = threads.map(&threads.ranges(rows, xs.len() * ys.len()), |range| {
+    let sums = threads.map(ranges, |range| {
         let mut out = vec![C64::default(); xs.len() * ys.len()];
         let side = if complex { GROUP / 2 } else { GROUP };
         for (i, x) in xs.chunks(side).enumerate() {
@@ -35,7 +59,7 @@ pub(super) fn grams(
                     return out;
                 }
                 let lists = Lists { x, y, complex, range: range.clone() };
-                let products = dispatch(isa, width, lists);
+                let products = dispatch(isa, width(isa), lists);
                 for (k, line) in products.chunks(y.len()).enumerate() {
                     out[(i * side + k) * ys.len() + j * side..][..y.len()].copy_from_slice(line);
                 }
@@ -48,6 +72,131 @@ pub(super) fn grams(
         total.iter_mut().zip(part).for_each(|(t, z)| *t += z);
     }
     Ok(total)
+}
+
+/// Reals that a pack of this instruction set has.
+fn width(isa: Isa) -> usize {
+    if isa == Isa::Avx512 { 8 } else { 4 }
+}
+
+/// `y_j = sum_k c_kj x_k + b y_j` of such columns, `c` row-major. With `b = 0`, the `y` are not read.
+pub(super) fn sums(
+    (threads, isa): (&Threads, Isa),
+    x: &[&BlockVector],
+    c: &[C64],
+    b: f64,
+    y: &mut [BlockVector],
+) -> Result<()> {
+    let Some(first) = y.first() else { return Ok(()) };
+    let complex = first.dtype().is_complex();
+    if !complex && c.iter().any(|z| z.im != 0.0) {
+        return Err(Error::internal("a complex factor on real vectors"));
+    }
+    let xs = columns(x)?;
+    let ranges = single::ranges(threads, first.rows().local * if complex { 2 } else { 1 });
+    let mut parts: Vec<Vec<&mut [f64]>> = ranges.iter().map(|_| Vec::with_capacity(y.len())).collect();
+    for y in y {
+        let mut rest = single::column_mut(y)?;
+        for (part, range) in parts.iter_mut().zip(&ranges) {
+            let (mine, others) = rest.split_at_mut(range.len());
+            part.push(mine);
+            rest = others;
+        }
+    }
+    let each: Vec<Range<usize>> = (0..parts.len()).map(|i| i..i + 1).collect();
+    threads.run(&each, 1, &mut parts, |at, part| {
+        let from = ranges[at.start].start;
+        part.iter_mut().for_each(|y| dispatch(isa, width(isa), Sums { x: &xs, c, b, from, y }));
+    })?;
+    Ok(())
+}
+
+/// Sums of columns over the reals from `from` on.
+struct Sums<'a, 'b> {
+    x: &'a [&'a [f64]],
+    c: &'a [C64],
+    b: f64,
+    from: usize,
+    y: &'a mut [&'b mut [f64]],
+}
+
+impl Body<f64> for Sums<'_, '_> {
+    type Output = ();
+    const WIDEST: bool = false;
+
+    #[inline(always)]
+    fn at<P: Pack<f64>, Q: Pack<f64>>(self) {
+        let (length, n) = (self.y[0].len(), self.y.len());
+        let mut at = 0;
+        while at < length {
+            let end = (at + STRIP).min(length);
+            for (j, y) in self.y.iter_mut().enumerate() {
+                let y = &mut y[at..end];
+                if self.b == 0.0 {
+                    y.fill(0.0);
+                } else if self.b != 1.0 {
+                    y.iter_mut().for_each(|y| *y *= self.b);
+                }
+                let strip = |i: usize| (&self.x[i][self.from + at..self.from + end], self.c[i * n + j]);
+                let mut i = 0;
+                while i + 4 <= self.x.len() {
+                    add::<P, 4>([strip(i), strip(i + 1), strip(i + 2), strip(i + 3)], y);
+                    i += 4;
+                }
+                while i < self.x.len() {
+                    add::<P, 1>([strip(i)], y);
+                    i += 1;
+                }
+            }
+            at = end;
+        }
+    }
+}
+
+/// `y += sum c x`, of pairs where a factor is complex.
+#[inline(always)]
+fn add<P: Pack<f64>, const N: usize>(x: [(&[f64], C64); N], y: &mut [f64]) {
+    let whole = y.len() / P::WIDTH * P::WIDTH;
+    let mut turns = false;
+    let mut real = [P::splat(0.0); N];
+    let mut turned = [P::splat(0.0); N];
+    for k in 0..N {
+        let c = x[k].1;
+        turns |= c.im != 0.0;
+        real[k] = P::splat(c.re);
+        let mut signs = [c.im; WIDE];
+        signs.iter_mut().step_by(2).for_each(|s| *s = -c.im);
+        // SAFETY: no pack here is wider.
+        turned[k] = unsafe { P::load(signs.as_ptr()) };
+    }
+    let mut at = 0;
+    // No closures: what the compiler does not inline here has not the instructions that it needs.
+    while at < whole {
+        // SAFETY: `y` and all `x` have `whole` numbers; so below.
+        let mut sum = unsafe { P::load(y.as_ptr().add(at)) };
+        for k in 0..N {
+            // SAFETY: as above.
+            let x = unsafe { P::load(x[k].0.as_ptr().add(at)) };
+            sum = x.mla(real[k], sum);
+            if turns {
+                sum = x.swap().mla(turned[k], sum);
+            }
+        }
+        // SAFETY: as above.
+        unsafe { sum.store(y.as_mut_ptr().add(at)) };
+        at += P::WIDTH;
+    }
+    for (x, c) in x {
+        if c.im == 0.0 {
+            y[whole..].iter_mut().zip(&x[whole..]).for_each(|(y, x)| *y += c.re * x);
+            continue;
+        }
+        let (x, y) = (x[whole..].as_chunks::<2>().0, y[whole..].as_chunks_mut::<2>().0);
+        for (y, x) in y.iter_mut().zip(x) {
+            y[0] += c.re * x[0] - c.im * x[1];
+            y[1] += c.re * x[1] + c.im * x[0];
+        }
+    }
 }
 
 fn columns<'a>(list: &[&'a BlockVector]) -> Result<Vec<&'a [f64]>> {

@@ -299,7 +299,7 @@ impl Backend for Cpu {
 
     fn dots_with(&self, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
         if single::serve(x.iter().copied(), y) {
-            return single::dots(&self.threads, x, y);
+            return lists::dots((&self.threads, self.isa), x, y);
         }
         x.iter().map(|x| Ok(self.dots(x, y)?[0])).collect()
     }
@@ -314,10 +314,18 @@ impl Backend for Cpu {
 
     fn mix(&self, x: &[&BlockVector], c: &[C64], b: f64, y: &mut BlockVector) -> Result<()> {
         if single::serve(x.iter().copied(), y) && x.len() == c.len() {
-            return single::mix(&self.threads, x, c, b, y);
+            return lists::sums((&self.threads, self.isa), x, c, b, std::slice::from_mut(y));
         }
         let axpby = |a: &[C64], x: &BlockVector, b: &[C64], y: &mut BlockVector| self.axpby(a, x, b, y);
         crate::backend::mix_one_by_one(&axpby, x, c, b, y)
+    }
+
+    fn mix_each(&self, x: &[&BlockVector], c: &[C64], y: &mut [BlockVector]) -> Result<()> {
+        let alike = x.first().is_some_and(|first| single::serve(x.iter().copied().chain(y.iter()), first));
+        if alike && c.len() == x.len() * y.len() {
+            return lists::sums((&self.threads, self.isa), x, c, 0.0, y);
+        }
+        crate::backend::mix_in_turn(self, x, c, y)
     }
 
     fn gram(&self, x: &BlockVector, y: &BlockVector) -> Result<Vec<C64>> {

@@ -21,6 +21,11 @@ pub(super) fn column(v: &BlockVector) -> Result<&[f64]> {
     f64::lanes(block(v)?).ok_or_else(|| Error::internal("a column of another precision"))
 }
 
+/// The same, to be written.
+pub(super) fn column_mut(v: &mut BlockVector) -> Result<&mut [f64]> {
+    f64::lanes_mut(block_mut(v)?).ok_or_else(|| Error::internal("a column of another precision"))
+}
+
 /// Whether the loops here serve these vectors: single columns in double precision, alike.
 pub(super) fn serve<'a>(vectors: impl IntoIterator<Item = &'a BlockVector>, y: &BlockVector) -> bool {
     let fits = |v: &BlockVector| {
@@ -30,7 +35,8 @@ pub(super) fn serve<'a>(vectors: impl IntoIterator<Item = &'a BlockVector>, y: &
     y.rows().grid.is_none() && fits(y) && vectors.into_iter().all(fits)
 }
 
-fn ranges(threads: &Threads, count: usize) -> Vec<Range<usize>> {
+/// The parts of so many reals that threads take.
+pub(super) fn ranges(threads: &Threads, count: usize) -> Vec<Range<usize>> {
     let parts = if count < ALONE { 1 } else { threads.count() };
     // Pairs of real and imaginary part stay together.
     (0..parts)
@@ -69,24 +75,6 @@ fn cross_dot(x: &[f64], y: &[f64]) -> f64 {
     sums.as_chunks::<2>().0.iter().map(|pair| pair[0] - pair[1]).sum::<f64>() + rest
 }
 
-/// `y += c x` of pairs.
-fn add_times(c: C64, x: &[f64], y: &mut [f64]) {
-    let mut turned = [c.im; WIDE];
-    turned.iter_mut().step_by(2).for_each(|s| *s = -c.im);
-    let (x, x_rest) = x.as_chunks::<WIDE>();
-    let (y, y_rest) = y.as_chunks_mut::<WIDE>();
-    for (y, x) in y.iter_mut().zip(x) {
-        for k in 0..WIDE {
-            y[k] += c.re * x[k] + turned[k] * x[k ^ 1];
-        }
-    }
-    let (x_rest, y_rest) = (x_rest.as_chunks::<2>().0, y_rest.as_chunks_mut::<2>().0);
-    for (y, x) in y_rest.iter_mut().zip(x_rest) {
-        y[0] += c.re * x[0] - c.im * x[1];
-        y[1] += c.re * x[1] + c.im * x[0];
-    }
-}
-
 /// `<x_k|y>` for a list of columns.
 pub(super) fn dots(threads: &Threads, x: &[&BlockVector], y: &BlockVector) -> Result<Vec<C64>> {
     let complex = y.dtype().is_complex();
@@ -112,39 +100,4 @@ pub(super) fn dots(threads: &Threads, x: &[&BlockVector], y: &BlockVector) -> Re
         total.iter_mut().zip(part).for_each(|(t, p)| *t += p);
     }
     Ok(total)
-}
-
-/// `y = sum c_k x_k + b y` for a list of columns.
-pub(super) fn mix(
-    threads: &Threads,
-    x: &[&BlockVector],
-    c: &[C64],
-    b: f64,
-    y: &mut BlockVector,
-) -> Result<()> {
-    let complex = y.dtype().is_complex();
-    if !complex && c.iter().any(|z| z.im != 0.0) {
-        return Err(Error::internal("a complex factor on real vectors"));
-    }
-    let columns = x.iter().map(|v| column(v)).collect::<Result<Vec<_>>>()?;
-    let y = f64::lanes_mut(block_mut(y)?).ok_or_else(|| Error::internal("a column of another precision"))?;
-    threads.run(&ranges(threads, y.len()), 1, y, |range, y| {
-        for (k, y) in y.chunks_mut(TILE).enumerate() {
-            let from = range.start + k * TILE;
-            if b == 0.0 {
-                y.fill(0.0);
-            } else if b != 1.0 {
-                y.iter_mut().for_each(|y| *y *= b);
-            }
-            for (x, c) in columns.iter().zip(c) {
-                let x = &x[from..from + y.len()];
-                if c.im == 0.0 {
-                    y.iter_mut().zip(x).for_each(|(y, x)| *y += c.re * x);
-                } else {
-                    add_times(*c, x, y);
-                }
-            }
-        }
-    })?;
-    Ok(())
 }
