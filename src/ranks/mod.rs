@@ -39,6 +39,9 @@ const ROUND: usize = 8192;
 const LOOKS: u32 = 500;
 const FEW_LOOKS: u32 = 20;
 
+/// How long last words take through a launcher.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
 /// How long a rank that has failed waits for the others to fail alike.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
@@ -439,6 +442,8 @@ impl World {
     /// Ends all ranks, whatever they do, with an exit code.
     pub fn abort(&self, code: u8) -> ! {
         watch::farewell();
+        // What this rank has said is on its way through the launcher, which may drop it as it ends.
+        std::thread::sleep(LAST_WORDS);
         self.mpi.abort(code);
         std::process::exit(i32::from(code))
     }

@@ -23,6 +23,8 @@ pub(super) struct Watch {
     /// Lines are found ready in the order in which they became so: the first that broke comes first.
     ready: Epoll,
     lines: Vec<Line>,
+    /// Whether some rank has said farewell: those that end after it were ended.
+    over: bool,
     lost: Option<usize>,
 }
 
@@ -67,7 +69,7 @@ impl Watch {
         listener.set_nonblocking(true).ok()?;
         let ready = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).ok()?;
         ready.add(&listener, EpollEvent::new(EpollFlags::EPOLLIN, 0)).ok()?;
-        Some(Watch { name, listener, ready, lines: Vec::new(), lost: None })
+        Some(Watch { name, listener, ready, lines: Vec::new(), over: false, lost: None })
     }
 
     /// What ranks find in their environment.
@@ -99,16 +101,18 @@ impl Watch {
 
     fn hear(&mut self, k: usize) {
         let line = &mut self.lines[k];
-        if !line.broken() {
+        let broken = line.broken();
+        self.over |= line.has_said_farewell();
+        if !broken {
             return;
         }
         let _ = self.ready.delete(&line.stream);
-        if self.lost.is_none() && !line.has_said_farewell() && line.place().is_some() {
+        if self.lost.is_none() && !self.over && line.place().is_some() {
             self.lost = Some(k);
         }
     }
 
-    /// The rank that was the first to end without a word, if one has, how many there are, and the number of its process.
+    /// The rank that was the first to end without a word, before any farewell, if one has, how many there are, and the number of its process.
     pub(super) fn lost(&self) -> Option<[usize; 3]> {
         self.lines[self.lost?].place()
     }
@@ -160,9 +164,10 @@ mod tests {
         look(&mut watch);
         assert!(watch.lost().is_none() && !watch.has_spoken());
         let [zero, one, mut two, three] = lines;
-        two.write_all(&[FAREWELL]).unwrap();
         // All of them end before anybody looks.
-        [two, three, zero, one].into_iter().for_each(drop);
+        drop(three);
+        two.write_all(&[FAREWELL]).unwrap();
+        [two, zero, one].into_iter().for_each(drop);
         look(&mut watch);
         assert_eq!(watch.lost(), Some([3, 4, 103]));
         assert!(!watch.has_spoken());
@@ -173,11 +178,15 @@ mod tests {
         let mut watch = Watch::new().unwrap();
         drop(rank(&watch, "hello\n"));
         drop(rank(&watch, ""));
+        look(&mut watch);
+        assert!(watch.lost().is_none() && !watch.has_spoken());
+        let other = rank(&watch, "1 2 8\n");
         drop(rank(&watch, "0 2 7\n."));
         look(&mut watch);
-        assert!(watch.lost().is_none() && watch.has_spoken());
-        drop(rank(&watch, "1 2 8\n"));
+        assert!(watch.has_spoken());
+        // Who ends after a farewell was ended.
+        drop(other);
         look(&mut watch);
-        assert_eq!(watch.lost(), Some([1, 2, 8]));
+        assert!(watch.lost().is_none());
     }
 }
