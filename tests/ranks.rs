@@ -259,6 +259,39 @@ fn moments_are_those_of_one_process() {
     }
 }
 
+/// Exact sectors, whose rows each rank makes for itself where the sum is Hermitian: plain ones, padded, complex
+/// with symmetries, and of a sum that is not Hermitian.
+#[test]
+fn sectors_are_those_of_one_process() {
+    let place = Place::new("sectors").with(
+        "a.rhai",
+        "let c = sites(\"S=1/2\", 10);
+         let ring = models::heisenberg(c, #{ periodic: true });
+         let bent = ring + 0.0 * ring;
+         bent.add(0.25, \"S+\", 3, \"S-\", 4);
+         for h in [
+             exact::operator(ring, c, #{ Sz: 0 }),
+             exact::operator(ring, c, #{ Sz: 1 }, #{ format: \"sell\" }),
+             exact::operator(ring, c, #{ Sz: 0, symmetries: [exact::translation(c, 3)] }),
+             exact::operator(bent, c, #{ Sz: 0 }),
+         ] {
+             let v = random_block(h, 2, #{ seed: 5 });
+             for x in (h * v).column(1).to_series() { print(abs(x)); }
+             for x in (h.dagger() * v).norm() { print(x); }
+             for x in h.to_matrix().diagonal() { print(abs(x)); }
+             print(h.is_hermitian());
+         }",
+    );
+    for launcher in launchers() {
+        let alone = place.prints(launcher, "1", &[]);
+        for ranks in ["2", "3"] {
+            let first = place.prints(launcher, ranks, &[]);
+            close(&alone, &first, &format!("sectors on {ranks} ranks"));
+            assert_eq!(alone.matches("true").count(), first.matches("true").count());
+        }
+    }
+}
+
 #[test]
 fn grids_of_ranks_compute_the_same() {
     let place = Place::new("grids").with(

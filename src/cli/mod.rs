@@ -383,7 +383,8 @@ fn work() -> ExitCode {
                 if ranks::launch::signs().is_none_or(|signs| signs.rank.is_none_or(|rank| rank == 0)) {
                     show(&Report::plain(&e));
                 }
-                return leave(ExitCode::from(1));
+                let interrupted = e.kind() == Kind::Interrupted;
+                return leave(ExitCode::from(if interrupted { signals::code() } else { 1 }));
             }
         }
     }
@@ -442,6 +443,7 @@ pub(crate) const GRACE: Duration = Duration::from_millis(140);
 pub(crate) fn end(words: &str) -> ! {
     files::atomic::give_up();
     tell(words);
+    ranks::farewell();
     signals::end_now()
 }
 

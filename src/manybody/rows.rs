@@ -58,6 +58,70 @@ pub(super) fn matrix(source: &dyn Rows, single: bool, task: &Task) -> Result<Csr
     }
 }
 
+/// Some rows of the matrix, as pieces (first row and length of each), with the columns of all.
+///
+/// # Errors
+/// As for [`matrix`].
+pub(super) fn pieces(source: &dyn Rows, pieces: &[(usize, usize)], single: bool, task: &Task) -> Result<Csr> {
+    matrix(&Pieces { source, pieces }, single, task)
+}
+
+/// Pieces of a source, as if there were no other rows.
+struct Pieces<'a> {
+    source: &'a dyn Rows,
+    pieces: &'a [(usize, usize)],
+}
+
+impl Pieces<'_> {
+    /// Calls `f(row, count, before)` for what lies together of `count` rows from `first` on; `before` have come already.
+    fn each(&self, first: usize, count: usize, mut f: impl FnMut(usize, usize, usize)) {
+        let mut begin = 0;
+        for &(row, length) in self.pieces {
+            let (from, to) = (first.max(begin), (first + count).min(begin + length));
+            if from < to {
+                f(row + from - begin, to - from, from - first);
+            }
+            begin += length;
+        }
+    }
+}
+
+impl Rows for Pieces<'_> {
+    fn shape(&self) -> (usize, usize) {
+        (self.pieces.iter().map(|piece| piece.1).sum(), self.source.shape().1)
+    }
+
+    fn work(&self) -> usize {
+        self.source.work()
+    }
+
+    fn complex(&self) -> bool {
+        self.source.complex()
+    }
+
+    fn bytes(&self) -> usize {
+        self.source.bytes()
+    }
+
+    fn visit(&self, first: usize, count: usize, each: &mut dyn FnMut(usize, &[(u64, C64)])) {
+        self.each(first, count, |row, count, before| {
+            self.source.visit(row, count, &mut |k, entries| each(before + k, entries));
+        });
+    }
+
+    fn scatter(&self, first: usize, count: usize, each: &mut dyn FnMut(usize, &[(u64, C64)])) {
+        self.each(first, count, |row, count, before| {
+            self.source.scatter(row, count, &mut |k, entries| each(before + k, entries));
+        });
+    }
+
+    fn lengths(&self, first: usize, count: usize, each: &mut dyn FnMut(usize, usize)) {
+        self.each(first, count, |row, count, before| {
+            self.source.lengths(row, count, &mut |k, length| each(before + k, length));
+        });
+    }
+}
+
 /// Sorts the entries of a row, adds up those that meet, and drops zeros.
 pub(super) fn tidy(row: &mut Vec<(u64, C64)>) {
     merge(row);

@@ -22,7 +22,7 @@ use crate::lattice::Geometry;
 use crate::number::memory::human;
 use crate::number::{C64, DType};
 pub use action::{Action, update_by};
-pub use stored::{Format, Stored};
+pub use stored::{Format, RowRule, Stored};
 pub use wilson::{EvenOdd, SiteDiagonal, Wilson};
 
 const ONE: C64 = C64::new(1.0, 0.0);

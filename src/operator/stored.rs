@@ -59,7 +59,7 @@ enum Source {
 
 /// How the rows of a Hermitian matrix are made: given pieces of the whole (first row and length of each), those rows.
 #[derive(Clone)]
-pub(super) struct RowRule {
+pub struct RowRule {
     pub rows: usize,
     pub make: Arc<dyn Fn(&[(usize, usize)]) -> Result<Csr> + Send + Sync>,
 }
@@ -154,11 +154,25 @@ impl Stored {
     /// # Errors
     /// Those of the rule and the device.
     pub(super) fn from_rule(device: &Device, rule: RowRule, format: Format) -> Result<Option<Operator>> {
+        let make = rule.make.clone();
+        Self::from_pieces(device, rule, format, |pieces| make(pieces))
+    }
+
+    /// The same, with what makes the rows the first time, as work that shows how far it is does.
+    ///
+    /// # Errors
+    /// Those of both, and of the device.
+    pub fn from_pieces(
+        device: &Device,
+        rule: RowRule,
+        format: Format,
+        first: impl FnOnce(&[(usize, usize)]) -> Result<Csr>,
+    ) -> Result<Option<Operator>> {
         if matches!(format, Format::Dense | Format::Stencil) {
             return Ok(None);
         }
         let Some(pieces) = device.held(rule.rows)? else { return Ok(None) };
-        let csr = ranks::agreed((rule.make)(&pieces).and_then(|csr| csr.validate().map(|()| csr)))?;
+        let csr = ranks::agreed(first(&pieces).and_then(|csr| csr.validate().map(|()| csr)))?;
         // Each rank pads its own rows.
         let own = vec![csr.entries() as f64, places(&csr, format) as f64];
         let all = ranks::joined(Ok(own))?;

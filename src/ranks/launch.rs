@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use super::watch::Watch;
 use crate::error::{Error, Result};
 use crate::task::signals;
 
@@ -210,7 +211,7 @@ fn hand_on(mut to: ChildStdin) {
 /// whether they read standard input.
 ///
 /// # Errors
-/// No launcher, or one that cannot be started.
+/// No launcher, or one that cannot be started; a rank that died; an interruption that no rank has told of.
 pub fn start(ranks: usize, reads: bool) -> Result<u8> {
     let launcher = launcher()?;
     let own = std::env::current_exe()
@@ -221,6 +222,10 @@ pub fn start(ranks: usize, reads: bool) -> Result<u8> {
         command.env(TERMINAL, "1");
     }
     command.stdin(if reads { Stdio::piped() } else { Stdio::null() });
+    let watch = Watch::new();
+    if let Some((name, value)) = watch.as_ref().map(Watch::variable) {
+        command.env(name, value);
+    }
     let mut child = command
         .spawn()
         .map_err(|e| Error::backend(format!("`{}` cannot be started: {e}", launcher.program.display())))?;
@@ -228,10 +233,13 @@ pub fn start(ranks: usize, reads: bool) -> Result<u8> {
         // It may wait for a line for ever, and ends with the program.
         std::thread::spawn(move || hand_on(input));
     }
-    wait(child)
+    wait(child, watch)
 }
 
-fn wait(child: Child) -> Result<u8> {
+/// How long ranks may go unwatched.
+const GLANCE: Duration = Duration::from_millis(5);
+
+fn wait(child: Child, mut watch: Option<Watch>) -> Result<u8> {
     let child = Arc::new(Mutex::new(child));
     let asked = Arc::new(AtomicBool::new(false));
     let (heard, to) = (asked.clone(), child.clone());
@@ -247,8 +255,10 @@ fn wait(child: Child) -> Result<u8> {
             let ended = child.try_wait();
             let ended = ended.map_err(|e| Error::backend(format!("the launcher is lost: {e}")))?;
             if let Some(status) = ended {
-                let asked = asked.load(Ordering::SeqCst);
-                return Ok(if asked { signals::code() } else { code(status) });
+                if let Some(watch) = &mut watch {
+                    watch.look(Duration::ZERO);
+                }
+                return end(status, asked.load(Ordering::SeqCst), watch.as_ref());
             }
             if asked.load(Ordering::SeqCst) {
                 let since = *since.get_or_insert_with(Instant::now);
@@ -258,8 +268,31 @@ fn wait(child: Child) -> Result<u8> {
                 }
             }
         }
-        std::thread::sleep(Duration::from_millis(5));
+        match &mut watch {
+            Some(watch) => watch.look(GLANCE),
+            None => std::thread::sleep(GLANCE),
+        }
     }
+}
+
+/// How the run has ended; `asked`: because somebody wanted it to.
+fn end(status: std::process::ExitStatus, asked: bool, watch: Option<&Watch>) -> Result<u8> {
+    match watch {
+        Some(watch) if asked && !watch.has_spoken() => return Err(Error::interrupted()),
+        Some(watch) if !asked && status.code().is_some_and(|code| code != 0) => {
+            if let Some([rank, ranks, process]) = watch.lost() {
+                return Err(Error::backend(format!(
+                    "rank {rank} of {ranks} has died: its process, {process}, ended without a word, and the others were ended"
+                ))
+                .hint(
+                    "the system kills a process when memory runs out (`dmesg` says so; under `--memory 4GB` a script stops \
+                     with an error instead), a batch system at the limits of a job",
+                ));
+            }
+        }
+        _ => {}
+    }
+    Ok(if asked { signals::code() } else { code(status) })
 }
 
 #[cfg(unix)]

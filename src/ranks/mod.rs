@@ -12,6 +12,11 @@ mod mpi;
 #[path = "none.rs"]
 mod mpi;
 mod told;
+#[cfg(target_os = "linux")]
+mod watch;
+#[cfg(not(target_os = "linux"))]
+#[path = "unwatched.rs"]
+mod watch;
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -30,6 +35,13 @@ const PIECE: usize = 1 << 28;
 /// Numbers a rank and round of a sum: all of them meet on every rank.
 const ROUND: usize = 8192;
 
+/// How often a rank looks for a message at once, with a processor of its own and without one.
+const LOOKS: u32 = 500;
+const FEW_LOOKS: u32 = 20;
+
+/// How long last words take through a launcher.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
 /// How long a rank that has failed waits for the others to fail alike.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
@@ -40,6 +52,8 @@ pub struct World {
     size: usize,
     /// Number of this rank on its node, and how many are there.
     local: (usize, usize),
+    /// Looks for a message before this rank sleeps between two of them.
+    looks: u32,
     /// Sums over all ranks so far.
     sums: AtomicU64,
     ended: AtomicBool,
@@ -72,7 +86,11 @@ pub fn join() -> Result<()> {
     mpi::end_with_the_launcher();
     if size > 1 {
         let (sums, ended) = (AtomicU64::new(0), AtomicBool::new(false));
-        let _ = WORLD.set(World { mpi, rank, size, local, sums, ended });
+        // Where ranks share processors, who looks for long keeps away the one that he waits for.
+        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let looks = if local.1 > cores { FEW_LOOKS } else { LOOKS };
+        watch::begin(rank, size);
+        let _ = WORLD.set(World { mpi, rank, size, local, looks, sums, ended });
     } else {
         // One process needs no exchange, but the library has to be closed properly all the same.
         mpi.finalize();
@@ -83,6 +101,11 @@ pub fn join() -> Result<()> {
 /// The ranks, if there are several.
 pub fn world() -> Option<&'static World> {
     WORLD.get()
+}
+
+/// What ends this process from now on is no accident, and has been told where it had to be.
+pub fn farewell() {
+    watch::farewell();
 }
 
 /// Whether this process speaks for the run: the only one, or rank 0.
@@ -269,9 +292,10 @@ impl World {
         let mut looks = 0u32;
         while !self.mpi.done(message)? {
             looks = looks.saturating_add(1);
-            match looks {
-                0..500 => std::hint::spin_loop(),
-                _ => std::thread::sleep(Duration::from_micros(u64::from(looks / 32).clamp(10, 500))),
+            if looks < self.looks {
+                std::hint::spin_loop();
+            } else {
+                std::thread::sleep(Duration::from_micros(u64::from(looks / 32).clamp(10, 500)));
             }
         }
         Ok(())
@@ -417,6 +441,9 @@ impl World {
 
     /// Ends all ranks, whatever they do, with an exit code.
     pub fn abort(&self, code: u8) -> ! {
+        watch::farewell();
+        // What this rank has said is on its way through the launcher, which may drop it as it ends.
+        std::thread::sleep(LAST_WORDS);
         self.mpi.abort(code);
         std::process::exit(i32::from(code))
     }
@@ -424,6 +451,7 @@ impl World {
     /// Leaves the world in good order, at the end of all work of all ranks.
     pub fn finish(&self) {
         if !self.ended.swap(true, Ordering::Relaxed) {
+            watch::farewell();
             self.mpi.finalize();
         }
     }

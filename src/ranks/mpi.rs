@@ -185,6 +185,18 @@ fn abi_of(name: &str, library: &Library) -> Abi {
     }
 }
 
+/// Open MPI gives its turn away at every look for a message where there are more ranks than processors. On a machine that others
+/// use too, each of these looks waits for all of them: a sum of four ranks took ten times as long. Ranks here sleep between looks.
+fn keep_turns(library: &Library) {
+    type Set = unsafe extern "C" fn(bool) -> bool;
+    // SAFETY: sets a flag of the library, which is initialised; where it has no such function, nothing happens.
+    unsafe {
+        if let Ok(set) = library.get::<Set>(b"opal_progress_set_yield_when_idle") {
+            set(false);
+        }
+    }
+}
+
 impl Mpi {
     /// Opens the first library of these names that there is, and joins the world that a launcher has made.
     ///
@@ -225,6 +237,9 @@ impl Mpi {
             mpi.check((mpi.f.comm_dup)(mpi.c.world, &mut data))?;
             mpi.check((mpi.f.comm_dup)(mpi.c.world, &mut ends))?;
             (mpi.data, mpi.ends) = (data, ends);
+        }
+        if abi == Abi::OpenMpi {
+            keep_turns(library);
         }
         if provided < mpi.c.serialized {
             return Err(Error::backend(format!("{} does not serve programs with threads", mpi.version())));

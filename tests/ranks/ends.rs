@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::{Place, launchers};
+use super::{Place, Said, launchers};
 
 /// Processes that run a script of this name, and are not their own launchers.
 fn ranks_of(script: &str) -> Vec<i32> {
@@ -18,6 +18,14 @@ fn ranks_of(script: &str) -> Vec<i32> {
         own && launched && words.contains(&script.as_bytes())
     })
     .collect()
+}
+
+/// The number that a launcher has given to a process.
+fn rank_of(process: i32) -> Option<usize> {
+    let environment = std::fs::read(format!("/proc/{process}/environ")).ok()?;
+    let text = String::from_utf8_lossy(&environment);
+    let names = ["PMI_RANK=", "OMPI_COMM_WORLD_RANK=", "PMIX_RANK="];
+    text.split('\0').find_map(|v| names.iter().find_map(|name| v.strip_prefix(name))?.parse().ok())
 }
 
 fn until(what: &str, mut there: impl FnMut() -> bool) {
@@ -56,18 +64,30 @@ fn a_rank_that_dies_ends_the_others() {
                 let args = ["run", &script, "--ranks", "3", "--threads", "1", "--share-from", "0"];
                 let mut command = place.command(launcher, &args);
                 command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-                let mut child = command.spawn().unwrap();
+                let child = command.spawn().unwrap();
                 until("ranks begin", || place.0.join("ready").exists() && ranks_of(&script).len() == 3);
                 let own = Pid::from_raw(child.id() as i32);
+                let victim = ranks_of(&script)[1];
+                let number = rank_of(victim).unwrap();
                 match to {
-                    "rank" => kill(Pid::from_raw(ranks_of(&script)[1]), signal),
+                    "rank" => kill(Pid::from_raw(victim), signal),
                     "launcher" => kill(own, signal),
                     _ => killpg(own, signal),
                 }
                 .unwrap();
                 until("all end", || ranks_of(&script).is_empty());
-                let code = child.wait().unwrap().code();
-                assert!(code != Some(0) && (to == "rank" || code == Some(130)), "{busy}, {to}: {code:?}");
+                let said = Said::of(child.wait_with_output().unwrap());
+                let told = |words: &str| said.err.matches(words).count();
+                if to == "rank" {
+                    let words = format!("rank {number} of 3 has died: its process, {victim},");
+                    assert!(said.code == Some(1) && told(&words) == 1, "{busy}: {said:?}");
+                } else {
+                    assert!(
+                        said.code == Some(130) && told("error: interrupted") > 0,
+                        "{busy}, {to}: {said:?}"
+                    );
+                    assert_eq!(told("has died"), 0, "{busy}, {to}: {said:?}");
+                }
             }
         }
     }

@@ -16,9 +16,9 @@ use crate::backend::Device;
 #[cfg(test)]
 use crate::backend::matrix::Csr;
 use crate::error::{Error, Kind, Result};
-use crate::operator::{Format, Operator, Stored};
+use crate::operator::{Format, Operator, RowRule, Stored};
 use crate::ranks;
-use crate::task::Task;
+use crate::task::{self, Task};
 
 /// How an operator is wanted.
 #[derive(Debug, Clone, Copy)]
@@ -54,11 +54,11 @@ pub fn operator(
                 .hint("leave `matrix: false` out: such matrices are kept"));
         }
         Some(false) => "as asked",
-        stored => match ranks::agreed(rows::matrix(&*source, wanted.single, task)) {
+        stored => match stored_rows(device, &source, (sum, from, to), wanted, task) {
             Err(e) if e.kind() == Kind::Memory && stored.is_none() && to.is_none() => {
                 "its entries do not fit into memory"
             }
-            made => return Ok(Stored::from_csr(device, made?, wanted.format)?.labelled(label)),
+            made => return Ok(made?.labelled(label)),
         },
     };
     let hermitian = is_hermitian(sum, from)?;
@@ -66,6 +66,29 @@ pub fn operator(
     let wanted = Wanted { stored: Some(false), ..wanted };
     let adjoint = move || operator(&home, &adjoint, (&space, None), wanted, &Task::default());
     Ok(free::operator(device, source, wanted.single, (hermitian, Box::new(adjoint)), reason).labelled(label))
+}
+
+/// The operator with its entries kept. Ranks that share its rows make their own and no others, where the adjoint needs no more.
+fn stored_rows(
+    device: &Device,
+    source: &Arc<dyn Rows>,
+    (sum, from, to): (&OpSum, &Subspace, Option<&Subspace>),
+    wanted: Wanted,
+    task: &Task,
+) -> Result<Operator> {
+    if ranks::world().is_some() && to.is_none() && is_hermitian(sum, from)? {
+        let again = source.clone();
+        let make = move |pieces: &[(usize, usize)]| {
+            rows::pieces(&*again, pieces, wanted.single, &Task::new(task::current(), None))
+        };
+        let rule = RowRule { rows: source.shape().0, make: Arc::new(make) };
+        let first = |pieces: &[(usize, usize)]| rows::pieces(&**source, pieces, wanted.single, task);
+        if let Some(made) = Stored::from_pieces(device, rule, wanted.format, first)? {
+            return Ok(made);
+        }
+    }
+    let all = ranks::agreed(rows::matrix(&**source, wanted.single, task))?;
+    Stored::from_csr(device, all, wanted.format)
 }
 
 /// The matrix of a sum.
@@ -78,6 +101,12 @@ pub(super) fn matrix(
     task: &Task,
 ) -> Result<Csr> {
     rows::matrix(&*source(sum, spaces, project, task)?, single, task)
+}
+
+/// Some rows of it.
+#[cfg(test)]
+pub(super) fn some_rows(sum: &OpSum, space: &Subspace, pieces: &[(usize, usize)]) -> Result<Csr> {
+    rows::pieces(&*source(sum, (space, None), false, &Task::default())?, pieces, false, &Task::default())
 }
 
 fn source(

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::matrix::matrix;
+use super::matrix::{matrix, some_rows};
 use super::{Quantum, Subspace, Symmetry, Within};
 use crate::backend::matrix::Csr;
 use crate::lattice::Lattice;
@@ -444,5 +444,26 @@ proptest! {
             _ => &[("Sz", 1.0)],
         };
         together(&h, &sites, numbers, &all);
+    }
+}
+
+#[test]
+fn ranks_make_their_own_rows() {
+    let sites = chain("S=1/2", 8);
+    let h = heisenberg(8);
+    for symmetries in [&[][..], &[momentum(8, 1.0, false)]] {
+        let space = space(&sites, &[("Sz", 0.0)], symmetries).unwrap();
+        let all = matrix(&h, (&space, None), false, false, &Task::default()).unwrap();
+        let n = all.rows;
+        for pieces in [vec![(0, n)], vec![(0, n / 3)], vec![(n - 1, 1)], vec![(1, 2), (4, 3)], vec![]] {
+            let some = some_rows(&h, &space, &pieces).unwrap();
+            some.validate().unwrap();
+            let rows: Vec<usize> = pieces.iter().flat_map(|&(first, n)| first..first + n).collect();
+            assert_eq!((some.rows, some.cols), (rows.len(), n));
+            let (some, all) = (dense(&some), dense(&all));
+            for (k, row) in rows.into_iter().enumerate() {
+                assert!((0..n).all(|j| some[(k, j)] == all[(row, j)]), "row {row} of {pieces:?}");
+            }
+        }
     }
 }
