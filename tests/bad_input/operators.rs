@@ -144,6 +144,16 @@ fn numbers_that_mean_nothing() {
                 "take the size",
             ),
             (
+                "kpm::conductivity(h, #{ energies: [0.0], moments: 8, current: I * h.velocity(0) })",
+                "a current that is not Hermitian",
+                "half sum",
+            ),
+            (
+                "kpm::conductivity(h, #{ energies: [0.0], moments: 8, current: |h| 3 })",
+                "a function for `current` gave a value of type int",
+                "h.velocity",
+            ),
+            (
                 "kpm::conductivity(1e-200 * h, #{ energies: [0.0] })",
                 "squares of its velocities",
                 "divide the operator",

@@ -128,6 +128,11 @@ fn infinite_chains() {
                 "uniform_excitations(psi, h)",
             ),
             ("dmrg::uniform_excitations(psi, h, #{ count: 0 })", "0 excitations", "one at least"),
+            (
+                "dmrg::uniform_excitations(dmrg::uniform(models::ising(sites(\"S=1/2\", 6), #{ h: 0.5 }).cell(1), one, #{ states: 4 }), models::ising(sites(\"S=1/2\", 6), #{ h: 2.0 }).cell(1))",
+                "no ground state of this Hamiltonian",
+                "take the h",
+            ),
             ("dmrg::uniform_excitations(psi, h, #{ tol: 0.0 })", "`tol` is 0", "positive"),
             ("dmrg::uniform_excitations(psi, h, #{ most: 0 })", "`most` is 0", ""),
             ("dmrg::uniform_excitations(psi, h, #{ charge: #{ N: 1 } })", "no conserved number `N`", "Sz"),

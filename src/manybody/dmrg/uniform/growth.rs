@@ -81,8 +81,6 @@ pub struct Growth<T> {
     /// The last cell between equal bases, site by site.
     psi: Vec<Tensor<T>>,
     spaces: Vec<Space>,
-    /// Weights below this get no state.
-    least: f64,
     found: Option<Grown>,
 }
 
@@ -230,7 +228,8 @@ impl<T: Element> Two<'_, T> {
         let sum: f64 = all.iter().map(|a| a.0).sum();
         let weights: Vec<f64> = all.iter().map(|a| a.0 / sum).collect();
         let cut = Truncation { states: Some(how.states), ..Truncation::default() };
-        let kept = count(&weights, &cut, how.cutoff.max(1e-30))?;
+        // Weights below the square of what the search leaves are its noise: ends of the chain that are degenerate would mix by it.
+        let kept = count(&weights, &cut, how.cutoff.max(tol * tol).max(1e-30))?;
         let mut dims = vec![0; parts.len()];
         all[..kept].iter().for_each(|a| dims[a.1] += 1);
         let scale = (1.0 / weights[..kept].iter().sum::<f64>() / sum).sqrt();
@@ -333,7 +332,6 @@ impl<T: Element> Growth<T> {
             parted: labelled(&psi.spaces[0], &psi.centre[0]),
             psi: psi.left.clone(),
             spaces: psi.spaces.clone(),
-            least: 0.0,
             found: None,
         })
     }
@@ -430,7 +428,7 @@ impl<T: Element> Growth<T> {
         }
         let left = less(&past_left(&lefts[c - 1], &sites[c - 1], n)?, last.energy)?;
         let right = past_right(symmetry, &rights[c + 1], &sites[c], n)?;
-        Ok(Growth { least: how.cutoff, ..self.predicted(left, right, sites, &last, lost)? })
+        self.predicted(left, right, sites, &last, lost)
     }
 
     /// The chain with another cell in its middle, and what is to come next: the halves of this one in the other order, with their
@@ -533,19 +531,16 @@ impl<T: Element> Growth<T> {
             parted: labelled(middle, &last.values),
             psi,
             spaces,
-            least: self.least,
             found: Some(Grown { energy: last.energy, mismatch, lost }),
         })
     }
 
-    /// The state of an infinite chain whose every cell is like the last one. The ends of a chain may mix states that a cell
-    /// without ends does not: what is left of them there, below the least weight, goes.
+    /// The state of an infinite chain whose every cell is like the last one.
     ///
     /// # Errors
     /// When a fixed point or decomposition does not converge.
     pub fn state(&self) -> Result<Uniform<T>> {
-        let psi = Uniform::of_any(&self.h.cell, &self.spaces, &self.psi)?;
-        Ok(psi.cut(usize::MAX, self.least)?.0)
+        Uniform::of_any(&self.h.cell, &self.spaces, &self.psi)
     }
 }
 

@@ -335,9 +335,6 @@ impl<T: Element> Uniform<T> {
             all.iter().take(some).for_each(|a| kept[a.1] += 1);
             dims.push(kept);
         }
-        if dims.iter().zip(&self.spaces).all(|(dims, space)| dims == space.dims()) {
-            return Ok((self.clone(), lost));
-        }
         Ok((self.cut_to(dims)?, lost))
     }
 
