@@ -150,7 +150,7 @@ fn numbers_that_mean_nothing() {
             ),
             (
                 "kpm::conductivity(h, #{ energies: [0.0], moments: 8, current: |h| 3 })",
-                "a function for `current` gave a value of type int",
+                "a function for `current` gave a value of type i64",
                 "h.velocity",
             ),
             (

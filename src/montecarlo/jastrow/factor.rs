@@ -69,6 +69,19 @@ fn cusp(dimension: usize) -> [f64; 2] {
     }
 }
 
+/// Refuses factors of which several have the slope of the cusp condition: their product misses it.
+///
+/// # Errors
+/// As said.
+pub fn must_meet_cusp_once(factors: &[Factor]) -> Result<()> {
+    let steep: Vec<&str> = factors.iter().filter(|f| f.takes_cusp()).map(Factor::kind).collect();
+    let [first, second, ..] = steep[..] else { return Ok(()) };
+    Err(Error::input(format!(
+        "the factors `{first}` and `{second}` both have the slope of the cusp condition, which is met once"
+    ))
+    .hint("give all but one a `slope` of their own, zero for one that does not touch the cusp"))
+}
+
 impl Factor {
     /// The factor with all parameters known.
     pub(super) fn settled(&self, setting: &Setting) -> Result<Factor> {
@@ -172,7 +185,7 @@ impl Factor {
     }
 
     /// Whether its slope at contact is that of the cusp condition, which can be met once only.
-    pub(super) fn takes_cusp(&self) -> bool {
+    fn takes_cusp(&self) -> bool {
         match self {
             Factor::Rpa { .. } => true,
             Factor::Pade { slope, .. } | Factor::Polynomial { slope, .. } | Factor::Log { slope } => {

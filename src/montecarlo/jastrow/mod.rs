@@ -4,7 +4,7 @@
 mod factor;
 mod radial;
 
-pub use factor::Factor;
+pub use factor::{Factor, must_meet_cusp_once};
 pub use radial::Radial;
 
 use super::SimulationCell;
@@ -60,15 +60,8 @@ impl Jastrow {
     /// Factors for these electrons. Parameters that they leave open are found from the density and the cell.
     ///
     /// # Errors
-    /// When a cutoff does not fit into the cell, a parameter is out of range, or two factors have the slope of the cusp.
+    /// When a cutoff does not fit into the cell, or a parameter is out of range.
     pub fn new(factors: &[Factor], setting: Setting) -> Result<Jastrow> {
-        let steep: Vec<&str> = factors.iter().filter(|f| f.takes_cusp()).map(Factor::kind).collect();
-        if let [first, second, ..] = steep[..] {
-            return Err(Error::input(format!(
-                "the factors `{first}` and `{second}` both have the slope of the cusp condition, which is met once"
-            ))
-            .hint("give all but one a `slope` of their own, zero for one that does not touch the cusp"));
-        }
         let factors: Vec<Factor> = factors.iter().map(|f| f.settled(&setting)).collect::<Result<_>>()?;
         let (mut pairs, mut bodies) = (Vec::new(), Vec::new());
         for factor in &factors {
@@ -316,8 +309,9 @@ mod tests {
             let slope = (near(2e-6) - near(1e-6)) / 1e-6;
             assert!((slope - cusp).abs() < 1e-4, "{slope} for {cusp}");
         }
-        assert!(Jastrow::new(&[pade.clone(), smooth(None)], setting(None)).is_err());
-        assert!(Jastrow::new(&[pade.clone(), pade], setting(None)).is_err());
+        assert!(must_meet_cusp_once(&[pade.clone(), smooth(Some(0.0))]).is_ok());
+        assert!(must_meet_cusp_once(&[pade.clone(), smooth(None)]).is_err());
+        assert!(must_meet_cusp_once(&[pade.clone(), pade]).is_err());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rhai::{Dynamic, FLOAT};
 use super::hamiltonian::Open;
 use crate::error::{Error, Result};
 use crate::montecarlo::Crystal;
-use crate::montecarlo::jastrow::Factor;
+use crate::montecarlo::jastrow::{Factor, must_meet_cusp_once};
 use crate::script::api::values::{to_series, type_of};
 use crate::script::rooms::Rooms;
 use crate::script::{Fallible, Options};
@@ -171,9 +171,11 @@ mod jastrow_module {
 
 #[export_module(root = "crate::script::native")]
 mod factors_functions {
-    #[rhai_fn(name = "*")]
-    pub fn times(a: Factors, b: Factors) -> Factors {
-        Factors([a.0, b.0].concat())
+    #[rhai_fn(name = "*", return_raw)]
+    pub fn times(a: Factors, b: Factors) -> Fallible<Factors> {
+        let both = [a.0, b.0].concat();
+        must_meet_cusp_once(&both)?;
+        Ok(Factors(both))
     }
 
     #[rhai_fn(global, name = "to_string", name = "to_debug", pure)]
