@@ -4,7 +4,7 @@ use crate::backend::{BlockVector, Update};
 use crate::error::{Error, Result};
 use crate::method::Window;
 use crate::number::{C64, DType, Series, Table, memory};
-use crate::operator::Operator;
+use crate::operator::{Operator, TAKE_SIZES};
 use crate::task::Task;
 
 /// Orders of the left side that are multiplied with those of the right together.
@@ -72,7 +72,8 @@ impl Polynomials {
                 h.dim(),
                 h.cols(),
                 v.rows().global
-            )));
+            ))
+            .hint(TAKE_SIZES));
         }
         let previous = h.device().zeros(v.dtype(), v.rows(), v.columns())?;
         let square = h.device().dots(&v, &v)?.first().map_or(0.0, |z| z.re);

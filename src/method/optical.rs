@@ -14,6 +14,7 @@ use std::f64::consts::PI;
 use rayon::prelude::*;
 
 use super::conductivity::{check_sample, gauss_legendre};
+use super::fermi::fermi;
 use crate::error::{Error, Result};
 use crate::method::moments::standard_error;
 use crate::method::{DampingKernel, DoubleMoments, Window};
@@ -192,22 +193,11 @@ struct Sample {
 }
 
 impl Sample {
-    /// Fermi's function.
-    fn occupied(&self, energy: f64) -> f64 {
-        if self.temperature == 0.0 {
-            return if energy < self.potential { 1.0 } else { 0.0 };
-        }
-        1.0 / (((energy - self.potential) / self.temperature).exp() + 1.0)
-    }
-
-    /// What absorption moves, f(E) - f(E + omega), at temperatures as f(E) (1 - f(E + omega)) (1 - exp(-omega/T)): never the
-    /// difference of two numbers that are nearly the same.
+    /// What absorption moves, f(E) - f(E + omega) as f(E) (1 - f(E + omega)) (1 - exp(-omega/T)): never the difference of two
+    /// numbers that are nearly the same.
     fn moved(&self, energy: f64, omega: f64) -> f64 {
-        if self.temperature == 0.0 {
-            return self.occupied(energy) - self.occupied(energy + omega);
-        }
-        let empty = 1.0 / (((self.potential - energy - omega) / self.temperature).exp() + 1.0);
-        self.occupied(energy) * empty * -(-omega / self.temperature).exp_m1()
+        let empty = fermi(-energy - omega, -self.potential, self.temperature);
+        fermi(energy, self.potential, self.temperature) * empty * -(-omega / self.temperature).exp_m1()
     }
 }
 
@@ -360,7 +350,6 @@ mod tests {
                 };
                 c.iter().enumerate().map(term).sum()
             };
-            let at = Sample { potential, temperature, volume: 1.0 };
             let omega = [0.004, 0.9, 1.6, 1.7, 3.0, 4.2, 4.9, 4.996, 5.5, 0.1];
             let (found, _) =
                 mu.optical(&omega, potential, temperature, 1.0, DampingKernel::Dirichlet).expect("numbers");
@@ -376,7 +365,8 @@ mod tests {
                         let y = window.scale(energy + omega).min(1.0);
                         let (s2, n2) = (1.0 - y * y, (count * count) as f64);
                         let damped = if s2 > 0.0 { -(-n2 * s2).exp_m1() / s2.sqrt() } else { 0.0 };
-                        let moved = at.occupied(energy) - at.occupied(energy + omega);
+                        let moved = fermi(energy, potential, temperature)
+                            - fermi(energy + omega, potential, temperature);
                         moved * series(&a, phi) * series(&b, y.acos()) * damped * 2.0 * (PI - first) * root
                             / f64::from(points)
                     })
