@@ -19,7 +19,7 @@ fn functions_that_call_themselves_forever() {
             ("fn g(x) { g(x + 1) }\n[1, 2].map(|x| g(x))", "too deeply", "loop"),
             ("let m = #{ a: 1 }; m.b", "no `b`", "keys"),
             ("let y = 3; fn h(x) { x + y } h(1)", "no variable `y`", "`global::y`"),
-            ("let f = |x| 2 * x; f(3)", "no function `f(int)`", "`f.call(..)`"),
+            ("let twofold = |x| 2 * x; twofold(3)", "no function `twofold(int)`", "`twofold.call(..)`"),
         ],
     );
 }
