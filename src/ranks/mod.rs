@@ -11,6 +11,7 @@ mod mpi;
 #[cfg(not(unix))]
 #[path = "none.rs"]
 mod mpi;
+mod shares;
 mod told;
 #[cfg(target_os = "linux")]
 mod watch;
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use mpi::{Bytes, Message, Mpi};
+pub use shares::{Alike, Shares, owners};
 pub use told::Told;
 
 static WORLD: OnceLock<World> = OnceLock::new();

@@ -328,7 +328,7 @@ impl<T: Element> State<T> {
         let Shape::Plain { carried, .. } = &block.shape else {
             return Err(Error::internal("a block that is not rotated"));
         };
-        Ok(match carried.first() {
+        Ok(match carried.present()?.first() {
             Some(Carried::Blocks(blocks)) => blocks.iter().map(|b| b.matrix[(0, 0)].to_c64()).sum(),
             Some(Carried::Identity) => C64::ONE,
             _ => C64::ZERO,
