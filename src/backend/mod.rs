@@ -436,11 +436,7 @@ pub trait Backend: Send + Sync + fmt::Debug {
         x: &BlockVector,
         y: &mut BlockVector,
     ) -> Result<()>;
-
     /// The ranks of a run, if they compute with the same bits: what lives whole on all of them may be computed by one for all.
-    ///
-    /// # Errors
-    /// Those of MPI.
     fn alike(&self) -> Result<Option<Alike>> {
         Ok(None)
     }

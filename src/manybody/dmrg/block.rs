@@ -10,7 +10,7 @@ use faer::Mat;
 use super::basis::Basis;
 use super::dense::deal;
 use super::mpo::{Mpo, MpoEntry};
-use super::operators::{Operators, Outline, Present};
+use super::operators::{Carried, Operators, Outline, Present};
 use super::space::{Fusion, Label, Side, Space};
 use super::spread::{All, Spread};
 use crate::backend::matrix::records::{Element, Factor};
@@ -21,25 +21,6 @@ use crate::number::C64;
 /// For each sector of a block, the sector of a state's bond with the same charges, if there is one, and the overlaps:
 /// rows for the block's states, columns for those of the bond.
 pub(super) type Overlap<T> = Vec<Option<(usize, Mat<T>)>>;
-
-/// An operator of a block.
-#[derive(Debug, Clone)]
-pub(super) enum Carried<T> {
-    /// Zero.
-    Nothing,
-    /// The identity.
-    Identity,
-    /// Dense matrices between sectors.
-    Blocks(Vec<Sub<T>>),
-}
-
-/// A dense matrix from one sector to another.
-#[derive(Debug, Clone)]
-pub(super) struct Sub<T> {
-    pub row: usize,
-    pub column: usize,
-    pub matrix: Arc<Mat<T>>,
-}
 
 /// A piece of an operator between two sectors.
 pub(super) struct Patch<T> {
@@ -459,6 +440,13 @@ impl<T: Element> Block<T> {
         let origin = (!self.mpo.is_uniform()).then(|| (self.clone(), basis_kept));
         let shape = Shape::Plain { space: basis.new_space().clone(), carried, origin };
         Ok(Block::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape))
+    }
+
+    /// The block without what it was made of, which would be kept as long as it is.
+    pub(super) fn alone(self: &Arc<Self>) -> Arc<Block<T>> {
+        let Shape::Plain { space, carried, .. } = &self.shape else { return self.clone() };
+        let shape = Shape::Plain { space: space.clone(), carried: carried.clone(), origin: None };
+        Block::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape)
     }
 
     /// Whether the overlap with a state is remembered.

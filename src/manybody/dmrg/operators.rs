@@ -5,10 +5,28 @@ use std::sync::Arc;
 
 use faer::Mat;
 
-use super::block::{Carried, Sub};
 use super::spread::{All, Spread};
 use crate::backend::matrix::records::Element;
 use crate::error::Result;
+
+/// An operator of a block.
+#[derive(Debug, Clone)]
+pub(super) enum Carried<T> {
+    /// Zero.
+    Nothing,
+    /// The identity.
+    Identity,
+    /// Dense matrices between sectors.
+    Blocks(Vec<Sub<T>>),
+}
+
+/// A dense matrix from one sector to another.
+#[derive(Debug, Clone)]
+pub(super) struct Sub<T> {
+    pub row: usize,
+    pub column: usize,
+    pub matrix: Arc<Mat<T>>,
+}
 
 /// The operators of a block.
 pub(super) enum Operators<T> {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
-use super::block::{Block, Carried};
-use super::operators::Present;
+use super::block::Block;
+use super::operators::{Carried, Present};
 use super::space::{Label, Side};
 use crate::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList};
 use crate::backend::{BlockVector, Device, Kernel, MatrixSpec};

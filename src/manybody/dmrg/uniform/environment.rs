@@ -6,8 +6,9 @@ use std::sync::Arc;
 use faer::Mat;
 
 use super::super::basis::Basis;
-use super::super::block::{Block, Carried, Shape, Sub};
+use super::super::block::{Block, Shape};
 use super::super::mpo::Mpo;
+use super::super::operators::{Carried, Sub};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::Tensor;
 use super::automaton::Repeated;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 
-use super::super::block::{Block, Carried, Shape, Sub};
+use super::super::block::{Block, Shape};
 use super::super::dense::{deal, product, square, thin_svd};
 use super::super::density::{Truncation, count};
+use super::super::operators::{Carried, Sub};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::{
     Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor,
