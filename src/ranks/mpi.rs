@@ -397,13 +397,3 @@ pub(super) fn end_with_the_launcher() {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
     }
 }
-
-/// Asks the system to wake this thread when it wanted to be woken: 50 microseconds later, as is usual, is longer than most
-/// messages are on their way.
-pub(super) fn wake_in_time() {
-    #[cfg(target_os = "linux")]
-    // SAFETY: sets a property of this thread.
-    unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1000);
-    }
-}

@@ -70,5 +70,3 @@ impl Mpi {
 }
 
 pub(super) fn end_with_the_launcher() {}
-
-pub(super) fn wake_in_time() {}

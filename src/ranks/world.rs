@@ -1,10 +1,9 @@
 //! All ranks as one of them sees them: what it sends to the others, hears of them and sums with them.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::mpi::{self, Bytes, Message, Mpi};
+use super::mpi::{Bytes, Message, Mpi};
 use super::watch;
 use crate::error::{Error, Result};
 
@@ -65,17 +64,6 @@ fn words(memory: &Bytes) -> Vec<u64> {
     memory.bytes().chunks_exact(8).map(|b| u64::from_ne_bytes(b.try_into().unwrap_or_default())).collect()
 }
 
-/// Sleeps so long, and not the 50 microseconds longer that are usual.
-fn sleep(time: Duration) {
-    thread_local! {
-        static ASKED: Cell<bool> = const { Cell::new(false) };
-    }
-    if !ASKED.replace(true) {
-        mpi::wake_in_time();
-    }
-    std::thread::sleep(time);
-}
-
 /// Rows or numbers under way to or from another rank.
 pub struct Travelling(Message);
 
@@ -122,7 +110,7 @@ impl World {
             if looks < self.looks {
                 std::hint::spin_loop();
             } else {
-                sleep(Duration::from_micros(u64::from(looks / 32).clamp(10, 500)));
+                std::thread::sleep(Duration::from_micros(u64::from(looks / 32).clamp(10, 500)));
             }
         }
         Ok(())
