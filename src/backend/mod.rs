@@ -32,6 +32,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::number::philox::Stream;
 use crate::number::{C64, DType};
+use crate::ranks::Alike;
 use exchange::{Faced, Halo, HostMemory, Later, Link, Port, VectorShape};
 use matrix::records::{Handling, Records};
 use matrix::wilson::{WilsonBox, WilsonSpec};
@@ -435,6 +436,10 @@ pub trait Backend: Send + Sync + fmt::Debug {
         x: &BlockVector,
         y: &mut BlockVector,
     ) -> Result<()>;
+    /// The ranks of a run, if they compute with the same bits: what lives whole on all of them may be computed by one for all.
+    fn alike(&self) -> Result<Option<Alike>> {
+        Ok(None)
+    }
 
     /// What solves large dense matrices, if this backend does.
     fn dense_solver(&self) -> Option<&dyn DenseSolver> {

@@ -166,7 +166,12 @@ fn structures_of_atoms_that_cannot_be() {
         ("s.data", data("2 atoms", "1 atoms"), "line 17 of", ""),
         ("t.data", data("2 1 1.0", "2 2 1.0"), "an atom of type 2, and types are 1 to 1", ""),
         ("u.data", data("2 1 1.0", "2 0 1.0"), "an atom of type 0", ""),
-        ("f.xyz", b"1\nLattice=\"1 0 0 0 1 0 0 0 1\" pbc=\"x y z\"\nH 0 0 0\n".to_vec(), "says `x` in pbc", ""),
+        (
+            "f.xyz",
+            b"1\nLattice=\"1 0 0 0 1 0 0 0 1\" pbc=\"x y z\"\nH 0 0 0\n".to_vec(),
+            "says `x` in pbc",
+            "",
+        ),
         ("r.data", data("# atomic\n\n1 1 0.0 0.0 0.0", "\n\n1 1 0.1 0.0 0.0 0.0"), "6 columns", "`style`"),
         ("a.dump", dump("x y z\n", "vx vy vz\n"), "no coordinates", "x y z"),
         ("b.dump", dump("id type", "id kind"), "no `type`", ""),

@@ -92,3 +92,39 @@ fn a_rank_that_dies_ends_the_others() {
         }
     }
 }
+
+/// What one rank does until its memory is full: matrices that are asked for first, lists that the allocator refuses.
+const HUNGRY: [(&str, &str); 2] = [
+    ("asked", "let all = []; loop { all.push(linspace(0.0, 1.0, 4000000)); }"),
+    ("refused", "let all = [0]; loop { all.append(all); }"),
+];
+
+/// A rank that is out of memory, which the others are not, says so with its number, and all end.
+#[test]
+fn a_rank_without_memory_ends_the_others() {
+    for (at, launcher) in launchers().iter().enumerate() {
+        for (how, work) in HUNGRY {
+            let script = format!("hungry-{}-{at}-{how}.rhai", std::process::id());
+            let text = format!(
+                "let h = tight_binding(lattice::cubic(12, 12, 12), #{{ hopping: -1.0 }});
+                 write_text(\"ready\", \"\");
+                 if backend().rank == 1 {{ {work} }}
+                 loop {{ kpm::moments(h, #{{ moments: 512, vectors: 2, seed: 1, progress: false }}); }}"
+            );
+            let place = Place::new(&format!("hungry-{how}-{at}")).with(&script, &text);
+            let more = ["--threads", "1", "--share-from", "0", "--memory", "300MB"];
+            let mut command =
+                place.command(launcher, &[&["run", &script, "--ranks", "3"], &more[..]].concat());
+            let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            until("ranks begin", || place.0.join("ready").exists());
+            let began = Instant::now();
+            until("all end", || ranks_of(&script).is_empty());
+            let took = began.elapsed();
+            let said = Said::of(child.wait_with_output().unwrap());
+            let told = said.err.matches("error on rank 1 of 3: ").count();
+            assert!(said.code == Some(1) && told == 1, "{how}: {said:?}");
+            assert!(said.err.contains("memory"), "{how}: {said:?}");
+            assert!(took < Duration::from_secs(3), "{how}: all end after {took:?}");
+        }
+    }
+}

@@ -29,7 +29,7 @@ use crate::backend::{
 };
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-use crate::ranks::World;
+use crate::ranks::{Alike, World};
 pub(crate) use cut::least_surface;
 use cut::{Cut, Way};
 
@@ -231,7 +231,7 @@ impl Ranks {
 
     /// Whether the backends of all ranks compute with the same bits: where vectors live whole, each decides for itself by numbers of
     /// its own, such as how often a search goes on.
-    fn alike(&self) -> Result<bool> {
+    fn same_bits(&self) -> Result<bool> {
         if let Some(alike) = self.alike.get() {
             return Ok(*alike);
         }
@@ -244,12 +244,10 @@ impl Ranks {
         let MatrixSpec::Records { records, handling } = spec else { return Ok(None) };
         let (team, device, handling, always) = (self.team, &self.device, *handling, self.least == 0);
         let card = device.staging(size_of::<u64>())?.is_some();
-        if card && !always {
-            return Ok(None);
-        }
+        let Some(alike) = self.alike()?.filter(|_| always || !card) else { return Ok(None) };
         match records {
-            Records::Real(list) => records::prepare(team, device, list, handling, always),
-            Records::Complex(list) => records::prepare(team, device, list, handling, always),
+            Records::Real(list) => records::prepare(team, device, list, handling, alike),
+            Records::Complex(list) => records::prepare(team, device, list, handling, alike),
         }
     }
 
@@ -575,8 +573,7 @@ impl Backend for Ranks {
             return kernel::prepare(self.team, &self.device, dtype, share, rows, (cut.clone(), cut));
         }
         let Some((rows, cols)) = split::shape(&spec) else {
-            let shared = if self.alike()? { self.shared_records(&spec)? } else { None };
-            let inner = shared.map_or_else(|| self.device.prepare(spec), Ok)?;
+            let inner = self.shared_records(&spec)?.map_or_else(|| self.device.prepare(spec), Ok)?;
             for rows in [inner.rows().global, inner.cols()] {
                 self.cut(rows, None, || Ok(Cut::whole(rows, self.team.place())))?;
             }
@@ -624,6 +621,10 @@ impl Backend for Ranks {
     fn takes_stencil(&self, stencil: &Stencil) -> bool {
         let own = self.device.takes_stencil(stencil);
         self.team.world.gather_words(vec![own.into()]).is_ok_and(|all| all.iter().all(|takes| *takes > 0))
+    }
+
+    fn alike(&self) -> Result<Option<Alike>> {
+        Ok(self.same_bits()?.then(|| Alike::new(self.team.world, self.least == 0)))
     }
 
     fn alone(&self) -> Option<Device> {

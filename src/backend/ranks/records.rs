@@ -11,9 +11,7 @@ use crate::backend::matrix::records::{Element, Handling, RecordList};
 use crate::backend::{BlockVector, Device, Dots, Kernel, KernelInfo, MatrixSpec, Rows, Update, check_update};
 use crate::error::{Error, Result};
 use crate::number::{C64, DType};
-
-/// Multiplications of a product below which every rank makes all of it: the blocks would take as long on their way.
-const FEW: u64 = 1 << 23;
+use crate::ranks::{Alike, owners};
 
 /// Words of one message: the library counts bytes with 32 bits.
 const ROUND: usize = 1 << 27;
@@ -42,19 +40,6 @@ struct Ends {
     into: Vec<Staging>,
 }
 
-/// The rank that computes each block.
-fn owners(works: &[u64], ranks: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..works.len()).collect();
-    order.sort_by_key(|&block| std::cmp::Reverse(works[block]));
-    let (mut owners, mut busy) = (vec![0; works.len()], vec![0u64; ranks]);
-    for block in order {
-        let least = (0..ranks).min_by_key(|&rank| busy[rank]).unwrap_or(0);
-        owners[block] = least;
-        busy[least] += works[block];
-    }
-    owners
-}
-
 /// Prepares this rank's part of a superblock; none where sharing it out does not pay. `alike`: whether all ranks compute with the
 /// same bits, so that what they decide by numbers of their own is the same.
 pub(super) fn prepare<T: Element>(
@@ -62,11 +47,11 @@ pub(super) fn prepare<T: Element>(
     device: &Device,
     list: &Arc<RecordList<T>>,
     handling: Handling,
-    always: bool,
+    alike: Alike,
 ) -> Result<Option<Arc<dyn Kernel>>> {
     let (rank, ranks) = team.place();
     let works = list.works();
-    if list.dim == 0 || !(always || works.iter().sum::<u64>() >= FEW) {
+    if list.dim == 0 || !alike.pays(works.iter().sum()) {
         return Ok(None);
     }
     let owners = owners(&works, ranks);
@@ -181,21 +166,5 @@ impl Kernel for Shared {
             *dots = Dots::taken(&*self.device, v, w)?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_largest_go_first_to_who_has_least() {
-        assert_eq!(owners(&[1, 5, 3, 3], 2), [0, 0, 1, 1]);
-        assert_eq!(owners(&[0, 0], 3), [0, 0]);
-        assert_eq!(owners(&[], 2), Vec::<usize>::new());
-        let works: Vec<u64> = (1..=100).collect();
-        let owners = owners(&works, 4);
-        let busy = |rank| works.iter().zip(&owners).filter(|(_, o)| **o == rank).map(|(w, _)| w).sum::<u64>();
-        assert!((0..4).all(|rank| busy(rank) <= 5050 / 4 + 4), "{owners:?}");
     }
 }

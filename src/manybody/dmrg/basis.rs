@@ -7,7 +7,10 @@ use faer::{Accum, Mat, Par};
 
 use super::dense::applied;
 use super::space::{Side, Space};
+use super::spread::{All, Spread};
 use crate::backend::matrix::records::{Element, Factor};
+use crate::error::Result;
+use crate::ranks::Alike;
 
 /// A truncated basis.
 pub struct Basis<T> {
@@ -16,7 +19,9 @@ pub struct Basis<T> {
     pub(super) old: Space,
     pub(super) new: Space,
     /// The new basis vectors, a column each, for each new sector.
-    pub(super) vectors: Vec<Mat<T>>,
+    pub(super) vectors: Spread<T>,
+    /// Ranks that may compute with it for one another.
+    pub(super) alike: Option<Alike>,
     /// The old sector of each new one, and the new sector of each old one.
     pub(super) old_sector: Vec<usize>,
     pub(super) new_sector: Vec<Option<usize>>,
@@ -35,22 +40,25 @@ impl<T: Element> Basis<T> {
             side: None,
             old: old.clone(),
             new: Space::new(Default::default()),
-            vectors: Vec::new(),
+            vectors: Spread::Here(Arc::default()),
+            alike: None,
             old_sector: Vec::new(),
             new_sector: vec![None; old.sectors()],
             discarded: 0.0,
             entropy: 0.0,
             weights: Vec::new(),
         };
+        let mut kept = Vec::new();
         let mut sectors = std::collections::BTreeMap::new();
         for sector in 0..old.sectors() {
             if let Some(v) = vectors(sector).filter(|v| v.ncols() > 0) {
-                basis.new_sector[sector] = Some(basis.vectors.len());
+                basis.new_sector[sector] = Some(kept.len());
                 basis.old_sector.push(sector);
                 sectors.insert(old.label(sector).clone(), v.ncols());
-                basis.vectors.push(v);
+                kept.push(Arc::new(v));
             }
         }
+        basis.vectors = Spread::Here(Arc::new(kept));
         basis.new = Space::new(sectors);
         basis
     }
@@ -80,21 +88,44 @@ impl<T: Element> Basis<T> {
         self.new_sector[old]
     }
 
-    /// `U^H A U` between two new sectors, from the pieces of an operator A between their old ones.
-    pub(super) fn rotated(&self, to: usize, from: usize, factors: &[Factor<T>], par: Par) -> Mat<T> {
+    /// The same basis for a block to keep: each rank keeps some of the vectors.
+    pub(super) fn kept_among(&self, alike: Alike) -> Result<Basis<T>> {
+        Ok(Basis {
+            side: self.side,
+            old: self.old.clone(),
+            new: self.new.clone(),
+            vectors: Spread::among(alike, &*self.vectors.all()?),
+            alike: self.alike,
+            old_sector: self.old_sector.clone(),
+            new_sector: self.new_sector.clone(),
+            discarded: self.discarded,
+            entropy: self.entropy,
+            weights: self.weights.clone(),
+        })
+    }
+
+    /// `U^H A U` between two new sectors, from the pieces of an operator A between their old ones; `vectors` are the basis's.
+    pub(super) fn rotated(
+        &self,
+        vectors: &All<T>,
+        to: usize,
+        from: usize,
+        factors: &[Factor<T>],
+        par: Par,
+    ) -> Mat<T> {
         let rows = self.old.dim(self.old_sector[to]);
-        let half = applied(factors, rows, self.vectors[from].as_ref(), par);
+        let half = applied(factors, rows, vectors[from].as_ref().as_ref(), par);
         let mut out = Mat::zeros(self.new.dim(to), self.new.dim(from));
-        let u = self.vectors[to].as_ref();
+        let u = vectors[to].as_ref().as_ref();
         matmul(out.as_mut(), Accum::Replace, u.adjoint(), half.as_ref(), T::one_impl(), par);
         out
     }
 
     /// Number of multiplications in [`Basis::rotated`].
-    pub(super) fn work(&self, to: usize, from: usize, factors: &[Factor<T>]) -> f64 {
+    pub(super) fn work(&self, to: usize, from: usize, factors: &[Factor<T>]) -> u64 {
         let (rows, columns) = (self.new.dim(to), self.new.dim(from));
         let inner: usize = factors.iter().filter(|f| f.matrix.is_some()).map(|f| f.rows * f.columns).sum();
-        (inner * columns + rows * self.old.dim(self.old_sector[to]) * columns) as f64
+        (inner * columns + rows * self.old.dim(self.old_sector[to]) * columns) as u64
     }
 
     pub fn shared(self) -> Arc<Basis<T>> {

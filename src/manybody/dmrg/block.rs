@@ -10,7 +10,9 @@ use faer::Mat;
 use super::basis::Basis;
 use super::dense::deal;
 use super::mpo::{Mpo, MpoEntry};
+use super::operators::{Carried, Operators, Outline, Present};
 use super::space::{Fusion, Label, Side, Space};
+use super::spread::{All, Spread};
 use crate::backend::matrix::records::{Element, Factor};
 use crate::error::{Error, Result};
 use crate::manybody::wigner::recoupling;
@@ -20,25 +22,6 @@ use crate::number::C64;
 /// rows for the block's states, columns for those of the bond.
 pub(super) type Overlap<T> = Vec<Option<(usize, Mat<T>)>>;
 
-/// An operator of a block.
-#[derive(Debug, Clone)]
-pub(super) enum Carried<T> {
-    /// Zero.
-    Nothing,
-    /// The identity.
-    Identity,
-    /// Dense matrices between sectors.
-    Blocks(Vec<Sub<T>>),
-}
-
-/// A dense matrix from one sector to another.
-#[derive(Debug, Clone)]
-pub(super) struct Sub<T> {
-    pub row: usize,
-    pub column: usize,
-    pub matrix: Arc<Mat<T>>,
-}
-
 /// A piece of an operator between two sectors.
 pub(super) struct Patch<T> {
     pub row: usize,
@@ -46,12 +29,15 @@ pub(super) struct Patch<T> {
     pub factor: Factor<T>,
 }
 
+/// The pieces of an operator by row sector and column sector.
+pub(super) type Pieces<T> = BTreeMap<(usize, usize), Vec<Factor<T>>>;
+
 /// How the basis and the operators of a block are stored.
 pub(super) enum Shape<T> {
     /// A basis of its own with explicit operators.
     Plain {
         space: Space,
-        carried: Vec<Carried<T>>,
+        carried: Operators<T>,
         /// The grown block and the rotation that it was made by.
         origin: Option<(Arc<Block<T>>, Arc<Basis<T>>)>,
     },
@@ -89,13 +75,13 @@ impl<T: Element> Block<T> {
         };
         let carried = (0..own.charges.len())
             .map(|k| if ones.contains(&Some(k)) { Carried::Identity } else { Carried::Nothing })
-            .collect();
+            .collect::<Vec<_>>();
         let symmetry = mpo.symmetry();
         let space = Space::single(match side {
             Side::Left => symmetry.zero(),
             Side::Right => symmetry.end(mpo.target()),
         });
-        Block::made(mpo, side, 0, bond, false, Shape::Plain { space, carried, origin: None })
+        Block::made(mpo, side, 0, bond, false, Shape::Plain { space, carried: carried.into(), origin: None })
     }
 
     /// A right block without sites inside the chain, as if the chain ended at `bond`: terms that reach beyond are
@@ -104,9 +90,16 @@ impl<T: Element> Block<T> {
         let own = mpo.bond(bond);
         let carried = (0..own.charges.len())
             .map(|k| if own.done == Some(k) { Carried::Identity } else { Carried::Nothing })
-            .collect();
+            .collect::<Vec<_>>();
         let space = Space::single(mpo.share_of_spin(bond));
-        Block::made(mpo, Side::Right, 0, bond, false, Shape::Plain { space, carried, origin: None })
+        Block::made(
+            mpo,
+            Side::Right,
+            0,
+            bond,
+            false,
+            Shape::Plain { space, carried: carried.into(), origin: None },
+        )
     }
 
     pub(super) fn made(
@@ -209,18 +202,10 @@ impl<T: Element> Block<T> {
         }
     }
 
-    /// Bytes of the operators.
+    /// Bytes of the operators, on all ranks together.
     pub fn bytes(&self) -> usize {
         match &self.shape {
-            Shape::Plain { carried, .. } => carried
-                .iter()
-                .map(|c| match c {
-                    Carried::Blocks(blocks) => {
-                        blocks.iter().map(|b| b.matrix.nrows() * b.matrix.ncols() * size_of::<T>()).sum()
-                    }
-                    _ => 0,
-                })
-                .sum(),
+            Shape::Plain { carried, .. } => carried.bytes(),
             Shape::Grown { inner, .. } => inner.bytes(),
         }
     }
@@ -244,15 +229,26 @@ impl<T: Element> Block<T> {
         self.space().label(sector)
     }
 
+    /// The operators of its sites, or for a grown block those of the block that it grew from; all ranks ask for them together.
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub(super) fn operators(&self) -> Result<Present<T>> {
+        match &self.shape {
+            Shape::Plain { carried, .. } => carried.present(),
+            Shape::Grown { inner, .. } => inner.operators(),
+        }
+    }
+
     /// The operator number `symbol` at the block's inner edge, as seen by a superblock.
-    pub(super) fn pieces(&self, symbol: usize) -> Vec<Patch<T>> {
+    fn pieces(&self, operators: &[Carried<T>], symbol: usize) -> Vec<Patch<T>> {
         if !self.mirrored {
-            return self.own_pieces(symbol);
+            return self.own_pieces(operators, symbol);
         }
         let Some(mirror) = self.mpo.mirror() else { return Vec::new() };
         let mut all = Vec::new();
         for &(own, factor) in &mirror[symbol] {
-            for mut piece in self.own_pieces(own) {
+            for mut piece in self.own_pieces(operators, own) {
                 piece.factor.scale *= T::from_c64(factor);
                 all.push(piece);
             }
@@ -260,7 +256,7 @@ impl<T: Element> Block<T> {
         all
     }
 
-    fn own_pieces(&self, symbol: usize) -> Vec<Patch<T>> {
+    fn own_pieces(&self, operators: &[Carried<T>], symbol: usize) -> Vec<Patch<T>> {
         let whole = |space: &Space, s: usize, t: usize, matrix: Option<Arc<Mat<T>>>| Patch {
             row: s,
             column: t,
@@ -274,7 +270,7 @@ impl<T: Element> Block<T> {
             },
         };
         match &self.shape {
-            Shape::Plain { space, carried, .. } => match &carried[symbol] {
+            Shape::Plain { space, .. } => match &operators[symbol] {
                 Carried::Nothing => Vec::new(),
                 Carried::Identity => (0..space.sectors()).map(|s| whole(space, s, s, None)).collect(),
                 Carried::Blocks(blocks) => {
@@ -291,7 +287,7 @@ impl<T: Element> Block<T> {
                     if to != symbol {
                         continue;
                     }
-                    for piece in inner.own_pieces(from) {
+                    for piece in inner.own_pieces(operators, from) {
                         for &(i, j, z) in &entry.elements {
                             let (Some((row, to)), Some((column, at))) =
                                 (fusion.place(piece.row, i), fusion.place(piece.column, j))
@@ -355,22 +351,22 @@ impl<T: Element> Block<T> {
     }
 
     /// The pieces of an operator by row sector and column sector.
-    pub(super) fn by_sectors(&self, symbol: usize) -> BTreeMap<(usize, usize), Vec<Factor<T>>> {
-        let mut sorted: BTreeMap<(usize, usize), Vec<Factor<T>>> = BTreeMap::new();
-        for piece in self.pieces(symbol) {
+    pub(super) fn by_sectors(&self, operators: &[Carried<T>], symbol: usize) -> Pieces<T> {
+        let mut sorted: Pieces<T> = BTreeMap::new();
+        for piece in self.pieces(operators, symbol) {
             sorted.entry((piece.row, piece.column)).or_default().push(piece.factor);
         }
         sorted
     }
 
     /// The pieces of the Hamiltonian's terms that lie within the block.
-    pub(super) fn energy(&self) -> BTreeMap<(usize, usize), Vec<Factor<T>>> {
+    pub(super) fn energy(&self, operators: &[Carried<T>]) -> Pieces<T> {
         let bond = self.mpo.bond(self.bond);
         let whole = match self.side {
             Side::Left => bond.done,
             Side::Right => bond.start,
         };
-        whole.map(|symbol| self.by_sectors(symbol)).unwrap_or_default()
+        whole.map(|symbol| self.by_sectors(operators, symbol)).unwrap_or_default()
     }
 
     /// The block in a new, smaller basis.
@@ -391,11 +387,12 @@ impl<T: Element> Block<T> {
             Side::Left => bond.start,
             Side::Right => bond.done,
         };
+        let operators = self.operators()?;
         // A job for each operator and each pair of sectors that it connects.
         let mut jobs = Vec::new();
         for symbol in (0..bond.charges.len()).filter(|&k| Some(k) != identity) {
-            let mut sorted: BTreeMap<(usize, usize), Vec<Factor<T>>> = BTreeMap::new();
-            for piece in self.own_pieces(symbol) {
+            let mut sorted: Pieces<T> = BTreeMap::new();
+            for piece in self.own_pieces(&operators, symbol) {
                 sorted.entry((piece.row, piece.column)).or_default().push(piece.factor);
             }
             for ((row, column), factors) in sorted {
@@ -404,27 +401,52 @@ impl<T: Element> Block<T> {
                 }
             }
         }
-        let subs = deal(
-            &jobs,
-            |(_, to, from, factors)| basis.work(*to, *from, factors),
-            |(symbol, to, from, factors), par| {
-                let matrix = Arc::new(basis.rotated(*to, *from, factors, par));
-                (*symbol, Sub { row: *to, column: *from, matrix })
-            },
+        let works: Vec<u64> =
+            jobs.iter().map(|(_, to, from, factors)| basis.work(*to, *from, factors)).collect();
+        let alike = basis.alike.filter(|alike| alike.pays(works.iter().sum()));
+        let shares = alike.map(|alike| alike.shares(&works));
+        let places: Vec<(usize, usize, usize)> =
+            jobs.iter().map(|(k, to, from, _)| (*k, *to, *from)).collect();
+        let own: Vec<_> =
+            (0..).zip(jobs).filter(|(k, _)| shares.as_ref().is_none_or(|s| s.owns(*k))).collect();
+        let vectors = basis.vectors.all()?;
+        let matrices: All<T> = deal(
+            &own,
+            |(k, _)| works[*k] as f64,
+            |(_, (_, to, from, factors)), par| Arc::new(basis.rotated(&vectors, *to, *from, factors, par)),
         );
-        let mut carried: Vec<Carried<T>> = (0..bond.charges.len())
-            .map(|k| if Some(k) == identity { Carried::Identity } else { Carried::Nothing })
+        let mut outline: Vec<Outline> = (0..bond.charges.len())
+            .map(|k| if Some(k) == identity { Outline::Identity } else { Outline::Nothing })
             .collect();
-        for (symbol, sub) in subs {
-            match &mut carried[symbol] {
-                Carried::Blocks(blocks) => blocks.push(sub),
-                place => *place = Carried::Blocks(vec![sub]),
+        for &(symbol, to, from) in &places {
+            match &mut outline[symbol] {
+                Outline::Blocks(blocks) => blocks.push((to, from)),
+                place => *place = Outline::Blocks(vec![(to, from)]),
             }
         }
+        let carried = match shares {
+            None => Operators::here(&outline, matrices),
+            Some(shares) => {
+                let space = basis.new_space();
+                let shapes = places.iter().map(|(_, to, from)| (space.dim(*to), space.dim(*from))).collect();
+                Operators::Apart { outline, matrices: Arc::new(Spread::parts(shares, shapes, matrices)) }
+            }
+        };
         // Blocks of an infinite chain would keep their whole history.
-        let origin = (!self.mpo.is_uniform()).then(|| (self.clone(), basis.clone()));
+        let basis_kept = match alike {
+            Some(alike) => basis.kept_among(alike)?.shared(),
+            None => basis.clone(),
+        };
+        let origin = (!self.mpo.is_uniform()).then(|| (self.clone(), basis_kept));
         let shape = Shape::Plain { space: basis.new_space().clone(), carried, origin };
         Ok(Block::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape))
+    }
+
+    /// The block without what it was made of, which would be kept as long as it is.
+    pub(super) fn alone(self: &Arc<Self>) -> Arc<Block<T>> {
+        let Shape::Plain { space, carried, .. } = &self.shape else { return self.clone() };
+        let shape = Shape::Plain { space: space.clone(), carried: carried.clone(), origin: None };
+        Block::made(&self.mpo, self.side, self.sites, self.bond, self.mirrored, shape)
     }
 
     /// Whether the overlap with a state is remembered.

@@ -1,17 +1,20 @@
 //! Density matrices of half a superblock, and how they are truncated.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatRef, Par};
 
 use super::basis::Basis;
-use super::block::Block;
+use super::block::{Block, Pieces};
 use super::dense::{FLOOR as SMALLEST, applied, deal, eigh, eigh_all, square, thin_svd};
 use super::space::Side;
+use super::spread::{of_bytes, to_bytes};
 use super::superblock::Superblock;
 use crate::backend::matrix::records::Element;
 use crate::error::{Error, Result};
+use crate::ranks::{self, Alike, Shares, Told};
 
 /// Weights below this, relative to the trace, are rounding.
 const FLOOR: f64 = 1e-16;
@@ -28,8 +31,12 @@ const NEAR: i32 = 2;
 pub struct DensityMatrix<T> {
     /// The half it belongs to.
     block: Arc<Block<T>>,
-    /// Weights, descending, and their vectors, for each sector.
-    sectors: Vec<(Vec<f64>, Mat<T>)>,
+    /// Weights, descending, for each sector.
+    weights: Vec<Vec<f64>>,
+    /// Their vectors, for each sector that this rank has diagonalised; without ranks, for all of them.
+    vectors: Vec<Option<Mat<T>>>,
+    alike: Option<Alike>,
+    shares: Option<Shares>,
     trace: f64,
     /// Weights below this are rounding.
     floor: f64,
@@ -122,32 +129,74 @@ impl<T: Element> DensityMatrix<T> {
                 panels[own].1.push((m, weight));
             }
         }
-        let area = |n: usize| (n * n) as f64;
+        let norm: f64 = all
+            .iter()
+            .flat_map(|(_, states)| *states)
+            .zip(&weights)
+            .map(|(x, w)| w * x.iter().map(|z| z.to_c64().norm_sqr()).sum::<f64>())
+            .sum();
+        if !(norm > 0.0) || !norm.is_finite() {
+            return Err(Error::numeric("the density matrix of a vector that is zero or not finite"));
+        }
+        let alike = first.0.device().alike()?;
+        let width = |of: &[(MatRef<'_, T>, f64)]| of.iter().map(|(m, _)| m.ncols()).sum::<usize>();
+        let work = |(dim, of): &(usize, Vec<_>)| (dim * dim * (width(of) + 9 * dim)) as u64;
+        let shares = shared(alike, panels.iter().map(work));
+        let own = |sector: usize| shares.as_ref().is_none_or(|shares| shares.owns(sector));
+        let mine: Vec<usize> = (0..panels.len()).filter(|s| own(*s)).collect();
         let mut sums = deal(
-            &panels,
-            |(dim, of)| of.iter().map(|(m, _)| area(*dim) * m.ncols() as f64).sum(),
-            |(dim, of), par| {
+            &mine,
+            |s| (panels[*s].0 * panels[*s].0 * width(&panels[*s].1)) as f64,
+            |s, par| {
+                let (dim, of) = &panels[*s];
                 let mut sum = Mat::zeros(*dim, *dim);
                 of.iter().for_each(|(m, weight)| add_square(&mut sum, *m, *weight, par));
                 sum
             },
         );
-        let trace: f64 = sums.iter().map(|m| trace(m)).sum();
-        if !(trace > 0.0) || !trace.is_finite() {
-            return Err(Error::numeric("the density matrix of a vector that is zero or not finite"));
-        }
         if mixing.noise > 0.0 {
+            let mut place = vec![None; panels.len()];
+            mine.iter().enumerate().for_each(|(k, s)| place[*s] = Some(k));
             let mut from = 0;
             for (both, states) in all {
                 let own = &weights[from..from + states.len()];
-                perturb(both, states, own, side, mixing.noise, &mut sums);
+                let noise = Noise { both, states, weights: own, side, noise: mixing.noise };
+                noise.add(&mut sums, &place, shares.is_some())?;
                 from += states.len();
             }
         }
-        let mut sectors = eigh_all(&sums, || first.0.device().dense_solver())?;
-        sectors.iter_mut().flat_map(|s| &mut s.0).for_each(|w| *w = w.max(0.0));
-        let trace = sectors.iter().flat_map(|s| &s.0).sum();
-        Ok(DensityMatrix { block, sectors, trace, floor: FLOOR })
+        let mut found = eigh_all(&sums, || first.0.device().dense_solver());
+        if let Ok(sectors) = &mut found {
+            sectors.iter_mut().flat_map(|s| &mut s.0).for_each(|w| *w = w.max(0.0));
+        }
+        DensityMatrix::of_sectors(block, found, (alike, shares), FLOOR)
+    }
+
+    /// Of what this rank has found in its sectors.
+    fn of_sectors(
+        block: Arc<Block<T>>,
+        found: Result<Vec<(Vec<f64>, Mat<T>)>>,
+        (alike, shares): (Option<Alike>, Option<Shares>),
+        floor: f64,
+    ) -> Result<DensityMatrix<T>> {
+        let Some(shares) = shares else {
+            let (weights, vectors): (Vec<_>, Vec<_>) = found?.into_iter().map(|(w, v)| (w, Some(v))).unzip();
+            let trace = weights.iter().flatten().sum();
+            return Ok(DensityMatrix { block, weights, vectors, alike, shares: None, trace, floor });
+        };
+        let (own, mut mine): (Result<Vec<_>>, _) = match found {
+            Ok(found) => {
+                let (weights, vectors): (Vec<Vec<f64>>, Vec<Mat<T>>) = found.into_iter().unzip();
+                let bytes = weights.iter().map(|w| bytemuck::cast_slice(w).into()).collect();
+                (Ok(bytes), vectors.into_iter())
+            }
+            Err(e) => (Err(e), Vec::new().into_iter()),
+        };
+        let numbers = |bytes: &[u8]| bytes.chunks_exact(8).filter_map(f64::of).collect::<Vec<f64>>();
+        let weights: Vec<Vec<f64>> = shares.joined(own)?.iter().map(|bytes| numbers(bytes)).collect();
+        let vectors = (0..weights.len()).map(|s| if shares.owns(s) { mine.next() } else { None }).collect();
+        let trace = weights.iter().flatten().sum();
+        Ok(DensityMatrix { block, weights, vectors, alike, shares: Some(shares), trace, floor })
     }
 
     /// That of one half, by the singular values of one vector. Small weights keep their digits, and there are only as
@@ -171,28 +220,36 @@ impl<T: Element> DensityMatrix<T> {
             let columns = width(of);
             20.0 * (rows * columns * columns.min(*rows)) as f64
         };
-        let sectors = deal(&jobs, cost, |(rows, of), _| {
-            let mut whole = Mat::zeros(*rows, width(of));
-            let mut at = 0;
-            for m in of {
-                whole.as_mut().subcols_mut(at, m.ncols()).copy_from(m);
-                at += m.ncols();
-            }
-            let (u, s, _) = thin_svd(whole.as_ref())?;
-            Ok((s.into_iter().map(|s| s * s).collect(), u))
-        });
-        let sectors: Vec<(Vec<f64>, Mat<T>)> = sectors.into_iter().collect::<Result<_>>()?;
-        let trace: f64 = sectors.iter().flat_map(|s| &s.0).sum();
-        if !(trace > 0.0) || !trace.is_finite() {
+        let alike = both.device().alike()?;
+        let shares = shared(alike, jobs.iter().map(|job| cost(job) as u64));
+        let own = |(sector, _): &(usize, _)| shares.as_ref().is_none_or(|shares| shares.owns(*sector));
+        let mine: Vec<_> = jobs.iter().enumerate().filter(own).map(|(_, job)| job).collect();
+        let sectors = deal(
+            &mine,
+            |job| cost(job),
+            |(rows, of), _| {
+                let mut whole = Mat::zeros(*rows, width(of));
+                let mut at = 0;
+                for m in of {
+                    whole.as_mut().subcols_mut(at, m.ncols()).copy_from(m);
+                    at += m.ncols();
+                }
+                let (u, s, _) = thin_svd(whole.as_ref())?;
+                Ok((s.into_iter().map(|s| s * s).collect(), u))
+            },
+        );
+        let found = sectors.into_iter().collect::<Result<_>>();
+        let rho = DensityMatrix::of_sectors(block, found, (alike, shares), SMALLEST)?;
+        if !(rho.trace > 0.0) || !rho.trace.is_finite() {
             return Err(Error::numeric("the Schmidt decomposition of a vector that is zero or not finite"));
         }
-        Ok(DensityMatrix { block, sectors, trace, floor: SMALLEST })
+        Ok(rho)
     }
 
     /// All weights above rounding, descending, divided by the trace; of a multiplet those of all its states.
     pub fn spectrum(&self) -> Vec<f64> {
         let mut all: Vec<f64> = Vec::new();
-        for (sector, (weights, _)) in self.sectors.iter().enumerate() {
+        for (sector, weights) in self.weights.iter().enumerate() {
             let copies = self.copies(sector);
             let own = weights.iter().map(|w| w / self.trace).filter(|w| *w > self.floor);
             let own: Vec<f64> = own.map(|w| w / copies).collect();
@@ -218,7 +275,7 @@ impl<T: Element> DensityMatrix<T> {
     /// When no state would be left.
     pub fn truncate(&self, cut: &Truncation) -> Result<Basis<T>> {
         let mut all: Vec<(f64, usize, usize)> = Vec::new();
-        for (sector, (weights, _)) in self.sectors.iter().enumerate() {
+        for (sector, weights) in self.weights.iter().enumerate() {
             all.extend(weights.iter().enumerate().map(|(k, w)| (w / self.trace, sector, k)));
         }
         all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
@@ -232,15 +289,21 @@ impl<T: Element> DensityMatrix<T> {
         let space = self.block.space();
         let mut per_sector = vec![0; space.sectors()];
         all[..kept].iter().for_each(|&(_, sector, _)| per_sector[sector] += 1);
-        let mut vectors: Vec<Mat<T>> = self
-            .sectors
-            .iter()
-            .zip(&per_sector)
-            .map(|(s, &n)| s.1.as_ref().subcols(0, n).to_owned())
-            .collect();
-        if cut.low > 0 {
-            self.add_low(cut, &mut vectors)?;
-        }
+        let (low, energy) = match cut.low {
+            0 => (vec![0; space.sectors()], BTreeMap::new()),
+            _ => (self.low(cut, &per_sector), self.block.energy(&self.block.operators()?)),
+        };
+        let own =
+            (0..space.sectors()).filter_map(|s| self.kept(s, per_sector[s], low[s], &energy).transpose());
+        let mut vectors: Vec<Mat<T>> = match &self.shares {
+            None => own.collect::<Result<_>>()?,
+            Some(shares) => {
+                let own = own.map(|v| v.map(|v| to_bytes(&v))).collect();
+                let shape = |s: usize| (space.dim(s), per_sector[s] + low[s]);
+                let all = shares.joined(own)?;
+                all.iter().enumerate().map(|(s, bytes)| of_bytes(bytes, shape(s))).collect::<Result<_>>()?
+            }
+        };
         let total: f64 = spectrum.iter().sum();
         let left_out: f64 = all[kept..].iter().map(|a| a.0).sum();
         Ok(Basis {
@@ -248,15 +311,17 @@ impl<T: Element> DensityMatrix<T> {
             discarded: left_out / total,
             entropy: entropy(&spectrum) + all.iter().map(|a| a.0 * self.copies(a.1).ln()).sum::<f64>(),
             weights: spectrum[..kept].to_vec(),
+            alike: self.alike,
             ..Basis::from_vectors(space, |s| Some(std::mem::replace(&mut vectors[s], Mat::zeros(0, 0))))
         })
     }
 
-    /// Adds the lowest states of the block's Hamiltonian among those that were discarded, nearest sectors first.
-    fn add_low(&self, cut: &Truncation, vectors: &mut [Mat<T>]) -> Result<()> {
+    /// How many of the lowest states of the block's Hamiltonian each sector keeps among those that are discarded, nearest
+    /// sectors first.
+    fn low(&self, cut: &Truncation, kept: &[usize]) -> Vec<usize> {
         let space = self.block.space();
         let symmetry = self.block.mpo().symmetry();
-        let weight = |s: usize| self.sectors[s].0.iter().sum::<f64>() / self.trace;
+        let weight = |s: usize| self.weights[s].iter().sum::<f64>() / self.trace;
         let occupied: Vec<usize> = (0..space.sectors()).filter(|&s| weight(s) > OCCUPIED).collect();
         let away = |s: usize| {
             occupied.iter().map(|&o| symmetry.distance(space.label(s), space.label(o))).min().unwrap_or(0)
@@ -264,27 +329,38 @@ impl<T: Element> DensityMatrix<T> {
         let mut near: Vec<(i32, usize)> =
             (0..space.sectors()).map(|s| (away(s), s)).filter(|n| n.0 <= NEAR).collect();
         near.sort_unstable();
-        let energy = self.block.energy();
         let mut room = cut.states.unwrap_or(usize::MAX);
+        let mut low = vec![0; space.sectors()];
         for (_, s) in near {
-            let (rows, kept) = (space.dim(s), vectors[s].ncols());
-            let all = self.sectors[s].1.as_ref();
-            let rest = all.subcols(kept, all.ncols() - kept);
-            let n = cut.low.min(rest.ncols()).min(room);
-            if n == 0 {
-                continue;
-            }
-            let factors = energy.get(&(s, s)).map_or(&[][..], |f| f);
-            let image = applied(factors, rows, rest, Par::Seq);
-            let (_, mix) = eigh((rest.adjoint() * &image).as_ref(), Par::Seq)?;
-            let low = rest * mix.as_ref().subcols(0, n);
-            let old = &vectors[s];
-            vectors[s] =
-                Mat::from_fn(rows, kept + n, |i, j| if j < kept { old[(i, j)] } else { low[(i, j - kept)] });
-            room -= n;
+            low[s] = cut.low.min(self.weights[s].len() - kept[s]).min(room);
+            room -= low[s];
         }
-        Ok(())
+        low
     }
+
+    /// The vectors that a sector keeps: those of the largest weights, and of the others the `low` lowest states of the block's
+    /// Hamiltonian. None where the sector is another rank's.
+    fn kept(&self, sector: usize, kept: usize, low: usize, energy: &Pieces<T>) -> Result<Option<Mat<T>>> {
+        let Some(all) = &self.vectors[sector] else { return Ok(None) };
+        let old = all.as_ref().subcols(0, kept);
+        if low == 0 {
+            return Ok(Some(old.to_owned()));
+        }
+        let rest = all.as_ref().subcols(kept, all.ncols() - kept);
+        let factors = energy.get(&(sector, sector)).map_or(&[][..], |f| f);
+        let rows = all.nrows();
+        let image = applied(factors, rows, rest, Par::Seq);
+        let (_, mix) = eigh((rest.adjoint() * &image).as_ref(), Par::Seq)?;
+        let lowest = rest * mix.as_ref().subcols(0, low);
+        let both = |i, j| if j < kept { old[(i, j)] } else { lowest[(i, j - kept)] };
+        Ok(Some(Mat::from_fn(rows, kept + low, both)))
+    }
+}
+
+/// Who diagonalises which sector; none if every rank does all.
+fn shared(alike: Option<Alike>, works: impl Iterator<Item = u64>) -> Option<Shares> {
+    let works: Vec<u64> = works.collect();
+    alike.filter(|alike| alike.pays(works.iter().sum())).map(|alike| alike.shares(&works))
 }
 
 /// How many of the weights, which descend, are kept; those below `floor` are rounding.
@@ -339,51 +415,67 @@ pub(super) fn entropy(weights: &[f64]) -> f64 {
     weights.iter().filter(|w| **w > 0.0).map(|w| -w * w.ln()).sum()
 }
 
-fn trace<T: Element>(m: &Mat<T>) -> f64 {
-    (0..m.nrows()).map(|i| m[(i, i)].re()).sum()
-}
-
 /// `sum += weight M M^H`.
 fn add_square<T: Element>(sum: &mut Mat<T>, m: MatRef<'_, T>, weight: f64, par: Par) {
     matmul(sum.as_mut(), Accum::Add, m, m.adjoint(), T::from_c64(weight.into()), par);
 }
 
-/// Adds White's noise: the density matrices of the states after the operators that couple to the other half.
-fn perturb<T: Element>(
-    both: &Superblock<T>,
-    states: &[Vec<T>],
-    weights: &[f64],
+/// White's noise: the density matrices of the states after the operators that couple to the other half.
+struct Noise<'a, T> {
+    both: &'a Superblock<T>,
+    states: &'a [Vec<T>],
+    weights: &'a [f64],
     side: Side,
     noise: f64,
-    sums: &mut [Mat<T>],
-) {
-    let block = both.half(side);
-    let bond = block.mpo().bond(block.bond());
-    let identity = match side {
-        Side::Left => bond.start,
-        Side::Right => bond.done,
-    };
-    let symbols: Vec<usize> = (0..bond.charges.len()).filter(|&k| Some(k) != identity).collect();
-    for &symbol in &symbols {
-        let mut images: Vec<(usize, Mat<T>, f64)> = Vec::new();
-        for ((row, column), factors) in block.by_sectors(symbol) {
-            for (x, &weight) in states.iter().zip(weights) {
-                for (pair, panel) in both.panels(x) {
-                    let (own, m) = match side {
-                        Side::Left => (pair.left, panel),
-                        Side::Right => (pair.right, panel.transpose()),
-                    };
-                    if own == column {
-                        images.push((row, applied(&factors, block.space().dim(row), m, Par::Seq), weight));
+}
+
+impl<T: Element> Noise<'_, T> {
+    /// Adds it to the density matrices of the sectors that this rank has, whose numbers are in `place`.
+    fn add(&self, sums: &mut [Mat<T>], place: &[Option<usize>], shared: bool) -> Result<()> {
+        let block = self.both.half(self.side);
+        let operators = self.both.operators(self.side);
+        let bond = block.mpo().bond(block.bond());
+        let identity = match self.side {
+            Side::Left => bond.start,
+            Side::Right => bond.done,
+        };
+        let symbols: Vec<usize> = (0..bond.charges.len()).filter(|&k| Some(k) != identity).collect();
+        for &symbol in &symbols {
+            let (mut images, mut sizes) = (Vec::new(), Vec::new());
+            // All ranks number the images of all, so that their sizes are added in one order.
+            let mut number = 0;
+            for ((row, column), factors) in block.by_sectors(operators, symbol) {
+                for (x, &weight) in self.states.iter().zip(self.weights) {
+                    for (pair, panel) in self.both.panels(x) {
+                        let (own, m) = match self.side {
+                            Side::Left => (pair.left, panel),
+                            Side::Right => (pair.right, panel.transpose()),
+                        };
+                        if own != column {
+                            continue;
+                        }
+                        if let Some(at) = place[row] {
+                            let image = applied(&factors, block.space().dim(row), m, Par::Seq);
+                            sizes.push((number, weight * square(image.as_ref())));
+                            images.push((at, image, weight));
+                        }
+                        number += 1;
                     }
                 }
             }
+            if shared {
+                sizes = ranks::joined(Ok(sizes))?;
+                sizes.sort_by_key(|size| size.0);
+            }
+            // Operators grow with the length of the block: each is normalised to the same weight.
+            let size: f64 = sizes.iter().map(|size| size.1).sum();
+            if size > 1e-20 {
+                let each = self.noise / (symbols.len() as f64 * size);
+                images
+                    .iter()
+                    .for_each(|(at, y, w)| add_square(&mut sums[*at], y.as_ref(), each * w, Par::Seq));
+            }
         }
-        // Operators grow with the length of the block: each is normalised to the same weight.
-        let size: f64 = images.iter().map(|(_, y, w)| w * square(y.as_ref())).sum();
-        if size > 1e-20 {
-            let each = noise / (symbols.len() as f64 * size);
-            images.iter().for_each(|(row, y, w)| add_square(&mut sums[*row], y.as_ref(), each * w, Par::Seq));
-        }
+        Ok(())
     }
 }

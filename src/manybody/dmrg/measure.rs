@@ -8,11 +8,12 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, Par};
 
 use super::basis::Basis;
-use super::block::{Block, Carried, Shape};
+use super::block::{Block, Shape};
 use super::coupled;
 use super::dense::{adjoint_product, eigh, product};
 use super::density::entropy;
 use super::mpo::Mpo;
+use super::operators::Carried;
 use super::space::{Side, Space};
 use super::state::State;
 use super::tensor::Tensor;
@@ -323,12 +324,12 @@ impl<T: Element> State<T> {
             if &old != tensor.fusion.space() {
                 return Err(Error::internal("a state whose bases do not follow one another"));
             }
-            block = grown.rotate(&Basis::from_vectors(&old, of).shared())?;
+            block = grown.rotate(&Basis::from_vectors(&old, of).shared())?.alone();
         }
         let Shape::Plain { carried, .. } = &block.shape else {
             return Err(Error::internal("a block that is not rotated"));
         };
-        Ok(match carried.first() {
+        Ok(match carried.present()?.first() {
             Some(Carried::Blocks(blocks)) => blocks.iter().map(|b| b.matrix[(0, 0)].to_c64()).sum(),
             Some(Carried::Identity) => C64::ONE,
             _ => C64::ZERO,

@@ -53,11 +53,11 @@ fn one_more<T: Element>(block: &Arc<Block<T>>, state: &State<T>) -> Result<Overl
     }
     let (grown, basis) = block.origin().ok_or_else(lost)?;
     let wide = of_grown(grown, state)?;
-    let turn = |(sector, u): (usize, &Mat<T>)| -> Option<(usize, Mat<T>)> {
+    let turn = |(sector, u): (usize, &Arc<Mat<T>>)| -> Option<(usize, Mat<T>)> {
         let (bond, g) = wide[basis.old_sector[sector]].as_ref()?;
-        Some((*bond, adjoint_product(u.as_ref(), g.as_ref())))
+        Some((*bond, adjoint_product(u.as_ref().as_ref(), g.as_ref())))
     };
-    Ok(basis.vectors.iter().enumerate().map(turn).collect())
+    Ok(basis.vectors.all()?.iter().enumerate().map(turn).collect())
 }
 
 /// The overlap of a block and its site with a state.

@@ -9,6 +9,7 @@ use faer::{Accum, Mat, MatRef, Par};
 use super::basis::Basis;
 use super::block::Block;
 use super::space::Side;
+use super::spread::All;
 use super::superblock::Superblock;
 use crate::backend::matrix::records::{Element, Panel};
 use crate::error::{Error, Result};
@@ -46,11 +47,12 @@ pub fn transformed<T: Element>(
     if basis.old() != old.half(side).space() {
         return Err(foreign());
     }
-    if let Some(out) = onto_bond(old, x, new, basis, side, other) {
+    let vectors = basis.vectors.all()?;
+    if let Some(out) = onto_bond(old, x, new, (basis, &vectors), side, other) {
         return Ok(out);
     }
     // The moving half loses its site by the projection; the other half gives up the site next to it.
-    let (rest, pieces) = split(old, x, basis, side, old.half(other))?;
+    let (rest, pieces) = split(old, x, (basis, &vectors), side, old.half(other))?;
     let mut out = vec![T::default(); new.dim()];
     let target = new.half(other);
     let expand = target.fusion();
@@ -75,6 +77,10 @@ pub fn transformed<T: Element>(
     if expand.is_none() && target.space() != rest.space() {
         return Err(foreign());
     }
+    let unfolded = match (expand, rest.origin()) {
+        (Some(_), Some((_, basis))) => Some(basis.vectors.all()?),
+        _ => None,
+    };
     for piece in pieces {
         let Some((sector, place)) = grown.place(piece.moving, piece.state) else { continue };
         let (matrix, far) = match expand {
@@ -84,7 +90,7 @@ pub fn transformed<T: Element>(
                 if from.space() != target.space() {
                     return Err(foreign());
                 }
-                let v = basis.vectors[piece.rest].as_ref();
+                let v = unfolded.as_ref().ok_or_else(foreign)?[piece.rest].as_ref().as_ref();
                 let mut wide = Mat::zeros(piece.matrix.nrows(), v.nrows());
                 let one = T::one_impl();
                 matmul(wide.as_mut(), Accum::Replace, piece.matrix.as_ref(), v.transpose(), one, Par::Seq);
@@ -109,7 +115,7 @@ fn onto_bond<T: Element>(
     old: &Superblock<T>,
     x: &[T],
     new: &Superblock<T>,
-    basis: &Basis<T>,
+    (basis, vectors): (&Basis<T>, &All<T>),
     side: Side,
     other: Side,
 ) -> Option<Vec<T>> {
@@ -131,7 +137,7 @@ fn onto_bond<T: Element>(
             Side::Right => new.panel(far, sector),
         };
         let Some(to) = to else { continue };
-        let u = basis.vectors[sector].as_ref();
+        let u = vectors[sector].as_ref().as_ref();
         let mut projected = Mat::zeros(u.ncols(), m.ncols());
         matmul(projected.as_mut(), Accum::Replace, u.adjoint(), m, T::one_impl(), Par::Seq);
         put(&mut out, to, projected.as_ref(), 0, 0, side);
@@ -156,7 +162,7 @@ fn put<T: Element>(out: &mut [T], panel: Panel, m: MatRef<'_, T>, row: usize, co
 fn split<T: Element>(
     old: &Superblock<T>,
     x: &[T],
-    basis: &Basis<T>,
+    (basis, vectors): (&Basis<T>, &All<T>),
     side: Side,
     other: &Arc<Block<T>>,
 ) -> Result<(Arc<Block<T>>, Vec<StatePart<T>>)> {
@@ -166,7 +172,7 @@ fn split<T: Element>(
         None => {
             let Some((grown, basis)) = other.origin() else { return Err(foreign()) };
             let Some((rest, fusion, _)) = grown.fusion() else { return Err(foreign()) };
-            (rest.clone(), fusion, Some(basis))
+            (rest.clone(), fusion, Some((basis, basis.vectors.all()?)))
         }
     };
     for (pair, panel) in old.panels(x) {
@@ -175,13 +181,13 @@ fn split<T: Element>(
             Side::Right => (pair.right, pair.left, panel.transpose()),
         };
         let Some(moving) = basis.kept(own) else { continue };
-        let u = basis.vectors[moving].as_ref();
+        let u = vectors[moving].as_ref().as_ref();
         let mut projected = Mat::zeros(u.ncols(), m.ncols());
         matmul(projected.as_mut(), Accum::Replace, u.adjoint(), m, T::one_impl(), Par::Seq);
-        let sector = match unfold {
+        let sector = match &unfold {
             None => far,
-            Some(other) => {
-                let v = other.vectors[far].as_ref();
+            Some((other, vectors)) => {
+                let v = vectors[far].as_ref().as_ref();
                 let mut wide = Mat::zeros(projected.nrows(), v.nrows());
                 let narrow = projected.as_ref();
                 matmul(wide.as_mut(), Accum::Replace, narrow, v.transpose(), T::one_impl(), Par::Seq);

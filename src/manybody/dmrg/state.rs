@@ -111,7 +111,8 @@ impl<T: Element> State<T> {
         while left.sites() > 0 {
             let (grown, basis) = left.origin().ok_or_else(lost)?.clone();
             let (inner, _, site) = grown.fusion().ok_or_else(lost)?;
-            let fill = |sector: usize| basis.vectors[sector].clone();
+            let vectors = basis.vectors.all()?;
+            let fill = |sector: usize| Mat::clone(&vectors[sector]);
             let (states, behind) = (mpo.states(site), basis.new_space());
             tensors[site] = Some(Tensor::new(&symmetry, inner.space(), states, behind, fill)?);
             left = inner.clone();
@@ -124,10 +125,10 @@ impl<T: Element> State<T> {
             let (behind, place) = from_left(inner.space());
             let rows = Fusion::new(&symmetry, &before, mpo.states(site));
             let mut matrices = zeros::<T>(&rows, &behind);
-            for (sector, v) in basis.vectors.iter().enumerate() {
+            for (sector, v) in basis.vectors.all()?.iter().enumerate() {
                 for part in fusion.parts(basis.old_sector[sector]) {
                     let (_, to) = rows.place(own_place[sector], part.state).ok_or_else(lost)?;
-                    let block = v.as_ref().subrows(part.offset, part.dim).transpose();
+                    let block = v.as_ref().as_ref().subrows(part.offset, part.dim).transpose();
                     matrices[place[part.inner]].as_mut().subrows_mut(to.offset, to.dim).copy_from(block);
                 }
             }

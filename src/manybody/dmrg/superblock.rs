@@ -9,6 +9,7 @@ use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::block::Block;
+use super::operators::{Carried, Present};
 use super::space::{Label, Side};
 use crate::backend::matrix::records::{Element, Factor, Handling, Panel, Record, RecordList};
 use crate::backend::{BlockVector, Device, Kernel, MatrixSpec};
@@ -55,6 +56,8 @@ pub type Target = Vec<Option<i32>>;
 pub struct Superblock<T> {
     left: Arc<Block<T>>,
     right: Arc<Block<T>>,
+    /// The operators of both, here as long as the superblock is.
+    operators: [Present<T>; 2],
     pairs: Vec<Pair>,
     list: Arc<RecordList<T>>,
     diagonal: Vec<f64>,
@@ -98,17 +101,24 @@ fn half<T: Element>((rows, columns): (usize, usize), factors: Vec<Factor<T>>, st
 }
 
 /// All operators of both blocks across the bond between them.
-fn all_halves<T: Element>(blocks: [&Block<T>; 2], symbols: usize, strategy: Strategy) -> Vec<[Halves<T>; 2]> {
+fn all_halves<T: Element>(
+    blocks: [(&Block<T>, &Present<T>); 2],
+    symbols: usize,
+    strategy: Strategy,
+) -> Vec<[Halves<T>; 2]> {
     let mut jobs = Vec::new();
     for symbol in 0..symbols {
-        for (side, block) in blocks.iter().enumerate() {
+        for (side, (block, operators)) in blocks.iter().enumerate() {
             jobs.extend(
-                block.by_sectors(symbol).into_iter().map(|(at, factors)| (symbol, side, at, factors)),
+                block
+                    .by_sectors(operators, symbol)
+                    .into_iter()
+                    .map(|(at, factors)| (symbol, side, at, factors)),
             );
         }
     }
     let of_job = |(symbol, side, at, factors): (usize, usize, (usize, usize), Vec<Factor<T>>)| {
-        let space = blocks[side].space();
+        let space = blocks[side].0.space();
         (symbol, side, at, half((space.dim(at.0), space.dim(at.1)), factors, strategy))
     };
     let done: Vec<_> = jobs.into_par_iter().map(of_job).collect();
@@ -185,8 +195,9 @@ impl<T: Element> Superblock<T> {
         let mut records: Vec<Vec<Record<T>>> = vec![Vec::new(); pairs.len()];
         // Identities on both sides often meet in the same place, from several operators: their factors are added up.
         let mut plain: Vec<BTreeMap<[usize; 9], T>> = vec![BTreeMap::new(); pairs.len()];
+        let operators = [left.operators()?, right.operators()?];
         let symbols = left.mpo().bond(left.bond()).charges.len();
-        let both = all_halves([left, right], symbols, strategy);
+        let both = all_halves([(left, &operators[0]), (right, &operators[1])], symbols, strategy);
         for [a, b] in &both {
             for (&(to_left, from_left), a) in a {
                 for (&(to_right, from_right), b) in b {
@@ -233,7 +244,7 @@ impl<T: Element> Superblock<T> {
         let diagonal = diagonal(&list);
         let kernel = device.prepare(MatrixSpec::Records { records: T::wrap(list.clone()), handling })?;
         let (left, right, device) = (left.clone(), right.clone(), device.clone());
-        Ok(Superblock { left, right, pairs, list, diagonal, kernel, device })
+        Ok(Superblock { left, right, operators, pairs, list, diagonal, kernel, device })
     }
 
     /// The charges of two blocks of a chain: those of the whole chain, or what is nearest to the share of their
@@ -287,6 +298,14 @@ impl<T: Element> Superblock<T> {
         match side {
             Side::Left => &self.left,
             Side::Right => &self.right,
+        }
+    }
+
+    /// The operators of one of the blocks.
+    pub(super) fn operators(&self, side: Side) -> &[Carried<T>] {
+        match side {
+            Side::Left => &self.operators[0],
+            Side::Right => &self.operators[1],
         }
     }
 

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use faer::Mat;
 
 use super::super::basis::Basis;
-use super::super::block::{Block, Carried, Shape, Sub};
+use super::super::block::{Block, Shape};
 use super::super::mpo::Mpo;
+use super::super::operators::{Carried, Sub};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::Tensor;
 use super::automaton::Repeated;
@@ -36,7 +37,14 @@ fn bare<T: Element>(
     space: &Space,
     carried: Vec<Carried<T>>,
 ) -> Arc<Block<T>> {
-    Block::made(mpo, side, 0, bond, false, Shape::Plain { space: space.clone(), carried, origin: None })
+    Block::made(
+        mpo,
+        side,
+        0,
+        bond,
+        false,
+        Shape::Plain { space: space.clone(), carried: carried.into(), origin: None },
+    )
 }
 
 /// The labels of a bond seen from the right, and the bond's sector of each.
@@ -90,12 +98,12 @@ fn past<T: Element>(
     };
     let next = grown.rotate(&basis.shared())?;
     // Without its history, which has no beginning.
-    Ok(bare(mpo, next.side, next.bond, next.space(), carried_of(&next)?.to_vec()))
+    Ok(bare(mpo, next.side, next.bond, next.space(), carried_of(&next)?))
 }
 
-fn carried_of<T>(block: &Block<T>) -> Result<&[Carried<T>]> {
+fn carried_of<T: Element>(block: &Block<T>) -> Result<Vec<Carried<T>>> {
     match &block.shape {
-        Shape::Plain { carried, .. } => Ok(carried),
+        Shape::Plain { carried, .. } => Ok(carried.present()?.to_vec()),
         Shape::Grown { .. } => Err(Error::internal("a block that is not rotated")),
     }
 }
@@ -149,7 +157,7 @@ impl<'a, T: Element> Half<'a, T> {
     /// The operators carried one cell further.
     fn cell(&self, carried: Vec<Carried<T>>) -> Result<Vec<Carried<T>>> {
         let all = self.blocks(carried)?;
-        Ok(carried_of(&all[all.len() - 1])?.to_vec())
+        carried_of(&all[all.len() - 1])
     }
 
     fn without_sum(&self, mut carried: Vec<Carried<T>>) -> Vec<Carried<T>> {
@@ -244,7 +252,7 @@ impl<'a, T: Element> Half<'a, T> {
             Some(block) if block.space() == &self.space => Some(carried_of(block)?),
             _ => None,
         };
-        let mut x = self.open_terms(known, tol)?;
+        let mut x = self.open_terms(known.as_deref(), tol)?;
         let complete = self.on_bond(&self.matrices(&self.cell(x.clone())?[self.sum]));
         let psi = self.psi;
         let density = match self.side {

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use faer::{Mat, MatRef};
 
-use super::super::block::{Block, Carried, Shape, Sub};
+use super::super::block::{Block, Shape};
 use super::super::dense::{deal, product, square, thin_svd};
 use super::super::density::{Truncation, count};
+use super::super::operators::{Carried, Sub};
 use super::super::space::{Fusion, Label, Side, Space, Symmetry};
 use super::super::tensor::{
     Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor,
@@ -146,7 +147,7 @@ fn less<T: Element>(block: &Arc<Block<T>>, energy: f64) -> Result<Arc<Block<T>>>
     let Some(done) = block.mpo().bond(block.bond).done else {
         return Err(Error::internal("an automaton without an end"));
     };
-    let mut carried = carried.clone();
+    let mut carried = carried.present()?.to_vec();
     let mut subs = match std::mem::replace(&mut carried[done], Carried::Nothing) {
         Carried::Blocks(subs) => subs,
         _ => Vec::new(),
@@ -166,7 +167,7 @@ fn less<T: Element>(block: &Arc<Block<T>>, energy: f64) -> Result<Arc<Block<T>>>
         }
     }
     carried[done] = Carried::Blocks(subs);
-    let shape = Shape::Plain { space: space.clone(), carried, origin: None };
+    let shape = Shape::Plain { space: space.clone(), carried: carried.into(), origin: None };
     Ok(Block::made(block.mpo(), Side::Left, 0, block.bond, false, shape))
 }
 
@@ -204,13 +205,15 @@ impl<T: Element> Two<'_, T> {
         let joined = Joined::new(device, &self.left, &self.right)?;
         let (x, y) = start;
         let r = right_basis(symmetry, y, fusion);
+        let r_vectors = r.vectors.all()?;
         let mut amplitudes = BTreeMap::new();
         for pair in joined.both::<T>()?.pairs() {
             let (Some(a), Some(b)) = (x.behind.find(self.left.label(pair.left)), r.kept(pair.right)) else {
                 continue;
             };
             if x.rows[a] != NOWHERE {
-                amplitudes.insert(pair.left, product(x.matrices[a].as_ref(), r.vectors[b].transpose()));
+                amplitudes
+                    .insert(pair.left, product(x.matrices[a].as_ref(), r_vectors[b].as_ref().transpose()));
             }
         }
         let start = joined.pack(&amplitudes)?;

@@ -10,6 +10,7 @@ use super::super::basis::Basis;
 use super::super::block::{Block, Shape};
 use super::super::dense::{adjoint_product, product, square, thin_svd};
 use super::super::space::{Fusion, Label, Space};
+use super::super::spread::All;
 use super::super::superblock::Pair;
 use super::super::tensor::{Tensor, adjoint};
 use super::environment::{Environments, left_basis, right_basis};
@@ -46,6 +47,8 @@ struct Sites<T> {
     left: Arc<Block<T>>,
     l: Basis<T>,
     r: Basis<T>,
+    /// The vectors of both.
+    vectors: [Arc<All<T>>; 2],
 }
 
 /// A block at the other end of the cell, which is the same bond.
@@ -80,7 +83,8 @@ impl<T: Element> Sites<T> {
         let l = left_basis(&psi.left[before]);
         let (_, fusion, _) = right.fusion().ok_or_else(|| Error::internal("a block that did not grow"))?;
         let r = right_basis(&psi.cell.symmetry, &psi.right[bond], fusion);
-        Ok(Sites { joined, left, l, r })
+        let vectors = [l.vectors.all()?, r.vectors.all()?];
+        Ok(Sites { joined, left, l, r, vectors })
     }
 
     /// The state on both sites.
@@ -90,8 +94,8 @@ impl<T: Element> Sites<T> {
             let (Some(a), Some(b)) = (self.l.kept(pair.left), self.r.kept(pair.right)) else { continue };
             // The bond's sector between the isometries of the pair.
             let Some(sector) = psi.spaces[bond].find(self.left.label(pair.left)) else { continue };
-            let half = product(self.l.vectors[a].as_ref(), psi.centre[bond][sector].as_ref());
-            x.insert(pair.left, product(half.as_ref(), self.r.vectors[b].transpose()));
+            let half = product(self.vectors[0][a].as_ref().as_ref(), psi.centre[bond][sector].as_ref());
+            x.insert(pair.left, product(half.as_ref(), self.vectors[1][b].transpose()));
         }
         self.joined.pack(&x)
     }
@@ -135,12 +139,12 @@ impl<T: Element> Sites<T> {
     fn beyond(&self, pair: &Pair, y: &mut Mat<T>) {
         for _ in 0..2 {
             if let Some(k) = self.l.kept(pair.left) {
-                let a = self.l.vectors[k].as_ref();
+                let a = self.vectors[0][k].as_ref().as_ref();
                 let part = adjoint_product(a, y.as_ref());
                 *y -= product(a, part.as_ref());
             }
             if let Some(k) = self.r.kept(pair.right) {
-                let b = self.r.vectors[k].as_ref();
+                let b = self.vectors[1][k].as_ref().as_ref();
                 let part = product(y.as_ref(), conjugate(b).as_ref());
                 *y -= product(part.as_ref(), b.transpose());
             }
@@ -191,7 +195,8 @@ impl<T: Element> Uniform<T> {
         let mut own = BTreeMap::new();
         for (sector, m) in sites.joined.unpack::<T>(&ground)? {
             let Some(k) = sites.l.kept(sector) else { continue };
-            let (_, s, _) = thin_svd(adjoint_product(sites.l.vectors[k].as_ref(), m.as_ref()).as_ref())?;
+            let (_, s, _) =
+                thin_svd(adjoint_product(sites.vectors[0][k].as_ref().as_ref(), m.as_ref()).as_ref())?;
             own.insert(sites.left.label(sector).clone(), s.iter().map(|s| s * s).collect());
         }
         Ok(Exchange { own, found })

@@ -1,0 +1,130 @@
+//! Matrices of blocks and bases on the ranks of a run: each rank keeps some of them, and all ranks have all of them while a
+//! step of a search works with them.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use faer::{Mat, MatRef};
+
+use crate::backend::DenseMut;
+use crate::backend::matrix::records::Element;
+use crate::error::{Error, Result};
+use crate::ranks::{Alike, Shares};
+
+/// Matrices, each of which may be held by others, too.
+pub(super) type All<T> = Vec<Arc<Mat<T>>>;
+
+/// Matrices that are all here, or shared out to the ranks.
+pub(super) enum Spread<T> {
+    /// All of them are here.
+    Here(Arc<All<T>>),
+    /// Each rank keeps its own.
+    Parts(Parts<T>),
+}
+
+/// Matrices of which this rank keeps its own.
+pub(super) struct Parts<T> {
+    shares: Shares,
+    shapes: Vec<(usize, usize)>,
+    /// This rank's, in their order.
+    own: All<T>,
+    /// All of them, as long as somebody works with them.
+    all: Mutex<Weak<All<T>>>,
+}
+
+impl<T: Element> Spread<T> {
+    /// Matrices of which this rank has computed its own.
+    pub(super) fn parts(shares: Shares, shapes: Vec<(usize, usize)>, own: All<T>) -> Spread<T> {
+        Spread::Parts(Parts { shares, shapes, own, all: Mutex::new(Weak::new()) })
+    }
+
+    /// Matrices that all ranks have, of which each keeps its own from now on.
+    pub(super) fn among(alike: Alike, all: &All<T>) -> Spread<T> {
+        let shapes: Vec<(usize, usize)> = all.iter().map(|m| m.shape()).collect();
+        let shares = alike.shares(&shapes.iter().map(|s| (s.0 * s.1) as u64).collect::<Vec<_>>());
+        let own = (0..all.len()).filter(|&k| shares.owns(k)).map(|k| all[k].clone()).collect();
+        Spread::parts(shares, shapes, own)
+    }
+
+    /// All of them. Ranks that have shared them out call this together; they are kept as long as the result is.
+    ///
+    /// # Errors
+    /// Those of MPI.
+    pub(super) fn all(&self) -> Result<Arc<All<T>>> {
+        let parts = match self {
+            Spread::Here(all) => return Ok(all.clone()),
+            Spread::Parts(parts) => parts,
+        };
+        let mut known = parts.all.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = known.upgrade() {
+            return Ok(all);
+        }
+        let own = parts.own.iter().map(|m| to_bytes(m)).collect();
+        let bytes = parts.shares.joined(Ok(own))?;
+        let mut own = parts.own.iter();
+        let all: All<T> = bytes
+            .iter()
+            .zip(&parts.shapes)
+            .enumerate()
+            .map(|(k, (bytes, shape))| match parts.shares.owns(k) {
+                true => own.next().cloned().ok_or_else(other_way),
+                false => of_bytes(bytes, *shape).map(Arc::new),
+            })
+            .collect::<Result<_>>()?;
+        let all = Arc::new(all);
+        *known = Arc::downgrade(&all);
+        Ok(all)
+    }
+
+    /// Bytes of all of them, on all ranks together.
+    pub(super) fn bytes(&self) -> usize {
+        let count = |(rows, columns): (usize, usize)| rows * columns * size_of::<T>();
+        match self {
+            Spread::Here(all) => all.iter().map(|m| count(m.shape())).sum(),
+            Spread::Parts(parts) => parts.shapes.iter().map(|shape| count(*shape)).sum(),
+        }
+    }
+}
+
+fn other_way() -> Error {
+    Error::internal("the ranks have gone different ways in the matrices of a block")
+}
+
+/// The bytes of numbers.
+fn raw<T: Element>(numbers: &mut [T]) -> &mut [u8] {
+    match T::dense(numbers) {
+        DenseMut::Real(numbers) => bytemuck::cast_slice_mut(numbers),
+        DenseMut::Complex(numbers) => bytemuck::cast_slice_mut(numbers),
+    }
+}
+
+/// A matrix as bytes, column by column.
+pub(super) fn to_bytes<T: Element>(m: &Mat<T>) -> Box<[u8]> {
+    let mut numbers: Vec<T> = m.as_ref().col_iter().flat_map(|column| column.iter().copied()).collect();
+    (&*raw(&mut numbers)).into()
+}
+
+/// The matrix of such bytes.
+pub(super) fn of_bytes<T: Element>(bytes: &[u8], (rows, columns): (usize, usize)) -> Result<Mat<T>> {
+    let mut numbers = vec![T::default(); rows * columns];
+    let place = raw(&mut numbers);
+    if place.len() != bytes.len() {
+        return Err(other_way());
+    }
+    place.copy_from_slice(bytes);
+    Ok(MatRef::from_column_major_slice(&numbers, rows, columns).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::C64;
+
+    #[test]
+    fn matrices_come_back_from_bytes() {
+        let m = Mat::from_fn(3, 2, |i, j| C64::new(i as f64, -0.5 * j as f64));
+        assert_eq!(of_bytes::<C64>(&to_bytes(&m), (3, 2)).unwrap(), m);
+        let empty = Mat::<f64>::zeros(0, 4);
+        assert_eq!(of_bytes::<f64>(&to_bytes(&empty), (0, 4)).unwrap(), empty);
+        assert!(of_bytes::<f64>(&to_bytes(&m), (3, 2)).is_err(), "twice as many numbers");
+    }
+}

@@ -1,0 +1,92 @@
+//! Pieces of work of uneven size, each done by one rank for all of them.
+
+use super::{World, joined};
+use crate::error::{Error, Result};
+
+/// Multiplications below which every rank does all of some work: the results would take as long on their way.
+const FEW: u64 = 1 << 23;
+
+/// The rank that does each piece: the largest go first, and always to the rank that has least to do.
+pub fn owners(works: &[u64], ranks: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..works.len()).collect();
+    order.sort_by_key(|&piece| std::cmp::Reverse(works[piece]));
+    let (mut owners, mut busy) = (vec![0; works.len()], vec![0u64; ranks]);
+    for piece in order {
+        let least = (0..ranks).min_by_key(|&rank| busy[rank]).unwrap_or(0);
+        owners[piece] = least;
+        busy[least] += works[piece];
+    }
+    owners
+}
+
+/// Ranks that compute with the same bits, so that what one of them has computed is what all would have.
+#[derive(Clone, Copy)]
+pub struct Alike {
+    world: &'static World,
+    /// Whether small work is shared out, too.
+    always: bool,
+}
+
+impl Alike {
+    /// These ranks; `always` shares out small work, too.
+    pub fn new(world: &'static World, always: bool) -> Alike {
+        Alike { world, always }
+    }
+
+    /// Whether sharing out so many multiplications pays.
+    pub fn pays(self, work: u64) -> bool {
+        self.always || work >= FEW
+    }
+
+    /// Pieces shared out by the work that each takes.
+    pub fn shares(self, works: &[u64]) -> Shares {
+        Shares { rank: self.world.rank(), owners: owners(works, self.world.size()) }
+    }
+}
+
+/// Who does which piece.
+pub struct Shares {
+    rank: usize,
+    owners: Vec<usize>,
+}
+
+impl Shares {
+    /// Whether a piece is this rank's.
+    pub fn owns(&self, piece: usize) -> bool {
+        self.owners[piece] == self.rank
+    }
+
+    /// The results of all pieces on all ranks, as bytes; `own` has those of this rank's pieces, in their order. All ranks call
+    /// this together.
+    ///
+    /// # Errors
+    /// Those of any rank, and of MPI.
+    pub fn joined(&self, own: Result<Vec<Box<[u8]>>>) -> Result<Vec<Box<[u8]>>> {
+        let mut order: Vec<usize> = (0..self.owners.len()).collect();
+        // The sort keeps the order of one rank's pieces.
+        order.sort_by_key(|&piece| self.owners[piece]);
+        let all = joined(own)?;
+        if all.len() != order.len() {
+            return Err(Error::internal("the ranks have gone different ways in work that they share"));
+        }
+        let mut sorted: Vec<(usize, Box<[u8]>)> = order.into_iter().zip(all).collect();
+        sorted.sort_by_key(|(piece, _)| *piece);
+        Ok(sorted.into_iter().map(|(_, bytes)| bytes).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_go_first_to_who_has_least() {
+        assert_eq!(owners(&[1, 5, 3, 3], 2), [0, 0, 1, 1]);
+        assert_eq!(owners(&[0, 0], 3), [0, 0]);
+        assert_eq!(owners(&[], 2), Vec::<usize>::new());
+        let works: Vec<u64> = (1..=100).collect();
+        let owners = owners(&works, 4);
+        let busy = |rank| works.iter().zip(&owners).filter(|(_, o)| **o == rank).map(|(w, _)| w).sum::<u64>();
+        assert!((0..4).all(|rank| busy(rank) <= 5050 / 4 + 4), "{owners:?}");
+    }
+}
