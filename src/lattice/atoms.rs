@@ -179,7 +179,7 @@ fn edges(lengths: [f64; 3], [xy, xz, yz]: [f64; 3]) -> [[f64; 3]; 3] {
 
 fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
     let mut bounds: [Option<f64>; 3] = [None; 3];
-    let (mut tilts, mut count) = ([0.0; 3], None);
+    let (mut tilts, mut count, mut types) = ([0.0; 3], None, None);
     // The header ends where the first section begins.
     let style = loop {
         let line = lines.next()?.map(str::to_string).ok_or_else(|| lines.ended("the section `Atoms`"))?;
@@ -189,6 +189,7 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
             [] => {}
             ["Atoms"] => break comment.split_whitespace().next().map(str::to_string),
             [n, "atoms"] => count = Some(count_of(lines, n)?),
+            [n, "atom", "types"] => types = Some(lines.number::<i64>(n, "the number of types")?),
             [low, high, a, b] if matches!((*a, *b), ("xlo", "xhi") | ("ylo", "yhi") | ("zlo", "zhi")) => {
                 let (low, high) =
                     (lines.real(low, "an end of the box")?, lines.real(high, "an end of the box")?);
@@ -259,12 +260,25 @@ fn data_file(lines: &mut Lines, options: &AtomOptions) -> Result<Frame> {
                 x + 3
             )));
         }
+        let kind: i64 = lines.number(&words[kind], "the type of an atom")?;
+        if kind < 1 || types.is_some_and(|types| kind > types) {
+            let most = types.map_or_else(String::new, |types| format!(" to {types}"));
+            return Err(lines.wrong(format!("has an atom of type {kind}, and types are 1{most}")));
+        }
         atoms.push(Atom {
             id: lines.number(&words[0], "the number of an atom")?,
-            kind: Kind::Number(lines.number(&words[kind], "the type of an atom")?),
+            kind: Kind::Number(kind),
             charge: charge.map(|c| lines.real(&words[c], "a charge")).transpose()?,
             position: place(lines, &words[x..])?,
         });
+    }
+    // What follows is another section, which begins with its name.
+    while let Some(line) = lines.next()? {
+        match line.trim_start().chars().next() {
+            None | Some('#') => {}
+            Some(c) if c.is_alphabetic() => break,
+            Some(_) => return Err(lines.wrong(format!("follows the last of {count} atoms"))),
+        }
     }
     Ok((atoms, Some(SimulationBox { edges: edges([lx, ly, lz], tilts), wrap: [PERIODIC; 3] })))
 }
@@ -420,9 +434,11 @@ fn xyz_frame(lines: &mut Lines, first: &str) -> Result<Frame> {
             }
             let mut wrap = [PERIODIC; 3];
             for (wrap, word) in wrap.iter_mut().zip(value("pbc").unwrap_or_default().split_whitespace()) {
-                if !matches!(word, "T" | "1" | "True" | "true") {
-                    *wrap = Wrap::Open;
-                }
+                *wrap = match word {
+                    "T" | "1" | "True" | "true" => PERIODIC,
+                    "F" | "0" | "False" | "false" => Wrap::Open,
+                    _ => return Err(lines.wrong(format!("says `{word}` in pbc, which is neither T nor F"))),
+                };
             }
             Some(SimulationBox {
                 edges: [0, 1, 2].map(|v| [all[3 * v], all[3 * v + 1], all[3 * v + 2]]),

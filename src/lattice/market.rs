@@ -62,6 +62,8 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
         _ => column,
     };
     let mut place = (below(0), 0);
+    // On which side of the diagonal a symmetric matrix has its entries.
+    let mut lower = None;
     for k in 0..count {
         if k.is_multiple_of(8192) {
             steps.advance(k)?;
@@ -105,6 +107,19 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
             };
             (index(&words[0], "row", rows)?, index(&words[1], "column", cols)?)
         };
+        let strange = match symmetry {
+            Symmetry::General | Symmetry::Symmetric => false,
+            Symmetry::Hermitian => i == j && value.im != 0.0,
+            Symmetry::Skew => i == j && value != C64::ZERO,
+        };
+        if strange {
+            return Err(lines.wrong("has a value on the diagonal that this symmetry does not allow"));
+        }
+        if symmetry != Symmetry::General && i != j && *lower.get_or_insert(i > j) != (i > j) {
+            return Err(lines
+                .wrong("stands on the other side of the diagonal than those before")
+                .hint("a symmetric matrix has the entries of one side in its file"));
+        }
         entries.push(i, j, value);
         if i != j {
             match symmetry {

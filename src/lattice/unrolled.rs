@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::lattice::MAX_DIMENSION;
 use super::model::Model;
-use super::plan::{Plan, Rows, copy};
+use super::plan::{Plan, Rows};
 use crate::backend::matrix::Wrap;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::number::{C64, memory};
 use crate::task;
 
@@ -31,19 +31,15 @@ impl Model {
         let mut most = [0; MAX_DIMENSION];
         for (d, (&n, wrap)) in lattice.cells().iter().zip(lattice.wrap()).enumerate() {
             if *wrap != Wrap::Open {
-                let longest = self.hops.iter().map(|hop| hop.bond.shift[d].abs()).max().unwrap_or(0);
-                most[d] = (longest + n as i64 - 1) / n as i64;
+                let longest = self.hops.iter().map(|hop| hop.bond.shift[d].unsigned_abs()).max().unwrap_or(0);
+                most[d] = longest.div_ceil(n as u64) as i64;
             }
         }
-        let mut copies = BTreeMap::new();
-        for code in 0..most.iter().map(|m| 2 * m + 1).product::<i64>() {
-            let (mut at, mut rest) = ([0; MAX_DIMENSION], code);
-            for (x, m) in at.iter_mut().zip(&most) {
-                let n = 2 * m + 1;
-                (*x, rest) = (rest % n, rest / n);
-                *x -= if *x > *m { n } else { 0 };
-            }
-            copies.insert(copy(&at, &most), at);
+        // Rows of all copies are numbered.
+        let numbers = most.iter().fold(self.rows() as u128, |n, m| n.saturating_mul(2 * *m as u128 + 1));
+        if numbers > usize::MAX as u128 / 2 {
+            return Err(Error::input("hoppings that cross the boundaries too often to be counted")
+                .hint("a hopping is given by cells, `m.hop([1, 0], t)`, not by places"));
         }
         let rows = self.rows();
         let mut plan = Plan::new(self, axes);
@@ -65,7 +61,34 @@ impl Model {
                 memory::ensure(64 * count as u128, &format!("{count} matrix elements"))?;
             }
         }
-        let part = |(code, entries)| Beyond { copy: copies.get(&code).copied().unwrap_or_default(), entries };
-        Ok(parts.into_iter().map(part).collect())
+        Ok(parts
+            .into_iter()
+            .map(|(code, entries)| Beyond { copy: crossings(code, &most), entries })
+            .collect())
+    }
+}
+
+/// The displacement that [`copy`] has given this number.
+fn crossings(mut number: usize, most: &[i64; MAX_DIMENSION]) -> [i64; MAX_DIMENSION] {
+    most.map(|m| {
+        let n = 2 * m as usize + 1;
+        let c = (number % n) as i64;
+        number /= n;
+        if c > m { c - n as i64 } else { c }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::copy;
+    use super::*;
+
+    #[test]
+    fn copies_are_told_by_their_numbers() {
+        let most = [2, 0, 1, 3].into_iter().chain(std::iter::repeat(0));
+        let most: [i64; MAX_DIMENSION] = std::array::from_fn(|d| most.clone().nth(d).unwrap_or(0));
+        let all = most.iter().map(|m| 2 * *m as usize + 1).product::<usize>();
+        assert!((0..all).all(|number| copy(&crossings(number, &most), &most) == number));
+        assert_eq!(crossings(0, &most), [0; MAX_DIMENSION]);
     }
 }

@@ -150,7 +150,7 @@ fn mean_square_of(n: usize, sweep: Sweep, seed: u64) -> statistics::Blocked {
     let mut walkers = walk(&trap(n, 1.0), WALKERS, seed);
     walkers.run(&sweep, 200, &Interrupt::default()).unwrap();
     let mut squares = Vec::new();
-    for _ in 0..2000 {
+    for _ in 0..1000 {
         walkers.run(&sweep, 2, &Interrupt::default()).unwrap();
         let all = walkers.places().unwrap().into_iter().flatten();
         squares.push(all.map(|r| r[0] * r[0]).sum::<f64>() / WALKERS as f64);

@@ -305,7 +305,13 @@ fn describe(
             let name = signature.split('(').next().unwrap_or(signature).trim();
             let call = tidy_types(signature);
             let habit = || habits::name(name).map(str::to_string);
-            let hint = registry::called_property(engine, &call)
+            let value = || {
+                scope
+                    .get_value::<rhai::FnPtr>(name)
+                    .map(|_| format!("`{name}` is a value: `{name}.call(..)` calls it"))
+            };
+            let hint = value()
+                .or_else(|| registry::called_property(engine, &call))
                 .or_else(habit)
                 .or_else(|| registry::did_you_mean(engine, name));
             (format!("no function `{call}`"), hint, Kind::Input)

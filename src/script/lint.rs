@@ -411,6 +411,20 @@ mod tests {
         format!("{}({others}#{{ {key}: {value} }})", entry.path())
     }
 
+    /// What `check` says of each line of a script, of which each has one mistake.
+    fn said_of_each(engine: &mut Engine, lines: &[String]) -> Vec<String> {
+        let script: String = lines.iter().map(|line| format!("{line};\n")).collect();
+        let found = engine.check(&script, None);
+        let of = |k: usize| {
+            let here = found
+                .iter()
+                .filter(|r| r.position.is_some_and(|(line, _)| line == k + 1))
+                .map(|r| r.message.as_str());
+            here.collect::<Vec<_>>().join("; ")
+        };
+        (0..lines.len()).map(of).collect()
+    }
+
     /// What `check` says of a script with one mistake.
     fn said(engine: &mut Engine, script: &str) -> String {
         let found = engine.check(script, None);
@@ -438,22 +452,23 @@ mod tests {
                 let given = [(key.into(), value)].into_iter().collect();
                 run.check(engine.rhai(), given).map_or_else(|e| e.message().to_string(), |_| "nothing".into())
             };
-            for option in &declared {
-                let key = option.key.as_str();
-                if option.kind.is_empty() {
-                    wrong.push(format!("the option `{key}` of `{path}` has no kind"));
-                }
-                let other = format!("{key}x");
-                if declared.iter().any(|o| o.key == other) {
-                    continue;
-                }
-                let script = call(entry, &other, "true");
-                let (check, run) = (said(&mut engine, &script), run_says(&engine, &other, true.into()));
+            let kindless = declared.iter().filter(|option| option.kind.is_empty());
+            wrong.extend(
+                kindless.map(|option| format!("the option `{}` of `{path}` has no kind", option.key)),
+            );
+            let mut misspelt: Vec<String> =
+                declared.iter().map(|option| format!("{}x", option.key)).collect();
+            misspelt.retain(|other| !declared.iter().any(|o| o.key == *other));
+            let scripts: Vec<String> = misspelt.iter().map(|other| call(entry, other, "true")).collect();
+            let checked = said_of_each(&mut engine, &scripts);
+            for ((other, script), check) in misspelt.iter().zip(&scripts).zip(checked) {
+                let run = run_says(&engine, other, true.into());
                 if check != run || check != format!("unknown option `{other}`") {
                     wrong.push(format!("`{script}`: check says `{check}`, run `{run}`"));
                 }
                 seen += 1;
             }
+            let mut mistyped = Vec::new();
             for option in run.options(engine.rhai()).to_vec() {
                 let kinds: Vec<&str> = option.kind.split(" or ").collect();
                 let of_kind = |kind: &str| kinds.contains(&kind) || kinds.contains(&"any");
@@ -462,11 +477,14 @@ mod tests {
                 if declared.iter().any(|other| other.key == option.key && other.kind != option.kind) {
                     continue;
                 }
-                let script = call(entry, &option.key, value);
-                let check = said(&mut engine, &script);
+                mistyped.push((call(entry, &option.key, value), option.key, value));
+            }
+            let scripts: Vec<String> = mistyped.iter().map(|(script, ..)| script.clone()).collect();
+            let checked = said_of_each(&mut engine, &scripts);
+            for ((script, key, value), check) in mistyped.iter().zip(checked) {
                 let value = engine.eval(value).unwrap_or_else(|e| panic!("{}", e.message));
-                let run = run_says(&engine, &option.key, value);
-                if check != run || !check.starts_with(&format!("option `{}` takes", option.key)) {
+                let run = run_says(&engine, key, value);
+                if check != run || !check.starts_with(&format!("option `{key}` takes")) {
                     wrong.push(format!("`{script}`: check says `{check}`, run `{run}`"));
                 }
             }

@@ -288,6 +288,11 @@ fn plain_names(engine: &Engine) -> BTreeSet<String> {
 
 /// A hint for a name that is no variable; `variables` are those there are, `assigned` says that it was to become one.
 pub(super) fn no_variable(engine: &Engine, name: &str, variables: &[&str], assigned: bool) -> Option<String> {
+    if variables.contains(&name) {
+        return Some(format!(
+            "a function sees only what it is given and constants: give it `{name}`, or write `const {name} = ..` and `global::{name}`"
+        ));
+    }
     let modules = modules(engine);
     if modules.iter().any(|module| module == name) {
         return Some(format!("`{name}` is a module: its functions are called as `{name}::function(..)`"));

@@ -19,6 +19,11 @@ fn bands_that_cannot_be() {
         &mut engine,
         &[
             ("open.bloch(0.1)", "open in every direction", "periodic"),
+            (
+                "let m = model(lattice::cubic(1, 1, 1)); for a in 0..3 { let s = [0, 0, 0]; s[a] = 3000000; m.hop(s, 1.0); } m.bloch([0.1, 0, 0])",
+                "too often to be counted",
+                "by cells",
+            ),
             ("g.bloch(0.1)", "a momentum of 1 numbers for 2 periodic directions", "reciprocal"),
             ("g.bloch([0.1, \"x\"])", "a momentum is an array of numbers", ""),
             ("g.bloch([0.0 / 0.0, 0.1])", "a momentum of NaN", ""),

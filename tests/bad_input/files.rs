@@ -193,6 +193,13 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
         b"%%MatrixMarket matrix coordinate real general\n1000000000000 1000000000000 1\n1 1 1.0\n",
     );
     folder.file("text.mtx", b"hello\n");
+    let market = |name: &str, kind: &str, entries: &str| {
+        let head = format!("%%MatrixMarket matrix coordinate {kind}\n2 2 {}\n", entries.lines().count());
+        folder.file(name, (head + entries).as_bytes());
+    };
+    market("phase.mtx", "complex hermitian", "1 1 0.0 3.0\n");
+    market("skew.mtx", "real skew-symmetric", "1 1 3.0\n");
+    market("sides.mtx", "real symmetric", "2 1 3.0\n1 2 3.0\n");
     folder.file("cut.fcidump", b"&FCI NORB=2,NELEC=2\n ORBSYM=1,");
     folder.file("bare.fcidump", b"&FCI NORB=2,NELEC=2,MS2=0\n&END\n");
     folder.file("text.fcidump", b"hello\n");
@@ -221,6 +228,9 @@ fn files_that_are_missing_cut_off_or_of_another_kind() {
             ("load(\"cut.mtx\")", "ends after line 3", "truncated"),
             ("load(\"huge.mtx\")", "takes 16.0 TB", "fewer"),
             ("load(\"text.mtx\")", "is no header", "%%MatrixMarket"),
+            ("load(\"phase.mtx\")", "line 3 of", ""),
+            ("load(\"skew.mtx\")", "that this symmetry does not allow", ""),
+            ("load(\"sides.mtx\")", "on the other side of the diagonal", "one side"),
             ("models::fcidump(\"missing.fcidump\")", "no such file", ""),
             ("models::fcidump(\"text.fcidump\")", "line 1: no header", "&FCI"),
             ("models::fcidump(\"cut.fcidump\")", "no end", "&FCI"),

@@ -18,6 +18,8 @@ fn functions_that_call_themselves_forever() {
             ("fn f(x) { f(x + 1) }\nf(0)", "too deeply", "loop"),
             ("fn g(x) { g(x + 1) }\n[1, 2].map(|x| g(x))", "too deeply", "loop"),
             ("let m = #{ a: 1 }; m.b", "no `b`", "keys"),
+            ("let y = 3; fn h(x) { x + y } h(1)", "no variable `y`", "`global::y`"),
+            ("let f = |x| 2 * x; f(3)", "no function `f(int)`", "`f.call(..)`"),
         ],
     );
 }

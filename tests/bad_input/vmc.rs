@@ -107,9 +107,15 @@ fn wave_functions_and_walks_that_cannot_be() {
          let sea = matrix([[0.5, 0.5], [0.5, -0.5], [0.5, 0.5], [0.5, -0.5]]);
          let four = lattice_slater(matrix([[0.6, 0.0], [0.0, 0.8], [0.8, 0.0], [0.0, 0.6]]), #{ up: 2, down: 1 });",
     );
+    prepare(&mut engine, "let oneway = opsum(); oneway.add(1.0, \"Cdagup\", 0, \"Cup\", 1);");
     fail(
         &mut engine,
         &[
+            (
+                "vmc::run(lattice_slater(matrix([[1.0], [1.0]]), #{ up: 1 }), oneway, #{ progress: false })",
+                "not Hermitian",
+                "needs `h.add",
+            ),
             (
                 "slater_jastrow(orbitals::oscillator(2), #{ up: 3 })",
                 "3 electrons of spin up and 2 orbitals",

@@ -239,10 +239,14 @@ impl Ranks {
         Ok(*self.alike.get_or_init(|| all.windows(2).all(|pair| pair[0] == pair[1])))
     }
 
-    /// A superblock shared out, where that pays.
+    /// A superblock shared out, where that pays. A card is through with a product before the others' blocks have passed its host.
     fn shared_records(&self, spec: &MatrixSpec) -> Result<Option<Arc<dyn Kernel>>> {
         let MatrixSpec::Records { records, handling } = spec else { return Ok(None) };
         let (team, device, handling, always) = (self.team, &self.device, *handling, self.least == 0);
+        let card = device.staging(size_of::<u64>())?.is_some();
+        if card && !always {
+            return Ok(None);
+        }
         match records {
             Records::Real(list) => records::prepare(team, device, list, handling, always),
             Records::Complex(list) => records::prepare(team, device, list, handling, always),

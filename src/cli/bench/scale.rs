@@ -91,50 +91,63 @@ fn measured_link(bench: &Bench, world: &World) -> Result<Link> {
     Ok(Link { rate: LARGE as f64 / large.max(1e-9), latency })
 }
 
-/// Seconds of one step over all ranks, or of this process alone.
+/// Seconds of one step over all ranks, or of this process alone; NaN where four vectors do not fit.
 fn seconds(bench: &Bench, device: &Device, model: &Model, r: usize, together: bool) -> Result<f64> {
     let h = kpm::operator(device, model, Format::Stencil)?;
-    let window = Window::from_limits(-20.0, 20.0)?;
     let agree: kpm::Agreed = if together { ranks::told } else { Ok };
+    let ranks = if together { ranks::world().map_or(1, World::size) } else { 1 };
+    let vector = h.dim().div_ceil(ranks) * h.dtype().bytes();
+    if agree((4 * r * vector) as f64 / device.memory().free as f64)? > 1.0 {
+        return Ok(f64::NAN);
+    }
+    let window = Window::from_limits(-20.0, 20.0)?;
     let (steps, seconds) = kpm::step(&h, window, r, bench.limit(), agree)?;
     Ok(seconds / steps as f64)
 }
 
 /// A family of lattices that the measurements and the tables share.
+#[derive(Clone, Copy)]
 struct Case {
     name: &'static str,
     /// What one rank has.
     cells: [usize; 3],
     model: fn([usize; 3]) -> Result<Model>,
     orbitals: usize,
+    /// Bytes of a number.
     number: usize,
     width: usize,
 }
 
-fn cases(full: bool) -> [Case; 2] {
-    let cubic = |[x, y, z]: [usize; 3]| kpm::disordered(Lattice::cubic(x, y, z)?);
-    let insulator = |[x, y, z]: [usize; 3]| kpm::insulator(x, y, z);
-    [
-        Case {
-            name: "cubic",
-            cells: if full { [128; 3] } else { [64; 3] },
-            model: cubic,
-            orbitals: 1,
-            number: 8,
-            width: 8,
-        },
-        Case {
-            name: "insulator",
-            cells: if full { [100, 100, 40] } else { [40, 40, 20] },
-            model: insulator,
-            orbitals: 4,
-            number: 16,
-            width: 32,
-        },
-    ]
+const fn cubic(edge: usize, width: usize) -> Case {
+    let model = |[x, y, z]: [usize; 3]| kpm::disordered(Lattice::cubic(x, y, z)?);
+    Case { name: "cubic", cells: [edge; 3], model, orbitals: 1, number: 8, width }
 }
 
+const fn insulator(cells: [usize; 3]) -> Case {
+    let model = |[x, y, z]: [usize; 3]| kpm::insulator(x, y, z);
+    Case { name: "insulator", cells, model, orbitals: 4, number: 16, width: 32 }
+}
+
+/// The second list is for GPUs.
+const CASES: [&[Case]; 2] = [
+    &[cubic(64, 8), insulator([40, 40, 20])],
+    &[
+        cubic(256, 1),
+        cubic(256, 8),
+        cubic(256, 32),
+        cubic(512, 1),
+        cubic(512, 8),
+        cubic(512, 32),
+        insulator([200, 100, 40]),
+        insulator([400, 400, 40]),
+    ],
+];
+
 impl Case {
+    fn title(&self) -> String {
+        format!("{} {} R={}", self.name, self.cells.map(|n| n.to_string()).join("x"), self.width)
+    }
+
     fn work(&self, cells: &[usize], each: f64) -> Work {
         let row = (self.width * self.number) as f64;
         Work { cells: cells.to_vec(), orbitals: self.orbitals, row, each }
@@ -148,54 +161,51 @@ pub(super) fn run(bench: &Bench, device: &Device) -> Result<()> {
         return Err(Error::input(format!("a network of {link} GB/s and {latency} us is none")));
     }
     let network = Link { rate: link * 1e9, latency: latency * 1e-6 };
-    let cases = cases(bench.full).into_iter().filter(|case| bench.wanted(case.name)).collect::<Vec<_>>();
     let alone = device.alone().unwrap_or_else(|| device.clone());
     let mut rates = Vec::new();
-    for case in &cases {
+    for &case in CASES[usize::from(bench.full)].iter().filter(|case| bench.wanted(&case.title())) {
         let model = (case.model)(case.cells)?;
         let seconds = ranks::once(|| seconds(bench, &alone, &model, case.width, false))?;
-        rates.push((seconds, seconds / (model.rows() as f64)));
+        rates.push((case, seconds, seconds / (model.rows() as f64)));
     }
     if let Some(world) = ranks::world() {
-        over_ranks(bench, (device, world), &cases, &rates)?;
+        over_ranks(bench, device, world, &rates)?;
     }
-    for (case, (_, each)) in cases.iter().zip(&rates) {
+    for (case, _, each) in rates.iter().filter(|(_, _, each)| each.is_finite()) {
         tables(case, *each, network);
     }
     Ok(())
 }
 
-fn over_ranks(
-    bench: &Bench,
-    (device, world): (&Device, &World),
-    cases: &[Case],
-    rates: &[(f64, f64)],
-) -> Result<()> {
+fn over_ranks(bench: &Bench, device: &Device, world: &World, rates: &[(Case, f64, f64)]) -> Result<()> {
     let link = measured_link(bench, world)?;
     let (n, rate, latency) = (world.size(), link.rate / 1e9, link.latency * 1e6);
     out(&format!(
-        "{n} ranks, {rate:.2} GB/s from each to the next, {latency:.1} us for the shortest message"
+        "{n} ranks, {rate:.2} GB/s from each to the next through their hosts, {latency:.1} us for the shortest message"
     ));
     out("");
     out("| case | rows | one rank alone, ms/step | all ranks, ms/step | efficiency | model, ms/step |");
     out("| --- | ---: | ---: | ---: | ---: | ---: |");
-    for (case, &(alone, each)) in cases.iter().zip(rates) {
+    for &(case, alone, each) in rates {
         let mut large = case.cells;
         large[2] *= n;
         // Strong: the rows of one rank over all. Weak: as many for each.
         for (way, cells, ideal) in [("strong", case.cells, alone / n as f64), ("weak", large, alone)] {
             let model = (case.model)(cells)?;
             let all = seconds(bench, device, &model, case.width, true)?;
-            let told = modelled(&case.work(&cells, each), n, link);
+            let told = modelled(&case.work(&cells, each), n, link).filter(|step| step.all.is_finite());
+            let cell = |number: f64, unit: f64, digits: usize, after: &str| match number.is_finite() {
+                true => format!("{:.digits$}{after}", number * unit),
+                false => "-".to_owned(),
+            };
             out(&format!(
-                "| {} R={}, {way} | {} | {:.3} | {:.3} | {:.0} % | {} |",
-                case.name,
-                case.width,
+                "| {}, {way} | {} | {} | {} | {} | {} |",
+                case.title(),
                 model.rows(),
-                alone * 1e3,
-                all * 1e3,
-                100.0 * ideal / all,
-                told.map_or("-".into(), |step| format!("{:.3}", step.all * 1e3))
+                cell(alone, 1e3, 3, ""),
+                cell(all, 1e3, 3, ""),
+                cell(ideal / all, 100.0, 0, " %"),
+                cell(told.map_or(f64::NAN, |step| step.all), 1e3, 3, "")
             ));
         }
     }
@@ -208,9 +218,8 @@ fn tables(case: &Case, each: f64, network: Link) {
     let text = |grid: &[usize]| grid.iter().map(usize::to_string).collect::<Vec<_>>().join("x");
     let strong = case.cells.map(|n| 8 * n);
     out(&format!(
-        "{} R={}: {:.3} ns a row and step here; nodes like this one, {} GB/s and {:.1} us between them",
-        case.name,
-        case.width,
+        "{}: {:.3} ns a row and step here; nodes like this one, {} GB/s and {:.1} us between them",
+        case.title(),
         each * 1e9,
         network.rate / 1e9,
         network.latency * 1e6
@@ -261,7 +270,7 @@ mod tests {
     use super::*;
 
     fn insulator(each: f64) -> Work {
-        cases(false)[1].work(&KREUTZER, each)
+        CASES[0][1].work(&KREUTZER, each)
     }
 
     #[test]

@@ -78,12 +78,17 @@ fn enumerate<S: Amplitude>(state: &LatticeState<S>, sums: &[OpSum]) -> (Vec<f64>
     let (up, down) = state.electrons();
     let sums: Vec<LocalSum> = sums.iter().map(|s| LocalSum::new(s, n).unwrap()).collect();
     let (mut norm, mut means, mut square) = (0.0, vec![0.0; sums.len()], 0.0);
+    let all = choices(n, down);
     for ups in choices(n, up) {
-        for downs in choices(n, down) {
+        // Where no site may have two and there is one a site, those of spin down have the others.
+        let rest: Vec<usize> = (0..n).filter(|i| !ups.contains(i)).collect();
+        let projected = state.gutzwiller() == 0.0 && up + down == n;
+        let downs: &[Vec<usize>] = if projected { &[rest] } else { &all };
+        for downs in downs {
             if state.gutzwiller() == 0.0 && ups.iter().any(|i| downs.contains(i)) {
                 continue;
             }
-            let Ok(occupied) = state.occupied(&ups, &downs) else { continue };
+            let Ok(occupied) = state.occupied(&ups, downs) else { continue };
             let weight = (2.0 * state.log(&occupied).0).exp();
             norm += weight;
             for (k, sum) in sums.iter().enumerate() {

@@ -5,7 +5,8 @@ use rhai::plugin::*;
 
 use super::wavefunction::Psi;
 use crate::error::{Error, Result};
-use crate::manybody::OpSum;
+use crate::manybody::dmrg::{Mpo, Symmetry};
+use crate::manybody::{OpSum, Site, Sites};
 use crate::montecarlo::Hamiltonian;
 use crate::montecarlo::lattice::LocalSum;
 use crate::script::api::values::type_of;
@@ -27,6 +28,7 @@ fn fits(psi: &Psi, hamiltonian: &Dynamic) -> Result<Option<String>> {
                     .hint("the Hamiltonian of its electrons is made by `electrons`"));
             }
         };
+        need_hermitian(&sum, sites)?;
         let strange = LocalSum::untouched(&sum, sites);
         return Ok(strange.map(|site| {
             format!("no term of the Hamiltonian acts on site {site} of {sites}: is it of the same lattice?")
@@ -45,6 +47,19 @@ fn fits(psi: &Psi, hamiltonian: &Dynamic) -> Result<Option<String>> {
         }
     }
     Ok(None)
+}
+
+/// Refuses a sum that is not its own adjoint, on sites that know all of its operators.
+fn need_hermitian(sum: &OpSum, sites: usize) -> Result<()> {
+    let terms = sum.terms_on(sites);
+    for kind in ["Electron", "S=1/2", "Fermion"] {
+        let site = Site::named(kind, None)?;
+        let mut names = terms.iter().flat_map(|term| &term.factors);
+        if names.all(|(name, _)| site.operator(name).is_ok()) {
+            return Mpo::need_hermitian(sum, &Sites::uniform(site, sites)?, &Symmetry::default());
+        }
+    }
+    Ok(())
 }
 
 #[export_module(root = "crate::script::native")]
