@@ -4,8 +4,8 @@
 //! and self-energies, nothing of this grows beyond all bounds where an end of the lead, or a piece of it, has a level.
 //!
 //! With the joint `v = a b^dagger`, `b^dagger psi` on the inner side and `a^dagger psi` on the outer side of a joint are
-//! `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Istas, Groth, Waintal, Phys. Rev. Research 1 (2019) 033188,
-//! whose modes are the eigenvectors of `Step::ahead` below.
+//! `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16 (2014)
+//! 063065, whose modes are the eigenvectors of what `Piece::behind` calls `ahead`.
 
 use faer::prelude::Solve;
 use faer::{Mat, MatRef};
