@@ -8,6 +8,7 @@ use crate::number::C64;
 
 /// One hopping as seen from the rows of a sublattice. There may be millions of them, so that what each has of its own lies in
 /// common lists.
+#[derive(Clone, Default)]
 struct SeenHop {
     hop: u32,
     /// Sublattice of the column.
@@ -19,6 +20,8 @@ struct SeenHop {
     adjoint: bool,
     /// Whether nothing but a factor of its own changes the block from cell to cell, inside the lattice.
     plain: bool,
+    /// Whether it has factors. To ask the hopping itself costs more than the entry.
+    scaled: bool,
     /// From the row's site to the column's, as numbered before removals, and from the row's cell to that of the column, inside
     /// the lattice.
     ahead: isize,
@@ -112,16 +115,29 @@ impl<'a> Plan<'a> {
             true => (hop.bond.from, hop.bond.to),
             false => (hop.bond.to, hop.bond.from),
         };
-        let mut starts = vec![0; basis.len() + 1];
+        // Entries and values of each row; both together, since rows come in any order.
+        let mut next = vec![(0usize, 0usize); basis.len() + 1];
         for hop in model.hops.iter() {
-            starts[hop.bond.from + 1] += 1;
-            starts[hop.bond.to + 1] += 1;
+            let count = match &hop.value {
+                HopValue::Uniform(block) => block.nonzero().count(),
+                HopValue::PerCell(_) => 0,
+            };
+            for row in [hop.bond.from, hop.bond.to] {
+                next[row + 1].0 += 1;
+                next[row + 1].1 += count;
+            }
         }
         for row in 0..basis.len() {
-            starts[row + 1] += starts[row];
+            next[row + 1].0 += next[row].0;
+            next[row + 1].1 += next[row].1;
         }
-        let mut next = starts.clone();
-        let mut order = vec![(0u32, false, 0isize); 2 * model.hops.len()];
+        let starts: Vec<usize> = next.iter().map(|(entries, _)| *entries).collect();
+        let mut entries = vec![SeenHop::default(); 2 * model.hops.len()];
+        let mut values = vec![(0, 0, C64::ZERO); next[basis.len()].1];
+        let mut reaches = vec![0.0; entries.len() * axes.len()];
+        let opposite = model.holes().is_some() && (model.has_field() || model.is_twisted());
+        let by_orbital = !axes.is_empty() || model.offsets.is_some() || opposite;
+        let alike = !by_orbital && model.fluxes.is_empty();
         let cells = model.lattice.cells();
         let mut inside = [(0, i64::MAX); MAX_DIMENSION];
         inside.iter_mut().zip(cells).for_each(|(range, n)| range.1 = *n as i64);
@@ -135,47 +151,40 @@ impl<'a> Plan<'a> {
                 inside[d].1 = inside[d].1.min(*n as i64 - x.abs());
             }
             for adjoint in [false, true] {
-                let row = ends(hop, adjoint).0;
-                let ahead = if adjoint { ahead } else { ahead.wrapping_neg() };
-                order[next[row]] = (index as u32, adjoint, ahead);
-                next[row] += 1;
+                let (row, column) = ends(hop, adjoint);
+                let (place, first) = next[row];
+                let mut last = first;
+                if let HopValue::Uniform(block) = &hop.value {
+                    for (i, j, z) in block.nonzero() {
+                        let (i, j) = (i as u32, j as u32);
+                        values[last] = if adjoint { (j, i, z.conj()) } else { (i, j, z) };
+                        last += 1;
+                    }
+                }
+                next[row] = (place + 1, last);
+                if !axes.is_empty() {
+                    let sign = if adjoint { 1 } else { -1 };
+                    let shift: Shift = hop.bond.shift.iter().map(|x| sign * x).collect();
+                    let reach = model.lattice.reach(&shift, (row, column), axes);
+                    reaches[place * axes.len()..].iter_mut().zip(reach).for_each(|(to, x)| *to = x);
+                }
+                let cells_ahead = if adjoint { ahead } else { ahead.wrapping_neg() };
+                entries[place] = SeenHop {
+                    hop: index as u32,
+                    column: column as u32,
+                    first,
+                    count: (last - first) as u32,
+                    adjoint,
+                    plain: alike && matches!(hop.value, HopValue::Uniform(_)),
+                    scaled: hop.scale.is_some(),
+                    ahead: cells_ahead
+                        .wrapping_mul(basis.len() as isize)
+                        .wrapping_add(column as isize - row as isize),
+                    cells_ahead,
+                };
             }
         }
-        let (mut values, mut reaches) = (Vec::with_capacity(order.len()), Vec::new());
-        let opposite = model.holes().is_some() && (model.has_field() || model.is_twisted());
-        let by_orbital = !axes.is_empty() || model.offsets.is_some() || opposite;
-        let alike = !by_orbital && model.fluxes.is_empty();
-        let entry = |(index, adjoint, cells_ahead): (u32, bool, isize)| {
-            let hop = &model.hops[index as usize];
-            let (row, column) = ends(hop, adjoint);
-            let first = values.len();
-            if let HopValue::Uniform(block) = &hop.value {
-                let all = block.nonzero().map(|(i, j, z)| (i as u32, j as u32, z));
-                match adjoint {
-                    false => values.extend(all),
-                    true => values.extend(all.map(|(i, j, z)| (j, i, z.conj()))),
-                }
-            }
-            if !axes.is_empty() {
-                let sign = if adjoint { 1 } else { -1 };
-                let shift: Shift = hop.bond.shift.iter().map(|x| sign * x).collect();
-                reaches.extend(model.lattice.reach(&shift, (row, column), axes));
-            }
-            SeenHop {
-                hop: index,
-                column: column as u32,
-                first,
-                count: (values.len() - first) as u32,
-                adjoint,
-                plain: alike && matches!(hop.value, HopValue::Uniform(_)),
-                ahead: cells_ahead
-                    .wrapping_mul(basis.len() as isize)
-                    .wrapping_add(column as isize - row as isize),
-                cells_ahead,
-            }
-        };
-        let entries: Vec<SeenHop> = order.iter().copied().map(entry).collect();
-        let mut by_column: Vec<u32> = (0..order.len() as u32).collect();
+        let mut by_column: Vec<u32> = (0..entries.len() as u32).collect();
         for row in 0..basis.len() {
             by_column[starts[row]..starts[row + 1]].sort_by_key(|&k| entries[k as usize].ahead);
         }
@@ -205,12 +214,12 @@ impl<'a> Plan<'a> {
     }
 
     /// How many entries the rows of a sublattice have inside the lattice, if the same in all cells: where no site is gone, and
-    /// no entries vanish or meet. To know it pays for many cells only.
+    /// no entries vanish or meet. To know it pays for many cells, or where all are inside.
     fn same_counts_of(&self, s: usize) -> Option<Vec<usize>> {
         let model = self.model;
         let far_from_zero = |x: &f64| x.abs() > 1e-100;
         let vary = model.lattice.has_removed()
-            || model.lattice.cell_count() < 64
+            || !(model.lattice.cell_count() >= 64 || self.all_inside())
             || model.has_site_energies()
             || !model.local.is_empty()
             || !model.singlets.is_empty();
@@ -222,10 +231,10 @@ impl<'a> Plan<'a> {
         let mut before = None;
         for &number in &self.by_column[self.starts[s]..self.starts[s + 1]] {
             let entry = &self.entries[number as usize];
-            let scale = &model.hops[entry.hop as usize].scale;
             let own = &self.values[entry.first..][..entry.count as usize];
+            let scale = || model.hops[entry.hop as usize].scale.as_ref();
             let vanish = own.iter().any(|(_, _, z)| !far_from_zero(&z.norm()))
-                || scale.as_ref().is_some_and(|all| !all.iter().all(far_from_zero));
+                || (entry.scaled && scale().is_some_and(|all| !all.iter().all(far_from_zero)));
             if !entry.plain || vanish || entry.ahead == 0 || before == Some(entry.ahead) {
                 return None;
             }
@@ -248,6 +257,12 @@ impl<'a> Plan<'a> {
         for (count, row) in counts.iter_mut().zip(&scratch.rows) {
             *count = row.len();
         }
+    }
+
+    /// Whether no hopping crosses a boundary from any cell.
+    fn all_inside(&self) -> bool {
+        let cells = self.model.lattice.cells().iter().zip(&self.inside);
+        cells.into_iter().all(|(n, (first, end))| *first == 0 && *end >= *n as i64)
     }
 
     /// Whether no hopping crosses a boundary from a cell, which becomes the one looked at last.
@@ -318,17 +333,18 @@ impl<'a> Plan<'a> {
         for place in self.starts[s]..self.starts[s + 1] {
             let number = if inside { self.by_column[place] as usize } else { place };
             let entry = &self.entries[number];
-            let hop = &model.hops[entry.hop as usize];
             if inside && entry.plain {
                 // By far the most frequent.
                 let Some(column) = lat.number(full.wrapping_add_signed(entry.ahead)) else { continue };
                 let leaves = if entry.adjoint { cell } else { cell.wrapping_add_signed(entry.cells_ahead) };
-                let scale = hop.scale.as_ref().map_or(1.0, |all| all[leaves]);
+                let factors = || model.hops[entry.hop as usize].scale.as_ref();
+                let scale = if entry.scaled { factors().map_or(1.0, |all| all[leaves]) } else { 1.0 };
                 for &(i, j, value) in &self.values[entry.first..entry.first + entry.count as usize] {
                     out.rows[i as usize].push((column * model.orbitals + j as usize, value * scale));
                 }
                 continue;
             }
+            let hop = &model.hops[entry.hop as usize];
             let (shift, sign) = (&hop.bond.shift, if entry.adjoint { 1 } else { -1 });
             let Some(landing) = lat.land(&at[..d], shift, sign) else {
                 continue;

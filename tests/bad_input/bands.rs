@@ -79,6 +79,9 @@ fn samples_and_leads_that_cannot_be() {
              turned.flux(0.1, 0, 1);\n\
              let dots = model(lattice::square(3, 3).boundary(\"open\")); dots.nearest(-1.0);\n\
              dots.remove(|r| r[0] == 2.0 && r[1] == 2.0);\n\
+             let dimer = model(lattice::custom([[2.0]], #{ cells: [1], sites: [[0.0], [1.0]], bonds: [[[0], 0, 1]] }));\n\
+             dimer.nearest(-0.5); dimer.hop([-1], 0, 1, -1.0);\n\
+             let dimer_end = transport::lead(dimer, #{ side: 1 });\n\
              let h = tight_binding(lattice::chain(8), #{ hopping: -1.0 });\n\
              let p = tight_binding(lattice::square(5, 5), #{ hopping: -1.0 });\n\
              let d = tight_binding(lattice::square(5, 5).boundary(\"open\"), #{ hopping: -1.0 });",
@@ -115,6 +118,10 @@ fn samples_and_leads_that_cannot_be() {
             ("s.transmission(0, 1, 0.0)", "lead 1 of 1", "from 0"),
             ("s.transmission(-1, 0, 0.0)", "lead -1", "from 0"),
             ("s.transmission(0, 0, 0.0 / 0.0)", "at an energy of NaN", ""),
+            ("right.channels(2.0)", "a lead has the edge of a band", "to one side"),
+            ("s.transmission(0, 0, -2.0)", "its channels are not defined", "move the energy"),
+            ("s.scattering(2.0)", "the edge of a band", ""),
+            ("dimer_end.surface(0.0)", "the end of a lead has a level", "infinite"),
             ("s.transmission(0, 0, \"x\")", "an energy is a number", ""),
             ("markers::chern(h, #{})", "filled", ""),
             ("markers::chern(h, #{ filled: 2 })", "two dimensions", "two directions"),

@@ -1,15 +1,19 @@
 //! Coherent transport through a finite sample between semi-infinite leads: the scattering states that come in
 //! through a lead are columns of the sample's Green's function (Fisher, Lee, PRB 23 (1981) 6851; Datta,
-//! Electronic Transport in Mesoscopic Systems, chapter 3). Energies are in the units of the model, hbar = 1.
+//! Electronic Transport in Mesoscopic Systems, chapter 3). What a lead does is told by the waves that it sends back
+//! (`reflection.rs`, `opening.rs`). Energies are in the units of the model, hbar = 1.
 
 mod lead;
+mod opening;
+mod reflection;
 mod slices;
 
 use std::ops::Range;
 
 use faer::Mat;
 
-pub use lead::{Lead, Opening};
+pub use lead::Lead;
+use opening::{BESIDE, Opening, unresolved};
 use slices::{Blocks, Slices};
 
 use crate::backend::matrix::{Csr, Wrap};
@@ -17,6 +21,9 @@ use crate::error::{Error, Result};
 use crate::lattice::Model;
 use crate::number::{C64, Matrix, Series, Table, memory};
 use crate::task::{self, Task};
+
+/// Transmissions on both sides of an energy that differ by less are the same.
+const SAME: f64 = 1e-5;
 
 /// A sample with its leads.
 #[derive(Debug, Clone)]
@@ -37,13 +44,19 @@ struct Attached {
 }
 
 impl Attached {
-    /// The lead's self-energy and channels in the sample's gauge.
-    fn opening(&self, energy: f64) -> Result<Opening> {
-        let own = self.lead.opening(energy)?;
-        let (n, p) = (self.rows.len(), &self.phases);
-        let sigma = Mat::from_fn(n, n, |i, j| p[i] * own.sigma[(i, j)] * p[j].conj());
-        let channels = Mat::from_fn(n, own.channels.ncols(), |i, c| p[i] * own.channels[(i, c)]);
-        Ok(Opening { sigma, channels, electrons: own.electrons })
+    /// The lead at an energy, in the sample's gauge. None where it is not resolved.
+    fn opening(&self, energy: f64) -> Result<Option<Opening>> {
+        let Some(mut own) = self.lead.opening(energy)? else { return Ok(None) };
+        let (n, channels) = (self.rows.len(), own.back.nrows());
+        let p = |i: usize| if i < n { self.phases[i] } else { C64::ONE };
+        for i in 0..n + own.extra {
+            (0..n + own.extra).for_each(|j| own.matrix[(i, j)] *= p(i) * p(j).conj());
+            for c in 0..channels {
+                own.source[(i, c)] *= p(i);
+                own.out[(c, i)] *= p(i).conj();
+            }
+        }
+        Ok(Some(own))
     }
 }
 
@@ -60,7 +73,7 @@ pub enum Particle {
 impl Particle {
     /// The channels of such particles.
     fn channels(self, opening: &Opening, lead: usize) -> Result<Range<usize>> {
-        let all = opening.channels.ncols();
+        let all = opening.back.nrows();
         match (self, opening.electrons) {
             (Particle::Any, _) => Ok(0..all),
             (Particle::Electron, Some(electrons)) => Ok(0..electrons),
@@ -79,6 +92,8 @@ struct States {
     slices: Vec<Mat<C64>>,
     /// Columns of each lead that was asked for.
     columns: Vec<Range<usize>>,
+    /// What goes out through each lead: a row for each of its channels, a column for each that comes in.
+    out: Vec<Mat<C64>>,
     openings: Vec<Opening>,
     /// Whether a level that no lead reaches leaves them open inside the sample.
     open: bool,
@@ -169,14 +184,21 @@ impl Sample {
         Err(Error::input(format!("lead {lead} of {}", self.leads.len())).hint("leads are counted from 0"))
     }
 
-    /// The scattering states that come in through these leads.
-    fn states(&self, energy: f64, from: &[usize], task: &Task) -> Result<States> {
-        let openings: Vec<Opening> = self.leads.iter().map(|l| l.opening(energy)).collect::<Result<_>>()?;
-        let mut blocks = Blocks::new(&self.slices, &self.h, energy);
-        for (attached, opening) in self.leads.iter().zip(&openings) {
-            for (i, &row) in attached.rows.iter().enumerate() {
-                for (j, &column) in attached.rows.iter().enumerate() {
-                    let value = opening.sigma[(i, j)];
+    /// The scattering states that come in through these leads. None where a lead is not resolved.
+    fn states(&self, energy: f64, from: &[usize], task: &Task) -> Result<Option<States>> {
+        let mut openings = Vec::with_capacity(self.leads.len());
+        for attached in &self.leads {
+            let Some(opening) = attached.opening(energy)? else { return Ok(None) };
+            openings.push(opening);
+        }
+        let extra: Vec<(&[usize], usize)> =
+            self.leads.iter().zip(&openings).map(|(lead, opening)| (&lead.rows[..], opening.extra)).collect();
+        let (slices, rows) = self.slices.with(&extra, self.h.rows);
+        let mut blocks = Blocks::new(&slices, &self.h, energy);
+        for (rows, opening) in rows.iter().zip(&openings) {
+            for (i, &row) in rows.iter().enumerate() {
+                for (j, &column) in rows.iter().enumerate() {
+                    let value = opening.matrix[(i, j)];
                     if value != C64::ZERO {
                         blocks.subtract(row, column, value);
                     }
@@ -186,28 +208,44 @@ impl Sample {
         let mut columns = Vec::new();
         let mut count = 0;
         for &lead in from {
-            let open = openings[lead].channels.ncols();
+            let open = openings[lead].back.nrows();
             columns.push(count..count + open);
             count += open;
         }
-        let mut b: Vec<Mat<C64>> =
-            self.slices.rows.iter().map(|rows| Mat::zeros(rows.len(), count)).collect();
+        let mut b: Vec<Mat<C64>> = slices.rows.iter().map(|rows| Mat::zeros(rows.len(), count)).collect();
         for (&lead, range) in from.iter().zip(&columns) {
-            for (i, &row) in self.leads[lead].rows.iter().enumerate() {
-                let Some((slice, at)) = self.slices.place(row) else { continue };
+            for (i, &row) in rows[lead].iter().enumerate() {
+                let Some((slice, at)) = slices.place(row) else { continue };
                 for (c, column) in range.clone().enumerate() {
-                    b[slice][(at, column)] += openings[lead].channels[(i, c)];
+                    b[slice][(at, column)] += openings[lead].source[(i, c)];
                 }
             }
         }
-        let (slices, open) = if count == 0 { (b, false) } else { blocks.solve(b, count, task)? };
-        Ok(States { slices, columns, openings, open })
+        let (psi, open) = if count == 0 { (b, false) } else { blocks.solve(b, count, task)? };
+        let out = rows.iter().zip(&openings).enumerate().map(|(lead, (rows, opening))| {
+            let mut out = Mat::<C64>::zeros(opening.back.nrows(), count);
+            for (i, &row) in rows.iter().enumerate() {
+                let Some((slice, at)) = slices.place(row) else { continue };
+                for column in 0..count {
+                    let psi = psi[slice][(at, column)];
+                    (0..out.nrows()).for_each(|c| out[(c, column)] += opening.out[(c, i)] * psi);
+                }
+            }
+            for (_, range) in from.iter().zip(&columns).filter(|(from, _)| **from == lead) {
+                for (d, column) in range.clone().enumerate() {
+                    (0..out.nrows()).for_each(|c| out[(c, column)] += opening.back[(c, d)]);
+                }
+            }
+            out
+        });
+        let out = out.collect();
+        Ok(Some(States { slices: psi, columns, out, openings, open }))
     }
 
     /// The states that come in through a lead, known inside the sample as well.
     fn states_inside(&self, energy: f64, from: usize, task: &Task) -> Result<States> {
         self.check(from)?;
-        let states = self.states(energy, &[from], task)?;
+        let states = self.states(energy, &[from], task)?.ok_or_else(|| unresolved(energy))?;
         if states.open {
             return Err(Error::numeric("the sample has a level at this very energy that no lead reaches")
                 .hint("move the energy by a little"));
@@ -215,39 +253,18 @@ impl Sample {
         Ok(states)
     }
 
-    /// `w^dagger psi`: the amplitudes that go out through the channels of a lead.
-    fn outgoing(&self, states: &States, lead: usize) -> Mat<C64> {
-        let channels = &states.openings[lead].channels;
-        let columns = states.columns.last().map_or(0, |range| range.end);
-        let mut out = Mat::zeros(channels.ncols(), columns);
-        for (i, &row) in self.leads[lead].rows.iter().enumerate() {
-            let Some((slice, at)) = self.slices.place(row) else { continue };
-            for column in 0..columns {
-                let psi = states.slices[slice][(at, column)];
-                for c in 0..channels.ncols() {
-                    out[(c, column)] += channels[(i, c)].conj() * psi;
-                }
-            }
-        }
-        out
-    }
-
-    /// The scattering matrix, unitary: `S = i w^dagger G w - 1`.
+    /// The scattering matrix, unitary.
     ///
     /// # Errors
-    /// As [`Lead::opening`]; no memory, interruption.
+    /// Where a lead is not resolved; no memory, interruption.
     pub fn scattering(&self, energy: f64, task: &Task) -> Result<Scattering> {
         let all: Vec<usize> = (0..self.leads.len()).collect();
-        let states = self.states(energy, &all, task)?;
+        let states = self.states(energy, &all, task)?.ok_or_else(|| unresolved(energy))?;
         let count = states.columns.last().map_or(0, |range| range.end);
-        let mut s = vec![C64::ZERO; count * count];
-        for (lead, range) in states.columns.iter().enumerate() {
-            let out = self.outgoing(&states, lead);
-            for (c, row) in range.clone().enumerate() {
-                for column in 0..count {
-                    let own = if row == column { 1.0 } else { 0.0 };
-                    s[row * count + column] = C64::new(0.0, 1.0) * out[(c, column)] - own;
-                }
+        let mut s = Vec::with_capacity(count * count);
+        for out in &states.out {
+            for c in 0..out.nrows() {
+                s.extend((0..count).map(|column| out[(c, column)]));
             }
         }
         let matrix = Matrix::new(count, count, Series::Complex(s))?;
@@ -255,7 +272,8 @@ impl Sample {
     }
 
     /// The transmission from one lead to another, summed over channels; from a lead to itself, the reflection. `sends`
-    /// and `takes` choose among electrons and holes.
+    /// and `takes` choose among electrons and holes. At an energy where bands of a lead touch it is the limit, where
+    /// both sides have the same.
     ///
     /// # Errors
     /// A lead that is not there, and as [`Sample::scattering`].
@@ -268,18 +286,29 @@ impl Sample {
     ) -> Result<f64> {
         self.check(from)?;
         self.check(to)?;
-        let states = self.states(energy, &[from], task)?;
-        let (columns, rows) =
-            (sends.channels(&states.openings[from], from)?, takes.channels(&states.openings[to], to)?);
-        let out = self.outgoing(&states, to);
-        let mut sum = 0.0;
-        for column in columns {
-            for c in rows.clone() {
-                let own = if from == to && c == column { 1.0 } else { 0.0 };
-                sum += (C64::new(0.0, 1.0) * out[(c, column)] - own).norm_sqr();
-            }
+        // Channels of the lead that sends, and what passes.
+        let at = |energy: f64, task: &Task| -> Result<Option<(usize, f64)>> {
+            let Some(states) = self.states(energy, &[from], task)? else { return Ok(None) };
+            let (columns, rows) =
+                (sends.channels(&states.openings[from], from)?, takes.channels(&states.openings[to], to)?);
+            let each = |column| rows.clone().map(move |c| (c, column));
+            let passed = columns.clone().flat_map(each).map(|at| states.out[to][at].norm_sqr()).sum();
+            Ok(Some((columns.len(), passed)))
+        };
+        if let Some((_, passed)) = at(energy, task)? {
+            return Ok(passed);
         }
-        Ok(sum)
+        let unit = self.leads.iter().map(|l| l.lead.unit()).fold(0.0, f64::max);
+        let mut sides = Vec::new();
+        for above in BESIDE {
+            sides.push(at(energy + above * unit, &task.quiet())?.ok_or_else(|| unresolved(energy))?);
+        }
+        let (channels, passed) = sides[0];
+        let same = |side: &(usize, f64)| side.0 == channels && (side.1 - passed).abs() < SAME;
+        if !sides.iter().all(same) {
+            return Err(unresolved(energy));
+        }
+        Ok(sides.iter().map(|side| side.1).sum::<f64>() / sides.len() as f64)
     }
 
     /// The local density of states on each site of the states that come in through one lead: `sum |psi|^2 / (2 pi)`.

@@ -1,10 +1,12 @@
 //! The rows of a sample in slices, each of which is joined only to its neighbours, and elimination from slice
 //! to slice.
 
+use std::borrow::Cow;
+
 use faer::reborrow::*;
 use faer::{Mat, MatMut};
 
-use super::lead::{inverse, largest};
+use super::reflection::{inverse, largest};
 use crate::backend::matrix::Csr;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -62,6 +64,28 @@ impl Slices {
         Slices { rows: all, place }
     }
 
+    /// These slices and so many rows more behind the rows of each lead, numbered from `first` on, and all rows of each lead.
+    pub fn with(&self, leads: &[(&[usize], usize)], first: usize) -> (Cow<'_, Slices>, Vec<Vec<usize>>) {
+        let mut slices = Cow::Borrowed(self);
+        let mut next = first;
+        let mut all = Vec::with_capacity(leads.len());
+        for &(rows, extra) in leads {
+            let mut mine = rows.to_vec();
+            // The rows of a lead lie in one slice or in two neighbours.
+            let slice = rows.iter().filter_map(|&row| Some(self.place(row)?.0)).min().unwrap_or(0);
+            for row in next..next + extra {
+                let slices = slices.to_mut();
+                slices.place.resize(row, None);
+                slices.place.push(Some((slice, slices.rows[slice].len())));
+                slices.rows[slice].push(row);
+                mine.push(row);
+            }
+            next += extra;
+            all.push(mine);
+        }
+        (slices, all)
+    }
+
     pub fn place(&self, row: usize) -> Option<(usize, usize)> {
         self.place[row]
     }
@@ -91,7 +115,8 @@ impl<'a> Blocks<'a> {
         let mut blocks =
             Blocks { slices, own: vec![Vec::new(); n], down: vec![Vec::new(); n], up: vec![Vec::new(); n] };
         for (at, rows) in slices.rows.iter().enumerate() {
-            for (i, &row) in rows.iter().enumerate() {
+            // Rows of leads are not those of the matrix.
+            for (i, &row) in rows.iter().enumerate().filter(|(_, row)| **row < h.rows) {
                 blocks.own[at].push((i, i, C64::new(energy, 0.0)));
                 for entry in h.row_start[row]..h.row_start[row + 1] {
                     blocks.subtract(row, h.columns.get(entry), h.values.get(entry));
@@ -261,9 +286,9 @@ fn largest_of<'a>(blocks: impl IntoIterator<Item = &'a Vec<Triplet>>) -> f64 {
     blocks.into_iter().flatten().fold(0.0, |most, (_, _, value)| value.norm().max(most))
 }
 
-/// The largest Green's function, times the largest element between slices, with which a part of the sample is eliminated: four of
-/// sixteen digits may go.
-const MOST_GREEN: f64 = 1e4;
+/// The largest Green's function, times the largest element between slices, with which a part of the sample is eliminated: what it
+/// loses goes with its square.
+const MOST_GREEN: f64 = 1e3;
 
 /// The same, beyond which rounding decides what a level does.
 const NARROW: f64 = 1e13;

@@ -103,7 +103,9 @@ mod transport_functions {
     /// potential along the lead. Where the sample's gauge is another one, the lead's is turned to it.
     ///
     /// `lead.channels(energy)` counts the channels that are open, `lead.surface(energy)` is the retarded
-    /// surface Green's function of its first cell, by decimation (Lopez Sancho, Lopez Sancho, Rubio 1985).
+    /// surface Green's function of its first cell. Both are limits from the upper half plane of energies, also where
+    /// bands cross, where a band is flat and where the end of the lead has a level. The edge of a band is an error:
+    /// nobody knows how many channels it has.
     ///
     /// # Options
     /// - `side` (int, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
@@ -172,15 +174,23 @@ mod transport_functions {
         Ok(ScriptSample(Rc::new(Sample::new(&m.model, leads)?)))
     }
 
-    /// How many channels of the lead are open at an energy.
+    /// How many channels of the lead are open at an energy. Where bands touch it is what both sides of the energy have.
+    ///
+    /// # Example
+    /// ```rhai
+    /// // the edge of a ribbon of graphene conducts at E = 0, where its bands touch
+    /// let m = model(lattice::honeycomb(1, 8).boundary(["periodic", "open"]));
+    /// m.nearest(-2.7);
+    /// assert(transport::lead(m, #{ side: 1 }).channels(0.0) == 1, "one channel");
+    /// ```
     #[rhai_fn(global, pure, return_raw)]
     pub fn channels(lead: &mut ScriptLead, energy: Dynamic) -> Fallible<INT> {
         let energy = one(&energy)?;
-        Ok(lead.0.opening(energy)?.channels.ncols() as INT)
+        Ok(lead.0.channels(energy)? as INT)
     }
 
     /// The retarded Green's function of the first cell of the lead, with nothing before it, a Matrix of the
-    /// cell's rows.
+    /// cell's rows. At the very energy of a level of the lead's end it is infinite, which is an error.
     #[rhai_fn(global, pure, return_raw)]
     pub fn surface(lead: &mut ScriptLead, energy: Dynamic) -> Fallible<Matrix> {
         let energy = one(&energy)?;
@@ -193,6 +203,9 @@ mod transport_functions {
     /// electrons and holes, and a normal lead tells them apart: an electron that comes back as a hole has left
     /// a pair behind, and the conductance at an energy is e^2/h times the channels of electrons, less those
     /// that come back, plus the holes that do (Blonder, Tinkham, Klapwijk 1982).
+    ///
+    /// Where bands of a lead touch without a velocity (a zigzag ribbon of graphene at E = 0), the transmission is the
+    /// limit, if both sides of the energy have the same; `scattering`, `density` and `currents` have none there.
     ///
     /// # Options
     /// - `sends` ("any"): what comes in, "electron", "hole" or "any" of both.

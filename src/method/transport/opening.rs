@@ -1,0 +1,211 @@
+//! What a sample sees of a lead at one energy. Where the end of a lead has a level, the self-energy has a pole; the few waves
+//! that belong to it stay as unknowns of their own (bordered rows), so that nothing grows beyond all bounds.
+
+use faer::Mat;
+
+use super::lead::Lead;
+use super::reflection::{Reflection, Waves, inverse, largest};
+use crate::error::{Error, Result};
+use crate::number::{C64, Matrix};
+
+/// A lead at one energy, on the rows that it is attached to and `extra` ones behind them. For incoming amplitudes c,
+/// `(E - H - matrix) x = source c` has the solution x, and `out x + back c` goes out.
+pub struct Opening {
+    pub extra: usize,
+    pub matrix: Mat<C64>,
+    /// A column for each open channel.
+    pub source: Mat<C64>,
+    /// A row for each open channel.
+    pub out: Mat<C64>,
+    pub back: Mat<C64>,
+    /// How many of the channels, the first ones, are those of electrons; the others are those of holes. None where
+    /// channels are of both.
+    pub electrons: Option<usize>,
+}
+
+/// A reflection that is off by more than this is refused.
+const BAD: f64 = 1e-6;
+/// The least that one may be off, for the count of channels.
+const NOISE: f64 = 1e-11;
+/// What a channel lets pass at least, in units of what the reflection is off.
+const OPEN: f64 = 100.0;
+/// Waves for which the ratio of amplitude to force is below this stay unknowns.
+const HARD: f64 = 1e-3;
+/// The largest Green's function at a lead's end that is told, in units of what joins its cells.
+const MOST_SURFACE: f64 = 1e10;
+/// How far beside an energy that is not resolved leads are asked, in units of what joins their cells. Where both sides tell the
+/// same, twice, it is the limit.
+pub const BESIDE: [f64; 4] = [4e-8, -4e-8, 1e-8, -1e-8];
+
+/// The waves of a lead that a sample feels: those of one kind of particles.
+struct Part {
+    rows: Vec<usize>,
+    /// On the rows, and `hard` ones behind them.
+    matrix: Mat<C64>,
+    source: Mat<C64>,
+    out: Mat<C64>,
+    back: Mat<C64>,
+}
+
+impl Part {
+    /// None where it is not known which channels are open.
+    fn new(waves: &Waves, found: &Reflection, unit: f64) -> Option<Part> {
+        let (u, r, n, i) = (&found.u, found.u.nrows(), waves.rows.len(), C64::I);
+        // The basis of incoming waves is x, that of outgoing ones y: what does not come back passes.
+        let d = u.svd().ok()?;
+        let (x, y) = (d.U(), d.V());
+        let returned: Vec<f64> = d.S().column_vector().iter().map(|s| s.re).collect();
+        let noise = found.off.max(NOISE);
+        let passing: Vec<f64> = returned.iter().map(|c| (1.0 - c) * (1.0 + c)).collect();
+        let open: Vec<usize> = (0..r).filter(|&k| passing[k] > OPEN * noise).collect();
+        let c = open.len();
+        // At the edge of a band a wave neither decays nor carries a current.
+        if found.lasting != c {
+            return None;
+        }
+        let t = Mat::from_fn(r, c, |j, k| x[(j, open[k])] * passing[open[k]].sqrt());
+        let tau = Mat::from_fn(c, r, |k, j| y[(j, open[k])].conj() * passing[open[k]].sqrt());
+        let rho =
+            Mat::from_fn(c, c, |j, k| if j == k { C64::new(-returned[open[k]], 0.0) } else { C64::ZERO });
+
+        // (1 + u) p = sqrt(2) b^dagger psi - t c: solved for the waves p, but where 1 + u is next to zero.
+        let whole = |sign: f64| Mat::from_fn(r, r, |j, k| sign * u[(j, k)] + if j == k { 1.0 } else { 0.0 });
+        let plus = whole(1.0).svd().ok()?;
+        let least: Vec<f64> = plus.S().column_vector().iter().map(|s| s.re).collect();
+        let (soft, hard): (Vec<usize>, Vec<usize>) = (0..r).partition(|&k| least[k] >= HARD);
+        let k = hard.len();
+        let to = Mat::from_fn(k, r, |j, a| plus.U()[(a, hard[j])].conj());
+        let from = Mat::from_fn(r, k, |a, j| plus.V()[(a, hard[j])]);
+        let weighted = Mat::from_fn(r, soft.len(), |a, j| plus.V()[(a, soft[j])] / least[soft[j]]);
+        let solved = weighted * Mat::from_fn(soft.len(), r, |j, a| plus.U()[(a, soft[j])].conj());
+        let (force, root) = (&waves.b * whole(-1.0), 2.0f64.sqrt());
+        let (b, unit_root) = (&waves.b, unit.sqrt());
+
+        let own = &force * (&solved * b.adjoint());
+        let down = &to * b.adjoint();
+        let up = &force * &from;
+        let matrix = Mat::from_fn(n + k, n + k, |j, l| match (j < n, l < n) {
+            (true, true) => -i * unit * own[(j, l)],
+            (true, false) => -i * (unit / root) * up[(j, l - n)],
+            (false, true) => C64::new(-unit * root, 0.0) * down[(j - n, l)],
+            (false, false) if j == l => C64::new(unit * least[hard[j - n]], 0.0),
+            (false, false) => C64::ZERO,
+        });
+        let driven = b * &t + &force * (&solved * &t);
+        let driven_hard = &to * &t;
+        let source = Mat::from_fn(n + k, c, |j, l| {
+            unit_root * if j < n { i * driven[(j, l)] / root } else { driven_hard[(j - n, l)] }
+        });
+        let leaving = &tau * &solved;
+        let (seen, seen_hard) = (&leaving * b.adjoint(), &tau * &from);
+        let out = Mat::from_fn(c, n + k, |j, l| {
+            unit_root * if l < n { root * seen[(j, l)] } else { seen_hard[(j, l - n)] }
+        });
+        let back = rho - leaving * t;
+        Some(Part { rows: waves.rows.clone(), matrix, source, out, back })
+    }
+
+    fn extra(&self) -> usize {
+        self.matrix.nrows() - self.rows.len()
+    }
+}
+
+impl Lead {
+    /// The lead at an energy. None where it is not resolved.
+    ///
+    /// # Errors
+    /// An energy that is not finite; interruption.
+    pub fn opening(&self, energy: f64) -> Result<Option<Opening>> {
+        if !energy.is_finite() {
+            return Err(Error::input(format!("a lead at an energy of {energy}")).hint("give a finite energy"));
+        }
+        let unit = self.unit();
+        let mut parts = Vec::new();
+        for waves in self.waves() {
+            let Some(found) = waves.reflection(energy / unit)?.filter(|found| found.off < BAD) else {
+                return Ok(None);
+            };
+            let Some(part) = Part::new(waves, &found, unit) else { return Ok(None) };
+            parts.push(part);
+        }
+        let rows = self.rows();
+        let extra = parts.iter().map(Part::extra).sum();
+        let channels = parts.iter().map(|part| part.back.nrows()).sum();
+        let mut opening = Opening {
+            extra,
+            matrix: Mat::zeros(rows + extra, rows + extra),
+            source: Mat::zeros(rows + extra, channels),
+            out: Mat::zeros(channels, rows + extra),
+            back: Mat::zeros(channels, channels),
+            electrons: (parts.len() == 2).then(|| parts[0].back.nrows()),
+        };
+        let (mut first, mut channel) = (rows, 0);
+        for part in &parts {
+            let place: Vec<usize> = part.rows.iter().copied().chain(first..first + part.extra()).collect();
+            let open = part.back.nrows();
+            for (i, &row) in place.iter().enumerate() {
+                place
+                    .iter()
+                    .enumerate()
+                    .for_each(|(j, &col)| opening.matrix[(row, col)] = part.matrix[(i, j)]);
+                for c in 0..open {
+                    opening.source[(row, channel + c)] = part.source[(i, c)];
+                    opening.out[(channel + c, row)] = part.out[(c, i)];
+                }
+            }
+            for c in 0..open {
+                (0..open).for_each(|d| opening.back[(channel + c, channel + d)] = part.back[(c, d)]);
+            }
+            (first, channel) = (first + part.extra(), channel + open);
+        }
+        Ok(Some(opening))
+    }
+
+    /// How many channels are open at an energy.
+    ///
+    /// # Errors
+    /// An energy that is not finite, or at which the number is not defined; interruption.
+    pub fn channels(&self, energy: f64) -> Result<usize> {
+        if let Some(opening) = self.opening(energy)? {
+            return Ok(opening.back.nrows());
+        }
+        let mut counts = Vec::new();
+        for above in BESIDE {
+            let Some(opening) = self.opening(energy + above * self.unit())? else {
+                return Err(unresolved(energy));
+            };
+            counts.push(opening.back.nrows());
+        }
+        if counts.iter().any(|&count| count != counts[0]) {
+            return Err(unresolved(energy));
+        }
+        Ok(counts[0])
+    }
+
+    /// The Green's function of the lead's first cell, seen from inside, at the retarded limit.
+    ///
+    /// # Errors
+    /// As [`Lead::channels`], and where the end of the lead has a level.
+    pub fn surface(&self, energy: f64) -> Result<Matrix> {
+        let opening = self.opening(energy)?.ok_or_else(|| unresolved(energy))?;
+        let (n, unit) = (self.rows(), self.unit());
+        let inner = Mat::from_fn(n + opening.extra, n + opening.extra, |i, j| {
+            let own = if i == j && i < n { C64::new(energy, 0.0) } else { C64::ZERO };
+            let h = if i < n && j < n { self.cell()[(i, j)] } else { C64::ZERO };
+            (own - h - opening.matrix[(i, j)]) / unit
+        });
+        let g = inverse(inner.as_ref())
+            .filter(|g| largest(g.as_ref().submatrix(0, 0, n, n)) < MOST_SURFACE)
+            .ok_or_else(|| {
+                Error::numeric(format!("the end of a lead has a level at energy {energy}"))
+                    .hint("its Green's function is infinite there: move the energy by a little")
+            })?;
+        Ok(Matrix::from_fn(n, n, |i, j| g[(i, j)] / unit))
+    }
+}
+
+/// That a lead is not resolved at an energy.
+pub fn unresolved(energy: f64) -> Error {
+    Error::numeric(format!("at energy {energy} a lead has the edge of a band: its channels are not defined"))
+        .hint("move the energy by a little, such as 1e-6 of a hopping, to one side of it")
+}

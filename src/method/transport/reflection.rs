@@ -1,0 +1,335 @@
+//! What a half-infinite chain of cells sends back, at a real energy. Between two cells run two kinds of waves, outward
+//! and inward, whose difference is the current. A cell turns the waves that come to it into those that leave it, by a
+//! matrix that is unitary at real energies, and a lead sends back `u p` of outward waves p. Other than Green's functions
+//! and self-energies, nothing of this grows beyond all bounds where an end of the lead, or a piece of it, has a level.
+//!
+//! With the joint `v = a b^dagger`, `b^dagger psi` on the inner side and `a^dagger psi` on the outer side of a joint are
+//! `(p + u p)/sqrt(2)` and `(p - u p)/(i sqrt(2))`. Compare Groth, Wimmer, Akhmerov, Waintal, New J. Phys. 16 (2014)
+//! 063065, whose modes are the eigenvectors of what `Piece::behind` calls `ahead`.
+
+use faer::prelude::Solve;
+use faer::{Mat, MatRef};
+
+use crate::error::Result;
+use crate::number::C64;
+use crate::task;
+
+/// The cells of a lead, energies in units of what joins them.
+#[derive(Debug, Clone)]
+pub struct Waves {
+    /// Rows of the lead's cell.
+    pub rows: Vec<usize>,
+    h: Mat<C64>,
+    /// The joint from a cell to the next one outward is `a b^dagger`.
+    a: Mat<C64>,
+    pub b: Mat<C64>,
+}
+
+/// The waves that a lead sends back, and how far that may be off.
+pub struct Reflection {
+    pub u: Mat<C64>,
+    pub off: f64,
+    /// How many waves decay so slowly that they may be open channels, or not.
+    pub lasting: usize,
+}
+
+/// A piece of a lead: what comes back from its inner end (`left`) and its outer end (`right`), and what passes.
+struct Piece {
+    left: Mat<C64>,
+    inward: Mat<C64>,
+    outward: Mat<C64>,
+    right: Mat<C64>,
+}
+
+/// One of Newton's steps.
+struct Step {
+    by: Mat<C64>,
+    /// How far off it cannot but be: by how much the equation is violated, and what rounding makes of that.
+    least: f64,
+}
+
+/// The imaginary part of the energy from which the limit begins. Rounding errors grow with its inverse, up to Newton's steps.
+const BEGIN: f64 = 1e-8;
+/// Imaginary parts that a polynomial extrapolates to zero, the largest of them, and how many, each half of the one before.
+const EXTRAPOLATED: [f64; 2] = [1e-4, 1e-2];
+const ORDERS: usize = 6;
+/// A reflection that is off by more than this is sought in another way.
+const GOOD: f64 = 1e-11;
+/// Between neighbouring imaginary parts, solutions may differ by so many times what they did before; others are others.
+const JUMP: f64 = 3.0;
+/// Differences that are no jumps.
+const NO_JUMP: f64 = 1e-7;
+/// Most of Newton's steps.
+const STEPS: usize = 30;
+/// What a wave may lose in a cell, in units of what the reflection is off, and be an open channel all the same.
+const LASTING: f64 = 3.0;
+/// Most doublings of a piece.
+const MOST_DOUBLINGS: usize = 100;
+/// Singular values below which what is trapped between a cell and the rest is looked at.
+const TRAPPED: f64 = 1e-4;
+
+impl Waves {
+    /// Of the cells with the matrix `h`, joined by `v`, on some of their rows.
+    pub fn new(h: &Mat<C64>, v: &Mat<C64>, rows: Vec<usize>, unit: f64) -> Option<Waves> {
+        let n = rows.len();
+        let of = |m: &Mat<C64>| Mat::from_fn(n, n, |i, j| m[(rows[i], rows[j])] / unit);
+        let (h, v) = (of(h), of(v));
+        let d = v.thin_svd().ok()?;
+        let s: Vec<f64> = d.S().column_vector().iter().map(|s| s.re).collect();
+        let most = s.first().copied().unwrap_or(0.0);
+        let rank = s.iter().filter(|s| **s > 1e-14 * most).count();
+        let part = |m: MatRef<'_, C64>| Mat::from_fn(n, rank, |i, k| m[(i, k)] * s[k].sqrt());
+        let (a, b) = (part(d.U()), part(d.V()));
+        Some(Waves { rows, h, a, b })
+    }
+
+    /// One cell at a complex energy.
+    fn cell(&self, z: C64) -> Option<Piece> {
+        let (n, r, i) = (self.rows.len(), self.a.ncols(), C64::I);
+        let joined = &self.a * self.a.adjoint() + &self.b * self.b.adjoint();
+        let inner = Mat::from_fn(n, n, |j, k| {
+            let own = if j == k { z } else { C64::ZERO };
+            own - self.h[(j, k)] + i * joined[(j, k)]
+        });
+        let lu = inner.partial_piv_lu();
+        let (ka, kb) = (lu.solve(&self.a), lu.solve(&self.b));
+        let with = |x: Mat<C64>, factor: C64, own: f64| {
+            Mat::from_fn(r, r, |j, k| factor * x[(j, k)] + if j == k { own } else { 0.0 })
+        };
+        let piece = Piece {
+            left: with(self.a.adjoint() * &ka, -2.0 * i, 1.0),
+            inward: with(self.a.adjoint() * &kb, C64::new(2.0, 0.0), 0.0),
+            outward: with(self.b.adjoint() * &ka, C64::new(2.0, 0.0), 0.0),
+            right: with(self.b.adjoint() * &kb, 2.0 * i, -1.0),
+        };
+        piece.is_finite().then_some(piece)
+    }
+
+    /// One cell at a real energy. An orbital that nothing reaches and that lies at this very energy is seen by no wave, but its
+    /// equation has no solution: a last digit of imaginary part gives it one.
+    fn cell_at(&self, energy: f64) -> Option<Piece> {
+        [0.0, 4e-16, 6e-15, 1e-13].iter().find_map(|eta| self.cell(C64::new(energy, *eta)))
+    }
+
+    /// The reflection at a complex energy, by doubling.
+    fn far(&self, z: C64) -> Option<Mat<C64>> {
+        let mut piece = self.cell(z)?;
+        for _ in 0..MOST_DOUBLINGS {
+            if largest(piece.inward.as_ref()) * largest(piece.outward.as_ref()) <= 1e-18 {
+                break;
+            }
+            piece = piece.twice()?;
+        }
+        Some(piece.left)
+    }
+
+    /// The reflection at a real energy, in the limit from above. None where it is not resolved.
+    ///
+    /// # Errors
+    /// Interruption.
+    pub fn reflection(&self, energy: f64) -> Result<Option<Reflection>> {
+        let mut best: Option<Reflection> = None;
+        let ways: [&dyn Fn() -> Option<Reflection>; 4] = [
+            &|| self.at_once(energy),
+            &|| self.extrapolated(energy, EXTRAPOLATED[0]),
+            &|| self.extrapolated(energy, EXTRAPOLATED[1]),
+            &|| self.followed(energy),
+        ];
+        for way in ways {
+            if let Some(found) = way().filter(|found| best.as_ref().is_none_or(|best| found.off < best.off)) {
+                best = Some(found);
+            }
+            if best.as_ref().is_some_and(|best| best.off < GOOD) {
+                break;
+            }
+            task::poll()?;
+        }
+        let lasting = |found: Reflection| -> Option<Reflection> {
+            let ahead = self.cell_at(energy)?.behind(&found.u)?.0;
+            let least = 1.0 - LASTING * found.off.max(1e-8);
+            let lasting = ahead.eigenvalues().ok()?.iter().filter(|m| m.norm() > least).count();
+            Some(Reflection { lasting, ..found })
+        };
+        Ok(best.and_then(lasting))
+    }
+
+    /// By extrapolation from two small imaginary parts, and Newton's steps from there.
+    fn at_once(&self, energy: f64) -> Option<Reflection> {
+        let (near, nearer) = (self.far(C64::new(energy, BEGIN))?, self.far(C64::new(energy, 0.5 * BEGIN))?);
+        let start = Mat::from_fn(near.nrows(), near.ncols(), |i, j| 2.0 * nearer[(i, j)] - near[(i, j)]);
+        let found = self.cell_at(energy)?.refined(&start)?;
+        (largest((&found.u - &start).as_ref()) < 1e3 * BEGIN).then_some(found)
+    }
+
+    /// By imaginary parts that fall in small steps: near points where bands touch, the reflection changes at all scales.
+    fn followed(&self, energy: f64) -> Option<Reflection> {
+        let mut eta = BEGIN;
+        let mut u = self.cell(C64::new(energy, eta))?.refined(&self.far(C64::new(energy, eta))?)?.u;
+        let mut before = 1.0;
+        loop {
+            eta /= 8.0;
+            let last = eta < 1e-16;
+            let cell = if last { self.cell_at(energy)? } else { self.cell(C64::new(energy, eta))? };
+            let found = cell.refined(&u)?;
+            let change = largest((&found.u - &u).as_ref());
+            if !(change <= JUMP * before + NO_JUMP) {
+                return None;
+            }
+            if last {
+                return Some(found);
+            }
+            (u, before) = (found.u, change);
+        }
+    }
+
+    /// By a polynomial in the imaginary part (Neville). It holds where two bands cross, which Newton's steps take for the edge
+    /// of one.
+    fn extrapolated(&self, energy: f64, most: f64) -> Option<Reflection> {
+        let etas: Vec<f64> = (0..ORDERS).map(|k| most * 0.5f64.powi(k as i32)).collect();
+        let mut row: Vec<Mat<C64>> =
+            etas.iter().map(|eta| self.far(C64::new(energy, *eta))).collect::<Option<_>>()?;
+        let mut best: Option<Reflection> = None;
+        for order in 1..ORDERS {
+            let before = row.last()?.clone();
+            row = (0..row.len() - 1)
+                .map(|i| {
+                    let (x, y) = (etas[i], etas[i + order]);
+                    Mat::from_fn(before.nrows(), before.ncols(), |j, k| {
+                        (x * row[i + 1][(j, k)] - y * row[i][(j, k)]) / (x - y)
+                    })
+                })
+                .collect();
+            let u = row.last()?.clone();
+            let off = largest((&u - &before).as_ref());
+            if best.as_ref().is_none_or(|best| off < best.off) {
+                best = Some(Reflection { u, off, lasting: 0 });
+            }
+        }
+        let best = best?;
+        let missing = self.cell_at(energy)?.behind(&best.u)?.2;
+        let off = best.off.max(largest(missing.as_ref()));
+        off.is_finite().then_some(Reflection { off, ..best })
+    }
+}
+
+impl Piece {
+    fn is_finite(&self) -> bool {
+        [&self.left, &self.inward, &self.outward, &self.right].iter().all(|m| largest(m.as_ref()).is_finite())
+    }
+
+    /// Two of them, one behind the other.
+    fn twice(&self) -> Option<Piece> {
+        let between = inverse(one_less(&(&self.right * &self.left)).as_ref())?;
+        let ahead = &between * &self.outward;
+        let back = &between * (&self.right * &self.inward);
+        Some(Piece {
+            left: &self.left + &self.inward * (&self.left * &ahead),
+            outward: &self.outward * &ahead,
+            inward: &self.inward * (&self.inward + &self.left * &back),
+            right: &self.right + &self.outward * &back,
+        })
+    }
+
+    /// With the reflection u behind this cell: waves behind it per wave that comes to it, `(1 - right u)^-1 outward`, the
+    /// same of what comes back from a change of u, `inward (1 - u right)^-1`, and what u lacks to be the reflection before it.
+    fn behind(&self, u: &Mat<C64>) -> Option<(Mat<C64>, Mat<C64>, Mat<C64>)> {
+        let mut between = inverse(one_less(&(&self.right * u)).as_ref());
+        let back = &self.inward * u;
+        if between.as_ref().is_none_or(|g| largest(g.as_ref()) > 1.0 / TRAPPED) {
+            between = self.untrapped(u, &back);
+        }
+        let between = between?;
+        let ahead = &between * &self.outward;
+        let missing = &self.left + &back * &ahead - u;
+        let from = &self.inward + &back * (&between * &self.right);
+        Some((ahead, from, missing))
+    }
+
+    /// `(1 - right u)^-1` without what is trapped between this cell and those behind it: flat bands have such states at
+    /// their energy, which no wave reaches.
+    fn untrapped(&self, u: &Mat<C64>, back: &Mat<C64>) -> Option<Mat<C64>> {
+        let d = one_less(&(&self.right * u)).svd().ok()?;
+        let n = u.nrows();
+        let (to, from) = (d.U().adjoint() * &self.outward, back * d.V());
+        let norm = |x: &mut dyn Iterator<Item = C64>| x.map(|x| x.norm_sqr()).sum::<f64>().sqrt();
+        let kept = |k: usize| {
+            let s = d.S().column_vector()[k].re;
+            let reached = norm(&mut (0..n).map(|j| to[(k, j)])) * norm(&mut (0..n).map(|i| from[(i, k)]));
+            if s < TRAPPED && reached < 1e-13 * s.max(f64::EPSILON) { 0.0 } else { 1.0 / s }
+        };
+        let weights: Vec<f64> = (0..n).map(kept).collect();
+        let left = Mat::from_fn(n, n, |i, k| d.V()[(i, k)] * weights[k]);
+        let found = left * d.U().adjoint();
+        largest(found.as_ref()).is_finite().then_some(found)
+    }
+
+    /// The step `d` with `d - from d ahead = missing`, in the bases of eigenvectors. None where these are no bases.
+    fn newton(&self, u: &Mat<C64>) -> Option<Step> {
+        let (ahead, from, missing) = self.behind(u)?;
+        let (left, right) = (from.eigen().ok()?, ahead.eigen().ok()?);
+        let (x, y) = (left.U(), right.U());
+        let (l, m) = (left.S().column_vector(), right.S().column_vector());
+        let mut d = x.partial_piv_lu().solve(&missing * y);
+        let mut nearest = f64::INFINITY;
+        for i in 0..d.nrows() {
+            for j in 0..d.ncols() {
+                let apart = C64::ONE - l[i] * m[j];
+                d[(i, j)] /= apart;
+                nearest = nearest.min(apart.norm());
+            }
+        }
+        // d y^-1, from the left
+        let by = x * y.transpose().partial_piv_lu().solve(d.transpose()).transpose();
+        let least = largest(missing.as_ref()).max(f64::EPSILON / nearest);
+        largest(by.as_ref()).is_finite().then_some(Step { by, least })
+    }
+
+    /// Newton's steps from a start. The size of a step tells how far off its beginning was, also near the edge of a band, where
+    /// the equation is violated by much less: by the square.
+    fn refined(&self, start: &Mat<C64>) -> Option<Reflection> {
+        let mut u = start.clone();
+        let (mut last, mut off) = (f64::INFINITY, f64::INFINITY);
+        for _ in 0..STEPS {
+            let step = self.newton(&u)?;
+            let size = largest(step.by.as_ref());
+            off = size.max(step.least);
+            if size >= last {
+                break;
+            }
+            u += &step.by;
+            last = size;
+            if last < step.least.max(1e-14) {
+                break;
+            }
+        }
+        Some(Reflection { u, off, lasting: 0 })
+    }
+}
+
+/// `1 - x`.
+fn one_less(x: &Mat<C64>) -> Mat<C64> {
+    Mat::from_fn(x.nrows(), x.ncols(), |i, j| if i == j { C64::ONE - x[(i, j)] } else { -x[(i, j)] })
+}
+
+/// The inverse, if it is finite.
+pub fn inverse(a: MatRef<'_, C64>) -> Option<Mat<C64>> {
+    let x = a.partial_piv_lu().solve(&Mat::<C64>::identity(a.nrows(), a.nrows()));
+    largest(x.as_ref()).is_finite().then_some(x)
+}
+
+/// The largest modulus; NaN if there is one.
+pub fn largest(a: MatRef<'_, C64>) -> f64 {
+    let mut most = 0.0f64;
+    for j in 0..a.ncols() {
+        for i in 0..a.nrows() {
+            let x = a[(i, j)].norm();
+            if !(x <= most) {
+                most = x;
+            }
+            if x.is_nan() {
+                return x;
+            }
+        }
+    }
+    most
+}
