@@ -113,7 +113,9 @@ pub fn read_matrix_market(path: &Path, single: bool, task: &Task) -> Result<Csr>
             Symmetry::Skew => i == j && value != C64::ZERO,
         };
         if strange {
-            return Err(lines.wrong("has a value on the diagonal that this symmetry does not allow"));
+            return Err(lines
+                .wrong("has a value on the diagonal that this symmetry does not allow")
+                .hint("a Hermitian matrix has real numbers there, a skew-symmetric one zeros"));
         }
         if symmetry != Symmetry::General && i != j && *lower.get_or_insert(i > j) != (i > j) {
             return Err(lines

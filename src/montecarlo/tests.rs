@@ -185,7 +185,7 @@ fn quasi_simultaneous_moves_are_biased_as_published() {
     // Bias in percent at d = 2, for N = 2, 4, 6.
     for (n, percent) in [(2, 5.19), (4, 5.62), (6, 5.14)] {
         let exact = (n * n) as f64 / 2.0;
-        let biased = Sweep { group: n, ..sweep(Scheme::QuasiSimultaneous, 2.0) };
+        let biased = Sweep { group: n, screen: Screen::Barker, ..sweep(Scheme::QuasiSimultaneous, 2.0) };
         let found = mean_square_of(n, biased, 13, 2000);
         assert!((found.mean - exact).abs() > 20.0 * found.error, "{n}: {found:?}");
         let expected = exact * (1.0 + percent / 100.0);

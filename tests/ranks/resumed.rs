@@ -1,6 +1,6 @@
 //! Runs that go on, on another number of ranks, from what an earlier one has saved: one file each, whoever wrote it.
 
-use super::{Place, close, launchers};
+use super::{Place, close, dealt};
 
 /// What is saved, and a script that goes some way (`args.stage`, from 1 to 4), prints what it has at the end, and saves that.
 const RUNS: [(&str, &str); 8] = [
@@ -83,16 +83,16 @@ const RUNS: [(&str, &str); 8] = [
 
 #[test]
 fn runs_go_on_with_other_ranks() {
-    for (kind, script) in RUNS {
-        let through = |launcher, ranks: [&str; 4]| {
-            let place = Place::new("resumed").with("a.rhai", script);
-            let stage = |(at, ranks)| {
-                place.prints(launcher, ranks, &["--quiet", "--set", &format!("stage={}", at + 1)])
+    for (launcher, runs) in dealt(&RUNS) {
+        for (kind, script) in runs {
+            let through = |ranks: [&str; 4]| {
+                let place = Place::new("resumed").with("a.rhai", script);
+                let stage = |(at, ranks)| {
+                    place.prints(launcher, ranks, &["--quiet", "--set", &format!("stage={}", at + 1)])
+                };
+                ranks.into_iter().enumerate().map(stage).collect::<Vec<String>>()
             };
-            ranks.into_iter().enumerate().map(stage).collect::<Vec<String>>()
-        };
-        for launcher in launchers() {
-            let (alone, others) = (through(launcher, ["1"; 4]), through(launcher, ["3", "2", "1", "4"]));
+            let (alone, others) = (through(["1"; 4]), through(["3", "2", "1", "4"]));
             for (at, (alone, others)) in alone.iter().zip(&others).enumerate() {
                 let what = format!("{kind}, stage {}", at + 1);
                 if ["moments", "double moments", "vector"].contains(&kind) {

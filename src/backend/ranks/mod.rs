@@ -239,12 +239,11 @@ impl Ranks {
         Ok(*self.alike.get_or_init(|| all.windows(2).all(|pair| pair[0] == pair[1])))
     }
 
-    /// A superblock shared out, where that pays. A card is through with a product before the others' blocks have passed its host.
+    /// A superblock shared out, where that pays.
     fn shared_records(&self, spec: &MatrixSpec) -> Result<Option<Arc<dyn Kernel>>> {
         let MatrixSpec::Records { records, handling } = spec else { return Ok(None) };
-        let (team, device, handling, always) = (self.team, &self.device, *handling, self.least == 0);
-        let card = device.staging(size_of::<u64>())?.is_some();
-        let Some(alike) = self.alike()?.filter(|_| always || !card) else { return Ok(None) };
+        let (team, device, handling) = (self.team, &self.device, *handling);
+        let Some(alike) = self.alike()? else { return Ok(None) };
         match records {
             Records::Real(list) => records::prepare(team, device, list, handling, alike),
             Records::Complex(list) => records::prepare(team, device, list, handling, alike),
@@ -623,8 +622,11 @@ impl Backend for Ranks {
         self.team.world.gather_words(vec![own.into()]).is_ok_and(|all| all.iter().all(|takes| *takes > 0))
     }
 
+    /// A card is through with its work before what others have done has passed their hosts.
     fn alike(&self) -> Result<Option<Alike>> {
-        Ok(self.same_bits()?.then(|| Alike::new(self.team.world, self.least == 0)))
+        let always = self.least == 0;
+        let card = self.device.staging(size_of::<u64>())?.is_some();
+        Ok((self.same_bits()? && (always || !card)).then(|| Alike::new(self.team.world, always)))
     }
 
     fn alone(&self) -> Option<Device> {

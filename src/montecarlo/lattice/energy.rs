@@ -38,6 +38,12 @@ type Pairs = Vec<(f64, Vec<(usize, usize)>)>;
 
 /// A local operator as a sum of products of `c^+` (true) and `c`, with spin down (true) or up.
 fn local(name: &str) -> Option<Vec<(C64, Vec<(bool, bool)>)>> {
+    if let Some(name) = name.strip_suffix('†') {
+        let turned = |(z, ops): (C64, Vec<(bool, bool)>)| {
+            (z.conj(), ops.into_iter().rev().map(|(create, down)| (!create, down)).collect())
+        };
+        return local(name).map(|products| products.into_iter().map(turned).collect());
+    }
     let (r, i) = (|x: f64| C64::new(x, 0.0), |x: f64| C64::new(0.0, x));
     let (up, dn) = (vec![(true, false), (false, false)], vec![(true, true), (false, true)]);
     let both = || [up.clone(), dn.clone()].concat();
