@@ -105,7 +105,9 @@ mod transport_functions {
     /// `lead.channels(energy)` counts the channels that are open, `lead.surface(energy)` is the retarded
     /// surface Green's function of its first cell. Both are limits from the upper half plane of energies, also where
     /// bands cross, where a band is flat and where the end of the lead has a level. The edge of a band is an error:
-    /// nobody knows how many channels it has.
+    /// nobody knows how many channels it has. What is narrower than some 1e-7 of what joins the cells, be it a gap, a band or a
+    /// resonance, is not resolved: the answer may be that of the energies beside it. Within 1e-9 of energies where bands touch,
+    /// as zigzag ribbons have at 0, answers are good to some 1e-5.
     ///
     /// # Options
     /// - `side` (int, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
