@@ -44,7 +44,8 @@ def rank(number, count):
             torch.cuda.synchronize()
             best = min(best, start.elapsed_time(end) / 20)
         if number == 0:
-            print(f"{count} GPUs, {size / 1e6:.1f} MB to each side: {best * 1e3:.0f} us, {2 * size / best / 1e6:.0f} GB/s out of a card")
+            rate = 2 * size / best / 1e6
+            print(f"{count} GPUs, {size / 1e6:.1f} MB to each side: {best * 1e3:.0f} us, {rate:.0f} GB/s out of a card")
     dist.destroy_process_group()
 
 

@@ -83,6 +83,16 @@ pub(super) fn copy(crossings: &[i64; MAX_DIMENSION], most: &[i64; MAX_DIMENSION]
     })
 }
 
+/// The displacement that [`copy`] has given this number.
+pub(super) fn crossings(mut number: usize, most: &[i64; MAX_DIMENSION]) -> [i64; MAX_DIMENSION] {
+    most.map(|m| {
+        let n = 2 * m as usize + 1;
+        let c = (number % n) as i64;
+        number /= n;
+        if c > m { c - n as i64 } else { c }
+    })
+}
+
 /// The rows of one site.
 pub(super) struct Rows {
     pub rows: Vec<Vec<(usize, C64)>>,
@@ -461,5 +471,18 @@ impl<'a> Plan<'a> {
     fn peierls(&self, u: &[f64], v: &[f64], crossings: &[i64]) -> C64 {
         let angle = self.model.fluxes.iter().map(|f| f.angle(&self.model.lattice, u, v, crossings));
         C64::cis(angle.sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_are_told_by_their_numbers() {
+        let most: [i64; MAX_DIMENSION] = std::array::from_fn(|d| [2, 0, 1, 3].get(d).copied().unwrap_or(0));
+        let all = most.iter().map(|m| 2 * *m as usize + 1).product::<usize>();
+        assert!((0..all).all(|number| copy(&crossings(number, &most), &most) == number));
+        assert_eq!(crossings(0, &most), [0; MAX_DIMENSION]);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::lattice::MAX_DIMENSION;
 use super::model::Model;
-use super::plan::{Plan, Rows};
+use super::plan::{Plan, Rows, crossings};
 use crate::backend::matrix::Wrap;
 use crate::error::{Error, Result};
 use crate::number::{C64, memory};
@@ -65,30 +65,5 @@ impl Model {
             .into_iter()
             .map(|(code, entries)| Beyond { copy: crossings(code, &most), entries })
             .collect())
-    }
-}
-
-/// The displacement that [`copy`] has given this number.
-fn crossings(mut number: usize, most: &[i64; MAX_DIMENSION]) -> [i64; MAX_DIMENSION] {
-    most.map(|m| {
-        let n = 2 * m as usize + 1;
-        let c = (number % n) as i64;
-        number /= n;
-        if c > m { c - n as i64 } else { c }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::plan::copy;
-    use super::*;
-
-    #[test]
-    fn copies_are_told_by_their_numbers() {
-        let most = [2, 0, 1, 3].into_iter().chain(std::iter::repeat(0));
-        let most: [i64; MAX_DIMENSION] = std::array::from_fn(|d| most.clone().nth(d).unwrap_or(0));
-        let all = most.iter().map(|m| 2 * *m as usize + 1).product::<usize>();
-        assert!((0..all).all(|number| copy(&crossings(number, &most), &most) == number));
-        assert_eq!(crossings(0, &most), [0; MAX_DIMENSION]);
     }
 }

@@ -229,16 +229,6 @@ impl Ranks {
         Ok(fitted)
     }
 
-    /// Whether the backends of all ranks compute with the same bits: where vectors live whole, each decides for itself by numbers of
-    /// its own, such as how often a search goes on.
-    fn same_bits(&self) -> Result<bool> {
-        if let Some(alike) = self.alike.get() {
-            return Ok(*alike);
-        }
-        let all = self.team.world.gather(self.device.describe().into_bytes())?;
-        Ok(*self.alike.get_or_init(|| all.windows(2).all(|pair| pair[0] == pair[1])))
-    }
-
     /// A superblock shared out, where that pays.
     fn shared_records(&self, spec: &MatrixSpec) -> Result<Option<Arc<dyn Kernel>>> {
         let MatrixSpec::Records { records, handling } = spec else { return Ok(None) };
@@ -622,11 +612,21 @@ impl Backend for Ranks {
         self.team.world.gather_words(vec![own.into()]).is_ok_and(|all| all.iter().all(|takes| *takes > 0))
     }
 
-    /// A card is through with its work before what others have done has passed their hosts.
+    /// Where vectors live whole, each rank decides for itself by numbers of its own, such as how often a search goes on: only ranks
+    /// whose backends are the same may compute for one another. A card is through with its work before what others have
+    /// done has passed their hosts.
     fn alike(&self) -> Result<Option<Alike>> {
         let always = self.least == 0;
-        let card = self.device.staging(size_of::<u64>())?.is_some();
-        Ok((self.same_bits()? && (always || !card)).then(|| Alike::new(self.team.world, always)))
+        let alike = match self.alike.get() {
+            Some(alike) => *alike,
+            None => {
+                let all = self.team.world.gather(self.device.describe().into_bytes())?;
+                let same = all.windows(2).all(|pair| pair[0] == pair[1]);
+                let card = self.device.staging(size_of::<u64>())?.is_some();
+                *self.alike.get_or_init(|| same && (always || !card))
+            }
+        };
+        Ok(alike.then(|| Alike::new(self.team.world, always)))
     }
 
     fn alone(&self) -> Option<Device> {
