@@ -22,7 +22,7 @@ use crate::lattice::Model;
 use crate::number::{C64, Matrix, Series, Table, memory};
 use crate::task::{self, Task};
 
-/// Transmissions on both sides of an energy that differ by less are the same.
+/// Limits of the transmission from both sides of an energy that differ by less are the same.
 const SAME: f64 = 1e-5;
 
 /// A sample with its leads.
@@ -272,7 +272,7 @@ impl Sample {
     }
 
     /// The transmission from one lead to another, summed over channels; from a lead to itself, the reflection. `sends`
-    /// and `takes` choose among electrons and holes. At an energy where bands of a lead touch it is the limit, where
+    /// and `takes` choose among electrons and holes. At an energy where bands of a lead touch or begin it is the limit, where
     /// both sides have the same.
     ///
     /// # Errors
@@ -286,29 +286,35 @@ impl Sample {
     ) -> Result<f64> {
         self.check(from)?;
         self.check(to)?;
-        // Channels of the lead that sends, and what passes.
-        let at = |energy: f64, task: &Task| -> Result<Option<(usize, f64)>> {
+        let at = |energy: f64, task: &Task| -> Result<Option<f64>> {
             let Some(states) = self.states(energy, &[from], task)? else { return Ok(None) };
             let (columns, rows) =
                 (sends.channels(&states.openings[from], from)?, takes.channels(&states.openings[to], to)?);
             let each = |column| rows.clone().map(move |c| (c, column));
-            let passed = columns.clone().flat_map(each).map(|at| states.out[to][at].norm_sqr()).sum();
-            Ok(Some((columns.len(), passed)))
+            Ok(Some(columns.flat_map(each).map(|at| states.out[to][at].norm_sqr()).sum()))
         };
-        if let Some((_, passed)) = at(energy, task)? {
+        if let Some(passed) = at(energy, task)? {
             return Ok(passed);
         }
-        let unit = self.leads.iter().map(|l| l.lead.unit()).fold(0.0, f64::max);
-        let mut sides = Vec::new();
-        for above in BESIDE {
-            sides.push(at(energy + above * unit, &task.quiet())?.ok_or_else(|| unresolved(energy))?);
+        for attached in &self.leads {
+            if attached.opening(energy)?.is_none() {
+                attached.lead.check_alone(energy)?;
+            }
         }
-        let (channels, passed) = sides[0];
-        let same = |side: &(usize, f64)| side.0 == channels && (side.1 - passed).abs() < SAME;
-        if !sides.iter().all(same) {
+        let unit = self.leads.iter().map(|l| l.lead.unit()).fold(0.0, f64::max);
+        let mut limits = Vec::new();
+        for side in [unit, -unit] {
+            let mut near = Vec::new();
+            for above in BESIDE {
+                near.push(at(energy + above * side, &task.quiet())?.ok_or_else(|| unresolved(energy))?);
+            }
+            // At an edge, and where bands touch, it changes as the root of the distance. Each distance is a quarter of the last one.
+            limits.extend([2.0 * near[1] - near[0], 2.0 * near[2] - near[1]]);
+        }
+        if limits.iter().any(|limit| (limit - limits[0]).abs() > SAME) {
             return Err(unresolved(energy));
         }
-        Ok(sides.iter().map(|side| side.1).sum::<f64>() / sides.len() as f64)
+        Ok((0.5 * (limits[1] + limits[3])).max(0.0))
     }
 
     /// The local density of states on each site of the states that come in through one lead: `sum |psi|^2 / (2 pi)`.

@@ -33,9 +33,14 @@ const OPEN: f64 = 100.0;
 const HARD: f64 = 1e-3;
 /// The largest Green's function at a lead's end that is told, in units of what joins its cells.
 const MOST_SURFACE: f64 = 1e10;
-/// How far beside an energy that is not resolved leads are asked, in units of what joins their cells. Where both sides tell the
-/// same, twice, it is the limit.
-pub const BESIDE: [f64; 4] = [4e-8, -4e-8, 1e-8, -1e-8];
+/// How far beside an energy that is not resolved leads are asked, in units of what joins their cells.
+pub const BESIDE: [f64; 3] = [4e-8, 1e-8, 2.5e-9];
+/// The same, down to where what is far narrower is noticed: it changes the reflection the more, the nearer it is.
+const NEARER: [f64; 5] = [4e-8, 1e-8, 2.5e-9, 6.25e-10, 1.5625e-10];
+/// By how much such changes may grow.
+const GROWTH: f64 = 1.5;
+/// Reflections that are off by more tell nothing of that.
+const VAGUE: f64 = 1e-3;
 
 /// The waves of a lead that a sample feels: those of one kind of particles.
 struct Part {
@@ -169,8 +174,9 @@ impl Lead {
         if let Some(opening) = self.opening(energy)? {
             return Ok(opening.back.nrows());
         }
+        self.check_alone(energy)?;
         let mut counts = Vec::new();
-        for above in BESIDE {
+        for above in BESIDE.into_iter().flat_map(|x| [x, -x]) {
             let Some(opening) = self.opening(energy + above * self.unit())? else {
                 return Err(unresolved(energy));
             };
@@ -180,6 +186,29 @@ impl Lead {
             return Err(unresolved(energy));
         }
         Ok(counts[0])
+    }
+
+    /// Checks that no gap, band or resonance that is narrower than the energies beside are apart hides between them: on both sides
+    /// the reflection changes the less, the nearer the energy is.
+    ///
+    /// # Errors
+    /// Where it does not; interruption.
+    pub fn check_alone(&self, energy: f64) -> Result<()> {
+        for waves in self.waves() {
+            for side in [1.0, -1.0] {
+                let mut found: Vec<Reflection> = Vec::new();
+                for above in NEARER {
+                    let seen = waves.reflection(energy / self.unit() + side * above)?;
+                    found.push(seen.filter(|r| r.off < VAGUE).ok_or_else(|| unresolved(energy))?);
+                }
+                let change = |k: usize| largest((&found[k + 1].u - &found[k].u).as_ref());
+                let off = |k: usize| found[k].off.max(found[k + 1].off) + NOISE;
+                if (1..found.len() - 1).any(|k| change(k) > GROWTH * change(k - 1) + 10.0 * off(k)) {
+                    return Err(unresolved(energy));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The Green's function of the lead's first cell, seen from inside, at the retarded limit.
@@ -206,6 +235,8 @@ impl Lead {
 
 /// That a lead is not resolved at an energy.
 pub fn unresolved(energy: f64) -> Error {
-    Error::numeric(format!("at energy {energy} a lead has the edge of a band: its channels are not defined"))
+    Error::numeric(format!(
+        "at energy {energy} a lead has the edge of a band, or a gap or band too narrow to be resolved: its channels are not defined"
+    ))
         .hint("move the energy by a little, such as 1e-6 of a hopping, to one side of it")
 }

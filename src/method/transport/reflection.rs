@@ -20,6 +20,8 @@ pub struct Waves {
     /// Rows of the lead's cell.
     pub rows: Vec<usize>,
     h: Mat<C64>,
+    /// The largest element of it.
+    h_size: f64,
     /// The joint from a cell to the next one outward is `a b^dagger`.
     a: Mat<C64>,
     pub b: Mat<C64>,
@@ -33,6 +35,13 @@ pub struct Reflection {
     pub lasting: usize,
 }
 
+impl Reflection {
+    /// Where no wave has been looked at yet.
+    fn unseen(u: Mat<C64>, off: f64) -> Reflection {
+        Reflection { u, off, lasting: usize::MAX }
+    }
+}
+
 /// A piece of a lead: what comes back from its inner end (`left`) and its outer end (`right`), and what passes.
 struct Piece {
     left: Mat<C64>,
@@ -41,11 +50,27 @@ struct Piece {
     right: Mat<C64>,
 }
 
-/// One of Newton's steps.
-struct Step {
-    by: Mat<C64>,
-    /// How far off it cannot but be: by how much the equation is violated, and what rounding makes of that.
-    least: f64,
+/// What meets a lead behind a cell: `change - from change ahead` is what a change of the reflection adds to what it lacks.
+struct Behind {
+    /// Waves behind the cell per wave that comes to it.
+    ahead: Mat<C64>,
+    /// The same of what comes back from a change of the reflection.
+    from: Mat<C64>,
+    /// Waves behind the cell per change of those that come back to it.
+    turned: Mat<C64>,
+    /// What the reflection lacks to be that before the cell.
+    missing: Mat<C64>,
+}
+
+/// The equation of Newton's steps in the bases of eigenvectors of `from` and `ahead`.
+struct Linear {
+    behind: Behind,
+    x: Mat<C64>,
+    y: Mat<C64>,
+    /// By how much a wave pair changes its part of the reflection from cell to cell.
+    apart: Mat<C64>,
+    /// The waves that follow: what becomes of their amplitudes in a cell.
+    factors: Vec<C64>,
 }
 
 /// The imaginary part of the energy from which the limit begins. Rounding errors grow with its inverse, up to Newton's steps.
@@ -55,6 +80,12 @@ const EXTRAPOLATED: [f64; 2] = [1e-4, 1e-2];
 const ORDERS: usize = 6;
 /// A reflection that is off by more than this is sought in another way.
 const GOOD: f64 = 1e-11;
+/// A polynomial that is off by more, at zero or at this imaginary part, is refused: what is `w` wide, near the energy, changes the
+/// reflection at an imaginary part eta by `w / eta`, however narrow it is, and no polynomial follows that.
+const TAIL: f64 = 1e-8;
+const LOOKED_AT: f64 = 1e-6;
+/// From one imaginary part to the next, first in great steps, then in small ones.
+const STRIDES: [f64; 2] = [8.0, 2.0];
 /// Between neighbouring imaginary parts, solutions may differ by so many times what they did before; others are others.
 const JUMP: f64 = 3.0;
 /// Differences that are no jumps.
@@ -63,6 +94,11 @@ const NO_JUMP: f64 = 1e-7;
 const STEPS: usize = 30;
 /// What a wave may lose in a cell, in units of what the reflection is off, and be an open channel all the same.
 const LASTING: f64 = 3.0;
+/// The same in units of what rounding changes in its factor, and in any case.
+const ROUNDINGS: f64 = 30.0;
+const LEAST_LOSS: f64 = 1e-10;
+/// How far the reflection may be off, in units of what rounding changes in it.
+const ROUNDED: f64 = 10.0;
 /// Most doublings of a piece.
 const MOST_DOUBLINGS: usize = 100;
 /// Singular values below which what is trapped between a cell and the rest is looked at.
@@ -80,7 +116,8 @@ impl Waves {
         let rank = s.iter().filter(|s| **s > 1e-14 * most).count();
         let part = |m: MatRef<'_, C64>| Mat::from_fn(n, rank, |i, k| m[(i, k)] * s[k].sqrt());
         let (a, b) = (part(d.U()), part(d.V()));
-        Some(Waves { rows, h, a, b })
+        let h_size = largest(h.as_ref());
+        Some(Waves { rows, h, h_size, a, b })
     }
 
     /// One cell at a complex energy.
@@ -111,6 +148,14 @@ impl Waves {
         [0.0, 4e-16, 6e-15, 1e-13].iter().find_map(|eta| self.cell(C64::new(energy, *eta)))
     }
 
+    /// Newton's steps at a complex energy, or at a real one. One cell at an energy that rounding does not tell from it says what
+    /// rounding does.
+    fn refined(&self, z: C64, start: &Mat<C64>) -> Option<Reflection> {
+        let at = |z: C64| if z.im == 0.0 { self.cell_at(z.re) } else { self.cell(z) };
+        let last_digit = f64::EPSILON * z.norm().max(self.h_size).max(1.0);
+        at(z)?.refined(&at(z + last_digit)?, start)
+    }
+
     /// The reflection at a complex energy, by doubling.
     fn far(&self, z: C64) -> Option<Mat<C64>> {
         let mut piece = self.cell(z)?;
@@ -129,11 +174,12 @@ impl Waves {
     /// Interruption.
     pub fn reflection(&self, energy: f64) -> Result<Option<Reflection>> {
         let mut best: Option<Reflection> = None;
-        let ways: [&dyn Fn() -> Option<Reflection>; 4] = [
+        let ways: [&dyn Fn() -> Option<Reflection>; 5] = [
             &|| self.at_once(energy),
             &|| self.extrapolated(energy, EXTRAPOLATED[0]),
             &|| self.extrapolated(energy, EXTRAPOLATED[1]),
-            &|| self.followed(energy),
+            &|| self.followed(energy, STRIDES[0]),
+            &|| self.followed(energy, STRIDES[1]),
         ];
         for way in ways {
             if let Some(found) = way().filter(|found| best.as_ref().is_none_or(|best| found.off < best.off)) {
@@ -145,7 +191,10 @@ impl Waves {
             task::poll()?;
         }
         let lasting = |found: Reflection| -> Option<Reflection> {
-            let ahead = self.cell_at(energy)?.behind(&found.u)?.0;
+            if found.lasting != usize::MAX {
+                return Some(found);
+            }
+            let ahead = self.cell_at(energy)?.behind(&found.u)?.ahead;
             let least = 1.0 - LASTING * found.off.max(1e-8);
             let lasting = ahead.eigenvalues().ok()?.iter().filter(|m| m.norm() > least).count();
             Some(Reflection { lasting, ..found })
@@ -157,20 +206,20 @@ impl Waves {
     fn at_once(&self, energy: f64) -> Option<Reflection> {
         let (near, nearer) = (self.far(C64::new(energy, BEGIN))?, self.far(C64::new(energy, 0.5 * BEGIN))?);
         let start = Mat::from_fn(near.nrows(), near.ncols(), |i, j| 2.0 * nearer[(i, j)] - near[(i, j)]);
-        let found = self.cell_at(energy)?.refined(&start)?;
+        let found = self.refined(C64::new(energy, 0.0), &start)?;
         (largest((&found.u - &start).as_ref()) < 1e3 * BEGIN).then_some(found)
     }
 
     /// By imaginary parts that fall in small steps: near points where bands touch, the reflection changes at all scales.
-    fn followed(&self, energy: f64) -> Option<Reflection> {
+    fn followed(&self, energy: f64, stride: f64) -> Option<Reflection> {
         let mut eta = BEGIN;
-        let mut u = self.cell(C64::new(energy, eta))?.refined(&self.far(C64::new(energy, eta))?)?.u;
+        let z = C64::new(energy, eta);
+        let mut u = self.refined(z, &self.far(z)?)?.u;
         let mut before = 1.0;
         loop {
-            eta /= 8.0;
+            eta /= stride;
             let last = eta < 1e-16;
-            let cell = if last { self.cell_at(energy)? } else { self.cell(C64::new(energy, eta))? };
-            let found = cell.refined(&u)?;
+            let found = self.refined(C64::new(energy, if last { 0.0 } else { eta }), &u)?;
             let change = largest((&found.u - &u).as_ref());
             if !(change <= JUMP * before + NO_JUMP) {
                 return None;
@@ -186,29 +235,22 @@ impl Waves {
     /// of one.
     fn extrapolated(&self, energy: f64, most: f64) -> Option<Reflection> {
         let etas: Vec<f64> = (0..ORDERS).map(|k| most * 0.5f64.powi(k as i32)).collect();
-        let mut row: Vec<Mat<C64>> =
+        let known: Vec<Mat<C64>> =
             etas.iter().map(|eta| self.far(C64::new(energy, *eta))).collect::<Option<_>>()?;
+        let (zero, small) = (polynomials(&etas, &known, 0.0), polynomials(&etas, &known, LOOKED_AT));
+        let there = self.far(C64::new(energy, LOOKED_AT))?;
         let mut best: Option<Reflection> = None;
         for order in 1..ORDERS {
-            let before = row.last()?.clone();
-            row = (0..row.len() - 1)
-                .map(|i| {
-                    let (x, y) = (etas[i], etas[i + order]);
-                    Mat::from_fn(before.nrows(), before.ncols(), |j, k| {
-                        (x * row[i + 1][(j, k)] - y * row[i][(j, k)]) / (x - y)
-                    })
-                })
-                .collect();
-            let u = row.last()?.clone();
-            let off = largest((&u - &before).as_ref());
+            let off = largest((&zero[order] - &zero[order - 1]).as_ref())
+                .max(largest((&small[order] - &there).as_ref()));
             if best.as_ref().is_none_or(|best| off < best.off) {
-                best = Some(Reflection { u, off, lasting: 0 });
+                best = Some(Reflection::unseen(zero[order].clone(), off));
             }
         }
         let best = best?;
-        let missing = self.cell_at(energy)?.behind(&best.u)?.2;
+        let missing = self.cell_at(energy)?.behind(&best.u)?.missing;
         let off = best.off.max(largest(missing.as_ref()));
-        off.is_finite().then_some(Reflection { off, ..best })
+        (off < TAIL).then_some(Reflection { off, ..best })
     }
 }
 
@@ -230,9 +272,8 @@ impl Piece {
         })
     }
 
-    /// With the reflection u behind this cell: waves behind it per wave that comes to it, `(1 - right u)^-1 outward`, the
-    /// same of what comes back from a change of u, `inward (1 - u right)^-1`, and what u lacks to be the reflection before it.
-    fn behind(&self, u: &Mat<C64>) -> Option<(Mat<C64>, Mat<C64>, Mat<C64>)> {
+    /// With the reflection u behind this cell.
+    fn behind(&self, u: &Mat<C64>) -> Option<Behind> {
         let mut between = inverse(one_less(&(&self.right * u)).as_ref());
         let back = &self.inward * u;
         if between.as_ref().is_none_or(|g| largest(g.as_ref()) > 1.0 / TRAPPED) {
@@ -241,8 +282,9 @@ impl Piece {
         let between = between?;
         let ahead = &between * &self.outward;
         let missing = &self.left + &back * &ahead - u;
-        let from = &self.inward + &back * (&between * &self.right);
-        Some((ahead, from, missing))
+        let turned = &between * &self.right;
+        let from = &self.inward + &back * &turned;
+        Some(Behind { ahead, from, turned, missing })
     }
 
     /// `(1 - right u)^-1` without what is trapped between this cell and those behind it: flat bands have such states at
@@ -263,47 +305,94 @@ impl Piece {
         largest(found.as_ref()).is_finite().then_some(found)
     }
 
-    /// The step `d` with `d - from d ahead = missing`, in the bases of eigenvectors. None where these are no bases.
-    fn newton(&self, u: &Mat<C64>) -> Option<Step> {
-        let (ahead, from, missing) = self.behind(u)?;
-        let (left, right) = (from.eigen().ok()?, ahead.eigen().ok()?);
-        let (x, y) = (left.U(), right.U());
-        let (l, m) = (left.S().column_vector(), right.S().column_vector());
-        let mut d = x.partial_piv_lu().solve(&missing * y);
-        let mut nearest = f64::INFINITY;
-        for i in 0..d.nrows() {
-            for j in 0..d.ncols() {
-                let apart = C64::ONE - l[i] * m[j];
-                d[(i, j)] /= apart;
-                nearest = nearest.min(apart.norm());
-            }
-        }
-        // d y^-1, from the left
-        let by = x * y.transpose().partial_piv_lu().solve(d.transpose()).transpose();
-        let least = largest(missing.as_ref()).max(f64::EPSILON / nearest);
-        largest(by.as_ref()).is_finite().then_some(Step { by, least })
-    }
-
     /// Newton's steps from a start. The size of a step tells how far off its beginning was, also near the edge of a band, where
-    /// the equation is violated by much less: by the square.
-    fn refined(&self, start: &Mat<C64>) -> Option<Reflection> {
+    /// the equation is violated by much less: by the square. The `other` cell differs from this one by rounding.
+    fn refined(&self, other: &Piece, start: &Mat<C64>) -> Option<Reflection> {
         let mut u = start.clone();
         let (mut last, mut off) = (f64::INFINITY, f64::INFINITY);
+        let mut at = None;
         for _ in 0..STEPS {
-            let step = self.newton(&u)?;
-            let size = largest(step.by.as_ref());
-            off = size.max(step.least);
+            let linear = Linear::new(self.behind(&u)?)?;
+            let step = linear.step(&linear.behind.missing)?;
+            let size = largest(step.as_ref());
+            let least = linear.least();
+            off = size.max(least);
+            at = Some(linear);
             if size >= last {
                 break;
             }
-            u += &step.by;
+            u += &step;
             last = size;
-            if last < step.least.max(1e-14) {
+            if last < least.max(1e-14) {
                 break;
             }
         }
-        Some(Reflection { u, off, lasting: 0 })
+        let (rounding, lasting) = at?.rounded(&other.behind(&u)?)?;
+        Some(Reflection { u, off: off.max(ROUNDED * rounding), lasting })
     }
+}
+
+impl Linear {
+    /// None where the eigenvectors are no bases.
+    fn new(behind: Behind) -> Option<Linear> {
+        let (left, right) = (behind.from.eigen().ok()?, behind.ahead.eigen().ok()?);
+        let (l, m) = (left.S().column_vector(), right.S().column_vector());
+        let apart = Mat::from_fn(l.nrows(), m.nrows(), |i, j| C64::ONE - l[i] * m[j]);
+        let factors = m.iter().copied().collect();
+        Some(Linear { x: left.U().to_owned(), y: right.U().to_owned(), apart, factors, behind })
+    }
+
+    /// The change with `change - from change ahead = missing`.
+    fn step(&self, missing: &Mat<C64>) -> Option<Mat<C64>> {
+        let mut d = self.x.partial_piv_lu().solve(missing * &self.y);
+        for i in 0..d.nrows() {
+            (0..d.ncols()).for_each(|j| d[(i, j)] /= self.apart[(i, j)]);
+        }
+        // d y^-1, from the left
+        let by = &self.x * self.y.transpose().partial_piv_lu().solve(d.transpose()).transpose();
+        largest(by.as_ref()).is_finite().then_some(by)
+    }
+
+    /// How far off a step cannot but be: by how much the equation is violated, and what rounding makes of that.
+    fn least(&self) -> f64 {
+        let apart = (0..self.apart.ncols()).flat_map(|j| (0..self.apart.nrows()).map(move |i| (i, j)));
+        let nearest = apart.map(|at| self.apart[at].norm()).fold(f64::INFINITY, f64::min);
+        largest(self.behind.missing.as_ref()).max(f64::EPSILON / nearest)
+    }
+
+    /// What rounding changes in the reflection, and how many waves it cannot tell from lasting ones: as much as at an energy whose
+    /// last digit is another one, and as one rounding of each number here.
+    fn rounded(&self, other: &Behind) -> Option<(f64, usize)> {
+        let phase =
+            |i: usize, j: usize| 2.4 * ((i * i) as f64) + 3.9 * ((j * j) as f64) + 1.7 * ((i * j) as f64);
+        let n = self.factors.len();
+        let errors = Mat::from_fn(n, n, |i, j| C64::from_polar(f64::EPSILON, phase(i, j)));
+        let change = self.step(&(&errors + &other.missing - &self.behind.missing))?;
+        let followed =
+            &self.behind.turned * &change * &self.behind.ahead + errors + &other.ahead - &self.behind.ahead;
+        let moved = self.y.partial_piv_lu().solve(followed * &self.y);
+        let lasts =
+            |j: &usize| self.factors[*j].norm() > 1.0 - (ROUNDINGS * moved[(*j, *j)].norm()).max(LEAST_LOSS);
+        Some((largest(change.as_ref()), (0..n).filter(lasts).count()))
+    }
+}
+
+/// The polynomials of all orders through the last of some values, at another place.
+fn polynomials(places: &[f64], values: &[Mat<C64>], at: f64) -> Vec<Mat<C64>> {
+    let mut row = values.to_vec();
+    let mut all: Vec<Mat<C64>> = row.last().cloned().into_iter().collect();
+    for order in 1..places.len() {
+        row = (0..row.len() - 1)
+            .map(|i| {
+                let (x, y) = (places[i] - at, places[i + order] - at);
+                Mat::from_fn(row[i].nrows(), row[i].ncols(), |j, k| {
+                    (x * row[i + 1][(j, k)] - y * row[i][(j, k)]) / (x - y)
+                })
+            })
+            .collect();
+        all.extend(row.last().cloned());
+    }
+    all
 }
 
 /// `1 - x`.

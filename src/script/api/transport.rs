@@ -105,9 +105,9 @@ mod transport_functions {
     /// `lead.channels(energy)` counts the channels that are open, `lead.surface(energy)` is the retarded
     /// surface Green's function of its first cell. Both are limits from the upper half plane of energies, also where
     /// bands cross, where a band is flat and where the end of the lead has a level. The edge of a band is an error:
-    /// nobody knows how many channels it has. What is narrower than some 1e-7 of what joins the cells, be it a gap, a band or a
-    /// resonance, is not resolved: the answer may be that of the energies beside it. Within 1e-9 of energies where bands touch,
-    /// as zigzag ribbons have at 0, answers are good to some 1e-5.
+    /// nobody knows how many channels it has. Gaps, bands and resonances that are narrower than some 1e-8 of what joins the cells
+    /// are an error too, within them and at their edges; below 1e-13 they are rounding, and not seen. Within 1e-9 of energies where
+    /// bands touch, as zigzag ribbons have at 0, answers are good to some 1e-6.
     ///
     /// # Options
     /// - `side` (int, required): give 1 for a lead that goes on towards larger coordinates, -1 for smaller
@@ -206,7 +206,7 @@ mod transport_functions {
     /// a pair behind, and the conductance at an energy is e^2/h times the channels of electrons, less those
     /// that come back, plus the holes that do (Blonder, Tinkham, Klapwijk 1982).
     ///
-    /// Where bands of a lead touch without a velocity (a zigzag ribbon of graphene at E = 0), the transmission is the
+    /// Where bands of a lead touch without a velocity (a zigzag ribbon of graphene at E = 0) or begin, the transmission is the
     /// limit, if both sides of the energy have the same; `scattering`, `density` and `currents` have none there.
     ///
     /// # Options
