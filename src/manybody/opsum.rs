@@ -285,6 +285,22 @@ impl OpSum {
         &self.tails
     }
 
+    /// How far two sums on a chain of so many sites are apart: the sum of the moduli by which the coefficients of each product differ.
+    pub fn apart(&self, other: &OpSum, sites: usize) -> f64 {
+        let (mine, others) = (self.terms_on(sites), other.terms_on(sites));
+        let same = |(a, b): (&Term, &Term)| a.factors == b.factors;
+        if mine.len() == others.len() && mine.iter().zip(others.iter()).all(same) {
+            return mine.iter().zip(others.iter()).map(|(a, b)| (a.coefficient - b.coefficient).norm()).sum();
+        }
+        let mut differences: BTreeMap<Vec<(String, usize)>, C64> = BTreeMap::new();
+        for (terms, sign) in [(mine, 1.0), (others, -1.0)] {
+            for term in terms.iter() {
+                *differences.entry(term.factors.clone()).or_default() += term.coefficient * sign;
+            }
+        }
+        differences.values().map(|difference| difference.norm()).sum()
+    }
+
     /// All terms on a chain of so many sites, where a decaying coupling ends with the chain.
     pub fn terms_on(&self, sites: usize) -> Cow<'_, [Term]> {
         if self.tails.is_empty() {

@@ -48,6 +48,11 @@ fn states_as_vectors_and_in_time() {
             ("dmrg::evolve(psi, h, 1.0, #{ method: \"rk4\" })", "no method `rk4`", "tdvp1"),
             ("dmrg::evolve(psi, |t| 2.0 * t, 1.0)", "at time 0.0 is a f64", "h0 + h1"),
             ("dmrg::evolve(psi, |t| h * (1.0 - t), 1.0 - 0.5 * I)", "a function of time over", "imaginary"),
+            (
+                "dmrg::evolve(psi, |t| h * (if t < 0.33 { 1.0 } else { 2.0 }), 1.0)",
+                "jumps at the time 0.33",
+                "end one evolution",
+            ),
             ("dmrg::evolve(psi, h, 1.0, #{ from: 2.0 })", "does not depend on time", "h0 + h1"),
             ("dmrg::evolve(psi, |t| h, 1.0, #{ from: 0.0 / 0.0 })", "not a number", ""),
             (

@@ -1,7 +1,7 @@
 //! What evolves states: exponentials of superblocks and other operators, Schmidt decompositions of their vectors, gates.
 
 use rhai::plugin::*;
-use rhai::{Dynamic, INT, Map};
+use rhai::{Dynamic, FLOAT, INT, Map};
 
 use super::algebra::{complex, cut_of};
 use super::blocks::side_of;
@@ -123,6 +123,11 @@ mod internal_functions {
             sites().max().unwrap_or(0) - sites().min().unwrap_or(0)
         };
         if sum.tails().is_empty() { sum.terms().iter().map(of).max().unwrap_or(0) as INT } else { INT::MAX }
+    }
+
+    /// How far two sums on `sites` sites are apart: the sum of the moduli by which the coefficients of each product differ.
+    pub fn apart(a: OpSum, b: OpSum, sites: INT) -> FLOAT {
+        a.apart(&b, usize::try_from(sites).unwrap_or(0))
     }
 
     /// Moments of one vector by their numbers, as of a recurrence.
