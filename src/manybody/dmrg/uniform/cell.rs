@@ -76,6 +76,12 @@ impl UnitCell {
     }
 }
 
+/// The error for a state of which no numbers go across a bond.
+pub fn nothing_left() -> Error {
+    Error::numeric("nothing of the state is left on a bond")
+        .hint("the ground state may not fit the cell: try twice as many sites")
+}
+
 /// Copies of some sites in a row.
 fn copies(sites: &Sites, times: usize) -> Result<Sites> {
     if times.saturating_mul(sites.count()) > LONGEST {

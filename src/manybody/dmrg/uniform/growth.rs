@@ -16,7 +16,7 @@ use super::super::tensor::{
     Blocks, Tensor, adjoint, from_left, from_right, lower, scaled_columns, to_tensor,
 };
 use super::automaton::Repeated;
-use super::cell::UnitCell;
+use super::cell::{UnitCell, nothing_left};
 use super::environment::{Environments, left_basis, need_memory, right_basis, seen_from_right};
 use super::gauge::turned;
 use super::share::moved;
@@ -602,7 +602,7 @@ impl<T: Element> Uniform<T> {
             }
         }
         if spaces.iter().any(|s| s.sectors() == 0) {
-            return Err(Error::numeric("nothing of the state is left on a bond"));
+            return Err(nothing_left());
         }
         let units = |s: &Space| -> Vec<Mat<T>> { s.dims().iter().map(|&d| Mat::identity(d, d)).collect() };
         let mut left = Vec::with_capacity(n);

@@ -13,6 +13,7 @@ use super::super::space::{Fusion, Label, Space};
 use super::super::spread::All;
 use super::super::superblock::Pair;
 use super::super::tensor::{Tensor, adjoint};
+use super::cell::nothing_left;
 use super::environment::{Environments, left_basis, right_basis};
 use super::gauge::turned;
 use super::state::Uniform;
@@ -356,7 +357,7 @@ impl<T: Element> Uniform<T> {
         };
         let spaces: Vec<Space> = (0..n).map(space).collect();
         if spaces.iter().any(|s| s.sectors() == 0) {
-            return Err(Error::numeric("nothing of the state is left on a bond"));
+            return Err(nothing_left());
         }
         let columns = |bond: usize| -> Vec<Mat<T>> {
             let all = bases[bond].iter().zip(&dims[bond]).filter(|p| *p.1 > 0);
