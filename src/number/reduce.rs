@@ -19,9 +19,12 @@ impl Series {
     pub fn mean(&self) -> Result<Number> {
         self.nonempty("mean")?;
         let n = self.len() as f64;
-        Ok(match self.sum() {
-            Number::Real(x) => Number::Real(x / n),
-            Number::Complex(z) => Number::Complex(z / n),
+        // Large numbers have a mean, too, where their sum is infinite.
+        Ok(match (self, self.sum()) {
+            (_, Number::Real(x)) if x.is_finite() => Number::Real(x / n),
+            (_, Number::Complex(z)) if z.is_finite() => Number::Complex(z / n),
+            (Series::Complex(all), _) => Number::Complex(all.iter().map(|z| z / n).sum()),
+            (Series::Real(all), _) => Number::Real(all.iter().map(|x| x / n).sum()),
         })
     }
 

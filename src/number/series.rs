@@ -81,8 +81,16 @@ impl Series {
     /// `n` evenly spaced numbers from `a` to `b`, both included.
     pub fn linspace(a: f64, b: f64, n: usize) -> Result<Series> {
         let step = if n > 1 { (b - a) / (n - 1) as f64 } else { 0.0 };
+        let at = |i: usize| {
+            if step.is_finite() {
+                return a + step * i as f64;
+            }
+            // Ends that are farther apart than the largest number.
+            let part = i as f64 / (n - 1) as f64;
+            a * (1.0 - part) + b * part
+        };
         // The last point is `b` itself, not `b` plus rounding.
-        Series::generate(n, |i| if i > 0 && i + 1 == n { b } else { a + step * i as f64 })
+        Series::generate(n, |i| if i > 0 && i + 1 == n { b } else { at(i) })
     }
 
     /// `n` numbers from `a` to `b`, both included, evenly spaced in their logarithm. Both must be positive.

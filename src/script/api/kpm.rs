@@ -22,6 +22,15 @@ pub(super) fn register(rooms: &mut Rooms) {
     rooms.room("internal", exported_module!(passes));
 }
 
+/// Refuses the same moments twice: their vectors would count as new ones.
+pub(super) fn refuse_twice<T>(a: &Rc<T>, b: &Rc<T>) -> Result<()> {
+    if Rc::ptr_eq(a, b) {
+        return Err(Error::input("the sum of moments with themselves: their vectors would be counted twice")
+            .hint("add those of other vectors, by a `seed` of their own"));
+    }
+    Ok(())
+}
+
 /// The options `kernel` and `parameter`.
 pub(super) fn kernel(o: &Options) -> Result<DampingKernel> {
     kernel_of(&o.text("kernel")?, o.maybe_float("parameter")?)
@@ -133,9 +142,10 @@ mod kpm_functions {
         Ok(kernel(&o).map(|k| k.broadening(mu.len(), &mu.window))?)
     }
 
-    /// Moments of more vectors of the same operator and window, averaged with these.
+    /// Moments of more vectors of the same operator and window, averaged with these, not with themselves.
     #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge(a: SharedMoments, b: SharedMoments) -> Fallible<SharedMoments> {
+        refuse_twice(&a, &b)?;
         Ok(a.merge(&b).map(Rc::new)?)
     }
 

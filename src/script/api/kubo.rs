@@ -5,7 +5,7 @@ use std::rc::Rc;
 use rhai::plugin::*;
 use rhai::{FLOAT, INT};
 
-use super::kpm::{kernel, orders};
+use super::kpm::{kernel, orders, refuse_twice};
 use super::table::save_data;
 use super::vector::Vector;
 use crate::error::{Error, Result};
@@ -80,9 +80,10 @@ mod kubo_functions {
         Ok(Rc::new(mu.on(volume, o.maybe_text("label")?.unwrap_or_default())))
     }
 
-    /// Moments of more vectors between the same operators, averaged with these.
+    /// Moments of more vectors between the same operators, averaged with these, not with themselves.
     #[rhai_fn(global, name = "+", return_raw)]
     pub fn merge_double(a: SharedDouble, b: SharedDouble) -> Fallible<SharedDouble> {
+        refuse_twice(&a, &b)?;
         Ok(a.merge(&b).map(Rc::new)?)
     }
 
