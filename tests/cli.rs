@@ -263,6 +263,21 @@ chebyshev(h);
         "{unknown:?}"
     );
     assert_eq!(place.run(&["check", "syntax.rhai"]).code, 1);
+    // A variable that functions do not see has its hint before it runs, and what a comment swallows is told.
+    let place = place
+        .with("outer.rhai", "let a = 1;\nfn f(x) { x + a }\nprint(f(2));\n")
+        .with("late.rhai", "fn f(x) { x }\nprint(f(b));\nlet b = 1;\n")
+        .with("open.rhai", "print(\"/*\");\n  /* no end\nprint(2);\n");
+    let outer = place.run(&["check", "outer.rhai"]);
+    assert!(
+        outer.code == 1 && outer.err.contains("hint: a function sees only what it is given"),
+        "{outer:?}"
+    );
+    let late = place.run(&["check", "late.rhai"]);
+    assert!(late.code == 1 && !late.err.contains("a function sees only"), "{late:?}");
+    let open = place.run(&["check", "open.rhai"]);
+    assert!(open.err.contains("is not closed") && open.err.contains("--> open.rhai:2:3"), "{open:?}");
+    assert_eq!((open.code, place.run(&["check", "--strict", "open.rhai"]).code), (0, 1));
 }
 
 /// What `check` says must be so: of scripts that run it says nothing.

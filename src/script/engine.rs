@@ -194,7 +194,7 @@ impl Engine {
         self.eval_named(text, Some(&name), first)
     }
 
-    /// Warnings about the traps of the language: whole numbers divided, `^` for a power, `-x**2`.
+    /// Warnings about the traps of the language: whole numbers divided, `^` for a power, `-x**2`, a comment without an end.
     pub fn lint(&self, text: &str, name: Option<&str>) -> Vec<Report> {
         let text = comment_out_shebang(text);
         let traps = lint::traps(&self.rhai, &text);
@@ -209,7 +209,11 @@ impl Engine {
         let mut found = self.lint(&text, name);
         for (mistake, position) in read.mistakes {
             let failure = strict_error(mistake, position);
-            found.push(Report::of(&self.rhai, &self.scope, &text, name, &failure));
+            let mut scope = self.scope.clone();
+            for variable in recover::variables_before(&text, position) {
+                scope.push_dynamic(variable, Dynamic::UNIT);
+            }
+            found.push(Report::of(&self.rhai, &scope, &text, name, &failure));
         }
         if let Some(ast) = &read.ast {
             let mut unknown = lint::unknown_functions(&self.rhai, ast, &text, &read.lost);

@@ -7,6 +7,7 @@ use rhai::{AST, ASTNode, Dynamic, Engine, Expr, FnCallExpr, Position, Stmt, Toke
 
 use super::declaration::missing;
 use super::declared::{OptionDoc, resolve, unknown_key};
+use super::lex;
 use super::registry::{self, Entry, Form};
 use crate::error::Error;
 
@@ -58,10 +59,21 @@ fn is_factor(token: Option<&(Token, Position)>) -> bool {
     matches!(token, Some((Token::Multiply | Token::Divide | Token::Modulo, _)))
 }
 
-/// Warnings about `1/2`, `2^3` and `-x**2`.
+/// A comment that does not end: the rest of the script belongs to it, and nobody else says so.
+fn open_comment(source: &str) -> Option<Finding> {
+    let from = lex::open_comment(source).then(|| lex::tokens(source).pop()).flatten()?.range.start;
+    let line = source[..from].matches('\n').count() + 1;
+    let column = source[..from].rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    let position = Position::new(u16::try_from(line).ok()?, u16::try_from(column).ok()?);
+    let error = Error::input("a comment that begins here is not closed: nothing behind it is run")
+        .hint("`*/` closes it");
+    Some(Finding { position, error })
+}
+
+/// Warnings about `1/2`, `2^3`, `-x**2` and a comment without an end.
 pub(super) fn traps(engine: &Engine, source: &str) -> Vec<Finding> {
     let tokens = tokens(engine, source);
-    let mut found = Vec::new();
+    let mut found: Vec<Finding> = open_comment(source).into_iter().collect();
     for (k, (token, position)) in tokens.iter().enumerate() {
         let before = k.checked_sub(1).and_then(|k| tokens.get(k));
         let after = tokens.get(k + 1);

@@ -254,6 +254,22 @@ fn names(text: &str) -> Vec<String> {
     (0..tokens.len()).filter(|&k| defines(k)).map(|k| word(k).to_string()).collect()
 }
 
+/// The variables of the script itself, outside of its functions and blocks, that are made before a place.
+pub(super) fn variables_before(text: &str, position: Position) -> Vec<&str> {
+    let end = byte(text, position).unwrap_or(text.len());
+    let words: Vec<&str> =
+        tokens(text).iter().filter(|t| t.range.end <= end).map(|t| &text[t.range.clone()]).collect();
+    let mut depth = 0i64;
+    let mut found = Vec::new();
+    for pair in words.windows(2) {
+        depth += i64::from(pair[0].ends_with('{')) - i64::from(pair[0] == "}");
+        if depth == 0 && pair[0] == "let" {
+            found.push(pair[1]);
+        }
+    }
+    found
+}
+
 /// Puts blanks in place of all but the ends of lines.
 fn blank(text: &mut String, region: &Range<usize>) {
     let blanks: String = text[region.clone()].chars().map(|c| if c == '\n' { '\n' } else { ' ' }).collect();
